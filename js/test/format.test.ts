@@ -17,6 +17,23 @@ describe("numbers for people", () => {
   });
 
   it.each([
+    // Three digits of the largest, two of those that follow.
+    [[28.9, 12.4, 0.71], "28.90 12.40 0.71"],
+    [[246, 81], "246 81"],
+    [[1.5, 0.0001, Number.NaN, 0], "1.500 <0.001 – 0"],
+    [[2, 3], "2 3"],
+    [[], ""],
+  ])("gives all of a column as many decimals: %s", (values, text) => {
+    const decimals = format.commonDecimals(values);
+    expect(values.map((value) => format.formatTo(value, decimals)).join(" ")).toBe(text);
+  });
+
+  it("gives means of counts decimals where they are not whole", () => {
+    expect([18, 1 / 3, 1280].map(format.formatAmount)).toEqual(["18", "0.333", "1,280"]);
+    expect([1, 18, 0.5].map((count) => format.plural(count, "op"))).toEqual(["1 op", "18 ops", "0.500 ops"]);
+  });
+
+  it.each([
     [0, "0 B"],
     [512, "512 B"],
     [1023.9, "1.00 KiB"],

@@ -4,7 +4,7 @@ import { inputOps, inputParts, inputShares } from "../src/model/input/input_ops"
 import { executionStats, executions, latencyOf, nodeStats } from "../src/model/input/pipeline";
 import { countedSteps, statisticsOf } from "../src/model/time/statistics";
 import type { TraceMeta } from "../src/model/wire/meta";
-import type { Table } from "../src/model/wire/wire";
+import type { Pack, Table } from "../src/model/wire/wire";
 import { inputGraph } from "../src/views/input_graph/input_graph";
 import { makeScene } from "./scene";
 import { settle, showWidget, withLayout } from "./shown";
@@ -114,6 +114,25 @@ describe("input view", () => {
     [...root.querySelectorAll<HTMLElement>(".seg button")].find((element) => element.textContent === text)?.click();
     await settle();
   }
+
+  it("blames no iterator where an input keeps up", async () => {
+    const scene = makeScene();
+    const meta = scene.meta as unknown as TraceMeta;
+    const verdict = "The input keeps up: 37.0 µs a step of waiting.";
+    const waits = async (ms: number) => {
+      const input_ms = Float64Array.from({ length: scene.tables.steps.n }, () => ms);
+      const steps = { ...scene.tables.steps, columns: { ...scene.tables.steps.columns, input_ms } };
+      const pack = { meta: { ...meta, input: { ...meta.input, verdict } }, tables: { ...scene.tables, steps } };
+      return (await showWidget(inputGraph, pack as unknown as Pack)).root;
+    };
+    const calm = await waits(0.037);
+    expect(calm.querySelector("aside h3")?.textContent).toBe(verdict);
+    expect(calm.querySelector("aside pre")).toBeNull();
+    expect(calm.querySelector(".tfp-node.bottleneck")).toBeNull();
+    expect(calm.textContent).not.toContain("Bottleneck");
+    const starved = await waits(13);
+    expect(starved.querySelector(".tfp-node.bottleneck")).not.toBeNull();
+  });
 
   it("says first whether the training waits for data", async () => {
     const { root } = await show();

@@ -53,7 +53,10 @@
     const texts = [...element.childNodes].filter((node) => node.nodeType === Node.TEXT_NODE);
     return texts.map((node) => node.data.trim()).filter(Boolean).join(" | ");
   };
-  const kind = (one) => `${one.localName}.${String(one.getAttribute("class") ?? "").split(" ")[0]}`;
+  const kind = (one) => {
+    const column = one.dataset.column === undefined ? "" : `:${one.dataset.column}`;
+    return `${one.localName}.${String(one.getAttribute("class") ?? "").split(" ")[0]}${column}`;
+  };
 
   /** The elements of a parent, each with its place there. */
   function steps(elements) {

@@ -64,6 +64,14 @@ class Screen:
         self.page.mouse.move(*at[1], steps=2)
         self.page.mouse.up()
 
+    def flip_overview(self) -> None:
+        """Show the ops that cost most and the details of the overview."""
+        overview = self.view("overview_panel")
+        for buttons in (".tfp-top .tfp-words button[aria-pressed='false']", ".tfp-more > button"):
+            button = overview.locator(buttons)
+            if button.count() and button.first.is_visible():
+                button.first.evaluate("button => button.click()")  # the details lie over what is below
+
     def select_first_op(self) -> None:
         """Click the first row of the op table, where it is open and has one."""
         row = self.view("op_table").locator("[aria-rowindex='2']")

@@ -1,4 +1,5 @@
-"""Figures of live view, saved notebook, page and full page: the same wherever a number is shown, or said to be not known."""
+"""Figures of live view, saved notebook, page and full page: the same wherever a number is shown, or said to be not known; and on
+each screen no two places say different things of one figure."""
 
 from __future__ import annotations
 
@@ -6,12 +7,14 @@ import contextlib
 import os
 import re
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 from playwright.sync_api import Browser
 
 import tfprof_widgets as tfprof
+from tests.browser.figures import compared, contradictions, figures
 from tests.browser.four_forms import FourForms
 from tests.browser.screen import PANES, Screen, Texts, open_tabs, read, read_tips, settle
 from tests.browser.widget_host import KernelSide
@@ -65,6 +68,21 @@ def read_all(forms: Mapping[str, Screen]) -> dict[str, dict[str, Texts]]:
     return found
 
 
+def read_unchosen(screen: Screen) -> dict[str, Texts]:
+    """By view what is on screen when nothing is chosen, with the ops that cost most and the details of the overview."""
+    screen.flip_overview()
+    return read([screen], ())[0]
+
+
+def by_moment(live: Mapping[str, Texts]) -> dict[str, dict[str, Texts]]:
+    """What `read_all` has of one form, moment by moment."""
+    found: dict[str, dict[str, Texts]] = {}
+    for name, texts in live.items():
+        moment, _, view = name.rpartition(": ")
+        found.setdefault(moment, {})[view] = texts
+    return found
+
+
 def is_told(texts: Texts) -> bool:
     """Whether a view says that it lacks something."""
     return any(word in text for text in texts.values() for word in TELLING)
@@ -110,10 +128,32 @@ def forms(request: pytest.FixtureRequest, browser: Browser, kernel: KernelSide, 
 
 def test_every_number_on_screen_is_that_of_the_live_view_or_said_to_be_not_known(forms: FourForms) -> None:
     with contextlib.ExitStack() as stack:
-        shown = read_all({name: stack.enter_context(form()) for name, form in forms.all.items()})
+        screens = {name: stack.enter_context(form()) for name, form in forms.all.items()}
+        shown = read_all(screens)
+        unchosen = read_unchosen(screens["live"])
     live = shown.pop("live")
+    for moment, views in {"nothing chosen": unchosen, **by_moment(live)}.items():
+        found = contradictions(figures(views))
+        assert not found, f"{moment}, {len(found)} contradictions:\n" + "\n".join(found[:50])
+    assert_planted_differences_are_found(unchosen)
     assert live["tips"]
     n_numbers = sum(bool(NUMBER.search(text)) for texts in live.values() for text in texts.values())
     assert n_numbers > 500
     found = [f"{name}: {line}" for name, texts in shown.items() for line in differences(live, texts)]
     assert not found, f"{len(found)} differences:\n" + "\n".join(found[:200])
+
+
+def assert_planted_differences_are_found(views: dict[str, Texts]) -> None:
+    """Each figure that two places say, changed at one of them, is a contradiction: so none of them is read in vain."""
+    pairs = compared(figures(views))
+    kinds = {one.what[0] for one, _ in pairs}
+    assert len(pairs) > 60
+    assert kinds >= {"step", "part of a step", "op"}
+    for one, other in pairs:
+        far = 2 * max(one.most, other.most) + 1
+        wrong = replace(other, least=far, most=far)
+        assert contradictions([one, wrong])
+    changed = {view: dict(texts) for view, texts in views.items()}
+    (place,) = (key for key in changed["overview_panel"] if re.search(r"header\S* div.tfp-fig span.n(\[0\])?$", key))
+    changed["overview_panel"][place] = str(float(changed["overview_panel"][place].replace(",", "")) * 1.1)
+    assert any(line.startswith("step time") for line in contradictions(figures(changed)))

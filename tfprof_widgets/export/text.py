@@ -10,6 +10,7 @@ from typing import Any
 
 from ..analysis.advice.advice import Advice
 from ..analysis.base.wording import head, number, percent, size, tail
+from ..analysis.overview.input_words import input_words
 from ..analysis.results import AnyResults
 
 _WIDTH = 96
@@ -168,7 +169,7 @@ def _memory(results: AnyResults) -> Iterator[str]:
 
 def _input(results: AnyResults) -> Iterator[str]:
     pipeline = results.input_pipeline
-    yield pipeline.verdict
+    yield input_words(results.overview, pipeline.verdict)
     if pipeline.bottleneck:
         yield f"  Slowest part: {pipeline.bottleneck}"
     yield from (f"  {line}" for line in pipeline.suggestion.splitlines())

@@ -1,19 +1,14 @@
 /** Values of a row -> columns of a table, and what their cells show. */
 
-import { formatAmount, formatNumber } from "../model/text/format";
+import { formatAmount, formatTo } from "../model/text/format";
 import { h } from "./dom";
-import type { GridColumn } from "./grid_column";
+import type { CellLook, GridColumn } from "./grid_column";
 
 type Head<R> = Pick<GridColumn<R>, "id" | "title"> & Partial<GridColumn<R>>;
 
 /** A text with another one on hover, such as a cut name with the whole. */
 export function titled(text: string, title: string, isQuiet = false): Node {
   return h("span", { title: title || undefined, class: isQuiet && "q" }, text);
-}
-
-/** A ratio as a number for a column whose head says per cent. */
-export function percent(ratio: number): string {
-  return formatNumber(ratio * 100);
 }
 
 export interface BarPart {
@@ -38,16 +33,22 @@ export function barCell(text: string, parts: readonly BarPart[]): Node {
 export function barColumn<R>(
   head: Head<R>,
   amount: (row: R) => number,
-  text: (amount: number) => string,
+  text: (amount: number, look: CellLook) => string,
   color: (row: R) => string,
 ): GridColumn<R> {
   return {
     ...head,
     value: amount,
     amounts: amount,
-    cell: (row, { most }) =>
-      barCell(text(amount(row)), [{ share: most > 0 ? amount(row) / most : 0, color: color(row) }]),
+    cell: (row, look) =>
+      barCell(text(amount(row), look), [{ share: look.most > 0 ? amount(row) / look.most : 0, color: color(row) }]),
   };
+}
+
+/** Times in ps as ms with bars. */
+export function msBarColumn<R>(head: Head<R>, ps: (row: R) => number, color: (row: R) => string): GridColumn<R> {
+  const figures = (row: R) => ps(row) / 1e9;
+  return barColumn({ ...head, figures }, ps, (value, { decimals }) => formatTo(value / 1e9, decimals), color);
 }
 
 /** Names, cut where they do not fit; on hover the whole, or what `hover` gives. */
@@ -78,13 +79,18 @@ export function countColumn<R extends { readonly occurrences: number }>(tip: str
   return numberColumn(head, ({ occurrences }) => occurrences, formatAmount);
 }
 
-/** A column of numbers, right-aligned, optional where the table is narrow unless told otherwise. */
+/** A column of numbers, right-aligned, optional where the table is narrow unless told otherwise; without `text` all to as many decimals. */
 export function numberColumn<R>(
   head: Head<R>,
   value: (row: R) => number,
-  text: (value: number) => string = formatNumber,
+  text?: (value: number) => string,
 ): GridColumn<R> {
-  const cell = (row: R) => (Number.isFinite(value(row)) ? text(value(row)) : "");
+  const cell: GridColumn<R>["cell"] = (row, { decimals }) => {
+    const one = value(row);
+    if (!Number.isFinite(one)) return "";
+    return text === undefined ? formatTo(one, decimals) : text(one);
+  };
   const sorted = (row: R) => (Number.isFinite(value(row)) ? value(row) : -1);
-  return { isRight: true, isOptional: true, value: sorted, cell, ...head };
+  const figures = text === undefined ? { figures: value } : {};
+  return { isRight: true, isOptional: true, value: sorted, cell, ...figures, ...head };
 }

@@ -6,6 +6,8 @@ export interface CellLook {
   readonly cut: (name: string) => string;
   /** The largest of the column's `amounts` among the rows, 0 for none. */
   readonly most: number;
+  /** How many tell the column's `figures` apart. */
+  readonly decimals: number;
 }
 
 /** A column of a table whose rows come in an order that its maker gives. */
@@ -21,6 +23,8 @@ export interface SheetColumn<R> {
   readonly names?: (row: R) => string;
   /** Amounts of which cells are told the largest. */
   readonly amounts?: (row: R) => number;
+  /** Numbers that all show as many decimals; NaN for a blank cell. A column of nothing but those is left out. */
+  readonly figures?: (row: R) => number;
   /** px before a name in its cell. */
   readonly leadPx?: number;
   /** px; a column without a width takes a share of the rest. */

@@ -1,9 +1,8 @@
 /** The times of ops, of XLA's and of the framework's -> the columns that their tables share, on the screen and in a CSV file. */
 
 import type { CsvColumns } from "../model/text/csv";
-import { formatNumber } from "../model/text/format";
 import { perStep } from "../model/time/scope";
-import { barColumn, numberColumn } from "./cells";
+import { msBarColumn, numberColumn } from "./cells";
 import type { GridColumn } from "./grid_column";
 
 /** Times in ps, over so many executions. */
@@ -24,7 +23,7 @@ export function selfColumn<R extends OpTimes>(
 ): GridColumn<R> {
   const tip = "Time in the op itself, without the ops inside it";
   const head = { id: "self", title: "Self time, ms", tip, width, narrowWidth };
-  return barColumn(head, ({ selfPs }) => selfPs, formatMs, color);
+  return msBarColumn(head, ({ selfPs }) => selfPs, color);
 }
 
 /** Their heads, and that of the count, for the scope shown. */
@@ -34,11 +33,7 @@ export function timeTitles(nSteps: number | null): Readonly<Record<string, strin
 
 export function totalColumn<R extends OpTimes>(shownFrom = 0): GridColumn<R> {
   const tip = "Time from start to end, with the ops inside it";
-  return numberColumn(
-    { id: "total", title: "Total, ms", tip, width: 74, shownFrom },
-    ({ totalPs }) => totalPs,
-    formatMs,
-  );
+  return numberColumn({ id: "total", title: "Total, ms", tip, width: 74, shownFrom }, ({ totalPs }) => totalPs / 1e9);
 }
 
 export function averageColumn<R extends OpTimes>(tip: string): GridColumn<R> {
@@ -53,7 +48,3 @@ export const TIMES_CSV: CsvColumns<OpTimes> = {
   total_self_time_us: (row) => row.selfPs / 1e6,
   avg_self_time_us: (row) => eachUs(row, row.selfPs),
 };
-
-export function formatMs(ps: number): string {
-  return formatNumber(ps / 1e9);
-}

@@ -2,6 +2,7 @@
 
 import { within } from "../host/failures";
 import { cutNames } from "../model/text/cut";
+import { commonDecimals } from "../model/text/format";
 import { h, hasModifier, on, onKeys } from "./dom";
 import { type CellLook, fitted, type SheetColumn } from "./grid_column";
 import { inFrame, textFits, watchSize } from "./page";
@@ -100,7 +101,9 @@ export class Sheet<R> {
   }
 
   show(columns: readonly SheetColumn<R>[], rows: readonly R[], sorting: Sorting, at: number): void {
-    this.#columns = columns;
+    const isBlank = ({ figures }: SheetColumn<R>) =>
+      rows.length > 0 && figures !== undefined && !rows.some((row) => Number.isFinite(figures(row)));
+    this.#columns = columns.filter((column) => !isBlank(column));
     this.#rows = rows;
     this.#sorting = sorting;
     this.#keepAt(at);
@@ -108,9 +111,10 @@ export class Sheet<R> {
     // A group of no rows is incomplete in the eyes of a screen reader.
     this.#body.setAttribute("aria-busy", String(rows.length === 0));
     this.#none.hidden = rows.length > 0;
-    for (const { id, amounts } of columns) {
+    for (const { id, amounts, figures } of this.#columns) {
       const most = amounts ? rows.reduce((largest, row) => Math.max(largest, amounts(row)), 0) : 0;
-      this.#looks.set(id, { most, cut: (name) => this.#cuts.get(id)?.texts.get(name) ?? name });
+      const decimals = figures ? commonDecimals(rows.map(figures)) : 0;
+      this.#looks.set(id, { most, decimals, cut: (name) => this.#cuts.get(id)?.texts.get(name) ?? name });
     }
     this.draw();
   }

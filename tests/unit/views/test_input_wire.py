@@ -7,6 +7,7 @@ from pathlib import Path
 
 import numpy as np
 
+from tfprof_widgets.analysis.overview.input_words import input_words
 from tfprof_widgets.analysis.results import Results
 from tfprof_widgets.formats.xspace.xspace import read_xspace
 from tfprof_widgets.views.payload.meta import meta_of
@@ -44,6 +45,6 @@ def test_the_meta_object_has_the_verdict_the_categories_and_the_category_of_each
 ) -> None:
     results = Results(read_xspace(capture_of("keras_fit").read_bytes()))
     meta = meta_of(results, compute_positions(results.trace), title="")["input"]
-    assert meta["verdict"] == results.input_pipeline.verdict
+    assert meta["verdict"] == input_words(results.overview, "")
     assert [part["category"] for part in meta["categories"]] == results.input_pipeline.categories["category"].tolist()
     assert {op for op, _ in meta["ops"]} == set(results.input_pipeline.ops["op"])

@@ -10,6 +10,7 @@ import pandas as pd
 from ...analysis.base.hosts import hosts_of
 from ...analysis.hosts.workers import Workers
 from ...analysis.layers.scopes import Scopes
+from ...analysis.overview.input_words import input_words
 from ...analysis.results import AnyResults
 from ...analysis.steps.categories import STEP_CATEGORIES
 from ...trace.trace import Plane, Trace
@@ -138,7 +139,7 @@ def _input(results: AnyResults) -> dict[str, Any]:
     """The verdict on the input, the host's time for it, and each input op with its category, most self time first."""
     pipeline = results.input_pipeline
     return {
-        "verdict": pipeline.verdict,
+        "verdict": input_words(results.overview, pipeline.verdict),
         "categories": records(pipeline.categories),
         "ops": [list(pair) for pair in zip(*(pipeline.ops[name].tolist() for name in ("op", "category")), strict=True)],
     }

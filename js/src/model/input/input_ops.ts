@@ -1,7 +1,8 @@
 /** Totals of ops, or their executions in a time range, and the category of each input op -> the rows of the input op table, and category sums. */
 
 import { opsOfScope } from "../ops/ranged_ops";
-import type { Scope } from "../time/viewport";
+import { countedSteps } from "../time/statistics";
+import type { RangePs, Scope } from "../time/viewport";
 import { columns } from "../wire/column";
 import type { InputMeta, TraceMeta } from "../wire/meta";
 import type { Table } from "../wire/wire";
@@ -51,6 +52,30 @@ export function inputParts(input: InputMeta, ops: readonly InputOp[] | null): In
   );
   const total = ms.reduce((sum, value) => sum + value, 0) || 1;
   return whole.map(({ category }, i) => ({ category, ms: ms[i], ratio: ms[i] / total }));
+}
+
+/** An input that costs less of a step than this is nothing to be alarmed about. */
+const KEEPS_UP = 0.02;
+
+export interface InputWait {
+  /** A step. */
+  readonly ms: number;
+  /** Of the step. */
+  readonly ratio: number;
+}
+
+/** What steps of a range, else the averaged ones, wait for data; null without any. */
+export function inputWait(steps: Table, range: RangePs): InputWait | null {
+  const counted = countedSteps(steps, range);
+  if (counted.length === 0) return null;
+  const [input, duration] = columns(steps, "input_ms", "duration_ps");
+  const sum = (values: ArrayLike<number>) => counted.reduce((total, i) => total + values[i], 0);
+  return { ms: sum(input) / counted.length, ratio: (sum(input) * 1e9) / (sum(duration) || 1) };
+}
+
+/** Whether so little is waited for that no iterator is to blame. */
+export function keepsUp(wait: InputWait | null): boolean {
+  return wait !== null && wait.ratio < KEEPS_UP;
 }
 
 /** For each step the part of its time in which the training waited for data, 0 to 1. */

@@ -74,6 +74,30 @@ export function formatAmount(count: number): string {
   return Math.abs(count - Math.round(count)) < 1e-6 ? formatCount(count) : formatNumber(count);
 }
 
+/** Values of a column are told apart as far down as this. */
+const TOLD_APART = 20;
+const MOST_DECIMALS = 3;
+
+/** Decimals for all values of a column: three digits of the largest, and two of those that follow it. */
+export function commonDecimals(values: readonly number[]): number {
+  const sizes = Float64Array.from(
+    values.filter((value) => Number.isFinite(value) && value !== 0),
+    Math.abs,
+  ).sort();
+  if (sizes.every(Number.isInteger)) return 0;
+  const decimals = (size: number, digits: number) => digits - 1 - Math.floor(Math.log10(size));
+  const last = sizes[Math.max(0, sizes.length - TOLD_APART)];
+  return Math.max(0, Math.min(MOST_DECIMALS, Math.max(decimals(sizes[sizes.length - 1], 3), decimals(last, 2))));
+}
+
+/** A value to so many decimals: "28.90", "0.07", "<0.01" for what is there but rounds to nothing. */
+export function formatTo(value: number, decimals: number): string {
+  if (!Number.isFinite(value)) return "–";
+  if (value === 0) return "0";
+  const least = 10 ** -decimals;
+  return Math.abs(value) < least / 2 ? `<${formatFixed(least, decimals)}` : formatFixed(value, decimals);
+}
+
 /** A ratio as per cent: "62 %", "0.4 %", "<0.1 %". */
 export function formatPercent(ratio: number): string {
   const percent = ratio * 100;

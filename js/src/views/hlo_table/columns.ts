@@ -2,7 +2,7 @@
 
 import type { Cell, CsvColumns } from "../../model/text/csv";
 import { plural } from "../../model/text/format";
-import { countColumn, nameColumn, numberColumn, percent, rankColumn, textColumn, titled } from "../../ui/cells";
+import { countColumn, nameColumn, numberColumn, rankColumn, textColumn, titled } from "../../ui/cells";
 import type { GridColumn } from "../../ui/grid_column";
 import { averageColumn, selfColumn, TIMES_CSV, totalColumn } from "../../ui/op_columns";
 import type { Grouping, HloOp, HloRow } from "./rows";
@@ -47,8 +47,7 @@ export function hloColumns({ grouping, opOf }: HloLook, has: HloHas): GridColumn
     selfColumn(200, 140, (row) => `var(--c-${row.meta.device === "Device" ? "device_compute" : "host_compute"})`),
     numberColumn(
       { id: "ratio", title: "Self, %", tip: ratioTip, width: 58, isOptional: false },
-      (row) => row.ratio,
-      percent,
+      (row) => row.ratio * 100,
     ),
     totalColumn(1240),
     averageColumn("Total time per execution"),

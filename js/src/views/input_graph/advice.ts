@@ -1,7 +1,7 @@
 /** What a pipeline costs and which iterator is slowest -> the panel that says what to change. */
 
 import { wrapCode } from "../../model/text/code";
-import { formatCount, formatTime } from "../../model/text/format";
+import { formatCount, formatMs, formatTime } from "../../model/text/format";
 import { copyButton, h } from "../../ui/dom";
 import type { InputScene } from "./scene";
 
@@ -22,7 +22,7 @@ export function showAdvice(aside: HTMLElement, finding: Finding, signal: AbortSi
   const { suggestion, suggestion_code: code, bottleneck } = scene.pipeline;
   const parts = opening(scene, verdict);
   // The suggestion is about the bottleneck of the whole capture.
-  if (scene.slow < 0 || scene.slow === (bottleneck ?? -1)) {
+  if (scene.kept === null && (scene.slow < 0 || scene.slow === (bottleneck ?? -1))) {
     if (suggestion) parts.push(h("p", suggestion));
     if (code) {
       const copy = copyButton("Copy the fix", () => code, signal);
@@ -36,11 +36,12 @@ export function showAdvice(aside: HTMLElement, finding: Finding, signal: AbortSi
 function opening(scene: InputScene, verdict: string): HTMLElement[] {
   const found = headline(scene);
   if (!verdict) return [h("h3", found)];
-  if (scene.range === null) return [h("h3", verdict), h("p", found)];
+  if (scene.range === null) return [h("h3", verdict), ...(scene.kept === null ? [h("p", found)] : [])];
   return [h("h3", found), h("p.q", `The whole capture: ${verdict}`)];
 }
 
-function headline({ pipeline, rank, range, slow, stats, nBatches }: InputScene): string {
+function headline({ pipeline, rank, range, slow, stats, nBatches, kept }: InputScene): string {
+  if (kept !== null) return `The input keeps up here: ${formatMs(kept.ms)} a step of waiting.`;
   if (slow < 0) return "No iterator of this pipeline kept a step waiting.";
   const { name } = pipeline.nodes[slow];
   const wait = formatTime(stats.waitPs[slow] / Math.max(1, nBatches));

@@ -1,6 +1,6 @@
 /** tf.data pipelines, steps and input ops -> whether the training waits for data, for which part of the input, and what to change. */
 
-import { inputOps } from "../../model/input/input_ops";
+import { inputOps, inputWait, keepsUp } from "../../model/input/input_ops";
 import {
   bottleneckOf,
   emptyStats,
@@ -165,7 +165,11 @@ class InputView {
     const isCritical = pipeline.nodes.map((node, i) =>
       rank === null ? node.on_critical_path : stats.isBlocking[i] === 1,
     );
-    const slow = isWhole ? (pipeline.bottleneck ?? -1) : bottleneckOf(stats.waitPs, isCritical);
+    const wait = inputWait(this.view.data.table("steps") ?? EMPTY_TABLE, range);
+    // Of one execution the slowest part is asked for, however short it was.
+    const kept = rank === null && keepsUp(wait) ? wait : null;
+    const longest = isWhole ? (pipeline.bottleneck ?? -1) : bottleneckOf(stats.waitPs, isCritical);
+    const slow = kept === null ? longest : -1;
     const nBatches = rank === null ? stats.calls[root] : 1;
     return {
       index: this.#index,
@@ -180,6 +184,7 @@ class InputView {
       startupPs,
       isCritical,
       slow,
+      kept,
     };
   }
 

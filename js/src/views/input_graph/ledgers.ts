@@ -2,7 +2,7 @@
 
 import type { InputOp } from "../../model/input/input_ops";
 import type { Latency } from "../../model/input/pipeline";
-import { formatAmount, formatCount, formatMsNumber, formatPercent, formatTime } from "../../model/text/format";
+import { formatAmount, formatCount, formatPercent, formatTime } from "../../model/text/format";
 import type { PipelineMeta } from "../../model/wire/meta";
 import { nameColumn, numberColumn, textColumn } from "../../ui/cells";
 import type { GridColumn } from "../../ui/grid_column";
@@ -19,7 +19,7 @@ const share = <R>(head: Head, value: (row: R) => number): GridColumn<R> =>
   numberColumn({ ...head, width: 72, narrowWidth: 60, isOptional: false }, value, formatPercent);
 
 const ms = <R>(head: Head, value: (row: R) => number): GridColumn<R> =>
-  numberColumn({ ...head, width: 84, narrowWidth: 72, isOptional: false }, value, formatMsNumber);
+  numberColumn({ ...head, width: 84, narrowWidth: 72, isOptional: false }, (row) => value(row) / 1e9);
 
 const OP_COLUMNS: readonly GridColumn<InputOpRow>[] = [
   nameColumn({ id: "name", title: "Input op" }, ({ name }) => name),

@@ -1,5 +1,6 @@
 /** What the panes of the input view are about: one pipeline, a time range, and one of its executions or their average. */
 
+import type { InputWait } from "../../model/input/input_ops";
 import type { NodeStats } from "../../model/input/pipeline";
 import type { RangePs, Scope } from "../../model/time/viewport";
 import type { PipelineMeta } from "../../model/wire/meta";
@@ -24,6 +25,8 @@ export interface InputScene {
   readonly isCritical: readonly boolean[];
   /** The bottleneck of what is shown, -1 for none. */
   readonly slow: number;
+  /** What the steps shown wait for data, where that is too little to matter; null where it matters or is not known. */
+  readonly kept: InputWait | null;
 }
 
 /** Of what was waited for, the part of the bottleneck; 0 where nothing was. */

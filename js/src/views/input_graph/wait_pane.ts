@@ -1,6 +1,6 @@
 /** Steps and input ops -> the share of each step that waited for data, and what the host's input time went into. */
 
-import { type InputPart, inputOps, inputParts, inputShares } from "../../model/input/input_ops";
+import { type InputPart, inputOps, inputParts, inputShares, inputWait } from "../../model/input/input_ops";
 import { formatMs, formatNumber, formatPercent, plural } from "../../model/text/format";
 import { stepsOfScope } from "../../model/time/scope";
 import { stepLabel, stepsOfRange } from "../../model/time/span_text";
@@ -85,13 +85,14 @@ export class WaitPane {
     const share = statisticsOf(counted.map((i) => this.#shares[i]));
     const duration = numbers(this.#steps, "duration_ps");
     const time = statisticsOf(counted.map((i) => duration[i] / 1e9));
-    const sum = (column: ArrayLike<number>) => counted.reduce((total, i) => total + column[i], 0);
-    const ratio = (sum(numbers(this.#steps, "input_ms")) * 1e9) / (sum(duration) || 1);
     const spread = (text: (value: number) => string, { avg, sd, min, max, n }: Statistics) =>
       n === 1 ? text(avg) : `${text(avg)} ± ${text(sd)}, ${text(min)} to ${text(max)}`;
     const each = share.n > 1 ? ` · each ${spread(formatPercent, share)}` : "";
     const words = [
-      h("b", `Waiting for data: ${formatPercent(ratio)} of ${plural(share.n, "step")}`),
+      h(
+        "b",
+        `Waiting for data: ${formatPercent(inputWait(this.#steps, this.#range)?.ratio ?? 0)} of ${plural(share.n, "step")}`,
+      ),
       `${each} · step time ${spread(formatMs, time)}`,
     ];
     const line = h("span.tfp-say", { role: "status" }, ...words);

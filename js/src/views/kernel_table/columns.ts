@@ -1,11 +1,10 @@
 /** A row of the kernel table -> its cells on the screen and in a CSV file. */
 
 import { type CsvColumns, fields } from "../../model/text/csv";
-import { formatBytes, formatCount, formatNumber, plural } from "../../model/text/format";
-import { barColumn, countColumn, nameColumn, numberColumn, percent, rankColumn, titled } from "../../ui/cells";
+import { formatBytes, formatCount, plural } from "../../model/text/format";
+import { countColumn, msBarColumn, nameColumn, numberColumn, rankColumn, titled } from "../../ui/cells";
 import { h } from "../../ui/dom";
 import type { GridColumn } from "../../ui/grid_column";
-import { formatMs } from "../../ui/op_columns";
 import type { Grouping, KernelGroup } from "./groups";
 import { type KernelRow, type TensorCore, tensorCore } from "./rows";
 
@@ -62,7 +61,6 @@ function opColumn(grouping: () => Grouping): GridColumn<KernelGroup> {
 }
 
 function timeColumns(): GridColumn<KernelRow>[] {
-  const us = (ps: number) => formatNumber(ps / 1e6);
   const total = {
     id: "total",
     title: "Total, ms",
@@ -73,17 +71,16 @@ function timeColumns(): GridColumn<KernelRow>[] {
   const ratio = { id: "ratio", title: "Total, %", tip: "Of the time of all kernels", width: 62, isOptional: false };
   const ends = { width: 66, shownFrom: ROOM_PX.times };
   return [
-    barColumn(
+    msBarColumn(
       total,
       ({ totalPs }) => totalPs,
-      formatMs,
       () => "var(--c-device_compute)",
     ),
-    numberColumn(ratio, (row) => row.ratio, percent),
+    numberColumn(ratio, (row) => row.ratio * 100),
     tensorCoreColumn(),
-    numberColumn({ id: "average", title: "Average, µs", width: 82 }, averagePs, us),
-    numberColumn({ id: "min", title: "Min, µs", ...ends }, (row) => row.minPs, us),
-    numberColumn({ id: "max", title: "Max, µs", ...ends }, (row) => row.maxPs, us),
+    numberColumn({ id: "average", title: "Average, µs", width: 82 }, (row) => averagePs(row) / 1e6),
+    numberColumn({ id: "min", title: "Min, µs", ...ends }, (row) => row.minPs / 1e6),
+    numberColumn({ id: "max", title: "Max, µs", ...ends }, (row) => row.maxPs / 1e6),
   ];
 }
 

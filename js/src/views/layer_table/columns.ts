@@ -2,8 +2,8 @@
 
 import { PHASES } from "../../model/ops/places";
 import { type CsvColumns, fields } from "../../model/text/csv";
-import { formatBytes, formatCount, formatNumber, formatPercent } from "../../model/text/format";
-import { barCell, nameColumn, numberColumn, percent, rankColumn } from "../../ui/cells";
+import { formatBytes, formatCount, formatPercent, formatTo } from "../../model/text/format";
+import { barCell, nameColumn, numberColumn, rankColumn } from "../../ui/cells";
 import type { GridColumn } from "../../ui/grid_column";
 import type { LayerRow } from "./rows";
 
@@ -19,7 +19,6 @@ export const PHASE_COLORS: readonly string[] = [
 export const INPUT_COLOR = "var(--c-input)";
 
 export function layerColumns(hasMemory: boolean, hasParams: boolean): GridColumn<LayerRow>[] {
-  const ms = (ps: number) => (ps > 0 ? formatNumber(ps / 1e9) : "");
   const share = { id: "ratio", title: "Time, %", tip: "Of the self time of all ops of this side", width: 62 };
   const ops = { id: "ops", title: "Ops", tip: "Different ops of the layer that ran", width: 54, shownFrom: 1200 };
   const className = (row: LayerRow) => row.class_name || (row.kind === "layer" ? "" : row.kind);
@@ -37,13 +36,9 @@ export function layerColumns(hasMemory: boolean, hasParams: boolean): GridColumn
       className,
       (row) => row.class_name === "",
     ),
-    timeColumn(ms),
-    numberColumn(
-      { ...share, isOptional: false },
-      (row) => row.ratio,
-      (ratio) => (ratio > 0 ? percent(ratio) : ""),
-    ),
-    ...PHASES.map((phase, i) => phaseColumn(ms, phase, i)),
+    timeColumn(),
+    numberColumn({ ...share, isOptional: false }, (row) => blankZero(row.ratio * 100)),
+    ...PHASES.map((phase, i) => phaseColumn(phase, i)),
     numberColumn(ops, (row) => row.nOps || Number.NaN, formatCount),
     ...(hasParams ? [paramsColumn()] : []),
     ...(hasMemory ? memoryColumns() : []),
@@ -56,26 +51,33 @@ function paramsColumn(): GridColumn<LayerRow> {
   return numberColumn(head, (row) => row.n_params ?? Number.NaN, formatCount);
 }
 
-function timeColumn(ms: (ps: number) => string): GridColumn<LayerRow> {
+/** What did not run has a blank cell. */
+function blankZero(value: number): number {
+  return value > 0 ? value : Number.NaN;
+}
+
+function timeColumn(): GridColumn<LayerRow> {
   const tip = "Self time of the layer's ops: forward, backward, optimizer, other";
   const amounts = ({ selfPs }: LayerRow) => selfPs;
   return {
     ...{ id: "time", title: "Time, ms", tip, width: 240, narrowWidth: 220, value: amounts, amounts },
-    cell: (row, { most }) => {
+    figures: ({ selfPs }) => blankZero(selfPs / 1e9),
+    cell: (row, { most, decimals }) => {
+      const ms = (ps: number) => formatTo(ps / 1e9, decimals);
       const parts = row.phasePs.map((ps, i) => {
-        const title = `${PHASES[i]} ${ms(ps) || "0"} ms, ${formatPercent(ps / (row.selfPs || 1))}`;
+        const title = `${PHASES[i]} ${ms(ps)} ms, ${formatPercent(ps / (row.selfPs || 1))}`;
         const color = row.kind === "input" ? INPUT_COLOR : PHASE_COLORS[i];
         return { share: most > 0 ? ps / most : 0, color, title };
       });
-      return barCell(ms(row.selfPs), parts);
+      return barCell(row.selfPs > 0 ? ms(row.selfPs) : "", parts);
     },
   };
 }
 
-function phaseColumn(ms: (ps: number) => string, phase: string, i: number): GridColumn<LayerRow> {
+function phaseColumn(phase: string, i: number): GridColumn<LayerRow> {
   const title = `${phase[0].toUpperCase()}${phase.slice(1)}, ms`;
   const head = { id: phase, title, tip: `Self time of ${phase} ops`, width: 92, shownFrom: i < 2 ? 0 : 1340 };
-  return numberColumn(head, (row) => row.phasePs[i], ms);
+  return numberColumn(head, (row) => blankZero(row.phasePs[i] / 1e9));
 }
 
 function memoryColumns(): GridColumn<LayerRow>[] {

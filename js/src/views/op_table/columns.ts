@@ -4,7 +4,7 @@ import { type OpRow, opCategory } from "../../model/ops/ops";
 import type { CsvColumns } from "../../model/text/csv";
 import { plural } from "../../model/text/format";
 import { EMPTY_TABLE, type Table } from "../../model/wire/wire";
-import { countColumn, nameColumn, numberColumn, percent, rankColumn, textColumn, titled } from "../../ui/cells";
+import { countColumn, nameColumn, numberColumn, rankColumn, textColumn, titled } from "../../ui/cells";
 import type { GridColumn } from "../../ui/grid_column";
 import { averageColumn, selfColumn, TIMES_CSV, totalColumn } from "../../ui/op_columns";
 
@@ -45,13 +45,11 @@ export function opColumns(
     selfColumn(250, 158, color),
     numberColumn(
       { id: "ratio", title: "Self, %", tip: ofAll, width: 58, isOptional: false },
-      (row) => row.selfRatio,
-      percent,
+      (row) => row.selfRatio * 100,
     ),
     numberColumn(
       { id: "cumulative", title: "Cumulative, %", tip: upTo, width: 90 },
-      (row) => row.cumulativeRatio,
-      percent,
+      (row) => row.cumulativeRatio * 100,
     ),
     totalColumn(),
     averageColumn("Total time per occurrence"),
@@ -83,16 +81,16 @@ function rateColumns({ gflops, gibps, tensorCore }: OpRates): GridColumn<RankedO
   const column = (
     head: { id: string; title: string; tip: string; width: number },
     rates: ArrayLike<number>,
-    text?: (value: number) => string,
+    scale = 1,
   ) =>
     Array.from(rates).some(Number.isFinite)
       ? // Else too little is left for the names.
-        [numberColumn<RankedOp>({ ...head, shownFrom: 1240 }, (row) => rateOf(rates, row), text)]
+        [numberColumn<RankedOp>({ ...head, shownFrom: 1240 }, (row) => rateOf(rates, row) * scale)]
       : [];
   return [
     ...column({ id: "gflops", title: "GFLOP/s", tip: `Operations ${over}`, width: 68 }, gflops),
     ...column({ id: "gibps", title: "GiB/s", tip: `Bytes read and written ${over}`, width: 58 }, gibps),
-    ...column({ id: "tensor", title: "Tensor Core, %", tip: used, width: 104 }, tensorCore, percent),
+    ...column({ id: "tensor", title: "Tensor Core, %", tip: used, width: 104 }, tensorCore, 100),
   ];
 }
 
