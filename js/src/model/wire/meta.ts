@@ -273,6 +273,8 @@ export interface TraceMeta {
   /** Indexed by framework op. */
   op_name: number[];
   op_type: number[];
+  /** Slice family, an index into `FAMILIES`. */
+  op_family: number[];
   op_device: number[];
   op_eager: number[];
   step_names: string[];
