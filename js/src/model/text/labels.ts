@@ -21,6 +21,13 @@ export function shortName(name: string): string {
   return plain.includes("/") ? lastPart(plain, "/") || plain : plain;
 }
 
+/** The path of an op -> its layer and itself, "dense_8/MatMul"; parts that only say the op again are left out. */
+export function opLabel(path: string): string {
+  const parts = path.split("/");
+  while (parts.length > 2 && parts[parts.length - 1].startsWith(parts[parts.length - 2])) parts.splice(-2, 1);
+  return parts.slice(-2).join("/");
+}
+
 /** `Class::Method` keeps both unless the method says enough: ExecutorState::Process, cudnn::dgrad2d -> dgrad2d. */
 function cppName(name: string): string {
   const parts = name.split("::");
