@@ -1,6 +1,6 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { legendOf, nameCategories, newColorScheme } from "../src/colors/schemes";
+import { legendOf, nameCategories, newColorScheme, readFamilies } from "../src/colors/schemes";
 import {
   bookmarkOf,
   bookmarksToJson,
@@ -144,9 +144,12 @@ describe("bookmarks", () => {
 describe("colours", () => {
   const family = Uint8Array.of(FAMILIES.indexOf("tfdata"), FAMILIES.indexOf("conv"), 7, 7, 7);
   const names = ["Iterator::Root", "MatMul", "cuLaunchKernel", "MemcpyDtoH", "ExecutorState::Process"];
-  const events = { name: [0, 1, 2, 3, 4], op: [-1, 3, -1, -1, 0], step: [0, 1, 5, -1, 2] };
+  const opFamily = [FAMILIES.indexOf("runtime"), 0, 0, FAMILIES.indexOf("conv")];
+  const ops = [-1, 3, -1, -1, 0];
+  const events = { name: [0, 1, 2, 3, 4], op: ops, unit: ops, step: [0, 1, 5, -1, 2] };
   const categories = nameCategories(names, family);
-  const scheme = (by: "family" | "step" | "category") => newColorScheme(by, events, family, categories);
+  const scheme = (by: "family" | "step" | "category") =>
+    newColorScheme(by, events, readFamilies(names, family, opFamily), categories);
 
   it("mean the category of the dashboard where asked for it", () => {
     const own = scheme("category");
@@ -154,6 +157,15 @@ describe("colours", () => {
     expect(words).toEqual(["input", "host_compute", "kernel_launch", "output", "host_compute"]);
     expect(CATEGORIES[own.of(1, true)]).toBe("device_compute");
     expect(CATEGORIES[own.of(3, true)]).toBe("output");
+  });
+
+  it("say what the op of an event does, whatever its kernel is called; copies and compiled ops say it themselves", () => {
+    const [conv, elem, move] = ["conv", "elem", "move"].map((name) => FAMILIES.indexOf(name as "conv"));
+    const kernels = ["sgemm_conv2d", "MemcpyD2D", "fusion_3"];
+    const own = { name: [0, 1, 2], op: [0, 0, 0], unit: [0, 0, 5], step: [0, 0, 0] };
+    const families = readFamilies(kernels, [conv, move, conv], [elem]);
+    const scheme = newColorScheme("family", own, families, []);
+    expect([0, 1, 2].map((p) => scheme.of(p, true))).toEqual([elem, move, conv]);
   });
 
   it("mean a copy by any name that CUPTI gives copies", () => {

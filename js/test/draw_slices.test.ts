@@ -45,6 +45,20 @@ describe("slices", () => {
     expect(labels.fit(ctx, 0, 60)).toBe("Conv2DBa…");
   });
 
+  it("names a slice of a device by the op that launched it, then by its kernel where there is room", () => {
+    const { ctx, calls } = recorder();
+    const view = { t0: steps.start[14] + 15e9, t1: steps.start[14] + 17e9 };
+    drawTracks(frame(ctx, { view, tracksBottom: 1000 }));
+    expect(texts(calls)).toContain("conv2d_1/convolution · conv2d_kernel");
+    const labels = new LabelCache([
+      "gradients/head/dense_8/MatMul/MatMul_1",
+      "void cutlass::sgemm_128x64<float>(float*)",
+    ]);
+    expect(labels.fitKernel(ctx, 0, 1, 300)).toBe("dense_8/MatMul_1 · sgemm_128x64");
+    expect(labels.fitKernel(ctx, 0, 1, 150)).toBe("dense_8/MatMul_1");
+    expect(labels.fitKernel(ctx, 0, 1, 70)).toBe("MatMul_1");
+  });
+
   it("labels the gaps of a device's main stream with their length", () => {
     const { ctx, calls } = recorder();
     const view = { t0: steps.start[12], t1: steps.end[14] };

@@ -92,7 +92,10 @@ export function draw(slices: readonly Slice[], options: DrawingOptions = {}): Dr
       n: Uint32Array.from(edges, (_, k) => placed.filter((slice) => tileOf(slice) === k).length),
     }),
     sample: table({ ...columns(placed, sample), position: Uint32Array.from(sample) }),
-    ops: table({ name: Int32Array.from({ length: options.nNames ?? 64 }, (_, op) => op) }),
+    ops: table({
+      name: Int32Array.from({ length: options.nNames ?? 64 }, (_, op) => op),
+      is_device: new Uint8Array(options.nNames ?? 64),
+    }),
   };
   const events = new Events((name) => tables[name], nLines);
   const arrive = (tile: number) => events.take(tile, tileTables(placed, rows, tileOf, tile, options.flows ?? []));

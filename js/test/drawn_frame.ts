@@ -1,7 +1,7 @@
 /** A training run -> a frame to draw on, whose context records what is called. */
 
 import type { Palette } from "../src/colors/palette";
-import { newColorScheme } from "../src/colors/schemes";
+import { newColorScheme, readFamilies } from "../src/colors/schemes";
 import { type Frame, TRACKS_TOP_PX } from "../src/draw/frame";
 import { LabelCache } from "../src/draw/label_cache";
 import { RowLayouts } from "../src/model/events/row_layouts";
@@ -84,7 +84,12 @@ export function frame(ctx: CanvasRenderingContext2D, change: Partial<Frame> = {}
     allSteps: steps,
     strips: [],
     shownCategories: new Uint8Array(9),
-    colors: newColorScheme("family", events, family, new Uint8Array(meta.names.length)),
+    colors: newColorScheme(
+      "family",
+      events,
+      readFamilies(meta.names, family, meta.op_family),
+      new Uint8Array(meta.names.length),
+    ),
     fills: palette.fills,
     edges: palette.edges,
     shownColors: new Uint8Array(16),

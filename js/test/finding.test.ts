@@ -1,6 +1,11 @@
 import { describe, expect, it } from "vitest";
 import { Marks } from "../src/model/events/marks";
 import { countFlagged, matchNames, nextMarked, placeOf } from "../src/model/events/search";
+import { Shares } from "../src/model/ops/op_shares";
+import type { TraceMeta } from "../src/model/wire/meta";
+import type { Table, TypedArray } from "../src/model/wire/wire";
+import { SearchTexts } from "../src/views/timeline/search_texts";
+import type { TimelineState } from "../src/views/timeline/state";
 import { type Drawing, draw, randomSlices } from "./drawn_events";
 
 const ALL = { time: Number.NEGATIVE_INFINITY, position: -1 };
@@ -131,5 +136,64 @@ describe("matching names", () => {
   });
   it("counts matches in the whole capture", () => {
     expect(countFlagged(matchNames(names, { text: "matmul", isRegex: false }), [3, 9, 4, 1])).toBe(7);
+  });
+});
+
+describe("a search by op, layer and line", () => {
+  const names = [
+    "dense_8/MatMul",
+    "MatMul",
+    "sgemm_128",
+    "softmax_warp",
+    "head/Softmax",
+    "Softmax",
+    "fusion_3",
+    "ampere",
+  ];
+  const table = (columns: Record<string, TypedArray>) => ({ n: 2, columns }) as Table;
+  const tables: Record<string, Table> = {
+    op_places: table({ layer: Int32Array.of(0, -1), line: Int32Array.of(1, 0) }),
+    // Unit 2 is an HLO op that stands for both.
+    op_shares: table({ unit: Int32Array.of(2, 2), op: Int32Array.of(0, 1), ratio: Float64Array.of(0.9, 0.1) }),
+  };
+  const meta = {
+    ...{ names, op_name: [0, 4], op_type: [1, 5], n_units: 4 },
+    layers: [{ kind: "layer", layer: "encoder" }],
+    source_files: [{ title: "train.py" }],
+    source_lines: [
+      { file: 0, line: 7, code: "  logits = head(x)" },
+      { file: 0, line: 42, code: "x = self.dense(x)" },
+    ],
+  } as unknown as TraceMeta;
+  const data = { namesGeneration: 0, table: (name: string) => tables[name] };
+  const state = { meta, shares: new Shares(tables.op_shares, meta), trace: { data } };
+  const texts = new SearchTexts(state as unknown as TimelineState);
+  const found = (text: string, isWhole = false) => {
+    const flags = matchNames(texts.texts, { text, isRegex: false, isWhole });
+    return [...(texts.units(flags) ?? [])].flatMap((flag, unit) => (flag ? [unit] : []));
+  };
+
+  it("finds what the ops launched, compiled together with others or not", () => {
+    expect(found("matmul")).toEqual([0, 2]);
+    expect(found("MatMul", true)).toEqual([0, 2]);
+    expect(found("dense_8")).toEqual([0, 2]);
+    expect(found("softmax")).toEqual([1, 2]);
+    expect(found("encoder")).toEqual([0, 2]);
+    expect(found("train.py:42")).toEqual([0, 2]);
+    expect(found("logits")).toEqual([1, 2]);
+    expect(found("sgemm")).toEqual([]);
+  });
+
+  it("marks device slices by the op that launched them, and others by their own names", () => {
+    const drawing = draw([
+      { start: 0, duration: 1, name: 2, op: 0 },
+      { start: 2, duration: 1, name: 3, op: 1 },
+      { start: 4, duration: 1, name: 7 },
+      { start: 6, duration: 1, name: 1 },
+    ]);
+    const flags = matchNames(texts.texts, { text: "matmul", isRegex: false });
+    const marks = new Marks(drawing.events, { names: flags, ops: null, units: texts.units(flags) });
+    marks.advance();
+    expect([0, 1, 2, 3].map((p) => marks.has(p))).toEqual([true, false, false, true]);
   });
 });

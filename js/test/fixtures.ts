@@ -28,11 +28,13 @@ function packOf(run: TrainingRun): Pack {
   };
   const meta = metaOf(run, nest.busy);
   tables.names = table({
-    family: Uint8Array.from(names.list, (name) =>
-      FAMILIES.indexOf((run.families.get(name) ?? "runtime") as (typeof FAMILIES)[number]),
-    ),
+    family: Uint8Array.from(names.list, (name) => familyOf(run, name)),
   });
   return { meta: meta as unknown as Record<string, unknown>, tables };
+}
+
+function familyOf(run: TrainingRun, name: string): number {
+  return FAMILIES.indexOf((run.families.get(name) ?? "runtime") as (typeof FAMILIES)[number]);
 }
 
 function statsTable(run: TrainingRun): Table {
@@ -134,6 +136,7 @@ function metaOf(run: TrainingRun, busy: Float64Array): TraceMeta {
     names: names.list,
     op_name: ops.map((op) => names.id(op.name)),
     op_type: ops.map((op) => names.id(op.type)),
+    op_family: ops.map((op) => familyOf(run, `${op.name}:${op.type}`)),
     op_device: ops.map((op) => op.device),
     op_eager: ops.map(() => 0),
     step_names: steps.map((_, i) => String(i)),

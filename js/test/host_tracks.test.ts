@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { namedParts, newColorScheme } from "../src/colors/schemes";
+import { namedParts, newColorScheme, readFamilies } from "../src/colors/schemes";
 import { pieceAt } from "../src/draw/host_strip";
 import type { Rows } from "../src/model/events/rows";
 import { hostStrips, stepsOfHost } from "../src/model/hosts/host_strips";
@@ -157,10 +157,16 @@ describe("strips of hosts", () => {
 describe("events that are parts of steps", () => {
   it("have the colours of the categories, whatever else the colours mean", () => {
     const names = ["Input", "Communication", "MatMul"];
-    const events = { name: [0, 1, 2], op: [-1, -1, -1], step: [0, 0, 0] };
+    const events = { name: [0, 1, 2], op: [-1, -1, -1], unit: [-1, -1, -1], step: [0, 0, 0] };
     const communication = CATEGORIES.indexOf("device_collectives");
     expect([...namedParts(names)]).toEqual([1, communication + 1, 0]);
-    const scheme = newColorScheme("family", events, new Uint8Array(3).fill(2), [], namedParts(names));
+    const scheme = newColorScheme(
+      "family",
+      events,
+      readFamilies(names, new Uint8Array(3).fill(2), []),
+      [],
+      namedParts(names),
+    );
     expect([0, 1, 2].map((p) => scheme.source[scheme.of(p, false)])).toEqual([
       ...[FAMILIES.length, FAMILIES.length + communication, 2],
     ]);

@@ -239,6 +239,15 @@ describe("opRows", () => {
     expect(opCategory({ device: 0, type: "MatMul", isIdle: false }, "conv")).toBe("host_compute");
     expect(opCategory({ device: 1, type: "MatMul", isIdle: false }, "conv")).toBe("device_compute");
   });
+
+  it("colours what a device moves or converts in its own memory as compute, and copies and talk between devices as such", () => {
+    const of = (type: string) => opCategory({ device: 1, type, isIdle: false }, "move");
+    const types = ["Cast", "ConcatV2", "Transpose", "MemcpyDToD", "MemcpyHToD", "NcclAllReduce", "CollectiveReduceV2"];
+    expect(types.map(of)).toEqual([
+      ...Array(3).fill("device_compute"),
+      ...["device_to_device", "copy_to_device", "device_collectives", "device_collectives"],
+    ]);
+  });
 });
 
 describe("textFilter", () => {

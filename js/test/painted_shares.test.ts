@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { newColorScheme } from "../src/colors/schemes";
+import { newColorScheme, readFamilies } from "../src/colors/schemes";
 import { drawOverview, drawSteps } from "../src/draw/head";
 import { drawHostStrip, drawWaits } from "../src/draw/host_strip";
 import { drawTracks } from "../src/draw/slices";
@@ -158,7 +158,7 @@ describe("a stream", () => {
     const source = { meta: own, rows: events.rows, work: () => 1, lineNames: ["s"], counterNames: [] };
     // As `packOfRows` names events.
     const family = Uint8Array.from([2, 2, 2, 2, 2, 2, 4]);
-    const colors = newColorScheme("family", events, family, new Uint8Array(7));
+    const colors = newColorScheme("family", events, readFamilies([], family, []), new Uint8Array(7));
     for (const width of WIDTHS) {
       const { ctx, calls } = recorder();
       const layout = layoutTracks(source, newArrangement());
@@ -181,7 +181,7 @@ describe("a stream", () => {
     const { ctx, calls } = recorder();
     const source = { meta: own, rows: events.rows, work: () => 1, lineNames: ["s"], counterNames: [] };
     const layout = layoutTracks(source, newArrangement());
-    const colors = newColorScheme("family", events, Uint8Array.from([2]), new Uint8Array(1));
+    const colors = newColorScheme("family", events, readFamilies([], [2], []), new Uint8Array(1));
     drawTracks(frame(ctx, { view: { t0: 0, t1: 1e6 }, events, meta: own, layout, colors }));
     const drawn = calls.filter((call) => call.fillStyle === palette.edges[2]);
     expect(drawn).toHaveLength(1);

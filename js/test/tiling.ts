@@ -66,7 +66,7 @@ export function tiled(pack: Pack, options: TilingOptions = {}): Tiled {
       for (const [name, each] of Object.entries(part.tables)) tables[`${name}:${tile}`] = each;
     }
   }
-  const first = { ...without(pack.meta, ["op_name", "op_type", "op_device", "op_eager"]), tiles: nTiles };
+  const first = { ...without(pack.meta, ["op_name", "op_type", "op_family", "op_device", "op_eager"]), tiles: nTiles };
   return { first: { meta: first, tables }, parts, order };
 }
 
@@ -74,6 +74,7 @@ function opsOf(meta: TraceMeta): Table {
   return table({
     name: Int32Array.from(meta.op_name),
     type: Int32Array.from(meta.op_name, (name, op) => meta.op_type?.[op] ?? name),
+    family: Uint8Array.from(meta.op_name, (_, op) => meta.op_family?.[op] ?? 0),
     is_device: Uint8Array.from(meta.op_name, (_, op) => meta.op_device?.[op] ?? 0),
     is_eager: Uint8Array.from(meta.op_name, (_, op) => meta.op_eager?.[op] ?? 0),
   });

@@ -1,13 +1,14 @@
 import { describe, expect, it } from "vitest";
 import { bandsOf, type Rows } from "../src/model/events/rows";
 import { shortName } from "../src/model/text/labels";
-import { moveTo, newArrangement, togglePin } from "../src/model/tracks/arrangement";
+import { arrangementToJson, moveTo, newArrangement, togglePin } from "../src/model/tracks/arrangement";
 import { contentY, pinning, screenY } from "../src/model/tracks/pinning";
 import {
   GROUP_PX,
   layoutTracks,
   lineLabels,
   reveal,
+  setCountersOpen,
   type Track,
   type TrackSource,
   trackAt,
@@ -102,6 +103,30 @@ describe("tracks", () => {
       "GPU_0_bfc in use",
       "Prefetch buffer",
     ]);
+  });
+
+  it("shows devices on the first screen: many threads, and counters of all cores, are one row each until they are opened", () => {
+    const cores = Array.from({ length: 30 }, (_, k) => `CPU core ${k}`);
+    const devices = Object.fromEntries(
+      [0, 1, 2, 3].map((gpu) => [`/device:GPU:${gpu}`, [["Stream #13", 900, 1]] as [string, number, number][]]),
+    );
+    const source = drawn({ "/host:CPU": threads(44), ...devices }, cores);
+    const layout = layoutTracks(source, newArrangement());
+    expect(names(source, layout.tracks)).toEqual([
+      ...Array(4).fill(["plane 1", "Stream #13"]).flat(),
+      ...["plane 44", "worker/0", "worker/1", "worker/2", "fold 41", "group 30"],
+    ]);
+    const isDevice = (track: Track) => track.kind === "line" && source.meta.lines[track.line].name === "Stream #13";
+    const bottom = Math.max(...layout.tracks.filter(isDevice).map(({ y, height }) => y + height));
+    expect(bottom).toBeLessThan(200);
+    const state = newArrangement();
+    setCountersOpen(state, true);
+    expect(shown(state, source).filter((name) => name.startsWith("CPU core"))).toHaveLength(30);
+    expect(arrangementToJson(state)).toBe('{"open":[-1]}');
+    setCountersOpen(state, false);
+    expect(shown(state, source)).not.toContain("CPU core 0");
+    state.filter = "core 7";
+    expect(shown(state, source)).toContain("CPU core 7");
   });
 
   it("puts devices that did next to nothing after the others", () => {
@@ -280,6 +305,9 @@ describe("short names", () => {
     ["sequential/conv2d/Relu:Relu", "Relu"],
     ["EagerLocalExecute: __inference_multi_step_on_iterator_1686", "multi_step_on_iterator"],
     ["cudnn::dgrad2d_alg1_1<float, 0, 6, 7>", "dgrad2d_alg1_1"],
+    ["void tensorflow::(anonymous namespace)::SplitOpKernel<float>(float const*, int, int, int)", "SplitOpKernel"],
+    ["tensorflow::(anonymous namespace)::GenerateNormalizedProb<float, 4>(float const*)", "GenerateNormalizedProb"],
+    ["void LSTM_elementWise_bp1<float, float, float>(int, int, float*)", "LSTM_elementWise_bp1"],
     ["ExecutorState::Process", "ExecutorState::Process"],
     ["train", "train"],
     ["<img src=x onerror=alert(1)>", "<img src=x onerror=alert(1)>"],

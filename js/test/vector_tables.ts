@@ -131,12 +131,12 @@ export function expectLayers(part: Part, totals: OpTotals, { range_ps, layers }:
 }
 
 export function expectSourceLines(part: Part, totals: OpTotals, { range_ps, source_lines }: OfRange) {
-  const { meta, table } = part;
+  const { meta } = part;
   const charges = {
     entries: meta.source_lines ?? [],
     line: columnOf(part, "op_places", "line"),
     phase: columnOf(part, "op_places", "line_phase"),
-    categoryOf: opColors(meta, table).categoryOf,
+    categoryOf: opColors(meta).categoryOf,
   };
   const found = SIDES.flatMap((device, side) => {
     const heat = sourceHeat(charges, totals, (op) => meta.op_device[op] === side);

@@ -15,7 +15,8 @@ import { measureGrowth, unfreedByOp } from "../src/model/memory/memory_growth";
 import { lifetimePs, topLifetimes } from "../src/model/memory/memory_lifetimes";
 import { memorySteps } from "../src/model/memory/memory_steps";
 import { opsOfScope, rangedOps } from "../src/model/ops/ranged_ops";
-import { readableKernel } from "../src/model/text/kernel_names";
+import { readableKernel, shortKernel } from "../src/model/text/kernel_names";
+import { shortName } from "../src/model/text/labels";
 import { countedSteps, statisticsOf } from "../src/model/time/statistics";
 import { type RangePs, STEADY } from "../src/model/time/viewport";
 import { numbers } from "../src/model/wire/column";
@@ -324,4 +325,14 @@ describe("of the structure of a program, as Python has it,", () => {
 
 it.each(vector<[string, string][]>("kernel_names"))("a person reads a kernel as in Python's report: %s", (name, read) =>
   expect(readableKernel(name)).toBe(read),
+);
+
+it.each(vector<[string, string][]>("kernel_names"))(
+  "the short name of a kernel is no namespace and no type: %s",
+  (name) => {
+    for (const short of [shortName(name), shortKernel(readableKernel(name))]) {
+      expect(short).not.toMatch(/^(?:void|static|inline|__global__)\b|::$|[<(]$/);
+      expect(short.length > 0).toBe(name.length > 0);
+    }
+  },
 );

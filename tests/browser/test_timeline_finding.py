@@ -177,12 +177,12 @@ def test_only_matches_can_be_shown_and_escape_clears_the_search(face: Face) -> N
     eventually(lambda: face.view.evaluate(picture) != before, "the others are not dimmed")
     face.find("")
     face.page.keyboard.press("Escape")
-    assert face.view.get_by_label("Find slices by name").input_value() == ""
+    assert face.view.get_by_label("Find slices by op, layer, source line or name").input_value() == ""
     eventually(lambda: not face.view.locator(".tl-walk").is_visible(), "the search is not cleared")
 
 
 def test_earlier_searches_come_back_with_the_arrow_keys(face: Face) -> None:
-    field = face.view.get_by_label("Find slices by name")
+    field = face.view.get_by_label("Find slices by op, layer, source line or name")
     for text in ("matmul", "relu"):
         face.find(text)
         face.page.keyboard.press("Enter")
@@ -229,7 +229,7 @@ def test_a_row_selects_all_slices_of_its_name_and_goes_to_the_longest(face: Face
     eventually(lambda: RELU in face.rows(), "the table is empty")
     face.view.locator(f'.tl-slices .tfp-grid .row[data-name="{RELU}"]').click()
     eventually(lambda: RELU in face.details, "the longest slice is not selected")
-    assert face.view.get_by_label("Find slices by name").input_value() == RELU
+    assert face.view.get_by_label("Find slices by op, layer, source line or name").input_value() == RELU
     eventually(lambda: face.count.endswith("6 slices"), "not all of the name are marked")
 
 

@@ -31,6 +31,8 @@ const STEPS_NAMED = 3;
 export interface Colored {
   readonly name: ArrayLike<number>;
   readonly op: ArrayLike<number>;
+  /** What was executed; not the op where that is of a compiled program. */
+  readonly unit: ArrayLike<number>;
   readonly step: ArrayLike<number>;
 }
 
@@ -45,15 +47,26 @@ export interface ColorScheme {
   readonly isCategory: boolean;
 }
 
-/** `family` is by name id. `categoryOfName`: see nameCategories; `partOfName`: see namedParts, empty where there are none. */
+/** Slice families by name id and by op, and which names are those of copies. */
+export interface Families {
+  readonly ofName: ArrayLike<number>;
+  readonly ofOp: ArrayLike<number>;
+  readonly isCopy: ArrayLike<number>;
+}
+
+export function readFamilies(names: readonly string[], ofName: ArrayLike<number>, ofOp: ArrayLike<number>): Families {
+  return { ofName, ofOp, isCopy: Uint8Array.from(names, (name) => Number(COPY.test(name))) };
+}
+
+/** `categoryOfName`: see nameCategories; `partOfName`: see namedParts, empty where there are none. */
 export function newColorScheme(
   by: ColorBy,
   events: Colored,
-  family: ArrayLike<number>,
+  families: Families,
   categoryOfName: ArrayLike<number>,
   partOfName: ArrayLike<number> = [],
 ): ColorScheme {
-  const { name, op, step } = events;
+  const { name, op, step, unit } = events;
   if (by === "step") {
     const of = (p: number) => (step[p] < 0 ? NO_STEP : step[p] % STEP_COLORS);
     return { by, n: STEP_COLORS + 1, of, source: [...STEP_FAMILIES, FAMILY.runtime], isCategory: false };
@@ -63,11 +76,17 @@ export function newColorScheme(
       isDevice ? deviceCategory(categoryOfName[name[p]]) : hostCategory(categoryOfName[name[p]], op[p] >= 0);
     return { by, n: CATEGORIES.length, of, source: CATEGORIES.map((_, id) => id), isCategory: true };
   }
-  const ofFamily = (p: number) => family[name[p]];
-  const families = FAMILIES.map((_, id) => id);
-  if (partOfName.length === 0) return { by, n: families.length, of: ofFamily, source: families, isCategory: false };
-  const ofPart = (p: number) => (partOfName[name[p]] > 0 ? families.length - 1 + partOfName[name[p]] : ofFamily(p));
-  const source = [...families, ...CATEGORIES.map((_, id) => families.length + id)];
+  const { ofName, ofOp, isCopy } = families;
+  // What an event is there for is what its op does; copies, and what a compiler made of ops, say it themselves.
+  const ofFamily = (p: number) => {
+    const own = op[p];
+    if (own < 0 || unit[p] !== own || isCopy[name[p]] === 1) return ofName[name[p]];
+    return ofOp[own] === FAMILY.runtime ? ofName[name[p]] : ofOp[own];
+  };
+  const ids = FAMILIES.map((_, id) => id);
+  if (partOfName.length === 0) return { by, n: ids.length, of: ofFamily, source: ids, isCategory: false };
+  const ofPart = (p: number) => (partOfName[name[p]] > 0 ? ids.length - 1 + partOfName[name[p]] : ofFamily(p));
+  const source = [...ids, ...CATEGORIES.map((_, id) => ids.length + id)];
   return { by, n: source.length, of: ofPart, source, isCategory: false };
 }
 
@@ -87,6 +106,7 @@ function hostCategory(ofName: number, isOp: boolean): number {
   return ofName === CATEGORY.other && isOp ? CATEGORY.host_compute : ofName;
 }
 
+const COPY = /^mem(cpy|set)/i;
 const COMPILE = /xla.*compil|compil.*xla|XlaCompile|Compiling IR|tracing|trace_?function|GraphConstructor|MLIR|LLVM/i;
 const LAUNCH =
   /^(cuLaunch|cudaLaunch|hipLaunch|hipModuleLaunch|cuMemcpy|cuMemset|cudaMemcpy|KernelLaunch|Launch(Kernel)?\b)/;
@@ -103,18 +123,26 @@ export function nameCategories(names: readonly string[], family: ArrayLike<numbe
   const parts = namedParts(names);
   return Uint8Array.from(names, (name, id) => {
     if (parts[id] > 0) return parts[id] - 1;
-    if (family[id] === FAMILY.tfdata) return CATEGORY.input;
-    if (LAUNCH.test(name)) return CATEGORY.kernel_launch;
-    if (FROM_HOST.test(name)) return CATEGORY.copy_to_device;
-    if (INFEED.test(name)) return CATEGORY.input;
-    if (SYNC.test(name)) return CATEGORY.sync;
-    if (CHECKPOINT.test(name)) return CATEGORY.checkpoint;
-    if (TO_HOST.test(name)) return CATEGORY.output;
-    if (BETWEEN.test(name)) return CATEGORY.device_to_device;
-    if (COMPILE.test(name)) return CATEGORY.compile;
-    if (COLLECTIVE.test(name)) return CATEGORY.device_collectives;
-    return CATEGORY.other;
+    return family[id] === FAMILY.tfdata ? CATEGORY.input : categoryOf(name);
   });
+}
+
+/** The step-time category of an op of a device, by its type: compute, unless it copies or talks to other devices. */
+export function deviceOpCategory(type: string): string {
+  return CATEGORIES[deviceCategory(categoryOf(type))];
+}
+
+function categoryOf(name: string): number {
+  if (LAUNCH.test(name)) return CATEGORY.kernel_launch;
+  if (FROM_HOST.test(name)) return CATEGORY.copy_to_device;
+  if (INFEED.test(name)) return CATEGORY.input;
+  if (SYNC.test(name)) return CATEGORY.sync;
+  if (CHECKPOINT.test(name)) return CATEGORY.checkpoint;
+  if (TO_HOST.test(name)) return CATEGORY.output;
+  if (BETWEEN.test(name)) return CATEGORY.device_to_device;
+  if (COMPILE.test(name)) return CATEGORY.compile;
+  if (COLLECTIVE.test(name)) return CATEGORY.device_collectives;
+  return CATEGORY.other;
 }
 
 export interface StepInView {
@@ -141,7 +169,7 @@ const SHORT_LABELS: Readonly<Record<string, string>> = {
   conv: "conv, matmul",
   elem: "element-wise",
   reduce: "reduction, loss",
-  move: "copies",
+  move: "copies, casts",
   runtime: "runtime",
 };
 const familyLabel = (id: number) =>

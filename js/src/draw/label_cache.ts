@@ -1,5 +1,5 @@
 /** Turns a name id and a width into the text that fits: measured once per name, cut once per length. */
-import { shortName } from "../model/text/labels";
+import { opLabel, shortName } from "../model/text/labels";
 
 const ELLIPSIS = "…";
 /** Longer cuts share an entry: nobody counts the characters of a text this long. */
@@ -10,6 +10,8 @@ export class LabelCache {
   readonly #short: Float32Array;
   readonly #shortText: string[] = [];
   readonly #cuts = new Map<number, string>();
+  /** By name id of an op and of its kernel: both of them, or the op alone, with their widths. */
+  readonly #kernels = new Map<number, { readonly both: string; readonly op: string; bothPx: number; opPx: number }>();
 
   constructor(readonly names: readonly string[]) {
     this.#full = new Float32Array(names.length).fill(-1);
@@ -21,6 +23,21 @@ export class LabelCache {
     this.#full.fill(-1);
     this.#short.fill(-1);
     this.#cuts.clear();
+    this.#kernels.clear();
+  }
+
+  /** Of a kernel first the op that launched it, by its name id, then the kernel itself where there is room. */
+  fitKernel(ctx: CanvasRenderingContext2D, op: number, id: number, px: number): string {
+    const key = op * this.names.length + id;
+    let label = this.#kernels.get(key);
+    if (label === undefined) {
+      const own = opLabel(this.names[op]);
+      const both = `${own} · ${shortName(this.names[id])}`;
+      label = { both, op: own, bothPx: ctx.measureText(both).width, opPx: ctx.measureText(own).width };
+      this.#kernels.set(key, label);
+    }
+    if (label.bothPx <= px) return label.both;
+    return label.opPx <= px ? label.op : this.fit(ctx, op, px);
   }
 
   /** The name, its informative part, or a cut of that; "" when not even three characters fit. */

@@ -147,7 +147,7 @@ function drawWide({ ctx, fills, edges, shownColors, width, only }: Frame, slices
 }
 
 function drawNames(frame: Frame, slices: SliceBuffer, y: number, rowOver: number) {
-  const { ctx, palette, width, labels, events, only } = frame;
+  const { ctx, palette, width, labels, events, meta, only } = frame;
   ctx.fillStyle = palette.sliceInk;
   ctx.textAlign = "left";
   for (let k = 0; k < slices.n; k++) {
@@ -157,7 +157,9 @@ function drawNames(frame: Frame, slices: SliceBuffer, y: number, rowOver: number
     if (room < TEXT_MIN_PX) continue;
     if (rowOver >= 0) room = Math.min(room, roomBefore(frame, rowOver, slices.first[k], x0));
     if (room < TEXT_MIN_PX) continue;
-    const text = labels.fit(ctx, events.name[slices.first[k]], room - 7);
+    const [position, id] = [slices.first[k], events.name[slices.first[k]]];
+    const op = events.launcherOf(position, meta.names);
+    const text = op < 0 ? labels.fit(ctx, id, room - 7) : labels.fitKernel(ctx, op, id, room - 7);
     if (text !== "") ctx.fillText(text, x0 + 4, y + SLICE_PX / 2 + 0.5);
   }
 }

@@ -258,12 +258,13 @@ function splitKey(key: string): readonly [string, number] {
 
 /** The views read the ops of a trace as lists of the meta object. */
 function readOps(meta: TraceMeta, table: Table | undefined) {
-  const { name, type, is_device, is_eager, only_waits } = (table ?? EMPTY_TABLE).columns;
+  const { name, type, family, is_device, is_eager, only_waits } = (table ?? EMPTY_TABLE).columns;
   if (!name && meta.op_name) return;
   const list = (values: unknown) => Array.from((values ?? []) as ArrayLike<number>);
   Object.assign(meta, {
     op_name: list(name),
     op_type: list(type),
+    op_family: list(family),
     op_device: list(is_device),
     op_eager: list(is_eager),
     op_waits: list(only_waits),

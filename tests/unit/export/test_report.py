@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 import re
 from collections.abc import Callable
 from copy import copy
@@ -266,6 +267,15 @@ def test_it_is_written_whole_and_given_back(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("x")
     with pytest.raises(TfProfError, match="cannot be written"):
         prof.report(tmp_path / "file" / "report.md")
+
+
+def test_the_name_of_a_kernel_is_no_namespace_and_no_type_for_all_kernels_of_the_h100_captures() -> None:
+    files = sorted((Path(__file__).parents[2] / "data").glob("h100_*/plugins/profile/*/*.xplane.pb.gz"))
+    read = [gzip.decompress(file.read_bytes()) for file in files]
+    found = {text.decode() for data in read for text in re.findall(rb"void [\w:(<][ -~]{8,}", data)}
+    assert len(found) > 100
+    names = {readable_kernel(signature) for signature in found}
+    assert [name for name in names if re.search(r"^(void|static|inline|__global__)?$|^void |::\s*$|[<(]$", name)] == []
 
 
 def test_kernels_of_eigen_are_told_apart() -> None:

@@ -9,11 +9,11 @@ from functools import lru_cache
 import numpy as np
 import numpy.typing as npt
 
-from ..base.op_names import OpCategory, parse_op_names
+from ..base.op_names import OpCategory, parse_op_name, parse_op_names
 
 FAMILIES = ("tfdata", "image", "conv", "elem", "reduce", "optim", "move", "runtime", "python")
 """tf.data iterators; image decoding; convolution and matmul; element-wise; reductions, pooling, losses; optimizers;
-copies and transposes; executor and runtime; Python."""
+copies, casts and transposes; executor and runtime; Python."""
 
 _CODE = {name: code for code, name in enumerate(FAMILIES)}
 
@@ -100,6 +100,7 @@ _PASS = re.compile(
 )
 """Names of compiler passes, which speak of the ops they change."""
 _SUFFIX_TYPE = re.compile(r"[^:]*:(_?[A-Z]\w*)")
+_BARE_TYPE = re.compile(r"_?[A-Z]\w+")
 _RUNTIME = re.compile(
     r"^(Executor|Threadpool|TFE_|Eager|KernelAndDevice|Memory|FunctionRun|SessionRun|ProcessFunction|GraphRun|Schedule"
     r"|BaseCollective|cu[A-Z]|PjRt|Thunk|Validate|TaskDispatcher|CpuExecutable|BlockUntilReady|\w*Compiler::|IteratorGetNext)"
@@ -124,6 +125,17 @@ def families(names: Sequence[str]) -> npt.NDArray[np.uint8]:
     return np.fromiter((_CODE[family] for family in codes), np.uint8, len(codes))
 
 
+def op_families(names: Sequence[str], types: Sequence[str]) -> npt.NDArray[np.uint8]:
+    """The family of each framework op: that of its type; where the type says nothing, as of a call, that of the name.
+
+    Args:
+        names: names of ops, which hold those of their layers.
+        types: their types, one for each; empty where it is not known.
+    """
+    found = [_family_of_op(*one) for one in zip(names, types, strict=True)]
+    return np.fromiter((_CODE[family] for family in found), np.uint8, len(found))
+
+
 def hlo_families(categories: Sequence[str], op_types: Sequence[str]) -> npt.NDArray[np.uint8]:
     """The family of each HLO op: what its category says, else that of the framework op it is most of.
 
@@ -133,6 +145,13 @@ def hlo_families(categories: Sequence[str], op_types: Sequence[str]) -> npt.NDAr
     """
     found = [_hlo_family(*one) for one in zip(categories, op_types, strict=True)]
     return np.fromiter((_CODE[family] for family in found), np.uint8, len(found))
+
+
+def _family_of_op(name: str, op_type: str) -> str:
+    if known := _OF_CATEGORY.get(op_type):
+        return known
+    of_type = _family_of_type(op_type) if op_type else "runtime"
+    return of_type if of_type != "runtime" else _family(name, *parse_op_name(name)[:2])
 
 
 def _hlo_family(category: str, op_type: str) -> str:
@@ -159,6 +178,8 @@ def _family_of_code(name: str) -> str:
         return "runtime"
     if suffix := _SUFFIX_TYPE.fullmatch(name):
         return _family_of_type(suffix[1])
+    if _BARE_TYPE.fullmatch(name) and (known := _known_family(name)):
+        return known
     small = name.lower()
     for family, pattern in _BY_KERNEL:
         if pattern.search(small):
@@ -166,10 +187,13 @@ def _family_of_code(name: str) -> str:
     return _family_of_type(name) if re.fullmatch(r"[A-Z]\w+", name) else "runtime"
 
 
-@lru_cache(_MOST_KEPT)
 def _family_of_type(op_type: str) -> str:
+    """Of an op of no other kind TensorFlow has hundreds that work element by element."""
+    return _known_family(op_type) or "elem"
+
+
+@lru_cache(_MOST_KEPT)
+def _known_family(op_type: str) -> str:
+    """By the patterns of types; empty where none matches."""
     bare = _FUSED.sub("", op_type)
-    for family, pattern in _BY_TYPE:
-        if pattern.match(bare) or pattern.match(op_type):
-            return family
-    return "elem"
+    return next((family for family, pattern in _BY_TYPE if pattern.match(bare) or pattern.match(op_type)), "")

@@ -15,7 +15,7 @@ from ...analysis.layers.scopes import Scopes
 from ...analysis.ops.hlo_ops import HloOps
 from ...analysis.ops.kernel_details import is_eligible_type
 from ...analysis.ops.kernels import Kernels, KernelTable, beside_products
-from ...analysis.ops.op_families import FAMILIES, families, hlo_families
+from ...analysis.ops.op_families import FAMILIES, families, hlo_families, op_families
 from ...analysis.results import AnyResults
 from ...trace.trace import Int64
 from .plain import plain, records
@@ -78,11 +78,10 @@ def kernel_list(kernels: KernelTable, rows: slice) -> list[dict[str, Any]]:
     left_out = _OF_A_RANGE if isinstance(kernels, Kernels) and len(kernels.run_event) else ["rank", "avg_time_us"]
     frame = kernels.frame.drop(columns=left_out).iloc[rows]
     is_beside = beside_products(kernels.frame)[rows]
-    # The op says more about a kernel than its name where the name is of no known family.
-    runtime = FAMILIES.index("runtime")
-    of_name, types = _families(frame["name"].tolist()), frame["op_type"].tolist()
-    of_op = _families([f"{op}:{kind}" for op, kind in zip(frame["op_name"].tolist(), types, strict=True)])
-    family = np.where(of_name == runtime, of_op, of_name)
+    # What a kernel is there for is what its op does, whatever the kernel is called.
+    types = frame["op_type"].tolist()
+    of_op = op_families(frame["op_name"].tolist(), types).astype(np.int64)
+    family = np.where(of_op == FAMILIES.index("runtime"), _families(frame["name"].tolist()), of_op)
     is_eligible = frame["tensor_core_eligible"].to_numpy(np.bool_) | np.array([*map(is_eligible_type, types)], np.bool_)
     return records(frame.assign(family=family, could_use_tensor_core=is_eligible & ~is_beside))
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
-from ...analysis.ops.op_families import hlo_families
+from ...analysis.ops.op_families import hlo_families, op_families
 from ...analysis.ops.ops import rates_of
 from ...analysis.results import AnyResults, Results
 from .names import Names
@@ -13,11 +13,15 @@ from .wire import Rows, Table, columns_of
 
 
 def op_table(results: AnyResults, names: Names, rows: Rows) -> Table:
-    """The framework ops: name and type as numbers of names, where they ran, and whether they only wait."""
+    """The framework ops: name, type, the family of their colour, where they ran, and whether they only wait."""
     shares = results.op_shares
     texts = {"name": shares.name, "type": shares.type}
     numbers = {key: (names.numbers(names.ids_of(column)[rows]), "i4") for key, column in texts.items()}
-    return Table({**numbers, **columns_of(shares, rows, u1="is_device is_eager only_waits")})
+    family = op_families(
+        np.array(shares.name, np.object_)[rows].tolist(), np.array(shares.type, np.object_)[rows].tolist()
+    )
+    flags = columns_of(shares, rows, u1="is_device is_eager only_waits")
+    return Table({**numbers, "family": (family, "u1"), **flags})
 
 
 def op_place_table(results: AnyResults, rows: Rows) -> Table:

@@ -64,6 +64,7 @@ export class Events implements Times {
   #unit: Int32Array | null = null;
   readonly #isHere: Uint8Array;
   readonly #opName: ArrayLike<number>;
+  readonly #isDeviceOp: ArrayLike<number>;
   readonly #sample: Sample;
   readonly #flows = new FlowTables();
   readonly #isLoaded: Uint8Array;
@@ -84,7 +85,7 @@ export class Events implements Times {
     this.#isHere = new Uint8Array(bytes, 44 * n, n);
     this.coarse = newCoarse(n);
     this.#isLoaded = new Uint8Array(this.tiles.n);
-    this.#opName = numbers(table("ops") ?? EMPTY_TABLE, "name");
+    [this.#opName, this.#isDeviceOp] = columns(table("ops") ?? EMPTY_TABLE, "name", "is_device");
     this.#sample = this.#takeSample(table("sample") ?? EMPTY_TABLE);
     this.runs = [sampleRun(this.#sample, this.rows, this.#spanOf(0, this.tiles.n - 1), 0, this.tiles.n - 1)];
   }
@@ -125,6 +126,12 @@ export class Events implements Times {
   keyOf(position: number): number {
     const op = this.op[position];
     return op >= 0 ? this.#opName[op] : this.name[position];
+  }
+  /** Name id of the op that launched an event of a device which is named after something else, as kernels are; else -1. */
+  launcherOf(position: number, names: readonly string[]): number {
+    const op = this.op[position];
+    const id = op >= 0 && this.#isDeviceOp[op] === 1 ? this.#opName[op] : -1;
+    return id >= 0 && !names[this.name[position]].startsWith(names[id]) ? id : -1;
   }
   endOf(position: number): number {
     return this.start[position] + this.duration[position];

@@ -18,6 +18,8 @@ export interface Flags {
   readonly names: Uint8Array;
   /** 1 by op, for events that have one; without it the name decides for all. */
   readonly ops: Uint8Array | null;
+  /** 1 by unit whose events are marked whatever they are named. */
+  readonly units?: Uint8Array | null;
 }
 
 export class Marks {
@@ -170,12 +172,12 @@ export class Marks {
 
   #mark(low: number, high: number) {
     const { events, hits } = this;
-    const { name, op } = events;
-    const { names, ops } = this.flags;
+    const { name, op, unit } = events;
+    const { names, ops, units = null } = this.flags;
     const bits = this.#bits;
     for (let p = low; p < high; p++) {
-      const isMarked = ops !== null && op[p] >= 0 ? ops[op[p]] : names[name[p]];
-      if (isMarked !== 1) continue;
+      const isNamed = ops !== null && op[p] >= 0 ? ops[op[p]] : names[name[p]];
+      if (isNamed !== 1 && (units === null || unit[p] < 0 || units[unit[p]] !== 1)) continue;
       bits[p >>> 5] |= 1 << (p & 31);
       hits?.add(events.start[p], events.endOf(p));
     }

@@ -3,6 +3,7 @@
  * A unit is an ordinary op, or an HLO op of a compiled program that stands for several framework ops, each with its share.
  */
 
+import { deviceOpCategory } from "../../colors/schemes";
 import { isInRange, overlapPs } from "../time/overlap";
 import type { RangePs } from "../time/viewport";
 import { FAMILIES } from "../wire/categories";
@@ -235,16 +236,14 @@ export function textFilter(text: string): { readonly test: (value: string) => bo
   };
 }
 
-/** The slice family of an op: of its name, else of its type, since a name alone often says nothing. */
-export function opFamily(names: Pick<OpNames, "op_name" | "op_type">, family: ArrayLike<number>, op: number): string {
-  const runtime = FAMILIES.indexOf("runtime");
-  const own = family[names.op_name[op]] ?? runtime;
-  return FAMILIES[own === runtime ? (family[names.op_type[op]] ?? runtime) : own] ?? "runtime";
+/** The slice family of an op: what its type says, else its name. */
+export function opFamily({ op_family }: Pick<TraceMeta, "op_family">, op: number): string {
+  return FAMILIES[op_family[op]] ?? "runtime";
 }
 
 /** The step-time category whose colour an op has: where its time would show in the step breakdown. */
 export function opCategory(row: Pick<OpRow, "device" | "type" | "isIdle">, family: string): string {
   if (row.isIdle) return "other";
-  if (row.device === 1) return family === "move" ? "device_to_device" : "device_compute";
+  if (row.device === 1) return deviceOpCategory(row.type);
   return row.type === "Dataset" || family === "tfdata" || family === "image" ? "input" : "host_compute";
 }

@@ -76,9 +76,8 @@ export function wholeTotals(table: Table | undefined, meta: TraceMeta): OpTotals
 }
 
 /** Family and step-time category of framework ops, for their colours. */
-export function opColors(meta: TraceMeta, table: Tables) {
-  const families = (table("names")?.columns.family as ArrayLike<number> | undefined) ?? [];
-  const familyOf = (op: number) => opFamily(meta, families, op);
+export function opColors(meta: TraceMeta) {
+  const familyOf = (op: number) => opFamily(meta, op);
   const categoryOf = (op: number) => {
     const row = { device: meta.op_device[op] === 1 ? 1 : 0, type: meta.names[meta.op_type[op]] ?? "" } as const;
     return opCategory({ ...row, isIdle: false }, familyOf(op));

@@ -23,11 +23,23 @@ const DEFAULT_BANDS = 6;
 const MAX_LINES = 10;
 /** Where devices did work they must be on the first screen too, so fewer host threads are shown. */
 const MAX_HOST_LINES_BESIDE_DEVICE = 3;
+/** More counters are one row until the reader opens them. */
+const MAX_COUNTERS = 3;
 
 export type * from "./track_kinds";
 
-/** Key in `closedPlanes` of the head of the counters. */
-export const COUNTER_GROUP = -1;
+/** Stands for the head of the counters in `closedPlanes`, and in `openFolds` where there are many. */
+const COUNTER_GROUP = -1;
+
+function areCountersOpen({ closedPlanes, openFolds }: Arrangement, n: number): boolean {
+  return n > MAX_COUNTERS ? openFolds.has(COUNTER_GROUP) : !closedPlanes.has(COUNTER_GROUP);
+}
+
+export function setCountersOpen({ closedPlanes, openFolds }: Arrangement, opens: boolean) {
+  const [to, from] = opens ? [openFolds, closedPlanes] : [closedPlanes, openFolds];
+  to.add(COUNTER_GROUP);
+  from.delete(COUNTER_GROUP);
+}
 
 export function layoutTracks(source: TrackSource, state: Arrangement): TrackLayout {
   return new Layouter(source, state).layout();
@@ -221,7 +233,7 @@ class Layouter {
   #pushCounters(ids: readonly number[]) {
     if (ids.length === 0) return;
     const { state } = this;
-    const isOpen = this.#words.length > 0 || !state.closedPlanes.has(COUNTER_GROUP);
+    const isOpen = this.#words.length > 0 || areCountersOpen(state, ids.length);
     this.#push({ kind: "group", key: COUNTERS, height: GROUP_PX, isOpen, lines: ids });
     if (!isOpen) return;
     for (const counter of arranged(ids, (id) => keyOf("counter", id), state.order.get(COUNTERS))) {

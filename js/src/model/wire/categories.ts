@@ -43,7 +43,7 @@ export const FAMILY_LABELS: Readonly<Record<string, string>> = {
   elem: "element-wise",
   reduce: "reduction, pooling, loss",
   optim: "optimizer",
-  move: "copies, transposes",
+  move: "copies, casts, transposes",
   runtime: "executor, runtime",
   python: "Python",
 };

@@ -242,6 +242,8 @@ export interface TraceMeta {
   /** Indexed by framework op. */
   op_name: number[];
   op_type: number[];
+  /** Slice family, an index into `FAMILIES`. */
+  op_family: number[];
   op_device: number[];
   op_eager: number[];
   /** 1 for one whose self time is waiting, not work. */

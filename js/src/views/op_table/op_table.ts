@@ -50,7 +50,7 @@ class OpTable {
       if (ops) ops.push(meta.names[name]);
       else this.#opsOfType.set(key, [meta.names[name]]);
     });
-    const { familyOf } = opColors(meta, (name) => data.table(name));
+    const { familyOf } = opColors(meta);
     this.#distribution = new Distribution(familyOf, (key) => this.#pickKey(key), signal);
     this.#table = this.#createTable(familyOf);
   }

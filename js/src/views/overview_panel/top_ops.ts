@@ -61,7 +61,7 @@ export class TopOps {
 
   #item(row: TopOp, text: string, most: number): HTMLElement {
     const { link, data, signal } = this.view;
-    const { categoryOf } = opColors(data.meta, (name) => data.table(name));
+    const { categoryOf } = opColors(data.meta);
     const color = `var(--c-${categoryOf(row.op)})`;
     const bar = h("i", { style: { width: `max(1px, ${(row.ms / most) * 100}%)`, background: color } });
     const title = `${row.name}\n${row.type} on the ${this.#isDevice ? "device" : "host"}, ${plural(row.occurrences, "time")}`;

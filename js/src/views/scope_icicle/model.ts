@@ -34,7 +34,7 @@ export class ScopeModel {
     this.phases = new Set(Array.from(this.#phase, (phase) => PHASES[phase]));
     this.tree = scopeTree(data.meta.scopes ?? [], (places.columns.scope as Int32Array | undefined) ?? []);
     this.top = this.tree.roots.length === 1 ? this.tree.roots[0] : WHOLE;
-    this.familyOf = opColors(data.meta, (name) => data.table(name)).familyOf;
+    this.familyOf = opColors(data.meta).familyOf;
     this.#totals = this.#work();
     this.times = scopeTimes(this.tree, (op) => this.opPs(op));
     this.figures = this.#figure();

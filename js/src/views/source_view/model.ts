@@ -49,7 +49,7 @@ export class SourceModel {
       entries: data.meta.source_lines ?? [],
       line: (places.columns.line as Int32Array | undefined) ?? [],
       phase: (places.columns.line_phase as Uint8Array | undefined) ?? [],
-      categoryOf: opColors(data.meta, (name) => data.table(name)).categoryOf,
+      categoryOf: opColors(data.meta).categoryOf,
     };
     data.meta.op_name.forEach((id, op) => {
       const name = data.meta.names[id];

@@ -1,6 +1,13 @@
 /** What the reader set up and marked in one timeline <-> two traits of its model; and the counters of the capture. */
 
-import { type ColorBy, type ColorScheme, nameCategories, namedParts, newColorScheme } from "../../colors/schemes";
+import {
+  type ColorBy,
+  type ColorScheme,
+  nameCategories,
+  namedParts,
+  newColorScheme,
+  readFamilies,
+} from "../../colors/schemes";
 import { LateSave } from "../../host/late_save";
 import { type Bookmark, bookmarkOf, bookmarksToJson, readBookmarks, withBookmark } from "../../model/time/bookmarks";
 import type { Span } from "../../model/time/viewport";
@@ -121,7 +128,8 @@ export class Board {
     const by = this.tracks.colorBy;
     const categories = by === "category" ? nameCategories(data.meta.names, family) : new Uint8Array();
     const parts = data.meta.is_reduced ? namedParts(data.meta.names) : [];
-    this.#colors = newColorScheme(by, data.events, family, categories, parts);
+    const families = readFamilies(data.meta.names, family, data.meta.op_family);
+    this.#colors = newColorScheme(by, data.events, families, categories, parts);
     this.shownColors = new Uint8Array(this.#colors.n);
     return this.#colors;
   }

@@ -13,7 +13,16 @@ export type Pair = readonly [key: string, value: Child, more?: Child];
 /** The name; of one that would fill the pane (C++ kernels) the telling part, and the whole in a box of its own. */
 export function title(name: string): Node[] {
   if (name.length <= LONG_NAME) return [h("h2", name)];
-  return [h("h2", shortName(name)), h("div.tl-full", { tabindex: 0, "aria-label": "Full name" }, name)];
+  return [h("h2", shortName(name)), fullName(name)];
+}
+
+/** The op that launched a kernel, and the kernel. */
+export function kernelTitle(op: string, kernel: string): Node[] {
+  return [h("h2", op), fullName(kernel)];
+}
+
+function fullName(name: string): HTMLElement {
+  return h("div.tl-full", { tabindex: 0, "aria-label": "Full name" }, name);
 }
 
 /** Short names, but never the same one for two different names. */

@@ -10,7 +10,7 @@ import { button, copyButton, h } from "../../ui/dom";
 import { type Filling, insideRows, sameSlices, usualStrip } from "./detail_figures";
 import { flowRows } from "./detail_flows";
 import { originRows, viewLink } from "./detail_origin";
-import { heading, keyValues, type Pair, title } from "./detail_parts";
+import { heading, kernelTitle, keyValues, type Pair, title } from "./detail_parts";
 import { alongRow, toSameOp } from "./moves";
 import type { TimelineState } from "./state";
 
@@ -105,7 +105,9 @@ export class Details {
   #showEvent(event: number) {
     const { state } = this;
     const { events, meta, steps } = state;
-    const name = meta.names[events.name[event]];
+    const own = meta.names[events.name[event]];
+    const op = events.launcherOf(event, meta.names);
+    const name = op < 0 ? own : meta.names[op];
     const duration = events.duration[event];
     const step = events.step[event] >= 0 ? events.step[event] : stepAt(steps, events.start[event]);
     const isInstant = duration === 0;
@@ -114,6 +116,7 @@ export class Details {
     this.live.textContent = `Selected ${name}, ${formatLength(duration)}${step >= 0 ? `, step ${steps.names[step]}` : ""}`;
     const rows: Pair[] = [
       ["type", ...typeOf(state, event, this.signal)],
+      ...(op < 0 ? [] : [["kernel", shortName(own)] as const]),
       ["duration", h("b", formatLength(duration)), share],
       ...(isInstant ? [] : [["self", formatTime(events.self[event])] as const]),
       ["start", formatInstant(events.start[event], 1e6)],
@@ -125,8 +128,8 @@ export class Details {
     this.#inRange = () => sameSlices(state, key, event, this.signal);
     this.#arrowsPlace = h("div");
     this.pane.replaceChildren(
-      ...title(name),
-      this.#moves(name),
+      ...(op < 0 ? title(own) : kernelTitle(name, own)),
+      this.#moves(own),
       keyValues(rows),
       this.#placeFor(this.#inRange()),
       ...originRows(state, event, this.signal),

@@ -15,12 +15,12 @@ export function planeName(state: TimelineState, plane: number): string {
 }
 
 export function foldName(state: TimelineState, track: FoldTrack): string {
-  return plural(track.lines.length, `more ${state.meta.planes[track.plane].kind === "host" ? "thread" : "stream"}`);
+  return plural(track.lines.length, `quieter ${state.meta.planes[track.plane].kind === "host" ? "thread" : "stream"}`);
 }
 
 export function foldInfo(state: TimelineState, track: FoldTrack): string {
   const { lines } = state.meta;
-  return `busy ${formatTime(track.lines.reduce((sum, line) => sum + lines[line].busy_ps, 0))} in total`;
+  return `${formatTime(track.lines.reduce((sum, line) => sum + lines[line].busy_ps, 0))} in total`;
 }
 
 /** "/host:CPU · 3 of 16 threads did work in this window", or how busy a device was and how long it waited. */

@@ -4,6 +4,7 @@ import { NO_QUERY, nextMarked, placeOf, type Query } from "../../model/events/se
 import { formatCount, plural } from "../../model/text/format";
 import { button, h, on, toggle } from "../../ui/dom";
 import { PatternMatcher } from "./pattern";
+import { PLACES } from "./search_texts";
 import type { TimelineState } from "./state";
 
 const WAIT_MS = 120;
@@ -22,6 +23,7 @@ export class SearchBox {
   #place = -1;
   /** Another part asked for one whole name; what is typed next is text again. */
   #isByName = false;
+  #isAsked = false;
   /** What the count was last told about. */
   #about = "";
   #timer: ReturnType<typeof setTimeout> | undefined;
@@ -41,8 +43,8 @@ export class SearchBox {
     this.#input = h("input", {
       type: "text",
       class: "tl-search",
-      placeholder: "Find slices  /",
-      "aria-label": "Find slices by name",
+      placeholder: "Find op, layer, line  /",
+      "aria-label": "Find slices by op, layer, source line or name",
       title: "Enter: next · Shift + Enter: previous · ↑ ↓: earlier searches · Esc: clear",
       spellcheck: "false",
       autocomplete: "off",
@@ -86,14 +88,17 @@ export class SearchBox {
 
   /** After new data: the same search over all of it. */
   refresh() {
-    if (this.#input.value !== "") this.#search();
+    if (this.#input.value === "") return;
+    const place = this.#place;
+    this.#search();
+    this.#place = place;
   }
 
   /** With each frame: what was found meanwhile. */
   update() {
     if (this.#walk.hidden || this.#matcher.isRunning || this.#input.hasAttribute("aria-invalid")) return;
     const { events, found, focus } = this.state;
-    const about = `${focus}|${found?.n}|${events.generation}`;
+    const about = `${focus}|${found?.n}|${found?.isUpToDate}|${events.generation}`;
     if (about !== this.#about) this.#say();
     this.#about = about;
   }
@@ -173,7 +178,19 @@ export class SearchBox {
 
   #onInput() {
     this.#forgetName();
+    this.#askForPlaces();
     this.#later();
+  }
+
+  /** The layers and lines of ops may come later; then the search is over them too. */
+  #askForPlaces() {
+    if (this.#isAsked) return;
+    this.#isAsked = true;
+    const { trace } = this.state;
+    void trace.data.ready(PLACES).then(
+      () => trace.signal.aborted || this.refresh(),
+      () => {},
+    );
   }
 
   #forgetName() {
@@ -210,7 +227,7 @@ export class SearchBox {
       this.#take({ text, isRegex: true }, flags);
       if (direction !== 0) this.go(direction);
     };
-    this.#matcher.run(this.state.meta.names, text, done);
+    this.#matcher.run(this.state.texts.texts, text, done);
     if (this.#matcher.isRunning) this.#tell("searching", "");
   }
 
@@ -235,6 +252,10 @@ export class SearchBox {
       return;
     }
     const here = found?.n ?? 0;
+    if (nFound < 0) {
+      this.#tell(`${plural(here, "slice")} here`, "How many there are in all is not known before all events are here");
+      return;
+    }
     const ofNames = `${plural(nFound, "slice")} of ${plural(foundIds.length, "name")}`;
     const isWhole = events.isComplete && found?.isUpToDate === true;
     if (isWhole && found && this.#place >= 0 && this.#place === focus && found.has(focus)) {

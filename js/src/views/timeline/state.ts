@@ -19,6 +19,7 @@ import { Board } from "./board";
 import { drawnKeys, flagsOfKeys, longestMarked } from "./chosen";
 import { Finding } from "./finding";
 import { HostSteps } from "./host_steps";
+import { SearchTexts } from "./search_texts";
 
 const NONE = new Int32Array();
 const PS_PER_NS = 1000;
@@ -67,8 +68,8 @@ export class TimelineState {
   /** Name ids that the search matches, and their events; null without a search. */
   foundIds: Int32Array = NONE;
   found: Marks | null = null;
-  /** Matches in the whole capture, here or not. */
-  nFound = 0;
+  /** Of the search by names alone; -1 where ops are found too. */
+  #nNamed = 0;
   readonly finding: Finding;
   /** Height of the visible part of the tracks, kept by the view. */
   tracksHeight = 200;
@@ -86,6 +87,7 @@ export class TimelineState {
   readonly #drawn: Uint8Array;
   /** Which framework ops the slices of compiled programs stand for. */
   readonly shares: Shares;
+  readonly texts: SearchTexts;
 
   constructor(
     readonly trace: TraceView,
@@ -100,6 +102,7 @@ export class TimelineState {
     this.lineNames = lineLabels(this.meta);
     this.shares = new Shares(data.table("op_shares"), this.meta);
     this.#drawn = drawnKeys(data, this.shares);
+    this.texts = new SearchTexts(this);
     this.finding = new Finding(this.events, this.meta);
     this.board = new Board(trace, () => this.relayout());
     this.readTables();
@@ -306,12 +309,22 @@ export class TimelineState {
     }
   }
 
-  /** Takes a search; `names`: which it matches, one flag each. */
-  search(query: Query, names = matchNames(this.meta.names, query)) {
+  /** Takes a search; `flags`: which of `texts` it matches, one each. */
+  search(query: Query, flags = matchNames(this.texts.texts, query)) {
+    const { bounds, events, texts, meta } = this;
+    const names = flags.subarray(0, meta.names.length);
+    const units = texts.units(flags);
     this.foundIds = flagged(names);
-    const { bounds } = this;
-    this.found = this.foundIds.length > 0 ? new Marks(this.events, { names, ops: null }, new Hits(bounds)) : null;
-    this.nFound = countFlagged(names, this.trace.data.table("names")?.columns.count as Uint32Array);
+    const isAny = this.foundIds.length > 0 || units !== null;
+    this.found = isAny ? new Marks(events, { names, ops: null, units }, new Hits(bounds)) : null;
+    this.#nNamed = units ? -1 : countFlagged(names, this.trace.data.table("names")?.columns.count as Uint32Array);
     this.invalidate();
+  }
+
+  /** Matches in the whole capture, here or not; -1 while that is not known, as of ops some of whose slices are not here. */
+  get nFound(): number {
+    const { found, events } = this;
+    if (!found || this.#nNamed >= 0) return this.#nNamed;
+    return events.isComplete && found.isUpToDate ? found.n : -1;
   }
 }

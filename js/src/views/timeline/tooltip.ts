@@ -1,5 +1,6 @@
 /** Turns the slice under the pointer into a small frame beside it. */
 import { formatInstant, formatLength, formatTime } from "../../model/text/format";
+import { shortName } from "../../model/text/labels";
 import { stepAt } from "../../model/time/steps";
 import { CATEGORIES, CATEGORY_LABELS } from "../../model/wire/categories";
 import { CanvasTip } from "./canvas_tip";
@@ -41,7 +42,10 @@ export class Tooltip {
     const { events, meta, steps, lineNames } = this.state;
     const duration = events.duration[event];
     const step = events.step[event] >= 0 ? events.step[event] : stepAt(steps, events.start[event]);
-    this.#tip.say(meta.names[events.name[event]], [
+    const name = meta.names[events.name[event]];
+    const op = events.launcherOf(event, meta.names);
+    this.#tip.say(op < 0 ? name : meta.names[op], [
+      op < 0 ? "" : shortName(name),
       formatLength(duration),
       events.self[event] < duration ? `self ${formatTime(events.self[event])}` : "",
       `at ${formatInstant(events.start[event], 1e6)}`,

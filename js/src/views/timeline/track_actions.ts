@@ -1,7 +1,7 @@
 /** What can be done with a track, by menu, key and drag: pin, hide, move, fold, open. */
 import { COUNTERS, keyOf, MOST_DOCKED, moveTo, ROOT, type TrackKey, togglePin } from "../../model/tracks/arrangement";
 import { setHostOpen } from "../../model/tracks/host_tracks";
-import { COUNTER_GROUP, type Track, type TrackLayout } from "../../model/tracks/tracks";
+import { setCountersOpen, type Track, type TrackLayout } from "../../model/tracks/tracks";
 import type { TimelineState } from "./state";
 
 export interface TrackAction {
@@ -104,10 +104,10 @@ export function isOpen(state: TimelineState, track: Track): boolean | null {
 export function setOpen(state: TimelineState, track: Track, opens: boolean) {
   state.board.change((tracks) => {
     if (track.kind === "host") setHostOpen(tracks, track.host, opens);
-    else if (track.kind === "plane" || track.kind === "group") {
-      const id = track.kind === "plane" ? track.plane : COUNTER_GROUP;
-      if (opens) tracks.closedPlanes.delete(id);
-      else tracks.closedPlanes.add(id);
+    else if (track.kind === "group") setCountersOpen(tracks, opens);
+    else if (track.kind === "plane") {
+      if (opens) tracks.closedPlanes.delete(track.plane);
+      else tracks.closedPlanes.add(track.plane);
     } else if (track.kind === "fold") {
       if (opens) tracks.openFolds.add(track.plane);
       else tracks.openFolds.delete(track.plane);

@@ -60,7 +60,7 @@ export class TreeModel {
       const names = own.map((id) => meta.names[meta.op_name[id]] ?? "").filter(Boolean);
       return names.length > 0 ? [...new Set(names)] : [structure.meta.names[op]];
     });
-    const { familyOf } = opColors(meta, (name) => view.data.table(name));
+    const { familyOf } = opColors(meta);
     this.#family = Uint8Array.from(this.#ids, ([id]) =>
       id === undefined ? RUNTIME : FAMILIES.indexOf(familyOf(id) as (typeof FAMILIES)[number]),
     );

@@ -1,6 +1,6 @@
 import pytest
 
-from tfprof_widgets.analysis.ops.op_families import FAMILIES, families, hlo_families
+from tfprof_widgets.analysis.ops.op_families import FAMILIES, families, hlo_families, op_families
 
 
 @pytest.mark.parametrize(
@@ -48,6 +48,36 @@ from tfprof_widgets.analysis.ops.op_families import FAMILIES, families, hlo_fami
 )
 def test_names_of_one_kind_share_a_family(family: str, names: list[str]) -> None:
     assert [FAMILIES[code] for code in families(names)] == [family] * len(names)
+
+
+@pytest.mark.parametrize(
+    ("name", "op_type", "family"),
+    [
+        ("resnet50/conv2_block1_1_bn/batchnorm/mul", "Mul", "elem"),
+        ("resnet50/conv2_block1_1_bn/moments/mean", "Mean", "reduce"),
+        ("resnet50/conv2_block1_1_conv/convolution/Cast", "Cast", "move"),
+        ("resnet50/conv2_block1_1_conv/BiasAdd", "BiasAdd", "elem"),
+        ("gradient_tape/resnet50/conv2_block1_1_conv/BiasAddGrad", "BiasAddGrad", "reduce"),
+        ("transformer/attention/einsum/Einsum", "Einsum", "conv"),
+        ("m/concat", "ConcatV2", "move"),
+        ("adam/AssignAdd", "AssignAddVariableOp", "optim"),
+        ("n", "MemcpyDToD", "move"),
+        ("Iterator::Root::Map", "Dataset", "tfdata"),
+        ("fusion.1", "convolution fusion", "conv"),
+        ("model/conv2d/StatefulPartitionedCall", "StatefulPartitionedCall", "conv"),
+        ("a", "StatefulPartitionedCall", "runtime"),
+        ("m/d/MatMul:MatMul", "", "conv"),
+    ],
+)
+def test_an_op_has_the_family_of_its_type_and_only_without_one_that_of_its_layer(
+    name: str, op_type: str, family: str
+) -> None:
+    assert [FAMILIES[code] for code in op_families([name], [op_type])] == [family]
+
+
+def test_a_type_alone_has_the_family_of_an_op_of_that_type() -> None:
+    types = ["Einsum", "BiasAddGrad", "AddN", "AssignAddVariableOp", "Mean", "Cast", "Conv2D", "Softmax"]
+    assert families(types).tolist() == op_families(types, types).tolist()
 
 
 def test_no_names_have_no_families() -> None:
