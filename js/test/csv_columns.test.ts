@@ -10,8 +10,8 @@ import { sourceCsv } from "../src/views/source_view/csv";
 import { vector } from "./vectors";
 
 const COLUMNS = vector<Record<string, string[]>>("columns");
-/** Of rows that stand for several; the tables of Python have none such. */
-const COUNTS = ["n_ops", "n_hlo_ops"];
+/** Of rows that stand for several, and what another table of Python has. */
+const COUNTS = ["n_ops", "n_hlo_ops", "n_kernels", "n_params"];
 
 const FILES: Record<string, CsvColumns<never>> = {
   ops: opCsv({ gflops: [], gibps: [], tensorCore: [] }),

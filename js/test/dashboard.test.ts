@@ -49,7 +49,7 @@ describe("dashboard", () => {
   }
 
   const noInput = { verdict: "", categories: [], ops: [] };
-  const tabs = (root: HTMLElement, bar = ".tfp-body > .tfp-tabs") => [
+  const tabs = (root: HTMLElement, bar = ".tfp-rest > .tfp-tabs") => [
     ...root.querySelectorAll<HTMLElement>(`${bar} [role=tab]:not([hidden])`),
   ];
   const titles = (root: HTMLElement, bar?: string) => tabs(root, bar).map((tab) => tab.firstChild?.textContent);

@@ -121,16 +121,15 @@ describe("kernel table", () => {
       name: `kernel_${i}`,
       op_type: i % 2 ? "Add" : "Mul",
     }));
-    const runs = Array.from(kernels, (_, i) => i);
-    const kernel_runs = {
-      n: runs.length,
+    const each = (value: number) => Float64Array.from(kernels, () => value);
+    const kernel_totals = {
+      n: kernels.length,
       columns: {
-        kernel: Int32Array.from(runs),
-        start_ps: Float64Array.from(runs, (i) => i * 1e6),
-        duration_ps: Float64Array.from(runs, () => 1e6),
+        kernel: Int32Array.from(kernels, (_, i) => i),
+        ...{ occurrences: each(1), total_ps: each(1e6), min_ps: each(1e6), max_ps: each(1e6) },
       },
     };
-    const { root } = await show(kernelTable, {}, { meta: { kernels }, tables: { kernel_runs } });
+    const { root } = await show(kernelTable, {}, { meta: { kernels }, tables: { kernel_totals } });
     expect(cells(root, "name")).toEqual(["Mul", "Add"]);
     expect(root.querySelector<HTMLElement>(".tfp-share")?.hidden).toBe(false);
     press(root, "by name");
