@@ -82,7 +82,7 @@ def unfused_optimizer(run: Run) -> Iterator[Advice]:
     n = int(kernels["occurrences"].sum()) / max(steps.n_all, 1)
     yield advise(
         "unfused_optimizer",
-        f"The {steps.device} waits {launch} for kernels to be launched, {percent(share)} of that before the "
+        f"The {steps.device} waits {launch} for the CPU to dispatch and launch kernels, {percent(share)} of that before the "
         f"{number(n)} kernels of the optimizer.",
         evidence=launch.evidence
         | {"optimizer_kernels_per_step": n, "optimizer_wait_ms": share * launch.ms, "optimizer_wait_ratio": share}
@@ -112,7 +112,8 @@ def launch_bound(run: Run) -> Iterator[Advice]:
     layer = next(iter(run.waits.most("layer")), "")
     yield advise(
         "small_batch" if is_small else "launch_bound",
-        f"The {steps.device} waits {launch} for the CPU to launch {number(per_step)}{' small' if is_small else ''} kernels, of "
+        f"The {steps.device} waits {launch} for the CPU to dispatch and launch "
+        f"{number(per_step)}{' small' if is_small else ''} kernels, of "
         f"{number(average_us)} µs on average.",
         evidence=launch.evidence
         | {"avg_kernel_us": average_us, "kernels_per_step": per_step}

@@ -31,7 +31,7 @@ EXPECTED = {
         ("useless_bias", 0.11, "53 layers takes 26.2 of 246 ms"),
     ],
     "lstm": [
-        ("small_batch", 0.65, "for the CPU to launch 832 small kernels, of 3.81 µs"),
+        ("small_batch", 0.65, "for the CPU to dispatch and launch 832 small kernels, of 3.81 µs"),
         ("idle_border", 0.15, "2.80 of 18.8 ms"),
         ("few_blocks", 0.12, "93 % of the kernel time runs fewer blocks than the GPU has multiprocessors (132)"),
         ("memory_headroom", 0, "try 4 times the batch"),
