@@ -123,7 +123,7 @@ function memoryBar(failure: MemoryFailureMeta): HTMLElement | null {
   if (rest > 0) segments.push(part(rest, "held", "other"));
   const free = Math.max(0, capacity - used);
   const block = Math.min(failure.largest_free_bytes ?? 0, free);
-  if (block > 0) segments.push(part(block, "free block", "largest free block"));
+  if (block > 0) segments.push(part(block, "free block", "largest free piece"));
   if (free > block) segments.push(part(free - block, "free", "free"));
   const track = h("div.track", ...segments);
   const request = requested === null ? null : part(requested, "request", "request");

@@ -38,9 +38,14 @@ interface Place {
   readonly signal: AbortSignal;
 }
 
+/** Whether a dashboard is around a view. */
+export function isInDashboard(root: HTMLElement): boolean {
+  return root.parentElement?.closest('[data-tfprof="dashboard"]') != null;
+}
+
 /** The text with links where it is about a view; plain where no dashboard is around to open one. */
 export function withViewLinks(text: string, { root, signal }: Place): (Node | string)[] {
-  if (root.parentElement?.closest('[data-tfprof="dashboard"]') == null) return [text];
+  if (!isInDashboard(root)) return [text];
   const parts: (Node | string)[] = [];
   let rest = text;
   for (let match = NAMES.exec(rest); match !== null; match = NAMES.exec(rest)) {

@@ -87,12 +87,11 @@ def _state(told: MemoryFailure, setting: Setting) -> str:
     free = told.capacity_bytes - told.in_use_bytes
     words = f" {size(told.in_use_bytes)} of {size(told.capacity_bytes)} were in use"
     if told.is_fragmented:
-        words += f" and {size(free)} free, but in pieces: fragmentation {percent(told.fragmentation_ratio)}"
-        block = f", the largest free block at most {size(told.largest_free_bytes)}"
-        return f"{words}{'' if math.isnan(told.largest_free_bytes) else block}."
+        block = f", the largest of at most {size(told.largest_free_bytes)}"
+        return f"{words}; {size(free)} were free, but in pieces{'' if math.isnan(told.largest_free_bytes) else block}."
     if math.isnan(told.largest_free_bytes):
         return f"{words}, {size(free)} free."
-    return f"{words}; the largest free block was at most {size(told.largest_free_bytes)}."
+    return f"{words}; the largest free piece was at most {size(told.largest_free_bytes)}."
 
 
 def _tensor(told: MemoryFailure) -> str:

@@ -149,5 +149,4 @@ export const KERNEL_CSV: CsvColumns<KernelGroup> = {
   min_time_us: (row) => row.minPs / 1e6,
   max_time_us: (row) => row.maxPs / 1e6,
   op_type: (row) => row.op_type,
-  n_kernels: (row) => row.nKernels,
 };

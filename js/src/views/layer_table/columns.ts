@@ -102,5 +102,5 @@ export const LAYER_CSV: CsvColumns<LayerRow> = {
   self_time_us: (row) => row.selfPs / 1e6,
   self_time_ratio: (row) => row.ratio,
   n_ops: (row) => row.nOps,
-  ...fields<LayerRow>("occurrences", "allocated_bytes", "peak_bytes", "n_params"),
+  ...fields<LayerRow>("occurrences", "allocated_bytes", "peak_bytes"),
 };

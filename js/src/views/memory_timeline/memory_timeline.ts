@@ -3,7 +3,7 @@
 import { type MemoryEvents, memoryEvents, peakRow, rowAt } from "../../model/memory/memory";
 import { leakingOp, measureGrowth, unfreedByOp } from "../../model/memory/memory_growth";
 import { type MemoryStep, memorySteps } from "../../model/memory/memory_steps";
-import { formatBytes, formatNumber } from "../../model/text/format";
+import { formatBytes, formatInstant, formatNumber } from "../../model/text/format";
 import { isWithin } from "../../model/time/left_out";
 import { rangeInPs, stepLabel } from "../../model/time/span_text";
 import type { RangePs } from "../../model/time/viewport";
@@ -13,6 +13,7 @@ import { FailurePanel } from "../../ui/failure_panel";
 import type { OfHost } from "../../ui/of_host";
 import { MANY_ROWS, paced } from "../../ui/page";
 import type { TraceBuilder, TraceView } from "../../ui/view";
+import { isInDashboard } from "../../ui/view_links";
 import { MemoryChart } from "./chart";
 import { growthWords, showFacts } from "./facts";
 import { Panes } from "./panes";
@@ -135,7 +136,7 @@ class MemoryTimeline {
     return h("div.bar", select, this.#say, space, this.#chart.legend, control, csvButton);
   }
 
-  /** Why an allocation failed; its moment lies in the allocator that failed. */
+  /** Why an allocation failed; its moment lies in the allocator that failed. A dashboard tells above all but that. */
   #failure(): HTMLElement | null {
     const { meta } = this.view.data;
     if (!meta.memory_failure) return null;
@@ -144,7 +145,12 @@ class MemoryTimeline {
       this.view.link.setTimeRange(null);
       this.#choose(timePs);
     };
-    return new FailurePanel(this.view, meta.memory_failure, isHere ? show : null).element;
+    if (!isInDashboard(this.view.root))
+      return new FailurePanel(this.view, meta.memory_failure, isHere ? show : null).element;
+    const at = meta.memory_failure.at_ps;
+    if (!isHere || at === null) return null;
+    const link = button("Show the moment in the chart", () => show(at), this.view.signal, { class: "link" });
+    return h("div.note", { role: "note" }, `Memory ran out at ${formatInstant(at, 1e8)}.`, link);
   }
 
   #choose(timePs: number | null): void {
@@ -231,7 +237,7 @@ export const memoryTimeline: TraceBuilder = {
       if (meta.is_reduced && meta.memory_summary.length > 0) return showSums(view);
       const isCpu = !meta.planes.some((plane) => plane.kind === "device");
       const [reason, code] = remedy(meta.memory_remedy);
-      if (meta.memory_failure) {
+      if (meta.memory_failure && !isInDashboard(view.root)) {
         // It says why nothing is known of that moment, and what to do, so there is nothing to add.
         view.root.append(new FailurePanel(view, meta.memory_failure, null).element);
         return;

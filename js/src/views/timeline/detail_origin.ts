@@ -6,7 +6,7 @@ import { lowerBound } from "../../model/wire/bisect";
 import { numbers } from "../../model/wire/column";
 import { EMPTY_TABLE, type Table } from "../../model/wire/wire";
 import { button, type Child, h } from "../../ui/dom";
-import { SHOW_VIEW } from "../../ui/view_links";
+import { isInDashboard, SHOW_VIEW } from "../../ui/view_links";
 import { keyValues, type Pair } from "./detail_parts";
 import type { TimelineState } from "./state";
 
@@ -51,8 +51,7 @@ function sourceOf(state: TimelineState, line: SourceLine, signal: AbortSignal): 
 /** Text that opens a view of the dashboard around; plain where there is none. */
 export function viewLink(state: TimelineState, text: string, trait: string, signal: AbortSignal, tip = ""): Child {
   const { root } = state.trace;
-  if (root.parentElement?.closest('[data-tfprof="dashboard"]') == null)
-    return tip ? h("span", { title: tip }, text) : text;
+  if (!isInDashboard(root)) return tip ? h("span", { title: tip }, text) : text;
   const show = () => root.dispatchEvent(new CustomEvent(SHOW_VIEW, { bubbles: true, composed: true, detail: trait }));
   return button(text, show, signal, { class: "link", title: tip || undefined });
 }

@@ -70,10 +70,10 @@ def test_fragmented_memory_is_told_from_full_memory() -> None:
     found = explained(failed())
     assert found.fragmentation_ratio == 0.75
     assert found.largest_free_bytes == 150 * MIB
-    assert "400 MiB of 1,000 MiB were in use and 600 MiB free, but in pieces" in found.sentence
+    assert "in use; 600 MiB were free, but in pieces, the largest of at most 150 MiB." in found.sentence
     assert any("cuda_malloc_async" in action.code for action in found.actions)
     full = explained(failed(oom_text("[1024,262144]")))
-    assert "the largest free block was at most 150 MiB" in full.sentence
+    assert "the largest free piece was at most 150 MiB" in full.sentence
     assert not any("cuda_malloc_async" in action.code for action in full.actions)
 
 
