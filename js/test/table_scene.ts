@@ -102,7 +102,12 @@ export function tableScene(options: TableSceneOptions = {}): Pack {
     }),
   );
   const layers = [
-    layerMeta(hostile || "sequential/conv2d", { class_name: "Conv2D", allocated_bytes: 2 ** 20, peak_bytes: 2 ** 19 }),
+    layerMeta(hostile || "sequential/conv2d", {
+      class_name: "Conv2D",
+      allocated_bytes: 2 ** 20,
+      peak_bytes: 2 ** 19,
+      step_bytes: 2 ** 14,
+    }),
     layerMeta("adam", { kind: "optimizer" }),
     layerMeta("not in a layer", { kind: "other" }),
     layerMeta("allocated before the capture", { kind: "other", peak_bytes: 2 ** 30 }),
