@@ -118,7 +118,10 @@ class ProgramReader:
         details, variables, n = self._graphs.details, self._models.variables, self._graphs.ops.n_rows
         notices = [details.failure] if details.failure else []
         if self._graphs.n_missed:
-            notices.append(f"Source lines are known of {n} of {n + self._graphs.n_missed} graph ops (a bound).")
+            notices.append(
+                f"Source lines were read of the first {n:,} of {n + self._graphs.n_missed:,} graph ops: the view of lines says "
+                "for how much of the time they are known."
+            )
         if self._n_gone:
             n = self._n_graphs + self._n_gone
             notices.append(
@@ -131,10 +134,12 @@ class ProgramReader:
             )
         if details.n_edges_missed:
             n = details.edges.n_rows
-            notices.append(f"Edges between graph ops: {n} of {n + details.n_edges_missed} are known (a bound).")
+            notices.append(
+                f"Of the edges between graph ops the first {n:,} of {n + details.n_edges_missed:,} were read."
+            )
         if variables.n_missed:
             n = variables.variables.n_rows
-            notices.append(f"{n} of {n + variables.n_missed} variables are known (a bound).")
+            notices.append(f"The first {n:,} of {n + variables.n_missed:,} variables were read.")
         return notices
 
     def _files(self) -> tuple[dict[str, list[Any]], str]:
