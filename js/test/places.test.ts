@@ -1,7 +1,15 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { selfByPhase, sumByEntry } from "../src/model/ops/places";
-import { type Charges, codeLines, coverage, hottestLine, LINE_PHASES, sourceHeat } from "../src/model/ops/source_lines";
+import {
+  type Charges,
+  codeLines,
+  coverage,
+  hottestLine,
+  knownRatio,
+  LINE_PHASES,
+  sourceHeat,
+} from "../src/model/ops/source_lines";
 
 const sum = (values: Iterable<number>) => [...values].reduce((total, value) => total + value, 0);
 const totalsOf = (ps: readonly number[]) => ({
@@ -89,6 +97,9 @@ describe("heat of source lines", () => {
     ]);
     expect(hottestLine(heat.files[1])?.line).toBe(3);
     expect(coverage(heat)).toBe("85 % of op time is charged to 3 lines of your code");
+    const unknown = heat.buckets.map((bucket) => ({ ...bucket, bucket: "not in a traced graph" }));
+    expect(knownRatio({ ...heat, buckets: unknown })).toBeCloseTo(0.85, 2);
+    expect(knownRatio({ ...heat, buckets: [] })).toBe(1);
   });
 
   it("shows lines of code that are not in the text of their file", () => {

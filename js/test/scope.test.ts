@@ -120,6 +120,18 @@ describe("views of ops", () => {
     expect(count()).toBe("1,280");
   });
 
+  it("have what layers allocated a step, or in the whole capture; of a range that is not known", async () => {
+    const { root, page } = await showWidget(layerTable, withSteady(tableScene()));
+    const cell = () => root.querySelector('.row [data-column="allocated"]')?.textContent;
+    expect(cell()).toBe("16.0 KiB");
+    expect(root.querySelector('.tfp-head[data-column="allocated"]')?.textContent).toBe("Allocated a step");
+    page.link.set("whole_capture", true);
+    await settle();
+    expect(cell()).toBe("1.00 MiB");
+    page.link.set("time_range", [30e6, 60e6]);
+    await vi.waitFor(() => expect(cell()).toBeUndefined());
+  });
+
   it("say that host times are summed over threads, but not of a device alone", async () => {
     const { root } = await showWidget(opTable, withSteady(tableScene()));
     const said = () => root.querySelector(".bar .q")?.textContent;

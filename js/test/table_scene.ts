@@ -107,6 +107,7 @@ export function tableScene(options: TableSceneOptions = {}): Pack {
       allocated_bytes: 2 ** 20,
       peak_bytes: 2 ** 19,
       n_params: 896,
+      step_bytes: 2 ** 14,
     }),
     layerMeta("adam", { kind: "optimizer" }),
     layerMeta("not in a layer", { kind: "other" }),

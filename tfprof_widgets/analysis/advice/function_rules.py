@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from ..base.wording import number, percent, plural
+from ..base.wording import amount, number, percent, plural
 from ..steps.averaged_steps import MIN_STEPS
 from .advice import MEDIUM_GAIN, Advice, Highlight, advise, ns_range, step_highlight
 from .code_places import noted_place
@@ -92,7 +92,7 @@ def eager_hot_loop(run: Run) -> Iterator[Advice]:
     top = run.results.ops[run.results.ops["eager"]]["name"].head(5).tolist()
     yield advise(
         "eager_hot_loop",
-        f"The steps{where} call {number(eager.calls_per_step)} ops one by one from Python: "
+        f"The steps{where} call {amount(eager.calls_per_step)} ops one by one from Python: "
         f"{python} are not spent in ops.",
         evidence={
             "eager_calls_per_step": eager.calls_per_step,

@@ -9,7 +9,7 @@ import numpy as np
 import pandas as pd
 
 from ...trace.trace import Int64
-from ..base.wording import number, percent
+from ..base.wording import amount, number, percent
 from ..layers.layers import OPTIMIZER
 from .advice import MEDIUM_GAIN, Advice, advise
 from .host_rules import LARGER_BATCH, STEPS_IN_ONE_CALL, host_callback
@@ -113,7 +113,7 @@ def launch_bound(run: Run) -> Iterator[Advice]:
     yield advise(
         "small_batch" if is_small else "launch_bound",
         f"The {steps.device} waits {launch} for the CPU to dispatch and launch "
-        f"{number(per_step)}{' small' if is_small else ''} kernels, of "
+        f"{amount(per_step)}{' small' if is_small else ''} kernels, of "
         f"{number(average_us)} µs on average.",
         evidence=launch.evidence
         | {"avg_kernel_us": average_us, "kernels_per_step": per_step}

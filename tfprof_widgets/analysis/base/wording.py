@@ -19,6 +19,11 @@ def number(value: float) -> str:
     return f"{value:,.{digits - 1}f}" if digits and len(rounded.replace(".", "").lstrip("-0")) > 3 else rounded
 
 
+def amount(count: float) -> str:
+    """How many, which is not whole where it is a mean: `18`, `0.333`, `1,280`."""
+    return f"{count:,.0f}" if abs(count - round(count)) < 1e-6 else number(count)
+
+
 def milliseconds(ms: float) -> str:
     """A time in the unit that suits it: `12.3 µs`, `21.3 ms`, `1.03 s`."""
     scale, unit = (1e-3, "s") if ms >= 999.5 else (1, "ms") if ms >= 0.9995 or ms == 0 else (1e3, "µs")

@@ -153,7 +153,7 @@ class Facts(Totals):
     @cached_property
     def memory_by_op(self) -> OpMemory:
         """Bytes by the op that allocated them."""
-        return memory_by_op(self.memory)
+        return memory_by_op(self.memory, self.is_averaged)
 
     @cached_property
     def tf_data(self) -> TfData:

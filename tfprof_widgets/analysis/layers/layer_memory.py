@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ...trace.trace import Bool, Int64
+from ...trace.trace import Bool, Float64, Int64
 from ..base.matching import sum_by, unique_codes
 from ..base.op_names import parse_op_names
 from ..memory.memory import MemoryProfile
@@ -32,10 +32,17 @@ class OpMemory:
     """In use at that peak and not seen being allocated."""
     stack_bytes: int
     """In use at that peak as stack, which no op is charged for."""
+    step_bytes: Float64 | None = None
+    """Of `allocated_bytes` what the averaged steps did, a step; None where it is not known in which step bytes were allocated."""
 
 
-def memory_by_op(memory: MemoryProfile) -> OpMemory:
-    """Sum the allocations of each op; `peak_bytes`, `before_capture_bytes` and `stack_bytes` add up to the peak."""
+def memory_by_op(memory: MemoryProfile, averaged: Bool | None = None) -> OpMemory:
+    """Sum the allocations of each op; `peak_bytes`, `before_capture_bytes` and `stack_bytes` add up to the peak.
+
+    Args:
+        memory: the allocations.
+        averaged: for each step whether averages are over it.
+    """
     table = memory.snapshots
     if memory.is_empty:
         none = np.empty(0, np.int64)
@@ -48,6 +55,10 @@ def memory_by_op(memory: MemoryProfile) -> OpMemory:
     made = ~table.is_free
     ids, code = unique_codes(table.op)
     parsed = parse_op_names([memory.strings[i] if i >= 0 else "" for i in ids.tolist()])
+    of_steps = None
+    if averaged is not None and averaged.any() and memory.event_step is not None:
+        inside = made & np.append(averaged, False)[memory.event_step[table.event]]
+        of_steps = sum_by(code[inside], table.allocation_bytes[inside], len(ids)) / int(averaged.sum())
     at_peak = np.where(live, table.allocation_bytes, 0)
     return OpMemory(
         name=parsed.name,
@@ -57,6 +68,7 @@ def memory_by_op(memory: MemoryProfile) -> OpMemory:
         allocator=allocator,
         before_capture_bytes=int(table.heap_bytes[peak]) - int(at_peak.sum()),
         stack_bytes=int(table.stack_bytes[peak]),
+        step_bytes=of_steps,
     )
 
 

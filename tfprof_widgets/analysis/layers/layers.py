@@ -28,7 +28,7 @@ from .traced_roles import traced_roles
 PHASES = ("forward", "backward", "optimizer", "other")
 FORWARD, BACKWARD, OPTIMIZER, OTHER = range(4)
 LAYER_COLUMNS = TABLES["layers"].names
-ENTRY_COLUMNS = ("layer", "class_name", "kind", "allocated_bytes", "peak_bytes")
+ENTRY_COLUMNS = ("layer", "class_name", "kind", "allocated_bytes", "peak_bytes", "step_bytes")
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -37,7 +37,8 @@ class Layers:
 
     entries: pd.DataFrame
     """One row per entry, `ENTRY_COLUMNS`. `kind` is `layer`, `loss`, `metrics`, `optimizer`, `input`, or `other` for "not in a
-    layer" and for memory that no op of the capture explains."""
+    layer" and for memory that no op of the capture explains; `step_bytes` is what was allocated in the averaged steps, a step,
+    NaN unknown."""
     op_entry: Int32
     """For each op its row in `entries`."""
     op_phase: UInt8
@@ -158,13 +159,15 @@ def _phases(scopes: OpScopes, places: Places) -> UInt8:
 
 def _entries(places: Places, used: OpMemory | None, names: Sequence[str]) -> pd.DataFrame:
     n = len(places.layer)
-    allocated, peak = np.zeros(n, np.int64), np.zeros(n, np.int64)
+    allocated, peak, of_steps = np.zeros(n, np.int64), np.zeros(n, np.int64), np.full(n, np.nan)
     extra: list[tuple[str, int]] = []
     if used is not None:
         entry_of = dict(zip(names, places.entry.tolist(), strict=True))
         entry = np.array([entry_of[name] for name in used.name], np.int64)
         np.add.at(allocated, entry, used.allocated_bytes)
         np.add.at(peak, entry, used.peak_bytes)
+        if used.step_bytes is not None:
+            of_steps = np.bincount(entry, used.step_bytes, n)
         held = ((BEFORE_CAPTURE, used.before_capture_bytes), (STACK, used.stack_bytes))
         extra = [(name, size) for name, size in held if size]
     columns = (
@@ -173,6 +176,7 @@ def _entries(places: Places, used: OpMemory | None, names: Sequence[str]) -> pd.
         np.array([*places.kind, *["other"] * len(extra)], np.object_),
         np.append(allocated, np.zeros(len(extra), np.int64)),
         np.append(peak, np.array([size for _, size in extra], np.int64)),
+        np.append(of_steps, np.full(len(extra), np.nan)),
     )
     return table_of_arrays(dict(zip(ENTRY_COLUMNS, columns, strict=True)))
 

@@ -22,7 +22,7 @@ from .plain import plain, records
 
 _MOST_OPS = 100
 """Of one advice that are selected: more than these nobody tells apart."""
-_LAYER = ["layer", "class_name", "kind", "allocated_bytes", "peak_bytes"]
+_LAYER = ["layer", "class_name", "kind", "allocated_bytes", "peak_bytes", "step_bytes"]
 _OF_A_RANGE = ["rank", "occurrences", "total_time_us", "avg_time_us", "min_time_us", "max_time_us"]
 """What of a kernel the browser adds up itself, from `kernel_runs`."""
 _HLO_OP = ["module", "category", "name", "expression", "op_name", "op_type", "device"]

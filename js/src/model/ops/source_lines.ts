@@ -192,6 +192,15 @@ export function fileTitles(files: readonly SourceFile[]): string[] {
   );
 }
 
+/** Buckets of ops whose traceback nobody has. */
+const NOT_KNOWN: ReadonlySet<string> = new Set(["no line known", "not in a traced graph", "eager op, line unknown"]);
+
+/** The part of the time of ops whose place in the program is known, if only as one of a library; NaN without time. */
+export function knownRatio({ wholePs, buckets }: SourceHeat): number {
+  const unknown = buckets.filter(({ bucket }) => NOT_KNOWN.has(bucket));
+  return wholePs > 0 ? 1 - unknown.reduce((sum, { selfPs }) => sum + selfPs, 0) / wholePs : Number.NaN;
+}
+
 /** "93 % of op time is charged to 14 lines of your code." */
 export function coverage(heat: SourceHeat): string {
   const onLines = heat.files.reduce((sum, file) => sum + file.selfPs, 0);

@@ -164,6 +164,8 @@ export interface LayerMeta {
   class_name: string;
   kind: "layer" | "loss" | "metrics" | "optimizer" | "input" | "other";
   allocated_bytes: number | null;
+  /** Allocated in the averaged steps, a step. */
+  step_bytes?: number | null;
   peak_bytes: number | null;
   /** What its own variables hold; null where none is known of it. */
   n_params?: number | null;

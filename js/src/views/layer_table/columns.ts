@@ -18,7 +18,14 @@ export const PHASE_COLORS: readonly string[] = [
 /** tf.data ops have their colour in every view. */
 export const INPUT_COLOR = "var(--c-input)";
 
-export function layerColumns(hasMemory: boolean, hasParams: boolean): GridColumn<LayerRow>[] {
+/**
+ * @param allocatedOf what a layer allocated in the scope shown, null where no memory was recorded
+ * @param hasParams whether the parameters of any layer are known
+ */
+export function layerColumns(
+  allocatedOf: ((row: LayerRow) => number) | null,
+  hasParams: boolean,
+): GridColumn<LayerRow>[] {
   const share = { id: "ratio", title: "Time, %", tip: "Of the self time of all ops of this side", width: 62 };
   const ops = { id: "ops", title: "Ops", tip: "Different ops of the layer that ran", width: 54, shownFrom: 1200 };
   const className = (row: LayerRow) => row.class_name || (row.kind === "layer" ? "" : row.kind);
@@ -41,7 +48,7 @@ export function layerColumns(hasMemory: boolean, hasParams: boolean): GridColumn
     ...PHASES.map((phase, i) => phaseColumn(phase, i)),
     numberColumn(ops, (row) => row.nOps || Number.NaN, formatCount),
     ...(hasParams ? [paramsColumn()] : []),
-    ...(hasMemory ? memoryColumns() : []),
+    ...(allocatedOf === null ? [] : memoryColumns(allocatedOf)),
   ];
 }
 
@@ -80,18 +87,16 @@ function phaseColumn(phase: string, i: number): GridColumn<LayerRow> {
   return numberColumn(head, (row) => blankZero(row.phasePs[i] / 1e9));
 }
 
-function memoryColumns(): GridColumn<LayerRow>[] {
-  const allocated = "All bytes that ops of the layer allocated in the whole capture, whether or not freed again";
+function memoryColumns(allocatedOf: (row: LayerRow) => number): GridColumn<LayerRow>[] {
+  const allocated = "All bytes that ops of the layer allocated, whether or not freed again";
   const peak = "What ops of the layer had allocated of the memory in use at the peak of the whole capture";
-  const column = (id: string, title: string, tip: string, key: "allocated_bytes" | "peak_bytes") =>
-    numberColumn<LayerRow>(
-      { id, title, tip, width: 82, isOptional: false },
-      (row) => row[key] ?? Number.NaN,
-      (value) => (value > 0 ? formatBytes(value) : ""),
-    );
+  const column = (id: string, title: string, tip: string, bytes: (row: LayerRow) => number) => {
+    const figures = (row: LayerRow) => blankZero(bytes(row));
+    return numberColumn<LayerRow>({ id, title, tip, width: 100, isOptional: false, figures }, figures, formatBytes);
+  };
   return [
-    column("allocated", "Allocated", allocated, "allocated_bytes"),
-    column("peak", "At peak", peak, "peak_bytes"),
+    column("allocated", "Allocated", allocated, allocatedOf),
+    column("peak", "At peak", peak, ({ peak_bytes }) => peak_bytes ?? Number.NaN),
   ];
 }
 

@@ -3,7 +3,7 @@
 import { PHASES } from "../../model/ops/places";
 import { opsOfScope, withoutWaiting } from "../../model/ops/ranged_ops";
 import { perStep } from "../../model/time/scope";
-import type { Scope } from "../../model/time/viewport";
+import { type Scope, STEADY } from "../../model/time/viewport";
 import { numbers } from "../../model/wire/column";
 import type { LayerMeta } from "../../model/wire/meta";
 import { EMPTY_TABLE } from "../../model/wire/wire";
@@ -24,6 +24,7 @@ const SIDES: readonly Choice<Side>[] = [
 
 class LayerTable {
   #side: Side;
+  #scope: Scope = null;
   readonly #layers: readonly LayerMeta[];
   /** For each layer the names of its ops. */
   readonly #ops: readonly string[][];
@@ -46,13 +47,15 @@ class LayerTable {
   #createTable(): LinkedTable<LayerRow> {
     const hasMemory = holdsMemory(this.view.data);
     const hasParams = this.#layers.some(({ n_params }) => (n_params ?? 0) > 0);
+    const allocated = (row: LayerRow) =>
+      (this.#scope === null ? row.allocated_bytes : this.#scope === STEADY ? row.step_bytes : null) ?? Number.NaN;
     return new LinkedTable<LayerRow>(this.view, {
       label: "Keras layers by self time",
       filterLabel: "Filter layers by name or class",
       noun: () => "layers and others",
       weightNoun: "self time",
       weight: (row) => row.selfPs,
-      columns: layerColumns(hasMemory, hasParams),
+      columns: layerColumns(hasMemory ? allocated : null, hasParams),
       sortBy: "time",
       key: (row) => `layer:${row.entry}`,
       attributes: (row) => ({ "data-layer": row.layer, "data-kind": row.kind }),
@@ -63,7 +66,7 @@ class LayerTable {
       whyEmpty: () => `No op ran on the ${this.#side} in this time range. Clear the range to see all layers.`,
       csv: { file: "layers.csv", columns: LAYER_CSV },
       controls: this.#controls(),
-      titles: (nSteps) => ({ time: perStep("Time, ms", nSteps) }),
+      titles: (nSteps) => ({ time: perStep("Time, ms", nSteps), allocated: perStep("Allocated", nSteps) }),
       empty: () => (this.#layers.some((layer) => layer.kind === "layer") ? null : noLayers(this.view)),
     });
   }
@@ -82,6 +85,7 @@ class LayerTable {
   #rowsOf(scope: Scope): readonly LayerRow[] {
     const { data, root } = this.view;
     const { meta } = data;
+    this.#scope = scope;
     const totals = withoutWaiting(
       meta,
       opsOfScope(meta, (name) => data.table(name), scope),

@@ -7,12 +7,14 @@ import {
   fileTitles,
   type Heat,
   hottestLine,
+  knownRatio,
   LINE_PHASES,
   type LineHeat,
   type SourceFile,
   type SourceHeat,
   sourceHeat,
 } from "../../model/ops/source_lines";
+import { formatPercent } from "../../model/text/format";
 import { scopeOf } from "../../model/time/scope";
 import type { Scope } from "../../model/time/viewport";
 import { CATEGORIES } from "../../model/wire/categories";
@@ -33,6 +35,8 @@ export class SourceModel {
   /** The file on the screen, -1 before the first. */
   file = -1;
   heat: SourceHeat = { wholePs: 0, files: [], buckets: [] };
+  /** For how much of the time lines are known; "" where that is all of it. */
+  known = "";
   #nSteps: number | null = null;
   readonly #titles: readonly string[];
   readonly #idsByName = new Map<string, number[]>();
@@ -70,6 +74,11 @@ export class SourceModel {
     const totals = withoutWaiting(data.meta, all);
     this.#nSteps = all.nSteps;
     this.heat = sourceHeat(this.charges, totals, (op) => this.where === "both" || this.where === this.sideOf(op));
+    const hasDevice = totals.selfPs.some((ps, op) => ps > 0 && this.sideOf(op) === "device");
+    const side = hasDevice ? "device" : "host";
+    const known = knownRatio(sourceHeat(this.charges, totals, (op) => this.sideOf(op) === side));
+    const of = hasDevice ? "device time" : "op time";
+    this.known = known < 0.995 ? `source lines are known for ${formatPercent(known)} of ${of}` : "";
   }
 
   /** Bars of one file and of the rows below it share their scale, so that lengths compare. */

@@ -154,7 +154,8 @@ class SourceView {
     this.#fillSelect();
     const { data } = this.view;
     const about = ` · ${describeRange(data.meta, data.table("steps"), model.scope)}`;
-    const said = model.sumsThreads ? `${coverage(model.heat)} · ${OVER_THREADS}` : coverage(model.heat);
+    const parts = [coverage(model.heat), model.known, model.sumsThreads ? OVER_THREADS : ""];
+    const said = parts.filter(Boolean).join(" · ");
     this.#say.replaceChildren(said, h("span.tfp-about", about));
     this.#say.title = this.#say.textContent ?? "";
     this.#followSelection(false);

@@ -1,10 +1,10 @@
-"""Long texts cut to their head, their tail, or both ends."""
+"""Long texts cut to their head, their tail, or both ends; times and counts in words."""
 
 from __future__ import annotations
 
 import pytest
 
-from tfprof_widgets.analysis.base.wording import ends, head, tail
+from tfprof_widgets.analysis.base.wording import amount, ends, head, milliseconds, tail
 
 NAME = "replica_0/" + "x" * 50 + "/MatMul"
 
@@ -25,3 +25,13 @@ def test_each_keeps_its_part() -> None:
 @pytest.mark.parametrize("cut", [head, tail, ends])
 def test_a_text_that_fits_stays(cut: object) -> None:
     assert cut(NAME, len(NAME)) == NAME  # type: ignore[operator]
+
+
+def test_times_have_the_unit_that_suits_them() -> None:
+    assert [milliseconds(ms) for ms in (0, 0.0371, 0.9996, 21.34, 999.4, 1027)] == [
+        *("0 ms", "37.1 µs", "1.00 ms", "21.3 ms", "999 ms", "1.03 s")
+    ]
+
+
+def test_means_of_counts_have_decimals_where_they_are_not_whole() -> None:
+    assert [amount(count) for count in (18.0, 1 / 3, 8125)] == ["18", "0.333", "8,125"]

@@ -8,7 +8,7 @@ import pandas as pd
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tests.builders import event, line, plane, trace
+from tests.builders import Event, event, line, plane, trace
 from tests.unit.analysis.layers.totals import totals_of
 from tfprof_widgets.analysis.layers.layer_names import UNATTRIBUTED
 from tfprof_widgets.analysis.layers.layers import ENTRY_COLUMNS, LAYER_COLUMNS, PHASES, Layers, compute_layers
@@ -251,3 +251,21 @@ def test_memory_of_a_layer_on_both_sides_stands_on_one_row() -> None:
     found = compute_layers(scopes, totals_of([1.0, 3.0], is_device=[True, False]), memory=memory)
     assert found.frame["allocated_bytes"].sum() == 0
     assert found.frame["device"].tolist() == ["Device", "Host"]
+
+
+def test_what_averaged_steps_allocate_is_told_a_step() -> None:
+    def made(at: int, size: int, address: int) -> Event:
+        stats = {"allocator_name": "a", "allocation_bytes": size, "address": address, "bytes_allocated": 1}
+        return event("MemoryAllocation", at, 0, tf_op="net/dense/MatMul", **stats)
+
+    first = [event("train", 0, 90, _r=1, step_num=0), event("tf.function-graph_building", 1, 60), made(70, 1000, 1)]
+    usual = [
+        one
+        for i in (1, 2)
+        for one in (event("train", 80 + 20 * i, 20, _r=1, step_num=i), made(81 + 20 * i, 10 * i, 1 + i))
+    ]
+    results = Results(trace(plane("/host:CPU", line("python", *first, *usual))))
+    assert results.is_averaged.tolist() == [False, True, True]
+    entries = results.layers.entries.set_index("layer")
+    assert entries.at["net/dense", "allocated_bytes"] == 1030
+    assert entries.at["net/dense", "step_bytes"] == 15
