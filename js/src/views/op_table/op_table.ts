@@ -1,7 +1,8 @@
 /** The occurrences of ops in the linked time range -> a table to sort, filter and save, one row per op or per type. */
 
+import { opColors } from "../../colors/op_colors";
 import { type OpRow, type OpTotals, opRows } from "../../model/ops/ops";
-import { opColors, rangedOps, ranOps } from "../../model/ops/ranged_ops";
+import { rangedOps, ranOps } from "../../model/ops/ranged_ops";
 import type { RangePs } from "../../model/time/viewport";
 import { type Choice, h, noOps, segmented, toggle } from "../../ui/dom";
 import { LinkedTable } from "../../ui/linked_table";

@@ -1,10 +1,11 @@
 /** A view's data and switches -> the tree of scopes with the time of each in the linked range. */
 
+import { opColors } from "../../colors/op_colors";
 import { type ScopeFigures, scopeFigures } from "../../model/graph/scope_figures";
 import { type ScopeTimes, type ScopeTree, scopeTimes, scopeTree, WHOLE } from "../../model/graph/scopes";
 import type { OpTotals } from "../../model/ops/ops";
 import { PHASES, type Phase } from "../../model/ops/places";
-import { opColors, rangedOps, stepsInRange } from "../../model/ops/ranged_ops";
+import { rangedOps, stepsInRange } from "../../model/ops/ranged_ops";
 import { rangeInPs } from "../../model/time/span_text";
 import type { RangePs } from "../../model/time/viewport";
 import { FAMILIES } from "../../model/wire/categories";
