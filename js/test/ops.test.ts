@@ -1,6 +1,7 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { type OpNames, opCategory, opRows, opTotals, shareTotals, textFilter } from "../src/model/ops/ops";
+import { opCategory } from "../src/colors/op_colors";
+import { type OpNames, opRows, opTotals, shareTotals, textFilter } from "../src/model/ops/ops";
 import type { RangePs } from "../src/model/time/viewport";
 import type { Table } from "../src/model/wire/wire";
 

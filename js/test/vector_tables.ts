@@ -1,5 +1,6 @@
 /** What Python says of a range or a host -> the same as views work it out, compared. */
 
+import { opColors } from "../src/colors/op_colors";
 import type { TraceData } from "../src/host/data";
 import { scopeFigures } from "../src/model/graph/scope_figures";
 import { scopePath, scopeTimes, scopeTree } from "../src/model/graph/scopes";
@@ -7,7 +8,6 @@ import { hostMeta } from "../src/model/hosts/host_meta";
 import { HostTables } from "../src/model/hosts/host_tables";
 import { type OpRow, type OpTotals, opRows } from "../src/model/ops/ops";
 import { PHASES } from "../src/model/ops/places";
-import { opColors } from "../src/model/ops/ranged_ops";
 import { sourceHeat } from "../src/model/ops/source_lines";
 import { topOps } from "../src/model/overview/overview";
 import type { RangePs } from "../src/model/time/viewport";

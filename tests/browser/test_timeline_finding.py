@@ -162,6 +162,8 @@ def test_whole_names_and_expressions_are_searched_for(face: Face) -> None:
     face.find("Relu")
     eventually(lambda: face.count == f"{N_STEPS} slices", "part of a name is not found")
     face.view.get_by_role("button", name="Whole names").click()
+    eventually(lambda: face.count == f"{N_STEPS} slices", "the type of an op is no whole name")
+    face.find("Rel")
     eventually(lambda: face.count == "no match", "part of a name counts as a whole one")
     face.view.get_by_role("button", name="Regular expression").click()
     face.find("(")

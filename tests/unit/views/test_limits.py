@@ -21,7 +21,7 @@ from tfprof_widgets.views.widgets.limits import limits_of, view_of
         (files_in_part(1, 2, 2**18, 2**22), "source_view"),
         ("3 of 4 functions are gone from TensorFlow's runtime: their lines are not known.", "source_view"),
         ("No FLOP counts: counting ran out of time.", "op_table"),
-        ("Edges between graph ops: 3 of 9 are known, as many as a capture notes.", "tree_view"),
+        ("Of the edges between graph ops the first 3 of 9 were read.", "tree_view"),
         (GraphsSwitchedOff(3, 5, 9).notice, "kernel_table"),
         ("The capture stopped itself after 2.0 s (max_seconds=2): 4 of 9 steps kept.", ""),
         ("the device was lost", ""),

@@ -3,10 +3,8 @@
  * A unit is an ordinary op, or an HLO op of a compiled program that stands for several framework ops, each with its share.
  */
 
-import { deviceOpCategory } from "../../colors/schemes";
 import { isInRange, overlapPs } from "../time/overlap";
 import type { RangePs } from "../time/viewport";
-import { FAMILIES } from "../wire/categories";
 import { columns } from "../wire/column";
 import type { TraceMeta } from "../wire/meta";
 import { EMPTY_TABLE, type Table } from "../wire/wire";
@@ -234,16 +232,4 @@ export function textFilter(text: string): { readonly test: (value: string) => bo
     },
     error: "",
   };
-}
-
-/** The slice family of an op: what its type says, else its name. */
-export function opFamily({ op_family }: Pick<TraceMeta, "op_family">, op: number): string {
-  return FAMILIES[op_family[op]] ?? "runtime";
-}
-
-/** The step-time category whose colour an op has: where its time would show in the step breakdown. */
-export function opCategory(row: Pick<OpRow, "device" | "type" | "isIdle">, family: string): string {
-  if (row.isIdle) return "other";
-  if (row.device === 1) return deviceOpCategory(row.type);
-  return row.type === "Dataset" || family === "tfdata" || family === "image" ? "input" : "host_compute";
 }

@@ -5,7 +5,7 @@ import { type Scope, STEADY } from "../time/viewport";
 import { columns, numbers } from "../wire/column";
 import type { TraceMeta } from "../wire/meta";
 import { EMPTY_TABLE, type Table } from "../wire/wire";
-import { type OpTotals, opCategory, opFamily, opTotals, shareTotals } from "./ops";
+import { type OpTotals, opTotals, shareTotals } from "./ops";
 
 type Tables = (name: string) => Table | undefined;
 
@@ -73,14 +73,4 @@ export function wholeTotals(table: Table | undefined, meta: TraceMeta): OpTotals
   }
   const [totalPs, selfPs, occurrences] = totals;
   return { totalPs, selfPs, occurrences, idlePs: meta.idle_ps ?? [0, 0] };
-}
-
-/** Family and step-time category of framework ops, for their colours. */
-export function opColors(meta: TraceMeta) {
-  const familyOf = (op: number) => opFamily(meta, op);
-  const categoryOf = (op: number) => {
-    const row = { device: meta.op_device[op] === 1 ? 1 : 0, type: meta.names[meta.op_type[op]] ?? "" } as const;
-    return opCategory({ ...row, isIdle: false }, familyOf(op));
-  };
-  return { familyOf, categoryOf };
 }

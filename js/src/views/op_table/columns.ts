@@ -1,6 +1,7 @@
 /** A row of the op table -> its cells on the screen and in a CSV file. */
 
-import { type OpRow, opCategory } from "../../model/ops/ops";
+import { opCategory } from "../../colors/op_colors";
+import type { OpRow } from "../../model/ops/ops";
 import type { CsvColumns } from "../../model/text/csv";
 import { plural } from "../../model/text/format";
 import { EMPTY_TABLE, type Table } from "../../model/wire/wire";

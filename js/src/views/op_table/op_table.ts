@@ -1,7 +1,8 @@
 /** The occurrences of ops in the linked time range -> a table to sort, filter and save, one row per op or per type. */
 
+import { opColors } from "../../colors/op_colors";
 import { type OpRow, opRows } from "../../model/ops/ops";
-import { type OpsOfSteps, opColors, opsOfScope, ranOps, withoutWaiting } from "../../model/ops/ranged_ops";
+import { type OpsOfSteps, opsOfScope, ranOps, withoutWaiting } from "../../model/ops/ranged_ops";
 import { perStep } from "../../model/time/scope";
 import { type Scope, STEADY } from "../../model/time/viewport";
 import { type Choice, h, noOps, segmented, toggle } from "../../ui/dom";

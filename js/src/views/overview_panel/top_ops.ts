@@ -1,6 +1,6 @@
 /** What ops cost in the averaged steps -> the ops of one side with the most self time, as buttons that select them. */
 
-import { opColors } from "../../model/ops/ranged_ops";
+import { opColors } from "../../colors/op_colors";
 import { formatShare, type TopOp, topOps } from "../../model/overview/overview";
 import { cutNames } from "../../model/text/cut";
 import { formatNumber, plural } from "../../model/text/format";

@@ -1,9 +1,10 @@
 /** A view's data and switches -> the tree of scopes with the time of each in the linked range. */
 
+import { opColors } from "../../colors/op_colors";
 import { type ScopeFigures, scopeFigures } from "../../model/graph/scope_figures";
 import { type ScopeTimes, type ScopeTree, scopeTimes, scopeTree, WHOLE } from "../../model/graph/scopes";
 import { PHASES, type Phase } from "../../model/ops/places";
-import { type OpsOfSteps, opColors, opsOfScope, withoutWaiting } from "../../model/ops/ranged_ops";
+import { type OpsOfSteps, opsOfScope, withoutWaiting } from "../../model/ops/ranged_ops";
 import { scopeOf } from "../../model/time/scope";
 import { FAMILIES } from "../../model/wire/categories";
 import { EMPTY_TABLE } from "../../model/wire/wire";

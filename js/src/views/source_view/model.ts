@@ -1,6 +1,7 @@
 /** A view's data and switches -> the heat of files, lines and buckets in the linked range, and what is chosen of it. */
 
-import { opColors, opsOfScope, withoutWaiting } from "../../model/ops/ranged_ops";
+import { opColors } from "../../colors/op_colors";
+import { opsOfScope, withoutWaiting } from "../../model/ops/ranged_ops";
 import {
   type Charges,
   type FileHeat,

@@ -233,6 +233,7 @@ export class SearchBox {
 
   #take(query: Query, flags?: Uint8Array) {
     this.state.search(query, flags);
+    this.#about = "";
     this.#input.removeAttribute("aria-invalid");
     this.#say();
   }
@@ -246,23 +247,21 @@ export class SearchBox {
 
   /** "3 of 40 slices"; of matches that are not here yet, how many are. */
   #say() {
-    const { events, found, nFound, focus, foundIds } = this.state;
-    if (nFound === 0) {
+    const { events, found, nFound, isCounted, focus, foundIds } = this.state;
+    if (nFound === 0 && isCounted) {
       this.#tell("no match", "");
       return;
     }
     const here = found?.n ?? 0;
-    if (nFound < 0) {
-      this.#tell(`${plural(here, "slice")} here`, "How many there are in all is not known before all events are here");
-      return;
-    }
     const ofNames = `${plural(nFound, "slice")} of ${plural(foundIds.length, "name")}`;
     const isWhole = events.isComplete && found?.isUpToDate === true;
     if (isWhole && found && this.#place >= 0 && this.#place === focus && found.has(focus)) {
       this.#tell(`${formatCount(placeOf(events, found, focus) + 1)} of ${plural(here, "slice")}`, ofNames);
     } else if (here < nFound) {
       const missing = `The other ${formatCount(nFound - here)} are events that are not here; next and previous leave them out`;
-      this.#tell(`${formatCount(here)} of ${plural(nFound, "slice")} here`, missing);
+      this.#tell(`${formatCount(here)} of ${isCounted ? "" : "at least "}${plural(nFound, "slice")} here`, missing);
+    } else if (!isCounted) {
+      this.#tell(`${plural(here, "slice")} here`, "How many there are in all is not known before all events are here");
     } else this.#tell(plural(nFound, "slice"), ofNames);
   }
 

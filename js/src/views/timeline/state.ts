@@ -68,7 +68,7 @@ export class TimelineState {
   /** Name ids that the search matches, and their events; null without a search. */
   foundIds: Int32Array = NONE;
   found: Marks | null = null;
-  /** Of the search by names alone; -1 where ops are found too. */
+  /** Matches of the search by their own names. */
   #nNamed = 0;
   readonly finding: Finding;
   /** Height of the visible part of the tracks, kept by the view. */
@@ -317,14 +317,18 @@ export class TimelineState {
     this.foundIds = flagged(names);
     const isAny = this.foundIds.length > 0 || units !== null;
     this.found = isAny ? new Marks(events, { names, ops: null, units }, new Hits(bounds)) : null;
-    this.#nNamed = units ? -1 : countFlagged(names, this.trace.data.table("names")?.columns.count as Uint32Array);
+    this.#nNamed = countFlagged(names, this.trace.data.table("names")?.columns.count as Uint32Array);
     this.invalidate();
   }
 
-  /** Matches in the whole capture, here or not; -1 while that is not known, as of ops some of whose slices are not here. */
+  /** Matches in the whole capture, here or not; at least so many where `isCounted` is false. */
   get nFound(): number {
+    return Math.max(this.#nNamed, this.found?.n ?? 0);
+  }
+
+  /** How many slices ops launched, whatever those are called, is known once all are here. */
+  get isCounted(): boolean {
     const { found, events } = this;
-    if (!found || this.#nNamed >= 0) return this.#nNamed;
-    return events.isComplete && found.isUpToDate ? found.n : -1;
+    return !found?.flags.units || (events.isComplete && found.isUpToDate);
   }
 }

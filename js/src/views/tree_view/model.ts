@@ -1,11 +1,12 @@
 /** A profile's ops and what the reader chose (tree, figure, range, selection) -> figures, colours and marks of every node. */
 
+import { opColors } from "../../colors/op_colors";
 import { type NodeFigures, nodeFigures, opOfNode, opsOfNode } from "../../model/graph/cost_tree";
 import { type ScopeFigures, scopeFigures } from "../../model/graph/scope_figures";
 import { type ScopeTree, scopePath } from "../../model/graph/scopes";
 import { FIGURES, type Figure, leafOf, RANGED, type Structure, type TreeKind } from "../../model/graph/structure";
 import { hostsOf, shortHost } from "../../model/hosts/hosts";
-import { opColors, opsOfScope, withoutWaiting } from "../../model/ops/ranged_ops";
+import { opsOfScope, withoutWaiting } from "../../model/ops/ranged_ops";
 import { scopeOf } from "../../model/time/scope";
 import { describeRange } from "../../model/time/span_text";
 import type { Scope } from "../../model/time/viewport";
