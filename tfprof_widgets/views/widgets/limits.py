@@ -8,7 +8,10 @@ from collections.abc import Iterable
 _VIEWS = (
     (re.compile(r"^Source lines |lines are not known\.$|source files are shown in part"), "source_view"),
     (re.compile(r"^(?:No )?FLOP counts\b"), "op_table"),
-    (re.compile(r"^Of the edges |variables (?:are known|were read)|which variables they use is not known\.$"), "tree_view"),
+    (
+        re.compile(r"^Of the edges |variables (?:are known|were read)|which variables they use is not known\.$"),
+        "tree_view",
+    ),
     (re.compile(r"^A profiler made XLA launch "), "kernel_table"),
     (re.compile(r"^(?:A|The) compiled program|^Of [\d,]+ of [\d,]+ HLO ops? only"), "hlo_table"),
     (re.compile(r"than a reduced profile has: .*allocated most"), "memory_timeline"),
