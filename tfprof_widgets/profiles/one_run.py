@@ -332,10 +332,9 @@ class Profile:
         if not self.run.has_ended:
             return "<Profile: capture still running>"
         try:
-            n, average_ms = self.overview.n_steps, self.overview.step_time_avg_ms
+            n, average_ms, environment = self.overview.n_steps, self.overview.step_time_avg_ms, self.overview.environment
             steps = f"{plural(n, 'step')}, {average_ms:.3g} ms a step" if n else "no steps"
             steps = steps if self.memory_failure is None else "out of memory"
-            environment = self.overview.environment
             reduced = f"reduced, {plural(len(environment.hosts), 'host')}, " if self.run.results.is_reduced else ""
             return f"<Profile {self.title}: {reduced}{steps}, {plural(environment.n_events, 'event')}>"
         except TfProfError as error:

@@ -190,7 +190,9 @@ def test_a_sparse_core_is_no_tensor_core() -> None:
 
 
 def test_the_verdict_speaks_of_the_tpu() -> None:
-    assert "the TPU waits 0.020 of 0.100 ms" in Results(read_xspace(TV10)).overview.verdict
+    verdict = Results(read_xspace(TV10)).overview.verdict
+    assert "the TPU computes in 0.060 of 0.100 ms a step (60 %)" in verdict
+    assert "waits for data for another 20 %" in verdict
 
 
 def test_precision_is_unknown_and_not_said_to_be_32_bit() -> None:
