@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
+from ..analysis.base.wording import plural
 from ..analysis.columns.docstrings import tell_columns
 from ..errors import TfProfError
 from .display import WithoutWidgets, output_of
@@ -327,14 +328,13 @@ class Profile:
     tree_text = method_of("_exports", Exports.tree_text)
 
     def __repr__(self) -> str:
-        from ..analysis.base.wording import plural
-
         if not self.run.has_ended:
             return "<Profile: capture still running>"
         try:
-            n, average_ms, environment = self.overview.n_steps, self.overview.step_time_avg_ms, self.overview.environment
+            n, average_ms = self.overview.n_steps, self.overview.step_time_avg_ms
             steps = f"{plural(n, 'step')}, {average_ms:.3g} ms a step" if n else "no steps"
             steps = steps if self.memory_failure is None else "out of memory"
+            environment = self.overview.environment
             reduced = f"reduced, {plural(len(environment.hosts), 'host')}, " if self.run.results.is_reduced else ""
             return f"<Profile {self.title}: {reduced}{steps}, {plural(environment.n_events, 'event')}>"
         except TfProfError as error:
