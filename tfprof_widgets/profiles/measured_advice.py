@@ -52,7 +52,7 @@ class MeasuredAdvice:
             `gain_ratio`, the share of a step that was saved, and a sentence.
 
         Raises:
-            TfProfError: a cell runs, or model and data are gone.
+            TfProfError: a cell runs, model and data are gone, or the kernel was interrupted.
         """
         rule = str(message.get("rule"))
         return self._in_turn(lambda: self._measure(rule)), []
@@ -65,7 +65,10 @@ class MeasuredAdvice:
         fit = self._fitted
         if fit is None or rule not in measurable_rules(fit):
             raise TfProfError(_GONE)
-        found = measure_rule(rule, fit)
+        try:
+            found = measure_rule(rule, fit)
+        except KeyboardInterrupt:
+            raise TfProfError("The measurement was interrupted; everything is as it was.") from None
         runs = [(run.variant, run.repeat, run.n_steps, run.n_samples, run.seconds) for run in found.runs]
         table = rate_table(run_frame(runs), found.variants)
         gain_ratio = max(0.0, 1 - 1 / float(table["ratio"].iloc[1]))
@@ -90,5 +93,5 @@ def _run(done: concurrent.futures.Future[dict[str, Any]], measure: Callable[[], 
         return
     try:
         done.set_result(measure())
-    except BaseException as error:  # an interrupt of the kernel, too, ends the waiting
+    except BaseException as error:  # whatever it is, it ends the waiting
         done.set_exception(error)
