@@ -31,16 +31,18 @@ export function limitsOf({ data, options }: TraceView): readonly Limit[] {
   return [...told, ...why.map((text) => ({ text, view: "memory_timeline" }))];
 }
 
-/** How many limits there are, which of them are about everything, and in which tabs the others are; opened, all of them. */
+/** How many limits there are, which of them are about everything, and where the others are told; opened, all of them. */
 export function limitLine({ options, signal }: TraceView, limits: readonly Limit[], tabs: TabNames): HTMLElement[] {
   if (limits.length === 0) return [];
   const counted = plural(limits.length, "limit");
   const head = options.outcome === "complete" ? `Capture complete, ${counted}` : `${counted} of this capture`;
-  const [inTabs, others] = [true, false].map((is) => limits.filter(({ view }) => tabs.isOffered(view) === is));
-  const titles = [...new Set(inTabs.flatMap(({ view }) => tabs.titleOf(view) ?? []))];
+  const placeOf = (view: string) =>
+    view === "timeline" ? "Timeline" : tabs.isOffered(view) ? tabs.titleOf(view) : undefined;
+  const others = limits.filter(({ view }) => placeOf(view) === undefined);
+  const places = [...new Set(limits.flatMap(({ view }) => placeOf(view) ?? []))];
   const about = [
     ...others.map(({ text }) => headlineOf(text)),
-    ...(titles.length > 0 ? [`in ${titles.join(", ")}`] : []),
+    ...(places.length > 0 ? [`in ${places.join(", ")}`] : []),
   ];
   const items = limits.map(({ text, view }) => {
     const title = tabs.titleOf(view);
