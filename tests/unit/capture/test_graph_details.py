@@ -150,8 +150,8 @@ found, out["notice"] = noted()
 out["n"] = [len(found.edges), len(found.variables)]
 """
     )
-    assert "Edges between graph ops: 3 of " in out["notice"]
-    assert "2 of 5 variables are known" in out["notice"]
+    assert "Of the edges between graph ops the first 3 of " in out["notice"]
+    assert "The first 2 of 5 variables were read" in out["notice"]
     assert out["n"] == [3, 2]
 
 

@@ -21,7 +21,7 @@ from tfprof_widgets.views.widgets.limits import limits_of, view_of
         (files_in_part(1, 2, 2**18, 2**22), "source_view"),
         ("3 of 4 functions are gone from TensorFlow's runtime: their lines are not known.", "source_view"),
         ("No FLOP counts: counting ran out of time.", "op_table"),
-        ("Edges between graph ops: 3 of 9 are known, as many as a capture notes.", "tree_view"),
+        ("Of the edges between graph ops the first 3 of 9 were read.", "tree_view"),
         (GraphsSwitchedOff(3, 5, 9).notice, "kernel_table"),
         ("The capture stopped itself after 2.0 s (max_seconds=2): 4 of 9 steps kept.", ""),
         ("the device was lost", ""),
@@ -29,7 +29,8 @@ from tfprof_widgets.views.widgets.limits import limits_of, view_of
 )
 def test_a_notice_is_about_a_view_or_about_everything(notice: str, view: str) -> None:
     assert view_of(notice) == view
-    assert limits_of([notice]) == [{"text": notice, "view": view}]
+    (limit,) = limits_of([notice])
+    assert (limit["text"], limit["view"]) == (notice, view)
 
 
 def test_a_dashboard_says_how_the_capture_ended_and_its_limits_in_the_words_of_today(
@@ -39,5 +40,8 @@ def test_a_dashboard_says_how_the_capture_ended_and_its_limits_in_the_words_of_t
     options = json.loads(prof.dashboard().options)
     assert options["outcome"] == "complete"
     assert [limit["view"] for limit in options["limits"]] == ["source_view", "op_table"]
+    assert [limit["is_told"] for limit in options["limits"]] == [True, False], (
+        "the view tells how much of the time it is"
+    )
     assert options["limits"][1]["text"] == "No FLOP counts: counting ran out of time."
     assert "(a bound)" not in prof.summary() + prof.report()

@@ -133,11 +133,11 @@ class ProgramReader:
         if details.n_edges_missed:
             n = details.edges.n_rows
             notices.append(
-                f"Edges between graph ops: {n} of {n + details.n_edges_missed} are known, as many as a capture notes."
+                f"Of the edges between graph ops the first {n:,} of {n + details.n_edges_missed:,} were read."
             )
         if variables.n_missed:
             n = variables.variables.n_rows
-            notices.append(f"{n} of {n + variables.n_missed} variables are known, as many as a capture notes.")
+            notices.append(f"The first {n:,} of {n + variables.n_missed:,} variables were read.")
         return notices
 
     def _files(self) -> tuple[dict[str, list[Any]], str]:

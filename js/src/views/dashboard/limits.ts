@@ -9,6 +9,8 @@ export interface Limit {
   readonly text: string;
   /** Trait of the view that it is about; "" for the capture as a whole. */
   readonly view: string;
+  /** Whether that view tells it in its own words. */
+  readonly is_told?: boolean;
 }
 
 /** What the tabs of a dashboard are called, by the trait of a view. */
@@ -66,6 +68,6 @@ function headlineOf(text: string): string {
 
 /** Above a view in its tab: what is not known of what it shows. */
 export function limitNote(limits: readonly Limit[], trait: string): HTMLElement | null {
-  const words = limits.filter(({ view }) => view === trait).map(({ text }) => text);
+  const words = limits.filter(({ view, is_told }) => view === trait && !is_told).map(({ text }) => text);
   return words.length > 0 ? h("p.tfp-limit.q", { title: words.join("\n") }, words.join(" ")) : null;
 }
