@@ -10,7 +10,7 @@ _VIEWS = (
     (re.compile(r"^Source lines |lines are not known\.$|source files are shown in part"), "source_view"),
     (re.compile(r"^(?:No )?FLOP counts\b"), "op_table"),
     (
-        re.compile(r"^(?:Of the edges|Edges) |variables were read\.$|which variables they use is not known\.$"),
+        re.compile(r"^Of the edges |variables (?:are known|were read)|which variables they use is not known\.$"),
         "tree_view",
     ),
     (re.compile(r"^A profiler made XLA launch "), "kernel_table"),
