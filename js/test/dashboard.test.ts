@@ -134,14 +134,24 @@ describe("dashboard", () => {
       { text: "It stopped: <i>40</i> of 312 steps kept.", view: "" },
       { text: "No FLOP counts: counting ran out of time.", view: "op_table" },
       { text: "Source lines are <b>cut</b>.", view: "source_view" },
+      { text: "Layers are cut.", view: "layer_table", is_told: true },
+      { text: "This page holds a part.", view: "timeline" },
     ];
     const { root } = await showAll({ options: { limits, outcome: "complete" } });
     const [note, ...others] = root.querySelectorAll<HTMLElement>(".note");
     expect(others).toEqual([]);
-    expect(note.querySelector("summary")?.textContent).toBe("Capture complete, 3 limits: It stopped · in Ops, Code");
+    expect(note.querySelector("summary")?.textContent).toBe(
+      "Capture complete, 5 limits: It stopped · in Ops, Code, Layers, Timeline",
+    );
     expect(note.hasAttribute("open")).toBe(false);
     const told = [...note.querySelectorAll("p")].map((one) => one.firstChild?.textContent);
-    expect(told).toEqual(["It stopped:", "No FLOP counts:", "Source lines are <b>cut</b>."]);
+    expect(told).toEqual([
+      "It stopped:",
+      "No FLOP counts:",
+      "Source lines are <b>cut</b>.",
+      "Layers are cut.",
+      "This page holds a part.",
+    ]);
     const inTabs = [...root.querySelectorAll(".tfp-limit")].map((one) => one.textContent);
     expect(inTabs).toEqual(["No FLOP counts: counting ran out of time.", "Source lines are <b>cut</b>."]);
     [...note.querySelectorAll("button")].find((one) => one.textContent === "See Code")?.click();

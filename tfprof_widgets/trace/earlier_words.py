@@ -25,7 +25,10 @@ def _reworded(fact: str) -> str:
 
 def lines_known(n: int, n_all: int) -> str:
     """That the source lines of some graph ops were not noted."""
-    return f"Source lines are known for {n:,} of {n_all:,} graph ops, as many as a capture notes."
+    return (
+        f"Source lines were read of the first {n:,} of {n_all:,} graph ops: the view of lines says for how much of the time "
+        "they are known."
+    )
 
 
 def files_in_part(n: int, n_all: int, most_bytes: int, all_bytes: int) -> str:

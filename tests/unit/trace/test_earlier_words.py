@@ -12,7 +12,8 @@ JOINED = (
 
 def test_a_notice_of_three_facts_becomes_three_in_the_words_of_today() -> None:
     assert in_todays_words([JOINED]) == (
-        "Source lines are known for 8,917 of 40,838 graph ops, as many as a capture notes.",
+        "Source lines were read of the first 8,917 of 40,838 graph ops: the view of lines says for how much of the time they "
+        "are known.",
         "No FLOP counts: counting ran out of time.",
         "2 of 36 source files are shown in part: at most 256 KiB of each, 4 MiB in all.",
     )

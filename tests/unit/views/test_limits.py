@@ -29,7 +29,8 @@ from tfprof_widgets.views.widgets.limits import limits_of, view_of
 )
 def test_a_notice_is_about_a_view_or_about_everything(notice: str, view: str) -> None:
     assert view_of(notice) == view
-    assert limits_of([notice]) == [{"text": notice, "view": view}]
+    (limit,) = limits_of([notice])
+    assert (limit["text"], limit["view"]) == (notice, view)
 
 
 def test_a_dashboard_says_how_the_capture_ended_and_its_limits_in_the_words_of_today(
@@ -39,5 +40,8 @@ def test_a_dashboard_says_how_the_capture_ended_and_its_limits_in_the_words_of_t
     options = json.loads(prof.dashboard().options)
     assert options["outcome"] == "complete"
     assert [limit["view"] for limit in options["limits"]] == ["source_view", "op_table"]
+    assert [limit["is_told"] for limit in options["limits"]] == [True, False], (
+        "the view tells how much of the time it is"
+    )
     assert options["limits"][1]["text"] == "No FLOP counts: counting ran out of time."
     assert "(a bound)" not in prof.summary() + prof.report()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable
+from typing import Any
 
 _VIEWS = (
     (re.compile(r"^Source lines |lines are not known\.$|source files are shown in part"), "source_view"),
@@ -23,9 +24,13 @@ _VIEWS = (
 """How a notice begins or ends, and the view that it is about; what none of these tells is about the whole capture."""
 
 
-def limits_of(notices: Iterable[str]) -> list[dict[str, str]]:
-    """One `{text, view}` a notice, `view` the trait of the dashboard that it is about or ""."""
-    return [{"text": text, "view": view_of(text)} for text in notices]
+_TOLD = re.compile(r"^Source lines were read |^To stay small, this page ")
+"""What the view itself tells, in numbers of what it shows."""
+
+
+def limits_of(notices: Iterable[str]) -> list[dict[str, Any]]:
+    """One `{text, view, is_told}` a notice: the trait of the dashboard that it is about or "", and whether that view tells it."""
+    return [{"text": text, "view": view_of(text), "is_told": _TOLD.search(text) is not None} for text in notices]
 
 
 def view_of(notice: str) -> str:

@@ -9,6 +9,8 @@ export interface Limit {
   readonly text: string;
   /** Trait of the view that it is about; "" for the capture as a whole. */
   readonly view: string;
+  /** Whether that view tells it in its own words. */
+  readonly is_told?: boolean;
 }
 
 /** What the tabs of a dashboard are called, by the trait of a view. */
@@ -31,16 +33,18 @@ export function limitsOf({ data, options }: TraceView): readonly Limit[] {
   return [...told, ...why.map((text) => ({ text, view: "memory_timeline" }))];
 }
 
-/** How many limits there are, which of them are about everything, and in which tabs the others are; opened, all of them. */
+/** How many limits there are, which of them are about everything, and where the others are told; opened, all of them. */
 export function limitLine({ options, signal }: TraceView, limits: readonly Limit[], tabs: TabNames): HTMLElement[] {
   if (limits.length === 0) return [];
   const counted = plural(limits.length, "limit");
   const head = options.outcome === "complete" ? `Capture complete, ${counted}` : `${counted} of this capture`;
-  const [inTabs, others] = [true, false].map((is) => limits.filter(({ view }) => tabs.isOffered(view) === is));
-  const titles = [...new Set(inTabs.flatMap(({ view }) => tabs.titleOf(view) ?? []))];
+  const placeOf = (view: string) =>
+    view === "timeline" ? "Timeline" : tabs.isOffered(view) ? tabs.titleOf(view) : undefined;
+  const others = limits.filter(({ view }) => placeOf(view) === undefined);
+  const places = [...new Set(limits.flatMap(({ view }) => placeOf(view) ?? []))];
   const about = [
     ...others.map(({ text }) => headlineOf(text)),
-    ...(titles.length > 0 ? [`in ${titles.join(", ")}`] : []),
+    ...(places.length > 0 ? [`in ${places.join(", ")}`] : []),
   ];
   const items = limits.map(({ text, view }) => {
     const title = tabs.titleOf(view);
@@ -64,6 +68,6 @@ function headlineOf(text: string): string {
 
 /** Above a view in its tab: what is not known of what it shows. */
 export function limitNote(limits: readonly Limit[], trait: string): HTMLElement | null {
-  const words = limits.filter(({ view }) => view === trait).map(({ text }) => text);
+  const words = limits.filter(({ view, is_told }) => view === trait && !is_told).map(({ text }) => text);
   return words.length > 0 ? h("p.tfp-limit.q", { title: words.join("\n") }, words.join(" ")) : null;
 }
