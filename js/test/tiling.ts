@@ -76,6 +76,7 @@ function opsOf(meta: TraceMeta): Table {
     type: Int32Array.from(meta.op_name, (name, op) => meta.op_type?.[op] ?? name),
     is_device: Uint8Array.from(meta.op_name, (_, op) => meta.op_device?.[op] ?? 0),
     is_eager: Uint8Array.from(meta.op_name, (_, op) => meta.op_eager?.[op] ?? 0),
+    only_waits: Uint8Array.from(meta.op_name, (_, op) => meta.op_waits?.[op] ?? 0),
   });
 }
 

@@ -33,8 +33,10 @@ class OpTable {
   readonly #opsOfType = new Map<string, string[]>();
   readonly #distribution: Distribution;
   readonly #table: LinkedTable<RankedOp>;
-  /** Pressed while idle time is shown. */
   #idle: HTMLButtonElement | null = null;
+  #waiting: HTMLButtonElement | null = null;
+  /** Whether waiting is shown for the sake of what is selected. */
+  #hadWaiting = false;
 
   constructor(readonly view: TraceView) {
     const { signal, data } = view;
@@ -48,6 +50,10 @@ class OpTable {
     });
     const { familyOf } = opColors(meta, (name) => data.table(name));
     this.#distribution = new Distribution(familyOf, (key) => this.#pickKey(key), signal);
+    const follow = () => {
+      if (this.#seeksWaiting() !== this.#hadWaiting) this.#table.compute();
+    };
+    view.link.on("selection", follow, signal);
     this.#table = this.#createTable(familyOf);
   }
 
@@ -112,12 +118,12 @@ class OpTable {
     };
     const { op_device, op_waits = [] } = this.view.data.meta;
     const where = whereSwitch(op_device, setWhere, signal);
-    const waits = op_waits.includes(1);
+    if (op_waits.includes(1)) this.#waiting = toggle("Waiting", false, setWaiting, signal, { title: waitingTitle });
     return [
       ...(where ? [where] : []),
       segmented("Rows", ROWS, this.#byType ? "type" : "op", setRows, signal),
       h("span.seg", this.#idle),
-      ...(waits ? [h("span.seg", toggle("Waiting", false, setWaiting, signal, { title: waitingTitle }))] : []),
+      ...(this.#waiting ? [h("span.seg", this.#waiting)] : []),
       h("span.seg", toggle("Shares", true, setShares, signal, { title: sharesTitle })),
     ];
   }
@@ -125,7 +131,10 @@ class OpTable {
   #rows(scope: Scope): RankedOp[] {
     const { data } = this.view;
     const totals = opsOfScope(data.meta, (name) => data.table(name), scope);
-    this.#totals = this.#withWaiting ? totals : withoutWaiting(data.meta, totals);
+    const isSought = this.#seeksWaiting();
+    this.#totals = this.#withWaiting || isSought ? totals : withoutWaiting(data.meta, totals);
+    this.#waiting?.setAttribute("aria-pressed", String(this.#withWaiting || isSought));
+    this.#hadWaiting = isSought;
     if (this.#idle !== null) {
       // What a thread does for a step is known, but not when it could have run.
       this.#idle.disabled = scope === STEADY;
@@ -138,6 +147,13 @@ class OpTable {
     this.#byTypes = this.#rowsBy(true);
     this.#showShares();
     return ranked(this.#byType ? this.#byTypes : this.#byOp);
+  }
+
+  /** Whether an op that only waits is selected, as by advice on the input: then it is shown. */
+  #seeksWaiting(): boolean {
+    const { meta } = this.view.data;
+    const chosen = new Set(this.view.link.selection);
+    return (meta.op_waits ?? []).some((waits, op) => waits === 1 && chosen.has(meta.names[meta.op_name[op]]));
   }
 
   #showShares(): void {
