@@ -69,6 +69,7 @@ describe("what figures are of", () => {
 
   it("says which steps, or how many where they do not follow each other", () => {
     expect(describeRange(META, STEPS, STEADY)).toBe("average of steps 1–3");
+    expect(describeRange({ ...META, step_names: ["0", "1", "0", "1"] }, STEPS, STEADY)).toBe("average of 3 of 4 steps");
     const is_averaged = Uint8Array.of(1, 0, 1, 1);
     expect(describeRange(META, { n: 4, columns: { ...STEPS.columns, is_averaged } }, STEADY)).toBe(
       "average of 3 of 4 steps",
@@ -85,6 +86,32 @@ describe("iterators that wait for others", () => {
     const work = withoutWaiting(known, all);
     expect([work.selfPs[0], work.occurrences[0]]).toEqual([0, 0]);
     expect([...work.selfPs].slice(1)).toEqual([...all.selfPs].slice(1));
+  });
+});
+
+describe("the op table", () => {
+  withLayout();
+
+  it("leaves waiting out until it is asked for, or what waits is selected", async () => {
+    const pack = withSteady(tableScene());
+    const { names, op_name } = pack.meta as unknown as TraceMeta;
+    const first = "Iterator::Root::BatchV2";
+    const op_waits = op_name.map((name) => (names[name] === first ? 1 : 0));
+    const { root, page } = await showWidget(opTable, { ...pack, meta: { ...pack.meta, op_waits } });
+    const row = () => [...root.querySelectorAll<HTMLElement>(".row")].find((one) => one.dataset.opName === first);
+    const press = [...root.querySelectorAll("button")].find((one) => one.textContent === "Waiting");
+    expect(row()).toBeUndefined();
+    press?.click();
+    await settle();
+    expect(row()).toBeDefined();
+    press?.click();
+    await settle();
+    expect(row()).toBeUndefined();
+    page.link.set("selection", [first]);
+    await vi.waitFor(() => expect(row()?.getAttribute("aria-selected")).toBe("true"));
+    expect(press?.getAttribute("aria-pressed")).toBe("true");
+    page.link.set("selection", []);
+    await vi.waitFor(() => expect(row()).toBeUndefined());
   });
 });
 

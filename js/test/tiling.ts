@@ -77,6 +77,7 @@ function opsOf(meta: TraceMeta): Table {
     family: Uint8Array.from(meta.op_name, (_, op) => meta.op_family?.[op] ?? 0),
     is_device: Uint8Array.from(meta.op_name, (_, op) => meta.op_device?.[op] ?? 0),
     is_eager: Uint8Array.from(meta.op_name, (_, op) => meta.op_eager?.[op] ?? 0),
+    only_waits: Uint8Array.from(meta.op_name, (_, op) => meta.op_waits?.[op] ?? 0),
   });
 }
 

@@ -64,6 +64,9 @@ def check_ops(notebook: Notebook) -> None:
     open_tab(notebook, "op_table")
     table = notebook.view("op_table")
     table.get_by_role("button", name="by op").click()  # of so many ops their types are shown first
+    waits = table.get_by_role("button", name="Waiting")  # what waits for other threads is shown when it is asked for
+    if waits.count():
+        waits.click()
     top = notebook.value("prof.ops['name'].iloc[0]")
     poll(lambda: table.locator(f'[data-op-name="{top}"]').count() == 1, f"no row for {top}")
 

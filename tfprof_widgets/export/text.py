@@ -9,7 +9,8 @@ from pathlib import PurePath
 from typing import Any
 
 from ..analysis.advice.advice import Advice
-from ..analysis.base.wording import head, number, percent, size, tail
+from ..analysis.base.units import US_PER_MS
+from ..analysis.base.wording import amount, head, number, percent, size, tail
 from ..analysis.overview.input_words import input_words
 from ..analysis.results import AnyResults
 
@@ -123,16 +124,19 @@ def _breakdown(results: AnyResults) -> Iterator[str]:
 
 
 def _ops(results: AnyResults) -> Iterator[str]:
-    ops = results.ops
+    of_steps = not results.step_ops.empty
+    ops = (
+        results.step_ops if of_steps else results.ops.assign(self_time_ms=results.ops["total_self_time_us"] / US_PER_MS)
+    )
     if ops.empty:
         return
-    top = ops.sort_values("total_self_time_us", ascending=False, kind="stable").head(_N_OPS)
-    yield f"Ops by self time: {len(top)} of {len(ops)}"
+    top = ops.sort_values("self_time_ms", ascending=False, kind="stable").head(_N_OPS)
+    yield f"Ops by self time{' a step' if of_steps else ''}: {len(top)} of {len(ops)}"
     yield f"  {'ms':>9} {'%':>6} {'count':>8}  op"
     for row in top.to_dict("records"):
         op = tail(f"{row['name']} ({row['type']}, {str(row['device']).lower()})", _WIDTH - 30)
-        ms, share = number(row["total_self_time_us"] / 1e3), percent(row["self_time_ratio"])
-        yield f"  {ms:>9} {share:>6} {row['occurrences']:>8,}  {op}"
+        ms, share = number(row["self_time_ms"]), percent(row["self_time_ratio"])
+        yield f"  {ms:>9} {share:>6} {amount(row['occurrences']):>8}  {op}"
 
 
 def _lines(results: AnyResults) -> Iterator[str]:

@@ -82,11 +82,12 @@ def test_it_tells_the_verdict_what_a_step_is_made_of_and_the_top_of_the_tables(p
     assert [row[:3] for row in seen.rows if row[0].startswith("■")] == expected
     assert seen.widths == [f"{ratio:.2%}" for ratio in made_of["ratio"]]
     assert (f"({min(3, len(prof.advice))} of {len(prof.advice)}; all: prof.advice)" in seen.text) == bool(prof.advice)
-    for source, frame in (("ops", prof.ops), ("kernels", prof.kernels)):
+    step_ops = prof.run.results.step_ops
+    for source, frame in (("ops", step_ops), ("kernels", prof.kernels)):
         assert f"({min(5, len(frame)):,} of {len(frame):,}; all: prof.{source})" in seen.text
-    top = prof.ops.iloc[0]
+    top = step_ops.iloc[0]
     (row,) = (row for row in seen.rows if row[0] == top["name"] and row[1] == str(top["device"]).lower())
-    assert row[2] == number(top["total_self_time_us"] / 1e3)
+    assert row[2] == number(top["self_time_ms"])
     assert PLAIN.kernel in seen.text
 
 

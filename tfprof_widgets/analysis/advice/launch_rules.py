@@ -112,8 +112,8 @@ def launch_bound(run: Run) -> Iterator[Advice]:
     layer = next(iter(run.waits.most("layer")), "")
     yield advise(
         "small_batch" if is_small else "launch_bound",
-        f"The {steps.device} waits {launch} for the CPU to dispatch and launch "
-        f"{amount(per_step)}{' small' if is_small else ''} kernels, of "
+        f"The {steps.device} waits {launch} for the CPU to dispatch and launch {amount(per_step)}"
+        f"{' small' if is_small else ''} kernel{'' if per_step == 1 else 's'}, of "
         f"{number(average_us)} µs on average.",
         evidence=launch.evidence
         | {"avg_kernel_us": average_us, "kernels_per_step": per_step}

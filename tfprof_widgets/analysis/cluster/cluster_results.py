@@ -204,6 +204,12 @@ class ClusterResults(Totals):
         is_op = np.array([self.op_shares.type[i] != OTHERS for i in top["op"]], np.bool_)
         return top[is_op].reset_index(drop=True)
 
+    @cached_property
+    def step_ops(self) -> pd.DataFrame:
+        """The same, likewise."""
+        ops = super().step_ops
+        return ops[ops["type"] != OTHERS].reset_index(drop=True)
+
     def _by_host(self, owned: pd.DataFrame) -> pd.DataFrame:
         """The same rows with the number of their host among all, `host`."""
         number = {name: i for i, name in enumerate(hosts_of(self.trace))}

@@ -36,6 +36,7 @@ from ..ops.kernels import KernelTable
 from ..ops.op_shares import OpShares
 from ..ops.op_totals import OpTotals
 from ..ops.ops import OpSums, ops_table
+from ..ops.step_ops import step_ops
 from ..ops.step_totals import StepTotals
 from ..ops.top_ops import compute_top_ops
 from ..source.source_lines import SourceLines, compute_source_lines
@@ -195,6 +196,11 @@ class Totals(ABC):
         hosts = self.host_totals.hosts
         host = pd.Index(hosts).get_indexer(pd.Index(self.steps.frame["host"]))
         return compute_top_ops(self.op_shares, self.step_totals, self.host_totals, host=host, averaged=self.is_averaged)
+
+    @cached_property
+    def step_ops(self) -> pd.DataFrame:
+        """The ops of the averaged steps, a step; see `step_ops`. Empty without averaged steps."""
+        return step_ops(self.op_shares, self.step_totals, max(int(self.is_averaged.sum()), 1))
 
     @cached_property
     def ops(self) -> pd.DataFrame:

@@ -114,7 +114,7 @@ def judge(ms: Mapping[str, float], step_ms: float, *, has_device: bool, device: 
     if limiter == compute:
         text = _COMPUTE[has_device].format(**words)
         if share["input"] >= INPUT_MODERATE:
-            text = f"{text[:-1]}; it waits for data for another {percent(share['input'])}."
+            text = f"{text[:-1]}; {'it' if has_device else 'the model'} waits for data for another {percent(share['input'])}."
     elif share[limiter] < share[compute]:
         lost = "Python, or waiting" if is_python else _LOST_TO[limiter].format(**words)
         text = _LOST[has_device].format(lost=lost, **words)

@@ -5,7 +5,8 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterator
 
-from ...analysis.base.wording import number, size
+from ...analysis.base.units import US_PER_MS
+from ...analysis.base.wording import amount, number, size
 from ...analysis.columns.steps import CATEGORIES
 from ...analysis.failure.memory_failure import MemoryFailure
 from ...analysis.memory.memory_live import unknown_op
@@ -62,22 +63,33 @@ def breakdown(results: AnyResults, room: Room) -> Iterator[Part]:
 
 
 def ops(results: AnyResults, room: Room) -> Iterator[Part]:
-    """The costliest ops, those of devices first."""
+    """The costliest ops, those of devices first: a step, where steps are averaged."""
+    of_steps = not results.step_ops.empty
+    frame = (
+        results.step_ops if of_steps else results.ops.assign(self_time_ms=results.ops["total_self_time_us"] / US_PER_MS)
+    )
+    each = " a step" if of_steps else ""
+    mean_us = {} if of_steps else {"mean self time (us)": "avg_self_time_us"}
+    which = (
+        "of the averaged steps, waiting for data left out; `prof.ops` is of the whole capture"
+        if of_steps
+        else "of the capture"
+    )
     yield from part_of(
-        "Top ops by self time",
+        f"Top ops by self time{each}",
         "prof.ops",
-        results.ops,
+        frame,
         {
             "op": "name",
             "type": "type",
             "on": lambda row: str(row["device"]).lower(),
-            "self time (ms)": "total_self_time_us",
+            f"self time{each} (ms)": "self_time_ms",
             "of its side's op time (%)": "self_time_ratio",
-            "mean self time (us)": "avg_self_time_us",
-            "count": "occurrences",
+            **mean_us,
+            "count": lambda row: amount(row["occurrences"]),
         },
         room=room,
-        note="Ops of devices come first; a side is the host or all devices. Times are sums over all threads of the capture.",
+        note=f"Ops of devices come first; a side is the host or all devices. Times are sums over all threads, {which}.",
     )
 
 
@@ -105,7 +117,8 @@ def _lines(results: AnyResults, room: Room) -> Iterator[Part]:
             "gradients (ms)": "backward_time_us",
         },
         room=room,
-        note=f"{share(charged)} of op time is charged to lines of code" + (f"; else: {told}." if told else "."),
+        note=f"Of the whole capture. {share(charged)} of op time is charged to lines of code"
+        + (f"; else: {told}." if told else "."),
     )
 
 
@@ -129,7 +142,7 @@ def _layers(results: AnyResults, room: Room) -> Iterator[Part]:
             **allocated,
         },
         room=room,
-        note="Self time of their ops.",
+        note="Self time of their ops, of the whole capture.",
         n_rows=len(frame),
     )
 
@@ -179,7 +192,7 @@ def kernels(results: AnyResults, room: Room) -> Iterator[Part]:
             "computes on": lambda row: row["unit"] or "not known",
         },
         room=room,
-        note="" if launched_by else "Which ops launched them is not in the trace.",
+        note="Of the whole capture." + ("" if launched_by else " Which ops launched them is not in the trace."),
     )
 
 
@@ -197,6 +210,7 @@ def _programs(results: AnyResults, room: Room) -> Iterator[Part]:
             "of all (%)": "self_time_ratio",
         },
         room=room,
+        note="Of the whole capture.",
     )
 
 

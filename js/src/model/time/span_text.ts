@@ -109,7 +109,8 @@ function describeAveraged(meta: TraceMeta, steps: Table): string {
   if (rows.length === 1) return `step ${stepLabel(meta.step_names, first)}`;
   const [from, to] = [first, last].map((row) => stepLabel(meta.step_names, row));
   const host = steps.columns.host === undefined ? [] : numbers(steps, "host");
-  const areNumbered = Number(from) < Number(to) && rows.every((row) => host[row] === host[first]);
+  // Step numbers start again with each call of fit(), and those of several hosts are the same.
+  const areNumbered = Number(to) - Number(from) === last - first && rows.every((row) => host[row] === host[first]);
   if (last - first + 1 === rows.length && areNumbered) return `average of steps ${from}–${to}`;
   const all = rows.length === steps.n ? "" : `${formatCount(rows.length)} of `;
   return `average of ${all}${plural(steps.n, "step")}`;

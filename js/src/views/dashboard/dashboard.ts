@@ -11,7 +11,7 @@ import type { Table } from "../../model/wire/wire";
 import { renderChild } from "../../ui/child";
 import { button, h, on } from "../../ui/dom";
 import { HostBar } from "../../ui/host_bar";
-import { drawn, textFits } from "../../ui/page";
+import { drawn, textFits, watchSize } from "../../ui/page";
 import type { TraceBuilder, TraceView } from "../../ui/view";
 import { BRING_VIEW, SHOW_VIEW } from "../../ui/view_links";
 import { limitLine, limitsOf } from "./limits";
@@ -38,7 +38,7 @@ interface About {
 /** What the tabs are about: a range, else the averaged steps or the whole capture; and the way back to all hosts. */
 class Chip {
   #about: About | null = null;
-  readonly element = h("span.tfp-chip", h("span.q", "Showing"));
+  readonly element = h("span.tfp-chip", h("span.q.lead", "Showing"));
   readonly #words = h("span.cut", { role: "status" });
   readonly #box: HTMLElement;
   readonly #clear: HTMLButtonElement;
@@ -61,7 +61,7 @@ class Chip {
     });
     this.#box = h("span.c", this.#words, this.#clear);
     const set = (isWhole: boolean) => () => view.link.setWholeCapture(isWhole);
-    this.#steps = button("", set(false), view.signal, { title: "Times a step, of the steps that averages are over" });
+    this.#steps = button("", set(false), view.signal);
     this.#whole = button("whole capture", set(true), view.signal, {
       title: "Times of the whole capture, start included",
     });
@@ -70,6 +70,7 @@ class Chip {
     for (const field of ["time_range", "whole_capture", "host"] as const)
       view.link.on(field, () => this.#show(), view.signal);
     view.data.onTables(() => this.#show(), view.signal, ["steps", "step_totals"]);
+    watchSize(view.root, () => this.#show(), view.signal);
     this.#show();
   }
 
@@ -91,7 +92,9 @@ class Chip {
     const rangePs = range === null ? null : ([range[0] * 1000, range[1] * 1000] as const);
     const of = this.#hostOf();
     const name = of?.name ?? "";
-    const room = this.view.root.clientWidth < NARROW_PX ? HOST_PX / 2 : HOST_PX;
+    const { clientWidth } = this.view.root;
+    const isNarrow = clientWidth > 0 && clientWidth < NARROW_PX;
+    const room = isNarrow ? HOST_PX / 2 : HOST_PX;
     this.#host.textContent = hostCuts([name], hostsOf(data.meta), textFits(this.element, room))(name);
     this.#hostBox.title = name;
     if (of === null) this.#hostBox.remove();
@@ -105,7 +108,9 @@ class Chip {
     this.#box.hidden = isSwitch;
     this.#scopes.hidden = !isSwitch;
     if (!isSwitch) return;
-    this.#steps.textContent = describeRange(meta, steps, STEADY);
+    const words = describeRange(meta, steps, STEADY);
+    this.#steps.textContent = isNarrow ? "a step" : words;
+    this.#steps.title = `Times a step, ${words}`;
     this.#steps.setAttribute("aria-pressed", String(!link.isWholeCapture));
     this.#whole.setAttribute("aria-pressed", String(link.isWholeCapture));
   }

@@ -34,17 +34,15 @@ class OpTable {
   readonly #opsOfType = new Map<string, string[]>();
   readonly #distribution: Distribution;
   readonly #table: LinkedTable<RankedOp>;
-  /** Pressed while idle time is shown. */
   #idle: HTMLButtonElement | null = null;
-  /** Pressed while ops that wait are shown; null where none does. */
   #waiting: HTMLButtonElement | null = null;
-  readonly #waitingOps: ReadonlySet<string>;
+  /** Whether waiting is shown for the sake of what is selected. */
+  #hadWaiting = false;
 
   constructor(readonly view: TraceView) {
     const { signal, data } = view;
     const { meta } = data;
     this.#byType = meta.op_name.length > MANY_OPS;
-    this.#waitingOps = new Set(meta.op_name.filter((_, op) => meta.op_waits?.[op] === 1).map((n) => meta.names[n]));
     meta.op_name.forEach((name, op) => {
       const key = `type:${meta.op_device[op]}:${meta.names[meta.op_type[op]]}`;
       const ops = this.#opsOfType.get(key);
@@ -53,6 +51,10 @@ class OpTable {
     });
     const { familyOf } = opColors(meta);
     this.#distribution = new Distribution(familyOf, (key) => this.#pickKey(key), signal);
+    const follow = () => {
+      if (this.#seeksWaiting() !== this.#hadWaiting) this.#table.compute();
+    };
+    view.link.on("selection", follow, signal);
     this.#table = this.#createTable(familyOf);
   }
 
@@ -85,11 +87,7 @@ class OpTable {
       csv: { file: "ops.csv", columns: opCsv(rates) },
       controls: this.#controls(),
       above: [this.#distribution.element],
-      onSelection: (chosen) => {
-        // An op that another view selects is shown, also where it only waits.
-        if (!this.#withWaiting && [...chosen].some((name) => this.#waitingOps.has(name))) this.#waiting?.click();
-        this.#distribution.setSelected(this.#keysOf(chosen));
-      },
+      onSelection: (chosen) => this.#distribution.setSelected(this.#keysOf(chosen)),
       empty: () => (isEmpty(view) ? noOps(view.signal) : null),
     });
   }
@@ -119,9 +117,9 @@ class OpTable {
       this.#byType = rows === "type";
       this.#table.compute();
     };
-    const where = whereSwitch(this.view.data.meta.op_device, setWhere, signal);
-    if (this.#waitingOps.size > 0)
-      this.#waiting = toggle("Waiting", false, setWaiting, signal, { title: waitingTitle });
+    const { op_device, op_waits = [] } = this.view.data.meta;
+    const where = whereSwitch(op_device, setWhere, signal);
+    if (op_waits.includes(1)) this.#waiting = toggle("Waiting", false, setWaiting, signal, { title: waitingTitle });
     return [
       ...(where ? [where] : []),
       segmented("Rows", ROWS, this.#byType ? "type" : "op", setRows, signal),
@@ -134,7 +132,10 @@ class OpTable {
   #rows(scope: Scope): RankedOp[] {
     const { data } = this.view;
     const totals = opsOfScope(data.meta, (name) => data.table(name), scope);
-    this.#totals = this.#withWaiting ? totals : withoutWaiting(data.meta, totals);
+    const isSought = this.#seeksWaiting();
+    this.#totals = this.#withWaiting || isSought ? totals : withoutWaiting(data.meta, totals);
+    this.#waiting?.setAttribute("aria-pressed", String(this.#withWaiting || isSought));
+    this.#hadWaiting = isSought;
     if (this.#idle !== null) {
       // What a thread does for a step is known, but not when it could have run.
       this.#idle.disabled = scope === STEADY;
@@ -147,6 +148,13 @@ class OpTable {
     this.#byTypes = this.#rowsBy(true);
     this.#showShares();
     return ranked(this.#byType ? this.#byTypes : this.#byOp);
+  }
+
+  /** Whether an op that only waits is selected, as by advice on the input: then it is shown. */
+  #seeksWaiting(): boolean {
+    const { meta } = this.view.data;
+    const chosen = new Set(this.view.link.selection);
+    return (meta.op_waits ?? []).some((waits, op) => waits === 1 && chosen.has(meta.names[meta.op_name[op]]));
   }
 
   #showShares(): void {
