@@ -1,6 +1,7 @@
 /** Turns the visible tracks into rectangles and names. */
 import { PARTS, type SliceBuffer, visibleFrom } from "../model/events/lod";
 import { hostsOf } from "../model/hosts/hosts";
+import type { Steps } from "../model/time/steps";
 import { xAt } from "../model/time/viewport";
 import {
   type CounterTrack,
@@ -41,7 +42,9 @@ export function drawTracks(frame: Frame) {
       const depths = track.bands[band];
       for (const depth of depths) drawRow(frame, track.firstRow + depth, bandY, depth !== depths[depths.length - 1]);
       if (band === 0 && isMainStream(frame, track.line)) {
-        drawIdleGaps(frame, frame.layouts.of(frame, track.firstRow + depths[depths.length - 1]), bandY);
+        const { plane } = frame.meta.lines[track.line];
+        const slices = frame.layouts.of(frame, track.firstRow + depths[depths.length - 1]);
+        drawIdleGaps(frame, slices, bandY, hasWaits(frame.meta, plane) ? piecesOf(frame, plane) : null);
       }
     }
     fillRect(ctx, -labelWidth, y + track.height - 2, labelWidth + width, 1, palette.rule);
@@ -57,10 +60,15 @@ function drawHost(frame: Frame, track: HostTrack, y: number) {
 
 /** Below the head of a device. */
 function drawDeviceWaits(frame: Frame, plane: number, y: number) {
-  const { allSteps, ctx, labelWidth, meta, palette, strips } = frame;
+  const { ctx, labelWidth, meta, palette } = frame;
   if (!hasWaits(meta, plane)) return;
   fillText(ctx, "waits for", 15 - labelWidth, y + SLICE_PX / 2 + 2, palette.ink2);
-  drawWaits(frame, (strips[hostsOf(meta).indexOf(meta.planes[plane].host)] ?? allSteps).piece, y);
+  drawWaits(frame, piecesOf(frame, plane), y);
+}
+
+/** Parts of the steps of the host of a plane. */
+function piecesOf({ allSteps, meta, strips }: Frame, plane: number): Steps["piece"] {
+  return (strips[hostsOf(meta).indexOf(meta.planes[plane].host)] ?? allSteps).piece;
 }
 
 /** A counter with its hairline, its top at `y`. */

@@ -91,6 +91,21 @@ function shareOut(pieces: Pieces, p: number, next: number, from: number, to: num
   weight[category[next - 1]] -= Math.max(0, end[next - 1] - to);
 }
 
+/** The category that has most of a span, and its share of it; null where no piece lies in it. `but`: one that is left out. */
+export function mainCategory(pieces: Pieces, { t0, t1 }: Span, but = -1): { category: number; ratio: number } | null {
+  const { start, end } = pieces;
+  let p = Math.max(0, upperBound(start, t0) - 1);
+  if (p < start.length && end[p] <= t0) p += 1;
+  const next = gallop(start, t1, p, start.length);
+  if (next <= p) return null;
+  shareOut(pieces, p, next, t0, t1);
+  let category = -1;
+  for (let c = 0; c < weight.length; c++) {
+    if (c !== but && weight[c] > 0 && (category < 0 || weight[c] > weight[category])) category = c;
+  }
+  return category < 0 ? null : { category, ratio: weight[category] / (t1 - t0) };
+}
+
 const SUMS = new WeakMap<Pieces, Float64Array>();
 
 /** By block and category the time of all pieces before it. */
