@@ -124,8 +124,7 @@ KERNELS = (
     "long>, 16> const> const> const, Eigen::GpuDevice>, long>(long)",
     "void EigenMetaKernel<TensorAssignOp<TensorMap<Tensor<half, 2, 1, int>>, TensorCwiseBinaryOp<scalar_sum_op<half>>>>(int)",
     "void EigenMetaKernel<TensorEvaluator<int>>(int)",
-    "void tensorflow::(anonymous namespace)::SplitOpKernel<float>(float const*, int, "
-    "tensorflow::GpuDeviceArrayStruct<float*, 8>)",
+    "void tensorflow::(anonymous namespace)::SplitOpKernel<float>(float const*, int, GpuDeviceArrayStruct<float*, 8>)",
     "void tensorflow::(anonymous namespace)::concat_fixed_kernel<bool, int>(tensorflow::GpuDeviceArrayStruct<bool const*, 8>)",
     "void tensorflow::functor::RowReduceKernel<cub::TransformInputIterator<float, tensorflow::(anonymous namespace)::"
     "SubtractAndExpFunctor<float, float>, long>, float*, cuda::std::__4::plus<void> >(float*)",

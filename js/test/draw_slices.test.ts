@@ -59,11 +59,13 @@ describe("slices", () => {
     expect(labels.fitKernel(ctx, 0, 1, 70)).toBe("MatMul_1");
   });
 
-  it("labels the gaps of a device's main stream with their length", () => {
+  it("labels the gaps of a device's main stream with their length and what it waited for", () => {
     const { ctx, calls } = recorder();
     const view = { t0: steps.start[12], t1: steps.end[14] };
     drawTracks(frame(ctx, { view, tracksBottom: 1000 }));
-    expect(texts(calls).filter((t) => t.startsWith("idle 1"))).toHaveLength(2);
+    const idle = texts(calls).filter((t) => t.startsWith("idle 1"));
+    expect(idle).toHaveLength(2);
+    for (const text of idle) expect(text).toMatch(/^idle 1\d\.\d ms · Input \d\d(\.\d)? %$/);
   });
 
   it("says beside the name of a device what it waits for, in words where they fit", () => {

@@ -1,16 +1,26 @@
 /** Turns idle time into labels: gaps on a device's main stream, and time between sessions, where nothing was captured. */
 
 import type { SliceBuffer } from "../model/events/lod";
-import { formatNumber, formatTime } from "../model/text/format";
+import { formatNumber, formatPercent, formatTime } from "../model/text/format";
+import { mainCategory } from "../model/time/pieces";
 import { timeInside } from "../model/time/sessions";
+import type { Steps } from "../model/time/steps";
 import { xAt } from "../model/time/viewport";
 import { SLICE_PX } from "../model/tracks/tracks";
+import { CATEGORIES, CATEGORY_LABELS } from "../model/wire/categories";
 import { type Frame, fillRect, fillText, setFont } from "./frame";
 
 const GAP_MIN_PX = 30;
+const NEARLY_ALL = 0.9;
+const COMPUTE = CATEGORIES.indexOf("device_compute");
 
-/** Labels the gaps between the items of a row; one wording per width of gap. */
-export function drawIdleGaps(frame: Frame, slices: SliceBuffer, y: number) {
+type Cause = NonNullable<ReturnType<typeof mainCategory>>;
+
+/**
+ * Labels the gaps between the items of a row with their length and what the device waited for; one wording per width of gap.
+ * `piece`: parts of the steps that tell it, null where nobody knows.
+ */
+export function drawIdleGaps(frame: Frame, slices: SliceBuffer, y: number, piece: Steps["piece"] | null) {
   const { events, width } = frame;
   for (let k = 0; k + 1 < slices.n; k++) {
     const x0 = Math.max(0, slices.x1[k]) + 3;
@@ -20,15 +30,18 @@ export function drawIdleGaps(frame: Frame, slices: SliceBuffer, y: number) {
     const t1 = events.start[slices.first[k + 1]];
     // Of what is not loaded the sample knows the longest slices, not what is between them.
     if (!events.isLoaded(events.tileAt(t0)) || !events.isLoaded(events.tileAt(t1))) continue;
-    if (timeInside(frame.uncaptured, { t0, t1 }) === 0) drawGap(frame, x0, x1, y, t1 - t0);
+    if (timeInside(frame.uncaptured, { t0, t1 }) > 0) continue;
+    drawGap(frame, x0, x1, y, t1 - t0, piece ? mainCategory(piece, { t0, t1 }, COMPUTE) : null);
   }
 }
 
-function drawGap(frame: Frame, x0: number, x1: number, y: number, idlePs: number) {
+function drawGap(frame: Frame, x0: number, x1: number, y: number, idlePs: number, cause: Cause | null) {
   const { ctx, palette } = frame;
   const room = x1 - x0;
   const time = formatTime(idlePs);
-  const text = room > 66 ? `idle ${time}` : room > 46 ? time : formatNumber(idlePs / 1e9);
+  const short = room > 66 ? `idle ${time}` : room > 46 ? time : formatNumber(idlePs / 1e9);
+  const long = cause ? `idle ${time} · ${causeWords(cause)}` : short;
+  const text = ctx.measureText(long).width + 6 <= room ? long : short;
   const half = ctx.measureText(text).width / 2 + 3;
   const middle = (x0 + x1) / 2;
   if (half * 2 > room) return;
@@ -36,6 +49,12 @@ function drawGap(frame: Frame, x0: number, x1: number, y: number, idlePs: number
   if (middle - half <= x0 + 2) return;
   fillRect(ctx, x0, y + SLICE_PX / 2, middle - half - x0, 1, palette.ink2);
   fillRect(ctx, middle + half, y + SLICE_PX / 2, x1 - middle - half, 1, palette.ink2);
+}
+
+/** "Input", or "Input 64 %" where that is not nearly all. */
+function causeWords({ category, ratio }: Cause): string {
+  const label = CATEGORY_LABELS[CATEGORIES[category]];
+  return ratio < NEARLY_ALL ? `${label} ${formatPercent(ratio)}` : label;
 }
 
 /** Shades the time between sessions from `top` to `bottom`, with words where they fit. */

@@ -38,8 +38,8 @@ export function drawWaits(frame: Frame, piece: Steps["piece"], y: number) {
 function drawPieces({ ctx, runs, palette }: Frame, y: number) {
   fillRuns(ctx, runs, y + TOP_PX, STRIP_PX, palette.categories, WIDE_PX);
   for (let k = 0; k < runs.n; k++) {
+    if (!runs.isWide(k, WIDE_PX)) continue;
     const [x0, x1] = [runs.x0[k], runs.x1[k]];
-    if (x1 - x0 < WIDE_PX) continue;
     fillRect(ctx, x0, y + TOP_PX, 1, STRIP_PX, palette.categories[runs.category[k]]);
     fillRect(ctx, x0 + 1, y + TOP_PX, x1 - x0 - 1, STRIP_PX, palette.categoryFills[runs.category[k]]);
   }
@@ -59,6 +59,7 @@ function drawNames({ ctx, runs, palette, width }: Frame, y: number) {
   ctx.fillStyle = palette.ink;
   ctx.textAlign = "left";
   for (let k = 0; k < runs.n; k++) {
+    if (!runs.isWide(k, NAMED_PX)) continue;
     const x0 = Math.max(0, runs.x0[k]);
     const room = Math.min(width, runs.x1[k]) - x0 - 8;
     if (room < NAMED_PX - 8) continue;

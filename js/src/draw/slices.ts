@@ -1,6 +1,7 @@
 /** Turns the visible tracks into rectangles and names. */
 import { PARTS, type SliceBuffer, visibleFrom } from "../model/events/lod";
 import { hostsOf } from "../model/hosts/hosts";
+import type { Steps } from "../model/time/steps";
 import { xAt } from "../model/time/viewport";
 import {
   type CounterTrack,
@@ -21,6 +22,9 @@ const TEXT_MIN_PX = 26;
 /** Least height of a column, and opacity: even one that is mostly empty must be seen. */
 const LEAST_PX = 1;
 const FAINT_ALPHA = 0.4;
+/** Columns that lie closer and differ less in height are one. */
+const TOUCH_PX = 0.01;
+const TOUCH_RATIO = 0.01;
 /** Opacity of what the search does not match, where only matches are shown. */
 const DIM_ALPHA = 0.18;
 
@@ -41,7 +45,9 @@ export function drawTracks(frame: Frame) {
       const depths = track.bands[band];
       for (const depth of depths) drawRow(frame, track.firstRow + depth, bandY, depth !== depths[depths.length - 1]);
       if (band === 0 && isMainStream(frame, track.line)) {
-        drawIdleGaps(frame, frame.layouts.of(frame, track.firstRow + depths[depths.length - 1]), bandY);
+        const { plane } = frame.meta.lines[track.line];
+        const slices = frame.layouts.of(frame, track.firstRow + depths[depths.length - 1]);
+        drawIdleGaps(frame, slices, bandY, hasWaits(frame.meta, plane) ? piecesOf(frame, plane) : null);
       }
     }
     fillRect(ctx, -labelWidth, y + track.height - 2, labelWidth + width, 1, palette.rule);
@@ -57,10 +63,15 @@ function drawHost(frame: Frame, track: HostTrack, y: number) {
 
 /** Below the head of a device. */
 function drawDeviceWaits(frame: Frame, plane: number, y: number) {
-  const { allSteps, ctx, labelWidth, meta, palette, strips } = frame;
+  const { ctx, labelWidth, meta, palette } = frame;
   if (!hasWaits(meta, plane)) return;
   fillText(ctx, "waits for", 15 - labelWidth, y + SLICE_PX / 2 + 2, palette.ink2);
-  drawWaits(frame, (strips[hostsOf(meta).indexOf(meta.planes[plane].host)] ?? allSteps).piece, y);
+  drawWaits(frame, piecesOf(frame, plane), y);
+}
+
+/** Parts of the steps of the host of a plane. */
+function piecesOf({ allSteps, meta, strips }: Frame, plane: number): Steps["piece"] {
+  return (strips[hostsOf(meta).indexOf(meta.planes[plane].host)] ?? allSteps).piece;
 }
 
 /** A counter with its hairline, its top at `y`. */
@@ -108,7 +119,9 @@ function drawColumns({ ctx, edges, shownColors, width, only }: Frame, slices: Sl
   reached.fill(0, 0, n);
   // A change of colour costs more than a rectangle.
   for (let color = 0; color < nColors; color++) {
+    if (!slices.isUsed[color]) continue;
     let isSet = false;
+    let alpha = -1;
     for (let k = 0, at = color * capacity; k < n; k++, at++) {
       const share = shares[at];
       if (share === 0 || isWide[k]) continue;
@@ -117,10 +130,19 @@ function drawColumns({ ctx, edges, shownColors, width, only }: Frame, slices: Sl
       const height = busy[k] * SLICE_PX;
       const px = Math.max(LEAST_PX, height) / PARTS;
       const isDimmed = only !== null && !only.any(slices.first[k], slices.last[k]);
-      ctx.globalAlpha = (height < LEAST_PX ? Math.max(FAINT_ALPHA, height / LEAST_PX) : 1) * (isDimmed ? DIM_ALPHA : 1);
-      const left = Math.max(-1, x0[k]);
+      const own = (height < LEAST_PX ? Math.max(FAINT_ALPHA, height / LEAST_PX) : 1) * (isDimmed ? DIM_ALPHA : 1);
+      if (own !== alpha) ctx.globalAlpha = own;
+      alpha = own;
       reached[k] += share;
-      ctx.fillRect(left, bottom - reached[k] * px, Math.min(width + 1, x1[k]) - left, share * px);
+      const from = k;
+      // Neighbours that are as high are one rectangle.
+      while (!only && k + 1 < n && shares[at + 1] === share && goesOn(slices, k, reached[k] - share)) {
+        k += 1;
+        at += 1;
+        reached[k] += share;
+      }
+      const left = Math.max(-1, x0[from]);
+      ctx.fillRect(left, bottom - reached[from] * px, Math.min(width + 1, x1[k]) - left, share * px);
     }
     if (isSet) shownColors[color] = 1;
   }
@@ -129,6 +151,16 @@ function drawColumns({ ctx, edges, shownColors, width, only }: Frame, slices: Sl
 
 /** Of each item the parts of its height that are drawn. */
 let reached = new Uint8Array();
+
+/** Whether the column after one touches it, is as busy, and has as much below. */
+function goesOn({ x0, x1, busy, isWide }: SliceBuffer, k: number, below: number): boolean {
+  return (
+    isWide[k + 1] === 0 &&
+    reached[k + 1] === below &&
+    x0[k + 1] - x1[k] < TOUCH_PX &&
+    Math.abs(busy[k + 1] - busy[k]) < TOUCH_RATIO
+  );
+}
 
 function drawWide({ ctx, fills, edges, shownColors, width, only }: Frame, slices: SliceBuffer, y: number) {
   for (let k = 0; k < slices.n; k++) {

@@ -44,6 +44,8 @@ export class SliceBuffer {
   color: Uint8Array;
   /** At color * capacity + k: how many of PARTS of what is covered have that colour. */
   shares: Uint8Array;
+  /** By color 1 where an item has it. */
+  readonly isUsed: Uint8Array;
 
   constructor(
     width = 2048,
@@ -55,6 +57,7 @@ export class SliceBuffer {
     [this.first, this.last] = [3, 4].map((k) => new Int32Array(bytes, 4 * n * k, n));
     [this.isWide, this.color] = [0, 1].map((k) => new Uint8Array(bytes, (20 + k) * n, n));
     this.shares = new Uint8Array(bytes, 22 * n, nColors * n);
+    this.isUsed = new Uint8Array(nColors);
   }
 
   get capacity() {
@@ -74,6 +77,7 @@ export function layoutRow(
   out.n = 0;
   out.right = Number.NEGATIVE_INFINITY;
   out.shares.fill(0);
+  out.isUsed.fill(0);
   const { runs } = events;
   const first = events.runAt(view.t0);
   const before = carriedIn(events, first, row, view.t0);
@@ -144,7 +148,7 @@ function push(run: Run, from: number, to: number, x0: number, x1: number, busy: 
 
 /** Keeps the shares of colours of the indices [from, to), rounded so that they add up. */
 function share(colors: ColorTimes, run: Run, row: number, from: number, to: number, k: number, out: SliceBuffer) {
-  const { nColors, capacity, shares, color } = out;
+  const { nColors, capacity, shares, color, isUsed } = out;
   // Of events that take no time the first one gives the colour.
   color[k] = colors.colorOf(row, run.positionOf(from));
   const time = to - from > 1 ? colors.of(run, row, from, to) : null;
@@ -152,6 +156,7 @@ function share(colors: ColorTimes, run: Run, row: number, from: number, to: numb
   if (time) for (let c = 0; c < nColors; c++) if (time[c] > 0) total += time[c];
   if (!time || total === 0) {
     shares[color[k] * capacity + k] = PARTS;
+    isUsed[color[k]] = 1;
     return;
   }
   for (let c = 0, sum = 0, edge = 0; c < nColors; c++) {
@@ -159,6 +164,7 @@ function share(colors: ColorTimes, run: Run, row: number, from: number, to: numb
     sum += time[c];
     const next = Math.round((PARTS * sum) / total);
     shares[c * capacity + k] = next - edge;
+    isUsed[c] = 1;
     edge = next;
   }
 }

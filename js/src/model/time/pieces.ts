@@ -10,10 +10,11 @@ type Pieces = Steps["piece"];
 const BLOCK = 32;
 /** From this share on a column is full. */
 const FULL = 0.995;
-/** What lies closer is the same edge, in px. */
+/** What lies closer is the same edge: in px, and as shares of the height, which is less than half a pixel. */
 const TOUCH_PX = 0.01;
+const TOUCH_RATIO = 0.015;
 
-/** Reused between frames: area k is [x0[k], x1[k]) in category[k], from low[k] to high[k] of the height. */
+/** Reused between frames, in the order of x within a category: area k is [x0[k], x1[k]) in category[k], from low[k] to high[k] of the height. */
 export class RunBuffer {
   n = 0;
   x0: Float32Array;
@@ -21,6 +22,8 @@ export class RunBuffer {
   low: Float32Array;
   high: Float32Array;
   category: Uint8Array;
+  /** By category its last area, -1 for none. */
+  readonly last = new Int32Array(CATEGORIES.length);
 
   constructor(width = 2048) {
     const n = Math.ceil(width) * (CATEGORIES.length + 1) + 8;
@@ -28,9 +31,9 @@ export class RunBuffer {
     this.category = new Uint8Array(n);
   }
 
-  /** Whether an area has all of the height. */
-  isFull(k: number): boolean {
-    return this.high[k] - this.low[k] >= FULL;
+  /** Whether an area has all of the height, and at least so much width. */
+  isWide(k: number, px: number): boolean {
+    return this.high[k] - this.low[k] >= FULL && this.x1[k] - this.x0[k] >= px;
   }
 }
 
@@ -40,6 +43,7 @@ export class RunBuffer {
  */
 export function layoutPieces(pieces: Pieces, view: Span, width: number, out: RunBuffer, but = -1) {
   out.n = 0;
+  out.last.fill(-1);
   const { start, end } = pieces;
   const scale = width / (view.t1 - view.t0);
   const column = 1 / scale;
@@ -91,6 +95,21 @@ function shareOut(pieces: Pieces, p: number, next: number, from: number, to: num
   weight[category[next - 1]] -= Math.max(0, end[next - 1] - to);
 }
 
+/** The category that has most of a span, and its share of it; null where no piece lies in it. `but`: one that is left out. */
+export function mainCategory(pieces: Pieces, { t0, t1 }: Span, but = -1): { category: number; ratio: number } | null {
+  const { start, end } = pieces;
+  let p = Math.max(0, upperBound(start, t0) - 1);
+  if (p < start.length && end[p] <= t0) p += 1;
+  const next = gallop(start, t1, p, start.length);
+  if (next <= p) return null;
+  shareOut(pieces, p, next, t0, t1);
+  let category = -1;
+  for (let c = 0; c < weight.length; c++) {
+    if (c !== but && weight[c] > 0 && (category < 0 || weight[c] > weight[category])) category = c;
+  }
+  return category < 0 ? null : { category, ratio: weight[category] / (t1 - t0) };
+}
+
 const SUMS = new WeakMap<Pieces, Float64Array>();
 
 /** By block and category the time of all pieces before it. */
@@ -121,13 +140,16 @@ function stack(x0: number, x1: number, time: number, out: RunBuffer, but: number
   }
 }
 
+/** Lengthens the last area of the category where the new one goes on as high as it is. */
 function add(out: RunBuffer, category: number, x0: number, x1: number, low: number, high: number) {
-  const k = out.n - 1;
-  if (k >= 0 && high - low >= FULL && out.category[k] === category && out.isFull(k) && x0 - out.x1[k] < TOUCH_PX) {
+  const k = out.last[category];
+  const isAsHigh = Math.abs(out.low[k] - low) < TOUCH_RATIO && Math.abs(out.high[k] - high) < TOUCH_RATIO;
+  if (k >= 0 && isAsHigh && x0 - out.x1[k] < TOUCH_PX) {
     out.x1[k] = Math.max(x1, out.x1[k]);
     return;
   }
   if (out.n === out.x0.length) return;
+  out.last[category] = out.n;
   out.x0[out.n] = Math.max(0, x0);
   out.x1[out.n] = x1;
   out.low[out.n] = low;

@@ -43,7 +43,7 @@ export class SearchBox {
     this.#input = h("input", {
       type: "text",
       class: "tl-search",
-      placeholder: "Find op, layer, line  /",
+      placeholder: "Find op, layer  /",
       "aria-label": "Find slices by op, layer, source line or name",
       title: "Enter: next · Shift + Enter: previous · ↑ ↓: earlier searches · Esc: clear",
       spellcheck: "false",
