@@ -71,7 +71,9 @@ def found(notebook: Notebook, text: str) -> int:
     count = timeline.locator(".tl-count")
     poll(lambda: count.is_visible() and count.inner_text() != "", "the search box says nothing", timeout_s=10)
     words = count.inner_text()
-    return 0 if words == "no match" else int(words.split(" of ")[-1].split()[0].replace(",", ""))
+    return (
+        0 if words == "no match" else int(words.split(" of ")[-1].removeprefix("at least ").split()[0].replace(",", ""))
+    )
 
 
 def test_every_event_is_there_once_the_kernel_has_answered(shown: tuple[Notebook, bool], lab_server: Server) -> None:
