@@ -116,8 +116,8 @@ class Reopened:
                 return [...bar.children].map((one) => [width(one) / width(bar), getComputedStyle(one).backgroundColor]);
             }"""
         )
-        assert [round(width, 2) for width, _ in boxes] == [0.58, 0.25, 0.17]
-        assert len({color for _, color in boxes}) == 3
+        assert [round(width, 2) for width, _ in boxes] == [0.58, 0.24, 0.17, 0.01]
+        assert len({color for _, color in boxes}) == 4
 
     @property
     def _plain(self) -> Locator:

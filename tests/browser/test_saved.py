@@ -58,5 +58,8 @@ def test_a_capped_page_says_what_it_lacks_and_how_to_keep_all(offline: Page, tmp
     about = offline.locator(".tl-about")
     about.wait_for()
     poll(lambda: f" of {N_LARGE:,} events" in about.inner_text(), lambda: about.inner_text())
-    assert 'embed="full"' in offline.locator('[data-tfprof="dashboard"]').inner_text()
+    limits = offline.locator("details.note")
+    assert "in Timeline" in limits.inner_text()
+    limits.locator("summary").click()
+    assert 'embed="full"' in limits.inner_text()
     assert offline.locator('[role="alert"]').all_inner_texts() == []
