@@ -316,7 +316,7 @@ def test_advice_of_low_severity_is_not_announced_as_the_first_to_change() -> Non
     results.__dict__["advice"] = (one,)
     told = render_report(Subject(results=results))
     assert "**First to change:** nothing that would win much" in told
-    assert "### 1. Use a larger batch (`memory_headroom`): severity low, no speed-up" in told
+    assert "### 1. A larger batch fits (`memory_headroom`): severity low, no speed-up" in told
 
 
 def test_an_h100_report_tells_precision_and_what_each_kernel_computes_on(capture_of: Callable[[str], Path]) -> None:

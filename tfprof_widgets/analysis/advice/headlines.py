@@ -30,7 +30,7 @@ _RULES = {
     "low_utilisation": "Give the device more work at once",
     "memory_fragmentation": "Allocate memory asynchronously",
     "memory_growth": "Stop memory from growing",
-    "memory_headroom": "Use a larger batch",
+    "memory_headroom": "A larger batch fits",
     "output_bound": "Fetch results less often",
     "retracing": "Stop tf.function from tracing again",
     "small_batch": "Use a larger batch",
