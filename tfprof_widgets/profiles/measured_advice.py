@@ -59,7 +59,7 @@ class MeasuredAdvice:
 
     def _measure(self, rule: str) -> dict[str, Any]:
         from ..analysis.experiments.rates import rate_table, run_frame
-        from ..analysis.experiments.sentences import saving_sentence
+        from ..analysis.experiments.sentences import saved_ratio, saving_sentence
         from ..capture.experiments.advised import HOW, measurable_rules, measure_rule
 
         fit = self._fitted
@@ -71,8 +71,10 @@ class MeasuredAdvice:
             raise TfProfError("The measurement was interrupted; everything is as it was.") from None
         runs = [(run.variant, run.repeat, run.n_steps, run.n_samples, run.seconds) for run in found.runs]
         table = rate_table(run_frame(runs), found.variants)
-        gain_ratio = max(0.0, 1 - 1 / float(table["ratio"].iloc[1]))
-        return {"gain_ratio": gain_ratio, "words": " ".join([saving_sentence(table, HOW[rule]), *found.notices])}
+        return {
+            "gain_ratio": saved_ratio(table),
+            "words": " ".join([saving_sentence(table, HOW[rule]), *found.notices]),
+        }
 
     def _in_turn(self, measure: Callable[[], dict[str, Any]]) -> dict[str, Any]:
         """Its result, once the thread of the cells is free."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from ..base.wording import number
 from .samples import Pace, compare_samples
+from .sentence import speed_words
 from .step_times import BUSY_MACHINE, compare_steps
 
 _MACHINE = "a busy machine does that, too; compare the profiles to tell: %%tfprofile --compare"
@@ -16,16 +17,15 @@ def since_last(before: Pace, now: Pace) -> str:
     """
     samples = compare_samples(before, now)
     if samples.is_known and before.samples != now.samples:
-        what, ratio, interval = " a sample", samples.ratio, samples.interval
+        per, ratio, interval = " per sample", samples.ratio, samples.interval
     else:
         steps = compare_steps(before.step_ms, now.step_ms)
-        what, ratio, interval = "", steps.ratio, steps.interval
+        per, ratio, interval = "", steps.ratio, steps.interval
     low, high = interval
     if not low <= high:  # not known
         return ""
     if low <= 1 <= high:
-        return f"No change beyond noise since the last run: {number(ratio)} times as long{what or ' a step'}."
-    word, factors = ("slower", (ratio, low, high)) if ratio > 1 else ("faster", (1 / ratio, 1 / high, 1 / low))
-    factor, least, most = map(number, factors)
-    doubt = f"; {_MACHINE}" if factors[0] < BUSY_MACHINE else ""
-    return f"{factor} times {word}{what} than the last run (95 % interval {least} to {most}){doubt}."
+        return f"No change beyond noise since the last run: {number(ratio)} times as long{per or ' per step'}."
+    factor, sure = speed_words(ratio, interval)
+    doubt = f"; {_MACHINE}" if max(ratio, 1 / ratio) < BUSY_MACHINE else ""
+    return f"{factor}{per} than the last run ({sure}){doubt}."

@@ -103,10 +103,15 @@ def _too_few(times: str, steps: StepTimes) -> str:
 
 def _by_how_much(what: str, ratio: float, interval: tuple[float, float], times: str) -> str:
     """`Steps of b are 3.85 times faster: <times> (95 % interval 3.7 to 4.0)`."""
+    factor, sure = speed_words(ratio, interval)
+    return f"{what} of b are {factor}: {times} ({sure})"
+
+
+def speed_words(ratio: float, interval: tuple[float, float]) -> tuple[str, str]:
+    """`3.85 times faster` and `95 % interval 3.7 to 4.0`, of the time of one over that of another."""
     factors = (ratio, *interval) if ratio > 1 else (1 / ratio, 1 / interval[1], 1 / interval[0])
     factor, low, high = map(number, factors)
-    word = "slower" if ratio > 1 else "faster"
-    return f"{what} of b are {factor} times {word}: {times} (95 % interval {low} to {high})"
+    return f"{factor} times {'slower' if ratio > 1 else 'faster'}", f"95 % interval {low} to {high}"
 
 
 def _times_as_long(ratio: float, interval: tuple[float, float]) -> str:

@@ -59,6 +59,12 @@ def synthetic_sentence(table: pd.DataFrame) -> str:
     return f"{text}the input costs {percent(1 - 1 / model.ratio)} of a step."
 
 
+def saved_ratio(table: pd.DataFrame) -> float:
+    """The share of a step that is saved without what an advice is about; 0 where noise can be all of it."""
+    without = rows_of(table)[1]
+    return 0.0 if _is_one(without) or without.ratio <= 1 else float(1 - 1 / without.ratio)
+
+
 def saving_sentence(table: pd.DataFrame, how: str) -> str:
     """`Measured: 41.2 ms a step, 25.0 without callbacks, which saves 39 % (95 % interval 35 % to 42 %).`
 
@@ -68,11 +74,12 @@ def saving_sentence(table: pd.DataFrame, how: str) -> str:
     """
     own, without = rows_of(table)
     times = f"Measured: {number(own.step_time_ms)} ms a step, {number(without.step_time_ms)} {how}"
-    if _is_one(without) or without.ratio <= 1:
+    saved = saved_ratio(table)
+    if not saved:
         return f"{times}: no difference beyond noise{_interval(without.ratio_low, without.ratio_high)}."
     low, high = (1 - 1 / ratio for ratio in (without.ratio_low, without.ratio_high))
     sure = "" if math.isnan(low) else f" (95 % interval {percent(low)} to {percent(high)})"
-    return f"{times}, which saves {percent(1 - 1 / without.ratio)}{sure}."
+    return f"{times}, which saves {percent(saved)}{sure}."
 
 
 def batch_sizes_sentence(table: pd.DataFrame) -> str:

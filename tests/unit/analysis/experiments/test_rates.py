@@ -15,6 +15,8 @@ from tfprof_widgets.analysis.experiments.sentences import (
     changes_sentence,
     input_only_sentence,
     input_or_model_sentence,
+    saved_ratio,
+    saving_sentence,
     synthetic_sentence,
 )
 from tfprof_widgets.experiments.chart import make_chart
@@ -99,6 +101,17 @@ def test_what_noise_may_explain_is_not_called_a_difference() -> None:
     assert "costs nothing that can be told from noise" in synthetic_sentence(noisy.head(2))
     assert "no difference" in changes_sentence(noisy)
     assert batch_sizes_sentence(table_of(batch_8=[100.0, 120.0], batch_16=[119.0, 110.0])).startswith("No batch size")
+
+
+def test_a_measured_saving_and_its_sentence_say_the_same() -> None:
+    clear = table_of(together=[100.0, 101.0, 99.0], model_alone=[400.0, 404.0, 396.0])
+    assert saved_ratio(clear) == pytest.approx(0.75)
+    assert "which saves 75 % (95 % interval 75 % to 75 %)" in saving_sentence(clear, "alone")
+    noisy = table_of(together=[100.0, 200.0, 150.0], model_alone=[210.0, 110.0, 160.0])
+    slower = table_of(together=[100.0, 101.0, 99.0], model_alone=[50.0, 50.5, 49.5])
+    for table in (noisy, slower):
+        assert saved_ratio(table) == 0
+        assert "no difference beyond noise" in saving_sentence(table, "alone")
 
 
 def test_the_other_sentences_give_rates_and_shares() -> None:
