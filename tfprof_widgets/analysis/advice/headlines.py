@@ -16,7 +16,7 @@ _RULES = {
     "compilation": "Trace and compile less",
     "device_idle": "Keep the device busy between ops",
     "eager_hot_loop": "Put the step into a tf.function",
-    "few_blocks": "Use a larger batch",
+    "few_blocks": "Fill the GPU's multiprocessors",
     "h2d_bound": "Copy less to the device, or earlier",
     "host_callback": "Run Python less often between steps",
     "host_communication": "Exchange less with other hosts",
