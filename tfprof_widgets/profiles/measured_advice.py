@@ -20,7 +20,7 @@ _GONE = "The model or the data of this fit are gone: keep both in variables, and
 
 
 class MeasuredAdvice:
-    """Measures in the thread in which cells run, and never while one does.
+    """Measures in the thread in which cells run, once it is free: after a cell, or while an async one awaits something.
 
     Args:
         call: the `fit` that was profiled last; None where there was none.
