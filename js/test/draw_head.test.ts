@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { drawSampled, drawSessionGaps, nameSampled } from "../src/draw/gaps";
+import { drawSampled, drawSessionGaps } from "../src/draw/gaps";
 import { drawOverview, drawRangeBracket, drawRuler, drawSteps, rangeLabelSpan } from "../src/draw/head";
 import { Hits } from "../src/model/events/hits";
 import { Marks } from "../src/model/events/marks";
@@ -89,13 +89,11 @@ describe("head", () => {
     expect(new Set(named.slice(1).map((name, k) => name - named[k])).size).toBe(1);
   });
 
-  it("tints the time of which a page has only a sample, and says so where there is room", () => {
+  it("tints the time of which a page has only a sample", () => {
     const { ctx, calls } = recorder();
     const change = { sampled: [{ t0: 0, t1: steps.end[14] }] };
     drawSampled(frame(ctx, change), 71, 300);
     expect(calls.some((c) => c.name === "fillRect" && c.fillStyle === palette.bg2 && c.args[2] === 850)).toBe(true);
-    nameSampled(frame(ctx, change), 300);
-    expect(texts(calls)).toContain("only the longest slices are in this page");
   });
 
   it("marks the time between sessions as not captured", () => {

@@ -112,6 +112,16 @@ describe("a view that needs more than the first pack", () => {
     expect([page.link.get("time_range"), isHidden(), text(".tfp-left-out")]).toEqual([[5, 41], false, ""]);
   });
 
+  it("shows a view that is of the kept steps where nothing else is asked for", async () => {
+    const page = await fakePage(FIRST, await embedded([5_000, 41_000]));
+    const { done, el } = await show(page, { needs: ["memory"], ofWindow: ["memory"] });
+    await done;
+    const isHidden = () => el.querySelector(".tfp-unknown") !== null;
+    expect(isHidden()).toBe(false);
+    page.link.set("time_range", [4, 30]);
+    expect(isHidden()).toBe(true);
+  });
+
   it("hides sums of executions of the window where the totals of all, or of the linked host, are not here", async () => {
     const sections = { ...(FIRST.meta.sections as object), unit_totals: { n_rows: 9, n_parts: 9, is_here: false } };
     const pack: Pack = { ...FIRST, meta: { ...FIRST.meta, sections } };

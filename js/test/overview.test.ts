@@ -96,6 +96,15 @@ describe("details of the overview panel", () => {
   });
 });
 
+describe("the header", () => {
+  it("says how much of the device's memory is in use at the peak, the unit once where it is one", async () => {
+    const use = (peak: number) => ({ allocator: "GPU_0_bfc", peak_bytes: peak, capacity_bytes: 80 * 2 ** 30 });
+    const words = async (peak: number) => (await show({}, { device_memory: use(peak) })).find(".tfp-figs").textContent;
+    expect(await words(20 * 2 ** 30)).toContain("20.0 of 80.0 GiB GPU memory");
+    expect(await words(20 * 2 ** 20)).toContain("20.0 MiB of 80.0 GiB GPU memory");
+  });
+});
+
 describe("the parts of a step", () => {
   it("stress the one that the verdict is about, which need not be the largest", async () => {
     const breakdown = [

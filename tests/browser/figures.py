@@ -17,7 +17,7 @@ _PS = {"ps": 1e-9, "ns": 1e-6, "µs": 1e-3, "ms": 1.0, "s": 1e3}
 _NUMBER = r"<?\d[\d,]*(?:\.\d+)?"
 _TIME = rf"{_NUMBER} (?:ps|ns|µs|ms|s)"
 _SHARE = rf"{_NUMBER} %"
-STEADY = "averaged steps"
+STEADY, WHOLE = "averaged steps", "whole capture"
 ABOVE = ("overview_panel", "step_chart")
 """Views that are of the averaged steps whatever is linked."""
 _BARS = {
@@ -97,6 +97,7 @@ def figures(views: Mapping[str, Texts]) -> list[Figure]:
             *_rows(view, texts, scope),
             *_of_steps(texts, scope),
             *_op_buttons(view, texts, scope),
+            *_peaks(view, texts),
         ]
         if view == "overview_panel":
             found += _header(texts)
@@ -194,6 +195,18 @@ def _op_buttons(view: str, texts: Texts, scope: str) -> Iterator[Figure]:
             yield figure(("op", name, side_, "count"), scope, runs, place)
 
 
+def _peaks(view: str, texts: Texts) -> Iterator[Figure]:
+    """What is in use at the peak of the whole capture: named by the capacity, which tells one device from the host."""
+    for place, text in texts.items():
+        match = re.match(rf"({_NUMBER}) (\w*i?B) of ({_NUMBER} \w*i?B) at the peak(?! of)", text)
+        if match and view == "memory_timeline":
+            yield figure(("memory", match[3], match[2], "peak"), WHOLE, match[1], place)
+        if view == "overview_panel" and text.endswith(" GPU memory"):
+            own, whole = re.fullmatch(rf"\s*(?:(\w*i?B) )?of ({_NUMBER} \w*i?B) GPU memory", text).groups()
+            value = texts[place.replace("span.u", "span.n")]
+            yield figure(("memory", whole, own or whole.split()[1], "peak"), WHOLE, value, place)
+
+
 def _header(texts: Texts) -> Iterator[Figure]:
     """The header, the legend beside it and the details behind it."""
     figs: dict[str, dict[str, str]] = defaultdict(dict)
@@ -224,8 +237,6 @@ def _header(texts: Texts) -> Iterator[Figure]:
         value = parts.get("span.n", parts.get("span.n[0]", ""))
         if unit.endswith("a step") and value[:1].isdigit():
             yield figure(("step", "", "", "time"), STEADY, f"{value} {unit.split()[0]}", start)
-        if unit == "% device busy":
-            yield figure(("part of a step", "Device compute", "", "share"), STEADY, f"{value} %", start)
     yield from _facts(texts)
 
 

@@ -8,7 +8,7 @@ import type { Steps } from "../model/time/steps";
 import { xAt } from "../model/time/viewport";
 import { SLICE_PX } from "../model/tracks/tracks";
 import { CATEGORIES, CATEGORY_LABELS } from "../model/wire/categories";
-import { type Frame, fillRect, fillText, setFont } from "./frame";
+import { type Frame, fillRect, fillText } from "./frame";
 
 const GAP_MIN_PX = 30;
 const NEARLY_ALL = 0.9;
@@ -80,22 +80,5 @@ export function drawSampled(frame: Frame, top: number, bottom: number) {
     const x0 = Math.max(0, xAt(view, width, t0));
     const x1 = Math.min(width, xAt(view, width, t1));
     if (x1 - x0 >= 1) fillRect(ctx, x0, top, x1 - x0, bottom - top, palette.bg2);
-  }
-}
-
-/** Says so at the bottom of the tracks, over them. */
-export function nameSampled(frame: Frame, bottom: number) {
-  const { ctx, palette, view, width } = frame;
-  setFont(frame);
-  for (const { t0, t1 } of frame.sampled) {
-    const x0 = Math.max(0, xAt(view, width, t0));
-    const x1 = Math.min(width, xAt(view, width, t1));
-    const text = ["only the longest slices are in this page", "longest slices only"].find(
-      (words) => ctx.measureText(words).width + 16 < x1 - x0,
-    );
-    if (!text) continue;
-    const px = ctx.measureText(text).width + 8;
-    fillRect(ctx, (x0 + x1 - px) / 2, bottom - 15, px, 15, palette.bg2);
-    fillText(ctx, text, (x0 + x1) / 2, bottom - 7, palette.ink2, "center");
   }
 }

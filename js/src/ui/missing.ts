@@ -43,8 +43,10 @@ export async function waitFor(view: TraceView, names: readonly string[]): Promis
 export function sayWhatIsMissing(view: TraceView, needs: Needs) {
   const { data, link, root, signal } = view;
   const box = h("div.tfp-left-out", { role: "note" });
+  const isOfWindow = (name: string) =>
+    data.isOffline && data.window !== null && !link.timeRange && needs.ofWindow?.includes(name);
   const update = () => {
-    const missing = readBy(link, needs).filter((name) => !data.isWhole(name));
+    const missing = readBy(link, needs).filter((name) => !data.isWhole(name) && !isOfWindow(name));
     const isKnown = missing.every((name) => isKnownOfRange(view, name));
     root.classList.toggle("tfp-unknown", !isKnown);
     if (isKnown) box.remove();

@@ -41,6 +41,8 @@ export interface TraceView extends View {
 export interface Needs {
   /** Tables and lists without which the view cannot be built. */
   readonly needs?: readonly string[];
+  /** Of these such as it shows, without a range, for the steps that a page keeps. */
+  readonly ofWindow?: readonly string[];
   /** Those that it reads only where a time range is set. */
   readonly forRange?: readonly string[];
   /** Those that a view of executions reads for one of several hosts and no range, where that is not `host_totals`. */

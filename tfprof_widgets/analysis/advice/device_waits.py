@@ -24,6 +24,8 @@ class DeviceWaits:
     `idle`. None where a profiler made XLA launch kernels one by one that run as CUDA graphs otherwise."""
     launching_ms: Float64
     """How long no device works for such a reason."""
+    dispatch_between_ms: Float64
+    """What of that is dispatch: Python and the runtime between kernels of a step."""
     border_ms: Float64
     """How long none does for Python, the runtime and synchronising before the first and after the last kernel of a step."""
 
@@ -51,5 +53,6 @@ def device_waits(run: Run) -> DeviceWaits:
     return DeviceWaits(
         launching=idle[((idle["cause"] == "kernel_launch") | (is_dispatch & is_between)) & (not is_made_by_profiler)],
         launching_ms=(launch + share * dispatch) * (not is_made_by_profiler),
+        dispatch_between_ms=share * dispatch,
         border_ms=(1 - share) * dispatch + sync,
     )

@@ -92,8 +92,8 @@ def eager_hot_loop(run: Run) -> Iterator[Advice]:
     top = run.results.ops[run.results.ops["eager"]]["name"].head(5).tolist()
     yield advise(
         "eager_hot_loop",
-        f"The steps{where} call {amount(eager.calls_per_step)} ops one by one from Python: "
-        f"{python} are not spent in ops.",
+        f"The steps{where} call {amount(eager.calls_per_step)} ops one by one from Python: of a usual step "
+        f"({number(usual.step_ms)} ms, the median) {number(python.ms)} ms ({percent(python.ratio)}) are not spent in ops.",
         evidence={
             "eager_calls_per_step": eager.calls_per_step,
             "op_ms": eager.op_ms,

@@ -258,7 +258,7 @@ def small_batch(run: Run) -> Iterator[Advice]:
     average_us = 1e3 * float(run.work.ms[run.work.is_model | run.work.is_optimizer].sum()) / run.work.n_ops
     yield advise(
         "small_batch",
-        f"{number(fixed_ms)} of {number(usual.step_ms)} ms a step ({percent(gain)}) are the same for any batch: "
+        f"{number(fixed_ms)} of the {number(usual.step_ms)} ms of a usual step ({percent(gain)}) are the same for any batch: "
         f"{number(run.work.n_ops)} ops of {number(average_us)} µs on average, their scheduling, and Python around them.",
         evidence={
             "fixed_ms": fixed_ms,

@@ -82,7 +82,7 @@ def unfused_optimizer(run: Run) -> Iterator[Advice]:
     n = int(kernels["occurrences"].sum()) / max(steps.n_all, 1)
     yield advise(
         "unfused_optimizer",
-        f"The {steps.device} waits {launch} for the CPU to dispatch and launch kernels, {percent(share)} of that before the "
+        f"The {steps.device} waits {launch} between kernels for the CPU: {_launch_words(run)}; {percent(share)} of it before the "
         f"{number(n)} kernels of the optimizer.",
         evidence=launch.evidence
         | {"optimizer_kernels_per_step": n, "optimizer_wait_ms": share * launch.ms, "optimizer_wait_ratio": share}
@@ -112,9 +112,8 @@ def launch_bound(run: Run) -> Iterator[Advice]:
     layer = next(iter(run.waits.most("layer")), "")
     yield advise(
         "small_batch" if is_small else "launch_bound",
-        f"The {steps.device} waits {launch} for the CPU to dispatch and launch {amount(per_step)}"
-        f"{' small' if is_small else ''} kernel{'' if per_step == 1 else 's'}, of "
-        f"{number(average_us)} µs on average.",
+        f"The {steps.device} waits {launch} between {amount(per_step)}{' small' if is_small else ''} "
+        f"kernel{'' if per_step == 1 else 's'}, of {number(average_us)} µs on average, for the CPU: {_launch_words(run)}.",
         evidence=launch.evidence
         | {"avg_kernel_us": average_us, "kernels_per_step": per_step}
         | phases
@@ -190,6 +189,14 @@ def _launch(run: Run) -> StepPart | None:
         return None
     launch = steps.part("launch_wait", float(run.waits.launching_ms.mean()))
     return launch if launch.ratio >= MEDIUM_GAIN else None
+
+
+def _launch_words(run: Run) -> str:
+    """Of which categories of the step that is, with their whole times: those that the breakdown shows."""
+    waits = run.waits
+    dispatched, between = float(run.steps.wait_ms("dispatch").mean()), float(waits.dispatch_between_ms.mean())
+    launched = f"kernel launch {number(float(run.steps.wait_ms('kernel_launch').mean()))} ms"
+    return f"{launched}, dispatch {number(between)} of {number(dispatched)} ms" if between else launched
 
 
 def _is_of_optimizer(run: Run) -> bool:

@@ -18,7 +18,6 @@ ROOM_FACTORS = (4, 2)
 FULL_USE, WAITS = 0.5, 0.2
 """A device that computes from the one share of a step on, or waits less than the other for Python and launches, gains little by
 a larger batch."""
-_OF_DEVICE = "GPU_"
 
 
 def memory_fragmentation(run: Run) -> Iterator[Advice]:
@@ -48,15 +47,11 @@ def memory_headroom(run: Run) -> Iterator[Advice]:
     """A larger batch fits into the memory of a device that waits for what is the same for any batch.
 
     What was in use before the capture (weights, state of the optimizer) stays as it is; all else is taken to grow with the batch.
-    The allocator of a CPU is no bound: it may take what the machine has.
     """
-    steps, memory = run.steps, run.results.memory
-    own = memory.summary
-    own = own[own["allocator"].str.contains(_OF_DEVICE, regex=False) & (own["capacity_bytes"] > 0)]
+    steps, row = run.steps, run.results.memory.fullest_device
     waited_ms = sum(float(steps.wait_ms(name).sum()) for name in ("dispatch", "kernel_launch", "sync"))
-    if own.empty or not steps.device_computes or steps.ratio("device_compute") >= FULL_USE:
+    if row is None or not steps.device_computes or steps.ratio("device_compute") >= FULL_USE:
         return
-    row = own.iloc[int((own["peak_bytes"] / own["capacity_bytes"]).to_numpy().argmax())]
     name, peak, capacity = str(row["allocator"]), float(row["peak_bytes"]), float(row["capacity_bytes"])
     by_op = run.results.memory_by_op
     fixed = min(float(by_op.before_capture_bytes) if by_op.allocator == name else 0.0, peak)

@@ -22,6 +22,9 @@ from .memory_remedy import memory_remedy
 from .memory_snapshots import Snapshots, read_snapshots
 from .memory_steps import StepSpans, step_table
 
+_OF_DEVICE = "GPU_"
+"""In the names of TensorFlow's allocators of GPUs."""
+
 
 @dataclass(frozen=True, eq=False, repr=False)
 class MemoryTables(ABC):
@@ -41,6 +44,16 @@ class MemoryTables(ABC):
     """
     remedy: str | None
     """Where nothing useful was recorded: why, what to do, and on the last line the code to paste; else None."""
+
+    @property
+    def fullest_device(self) -> pd.Series | None:
+        """The row of `summary` of the GPU whose peak takes most of its capacity; None where no GPU reported memory.
+
+        The allocators of a host are no bound: they may take what the machine has.
+        """
+        own = self.summary
+        own = own[own["allocator"].str.contains(_OF_DEVICE, regex=False) & (own["capacity_bytes"] > 0)]
+        return None if own.empty else own.iloc[int((own["peak_bytes"] / own["capacity_bytes"]).to_numpy().argmax())]
 
     @property
     def is_empty(self) -> bool:

@@ -148,7 +148,8 @@ def overview_of(
     if not has_device:
         judged = _breakdown(chosen, times["step_time_avg_ms"], GUIDE_CATEGORIES, prefix=GUIDE_PREFIX)
     category_ms = dict(zip(judged["category"], judged["ms"], strict=True))
-    verdict = judge(category_ms, times["step_time_avg_ms"], has_device=has_device, device=device)
+    ops_ms = float(breakdown["ms"][breakdown["category"] == "host_compute"].sum())
+    verdict = judge(category_ms, times["step_time_avg_ms"], has_device=has_device, device=device, ops_ms=ops_ms)
     findings = Findings(
         ratio=dict(zip(judged["category"], judged["ratio"], strict=True)),
         device=device if has_device else "",

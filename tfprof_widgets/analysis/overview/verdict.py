@@ -69,16 +69,20 @@ _OTHER = {
 }
 _COMPUTE = {
     True: "Compute-bound: the {device} computes in {part} of {whole} ms a step ({share}).",
-    False: "Compute-bound: ops on the CPU, with the runtime around them, take {part} of {whole} ms a step ({share}).",
+    False: "Compute-bound: ops on the CPU take {ops} of {whole} ms a step ({ops_share}), with the runtime around them {part} ms "
+    "({share}).",
 }
 _LOST = {
     True: "The {device} computes {computing} of a step; {share} ({part} of {whole} ms) is lost to {lost}.",
-    False: "Ops on the CPU take {computing} of a step; {share} ({part} of {whole} ms) is lost to {lost}.",
+    False: "Ops on the CPU, with the runtime around them, take {computing} of a step; {share} ({part} of {whole} ms) is "
+    "lost to {lost}.",
 }
 """Where something limits a step that computes for longer than that."""
 
 
-def judge(ms: Mapping[str, float], step_ms: float, *, has_device: bool, device: str = "GPU") -> Verdict:
+def judge(
+    ms: Mapping[str, float], step_ms: float, *, has_device: bool, device: str = "GPU", ops_ms: float = 0.0
+) -> Verdict:
     """Name what limits a step: the largest of waiting for data and of what else is too much, else computing.
 
     Too much of anything but input is named only where it is more than half of what computing takes; of input from where XProf
@@ -95,6 +99,7 @@ def judge(ms: Mapping[str, float], step_ms: float, *, has_device: bool, device: 
         step_ms: average step time.
         has_device: whether the steps ran anything on a device, if only copies.
         device: what to call it.
+        ops_ms: without a device, what of `host_compute` ops alone take, as `STEP_CATEGORIES` have it.
     """
     if step_ms <= 0:
         return Verdict("", "No step time was measured, so what limits the steps cannot be told.")
@@ -109,6 +114,7 @@ def judge(ms: Mapping[str, float], step_ms: float, *, has_device: bool, device: 
         limiter = "input" if "input" in much else compute
     peers = f"{device}s" if has_device else "hosts"
     words = {"peers": peers, "part": number(ms[limiter]), "whole": number(step_ms), "share": percent(share[limiter])}
+    words |= {"ops": number(ops_ms), "ops_share": percent(ops_ms / step_ms)}
     words |= {"device": device, "who": device if has_device else "model", "computing": percent(share[compute])}
     is_python = limiter == "other" and not has_device
     if limiter == compute:

@@ -43,7 +43,8 @@ def _steps(subject: Subject) -> Iterator[tuple[str, str]]:
         yield "Rate", f"{number(1e3 / average)} steps/s by the mean step time (times the batch size: samples/s)"
     ratio = dict(zip(overview.breakdown["category"], overview.breakdown["ratio"], strict=True))
     has_device = ran_on_device(frame.loc[overview.is_averaged])
-    yield ("Device computes" if has_device else "CPU computes"), f"{share(overview.busy_ratio)} of the step"
+    name, computing = ("Device computes", "device_compute") if has_device else ("Ops on the CPU", "host_compute")
+    yield name, f"{share(ratio[computing])} of the step"
     yield "Waiting for input", f"{share(ratio['input'])} of the step"
     if not math.isnan(overview.compute_16bit_ratio):
         yield "16-bit arithmetic", f"{share(overview.compute_16bit_ratio)} of device compute time"

@@ -62,6 +62,7 @@ def meta_of(results: AnyResults, positions: Positions, *, title: str) -> dict[st
         "n_allocators": len(results.memory.allocators),
         "memory_remedy": results.memory.remedy,
         "memory_failure": memory_failure_meta(results.memory_failure),
+        "device_memory": _device_memory(results),
         "input": _input(results),
         "overview": _overview(results),
         **_hosts(results),
@@ -133,6 +134,11 @@ def _overview(results: AnyResults) -> dict[str, Any]:
         "left_out": overview.left_out,
         **{name: plain(getattr(overview, name)) for name in _OVERVIEW_RATIOS},
     }
+
+
+def _device_memory(results: AnyResults) -> dict[str, Any] | None:
+    row = results.memory.fullest_device
+    return None if row is None else {name: plain(row[name]) for name in ("allocator", "peak_bytes", "capacity_bytes")}
 
 
 def _input(results: AnyResults) -> dict[str, Any]:

@@ -55,6 +55,7 @@ export function formatMsNumber(ps: number): string {
 
 /** Bytes in binary units: "3.34 GiB", "512 B". */
 export function formatBytes(bytes: number): string {
+  if (!Number.isFinite(bytes)) return "–";
   let value = bytes;
   let unit = 0;
   while (Math.round(Math.abs(value)) >= 1024 && unit < BYTE_UNITS.length - 1) {

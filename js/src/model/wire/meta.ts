@@ -260,6 +260,8 @@ export interface TraceMeta {
   /** The allocation whose failure ended the profiled code. */
   memory_failure?: MemoryFailureMeta | null;
   memory_summary: MemorySummaryRow[];
+  /** The GPU whose memory is fullest at its peak; null where none reported any. */
+  device_memory?: { allocator: string; peak_bytes: number; capacity_bytes: number } | null;
   pipelines: PipelineMeta[];
   input?: InputMeta;
   overview: OverviewMeta;

@@ -26,7 +26,12 @@ export function layerColumns(
   allocatedOf: ((row: LayerRow) => number) | null,
   hasParams: boolean,
 ): GridColumn<LayerRow>[] {
-  const share = { id: "ratio", title: "Time, %", tip: "Of the self time of all ops of this side", width: 62 };
+  const share = {
+    id: "ratio",
+    title: "Of device, %",
+    tip: "Of the self time of all ops on the device, or on the host",
+    width: 82,
+  };
   const ops = { id: "ops", title: "Ops", tip: "Different ops of the layer that ran", width: 54, shownFrom: 1200 };
   const className = (row: LayerRow) => row.class_name || (row.kind === "layer" ? "" : row.kind);
   return [

@@ -66,7 +66,11 @@ class LayerTable {
       whyEmpty: () => `No op ran on the ${this.#side} in this time range. Clear the range to see all layers.`,
       csv: { file: "layers.csv", columns: LAYER_CSV },
       controls: this.#controls(),
-      titles: (nSteps) => ({ time: perStep("Time, ms", nSteps), allocated: perStep("Allocated", nSteps) }),
+      titles: (nSteps) => ({
+        time: perStep("Time, ms", nSteps),
+        ratio: `Of ${this.#side}, %`,
+        allocated: perStep("Allocated", nSteps),
+      }),
       empty: () => (this.#layers.some((layer) => layer.kind === "layer") ? null : noLayers(this.view)),
     });
   }

@@ -4,7 +4,7 @@ import { type MemoryEvents, memoryEvents, peakRow, rowAt } from "../../model/mem
 import { leakingOp, measureGrowth, unfreedByOp } from "../../model/memory/memory_growth";
 import { type MemoryStep, memorySteps } from "../../model/memory/memory_steps";
 import { formatBytes, formatInstant, formatNumber } from "../../model/text/format";
-import { isWithin } from "../../model/time/left_out";
+import { isWithin, KEEP_ALL, windowWords } from "../../model/time/left_out";
 import { rangeInPs, stepLabel } from "../../model/time/span_text";
 import type { RangePs } from "../../model/time/viewport";
 import { EMPTY_TABLE } from "../../model/wire/wire";
@@ -84,8 +84,11 @@ class MemoryTimeline {
     this.#update();
   }
 
+  /** The linked range; without one the whole capture, or what a page keeps of it. */
   get #range(): RangePs {
-    return rangeInPs(this.view.link.timeRange, this.view.data.table("steps"));
+    const { link, data } = this.view;
+    const kept = this.#isHere(null) ? null : data.window;
+    return rangeInPs(link.timeRange, data.table("steps")) ?? (kept && [kept.t0, kept.t1]);
   }
 
   /** The events of the allocator; what does not depend on the range is worked out here. */
@@ -111,11 +114,16 @@ class MemoryTimeline {
     const leak = isLeak ? leakingOp(unfreedByOp(events, this.#steps)) : null;
     const words = this.#isHere(null)
       ? growthWords(growth, leak, this.view.data.meta.names, events.free[events.end - 1])
-      : "Growth from step to step is not known here.";
+      : `This page keeps the memory of ${this.#kept()}. ${KEEP_ALL}`;
     this.#growth.hidden = words === "";
     this.#growth.classList.toggle("calm", !isLeak);
     const show = button("Possible leaks", () => this.#panes.choose("unfreed"), this.view.signal, { class: "link" });
     this.#growth.replaceChildren(h("p", { role: "status" }, `${words} `, isLeak && show));
+  }
+
+  #kept(): string {
+    const { meta, window } = this.view.data;
+    return window === null ? "no step" : windowWords(meta, this.view.data.table("steps"), window);
   }
 
   #toolbar(): HTMLElement {
@@ -190,7 +198,12 @@ class MemoryTimeline {
     const of = events.free[peak] > 0 ? ` of ${formatBytes(used + events.free[peak])}` : "";
     const step = events.step[peak];
     const where = step >= 0 ? ` (step ${stepLabel(this.view.data.meta.step_names, step)})` : "";
-    this.#say.replaceChildren(h("b", `${formatBytes(used)}${of}`), ` at the peak${where}${pieceWords(events, peak)}`);
+    const ofKept = this.#isHere(null) ? "" : ` of ${this.#kept()}`;
+    const ofWhat = this.view.link.timeRange ? " of this range" : ofKept;
+    this.#say.replaceChildren(
+      h("b", `${formatBytes(used)}${of}`),
+      ` at the peak${ofWhat}${where}${pieceWords(events, peak)}`,
+    );
     this.#say.title = this.#say.textContent ?? "";
   }
 }
@@ -249,5 +262,6 @@ export const memoryTimeline: TraceBuilder = {
     await new MemoryTimeline(view).build();
   },
   needs: ["memory", "steps", "allocators", "memory_summary"],
+  ofWindow: ["memory"],
   ofHost: MEMORY_OF_HOST,
 };

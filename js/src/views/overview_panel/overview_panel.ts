@@ -10,7 +10,15 @@ import {
 } from "../../model/overview/overview";
 import { hostsOfOverview } from "../../model/overview/overview_facts";
 import { MARK_STEPS_CODE } from "../../model/text/code";
-import { formatCount, formatMs, formatNumber, formatPercent, formatTime, plural } from "../../model/text/format";
+import {
+  formatBytes,
+  formatCount,
+  formatMs,
+  formatNumber,
+  formatPercent,
+  formatTime,
+  plural,
+} from "../../model/text/format";
 import { capturedPs } from "../../model/time/sessions";
 import { keepTogether, stepLabel } from "../../model/time/span_text";
 import { CATEGORY_LABELS } from "../../model/wire/categories";
@@ -70,17 +78,15 @@ function sideFigures(view: TraceView): HTMLElement {
   const environment = environmentText(overview.environment ?? {});
   const avg = overview.step_time?.avg ?? 0;
   if (avg > 0) add(formatNumber(1000 / avg), "steps/s", `${formatTime(capturedPs(view.data.meta))} captured`);
-  const busy = busyShare(overview);
   const details = new Details(view, environment || "Details").element;
-  if (busy !== null) add(formatShare(busy.ratio), `% ${busy.what} busy`, details);
-  else figures.append(h("div.tfp-fig", h("div.d", details)));
+  const memory = view.data.meta.device_memory;
+  if (memory) {
+    const [value, unit] = formatBytes(memory.peak_bytes).split(" ");
+    const whole = formatBytes(memory.capacity_bytes);
+    add(value, `${whole.endsWith(unit) ? "" : `${unit} `}of ${whole} GPU memory`, details);
+    figures.lastElementChild?.setAttribute("title", `In use at the peak of ${memory.allocator}`);
+  } else figures.append(h("div.tfp-fig", h("div.d", details)));
   return figures;
-}
-
-function busyShare(overview: Readonly<Record<string, unknown>>): { ratio: number; what: string } | null {
-  const busy = overview.busy_ratio;
-  if (typeof busy !== "number" || busy <= 0) return null;
-  return { ratio: busy, what: overview.has_device ? "device" : "compute" };
 }
 
 /** One short line; everything else is in the details. */

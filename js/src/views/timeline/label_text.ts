@@ -3,7 +3,6 @@
 import { gapsIn } from "../../model/events/idle";
 import { coveredTime } from "../../model/events/lod";
 import { formatCount, formatPercent, formatTime, plural } from "../../model/text/format";
-import { NOT_KNOWN } from "../../model/time/left_out";
 import { timeInside } from "../../model/time/sessions";
 import { axisTop, type Counter, formatValue, valueAt } from "../../model/tracks/counters";
 import type { FoldTrack, PlaneTrack } from "../../model/tracks/tracks";
@@ -30,18 +29,25 @@ export function planeInfo(state: TimelineState, track: PlaneTrack): string {
   const hidden = track.nHidden > 0 ? ` · ${formatCount(track.nHidden)} hidden` : "";
   if (kind === "device") {
     const main = busiest(state, track.lines);
-    return main < 0 ? name + hidden : `${name} · ${deviceInfo(state, main)}${hidden}`;
+    return [name, main < 0 ? "" : deviceInfo(state, main)].filter(Boolean).join(" · ") + hidden;
   }
   const lines = plural(track.lines.length, kind === "host" ? "thread" : "line");
-  if (!isKnown(state)) return `${name} · ${lines}, their work in this window is ${NOT_KNOWN}${hidden}`;
+  const isSample = state.sampled.some(({ t0, t1 }) => t0 < view.t1 && t1 > view.t0);
+  const more = `${hidden}${isSample ? " · grey: the longest slices only" : ""}`;
+  if (!isKnown(state)) return `${name} · ${lines}${more}`;
   const nBusy = track.lines.filter((line) => isBusy(state, line)).length;
-  const window = formatTime(view.t1 - view.t0);
-  return `${name} · ${formatCount(nBusy)} of ${lines} did work in this window, ${window}${hidden}`;
+  return `${name} · ${formatCount(nBusy)} of ${lines} ran in ${shown(state)}${more}`;
 }
 
 /** Whether the window shows the whole capture, of which Python says how long each line was busy. */
 function isOfAll({ view, bounds }: TimelineState): boolean {
   return view.t0 <= bounds.t0 && view.t1 >= bounds.t1;
+}
+
+/** "all 3.30 s", or how long the window is: another base than the steps of the averages. */
+function shown(state: TimelineState): string {
+  const time = formatTime(state.view.t1 - state.view.t0);
+  return isOfAll(state) ? `all ${time}` : `these ${time}`;
 }
 
 function isKnown(state: TimelineState): boolean {
@@ -68,10 +74,10 @@ function deviceInfo(state: TimelineState, line: number): string {
   const row = rows.firstRow[line];
   if (rows.firstRow[line + 1] === row) return "no events here";
   const captured = view.t1 - view.t0 - timeInside(uncaptured, view);
-  if (!isKnown(state)) return `how busy in this window is ${NOT_KNOWN}`;
+  if (!isKnown(state)) return "";
   const busyPs = isOfAll(state) ? meta.lines[line].busy_ps : coveredTime(events, row, view);
-  const busy = `busy ${formatPercent(busyPs / Math.max(1, captured))} of this window`;
-  if (!events.hasAll(view)) return `${busy} · gaps ${NOT_KNOWN}`;
+  const busy = `busy ${formatPercent(busyPs / Math.max(1, captured))} of ${shown(state)}`;
+  if (!events.hasAll(view)) return busy;
   const { count, meanPs } = gapsIn(state.gapsOf(row), view);
   const gaps = count > 0 ? ` · ${plural(count, "gap")} over 1 ms, ${formatTime(meanPs)} on average` : "";
   return busy + gaps;

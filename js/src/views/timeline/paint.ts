@@ -3,7 +3,7 @@
 import type { ColorScheme } from "../../colors/schemes";
 import { drawNoCounter } from "../../draw/counter";
 import { type Frame, fillRect, NO_COUNTER_PX, STEPS_TOP_PX, TRACKS_TOP_PX } from "../../draw/frame";
-import { drawSampled, drawSessionGaps, nameSampled } from "../../draw/gaps";
+import { drawSampled, drawSessionGaps } from "../../draw/gaps";
 import {
   drawOverview,
   drawRangeBracket,
@@ -105,7 +105,6 @@ export class Painter {
     ctx.textBaseline = "middle";
     this.#paintHead(frame);
     this.#paintTracks(frame);
-    nameSampled(frame, this.tracksBottom);
     this.#paintDock(frame);
     drawRangeBracket(frame, this.#height);
     this.rangeLabel = rangeLabelSpan(frame);
@@ -215,19 +214,11 @@ export class Painter {
       range,
       rangeLabel: range ? this.#describe(range) : "",
       flags: this.flags,
-      sampled: this.#sampled(),
+      sampled: state.sampled,
       hoveredIds: state.hoveredIds,
       only: state.finding.isOnlyFound ? state.found : null,
       hovered: [],
     };
-  }
-
-  /** Only where no more is to come: while events load, the words above the tracks say so. */
-  #sampled(): Span[] {
-    const { events, trace } = this.state;
-    const { isOffline, isFull } = trace.data.eventsState;
-    if (events.n === 0 || (!isOffline && !isFull)) return [];
-    return events.runs.filter(({ isSample }) => isSample).map(({ span }) => span);
   }
 
   /** To find the steps of a range takes a look at all of them: once a range. */

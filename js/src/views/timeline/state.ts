@@ -188,6 +188,13 @@ export class TimelineState {
   }
 
   /** The linked time range in ps. */
+  /** The time of which only the longest slices are here, and no more is to come. */
+  get sampled(): Span[] {
+    const { isOffline, isFull } = this.trace.data.eventsState;
+    if (this.events.n === 0 || (!isOffline && !isFull)) return [];
+    return this.events.runs.filter(({ isSample }) => isSample).map(({ span }) => span);
+  }
+
   get range(): Span | null {
     const range = this.link.timeRange;
     return range && { t0: range[0] * PS_PER_NS, t1: range[1] * PS_PER_NS };

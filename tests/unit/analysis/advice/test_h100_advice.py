@@ -26,12 +26,16 @@ EXPECTED = {
         ("memory_headroom", 0, "try 4 times the batch"),
     ],
     "resnet_mixed": [
-        ("unfused_optimizer", 0.25, "91 % of that before the 4,711 kernels of the optimizer"),
+        ("unfused_optimizer", 0.25, "dispatch 12.9 of 19.7 ms; 91 % of it before the 4,711 kernels of the optimizer"),
         ("unfused_norm", 0.23, "95.0 of 246 ms"),
         ("useless_bias", 0.11, "53 layers takes 26.2 of 246 ms"),
     ],
     "lstm": [
-        ("small_batch", 0.65, "for the CPU to dispatch and launch 832 small kernels, of 3.81 µs"),
+        (
+            "small_batch",
+            0.65,
+            "between 832 small kernels, of 3.81 µs on average, for the CPU: kernel launch 7.24 ms, dispatch 5.05 of 7.31 ms.",
+        ),
         ("idle_border", 0.15, "2.80 of 18.8 ms"),
         ("few_blocks", 0.12, "93 % of the kernel time runs fewer blocks than the GPU has multiprocessors (132)"),
         ("memory_headroom", 0, "try 4 times the batch"),

@@ -148,6 +148,18 @@ def test_two_hosts_have_their_own_allocators() -> None:
     assert profile.timeline(f"a: {CPU}")["freed_at"].tolist() == [-1]
 
 
+def test_the_fullest_device_is_told_by_the_share_of_its_own_capacity_and_never_a_host() -> None:
+    def used(name: str, address: int, size: int, free: int) -> Event:
+        return take(1, address, size, size, allocator_name=name, bytes_available=free)
+
+    assert memory(used(CPU, 1, 900, 100)).fullest_device is None
+    fullest = memory(
+        used(CPU, 1, 900, 100), used("GPU_0_bfc", 2, 500, 500), used("GPU_1_bfc", 3, 600, 5400)
+    ).fullest_device
+    assert fullest is not None
+    assert fullest[["allocator", "peak_bytes", "capacity_bytes"]].tolist() == ["GPU_0_bfc", 500, 1000]
+
+
 def test_live_set_follows_time_and_adds_up_to_the_bytes_in_use() -> None:
     profile = memory(
         take(1, 1, 100, 1100, bytes_reserved=7),

@@ -308,8 +308,8 @@ def test_a_device_that_only_copies_is_a_device(copy: str, host: list[Part], limi
 def test_on_a_machine_without_a_device_the_cpu_computes() -> None:
     ms = dict.fromkeys(GUIDE_CATEGORIES, 0.0) | {"host_compute": 7.61, "other": 0.64}
     assert (
-        judge(ms, 8.25, has_device=False).sentence
-        == "Compute-bound: ops on the CPU, with the runtime around them, take 7.61 of 8.25 ms a step (92 %)."
+        judge(ms, 8.25, has_device=False, ops_ms=4.5).sentence
+        == "Compute-bound: ops on the CPU take 4.50 of 8.25 ms a step (55 %), with the runtime around them 7.61 ms (92 %)."
     )
     ms |= {"host_compute": 3.0, "other": 5.25}
     verdict = judge(ms, 8.25, has_device=False)
