@@ -4,6 +4,7 @@ import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
 import type { TraceMeta } from "../src/model/wire/meta";
 import { mount, type TraceBuilder } from "../src/ui/view";
 import { memoryTimeline } from "../src/views/memory_timeline/memory_timeline";
+import { lowestRun } from "../src/views/step_chart/paint";
 import { stepChart } from "../src/views/step_chart/step_chart";
 import { type FakePage, fakePage } from "./fake_host";
 import { makeScene, type SceneOptions } from "./scene";
@@ -395,5 +396,13 @@ describe("memory timeline", () => {
     expect(tip.hidden).toBe(false);
     expect(tip.textContent).toContain("frees 389 MiB");
     expect(tip.textContent).toContain("[32,222,222,64]");
+  });
+});
+
+describe("the words of the mean", () => {
+  it("stand where they hide least of higher bars, at the end where that is everywhere", () => {
+    expect(lowestRun([9, 9, 4, 5, 9], 2)).toBe(2);
+    expect(lowestRun([5, 5, 5, 5], 2)).toBe(2);
+    expect(lowestRun([3, 9], 2)).toBe(0);
   });
 });

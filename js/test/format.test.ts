@@ -28,6 +28,11 @@ describe("numbers for people", () => {
     expect(values.map((value) => format.formatTo(value, decimals)).join(" ")).toBe(text);
   });
 
+  it("gives shares no more decimals than asked for", () => {
+    expect(format.commonDecimals([26.636, 0.0021])).toBe(3);
+    expect(format.commonDecimals([26.636, 0.0021], 2)).toBe(2);
+  });
+
   it("gives means of counts decimals where they are not whole", () => {
     expect([18, 1 / 3, 1280].map(format.formatAmount)).toEqual(["18", "0.333", "1,280"]);
     expect([1, 18, 0.5].map((count) => format.plural(count, "op"))).toEqual(["1 op", "18 ops", "0.500 ops"]);

@@ -111,9 +111,9 @@ export class Sheet<R> {
     // A group of no rows is incomplete in the eyes of a screen reader.
     this.#body.setAttribute("aria-busy", String(rows.length === 0));
     this.#none.hidden = rows.length > 0;
-    for (const { id, amounts, figures } of this.#columns) {
+    for (const { id, title, amounts, figures } of this.#columns) {
       const most = amounts ? rows.reduce((largest, row) => Math.max(largest, amounts(row)), 0) : 0;
-      const decimals = figures ? commonDecimals(rows.map(figures)) : 0;
+      const decimals = figures ? commonDecimals(rows.map(figures), title.endsWith(", %") ? 2 : 3) : 0;
       this.#looks.set(id, { most, decimals, cut: (name) => this.#cuts.get(id)?.texts.get(name) ?? name });
     }
     this.draw();

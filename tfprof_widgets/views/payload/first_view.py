@@ -37,7 +37,7 @@ def first_view(facts: Totals, bounds: Span) -> Span:
     sessions are far apart."""
     few = _span_of(facts, N_STEPS)
     if few is not None:
-        is_most = bounds[1] - bounds[0] < 2 * (few[1] - few[0])
+        is_most = bounds[1] - bounds[0] < 3 * (few[1] - few[0])
         return bounds if is_most else _fitted(few, bounds)
     sessions = facts.trace.sessions
     if len(sessions) > 1 and _captured_ps(sessions, bounds) < (bounds[1] - bounds[0]) / _SPARSE:

@@ -77,10 +77,9 @@ export function formatAmount(count: number): string {
 
 /** Values of a column are told apart as far down as this. */
 const TOLD_APART = 20;
-const MOST_DECIMALS = 3;
 
 /** Decimals for all values of a column: three digits of the largest, and two of those that follow it. */
-export function commonDecimals(values: readonly number[]): number {
+export function commonDecimals(values: readonly number[], most = 3): number {
   const sizes = Float64Array.from(
     values.filter((value) => Number.isFinite(value) && value !== 0),
     Math.abs,
@@ -88,7 +87,7 @@ export function commonDecimals(values: readonly number[]): number {
   if (sizes.every(Number.isInteger)) return 0;
   const decimals = (size: number, digits: number) => digits - 1 - Math.floor(Math.log10(size));
   const last = sizes[Math.max(0, sizes.length - TOLD_APART)];
-  return Math.max(0, Math.min(MOST_DECIMALS, Math.max(decimals(sizes[sizes.length - 1], 3), decimals(last, 2))));
+  return Math.max(0, Math.min(most, Math.max(decimals(sizes[sizes.length - 1], 3), decimals(last, 2))));
 }
 
 /** A value to so many decimals: "28.90", "0.07", "<0.01" for what is there but rounds to nothing. */

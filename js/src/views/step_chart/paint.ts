@@ -117,6 +117,9 @@ function paintColors(chart: Chart, { meta, bars, width }: StepScene, root: HTMLE
   colorAxes(chart, ["x_axis", "y_axis"], color["ink-2"], getComputedStyle(root).fontFamily);
 }
 
+/** Room for "mean 30.4 ms". */
+const MEAN_LABEL_PX = 84;
+
 /** The words inside the plot; call when Bokeh has laid the plot out. */
 export function stepLabels(chart: Chart, scene: StepScene): PlotLabel[] {
   const { meta, steps, bars } = scene;
@@ -131,6 +134,19 @@ export function stepLabels(chart: Chart, scene: StepScene): PlotLabel[] {
   }
   const avg = meta.overview.step_time?.avg ?? 0;
   const meanY = chart.yToPx(avg) - 9;
-  if (avg > 0) labels.push({ x: frame.right, y: meanY, text: `mean ${formatMs(avg)}`, align: "right" });
+  const nBars = Math.min(bars.n, Math.ceil(MEAN_LABEL_PX / (chart.xToPx(1) - chart.xToPx(0))));
+  const x = Math.min(chart.xToPx(lowestRun(bars.mean, nBars) + nBars), frame.right);
+  if (avg > 0) labels.push({ x, y: meanY, text: `mean ${formatMs(avg)}`, align: "right" });
   return labels;
+}
+
+/** Where so many bars in a row are lowest, the last of such places: words above the mean hide least there. */
+export function lowestRun(heights: ArrayLike<number>, n: number): number {
+  let [best, least] = [0, Number.POSITIVE_INFINITY];
+  for (let start = 0; start + n <= heights.length; start++) {
+    let highest = 0;
+    for (let k = start; k < start + n; k++) highest = Math.max(highest, heights[k]);
+    if (highest <= least) [best, least] = [start, highest];
+  }
+  return best;
 }

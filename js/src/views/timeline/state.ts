@@ -155,7 +155,7 @@ export class TimelineState {
     if (typical) {
       const few = { t0: steps.start[typical[0]], t1: steps.end[typical[1]] };
       // A capture of little more than those is shown whole.
-      return bounds.t1 - bounds.t0 < 2 * (few.t1 - few.t0) ? bounds : fitRange(few, bounds, 0.05);
+      return bounds.t1 - bounds.t0 < 3 * (few.t1 - few.t0) ? bounds : fitRange(few, bounds, 0.05);
     }
     const [first] = this.meta.sessions;
     return isSparse(this.meta) ? fitRange({ t0: first.start_ps, t1: first.stop_ps }, bounds, 0.05) : bounds;
