@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ..base.wording import number
+from ..base.wording import percent
 from .samples import Pace, compare_samples
 from .sentence import speed_words
 from .step_times import BUSY_MACHINE, compare_steps
@@ -25,7 +25,8 @@ def since_last(before: Pace, now: Pace) -> str:
     if not low <= high:  # not known
         return ""
     if low <= 1 <= high:
-        return f"No change beyond noise since the last run: {number(ratio)} times as long{per or ' per step'}."
+        change = f"{percent(abs(ratio - 1))} {'longer' if ratio > 1 else 'shorter'}"
+        return f"No change beyond noise since the last run: {'a sample' if per else 'a step'} took {change}."
     factor, sure = speed_words(ratio, interval)
     doubt = f"; {_MACHINE}" if max(ratio, 1 / ratio) < BUSY_MACHINE else ""
     return f"{factor}{per} than the last run ({sure}){doubt}."
