@@ -12,6 +12,7 @@ from ..base.table_types import Types, typed_table
 from ..columns.registry import TABLES
 from ..facts.totals import Totals
 from .advice import Advice, ranked
+from .call_rules import argument_conversion, eager_ops, many_calls, step_overhead
 from .device_rules import collective_bound, device_idle, h2d_bound
 from .device_use_rules import low_utilisation, uneven_devices
 from .function_rules import compilation, eager_hot_loop, retracing
@@ -35,7 +36,8 @@ CLUSTER_RULES: tuple[Rule, ...] = (*(straggler, host_communication, collective_b
 """Those that need neither events nor all ops and kernels: the tables of all hosts are enough."""
 HOST_RULES: tuple[Rule, ...] = (
     *(input_bound, host_callback, output_bound, checkpoint_stall, straggler_step, small_batch),
-    *(retracing, eager_hot_loop, compilation, inefficient_op, host_fallback),
+    *(retracing, eager_hot_loop, eager_ops, compilation, inefficient_op, host_fallback),
+    *(argument_conversion, many_calls, step_overhead),
     *(idle_border, unfused_optimizer, launch_bound, few_blocks),
     *(low_precision_unused, tensor_core_unused, layout_conversion, unfused_norm, useless_bias, unfused_attention),
     *(device_idle, h2d_bound, low_utilisation, uneven_devices, memory_fragmentation, memory_growth),

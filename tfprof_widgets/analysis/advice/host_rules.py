@@ -240,7 +240,8 @@ def small_batch(run: Run) -> Iterator[Advice]:
     optimizer, take beyond the cost of running any op) nor is another rule's (waiting for data, Python of the user's, tracing).
     With ever larger batches the time per sample nears what grows, so the share is the bound. It is that of a usual step: the
     median of its own time, and what other rules own on average. Where the training waits for a
-    pipeline that works ahead, that sets the pace, whatever the batch: then there is nothing to win.
+    pipeline that works ahead, that sets the pace, whatever the batch: then there is nothing to win. The rule is for what no
+    other one explains: it is silent where that is less than half of the step.
     """
     steps = run.steps
     if len(steps) < MIN_STEPS or steps.has_device or run.eager.is_hot or not run.work.is_told:
@@ -253,7 +254,7 @@ def small_batch(run: Run) -> Iterator[Advice]:
     growing_ms = min(run.work.growing_ms, usual.own_ms)
     fixed_ms = usual.own_ms - growing_ms
     gain = fixed_ms / usual.step_ms if usual.step_ms else 0.0
-    if run.work.growing_ms > (1 - FIXED) * quick_ms or gain < MEDIUM_GAIN:
+    if run.work.growing_ms > (1 - FIXED) * quick_ms or gain < FIXED:
         return
     average_us = 1e3 * float(run.work.ms[run.work.is_model | run.work.is_optimizer].sum()) / run.work.n_ops
     yield advise(
@@ -283,6 +284,7 @@ def _owned_ms(run: Run) -> Float64:
     """What more specific rules say of each step, in ms."""
     steps, gap = run.steps, run.gap
     owned = np.maximum(run.traced.cost_ms, steps.category_ms("compile")) + steps.category_ms("device_collectives")
+    owned = owned + run.calls.converted_ms
     if run.wait.is_told:
         owned = owned + run.wait.ms
     if gap.usual_ms >= MEDIUM_GAIN * steps.median_ms and gap.is_long:

@@ -37,6 +37,9 @@ EXPLAINED = {
         ("idle_border", "unfused_optimizer", "launch_bound", "small_batch", "few_blocks", "memory_headroom")
     ),
     "retracing": frozenset(("compilation",)),
+    "eager_ops": frozenset(("small_batch",)),
+    "many_calls": frozenset(("small_batch",)),
+    "step_overhead": frozenset(("small_batch",)),
     "input_bound": frozenset(("memory_headroom",)),
 }
 """By rule those whose findings its cause leads to, too."""
