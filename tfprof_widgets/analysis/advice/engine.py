@@ -18,10 +18,12 @@ from .device_use_rules import low_utilisation, uneven_devices
 from .function_rules import compilation, eager_hot_loop, retracing
 from .host_rules import checkpoint_stall, host_callback, output_bound, small_batch, straggler_step
 from .input_rules import input_bound
+from .loop_rules import graph_loop
 from .launch_rules import few_blocks, idle_border, launch_bound, unfused_optimizer
 from .memory_rules import memory_fragmentation, memory_growth, memory_headroom
 from .op_form_rules import layout_conversion, unfused_attention, unfused_norm, useless_bias
 from .op_rules import host_fallback, inefficient_op
+from .optimizer_rules import dense_update, many_variables
 from .precision_rules import low_precision_unused, tensor_core_unused
 from .run import Run
 from .silence import without_explained
@@ -37,7 +39,7 @@ CLUSTER_RULES: tuple[Rule, ...] = (*(straggler, host_communication, collective_b
 HOST_RULES: tuple[Rule, ...] = (
     *(input_bound, host_callback, output_bound, checkpoint_stall, straggler_step, small_batch),
     *(retracing, eager_hot_loop, eager_ops, compilation, inefficient_op, host_fallback),
-    *(argument_conversion, many_calls, step_overhead),
+    *(argument_conversion, many_calls, step_overhead, graph_loop, dense_update, many_variables),
     *(idle_border, unfused_optimizer, launch_bound, few_blocks),
     *(low_precision_unused, tensor_core_unused, layout_conversion, unfused_norm, useless_bias, unfused_attention),
     *(device_idle, h2d_bound, low_utilisation, uneven_devices, memory_fragmentation, memory_growth),

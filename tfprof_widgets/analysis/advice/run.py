@@ -21,6 +21,7 @@ from .python_gaps import PythonGap, python_gap
 from .step_calls import StepCalls, step_calls
 from .step_facts import StepFacts, step_facts
 from .task_work import TaskWork, task_work
+from .traced_ops import TracedOps, traced_ops
 
 _NOT_IN_XLA = re.compile(r"CudnnRNN|(Eager)?PyFunc|Lookup|HashTable|String|Regex|Nccl|Collective")
 _KERAS_STEPS = ("_step_on_iterator", "_step_on_data_distributed", "multi_step_on_data", "train_function")
@@ -165,6 +166,11 @@ class Run:
     def gap(self) -> PythonGap:
         """The Python code between the computations of usual steps."""
         return python_gap(self.trace, self.results.source_map, self.steps)
+
+    @cached_property
+    def traced_ops(self) -> TracedOps | None:
+        """The ops of the noted graphs; None where none is noted."""
+        return traced_ops(self)
 
     @cached_property
     def tasks(self) -> TaskWork:

@@ -40,6 +40,9 @@ EXPLAINED = {
     "eager_ops": frozenset(("small_batch",)),
     "many_calls": frozenset(("small_batch",)),
     "step_overhead": frozenset(("small_batch",)),
+    "graph_loop": frozenset(("small_batch", "step_overhead")),
+    "dense_update": frozenset(("small_batch", "step_overhead")),
+    "many_variables": frozenset(("small_batch", "step_overhead")),
     "input_bound": frozenset(("memory_headroom",)),
 }
 """By rule those whose findings its cause leads to, too."""
