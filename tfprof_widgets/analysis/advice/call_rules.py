@@ -62,18 +62,18 @@ def eager_ops(run: Run) -> Iterator[Advice]:
     themselves.
     """
     steps, eager, calls = run.steps, run.eager, run.calls
-    if len(steps) < MIN_STEPS or steps.has_device or not calls.n_functions or eager.calls_per_step < MIN_CALLS:
+    if len(steps) < MIN_STEPS or steps.has_device or not calls.n_functions or calls.n_ops < MIN_CALLS:
         return
-    python = steps.part("python", min(float(np.median(_outside_ms(run))) - eager.op_ms, steps.mean_ms))
+    python = steps.part("python", float(np.median(_outside_ms(run))) - eager.op_ms)
     if python.ratio < MEDIUM_GAIN:
         return
     line = _line_in(run, calls.ops)
     at = f" ({line.place})" if line else ""
     yield advise(
         "eager_ops",
-        f"Beside its function a step{at} calls {amount(eager.calls_per_step)} ops one by one from Python: {python} are "
+        f"Beside its function a step{at} calls {amount(calls.n_ops)} ops one by one from Python: {python} are "
         "Python and calling them.",
-        evidence=python.evidence | {"eager_calls_per_step": eager.calls_per_step, "op_ms": eager.op_ms} | _told(line),
+        evidence=python.evidence | {"eager_calls_per_step": calls.n_ops, "op_ms": eager.op_ms} | _told(line),
         fix=(remark(f"{line.place}: {line.code}") if line else "") + _into_function(line),
         selection=steps.usual(steps.time_ms, view="source_view" if line else "op_table"),
         gain_ratio=python.ratio,
@@ -155,8 +155,9 @@ def _own_ms(run: Run) -> float:
 
 
 def _outside_ms(run: Run) -> Float64:
-    """Of each step what of that lies outside of the graphs of functions."""
-    return np.maximum(run.steps.time_ms - _owned_ms(run) - run.calls.function_ms, 0.0)
+    """Of each step what of that lies outside of the graphs of functions, and of long stretches of Python without any op."""
+    outside = run.steps.time_ms - _owned_ms(run) - run.calls.function_ms
+    return np.maximum(outside - (run.gap.ms if run.gap.is_long else 0.0), 0.0)
 
 
 def _owned_ms(run: Run) -> Float64:

@@ -96,9 +96,7 @@ def _one_graph(run: Run, cause: TraceCause, name: str) -> str:
         )
     if run.compiles_functions:
         return ONE_SHAPE
-    relaxed = (
-        f"@tf.function(reduce_retracing=True)  # one graph for batches of any length\ndef {name}(*args): ...\n"
-    )
+    relaxed = f"@tf.function(reduce_retracing=True)  # one graph for batches of any length\ndef {name}(*args): ...\n"
     if cause.kind == "shape":
         return relaxed + "# or every batch of one shape\ndataset = dataset.batch(batch_size, drop_remainder=True)"
     return (
@@ -155,10 +153,10 @@ def eager_hot_loop(run: Run) -> Iterator[Advice]:
 
 
 def compilation(run: Run) -> Iterator[Advice]:
-    """Functions were traced or compiled during the capture, not again and again.
+    """Functions were traced or compiled during the capture, not traced again and again.
 
     Gain: the share of the averaged steps' time in it. What happens once, in a first step that averages leave out, costs a long
-    training nothing: its gain is 0.
+    training nothing: its gain is 0. Where most of the averaged steps compile, XLA does so for each shape anew.
     """
     steps, all_steps = run.steps, run.results.steps.frame
     if not len(all_steps):
@@ -172,27 +170,38 @@ def compilation(run: Run) -> Iterator[Advice]:
     at = int(all_steps["compile_ms"].to_numpy().argmax())
     row = all_steps.iloc[at]
     n = int((all_steps["compile_ms"] > 0.01 * all_steps["step_time_ms"]).sum())
+    n_again = int((steps.category_ms("compile") > 0.01 * steps.time_ms).sum())
+    is_again = n_again >= max(MIN_TRACES, 0.5 * len(steps)) and not len(run.traced.event)
     yield advise(
         "compilation",
-        f"Tracing and compiling take {number(float(row['compile_ms']))} of the {number(float(row['step_time_ms']))} ms of step "
-        f"{at}, in {n} of {plural(len(all_steps), 'step')}: {percent(share)} of the time captured.",
+        f"XLA compiles again in {n_again} of {plural(len(steps), 'step')}, as it does for tensors of other shapes: "
+        f"{steps.part('compile', gain * steps.mean_ms)}."
+        if is_again
+        else f"Tracing and compiling take {number(float(row['compile_ms']))} of the {number(float(row['step_time_ms']))} ms of "
+        f"step {at}, in {n} of {plural(len(all_steps), 'step')}: {percent(share)} of the time captured.",
         evidence={
             "compile_ms": inside_ms + once_ms,
             "compile_ratio": share,
             "n_compiling_steps": n,
             "step_time_ms": steps.median_ms,
         },
-        fix=(
+        fix=ONE_SHAPE if is_again else _warm(run),
+        selection=step_highlight(all_steps, at, view="step_chart"),
+        gain_ratio=gain,
+    )
+
+
+def _warm(run: Run) -> str:
+    if run.is_keras_loop:
+        return (
             "model.fit(dataset.take(2))  # trace and compile first\n"
             "with tfprof.profile() as prof:  # then capture what later steps take\n"
             "    model.fit(dataset)"
-            if run.is_keras_loop
-            else "for batch in dataset.take(2):\n"
-            "    train_step(batch)  # trace and compile first\n"
-            "with tfprof.profile() as prof:  # then capture what later steps take\n"
-            "    for batch in tfprof.trace_steps(dataset):\n"
-            "        train_step(batch)"
-        ),
-        selection=step_highlight(all_steps, at, view="step_chart"),
-        gain_ratio=gain,
+        )
+    return (
+        "for batch in dataset.take(2):\n"
+        "    train_step(batch)  # trace and compile first\n"
+        "with tfprof.profile() as prof:  # then capture what later steps take\n"
+        "    for batch in tfprof.trace_steps(dataset):\n"
+        "        train_step(batch)"
     )

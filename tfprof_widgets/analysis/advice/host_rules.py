@@ -240,8 +240,7 @@ def small_batch(run: Run) -> Iterator[Advice]:
     optimizer, take beyond the cost of running any op) nor is another rule's (waiting for data, Python of the user's, tracing).
     With ever larger batches the time per sample nears what grows, so the share is the bound. It is that of a usual step: the
     median of its own time, and what other rules own on average. Where the training waits for a
-    pipeline that works ahead, that sets the pace, whatever the batch: then there is nothing to win. The rule is for what no
-    other one explains: it is silent where that is less than half of the step.
+    pipeline that works ahead, that sets the pace, whatever the batch: then there is nothing to win.
     """
     steps = run.steps
     if len(steps) < MIN_STEPS or steps.has_device or run.eager.is_hot or not run.work.is_told:
@@ -254,7 +253,7 @@ def small_batch(run: Run) -> Iterator[Advice]:
     growing_ms = min(run.work.growing_ms, usual.own_ms)
     fixed_ms = usual.own_ms - growing_ms
     gain = fixed_ms / usual.step_ms if usual.step_ms else 0.0
-    if run.work.growing_ms > (1 - FIXED) * quick_ms or gain < FIXED:
+    if run.work.growing_ms > (1 - FIXED) * quick_ms or gain < MEDIUM_GAIN:
         return
     average_us = 1e3 * float(run.work.ms[run.work.is_model | run.work.is_optimizer].sum()) / run.work.n_ops
     yield advise(

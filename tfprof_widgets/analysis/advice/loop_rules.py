@@ -3,93 +3,121 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
 
-from ...trace.trace import Bool
-from ..base.stretches import Stretches
-from ..base.units import PS_PER_MS
 from ..base.wording import amount, number
 from ..steps.averaged_steps import MIN_STEPS
 from .advice import HIGH_GAIN, Advice, advise
+from .code_places import last_part, title_of
 from .code_text import remark
 from .host_rules import LARGER_BATCH
 from .launch_rules import compiled
-from .op_rules import op_line
 from .op_work import OP_OVERHEAD_MS
 
 if TYPE_CHECKING:
+    from ...trace.trace import Bool
     from .run import Run
+    from .traced_ops import TracedOps
 
+_LOOPS = ("While", "StatelessWhile")
+_PROCESSES = "ExecutorState::Process"
+"""What the runtime records of each op, or few of them, also of those too cheap to be recorded themselves."""
+_NO_WORK = ("Const", "NoOp")
+_WITHOUT_LOOP = """\
+# or without a loop, where an iteration needs nothing of those before
+y = tf.vectorized_map(f, x)  # in place of tf.map_fn
+"""
 MANY_TIMES = 8
-"""An op that runs so often in a step is in a loop, where neither the step nor a function in it is repeated."""
+"""An op that runs so often in a step is in a loop."""
+
+
+@dataclass(frozen=True)
+class GraphLoop:
+    """The loops of a usual step."""
+
+    ms: float
+    """How long their ops run, one after the other."""
+    op_ms: float
+    """What these compute beyond the cost of running any op."""
+    name: str
+    """The scope of the first."""
+    place: str
+    """The line that made it; empty where nobody knows."""
+    n_iterations: float
+    """0 where no op of theirs is recorded."""
 
 
 def graph_loop(run: Run) -> Iterator[Advice]:
     """A loop of TensorFlow runs small ops one after the other.
 
-    Gain: of the share of the step time between the first and the last op of loops what their ops do not compute.
+    Gain: of the share of the step time that loops take what their ops do not compute.
     """
-    steps, work = run.steps, run.work
-    if len(steps) < MIN_STEPS or steps.has_device or not work.is_told or run.eager.is_hot:
+    steps = run.steps
+    if len(steps) < MIN_STEPS or steps.has_device or run.eager.is_hot or run.traced_ops is None:
         return
-    chosen = _repeated(run)
-    if not chosen.any():
+    loop = _loop(run, run.traced_ops)
+    if loop is None:
         return
-    loop_ms = float(np.median(_extents_ms(run, chosen)))
-    compute_ms = float((np.maximum(work.median_ms - OP_OVERHEAD_MS, 0.0) * work.per_step)[chosen].sum())
-    part = steps.part("loop", loop_ms - compute_ms)
+    part = steps.part("loop", loop.ms - loop.op_ms)
     if part.ratio < HIGH_GAIN:
         return
-    n = float(np.max(work.per_step[chosen]))
-    top = int(run.results.op_shares.dominant[np.where(chosen, work.ms, -1.0).argmax()])
-    entry = run.results.layers.entries.iloc[int(run.results.layers.op_entry[top])]
-    layer = str(entry["layer"]) if entry["kind"] == "layer" else ""
-    place = op_line(run, top)
-    where = " of " + layer if layer else ""
+    times = f" of {amount(loop.n_iterations)} iterations" if loop.n_iterations else ""
     yield advise(
         "graph_loop",
-        f"The loop{where}{f' ({place})' if place else ''} of {amount(n)} iterations takes {number(loop_ms)} of "
-        f"{number(steps.mean_ms)} ms a step; its ops compute for {number(compute_ms)} ms, the rest is calling them one by one.",
+        f"The loop {loop.name}{f' ({loop.place})' if loop.place else ''}{times} takes about {number(loop.ms)} of "
+        f"{number(steps.mean_ms)} ms a step; its ops compute for {number(loop.op_ms)} ms, the rest is running them one by one.",
         evidence=part.evidence
-        | {"iterations": n, "op_ms": compute_ms, "ops_per_step": float(work.per_step[chosen].sum())}
-        | ({"layer": layer} if layer else {})
-        | ({"line": place} if place else {}),
-        fix=remark(place)
+        | {"op_ms": loop.op_ms, "loop": loop.name}
+        | ({"iterations": loop.n_iterations} if loop.n_iterations else {})
+        | ({"line": loop.place} if loop.place else {}),
+        fix=remark(loop.place)
         + (compiled(run).replace("fewer, larger kernels", "XLA compiles the loop") if run.can_be_compiled else "")
-        + "# or more samples in each iteration\n"
-        + LARGER_BATCH.rstrip(),
-        selection=steps.usual(
-            steps.time_ms,
-            view="op_table",
-            op_names=run.known(*(run.facts.occurrences.name[i] for i in np.argsort(-work.ms * chosen)[:5].tolist())),
-        ),
+        + ("" if run.has_layers else _WITHOUT_LOOP)
+        + f"# or more samples in each iteration\n{LARGER_BATCH}".rstrip(),
+        selection=steps.usual(steps.time_ms, view="timeline"),
         gain_ratio=part.ratio,
     )
 
 
+def _loop(run: Run, traced: TracedOps) -> GraphLoop | None:
+    """The loops of the graphs that ran; None where there are none, or the runtime ran no more ops than these graphs have."""
+    ops = traced.source_map.ops
+    graphs = ops["graph"].isin(np.unique(ops["graph"].to_numpy()[traced.row[traced.row >= 0]]))
+    loops = ops[graphs & ops["type"].isin(_LOOPS)]
+    if loops.empty:
+        return None
+    n_outside = int((ops["graph"].isin(loops["graph"]) & ~ops["type"].isin(_NO_WORK)).sum())
+    events = run.trace.names_matching([_PROCESSES]) & (run.entry >= 0)
+    n_ran = float(np.median(np.bincount(run.entry[events], minlength=len(run.steps))))
+    if n_ran < 2 * n_outside:
+        return None
+    work, repeated = run.work, _repeated(run)
+    beyond = np.maximum(work.median_ms - OP_OVERHEAD_MS, 0.0) * work.per_step
+    first = loops.iloc[0]
+    return GraphLoop(
+        ms=float(np.median(run.calls.function_ms)) * (1 - n_outside / n_ran),
+        op_ms=float(beyond[repeated].sum()),
+        name=str(first["op"]).removesuffix("/while"),
+        place=_place(traced, int(first["frame"])),
+        n_iterations=float(work.per_step[repeated].max(initial=0.0)),
+    )
+
+
 def _repeated(run: Run) -> Bool:
-    """The units that a loop repeats; none where all of the step is repeated, as several steps in one call are."""
-    work = run.work
-    none = np.zeros(len(work.per_step), np.bool_)
-    updates = work.per_step[work.is_optimizer & (work.per_step > 0)]
-    if run.calls.n_functions >= MANY_TIMES or (len(updates) and float(np.median(updates)) > 1.5):
-        return none
-    is_eager = run.facts.occurrences.is_eager
-    return work.is_model & ~is_eager & (work.per_step >= MANY_TIMES)
+    """The recorded units of the model that run many times a step."""
+    chosen: Bool = run.work.is_model & ~run.facts.occurrences.is_eager & (run.work.per_step >= MANY_TIMES)
+    return chosen
 
 
-def _extents_ms(run: Run, chosen: Bool) -> np.ndarray:
-    """For each step how long it is from the first to the last execution of loops, forward and backward."""
-    runs = run.facts.occurrences
-    is_backward = run.results.op_scopes.is_backward[run.results.op_shares.dominant]
-    rows = np.flatnonzero(chosen[runs.op] & (run.entry[runs.event] >= 0))
-    key = run.entry[runs.event[rows]] * 2 + is_backward[runs.op[rows]]
-    n = 2 * len(run.steps)
-    low, high = np.full(n, np.iinfo(np.int64).max), np.zeros(n, np.int64)
-    np.minimum.at(low, key, runs.start_ps[rows])
-    np.maximum.at(high, key, runs.start_ps[rows] + runs.duration_ps[rows])
-    known = high > 0
-    stretches = Stretches.of(low[known], high[known])
-    return stretches.within(run.steps.start_ps, run.steps.end_ps) / PS_PER_MS
+def _place(traced: TracedOps, frame: int) -> str:
+    """The user's innermost line in a traceback."""
+    frames, files = traced.source_map.frames, traced.source_map.files
+    while frame >= 0:  # a parent is always an earlier row
+        file = int(frames["file"].iloc[frame])
+        if file >= 0 and files["is_user"].iloc[file]:
+            return f"{last_part(title_of(traced.source_map, file))}:{frames['line'].iloc[frame]}"
+        frame = int(frames["parent"].iloc[frame])
+    return ""

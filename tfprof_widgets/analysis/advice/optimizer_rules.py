@@ -123,6 +123,8 @@ def many_variables(run: Run) -> Iterator[Advice]:
             "# or fewer updates for as many samples\n"
             "dataset = dataset.batch(8 * batch_size).prefetch(tf.data.AUTOTUNE)"
         ),
-        selection=steps.usual(steps.time_ms, view="op_table", op_names=costliest(run, run.results.op_scopes.is_optimizer)),
+        selection=steps.usual(
+            steps.time_ms, view="op_table", op_names=costliest(run, run.results.op_scopes.is_optimizer)
+        ),
         gain_ratio=part.ratio,
     )

@@ -32,7 +32,7 @@ _EXECUTES = "EagerKernelExecute"
 _SAVE_OPS = ("SaveV2", "MergeV2Checkpoints", "SaveSlices")
 _ENDS_IN_SAVE = tuple(f":{op}" for op in _SAVE_OPS)
 _SAVES = frozenset(f"EagerLocalExecute: {op}" for op in _SAVE_OPS)
-_READ = "EagerLocalExecute: ReadVariableOp"
+READS = "EagerLocalExecute: ReadVariableOp"
 MIN_READS = 4
 """So many variables more than in a usual step, read one by one from Python, are a save: Keras' `.save` and `.save_weights`
 read them all, and the two of a smallest layer come with the optimizer's."""
@@ -157,7 +157,7 @@ def find_saves(trace: Trace, entry: Int32, steps: StepFacts) -> Saves:
 
 
 def _kind(name: str) -> int:
-    if name == _READ:
+    if name == READS:
         return 2
     return int(name.endswith(_ENDS_IN_SAVE) or name in _SAVES)
 

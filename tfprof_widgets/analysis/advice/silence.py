@@ -37,6 +37,7 @@ EXPLAINED = {
         ("idle_border", "unfused_optimizer", "launch_bound", "small_batch", "few_blocks", "memory_headroom")
     ),
     "retracing": frozenset(("compilation",)),
+    "argument_conversion": frozenset(("small_batch", "step_overhead")),
     "eager_ops": frozenset(("small_batch",)),
     "many_calls": frozenset(("small_batch",)),
     "step_overhead": frozenset(("small_batch",)),

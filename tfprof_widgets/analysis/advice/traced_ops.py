@@ -73,7 +73,8 @@ class TracedOps:
     def ran(self, *types: str) -> list[int]:
         """The ops of some types that ran themselves, not as gradients of others."""
         rows = np.unique(self.row[self.row >= 0])
-        return rows[self.type.iloc[rows].isin(types).to_numpy()].tolist()
+        found: list[int] = rows[self.type.iloc[rows].isin(types).to_numpy()].tolist()
+        return found
 
 
 def traced_ops(run: Run) -> TracedOps | None:
