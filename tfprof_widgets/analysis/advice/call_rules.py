@@ -56,13 +56,15 @@ def argument_conversion(run: Run) -> Iterator[Advice]:
 
 
 def eager_ops(run: Run) -> Iterator[Advice]:
-    """Beside a function, the steps call ops one by one from Python.
+    """Beside a function, the steps call ops one by one from Python. In a loop of Keras those are of callbacks, which have a rule.
 
     Gain: of the step what is neither waiting for data, tracing, the function's graph, converting arrays nor the eager ops
     themselves.
     """
     steps, eager, calls = run.steps, run.eager, run.calls
-    if len(steps) < MIN_STEPS or steps.has_device or not calls.n_functions or calls.n_ops < MIN_CALLS:
+    if len(steps) < MIN_STEPS or steps.has_device or run.is_keras_loop:
+        return
+    if not calls.n_functions or calls.n_ops < MIN_CALLS:
         return
     python = steps.part("python", float(np.median(_outside_ms(run))) - eager.op_ms)
     if python.ratio < MEDIUM_GAIN:
@@ -74,7 +76,8 @@ def eager_ops(run: Run) -> Iterator[Advice]:
         f"Beside its function a step{at} calls {amount(calls.n_ops)} ops one by one from Python: {python} are "
         "Python and calling them.",
         evidence=python.evidence | {"eager_calls_per_step": calls.n_ops, "op_ms": eager.op_ms} | _told(line),
-        fix=(remark(f"{line.place}: {line.code}") if line else "") + _into_function(line),
+        fix=(remark(f"{line.place}: {line.code}") if line else "") + "@tf.function\n"
+        f"def {named(line.function if line else '', 'train_step')}(*args): ...  # with these ops in it, metrics too",
         selection=steps.usual(steps.time_ms, view="source_view" if line else "op_table"),
         gain_ratio=python.ratio,
     )
@@ -177,15 +180,6 @@ def _running_ms(run: Run) -> float:
     work = run.work
     counted = work.is_model | work.is_optimizer
     return float((np.maximum(work.median_ms, OP_OVERHEAD_MS) * work.per_step)[counted].sum())
-
-
-def _into_function(line: CodeLine | None) -> str:
-    if line is not None and line.function.startswith("on_"):
-        return f"def {line.function}(self, batch, logs=None):\n    if batch % 100 == 0:  # not after each batch\n        ..."
-    return (
-        "@tf.function\n"
-        f"def {named(line.function if line else '', 'train_step')}(*args): ...  # with these ops in it, metrics too"
-    )
 
 
 def _line_in(run: Run, events: Int64) -> CodeLine | None:

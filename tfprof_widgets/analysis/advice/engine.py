@@ -26,6 +26,7 @@ from .op_rules import host_fallback, inefficient_op
 from .op_waste_rules import double_precision, number_checks, one_hot_product, turned_images
 from .optimizer_rules import dense_update, many_variables
 from .precision_rules import low_precision_unused, tensor_core_unused
+from .repeated_rules import repeated_work
 from .run import Run
 from .silence import without_explained
 from .task_rules import task_communication, uneven_tasks
@@ -41,7 +42,7 @@ CLUSTER_RULES: tuple[Rule, ...] = (*(straggler, host_communication, collective_b
 HOST_RULES: tuple[Rule, ...] = (
     *(input_bound, host_callback, output_bound, checkpoint_stall, straggler_step, small_batch),
     *(retracing, eager_hot_loop, eager_ops, compilation, inefficient_op, host_fallback),
-    *(few_threads, double_precision, one_hot_product, number_checks, turned_images),
+    *(repeated_work, few_threads, double_precision, one_hot_product, number_checks, turned_images),
     *(argument_conversion, many_calls, step_overhead, graph_loop, dense_update, many_variables),
     *(idle_border, unfused_optimizer, launch_bound, few_blocks),
     *(low_precision_unused, tensor_core_unused, layout_conversion, unfused_norm, useless_bias, unfused_attention),

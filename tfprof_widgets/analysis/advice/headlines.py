@@ -42,6 +42,7 @@ _RULES = {
     "number_checks": "Stop checking each op's result",
     "one_hot_product": "Pick rows in place of one-hot products",
     "output_bound": "Fetch results less often",
+    "repeated_work": "Compute it once",
     "retracing": "Stop tf.function from tracing again",
     "small_batch": "Use a larger batch",
     "step_overhead": "Run several steps in one call",
