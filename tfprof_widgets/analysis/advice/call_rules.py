@@ -96,7 +96,7 @@ def many_calls(run: Run) -> Iterator[Advice]:
     yield advise(
         "many_calls",
         f"A step calls {amount(calls.n_functions)} functions from Python"
-        f"{f' ({line.place})' if line else ''}: {python} are these calls, not the {number(run.work.n_ops)} ops in them.",
+        f"{f' ({line.place})' if line else ''}: {python} are these calls, not the {run.work.n_ops:,.0f} ops in them.",
         evidence=python.evidence
         | {"functions_per_step": calls.n_functions, "op_ms": _op_ms(run), "ops_per_step": run.work.n_ops}
         | _told(line),
@@ -120,7 +120,7 @@ def step_overhead(run: Run) -> Iterator[Advice]:
     yield advise(
         "step_overhead",
         f"Python around a step and calling its function take {python}, the same for any step: its "
-        f"{number(run.work.n_ops)} ops compute for {number(_op_ms(run))} ms.",
+        f"{run.work.n_ops:,.0f} ops compute for {number(_op_ms(run))} ms.",
         evidence=python.evidence
         | {"function_ms": float(np.median(calls.function_ms)), "op_ms": _op_ms(run), "ops_per_step": run.work.n_ops},
         fix=(

@@ -46,7 +46,7 @@ def double_precision(run: Run) -> Iterator[Advice]:
     top = int(np.where(chosen & ops.side, ops.us, -1.0).argmax())
     place = op_line(run, top)
     n_variables = len(_double_variables(run))
-    held = f", as {plural(n_variables, 'variable')} are" if n_variables else ""
+    held = f", as {plural(n_variables, 'weight')} {'is' if n_variables == 1 else 'are'}" if n_variables else ""
     yield advise(
         "double_precision",
         f"Ops in float64 take {part}{held}: {run.results.op_shares.type[top]}{f' ({place})' if place else ''} above all.",
