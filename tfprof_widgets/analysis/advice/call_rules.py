@@ -78,7 +78,7 @@ def eager_ops(run: Run) -> Iterator[Advice]:
         evidence=python.evidence | {"eager_calls_per_step": calls.n_ops, "op_ms": eager.op_ms} | _told(line),
         fix=(remark(f"{line.place}: {line.code}") if line else "") + "@tf.function\n"
         f"def {named(line.function if line else '', 'train_step')}(*args): ...  # with these ops in it, metrics too",
-        selection=steps.usual(steps.time_ms, view="source_view" if line else "op_table"),
+        selection=steps.usual(steps.time_ms, view="source_view" if line else "timeline"),
         gain_ratio=python.ratio,
     )
 

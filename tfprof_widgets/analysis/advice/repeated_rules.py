@@ -54,7 +54,8 @@ def repeated_work(run: Run) -> Iterator[Advice]:
 
 
 def _again(traced: TracedOps) -> tuple[Bool, dict[int, int]]:
-    """The framework ops that compute what one before them did, and of each that one."""
+    """The framework ops that compute what one before them did, and of each that one; none where no product with weights is
+    among them: gradients that happen to be equal nobody can leave out."""
     none = np.zeros(len(traced.row), np.bool_)
     own = traced.row.to_numpy()
     ran = np.unique(own[own >= 0])
@@ -70,8 +71,21 @@ def _again(traced: TracedOps) -> tuple[Bool, dict[int, int]]:
         first = first_of.setdefault(value[row], row)
         if first != row:
             earlier[row] = first
+    if not any(_reads_weight(traced, row) for row in earlier):
+        return none, {}
     again = np.isin(own, list(earlier))
     return again, {op: op_of_row[earlier[int(own[op])]] for op in np.flatnonzero(again).tolist()}
+
+
+def _reads_weight(traced: TracedOps, row: int) -> bool:
+    """Whether an op of the forward pass reads a variable that is trained."""
+    trainable = traced.source_map.variables["trainable"]
+    sources = [traced.behind(row, slot) for slot in (0, 1)]
+    variables = {traced.variable(source) for source in sources if source >= 0} - {-1}
+    if not any(trainable.iloc[one] for one in variables):
+        return False
+    op = int(np.flatnonzero(traced.row.to_numpy() == row)[0])
+    return int(traced.of_row[op]) == row  # a gradient stands for another op
 
 
 def _values(traced: TracedOps, rows: np.ndarray) -> dict[int, int]:
