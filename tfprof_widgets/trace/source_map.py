@@ -107,7 +107,7 @@ class SourceMap:
     `variable` (row of `variables`, of the one that it reads or makes; -1 for none)."""
     edges: pd.DataFrame = field(default_factory=lambda: _no_rows("edges"))
     """One row per edge between ops: output `source_output` of op `source` is input `slot` of `op`; -1 as output for a control
-    edge. Those from a function's arguments are left out."""
+    edge. From an argument of the function `source` is -1 and `source_output` its place; those from variables are left out."""
     variables: pd.DataFrame = field(default_factory=lambda: _no_rows("variables"))
     """Live variables: `name` (path of names), `shape` (see `parse_shapes`), `dtype`, `trainable`, `layer` (path as in
     `layers`, "" where none holds it), `device`."""

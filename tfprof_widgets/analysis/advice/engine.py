@@ -12,19 +12,25 @@ from ..base.table_types import Types, typed_table
 from ..columns.registry import TABLES
 from ..facts.totals import Totals
 from .advice import Advice, ranked
+from .call_rules import argument_conversion, eager_ops, many_calls, step_overhead
 from .device_rules import collective_bound, device_idle, h2d_bound
 from .device_use_rules import low_utilisation, uneven_devices
 from .function_rules import compilation, eager_hot_loop, retracing
 from .host_rules import checkpoint_stall, host_callback, output_bound, small_batch, straggler_step
 from .input_rules import input_bound
 from .launch_rules import few_blocks, idle_border, launch_bound, unfused_optimizer
+from .loop_rules import graph_loop
 from .memory_rules import memory_fragmentation, memory_growth, memory_headroom
 from .op_form_rules import layout_conversion, unfused_attention, unfused_norm, useless_bias
 from .op_rules import host_fallback, inefficient_op
+from .op_waste_rules import double_precision, number_checks, one_hot_product, turned_images
+from .optimizer_rules import dense_update, many_variables
 from .precision_rules import low_precision_unused, tensor_core_unused
+from .repeated_rules import repeated_work
 from .run import Run
 from .silence import without_explained
 from .task_rules import task_communication, uneven_tasks
+from .thread_rules import few_threads
 from .worker_rules import host_communication, straggler
 
 logger = logging.getLogger(__name__)
@@ -35,7 +41,9 @@ CLUSTER_RULES: tuple[Rule, ...] = (*(straggler, host_communication, collective_b
 """Those that need neither events nor all ops and kernels: the tables of all hosts are enough."""
 HOST_RULES: tuple[Rule, ...] = (
     *(input_bound, host_callback, output_bound, checkpoint_stall, straggler_step, small_batch),
-    *(retracing, eager_hot_loop, compilation, inefficient_op, host_fallback),
+    *(retracing, eager_hot_loop, eager_ops, compilation, inefficient_op, host_fallback),
+    *(repeated_work, few_threads, double_precision, one_hot_product, number_checks, turned_images),
+    *(argument_conversion, many_calls, step_overhead, graph_loop, dense_update, many_variables),
     *(idle_border, unfused_optimizer, launch_bound, few_blocks),
     *(low_precision_unused, tensor_core_unused, layout_conversion, unfused_norm, useless_bias, unfused_attention),
     *(device_idle, h2d_bound, low_utilisation, uneven_devices, memory_fragmentation, memory_growth),

@@ -15,52 +15,56 @@ from .code_places import noted_place
 from .code_text import named, remark
 from .python_gaps import top_line
 from .step_facts import StepPart, usual_step
+from .trace_causes import TraceCause, trace_cause
 
 if TYPE_CHECKING:
     from .run import Run
 
 MIN_TRACES = 3
 """A function is traced once, and once more for a last, smaller batch; what comes after that is once too often."""
+ONE_SHAPE = """\
+# XLA compiles a program for each shape: pad to one, or to a few
+dataset = dataset.padded_batch(batch_size, padded_shapes=([longest], []), drop_remainder=True)
+# of batches of unequal numbers of samples
+dataset = dataset.batch(batch_size, drop_remainder=True)"""
 
 
 def retracing(run: Run) -> Iterator[Advice]:
     """A `tf.function` is traced again and again.
 
-    Gain: what its tracing calls took but the running of the graphs, of the step time; once traced for all, they only run.
+    Gain: what its tracing calls took but the running of the graphs, of the step time; once traced for all, they only run. Where
+    XLA compiles each graph, that goes with it.
     """
     steps, traced = run.steps, run.traced
     functions = Counter(traced.function)
     if not functions or not steps.mean_ms or max(functions.values()) < MIN_TRACES:
         return
     name, n = functions.most_common(1)[0]
-    tracing = steps.part("tracing", float(traced.cost_ms.mean()))
+    tracing = steps.part("tracing", float(np.minimum(traced.cost_ms, steps.time_ms).mean()))
     if tracing.ratio < MEDIUM_GAIN:
         return
     table = run.results.tf_functions
     total = int(table.loc[table["function"] == name, "tracing_count"].max())
     place = noted_place(run.results.source_map, "functions", "function", name)
+    cause = trace_cause(run, name, n)
     at = steps.typical(np.where(traced.cost_ms > 0, traced.cost_ms, np.inf)) if (traced.cost_ms > 0).any() else 0
     at = at if traced.cost_ms[at] > 0 else int(traced.cost_ms.argmax())
     first = next(i for i in range(len(traced.event)) if traced.entry[i] == at)
     event = int(traced.event[first])
     yield advise(
         "retracing",
-        f"{name}{f' ({place})' if place else ''} is traced again in {n} calls of {plural(len(steps), 'step')}: {tracing}.",
+        f"{name}{f' ({place})' if place else ''} is traced again in {n} calls of {plural(len(steps), 'step')}"
+        f"{_because(cause)}: {tracing}{', with compiling by XLA' if run.compiles_functions else ''}.",
         evidence={
             **tracing.evidence,
             "n_traces": n,
             "n_traces_ever": total,
             "n_steps": len(steps),
             "function": name,
+            **({"cause": cause.kind} if cause.kind else {}),
             **({"line": place} if place else {}),
         },
-        fix=(
-            remark(place) + "@tf.function(reduce_retracing=True)  # one graph for batches of any length\n"
-            f"def {named(name, 'train_step')}(*args): ...\n"
-            "# pass numbers that change as tensors: a Python number is traced anew for each value\n"
-            f"{named(name, 'train_step')}(..., tf.constant(i))\n"
-            "dataset = dataset.batch(batch_size, drop_remainder=True)  # every batch of one shape"
-        ),
+        fix=remark(place) + _one_graph(run, cause, named(name, "train_step")),
         selection=Highlight(
             op_names=(name,),
             time_range_ns=ns_range(int(run.trace.start_ps[event]), int(run.trace.end_ps[event])),
@@ -71,24 +75,57 @@ def retracing(run: Run) -> Iterator[Advice]:
     )
 
 
+def _because(cause: TraceCause) -> str:
+    if cause.kind == "shape":
+        return f", as its tensors have other shapes ({', '.join(cause.shapes)}, ...)"
+    if cause.kind == "value":
+        return ", as another Python value or object is among its arguments; the shapes are the same"
+    return ", as each is another function object, made anew" if cause.kind == "object" else ""
+
+
+def _one_graph(run: Run, cause: TraceCause, name: str) -> str:
+    """What makes the calls share a graph."""
+    if cause.kind == "object":
+        if run.is_keras_loop:
+            return "model.compile(...)  # once, before all calls of fit, evaluate and predict"
+        return f"{name} = tf.function({name})  # once, before the loop: a function made in it is traced anew"
+    if cause.kind == "value":
+        return (
+            "# pass what changes as a tensor: a Python number is traced anew for each value\n"
+            f"{name}(..., tf.constant(value))"
+        )
+    if run.compiles_functions:
+        return ONE_SHAPE
+    relaxed = f"@tf.function(reduce_retracing=True)  # one graph for batches of any length\ndef {name}(*args): ...\n"
+    if cause.kind == "shape":
+        return relaxed + "# or every batch of one shape\ndataset = dataset.batch(batch_size, drop_remainder=True)"
+    return (
+        f"{relaxed}# pass numbers that change as tensors: a Python number is traced anew for each value\n"
+        f"{name}(..., tf.constant(i))\n"
+        "dataset = dataset.batch(batch_size, drop_remainder=True)  # every batch of one shape"
+    )
+
+
 def eager_hot_loop(run: Run) -> Iterator[Advice]:
     """The steps run op by op from Python.
 
-    Gain: of a usual step what is neither waiting for data, tracing nor the ops themselves; in a graph, calling an op costs a
+    Where they call a function, too, `eager_ops` tells it. Gain: of a usual step what is neither waiting for data, tracing nor the
+    ops themselves; in a graph, calling an op costs a
     hundredth. The usual step has the median of its own time, not the mean, and what others own on average: a median set
     against a mean that few stalls lengthen would promise too little.
     """
     steps, eager = run.steps, run.eager
-    if len(steps) < MIN_STEPS or not eager.is_hot:
+    if len(steps) < MIN_STEPS or not eager.is_hot or (run.calls.n_functions and not steps.has_device):
         return
     usual = usual_step(steps.time_ms, steps.category_ms("input") + run.traced.cost_ms)
     python = StepPart("python", max(usual.own_ms - eager.op_ms, 0.0), usual.step_ms)
     if python.ratio < MEDIUM_GAIN:
         return
     line = top_line(run.trace, run.results.source_map, steps.pieces)
-    in_fit = line is not None and (".fit(" in line.code or ".train_on_batch(" in line.code)
-    name = "fit" if in_fit else named(line.function if line is not None else "", "train_step")
-    where = f" of {name} ({line.place})" if line is not None else ""
+    in_fit = run.is_keras_loop or (line is not None and ".train_on_batch(" in line.code)
+    has_function = bool((run.results.tf_functions["eager_calls"] > 0).any())
+    name = named(line.function if line is not None else "", "train_step")
+    where = f" of {line.function} ({line.place})" if line is not None else ""
     top = run.results.ops[run.results.ops["eager"]]["name"].head(5).tolist()
     yield advise(
         "eager_hot_loop",
@@ -106,6 +143,8 @@ def eager_hot_loop(run: Run) -> Iterator[Advice]:
         + (
             "model.compile(..., run_eagerly=False)\ntf.config.run_functions_eagerly(False)"
             if in_fit
+            else "tf.config.run_functions_eagerly(False)  # it is switched on: the step is a tf.function already"
+            if has_function
             else f"@tf.function\ndef {name}(*args): ..."
         ),
         selection=steps.usual(steps.time_ms, view="op_table", op_names=run.known(*top)),
@@ -114,10 +153,10 @@ def eager_hot_loop(run: Run) -> Iterator[Advice]:
 
 
 def compilation(run: Run) -> Iterator[Advice]:
-    """Functions were traced or compiled during the capture, not again and again.
+    """Functions were traced or compiled during the capture, not traced again and again.
 
     Gain: the share of the averaged steps' time in it. What happens once, in a first step that averages leave out, costs a long
-    training nothing: its gain is 0.
+    training nothing: its gain is 0. Where most of the averaged steps compile, XLA does so for each shape anew.
     """
     steps, all_steps = run.steps, run.results.steps.frame
     if not len(all_steps):
@@ -131,27 +170,38 @@ def compilation(run: Run) -> Iterator[Advice]:
     at = int(all_steps["compile_ms"].to_numpy().argmax())
     row = all_steps.iloc[at]
     n = int((all_steps["compile_ms"] > 0.01 * all_steps["step_time_ms"]).sum())
+    n_again = int((steps.category_ms("compile") > 0.01 * steps.time_ms).sum())
+    is_again = n_again >= max(MIN_TRACES, 0.5 * len(steps)) and not len(run.traced.event)
     yield advise(
         "compilation",
-        f"Tracing and compiling take {number(float(row['compile_ms']))} of the {number(float(row['step_time_ms']))} ms of step "
-        f"{at}, in {n} of {plural(len(all_steps), 'step')}: {percent(share)} of the time captured.",
+        f"XLA compiles again in {n_again} of {plural(len(steps), 'step')}, as it does for tensors of other shapes: "
+        f"{steps.part('compile', gain * steps.mean_ms)}."
+        if is_again
+        else f"Tracing and compiling take {number(float(row['compile_ms']))} of the {number(float(row['step_time_ms']))} ms of "
+        f"step {at}, in {n} of {plural(len(all_steps), 'step')}: {percent(share)} of the time captured.",
         evidence={
             "compile_ms": inside_ms + once_ms,
             "compile_ratio": share,
             "n_compiling_steps": n,
             "step_time_ms": steps.median_ms,
         },
-        fix=(
+        fix=ONE_SHAPE if is_again else _warm(run),
+        selection=step_highlight(all_steps, at, view="step_chart"),
+        gain_ratio=gain,
+    )
+
+
+def _warm(run: Run) -> str:
+    if run.is_keras_loop:
+        return (
             "model.fit(dataset.take(2))  # trace and compile first\n"
             "with tfprof.profile() as prof:  # then capture what later steps take\n"
             "    model.fit(dataset)"
-            if run.is_keras_loop
-            else "for batch in dataset.take(2):\n"
-            "    train_step(batch)  # trace and compile first\n"
-            "with tfprof.profile() as prof:  # then capture what later steps take\n"
-            "    for batch in tfprof.trace_steps(dataset):\n"
-            "        train_step(batch)"
-        ),
-        selection=step_highlight(all_steps, at, view="step_chart"),
-        gain_ratio=gain,
+        )
+    return (
+        "for batch in dataset.take(2):\n"
+        "    train_step(batch)  # trace and compile first\n"
+        "with tfprof.profile() as prof:  # then capture what later steps take\n"
+        "    for batch in tfprof.trace_steps(dataset):\n"
+        "        train_step(batch)"
     )

@@ -35,8 +35,8 @@ MOST_STRAGGLERS = 0.25
 FIXED = 0.5
 """From this share of the step time on, what is the same for any batch outweighs what grows with it: twice the batch is then
 worth a third more samples a second. Well-fed networks of a few hundred kFLOP a step had 0 to 0.1, batches of two 0.7 to 0.98."""
-QUICK = 0.25
-"""A busy machine makes steps longer, the ops in them hardly: they wait to run. The quicker quarter of the steps tells what is
+QUICK = 0.1
+"""A busy machine makes steps longer, the ops in them hardly: they wait to run. The quickest tenth of the steps tells what is
 the program's; of well-fed networks on such a machine the usual step seemed to be fixed by half."""
 LARGER_BATCH = "dataset = dataset.batch(8 * batch_size).prefetch(tf.data.AUTOTUNE)  # where batch_size is set\n"
 """A fix that several rules propose."""
@@ -283,6 +283,7 @@ def _owned_ms(run: Run) -> Float64:
     """What more specific rules say of each step, in ms."""
     steps, gap = run.steps, run.gap
     owned = np.maximum(run.traced.cost_ms, steps.category_ms("compile")) + steps.category_ms("device_collectives")
+    owned = owned + run.calls.converted_ms
     if run.wait.is_told:
         owned = owned + run.wait.ms
     if gap.usual_ms >= MEDIUM_GAIN * steps.median_ms and gap.is_long:

@@ -10,6 +10,7 @@ from ...trace.trace import Bool, Float64, Int32, Int64, Trace
 from ..base.event_graph import nearest_marked
 from ..base.event_names import by_ends
 from ..base.matching import sum_by
+from ..base.stretches import Stretches
 from ..base.units import PS_PER_MS
 from ..facts.facts import Facts
 from ..ops.eager_calls import eager_launches
@@ -31,7 +32,7 @@ _EXECUTES = "EagerKernelExecute"
 _SAVE_OPS = ("SaveV2", "MergeV2Checkpoints", "SaveSlices")
 _ENDS_IN_SAVE = tuple(f":{op}" for op in _SAVE_OPS)
 _SAVES = frozenset(f"EagerLocalExecute: {op}" for op in _SAVE_OPS)
-_READ = "EagerLocalExecute: ReadVariableOp"
+READS = "EagerLocalExecute: ReadVariableOp"
 MIN_READS = 4
 """So many variables more than in a usual step, read one by one from Python, are a save: Keras' `.save` and `.save_weights`
 read them all, and the two of a smallest layer come with the optimizer's."""
@@ -61,7 +62,7 @@ def eager_work(facts: Facts, entry: Int32, steps: StepFacts, work: OpWork) -> Ea
     An op that a call enqueued on a device takes as long as its kernels do, and the call takes Python's time.
     """
     trace, occurrences = facts.trace, facts.occurrences
-    is_call = by_ends(trace, lambda names, _: [_is_op(name) for name in names], np.bool_)[trace.name_id]
+    is_call = by_ends(trace, lambda names, _: [calls_op(name) for name in names], np.bool_)[trace.name_id]
     rows = np.flatnonzero(is_call & (entry >= 0))
     if not len(rows):
         return EagerWork(0.0, 0.0, 0.0)
@@ -77,7 +78,8 @@ def eager_work(facts: Facts, entry: Int32, steps: StepFacts, work: OpWork) -> Ea
     return EagerWork(float(np.median(calls)), op_ms, min(called_ms / whole, 1.0) if whole else 0.0)
 
 
-def _is_op(name: str) -> bool:
+def calls_op(name: str) -> bool:
+    """Whether an event of this name is an op that Python calls: no function, and none that reads the data set."""
     return name.startswith(_EAGER) and not name.removeprefix(_EAGER).startswith(_NOT_OPS)
 
 
@@ -92,17 +94,17 @@ class TracedCalls:
     entry: Int32
     """Of each its step."""
     cost_ms: Float64
-    """For each step what its tracing calls took, less the running of the graph."""
+    """For each step what its tracing calls took, less the running of the graph; with what XLA compiled of it."""
 
 
-def traced_calls(trace: Trace, entry: Int32, n_steps: int) -> TracedCalls:
-    """Find them; `entry` is for each event its step among the counted ones, -1 for none."""
+def traced_calls(trace: Trace, entry: Int32, steps: StepFacts) -> TracedCalls:
+    """Find them; `entry` is for each event its step among `steps`, -1 for none."""
     mode = trace.string_stat("tf_function_call")
     texts = {text: trace.strings[text].startswith("traced") for text in np.unique(mode[mode >= 0]).tolist()}
     is_traced = on_host(trace) & np.isin(mode, [text for text, traced in texts.items() if traced])
     rows = np.flatnonzero(is_traced & (entry >= 0))
     if not len(rows):
-        return TracedCalls(rows, (), entry[rows], np.zeros(n_steps))
+        return TracedCalls(rows, (), entry[rows], np.zeros(len(steps)))
     around = np.append(nearest_marked(trace.nesting.parent, is_traced), -1)
     rows = rows[around[trace.nesting.parent[rows]] < 0]
     runs = np.flatnonzero(trace.names_matching([_EXECUTES]))
@@ -112,10 +114,19 @@ def traced_calls(trace: Trace, entry: Int32, n_steps: int) -> TracedCalls:
     outer[rows] = np.arange(len(rows))
     # Runs of functions within a function that is being traced belong to an inner call and are left as they are.
     inside = outer[call] >= 0
-    spent = trace.duration_ps[rows] - sum_by(outer[call[inside]], trace.duration_ps[runs[inside]], len(rows))
-    cost = sum_by(entry[rows], np.maximum(spent, 0), n_steps) / PS_PER_MS
+    runs = runs[inside]
+    ran = trace.duration_ps[runs] - _compiled(steps).within(trace.start_ps[runs], trace.end_ps[runs])
+    spent = trace.duration_ps[rows] - sum_by(outer[call[inside]], ran, len(rows))
+    cost = sum_by(entry[rows], np.maximum(spent, 0), len(steps)) / PS_PER_MS
     names = tuple(trace.strings[i] for i in trace.name_id[rows].tolist())
     return TracedCalls(rows, names, entry[rows], cost)
+
+
+def _compiled(steps: StepFacts) -> Stretches:
+    """When steps compiled: XLA does it in the first run of a graph."""
+    pieces = steps.pieces[steps.pieces["category"] == "compile"]
+    start = pieces["start_ps"].to_numpy(np.int64)
+    return Stretches.of(start, start + pieces["duration_ps"].to_numpy(np.int64))
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -146,7 +157,7 @@ def find_saves(trace: Trace, entry: Int32, steps: StepFacts) -> Saves:
 
 
 def _kind(name: str) -> int:
-    if name == _READ:
+    if name == READS:
         return 2
     return int(name.endswith(_ENDS_IN_SAVE) or name in _SAVES)
 

@@ -10,6 +10,7 @@ import numpy as np
 import pandas as pd
 
 from ...trace.trace import Int32, Trace
+from ..base.stretches import Stretches
 from ..facts.facts import Facts
 from ..facts.totals import Totals
 from .device_waits import DeviceWaits, device_waits
@@ -17,8 +18,10 @@ from .input_wait import InputWait, input_wait
 from .op_work import OpWork, op_work
 from .python_calls import EagerWork, Saves, TracedCalls, eager_work, find_saves, traced_calls
 from .python_gaps import PythonGap, python_gap
+from .step_calls import StepCalls, step_calls
 from .step_facts import StepFacts, step_facts
 from .task_work import TaskWork, task_work
+from .traced_ops import TracedOps, traced_ops
 
 _NOT_IN_XLA = re.compile(r"CudnnRNN|(Eager)?PyFunc|Lookup|HashTable|String|Regex|Nccl|Collective")
 _KERAS_STEPS = ("_step_on_iterator", "_step_on_data_distributed", "multi_step_on_data", "train_function")
@@ -82,7 +85,12 @@ class Run:
     @cached_property
     def traced(self) -> TracedCalls:
         """Calls that traced a function within the steps."""
-        return traced_calls(self.trace, self.entry, len(self.steps))
+        return traced_calls(self.trace, self.entry, self.steps)
+
+    @cached_property
+    def calls(self) -> StepCalls:
+        """What Python calls in the steps."""
+        return step_calls(self.trace, self.entry, len(self.steps))
 
     @cached_property
     def saves(self) -> Saves:
@@ -123,9 +131,26 @@ class Run:
     @cached_property
     def is_keras_loop(self) -> bool:
         """Whether Keras calls the steps, as `fit` does."""
+        if self._in_keras_calls:
+            return True
         # Of hosts that were read elsewhere the trace has few names, but all functions.
         texts = (*self.trace.strings, *self.results.tf_functions["function"])
         return any(word in text for text in texts for word in _KERAS_STEPS)
+
+    @cached_property
+    def _in_keras_calls(self) -> bool:
+        """Whether most steps began within a noted call of `fit`, `evaluate` or `predict`."""
+        source_map = self.results.source_map
+        if source_map is None or not len(source_map.calls) or not len(self.steps):
+            return False
+        begin, end = (source_map.calls[name].to_numpy(np.int64) for name in ("begin_ns", "end_ns"))
+        at = self.steps.start_ps // 1000 + self.trace.origin_ns
+        return bool(Stretches.of(begin, end).within(at, at + 1).mean() > 0.5)
+
+    @cached_property
+    def compiles_functions(self) -> bool:
+        """Whether XLA compiles a `tf.function` that Python called."""
+        return bool(self.results.tf_functions["compiler"].isin(["xla", "mixed"]).any())
 
     @cached_property
     def starves(self) -> bool:
@@ -141,6 +166,11 @@ class Run:
     def gap(self) -> PythonGap:
         """The Python code between the computations of usual steps."""
         return python_gap(self.trace, self.results.source_map, self.steps)
+
+    @cached_property
+    def traced_ops(self) -> TracedOps | None:
+        """The ops of the noted graphs; None where none is noted."""
+        return traced_ops(self)
 
     @cached_property
     def tasks(self) -> TaskWork:

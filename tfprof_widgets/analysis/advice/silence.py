@@ -37,15 +37,29 @@ EXPLAINED = {
         ("idle_border", "unfused_optimizer", "launch_bound", "small_batch", "few_blocks", "memory_headroom")
     ),
     "retracing": frozenset(("compilation",)),
+    "argument_conversion": frozenset(("small_batch", "step_overhead")),
+    "repeated_work": frozenset(("small_batch",)),
+    "eager_ops": frozenset(("small_batch",)),
+    "many_calls": frozenset(("small_batch",)),
+    "step_overhead": frozenset(("small_batch",)),
+    "number_checks": frozenset(("small_batch", "step_overhead")),
+    "graph_loop": frozenset(("small_batch", "step_overhead")),
+    "dense_update": frozenset(("small_batch", "step_overhead")),
+    "many_variables": frozenset(("small_batch", "step_overhead")),
     "input_bound": frozenset(("memory_headroom",)),
 }
 """By rule those whose findings its cause leads to, too."""
+MOST = 0.5
+"""Of what another rule tells a cause has to explain at least so much."""
 
 
 def without_explained(found: Sequence[Advice]) -> Iterator[Advice]:
     """Leave out what a more specific piece of advice explains."""
-    said = {one.rule for one in found}
-    explained = {rule for cause in said for rule in EXPLAINED.get(cause, ())}
+    most: dict[str, float] = {}
+    for cause in found:
+        for rule in EXPLAINED.get(cause.rule, ()):
+            most[rule] = max(most.get(rule, 0.0), cause.gain_ratio)
+    explained = {one.rule for one in found if most.get(one.rule, -1.0) >= MOST * one.gain_ratio}
     if any(one.rule in OF_DEVICES and one.gain_ratio >= MEDIUM_GAIN for one in found):
         explained |= GENERAL
     return (one for one in found if one.rule not in explained)

@@ -20,10 +20,23 @@ def machine_facts() -> dict[str, str]:
         if isinstance(version, str):
             facts[name] = version
     facts["n_cpus"] = str(os.cpu_count() or 0)
+    facts |= _threads()
     memory_bytes = _memory_bytes()
     if memory_bytes > 0:
         facts["memory_bytes"] = str(memory_bytes)
     return facts
+
+
+def _threads() -> dict[str, str]:
+    """How many threads TensorFlow was told to use for one op and for ops beside each other; nothing where it chooses."""
+    tensorflow = sys.modules.get("tensorflow")
+    threading = getattr(getattr(tensorflow, "config", None), "threading", None)
+    found = {}
+    for name in ("intra_op", "inter_op"):
+        n_threads = getattr(threading, f"get_{name}_parallelism_threads", int)()
+        if isinstance(n_threads, int) and n_threads > 0:
+            found[f"{name}_threads"] = str(n_threads)
+    return found
 
 
 def _memory_bytes() -> int:

@@ -38,6 +38,9 @@ class GraphDetails:
         for graph in graphs:
             for outer, inner in getattr(graph, "captures", None) or ():
                 self._outer[id(inner)] = outer
+            for at, argument in enumerate(getattr(graph, "inputs", None) or ()):
+                if argument.dtype.name != "resource":  # a variable, which is told by itself
+                    self._argument[id(argument)] = at
 
     def add(self, noted: list[tuple[Any, int]], row_of: dict[str, int]) -> None:
         """Note ops of one graph, each with its row, -1 for those that are not in the table; `row_of` their rows by name."""
@@ -52,7 +55,7 @@ class GraphDetails:
 
     def _add(self, operation: Any, row: int, row_of: dict[str, int], *, is_counted: bool) -> None:
         inputs = operation.inputs
-        sources = [(row_of.get(tensor.op.name, -1), tensor.value_index) for tensor in inputs]
+        sources = [(row_of.get(tensor.op.name, -1), self._output(tensor)) for tensor in inputs]
         sources += [(row_of.get(source.name, -1), -1) for source in operation.control_inputs]
         at = self.details.add(
             row,
@@ -63,7 +66,7 @@ class GraphDetails:
             self._variable(operation) if operation.type in VARIABLE_READS else -1,
         )
         for slot, (source, output) in enumerate(sources):
-            if source < 0:  # an argument of the function
+            if source < 0 and output < 0:  # a variable, or what is not in the table
                 continue
             if self.edges.n_rows < MAX_EDGES:
                 self.edges.add(row, slot, source, output)
@@ -71,6 +74,12 @@ class GraphDetails:
                 self.n_edges_missed += 1
         if is_counted:
             self._uncounted.append((operation, at))
+
+    def _output(self, tensor: Any) -> int:
+        """Which output of its op a tensor is; of what the table has not which argument of the function, -1 for none."""
+        if tensor.op.type == "Placeholder":
+            return self._argument.get(id(tensor), -1)
+        return int(tensor.value_index)
 
     def count(self, batch_size: int) -> None:
         """Count the float operations of what was noted."""
@@ -84,6 +93,7 @@ class GraphDetails:
         self._uncounted: list[tuple[Any, int]] = []
         self._outer: dict[int, Any] = {}
         self._of_handle: dict[int, int] = {}
+        self._argument: dict[int, int] = {}
 
     def _variable(self, operation: Any) -> int:
         """The row of the variable that an op stands for, -1 for none that is known."""

@@ -7,6 +7,7 @@ from collections.abc import Callable
 from tests.cluster import Cluster
 from tests.unit.analysis.advice.gpu_drawings import STEP_US as GPU_STEP_US
 from tests.unit.analysis.advice.gpu_drawings import gpu_run, memory_event
+from tests.unit.analysis.advice.graph_causes import GRAPH_CAUSES
 from tests.unit.analysis.advice.task_drawings import gpus, worker_and_servers
 from tests.unit.analysis.advice.test_device_rules import (
     GIGABYTE,
@@ -72,6 +73,7 @@ def _waiting_for(**slow: dict[int, float]) -> Callable[[], Results]:
 
 CAUSES: dict[str, Callable[[], Results]] = {
     **{cause: _on_device(cause) for cause in PLANTED},
+    **GRAPH_CAUSES,
     **{f"{stage}, {wait_us} us": _waiting(stage, wait_us) for stage in _STAGES for wait_us in (3_000, 8_000)},
     "launches in short gaps": lambda: gpu_run(
         [(HALF, 100 + 18 * i, 17) for i in range(48)], launches=[("cuLaunchKernel", 2, 980)], op="a\nb/MatMul:MatMul"

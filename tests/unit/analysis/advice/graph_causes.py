@@ -1,0 +1,112 @@
+"""Drawn steps with one fault of the graph, or of how Python calls it, each -> results for which one rule has something to say."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from tests.builders import event, line, plane, session, trace
+from tests.unit.analysis.advice.graph_drawings import DOUBLE, OF_OP, STEP_US, Op, calling, graph_run
+from tfprof_widgets.analysis.results import Results
+
+WEIGHTS = ("net/dense/kernel", "64x64", "float32")
+ONE_HOT = (
+    Op("hot/indices", "Cast", 0, [0], "32", "32"),
+    Op("hot/one_hot", "OneHot", 2_000, ["hot/indices"], "32", "32x1000"),
+    Op("hot/Reshape", "Reshape", 0, ["hot/one_hot"], "32x1000", "32x1000"),
+    Op("net/MatMul", "MatMul", 5_000, ["hot/Reshape", 1], "32x1000;1000x8", "32x8"),
+)
+REPEATED = (
+    Op("read", "ReadVariableOp", 0, [], "()", "64x64", variable=0),
+    Op("net/MatMul", "MatMul", 4_000, [0, "read"], "32x64;64x64", "32x64"),
+    Op("read_1", "ReadVariableOp", 0, [], "()", "64x64", variable=0),
+    Op("net_1/MatMul", "MatMul", 4_000, [0, "read_1"], "32x64;64x64", "32x64"),
+)
+TURNED = (
+    Op("turn/transpose", "Transpose", 2_000, [0], "-1x8x32x32", "-1x32x32x8"),
+    Op("net/Conv2D", "Conv2D", 5_000, ["turn/transpose", 1], "-1x32x32x8;3x3x8x8", "-1x32x32x8"),
+    Op("back/transpose", "Transpose", 2_000, ["net/Conv2D"], "-1x32x32x8", "-1x8x32x32"),
+)
+TABLE = (
+    Op("ids", "Cast", 0, [0], "32x4", "32x4"),
+    Op("items/ReadVariableOp", "ReadVariableOp", 0, [], "()", "100000x16", variable=0),
+    Op("items/GatherV2", "GatherV2", 300, ["items/ReadVariableOp", "ids"], "100000x16;32x4;()", "32x4x16"),
+    Op("adam/Mul", "Mul", 4_000, ["items/ReadVariableOp", 1], "100000x16;()", "100000x16"),
+    Op("adam/AssignSubVariableOp", "AssignSubVariableOp", 4_000, [2, "adam/Mul"], "();100000x16", ""),
+)
+LOOP = (
+    Op("rnn/while", "While", 0, [0], "()", "()"),
+    Op("rnn/while/body/_4/cell/MatMul", "MatMul", 5, [], "8x8;8x8", "8x8", times=100),
+)
+SMALL = tuple(
+    Op(f"adam/{kind}_{i}", kind, 2, [], "24;()", "24") for i in range(64) for kind in ("Mul", "AssignSubVariableOp")
+)
+BUSY = Op("net/Conv2D", "Conv2D", 9_500, [0], "8x8", "8x8")
+
+
+def eager_calls(n: int, us: float, start: float) -> list[tuple[str, float, float]]:
+    """Ops that Python calls one after the other, each half as long as until the next."""
+    return [
+        one
+        for i in range(n)
+        for one in (
+            (f"EagerExecute{OF_OP}", start + i * us - 2, us / 2 + 4),
+            (f"EagerLocalExecute: {('Mul', 'Sum')[i % 2]}", start + i * us, us / 2),
+            ("KernelAndDeviceFunc::Run", start + i * us + 1, us / 2 - 2),
+        )
+    ]
+
+
+def converted(n_bytes: int = 2**26) -> Results:
+    """Each step makes a tensor of an array in half of its time, and computes in the other half."""
+    events: list[Any] = []
+    for i in range(8):
+        at = i * STEP_US
+        events += [
+            event("train", at, STEP_US, _r=1, step_num=i),
+            event("TFE_Py_FastPathExecute_C", at + 10, 5_000),
+            event("MemoryAllocation", at + 20, 0, stats={"requested_bytes": n_bytes, "allocator_name": "cpu"}),
+            event("net/Conv2D:Conv2D", at + 5_100, 4_800),
+        ]
+    return Results(trace(plane("/host:CPU", line("python", *events)), session(duration_us=8 * STEP_US)))
+
+
+GRAPH_CAUSES: dict[str, Callable[[], Results]] = {
+    "one_hot_product": lambda: graph_run(*ONE_HOT),
+    "repeated_work": lambda: graph_run(*REPEATED, variables=[WEIGHTS]),
+    "turned_images": lambda: graph_run(*TURNED),
+    "dense_update": lambda: graph_run(*TABLE, variables=[("items/embeddings", "100000x16", "float32")]),
+    "graph_loop": lambda: graph_run(
+        *LOOP, processes=600, python=[*calling(9_900), *(("x/Shape:Shape", 600.0 + 90 * i, 1.0) for i in range(100))]
+    ),
+    "many_variables": lambda: graph_run(
+        *SMALL, variables=[(f"net/bias_{i}", "24", "float32") for i in range(64)], step_us=2_000, python=calling(1_800)
+    ),
+    "double_precision": lambda: graph_run(
+        Op("net/MatMul", "MatMul", 9_000, [0, 1], "64x64;64x64", "64x64", bytes_of=(2**20, DOUBLE))
+    ),
+    "number_checks": lambda: graph_run(
+        Op("net/Conv2D", "Conv2D", 6_000, [0]), *(Op(f"net/check_{i}", "CheckNumericsV2", 60, [0]) for i in range(40))
+    ),
+    "few_threads": lambda: graph_run(BUSY, facts={"intra_op_threads": "1", "n_cpus": "4"}),
+    "argument_conversion": converted,
+    "eager_ops": lambda: graph_run(
+        Op("net/Conv2D", "Conv2D", 4_000, [0]), python=[*calling(4_100), *eager_calls(40, 140, 4_200)]
+    ),
+    "many_calls": lambda: graph_run(
+        Op("net/MatMul", "MatMul"),
+        python=[
+            one
+            for start in range(0, 9_000, 450)
+            for one in (
+                *calling(200, start),
+                ("net/MatMul:MatMul", start + 10.0, 20.0),
+                ("EagerExecute", start + 250, 190.0),
+            )
+        ],
+    ),
+    "step_overhead": lambda: graph_run(
+        Op("net/MatMul", "MatMul", 30, [0], times=4), python=calling(400), step_us=1_000
+    ),
+}
+"""By the rule that has something to say."""

@@ -1,0 +1,113 @@
+"""Steps on a CPU whose graph was noted, drawn op by op -> results for which rules on graphs have something to say."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import pandas as pd
+
+from tests.builders import Event, event, line, plane, session, trace
+from tfprof_widgets.analysis.results import Results
+from tfprof_widgets.trace.source_map import SourceMap, empty_source_map
+
+STEP_US = 10_000.0
+CALL = "EagerLocalExecute: __inference_step_7"
+DOUBLE, SINGLE = 2, 1
+OF_OP = " of an op"
+"""Behind the name of an event that runs no function."""
+
+
+@dataclass(frozen=True)
+class Op:
+    """An op of the graph; it runs where it takes time."""
+
+    name: str
+    type: str
+    us: float = 0.0
+    reads: Sequence[str | int] = ()
+    """Names of ops, or numbers of arguments."""
+    inputs: str = ""
+    outputs: str = ""
+    variable: int = -1
+    times: int = 1
+    """How often it runs in a step."""
+    bytes_of: tuple[int, int] = (0, 0)
+    """What it allocates, and of which type."""
+
+
+def noted(ops: Sequence[Op], variables: Sequence[tuple[str, str, str]] = (), graph: str = "step") -> SourceMap:
+    """The graph as a capture notes it; variables as (name, shape, type), all trainable."""
+    row = {op.name: i for i, op in enumerate(ops)}
+    edges = [
+        (row[op.name], slot, row[source] if isinstance(source, str) else -1, 0 if isinstance(source, str) else source)
+        for op in ops
+        for slot, source in enumerate(op.reads)
+    ]
+    told = [(i, "", 0, op.inputs, op.outputs, op.variable) for i, op in enumerate(ops)]
+    kept = [(name, shape, kind, True, "", "") for name, shape, kind in variables]
+    empty = empty_source_map()
+    text = "model.fit(dataset)\ny = layer(x)\n"
+    return replace(
+        empty,
+        ops=pd.DataFrame([(0, op.name, op.type, 0) for op in ops], columns=["graph", "op", "type", "frame"]),
+        frames=pd.DataFrame([(-1, 0, 2, "call")], columns=["parent", "file", "line", "function"]),
+        files=pd.DataFrame([("/me/net.py", "net.py", True, text)], columns=["file", "title", "is_user", "text"]),
+        functions=pd.DataFrame([(graph, -1, 0, "")], columns=["graph", "file", "line", "function"]),
+        details=pd.DataFrame(told, columns=list(empty.details.columns)),
+        edges=pd.DataFrame(edges, columns=list(empty.edges.columns)).astype("int64"),
+        variables=pd.DataFrame(kept, columns=list(empty.variables.columns)),
+    )
+
+
+def graph_run(
+    *ops: Op,
+    variables: Sequence[tuple[str, str, str]] = (),
+    step_us: float = STEP_US,
+    processes: int = 0,
+    facts: dict[str, str] | None = None,
+    python: Sequence[tuple[str, float, float]] = (),
+    n_steps: int = 8,
+) -> Results:
+    """Steps in which one function runs the ops one after the other, on the step's thread.
+
+    Args:
+        ops: the graph.
+        variables: see `noted`.
+        step_us: how long a step takes.
+        processes: how many ops the runtime processes in a step, recorded or not.
+        facts: what is known of the machine.
+        python: further events of the step's thread, as `(name, start, duration)`.
+        n_steps: how many steps there are.
+    """
+    events: list[Event] = []
+    for i in range(n_steps):
+        begin = i * step_us
+        at = begin + 5
+        events.append(event("train", begin, step_us, _r=1, step_num=i))
+        for name, start, us in python:
+            stats = {"is_func": 0} if name.endswith(OF_OP) else {}
+            events.append(event(name.removesuffix(OF_OP), begin + start, us, stats=stats))
+        for op in ops:
+            for _ in range(op.times if op.us else 0):
+                events.append(event(f"{op.name}:{op.type}", at, op.us))
+                if op.bytes_of[0]:
+                    events.append(event("MemoryAllocation", at, 0, stats=_allocation(op.name, *op.bytes_of)))
+                at += op.us
+        events += [event("ExecutorState::Process", begin + 3 + k * 0.001, 0.0005) for k in range(processes)]
+    planes = plane("/host:CPU", line("python", *events))
+    found = noted(ops, variables)
+    known = pd.DataFrame([*(facts or {}).items()], columns=["name", "value"])
+    return Results(trace(planes, session(duration_us=n_steps * step_us)), replace(found, facts=known))
+
+
+def calling(us: float, start: float = 0.0) -> list[tuple[str, float, float]]:
+    """The call of a function whose graph runs so long."""
+    return [("EagerExecute", start, us + 3), (CALL, start + 1, us + 1), ("EagerKernelExecute", start + 2, us)]
+
+
+def _allocation(op: str, n_bytes: int, kind: int) -> dict[str, Any]:
+    known: dict[str, Any] = {"allocator_name": "cpu", "tf_op": op, "shape": "[4]", "region_type": "output", "addr": 1}
+    sizes = dict.fromkeys(("requested_bytes", "allocation_bytes", "bytes_allocated", "peak_bytes_in_use"), n_bytes)
+    return known | sizes | {"bytes_reserved": 0, "bytes_available": 10**9, "fragmentation": 0.0, "data_type": kind}

@@ -1,0 +1,152 @@
+"""Rules on graphs and on how Python calls them: what each says of its cause, and where it is silent."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pandas as pd
+import pytest
+
+from tests.unit.analysis.advice.graph_causes import (
+    BUSY,
+    GRAPH_CAUSES,
+    LOOP,
+    ONE_HOT,
+    REPEATED,
+    TABLE,
+    TURNED,
+    WEIGHTS,
+    converted,
+)
+from tests.unit.analysis.advice.graph_drawings import SINGLE, Op, calling, graph_run
+from tfprof_widgets.analysis.results import Results
+
+
+def rules(results: Results) -> list[str]:
+    return [one.rule for one in results.advice]
+
+
+SAYS = {
+    # rule: words of the title, words of the fix, the gain
+    "one_hot_product": ("one-hot rows of 1,000", "keras.layers.Embedding", 0.70),
+    "repeated_work": ("computes again what another one did", "model(x, training=True)  # once", 0.40),
+    "turned_images": ("2 transpositions a step (net.py:2)", "tf.transpose(x, [0, 2, 3, 1])", 0.40),
+    "dense_update": ("all 100,000 rows of items/embeddings", "Hashing", 0.80),
+    "graph_loop": ("rnn (net.py:2) of 100 iterations", "jit_compile=True", 0.99),
+    "many_variables": ("64 variables of 24 numbers each", "one layer in place of many", 1.0),
+    "double_precision": ("float64", "np.float32", 0.45),
+    "number_checks": ("40 of 41 ops a step", "disable_check_numerics", 0.26),
+    "few_threads": ("1 thread for an op, of 4 cores", "set_intra_op_parallelism_threads(0)", 0.71),
+    "argument_conversion": ("64.0 MiB a step", "tf.constant(array)", 0.50),
+    "eager_ops": ("calls 40 ops one by one", "@tf.function", 0.39),
+    "many_calls": ("calls 20 functions from Python", "around the whole step", 0.96),
+    "step_overhead": ("its 4 ops compute for 0.120 ms", "for _ in tf.range(32)", 0.88),
+}
+
+
+@pytest.mark.parametrize("rule", GRAPH_CAUSES)
+def test_the_cause_is_named_first_and_alone(rule: str) -> None:
+    results = GRAPH_CAUSES[rule]()
+    assert results.advice_notices == ()
+    assert rules(results) == [rule]
+    title, fix, gain = SAYS[rule]
+    assert title in results.advice[0].title
+    assert fix in results.advice[0].fix
+    assert results.advice[0].gain_ratio == pytest.approx(gain, abs=0.02)
+
+
+def test_a_product_with_other_rows_is_no_fault() -> None:
+    ops = [replace(op, type="Softmax") if op.type == "OneHot" else op for op in ONE_HOT]
+    assert "one_hot_product" not in rules(graph_run(*ops))
+
+
+@pytest.mark.parametrize(
+    "last",
+    [
+        replace(REPEATED[3], reads=[1, "read_1"]),  # another argument: two images through one net
+        replace(REPEATED[3], reads=["net/MatMul", "read_1"]),  # the same layer twice in a row
+        replace(REPEATED[3], reads=["read_1"]),  # one of its inputs is not known
+        replace(REPEATED[3], outputs="64x32"),
+    ],
+)
+def test_the_same_weights_for_other_tensors_repeat_nothing(last: Op) -> None:
+    assert rules(graph_run(*REPEATED[:3], last, variables=[WEIGHTS])) == []
+
+
+def test_what_reads_a_variable_that_is_not_trained_may_differ_each_time() -> None:
+    """A counter of random numbers moves on between two reads."""
+    results = graph_run(*REPEATED, variables=[WEIGHTS])
+    assert results.source_map is not None
+    results.source_map.variables["trainable"] = False
+    assert rules(results) == []
+
+
+def test_transpositions_of_heads_or_without_a_convolution_are_no_turned_images() -> None:
+    heads = [replace(op, inputs="-1x64x4x32", outputs="-1x4x64x32") if op.type == "Transpose" else op for op in TURNED]
+    assert rules(graph_run(*heads)) == []
+    assert rules(graph_run(*(replace(op, type="MatMul") if op.type == "Conv2D" else op for op in TURNED))) == []
+
+
+def test_a_table_that_a_step_reads_most_of_is_updated_for_good() -> None:
+    ops = [replace(op, outputs="32x3000x16") if op.type == "GatherV2" else op for op in TABLE]
+    assert "dense_update" not in rules(graph_run(*ops, variables=[("items/embeddings", "100000x16", "float32")]))
+
+
+def test_a_loop_whose_ops_compute_is_no_fault() -> None:
+    ops = [LOOP[0], replace(LOOP[1], us=90)]
+    assert rules(graph_run(*ops, processes=600, python=calling(9_000))) == []
+
+
+def test_a_graph_with_a_loop_that_hardly_runs_is_no_fault() -> None:
+    assert "graph_loop" not in rules(graph_run(LOOP[0], BUSY, processes=3, python=calling(9_600)))
+
+
+def test_32_bits_and_all_cores_are_no_fault() -> None:
+    assert (
+        rules(graph_run(replace(BUSY, bytes_of=(2**20, SINGLE)), facts={"intra_op_threads": "4", "n_cpus": "4"})) == []
+    )
+    assert rules(graph_run(BUSY, facts={"n_cpus": "4"})) == []
+
+
+def test_all_weights_in_64_bits_tell_it_where_no_memory_is_recorded() -> None:
+    told = graph_run(BUSY, variables=[("net/kernel", "3x3", "float64")]).advice
+    assert [one.rule for one in told] == ["double_precision"]
+    assert "as 1 weight is:" in told[0].title
+
+
+def test_handing_over_a_small_array_is_no_conversion() -> None:
+    assert "argument_conversion" not in rules(converted(n_bytes=2**12))
+
+
+def test_retracing_tells_shapes_values_and_new_objects_apart() -> None:
+    from tfprof_widgets.analysis.advice.run import Run
+    from tfprof_widgets.analysis.advice.trace_causes import trace_cause
+
+    one = Op("net/MatMul", "MatMul", 100, [0, 1], "32x8;8x8", "32x8")
+    results = graph_run(one)
+    run = Run(results)
+    run.results.__dict__["tf_functions"] = pd.DataFrame({"function": ["step"], "tracing_count": [5]})
+    assert trace_cause(run, "step", 9).kind == "object"
+    assert trace_cause(run, "step", 5).kind == ""  # one graph alone tells nothing
+    assert results.source_map is not None
+    for shapes, kind in (("32x8;8x8", "value"), ("48x8;8x8", "shape")):
+        two = _with_another_graph(results, shapes)
+        found = trace_cause(Run(two), "step", 5)
+        assert found.kind == kind
+        assert found.shapes == (("32x8", "48x8") if kind == "shape" else ())
+
+
+def _with_another_graph(results: Results, shapes: str) -> Results:
+    known = results.source_map
+    assert known is not None
+    more = replace(
+        known,
+        functions=pd.concat([known.functions] * 2, ignore_index=True),
+        ops=pd.concat([known.ops, known.ops.assign(graph=1)], ignore_index=True),
+        details=pd.concat(
+            [known.details, known.details.assign(op=len(known.ops), input_shapes=shapes)], ignore_index=True
+        ),
+    )
+    two = Results(results.trace, more)
+    two.__dict__["tf_functions"] = pd.DataFrame({"function": ["step"], "tracing_count": [5]})
+    return two

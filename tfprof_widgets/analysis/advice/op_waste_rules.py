@@ -1,0 +1,218 @@
+"""Ops whose work could be left out -> advice: double precision, one-hot products, checks of numbers, turning images around, and
+the same computed twice."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from ..base.wording import amount, plural
+from .advice import MEDIUM_GAIN, Advice, advise
+from .code_text import remark
+from .op_rules import costliest, op_line, side_ops
+
+if TYPE_CHECKING:
+    from ...trace.trace import Bool
+    from .run import Run
+    from .traced_ops import TracedOps
+
+_DOUBLE = 2
+"""TensorFlow's number of the type float64."""
+HALF = 0.5
+"""Of the time of an op in 64 bits: numbers of half the size are half as much to move, and twice as many to a vector."""
+_PRODUCTS = frozenset(("MatMul", "BatchMatMul", "BatchMatMulV2", "BatchMatMulV3", "Einsum"))
+_CHECKS = ("CheckNumerics", "DebugNumericSummary", "DebugIdentity")
+_SCHEDULED_MS = 0.005
+"""What an op costs a step beside its own time, at least: 5 to 20 us, part of it on other threads."""
+
+
+def double_precision(run: Run) -> Iterator[Advice]:
+    """Most of what is computed is in 64 bits.
+
+    Gain: half of the share of the step time of such ops.
+    """
+    steps = run.steps
+    if not steps.mean_ms or run.eager.is_hot:
+        return
+    chosen = _double_ops(run)
+    if not chosen.any():
+        return
+    ops = side_ops(run)
+    part = steps.part("double", ops.ratio(chosen) * steps.mean_ms)
+    if part.ratio * HALF < MEDIUM_GAIN:
+        return
+    top = int(np.where(chosen & ops.side, ops.us, -1.0).argmax())
+    place = op_line(run, top)
+    n_variables = len(_double_variables(run))
+    held = f", as {plural(n_variables, 'weight')} {'is' if n_variables == 1 else 'are'}" if n_variables else ""
+    yield advise(
+        "double_precision",
+        f"Ops in float64 take {part}{held}: {run.results.op_shares.type[top]}{f' ({place})' if place else ''} above all.",
+        evidence=part.evidence
+        | {"n_double_variables": n_variables, "estimate": "in 32 bits half of their time"}
+        | ({"line": place} if place else {}),
+        fix=remark(place)
+        + 'keras.backend.set_floatx("float32")  # before the model is made; leave out where it is not float64\n'
+        "array = array.astype(np.float32)  # NumPy makes float64 of what has no type: data, constants, variables\n"
+        "x = tf.cast(x, tf.float32)",
+        selection=steps.usual(steps.time_ms, view="op_table", op_names=costliest(run, chosen & ops.side)),
+        gain_ratio=part.ratio * HALF,
+    )
+
+
+def _double_ops(run: Run) -> Bool:
+    """The framework ops that allocate mostly float64; where all weights are so, all that allocate nothing that is told, too."""
+    memory, name = run.facts.memory, run.results.op_shares.name
+    table, strings = memory.snapshots, memory.strings
+    rows = np.flatnonzero(~table.is_free & (table.op >= 0) & (table.dtype > 0))
+    n_bytes = np.zeros((2, len(strings)))
+    np.add.at(n_bytes, ((table.dtype[rows] == _DOUBLE).astype(int), table.op[rows]), table.allocation_bytes[rows])
+    told = {strings[i]: bool(n_bytes[1, i] > n_bytes[0, i]) for i in np.unique(table.op[rows]).tolist()}
+    source_map = run.results.source_map
+    weights = source_map.variables[source_map.variables["trainable"].astype(bool)] if source_map is not None else ()
+    otherwise = bool(len(weights)) and len(_double_variables(run)) == len(weights)
+    return np.array([told.get(one, otherwise) for one in name], np.bool_) & ~run.results.op_scopes.is_input
+
+
+def _double_variables(run: Run) -> list[str]:
+    source_map = run.results.source_map
+    if source_map is None:
+        return []
+    variables = source_map.variables
+    found: list[str] = variables["name"][
+        variables["trainable"].astype(bool) & (variables["dtype"] == "float64")
+    ].tolist()
+    return found
+
+
+def one_hot_product(run: Run) -> Iterator[Advice]:
+    """A product with one-hot rows, which picks rows of the other matrix.
+
+    Gain: the share of the step time of making them, of the product and of its gradients: picking rows takes next to none of it.
+    """
+    steps, traced = run.steps, run.traced_ops
+    if traced is None or not steps.mean_ms or run.eager.is_hot:
+        return
+    products, rows = _one_hot_products(traced)
+    if not products:
+        return
+    chosen, ops = traced.runs([*products, *rows]), side_ops(run)
+    part = steps.part("product", ops.ratio(chosen) * steps.mean_ms)
+    if part.ratio < MEDIUM_GAIN:
+        return
+    product = max(products, key=lambda row: float(ops.us[traced.runs([row]) & ops.side].sum()))
+    depth = ((traced.output_shapes(rows[0]) or [None])[0] or (0,))[-1]
+    place = op_line(run, int(np.flatnonzero(traced.runs([product]))[0]))
+    yield advise(
+        "one_hot_product",
+        f"The product of one-hot rows{f' of {depth:,}' if depth > 0 else ''} with weights"
+        f"{f' ({place})' if place else ''} takes, with its gradient, {part}: it only picks rows of them.",
+        evidence=part.evidence | {"depth": depth} | ({"line": place} if place else {}),
+        fix=remark(place) + "x = keras.layers.Embedding(n_classes, units)(ids)  # in place of one_hot and Dense\n"
+        "# or without Keras\n"
+        "x = tf.gather(weights, ids)  # in place of tf.one_hot(ids, n_classes) @ weights",
+        selection=steps.usual(steps.time_ms, view="op_table", op_names=costliest(run, chosen & ops.side)),
+        gain_ratio=part.ratio,
+    )
+
+
+def _one_hot_products(traced: TracedOps) -> tuple[list[int], list[int]]:
+    """Products of which an operand is one-hot, and what makes these operands."""
+    products, rows = [], []
+    for row in traced.ran(*_PRODUCTS):
+        for slot in (0, 1):
+            source = traced.behind(row, slot)
+            while source >= 0 and traced.type[source] == "Transpose":  # an earlier row each time
+                source = traced.behind(source, 0)
+            if source >= 0 and traced.type[source] == "OneHot":
+                products.append(row)
+                rows.append(source)
+    return products, rows
+
+
+def number_checks(run: Run) -> Iterator[Advice]:
+    """Each op's result is checked for what is no number.
+
+    Gain: the share of the step time of the checks, and of running so many more ops.
+    """
+    steps = run.steps
+    kinds = run.results.op_scopes.type
+    chosen = np.array([kind.startswith(_CHECKS) for kind in kinds], np.bool_)
+    if not steps.mean_ms or not chosen.any():
+        return
+    ops = side_ops(run)
+    of_unit = chosen[run.results.op_shares.dominant]
+    n = float(run.work.per_step[of_unit].sum())
+    part = steps.part("check", min(ops.ratio(chosen) * steps.mean_ms + n * _SCHEDULED_MS, steps.mean_ms))
+    if part.ratio < MEDIUM_GAIN:
+        return
+    yield advise(
+        "number_checks",
+        f"{amount(n)} of {amount(run.work.n_ops)} ops a step check for what is no number (NaN): about {part}.",
+        evidence=part.evidence
+        | {
+            "checks_per_step": n,
+            "ops_per_step": run.work.n_ops,
+            "estimate": "the checks, and what the runtime needs for any op; ops between them can be fused again, too",
+        },
+        fix=(
+            "# leave out tf.debugging.enable_check_numerics() and enable_dump_debug_info(), or end it before the model is built\n"
+            "tf.debugging.disable_check_numerics()\n"
+            "keras.callbacks.TerminateOnNaN()  # stops a fit where the loss is no number"
+        ),
+        selection=steps.usual(steps.time_ms, view="op_table", op_names=costliest(run, chosen & ops.side)),
+        gain_ratio=part.ratio,
+    )
+
+
+def turned_images(run: Run) -> Iterator[Advice]:
+    """Images are transposed between channels first and channels last by ops of the program, around convolutions.
+
+    Gain: the share of the step time of such transpositions; XLA and GPUs that do so by themselves are `layout_conversion`'s.
+    """
+    steps, traced = run.steps, run.traced_ops
+    if traced is None or not steps.mean_ms or run.eager.is_hot:
+        return
+    turning = [row for row in traced.ran("Transpose") if _moves_channels(traced, row)]
+    if len(turning) < 2 or not _meets_convolution(traced, set(turning)):
+        return
+    chosen, ops = traced.runs(turning), side_ops(run)
+    part = steps.part("transpose", ops.ratio(chosen) * steps.mean_ms)
+    if part.ratio < MEDIUM_GAIN:
+        return
+    n = float(run.work.per_step[(chosen & ops.side)[run.results.op_shares.dominant]].sum())
+    top = int(np.where(chosen & ops.side, ops.us, -1.0).argmax())
+    place = op_line(run, top)
+    yield advise(
+        "turned_images",
+        f"{amount(n)} transpositions a step{f' ({place})' if place else ''} turn images between channels first and channels "
+        f"last around convolutions: {part}.",
+        evidence=part.evidence
+        | {"transposes_per_step": n, "estimate": "the transpositions; ops on both sides of one can be fused without it"}
+        | ({"line": place} if place else {}),
+        fix=remark(place)
+        + "# channels last from the input on: turn the data once, before the training, and no image in the model\n"
+        "dataset = dataset.map(lambda x, y: (tf.transpose(x, [0, 2, 3, 1]), y)).cache()\n"
+        'x = keras.layers.Conv2D(filters, 3, data_format="channels_last")(x)',
+        selection=steps.usual(steps.time_ms, view="op_table", op_names=costliest(run, chosen & ops.side)),
+        gain_ratio=part.ratio,
+    )
+
+
+def _moves_channels(traced: TracedOps, row: int) -> bool:
+    """Whether a transposition moves the last dimension of images to the second place, or back."""
+    before = next(iter(traced.input_shapes(row)), None)
+    after = next(iter(traced.output_shapes(row)), None)
+    if not before or not after or len(before) not in (4, 5) or before == after:
+        return False
+    first, last = before[:1] + before[-1:] + before[1:-1], before[:1] + before[2:] + before[1:2]
+    return after in (first, last)
+
+
+def _meets_convolution(traced: TracedOps, turning: set[int]) -> bool:
+    """Whether a convolution reads what one of them makes."""
+    kinds = traced.type[traced.type.str.contains("Conv2D|Conv3D|MaxPool|AvgPool")]
+    ran = set(np.unique(traced.row).tolist())
+    return any(traced.behind(row, 0) in turning for row in kinds.index.tolist() if row in ran)

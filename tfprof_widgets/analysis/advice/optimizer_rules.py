@@ -1,0 +1,130 @@
+"""What the optimizer does on a machine without a device -> advice on tables updated as a whole and on many small variables."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from ...trace.source_map import parse_shapes
+from ..base.wording import amount, number
+from ..failure.batch_estimate import batch_size_of
+from ..steps.averaged_steps import MIN_STEPS
+from .advice import HIGH_GAIN, Advice, advise
+from .code_text import remark
+from .host_rules import FIXED
+from .op_rules import costliest, side_ops
+
+if TYPE_CHECKING:
+    from .run import Run
+    from .traced_ops import TracedOps
+
+_GATHERS = ("GatherV2", "ResourceGather", "GatherNd", "ResourceGatherNd", "Gather")
+FEW_ROWS = 0.5
+"""Of the rows of a table: where a step reads more of them, updating all is no waste."""
+MANY = 32
+"""From so many variables on their number is worth a word."""
+SMALL = 4096
+"""Numbers that a variable has at most where its update is all overhead: some us of work for a dozen ops."""
+
+
+def dense_update(run: Run) -> Iterator[Advice]:
+    """The optimizer changes all rows of a table of which a step reads few.
+
+    Gain: the share of the step time of its ops on tensors of the table's shape.
+    """
+    steps, traced = run.steps, run.traced_ops
+    if traced is None or len(steps) < MIN_STEPS or steps.has_device:
+        return
+    ops = side_ops(run)
+    is_optimizer = run.results.op_scopes.is_optimizer
+    for table, n_read in _tables(run, traced).items():  # one turn a table
+        name, shape = (str(traced.source_map.variables[key].iloc[table]) for key in ("name", "shape"))
+        n_rows = (parse_shapes(shape)[0] or (0,))[0]
+        rows = np.flatnonzero(is_optimizer & (traced.row >= 0).to_numpy())
+        is_of_table = np.zeros(len(is_optimizer), np.bool_)
+        is_of_table[rows] = [_has_shape(traced, int(traced.row[op]), shape) for op in rows.tolist()]
+        part = steps.part("update", ops.ratio(is_of_table) * steps.mean_ms)
+        if part.ratio < HIGH_GAIN or (n_read and n_read > FEW_ROWS * n_rows):
+            continue
+        read = f"of which a step reads {n_read:,} at most" if n_read else "of which a step reads some"
+        yield advise(
+            "dense_update",
+            f"The optimizer updates all {n_rows:,} rows of {name} ({shape}), {read}: {part}.",
+            evidence=part.evidence | {"n_rows": n_rows, "n_rows_read": n_read, "variable": name},
+            fix=(
+                remark(f"{name}: Keras' Adam and its kin change their own state of each row, read or not")
+                + "# SGD changes the rows that were read alone; it trains differently\n"
+                "model.compile(keras.optimizers.SGD(learning_rate), loss)\n"
+                "# or a table of fewer rows\n"
+                "ids = keras.layers.Hashing(n_rows // 16)(ids)"
+            ),
+            selection=steps.usual(steps.time_ms, view="op_table", op_names=costliest(run, is_of_table & ops.side)),
+            gain_ratio=part.ratio,
+        )
+
+
+def _tables(run: Run, traced: TracedOps) -> dict[int, int]:
+    """The trainable variables that steps gather rows of, and how many at most; 0 where that is not known."""
+    variables, batch = traced.source_map.variables, batch_size_of(run.facts, 0)
+    found: dict[int, int] = {}
+    for row in traced.ran(*_GATHERS):
+        table = traced.variable(row)
+        source = traced.behind(row, 0)
+        table = traced.variable(source) if table < 0 and source >= 0 else table
+        if table < 0 or not variables["trainable"].iloc[table]:
+            continue
+        made = next(iter(traced.output_shapes(row)), None)
+        width = int(np.prod((parse_shapes(str(variables["shape"].iloc[table]))[0] or (1,))[1:]))
+        sizes = [batch or 0 if size < 0 else size for size in made or (0,)]
+        found[table] = found.get(table, 0) + int(np.prod(sizes)) // max(width, 1)
+    return found
+
+
+def _has_shape(traced: TracedOps, row: int, shape: str) -> bool:
+    wanted = parse_shapes(shape)[0]
+    return wanted in traced.input_shapes(row) or wanted in traced.output_shapes(row)
+
+
+def many_variables(run: Run) -> Iterator[Advice]:
+    """Most ops of a step update variables, which are many and small.
+
+    Gain: of the step's fixed share that of the optimizer's ops.
+    """
+    steps, work, source_map = run.steps, run.work, run.results.source_map
+    if source_map is None or len(steps) < MIN_STEPS or steps.has_device or not work.is_told or run.eager.is_hot:
+        return
+    trained = source_map.variables[source_map.variables["trainable"].astype(bool)]
+    sizes = [int(np.prod(parse_shapes(text)[0] or (0,))) for text in trained["shape"].tolist()]
+    n_updates = float(work.per_step[work.is_optimizer].sum())
+    if len(sizes) < MANY or float(np.median(sizes)) > SMALL or n_updates < FIXED * work.n_ops:
+        return
+    whole = steps.median_ms - float(np.median(steps.category_ms("input") + run.traced.cost_ms))
+    part = steps.part("update", (whole - work.growing_ms) * n_updates / work.n_ops)
+    if part.ratio < FIXED or float(work.ms[work.is_optimizer].max(initial=0.0)) > part.ms / 4:
+        return
+    yield advise(
+        "many_variables",
+        f"The optimizer updates {len(sizes):,} variables of {amount(float(np.median(sizes)))} numbers each, one by one: "
+        f"{n_updates:,.0f} of {work.n_ops:,.0f} ops a step, about {part}.",
+        evidence=part.evidence
+        | {
+            "n_variables": len(sizes),
+            "median_size": float(np.median(sizes)),
+            "optimizer_ops_per_step": n_updates,
+            "ops_per_step": work.n_ops,
+            "estimate": "of what no batch changes the share of the optimizer's ops",
+        },
+        fix=(
+            f"# one layer in place of many small ones side by side: one variable of {number(sum(sizes))} numbers costs as "
+            "much as one of a few\n"
+            "x = keras.layers.Dense(n_branches * units)(x)\n"
+            "# or fewer updates for as many samples\n"
+            "dataset = dataset.batch(8 * batch_size).prefetch(tf.data.AUTOTUNE)"
+        ),
+        selection=steps.usual(
+            steps.time_ms, view="op_table", op_names=costliest(run, run.results.op_scopes.is_optimizer)
+        ),
+        gain_ratio=part.ratio,
+    )

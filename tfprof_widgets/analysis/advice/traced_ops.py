@@ -1,0 +1,86 @@
+"""The noted graphs -> what an op of them reads, in which shapes, and what running it and its gradient takes."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING
+
+import numpy as np
+import pandas as pd
+
+from ...trace.source_map import SourceMap, parse_shapes
+from ...trace.trace import Bool
+
+if TYPE_CHECKING:
+    from .run import Run
+
+PASSES_ON = frozenset(("Identity", "Cast", "Reshape", "ReadVariableOp", "StopGradient", "ExpandDims", "Squeeze"))
+"""Types of ops that give on what they read, in another form at most."""
+_MOST_STEPS = 8
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class TracedOps:
+    """The ops of the noted graphs; `row` is always one of `SourceMap.ops`."""
+
+    source_map: SourceMap
+    row: pd.Series
+    """For each framework op that of itself, -1 for none."""
+    of_row: pd.Series
+    """For each framework op that of itself, or of a gradient op of the op that it is the gradient of."""
+
+    @cached_property
+    def type(self) -> pd.Series:
+        """Type of each."""
+        return self.source_map.ops["type"]
+
+    @cached_property
+    def _shapes(self) -> pd.DataFrame:
+        return self.source_map.details.drop_duplicates("op").set_index("op")
+
+    @cached_property
+    def _source(self) -> pd.Series:
+        edges = self.source_map.edges
+        data = edges[(edges["source_output"] >= 0) & (edges["source"] >= 0)].drop_duplicates(["op", "slot"])
+        return data.set_index(["op", "slot"])["source"]
+
+    def input_shapes(self, row: int) -> list[tuple[int, ...] | None]:
+        """Shapes of what an op reads, see `parse_shapes`; [] where not known."""
+        return parse_shapes(str(self._shapes["input_shapes"].get(row, "")))
+
+    def output_shapes(self, row: int) -> list[tuple[int, ...] | None]:
+        """Shapes of what it makes, likewise."""
+        return parse_shapes(str(self._shapes["output_shapes"].get(row, "")))
+
+    def behind(self, row: int, slot: int) -> int:
+        """The op that made what an op reads, through those that only pass it on; -1 where it is not known."""
+        for _ in range(_MOST_STEPS):
+            row, slot = int(self._source.get((row, slot), -1)), 0
+            if row < 0 or self.type[row] not in PASSES_ON or (row, 0) not in self._source.index:
+                break
+        return row
+
+    def variable(self, row: int) -> int:
+        """The row of the variable that an op reads, -1 for none that is known."""
+        return int(self._shapes["variable"].get(row, -1))
+
+    def runs(self, rows: list[int]) -> Bool:
+        """Which framework ops are some ops or gradients of them."""
+        chosen: Bool = np.isin(self.of_row, rows)
+        return chosen
+
+    def ran(self, *types: str) -> list[int]:
+        """The ops of some types that ran themselves, not as gradients of others."""
+        rows = np.unique(self.row[self.row >= 0])
+        found: list[int] = rows[self.type.iloc[rows].isin(types).to_numpy()].tolist()
+        return found
+
+
+def traced_ops(run: Run) -> TracedOps | None:
+    """Find them; None where nothing is noted of any graph."""
+    source_map = run.results.source_map
+    if source_map is None or not len(source_map.details):
+        return None
+    match = run.results.op_match
+    return TracedOps(source_map, pd.Series(match.own_row), pd.Series(match.row))
