@@ -12,15 +12,17 @@ from ..base.table_types import Types, typed_table
 from ..columns.registry import TABLES
 from ..facts.totals import Totals
 from .advice import Advice, ranked
+from .callback_rules import host_callback
 from .device_rules import collective_bound, device_idle, h2d_bound
 from .device_use_rules import low_utilisation, uneven_devices
 from .function_rules import compilation, eager_hot_loop, retracing
-from .host_rules import checkpoint_stall, host_callback, output_bound, small_batch, straggler_step
+from .host_rules import checkpoint_stall, output_bound, small_batch, straggler_step
 from .input_rules import input_bound
 from .launch_rules import few_blocks, idle_border, launch_bound, unfused_optimizer
 from .memory_rules import memory_fragmentation, memory_growth, memory_headroom
 from .op_form_rules import layout_conversion, unfused_attention, unfused_norm, useless_bias
 from .op_rules import host_fallback, inefficient_op
+from .outside_rules import outside_steps, validation
 from .precision_rules import low_precision_unused, tensor_core_unused
 from .run import Run
 from .silence import without_explained
@@ -42,7 +44,8 @@ HOST_RULES: tuple[Rule, ...] = (
 )
 """Those that a host's own events answer, or its ops and kernels, of which not all travel; of what tasks are to each other
 `host_communication` and `straggler` tell."""
-RULES: tuple[Rule, ...] = (*HOST_RULES, *CLUSTER_RULES, task_communication, uneven_tasks)
+RULES: tuple[Rule, ...] = (*(*HOST_RULES, *CLUSTER_RULES, task_communication, uneven_tasks, outside_steps, validation),)
+"""All; the last two need the lines of one program, which a profile of several hosts has not."""
 TABLE_TYPES: Types = TABLES["advice_table"].types
 
 
@@ -74,7 +77,10 @@ def find_advice(results: Totals, rules: Sequence[Rule] | None = None) -> FoundAd
         except Exception as error:
             logger.exception("the advice rule %s failed", rule.__name__)
             failed.setdefault(f"{type(error).__name__}: {error}", []).append(rule.__name__)
-    return FoundAdvice(ranked(without_explained(found)), tuple(_failure(rules, why) for why, rules in failed.items()))
+    return FoundAdvice(
+        ranked(without_explained(found), covered=results.coverage.ratio),
+        tuple(_failure(rules, why) for why, rules in failed.items()),
+    )
 
 
 def _failure(rules: list[str], why: str) -> str:

@@ -32,6 +32,7 @@ _RULES = {
     "memory_growth": "Stop memory from growing",
     "memory_headroom": "A larger batch fits",
     "output_bound": "Fetch results less often",
+    "outside_steps": "Spend less time between steps",
     "retracing": "Stop tf.function from tracing again",
     "small_batch": "Use a larger batch",
     "straggler": "Relieve the slowest worker",
@@ -44,6 +45,7 @@ _RULES = {
     "unfused_norm": "Fuse batch normalisation",
     "unfused_optimizer": "Launch fewer kernels in the optimizer",
     "useless_bias": "Drop the bias before batch normalisation",
+    "validation": "Validate less often",
 }
 
 
