@@ -48,6 +48,11 @@ _SENTENCES = {
     "output": "Output-bound: copies back to the host take {part} of {whole} ms a step ({share}).",
     "host_compute": "Host-bound: the {device} waits {part} of {whole} ms a step for ops on the CPU ({share}).",
 }
+_ALSO_OF_HOST = {
+    "dispatch": ("kernel_launch", "kernel launches"),
+    "kernel_launch": ("dispatch", "Python and dispatch"),
+}
+"""The two parts of waiting for the host's calls: where one limits, the other is no less to blame."""
 _LOST_TO = {
     "input": "waiting for data",
     "compile": "tracing and compilation",
@@ -126,4 +131,7 @@ def judge(
         text = _LOST[has_device].format(lost=lost, **words)
     else:
         text = (_OTHER[has_device] if limiter == "other" else _SENTENCES[limiter]).format(**words)
+        beside, why = _ALSO_OF_HOST.get(limiter, ("", ""))
+        if share.get(beside, 0.0) >= OTHER_HIGH:
+            text = f"{text[:-1]}, and another {percent(share[beside])} for {why}."
     return Verdict("dispatch" if is_python else limiter, text)
