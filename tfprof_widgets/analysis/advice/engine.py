@@ -18,6 +18,7 @@ from .device_use_rules import low_utilisation, uneven_devices
 from .function_rules import compilation, eager_hot_loop, retracing
 from .host_rules import checkpoint_stall, output_bound, small_batch, straggler_step
 from .input_rules import input_bound
+from .iterator_rules import new_iterator, shuffle_fill
 from .launch_rules import few_blocks, idle_border, launch_bound, unfused_optimizer
 from .memory_rules import memory_fragmentation, memory_growth, memory_headroom
 from .op_form_rules import layout_conversion, unfused_attention, unfused_norm, useless_bias
@@ -36,7 +37,7 @@ Rule = Callable[[Run], Iterator[Advice]]
 CLUSTER_RULES: tuple[Rule, ...] = (*(straggler, host_communication, collective_bound, memory_headroom),)
 """Those that need neither events nor all ops and kernels: the tables of all hosts are enough."""
 HOST_RULES: tuple[Rule, ...] = (
-    *(input_bound, host_callback, output_bound, checkpoint_stall, straggler_step, small_batch),
+    *(new_iterator, input_bound, host_callback, output_bound, checkpoint_stall, straggler_step, small_batch),
     *(retracing, eager_hot_loop, compilation, inefficient_op, host_fallback),
     *(idle_border, unfused_optimizer, launch_bound, few_blocks),
     *(low_precision_unused, tensor_core_unused, layout_conversion, unfused_norm, useless_bias, unfused_attention),
@@ -44,8 +45,10 @@ HOST_RULES: tuple[Rule, ...] = (
 )
 """Those that a host's own events answer, or its ops and kernels, of which not all travel; of what tasks are to each other
 `host_communication` and `straggler` tell."""
-RULES: tuple[Rule, ...] = (*(*HOST_RULES, *CLUSTER_RULES, task_communication, uneven_tasks, outside_steps, validation),)
-"""All; the last two need the lines of one program, which a profile of several hosts has not."""
+RULES: tuple[Rule, ...] = (
+    *(*HOST_RULES, *CLUSTER_RULES, task_communication, uneven_tasks, outside_steps, validation, shuffle_fill),
+)
+"""All; the last three need all the time that one program was captured for."""
 TABLE_TYPES: Types = TABLES["advice_table"].types
 
 

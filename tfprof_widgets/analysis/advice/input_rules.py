@@ -9,13 +9,12 @@ import pandas as pd
 
 from ..base.iterator_names import base_name
 from ..base.op_names import parse_op_names
-from ..base.units import PS_PER_MS
 from ..base.wording import number, percent
 from ..input.iterator_calls import FILE_READERS
 from ..input.iterator_table import slowest_below
-from ..system.samples import Samples
 from .advice import Advice, advise
 from .code_text import named, remark
+from .machine_load import mean_during
 from .mapped_function import mapped_function
 
 if TYPE_CHECKING:
@@ -51,7 +50,7 @@ def input_bound(run: Run) -> Iterator[Advice]:
     for; copies to a device that nothing hides are counted by `h2d_bound`.
     """
     steps, wait = run.steps, run.wait
-    if not wait.is_told:
+    if not wait.is_told or _is_filling(run):
         return
     part = steps.part("input", float(wait.ms.mean()))
     pipeline = run.results.tf_data.bottleneck_pipeline
@@ -75,6 +74,12 @@ def input_bound(run: Run) -> Iterator[Advice]:
         gain_ratio=part.ratio,
         stage=stage,
     )
+
+
+def _is_filling(run: Run) -> bool:
+    """Whether shuffles fill their buffers in most of the time for which steps wait: `shuffle_fill` tells that."""
+    fill = run.shuffle_fill
+    return fill is not None and fill.ms >= IDLE * float(run.results.steps.frame["input_ms"].sum())
 
 
 def works_ahead(run: Run) -> bool:
@@ -133,16 +138,9 @@ def waits_idly(run: Run) -> bool | None:
     Of what this process computed in the meantime, the ops of the steps are taken off; were all of the rest the pipeline's, it
     would still fill less than half of the wait.
     """
-    samples, steps = Samples.of(run.results.system), run.steps
-    if samples is None or not len(steps):
-        return None
-    seconds, load_pct = samples.known("process_cpu_pct")
-    ps = seconds * 1e3 * PS_PER_MS
-    inside = (ps >= steps.start_ps.min()) & (ps <= steps.end_ps.max())
-    if not inside.any():
-        return None
-    busy_ratio = float(load_pct[inside].mean()) / 100 - steps.ratio("host_compute")
-    return busy_ratio < IDLE * run.wait.ratio
+    steps = run.steps
+    busy = mean_during(run.results.system, steps, "process_cpu_pct")
+    return None if busy is None else busy / 100 - steps.ratio("host_compute") < IDLE * run.wait.ratio
 
 
 def _parallel(run: Run, mapped: str) -> str:

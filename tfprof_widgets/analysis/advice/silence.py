@@ -36,6 +36,7 @@ EXPLAINED = {
     "eager_hot_loop": frozenset(
         ("idle_border", "unfused_optimizer", "launch_bound", "small_batch", "few_blocks", "memory_headroom")
     ),
+    "new_iterator": frozenset(("input_bound", "memory_headroom")),
     "retracing": frozenset(("compilation",)),
     "input_bound": frozenset(("memory_headroom",)),
 }
