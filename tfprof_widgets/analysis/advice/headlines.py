@@ -9,6 +9,10 @@ _STAGES = {
     "no_parallel_map": "Map the input in parallel",
     "sequential_stage": "Run the input's stages in parallel",
     "generator": "Replace the Python generator",
+    "python_map": "Take Python out of the map function",
+    "element_map": "Map whole batches",
+    "filter_after": "Filter before the map",
+    "few_threads": "Give the input's stages more threads",
 }
 _RULES = {
     "checkpoint_stall": "Save weights less often",
