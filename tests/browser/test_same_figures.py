@@ -114,7 +114,9 @@ def is_of_kept_steps(texts: Texts) -> bool:
 
 def says_less(place: str, text: str, expected: str) -> bool:
     """Whether a text says that something is not known, or is a label of tracks, and no number that the live view does not say."""
-    return ("not known here" in text or "tl-info" in place) and set(NUMBER.findall(text)) <= set(NUMBER.findall(expected))
+    return ("not known here" in text or "tl-info" in place) and set(NUMBER.findall(text)) <= set(
+        NUMBER.findall(expected)
+    )
 
 
 def is_note(place: str, text: str, is_telling: bool) -> bool:

@@ -36,7 +36,8 @@ EXPLAINED = {
     "eager_hot_loop": frozenset(
         ("idle_border", "unfused_optimizer", "launch_bound", "small_batch", "few_blocks", "memory_headroom")
     ),
-    "retracing": frozenset(("compilation",)),
+    "retracing": frozenset(("compilation", "small_batch")),
+    "compilation": frozenset(("small_batch",)),
     "argument_conversion": frozenset(("small_batch", "step_overhead")),
     "repeated_work": frozenset(("small_batch",)),
     "eager_ops": frozenset(("small_batch",)),
