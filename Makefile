@@ -5,10 +5,10 @@ PY := $(VENV)/bin/python
 BIN := $(VENV)/bin
 
 .DEFAULT_GOAL := help
-.PHONY: help demo lab test check lint js fuzz bench goldens setup-demo setup-dev clean
+.PHONY: help demo lab test check lint js fuzz bench diagnose goldens setup-demo setup-dev clean
 
 help: ## say what there is
-	@awk -F ':.*## ' '/^[a-z-]+:.*## /{printf "make %-7s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z-]+:.*## /{printf "make %-8s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
 demo: setup-demo ## execute notebooks/quickstart.ipynb for real, write build/quickstart.html, print a summary
 	@$(PY) -m tools.demo
@@ -33,6 +33,9 @@ fuzz: setup-dev ## 20,000 mutated and truncated traces, 6,000 random ones, 200 h
 
 bench: setup-dev ## speed and memory at 10 k to 10 M events beside XProf's and speedscope's, of 10 to 1,000 hosts, and of captures beside bare ones: build/bench/report.md
 	@$(PY) benchmarks/bench.py
+
+diagnose: setup-dev ## programs with one known fault each: does the first card name it, and does the fix win what it says? NAMES="one another" runs these
+	@$(PY) -m tests.diagnosis $(NAMES)
 
 goldens: setup-dev ## ask XProf anew about the captures in tests/data, and write tests/vectors; with CAPTURES=1 make those of CPUs anew first
 	@$(PY) -m tests.goldens $(if $(CAPTURES),--captures)

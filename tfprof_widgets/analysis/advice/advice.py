@@ -19,6 +19,8 @@ HIGH_GAIN, MEDIUM_GAIN = 0.20, 0.05
 SEVERITIES: tuple[Severity, ...] = ("high", "medium", "low")
 MAY_BE_CHANCE = frozenset(("straggler_step",))
 """Rules on what happened in few steps, of which no cause in the program is known."""
+OF_CAPTURE = frozenset(("outside_steps", "validation"))
+"""Rules whose gain is a share of all the time captured, of which steps may be a small part."""
 STAGES = ("slow_read", "slow_map", "no_prefetch", "no_parallel_map", "sequential_stage", "generator")
 
 
@@ -61,6 +63,8 @@ class Advice:
     average of the hosts, each counted by the time of its steps, and 0 for those on which the rule found nothing. It is no more
     than the host where it costs most could win, and no sum. What hosts that wait for each other wait for one of them is not in
     it: `straggler` tells that.
+
+    Of `OF_CAPTURE` it is the share of the time captured, in which steps are only a part.
 
     It is told from this capture: a bound of what these steps could have saved. What a fix wins is measured in another run, on
     a machine that other programs may slow down more or less by then, so it may come out above the bound.
@@ -131,14 +135,21 @@ def severity_of(gain_ratio: float) -> Severity:
     return "medium" if gain_ratio >= MEDIUM_GAIN else "low"
 
 
-def ranked(found: Iterator[Advice]) -> tuple[Advice, ...]:
-    """The largest gain first; of equals the more severe one, then by name of the rule.
+def ranked(found: Iterator[Advice], *, covered: float = 1.0) -> tuple[Advice, ...]:
+    """The largest gain first, as a share of the time captured; of equals the more severe one, then by name of the rule.
 
     What came in a few steps and may be chance counts as a small gain here: it comes behind each cause in every step that is
     worth a word.
+
+    Args:
+        found: the pieces of advice.
+        covered: the share of the time captured that lies in steps.
     """
-    return tuple(sorted(found, key=lambda one: (-_weight(one), SEVERITIES.index(one.severity), one.rule, one.title)))
+    return tuple(
+        sorted(found, key=lambda one: (-_weight(one, covered), SEVERITIES.index(one.severity), one.rule, one.title))
+    )
 
 
-def _weight(one: Advice) -> float:
-    return min(one.gain_ratio, MEDIUM_GAIN) if one.rule in MAY_BE_CHANCE else one.gain_ratio
+def _weight(one: Advice, covered: float) -> float:
+    gain = min(one.gain_ratio, MEDIUM_GAIN) if one.rule in MAY_BE_CHANCE else one.gain_ratio
+    return gain if one.rule in OF_CAPTURE else gain * covered

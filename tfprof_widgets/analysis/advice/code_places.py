@@ -6,8 +6,9 @@ enclosing_function(lines, line) == "on_train_batch_end"
 
 from __future__ import annotations
 
+import ast
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Literal
 
 import pandas as pd
@@ -15,6 +16,7 @@ import pandas as pd
 from ...trace.source_map import SourceMap
 
 _DEFINITION = re.compile(r"\s*(?:async\s+)?def\s+(\w+)")
+_CLASS = re.compile(r"\s*class\s+(\w+)")
 COMPREHENSIONS = frozenset(("<listcomp>", "<setcomp>", "<dictcomp>", "<genexpr>"))
 """Before Python 3.12 these are functions of their own, of which nobody thinks as such."""
 
@@ -56,16 +58,49 @@ def last_part(path: str) -> str:
 
 def enclosing_function(lines: Sequence[str], line: int) -> str:
     """The function in whose body a line (from 1) is, by indentation, as a cell may hold what is no Python; "" for none."""
-    if not 0 < line <= len(lines):
+    return next((found[1] for text in _heads(lines, line) if (found := _DEFINITION.match(text))), "")
+
+
+def enclosing_class(lines: Sequence[str], line: int, function: str) -> str:
+    """The class whose method a function is in whose body a line (from 1) is; "" for none."""
+    heads = iter(_heads(lines, line))
+    if not any((found := _DEFINITION.match(text)) and found[1] == function for text in heads):
         return ""
-    indent = _indent(lines[line - 1]) + 1  # the line itself may be the definition
+    outer = _CLASS.match(next(heads, ""))
+    return outer[1] if outer else ""
+
+
+def function_body(lines: Sequence[str], line: int) -> Sequence[str]:
+    """The lines of the function in which a line (from 1) is, by indentation; of one that is in no function the line alone."""
+    head = next((text for text in _heads(lines, line) if _DEFINITION.match(text)), "")
+    if not head:
+        return lines[max(line - 1, 0) : line]
+    begin = max(at for at, text in enumerate(lines[:line]) if text == head)
+    outside = (at for at, text in enumerate(lines) if at > begin and text.strip() and _indent(text) <= _indent(head))
+    return lines[begin : next(outside, len(lines))]
+
+
+def result_is_used(text: str, function: str) -> bool:
+    """Whether a file calls a function of its own and does something with what it returns; False of a text that is no Python."""
+    lines = ["" if line.lstrip().startswith(("%", "!")) else line for line in text.split("\n")]
+    try:
+        tree = ast.parse("\n".join(lines))
+    except (SyntaxError, ValueError, RecursionError, MemoryError):
+        return False
+    alone = {id(node.value) for node in ast.walk(tree) if isinstance(node, ast.Expr)}
+    calls = (node for node in ast.walk(tree) if isinstance(node, ast.Call) and id(node) not in alone)
+    return any(function in (getattr(one.func, "id", ""), getattr(one.func, "attr", "")) for one in calls)
+
+
+def _heads(lines: Sequence[str], line: int) -> Iterator[str]:
+    """The lines that begin the blocks in which a line is, the innermost first; the line itself may be a definition."""
+    if not 0 < line <= len(lines):
+        return
+    indent = _indent(lines[line - 1]) + 1
     for text in reversed(lines[:line]):  # bounded by the length of a file
-        if not text.strip() or _indent(text) >= indent:
-            continue
-        if found := _DEFINITION.match(text):
-            return found[1]
-        indent = _indent(text)
-    return ""
+        if text.strip() and _indent(text) < indent:
+            indent = _indent(text)
+            yield text
 
 
 def _indent(text: str) -> int:

@@ -13,10 +13,11 @@ from ..columns.registry import TABLES
 from ..facts.totals import Totals
 from .advice import Advice, ranked
 from .call_rules import argument_conversion, eager_ops, many_calls, step_overhead
+from .callback_rules import host_callback
 from .device_rules import collective_bound, device_idle, h2d_bound
 from .device_use_rules import low_utilisation, uneven_devices
 from .function_rules import compilation, eager_hot_loop, retracing
-from .host_rules import checkpoint_stall, host_callback, output_bound, small_batch, straggler_step
+from .host_rules import checkpoint_stall, output_bound, small_batch, straggler_step
 from .input_rules import input_bound
 from .launch_rules import few_blocks, idle_border, launch_bound, unfused_optimizer
 from .loop_rules import graph_loop
@@ -25,6 +26,7 @@ from .op_form_rules import layout_conversion, unfused_attention, unfused_norm, u
 from .op_rules import host_fallback, inefficient_op
 from .op_waste_rules import double_precision, number_checks, one_hot_product, turned_images
 from .optimizer_rules import dense_update, many_variables
+from .outside_rules import outside_steps, validation
 from .precision_rules import low_precision_unused, tensor_core_unused
 from .repeated_rules import repeated_work
 from .run import Run
@@ -50,7 +52,8 @@ HOST_RULES: tuple[Rule, ...] = (
 )
 """Those that a host's own events answer, or its ops and kernels, of which not all travel; of what tasks are to each other
 `host_communication` and `straggler` tell."""
-RULES: tuple[Rule, ...] = (*HOST_RULES, *CLUSTER_RULES, task_communication, uneven_tasks)
+RULES: tuple[Rule, ...] = (*(*HOST_RULES, *CLUSTER_RULES, task_communication, uneven_tasks, outside_steps, validation),)
+"""All; the last two need the lines of one program, which a profile of several hosts has not."""
 TABLE_TYPES: Types = TABLES["advice_table"].types
 
 
@@ -82,7 +85,10 @@ def find_advice(results: Totals, rules: Sequence[Rule] | None = None) -> FoundAd
         except Exception as error:
             logger.exception("the advice rule %s failed", rule.__name__)
             failed.setdefault(f"{type(error).__name__}: {error}", []).append(rule.__name__)
-    return FoundAdvice(ranked(without_explained(found)), tuple(_failure(rules, why) for why, rules in failed.items()))
+    return FoundAdvice(
+        ranked(without_explained(found), covered=results.coverage.ratio),
+        tuple(_failure(rules, why) for why, rules in failed.items()),
+    )
 
 
 def _failure(rules: list[str], why: str) -> str:

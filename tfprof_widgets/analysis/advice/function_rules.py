@@ -161,7 +161,9 @@ def compilation(run: Run) -> Iterator[Advice]:
     steps, all_steps = run.steps, run.results.steps.frame
     if not len(all_steps):
         return
-    inside_ms = float(np.maximum(steps.category_ms("compile"), run.traced.cost_ms).sum()) if len(steps) else 0.0
+    # What a function of the user's traces that some steps call, such as an evaluation, goes with that call.
+    own = np.maximum(steps.category_ms("compile"), run.traced.cost_ms) if len(steps) else np.zeros(0)
+    inside_ms = float(own[run.called_ms == 0].sum()) if len(steps) else 0.0
     once_ms = float(all_steps["compile_ms"].sum()) - (float(steps.category_ms("compile").sum()) if len(steps) else 0.0)
     gain = inside_ms / float(steps.time_ms.sum()) if len(steps) else 0.0
     share = (inside_ms + once_ms) / float(all_steps["step_time_ms"].sum())

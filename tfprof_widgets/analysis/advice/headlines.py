@@ -43,6 +43,7 @@ _RULES = {
     "one_hot_product": "Pick rows in place of one-hot products",
     "output_bound": "Fetch results less often",
     "repeated_work": "Compute it once",
+    "outside_steps": "Spend less time between steps",
     "retracing": "Stop tf.function from tracing again",
     "small_batch": "Use a larger batch",
     "step_overhead": "Run several steps in one call",
@@ -57,6 +58,7 @@ _RULES = {
     "unfused_norm": "Fuse batch normalisation",
     "unfused_optimizer": "Launch fewer kernels in the optimizer",
     "useless_bias": "Drop the bias before batch normalisation",
+    "validation": "Validate less often",
 }
 
 

@@ -1,4 +1,4 @@
-"""What the host does around the computation -> advice on callbacks, saves, copies back, stragglers and small batches."""
+"""What the host does around the computation -> advice on saves, copies back, stragglers and small batches."""
 
 from __future__ import annotations
 
@@ -11,11 +11,13 @@ from ...trace.trace import Float64, Int64
 from ..base.wording import number, percent, plural
 from ..steps.averaged_steps import MIN_STEPS
 from .advice import MEDIUM_GAIN, Advice, advise, step_highlight
-from .code_text import named, remark, statement
+from .callback_rules import is_usual
+from .called_work import MOST_OF_STALL
+from .code_text import remark
 from .device_copies import copy_events
 from .input_rules import input_bound, works_ahead
 from .op_work import OP_OVERHEAD_MS
-from .python_gaps import CodeLine, top_line
+from .python_gaps import top_line
 from .step_facts import usual_step
 
 if TYPE_CHECKING:
@@ -46,54 +48,6 @@ def train(iterator):
     for _ in tf.range(32):
         train_step(next(iterator))"""
 """Another, of loops that are not those of Keras."""
-
-
-def host_callback(run: Run) -> Iterator[Advice]:
-    """Python code of the user's runs between the computations, in most steps.
-
-    Gain: the share of the step time in the long stretches in which no op runs and the device idles. Code that runs on another
-    thread, or every hundredth step, takes none of it. On a machine without a device, where ops of the step and Python take turns,
-    it is the share of the samples at that code where that is more.
-    """
-    steps, gap = run.steps, run.gap
-    if len(steps) < MIN_STEPS or run.eager.is_hot or np.median(run.traced.cost_ms) > 0:
-        return
-    if gap.usual_ms < MEDIUM_GAIN * steps.median_ms or not gap.is_long:
-        return
-    line = gap.lines[0] if gap.is_named else None
-    idle_ratio = float(gap.ms.mean()) / steps.mean_ms
-    gain = max(idle_ratio, 0.0 if steps.has_device or line is None else gap.sampled_ratio)
-    by = f" in {line.function} ({line.place})" if line else " between batches"
-    idle = f"the {steps.device} idles and no op runs" if steps.has_device else "no op runs"
-    yield advise(
-        "host_callback",
-        f"Python{by} takes {number(gain * steps.mean_ms)} of {number(steps.mean_ms)} ms a step ({percent(gain)}), "
-        f"{'' if gain == idle_ratio else 'mostly '}while {idle}.",
-        evidence={
-            "gap_ms": float(gap.ms.mean()),
-            "longest_gap_ms": gap.usual_ms,
-            "step_time_ms": steps.mean_ms,
-            "gap_ratio": idle_ratio,
-            "n_samples": gap.n_samples,
-            **({"line": line.place, "function": line.function, "code": line.code} if line else {}),
-        },
-        fix=_less_often(line),
-        selection=steps.stretch(gap.ms, "other", view="source_view" if line else "timeline"),
-        gain_ratio=gain,
-    )
-
-
-def _less_often(line: CodeLine | None) -> str:
-    where = remark(f"{line.place}, {line.function}: {line.code}") if line else ""
-    code = (statement(line.code) if line else "") or "..."
-    if line is None or line.function.startswith("on_"):
-        hook = named(line.function if line else "", "on_train_batch_end")
-        return (
-            f"{where}def {hook}(self, batch, logs=None):\n"
-            "    if batch % 100 == 0:  # every hundredth batch instead of each; or on_epoch_end\n"
-            f"        {code}"
-        )
-    return f"{where}if step % 100 == 0:  # every hundredth step instead of each, or in a thread of its own\n    {code}"
 
 
 def output_bound(run: Run) -> Iterator[Advice]:
@@ -144,12 +98,12 @@ def checkpoint_stall(run: Run) -> Iterator[Advice]:
     if not n or len(steps) < MIN_STEPS or not steps.mean_ms:
         return
     gain = float(saves.stall_ms.sum() / steps.time_ms.sum())
-    if gain < MEDIUM_GAIN:
+    if gain < MEDIUM_GAIN or _reads_for_others(run):
         return
     at = int(saves.stall_ms.argmax())
     saving = steps.pieces[np.isin(steps.pieces["step"].to_numpy(), steps.row[saves.is_saving])]
     line = top_line(run.trace, run.results.source_map, saving[saving["category"] == "other"])
-    line = line if line and any(word in line.code for word in ("save", "write", "dump", "ckpt", "checkpoint")) else None
+    line = line if line and line.writes else None
     where = f" in {line.function} ({line.place})" if line else ""
     stall_ms = float(saves.stall_ms[saves.is_saving].mean())
     yield advise(
@@ -181,6 +135,12 @@ def checkpoint_stall(run: Run) -> Iterator[Advice]:
     )
 
 
+def _reads_for_others(run: Run) -> bool:
+    """Whether a function of the user's that saves nothing read the variables, such as one that evaluates or logs norms."""
+    saving = run.saves.is_saving
+    return not run.saves.op_types and any(one.ms[saving].any() and not one.line.writes for one in run.called)
+
+
 def straggler_step(run: Run) -> Iterator[Advice]:
     """Some steps take several times as long as the others, and no other rule says why.
 
@@ -196,6 +156,7 @@ def straggler_step(run: Run) -> Iterator[Advice]:
     slow = excess > max((STRAGGLER - 1) * steps.median_ms, MIN_DEVIATIONS * spread, MIN_EXCESS_MS)
     # The step after a save waits for the disk, too.
     slow &= ~run.saves.is_saving & ~np.append(False, run.saves.is_saving[:-1]) & (run.traced.cost_ms == 0)
+    slow &= run.called_ms < MOST_OF_STALL * excess
     n = int(slow.sum())
     usual_ms = float(np.sort(excess[slow])[(n - 1) // 2]) if n else 0.0
     above_ms = np.maximum(excess[slow] - usual_ms, 0.0)
@@ -286,6 +247,6 @@ def _owned_ms(run: Run) -> Float64:
     owned = owned + run.calls.converted_ms
     if run.wait.is_told:
         owned = owned + run.wait.ms
-    if gap.usual_ms >= MEDIUM_GAIN * steps.median_ms and gap.is_long:
-        owned = owned + gap.ms
-    return owned
+    if is_usual(run):
+        return owned + gap.ms
+    return owned + run.called_ms

@@ -12,7 +12,8 @@ from ...trace.trace import Int64
 from ..base.wording import amount, number, percent
 from ..layers.layers import OPTIMIZER
 from .advice import MEDIUM_GAIN, Advice, advise
-from .host_rules import LARGER_BATCH, STEPS_IN_ONE_CALL, host_callback
+from .callback_rules import host_callback, is_usual
+from .host_rules import LARGER_BATCH, STEPS_IN_ONE_CALL
 
 if TYPE_CHECKING:
     from .run import Run
@@ -47,7 +48,8 @@ def idle_border(run: Run) -> Iterator[Advice]:
     if not steps.device_computes:
         return
     waited = run.waits.border_ms
-    owned = float(run.gap.ms.mean()) if next(host_callback(run), None) is not None else 0.0
+    owned_ms = run.gap.ms if is_usual(run) else run.called_ms
+    owned = float(owned_ms.mean()) if next(host_callback(run), None) is not None else 0.0
     border = steps.part("border", float(waited.mean()) - owned if len(steps) else 0.0)
     if border.ratio < MEDIUM_GAIN:
         return

@@ -10,7 +10,16 @@ import pandas as pd
 from ...trace.source_map import SourceMap
 from ...trace.trace import Bool, Float64, Int64, Trace
 from ..base.units import PS_PER_MS
-from .code_places import COMPREHENSIONS, enclosing_function, last_part, line_text, title_of
+from .code_places import (
+    COMPREHENSIONS,
+    enclosing_class,
+    enclosing_function,
+    function_body,
+    last_part,
+    line_text,
+    result_is_used,
+    title_of,
+)
 from .step_facts import StepFacts
 
 MIN_GAP_MS = 3.0
@@ -41,10 +50,24 @@ class CodeLine:
     share: float
     """Of the samples within the gaps."""
 
+    owner: str = ""
+    """The class in which its function is written; empty for none."""
+    is_needed: bool = False
+    """Whether its file does something with what its function returns."""
+    writes: bool = False
+    """Whether its function says that it saves something."""
+
     @property
     def place(self) -> str:
         """`train.py:12`."""
         return f"{last_part(self.file)}:{self.line}"
+
+    @property
+    def where(self) -> str:
+        """`Report.on_epoch_end (train.py:12)`; of a line that is in no function the place alone."""
+        if not self.function.isidentifier():
+            return self.place
+        return f"{self.owner}{'.' if self.owner else ''}{self.function} ({self.place})"
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -141,6 +164,17 @@ def top_line(trace: Trace, source_map: SourceMap | None, pieces: pd.DataFrame) -
     return lines[0] if lines and len(inside) >= MIN_SAMPLES else None
 
 
+def step_call(source_map: SourceMap, frame: Int64, step: Int64) -> tuple[int, int, str]:
+    """File, line and function that run the steps: what most of them were seen at, by the frames of samples and their steps.
+
+    Not what most samples are at: a function that some of the steps call may take most of the time.
+    """
+    samples = source_map.frames.iloc[frame][["file", "line", "function"]].reset_index(drop=True).assign(step=step)
+    seen = samples.groupby(["file", "line", "function"])["step"].agg(["nunique", "size"])
+    file, line, function = seen.sort_values(["nunique", "size"]).index[-1]
+    return int(file), int(line), str(function)
+
+
 def _place(source_map: SourceMap, frame: Int64) -> pd.DataFrame:
     return source_map.frames.iloc[frame][["file", "line"]]
 
@@ -161,11 +195,27 @@ def _lines(source_map: SourceMap, frame: Int64, main: tuple[int, int] | None) ->
     for (file, line), n in zip(counts.index, counts.tolist(), strict=True):  # one turn per line
         if (int(file), int(line)) == main or file < 0:
             continue
-        text = str(source_map.files["text"].iloc[int(file)])
-        function = _function(source_map, int(file), int(line), text.split("\n"))
-        title, code = title_of(source_map, int(file)), line_text(text, int(line))
-        found.append(CodeLine(title, int(line), function, code, n / len(frame)))
+        found.append(code_line(source_map, int(file), int(line), n / len(frame)))
     return tuple(found)
+
+
+def code_line(source_map: SourceMap, file: int, line: int, share: float) -> CodeLine:
+    """What is known of a line at which samples lie."""
+    text = str(source_map.files["text"].iloc[file])
+    lines = text.split("\n")
+    function = _function(source_map, file, line, lines)
+    title, code = title_of(source_map, file), line_text(text, line)
+    body = " ".join(function_body(lines, line))
+    return CodeLine(
+        file=title,
+        line=line,
+        function=function,
+        code=code,
+        share=share,
+        owner=enclosing_class(lines, line, function),
+        is_needed=result_is_used(text, function),
+        writes=any(word in body for word in ("save", "write", "dump", "ckpt", "checkpoint")),
+    )
 
 
 def _function(source_map: SourceMap, file: int, line: int, text: list[str]) -> str:

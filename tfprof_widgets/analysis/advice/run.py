@@ -9,13 +9,15 @@ from functools import cached_property
 import numpy as np
 import pandas as pd
 
-from ...trace.trace import Int32, Trace
+from ...trace.trace import Float64, Int32, Trace
 from ..base.stretches import Stretches
 from ..facts.facts import Facts
 from ..facts.totals import Totals
+from .called_work import CalledWork, called_work
 from .device_waits import DeviceWaits, device_waits
 from .input_wait import InputWait, input_wait
 from .op_work import OpWork, op_work
+from .outside import OutsideWork, outside_work
 from .python_calls import EagerWork, Saves, TracedCalls, eager_work, find_saves, traced_calls
 from .python_gaps import PythonGap, python_gap
 from .step_calls import StepCalls, step_calls
@@ -171,6 +173,28 @@ class Run:
     def traced_ops(self) -> TracedOps | None:
         """The ops of the noted graphs; None where none is noted."""
         return traced_ops(self)
+
+    @cached_property
+    def called(self) -> tuple[CalledWork, ...]:
+        """What functions of the user's take of the steps beside computing."""
+        source_map = self.results.source_map
+        return called_work(
+            self.trace, source_map, self.steps, calls_only_hooks=self.is_keras_loop and not self.eager.is_hot
+        )
+
+    @cached_property
+    def called_ms(self) -> Float64:
+        """What they take of each step."""
+        total: Float64 = sum((one.ms for one in self.called), np.zeros(len(self.steps)))
+        return total
+
+    @cached_property
+    def outside(self) -> tuple[OutsideWork, ...]:
+        """What the user's functions do outside of training steps; of several hosts nobody knows whose lines were sampled."""
+        results = self.results
+        if results.steps.frame["host"].nunique() > 1:
+            return ()
+        return outside_work(self.trace, results.source_map, results.coverage, results.steps.frame, results.is_averaged)
 
     @cached_property
     def tasks(self) -> TaskWork:

@@ -41,6 +41,7 @@ from ..ops.step_totals import StepTotals
 from ..ops.top_ops import compute_top_ops
 from ..source.source_lines import SourceLines, compute_source_lines
 from ..steps.averaged_steps import choose_steps
+from ..steps.coverage import Coverage, step_coverage
 from ..steps.steps import Steps, guide_of
 from ..timeline.flows import Flows, compute_flows
 
@@ -189,6 +190,11 @@ class Totals(ABC):
         """The same, and a sentence on the others; see `choose_steps`."""
         coordinators = not_training(self.host_facts)
         return choose_steps(self.steps.frame, coordinators=coordinators, has_failed=self.failure is not None)
+
+    @cached_property
+    def coverage(self) -> Coverage:
+        """How much of the time captured lies in steps of the kind that the averages are over."""
+        return step_coverage(self.trace.sessions, self.steps.frame, self.is_averaged)
 
     @cached_property
     def top_ops(self) -> pd.DataFrame:

@@ -15,7 +15,8 @@ import pandas as pd
 from ...trace.trace import Bool
 from ..advice.advice import Advice
 from ..base.table_types import table_of_arrays
-from ..base.wording import number, percent, plural
+from ..base.units import PS_PER_MS
+from ..base.wording import milliseconds, number, percent, plural
 from ..facts.facts import Facts
 from ..facts.totals import Totals
 from ..failure.memory_failure import MemoryFailure
@@ -24,12 +25,16 @@ from ..memory.memory_findings import judge_memory
 from ..ops.op_occurrences import Occurrences
 from ..ops.op_shares import OpShares
 from ..ops.top_ops import ALL_HOSTS
+from ..steps.averaged_steps import MIN_STEPS, kinds_of
 from ..steps.categories import GUIDE_CATEGORIES, GUIDE_PREFIX, STEP_CATEGORIES
 from ..steps.steps import Steps, ran_on_device
 from .idle import Idle, compute_idle
 from .next_steps import Findings, suggest_next_steps
 from .op_time import OpTime, compute_op_time
 from .verdict import judge
+
+MOST = 0.5
+"""A verdict on steps that are less than this of the time captured says so first."""
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -59,6 +64,8 @@ class Overview:
     """What else the breakdown says, and what the averages are over; or, without steps, what to do."""
     busy_ratio: float
     """Share of the step time in which the device (on a machine without one: the CPU) computes."""
+    covered_ratio: float
+    """Share of the time captured that lies in steps of the kind that the averages are over, see `Coverage`; 1 without steps."""
     compute_16bit_ratio: float
     """Share of 16-bit kernels in device compute time; nan where no device computed, or the trace does not tell (TPU)."""
     compute_32bit_ratio: float
@@ -159,7 +166,7 @@ def overview_of(
         memory=judge_memory(facts.memory.summary),
     )
     sentence, detail = _without_steps(environment.n_events, steps.frame, failure) or (
-        verdict.sentence,
+        f"{_outside(facts, chosen)}{verdict.sentence}",
         " ".join([*findings.memory, _detail(steps.frame, judged, verdict.limiter, left_out)]),
     )
     return Overview(
@@ -173,6 +180,7 @@ def overview_of(
         limiter=verdict.limiter,
         verdict=sentence,
         verdict_detail=detail,
+        covered_ratio=facts.coverage.ratio,
         busy_ratio=findings.ratio["device_compute" if has_device else "host_compute"],
         compute_16bit_ratio=steps.compute_16bit_ratio,
         compute_32bit_ratio=steps.compute_32bit_ratio,
@@ -184,6 +192,18 @@ def overview_of(
         environment=environment,
         _found=None if failure is not None else findings,
         _advice=advice,
+    )
+
+
+def _outside(facts: Totals, chosen: pd.DataFrame) -> str:
+    """That most of what was captured is no step, before what limits the steps."""
+    coverage, kinds = facts.coverage, kinds_of(chosen)
+    which = "training steps" if "train" in kinds else "steps"
+    if coverage.ratio >= MOST or len(chosen) < MIN_STEPS:
+        return ""
+    outside, captured = (milliseconds(ps / PS_PER_MS) for ps in (coverage.outside_ps, coverage.captured_ps))
+    return (
+        f"{percent(1 - coverage.ratio)} of the time captured is outside of {which} ({outside} of {captured}). In them: "
     )
 
 

@@ -6,9 +6,11 @@ from collections import Counter
 from collections.abc import Collection
 
 import numpy as np
+import numpy.typing as npt
 import pandas as pd
 
 from ...trace.trace import Bool
+from ..base.units import PS_PER_MS
 from ..base.wording import milliseconds, plural
 
 MIN_STEPS = 3
@@ -17,6 +19,12 @@ _OUTLIER = 3.0
 """The first step of a session is left out of averages when it takes more than this many medians of the others."""
 _COMPILING = 0.1
 """A first step that spends this share of its time compiling is left out too."""
+_PAUSE = 10.0
+"""A loop of steps begins anew, such as another `fit`, where the time since the last step is so many usual ones, and"""
+_MIN_PAUSE_MS = 1.0
+"""at least this."""
+_TRAINS = "train"
+"""The kind of steps that a capture of a training is about, however long it validates."""
 
 
 def choose_steps(
@@ -38,15 +46,20 @@ def choose_steps(
     if (averaged & coordinating).any():
         reasons.append(f"{plural(int((averaged & coordinating).sum()), 'step')} of hosts that do not train")
         averaged &= ~coordinating
-    kinds = np.array([name.rstrip("0123456789").rstrip() for name in frame["name"]], dtype=object)
+    kinds = kinds_of(frame)
     if len(set(kinds[averaged])) > 1:
         time = frame["step_time_ms"][averaged].groupby(kinds[averaged]).sum()
-        main = time.idxmax()
+        main = _TRAINS if _TRAINS in time.index else time.idxmax()
         for kind, count in Counter(kinds[averaged & (kinds != main)].tolist()).items():
             reasons.append(plural(count, f"{kind} step" if kind else "unnamed step"))
         averaged &= kinds == main
     reasons += _slow_first_steps(frame, averaged)
     return averaged, _sentence(reasons)
+
+
+def kinds_of(frame: pd.DataFrame) -> npt.NDArray[np.object_]:
+    """For each step its name without its number: `train`, `test`."""
+    return np.array([name.rstrip("0123456789").rstrip() for name in frame["name"]], dtype=object)
 
 
 def _sentence(reasons: list[str]) -> str:
@@ -68,12 +81,27 @@ def _slow_first_steps(frame: pd.DataFrame, averaged: Bool) -> list[str]:
     for step, (host, session, counts) in enumerate(of_step):
         if counts:
             sessions.setdefault((host, session), []).append(step)
+    is_compiling = compile_ms >= _COMPILING * time_ms
     for _, (first, *others) in sorted(sessions.items()):
         if not others:
             continue
-        compiles = compile_ms[first] >= _COMPILING * time_ms[first]
-        if compiles or time_ms[first] > _OUTLIER * np.median(time_ms[others]):
+        if is_compiling[first] or time_ms[first] > _OUTLIER * np.median(time_ms[others]):
             averaged[first] = False
-            why = "compiles" if compiles else "warm-up"
+            why = "compiles" if is_compiling[first] else "warm-up"
             reasons.append(f"step {first} ({milliseconds(time_ms[first])}, {why})")
+        begins = [step for step in _first_of_loops(frame, [first, *others]) if is_compiling[step]]
+        averaged[begins] = False
+        if begins:
+            reasons.append(
+                f"{plural(len(begins), 'step')} that {'compile' if len(begins) > 1 else 'compiles'} at the begin of a loop"
+            )
     return reasons
+
+
+def _first_of_loops(frame: pd.DataFrame, steps: list[int]) -> list[int]:
+    """Of steps of one session, in order of time, those that come after a pause as between two calls of `fit`."""
+    start_ps, duration_ps = (frame[name].to_numpy(np.int64)[steps] for name in ("start_ps", "duration_ps"))
+    pause_ms = (start_ps[1:] - (start_ps + duration_ps)[:-1]) / PS_PER_MS
+    usual_ms = float(np.median(pause_ms)) if len(pause_ms) else 0.0
+    found = np.flatnonzero(pause_ms >= max(_PAUSE * usual_ms, _MIN_PAUSE_MS)) + 1
+    return [steps[at] for at in found.tolist()]

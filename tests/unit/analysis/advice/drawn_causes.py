@@ -8,6 +8,7 @@ from tests.cluster import Cluster
 from tests.unit.analysis.advice.gpu_drawings import STEP_US as GPU_STEP_US
 from tests.unit.analysis.advice.gpu_drawings import gpu_run, memory_event
 from tests.unit.analysis.advice.graph_causes import GRAPH_CAUSES
+from tests.unit.analysis.advice.outside_drawings import epochs, validation
 from tests.unit.analysis.advice.task_drawings import gpus, worker_and_servers
 from tests.unit.analysis.advice.test_device_rules import (
     GIGABYTE,
@@ -81,6 +82,8 @@ CAUSES: dict[str, Callable[[], Results]] = {
     "32 bits in short kernels": lambda: gpu_run([(SINGLE, 10 + 20 * i, 19.5) for i in range(48)], **VOLTA),
     "python": lambda: run(("net/dense/MatMul:MatMul", 0, 60_000)),
     "a callback": _callback,
+    "a hook of epochs": lambda: epochs(4),
+    "a large validation": lambda: epochs(1, others=validation),
     "saves": lambda: run(
         WORK, only=lambda i: i % 5 == 4, longer=100_000, extra=[("EagerLocalExecute: SaveV2", 100_000, 95_000)]
     ),

@@ -1,0 +1,1 @@
+"""The programs, by where their fault sits; importing a module registers those in it."""

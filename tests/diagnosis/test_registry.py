@@ -1,0 +1,45 @@
+"""The programs as registered: each fault is told apart, marked and short."""
+
+from __future__ import annotations
+
+import json
+import re
+from typing import Any
+
+import pytest
+
+from tests.warm_process import run_python
+
+TELL = """
+import inspect, json
+from tests.diagnosis.kit import registered
+print("@@" + json.dumps([
+    [p.name, p.cause, p.words, len(p.lines), len(inspect.getsourcelines(p.build)[0]), list(inspect.signature(p.build).parameters)]
+    for p in registered().values()
+]))
+"""
+
+
+@pytest.fixture(scope="module")
+def programs() -> list[list[Any]]:
+    done = run_python(TELL)
+    assert "@@" in done.stdout, done.stderr[-2000:]
+    told: list[list[Any]] = json.loads(done.stdout.partition("@@")[2])
+    return told
+
+
+@pytest.mark.tensorflow
+def test_there_are_many_faults_and_some_healthy_programs(programs: list[list[Any]]) -> None:
+    causes = [cause for _, cause, *_ in programs if cause]
+    assert len(set(causes)) == len(causes) >= 30
+    assert len(programs) - len(causes) >= 6
+
+
+@pytest.mark.tensorflow
+def test_each_fault_is_one_sentence_with_words_and_marked_lines(programs: list[list[Any]]) -> None:
+    for name, cause, words, n_marked, n_lines, parameters in programs:
+        assert n_lines <= 45, name
+        assert parameters == (["fixed"] if cause else []), name
+        if cause:
+            assert cause.endswith(".") and n_marked > 0, name
+            assert re.compile(words).search("") is None, name

@@ -1,0 +1,95 @@
+"""Advice on time that passes between training steps, and on what functions of the user's take of some of them."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.unit.analysis.advice.outside_drawings import GAP_US, N_STEPS, STEP_US, epochs, validation
+from tests.unit.analysis.advice.test_host_rules import STEP_US as LONG_US
+from tests.unit.analysis.advice.test_host_rules import WORK, only, rules, run, sampled
+
+SHARE = GAP_US / (GAP_US + N_STEPS * STEP_US)
+
+
+def test_a_slow_hook_of_epochs_is_named_with_its_class_and_its_share_of_the_capture() -> None:
+    advice = only(epochs(4))
+    assert (advice.rule, advice.severity) == ("outside_steps", "high")
+    assert advice.title.startswith("Plot.on_epoch_end (train.py:4) takes 800 ms of the 1.00 s captured (80 %)")
+    assert "4 times, 200 ms each" in advice.title
+    assert advice.gain_ratio == pytest.approx(SHARE)
+    assert "def on_epoch_end(self, epoch, logs=None):" in advice.fix
+    assert "        draw(epoch)" in advice.fix
+
+
+def test_what_is_done_once_is_no_fault() -> None:
+    assert epochs(4, n_epochs=1).advice == ()
+
+
+def test_how_a_program_begins_and_ends_is_no_fault() -> None:
+    """The same line before the first training step and after the last one."""
+    results = epochs(4, n_epochs=1, before_us=GAP_US)
+    assert results.advice == ()
+
+
+def test_nothing_is_blamed_where_nobody_looked() -> None:
+    results = epochs(None)
+    assert results.advice == ()
+    assert results.overview.covered_ratio == pytest.approx(1 - SHARE)
+    assert results.overview.verdict.startswith(
+        "80 % of the time captured is outside of training steps (800 ms of 1.00 s). In them: Compute-bound"
+    )
+
+
+def test_short_pauses_between_epochs_are_no_fault() -> None:
+    results = epochs(1, gap_us=5_000)
+    assert results.advice == ()
+    assert results.overview.verdict.startswith("Compute-bound")
+
+
+def test_validation_within_fit_is_told_as_such() -> None:
+    advice = only(epochs(1, others=validation))
+    assert (advice.rule, advice.gain_ratio) == ("validation", pytest.approx(SHARE))
+    assert "40 test steps" in advice.title
+    assert "validation_freq=5" in advice.fix
+
+
+def test_averages_are_over_the_training_however_long_it_validates() -> None:
+    results = epochs(
+        1, n_epochs=1, gap_us=10 * GAP_US, others=lambda now: [e for k in range(9) for e in validation(now + k * 1e5)]
+    )
+    assert results.overview.step_time_avg_ms == pytest.approx(STEP_US / 1e3)
+
+
+def test_a_call_of_predict_between_fits_is_told_with_its_line() -> None:
+    advice = only(epochs(7, others=validation))
+    assert advice.rule == "outside_steps"
+    assert advice.title.startswith("report (train.py:7) takes")
+
+
+def test_an_evaluation_in_some_steps_is_a_callback_and_no_save() -> None:
+    """It reads variables, traces, and takes the steps of its own with it."""
+    reads = [("EagerLocalExecute: ReadVariableOp", 100_000 + 100 * i, 50) for i in range(8)]
+    extra = [*reads, ("tf.function-graph_building", 110_000, 80_000), ("x:MatMul", 191_000, 8_000)]
+    moments, at = [], 0.0
+    for i in range(20):
+        is_long = i % 5 == 4
+        moments += [(at + us, 1 if us < LONG_US else 3) for us in range(5_000, 200_000 if is_long else 100_000, 10_000)]
+        at += LONG_US * (2 if is_long else 1)
+    seen = sampled(*moments)
+    seen.frames.loc[seen.frames["line"] == 1, "function"] = "<module>"
+    results = run(
+        WORK,
+        ("multi_step_on_iterator", 500, 96_000),
+        n_steps=20,
+        only=lambda i: i % 5 == 4,
+        longer=100_000,
+        extra=extra,
+        source_map=seen,
+    )
+    assert rules(results)[0] == "host_callback"
+    assert not {"checkpoint_stall", "straggler_step"} & set(rules(results))
+    first = results.advice[0]
+    assert first.title.startswith("on_train_batch_end (train.py:3) takes 100 ms in 4 of 20 steps")
+    assert first.gain_ratio == pytest.approx(400 / 2400, rel=0.05)
+    compilations = [one for one in results.advice if one.rule == "compilation"]
+    assert [one.gain_ratio for one in compilations] in ([], [0.0])

@@ -1,0 +1,118 @@
+"""Python of the user's around the computations of steps -> advice on callbacks, and on what prepares a batch."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from ..base.wording import number, percent, plural
+from ..steps.averaged_steps import MIN_STEPS
+from .advice import MEDIUM_GAIN, Advice, advise, step_highlight
+from .called_work import MOST_OF_STALL
+from .code_text import named, remark, statement
+from .python_gaps import CodeLine
+
+if TYPE_CHECKING:
+    from .called_work import CalledWork
+    from .run import Run
+
+
+def host_callback(run: Run) -> Iterator[Advice]:
+    """Python code of the user's runs between the computations, in most steps.
+
+    Gain: the share of the step time in the long stretches in which no op runs and the device idles. Code that runs on another
+    thread, or every hundredth step, takes none of it. On a machine without a device, where ops of the step and Python take turns,
+    it is the share of the samples at that code where that is more. Of code whose result is needed it is no more than the rest of
+    the step, beside which it could run.
+    """
+    steps, gap = run.steps, run.gap
+    if len(steps) < MIN_STEPS or run.eager.is_hot or np.median(run.traced.cost_ms) > 0:
+        return
+    if not is_usual(run):
+        yield from _now_and_then(run)
+        return
+    line = gap.lines[0] if gap.is_named else None
+    idle_ratio = float(gap.ms.mean()) / steps.mean_ms
+    share = max(idle_ratio, 0.0 if steps.has_device or line is None else gap.sampled_ratio)
+    by = f" in {line.where}" if line else " between batches"
+    idle = f"the {steps.device} idles and no op runs" if steps.has_device else "no op runs"
+    yield advise(
+        "host_callback",
+        f"Python{by} takes {number(share * steps.mean_ms)} of {number(steps.mean_ms)} ms a step ({percent(share)}), "
+        f"{'' if share == idle_ratio else 'mostly '}while {idle}.",
+        evidence={
+            "gap_ms": float(gap.ms.mean()),
+            "longest_gap_ms": gap.usual_ms,
+            "step_time_ms": steps.mean_ms,
+            "gap_ratio": idle_ratio,
+            "n_samples": gap.n_samples,
+            **({"line": line.place, "function": line.function, "code": line.code} if line else {}),
+        },
+        fix=_less_often(line),
+        selection=steps.stretch(gap.ms, "other", view="source_view" if line else "timeline"),
+        # What each batch needs can run beside the rest of the step, which hides no more than it takes itself.
+        gain_ratio=min(share, 1 - share) if line is not None and line.is_needed else share,
+    )
+
+
+def is_usual(run: Run) -> bool:
+    """Whether Python runs so long between the computations of most steps."""
+    return run.gap.usual_ms >= MEDIUM_GAIN * run.steps.median_ms and run.gap.is_long
+
+
+def _now_and_then(run: Run) -> Iterator[Advice]:
+    """What samples tell of functions that run in some of the steps, or run ops themselves: an evaluation, a report."""
+    steps = run.steps
+    for one in run.called:
+        gain = float(one.ms.sum() / steps.time_ms.sum())
+        if gain < MEDIUM_GAIN or _is_saving(run, one):
+            continue
+        each_ms, n = float(one.ms.sum()) / one.n_steps, one.n_steps
+        yield advise(
+            "host_callback",
+            f"{one.line.where} takes {number(each_ms)} ms in {n} of {plural(len(steps), 'step')}, which take "
+            f"{number(steps.median_ms)} ms as a rule: {percent(gain)} of their time.",
+            evidence={
+                "called_ms": each_ms,
+                "n_called_steps": n,
+                "n_steps": len(steps),
+                "step_time_ms": steps.median_ms,
+                "called_ratio": gain,
+                "line": one.line.place,
+                "function": one.line.function,
+                "code": one.line.code,
+            },
+            fix=_less_often(one.line),
+            selection=step_highlight(steps.frame, int(one.ms.argmax()), view="source_view"),
+            gain_ratio=gain,
+        )
+
+
+def _is_saving(run: Run, one: CalledWork) -> bool:
+    """Whether what a function of the user's does is to save weights: `checkpoint_stall` tells that."""
+    in_saves_ms = float(one.ms[run.saves.is_saving].sum())
+    return in_saves_ms >= MOST_OF_STALL * float(one.ms.sum()) and (bool(run.saves.op_types) or one.line.writes)
+
+
+def _less_often(line: CodeLine | None) -> str:
+    where = remark(f"{line.place}, {line.function}: {line.code}") if line else ""
+    code = (statement(line.code) if line else "") or "..."
+    if line is None or line.function.startswith("on_"):
+        hook = named(line.function if line else "", "on_train_batch_end")
+        return (
+            f"{where}def {hook}(self, batch, logs=None):\n"
+            "    if batch % 100 == 0:  # every hundredth batch instead of each; or on_epoch_end\n"
+            f"        {code}"
+        )
+    if line.is_needed:
+        name = named(line.function, "prepare")
+        return (
+            f"{where}# each batch needs it: let a thread run it while the model computes; ops of TensorFlow are faster\n"
+            "def batches():\n"
+            "    for x, y in data:\n"
+            f"        yield {name}(x), y\n"
+            "dataset = tf.data.Dataset.from_generator(batches, output_signature=signature).prefetch(tf.data.AUTOTUNE)"
+        )
+    return f"{where}if step % 100 == 0:  # every hundredth step instead of each, or in a thread of its own\n    {code}"
