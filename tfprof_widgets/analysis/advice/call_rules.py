@@ -13,11 +13,12 @@ from ..failure.batch_estimate import batch_size_of
 from ..steps.averaged_steps import MIN_STEPS
 from .advice import MEDIUM_GAIN, Advice, advise
 from .code_text import named, remark
-from .host_rules import FIXED, LARGER_BATCH, STEPS_IN_ONE_CALL
+from .host_rules import FIXED, LARGER_BATCH, QUICK, STEPS_IN_ONE_CALL
 from .input_rules import works_ahead
 from .op_work import OP_OVERHEAD_MS
 from .python_calls import MIN_CALLS
 from .python_gaps import CodeLine, top_line
+from .step_facts import StepPart, usual_step
 
 if TYPE_CHECKING:
     from ...trace.trace import Float64, Int64
@@ -25,7 +26,7 @@ if TYPE_CHECKING:
 
 MANY_FUNCTIONS = 4
 """A training step is one function, or two or three, as of a generator and what judges it."""
-OUTSIDE = 0.25
+OUTSIDE = 0.15
 """Of a step at least so much lies outside of graphs where calling them is what it takes."""
 FEW_SAMPLES = 8
 """A batch of at most so many is small by itself, whatever calls it."""
@@ -39,11 +40,14 @@ def argument_conversion(run: Run) -> Iterator[Advice]:
     steps, calls = run.steps, run.calls
     if len(steps) < MIN_STEPS or float(np.median(calls.converted_ms)) < MEDIUM_GAIN * steps.median_ms:
         return
+    if np.median(run.traced.cost_ms) > 0:  # constants of a graph
+        return
     part = steps.part("conversion", float(calls.converted_ms.mean()))
     line = _line_in(run, calls.conversions)
     yield advise(
         "argument_conversion",
-        f"Copying {size(calls.converted_bytes)} a step from arrays of Python or NumPy into tensors"
+        f"Copying {f'{size(calls.converted_bytes)} a step from ' if calls.converted_bytes else ''}arrays of Python or NumPy "
+        "into tensors"
         f"{f' ({line.place})' if line else ''} takes {part}.",
         evidence=part.evidence | {"converted_bytes": calls.converted_bytes} | _told(line),
         fix=(remark(f"{line.place}: {line.code}") if line else "")
@@ -66,7 +70,7 @@ def eager_ops(run: Run) -> Iterator[Advice]:
         return
     if not calls.n_functions or calls.n_ops < MIN_CALLS:
         return
-    python = steps.part("python", float(np.median(_outside_ms(run))) - eager.op_ms)
+    python = _part(run, float(np.median(_outside_ms(run))) - eager.op_ms)
     if python.ratio < MEDIUM_GAIN:
         return
     line = _line_in(run, calls.ops)
@@ -91,7 +95,7 @@ def many_calls(run: Run) -> Iterator[Advice]:
     steps, calls = run.steps, run.calls
     if not _is_mostly_calls(run) or calls.n_functions < MANY_FUNCTIONS:
         return
-    python = steps.part("python", _own_ms(run) - _running_ms(run))
+    python = _part(run, _own_ms(run) - _running_ms(run))
     line = _line_in(run, calls.functions)
     yield advise(
         "many_calls",
@@ -116,7 +120,7 @@ def step_overhead(run: Run) -> Iterator[Advice]:
     steps, calls = run.steps, run.calls
     if not 0 < calls.n_functions < MANY_FUNCTIONS or not _is_mostly_calls(run) or has_tiny_batch(run):
         return
-    python = steps.part("python", _own_ms(run) - _running_ms(run))
+    python = _part(run, _own_ms(run) - _running_ms(run))
     yield advise(
         "step_overhead",
         f"Python around a step and calling its function take {python}, the same for any step: its "
@@ -140,16 +144,24 @@ def has_tiny_batch(run: Run) -> bool:
 
 
 def _is_mostly_calls(run: Run) -> bool:
-    """Whether on a machine without a device running the ops of a step is the smaller part of it, and much of it lies outside of
-    graphs; and no other rule owns Python's time."""
+    """Whether on a machine without a device running the ops of a step is the smaller part of it, and no other rule owns Python's
+    time."""
     steps = run.steps
     if len(steps) < MIN_STEPS or steps.has_device or not run.work.is_told or run.gap.is_long:
         return False
     if run.eager.calls_per_step >= MIN_CALLS or (run.wait.sets_the_pace and works_ahead(run)):
         return False
-    own = _own_ms(run)
-    outside = float(np.median(_outside_ms(run)))
-    return own - _running_ms(run) >= FIXED * steps.median_ms and outside >= OUTSIDE * own
+    own_ms = steps.time_ms - _owned_ms(run)
+    least_ms = _running_ms(run) + FIXED * usual_step(steps.time_ms, _owned_ms(run)).step_ms
+    # Of a busy machine the quick steps tell: in others, ops and Python alike wait to run.
+    is_little = _running_ms(run) <= FIXED * float(np.quantile(own_ms, QUICK))
+    outside_ms = float(np.median(_outside_ms(run)))
+    return is_little and _own_ms(run) >= least_ms and outside_ms >= OUTSIDE * _own_ms(run)
+
+
+def _part(run: Run, ms: float) -> StepPart:
+    """So much of Python in a usual step, which no stall lengthens."""
+    return StepPart("python", ms, usual_step(run.steps.time_ms, _owned_ms(run)).step_ms)
 
 
 def _own_ms(run: Run) -> float:

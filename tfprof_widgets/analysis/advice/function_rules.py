@@ -92,7 +92,7 @@ def _one_graph(run: Run, cause: TraceCause, name: str) -> str:
     if cause.kind == "value":
         return (
             "# pass what changes as a tensor: a Python number is traced anew for each value\n"
-            f"{name}(..., tf.constant(value))"
+            f"{name}(..., tf.constant(i))"
         )
     if run.compiles_functions:
         return ONE_SHAPE

@@ -24,8 +24,8 @@ HALF = 0.5
 """Of the time of an op in 64 bits: numbers of half the size are half as much to move, and twice as many to a vector."""
 _PRODUCTS = frozenset(("MatMul", "BatchMatMul", "BatchMatMulV2", "BatchMatMulV3", "Einsum"))
 _CHECKS = ("CheckNumerics", "DebugNumericSummary", "DebugIdentity")
-_SCHEDULED_MS = 0.005
-"""What an op costs a step beside its own time, at least: 5 to 20 us, part of it on other threads."""
+_SCHEDULED_MS = 0.002
+"""What an op of next to no work costs a step beside its own time, measured: others run beside it."""
 
 
 def double_precision(run: Run) -> Iterator[Advice]:

@@ -37,7 +37,8 @@ EXPLAINED = {
         ("idle_border", "unfused_optimizer", "launch_bound", "small_batch", "few_blocks", "memory_headroom")
     ),
     "new_iterator": frozenset(("input_bound", "memory_headroom")),
-    "retracing": frozenset(("compilation",)),
+    "retracing": frozenset(("compilation", "small_batch")),
+    "compilation": frozenset(("small_batch",)),
     "argument_conversion": frozenset(("small_batch", "step_overhead")),
     "repeated_work": frozenset(("small_batch",)),
     "eager_ops": frozenset(("small_batch",)),

@@ -17,8 +17,11 @@ CONVERTS = ("TFE_Py_FastPathExecute_C", "convert_to_tensor", "tf.constant")
 """Events in which Python hands a value over: what they take themselves is making a tensor of it, but for some 20 us."""
 _FUNCTION = "EagerLocalExecute: __"
 _RUN = "EagerKernelExecute"
+_ALLOCATION = "MemoryAllocation"
 LARGE_BYTES = 2**20
 """From this size on an array takes longer to copy than the call that hands it over."""
+LONG_MS = 0.25
+"""What a copy of that size takes, where nothing tells the size."""
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -34,7 +37,7 @@ class StepCalls:
     converted_ms: Float64
     """How long large arrays take to become tensors."""
     converted_bytes: float
-    """Bytes of them a step."""
+    """Bytes of them a step; 0 where nothing tells."""
     conversions: Int64
     """The events that convert them."""
     ops: Int64
@@ -52,17 +55,17 @@ def step_calls(trace: Trace, entry: Int32, n_steps: int) -> StepCalls:
     calls = np.flatnonzero(is_function[trace.name_id] & (entry >= 0))
     runs = np.flatnonzero(trace.names_matching([_RUN]) & (entry >= 0) & (parent >= 0))
     runs = runs[is_function[trace.name_id[parent[runs]]]]
-    rows, n_bytes = _large_conversions(trace, entry)
-    children = np.flatnonzero(np.isin(parent, rows))
-    own = trace.duration_ps[rows] - sum_by(
-        np.searchsorted(rows, parent[children]), trace.duration_ps[children], len(rows)
-    )
+    conversions = _conversions(trace, entry)
+    is_large = conversions.n_bytes >= LARGE_BYTES
+    if not trace.names_matching([_ALLOCATION]).any():  # not every allocator tells
+        is_large = conversions.own_ps >= LONG_MS * PS_PER_MS
+    rows, own = conversions.event[is_large], conversions.own_ps[is_large]
     return StepCalls(
         functions=calls,
         n_functions=_usual(entry[calls], n_steps),
         function_ms=sum_by(entry[runs], trace.duration_ps[runs], n_steps) / PS_PER_MS,
         converted_ms=sum_by(entry[rows], own, n_steps) / PS_PER_MS,
-        converted_bytes=float(n_bytes) / max(n_steps, 1),
+        converted_bytes=float(conversions.n_bytes[is_large].sum()) / max(n_steps, 1),
         conversions=rows,
         ops=ops,
         n_ops=_usual(entry[ops], n_steps),
@@ -74,11 +77,23 @@ def _usual(entry: Int32, n_steps: int) -> float:
     return float(np.median(np.bincount(entry, minlength=n_steps))) if n_steps else 0.0
 
 
-def _large_conversions(trace: Trace, entry: Int32) -> tuple[Int64, int]:
-    """The conversions in steps that allocate much themselves, in order, and the bytes of all."""
+@dataclass(frozen=True, eq=False)
+class _Conversions:
+    event: Int64
+    own_ps: Int64
+    """What each takes but for the ops that it calls."""
+    n_bytes: Int64
+    """What each allocates itself."""
+
+
+def _conversions(trace: Trace, entry: Int32) -> _Conversions:
+    """The calls in steps that hand a value over, in order."""
     parent = trace.nesting.parent
-    allocations = np.flatnonzero(trace.names_matching(["MemoryAllocation"]) & (entry >= 0) & (parent >= 0))
-    allocations = allocations[trace.names_matching(CONVERTS)[parent[allocations]]]
-    n_bytes = int_stat_at(trace, "requested_bytes", allocations)
-    is_large = n_bytes >= LARGE_BYTES
-    return np.unique(parent[allocations[is_large]]).astype(np.int64), int(n_bytes[is_large].sum())
+    rows = np.flatnonzero(trace.names_matching(CONVERTS) & (entry >= 0))
+    place = np.full(trace.n_events + 1, -1, np.int64)
+    place[rows] = np.arange(len(rows))
+    children = np.flatnonzero(place[parent] >= 0)
+    children_ps = sum_by(place[parent[children]], trace.duration_ps[children], len(rows))
+    made = children[trace.names_matching([_ALLOCATION])[children]]
+    n_bytes = sum_by(place[parent[made]], int_stat_at(trace, "requested_bytes", made), len(rows))
+    return _Conversions(rows, trace.duration_ps[rows] - children_ps, n_bytes)

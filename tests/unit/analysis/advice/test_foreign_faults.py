@@ -22,7 +22,11 @@ SAYS = {
     "double_precision": ("double_precision", "3 weights are", "np.float32"),
     "number_checks": ("number_checks", "ops a step check", "disable_check_numerics"),
     "repeated_work": ("repeated_work", "compute again", "of one tape"),
-    "argument_conversion": ("argument_conversion", "MiB a step from arrays", "tf.constant(array)"),
+    "argument_conversion": (
+        "argument_conversion",
+        "arrays of Python or NumPy into tensors (foreign_faults.py:",
+        "tf.constant(array)",
+    ),
     "many_calls": ("many_calls", "calls 40 functions", "around the whole step"),
     "eager_ops": ("eager_ops", "one by one from Python", "metrics too"),
     "step_overhead": ("step_overhead", "the same for any step", "steps_per_execution=32"),
