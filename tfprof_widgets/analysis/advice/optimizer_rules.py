@@ -15,6 +15,7 @@ from .advice import HIGH_GAIN, Advice, advise
 from .code_text import remark
 from .host_rules import FIXED
 from .op_rules import costliest, part_of_ops, side_ops
+from .step_facts import StepPart, usual_step
 
 if TYPE_CHECKING:
     from .run import Run
@@ -101,8 +102,8 @@ def many_variables(run: Run) -> Iterator[Advice]:
     n_updates = float(work.per_step[work.is_optimizer].sum())
     if len(sizes) < MANY or float(np.median(sizes)) > SMALL or n_updates < FIXED * work.n_ops:
         return
-    whole = steps.median_ms - float(np.median(steps.category_ms("input") + run.traced.cost_ms))
-    part = steps.part("update", (whole - work.growing_ms) * n_updates / work.n_ops)
+    usual = usual_step(steps.time_ms, steps.category_ms("input") + run.traced.cost_ms)
+    part = StepPart("update", (usual.own_ms - work.growing_ms) * n_updates / work.n_ops, usual.step_ms)
     if part.ratio < FIXED or float(work.ms[work.is_optimizer].max(initial=0.0)) > part.ms / 4:
         return
     yield advise(

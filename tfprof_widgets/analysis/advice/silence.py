@@ -50,7 +50,7 @@ EXPLAINED = {
     "input_bound": frozenset(("memory_headroom",)),
 }
 """By rule those whose findings its cause leads to, too."""
-MUCH = 1 / 3
+MUCH = 0.25
 """Of what another rule tells a cause has to explain at least so much."""
 
 
