@@ -40,7 +40,8 @@ def argument_conversion(run: Run) -> Iterator[Advice]:
     steps, calls = run.steps, run.calls
     if len(steps) < MIN_STEPS or float(np.median(calls.converted_ms)) < MEDIUM_GAIN * steps.median_ms:
         return
-    if run.eager.is_hot or np.median(run.traced.cost_ms) > 0:  # of ops one by one, and constants of a graph
+    is_eager = run.eager.is_hot and not calls.n_functions
+    if is_eager or np.median(run.traced.cost_ms) > 0:  # arguments of ops one by one, and constants of a graph
         return
     part = steps.part("conversion", float(np.minimum(calls.converted_ms, steps.time_ms).mean()))
     line = _line_in(run, calls.conversions)
