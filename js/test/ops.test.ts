@@ -229,6 +229,15 @@ describe("opRows", () => {
     ]);
   });
 
+  it("gives each side shares of its own time, as Profile.ops does", () => {
+    const rows = opRows(NAMES, { ...totals, occurrences: Float64Array.of(1, 2, 3, 4) });
+    for (const side of [0, 1]) {
+      const own = rows.filter(({ device }) => device === side);
+      expect(own.reduce((sum, row) => sum + row.selfRatio, 0)).toBeCloseTo(1, 12);
+      expect(own[own.length - 1].cumulativeRatio).toBeCloseTo(1, 12);
+    }
+  });
+
   it("keeps shares relative to all ops when only some are kept", () => {
     const rows = opRows(NAMES, totals, { keep: (name) => name === "a" });
     expect(rows.map((row) => row.selfRatio)).toEqual([10 / 45]);

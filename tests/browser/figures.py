@@ -158,6 +158,8 @@ def _rows(view: str, texts: Texts, scope: str) -> Iterator[Figure]:
         for column in ("self", "time", "total"):
             if row.get(column) and (column != "total" or view == "kernel_table"):
                 yield figure((*what, "self time"), scope, f"{row[column]} ms", place)
+        if view == "op_table" and row.get("ratio"):
+            yield figure((*what, "share of its side"), scope, f"{row['ratio']} %", place)
         if row.get("count"):
             yield figure((*what, "count"), scope, row["count"], place)
 

@@ -23,6 +23,7 @@ SMALL = replace(ANOTHER, severity="low")
         ([RIGHT, ANOTHER], "hit", RIGHT),
         ([replace(RIGHT, severity="low")], "hit", replace(RIGHT, severity="low")),
         ([replace(NOWHERE, fix="input.py:6-7 does it")], "hit", replace(NOWHERE, fix="input.py:6-7 does it")),
+        ([replace(RIGHT, title="Stage of input.py:7.")], "hit", replace(RIGHT, title="Stage of input.py:7.")),
         ([ANOTHER, RIGHT], "partial", RIGHT),
         ([NOWHERE], "partial", NOWHERE),
         ([ELSEWHERE, ANOTHER], "partial", ELSEWHERE),
@@ -36,6 +37,11 @@ def test_a_fault_is_judged_by_words_and_lines(cards: list[Card], kind: str, abou
     verdict = judge(PROGRAM, cards)
     assert verdict.kind == kind
     assert about is None or verdict.card == about
+
+
+def test_the_name_of_a_file_is_no_word_of_a_mechanism() -> None:
+    program = replace(PROGRAM, words="input")
+    assert judge(program, [ANOTHER]).kind == "other"
 
 
 def test_where_no_line_is_needed_a_card_may_name_none_but_no_wrong_one() -> None:
@@ -56,7 +62,8 @@ def test_lines_are_read_from_a_text() -> None:
 
 def test_a_mark_stands_for_its_statement_and_of_a_block_for_its_head() -> None:
     source = [
-        "    def f():\n",
+        "    @d\n",
+        "    def f():  # fault\n",
         "        g(\n",
         "            1,  # fault\n",
         "        )\n",

@@ -46,8 +46,9 @@ def judge(program: Program, cards: Sequence[Card]) -> Verdict:
 
 
 def says_what(program: Program, card: Card) -> bool:
-    """Whether a card has words of the mechanism."""
-    return re.search(program.words, f"{card.title}\n{card.fix}") is not None
+    """Whether a card has words of the mechanism, in capitals or not."""
+    said = _LINES.sub("", f"{card.title}\n{card.fix}")  # a file's name is no word of a mechanism
+    return re.search(program.words, said, re.IGNORECASE) is not None
 
 
 def says_where(program: Program, card: Card) -> bool:

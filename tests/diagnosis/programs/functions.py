@@ -47,16 +47,14 @@ def function_defined_each_epoch(fixed: bool) -> Run:
     pictures = tf.data.Dataset.from_tensor_slices((x, y)).shuffle(192).batch(32).prefetch(2)
     layers = [keras.layers.Conv2D(8, 3, activation="relu") for _ in range(4)]
     model = keras.Sequential([keras.Input((24, 24, 3)), *layers, keras.layers.Flatten(), keras.layers.Dense(10)])
-    optimizer = keras.optimizers.Adam()
-    entropy = keras.losses.SparseCategoricalCrossentropy(from_logits=True)
+    optimizer, entropy = keras.optimizers.Adam(), keras.losses.SparseCategoricalCrossentropy(from_logits=True)
 
     def training():
         @tf.function
         def train(x, y):  # fault
             with tf.GradientTape() as tape:
                 loss = entropy(y, model(x, training=True))
-            weights = model.trainable_weights
-            optimizer.apply_gradients(zip(tape.gradient(loss, weights), weights, strict=True))
+            optimizer.apply(tape.gradient(loss, model.trainable_weights), model.trainable_weights)
 
         return train
 
@@ -74,21 +72,17 @@ def function_defined_each_epoch(fixed: bool) -> Run:
 @fault("Texts grow by a word each few steps, and XLA compiles the program again for each length.", r"compil")
 def lengths_that_xla_compiles(fixed: bool) -> Run:
     x, y = tokens(32, 256, 400), binary(32)
-    model = keras.Sequential(
-        [keras.layers.Embedding(400, 24), keras.layers.Conv1D(24, 5, padding="same", activation="relu")]
-    )
-    head = keras.Sequential([keras.layers.GlobalMaxPooling1D(), keras.layers.Dense(1)])
+    convolution = keras.layers.Conv1D(24, 5, padding="same", activation="relu")
+    layers = [keras.layers.Embedding(400, 24), convolution, keras.layers.GlobalMaxPooling1D(), keras.layers.Dense(1)]
+    model = keras.Sequential(layers)
     optimizer = keras.optimizers.Adam()
     lengths = itertools.count(16)
 
     @tf.function(jit_compile=True, reduce_retracing=True)
     def train(x, y):
         with tf.GradientTape() as tape:
-            logits = head(model(x, training=True), training=True)
-            loss = tf.reduce_mean(tf.nn.sigmoid_cross_entropy_with_logits(y, logits))
-        weights = model.trainable_weights + head.trainable_weights
-        optimizer.apply_gradients(zip(tape.gradient(loss, weights), weights, strict=True))
-        return loss
+            loss = tf.reduce_mean(tf.nn.sigmoid_cross_entropy_with_logits(y, model(x, training=True)))
+        optimizer.apply(tape.gradient(loss, model.trainable_weights), model.trainable_weights)
 
     def run():
         for step in range(24):
@@ -109,8 +103,7 @@ def returns_in_a_while_loop(fixed: bool) -> Run:
     rewards = np.random.default_rng(2).random((20, 256), dtype="float32")
     policy = keras.Sequential([keras.Input((8,)), keras.layers.Dense(32, activation="tanh"), keras.layers.Dense(2)])
     optimizer = keras.optimizers.Adam()
-    powers = 0.98 ** np.maximum(np.arange(256)[None] - np.arange(256)[:, None], 0)
-    discounts = tf.constant(np.triu(powers), tf.float32)
+    discounts = np.triu(0.98 ** np.abs(np.arange(256)[None] - np.arange(256)[:, None])).astype("float32")
 
     def returns(rewards):
         if fixed:
@@ -121,15 +114,11 @@ def returns_in_a_while_loop(fixed: bool) -> Run:
             sums = sums.write(i, total)  # fault
         return sums.stack()
 
-    returns = tf.autograph.experimental.do_not_convert(returns) if fixed else returns
-
     @tf.function
     def train(states, rewards):
         with tf.GradientTape() as tape:
-            chances = tf.nn.log_softmax(policy(states))[:, 0]
-            loss = -tf.reduce_mean(chances * returns(rewards))
-        weights = policy.trainable_weights
-        optimizer.apply_gradients(zip(tape.gradient(loss, weights), weights, strict=True))
+            loss = -tf.reduce_mean(tf.nn.log_softmax(policy(states))[:, 0] * returns(rewards))
+        optimizer.apply(tape.gradient(loss, policy.trainable_weights), policy.trainable_weights)
 
     def run():
         for episode in range(20):
@@ -197,7 +186,7 @@ def teacher_outside_of_the_function(fixed: bool) -> Run:
         with tf.GradientTape() as tape:
             loss = tf.reduce_mean((student(x) - soft) ** 2)
         weights = student.trainable_weights
-        optimizer.apply_gradients(zip(tape.gradient(loss, weights), weights, strict=True))
+        optimizer.apply(tape.gradient(loss, weights), weights)
 
     def run():
         for x_of_step in tfprof.trace_steps(np.split(x, 64)):

@@ -109,7 +109,7 @@ def speech_with_cached_spectrograms() -> Run:
 
 @healthy
 def actor_and_critic_with_many_environments() -> Run:
-    layers = [keras.layers.Dense(512, activation="tanh") for _ in range(2)]
+    layers = [keras.layers.Dense(512, activation="tanh"), keras.layers.Dense(512, activation="tanh")]
     shared = keras.Sequential([keras.Input((16,)), *layers, keras.layers.Dense(5)])
     optimizer = keras.optimizers.Adam(3e-4)
     turn = tf.constant(np.linalg.qr(np.random.default_rng(3).standard_normal((16, 16)))[0], tf.float32)
@@ -125,9 +125,7 @@ def actor_and_critic_with_many_environments() -> Run:
                 advantage = -tf.reduce_sum(states**2, 1) - scores[:, 4]
                 chance = tf.nn.sparse_softmax_cross_entropy_with_logits(action, scores[:, :4])
                 losses.append(tf.reduce_mean(chance * tf.stop_gradient(advantage) + advantage**2))
-            loss = tf.add_n(losses)
-        weights = shared.trainable_weights
-        optimizer.apply_gradients(zip(tape.gradient(loss, weights), weights, strict=True))
+        optimizer.apply(tape.gradient(losses, shared.trainable_weights), shared.trainable_weights)
         return states
 
     def run():

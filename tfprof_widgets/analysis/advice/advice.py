@@ -19,9 +19,12 @@ HIGH_GAIN, MEDIUM_GAIN = 0.20, 0.05
 SEVERITIES: tuple[Severity, ...] = ("high", "medium", "low")
 MAY_BE_CHANCE = frozenset(("straggler_step",))
 """Rules on what happened in few steps, of which no cause in the program is known."""
-OF_CAPTURE = frozenset(("outside_steps", "validation"))
+OF_CAPTURE = frozenset(("outside_steps", "validation", "shuffle_fill"))
 """Rules whose gain is a share of all the time captured, of which steps may be a small part."""
-STAGES = ("slow_read", "slow_map", "no_prefetch", "no_parallel_map", "sequential_stage", "generator")
+STAGES = (
+    *("slow_read", "slow_map", "no_prefetch", "no_parallel_map", "sequential_stage", "generator"),
+    *("python_map", "element_map", "filter_after", "few_threads"),
+)
 
 
 @dataclass(frozen=True, kw_only=True)

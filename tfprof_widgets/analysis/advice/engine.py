@@ -19,6 +19,7 @@ from .device_use_rules import low_utilisation, uneven_devices
 from .function_rules import compilation, eager_hot_loop, retracing
 from .host_rules import checkpoint_stall, output_bound, small_batch, straggler_step
 from .input_rules import input_bound
+from .iterator_rules import new_iterator, shuffle_fill
 from .launch_rules import few_blocks, idle_border, launch_bound, unfused_optimizer
 from .loop_rules import graph_loop
 from .memory_rules import memory_fragmentation, memory_growth, memory_headroom
@@ -42,7 +43,7 @@ Rule = Callable[[Run], Iterator[Advice]]
 CLUSTER_RULES: tuple[Rule, ...] = (*(straggler, host_communication, collective_bound, memory_headroom),)
 """Those that need neither events nor all ops and kernels: the tables of all hosts are enough."""
 HOST_RULES: tuple[Rule, ...] = (
-    *(input_bound, host_callback, output_bound, checkpoint_stall, straggler_step, small_batch),
+    *(new_iterator, input_bound, host_callback, output_bound, checkpoint_stall, straggler_step, small_batch),
     *(retracing, eager_hot_loop, eager_ops, compilation, inefficient_op, host_fallback),
     *(repeated_work, few_threads, double_precision, one_hot_product, number_checks, turned_images),
     *(argument_conversion, many_calls, step_overhead, graph_loop, dense_update, many_variables),
@@ -52,8 +53,10 @@ HOST_RULES: tuple[Rule, ...] = (
 )
 """Those that a host's own events answer, or its ops and kernels, of which not all travel; of what tasks are to each other
 `host_communication` and `straggler` tell."""
-RULES: tuple[Rule, ...] = (*(*HOST_RULES, *CLUSTER_RULES, task_communication, uneven_tasks, outside_steps, validation),)
-"""All; the last two need the lines of one program, which a profile of several hosts has not."""
+RULES: tuple[Rule, ...] = (
+    *(*HOST_RULES, *CLUSTER_RULES, task_communication, uneven_tasks, outside_steps, validation, shuffle_fill),
+)
+"""All; the last three need all the time that one program was captured for."""
 TABLE_TYPES: Types = TABLES["advice_table"].types
 
 

@@ -9,6 +9,10 @@ _STAGES = {
     "no_parallel_map": "Map the input in parallel",
     "sequential_stage": "Run the input's stages in parallel",
     "generator": "Replace the Python generator",
+    "python_map": "Take Python out of the map function",
+    "element_map": "Map whole batches",
+    "filter_after": "Filter before the map",
+    "few_threads": "Give the input's stages more threads",
 }
 _RULES = {
     "argument_conversion": "Make tensors of arrays once",
@@ -42,9 +46,11 @@ _RULES = {
     "number_checks": "Stop checking each op's result",
     "one_hot_product": "Pick rows in place of one-hot products",
     "output_bound": "Fetch results less often",
+    "new_iterator": "Make one iterator for all steps",
     "repeated_work": "Compute it once",
     "outside_steps": "Spend less time between steps",
     "retracing": "Stop tf.function from tracing again",
+    "shuffle_fill": "Shuffle before elements are prepared",
     "small_batch": "Use a larger batch",
     "step_overhead": "Run several steps in one call",
     "straggler": "Relieve the slowest worker",

@@ -32,6 +32,8 @@ MIN_EXCESS_MS = 50.0
 on a busy machine. That much says nothing of this program."""
 MIN_DEVIATIONS = 8.0
 """Median absolute deviations above the median: on a busy machine all steps differ, and a long one is no exception."""
+MANY_CORES = 0.25
+"""What other programs take at least where steps may be slow because of them."""
 MOST_STRAGGLERS = 0.25
 """Where more steps than this are slow, there are two kinds of steps rather than stragglers."""
 FIXED = 0.5
@@ -166,14 +168,16 @@ def straggler_step(run: Run) -> Iterator[Advice]:
         return
     parts = {name: float((steps.category_ms(name)[slow] - np.median(steps.category_ms(name))).sum()) for name in _PARTS}
     part = max(parts, key=parts.__getitem__)
-    if part == "input" and next(input_bound(run), None) is not None:
+    if part == "input" and (run.shuffle_fill is not None or next(input_bound(run), None) is not None):
         return
+    others = run.other_cores
     at = int(np.where(slow, excess, -1.0).argmax())
     numbers = ", ".join(str(row) for row in steps.row[slow][:5].tolist()) + (", ..." if n > 5 else "")
     yield advise(
         "straggler_step",
         f"{n} of {plural(len(steps), 'step')} (steps {numbers}) take over {number(STRAGGLER)} times the median of "
-        f"{number(steps.median_ms)} ms: {percent(gain)} of the time, most of it {part.replace('_', ' ')}.",
+        f"{number(steps.median_ms)} ms: {percent(gain)} of the time, most of it {part.replace('_', ' ')}"
+        f"{f'; other programs took {number(others)} cores meanwhile' if others >= MANY_CORES else ''}.",
         evidence={
             "n_stragglers": n,
             "n_steps": len(steps),
@@ -181,13 +185,15 @@ def straggler_step(run: Run) -> Iterator[Advice]:
             "longest_step_time_ms": float(steps.time_ms.max()),
             "excess_ratio": gain,
             "part": part,
+            **({"other_cores": others} if others >= MANY_CORES else {}),
         },
         fix=(
             f"prof.select(step={int(steps.row[at])})  # the slowest: compare its timeline with that of a usual one\n"
             f"prof.select(step={int(steps.row[steps.typical(steps.time_ms)])})"
         ),
         selection=step_highlight(steps.frame, at, view="step_chart"),
-        gain_ratio=gain,
+        # Where others take the cores, no change of this program wins that.
+        gain_ratio=gain if others < MANY_CORES else 0.0,
     )
 
 
@@ -245,8 +251,8 @@ def _owned_ms(run: Run) -> Float64:
     steps, gap = run.steps, run.gap
     owned = np.maximum(run.traced.cost_ms, steps.category_ms("compile")) + steps.category_ms("device_collectives")
     owned = owned + run.calls.converted_ms
-    if run.wait.is_told:
-        owned = owned + run.wait.ms
+    if run.wait.is_told or run.new_iterator_ms.any():
+        owned = owned + np.maximum(run.wait.ms, run.new_iterator_ms)
     if is_usual(run):
         return owned + gap.ms
     return owned + run.called_ms

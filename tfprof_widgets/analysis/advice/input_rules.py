@@ -9,14 +9,12 @@ import pandas as pd
 
 from ..base.iterator_names import base_name
 from ..base.op_names import parse_op_names
-from ..base.units import PS_PER_MS
 from ..base.wording import number, percent
 from ..input.iterator_calls import FILE_READERS
 from ..input.iterator_table import slowest_below
-from ..system.samples import Samples
 from .advice import Advice, advise
-from .code_text import named, remark
-from .mapped_function import mapped_function
+from .input_fixes import input_fix
+from .input_stages import MOST_KEPT, kept_ratio, map_stage
 
 if TYPE_CHECKING:
     from .run import Run
@@ -25,10 +23,8 @@ HIDDEN_BY_PREFETCH = 0.5
 """A pipeline without any stage that works ahead, whose work takes up to this share of the step, would be wholly hidden behind
 the rest of the step by a prefetch alone; of a larger share something else must become faster too."""
 
-IDLE = 0.5
-"""Of the wait for data: where the process computes less than this beside its ops, the pipeline waits itself."""
-N_WAITING = 16
-"""Calls at a time of a function that waits; AUTOTUNE takes one a core at most. Sleeping ones fit on few cores."""
+FILLS = 0.5
+"""Of all the wait for data: where shuffles fill their buffers for so much of it, that is the cause."""
 
 _REMOTE = ("LMDB", "Spanner", "TFColumn", "DataService", "Courier", "ReverbDataset", "SyntheticDatasetOp")
 _READERS = frozenset((*FILE_READERS, *_REMOTE))
@@ -41,6 +37,10 @@ _SLOW = {
     "no_parallel_map": "the map makes one element after another",
     "sequential_stage": "the stage works on one element after another",
     "generator": "Python makes one element after another",
+    "python_map": "the mapped function runs in Python, which lets one call run at a time",
+    "element_map": "calling the mapped function for each element costs more than what it computes",
+    "filter_after": "a filter throws away most of what the map prepares",
+    "few_threads": "an option of the dataset leaves one thread for all of it",
 }
 
 
@@ -48,10 +48,11 @@ def input_bound(run: Run) -> Iterator[Advice]:
     """The training waits for data.
 
     Gain: the share of the step time spent waiting. The best a pipeline can do is to have every batch ready when it is asked
-    for; copies to a device that nothing hides are counted by `h2d_bound`.
+    for; copies to a device that nothing hides are counted by `h2d_bound`. Where a filter throws elements away that were prepared
+    for nothing, it is their part of that.
     """
     steps, wait = run.steps, run.wait
-    if not wait.is_told:
+    if not wait.is_told or _is_filling(run):
         return
     part = steps.part("input", float(wait.ms.mean()))
     pipeline = run.results.tf_data.bottleneck_pipeline
@@ -65,16 +66,22 @@ def input_bound(run: Run) -> Iterator[Advice]:
         f"{who} waits {number(part.ms)} of {number(steps.mean_ms)} ms a step for data ({percent(part.ratio)}){by}: "
         f"{_SLOW[stage]}.",
         evidence=part.evidence | {"bottleneck": name} | _numbers(run, pipeline),
-        fix=_fix(run, stage, short, pipeline),
+        fix=input_fix(run, stage, short, pipeline),
         selection=steps.stretch(
             wait.ms,
             "input",
             view="timeline" if pipeline is None else "input_graph",
             op_names=_names(run, pipeline),
         ),
-        gain_ratio=part.ratio,
+        gain_ratio=part.ratio * (1 - kept_ratio(run) if stage == "filter_after" else 1.0),
         stage=stage,
     )
+
+
+def _is_filling(run: Run) -> bool:
+    """Whether shuffles fill their buffers in most of the time for which steps wait: `shuffle_fill` tells that."""
+    fill = run.shuffle_fill
+    return fill is not None and fill.ms >= FILLS * float(run.results.steps.frame["input_ms"].sum())
 
 
 def works_ahead(run: Run) -> bool:
@@ -99,10 +106,12 @@ def _stage(run: Run, pipeline: pd.Series, gain: float) -> str:
         return "generator"
     if not works_ahead(run) and gain <= HIDDEN_BY_PREFETCH:
         return "no_prefetch"
+    if base == "Map" and kept_ratio(run) <= MOST_KEPT:
+        return "filter_after"
     if base == "Map" or (base in _PARALLEL and code.startswith(".map(f, num_parallel_calls")):
         return "no_parallel_map"
-    if base in _PARALLEL:
-        return "slow_map"
+    if base in _PARALLEL or (base == "Filter" and kept_ratio(run) <= MOST_KEPT):
+        return map_stage(run, pipeline)
     return "slow_read" if base in _READERS else "sequential_stage"
 
 
@@ -125,80 +134,3 @@ def _numbers(run: Run, pipeline: pd.Series | None) -> dict[str, float | str]:
     if row["settings"]:
         numbers["settings"] = str(row["settings"])
     return numbers
-
-
-def waits_idly(run: Run) -> bool | None:
-    """Whether the wait for data is one for a disk, a network or a clock rather than for a core; None where nobody sampled that.
-
-    Of what this process computed in the meantime, the ops of the steps are taken off; were all of the rest the pipeline's, it
-    would still fill less than half of the wait.
-    """
-    samples, steps = Samples.of(run.results.system), run.steps
-    if samples is None or not len(steps):
-        return None
-    seconds, load_pct = samples.known("process_cpu_pct")
-    ps = seconds * 1e3 * PS_PER_MS
-    inside = (ps >= steps.start_ps.min()) & (ps <= steps.end_ps.max())
-    if not inside.any():
-        return None
-    busy_ratio = float(load_pct[inside].mean()) / 100 - steps.ratio("host_compute")
-    return busy_ratio < IDLE * run.wait.ratio
-
-
-def _parallel(run: Run, mapped: str) -> str:
-    """A map that makes several elements at a time, and the batches of it."""
-    is_idle = waits_idly(run)
-    if is_idle:
-        return (
-            f"dataset = dataset.map({mapped}, num_parallel_calls={N_WAITING})\n"
-            "# it waits more than it computes: more calls at a time than cores, each with a thread of its own\n"
-            "options = tf.data.Options()\n"
-            f"options.threading.private_threadpool_size = {N_WAITING}\n"
-            "dataset = dataset.batch(batch_size).prefetch(tf.data.AUTOTUNE).with_options(options)"
-        )
-    hint = f"num_parallel_calls={N_WAITING} and options.threading.private_threadpool_size = {N_WAITING}"
-    return (
-        f"dataset = dataset.map({mapped}, num_parallel_calls=tf.data.AUTOTUNE)\n"
-        + (f"# where it waits for a disk or a network: {hint}\n" if is_idle is None else "")
-        + "dataset = dataset.batch(batch_size).prefetch(tf.data.AUTOTUNE)"
-    )
-
-
-def _fix(run: Run, stage: str, short: str, pipeline: pd.Series | None) -> str:
-    costly = mapped_function(run) if stage in ("slow_map", "no_parallel_map", "no_prefetch") else None
-    name = named(costly.name if costly else "", "f")
-    where = remark(f"the costly function: {costly.place}  {costly.code}") if costly else ""
-    match stage:
-        case "no_parallel_map":
-            return where + _parallel(run, name)
-        case "no_prefetch":
-            return f"{where}dataset = dataset.prefetch(tf.data.AUTOTUNE)  # the last step of the pipeline"
-        case "slow_map":
-            return (
-                f"{where}# do it once: cache what is not random, after the map; or map whole batches\n"
-                f"dataset = dataset.map({name}, num_parallel_calls=tf.data.AUTOTUNE).cache()\n"
-                "dataset = dataset.batch(batch_size).prefetch(tf.data.AUTOTUNE)"
-            )
-        case "slow_read":
-            return (
-                "# several files at a time; more files than readers, near to the machine\n"
-                "files = tf.data.Dataset.list_files(pattern)\n"
-                f"dataset = files.interleave({_reader(short)}, num_parallel_calls=tf.data.AUTOTUNE)\n"
-                "dataset = dataset.batch(batch_size).prefetch(tf.data.AUTOTUNE)"
-            )
-        case "generator":
-            return (
-                "# let Python give names or indices only, and load them in parallel\n"
-                "def load_one(name):\n"
-                "    return tf.numpy_function(load, [name], tf.float32)\n"
-                "dataset = tf.data.Dataset.from_tensor_slices(names)\n" + _parallel(run, "load_one")
-            )
-    code = "" if pipeline is None else str(pipeline["suggestion_code"])
-    if code.startswith("."):
-        return f"{remark(short)}dataset = dataset{code}"
-    return code or "dataset = dataset.prefetch(tf.data.AUTOTUNE)"
-
-
-def _reader(short: str) -> str:
-    known = {"TextLine": "tf.data.TextLineDataset", "FixedLengthRecord": "tf.data.FixedLengthRecordDataset"}
-    return known.get(base_name(short), "tf.data.TFRecordDataset")

@@ -8,20 +8,10 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from ...trace.trace import Float64
-from ..input.input_usage import INPUT_HIGH, INPUT_MODERATE
+from ..input.input_usage import INPUT_HIGH, limits_steps, waits_often
 
 if TYPE_CHECKING:
     from .run import Run
-
-MIN_WAIT_MS = 0.3
-"""Handing a ready batch over takes 0.05 to 0.3 ms, the more the busier the machine: waking a thread. Steps so short that this is
-a large share of them need larger batches, not a faster pipeline."""
-LONG_WAIT_MS = 50.0
-"""Waits that come in few steps, such as at the begin of each file, count where they are longer than a busy machine makes a thread
-wait for a core, and come twice."""
-OFTEN = 0.25
-"""A pipeline that works ahead fills its buffer while the training computes; where the training has to wait long in so many steps
-all the same, it is emptied faster than it is filled. A busy machine makes single steps wait."""
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -45,8 +35,7 @@ def input_wait(run: Run) -> InputWait:
         return InputWait(np.zeros(0), 0.0, is_told=False, sets_the_pace=False)
     wait = steps.wait_ms("input")
     ratio = float(wait.mean()) / steps.mean_ms if steps.mean_ms else 0.0
-    is_usual = float(np.median(wait)) >= max(MIN_WAIT_MS, INPUT_MODERATE * steps.median_ms)
-    is_repeated = int((wait >= LONG_WAIT_MS).sum()) >= 2
-    is_often = float((wait >= max(MIN_WAIT_MS, INPUT_HIGH * steps.median_ms)).mean()) >= OFTEN
-    is_told = ratio >= INPUT_MODERATE and (is_usual or is_repeated or is_often)
-    return InputWait(wait, ratio, is_told=is_told, sets_the_pace=is_often and ratio >= INPUT_HIGH)
+    often = waits_often(wait, steps.time_ms)
+    return InputWait(
+        wait, ratio, is_told=limits_steps(wait, steps.time_ms), sets_the_pace=often and ratio >= INPUT_HIGH
+    )

@@ -27,7 +27,7 @@ class OutsideWork:
     is_training_call: bool
     """Whether this is the line at which the training's steps run, too, such as that of `fit`: it is what the framework does."""
     ms: float
-    """In all."""
+    """In all, each stretch without a training step counted as the usual one: the first may trace, compile or import."""
     n_times: int
     """In so many stretches, with steps between them."""
     is_between: bool
@@ -80,7 +80,7 @@ def outside_work(
             OutsideWork(
                 line=code_line(source_map, int(own["file"].iloc[0]), top, len(own) / len(samples)),
                 is_training_call=is_main,
-                ms=float(own["ms"].sum()),
+                ms=_usual_ms(own),
                 is_between=bool(((own["stretch"] > first) & (own["stretch"] < last)).any()),
                 n_times=int(own["stretch" if is_main else "gap"].nunique()),
                 kind=kind,
@@ -88,6 +88,12 @@ def outside_work(
             )
         )
     return tuple(sorted(found, key=lambda one: -one.ms))
+
+
+def _usual_ms(samples: pd.DataFrame) -> float:
+    of_stretch = np.sort(samples.groupby("stretch")["ms"].sum().to_numpy())
+    n = len(of_stretch)
+    return float(np.minimum(of_stretch, of_stretch[n // 2 if n > 2 else 0]).sum())
 
 
 def _weights(time_ps: Int64, coverage: Coverage) -> tuple[Int64, Float64]:

@@ -16,6 +16,8 @@ from ..facts.totals import Totals
 from .called_work import CalledWork, called_work
 from .device_waits import DeviceWaits, device_waits
 from .input_wait import InputWait, input_wait
+from .iterator_rules import ShuffleFill, new_iterator_ms, shuffle_fill_of
+from .machine_load import other_cores
 from .op_work import OpWork, op_work
 from .outside import OutsideWork, outside_work
 from .python_calls import EagerWork, Saves, TracedCalls, eager_work, find_saves, traced_calls
@@ -103,6 +105,21 @@ class Run:
     def wait(self) -> InputWait:
         """Waiting for data."""
         return input_wait(self)
+
+    @cached_property
+    def new_iterator_ms(self) -> Float64:
+        """For each step what an iterator takes that it makes itself."""
+        return new_iterator_ms(self)
+
+    @cached_property
+    def shuffle_fill(self) -> ShuffleFill | None:
+        """The shuffle whose filling the training waits for."""
+        return shuffle_fill_of(self)
+
+    @cached_property
+    def other_cores(self) -> float:
+        """How many cores other programs took during the steps, on average; 0 where nobody sampled that."""
+        return other_cores(self.results.system, self.steps)
 
     @cached_property
     def waits(self) -> DeviceWaits:

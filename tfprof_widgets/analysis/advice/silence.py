@@ -36,6 +36,7 @@ EXPLAINED = {
     "eager_hot_loop": frozenset(
         ("idle_border", "unfused_optimizer", "launch_bound", "small_batch", "few_blocks", "memory_headroom")
     ),
+    "new_iterator": frozenset(("input_bound", "memory_headroom")),
     "retracing": frozenset(("compilation", "small_batch")),
     "compilation": frozenset(("small_batch",)),
     "argument_conversion": frozenset(("small_batch", "step_overhead")),

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ..base.wording import percent
+from ..base.wording import number
 from .samples import Pace, compare_samples
 from .sentence import speed_words
 from .step_times import BUSY_MACHINE, compare_steps
@@ -17,16 +17,16 @@ def since_last(before: Pace, now: Pace) -> str:
     """
     samples = compare_samples(before, now)
     if samples.is_known and before.samples != now.samples:
-        per, ratio, interval = " per sample", samples.ratio, samples.interval
+        per, ratio, interval, figures = " per sample", samples.ratio, samples.interval, ""
     else:
         steps = compare_steps(before.step_ms, now.step_ms)
         per, ratio, interval = "", steps.ratio, steps.interval
+        figures = f"the median step took {number(steps.a_ms)} ms, now {number(steps.b_ms)} ms"
     low, high = interval
     if not low <= high:  # not known
         return ""
     if low <= 1 <= high:
-        change = f"{percent(abs(ratio - 1))} {'longer' if ratio > 1 else 'shorter'}"
-        return f"No change beyond noise since the last run: {'a sample' if per else 'a step'} took {change}."
+        return f"No sure change{per} since the last run{figures and f': {figures}, within the spread of both'}."
     factor, sure = speed_words(ratio, interval)
     doubt = f"; {_MACHINE}" if max(ratio, 1 / ratio) < BUSY_MACHINE else ""
-    return f"{factor}{per} than the last run ({sure}){doubt}."
+    return f"{factor}{per} than the last run ({figures and f'{figures}; '}{sure}){doubt}."

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+import numpy as np
 import pandas as pd
 
 from ...trace.trace import Trace
@@ -20,7 +21,7 @@ from .input_ops import (
     input_categories,
     input_ops,
 )
-from .input_usage import INPUT_HIGH, INPUT_MODERATE, host_waits, step_waits
+from .input_usage import INPUT_HIGH, INPUT_MODERATE, host_waits, limits_steps, step_waits
 from .pipeline_executions import SLOW_CALL_PS
 from .tf_data import Pipelines, compute_tf_data
 
@@ -166,6 +167,9 @@ def _verdict(steps: pd.DataFrame, total_ms: float, data: Pipelines, pipeline: pd
     n = len(steps)
     times = f"{number(steps['input_ms'].sum() / n)} of {number(total_ms / n)} ms"
     waits = f"the model waits {times} a step for data ({100 * input_ratio:.0f} %)"
+    is_told = limits_steps(*(steps[name].to_numpy(np.float64) for name in ("input_ms", "step_time_ms")))
+    if input_ratio >= INPUT_MODERATE and not is_told:
+        return f"Not input-bound: {waits}, in few of the steps or for as long as a ready batch takes."
     if input_ratio >= INPUT_MODERATE:
         word = "Input-bound" if input_ratio >= INPUT_HIGH else "Moderately input-bound"
         cause = (

@@ -14,8 +14,38 @@ from ..columns.registry import TABLES
 
 INPUT_HIGH, INPUT_MODERATE = 0.20, 0.05
 """From these shares of the step time on, the wait for data limits the steps, or does so moderately."""
+MIN_WAIT_MS = 0.3
+"""Handing a ready batch over takes 0.05 to 0.3 ms, the more the busier the machine: waking a thread. Steps so short that this is
+a large share of them need larger batches, not a faster pipeline."""
+LONG_WAIT_MS = 50.0
+"""Waits that come in few steps, such as at the begin of each file, count where they are longer than a busy machine makes a thread
+wait for a core, and come twice."""
+OFTEN = 0.25
+"""A pipeline that works ahead fills its buffer while the training computes; where the training has to wait long in so many steps
+all the same, it is emptied faster than it is filled. A busy machine makes single steps wait."""
 STEP_COLUMNS = list(TABLES["input_pipeline.steps"].names)
 HOST_TYPES: Types = TABLES["input_pipeline.hosts"].types
+
+
+def limits_steps(wait_ms: Float64, time_ms: Float64) -> bool:
+    """Whether steps wait for data for longer than handing ready batches over takes, and more than by chance.
+
+    Args:
+        wait_ms: for each step.
+        time_ms: how long each took.
+    """
+    whole_ms = float(time_ms.sum())
+    if not whole_ms or float(wait_ms.sum()) < INPUT_MODERATE * whole_ms:
+        return False
+    is_usual = float(np.median(wait_ms)) >= max(MIN_WAIT_MS, INPUT_MODERATE * float(np.median(time_ms)))
+    is_repeated = int((wait_ms >= LONG_WAIT_MS).sum()) >= 2
+    return is_usual or is_repeated or waits_often(wait_ms, time_ms)
+
+
+def waits_often(wait_ms: Float64, time_ms: Float64) -> bool:
+    """Whether many steps wait long; arguments as of `limits_steps`."""
+    least_ms = max(MIN_WAIT_MS, INPUT_HIGH * float(np.median(time_ms))) if len(time_ms) else 0.0
+    return bool(len(time_ms)) and float((wait_ms >= least_ms).mean()) >= OFTEN
 
 
 def step_waits(steps: pd.DataFrame) -> pd.DataFrame:

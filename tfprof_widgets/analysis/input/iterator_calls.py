@@ -18,7 +18,7 @@ from ..base.matching import dense_codes, match_in_time
 PREFIX = "Iterator:"
 GENERATOR = "Iterator::Prefetch::Generator"
 """The iterator through which a device fetches from its host pipeline."""
-_MAKE_ITERATOR = ("MakeIterator::RootDataset", "EagerLocalExecute: MakeIterator")
+MAKES_ITERATOR = ("MakeIterator::RootDataset", "EagerLocalExecute: MakeIterator")
 """Events that begin an epoch: a new iterator object for a dataset."""
 PRODUCE = tuple(stage + "Produce" for stage in ASYNC_STAGES)
 """Events in which an asynchronous stage makes an element ahead."""
@@ -100,7 +100,7 @@ def _epochs(trace: Trace, calls: _Columns) -> Int64:
     An iterator's id is a hash of its address, and the iterator of the next epoch is often made at the address of the
     last one: the id alone would take two epochs, or training and evaluation, for one.
     """
-    epoch, made = np.zeros(len(calls.event), np.int64), np.flatnonzero(trace.names_matching(_MAKE_ITERATOR))
+    epoch, made = np.zeros(len(calls.event), np.int64), np.flatnonzero(trace.names_matching(MAKES_ITERATOR))
     for session in np.unique(trace.session_id[made]).tolist():  # one turn per session
         own = np.sort(trace.start_ps[made[trace.session_id[made] == session]])
         rows = np.flatnonzero(calls.session == session)

@@ -84,12 +84,13 @@ _PADDED_BATCH = Suggestion(
 _FILTER = Suggestion(
     "filter judges one element after another and has no parallel form. Judge in a parallel map and let filter only read "
     f"the answer, or run the pipeline over several shards of the input in parallel (interleave over .shard(n, i)). {_CACHE}",
-    ".map(lambda x: (x, keep(x)), num_parallel_calls=tf.data.AUTOTUNE).filter(lambda x, kept: kept).map(lambda x, _: x)",
+    ".map(lambda *x: (x if len(x) > 1 else x[0], keep(*x)), num_parallel_calls=tf.data.AUTOTUNE)"
+    ".filter(lambda _, kept: kept).map(lambda x, _: x)",
 )
 _UNBATCH = Suggestion(
-    "unbatch takes one element after another and has no parallel form. Work on whole batches instead, or run the pipeline "
-    f"over several shards of the input in parallel. {_CACHE}",
-    "tf.data.Dataset.range(n).interleave(lambda i: make_dataset().shard(n, i), num_parallel_calls=tf.data.AUTOTUNE)",
+    "unbatch takes one element after another and has no parallel form. Where only the size of batches is to change, rebatch "
+    "does that without taking them apart, if they are of one shape; else work on whole batches.",
+    ".rebatch(batch_size)  # in place of unbatch and batch",
 )
 
 _BY_NAME = {
@@ -195,11 +196,10 @@ def _shuffle(params: Mapping[str, StatValue], place: Place) -> Suggestion:
     smaller, of = (max(size // 10, 1), f" of {plural(size, 'element')}") if isinstance(size, int) else ("smaller", "")
     faster = f" A faster {place.inputs[0]}, from which it is filled, shortens the filling too." if place.inputs else ""
     return Suggestion(
-        f"shuffle fetches until its buffer{of} is full before it gives the first element. Use a smaller buffer and shuffle "
-        "the file names or indices before they are read, instead of elements; when the data fits in memory, .cache() "
+        f"shuffle fetches until its buffer{of} is full before it gives the first element. Shuffle elements, names or indices "
+        "before they are read and prepared, or use a smaller buffer; when the data fits in memory, .cache() "
         f"before it makes every epoch but the first start at once.{faster}",
-        f"tf.data.Dataset.list_files(pattern, shuffle=True).interleave(tf.data.TFRecordDataset, "
-        f"num_parallel_calls=tf.data.AUTOTUNE).shuffle({smaller})",
+        f".shuffle({smaller})",
     )
 
 

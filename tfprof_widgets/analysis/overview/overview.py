@@ -21,6 +21,7 @@ from ..facts.facts import Facts
 from ..facts.totals import Totals
 from ..failure.memory_failure import MemoryFailure
 from ..hosts.environment import Environment
+from ..input.input_usage import limits_steps
 from ..memory.memory_findings import judge_memory
 from ..ops.op_occurrences import Occurrences
 from ..ops.op_shares import OpShares
@@ -156,7 +157,10 @@ def overview_of(
         judged = _breakdown(chosen, times["step_time_avg_ms"], GUIDE_CATEGORIES, prefix=GUIDE_PREFIX)
     category_ms = dict(zip(judged["category"], judged["ms"], strict=True))
     ops_ms = float(breakdown["ms"][breakdown["category"] == "host_compute"].sum())
-    verdict = judge(category_ms, times["step_time_avg_ms"], has_device=has_device, device=device, ops_ms=ops_ms)
+    waits = limits_steps(*(chosen[name].to_numpy(np.float64) for name in ("input_ms", "step_time_ms")))
+    verdict = judge(
+        category_ms, times["step_time_avg_ms"], has_device=has_device, device=device, waits=waits, ops_ms=ops_ms
+    )
     findings = Findings(
         ratio=dict(zip(judged["category"], judged["ratio"], strict=True)),
         device=device if has_device else "",

@@ -48,6 +48,11 @@ _SENTENCES = {
     "output": "Output-bound: copies back to the host take {part} of {whole} ms a step ({share}).",
     "host_compute": "Host-bound: the {device} waits {part} of {whole} ms a step for ops on the CPU ({share}).",
 }
+_ALSO_OF_HOST = {
+    "dispatch": ("kernel_launch", "kernel launches"),
+    "kernel_launch": ("dispatch", "Python and dispatch"),
+}
+"""The two parts of waiting for the host's calls: where one limits, the other is no less to blame."""
 _LOST_TO = {
     "input": "waiting for data",
     "compile": "tracing and compilation",
@@ -81,7 +86,13 @@ _LOST = {
 
 
 def judge(
-    ms: Mapping[str, float], step_ms: float, *, has_device: bool, device: str = "GPU", ops_ms: float = 0.0
+    ms: Mapping[str, float],
+    step_ms: float,
+    *,
+    has_device: bool,
+    device: str = "GPU",
+    waits: bool = True,
+    ops_ms: float = 0.0,
 ) -> Verdict:
     """Name what limits a step: the largest of waiting for data and of what else is too much, else computing.
 
@@ -99,6 +110,8 @@ def judge(
         step_ms: average step time.
         has_device: whether the steps ran anything on a device, if only copies.
         device: what to call it.
+        waits: whether steps wait for data for longer than handing ready batches over takes, see `limits_steps`; else that is
+            no limit, however large a part of a short step it is.
         ops_ms: without a device, what of `host_compute` ops alone take, as `STEP_CATEGORIES` have it.
     """
     if step_ms <= 0:
@@ -107,7 +120,7 @@ def judge(
     compute = "device_compute" if has_device else "host_compute"
     much = {name: share[name] for name, limit in _HIGH.items() if name != compute and share.get(name, 0.0) >= limit}
     much = much or {name: share[name] for name in _HIGH if share.get(name, 0.0) > 0 and not share[compute]}
-    if share["input"] >= INPUT_HIGH:
+    if share["input"] >= INPUT_HIGH and waits:
         much["input"] = share["input"]
     limiter = max(much, key=much.__getitem__, default=compute)
     if limiter != "input" and share[limiter] <= share[compute] / 2:
@@ -119,11 +132,14 @@ def judge(
     is_python = limiter == "other" and not has_device
     if limiter == compute:
         text = _COMPUTE[has_device].format(**words)
-        if share["input"] >= INPUT_MODERATE:
+        if share["input"] >= INPUT_MODERATE and waits:
             text = f"{text[:-1]}; {'it' if has_device else 'the model'} waits for data for another {percent(share['input'])}."
     elif share[limiter] < share[compute]:
         lost = "Python, or waiting" if is_python else _LOST_TO[limiter].format(**words)
         text = _LOST[has_device].format(lost=lost, **words)
     else:
         text = (_OTHER[has_device] if limiter == "other" else _SENTENCES[limiter]).format(**words)
+        beside, why = _ALSO_OF_HOST.get(limiter, ("", ""))
+        if share.get(beside, 0.0) >= OTHER_HIGH:
+            text = f"{text[:-1]}, and another {percent(share[beside])} for {why}."
     return Verdict("dispatch" if is_python else limiter, text)

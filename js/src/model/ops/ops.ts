@@ -130,27 +130,31 @@ export interface OpRowsOptions {
   readonly withIdle?: boolean;
   /** Only host (0) or only device (1) rows; both when left out. */
   readonly side?: 0 | 1;
-  /** Which ops go into the rows; shares stay shares of all ops. */
+  /** Which ops go into the rows; shares stay shares of all ops of the side. */
   readonly keep?: (name: string, type: string) => boolean;
 }
 
 type Draft = Omit<OpRow, "selfRatio" | "cumulativeRatio">;
 
-/** The rows of the op table, largest self time first; ops that do not occur in the range are left out. */
+/**
+ * The rows of the op table, largest self time first, with shares of their own side, as in `Profile.ops`; ops that do not occur
+ * in the range are left out.
+ */
 export function opRows(names: OpNames, totals: OpTotals, options: OpRowsOptions = {}): OpRow[] {
   const drafts = rowsByOp(names, totals);
   if (options.withIdle) drafts.push(...idleRows(totals));
   const eligible = options.side === undefined ? drafts : drafts.filter((row) => row.device === options.side);
-  const sum = eligible.reduce((total, row) => total + row.selfPs, 0);
+  const sums = [0, 0];
+  for (const { device, selfPs } of eligible) sums[device] += selfPs;
   const { keep } = options;
   const kept = keep === undefined ? eligible : eligible.filter((row) => keep(row.name, row.type));
   const rows = options.byType ? groupByType(kept) : kept;
   rows.sort((a, b) => b.selfPs - a.selfPs || (a.name < b.name ? -1 : a.name > b.name ? 1 : 0));
-  let running = 0;
+  const running = [0, 0];
   return rows.map((row) => {
-    const selfRatio = sum > 0 ? row.selfPs / sum : 0;
-    running += selfRatio;
-    return { ...row, selfRatio, cumulativeRatio: running };
+    const selfRatio = sums[row.device] > 0 ? row.selfPs / sums[row.device] : 0;
+    running[row.device] += selfRatio;
+    return { ...row, selfRatio, cumulativeRatio: running[row.device] };
   });
 }
 

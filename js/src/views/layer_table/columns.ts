@@ -21,10 +21,12 @@ export const INPUT_COLOR = "var(--c-input)";
 /**
  * @param allocatedOf what a layer allocated in the scope shown, null where no memory was recorded
  * @param hasParams whether the parameters of any layer are known
+ * @param hasClasses whether the Keras class of any is
  */
 export function layerColumns(
   allocatedOf: ((row: LayerRow) => number) | null,
   hasParams: boolean,
+  hasClasses: boolean,
 ): GridColumn<LayerRow>[] {
   const share = {
     id: "ratio",
@@ -33,7 +35,6 @@ export function layerColumns(
     width: 82,
   };
   const ops = { id: "ops", title: "Ops", tip: "Different ops of the layer that ran", width: 54, shownFrom: 1200 };
-  const className = (row: LayerRow) => row.class_name || (row.kind === "layer" ? "" : row.kind);
   return [
     rankColumn("Rank by self time"),
     nameColumn(
@@ -42,12 +43,7 @@ export function layerColumns(
       ({ layer }) => layer,
       ({ kind }) => kind !== "layer",
     ),
-    nameColumn(
-      { id: "class", title: "Class", width: 150, narrowWidth: 120 },
-      className,
-      className,
-      (row) => row.class_name === "",
-    ),
+    ...(hasClasses ? [classColumn()] : []),
     timeColumn(),
     numberColumn({ ...share, isOptional: false }, (row) => blankZero(row.ratio * 100)),
     ...PHASES.map((phase, i) => phaseColumn(phase, i)),
@@ -55,6 +51,12 @@ export function layerColumns(
     ...(hasParams ? [paramsColumn()] : []),
     ...(allocatedOf === null ? [] : memoryColumns(allocatedOf)),
   ];
+}
+
+function classColumn(): GridColumn<LayerRow> {
+  const className = (row: LayerRow) => row.class_name || (row.kind === "layer" ? "" : row.kind);
+  const head = { id: "class", title: "Class", width: 150, narrowWidth: 120 };
+  return nameColumn(head, className, className, (row) => row.class_name === "");
 }
 
 function paramsColumn(): GridColumn<LayerRow> {

@@ -47,6 +47,7 @@ class LayerTable {
   #createTable(): LinkedTable<LayerRow> {
     const hasMemory = holdsMemory(this.view.data);
     const hasParams = this.#layers.some(({ n_params }) => (n_params ?? 0) > 0);
+    const hasClasses = this.#layers.some(({ class_name }) => class_name !== "");
     const allocated = (row: LayerRow) =>
       (this.#scope === null ? row.allocated_bytes : this.#scope === STEADY ? row.step_bytes : null) ?? Number.NaN;
     return new LinkedTable<LayerRow>(this.view, {
@@ -55,7 +56,7 @@ class LayerTable {
       noun: () => "layers and others",
       weightNoun: "self time",
       weight: (row) => row.selfPs,
-      columns: layerColumns(hasMemory ? allocated : null, hasParams),
+      columns: layerColumns(hasMemory ? allocated : null, hasParams, hasClasses),
       sortBy: "time",
       key: (row) => `layer:${row.entry}`,
       attributes: (row) => ({ "data-layer": row.layer, "data-kind": row.kind }),

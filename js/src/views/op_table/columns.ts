@@ -35,8 +35,8 @@ export function opColumns(
   rates: OpRates,
 ): GridColumn<RankedOp>[] {
   const color = (row: RankedOp) => `var(--c-${opCategory(row, row.isIdle ? "runtime" : familyOf(row.op))})`;
-  const ofAll = "Of the self time of all ops; of one side where only host or device is shown";
-  const upTo = "Self time of this and all larger ops";
+  const ofSide = "Of the self time of all ops of its side, device or host";
+  const upTo = "Self time of this and all larger ops of its side";
   return [
     rankColumn("Rank by self time"),
     nameColumn({ id: "type", title: "Type", width: 152, narrowWidth: 132 }, (row) => row.type),
@@ -45,7 +45,7 @@ export function opColumns(
     countColumn("Occurrences in the range"),
     selfColumn(250, 158, color),
     numberColumn(
-      { id: "ratio", title: "Self, %", tip: ofAll, width: 58, isOptional: false },
+      { id: "ratio", title: "Self, %", tip: ofSide, width: 58, isOptional: false },
       (row) => row.selfRatio * 100,
     ),
     numberColumn(

@@ -39,7 +39,8 @@ function header(view: TraceView): HTMLElement {
   verdict.append(...keepTogether(words).map((part, i) => (i % 2 ? h("span.nb", part) : part)));
   const detail = overview.verdict_detail || "";
   const since = view.options.since_last;
-  for (const more of [detail, typeof since === "string" && since]) if (more) verdict.append(h("small", more));
+  if (detail) verdict.append(h("small", detail));
+  if (typeof since === "string" && since) verdict.append(h("small.since", since));
   return h(
     "header.tfp-ov-header",
     time && time.n > 0 ? stepFigure(time, hostsOfOverview(overview).length) : noStepFigure(),

@@ -29,7 +29,11 @@ export function planeInfo(state: TimelineState, track: PlaneTrack): string {
   const hidden = track.nHidden > 0 ? ` · ${formatCount(track.nHidden)} hidden` : "";
   if (kind === "device") {
     const main = busiest(state, track.lines);
-    return [name, main < 0 ? "" : deviceInfo(state, main)].filter(Boolean).join(" · ") + hidden;
+    const streams = track.lines.filter((line) => !meta.lines[line].is_derived);
+    // Of several streams the share is that of one: how much they overlap is not told.
+    const which = streams.length > 1 ? (/^[^(]+/.exec(state.lineNames[main] ?? "")?.[0] ?? "") : "";
+    const busy = main < 0 ? "" : deviceInfo(state, main);
+    return [name, which && busy ? `${which} ${busy}` : busy].filter(Boolean).join(" · ") + hidden;
   }
   const lines = plural(track.lines.length, kind === "host" ? "thread" : "line");
   const isSample = state.sampled.some(({ t0, t1 }) => t0 < view.t1 && t1 > view.t0);

@@ -22,6 +22,7 @@ from tests.unit.analysis.advice.test_device_rules import (
 )
 from tests.unit.analysis.advice.test_host_rules import STEP_US, WORK, run, sampled
 from tests.unit.analysis.advice.test_input_rules import drawn
+from tests.unit.analysis.advice.test_iterator_rules import refilled, remade
 from tests.unit.analysis.parity.vector_traces import tpu_steps
 from tfprof_widgets.analysis.results import Results
 from tfprof_widgets.formats.xspace.xspace import read_xspace
@@ -83,6 +84,8 @@ CAUSES: dict[str, Callable[[], Results]] = {
     "python": lambda: run(("net/dense/MatMul:MatMul", 0, 60_000)),
     "a callback": _callback,
     "a hook of epochs": lambda: epochs(4),
+    "an iterator in each step": remade,
+    "a buffer that is filled": lambda: refilled(200_000.0),
     "a large validation": lambda: epochs(1, others=validation),
     "saves": lambda: run(
         WORK, only=lambda i: i % 5 == 4, longer=100_000, extra=[("EagerLocalExecute: SaveV2", 100_000, 95_000)]

@@ -154,3 +154,68 @@ def test_rare_waits_leave_a_small_batch_its_share_of_all_the_time() -> None:
 def test_a_larger_batch_saves_its_share_where_nothing_works_ahead() -> None:
     told = gains(tiny_model(lambda _: 750, stages=["Map"]))
     assert told == {"input_bound": pytest.approx(0.43, abs=0.02), "small_batch": pytest.approx(0.57, abs=0.02)}
+
+
+def pipeline(
+    *stages: str, stats: dict[str, dict[str, object]] | None = None, op: str = "", op_us: float = 0.0
+) -> Results:
+    """Steps that wait 8 of 10 ms for stages on their own thread, the consumer first, and an op that the last of them runs."""
+    events = []
+    for i in range(6):
+        at = 10_000.0 * i
+        events += [
+            event("train", at, 10_000, _r=1, step_num=i),
+            event("IteratorGetNext:IteratorGetNext", at, 8_000),
+            call(ROOT, at, 8_000, 1, **(stats or {}).get("Root", {})),
+        ]
+        for k, stage in enumerate(stages):
+            name = "::".join((ROOT, *stages[: k + 1]))
+            events.append(call(name, at + 2 * k + 1, 7_998 - 4 * k, k + 2, k + 1, **(stats or {}).get(stage, {})))
+        if op:
+            events.append(event(op, at + 100, op_us))
+        events.append(event("net/conv/Conv2D:Conv2D", at + 8_000, 1_990))
+    return Results(trace(plane("/host:CPU", line("python", *events)), session(duration_us=60_000)))
+
+
+@pytest.mark.parametrize(("kept", "stage", "gain"), [(200, "filter_after", 0.64), (900, "slow_map", 0.8)])
+def test_a_filter_behind_the_map_is_the_cause_of_what_it_throws_away(kept: int, stage: str, gain: float) -> None:
+    counted = {"Filter": {"passed": kept, "filtered": 1_000 - kept}}
+    work = {"op": "resize/ResizeBilinear:ResizeBilinear", "op_us": 7_000.0}
+    advice = top(pipeline("BatchV2", "Filter", "ParallelMapV2", stats=counted, **work))  # type: ignore[arg-type]
+    assert (advice.rule, advice.stage) == ("input_bound", stage)
+    assert advice.gain_ratio == pytest.approx(gain, abs=0.01)
+    assert ("dataset.filter(keep).map(f" in advice.fix) == (stage == "filter_after")
+
+
+@pytest.mark.parametrize(
+    ("op", "op_us", "stages", "stage"),
+    [
+        ("PyFunc:PyFunc", 7_000, ("BatchV2", "ParallelMapV2"), "python_map"),
+        ("Resize:ResizeBilinear", 7_000, ("BatchV2", "ParallelMapV2"), "slow_map"),
+        ("Parse:ParseSingleExample", 700, ("BatchV2", "ParallelMapV2"), "element_map"),
+        ("Parse:ParseExampleV2", 700, ("ParallelMapV2",), "slow_map"),  # not batched behind it
+    ],
+)
+def test_why_a_parallel_map_is_slow_is_told_by_its_ops(
+    op: str, op_us: float, stages: tuple[str, ...], stage: str
+) -> None:
+    advice = top(pipeline(*stages, op=op, op_us=op_us))
+    assert (advice.rule, advice.stage) == ("input_bound", stage)
+    compile(advice.fix, "fix", "exec")
+
+
+def test_one_thread_for_a_parallel_map_is_told_where_there_are_more_cores() -> None:
+    for cores, stage in ((8, "few_threads"), (1, "slow_map")):
+        stats = {"Root": {"threadpool_size": 1, "cpu_budget": cores}}
+        assert top(pipeline("ParallelMapV2", stats=stats)).stage == stage  # type: ignore[arg-type]
+
+
+def test_what_replaces_a_generator_has_its_types_and_shapes() -> None:
+    stats = {"Generator": {"types": "float int64", "shapes": "[?,28,1] []"}}
+    fix = top(pipeline("BatchV2", "Generator", stats=stats)).fix  # type: ignore[arg-type]
+    assert "    x0, x1 = tf.numpy_function(load, [i], [tf.float32, tf.int64])\n" in fix
+    assert "    return tf.ensure_shape(x0, [None, 28, 1]), tf.ensure_shape(x1, [])\n" in fix
+    untold = top(pipeline("BatchV2", "Generator")).fix
+    assert "    x, = tf.numpy_function(load, [i], [tf.float32])\n    return x\n" in untold
+    for one in (fix, untold):
+        compile(one, "fix", "exec")

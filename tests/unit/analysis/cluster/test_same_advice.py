@@ -27,8 +27,8 @@ from tfprof_widgets.trace.one_host import host_names, of_host
 
 OF_TASKS = ("tensors of other tasks", "one parameter server does it all")
 """Traces of TensorFlow's first profiler, in which tasks are hosts; those are never reduced."""
-OF_LINES = ("a hook of epochs", "a large validation")
-"""What is told by lines that were sampled between steps, which one program has."""
+OF_ONE_PROGRAM = ("a hook of epochs", "a large validation", "a buffer that is filled")
+"""What is told by all the time that one program was captured for."""
 HELD = ("memory_fragmentation", "memory_growth")
 """A profile read whole tells it of each allocator."""
 MORE_OF_THE_SAME = frozenset(
@@ -47,7 +47,7 @@ MORE_OF_THE_SAME = frozenset(
     )
 )
 """Another cause leads to the same advice, of the same stage of the input: only `make fuzz` asks these."""
-USUAL = [cause for cause in CAUSES if cause not in {*OF_TASKS, *OF_LINES, *MORE_OF_THE_SAME}]
+USUAL = [cause for cause in CAUSES if cause not in {*OF_TASKS, *OF_ONE_PROGRAM, *MORE_OF_THE_SAME}]
 every_cause = pytest.mark.parametrize(
     "cause", [*USUAL, *(pytest.param(cause, marks=pytest.mark.fuzz) for cause in sorted(MORE_OF_THE_SAME))]
 )
@@ -144,13 +144,14 @@ def _why_nothing_is_seen(reduced: ClusterResults, one: Advice) -> str:
     return why_nothing_is_seen(reduced, one)
 
 
-def test_every_rule_is_asked_of_hosts_or_of_all_of_them_but_those_on_tasks_and_on_lines_between_steps() -> None:
+def test_every_rule_is_asked_of_hosts_or_of_all_of_them_but_those_on_tasks_and_on_one_program() -> None:
     asked = {rule.__name__ for rule in (*HOST_RULES, *CLUSTER_RULES)}
     assert {rule.__name__ for rule in RULES} - asked == {
         "task_communication",
         "uneven_tasks",
         "outside_steps",
         "validation",
+        "shuffle_fill",
     }
     assert not set(HOST_RULES) & set(CLUSTER_RULES)
 

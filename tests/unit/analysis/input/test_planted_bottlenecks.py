@@ -23,7 +23,11 @@ PLANTED = {
         ".map(f, num_parallel_calls=tf.data.AUTOTUNE)",
     ),
     "slow_batch": ("BatchV2", "several batches in parallel", ".batch(8, num_parallel_calls=tf.data.AUTOTUNE)"),
-    "slow_filter": ("Filter", "no parallel form", ".map(lambda x: (x, keep(x)), num_parallel_calls="),
+    "slow_filter": (
+        "Filter",
+        "no parallel form",
+        ".map(lambda *x: (x if len(x) > 1 else x[0], keep(*x)), num_parallel_calls=",
+    ),
     "slow_shuffle_fill": ("Shuffle", "its buffer of 48 elements is full", ".shuffle(4)"),
     "slow_generator": ("Generator", "interpreter's lock", ".map(load, num_parallel_calls=tf.data.AUTOTUNE)"),
 }

@@ -279,6 +279,13 @@ def test_the_verdict_names_what_limits_a_step(ms: dict[str, float], limiter: str
     assert verdict.sentence.startswith(start)
 
 
+def test_a_step_that_waits_for_the_host_tells_both_parts_of_it() -> None:
+    said = judge(shares(dispatch=40, kernel_launch=38, device_compute=22), 100, has_device=True).sentence
+    assert said == (
+        "Host-bound: the GPU waits 40.0 of 100 ms a step for Python and dispatch (40 %), and another 38 % for kernel launches."
+    )
+
+
 @pytest.mark.parametrize(
     ("copy", "host", "limiter", "start"),
     [

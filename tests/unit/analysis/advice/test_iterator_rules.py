@@ -1,0 +1,114 @@
+"""Iterators made in each step, shuffles that fill their buffers, and waits that are none, on drawn steps."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.builders import Event, event, line, plane, session, trace
+from tests.unit.analysis.advice.test_host_rules import WORK, only, run
+from tests.unit.analysis.advice.test_input_rules import drawn
+from tests.unit.analysis.input.iterator_drawings import ROOT, call
+from tfprof_widgets.analysis.advice.run import Run
+from tfprof_widgets.analysis.results import Results
+
+STEP_US = 10_000.0
+MAKE = "EagerLocalExecute: MakeIterator"
+
+
+def remade(*, made_in: int = 1, extra: tuple[str, ...] = ()) -> Results:
+    """Steps, of which every `made_in`-th makes an iterator, waits for its first batch for 4 ms and computes."""
+    events: list[Event] = []
+    for i in range(12):
+        at = STEP_US * i
+        makes = i % made_in == 0
+        wait_us = 3_000 if makes else 100
+        events += [
+            event("train", at, STEP_US, _r=1, step_num=i),
+            *([event(MAKE, at + 100, 900)] if makes else []),
+            event("IteratorGetNext:IteratorGetNext", at + 1_000, wait_us),
+            call(ROOT, at + 1_000, wait_us, 1),
+            *(event(name, at + 4_000, 10) for name in extra),
+            event("net/conv/Conv2D:Conv2D", at + 4_100, 5_800),
+        ]
+    return Results(trace(plane("/host:CPU", line("python", *events)), session(duration_us=12 * STEP_US)))
+
+
+def refilled(fill_us: float, *, below: str = "ParallelMapV2", n_epochs: int = 3) -> Results:
+    """Epochs of ten steps; in the first of each a shuffle fetches eight elements, in the others one."""
+    events: list[Event] = []
+    at = 0.0
+    shuffle = f"{ROOT}::Shuffle"
+    for epoch in range(n_epochs):
+        events.append(event(MAKE, at, 10))
+        for i in range(10):
+            wait_us, n = (fill_us, 8) if i == 0 else (100.0, 1)
+            each = (wait_us - 10) / n
+            events += [
+                event("train", at + 20, 4_900 + wait_us, _r=1, step_num=10 * epoch + i),
+                event("IteratorGetNext:IteratorGetNext", at + 30, wait_us),
+                call(ROOT, at + 31, wait_us - 2, 1),
+                call(shuffle, at + 32, wait_us - 4, 2, 1, buffer_size=500),
+                *(call(f"{shuffle}::{below}", at + 33 + each * k, each - 1, 3, 2) for k in range(n)),
+                event("net/conv/Conv2D:Conv2D", at + 40 + wait_us, 4_800),
+            ]
+            at += 5_000 + wait_us
+    return Results(trace(plane("/host:CPU", line("python", *events)), session(duration_us=at)))
+
+
+def test_an_iterator_made_in_each_step_is_the_cause_of_its_wait() -> None:
+    advice = only(remade())
+    assert (advice.rule, advice.bound) == ("new_iterator", "about")
+    assert advice.title.startswith("12 of 12 steps make an iterator of their own")
+    assert advice.gain_ratio == pytest.approx(0.39)
+    assert advice.fix.startswith("iterator = iter(dataset.repeat())")
+
+
+def test_an_iterator_made_for_each_epoch_is_none() -> None:
+    assert "new_iterator" not in {one.rule for one in remade(made_in=4).advice}
+
+
+def test_what_fit_makes_is_no_fault_of_the_loop() -> None:
+    assert "new_iterator" not in {one.rule for one in remade(extra=("multi_step_on_iterator",)).advice}
+
+
+def test_a_shuffle_that_fills_its_buffer_in_each_epoch_is_told_by_what_that_takes_of_the_capture() -> None:
+    results = refilled(200_000.0)
+    (advice,) = (one for one in results.advice if one.rule == "shuffle_fill")
+    assert {one.rule for one in results.advice} == {"shuffle_fill"}
+    assert advice.gain_ratio == pytest.approx(600 / 750, abs=0.02)
+    assert "its buffer of 500 elements, which ParallelMapV2 prepares: 3 times" in advice.title
+    assert "dataset.shuffle(500).map(f, num_parallel_calls" in advice.fix
+
+
+def test_of_elements_in_memory_a_smaller_buffer_is_proposed() -> None:
+    (advice,) = refilled(200_000.0, below="TensorSlice").advice
+    assert "dataset.shuffle(50)" in advice.fix
+    assert "list_files" not in advice.fix
+
+
+def test_a_buffer_that_is_full_at_once_is_no_fault() -> None:
+    assert refilled(2_000.0).advice == ()
+
+
+def test_the_verdicts_speak_of_waiting_where_the_advice_does() -> None:
+    """Of steps of 1 ms a wait of 0.1 ms is what handing a ready batch over takes."""
+    short, long = drawn(100, step_us=1_000), drawn(1_000, step_us=10_000)
+    assert [one.rule for one in short.advice] == []
+    assert "data" not in short.overview.verdict
+    assert short.input_pipeline.verdict.startswith("Not input-bound: the model waits 0.100 of 1.00 ms")
+    assert [one.rule for one in long.advice] == ["input_bound"]
+    assert "waits for data for another 10 %" in long.overview.verdict
+    assert long.input_pipeline.verdict.startswith("Moderately input-bound")
+
+
+def test_slow_steps_beside_other_programs_promise_nothing() -> None:
+    import pandas as pd
+
+    slow = {"n_steps": 20, "only": lambda i: i in (6, 13), "longer": 300_000, "extra": [("y:MatMul", 100_000, 299_000)]}
+    alone = run(WORK, **slow)  # type: ignore[arg-type]
+    system = pd.DataFrame({"time_ms": [100.0 * k for k in range(26)], "cpu_pct": 90.0, "process_cpu_pct": 80.0})
+    busy = Results(alone.trace, system=system.assign(cpu0_pct=90.0, cpu1_pct=90.0))
+    assert Run(busy).other_cores == pytest.approx(1.0)
+    (told,), (quiet,) = busy.advice, alone.advice
+    assert (told.rule, told.severity, quiet.severity) == ("straggler_step", "low", "high")
+    assert told.title.endswith("other programs took 1.00 cores meanwhile.")

@@ -1,0 +1,31 @@
+"""Samples of the machine -> what this process and others took of its cores while the steps ran."""
+
+from __future__ import annotations
+
+import re
+
+import pandas as pd
+
+from ..base.units import PS_PER_MS
+from ..system.samples import Samples
+from .step_facts import StepFacts
+
+_CORE = re.compile(r"cpu\d+_pct")
+
+
+def mean_during(system: pd.DataFrame | None, steps: StepFacts, column: str) -> float | None:
+    """The mean of a column of the samples from the first step to the last; None where nobody sampled it."""
+    samples = Samples.of(system)
+    if samples is None or not len(steps):
+        return None
+    seconds, values = samples.known(column)
+    ps = seconds * 1e3 * PS_PER_MS
+    inside = (ps >= steps.start_ps.min()) & (ps <= steps.end_ps.max())
+    return float(values[inside].mean()) if inside.any() else None
+
+
+def other_cores(system: pd.DataFrame | None, steps: StepFacts) -> float:
+    """How many cores were busy with anything but this process; 0 where nobody sampled that."""
+    n_cores = 0 if system is None else sum(bool(_CORE.fullmatch(str(name))) for name in system.columns)
+    whole, own = (mean_during(system, steps, name) for name in ("cpu_pct", "process_cpu_pct"))
+    return 0.0 if whole is None or own is None else max(whole * n_cores - own, 0.0) / 100
