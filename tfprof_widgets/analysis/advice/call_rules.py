@@ -40,9 +40,10 @@ def argument_conversion(run: Run) -> Iterator[Advice]:
     steps, calls = run.steps, run.calls
     if len(steps) < MIN_STEPS or float(np.median(calls.converted_ms)) < MEDIUM_GAIN * steps.median_ms:
         return
-    if np.median(run.traced.cost_ms) > 0:  # constants of a graph
+    is_eager = run.eager.is_hot and not calls.n_functions
+    if is_eager or np.median(run.traced.cost_ms) > 0:  # arguments of ops one by one, and constants of a graph
         return
-    part = steps.part("conversion", float(calls.converted_ms.mean()))
+    part = steps.part("conversion", float(np.minimum(calls.converted_ms, steps.time_ms).mean()))
     line = _line_in(run, calls.conversions)
     yield advise(
         "argument_conversion",
@@ -52,8 +53,8 @@ def argument_conversion(run: Run) -> Iterator[Advice]:
         evidence=part.evidence | {"converted_bytes": calls.converted_bytes} | _told(line),
         fix=(remark(f"{line.place}: {line.code}") if line else "")
         + "array = tf.constant(array)  # once, before the loop: of an array that stays the same\n"
-        "# batches that change: a pipeline makes tensors of them ahead of the training\n"
-        "dataset = tf.data.Dataset.from_tensor_slices(arrays).batch(batch_size).prefetch(tf.data.AUTOTUNE)",
+        "# batches that change: a pipeline that gives whole ones makes tensors of them ahead of the training\n"
+        "dataset = tf.data.Dataset.from_tensor_slices(batches).prefetch(tf.data.AUTOTUNE)",
         selection=steps.usual(calls.converted_ms, view="source_view" if line else "timeline"),
         gain_ratio=part.ratio,
     )

@@ -10,12 +10,13 @@ import numpy as np
 
 from ..base.wording import amount, number
 from ..steps.averaged_steps import MIN_STEPS
-from .advice import HIGH_GAIN, Advice, advise
+from .advice import Advice, advise
 from .code_places import last_part, title_of
 from .code_text import remark
-from .host_rules import LARGER_BATCH
+from .host_rules import FIXED, LARGER_BATCH
 from .launch_rules import compiled
 from .op_work import OP_OVERHEAD_MS
+from .step_facts import StepPart, usual_step
 
 if TYPE_CHECKING:
     from ...trace.trace import Bool
@@ -61,14 +62,14 @@ def graph_loop(run: Run) -> Iterator[Advice]:
     loop = _loop(run, run.traced_ops)
     if loop is None:
         return
-    part = steps.part("loop", loop.ms - loop.op_ms)
-    if part.ratio < HIGH_GAIN:
+    part = StepPart("loop", loop.ms - loop.op_ms, usual_step(steps.time_ms, steps.category_ms("input")).step_ms)
+    if part.ratio < FIXED:  # XLA makes loops of larger ops no faster
         return
     times = f" of {amount(loop.n_iterations)} iterations" if loop.n_iterations else ""
     yield advise(
         "graph_loop",
         f"The loop {loop.name}{f' ({loop.place})' if loop.place else ''}{times} takes about {number(loop.ms)} of "
-        f"{number(steps.mean_ms)} ms a step; its ops compute for {number(loop.op_ms)} ms, the rest is running them one by one.",
+        f"{number(part.step_ms)} ms a step; its ops compute for {number(loop.op_ms)} ms, the rest is running them one by one.",
         evidence=part.evidence
         | {"op_ms": loop.op_ms, "loop": loop.name}
         | ({"iterations": loop.n_iterations} if loop.n_iterations else {})

@@ -20,6 +20,7 @@ from .conv_sizes import filter_sizes
 
 if TYPE_CHECKING:
     from .run import Run
+    from .step_facts import StepPart
 
 LARGE_FILTER = 5
 """Filters of 3 x 3 are the smallest that see a neighbourhood; from 5 x 5 on a stack of them sees as much and costs less."""
@@ -63,6 +64,17 @@ def side_ops(run: Run) -> SideOps:
         every = run.results.steps.frame
         ratio = float(every["device_compute_ms"][every["is_complete"]].mean()) / steps.mean_ms if steps.mean_ms else 0.0
     return SideOps(us, counted, float(us[counted].sum()), ratio)
+
+
+def part_of_ops(run: Run, name: str, chosen: Bool) -> StepPart:
+    """Of the mean step what some framework ops take; on the host no more than they ran themselves, with nothing around them."""
+    ops, steps = side_ops(run), run.steps
+    ms = ops.ratio(chosen) * steps.mean_ms
+    if not steps.device_computes:
+        whole_ms = float(run.results.steps.frame["step_time_ms"].sum())
+        ran_ms = float(ops.us[chosen & ops.side].sum()) / 1e3
+        ms = min(ms, ran_ms / whole_ms * steps.mean_ms if whole_ms else 0.0)
+    return steps.part(name, ms)
 
 
 def inefficient_op(run: Run) -> Iterator[Advice]:

@@ -11,7 +11,7 @@ import numpy as np
 from ..base.wording import amount, plural
 from .advice import MEDIUM_GAIN, Advice, advise
 from .code_text import remark
-from .op_rules import costliest, op_line, side_ops
+from .op_rules import costliest, op_line, part_of_ops, side_ops
 
 if TYPE_CHECKING:
     from ...trace.trace import Bool
@@ -40,7 +40,7 @@ def double_precision(run: Run) -> Iterator[Advice]:
     if not chosen.any():
         return
     ops = side_ops(run)
-    part = steps.part("double", ops.ratio(chosen) * steps.mean_ms)
+    part = part_of_ops(run, "double", chosen)
     if part.ratio * HALF < MEDIUM_GAIN:
         return
     top = int(np.where(chosen & ops.side, ops.us, -1.0).argmax())
@@ -99,7 +99,7 @@ def one_hot_product(run: Run) -> Iterator[Advice]:
     if not products:
         return
     chosen, ops = traced.runs([*products, *rows]), side_ops(run)
-    part = steps.part("product", ops.ratio(chosen) * steps.mean_ms)
+    part = part_of_ops(run, "product", chosen)
     if part.ratio < MEDIUM_GAIN:
         return
     product = max(products, key=lambda row: float(ops.us[traced.runs([row]) & ops.side].sum()))
@@ -145,7 +145,7 @@ def number_checks(run: Run) -> Iterator[Advice]:
     ops = side_ops(run)
     of_unit = chosen[run.results.op_shares.dominant]
     n = float(run.work.per_step[of_unit].sum())
-    part = steps.part("check", min(ops.ratio(chosen) * steps.mean_ms + n * _SCHEDULED_MS, steps.mean_ms))
+    part = steps.part("check", min(part_of_ops(run, "check", chosen).ms + n * _SCHEDULED_MS, steps.mean_ms))
     if part.ratio < MEDIUM_GAIN:
         return
     yield advise(
@@ -179,7 +179,7 @@ def turned_images(run: Run) -> Iterator[Advice]:
     if len(turning) < 2 or not _meets_convolution(traced, set(turning)):
         return
     chosen, ops = traced.runs(turning), side_ops(run)
-    part = steps.part("transpose", ops.ratio(chosen) * steps.mean_ms)
+    part = part_of_ops(run, "transpose", chosen)
     if part.ratio < MEDIUM_GAIN:
         return
     n = float(run.work.per_step[(chosen & ops.side)[run.results.op_shares.dominant]].sum())
@@ -205,7 +205,7 @@ def _moves_channels(traced: TracedOps, row: int) -> bool:
     """Whether a transposition moves the last dimension of images to the second place, or back."""
     before = next(iter(traced.input_shapes(row)), None)
     after = next(iter(traced.output_shapes(row)), None)
-    if not before or not after or len(before) not in (4, 5) or before == after:
+    if not before or not after or len(before) not in (3, 4, 5) or before == after:
         return False
     first, last = before[:1] + before[-1:] + before[1:-1], before[:1] + before[2:] + before[1:2]
     return after in (first, last)

@@ -14,7 +14,8 @@ from ..steps.averaged_steps import MIN_STEPS
 from .advice import HIGH_GAIN, Advice, advise
 from .code_text import remark
 from .host_rules import FIXED
-from .op_rules import costliest, side_ops
+from .op_rules import costliest, part_of_ops, side_ops
+from .step_facts import StepPart, usual_step
 
 if TYPE_CHECKING:
     from .run import Run
@@ -30,28 +31,29 @@ SMALL = 4096
 
 
 def dense_update(run: Run) -> Iterator[Advice]:
-    """The optimizer changes all rows of a table of which a step reads few.
+    """A step changes all rows of a table of which it reads few, as optimizers do that keep a state of each row.
 
-    Gain: the share of the step time of its ops on tensors of the table's shape.
+    Gain: the share of the step time of ops on tensors of the table's shape, but for reading rows.
     """
     steps, traced = run.steps, run.traced_ops
     if traced is None or len(steps) < MIN_STEPS or steps.has_device:
         return
     ops = side_ops(run)
-    is_optimizer = run.results.op_scopes.is_optimizer
+    own = traced.row.to_numpy()
+    picks = np.isin(own, traced.ran(*_GATHERS))
     for table, n_read in _tables(run, traced).items():  # one turn a table
         name, shape = (str(traced.source_map.variables[key].iloc[table]) for key in ("name", "shape"))
         n_rows = (parse_shapes(shape)[0] or (0,))[0]
-        rows = np.flatnonzero(is_optimizer & (traced.row >= 0).to_numpy())
-        is_of_table = np.zeros(len(is_optimizer), np.bool_)
-        is_of_table[rows] = [_has_shape(traced, int(traced.row[op]), shape) for op in rows.tolist()]
-        part = steps.part("update", ops.ratio(is_of_table) * steps.mean_ms)
+        rows = np.flatnonzero((own >= 0) & ~picks)
+        is_of_table = np.zeros(len(own), np.bool_)
+        is_of_table[rows] = [_has_shape(traced, int(own[op]), shape) for op in rows.tolist()]
+        part = part_of_ops(run, "update", is_of_table)
         if part.ratio < HIGH_GAIN or (n_read and n_read > FEW_ROWS * n_rows):
             continue
-        read = f"of which a step reads {n_read:,} at most" if n_read else "of which a step reads some"
+        read = f"to update them, and reads {n_read:,} at most" if n_read else "to update them, and reads some"
         yield advise(
             "dense_update",
-            f"The optimizer updates all {n_rows:,} rows of {name} ({shape}), {read}: {part}.",
+            f"A step works on all {n_rows:,} rows of {name} ({shape}) {read}: {part}.",
             evidence=part.evidence | {"n_rows": n_rows, "n_rows_read": n_read, "variable": name},
             fix=(
                 remark(f"{name}: Keras' Adam and its kin change their own state of each row, read or not")
@@ -100,8 +102,8 @@ def many_variables(run: Run) -> Iterator[Advice]:
     n_updates = float(work.per_step[work.is_optimizer].sum())
     if len(sizes) < MANY or float(np.median(sizes)) > SMALL or n_updates < FIXED * work.n_ops:
         return
-    whole = steps.median_ms - float(np.median(steps.category_ms("input") + run.traced.cost_ms))
-    part = steps.part("update", (whole - work.growing_ms) * n_updates / work.n_ops)
+    usual = usual_step(steps.time_ms, steps.category_ms("input") + run.traced.cost_ms)
+    part = StepPart("update", (usual.own_ms - work.growing_ms) * n_updates / work.n_ops, usual.step_ms)
     if part.ratio < FIXED or float(work.ms[work.is_optimizer].max(initial=0.0)) > part.ms / 4:
         return
     yield advise(

@@ -7,11 +7,12 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from ...trace.source_map import SourceMap
 from ...trace.trace import Bool
 from ..base.wording import plural
 from .advice import MEDIUM_GAIN, Advice, advise
 from .code_text import remark
-from .op_rules import costliest, op_line, side_ops
+from .op_rules import costliest, op_line, part_of_ops, side_ops
 from .traced_ops import TracedOps
 
 if TYPE_CHECKING:
@@ -33,7 +34,7 @@ def repeated_work(run: Run) -> Iterator[Advice]:
     if not again.any():
         return
     ops = side_ops(run)
-    part = steps.part("repeated", ops.ratio(again) * steps.mean_ms)
+    part = part_of_ops(run, "repeated", again)
     if part.ratio < MEDIUM_GAIN:
         return
     top = int(np.where(again & ops.side, ops.us, -1.0).argmax())
@@ -92,7 +93,7 @@ def _values(traced: TracedOps, rows: np.ndarray) -> dict[int, int]:
     """A number for each op of some graphs, equal where ops compute the same: by type, shapes, and what they read.
 
     What is not told makes an op unlike all others: an input that is unknown, a variable that others may have changed meanwhile
-    (those that are trained change once, at the end), and anything random reads such a one.
+    (those that are trained change once, at the end), and anything random reads such a one; a constant of the user's lines.
     """
     source_map = traced.source_map
     edges, details = source_map.edges, source_map.details.drop_duplicates("op").set_index("op")
@@ -106,6 +107,7 @@ def _values(traced: TracedOps, rows: np.ndarray) -> dict[int, int]:
     value: dict[int, int] = {}
     columns = (known["input_shapes"].fillna(""), known["output_shapes"].fillna(""), known["variable"].fillna(-1))
     names, graphs = source_map.ops["op"].tolist(), source_map.ops["graph"].tolist()
+    is_given = _is_given(source_map)
     for row, before, after, variable in zip(rows.tolist(), *(column.tolist() for column in columns), strict=True):
         inputs, kind = reads.get(row, []), traced.type[row]
         n_inputs = before.count(";") + 1 if before else 0
@@ -118,8 +120,19 @@ def _values(traced: TracedOps, rows: np.ndarray) -> dict[int, int]:
         if int(variable) in trained:
             key = graphs[row], kind, after, int(variable)
         elif kind == "Const":
-            key = graphs[row], kind, after, names[row].rpartition("/")[2]
+            key = (graphs[row], kind, after, names[row].rpartition("/")[2]) if is_given[row] else row
         elif len(inputs) < n_inputs or not n_inputs:
             key = row
         value[row] = number.setdefault(key, len(number))
     return value
+
+
+def _is_given(source_map: SourceMap) -> list[bool]:
+    """For each op whether, as a constant, it follows from what an op or a layer is: made by a library's code, or a gradient's."""
+    files, frames = source_map.files["is_user"].to_numpy(bool), source_map.frames["file"].to_numpy(int)
+    is_user = np.append(np.append(files, False)[frames], True)
+    told = ~is_user[source_map.ops["frame"].to_numpy(int)]
+    given: list[bool] = (
+        told | source_map.ops["op"].str.contains("gradient_tape/", regex=False).to_numpy(bool)
+    ).tolist()
+    return given

@@ -51,7 +51,7 @@ EXPLAINED = {
     "input_bound": frozenset(("memory_headroom",)),
 }
 """By rule those whose findings its cause leads to, too."""
-MOST = 0.5
+MUCH = 0.25
 """Of what another rule tells a cause has to explain at least so much."""
 
 
@@ -61,7 +61,7 @@ def without_explained(found: Sequence[Advice]) -> Iterator[Advice]:
     for cause in found:
         for rule in EXPLAINED.get(cause.rule, ()):
             most[rule] = max(most.get(rule, 0.0), cause.gain_ratio)
-    explained = {one.rule for one in found if most.get(one.rule, -1.0) >= MOST * one.gain_ratio}
+    explained = {one.rule for one in found if most.get(one.rule, -1.0) >= MUCH * one.gain_ratio}
     if any(one.rule in OF_DEVICES and one.gain_ratio >= MEDIUM_GAIN for one in found):
         explained |= GENERAL
     return (one for one in found if one.rule not in explained)

@@ -18,10 +18,11 @@ CONVERTS = ("TFE_Py_FastPathExecute_C", "convert_to_tensor", "tf.constant")
 _FUNCTION = "EagerLocalExecute: __"
 _RUN = "EagerKernelExecute"
 _ALLOCATION = "MemoryAllocation"
-LARGE_BYTES = 2**20
-"""From this size on an array takes longer to copy than the call that hands it over."""
-LONG_MS = 0.25
-"""What a copy of that size takes, where nothing tells the size."""
+LARGE_BYTES = 2**23
+"""From this size on copying an array in each step is no way to hand over a batch: smaller ones take no longer so than by a
+pipeline."""
+LONG_MS = 1.0
+"""What a copy of that size takes at least, where nothing tells the size."""
 
 
 @dataclass(frozen=True, eq=False, repr=False)

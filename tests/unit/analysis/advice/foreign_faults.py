@@ -207,13 +207,13 @@ def argument_conversion(directory: str) -> None:
     """A large array of NumPy in each step."""
     import tensorflow as tf
 
-    array = _numbers(60_000 * 64 + 1)[1:].reshape(60_000, 64)  # at an address whose memory TensorFlow cannot share
+    array = _numbers(60_000 * 256 + 1)[1:].reshape(60_000, 256)  # at an address whose memory TensorFlow cannot share
     _, train = _trainer()
     train = tf.function(train)
 
     def step(_: int) -> None:
         rows = tf.random.uniform((64,), maxval=len(array), dtype=tf.int32)
-        train(tf.gather(array, rows), tf.ones((64, 1)))
+        train(tf.gather(array, rows)[:, :64], tf.ones((64, 1)))
 
     _loop(directory, step)
 

@@ -24,7 +24,7 @@ SAYS = {
     "repeated_work": ("repeated_work", "compute again", "of one tape"),
     "argument_conversion": (
         "argument_conversion",
-        "arrays of Python or NumPy into tensors (foreign_faults.py:",
+        "arrays of Python or NumPy into tensors",
         "tf.constant(array)",
     ),
     "many_calls": ("many_calls", "calls 40 functions", "around the whole step"),

@@ -114,8 +114,8 @@ def test_all_weights_in_64_bits_tell_it_where_no_memory_is_recorded() -> None:
     assert "as 1 weight is:" in told[0].title
 
 
-def test_handing_over_a_small_array_is_no_conversion() -> None:
-    assert "argument_conversion" not in rules(converted(n_bytes=2**12))
+def test_handing_over_a_batch_is_no_conversion() -> None:
+    assert "argument_conversion" not in rules(converted(n_bytes=2**21))
 
 
 def test_retracing_tells_shapes_values_and_new_objects_apart() -> None:
