@@ -95,8 +95,6 @@ def waits_idly(run: Run) -> bool | None:
     steps = run.steps
     system = run.results.system
     busy, free = mean_during(system, steps, "process_cpu_pct"), free_cores(system, steps)
-    return (
-        None
-        if busy is None or (free is not None and free < NO_CORE)
-        else busy / 100 - steps.ratio("host_compute") < IDLE * run.wait.ratio
-    )
+    if busy is None or (free is not None and free < NO_CORE):
+        return None
+    return busy / 100 - steps.ratio("host_compute") < IDLE * run.wait.ratio

@@ -156,7 +156,11 @@ def overview_of(
     if not has_device:
         judged = _breakdown(chosen, times["step_time_avg_ms"], GUIDE_CATEGORIES, prefix=GUIDE_PREFIX)
     category_ms = dict(zip(judged["category"], judged["ms"], strict=True))
-    waits = limits_steps(*(chosen[name].to_numpy(np.float64) for name in ("input_ms", "step_time_ms")))
+    # A device takes its data without the threads of the host, whose waking is what short waits are elsewhere.
+    waits = has_device or (
+        facts.waits_are_usual
+        and limits_steps(*(chosen[name].to_numpy(np.float64) for name in ("input_ms", "step_time_ms")))
+    )
     verdict = judge(category_ms, times["step_time_avg_ms"], has_device=has_device, device=device, waits=waits)
     findings = Findings(
         ratio=dict(zip(judged["category"], judged["ratio"], strict=True)),
