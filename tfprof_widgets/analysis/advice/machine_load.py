@@ -10,6 +10,8 @@ from ..base.units import PS_PER_MS
 from ..system.samples import Samples
 from .step_facts import StepFacts
 
+MANY_CORES = 0.25
+"""What other programs take at least where steps may be slow because of them."""
 _CORE = re.compile(r"cpu\d+_pct")
 
 

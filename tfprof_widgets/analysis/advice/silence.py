@@ -39,6 +39,7 @@ EXPLAINED = {
     "new_iterator": frozenset(("input_bound", "memory_headroom")),
     "retracing": frozenset(("compilation",)),
     "input_bound": frozenset(("memory_headroom",)),
+    "input_competes": frozenset(("small_batch",)),
 }
 """By rule those whose findings its cause leads to, too."""
 
