@@ -15,7 +15,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from html import escape, unescape
 
-from ...analysis.base.wording import number, percent
+from ...analysis.base.wording import percent
 from ...analysis.results import AnyResults
 from ...analysis.steps.categories import CATEGORY_LABELS, STEP_CATEGORIES
 from ..text import machine_words, step_words
