@@ -47,7 +47,7 @@ export function opColumns(
     countColumn("Occurrences in the range"),
     selfColumn(250, 158, color),
     numberColumn(
-      { id: "ratio", title: "Of side, %", tip: ofSide, width: 58, isOptional: false },
+      { id: "ratio", title: "Of side, %", tip: ofSide, width: 70, isOptional: false },
       (row) => row.selfRatio * 100,
     ),
     numberColumn(
