@@ -34,7 +34,7 @@ SAYS = {
     "repeated_work": ("computes again what another one did", "model(x, training=True)  # once", 0.40),
     "turned_images": ("2 transpositions a step (net.py:2)", "tf.transpose(x, [0, 2, 3, 1])", 0.40),
     "dense_update": ("all 100,000 rows of items/embeddings", "Hashing", 0.80),
-    "graph_loop": ("rnn (net.py:2) of 100 iterations", "jit_compile=True", 0.99),
+    "graph_loop": ("rnn (net.py:2) of at least 100 iterations", "jit_compile=True", 0.99),
     "many_variables": ("64 variables of 24 numbers each", "one layer in place of many", 1.0),
     "double_precision": ("float64", "np.float32", 0.45),
     "number_checks": ("40 of 41 ops a step", "disable_check_numerics", 0.26),
