@@ -82,6 +82,8 @@ describe("words of an advice", () => {
     expect(words({}, 246)).toMatch(/^saves up to 33 % 8\d\.\d ms a step$/);
     expect(words({})).toBe("saves up to 33 %");
     expect(words({ evidence: [["estimate", "half of it"]] })).toBe("saves about 33 %");
+    expect(words({ share_of: "sample" }, 246)).toBe("saves up to 33 % of a sample's time");
+    expect(words({ share_of: "time captured" }, 246)).toBe("saves up to 33 % of all captured");
     expect(words({ gain_ratio: 0 }, 246)).toBe("no speed-up");
   });
 

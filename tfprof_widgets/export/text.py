@@ -108,7 +108,10 @@ def _saving(advice: Advice, step_ms: float) -> str:
     if advice.gain_ratio <= 0:
         return "no speed-up"
     bound = "up to" if advice.bound == "at most" else "about"
-    time = f" ({number(advice.gain_ratio * step_ms)} ms a step)" if step_ms > 0 else ""
+    if advice.share_of != "step":
+        time = f" of {'the time captured' if advice.share_of == 'time captured' else 'the time of a sample'}"
+    else:
+        time = f" ({number(advice.gain_ratio * step_ms)} ms a step)" if step_ms > 0 else ""
     return f"saves {bound} {percent(advice.gain_ratio)}{time}"
 
 

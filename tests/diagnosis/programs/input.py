@@ -237,16 +237,20 @@ def remote_shards_in_turn(fixed: bool) -> Run:
 
 @fault("One private thread runs all parallel calls of the pipeline.", r"thread|private", needs_line=False)
 def private_pool_of_one(fixed: bool) -> Run:
-    folder = write_images(Path(tempfile.mkdtemp()), 128, 512)
+    folder = write_images(Path(tempfile.mkdtemp()), 128, 128)
     files = 4 * [str(path) for path in folder.rglob("*.jpg")]
 
-    def load(path):
-        return tf.image.resize(tf.io.decode_jpeg(tf.io.read_file(path), channels=3), (64, 64)) / 255
+    def read(path):
+        time.sleep(0.003)  # stands for a network disk
+        return Path(path.decode()).read_bytes()
 
-    pictures = tf.data.Dataset.from_tensor_slices(files).map(load, num_parallel_calls=tf.data.AUTOTUNE)
+    def load(path):
+        jpeg = tf.ensure_shape(tf.numpy_function(read, [path], tf.string), ())
+        return tf.image.resize(tf.io.decode_jpeg(jpeg, channels=3), (64, 64)) / 255
+
+    pictures = tf.data.Dataset.from_tensor_slices(files).map(load, num_parallel_calls=8)
     options = tf.data.Options()
-    if not fixed:
-        options.threading.private_threadpool_size = 1  # fault
+    options.threading.private_threadpool_size = 8 if fixed else 1  # fault
     pictures = pictures.batch(16).prefetch(2).with_options(options)
     model = keras.Sequential(
         [keras.layers.Conv2D(4, 3, strides=4), keras.layers.GlobalAveragePooling2D(), keras.layers.Dense(8)]

@@ -21,6 +21,8 @@ MAY_BE_CHANCE = frozenset(("straggler_step",))
 """Rules on what happened in few steps, of which no cause in the program is known."""
 OF_CAPTURE = frozenset(("outside_steps", "validation", "shuffle_fill"))
 """Rules whose gain is a share of all the time captured, of which steps may be a small part."""
+OF_SAMPLE = frozenset(("small_batch", "few_blocks", "low_utilisation"))
+"""Rules that larger batches answer, which make a step longer: their gain is a share of the time that a sample takes."""
 STAGES = (
     *("slow_read", "slow_map", "no_prefetch", "no_parallel_map", "sequential_stage", "generator"),
     *("python_map", "element_map", "filter_after", "few_threads"),
@@ -67,7 +69,7 @@ class Advice:
     than the host where it costs most could win, and no sum. What hosts that wait for each other wait for one of them is not in
     it: `straggler` tells that.
 
-    Of `OF_CAPTURE` it is the share of the time captured, in which steps are only a part.
+    `share_of` names what else than a step it is a share of, where it is.
 
     It is told from this capture: a bound of what these steps could have saved. What a fix wins is measured in another run, on
     a machine that other programs may slow down more or less by then, so it may come out above the bound.
@@ -79,6 +81,11 @@ class Advice:
     def bound(self) -> Literal["at most", "about"]:
         """How to read the gain: as a bound, or an estimate."""
         return "about" if "estimate" in self.evidence else "at most"
+
+    @property
+    def share_of(self) -> Literal["step", "sample", "time captured"]:
+        """What the gain is a share of."""
+        return "time captured" if self.rule in OF_CAPTURE else "sample" if self.rule in OF_SAMPLE else "step"
 
     @property
     def headline(self) -> str:

@@ -14,6 +14,7 @@ from ..facts.totals import Totals
 from .advice import Advice, ranked
 from .call_rules import argument_conversion, eager_ops, many_calls, step_overhead
 from .callback_rules import host_callback
+from .competing_input import input_competes
 from .device_rules import collective_bound, device_idle, h2d_bound
 from .device_use_rules import low_utilisation, uneven_devices
 from .function_rules import compilation, eager_hot_loop, retracing
@@ -54,9 +55,18 @@ HOST_RULES: tuple[Rule, ...] = (
 """Those that a host's own events answer, or its ops and kernels, of which not all travel; of what tasks are to each other
 `host_communication` and `straggler` tell."""
 RULES: tuple[Rule, ...] = (
-    *(*HOST_RULES, *CLUSTER_RULES, task_communication, uneven_tasks, outside_steps, validation, shuffle_fill),
+    *(
+        *HOST_RULES,
+        *CLUSTER_RULES,
+        task_communication,
+        uneven_tasks,
+        outside_steps,
+        validation,
+        shuffle_fill,
+        input_competes,
+    ),
 )
-"""All; the last three need all the time that one program was captured for."""
+"""All; the last four need what is known of one program alone: its lines, its machine, all the time that it was captured for."""
 TABLE_TYPES: Types = TABLES["advice_table"].types
 
 

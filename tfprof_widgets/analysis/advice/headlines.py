@@ -33,6 +33,7 @@ _RULES = {
     "host_fallback": "Move ops from the host to the device",
     "idle_border": "Close the gap between steps",
     "inefficient_op": "Replace a costly op",
+    "input_competes": "Let the input compute less",
     "input_bound": "Speed up the input",
     "launch_bound": "Launch fewer kernels",
     "layout_conversion": "Keep images in one layout",

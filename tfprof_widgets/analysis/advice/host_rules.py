@@ -16,6 +16,7 @@ from .called_work import MOST_OF_STALL
 from .code_text import remark
 from .device_copies import copy_events
 from .input_rules import input_bound, works_ahead
+from .machine_load import MANY_CORES
 from .op_work import OP_OVERHEAD_MS
 from .python_gaps import top_line
 from .step_facts import usual_step
@@ -32,8 +33,6 @@ MIN_EXCESS_MS = 50.0
 on a busy machine. That much says nothing of this program."""
 MIN_DEVIATIONS = 8.0
 """Median absolute deviations above the median: on a busy machine all steps differ, and a long one is no exception."""
-MANY_CORES = 0.25
-"""What other programs take at least where steps may be slow because of them."""
 MOST_STRAGGLERS = 0.25
 """Where more steps than this are slow, there are two kinds of steps rather than stragglers."""
 FIXED = 0.5

@@ -10,13 +10,15 @@ import pandas as pd
 from ..base.iterator_names import base_name
 from ..base.units import US_PER_MS
 from ..input.iterator_table import slowest_below
-from .machine_load import mean_during
+from .machine_load import free_cores, mean_during
 
 if TYPE_CHECKING:
     from .run import Run
 
 IDLE = 0.5
 """Of the wait for data: where the process computes less than this beside its ops, the pipeline waits itself."""
+NO_CORE = 0.5
+"""Of a core: where less is free, whoever computes little may want to compute more."""
 MOST_KEPT = 0.7
 """A filter that keeps more than this has little left to save."""
 FEW_OPS = 0.3
@@ -50,7 +52,7 @@ def map_stage(run: Run, pipeline: pd.Series) -> str:
         return "few_threads"
     if waits_idly(run):
         return "slow_map"
-    own_us, kinds = _input_ops(run)
+    own_us, kinds = input_ops(run)
     if not len(own_us):
         return "slow_map"
     if kinds[int(own_us.argmax())] in _PYTHON:
@@ -60,7 +62,7 @@ def map_stage(run: Run, pipeline: pd.Series) -> str:
     return "element_map" if is_called_for_elements else "slow_map"
 
 
-def _input_ops(run: Run) -> tuple[np.ndarray, list[str]]:
+def input_ops(run: Run) -> tuple[np.ndarray, list[str]]:
     """Time of their own of the ops that mapped functions run, in us, and their types."""
     results = run.results
     own_us = np.where(results.op_scopes.is_input, results.op_totals.self_us, 0.0)
@@ -84,11 +86,15 @@ def _has_one_thread(run: Run, pipeline: pd.Series) -> bool:
 
 
 def waits_idly(run: Run) -> bool | None:
-    """Whether the wait for data is one for a disk, a network or a clock rather than for a core; None where nobody sampled that.
+    """Whether the wait for data is one for a disk, a network or a clock rather than for a core; None where nobody sampled that,
+    and where no core is free: then the process may compute little because others compute.
 
     Of what this process computed in the meantime, the ops of the steps are taken off; were all of the rest the pipeline's, it
     would still fill less than half of the wait.
     """
     steps = run.steps
-    busy = mean_during(run.results.system, steps, "process_cpu_pct")
-    return None if busy is None else busy / 100 - steps.ratio("host_compute") < IDLE * run.wait.ratio
+    system = run.results.system
+    busy, free = mean_during(system, steps, "process_cpu_pct"), free_cores(system, steps)
+    if busy is None or (free is not None and free < NO_CORE):
+        return None
+    return busy / 100 - steps.ratio("host_compute") < IDLE * run.wait.ratio

@@ -10,6 +10,8 @@ from ..base.units import PS_PER_MS
 from ..system.samples import Samples
 from .step_facts import StepFacts
 
+MANY_CORES = 0.25
+"""What other programs take at least where steps may be slow because of them."""
 _CORE = re.compile(r"cpu\d+_pct")
 
 
@@ -26,6 +28,15 @@ def mean_during(system: pd.DataFrame | None, steps: StepFacts, column: str) -> f
 
 def other_cores(system: pd.DataFrame | None, steps: StepFacts) -> float:
     """How many cores were busy with anything but this process; 0 where nobody sampled that."""
-    n_cores = 0 if system is None else sum(bool(_CORE.fullmatch(str(name))) for name in system.columns)
     whole, own = (mean_during(system, steps, name) for name in ("cpu_pct", "process_cpu_pct"))
-    return 0.0 if whole is None or own is None else max(whole * n_cores - own, 0.0) / 100
+    return 0.0 if whole is None or own is None else max(whole * _n_cores(system) - own, 0.0) / 100
+
+
+def free_cores(system: pd.DataFrame | None, steps: StepFacts) -> float | None:
+    """How many cores nobody used; None where nobody sampled that."""
+    whole = mean_during(system, steps, "cpu_pct")
+    return None if whole is None or not _n_cores(system) else _n_cores(system) * (1 - whole / 100)
+
+
+def _n_cores(system: pd.DataFrame | None) -> int:
+    return 0 if system is None else sum(bool(_CORE.fullmatch(str(name))) for name in system.columns)

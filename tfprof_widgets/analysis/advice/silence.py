@@ -49,6 +49,7 @@ EXPLAINED = {
     "dense_update": frozenset(("small_batch", "step_overhead")),
     "many_variables": frozenset(("small_batch", "step_overhead")),
     "input_bound": frozenset(("memory_headroom",)),
+    "input_competes": frozenset(("small_batch",)),
 }
 """By rule those whose findings its cause leads to, too."""
 MUCH = 0.25

@@ -2,12 +2,21 @@
 
 from __future__ import annotations
 
+import numpy as np
+
+from ...trace.trace import Float64
 from ..base.wording import number
 from .samples import Pace, compare_samples
 from .sentence import speed_words
 from .step_times import BUSY_MACHINE, compare_steps
 
 _MACHINE = "a busy machine does that, too; compare the profiles to tell: %%tfprofile --compare"
+
+
+def _told(step_ms: Float64) -> str:
+    """The median and the range of step times: `29.0 ms (24.8 to 39.9)`."""
+    middle, least, most = (number(float(of(step_ms))) for of in (np.median, np.min, np.max))
+    return f"{middle} ms ({least} to {most})"
 
 
 def since_last(before: Pace, now: Pace) -> str:
@@ -21,12 +30,12 @@ def since_last(before: Pace, now: Pace) -> str:
     else:
         steps = compare_steps(before.step_ms, now.step_ms)
         per, ratio, interval = "", steps.ratio, steps.interval
-        figures = f"the median step took {number(steps.a_ms)} ms, now {number(steps.b_ms)} ms"
+        figures = f"the median step took {_told(before.step_ms)}, now {_told(now.step_ms)}"
     low, high = interval
     if not low <= high:  # not known
         return ""
     if low <= 1 <= high:
-        return f"No sure change{per} since the last run{figures and f': {figures}, within the spread of both'}."
+        return f"No sure change{per} since the last run{figures and f': {figures}; runs that vary so much may differ by chance'}."
     factor, sure = speed_words(ratio, interval)
     doubt = f"; {_MACHINE}" if max(ratio, 1 / ratio) < BUSY_MACHINE else ""
     return f"{factor}{per} than the last run ({figures and f'{figures}; '}{sure}){doubt}."

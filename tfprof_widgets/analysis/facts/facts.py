@@ -54,6 +54,14 @@ class Facts(Totals):
         return compute_steps(self.trace, units=self.kernel_units)
 
     @cached_property
+    def epoch_starts(self) -> Bool:
+        """For each step whether its marker says that it is the first of an epoch."""
+        found = np.zeros(len(self.steps), np.bool_)
+        step = self.steps.event_step[np.flatnonzero(self.trace.has_stat("epoch_start"))]
+        found[step[step >= 0]] = True
+        return found
+
+    @cached_property
     def hlo_executions(self) -> HloExecutions:
         """Which events run which op of an XLA program."""
         return hlo_executions(self.trace, self.launches)

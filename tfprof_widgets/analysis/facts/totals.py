@@ -40,7 +40,7 @@ from ..ops.step_ops import step_ops
 from ..ops.step_totals import StepTotals
 from ..ops.top_ops import compute_top_ops
 from ..source.source_lines import SourceLines, compute_source_lines
-from ..steps.averaged_steps import choose_steps
+from ..steps.averaged_steps import choose_steps, is_selection
 from ..steps.coverage import Coverage, step_coverage
 from ..steps.steps import Steps, guide_of
 from ..timeline.flows import Flows, compute_flows
@@ -189,7 +189,24 @@ class Totals(ABC):
     def averaged_steps(self) -> tuple[Bool, str]:
         """The same, and a sentence on the others; see `choose_steps`."""
         coordinators = not_training(self.host_facts)
-        return choose_steps(self.steps.frame, coordinators=coordinators, has_failed=self.failure is not None)
+        return choose_steps(
+            self.steps.frame,
+            coordinators=coordinators,
+            has_failed=self.failure is not None,
+            epoch_starts=self.epoch_starts,
+        )
+
+    @property
+    def epoch_starts(self) -> Bool:
+        """For each step whether it is known to be the first of an epoch."""
+        return np.zeros(len(self.steps), np.bool_)
+
+    @property
+    def waits_are_usual(self) -> bool:
+        """Whether how long the averaged steps wait for data tells how long others do: not where a selection took the first of
+        each epoch alone."""
+        averaged = self.is_averaged
+        return not (is_selection(self.steps.frame, averaged) and bool(self.epoch_starts[averaged].all()))
 
     @cached_property
     def coverage(self) -> Coverage:

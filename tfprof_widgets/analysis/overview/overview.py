@@ -14,6 +14,7 @@ import pandas as pd
 
 from ...trace.trace import Bool
 from ..advice.advice import Advice
+from ..advice.run import Run
 from ..base.table_types import table_of_arrays
 from ..base.units import PS_PER_MS
 from ..base.wording import milliseconds, number, percent, plural
@@ -21,7 +22,6 @@ from ..facts.facts import Facts
 from ..facts.totals import Totals
 from ..failure.memory_failure import MemoryFailure
 from ..hosts.environment import Environment
-from ..input.input_usage import limits_steps
 from ..memory.memory_findings import judge_memory
 from ..ops.op_occurrences import Occurrences
 from ..ops.op_shares import OpShares
@@ -157,7 +157,8 @@ def overview_of(
         judged = _breakdown(chosen, times["step_time_avg_ms"], GUIDE_CATEGORIES, prefix=GUIDE_PREFIX)
     category_ms = dict(zip(judged["category"], judged["ms"], strict=True))
     ops_ms = float(breakdown["ms"][breakdown["category"] == "host_compute"].sum())
-    waits = limits_steps(*(chosen[name].to_numpy(np.float64) for name in ("input_ms", "step_time_ms")))
+    # A device takes its data without the threads of the host, whose waking is what short waits are elsewhere.
+    waits = has_device or Run(facts).wait.is_told
     verdict = judge(
         category_ms, times["step_time_avg_ms"], has_device=has_device, device=device, waits=waits, ops_ms=ops_ms
     )

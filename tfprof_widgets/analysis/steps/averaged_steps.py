@@ -28,7 +28,11 @@ _TRAINS = "train"
 
 
 def choose_steps(
-    frame: pd.DataFrame, *, coordinators: Collection[str] = (), has_failed: bool = False
+    frame: pd.DataFrame,
+    *,
+    coordinators: Collection[str] = (),
+    has_failed: bool = False,
+    epoch_starts: Bool | None = None,
 ) -> tuple[Bool, str]:
     """Leave out what is not typical: incomplete steps, other kinds of steps, a first one that compiles or is an outlier.
 
@@ -37,6 +41,8 @@ def choose_steps(
         coordinators: hosts whose steps are not the training's (semantics 2.7).
         has_failed: whether memory ran out, and nobody asks how long a usual step takes. No step counts then: the last one
             holds the 10 s for which TensorFlow waits for memory, and what came before may be building the model.
+        epoch_starts: for each step whether it is known to be the first of an epoch. Where every tenth step was captured, say, as
+            many of those may be among them as of all others.
     """
     if has_failed:
         return np.zeros(len(frame), np.bool_), "No step is averaged, as memory ran out." if len(frame) else ""
@@ -54,7 +60,17 @@ def choose_steps(
             reasons.append(plural(count, f"{kind} step" if kind else "unnamed step"))
         averaged &= kinds == main
     reasons += _slow_first_steps(frame, averaged)
+    if epoch_starts is not None and is_selection(frame, averaged):
+        others = averaged & ~epoch_starts
+        if MIN_STEPS <= others.sum() < averaged.sum():
+            reasons.append(f"{plural(int(averaged.sum() - others.sum()), 'step')} at the begin of an epoch")
+            averaged = others
     return averaged, _sentence(reasons)
+
+
+def is_selection(frame: pd.DataFrame, averaged: Bool) -> bool:
+    """Whether the averaged steps lie in windows of their own, as of `every=`."""
+    return bool(averaged.any()) and 2 * frame["session"][averaged].nunique() > averaged.sum() >= MIN_STEPS
 
 
 def kinds_of(frame: pd.DataFrame) -> npt.NDArray[np.object_]:

@@ -49,7 +49,9 @@ def step_coverage(sessions: Sequence[Session], frame: pd.DataFrame, averaged: Bo
         if not own.any():
             continue
         steps = Stretches.of(start[own], end[own])
-        first, last = min(int(steps.start[0]), session.start_ps), max(int(steps.end[-1]), session.stop_ps)
+        first, last = int(steps.start[0]), int(steps.end[-1])
+        if len(sessions) == 1:  # of several the profiler begins and ends each around steps that were asked for
+            first, last = min(first, session.start_ps), max(last, session.stop_ps)
         captured += last - first
         starts.append(np.append(first, steps.end))
         ends.append(np.append(steps.start, last))

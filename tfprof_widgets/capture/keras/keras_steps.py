@@ -75,6 +75,7 @@ class StepMarks:
             n_batches=phase.last_batch + 1 - batch,
             is_selectable=not phase.is_inner,
             is_certain=False,
+            begins_epoch=batch == 0,
         )
         # A generator of unknown length ends when Keras has announced one batch too many.
         self._is_computed = self._is_announced_end = False

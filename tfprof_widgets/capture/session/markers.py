@@ -22,6 +22,8 @@ class OpenStep:
     """The window that was open at its begin."""
     n_opened: int = 0
     """How many windows had been opened at its begin."""
+    begins_epoch: bool = False
+    """Whether it is known to be the first of an epoch, which waits for data longer than others."""
     thread_id: int = field(default_factory=threading.get_ident, init=False)
     start_ns: int = field(default_factory=time.time_ns, init=False)
     """Unix time of its begin."""
@@ -42,7 +44,8 @@ class OpenStep:
 
         Source: semantics 2.2, `_r=1` makes an event the root of a group.
         """
-        self._marker.set_metadata(step_num=self.number, _r=1)
+        first = {"epoch_start": 1} if self.begins_epoch else {}
+        self._marker.set_metadata(step_num=self.number, _r=1, **first)
 
     def close(self) -> None:
         """End its marker, which becomes an event of this thread's line."""

@@ -244,7 +244,14 @@ class Capture:
         return record
 
     def begin_step(
-        self, name: str, number: int, *, n_batches: int = 1, is_selectable: bool = True, is_certain: bool = True
+        self,
+        name: str,
+        number: int,
+        *,
+        n_batches: int = 1,
+        is_selectable: bool = True,
+        is_certain: bool = True,
+        begins_epoch: bool = False,
     ) -> OpenStep:
         """Mark the begin of a step on this thread, opening a window before it where it is selected.
 
@@ -255,13 +262,14 @@ class Capture:
             is_selectable: False for steps that open and close no window, such as validation; nor does any step inside
                 another of its thread.
             is_certain: False when it turns out later whether there is a step: call `confirm` of it then.
+            begins_epoch: whether it is known to be the first of an epoch.
         """
         control = self._running_control()
         is_selectable = is_selectable and not control.steps_here()
         if is_selectable:
             control.before_step(number, n_batches)
         keeper = control.keeper
-        step = OpenStep(name, number, n_batches, is_selectable, keeper.open_id, keeper.n_opened)
+        step = OpenStep(name, number, n_batches, is_selectable, keeper.open_id, keeper.n_opened, begins_epoch)
         control.add(step)
         if is_certain:
             step.confirm()

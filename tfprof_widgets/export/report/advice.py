@@ -51,8 +51,14 @@ def _without(subject: Subject) -> str:
     return f"{asked}: most compare steps, and this capture has none. See how to record steps in the limits below."
 
 
+TIME = {"step": "step time", "sample": "time of a sample", "time captured": "time captured"}
+"""By what a gain is a share of."""
+
+
 def _piece(rank: int, one: Advice, room: Room) -> Iterator[str]:
-    gain = f"gain {one.bound} {share(one.gain_ratio)} of the step time" if one.gain_ratio > 0 else "no speed-up"
+    gain = (
+        f"gain {one.bound} {share(one.gain_ratio)} of the {TIME[one.share_of]}" if one.gain_ratio > 0 else "no speed-up"
+    )
     stage = f", `{one.stage}`" if one.stage else ""
     what = f"{one.headline} " if one.headline else ""
     yield f"### {rank}. {what}(`{one.rule}`{stage}): severity {one.severity}, {gain}"

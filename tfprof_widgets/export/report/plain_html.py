@@ -15,7 +15,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from html import escape, unescape
 
-from ...analysis.base.wording import number
+from ...analysis.base.wording import percent
 from ...analysis.results import AnyResults
 from ...analysis.steps.categories import CATEGORY_LABELS, STEP_CATEGORIES
 from ..text import machine_words, step_words
@@ -91,11 +91,13 @@ def _notices(subject: Subject) -> Iterator[str]:
 
 def _advice(results: AnyResults) -> Iterator[Part]:
     shown = results.advice[: ROOM.advice]
-    gains = (f"{one.bound} {number(one.gain_ratio * 100)}" if one.gain_ratio > 0 else "" for one in shown)
+    gains = (
+        f"{one.bound} {percent(one.gain_ratio)} of a {one.share_of}" if one.gain_ratio > 0 else "" for one in shown
+    )
     yield Part(
         heading="What to change",
         source="prof.advice",
-        columns=["advice", "saves of a step (%)"],
+        columns=["advice", "saves"],
         rows=[[sentence(one.title, ROOM.sentence), gain] for one, gain in zip(shown, gains, strict=True)],
         n_rows=len(results.advice),
     )

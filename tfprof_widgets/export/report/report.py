@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from ...analysis.base.wording import number, plural
 from ...analysis.failure.memory_failure import MemoryFailure
 from ...analysis.system.anomalies import MIN_SAMPLES, MIN_SECONDS
-from .advice import advice_section
+from .advice import TIME, advice_section
 from .figures import key_figures, share
 from .limits import capture_section, environment_section, limits_section
 from .markdown import fence, sentence
@@ -91,7 +91,9 @@ def _head(subject: Subject, room: Room) -> Iterator[str]:
         yield "**First to change:** nothing that would win much; what advice there is, is of low severity."
     elif advice:
         first = advice[0]
-        gain = f" ({first.bound} {share(first.gain_ratio)} of the step time)" if first.gain_ratio > 0 else ""
+        gain = (
+            f" ({first.bound} {share(first.gain_ratio)} of the {TIME[first.share_of]})" if first.gain_ratio > 0 else ""
+        )
         yield f"**First to change{gain}:** {sentence(first.title, room.sentence)}"
     notices = [notice for notice in subject.notices if failure is None or notice != failure.notice]
     shown = notices[: room.sentences]

@@ -43,6 +43,7 @@ def advice_list(advice: Sequence[Advice]) -> list[dict[str, Any]]:
             "evidence": [[name, plain(value)] for name, value in one.evidence.items()],
             "fix": one.fix,
             "gain_ratio": one.gain_ratio,
+            "share_of": one.share_of,
             "op_names": list(one.selection.op_names[:_MOST_OPS]),
             "time_range_ns": [int(t) for t in one.selection.time_range_ns],
             "step": -1 if one.selection.step is None else int(one.selection.step),

@@ -8,10 +8,15 @@ import { formatShare } from "./overview";
 const MOST_CHARACTERS = 240;
 
 /** "saves up to", "33 %", "81 ms a step", or "about" of an estimate; the time only where that of a step is known. */
-export function gainWords({ gain_ratio, evidence }: AdviceMeta, stepMs: number | undefined): readonly string[] {
+export function gainWords(
+  { gain_ratio, evidence, share_of = "step" }: AdviceMeta,
+  stepMs: number | undefined,
+): readonly string[] {
   if (gain_ratio <= 0) return ["no speed-up", "", ""];
+  const ofStep = stepMs ? `${formatMs(gain_ratio * stepMs)} a step` : "";
+  const time = { step: ofStep, sample: "of a sample's time", "time captured": "of all captured" }[share_of];
   const bound = evidence.some(([name]) => name === "estimate") ? "about" : "up to";
-  return [`saves ${bound}`, `${formatShare(gain_ratio)} %`, stepMs ? `${formatMs(gain_ratio * stepMs)} a step` : ""];
+  return [`saves ${bound}`, `${formatShare(gain_ratio)} %`, time];
 }
 
 export interface EvidenceFact {

@@ -185,6 +185,8 @@ export interface AdviceMeta {
   fix: string;
   /** The share of a step that it could win at most; about, where `estimate` says how; 0: not about time. */
   gain_ratio: number;
+  /** What the gain is a share of. */
+  share_of?: "step" | "sample" | "time captured";
   /** What to select for it: names of ops, ns after the trace origin ([] the whole capture), a row of `steps` or -1. */
   op_names: string[];
   time_range_ns: number[];

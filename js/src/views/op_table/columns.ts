@@ -27,10 +27,12 @@ export function opRates(table: Table | undefined): OpRates {
 
 /**
  * @param isByType whether a row is of a type now
+ * @param isOfBothSides whether the rows are of the host and of devices
  * @param familyOf slice family of an op, for its colour
  */
 export function opColumns(
   isByType: () => boolean,
+  isOfBothSides: () => boolean,
   familyOf: (op: number) => string,
   rates: OpRates,
 ): GridColumn<RankedOp>[] {
@@ -45,12 +47,13 @@ export function opColumns(
     countColumn("Occurrences in the range"),
     selfColumn(250, 158, color),
     numberColumn(
-      { id: "ratio", title: "Self, %", tip: ofSide, width: 58, isOptional: false },
+      { id: "ratio", title: "Of side, %", tip: ofSide, width: 58, isOptional: false },
       (row) => row.selfRatio * 100,
     ),
     numberColumn(
       { id: "cumulative", title: "Cumulative, %", tip: upTo, width: 90 },
-      (row) => row.cumulativeRatio * 100,
+      // Of two sides in one list it would go up and down.
+      (row) => (isOfBothSides() ? Number.NaN : row.cumulativeRatio * 100),
     ),
     totalColumn(),
     averageColumn("Total time per occurrence"),

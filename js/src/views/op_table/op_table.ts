@@ -67,7 +67,12 @@ class OpTable {
       noun: () => (this.#byType ? "types" : "ops"),
       weightNoun: "self time",
       weight: (row) => row.selfPs,
-      columns: opColumns(() => this.#byType, familyOf, rates),
+      columns: opColumns(
+        () => this.#byType,
+        () => this.#where === "both" && view.data.meta.op_device.includes(1),
+        familyOf,
+        rates,
+      ),
       sortBy: "self",
       key: (row) => row.key,
       attributes: (row) => ({ "data-op-name": row.name || row.type }),

@@ -22,7 +22,7 @@ from tests.unit.analysis.advice.test_device_rules import (
 )
 from tests.unit.analysis.advice.test_host_rules import STEP_US, WORK, run, sampled
 from tests.unit.analysis.advice.test_input_rules import drawn
-from tests.unit.analysis.advice.test_iterator_rules import refilled, remade
+from tests.unit.analysis.advice.test_iterator_rules import competing, refilled, remade
 from tests.unit.analysis.parity.vector_traces import tpu_steps
 from tfprof_widgets.analysis.results import Results
 from tfprof_widgets.formats.xspace.xspace import read_xspace
@@ -85,6 +85,7 @@ CAUSES: dict[str, Callable[[], Results]] = {
     "a callback": _callback,
     "a hook of epochs": lambda: epochs(4),
     "an iterator in each step": remade,
+    "input on the cores of the model": lambda: competing(9_000),
     "a buffer that is filled": lambda: refilled(200_000.0),
     "a large validation": lambda: epochs(1, others=validation),
     "saves": lambda: run(

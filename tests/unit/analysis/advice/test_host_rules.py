@@ -99,6 +99,17 @@ def test_samples_name_the_line_of_the_callback() -> None:
     assert advice.selection.view == "source_view"
 
 
+def test_what_each_batch_needs_moves_to_a_thread_and_wins_no_more_than_that_can_hide() -> None:
+    text = "for x in data: train(prepare(x))\n\ndef prepare(x):\n    return draw(x)\n"
+    moments = [(i * STEP_US + at, 1 if at < 60_000 else 4) for i in range(10) for at in (20_000, 70_000, 90_000)]
+    seen = sampled(*moments, text=text, function="prepare")
+    advice = only(run(("net/dense/MatMul:MatMul", 0, 60_000), source_map=seen))
+    assert (advice.rule, advice.bound) == ("host_callback", "about")
+    assert advice.gain_ratio == pytest.approx(0.5 * 0.4)
+    assert "yield prepare(x), y" in advice.fix
+    assert "% 100" not in advice.fix
+
+
 @pytest.mark.parametrize(
     ("line", "moved"),
     [

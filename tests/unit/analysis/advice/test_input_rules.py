@@ -107,6 +107,13 @@ def test_what_waits_and_computes_nothing_gets_more_calls_at_a_time_than_cores(st
         compile(fix, "fix", "exec")
 
 
+def test_beside_other_programs_nobody_knows_whether_it_waits() -> None:
+    results = drawn(8_000, stage="Map")
+    system = pd.DataFrame({"time_ms": [10.0 * i for i in range(7)], "process_cpu_pct": 25.0, "cpu_pct": 95.0})
+    busy = dataclasses.replace(results, system=system.assign(cpu0_pct=95.0, cpu1_pct=95.0))
+    assert "# where it waits for a disk or a network:" in top(busy).fix
+
+
 def test_where_nobody_sampled_the_load_the_fix_says_what_to_do_if_it_waits() -> None:
     fix = top(drawn(8_000, stage="FlatMap[0]::Generator")).fix
     assert "num_parallel_calls=tf.data.AUTOTUNE)\n# where it waits for a disk or a network:" in fix

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pandas as pd
 import pytest
 
 from tests.builders import Event, event, line, plane, session, trace
@@ -102,8 +103,6 @@ def test_the_verdicts_speak_of_waiting_where_the_advice_does() -> None:
 
 
 def test_slow_steps_beside_other_programs_promise_nothing() -> None:
-    import pandas as pd
-
     slow = {"n_steps": 20, "only": lambda i: i in (6, 13), "longer": 300_000, "extra": [("y:MatMul", 100_000, 299_000)]}
     alone = run(WORK, **slow)  # type: ignore[arg-type]
     system = pd.DataFrame({"time_ms": [100.0 * k for k in range(26)], "cpu_pct": 90.0, "process_cpu_pct": 80.0})
@@ -112,3 +111,45 @@ def test_slow_steps_beside_other_programs_promise_nothing() -> None:
     (told,), (quiet,) = busy.advice, alone.advice
     assert (told.rule, told.severity, quiet.severity) == ("straggler_step", "low", "high")
     assert told.title.endswith("other programs took 1.00 cores meanwhile.")
+
+
+def competing(input_us: float, *, cpu_pct: float = 95.0) -> Results:
+    """Steps that compute for 9 ms beside a thread of tf.data that does so, too, and never wait for its batches."""
+    steps: list[Event] = []
+    ahead: list[Event] = []
+    for i in range(12):
+        at = STEP_US * i
+        steps += [
+            event("train", at, STEP_US, _r=1, step_num=i),
+            event("IteratorGetNext:IteratorGetNext", at + 10, 50),
+            call(ROOT, at + 11, 40, 1),
+            event("net/conv/Conv2D:Conv2D", at + 100, 9_800),
+        ]
+        ahead.append(event("resize/ResizeBilinear:ResizeBilinear", at + 100, input_us))
+    lines = line("python", *steps), line("tf_data_private_threadpool/1", *ahead)
+    drawing = trace(plane("/host:CPU", *lines), session(duration_us=12 * STEP_US))
+    system = pd.DataFrame({"time_ms": [10.0 * k for k in range(12)], "cpu_pct": cpu_pct, "process_cpu_pct": 180.0})
+    return Results(drawing, system=system.assign(cpu0_pct=cpu_pct, cpu1_pct=cpu_pct))
+
+
+def test_input_that_computes_on_the_cores_of_the_model_is_told_although_nobody_waits() -> None:
+    advice = only(competing(9_000))
+    assert (advice.rule, advice.bound) == ("input_competes", "about")
+    assert advice.gain_ratio == pytest.approx(0.5 * 9 / 18, abs=0.001)
+    assert ".cache()" in advice.fix
+
+
+@pytest.mark.parametrize(("input_us", "cpu_pct"), [(1_000, 95.0), (9_000, 45.0)])
+def test_a_little_input_or_one_beside_free_cores_is_no_fault(input_us: float, cpu_pct: float) -> None:
+    assert competing(input_us, cpu_pct=cpu_pct).advice == ()
+
+
+def test_beside_other_programs_a_pipeline_that_falls_a_little_behind_is_no_cause() -> None:
+    waiting = drawn(1_500)
+    system = pd.DataFrame({"time_ms": [10.0 * k for k in range(7)], "cpu_pct": 95.0, "process_cpu_pct": 90.0})
+    busy = Results(waiting.trace, system=system.assign(cpu0_pct=95.0, cpu1_pct=95.0))
+    assert [one.rule for one in waiting.advice] == ["input_bound"]
+    assert [one.rule for one in busy.advice] == []
+    assert "data" not in busy.overview.verdict
+    much = Results(drawn(4_000).trace, system=busy.system)
+    assert [one.rule for one in much.advice] == ["input_bound"]

@@ -27,8 +27,10 @@ from tfprof_widgets.trace.one_host import host_names, of_host
 
 OF_TASKS = ("tensors of other tasks", "one parameter server does it all")
 """Traces of TensorFlow's first profiler, in which tasks are hosts; those are never reduced."""
-OF_ONE_PROGRAM = ("a hook of epochs", "a large validation", "a buffer that is filled")
-"""What is told by all the time that one program was captured for."""
+OF_ONE_PROGRAM = (
+    *("a hook of epochs", "a large validation", "a buffer that is filled", "input on the cores of the model"),
+)
+"""What is told by what is known of one program alone: its lines, its machine, all the time that it was captured for."""
 HELD = ("memory_fragmentation", "memory_growth")
 """A profile read whole tells it of each allocator."""
 MORE_OF_THE_SAME = frozenset(
@@ -152,6 +154,7 @@ def test_every_rule_is_asked_of_hosts_or_of_all_of_them_but_those_on_tasks_and_o
         "outside_steps",
         "validation",
         "shuffle_fill",
+        "input_competes",
     }
     assert not set(HOST_RULES) & set(CLUSTER_RULES)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import numpy as np
 import pandas as pd
 
 from tfprof_widgets.analysis.base.units import PS_PER_MS
@@ -45,3 +46,17 @@ def test_averages_are_over_the_training_even_where_validation_takes_longer() -> 
     averaged, why = choose_steps(table(*rows))
     assert averaged.tolist() == [True, True, *[False] * 9]
     assert why == "9 test steps are excluded."
+
+
+def test_of_steps_captured_one_by_one_those_that_begin_an_epoch_are_left_out() -> None:
+    frame = table(*((f"train {4 * k}", 30.0, 9.0 if k % 2 == 0 else 5.0, 0.0) for k in range(8))).assign(
+        session=range(8)
+    )
+    starts = np.arange(8) % 2 == 0
+    averaged, why = choose_steps(frame, epoch_starts=starts)
+    assert averaged.tolist() == (~starts).tolist()
+    assert why == "4 steps at the begin of an epoch are excluded."
+    whole, _ = choose_steps(frame.assign(session=0), epoch_starts=starts)
+    assert whole.all()
+    alike, _ = choose_steps(frame, epoch_starts=np.ones(8, np.bool_))
+    assert alike.all()
