@@ -64,6 +64,25 @@ out["device"] = details_of(found, "Sin")["device"].tolist()
     }
 
 
+def test_what_reads_an_argument_says_which_but_of_variables() -> None:
+    out = run_scenario(
+        READ
+        + """
+weights = tf.Variable(tf.ones((4, 2)))
+@tf.function
+def f(x, y):
+    return tf.matmul(y, weights, name="product"), tf.subtract(y, x, name="difference")
+f(tf.ones((3, 4)), tf.ones((3, 4)))
+found, _ = noted()
+names = found.ops["op"].tolist()
+out["edges"] = sorted(
+    [names[op], slot, output] for op, slot, source, output in found.edges.itertuples(index=False) if source < 0
+)
+"""
+    )
+    assert out == {"edges": [["difference", 0, 1], ["difference", 1, 0], ["product", 0, 1]]}
+
+
 def test_open_dimensions_are_those_of_a_batch_where_they_come_from_one() -> None:
     out = run_scenario(
         READ

@@ -5,7 +5,7 @@ from __future__ import annotations
 import platform
 import sys
 from pathlib import Path
-from types import ModuleType
+from types import ModuleType, SimpleNamespace
 
 import pytest
 
@@ -29,6 +29,16 @@ def test_versions_are_of_modules_that_the_program_imported(monkeypatch: pytest.M
 def test_a_version_that_is_no_text_is_left_out(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "keras", ModuleType("keras"))
     assert "keras" not in machine_facts()
+
+
+def test_threads_are_told_where_the_program_set_them(monkeypatch: pytest.MonkeyPatch) -> None:
+    threading = SimpleNamespace(get_intra_op_parallelism_threads=lambda: 1, get_inter_op_parallelism_threads=lambda: 0)
+    module = ModuleType("tensorflow")
+    module.config = SimpleNamespace(threading=threading)  # type: ignore[attr-defined]
+    monkeypatch.setitem(sys.modules, "tensorflow", module)
+    facts = machine_facts()
+    assert facts["intra_op_threads"] == "1"
+    assert "inter_op_threads" not in facts
 
 
 def test_the_facts_are_kept_beside_the_trace(tmp_path: Path) -> None:

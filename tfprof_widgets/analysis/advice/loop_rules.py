@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from ..base.wording import amount, number
+from ..base.units import PS_PER_MS
+from ..base.wording import number
 from ..steps.averaged_steps import MIN_STEPS
 from .advice import Advice, advise
 from .code_places import last_part, title_of
@@ -31,6 +32,8 @@ _WITHOUT_LOOP = """\
 # or without a loop, where an iteration needs nothing of those before
 y = tf.vectorized_map(f, x)  # in place of tf.map_fn
 """
+HARDLY_MS = 0.1
+"""Work of less than this has no figure."""
 MANY_TIMES = 8
 """An op that runs so often in a step is in a loop."""
 
@@ -47,8 +50,8 @@ class GraphLoop:
     """The scope of the first."""
     place: str
     """The line that made it; empty where nobody knows."""
-    n_iterations: float
-    """0 where no op of theirs is recorded."""
+    n_iterations: int
+    """At least so many, as of cheap ops not each execution is recorded; 0 where no op of theirs is."""
 
 
 def graph_loop(run: Run) -> Iterator[Advice]:
@@ -65,11 +68,11 @@ def graph_loop(run: Run) -> Iterator[Advice]:
     part = StepPart("loop", loop.ms - loop.op_ms, usual_step(steps.time_ms, steps.category_ms("input")).step_ms)
     if part.ratio < FIXED:  # XLA makes loops of larger ops no faster
         return
-    times = f" of {amount(loop.n_iterations)} iterations" if loop.n_iterations else ""
+    times = f" of at least {loop.n_iterations:,} iterations" if loop.n_iterations else ""
     yield advise(
         "graph_loop",
         f"The loop {loop.name}{f' ({loop.place})' if loop.place else ''}{times} takes about {number(loop.ms)} of "
-        f"{number(part.step_ms)} ms a step; its ops compute for {number(loop.op_ms)} ms, the rest is running them one by one.",
+        f"{number(part.step_ms)} ms a step; its ops compute {_how_long(loop.op_ms)}, the rest is running them one by one.",
         evidence=part.evidence
         | {"op_ms": loop.op_ms, "loop": loop.name}
         | ({"iterations": loop.n_iterations} if loop.n_iterations else {})
@@ -95,16 +98,35 @@ def _loop(run: Run, traced: TracedOps) -> GraphLoop | None:
     n_ran = float(np.median(np.bincount(run.entry[events], minlength=len(run.steps))))
     if n_ran < 2 * n_outside:
         return None
-    work, repeated = run.work, _repeated(run)
-    beyond = np.maximum(work.median_ms - OP_OVERHEAD_MS, 0.0) * work.per_step
+    repeated = _repeated(run)
     first = loops.iloc[0]
     return GraphLoop(
         ms=float(np.median(run.calls.function_ms)) * (1 - n_outside / n_ran),
-        op_ms=float(beyond[repeated].sum()),
+        op_ms=_op_ms(run, repeated),
         name=str(first["op"]).removesuffix("/while"),
         place=_place(traced, int(first["frame"])),
-        n_iterations=float(work.per_step[repeated].max(initial=0.0)),
+        n_iterations=_n_iterations(run, repeated),
     )
+
+
+def _how_long(ms: float) -> str:
+    return f"for {number(ms)} ms" if ms >= HARDLY_MS else "next to nothing"
+
+
+def _n_iterations(run: Run, chosen: Bool) -> int:
+    """How often the one of some units runs that runs most often, in the step in which it does."""
+    runs = run.facts.occurrences
+    rows = np.flatnonzero(chosen[runs.op] & (run.entry[runs.event] >= 0))
+    return int(np.bincount(runs.op[rows] * np.int64(len(run.steps)) + run.entry[runs.event[rows]]).max(initial=0))
+
+
+def _op_ms(run: Run, chosen: Bool) -> float:
+    """What some units compute in the mean step beyond the cost of running any op: on a busy machine they wait to go on, and a
+    usual one of them would tell too little of what the loop takes."""
+    runs, work = run.facts.occurrences, run.work
+    rows = np.flatnonzero(chosen[runs.op] & (run.entry[runs.event] >= 0))
+    ran_ms = float(runs.self_ps[rows].sum()) / PS_PER_MS / len(run.steps)
+    return max(ran_ms - OP_OVERHEAD_MS * float(work.per_step[chosen].sum()), 0.0)
 
 
 def _repeated(run: Run) -> Bool:

@@ -213,6 +213,6 @@ def _moves_channels(traced: TracedOps, row: int) -> bool:
 
 def _meets_convolution(traced: TracedOps, turning: set[int]) -> bool:
     """Whether a convolution reads what one of them makes."""
-    kinds = traced.type[traced.type.str.contains("Conv2D|Conv3D|MaxPool|AvgPool")]
+    kinds = traced.type[traced.type.str.contains("Conv[23]D|MaxPool|AvgPool", case=False)]
     ran = set(np.unique(traced.row).tolist())
     return any(traced.behind(row, 0) in turning for row in kinds.index.tolist() if row in ran)

@@ -24,6 +24,8 @@ if TYPE_CHECKING:
 _GATHERS = ("GatherV2", "ResourceGather", "GatherNd", "ResourceGatherNd", "Gather")
 FEW_ROWS = 0.5
 """Of the rows of a table: where a step reads more of them, updating all is no waste."""
+TINY = 1e-3
+"""Of the time of all ops: what takes less is not looked at."""
 MANY = 32
 """From so many variables on their number is worth a word."""
 SMALL = 4096
@@ -44,7 +46,7 @@ def dense_update(run: Run) -> Iterator[Advice]:
     for table, n_read in _tables(run, traced).items():  # one turn a table
         name, shape = (str(traced.source_map.variables[key].iloc[table]) for key in ("name", "shape"))
         n_rows = (parse_shapes(shape)[0] or (0,))[0]
-        rows = np.flatnonzero((own >= 0) & ~picks)
+        rows = np.flatnonzero((own >= 0) & ~picks & (ops.us >= TINY * ops.whole_us))
         is_of_table = np.zeros(len(own), np.bool_)
         is_of_table[rows] = [_has_shape(traced, int(own[op]), shape) for op in rows.tolist()]
         part = part_of_ops(run, "update", is_of_table)

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Hashable, Iterator
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
+import pandas as pd
 
 from ...trace.source_map import SourceMap
 from ...trace.trace import Bool
@@ -13,12 +15,12 @@ from ..base.wording import plural
 from .advice import MEDIUM_GAIN, Advice, advise
 from .code_text import remark
 from .op_rules import costliest, op_line, part_of_ops, side_ops
-from .traced_ops import TracedOps
+from .traced_ops import PASSES_ON, TracedOps
 
 if TYPE_CHECKING:
     from .run import Run
 
-_MOST_OPS = 200_000
+_MOST_OPS = 100_000
 """Graphs of more ops in all are not compared: it takes a second."""
 
 
@@ -64,67 +66,71 @@ def _again(traced: TracedOps) -> tuple[Bool, dict[int, int]]:
     graphs = ops["graph"].isin(np.unique(ops["graph"].to_numpy()[ran]))
     if int(graphs.sum()) > _MOST_OPS:
         return none, {}
-    value = _values(traced, np.flatnonzero(graphs.to_numpy()))
-    first_of: dict[int, int] = {}
+    values = _values(traced, np.flatnonzero(graphs.to_numpy()))
     op_of_row = {int(row): op for op, row in reversed(list(enumerate(own.tolist()))) if row >= 0}
+    first_of: dict[int, int] = {}
     earlier: dict[int, int] = {}
     for row in ran.tolist():  # one turn an op that ran
-        first = first_of.setdefault(value[row], row)
+        first = first_of.setdefault(values.number[row], row)
         if first != row:
             earlier[row] = first
-    if not any(_reads_weight(traced, row) for row in earlier):
+    # A gradient stands for another op.
+    if not any(row in values.with_weights and int(traced.of_row[op_of_row[row]]) == row for row in earlier):
         return none, {}
     again = np.isin(own, list(earlier))
     return again, {op: op_of_row[earlier[int(own[op])]] for op in np.flatnonzero(again).tolist()}
 
 
-def _reads_weight(traced: TracedOps, row: int) -> bool:
-    """Whether an op of the forward pass reads a variable that is trained."""
-    trainable = traced.source_map.variables["trainable"]
-    sources = [traced.behind(row, slot) for slot in (0, 1)]
-    variables = {traced.variable(source) for source in sources if source >= 0} - {-1}
-    if not any(trainable.iloc[one] for one in variables):
-        return False
-    op = int(np.flatnonzero(traced.row.to_numpy() == row)[0])
-    return int(traced.of_row[op]) == row  # a gradient stands for another op
+@dataclass(frozen=True, eq=False)
+class _Values:
+    number: dict[int, int]
+    """Of each op, equal where ops compute the same."""
+    with_weights: set[int]
+    """The ops that read variables that are trained, but for those that pass them on."""
 
 
-def _values(traced: TracedOps, rows: np.ndarray) -> dict[int, int]:
-    """A number for each op of some graphs, equal where ops compute the same: by type, shapes, and what they read.
+def _values(traced: TracedOps, rows: np.ndarray) -> _Values:
+    """Compare the ops of some graphs by type, shapes and what they read.
 
-    What is not told makes an op unlike all others: an input that is unknown, a variable that others may have changed meanwhile
-    (those that are trained change once, at the end), and anything random reads such a one; a constant of the user's lines.
+    What is not told makes an op unlike all others: an input that is unknown, a variable that is not trained (it may have been
+    changed meanwhile, as a counter of random numbers is), a constant of the user's lines. Reads of a weight are alike where
+    they wait for the same ops: one that comes after an update waits for it.
     """
     source_map = traced.source_map
-    edges, details = source_map.edges, source_map.details.drop_duplicates("op").set_index("op")
-    data = edges[edges["source_output"] >= 0].sort_values(["op", "slot"], kind="stable")
-    reads: dict[int, list[tuple[int, int, int]]] = {}
-    for op, slot, source, output in zip(*(data[key].tolist() for key in data.columns), strict=True):
-        reads.setdefault(op, []).append((slot, source, output))
+    details = source_map.details.drop_duplicates("op").set_index("op").reindex(rows)
+    reads = _by_op(source_map.edges[source_map.edges["source_output"] >= 0])
+    waits = _by_op(source_map.edges[source_map.edges["source_output"] < 0])
     trained = {row for row, is_one in enumerate(source_map.variables["trainable"].tolist()) if is_one}
-    known = details.reindex(rows)
-    number: dict[Hashable, int] = {}
-    value: dict[int, int] = {}
-    columns = (known["input_shapes"].fillna(""), known["output_shapes"].fillna(""), known["variable"].fillna(-1))
-    names, graphs = source_map.ops["op"].tolist(), source_map.ops["graph"].tolist()
+    columns = (details["input_shapes"].fillna(""), details["output_shapes"].fillna(""), details["variable"].fillna(-1))
+    names, graphs, kinds = (source_map.ops[name].tolist() for name in ("op", "graph", "type"))
     is_given = _is_given(source_map)
+    keys: dict[Hashable, int] = {}
+    found = _Values({}, set())
+    weights: set[int] = set()
     for row, before, after, variable in zip(rows.tolist(), *(column.tolist() for column in columns), strict=True):
-        inputs, kind = reads.get(row, []), traced.type[row]
+        inputs, kind = reads.get(row, []), kinds[row]
         n_inputs = before.count(";") + 1 if before else 0
-        key: Hashable = (
-            graphs[row],
-            kind,
-            after,
-            tuple((slot, value.get(source, -1 - output), output) for slot, source, output in inputs),
-        )
+        read = tuple((slot, found.number.get(source, -1 - output), output) for slot, source, output in inputs)
+        key: Hashable = graphs[row], kind, after, read
         if int(variable) in trained:
-            key = graphs[row], kind, after, int(variable)
+            key = graphs[row], kind, after, int(variable), tuple(sorted(source for _, source, _ in waits.get(row, [])))
+            weights.add(row)
         elif kind == "Const":
             key = (graphs[row], kind, after, names[row].rpartition("/")[2]) if is_given[row] else row
         elif len(inputs) < n_inputs or not n_inputs:
             key = row
-        value[row] = number.setdefault(key, len(number))
-    return value
+        elif any(source in weights for _, source, _ in inputs):
+            (weights if kind in PASSES_ON else found.with_weights).add(row)
+        found.number[row] = keys.setdefault(key, len(keys))
+    return found
+
+
+def _by_op(edges: pd.DataFrame) -> dict[int, list[tuple[int, int, int]]]:
+    """Slot, source and output of the edges into each op, by slot."""
+    found: dict[int, list[tuple[int, int, int]]] = {}
+    for op, slot, source, output in edges.sort_values(["op", "slot"], kind="stable").itertuples(index=False):
+        found.setdefault(op, []).append((slot, source, output))
+    return found
 
 
 def _is_given(source_map: SourceMap) -> list[bool]:
@@ -132,7 +138,6 @@ def _is_given(source_map: SourceMap) -> list[bool]:
     files, frames = source_map.files["is_user"].to_numpy(bool), source_map.frames["file"].to_numpy(int)
     is_user = np.append(np.append(files, False)[frames], True)
     told = ~is_user[source_map.ops["frame"].to_numpy(int)]
-    given: list[bool] = (
-        told | source_map.ops["op"].str.contains("gradient_tape/", regex=False).to_numpy(bool)
-    ).tolist()
+    of_gradient = source_map.ops["op"].str.contains("gradient_tape/", regex=False).to_numpy(bool)
+    given: list[bool] = (told | of_gradient).tolist()
     return given

@@ -19,6 +19,8 @@ from tests.unit.analysis.advice.graph_causes import (
     converted,
 )
 from tests.unit.analysis.advice.graph_drawings import SINGLE, Op, calling, graph_run
+from tfprof_widgets.analysis.advice.run import Run
+from tfprof_widgets.analysis.advice.trace_causes import trace_cause
 from tfprof_widgets.analysis.results import Results
 
 
@@ -32,7 +34,7 @@ SAYS = {
     "repeated_work": ("computes again what another one did", "model(x, training=True)  # once", 0.40),
     "turned_images": ("2 transpositions a step (net.py:2)", "tf.transpose(x, [0, 2, 3, 1])", 0.40),
     "dense_update": ("all 100,000 rows of items/embeddings", "Hashing", 0.80),
-    "graph_loop": ("rnn (net.py:2) of 100 iterations", "jit_compile=True", 0.99),
+    "graph_loop": ("rnn (net.py:2) of at least 100 iterations", "jit_compile=True", 0.99),
     "many_variables": ("64 variables of 24 numbers each", "one layer in place of many", 1.0),
     "double_precision": ("float64", "np.float32", 0.45),
     "number_checks": ("40 of 41 ops a step", "disable_check_numerics", 0.26),
@@ -71,6 +73,26 @@ def test_a_product_with_other_rows_is_no_fault() -> None:
 )
 def test_the_same_weights_for_other_tensors_repeat_nothing(last: Op) -> None:
     assert rules(graph_run(*REPEATED[:3], last, variables=[WEIGHTS])) == []
+
+
+def test_weights_that_were_updated_between_two_reads_are_not_the_same() -> None:
+    results = graph_run(*REPEATED, variables=[WEIGHTS])
+    assert results.source_map is not None
+    update = pd.DataFrame([(2, 0, 1, -1)], columns=["op", "slot", "source", "source_output"])
+    edges = pd.concat([results.source_map.edges, update], ignore_index=True)
+    assert rules(Results(results.trace, replace(results.source_map, edges=edges))) == []
+
+
+def test_constants_of_a_line_may_be_any_number() -> None:
+    """As in `0.9 * m + 0.1 * g`: of which number a constant is nobody noted."""
+    scaled = [
+        *REPEATED[:2],
+        Op("mul/x", "Const", 0, [], "", "()"),
+        Op("mul", "Mul", 4_000, ["net/MatMul", "mul/x"], "32x64;()", "32x64"),
+        Op("mul_1/x", "Const", 0, [], "", "()"),
+        Op("mul_1", "Mul", 4_000, ["net/MatMul", "mul_1/x"], "32x64;()", "32x64"),
+    ]
+    assert rules(graph_run(*(replace(op, us=min(op.us, 3_000)) for op in scaled), variables=[WEIGHTS])) == []
 
 
 def test_what_reads_a_variable_that_is_not_trained_may_differ_each_time() -> None:
@@ -119,9 +141,6 @@ def test_handing_over_a_batch_is_no_conversion() -> None:
 
 
 def test_retracing_tells_shapes_values_and_new_objects_apart() -> None:
-    from tfprof_widgets.analysis.advice.run import Run
-    from tfprof_widgets.analysis.advice.trace_causes import trace_cause
-
     one = Op("net/MatMul", "MatMul", 100, [0, 1], "32x8;8x8", "32x8")
     results = graph_run(one)
     run = Run(results)
