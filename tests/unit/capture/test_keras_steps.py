@@ -41,6 +41,9 @@ def run() -> dict[str, Any]:
         out["predict"] = steps(record, "test_predict")
         out["train_ms"] = durations_ms(record, "train")
         (window,) = record.windows
+        trace = open_traces(window.run_dir).trace
+        begins = trace.has_stat("epoch_start") & trace.names_matching(("train",))
+        out["begins"] = sorted(trace.int_stat("step_num")[begins].tolist())
         out["n_steps"] = [record.n_steps, n_kept(record), window.first_step, window.last_step]
         out["notices"] = record.notices
         out["outcome"] = record.outcome
@@ -52,6 +55,10 @@ def run() -> dict[str, Any]:
 
 def test_batches_of_all_epochs_are_numbered_as_one_series(run: dict[str, Any]) -> None:
     assert run["train"] == [list(range(40))]
+
+
+def test_the_first_batch_of_an_epoch_is_marked_as_such(run: dict[str, Any]) -> None:
+    assert run["begins"] == [0, 20]
 
 
 def test_validation_has_numbers_of_its_own_and_a_lone_evaluate_goes_on_after_the_training(run: dict[str, Any]) -> None:

@@ -11,7 +11,7 @@ from ..steps.averaged_steps import MIN_STEPS
 from .advice import MEDIUM_GAIN, Advice, advise
 from .code_text import named, remark
 from .input_stages import input_ops
-from .machine_load import free_cores, mean_during
+from .machine_load import MANY_CORES, free_cores, mean_during
 from .mapped_function import mapped_function
 
 if TYPE_CHECKING:
@@ -31,7 +31,10 @@ def input_competes(run: Run) -> Iterator[Advice]:
     """
     steps, system = run.steps, run.results.system
     busy_pct, free = mean_during(system, steps, "process_cpu_pct"), free_cores(system, steps)
-    if len(steps) < MIN_STEPS or steps.has_device or run.wait.is_told or not busy_pct or free is None or free >= FREE:
+    if len(steps) < MIN_STEPS or steps.has_device or run.wait.is_told or not busy_pct:
+        return
+    # Where others take the cores, it is not the input that leaves none.
+    if free is None or free >= FREE or run.other_cores >= MANY_CORES:
         return
     input_ms = float(input_ops(run)[0].sum()) / US_PER_MS
     frame = run.results.steps.frame
