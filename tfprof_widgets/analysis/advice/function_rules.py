@@ -173,7 +173,7 @@ def compilation(run: Run) -> Iterator[Advice]:
     row = all_steps.iloc[at]
     n = int((all_steps["compile_ms"] > 0.01 * all_steps["step_time_ms"]).sum())
     n_again = int((steps.category_ms("compile") > 0.01 * steps.time_ms).sum())
-    is_again = n_again >= max(MIN_TRACES, 0.5 * len(steps)) and not len(run.traced.event)
+    is_again = run.compiles_functions and n_again >= max(MIN_TRACES, 0.5 * len(steps)) and not len(run.traced.event)
     yield advise(
         "compilation",
         f"XLA compiles again in {n_again} of {plural(len(steps), 'step')}, as it does for tensors of other shapes: "
