@@ -252,6 +252,5 @@ def _owned_ms(run: Run) -> Float64:
     owned = owned + run.calls.converted_ms
     if run.wait.is_told or run.new_iterator_ms.any():
         owned = owned + np.maximum(run.wait.ms, run.new_iterator_ms)
-    if is_usual(run):
-        return owned + gap.ms
-    return owned + run.called_ms
+    # A save is in a callback, whose time it is part of.
+    return owned + np.maximum(gap.ms if is_usual(run) else run.called_ms, run.saves.stall_ms)

@@ -232,6 +232,15 @@ def test_steps_of_short_ops_are_a_small_batch() -> None:
     assert "steps_per_execution" not in advice.fix  # Keras does not call these steps
 
 
+def test_saves_leave_a_small_batch_its_share_of_all_the_time() -> None:
+    short = [(f"net/l{i}/MatMul:MatMul", 20 * i, 5.0) for i in range(45)]
+    saving = [("EagerLocalExecute: SaveV2", 1_000, 9_000)]
+    told = run(*short, step_us=1_000, n_steps=40, only=lambda i: i % 5 == 4, longer=10_000, extra=saving).advice
+    assert [one.rule for one in told] == ["checkpoint_stall", "small_batch"]
+    assert told[0].gain_ratio == pytest.approx(10 / 15, abs=0.02)
+    assert told[1].gain_ratio == pytest.approx(5 / 15, abs=0.01)
+
+
 def test_one_long_op_among_short_ones_is_work_enough() -> None:
     short = [(f"net/l{i}/MatMul:MatMul", 20 * i, 5.0) for i in range(10)]
     assert run(*short, ("net/conv/Conv2D:Conv2D", 200, 790), step_us=1_000, n_steps=40).advice == ()
