@@ -289,11 +289,11 @@ def test_of_thousands_of_tracks_only_those_in_sight_have_labels(shown: Notebook)
 
 def test_a_counter_tells_its_value_at_the_pointer(face: Face) -> None:
     label = face.label("GPU_0_bfc")
-    eventually(lambda: "0 to 6.00 MiB in use" in label.text_content(), "the axis of the counter is not told")
+    eventually(lambda: "up to 6.00 MiB in use" in label.text_content(), "the axis of the counter is not told")
     face.page.mouse.move(*face.plot(2.5 / N_STEPS, TRACKS_TOP_PX + 30))
     eventually(lambda: "3.00 MiB of 6.00 MiB" in label.text_content(), "the value at the pointer is not told")
     face.page.mouse.move(2, 2)
-    eventually(lambda: "0 to 6.00 MiB in use" in label.text_content(), "the value stays without a pointer")
+    eventually(lambda: "up to 6.00 MiB in use" in label.text_content(), "the value stays without a pointer")
 
 
 def test_counters_are_tracks_that_are_pinned_and_hidden_like_others(face: Face) -> None:

@@ -65,8 +65,9 @@ function facts({ scene, nPipelines }: Finding): HTMLElement {
     typeof most === "number" &&
     most > 0
   ) {
-    fact("each", `${formatTime(least * 1e6)} to ${formatTime(most * 1e6)}`);
-    if (typeof nSlow === "number") fact("> 50 µs", formatCount(nSlow));
+    const more = scene.startupPs > 0 ? ", with the first" : "";
+    fact("each", `${formatTime(least * 1e6)} to ${formatTime(most * 1e6)}${more}`);
+    if (typeof nSlow === "number") fact("> 50 µs", `${formatCount(nSlow)}${more}`);
   }
   if (scene.slow >= 0) fact("long name", pipeline.nodes[scene.slow].long_name);
   return list;

@@ -1,6 +1,6 @@
 /** Steps and input ops -> the share of each step that waited for data, and what the host's input time went into. */
 
-import { type InputPart, inputOps, inputParts, inputShares, inputWait } from "../../model/input/input_ops";
+import { type InputPart, inputOps, inputParts, inputShares, inputWait, keepsUp } from "../../model/input/input_ops";
 import { formatMs, formatNumber, formatPercent, plural } from "../../model/text/format";
 import { stepsOfScope } from "../../model/time/scope";
 import { stepLabel, stepsOfRange } from "../../model/time/span_text";
@@ -67,7 +67,7 @@ export class WaitPane {
     const isWhole = scope === null && link.host === "";
     const ops = isWhole ? null : inputOps(data.meta, (name) => data.table(name), scope);
     const each = stepsOfScope(data.table("steps"), scope) === null ? "" : " a step";
-    this.#host.append(...hostParts(inputParts(input, ops), each));
+    this.#host.append(...hostParts(inputParts(input, ops), each, keepsUp(inputWait(this.#steps, range))));
   }
 
   get #steps() {
@@ -188,11 +188,15 @@ function barsPath(shares: Float64Array, width: number, y: (ratio: number) => num
   return path;
 }
 
-/** One bar of all categories, their figures, and what to do about the largest. */
-function hostParts(parts: readonly InputPart[], each: string): HTMLElement[] {
+/**
+ * One bar of all categories, their figures, and what to do about the largest, unless steps hardly wait.
+ *
+ * Threads that wait for one another count, so the sum may be longer than a step.
+ */
+function hostParts(parts: readonly InputPart[], each: string, isEnough: boolean): HTMLElement[] {
   const ordered = CATEGORY_ORDER.flatMap((category) => parts.filter((part) => part.category === category));
   const total = ordered.reduce((sum, part) => sum + part.ms, 0);
-  const head = h("b", "On the host, all threads:");
+  const head = h("b", "On the host, all threads, their waiting too:");
   const line = h("div.line", h("span.tfp-say", head, ` ${formatMs(total)}${each} of input ops`));
   if (total <= 0) {
     line.replaceChildren(h("span.tfp-say", "No input op ran on the host."));
@@ -210,5 +214,6 @@ function hostParts(parts: readonly InputPart[], each: string): HTMLElement[] {
   });
   const largest = ordered.reduce((a, b) => (b.ms > a.ms ? b : a));
   const { label, advice } = categoryWords(largest.category);
+  if (isEnough) return [line, bar, legend];
   return [line, bar, legend, h("p.tfp-host-advice", h("b", `Largest: ${label}. `), advice)];
 }

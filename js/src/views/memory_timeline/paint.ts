@@ -17,7 +17,7 @@ const MIN_STEP_PX = 6;
 /** A step that a range of whole steps only touches, for its bounds are rounded to ns, is not inside. */
 const TOUCH_PS = 2000;
 /** Room above the highest level for the words about the peak. */
-const HEADROOM = 1.2;
+const HEADROOM = 1.3;
 
 /** The left axis up to `most` bytes, and the right one for the fragmentation of all events, where that is drawn. */
 export function paintLevels(chart: Chart, events: MemoryEvents, most: number, hasFragmentation: boolean): void {

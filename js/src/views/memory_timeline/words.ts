@@ -44,8 +44,8 @@ export function peakLabel(chart: Chart, meta: TraceMeta, events: MemoryEvents, p
   const when = `at ${formatInstant(events.time[peak], 1e8)}${stepWords(meta, events, peak)}`;
   const text = `peak ${inUse(events, peak)} ${when}${leaf ? `, ${leaf}` : ""}`;
   const x = chart.xToPx(Math.max(t0, events.time[peak]) / MS);
-  const y = Math.max(8, chart.yToPx(events.stack[peak] + events.heap[peak]) - 4);
-  return { ...beside(chart, x, y, 9, text), isBold: true };
+  // In the room above the highest level, where it covers none.
+  return { ...beside(chart, x, chart.frame().top + 6, 9, text), isBold: true };
 }
 
 /** The last part of an op's path; `Const/_11` stays whole, for the number alone says nothing. */

@@ -87,12 +87,12 @@ function deviceInfo(state: TimelineState, line: number): string {
   return busy + gaps;
 }
 
-/** ["", "0 to 3.5 GiB in use"], with a moment ["1.2 GiB", " of 3.5 GiB"]. */
+/** ["", "up to 3.5 GiB in use"], with a moment ["1.2 GiB", " of 3.5 GiB"]. */
 export function counterWords(counter: Counter, cursor: number | null): readonly [string, string] {
   if (counter.max <= 0 && counter.min >= 0) return ["", "always 0"];
   const top = formatValue(axisTop(counter), counter.unit);
   const value = cursor === null ? Number.NaN : valueAt(counter, cursor);
   return Number.isNaN(value)
-    ? ["", `0 to ${top}${counter.kind === "memory" ? " in use" : ""}`]
+    ? ["", `up to ${top}${counter.kind === "memory" ? " in use" : ""}`]
     : [formatValue(value, counter.unit), ` of ${top}`];
 }
