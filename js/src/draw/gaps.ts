@@ -1,7 +1,7 @@
 /** Turns idle time into labels: gaps on a device's main stream, and time between sessions, where nothing was captured. */
 
 import type { SliceBuffer } from "../model/events/lod";
-import { formatNumber, formatPercent, formatTime } from "../model/text/format";
+import { formatPercent, formatTime } from "../model/text/format";
 import { mainCategory } from "../model/time/pieces";
 import { timeInside } from "../model/time/sessions";
 import type { Steps } from "../model/time/steps";
@@ -39,12 +39,11 @@ function drawGap(frame: Frame, x0: number, x1: number, y: number, idlePs: number
   const { ctx, palette } = frame;
   const room = x1 - x0;
   const time = formatTime(idlePs);
-  const short = room > 66 ? `idle ${time}` : room > 46 ? time : formatNumber(idlePs / 1e9);
-  const long = cause ? `idle ${time} · ${causeWords(cause)}` : short;
-  const text = ctx.measureText(long).width + 6 <= room ? long : short;
+  const words = [...(cause ? [`idle ${time} · ${causeWords(cause)}`] : []), `idle ${time}`, time];
+  const text = words.find((one) => ctx.measureText(one).width + 6 <= room);
+  if (text === undefined) return;
   const half = ctx.measureText(text).width / 2 + 3;
   const middle = (x0 + x1) / 2;
-  if (half * 2 > room) return;
   fillText(ctx, text, middle, y + SLICE_PX / 2 + 0.5, palette.ink, "center");
   if (middle - half <= x0 + 2) return;
   fillRect(ctx, x0, y + SLICE_PX / 2, middle - half - x0, 1, palette.ink2);
