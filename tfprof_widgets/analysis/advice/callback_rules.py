@@ -31,7 +31,7 @@ def host_callback(run: Run) -> Iterator[Advice]:
     the step, beside which it could run.
     """
     steps, gap = run.steps, run.gap
-    if len(steps) < MIN_STEPS or run.eager.is_hot or np.median(run.traced.cost_ms) > 0:
+    if len(steps) < MIN_STEPS or run.runs_eagerly or np.median(run.traced.cost_ms) > 0:
         return
     if not is_usual(run):
         yield from _now_and_then(run)

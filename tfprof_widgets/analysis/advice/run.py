@@ -191,12 +191,18 @@ class Run:
         """The ops of the noted graphs; None where none is noted."""
         return traced_ops(self)
 
+    @property
+    def runs_eagerly(self) -> bool:
+        """Whether the step itself runs op by op: beside a function that Keras calls, the eager ops are those of callbacks."""
+        has_function = self.is_keras_loop and not self.steps.has_device and self.calls.n_functions > 0
+        return self.eager.is_hot and not has_function
+
     @cached_property
     def called(self) -> tuple[CalledWork, ...]:
         """What functions of the user's take of the steps beside computing."""
         source_map = self.results.source_map
         return called_work(
-            self.trace, source_map, self.steps, calls_only_hooks=self.is_keras_loop and not self.eager.is_hot
+            self.trace, source_map, self.steps, calls_only_hooks=self.is_keras_loop and not self.runs_eagerly
         )
 
     @cached_property
