@@ -133,7 +133,7 @@ def test_a_step_of_the_chosen_host_is_that_step_in_every_view(page: Page) -> Non
     names = [row.get_attribute("data-op-name") for row in ops(page).all()]
     assert BARE_OP not in names
     assert OTHER in names
-    expect(opened(page, "memory_timeline")).to_contain_text("at the peak (step 5)")
+    expect(opened(page, "memory_timeline")).to_contain_text("at the peak of this range (step 5)")
     opened(page, "kernel_table")
     expect(page.locator('[data-tfprof="kernel_table"] .tfp-grid .row')).to_have_count(2)
 
