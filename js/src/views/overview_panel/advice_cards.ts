@@ -41,6 +41,14 @@ export class AdviceCards {
     for (const field of ["selection", "time_range", "step"] as const) view.whole.link.on(field, mark, view.signal);
     this.#mark();
     this.#open(Math.max(0, this.#shown()));
+    this.#keepHeight();
+  }
+
+  /** In a notebook cards come after the page is laid out: they take no more room than is kept until the reader turns to them. */
+  #keepHeight(): void {
+    this.list.classList.toggle("late", !this.view.data.isOffline);
+    const grow = () => this.list.classList.remove("late");
+    on(this.list, this.view.signal, { pointerdown: grow, focusin: grow });
   }
 
   #count(): void {
