@@ -109,8 +109,9 @@ def _one_graph(run: Run, cause: TraceCause, name: str) -> str:
 def eager_hot_loop(run: Run) -> Iterator[Advice]:
     """The steps run op by op from Python.
 
-    Where they call a function, too, `eager_ops` tells it. Gain: of a usual step what is neither waiting for data, tracing nor the
-    ops themselves; in a graph, calling an op costs a
+    Where they call a function, too, `eager_ops` tells it.
+
+    Gain: of a usual step what is neither waiting for data, tracing nor the ops themselves; in a graph, calling an op costs a
     hundredth. The usual step has the median of its own time, not the mean, and what others own on average: a median set
     against a mean that few stalls lengthen would promise too little.
     """

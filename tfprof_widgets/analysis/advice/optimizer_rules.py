@@ -13,7 +13,7 @@ from ..failure.batch_estimate import batch_size_of
 from ..steps.averaged_steps import MIN_STEPS
 from .advice import HIGH_GAIN, Advice, advise
 from .code_text import remark
-from .host_rules import FIXED
+from .host_rules import FIXED, LARGER_BATCH
 from .op_rules import costliest, part_of_ops, side_ops
 from .step_facts import StepPart, usual_step
 
@@ -124,8 +124,7 @@ def many_variables(run: Run) -> Iterator[Advice]:
             f"# one layer in place of many small ones side by side: one variable of {number(sum(sizes))} numbers costs as "
             "much as one of a few\n"
             "x = keras.layers.Dense(n_branches * units)(x)\n"
-            "# or fewer updates for as many samples\n"
-            "dataset = dataset.batch(8 * batch_size).prefetch(tf.data.AUTOTUNE)"
+            f"# or fewer updates for as many samples\n{LARGER_BATCH}".rstrip()
         ),
         selection=steps.usual(
             steps.time_ms, view="op_table", op_names=costliest(run, run.results.op_scopes.is_optimizer)
