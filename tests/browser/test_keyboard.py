@@ -144,7 +144,8 @@ def test_tab_reaches_every_control_and_shows_where_it_is(page: Page) -> None:
     for _ in range(3 * n_controls):
         page.keyboard.press("Tab")
         unmarked.add(page.evaluate(reach))
-    left = page.locator("[data-unreached]").evaluate_all("all => all.map((el) => el.outerHTML.slice(0, 200))")
+    # The tables follow the range that the keys before chose, a moment later: a control may be off by then.
+    left = page.locator("[data-unreached]:not(:disabled)").evaluate_all("all => all.map((el) => el.outerHTML.slice(0, 200))")
     assert left == []
     assert unmarked == {""}
 
