@@ -35,7 +35,7 @@ from .op_time import OpTime, compute_op_time
 from .verdict import judge
 
 MOST = 0.5
-"""A verdict on steps that are less than this of the time captured says so first."""
+"""A verdict on steps that are less than this of the time from the first step to the last says so first."""
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -201,14 +201,16 @@ def overview_of(
 
 
 def _outside(facts: Totals, chosen: pd.DataFrame) -> str:
-    """That most of what was captured is no step, before what limits the steps."""
+    """That most of the time from the first step to the last is no such step, before what limits the steps."""
     coverage, kinds = facts.coverage, kinds_of(chosen)
     which = "training steps" if "train" in kinds else "steps"
-    if coverage.ratio >= MOST or len(chosen) < MIN_STEPS:
+    whole_ps = coverage.captured_ps - coverage.edges_ps
+    if coverage.between_ps <= (1 - MOST) * whole_ps or len(chosen) < MIN_STEPS:
         return ""
-    outside, captured = (milliseconds(ps / PS_PER_MS) for ps in (coverage.outside_ps, coverage.captured_ps))
+    between, whole = (milliseconds(ps / PS_PER_MS) for ps in (coverage.between_ps, whole_ps))
     return (
-        f"{percent(1 - coverage.ratio)} of the time captured is outside of {which} ({outside} of {captured}). In them: "
+        f"{percent(coverage.between_ps / whole_ps)} of the time from the first step to the last is outside of {which} "
+        f"({between} of {whole}). In them: "
     )
 
 

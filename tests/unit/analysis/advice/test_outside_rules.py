@@ -36,8 +36,14 @@ def test_nothing_is_blamed_where_nobody_looked() -> None:
     assert results.advice == ()
     assert results.overview.covered_ratio == pytest.approx(1 - SHARE)
     assert results.overview.verdict.startswith(
-        "80 % of the time captured is outside of training steps (800 ms of 1.00 s). In them: Compute-bound"
+        "75 % of the time from the first step to the last is outside of training steps (600 ms of 800 ms). In them: Compute-bound"
     )
+
+
+def test_how_a_capture_begins_and_ends_is_no_matter_of_its_verdict() -> None:
+    results = epochs(None, n_epochs=1, before_us=4 * GAP_US)
+    assert results.overview.covered_ratio < 0.2
+    assert results.overview.verdict.startswith("Compute-bound")
 
 
 def test_short_pauses_between_epochs_are_no_fault() -> None:
