@@ -145,7 +145,9 @@ def test_tab_reaches_every_control_and_shows_where_it_is(page: Page) -> None:
         page.keyboard.press("Tab")
         unmarked.add(page.evaluate(reach))
     # The tables follow the range that the keys before chose, a moment later: a control may be off by then.
-    left = page.locator("[data-unreached]:not(:disabled)").evaluate_all("all => all.map((el) => el.outerHTML.slice(0, 200))")
+    left = page.locator("[data-unreached]:not(:disabled)").evaluate_all(
+        "all => all.map((el) => el.outerHTML.slice(0, 200))"
+    )
     assert left == []
     assert unmarked == {""}
 

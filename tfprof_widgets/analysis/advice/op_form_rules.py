@@ -14,7 +14,7 @@ from ..layers.op_scopes import without_number
 from ..layers.scope_words import FUNCTIONS, OPS
 from .advice import MEDIUM_GAIN, Advice, advise
 from .launch_rules import compiled
-from .op_rules import costliest, side_ops
+from .spent_ops import SpentOps
 
 if TYPE_CHECKING:
     from ...trace.trace import Bool, Int32
@@ -81,19 +81,16 @@ def unfused_norm(run: Run) -> Iterator[Advice]:
     steps, results = run.steps, run.results
     if not steps.mean_ms or not (steps.device_computes or results.stored_graph is not None) or run.starves:
         return
-    chosen = _separate_norms(run)
-    ops = side_ops(run)
-    norm = steps.part("norm", ops.ratio(chosen) * steps.mean_ms)
-    gain = norm.ratio * (1 - FUSED_PASSES / SEPARATE_PASSES)
+    ops = SpentOps(run, "norm", _separate_norms(run))
+    gain = ops.part.ratio * (1 - FUSED_PASSES / SEPARATE_PASSES)
     if gain < MEDIUM_GAIN:
         return
-    yield advise(
+    yield ops.advise(
         "unfused_norm",
-        f"Batch normalisation in separate ops takes {norm}; one kernel can do it.",
-        evidence=norm.evidence | {"estimate": f"{FUSED_PASSES} of {SEPARATE_PASSES} passes over its data remain"},
+        f"Batch normalisation in separate ops takes {ops.part}; one kernel can do it.",
         fix=_one_norm(run),
-        selection=steps.usual(steps.time_ms, view="op_table", op_names=costliest(run, chosen & ops.side)),
         gain_ratio=gain,
+        estimate=f"{FUSED_PASSES} of {SEPARATE_PASSES} passes over its data remain",
     )
 
 
@@ -150,21 +147,19 @@ def useless_bias(run: Run) -> Iterator[Advice]:
     is_layer = (results.layers.entries["kind"] == "layer").to_numpy()
     biased = biased[is_layer[biased]]
     chosen = np.isin(entry, biased) & np.isin(types, ("BiasAdd", "BiasAddGrad"))
-    ops = side_ops(run)
-    part = steps.part("bias", ops.ratio(chosen) * steps.mean_ms)
-    if part.ratio < MEDIUM_GAIN:
+    ops = SpentOps(run, "bias", chosen)
+    if ops.part.ratio < MEDIUM_GAIN:
         return
-    yield advise(
+    yield ops.advise(
         "useless_bias",
-        f"The bias of {plural(len(biased), 'layer')} takes {part}, and the batch normalisation after it subtracts it again.",
-        evidence=part.evidence | {"n_layers": len(biased)},
+        f"The bias of {plural(len(biased), 'layer')} takes {ops.part}, and the batch normalisation after it subtracts it again.",
         fix=(
             "x = keras.layers.Conv2D(filters, 3, use_bias=False)(x)\n"
             "x = keras.layers.BatchNormalization()(x)  # its beta is the bias\n"
             "# a model of keras.applications is built with it: copy the function that makes its blocks"
         ),
-        selection=steps.usual(steps.time_ms, view="op_table", op_names=costliest(run, chosen & ops.side)),
-        gain_ratio=part.ratio,
+        gain_ratio=ops.part.ratio,
+        n_layers=len(biased),
     )
 
 
@@ -199,19 +194,17 @@ def unfused_attention(run: Run) -> Iterator[Advice]:
     types = np.array(results.op_shares.type, np.object_)
     if not (chosen & (types == "Softmax")).any():
         return
-    ops = side_ops(run)
-    part = steps.part("attention", ops.ratio(chosen) * steps.mean_ms)
-    gain = ops.ratio(chosen & ~np.isin(types, _PRODUCTS))
+    ops = SpentOps(run, "attention", chosen)
+    gain = run.side.ratio(chosen & ~np.isin(types, _PRODUCTS))
     # Last, as there may be hundreds of thousands of names.
     if gain < MEDIUM_GAIN or any(map(_FUSED_ATTENTION.search, set(results.kernels.frame["name"]))):
         return
-    yield advise(
+    yield ops.advise(
         "unfused_attention",
-        f"Attention takes {part} in separate kernels that write its scores to memory and read them again.",
-        evidence=part.evidence | {"estimate": "all but the products of queries, keys and values"},
+        f"Attention takes {ops.part} in separate kernels that write its scores to memory and read them again.",
         fix=_fewer_passes_over_scores(run),
-        selection=steps.usual(steps.time_ms, view="op_table", op_names=costliest(run, chosen & ops.side)),
         gain_ratio=gain,
+        estimate="all but the products of queries, keys and values",
     )
 
 

@@ -4,23 +4,22 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
 
-from ...trace.trace import Bool, Float64, Int64
+from ...trace.trace import Int64
 from ..base.stretches import Stretches
 from ..base.units import PS_PER_MS
 from ..base.wording import number, percent
 from .advice import MEDIUM_GAIN, Advice, advise
-from .code_places import noted_place, place_of
+from .code_places import noted_place
 from .code_text import remark
 from .conv_sizes import filter_sizes
+from .spent_ops import SpentOps, costliest
 
 if TYPE_CHECKING:
     from .run import Run
-    from .step_facts import StepPart
 
 LARGE_FILTER = 5
 """Filters of 3 x 3 are the smallest that see a neighbourhood; from 5 x 5 on a stack of them sees as much and costs less."""
@@ -32,49 +31,6 @@ _HEAVY = re.compile(
     r"|Svd|Qr|MatrixInverse|Cholesky|ExtractImagePatches)\w*"
 )
 _PYTHON = re.compile(r"(Eager)?PyFunc(Stateless)?")
-
-
-@dataclass(frozen=True, eq=False)
-class SideOps:
-    """What ops of one side cost, each an entry per framework op of the trace."""
-
-    us: Float64
-    side: Bool
-    whole_us: float
-    compute_ratio: float
-    """Share of the step time in which this side computes."""
-
-    def ratio(self, chosen: Bool) -> float:
-        """Share of the step time that some ops account for."""
-        part = float(self.us[chosen & self.side].sum())
-        return self.compute_ratio * part / self.whole_us if self.whole_us else 0.0
-
-
-def side_ops(run: Run) -> SideOps:
-    """Those of the device where one computes, else of the host; without those of the input."""
-    shares, steps = run.results.op_shares, run.steps
-    side = shares.is_device == steps.device_computes
-    counted = side & ~run.results.op_scopes.is_input
-    is_kernel = run.results.op_sums.unit_ns.any(axis=1)
-    if steps.device_computes and is_kernel.any():  # what only copies computes nothing
-        counted &= is_kernel
-    us = run.results.op_totals.self_us
-    ratio = steps.ratio("host_compute")
-    if steps.device_computes:  # kernels may run in the step after that which launched them: the mean is over all steps
-        every = run.results.steps.frame
-        ratio = float(every["device_compute_ms"][every["is_complete"]].mean()) / steps.mean_ms if steps.mean_ms else 0.0
-    return SideOps(us, counted, float(us[counted].sum()), ratio)
-
-
-def part_of_ops(run: Run, name: str, chosen: Bool) -> StepPart:
-    """Of the mean step what some framework ops take; on the host no more than they ran themselves, with nothing around them."""
-    ops, steps = side_ops(run), run.steps
-    ms = ops.ratio(chosen) * steps.mean_ms
-    if not steps.device_computes:
-        whole_ms = float(run.results.steps.frame["step_time_ms"].sum())
-        ran_ms = float(ops.us[chosen & ops.side].sum()) / 1e3
-        ms = min(ms, ran_ms / whole_ms * steps.mean_ms if whole_ms else 0.0)
-    return steps.part(name, ms)
 
 
 def inefficient_op(run: Run) -> Iterator[Advice]:
@@ -97,7 +53,7 @@ def _large_filters(run: Run) -> Iterator[Advice]:
     sizes = {layer: size for layer, size in sizes.items() if size >= LARGE_FILTER and size % 2}
     if not sizes:
         return
-    ops, layers = side_ops(run), run.results.layers
+    ops, layers = run.side, run.results.layers
     is_conv = np.array(["conv" in kind.lower() for kind in run.results.op_shares.type], np.bool_)
     candidates = []
     for layer, size in sizes.items():  # one turn per convolution
@@ -172,43 +128,22 @@ def _outside_layers(run: Run) -> Iterator[Advice]:
     chosen = ((kind == "loss") & is_heavy) | (kind == "metrics")
     if not chosen.any():
         return
-    ops = side_ops(run)
-    part = run.steps.part("op", ops.ratio(chosen) * run.steps.mean_ms)
-    if part.ratio < OUTSIDE_SHARE:
+    ops = SpentOps(run, "op", chosen)
+    if ops.part.ratio < OUTSIDE_SHARE:
         return
-    names = costliest(run, chosen & ops.side)
-    top = max(range(len(types)), key=lambda i: float(ops.us[i]) if chosen[i] and ops.side[i] else -1.0)
-    where = "metrics" if kind[top] == "metrics" else "loss"
-    place = op_line(run, top)
-    yield advise(
+    where = "metrics" if kind[ops.top] == "metrics" else "loss"
+    yield ops.advise(
         "inefficient_op",
-        f"{types[top]} in the {where}{f' ({place})' if place else ''} takes, with its gradient, {part}.",
-        evidence=part.evidence | {"op_type": types[top]} | ({"line": place} if place else {}),
+        f"{ops.type} in the {where}{ops.where} takes, with its gradient, {ops.part}.",
         fix=(
-            remark(place)
-            + "# leave it out, or compute it on fewer points: smaller filters (two of 1 x K and K x 1), a coarser grid\n"
+            "# leave it out, or compute it on fewer points: smaller filters (two of 1 x K and K x 1), a coarser grid\n"
             "prediction = tf.nn.avg_pool2d(prediction, 2, 2, 'SAME')"
             if where == "loss"
             else "model.compile(..., metrics=[])  # compute them in evaluate, or every hundredth step"
         ),
-        selection=run.steps.usual(run.steps.time_ms, view="op_table", op_names=names),
-        gain_ratio=part.ratio,
+        gain_ratio=ops.part.ratio,
+        op_type=ops.type,
     )
-
-
-def costliest(run: Run, chosen: Bool) -> tuple[str, ...]:
-    """Names of the five costliest of some framework ops."""
-    us = np.where(chosen, run.results.op_totals.self_us, 0.0)
-    order = np.argsort(-us, kind="stable")[:5]
-    least = float(us.max(initial=0.0)) / 100
-    return run.known(*(run.results.op_shares.name[i] for i in order.tolist() if us[i] > least))
-
-
-def op_line(run: Run, op: int) -> str:
-    """`file:line` of the user's that a framework op is charged to, empty where it is charged to none."""
-    lines = run.results.source_lines
-    row = lines.entries.iloc[int(lines.op_entry[op])]
-    return "" if row["bucket"] else place_of(run.results.source_map, str(row["file"]), int(row["line"]))
 
 
 def host_fallback(run: Run) -> Iterator[Advice]:

@@ -10,8 +10,7 @@ import numpy as np
 
 from ..base.wording import amount, plural
 from .advice import MEDIUM_GAIN, Advice, advise
-from .code_text import remark
-from .op_rules import costliest, op_line, part_of_ops, side_ops
+from .spent_ops import SpentOps, costliest
 
 if TYPE_CHECKING:
     from ...trace.trace import Bool
@@ -39,26 +38,20 @@ def double_precision(run: Run) -> Iterator[Advice]:
     chosen = _double_ops(run)
     if not chosen.any():
         return
-    ops = side_ops(run)
-    part = part_of_ops(run, "double", chosen)
-    if part.ratio * HALF < MEDIUM_GAIN:
+    ops = SpentOps(run, "double", chosen)
+    if ops.part.ratio * HALF < MEDIUM_GAIN:
         return
-    top = int(np.where(chosen & ops.side, ops.us, -1.0).argmax())
-    place = op_line(run, top)
     n_variables = len(_double_variables(run))
     held = f", as {plural(n_variables, 'weight')} {'is' if n_variables == 1 else 'are'}" if n_variables else ""
-    yield advise(
+    yield ops.advise(
         "double_precision",
-        f"Ops in float64 take {part}{held}: {run.results.op_shares.type[top]}{f' ({place})' if place else ''} above all.",
-        evidence=part.evidence
-        | {"n_double_variables": n_variables, "estimate": "in 32 bits half of their time"}
-        | ({"line": place} if place else {}),
-        fix=remark(place)
-        + 'keras.backend.set_floatx("float32")  # before the model is made; leave out where it is not float64\n'
+        f"Ops in float64 take {ops.part}{held}: {ops.type}{ops.where} above all.",
+        fix='keras.backend.set_floatx("float32")  # before the model is made; leave out where it is not float64\n'
         "array = array.astype(np.float32)  # NumPy makes float64 of what has no type: data, constants, variables\n"
         "x = tf.cast(x, tf.float32)",
-        selection=steps.usual(steps.time_ms, view="op_table", op_names=costliest(run, chosen & ops.side)),
-        gain_ratio=part.ratio * HALF,
+        gain_ratio=ops.part.ratio * HALF,
+        n_double_variables=n_variables,
+        estimate="in 32 bits half of their time",
     )
 
 
@@ -98,23 +91,20 @@ def one_hot_product(run: Run) -> Iterator[Advice]:
     products, rows = _one_hot_products(traced)
     if not products:
         return
-    chosen, ops = traced.runs([*products, *rows]), side_ops(run)
-    part = part_of_ops(run, "product", chosen)
-    if part.ratio < MEDIUM_GAIN:
+    ops = SpentOps(run, "product", traced.runs([*products, *rows]))
+    if ops.part.ratio < MEDIUM_GAIN:
         return
-    product = max(products, key=lambda row: float(ops.us[traced.runs([row]) & ops.side].sum()))
     depth = ((traced.output_shapes(rows[0]) or [None])[0] or (0,))[-1]
-    place = op_line(run, int(np.flatnonzero(traced.runs([product]))[0]))
-    yield advise(
+    where = SpentOps(run, "product", traced.runs(products)).where
+    yield ops.advise(
         "one_hot_product",
-        f"The product of one-hot rows{f' of {depth:,}' if depth > 0 else ''} with weights"
-        f"{f' ({place})' if place else ''} takes, with its gradient, {part}: it only picks rows of them.",
-        evidence=part.evidence | {"depth": depth} | ({"line": place} if place else {}),
-        fix=remark(place) + "x = keras.layers.Embedding(n_classes, units)(ids)  # in place of one_hot and Dense\n"
+        f"The product of one-hot rows{f' of {depth:,}' if depth > 0 else ''} with weights{where} takes, with its gradient, "
+        f"{ops.part}: it only picks rows of them.",
+        fix="x = keras.layers.Embedding(n_classes, units)(ids)  # in place of one_hot and Dense\n"
         "# or without Keras\n"
         "x = tf.gather(weights, ids)  # in place of tf.one_hot(ids, n_classes) @ weights",
-        selection=steps.usual(steps.time_ms, view="op_table", op_names=costliest(run, chosen & ops.side)),
-        gain_ratio=part.ratio,
+        gain_ratio=ops.part.ratio,
+        depth=depth,
     )
 
 
@@ -142,10 +132,9 @@ def number_checks(run: Run) -> Iterator[Advice]:
     chosen = np.array([kind.startswith(_CHECKS) for kind in kinds], np.bool_)
     if not steps.mean_ms or not chosen.any():
         return
-    ops = side_ops(run)
-    of_unit = chosen[run.results.op_shares.dominant]
-    n = float(run.work.per_step[of_unit].sum())
-    part = steps.part("check", min(part_of_ops(run, "check", chosen).ms + n * _SCHEDULED_MS, steps.mean_ms))
+    ops = SpentOps(run, "check", chosen)
+    n = ops.n_per_step
+    part = steps.part("check", min(ops.part.ms + n * _SCHEDULED_MS, steps.mean_ms))
     if part.ratio < MEDIUM_GAIN:
         return
     yield advise(
@@ -162,7 +151,7 @@ def number_checks(run: Run) -> Iterator[Advice]:
             "tf.debugging.disable_check_numerics()\n"
             "keras.callbacks.TerminateOnNaN()  # stops a fit where the loss is no number"
         ),
-        selection=steps.usual(steps.time_ms, view="op_table", op_names=costliest(run, chosen & ops.side)),
+        selection=steps.usual(steps.time_ms, view="op_table", op_names=costliest(run, ops.own)),
         gain_ratio=part.ratio,
     )
 
@@ -178,26 +167,19 @@ def turned_images(run: Run) -> Iterator[Advice]:
     turning = [row for row in traced.ran("Transpose") if _moves_channels(traced, row)]
     if len(turning) < 2 or not _meets_convolution(traced, set(turning)):
         return
-    chosen, ops = traced.runs(turning), side_ops(run)
-    part = part_of_ops(run, "transpose", chosen)
-    if part.ratio < MEDIUM_GAIN:
+    ops = SpentOps(run, "transpose", traced.runs(turning))
+    if ops.part.ratio < MEDIUM_GAIN:
         return
-    n = float(run.work.per_step[(chosen & ops.side)[run.results.op_shares.dominant]].sum())
-    top = int(np.where(chosen & ops.side, ops.us, -1.0).argmax())
-    place = op_line(run, top)
-    yield advise(
+    yield ops.advise(
         "turned_images",
-        f"{amount(n)} transpositions a step{f' ({place})' if place else ''} turn images between channels first and channels "
-        f"last around convolutions: {part}.",
-        evidence=part.evidence
-        | {"transposes_per_step": n, "estimate": "the transpositions; ops on both sides of one can be fused without it"}
-        | ({"line": place} if place else {}),
-        fix=remark(place)
-        + "# channels last from the input on: turn the data once, before the training, and no image in the model\n"
+        f"{amount(ops.n_per_step)} transpositions a step{ops.where} turn images between channels first and channels last around "
+        f"convolutions: {ops.part}.",
+        fix="# channels last from the input on: turn the data once, before the training, and no image in the model\n"
         "dataset = dataset.map(lambda x, y: (tf.transpose(x, [0, 2, 3, 1]), y)).cache()\n"
         'x = keras.layers.Conv2D(filters, 3, data_format="channels_last")(x)',
-        selection=steps.usual(steps.time_ms, view="op_table", op_names=costliest(run, chosen & ops.side)),
-        gain_ratio=part.ratio,
+        gain_ratio=ops.part.ratio,
+        transposes_per_step=ops.n_per_step,
+        estimate="the transpositions; ops on both sides of one can be fused without it",
     )
 
 

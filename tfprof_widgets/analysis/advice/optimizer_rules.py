@@ -14,7 +14,7 @@ from ..steps.averaged_steps import MIN_STEPS
 from .advice import HIGH_GAIN, Advice, advise
 from .code_text import remark
 from .host_rules import FIXED, LARGER_BATCH
-from .op_rules import costliest, part_of_ops, side_ops
+from .spent_ops import SpentOps, costliest
 from .step_facts import StepPart, usual_step
 
 if TYPE_CHECKING:
@@ -40,7 +40,7 @@ def dense_update(run: Run) -> Iterator[Advice]:
     steps, traced = run.steps, run.traced_ops
     if traced is None or len(steps) < MIN_STEPS or steps.has_device:
         return
-    ops = side_ops(run)
+    ops = run.side
     own = traced.row.to_numpy()
     picks = np.isin(own, traced.ran(*_GATHERS))
     for table, n_read in _tables(run, traced).items():  # one turn a table
@@ -49,14 +49,13 @@ def dense_update(run: Run) -> Iterator[Advice]:
         rows = np.flatnonzero((own >= 0) & ~picks & (ops.us >= TINY * ops.whole_us))
         is_of_table = np.zeros(len(own), np.bool_)
         is_of_table[rows] = [_has_shape(traced, int(own[op]), shape) for op in rows.tolist()]
-        part = part_of_ops(run, "update", is_of_table)
-        if part.ratio < HIGH_GAIN or (n_read and n_read > FEW_ROWS * n_rows):
+        update = SpentOps(run, "update", is_of_table)
+        if update.part.ratio < HIGH_GAIN or (n_read and n_read > FEW_ROWS * n_rows):
             continue
         read = f"to update them, and reads {n_read:,} at most" if n_read else "to update them, and reads some"
-        yield advise(
+        yield update.advise(
             "dense_update",
-            f"A step works on all {n_rows:,} rows of {name} ({shape}) {read}: {part}.",
-            evidence=part.evidence | {"n_rows": n_rows, "n_rows_read": n_read, "variable": name},
+            f"A step works on all {n_rows:,} rows of {name} ({shape}) {read}: {update.part}.",
             fix=(
                 remark(f"{name}: Keras' Adam and its kin change their own state of each row, read or not")
                 + "# SGD changes the rows that were read alone; it trains differently\n"
@@ -64,8 +63,10 @@ def dense_update(run: Run) -> Iterator[Advice]:
                 "# or a table of fewer rows\n"
                 "ids = keras.layers.Hashing(n_rows // 16)(ids)"
             ),
-            selection=steps.usual(steps.time_ms, view="op_table", op_names=costliest(run, is_of_table & ops.side)),
-            gain_ratio=part.ratio,
+            gain_ratio=update.part.ratio,
+            n_rows=n_rows,
+            n_rows_read=n_read,
+            variable=name,
         )
 
 

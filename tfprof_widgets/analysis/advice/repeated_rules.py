@@ -12,9 +12,9 @@ import pandas as pd
 from ...trace.source_map import SourceMap
 from ...trace.trace import Bool
 from ..base.wording import plural
-from .advice import MEDIUM_GAIN, Advice, advise
+from .advice import MEDIUM_GAIN, Advice
 from .code_text import remark
-from .op_rules import costliest, op_line, part_of_ops, side_ops
+from .spent_ops import SpentOps, op_line
 from .traced_ops import PASSES_ON, TracedOps
 
 if TYPE_CHECKING:
@@ -35,24 +35,21 @@ def repeated_work(run: Run) -> Iterator[Advice]:
     again, of_first = _again(traced)
     if not again.any():
         return
-    ops = side_ops(run)
-    part = part_of_ops(run, "repeated", again)
-    if part.ratio < MEDIUM_GAIN:
+    ops = SpentOps(run, "repeated", again)
+    if ops.part.ratio < MEDIUM_GAIN:
         return
-    top = int(np.where(again & ops.side, ops.us, -1.0).argmax())
-    places = list(dict.fromkeys(place for place in (op_line(run, top), op_line(run, of_first[top])) if place))
+    places = list(dict.fromkeys(place for place in (ops.place, op_line(run, of_first[ops.top])) if place))
     where = f" ({' and '.join(places)})" if places else ""
-    n = int((again & ops.side).sum())
-    yield advise(
+    n = int(ops.own.sum())
+    yield ops.advise(
         "repeated_work",
         f"{plural(n, 'op')} of the step compute{'s' if n == 1 else ''} again what another one did, of the same tensors and "
-        f"weights: {run.results.op_shares.type[top]}{where} above all. That takes {part}.",
-        evidence=part.evidence | {"n_repeated_ops": n} | ({"line": places[0]} if places else {}),
-        fix=remark(", ".join(places))
+        f"weights: {ops.type}{where} above all. That takes {ops.part}.",
+        fix=remark(", ".join(places[1:]))
         + "prediction = model(x, training=True)  # once: its result is for the loss, the metrics and whatever else\n"
         "gradients = tape.gradient(loss, variables)  # once, of one tape, for all variables",
-        selection=steps.usual(steps.time_ms, view="op_table", op_names=costliest(run, again & ops.side)),
-        gain_ratio=part.ratio,
+        gain_ratio=ops.part.ratio,
+        n_repeated_ops=n,
     )
 
 

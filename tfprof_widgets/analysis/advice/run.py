@@ -22,6 +22,7 @@ from .op_work import OpWork, op_work
 from .outside import OutsideWork, outside_work
 from .python_calls import EagerWork, Saves, TracedCalls, eager_work, find_saves, traced_calls
 from .python_gaps import PythonGap, python_gap
+from .spent_ops import SideOps, side_ops
 from .step_calls import StepCalls, step_calls
 from .step_facts import StepFacts, step_facts
 from .task_work import TaskWork, task_work
@@ -80,6 +81,11 @@ class Run:
     def work(self) -> OpWork:
         """What the ops of a usual step take."""
         return op_work(self.facts, self.entry, len(self.steps))
+
+    @cached_property
+    def side(self) -> SideOps:
+        """What the ops of the side that computes cost."""
+        return side_ops(self)
 
     @cached_property
     def eager(self) -> EagerWork:
