@@ -15,6 +15,7 @@ from ..errors import TraceError
 from ..trace.bounds import MAX_DOCUMENT_BYTES, document, texts, unpacked
 from ..trace.earlier_words import in_todays_words
 from ..trace.source_map import (
+    ADDED,
     FLAG,
     REFERENCES,
     TABLES,
@@ -104,8 +105,9 @@ def _table(found: dict[str, Any], name: str) -> pd.DataFrame:
     if not isinstance(given, dict):
         raise TypeError(f"{name} is a {type(given).__name__}")
     columns: dict[str, Any] = {}
+    n_rows = len(given.get("op", ()))
     for key, kind in TABLES[name].items():
-        values = given.get(key, [])
+        values = given.get(key, [""] * n_rows if (name, key) in ADDED else [])
         if not isinstance(values, list) or len(values) > MAX_ROWS:
             raise ValueError(f"{name}.{key} is no list of at most {MAX_ROWS}")
         columns[key] = texts(values) if kind == TEXT else _numbers(values, is_flag=kind == FLAG)

@@ -34,6 +34,7 @@ TABLES: dict[str, dict[str, str]] = {
         "input_shapes": TEXT,
         "output_shapes": TEXT,
         "variable": INT,
+        "dtype": TEXT,
     },
     "edges": {"op": INT, "slot": INT, "source": INT, "source_output": INT},
     "variables": {
@@ -46,6 +47,8 @@ TABLES: dict[str, dict[str, str]] = {
     },
 }
 """Tables and columns of the sidecar and of `SourceMap`; a table that an older capture did not write is empty."""
+ADDED = {("details", "dtype")}
+"""Columns that older captures did not write: empty there."""
 REFERENCES = {
     ("ops", "graph"): "functions",
     ("ops", "frame"): "frames",
@@ -104,7 +107,8 @@ class SourceMap:
     details: pd.DataFrame = field(default_factory=lambda: _no_rows("details"))
     """What else is known of some ops, a row each: `op` (row of `ops`), `device` (asked for; "" for none), `float_ops` (of one
     execution, by TensorFlow's own statistics; 0 where unknown), `input_shapes` and `output_shapes` (see `parse_shapes`),
-    `variable` (row of `variables`, of the one that it reads or makes; -1 for none)."""
+    `variable` (row of `variables`, of the one that it reads or makes; -1 for none), `dtype` (of what it makes first, such as
+    `float32`; "" where unknown)."""
     edges: pd.DataFrame = field(default_factory=lambda: _no_rows("edges"))
     """One row per edge between ops: output `source_output` of op `source` is input `slot` of `op`; -1 as output for a control
     edge. From an argument of the function `source` is -1 and `source_output` its place; those from variables are left out."""

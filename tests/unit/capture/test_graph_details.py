@@ -52,6 +52,7 @@ out["edges"] = sorted(
 (product,) = details_of(found, "MatMul").to_dict("records")
 out["shapes"] = [product["input_shapes"], product["output_shapes"]]
 out["float_ops"] = product["float_ops"]
+out["dtype"] = product["dtype"]
 out["device"] = details_of(found, "Sin")["device"].tolist()
 """
     )
@@ -60,6 +61,7 @@ out["device"] = details_of(found, "Sin")["device"].tolist()
         "edges": [["b", 0, "a", 0], ["b", 1, "Const", 0], ["b", 2, "c", -1]],
         "shapes": ["3x4;4x2", "3x2"],
         "float_ops": 2 * 3 * 4 * 2,
+        "dtype": "float32",
         "device": ["/device:CPU:0"],
     }
 

@@ -31,6 +31,7 @@ def document(**changed: Any) -> dict[str, Any]:
             "input_shapes": ["()", "2x3;?"],
             "output_shapes": ["2x3", "2x-1"],
             "variable": [0, -1],
+            "dtype": ["float32", "float16"],
         },
         "edges": {"op": [1], "slot": [0], "source": [0], "source_output": [0]},
         "variables": {
@@ -52,6 +53,11 @@ def test_details_are_read_as_they_were_written() -> None:
     one = parsed()
     for name in NEW:
         assert getattr(one, name).to_dict("list") == document()[name]
+
+
+def test_types_of_ops_are_unknown_in_a_sidecar_of_before() -> None:
+    details = {key: values for key, values in document()["details"].items() if key != "dtype"}
+    assert parsed(details=details).details["dtype"].tolist() == ["", ""]
 
 
 @pytest.mark.parametrize("name", NEW)

@@ -15,8 +15,11 @@ from .advice import Advice, ranked
 from .call_rules import argument_conversion, eager_ops, many_calls, step_overhead
 from .callback_rules import host_callback
 from .competing_input import input_competes
+from .costly_line import costly_line
 from .device_rules import collective_bound, device_idle, h2d_bound
 from .device_use_rules import low_utilisation, uneven_devices
+from .flattened_rules import flattened_features
+from .frozen_rules import frozen_layers
 from .function_rules import compilation, eager_hot_loop, retracing
 from .host_rules import checkpoint_stall, output_bound, small_batch, straggler_step
 from .input_rules import input_bound
@@ -26,7 +29,7 @@ from .loop_rules import graph_loop
 from .memory_rules import memory_fragmentation, memory_growth, memory_headroom
 from .op_form_rules import layout_conversion, unfused_attention, unfused_norm, useless_bias
 from .op_rules import host_fallback, inefficient_op
-from .op_waste_rules import double_precision, number_checks, one_hot_product, turned_images
+from .op_waste_rules import double_precision, half_precision, number_checks, one_hot_product, turned_images
 from .optimizer_rules import dense_update, many_variables
 from .outside_rules import outside_steps, validation
 from .precision_rules import low_precision_unused, tensor_core_unused
@@ -34,6 +37,7 @@ from .repeated_rules import repeated_work
 from .run import Run
 from .silence import without_explained
 from .task_rules import task_communication, uneven_tasks
+from .tensor_size_rules import all_pairs, unused_results
 from .thread_rules import few_threads
 from .worker_rules import host_communication, straggler
 
@@ -46,7 +50,8 @@ CLUSTER_RULES: tuple[Rule, ...] = (*(straggler, host_communication, collective_b
 HOST_RULES: tuple[Rule, ...] = (
     *(new_iterator, input_bound, host_callback, output_bound, checkpoint_stall, straggler_step, small_batch),
     *(retracing, eager_hot_loop, eager_ops, compilation, inefficient_op, host_fallback),
-    *(repeated_work, few_threads, double_precision, one_hot_product, number_checks, turned_images),
+    *(repeated_work, few_threads, double_precision, half_precision, one_hot_product, number_checks, turned_images),
+    *(frozen_layers, flattened_features, unused_results, all_pairs),
     *(argument_conversion, many_calls, step_overhead, graph_loop, dense_update, many_variables),
     *(idle_border, unfused_optimizer, launch_bound, few_blocks),
     *(low_precision_unused, tensor_core_unused, layout_conversion, unfused_norm, useless_bias, unfused_attention),
@@ -64,9 +69,10 @@ RULES: tuple[Rule, ...] = (
         validation,
         shuffle_fill,
         input_competes,
+        costly_line,
     ),
 )
-"""All; the last four need what is known of one program alone: its lines, its machine, all the time that it was captured for."""
+"""All; the last five need what is known of one program alone: its lines, its machine, all the time that it was captured for."""
 TABLE_TYPES: Types = TABLES["advice_table"].types
 
 

@@ -15,10 +15,12 @@ _STAGES = {
     "few_threads": "Give the input's stages more threads",
 }
 _RULES = {
+    "all_pairs": "Make no tensor of all pairs",
     "argument_conversion": "Make tensors of arrays once",
     "checkpoint_stall": "Save weights less often",
     "collective_bound": "Exchange gradients less often",
     "compilation": "Trace and compile less",
+    "costly_line": "Look at the costliest line",
     "dense_update": "Update fewer rows of a table",
     "device_idle": "Keep the device busy between ops",
     "double_precision": "Compute in 32 bits",
@@ -26,7 +28,10 @@ _RULES = {
     "eager_ops": "Call these ops in a tf.function",
     "few_blocks": "Fill the GPU's multiprocessors",
     "few_threads": "Use all cores",
+    "flattened_features": "Pool before the dense layer",
+    "frozen_layers": "Compute frozen layers once",
     "graph_loop": "Compile the loop",
+    "half_precision": "Compute in float32 on a CPU",
     "h2d_bound": "Copy less to the device, or earlier",
     "host_callback": "Run Python less often between steps",
     "host_communication": "Exchange less with other hosts",
@@ -64,6 +69,7 @@ _RULES = {
     "unfused_attention": "Compute attention in fewer kernels",
     "unfused_norm": "Fuse batch normalisation",
     "unfused_optimizer": "Launch fewer kernels in the optimizer",
+    "unused_results": "Compute what is used only",
     "useless_bias": "Drop the bias before batch normalisation",
     "validation": "Validate less often",
 }

@@ -15,6 +15,7 @@ from ..layers.scope_words import FUNCTIONS, OPS
 from .advice import MEDIUM_GAIN, Advice, advise
 from .launch_rules import compiled
 from .spent_ops import SpentOps
+from .traced_ops import PRODUCTS
 
 if TYPE_CHECKING:
     from ...trace.trace import Bool, Int32
@@ -25,7 +26,6 @@ _CONVERSION = re.compile(r"nchw_?to_?nhwc|nhwc_?to_?nchw|layoutoptimizer")
 _NORM = re.compile(r"batch_?norm|(?:^|_)bn\d*(?:_\d+)?$", re.IGNORECASE)
 _ATTENTION = re.compile(r"attention(?!_output)", re.IGNORECASE)
 _FUSED_ATTENTION = re.compile(r"fmha|flash|sdpa", re.IGNORECASE)
-_PRODUCTS = ("Einsum", "MatMul", "BatchMatMul", "BatchMatMulV2", "BatchMatMulV3")
 _MOST_KNOWN = 2**12
 """So many scopes stay judged: each has many ops."""
 FEW_16BIT = 0.10
@@ -195,7 +195,7 @@ def unfused_attention(run: Run) -> Iterator[Advice]:
     if not (chosen & (types == "Softmax")).any():
         return
     ops = SpentOps(run, "attention", chosen)
-    gain = run.side.ratio(chosen & ~np.isin(types, _PRODUCTS))
+    gain = run.side.ratio(chosen & ~np.isin(types, [*PRODUCTS]))
     # Last, as there may be hundreds of thousands of names.
     if gain < MEDIUM_GAIN or any(map(_FUSED_ATTENTION.search, set(results.kernels.frame["name"]))):
         return

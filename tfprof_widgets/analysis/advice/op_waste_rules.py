@@ -1,5 +1,4 @@
-"""Ops whose work could be left out -> advice: double precision, one-hot products, checks of numbers, turning images around, and
-the same computed twice."""
+"""Ops whose work could be left out -> advice: float64, float16 on CPUs, one-hot products, checks of numbers, turned images."""
 
 from __future__ import annotations
 
@@ -11,17 +10,15 @@ import numpy as np
 from ..base.wording import amount, plural
 from .advice import MEDIUM_GAIN, Advice, advise
 from .spent_ops import SpentOps, costliest
+from .traced_ops import PRODUCTS
 
 if TYPE_CHECKING:
     from ...trace.trace import Bool
     from .run import Run
     from .traced_ops import TracedOps
 
-_DOUBLE = 2
-"""TensorFlow's number of the type float64."""
 HALF = 0.5
 """Of the time of an op in 64 bits: numbers of half the size are half as much to move, and twice as many to a vector."""
-_PRODUCTS = frozenset(("MatMul", "BatchMatMul", "BatchMatMulV2", "BatchMatMulV3", "Einsum"))
 _CHECKS = ("CheckNumerics", "DebugNumericSummary", "DebugIdentity")
 _SCHEDULED_MS = 0.002
 """What an op of next to no work costs a step beside its own time, measured: others run beside it."""
@@ -35,10 +32,7 @@ def double_precision(run: Run) -> Iterator[Advice]:
     steps = run.steps
     if not steps.mean_ms or run.eager.is_hot:
         return
-    chosen = _double_ops(run)
-    if not chosen.any():
-        return
-    ops = SpentOps(run, "double", chosen)
+    ops = SpentOps(run, "double", _ops_of_type(run, "float64"))
     if ops.part.ratio * HALF < MEDIUM_GAIN:
         return
     n_variables = len(_double_variables(run))
@@ -55,18 +49,38 @@ def double_precision(run: Run) -> Iterator[Advice]:
     )
 
 
-def _double_ops(run: Run) -> Bool:
-    """The framework ops that allocate mostly float64; where all weights are so, all that allocate nothing that is told, too."""
-    memory, name = run.facts.memory, run.results.op_shares.name
-    table, strings = memory.snapshots, memory.strings
-    rows = np.flatnonzero(~table.is_free & (table.op >= 0) & (table.dtype > 0))
-    n_bytes = np.zeros((2, len(strings)))
-    np.add.at(n_bytes, ((table.dtype[rows] == _DOUBLE).astype(int), table.op[rows]), table.allocation_bytes[rows])
-    told = {strings[i]: bool(n_bytes[1, i] > n_bytes[0, i]) for i in np.unique(table.op[rows]).tolist()}
-    source_map = run.results.source_map
-    weights = source_map.variables[source_map.variables["trainable"].astype(bool)] if source_map is not None else ()
-    otherwise = bool(len(weights)) and len(_double_variables(run)) == len(weights)
-    return np.array([told.get(one, otherwise) for one in name], np.bool_) & ~run.results.op_scopes.is_input
+def half_precision(run: Run) -> Iterator[Advice]:
+    """Much of what a CPU computes is in float16, which it converts to float32 and back; bfloat16 some compute as it is.
+
+    Gain: half of the share of the step time of such ops.
+    """
+    steps = run.steps
+    if not steps.mean_ms or steps.has_device or run.eager.is_hot:
+        return
+    ops = SpentOps(run, "half", _ops_of_type(run, "float16"))
+    if ops.part.ratio * HALF < MEDIUM_GAIN:
+        return
+    yield ops.advise(
+        "half_precision",
+        f"Ops in float16 take {ops.part}, {ops.type}{ops.where} above all: most CPUs convert each number to float32 and back.",
+        fix='keras.mixed_precision.set_global_policy("float32")  # mixed_float16 is for GPUs\n'
+        'keras.mixed_precision.set_global_policy("mixed_bfloat16")  # on a CPU that computes in bfloat16',
+        gain_ratio=ops.part.ratio * HALF,
+        estimate="without the conversions half of their time",
+    )
+
+
+def _ops_of_type(run: Run, dtype: str) -> Bool:
+    """The framework ops that make numbers of one type. Those that nothing is noted of, as such that the runtime made of others,
+    count where all weights are of that type."""
+    traced = run.traced_ops
+    if traced is None:
+        return np.zeros(len(run.results.op_shares.name), np.bool_)
+    told = traced.dtype.reindex(traced.row).fillna("").to_numpy(object)
+    variables = traced.source_map.variables
+    weights = variables["dtype"][variables["trainable"].astype(bool)]
+    found: Bool = (told == dtype) | (told == "") & bool(len(weights) and (weights == dtype).all())
+    return found & ~run.results.op_scopes.is_input
 
 
 def _double_variables(run: Run) -> list[str]:
@@ -111,7 +125,7 @@ def one_hot_product(run: Run) -> Iterator[Advice]:
 def _one_hot_products(traced: TracedOps) -> tuple[list[int], list[int]]:
     """Products of which an operand is one-hot, and what makes these operands."""
     products, rows = [], []
-    for row in traced.ran(*_PRODUCTS):
+    for row in traced.ran(*PRODUCTS):
         for slot in (0, 1):
             source = traced.behind(row, slot)
             while source >= 0 and traced.type[source] == "Transpose":  # an earlier row each time

@@ -24,8 +24,6 @@ if TYPE_CHECKING:
 _GATHERS = ("GatherV2", "ResourceGather", "GatherNd", "ResourceGatherNd", "Gather")
 FEW_ROWS = 0.5
 """Of the rows of a table: where a step reads more of them, updating all is no waste."""
-TINY = 1e-3
-"""Of the time of all ops: what takes less is not looked at."""
 MANY = 32
 """From so many variables on their number is worth a word."""
 SMALL = 4096
@@ -45,17 +43,17 @@ def dense_update(run: Run) -> Iterator[Advice]:
     picks = np.isin(own, traced.ran(*_GATHERS))
     for table, n_read in _tables(run, traced).items():  # one turn a table
         name, shape = (str(traced.source_map.variables[key].iloc[table]) for key in ("name", "shape"))
-        n_rows = (parse_shapes(shape)[0] or (0,))[0]
-        rows = np.flatnonzero((own >= 0) & ~picks & (ops.us >= TINY * ops.whole_us))
+        sizes = parse_shapes(shape)[0] or (0,)
+        rows = np.flatnonzero((own >= 0) & ~picks & ops.matter)
         is_of_table = np.zeros(len(own), np.bool_)
-        is_of_table[rows] = [_has_shape(traced, int(own[op]), shape) for op in rows.tolist()]
+        is_of_table[rows] = [traced.has_shape(int(own[op]), sizes) for op in rows.tolist()]
         update = SpentOps(run, "update", is_of_table)
-        if update.part.ratio < HIGH_GAIN or (n_read and n_read > FEW_ROWS * n_rows):
+        if update.part.ratio < HIGH_GAIN or (n_read and n_read > FEW_ROWS * sizes[0]):
             continue
         read = f"to update them, and reads {n_read:,} at most" if n_read else "to update them, and reads some"
         yield update.advise(
             "dense_update",
-            f"A step works on all {n_rows:,} rows of {name} ({shape}) {read}: {update.part}.",
+            f"A step works on all {sizes[0]:,} rows of {name} ({shape}) {read}: {update.part}.",
             fix=(
                 remark(f"{name}: Keras' Adam and its kin change their own state of each row, read or not")
                 + "# SGD changes the rows that were read alone; it trains differently\n"
@@ -64,7 +62,7 @@ def dense_update(run: Run) -> Iterator[Advice]:
                 "ids = keras.layers.Hashing(n_rows // 16)(ids)"
             ),
             gain_ratio=update.part.ratio,
-            n_rows=n_rows,
+            n_rows=sizes[0],
             n_rows_read=n_read,
             variable=name,
         )
@@ -85,11 +83,6 @@ def _tables(run: Run, traced: TracedOps) -> dict[int, int]:
         sizes = [batch or 0 if size < 0 else size for size in made or (0,)]
         found[table] = found.get(table, 0) + int(np.prod(sizes)) // max(width, 1)
     return found
-
-
-def _has_shape(traced: TracedOps, row: int, shape: str) -> bool:
-    wanted = parse_shapes(shape)[0]
-    return wanted in traced.input_shapes(row) or wanted in traced.output_shapes(row)
 
 
 def many_variables(run: Run) -> Iterator[Advice]:

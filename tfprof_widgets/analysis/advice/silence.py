@@ -8,6 +8,8 @@ from .advice import MEDIUM_GAIN, Advice
 
 GENERAL = frozenset(("device_idle", "low_utilisation"))
 """Rules that tell how little a device does: nothing beside one that says what it waits for."""
+LAST = frozenset(("costly_line",))
+"""Rules that tell where time goes and no cause: nothing beside one that knows any."""
 OF_DEVICES = frozenset(
     (
         *(
@@ -48,6 +50,7 @@ EXPLAINED = {
     "graph_loop": frozenset(("small_batch", "step_overhead")),
     "dense_update": frozenset(("small_batch", "step_overhead")),
     "many_variables": frozenset(("small_batch", "step_overhead")),
+    "flattened_features": frozenset(("small_batch",)),
     "input_bound": frozenset(("memory_headroom",)),
     "input_competes": frozenset(("small_batch",)),
 }
@@ -65,4 +68,6 @@ def without_explained(found: Sequence[Advice]) -> Iterator[Advice]:
     explained = {one.rule for one in found if most.get(one.rule, -1.0) >= MUCH * one.gain_ratio}
     if any(one.rule in OF_DEVICES and one.gain_ratio >= MEDIUM_GAIN for one in found):
         explained |= GENERAL
+    if any(one.gain_ratio >= MEDIUM_GAIN for one in found):
+        explained |= LAST
     return (one for one in found if one.rule not in explained)

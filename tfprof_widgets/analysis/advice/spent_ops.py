@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from ...trace.trace import Bool, Float64
+from ..layers.scope_words import VENDOR
 from .advice import Advice, advise
 from .code_places import place_of
 from .code_text import remark
@@ -16,6 +17,10 @@ from .code_text import remark
 if TYPE_CHECKING:
     from .run import Run
     from .step_facts import StepPart
+
+
+TINY = 1e-3
+"""Of the time of all ops: what takes less is not looked at."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -32,6 +37,12 @@ class SideOps:
         """Share of the step time that some ops account for."""
         part = float(self.us[chosen & self.side].sum())
         return self.compute_ratio * part / self.whole_us if self.whole_us else 0.0
+
+    @property
+    def matter(self) -> Bool:
+        """Those that take more than next to nothing."""
+        found: Bool = self.side & (self.us >= TINY * self.whole_us)
+        return found
 
 
 def side_ops(run: Run) -> SideOps:
@@ -84,8 +95,8 @@ class SpentOps:
 
     @property
     def type(self) -> str:
-        """The type of the costliest."""
-        return self.run.results.op_shares.type[self.top]
+        """The type of the costliest, as TensorFlow calls it."""
+        return VENDOR.sub("", self.run.results.op_shares.type[self.top])
 
     @cached_property
     def place(self) -> str:

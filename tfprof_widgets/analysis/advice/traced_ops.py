@@ -17,6 +17,8 @@ if TYPE_CHECKING:
 
 PASSES_ON = frozenset(("Identity", "Cast", "Reshape", "ReadVariableOp", "StopGradient", "ExpandDims", "Squeeze"))
 """Types of ops that give on what they read, in another form at most."""
+PRODUCTS = frozenset(("MatMul", "BatchMatMul", "BatchMatMulV2", "BatchMatMulV3", "Einsum"))
+"""Types of products of matrices."""
 _MOST_STEPS = 8
 
 
@@ -34,6 +36,11 @@ class TracedOps:
     def type(self) -> pd.Series:
         """Type of each."""
         return self.source_map.ops["type"]
+
+    @property
+    def dtype(self) -> pd.Series:
+        """What type of numbers an op makes, by its row; "" where that is not known."""
+        return self._shapes["dtype"]
 
     @cached_property
     def _shapes(self) -> pd.DataFrame:
@@ -53,13 +60,33 @@ class TracedOps:
         """Shapes of what it makes, likewise."""
         return parse_shapes(str(self._shapes["output_shapes"].get(row, "")))
 
+    def has_shape(self, row: int, shape: tuple[int, ...]) -> bool:
+        """Whether an op reads or makes a tensor of a shape."""
+        return shape in self.input_shapes(row) or shape in self.output_shapes(row)
+
+    def source(self, row: int, slot: int) -> int:
+        """The op that made what an op reads; -1 where it is not known."""
+        return int(self._source.get((row, slot), -1))
+
     def behind(self, row: int, slot: int) -> int:
         """The op that made what an op reads, through those that only pass it on; -1 where it is not known."""
         for _ in range(_MOST_STEPS):
-            row, slot = int(self._source.get((row, slot), -1)), 0
+            row, slot = self.source(row, slot), 0
             if row < 0 or self.type[row] not in PASSES_ON or (row, 0) not in self._source.index:
                 break
         return row
+
+    def before(self, rows: list[int]) -> list[int]:
+        """All ops that some ops come behind, within their graphs."""
+        edges = self.source_map.edges
+        source, op = edges["source"].to_numpy(), edges["op"].to_numpy()
+        found = np.zeros(len(self.type), np.bool_)
+        newest = np.array(rows, np.int64)
+        while len(newest):  # one turn per op along the longest path
+            newest = np.unique(source[np.isin(op, newest) & (source >= 0)])
+            newest = newest[~found[newest]]
+            found[newest] = True
+        return np.flatnonzero(found).tolist()
 
     def variable(self, row: int) -> int:
         """The row of the variable that an op reads, -1 for none that is known."""

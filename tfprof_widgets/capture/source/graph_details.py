@@ -24,7 +24,7 @@ class GraphDetails:
     """Details and edges of the ops noted so far; rows are those of the table of ops."""
 
     def __init__(self) -> None:
-        self.details = Columns("op", "device", "float_ops", "input_shapes", "output_shapes", "variable")
+        self.details = Columns("op", "device", "float_ops", "input_shapes", "output_shapes", "variable", "dtype")
         self.edges = Columns("op", "slot", "source", "source_output")
         self.failure = ""
         """What went wrong, as a sentence; "" when all went well."""
@@ -64,6 +64,7 @@ class GraphDetails:
             ";".join(map(self._shapes.text, inputs)),
             ";".join(map(self._shapes.text, operation.outputs)),
             self._variable(operation) if operation.type in VARIABLE_READS else -1,
+            _dtype(operation),
         )
         for slot, (source, output) in enumerate(sources):
             if source < 0 and output < 0:  # a variable, or what is not in the table
@@ -106,3 +107,9 @@ class GraphDetails:
             if handle is None:
                 break
         return -1
+
+
+def _dtype(operation: Any) -> str:
+    """The type of what an op makes first; where it makes nothing, as one that assigns, of what it reads last."""
+    tensors = [*operation.inputs[-1:], *operation.outputs[:1]]
+    return str(tensors[-1].dtype.base_dtype.name) if tensors else ""

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 
 from tests.cluster import Cluster
 from tests.unit.analysis.advice.gpu_drawings import STEP_US as GPU_STEP_US
 from tests.unit.analysis.advice.gpu_drawings import gpu_run, memory_event
-from tests.unit.analysis.advice.graph_causes import GRAPH_CAUSES
+from tests.unit.analysis.advice.graph_causes import BUSY, GRAPH_CAUSES
+from tests.unit.analysis.advice.graph_drawings import graph_run
 from tests.unit.analysis.advice.outside_drawings import epochs, validation
 from tests.unit.analysis.advice.task_drawings import gpus, worker_and_servers
 from tests.unit.analysis.advice.test_device_rules import (
@@ -122,6 +124,7 @@ CAUSES: dict[str, Callable[[], Results]] = {
     "tensors of other tasks": lambda: worker_and_servers(wait_us=400),
     "one parameter server does it all": lambda: worker_and_servers(server_us=(700, 100, 100)),
     "a TPU that idles": lambda: Results(read_xspace(tpu_steps())),
+    "a costly line": lambda: graph_run(replace(BUSY, type="Svd")),
     "a busy host": lambda: gpus(200),
     "one of two GPUs": lambda: gpus(800, 100),
     "images turned around": lambda: gpu_run([("nchwToNhwcKernel<half>", 10, 290), (HALF, 300, 690)], **VOLTA),

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import Any
 
+from tests.unit.analysis.advice import foreign_models
 from tests.warm_process import run_python
 
 N_STEPS = 10
@@ -29,12 +31,22 @@ def main(directory: str) -> None:
         keras.backend.clear_session()
 
 
-def _fit(directory: str, model: Any, x: Any, y: Any, batch_size: int, optimizer: str = "sgd", **compiled: Any) -> None:
+def _fit(
+    directory: str,
+    model: Any,
+    x: Any,
+    y: Any,
+    batch_size: int,
+    optimizer: str = "sgd",
+    *,
+    loss: Any = "mse",
+    **compiled: Any,
+) -> None:
     import tensorflow as tf
 
     import tfprof_widgets as tfprof
 
-    model.compile(optimizer, "mse", **compiled)
+    model.compile(optimizer, loss, **compiled)
     data = tf.data.Dataset.from_tensor_slices((x, y)).cache().batch(batch_size, drop_remainder=True).prefetch(2)
     for _ in range(2):
         model.fit(data, verbose=0, shuffle=False)
@@ -303,5 +315,11 @@ FAULTS: dict[str, Callable[[str], None]] = {
         *(one_hot_product, dense_update, many_variables, graph_loop, turned_images, double_precision, number_checks),
         *(repeated_work, argument_conversion, many_calls, eager_ops, step_overhead, compiled_shapes, new_functions),
         *(run_eagerly, eager_fit),
+    )
+} | {
+    fault.__name__: lambda directory, fault=fault: fault(partial(_fit, directory), _numbers)  # type: ignore[misc]
+    for fault in (
+        *(foreign_models.half_precision, foreign_models.frozen_layers, foreign_models.flattened_features),
+        *(foreign_models.unused_results, foreign_models.all_pairs),
     )
 }

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 from tests.builders import event, line, plane, session, trace
-from tests.unit.analysis.advice.graph_drawings import DOUBLE, OF_OP, STEP_US, Op, calling, graph_run
+from tests.unit.analysis.advice.graph_drawings import OF_OP, STEP_US, Op, calling, graph_run
 from tfprof_widgets.analysis.results import Results
 
 WEIGHTS = ("net/dense/kernel", "64x64", "float32")
@@ -37,6 +37,36 @@ TABLE = (
 LOOP = (
     Op("rnn/while", "While", 0, [0], "()", "()"),
     Op("rnn/while/body/_4/cell/MatMul", "MatMul", 5, [], "8x8;8x8", "8x8", times=100),
+)
+SLICED = (
+    Op("net/Relu", "Relu", 100, [0], "-1x48x64", "-1x48x64"),
+    Op("read", "ReadVariableOp", 0, [], "()", "64x9000", variable=0),
+    Op("words/MatMul", "BatchMatMulV2", 8_000, ["net/Relu", "read"], "-1x48x64;64x9000", "-1x48x9000"),
+    Op("words/Add", "AddV2", 500, ["words/MatMul", 1], "-1x48x9000;9000", "-1x48x9000"),
+    Op("last", "StridedSlice", 10, ["words/Add"], "-1x48x9000;3;3;3", "-1x9000"),
+)
+PAIRS = (
+    Op("left", "ExpandDims", 0, [0], "200x64", "200x1x64"),
+    Op("right", "ExpandDims", 0, [0], "200x64", "1x200x64"),
+    Op("sub", "Sub", 4_000, ["left", "right"], "200x1x64;1x200x64", "200x200x64"),
+    Op("square", "Square", 3_000, ["sub"], "200x200x64", "200x200x64"),
+    Op("sum", "Sum", 1_500, ["square"], "200x200x64;()", "200x200"),
+)
+FLATTENED = (
+    Op("net/Relu", "Relu", 100, [0, 1], "-1x32x32x16", "-1x32x32x16"),
+    Op("first/Relu", "Relu", 100, ["net/Relu"], "-1x32x32x16", "-1x32x32x16"),
+    Op("flatten/Reshape", "Reshape", 0, ["first/Relu"], "-1x32x32x16;2", "-1x16384"),
+    Op("read", "ReadVariableOp", 0, [], "()", "16384x100", variable=0),
+    Op("dense/MatMul", "MatMul", 4_000, ["flatten/Reshape", "read"], "-1x16384;16384x100", "-1x100"),
+    Op("adam/Mul", "Mul", 4_800, [2, 3], "16384x100;()", "16384x100"),
+)
+KERNEL = ("dense/kernel", "16384x100", "float32")
+HALF_OPS = (Op("net/Conv2D", "Conv2D", 9_000, [0, 1], "8x8", "8x8", dtype="float16"),)
+FROZEN = (
+    Op("net/base/Relu", "Relu", 200, [0], "32x64", "32x64"),
+    Op("net/base/MatMul", "MatMul", 6_000, ["net/base/Relu", 1], "32x64;64x64", "32x64"),
+    Op("net/head/MatMul", "MatMul", 500, ["net/base/MatMul", 2], "32x64;64x8", "32x8"),
+    Op("gradient_tape/net/head/MatMul/MatMul", "MatMul", 1_000, ["net/base/MatMul", 3], "32x64;32x8", "64x8"),
 )
 SMALL = tuple(
     Op(f"adam/{kind}_{i}", kind, 2, [], "24;()", "24") for i in range(64) for kind in ("Mul", "AssignSubVariableOp")
@@ -71,6 +101,16 @@ def converted(n_bytes: int = 2**26) -> Results:
     return Results(trace(plane("/host:CPU", line("python", *events)), session(duration_us=8 * STEP_US)))
 
 
+def frozen(*ops: Op) -> Results:
+    """A net of which the base is not trained."""
+    results = graph_run(
+        *ops, variables=[("net/base/kernel", "64x64", "float32"), ("net/head/kernel", "64x8", "float32")]
+    )
+    assert results.source_map is not None
+    results.source_map.variables[["trainable", "layer"]] = [[False, "net/base"], [True, "net/head"]]
+    return results
+
+
 GRAPH_CAUSES: dict[str, Callable[[], Results]] = {
     "one_hot_product": lambda: graph_run(*ONE_HOT),
     "repeated_work": lambda: graph_run(*REPEATED, variables=[WEIGHTS]),
@@ -83,8 +123,13 @@ GRAPH_CAUSES: dict[str, Callable[[], Results]] = {
         *SMALL, variables=[(f"net/bias_{i}", "24", "float32") for i in range(64)], step_us=2_000, python=calling(1_800)
     ),
     "double_precision": lambda: graph_run(
-        Op("net/MatMul", "MatMul", 9_000, [0, 1], "64x64;64x64", "64x64", bytes_of=(2**20, DOUBLE))
+        Op("net/MatMul", "MatMul", 9_000, [0, 1], "64x64;64x64", "64x64", dtype="float64")
     ),
+    "half_precision": lambda: graph_run(*HALF_OPS),
+    "unused_results": lambda: graph_run(*SLICED, variables=[("words/kernel", "64x9000", "float32")]),
+    "all_pairs": lambda: graph_run(*PAIRS),
+    "flattened_features": lambda: graph_run(*FLATTENED, variables=[KERNEL]),
+    "frozen_layers": lambda: frozen(*FROZEN),
     "number_checks": lambda: graph_run(
         Op("net/Conv2D", "Conv2D", 6_000, [0]), *(Op(f"net/check_{i}", "CheckNumericsV2", 60, [0]) for i in range(40))
     ),

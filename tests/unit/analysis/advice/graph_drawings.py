@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Any
 
 import pandas as pd
 
@@ -14,7 +13,6 @@ from tfprof_widgets.trace.source_map import SourceMap, empty_source_map
 
 STEP_US = 10_000.0
 CALL = "EagerLocalExecute: __inference_step_7"
-DOUBLE, SINGLE = 2, 1
 OF_OP = " of an op"
 """Behind the name of an event that runs no function."""
 
@@ -33,8 +31,7 @@ class Op:
     variable: int = -1
     times: int = 1
     """How often it runs in a step."""
-    bytes_of: tuple[int, int] = (0, 0)
-    """What it allocates, and of which type."""
+    dtype: str = "float32"
 
 
 def noted(ops: Sequence[Op], variables: Sequence[tuple[str, str, str]] = (), graph: str = "step") -> SourceMap:
@@ -45,7 +42,7 @@ def noted(ops: Sequence[Op], variables: Sequence[tuple[str, str, str]] = (), gra
         for op in ops
         for slot, source in enumerate(op.reads)
     ]
-    told = [(i, "", 0, op.inputs, op.outputs, op.variable) for i, op in enumerate(ops)]
+    told = [(i, "", 0, op.inputs, op.outputs, op.variable, op.dtype) for i, op in enumerate(ops)]
     kept = [(name, shape, kind, True, "", "") for name, shape, kind in variables]
     empty = empty_source_map()
     text = "model.fit(dataset)\ny = layer(x)\n"
@@ -92,8 +89,6 @@ def graph_run(
         for op in ops:
             for _ in range(op.times if op.us else 0):
                 events.append(event(f"{op.name}:{op.type}", at, op.us))
-                if op.bytes_of[0]:
-                    events.append(event("MemoryAllocation", at, 0, stats=_allocation(op.name, *op.bytes_of)))
                 at += op.us
         events += [event("ExecutorState::Process", begin + 3 + k * 0.001, 0.0005) for k in range(processes)]
     planes = plane("/host:CPU", line("python", *events))
@@ -105,9 +100,3 @@ def graph_run(
 def calling(us: float, start: float = 0.0) -> list[tuple[str, float, float]]:
     """The call of a function whose graph runs so long."""
     return [("EagerExecute", start, us + 3), (CALL, start + 1, us + 1), ("EagerKernelExecute", start + 2, us)]
-
-
-def _allocation(op: str, n_bytes: int, kind: int) -> dict[str, Any]:
-    known: dict[str, Any] = {"allocator_name": "cpu", "tf_op": op, "shape": "[4]", "region_type": "output", "addr": 1}
-    sizes = dict.fromkeys(("requested_bytes", "allocation_bytes", "bytes_allocated", "peak_bytes_in_use"), n_bytes)
-    return known | sizes | {"bytes_reserved": 0, "bytes_available": 10**9, "fragmentation": 0.0, "data_type": kind}

@@ -33,6 +33,11 @@ SAYS = {
     "compiled_shapes": ("retracing", "with compiling by XLA", "pad to one"),
     "new_functions": ("retracing", "another function object", "tf.function(train)  # once"),
     "run_eagerly": ("eager_hot_loop", "one by one from Python", "run_functions_eagerly(False)"),
+    "half_precision": ("half_precision", "foreign_models.py:", 'set_global_policy("float32")'),
+    "frozen_layers": ("frozen_layers", "3 layers that are not trained", "base.predict"),
+    "flattened_features": ("flattened_features", "flattened images (40x40x16)", "GlobalAveragePooling2D"),
+    "unused_results": ("unused_results", "A slice keeps 2 %", "x = x[:, -1]"),
+    "all_pairs": ("all_pairs", "numbers of all pairs of", "transpose_b=True"),
     "eager_fit": ("eager_hot_loop", "one by one from Python", "run_eagerly=False"),
 }
 
