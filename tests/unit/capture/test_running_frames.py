@@ -5,6 +5,7 @@ from __future__ import annotations
 import gc
 import sys
 import threading
+import weakref
 
 import pytest
 
@@ -87,8 +88,37 @@ def test_the_collector_is_as_it_was(*, is_enabled: bool) -> None:
         left = gc.isenabled()
     finally:
         (gc.enable if was_enabled else gc.disable)()
-    assert sys._getframe() in frames_outwards(frames[threading.get_ident()])
+    assert threading.get_ident() not in frames
     assert left == is_enabled
+
+
+def test_what_a_function_holds_goes_with_it_though_its_frame_was_seen() -> None:
+    """A batch of another thread, also where no garbage is collected for long, as by default between a few calls."""
+
+    class Batch:
+        pass
+
+    alive: list[weakref.ref[Batch]] = []
+    begun, ended = threading.Event(), threading.Event()
+
+    def train() -> None:
+        batch = Batch()
+        alive.append(weakref.ref(batch))
+        begun.set()
+        ended.wait(10)
+
+    before = gc.get_threshold()
+    gc.set_threshold(1_000_000)
+    try:
+        thread = threading.Thread(target=train)
+        thread.start()
+        assert begun.wait(10)
+        assert train.__code__ in [frame.f_code for frame in frames_outwards(running_frames()[thread.ident or 0])]
+        ended.set()
+        thread.join()
+        assert alive[0]() is None
+    finally:
+        gc.set_threshold(*before)
 
 
 def test_an_error_leaves_the_collector_on(monkeypatch: pytest.MonkeyPatch) -> None:

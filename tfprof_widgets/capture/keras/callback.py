@@ -140,4 +140,4 @@ class _Caller:
         """True too where a loop of the user's own drives the callback: it ends the capture by Keras' hooks."""
         if self._frame is None:
             return True
-        return self._frame in frames_outwards(running_frames().get(self._thread_id))
+        return self._frame in frames_outwards(running_frames().get(self._thread_id, sys._getframe()))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gc
 import sys
+import threading
 from collections.abc import Callable, Iterator
 from functools import partial
 from operator import methodcaller
@@ -15,12 +16,16 @@ _COLLECTS_ANYWHERE = sys.version_info < (3, 12)
 
 
 def running_frames() -> dict[int, FrameType]:
-    """The innermost frame of each thread, by the thread's number.
+    """The innermost frame of each other thread, by the thread's number.
 
     `sys._current_frames` makes objects while it holds a lock of the interpreter's. Garbage that is collected then, and that
     holds a `threading.local` as graphs of TensorFlow do, waits for that lock for ever (python/cpython#106883).
     """
-    return cast("dict[int, FrameType]", _without_collecting(sys._current_frames))
+    frames = cast("dict[int, FrameType]", _without_collecting(sys._current_frames))
+    # This thread's frame holds these frames in turn. As a circle they would live, with the tensors that are their variables,
+    # until garbage is collected.
+    frames.pop(threading.get_ident(), None)
+    return frames
 
 
 def outer_frame(frame: FrameType) -> FrameType | None:
