@@ -106,7 +106,7 @@ def all_pairs(run: Run) -> Iterator[Advice]:
     shapes = {row: traced.output_shapes(row)[0] or () for row in rows if _makes_pairs(traced, row, batch)}
     for shape in set(shapes.values()):
         makers = [row for row in shapes if shapes[row] == shape]
-        on_pairs = [row for row in rows if traced.has_shape(row, shape)]
+        on_pairs = _working_on(traced, makers, shape)
         ops = SpentOps(run, "pairs", traced.runs(makers) | np.isin(own, on_pairs))
         if ops.part.ratio < HIGH_GAIN:
             continue
@@ -127,10 +127,19 @@ def all_pairs(run: Run) -> Iterator[Advice]:
         )
 
 
+def _working_on(traced: TracedOps, makers: list[int], shape: tuple[int, ...]) -> list[int]:
+    """What reads what some ops make, and so on, as long as it reads or makes tensors of one shape."""
+    found, newest = {*makers}, makers
+    while newest:  # one turn per op along the longest path
+        newest = [row for row in traced.readers(newest) if row not in found and traced.has_shape(row, shape)]
+        found.update(newest)
+    return [*found]
+
+
 def _makes_pairs(traced: TracedOps, row: int, batch: int | None) -> bool:
     """Whether an op broadcasts what it reads to many times as many numbers."""
     read, made = traced.input_shapes(row), traced.output_shapes(row)
-    if len(read) != 2 or len(made) != 1 or None in (*read, *made):
+    if traced.type[row] in PRODUCTS or len(read) != 2 or len(made) != 1 or None in (*read, *made):
         return False
     n_read = _n_read(traced, row, batch)
     return 0 < MANY_TIMES * n_read <= _n_numbers(made[0], batch) and _are_broadcast(read, made[0] or ())
@@ -147,7 +156,7 @@ def _n_numbers(shape: tuple[int, ...] | None, batch: int | None) -> int:
 
 
 def _are_broadcast(shapes: list[tuple[int, ...] | None], made: tuple[int, ...]) -> bool:
-    """Whether such tensors broadcast to another: a product of matrices makes something else of them."""
+    """Whether such tensors broadcast to another."""
     padded = [(1,) * (len(made) - len(shape or ())) + (shape or ()) for shape in shapes]
     sizes = list(zip(*padded, made, strict=True)) if all(len(one) == len(made) for one in padded) else [(2, 2, 1)]
     return all({*read} <= {1, size} for *read, size in sizes)

@@ -88,6 +88,13 @@ class TracedOps:
             found[newest] = True
         return np.flatnonzero(found).tolist()
 
+    def readers(self, rows: list[int]) -> list[int]:
+        """The ops that read what some ops make."""
+        edges = self.source_map.edges
+        is_read = edges["source"].isin(rows) & (edges["source_output"] >= 0)
+        found: list[int] = edges["op"][is_read].unique().tolist()
+        return found
+
     def variable(self, row: int) -> int:
         """The row of the variable that an op reads, -1 for none that is known."""
         return int(self._shapes["variable"].get(row, -1))

@@ -154,9 +154,14 @@ def test_a_slice_of_what_is_used_or_made_of_all_positions_is_no_fault(ops: tuple
 
 
 def test_a_product_or_a_few_pairs_are_no_pairs_by_broadcasting() -> None:
-    product = Op("sub", "MatMul", 8_000, [0, 1], "200x64;64x200", "200x200")
+    product = Op("sub", "MatMul", 8_000, [0, 1], "512x1;512x1", "512x512")
     few = [replace(op, us=op.us / 20) for op in PAIRS]
     assert "all_pairs" not in rules(graph_run(product)) + rules(graph_run(*few))
+
+
+def test_what_has_the_shape_of_pairs_by_chance_is_not_counted() -> None:
+    other = Op("net/Conv2D", "Conv2D", 8_000, [0, 1], "200x200x64;3x3", "200x200x64")
+    assert "all_pairs" not in rules(graph_run(*(replace(op, us=op.us / 10) for op in PAIRS), other))
 
 
 def test_flattened_input_of_the_model_or_small_weights_are_no_fault() -> None:
