@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -157,7 +158,7 @@ def compilation(run: Run) -> Iterator[Advice]:
     """Functions were traced or compiled during the capture, not traced again and again.
 
     Gain: the share of the averaged steps' time in it. What happens once, in a first step that averages leave out, costs a long
-    training nothing: its gain is 0. Where most of the averaged steps compile, XLA does so for each shape anew.
+    training nothing: its gain is 0; what is made anew for each of several loops is counted but for its first time.
     """
     steps, all_steps = run.steps, run.results.steps.frame
     if not len(all_steps):
@@ -171,26 +172,75 @@ def compilation(run: Run) -> Iterator[Advice]:
     if share < MEDIUM_GAIN:
         return
     at = int(all_steps["compile_ms"].to_numpy().argmax())
-    row = all_steps.iloc[at]
-    n = int((all_steps["compile_ms"] > 0.01 * all_steps["step_time_ms"]).sum())
-    n_again = int((steps.category_ms("compile") > 0.01 * steps.time_ms).sum())
-    is_again = run.compiles_functions and n_again >= max(MIN_TRACES, 0.5 * len(steps)) and not len(run.traced.event)
+    is_compiling = all_steps["compile_ms"] > 0.01 * all_steps["step_time_ms"]
+    told = _compiled_again(run, gain) or _made_anew(run) or _compiled_once(run, at, share, gain)
     yield advise(
         "compilation",
-        f"XLA compiles again in {n_again} of {plural(len(steps), 'step')}, as it does for tensors of other shapes: "
-        f"{steps.part('compile', gain * steps.mean_ms)}."
-        if is_again
-        else f"Tracing and compiling take {number(float(row['compile_ms']))} of the {number(float(row['step_time_ms']))} ms of "
-        f"step {at}, in {n} of {plural(len(all_steps), 'step')}: {percent(share)} of the time captured.",
+        told.title,
         evidence={
             "compile_ms": inside_ms + once_ms,
             "compile_ratio": share,
-            "n_compiling_steps": n,
+            "n_compiling_steps": int(is_compiling.sum()),
             "step_time_ms": steps.median_ms,
         },
-        fix=ONE_SHAPE if is_again else _warm(run),
+        fix=told.fix,
         selection=step_highlight(all_steps, at, view="step_chart"),
-        gain_ratio=gain,
+        gain_ratio=told.gain_ratio,
+    )
+
+
+@dataclass(frozen=True)
+class _Compiling:
+    """What advice on compiling says of one cause."""
+
+    title: str
+    fix: str
+    gain_ratio: float
+
+
+def _compiled_again(run: Run, gain: float) -> _Compiling | None:
+    """XLA compiles in many averaged steps, or still does in the later half of them."""
+    steps = run.steps
+    again = np.flatnonzero(steps.category_ms("compile") > 0.01 * steps.time_ms)
+    if not run.compiles_functions or len(again) < MIN_TRACES or len(run.traced.event) or again[-1] < len(steps) / 2:
+        return None
+    return _Compiling(
+        f"XLA compiles again in {len(again)} of {plural(len(steps), 'step')}, as it does for tensors of other shapes: "
+        f"{steps.part('compile', gain * steps.mean_ms)}.",
+        ONE_SHAPE,
+        gain,
+    )
+
+
+def _made_anew(run: Run) -> _Compiling | None:
+    """A function is made anew for each of several loops or fits, whose first steps trace it. The first time is no waste."""
+    frame, table = run.results.steps.frame, run.results.tf_functions
+    is_first = (frame["compile_ms"] > 0.1 * frame["step_time_ms"]).to_numpy()
+    anew = table[(table["traced_calls"] >= MIN_TRACES) & (table["traced_calls"] > table["tracing_count"])]
+    if is_first.sum() < MIN_TRACES or anew.empty or not len(run.steps):
+        return None
+    name = str(anew["function"].iloc[int(anew["traced_calls"].to_numpy().argmax())])
+    time_ms = frame["step_time_ms"].to_numpy(np.float64)
+    again_ms = float((time_ms[is_first][1:] - run.steps.median_ms).sum())
+    place = noted_place(run.results.source_map, "functions", "function", name)
+    part = StepPart("tracing", again_ms, float(time_ms.sum()))
+    return _Compiling(
+        f"{name}{f' ({place})' if place else ''} is made anew {int(is_first.sum())} times, and traced in the first step of each "
+        f"loop: but for the first time {number(again_ms)} of the {number(part.step_ms)} ms of all steps ({percent(part.ratio)}).",
+        remark(place) + _one_graph(run, TraceCause("object"), named(name, "train_step")),
+        part.ratio,
+    )
+
+
+def _compiled_once(run: Run, at: int, share: float, gain: float) -> _Compiling:
+    """Most of it is over after the first steps."""
+    frame = run.results.steps.frame
+    row, n_steps = frame.iloc[at], int((frame["compile_ms"] > 0.01 * frame["step_time_ms"]).sum())
+    return _Compiling(
+        f"Tracing and compiling take {number(float(row['compile_ms']))} of the {number(float(row['step_time_ms']))} ms of "
+        f"step {at}, in {n_steps} of {plural(len(frame), 'step')}: {percent(share)} of the time of all steps.",
+        _warm(run),
+        gain,
     )
 
 

@@ -290,6 +290,23 @@ def new_functions(directory: str) -> None:
     _loop(directory, lambda _: tf.function(train)(x, y))
 
 
+def function_per_loop(directory: str) -> None:
+    """A function made anew for each of three short loops."""
+    import tensorflow as tf
+
+    import tfprof_widgets as tfprof
+
+    _, train = _trainer()
+    x, y = tf.constant(_numbers(64, 64)), tf.constant(_numbers(64, 1))
+    with tfprof.profile(logdir=directory) as prof:
+        for _ in range(3):
+            step = tf.function(train)
+            for i in range(N_STEPS):
+                with tfprof.step(i):
+                    step(x, y)
+    assert len(prof.source_lines)
+
+
 def run_eagerly(directory: str) -> None:
     """Functions run op by op, as somebody switched it on."""
     import tensorflow as tf
@@ -314,7 +331,7 @@ FAULTS: dict[str, Callable[[str], None]] = {
     for fault in (
         *(one_hot_product, dense_update, many_variables, graph_loop, turned_images, double_precision, number_checks),
         *(repeated_work, argument_conversion, many_calls, eager_ops, step_overhead, compiled_shapes, new_functions),
-        *(run_eagerly, eager_fit),
+        *(function_per_loop, run_eagerly, eager_fit),
     )
 } | {
     fault.__name__: lambda directory, fault=fault: fault(partial(_fit, directory), _numbers)  # type: ignore[misc]

@@ -32,6 +32,7 @@ SAYS = {
     "step_overhead": ("step_overhead", "the same for any step", "steps_per_execution=32"),
     "compiled_shapes": ("retracing", "with compiling by XLA", "pad to one"),
     "new_functions": ("retracing", "another function object", "tf.function(train)  # once"),
+    "function_per_loop": ("compilation", "is made anew 3 times", "tf.function(train)  # once"),
     "run_eagerly": ("eager_hot_loop", "one by one from Python", "run_functions_eagerly(False)"),
     "half_precision": ("half_precision", "foreign_models.py:", 'set_global_policy("float32")'),
     "frozen_layers": ("frozen_layers", "3 layers that are not trained", "base.predict"),
