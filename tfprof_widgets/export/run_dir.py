@@ -16,6 +16,7 @@ from ..formats.wire.file_kind import STEP_KINDS, FileKind
 from ..opening.file_content import file_bytes, kind_of_file
 from ..opening.file_names import CHROME_SUFFIXES, GRAPH_NAMES, OP_LOG_NAME, RUNS, SUFFIXES, companion_name
 from ..opening.opened import Opened, stamp_of
+from ..opening.places import is_url
 from .atomic import replacing
 
 _CHUNK = 2**20
@@ -50,16 +51,24 @@ def save_runs(directory: Path, opened: Opened, saved: SavedProfile) -> Path:
         runs.setdefault(file.parent, []).append(file)
     names = _run_names(directory, runs)
     for (run, own), name in zip(runs.items(), names, strict=True):
-        for file in [*own, *sidecars_of(run)]:
+        for file in [*own, *filter(_is_within, sidecars_of(run))]:
             _copy(file, directory / RUNS / name / _file_name(file))
         for file in opened.companions:
-            if file.is_file():
+            if file.is_file() and _is_within(file):
                 _copy(file, directory / RUNS / name / companion_name(file))
     document = json.dumps(replace(saved, runs=tuple(names)).document(), allow_nan=False, indent=1)
     with replacing(directory / SAVED) as sidecar:
         sidecar.write(document.encode())
     _warn_of_other_formats(directory, files)
     return directory
+
+
+def _is_within(file: Path) -> bool:
+    """Whether a file that nobody named is no link out of its directory, to what was not meant to be copied."""
+    is_within = is_url(file) or not file.is_symlink() or file.resolve().is_relative_to(file.parent.resolve())
+    if not is_within:
+        warnings.warn(f"{file} is a link out of its directory, so it was not saved.", stacklevel=5)
+    return is_within
 
 
 def _warn_of_other_formats(directory: Path, files: Sequence[Path]) -> None:

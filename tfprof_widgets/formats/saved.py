@@ -15,6 +15,7 @@ from ..errors import TraceError
 from ..trace.bounds import MAX_DOCUMENT_BYTES, texts
 from ..trace.capture_facts import CaptureCost, CaptureFacts, Failure
 from ..trace.earlier_words import in_todays_words
+from ..trace.regular_file import content_of
 from ..trace.source_map import is_framework_path
 
 SAVED = "tfprof.profile.json"
@@ -71,9 +72,7 @@ def read_saved(directory: Path) -> SavedProfile | None:
     if not file.is_file():
         return None
     try:
-        if (size := file.stat().st_size) > MAX_SAVED_BYTES:
-            raise TraceError(f"it has {size} bytes, more than {MAX_SAVED_BYTES}, the limit")
-        return parse_saved(json.loads(file.read_bytes()))
+        return parse_saved(json.loads(content_of(file, MAX_SAVED_BYTES)))
     except (OSError, ValueError, RecursionError) as error:
         raise TraceError(
             f"{file} cannot be read: {type(error).__name__}: {error}. Remove it to load the run."

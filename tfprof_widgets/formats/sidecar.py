@@ -14,6 +14,7 @@ import pandas as pd
 from ..errors import TraceError
 from ..trace.bounds import MAX_DOCUMENT_BYTES, document, texts, unpacked
 from ..trace.earlier_words import in_todays_words
+from ..trace.regular_file import content_of
 from ..trace.source_map import (
     ADDED,
     FLAG,
@@ -67,9 +68,7 @@ def is_sidecar(name: str) -> bool:
 
 def _read_sidecar(file: Path) -> SourceMap:
     try:
-        if (size := file.stat().st_size) > MAX_SIDECAR_BYTES:
-            raise TraceError(f"it has {size} bytes, more than {MAX_SIDECAR_BYTES}, the limit")
-        return parse_source_map(file.read_bytes())
+        return parse_source_map(content_of(file, MAX_SIDECAR_BYTES))
     except (TraceError, OSError) as error:
         return empty_source_map(warnings=(f"Source lines are unknown: {file} cannot be read: {error}",))
 

@@ -8,6 +8,7 @@ from pathlib import Path
 from ..errors import TraceError
 from ..formats.wire.file_kind import PEEKED_BYTES, FileKind, kind_of
 from ..trace.bounds import GZIP, unpacked
+from ..trace.regular_file import opened
 from .places import first_bytes, is_url
 
 MAX_UNPACKED_BYTES = 512 * 2**20
@@ -20,7 +21,8 @@ def file_bytes(file: Path) -> bytes:
     Raises:
         TraceError: its compression is broken, or it unpacks to too much.
     """
-    content = file.read_bytes()
+    with opened(file) as stream:
+        content = stream.read()
     if not content.startswith(GZIP):
         return content
     try:

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import cast
 from urllib.parse import unquote
 
+from ..trace.regular_file import opened
 from .url_file_system import file_system_of
 from .url_path import UrlPath
 
@@ -49,7 +50,7 @@ def first_bytes(place: Path, n_bytes: int) -> bytes:
     """The beginning of a file; of one behind a URL no more is fetched, where it is large."""
     if isinstance(place, UrlPath):
         return place.first_bytes(n_bytes)
-    with place.open("rb") as file:
+    with opened(place) as file:
         return file.read(n_bytes)
 
 

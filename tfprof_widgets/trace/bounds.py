@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import zlib
 from collections.abc import Sequence
 from typing import Any
@@ -11,6 +12,9 @@ from ..errors import TraceError
 
 MAX_DOCUMENT_BYTES = 64 * 2**20
 """How large a document beside a trace (a sidecar, a saved profile) may be, or become when unpacked."""
+_FIRST_CHUNK = 2**10
+_PADDING = re.compile(rb"\0*")
+"""What tapes and disks write behind a file."""
 GZIP = b"\x1f\x8b"
 """How compressed files begin."""
 
@@ -67,19 +71,23 @@ def unpacked(content: bytes, most: int) -> bytes:
     Raises:
         TraceError: it is not whole, or becomes more; the message begins with `it` or `its`.
     """
-    parts, n_bytes, rest = [], 0, content
-    while rest:
-        unpacker = zlib.decompressobj(wbits=31)
-        try:
-            parts.append(unpacker.decompress(rest, most - n_bytes + 1))
-        except zlib.error as error:
-            raise TraceError(f"it is not whole: {error}") from error
-        n_bytes += len(parts[-1])
-        if n_bytes > most:
-            raise TraceError(f"it unpacks to more than {most} bytes, the limit")
+    parts, n_bytes, at = [], 0, 0
+    while at < len(content):
+        unpacker, chunk = zlib.decompressobj(wbits=31), _FIRST_CHUNK
+        while not unpacker.eof and at < len(content):
+            piece = content[at : at + chunk]
+            # Streams may be many and short: what is handed over is copied, so the pieces of each begin small.
+            at, chunk = at + len(piece), 4 * chunk
+            try:
+                parts.append(unpacker.decompress(piece, most - n_bytes + 1))
+            except zlib.error as error:
+                raise TraceError(f"it is not whole: {error}") from error
+            n_bytes += len(parts[-1])
+            if n_bytes > most:
+                raise TraceError(f"it unpacks to more than {most} bytes, the limit")
         if not unpacker.eof:
             raise TraceError(f"it is truncated: its {len(content)} bytes end inside the gzip stream")
-        rest = unpacker.unused_data.lstrip(b"\0")  # tapes and disks pad with zeros
+        at = _PADDING.match(content, at - len(unpacker.unused_data)).end()  # type: ignore[union-attr]  # it matches nothing, too
     return b"".join(parts)
 
 

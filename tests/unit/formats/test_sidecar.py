@@ -131,7 +131,7 @@ def test_a_file_that_is_too_large_is_not_read(tmp_path: Path, monkeypatch: pytes
     assert read_source_map(tmp_path).warnings == ()
     monkeypatch.setattr(module, "MAX_SIDECAR_BYTES", 20)
     (warning,) = read_source_map(tmp_path).warnings
-    assert "more than 20, the limit" in warning
+    assert "more than 20 bytes, the limit" in warning
 
 
 def test_references_to_rows_that_are_not_there_are_none() -> None:

@@ -8,7 +8,7 @@ from tests.builders import Gz, event, line, number, plane, session, space, tagge
 from tests.unit.formats.test_xspace import cpu
 from tfprof_widgets.errors import EmptyTraceError, TraceError
 from tfprof_widgets.formats.xspace import messages as xspace_messages
-from tfprof_widgets.formats.xspace import raw_strings
+from tfprof_widgets.formats.xspace import parts, raw_strings
 from tfprof_widgets.formats.xspace.xspace import read_xspace
 
 
@@ -88,10 +88,11 @@ def test_a_decompression_bomb_is_refused(monkeypatch: pytest.MonkeyPatch) -> Non
 
 
 def test_more_planes_or_lines_than_any_profiler_writes_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(xspace_messages, "MAX_PLANES", 3)
-    monkeypatch.setattr(xspace_messages, "MAX_LINES", 5)
+    for module in (xspace_messages, parts):
+        monkeypatch.setattr(module, "MAX_PLANES", 3)
+        monkeypatch.setattr(module, "MAX_LINES", 5)
     trace(plane("p", *[line("t")] * 5), plane("q"), plane("r"))
-    with pytest.raises(TraceError, match="6 lines, more than 5"):
+    with pytest.raises(TraceError, match="more than 5 lines"):
         trace(plane("p", *[line("t")] * 6))
-    with pytest.raises(TraceError, match="4 planes, more than 3"):
+    with pytest.raises(TraceError, match="more than 3 planes"):
         trace(*[plane("p")] * 4)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import gzip
 import json
 from pathlib import Path
+from typing import BinaryIO
 
 import pytest
 
@@ -14,7 +15,7 @@ from tfprof_widgets.errors import EmptyTraceError, TraceError
 from tfprof_widgets.formats.v1.step_stats import StepStats
 from tfprof_widgets.formats.v1.step_stats_messages import step_message
 from tfprof_widgets.formats.v1.timeline_steps import read_timelines
-from tfprof_widgets.opening import step_files
+from tfprof_widgets.opening import file_content, step_files
 from tfprof_widgets.opening.open import open_traces
 from tfprof_widgets.opening.opened import Opened
 
@@ -117,17 +118,17 @@ def test_a_run_opens_whatever_timelines_lie_beside_it(tmp_path: Path) -> None:
 def test_files_of_steps_are_read_once_one_at_a_time(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     timelines(tmp_path)
     events: list[str] = []
-    read_bytes = Path.read_bytes
+    opened = file_content.opened
 
-    def read_one(file: Path) -> bytes:
+    def open_one(file: Path) -> BinaryIO:
         events.append(file.name)
-        return read_bytes(file)
+        return opened(file)
 
     def parse_some(files: dict[int, tuple[str, bytes]]) -> StepStats:
         events.append(f"parsed {sorted(files)}")
         return read_timelines(files)
 
-    monkeypatch.setattr(Path, "read_bytes", read_one)
+    monkeypatch.setattr(file_content, "opened", open_one)
     monkeypatch.setattr(step_files, "read_timelines", parse_some)
     open_traces(tmp_path)
     assert [one for one in events if one.startswith(("timeline", "parsed"))] == [

@@ -15,6 +15,8 @@ MARKER = "tfprof"
 _END_OF_EVENTS = b'\n],\n"tfprof":'
 """As `export.chrome_trace` writes it. No text of JSON holds a line feed, so this is nowhere inside an event."""
 _BATCH = 4096
+_SHORT_WINDOW = 2**8
+"""Names of members are short, and there may be hundreds of thousands."""
 _WINDOW = 2**20
 _MOST_WINDOW = 256 * 2**20
 """An event, or the marker, may be this long: it may hold a long string, but not"""
@@ -175,8 +177,8 @@ class Document:
         return raw.decode("utf-8", "surrogateescape")
 
     def _value(self) -> Any:
-        """The value that begins at the next byte."""
-        size = _WINDOW
+        """The text or object that begins at the next byte."""
+        size = _SHORT_WINDOW
         while True:
             window = self._window(self._at, size)
             try:

@@ -11,6 +11,7 @@ from types import TracebackType
 from typing import Protocol
 
 from ...errors import TraceError
+from ...trace.regular_file import opened
 
 Watcher = Callable[[int, int], None]
 """Is told, as files are read, how many bytes were read since the last time and how many more there will be."""
@@ -62,7 +63,7 @@ class FileContent:
     def __init__(self, path: Path) -> None:
         """Open the file; close it by leaving a `with` block."""
         self._path = path
-        self._file = path.open("rb", buffering=0)
+        self._file = opened(path, buffering=0)
         self.size = os.fstat(self._file.fileno()).st_size
         _tell(0, 2 * self.size)  # planes and lines are looked up first, then the events are read
 

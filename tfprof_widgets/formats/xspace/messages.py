@@ -106,8 +106,8 @@ def check_counts(n_planes: int, n_lines: int) -> None:
         TraceError: the message says how many of what.
     """
     if n_planes > MAX_PLANES or n_lines > MAX_LINES:
-        what = f"{n_lines} lines, more than {MAX_LINES}" if n_lines else f"{n_planes} planes, more than {MAX_PLANES}"
-        raise TraceError(f"The trace holds {what}: no profiler writes that. Capture it again.")
+        what = f"{MAX_LINES:,} lines" if n_planes <= MAX_PLANES else f"{MAX_PLANES:,} planes"
+        raise TraceError(f"The trace holds more than {what}: no profiler writes that. Capture it again.")
 
 
 def not_an_xspace(start: bytes, size: int) -> TraceError:

@@ -13,7 +13,7 @@ from typing import Any
 from ..wire.content import BytesContent, Content
 from ..wire.framing import BYTES, FramingError, fields, varint
 from .event_framing import EventBytes, follow_events, joined_events
-from .messages import check_counts, check_start, message_class, not_an_xspace, parse_space
+from .messages import MAX_LINES, MAX_PLANES, check_counts, check_start, message_class, not_an_xspace, parse_space
 
 _PIECE_BYTES = 2**23
 _EVENT = 0x22
@@ -95,12 +95,12 @@ def _has_content(plane: PlanePart) -> bool:
 
 
 def _space(content: Content) -> SpaceParts:
-    rest, ranges = _split(content, 0, content.size, _PLANES)
+    rest, ranges = _split(content, 0, content.size, _PLANES, MAX_PLANES)
     check_counts(len(ranges), 0)
     space = SpaceParts(message_class("Space").FromString(rest))
     n_lines = 0
     for begin, end in ranges:
-        rest, lines = _split(content, begin, end, _LINES)
+        rest, lines = _split(content, begin, end, _LINES, MAX_LINES - n_lines)
         n_lines += len(lines)
         check_counts(len(ranges), n_lines)
         plane = PlanePart(message_class("Plane").FromString(rest), [_line(content, *line) for line in lines])
@@ -179,13 +179,16 @@ def _probable_end(raw: bytes, at: int) -> int:
     return at if 0 < at <= len(raw) else 0
 
 
-def _split(content: Content, begin: int, end: int, number: int) -> tuple[bytes, list[tuple[int, int]]]:
-    """The fields of a message that are not messages of this number, joined, and the ranges of those that are."""
+def _split(content: Content, begin: int, end: int, number: int, most: int) -> tuple[bytes, list[tuple[int, int]]]:
+    """The fields of a message that are not messages of this number, joined, and the ranges of those that are; no more than one
+    beyond `most`, of which nobody reads any."""
     others: list[tuple[int, int]] = []
     wanted = []
     for field_number, wire_type, start, first, last in fields(content, begin, end, rows_of=_EVENT_METADATA):
         if field_number == number and wire_type == BYTES:
             wanted.append((first, last))
+            if len(wanted) > most:
+                break
         elif others and others[-1][1] == start:
             others[-1] = others[-1][0], last
         else:
