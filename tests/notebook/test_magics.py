@@ -172,7 +172,7 @@ def test_a_failing_cell_fails_once_with_the_line_numbers_of_the_cell(cells: Cell
 
 
 def test_what_ran_before_a_failure_is_kept(cells: Cells) -> None:
-    assert cells.stdout("after_error") == "exception [0, 1, 2, 3, 4] failed # Profile: failed"
+    assert cells.stdout("after_error") == "exception [0, 1, 2, 3, 4] failed # Profile"
 
 
 def test_a_syntax_error_names_the_line_of_the_cell(cells: Cells) -> None:

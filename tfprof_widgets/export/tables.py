@@ -22,6 +22,7 @@ from ..errors import TfProfError
 from .atomic import replacing
 
 INDEX = "index.json"
+_FORMULA = ("=", "+", "-", "@", "\t", "\r")
 _ROWS = 100_000
 """Written at once: some 10 MB of text."""
 _OF_THE_REGISTRY = {
@@ -154,10 +155,19 @@ def _write_csv(file: BinaryIO, table: pd.DataFrame, on_rows: Callable[[int], obj
     try:
         for low in range(0, max(len(table), 1), _ROWS):
             part = table.iloc[low : low + _ROWS]
+            part = part.assign(**{str(name): _no_formulas(part[name]) for name in part.columns})
             part.to_csv(text, index=False, header=low == 0)
             on_rows(len(part))
     finally:
         text.detach()
+
+
+def _no_formulas(column: pd.Series[Any]) -> pd.Series[Any]:
+    """Texts of the trace that a spreadsheet would run as a formula, behind an apostrophe, which it takes for a mark of text."""
+    if pd.api.types.infer_dtype(column, skipna=True) != "string":
+        return column
+    risky = [text for text in column.dropna().unique().tolist() if text.startswith(_FORMULA)]
+    return column.replace({text: f"'{text}" for text in risky}) if risky else column
 
 
 def _parquet_writer() -> Callable[[BinaryIO, pd.DataFrame, Callable[[int], object]], None]:

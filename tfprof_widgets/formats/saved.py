@@ -12,7 +12,7 @@ import numpy as np
 import pandas as pd
 
 from ..errors import TraceError
-from ..trace.bounds import MAX_DOCUMENT_BYTES, texts
+from ..trace.bounds import MAX_DOCUMENT_BYTES, check_brackets, texts
 from ..trace.capture_facts import CaptureCost, CaptureFacts, Failure
 from ..trace.earlier_words import in_todays_words
 from ..trace.regular_file import content_of
@@ -23,6 +23,8 @@ SAVED = "tfprof.profile.json"
 VERSION = 1
 MAX_SAVED_BYTES = MAX_DOCUMENT_BYTES
 _MAX_COLUMNS = 1_000
+_MAX_BRACKETS = 2**20
+"""Of bookmarks, columns and pauses there are few."""
 _MAX_TEXT = 20_000
 _COSTS = ("start_s", "stop_s", "n_bytes")
 
@@ -72,7 +74,9 @@ def read_saved(directory: Path) -> SavedProfile | None:
     if not file.is_file():
         return None
     try:
-        return parse_saved(json.loads(content_of(file, MAX_SAVED_BYTES)))
+        content = content_of(file, MAX_SAVED_BYTES)
+        check_brackets(content, _MAX_BRACKETS)
+        return parse_saved(json.loads(content))
     except (OSError, ValueError, RecursionError) as error:
         raise TraceError(
             f"{file} cannot be read: {type(error).__name__}: {error}. Remove it to load the run."
@@ -204,7 +208,7 @@ def _null(value: float) -> float | None:
 
 
 def _numbers(column: pd.Series[Any]) -> list[float | int | None]:
-    return [None if pd.isna(value) else value for value in column.tolist()]
+    return [value if math.isfinite(value) else None for value in column.tolist()]
 
 
 def _frame(columns: object) -> pd.DataFrame:

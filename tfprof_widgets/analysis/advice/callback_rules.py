@@ -11,7 +11,7 @@ from ..base.wording import number, percent, plural
 from ..steps.averaged_steps import MIN_STEPS
 from .advice import MEDIUM_GAIN, Advice, advise, step_highlight
 from .called_work import MOST_OF_STALL
-from .code_text import named, remark, statement
+from .code_text import named, remark
 from .python_gaps import CodeLine
 
 if TYPE_CHECKING:
@@ -103,13 +103,12 @@ def _is_saving(run: Run, one: CalledWork) -> bool:
 
 def _less_often(line: CodeLine | None) -> str:
     where = remark(f"{line.place}, {line.function}: {line.code}") if line else ""
-    code = (statement(line.code) if line else "") or "..."
     if line is None or line.function.startswith("on_"):
         hook = named(line.function if line else "", "on_train_batch_end")
         return (
             f"{where}def {hook}(self, batch, logs=None):\n"
             "    if batch % 100 == 0:  # every hundredth batch instead of each; or on_epoch_end\n"
-            f"        {code}"
+            "        ...  # what it does now"
         )
     if line.is_needed:
         name = named(line.function, "prepare")
@@ -120,4 +119,4 @@ def _less_often(line: CodeLine | None) -> str:
             f"        yield {name}(x), y\n"
             "dataset = tf.data.Dataset.from_generator(batches, output_signature=signature).prefetch(tf.data.AUTOTUNE)"
         )
-    return f"{where}if step % 100 == 0:  # every hundredth step instead of each, or in a thread of its own\n    {code}"
+    return f"{where}if step % 100 == 0:  # every hundredth step instead of each, or in a thread of its own\n    ..."

@@ -10,7 +10,7 @@ import numpy as np
 from ..base.units import PS_PER_MS
 from ..base.wording import milliseconds, percent, plural
 from .advice import HIGH_GAIN, MEDIUM_GAIN, Advice, Highlight, advise, ns_range
-from .code_text import named, remark, statement
+from .code_text import named, remark
 
 if TYPE_CHECKING:
     from .outside import OutsideWork
@@ -105,7 +105,7 @@ def _fix(one: OutsideWork) -> str:
         return (
             f"{where}def {named(one.line.function, 'on_epoch_end')}(self, epoch, logs=None):\n"
             "    if epoch % 10 == 9:  # every tenth time instead of each; or in a thread of its own\n"
-            f"        {statement(one.line.code) or '...'}"
+            "        ...  # what it does now"
         )
     if "predict" in one.kind:
         return (

@@ -8,7 +8,7 @@ import pytest
 
 from tests.unit.analysis.advice.drawn_causes import CAUSES
 from tests.unit.analysis.advice.selected import why_nothing_is_seen
-from tfprof_widgets.analysis.advice.code_text import named, remark, statement
+from tfprof_widgets.analysis.advice.code_text import named, remark
 from tfprof_widgets.analysis.advice.engine import RULES
 from tfprof_widgets.analysis.results import Results
 from tfprof_widgets.formats.xspace.xspace import read_xspace
@@ -54,11 +54,3 @@ def test_a_remark_is_one_line_whatever_it_says(text: str) -> None:
 
 def test_what_cannot_be_a_name_is_replaced() -> None:
     assert [named(one, "f") for one in ("draw", "<lambda>", "class", "", "a b")] == ["draw", "f", "f", "f", "f"]
-
-
-@pytest.mark.parametrize(
-    ("line", "call"),
-    [("draw(x)", "draw(x)"), ("def f(x): draw(x, 1_0)", "draw(x, 1_0)"), ("x = f()", ""), ("draw(", ""), ("\x00", "")],
-)
-def test_a_call_that_can_stand_elsewhere_is_taken(line: str, call: str) -> None:
-    assert statement(line) == call

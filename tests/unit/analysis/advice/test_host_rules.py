@@ -95,7 +95,7 @@ def test_samples_name_the_line_of_the_callback() -> None:
     assert advice.evidence["line"] == "train.py:3"
     assert advice.evidence["code"] == "draw(batch)"
     assert "on_train_batch_end (train.py:3)" in advice.title
-    assert "        draw(batch)" in advice.fix
+    assert "# train.py:3, on_train_batch_end: draw(batch)" in advice.fix
     assert advice.selection.view == "source_view"
 
 
@@ -110,24 +110,14 @@ def test_what_each_batch_needs_moves_to_a_thread_and_wins_no_more_than_that_can_
     assert "% 100" not in advice.fix
 
 
-@pytest.mark.parametrize(
-    ("line", "moved"),
-    [
-        ("def on_train_batch_end(self, batch, logs=None): draw(batch)", "        draw(batch)"),
-        ("on_train_batch_end = lambda self, batch, logs=None: draw(batch)", "        ..."),
-        ("batch, size=3)", "        ..."),
-        ("image = draw(batch)", "        ..."),
-        ("if batch: draw(batch)", "        ..."),
-        ("draw(batch) \\", "        ..."),
-        ("", "        ..."),
-    ],
-)
-def test_a_line_is_moved_only_where_it_stands_alone(line: str, moved: str) -> None:
+def test_a_line_of_the_program_is_quoted_and_never_code_of_a_fix() -> None:
+    """A sidecar may hold any text for it."""
     moments = [(i * STEP_US + at, 1 if at < 60_000 else 2) for i in range(10) for at in (20_000, 70_000, 90_000)]
     source_map = sampled(*moments)
-    source_map.files["text"] = f"model.fit(dataset)\n{line}\n"
+    source_map.files["text"] = "model.fit(dataset)\nos.system('rm -rf ~')\n"
     fix = only(run(("net/dense/MatMul:MatMul", 0, 60_000), source_map=source_map)).fix
-    assert fix.endswith(f"or on_epoch_end\n{moved}")
+    assert all(line.lstrip().startswith("#") for line in fix.splitlines() if "system" in line)
+    assert fix.endswith("or on_epoch_end\n        ...  # what it does now")
     compile(fix, "fix", "exec")
 
 
