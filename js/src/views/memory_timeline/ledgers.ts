@@ -5,7 +5,7 @@ import { AFTER_STEPS, type Unfreed } from "../../model/memory/memory_growth";
 import { lifetimePs } from "../../model/memory/memory_lifetimes";
 import type { MemoryStep } from "../../model/memory/memory_steps";
 import { formatCount, formatMsNumber } from "../../model/text/format";
-import { stepLabel } from "../../model/time/span_text";
+import { stepLabel, stepWords } from "../../model/time/span_text";
 import type { TraceMeta } from "../../model/wire/meta";
 import { barColumn, nameColumn, numberColumn, textColumn } from "../../ui/cells";
 import type { GridColumn } from "../../ui/grid_column";
@@ -66,7 +66,7 @@ const allocatedBy = (unknown: string) =>
   );
 
 export function stepRow(step: MemoryStep, stepNames: readonly string[]): StepRow {
-  return { ...step, key: String(step.step), name: `step ${stepLabel(stepNames, step.step)}` };
+  return { ...step, key: String(step.step), name: stepWords(stepNames, step.step) };
 }
 
 function stepColumns(unit: Unit): GridColumn<StepRow>[] {

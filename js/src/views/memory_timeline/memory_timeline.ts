@@ -5,7 +5,7 @@ import { leakingOp, measureGrowth, unfreedByOp } from "../../model/memory/memory
 import { type MemoryStep, memorySteps } from "../../model/memory/memory_steps";
 import { formatBytes, formatInstant, formatNumber } from "../../model/text/format";
 import { isWithin, KEEP_ALL, windowWords } from "../../model/time/left_out";
-import { rangeInPs, stepLabel } from "../../model/time/span_text";
+import { rangeInPs, stepWords } from "../../model/time/span_text";
 import type { RangePs } from "../../model/time/viewport";
 import { EMPTY_TABLE } from "../../model/wire/wire";
 import { button, copyButton, emptyState, h, on } from "../../ui/dom";
@@ -197,7 +197,7 @@ class MemoryTimeline {
     const used = events.stack[peak] + events.heap[peak];
     const of = events.free[peak] > 0 ? ` of ${formatBytes(used + events.free[peak])}` : "";
     const step = events.step[peak];
-    const where = step >= 0 ? ` (step ${stepLabel(this.view.data.meta.step_names, step)})` : "";
+    const where = step >= 0 ? ` (${stepWords(this.view.data.meta.step_names, step)})` : "";
     const ofKept = this.#isHere(null) ? "" : ` of ${this.#kept()}`;
     const ofWhat = this.view.link.timeRange ? " of this range" : ofKept;
     this.#say.replaceChildren(
