@@ -10,8 +10,8 @@ import pandas as pd
 from ...trace.source_map import SourceMap
 from ...trace.trace import Bool, Float64, Int64, Trace
 from ..base.units import PS_PER_MS
-from ..steps.step_names import kinds_of
 from ..steps.coverage import Coverage
+from ..steps.step_names import kinds_of
 from .python_gaps import CodeLine, code_line, covered, sample_times, step_call
 
 SPARSE_MS = 100.0
