@@ -1,6 +1,6 @@
 /** Rows of the memory events -> the words on the plot and in its tooltip. */
 
-import { byteUnit, largestPiece, type MemoryEvents, rowAt } from "../../model/memory/memory";
+import { bytesInUse, byteUnit, largestPiece, type MemoryEvents, rowAt } from "../../model/memory/memory";
 import { formatBytes, formatInstant, formatNumber } from "../../model/text/format";
 import { stepWords } from "../../model/time/span_text";
 import type { TraceMeta } from "../../model/wire/meta";
@@ -9,7 +9,7 @@ import type { PlotLabel, Tip } from "../../ui/plot";
 
 const MS = 1e9;
 
-const inUse = (events: MemoryEvents, row: number) => formatBytes(events.stack[row] + events.heap[row]);
+const inUse = (events: MemoryEvents, row: number) => formatBytes(bytesInUse(events, row));
 
 /** " · largest free piece 36.0 of 72.0 GiB free"; "" where the allocator tells nothing of it. */
 export function pieceWords(events: MemoryEvents, row: number): string {
@@ -56,7 +56,7 @@ function leafOf(name: string): string {
 /** What is in use at a chosen moment, beside its line. */
 export function momentLabel(chart: Chart, events: MemoryEvents, moment: number): PlotLabel {
   const row = rowAt(events, moment);
-  const text = row < 0 ? "before the first event" : `${inUse(events, row)} at ${formatInstant(moment, 1e8)}`;
+  const text = `${inUse(events, row < 0 ? ~events.begin : row)} at ${formatInstant(moment, 1e8)}`;
   return beside(chart, chart.xToPx(moment / MS), chart.frame().bottom - 10, 4, text);
 }
 
