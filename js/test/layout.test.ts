@@ -68,6 +68,13 @@ describe("cutNames", () => {
     const wrapped = "StatefulPartitionedCall/sequential/max_pooling2d/MaxPool2d";
     expect(cutNames([wrapped], fits).get(wrapped)).toBe("…/sequential/max_pooling2d/MaxPool2d");
   });
+
+  it("keeps the part that the fewest names have, such as the layer of ops that all layers have", () => {
+    const names = ["conv1_bn", "conv2_block1_bn", "conv2_block2_bn"].map((layer) => `net/${layer}/moments/group/mean`);
+    const at = (width: number) => [...cutNames(names, (text) => text.length <= width).values()];
+    expect(at(24)).toEqual(["…/conv1_bn/…/mean", "…/conv2_block1_bn/…/mean", "…/conv2_block2_bn/…/mean"]);
+    expect(at(14)).toEqual(["conv1_…n/mean", "conv2_b…n/mean", "conv…2_bn/mean"]);
+  });
 });
 
 function stepTable(ms: readonly number[], isAveraged: readonly number[] = ms.map(() => 1)): Table {

@@ -69,5 +69,5 @@ function headlineOf(text: string): string {
 /** Above a view in its tab: what is not known of what it shows. */
 export function limitNote(limits: readonly Limit[], trait: string): HTMLElement | null {
   const words = limits.filter(({ view, is_told }) => view === trait && !is_told).map(({ text }) => text);
-  return words.length > 0 ? h("p.tfp-limit.q", { title: words.join("\n") }, words.join(" ")) : null;
+  return words.length > 0 ? h("p.tfp-limit.q", words.join(" ")) : null;
 }

@@ -34,8 +34,12 @@ type Parts<R extends LedgerRow> = Omit<LedgerOptions<R>, "onPick" | "isSelected"
 type Unit = () => ByteUnit;
 type Value<R> = (row: R) => number;
 
+/** Room in a heading for ", MiB" and the mark of the order, and for a letter of the title. */
+const UNIT_PX = 40;
+const LETTER_PX = 6;
+
 function bytesColumn<R>(id: string, title: string, tip: string, value: Value<R>, unit: Unit): GridColumn<R> {
-  const head = { id, title, tip, width: 92, narrowWidth: 76, isOptional: false };
+  const head = { id, title, tip, width: UNIT_PX + LETTER_PX * title.length, isOptional: false };
   return numberColumn(head, value, (bytes) => inUnit(bytes, unit()));
 }
 
@@ -186,7 +190,10 @@ function unfreedColumns(unit: Unit, unknown: string): GridColumn<UnfreedRow>[] {
     bytesColumn("late", "Freed late", late, (row) => row.allocatedBytes - row.heldBytes, unit),
     bytesColumn("rate", "Growth a step", "Of both, per step", (row) => row.bytesPerStep, unit),
     timesColumn("steps", "In steps", steps, (row) => row.nSteps),
-    timesColumn("allocations", "Allocations", "How many", (row) => row.nAllocations),
+    {
+      ...timesColumn("allocations", "Allocations", "How many", (row: UnfreedRow) => row.nAllocations),
+      isOptional: true,
+    },
   ];
 }
 

@@ -18,7 +18,6 @@ import { MemoryChart } from "./chart";
 import { growthWords, showFacts } from "./facts";
 import { Panes } from "./panes";
 import { showSums } from "./sums";
-import { pieceWords } from "./words";
 
 class MemoryTimeline {
   #events: MemoryEvents;
@@ -139,9 +138,8 @@ class MemoryTimeline {
       this.#update();
     };
     on(select, this.view.signal, { change });
-    const space = h("span.sp");
     const { control, csvButton } = this.#panes;
-    return h("div.bar", select, this.#say, space, this.#chart.legend, control, csvButton);
+    return h("div.bar", select, this.#say, this.#chart.legend, control, csvButton);
   }
 
   /** Why an allocation failed; its moment lies in the allocator that failed. A dashboard tells above all but that. */
@@ -200,11 +198,7 @@ class MemoryTimeline {
     const where = step >= 0 ? ` (${stepWords(this.view.data.meta.step_names, step)})` : "";
     const ofKept = this.#isHere(null) ? "" : ` of ${this.#kept()}`;
     const ofWhat = this.view.link.timeRange ? " of this range" : ofKept;
-    this.#say.replaceChildren(
-      h("b", `${formatBytes(used)}${of}`),
-      ` at the peak${ofWhat}${where}${pieceWords(events, peak)}`,
-    );
-    this.#say.title = this.#say.textContent ?? "";
+    this.#say.replaceChildren(h("b", `${formatBytes(used)}${of}`), ` at the peak${ofWhat}${where}`);
   }
 }
 
