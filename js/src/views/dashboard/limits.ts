@@ -29,7 +29,8 @@ export function limitsOf({ data, options }: TraceView): readonly Limit[] {
   // The overview tells of a failed allocation, and more of it.
   const told = failure ? limits.filter(({ text }) => !text.startsWith(failure.sentence)) : limits;
   // Where there is some memory, its view tells what is missing.
-  const why = remedy && !hasMemory(data.meta) ? [`Memory was not recorded: ${remedy.split("\n")[0]}`] : [];
+  const why =
+    remedy && !hasMemory(data.meta) ? [`Memory was not recorded: ${remedy.split("\n")[0].replace(/:$/, ".")}`] : [];
   return [...told, ...why.map((text) => ({ text, view: "memory_timeline" }))];
 }
 
