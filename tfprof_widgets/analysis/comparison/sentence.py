@@ -180,7 +180,7 @@ def _category(row: pd.Series) -> str:
 def _part(row: pd.Series, label: str) -> str:
     name, change = str(row[label]), float(row["change_ms"])
     name += " on the device" if row.get("device") == "Device" else ""
-    sign = "+" if change >= 0 else "-"
+    sign = "+" if change >= 0 else "−"
     word = {"added": "is new", "removed": "is gone"}.get(row["state"], f"is {row['state']}")
     return f"{name} {word} ({sign}{number(abs(change))} ms a step)"
 

@@ -172,7 +172,7 @@ def test_what_freed_the_cores_is_named_before_the_ops_that_got_faster_by_it() ->
     layer = {"model/extra/MatMul": 1_500.0}
     diff = diff_of(Run(seed=1, ops=MODEL | layer), Run(seed=2, speed=0.6))
     said = verdict(diff)
-    assert "; model/extra is gone (-1." in said
+    assert "; model/extra is gone (−1." in said
     assert said.endswith("ms a step). Most ops are faster, too, as what changed leaves its cores to them.")
     back = verdict(diff_of(Run(seed=2, speed=0.6), Run(seed=1, ops=MODEL | layer)))
     assert "; model/extra is new (+1." in back
