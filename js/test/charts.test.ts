@@ -203,7 +203,7 @@ describe("memory timeline", () => {
   it("tells peak, capacity, the largest free piece and allocations, and what holds the peak", async () => {
     const { root, bokeh } = await show(memoryTimeline);
     const words = root.querySelector(".tfp-say")?.textContent ?? "";
-    expect(words).toBe("2.68 GiB of 4.00 GiB at the peak (step 39) · largest free piece 1.10 of 1.32 GiB free");
+    expect(words).toBe("2.68 GiB of 4.00 GiB at the peak (step 39)");
     expect(facts(root)).toMatchObject({
       Stack: ["205 MiB"],
       Heap: ["2.48 GiB"],

@@ -5,7 +5,14 @@ import { bottleneckOf, firstCallEnd, nodeStats } from "../src/model/input/pipeli
 import { formatPart, formatShare, meanFigure } from "../src/model/overview/overview";
 import { toCsv } from "../src/model/text/csv";
 import { cutNames } from "../src/model/text/cut";
-import { describeRange, keepTogether, rangeInPs, stepLabel, stepsOfRange } from "../src/model/time/span_text";
+import {
+  describeRange,
+  keepTogether,
+  rangeInPs,
+  stepLabel,
+  stepsOfRange,
+  stepWords,
+} from "../src/model/time/span_text";
 import {
   barOf,
   chartTop,
@@ -60,6 +67,13 @@ describe("cutNames", () => {
     expect(cutNames([long], fits).get(long)).toBe("gradient_tape/…/conv2d_1/…/Conv2DBackpropFilter");
     const wrapped = "StatefulPartitionedCall/sequential/max_pooling2d/MaxPool2d";
     expect(cutNames([wrapped], fits).get(wrapped)).toBe("…/sequential/max_pooling2d/MaxPool2d");
+  });
+
+  it("keeps the part that the fewest names have, such as the layer of ops that all layers have", () => {
+    const names = ["conv1_bn", "conv2_block1_bn", "conv2_block2_bn"].map((layer) => `net/${layer}/moments/group/mean`);
+    const at = (width: number) => [...cutNames(names, (text) => text.length <= width).values()];
+    expect(at(24)).toEqual(["…/conv1_bn/…/mean", "…/conv2_block1_bn/…/mean", "…/conv2_block2_bn/…/mean"]);
+    expect(at(14)).toEqual(["conv1_…n/mean", "conv2_b…n/mean", "conv…2_bn/mean"]);
   });
 });
 
@@ -154,6 +168,11 @@ describe("time and steps", () => {
     expect(describeRange(trace, steps, [0, 10e9])).toBe("step 7 · 10.0 ms");
     expect(describeRange(trace, steps, [1e9, 15e9])).toBe("1.0–15.0 ms · 14.0 ms");
     expect(stepLabel(["train 1", "test 1"], 1)).toBe("test 1");
+    expect(stepWords(["train 1", "test 1"], 1)).toBe("test 1");
+    const epochs = { ...trace, step_names: ["train 1·0", "train 1·1", "train 2·0"] };
+    expect(stepWords(epochs.step_names, 2)).toBe("epoch 2, step 0");
+    expect(describeRange(epochs, steps, [0, 60e9])).toBe("steps 1·0–2·0 · 60.0 ms");
+    expect(describeRange(epochs, steps, [0, 10e9])).toBe("epoch 1, step 0 · 10.0 ms");
     const twice = { ...trace, step_names: ["train 8", "train 0", "train 1"] };
     expect(describeRange(twice, steps, [0, 60e9])).toBe("3 steps, 8 to 1 · 60.0 ms");
     // Time between sessions was not captured.

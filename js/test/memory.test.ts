@@ -1,6 +1,7 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import {
+  bytesInUse,
   byteUnit,
   countEvents,
   envelope,
@@ -116,6 +117,19 @@ describe("envelope", () => {
     const many = eventsOf(Array.from({ length: 5000 }, (_, i) => ({ gap: 1, bytes: (i * 7) % 10, op: 0 })));
     expect(envelope(many, 0, 5001, 50).rows.length).toBeLessThanOrEqual(7 * 50);
     expect(envelope(many, 10, 20, 50).rows.length).toBe(12);
+  });
+
+  it("begins with the level before the first event, which undoes that one", () => {
+    const events = eventsOf([
+      { gap: 5, bytes: 3, op: 0 },
+      { gap: 1, bytes: 4, op: 0 },
+    ]);
+    const { rows } = envelope(events, 0, 20, 10);
+    const { time, used: level } = stepCurves(rows, 0, 20, { used: (row) => bytesInUse(events, row) }, events.time);
+    expect(level[0]).toBe(used(events, events.begin) - 3);
+    expect([level[1], level[2]]).toEqual([level[0], used(events, events.begin)]);
+    expect([...time].slice(0, 3)).toEqual([0, 5e-9, 5e-9]);
+    expect([...envelope(events, 0, 1, 10).rows]).toEqual([~events.begin]);
   });
 
   it("begins with the level that a window finds", () => {

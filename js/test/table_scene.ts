@@ -98,6 +98,7 @@ export function tableScene(options: TableSceneOptions = {}): Pack {
   const hlos = meta.op_name.map((name, op) =>
     hloMeta(op === 0 && hostile ? hostile : `fusion.${op}`, {
       ...{ op_name: op % 2 ? "" : meta.names[name], category: op % 3 ? "loop fusion" : "convolution" },
+      family: op % 3 ? 3 : 2,
       program_id: op < 4 ? "7" : "8",
     }),
   );

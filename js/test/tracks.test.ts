@@ -2,7 +2,7 @@ import { describe, expect, it } from "vitest";
 import { bandsOf, type Rows } from "../src/model/events/rows";
 import { shortName } from "../src/model/text/labels";
 import { arrangementToJson, moveTo, newArrangement, togglePin } from "../src/model/tracks/arrangement";
-import { contentY, pinning, screenY } from "../src/model/tracks/pinning";
+import { contentY, pinning, screenY, uncutHeight } from "../src/model/tracks/pinning";
 import {
   GROUP_PX,
   layoutTracks,
@@ -260,6 +260,14 @@ describe("pinned tracks", () => {
     expect(room).toBeLessThan(layout.pinnedHeight);
     expect(contentY(layout, 1000, height, 0)).toBe(layout.pinnedHeight - room);
     expect(contentY(layout, 1000, height, room)).toBe(room + 1000);
+  });
+
+  it("have no name cut by what lies below", () => {
+    const [first, next] = layout.tracks;
+    expect(uncutHeight(layout, next.y + 3)).toBe(next.y);
+    expect(uncutHeight(layout, first.y + 3)).toBe(first.y);
+    expect(uncutHeight(layout, next.y)).toBe(next.y);
+    expect(uncutHeight(layout, layout.height + 50)).toBe(layout.height + 50);
   });
 
   it("are met at the height at which they are drawn", () => {

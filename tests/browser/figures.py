@@ -25,7 +25,7 @@ _BARS = {
     "Device by op": ("op", "device"),
     "Host by type": ("type", "host"),
     "Host by op": ("op", "host"),
-    "By category": ("HLO category", ""),
+    "By kind": ("HLO kind", ""),
     "Kernel time": ("kernel", ""),
 }
 _CATEGORIES = {

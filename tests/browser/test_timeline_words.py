@@ -13,6 +13,7 @@ import tfprof_widgets as tfprof
 from tests.browser.drawings import FIRST, N_NEEDLES, SECOND_EVENT, large_space, linked_space
 from tests.browser.harness import LOCAL, poll
 from tests.builders import event, line, plane, session, space
+from tests.captures.committed import unpack
 
 HEIGHT_PX = 800
 INPUT = "Eigen::TensorMap<Eigen::Tensor<{} const, 1, 1, int>, 16, Eigen::MakePointer> const"
@@ -150,3 +151,18 @@ def test_an_event_without_length_is_called_an_instant(browser: Browser, tmp_path
         poll(lambda: "all instant" in details.inner_text(), lambda: details.inner_text(), timeout_s=10)
         assert "0 ms" not in details.locator("h2 ~ .kv").first.inner_text().replace("0.050 ms", "")
         assert page.locator('[role="alert"]').count() == 0
+
+
+@pytest.mark.parametrize(("pane", "content"), [("Flame", ".tl-flamebox"), ("Slices", ".tl-slices")])
+def test_what_a_capped_page_cannot_add_up_it_offers_of_what_it_keeps(
+    browser: Browser, tmp_path: Path, pane: str, content: str
+) -> None:
+    path = tfprof.load(unpack("h100_transformer_loop", tmp_path / "run")).to_html(tmp_path / "page.html")
+    with timeline(browser, path, 1280) as view:
+        whole_capture(view)
+        view.get_by_role("button", name=pane, exact=True).click()
+        note = view.locator(".tl-place .tfp-left-out")
+        poll(lambda: "The figures of the whole capture are not known here." in note.inner_text(), note.inner_text)
+        assert view.locator(content).is_hidden()
+        note.get_by_role("button").click()
+        poll(lambda: view.locator(content).is_visible() and note.inner_text() == "", "what is kept is not shown")

@@ -2,6 +2,7 @@
 import { within } from "../host/failures";
 import { isWithin, NOT_HERE, notKnownWords, waitingWords } from "../model/time/left_out";
 import { rangeInPs } from "../model/time/span_text";
+import type { Span } from "../model/time/viewport";
 import { button, h } from "./dom";
 import type { Needs, TraceView } from "./view";
 
@@ -87,7 +88,8 @@ function isKnownOfRange({ data, link }: TraceView, name: string): boolean {
   return window !== null && data.table(name) !== undefined && isWithin(range, window);
 }
 
-function whyMissing({ data, link, signal }: TraceView, missing: readonly string[]): (string | HTMLElement)[] {
+function whyMissing(view: TraceView, missing: readonly string[]): (string | HTMLElement)[] {
+  const { data, link } = view;
   const { window } = data;
   const [here, all] = data.arrived(missing);
   if (window === null && !data.isOffline)
@@ -96,6 +98,11 @@ function whyMissing({ data, link, signal }: TraceView, missing: readonly string[
     ];
   if (window === null || missing.some((name) => !TOTALS.includes(name) && data.table(name) === undefined))
     return [NOT_HERE];
+  return offerKept(view, window);
+}
+
+/** That the figures are not known, and a button that makes all views be about what is here. */
+export function offerKept({ data, link, signal }: TraceView, window: Span): (string | HTMLElement)[] {
   const [why, held] = notKnownWords(data.meta, data.table("steps"), window, link.timeRange !== null);
   const inside = [Math.ceil(window.t0 / PS_PER_NS), Math.floor(window.t1 / PS_PER_NS)] as const;
   const show = button(`Show ${held}`, () => link.setTimeRange(inside), signal, { class: "link" });

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -27,8 +26,24 @@ PROGRAM = module(
         instruction("s", "subtract", (4,), reads="m m", op="sgd/AssignSubVariableOp:AssignSubVariableOp"),
     ),
     computation(
+        "normalised",
+        instruction("q", "parameter"),
+        instruction("n", "reduce", (), reads="q", op="net/Mean:Mean"),
+        instruction("t", "transpose", reads="q", op="net/Cast:Cast"),
+    ),
+    computation(
+        "product",
+        instruction("r", "parameter"),
+        instruction("w", "dot", reads="r r", op="net/MatMul:MatMul"),
+        instruction("v", "maximum", reads="w w", op="net/Transpose:Transpose"),
+    ),
+    computation("turned", instruction("u", "parameter"), instruction("z", "transpose", reads="u", op="net/Relu:Relu")),
+    computation(
         "main",
         instruction("x", "parameter"),
+        instruction("g", "fusion", reads="x", calls="normalised"),
+        instruction("h", "fusion", reads="x", calls="product"),
+        instruction("i", "fusion", reads="x", calls="turned"),
         instruction("f", "fusion", reads="x", calls="fused"),
         instruction("d", "dot", reads="f x", op="net/MatMul:MatMul"),
         instruction("copy.9", "copy", reads="d"),
@@ -88,6 +103,17 @@ def test_slices_of_hlo_ops_have_the_colour_of_what_they_do(results: Results) -> 
     assert (family["d"], family["copy.9"], family["f"]) == ("conv", "move", "elem")
 
 
+def test_fusions_have_the_colour_of_what_leads_in_them_whatever_their_result_is_named_after() -> None:
+    host = plane("/host:CPU", line("t", *(run(name, 10 * at, 5) for at, name in enumerate("fghi"))))
+    results = Results(trace(metadata_plane({1: PROGRAM}), host))
+    meta, tables = unpack(build_payload(results).overview)
+    named = {name: FAMILIES[code] for name, code in zip(meta["names"], tables["names"]["family"], strict=True)}
+    listed = hlo_list(results, UserFiles({}, ()), slice(None))
+    want = {"f": "elem", "g": "reduce", "h": "conv", "i": "move"}
+    assert {name: named[name] for name in want} == want
+    assert {one["name"]: FAMILIES[one["family"]] for one in listed} == want
+
+
 def test_an_uncompiled_run_has_no_table_of_shares() -> None:
     plain = Results(trace(plane("/host:CPU", line("t", event("a:A", 0, 1)))))
     meta, tables = unpack(build_payload(plain).overview)
@@ -106,6 +132,7 @@ def test_kernels_of_device_ops_travel_so_that_executions_can_be_counted() -> Non
 
 @pytest.mark.parametrize(("root", "is_users"), [("/kit/keras", True), ("/home/me", False)])
 def test_whose_line_an_hlo_op_is_travels_as_the_capture_knew_it(results: Results, root: str, is_users: bool) -> None:
-    frame = results.hlo_ops.frame.assign(source="/home/me/site-packages-demo/net.py:7")
-    told = hlo_list(replace(results.hlo_ops, frame=frame), UserFiles({}, (root,)), slice(None))
+    results = Results(results.trace)
+    results.hlo_ops.frame["source"] = "/home/me/site-packages-demo/net.py:7"
+    told = hlo_list(results, UserFiles({}, (root,)), slice(None))
     assert {one["is_users"] for one in told} == {is_users}

@@ -41,7 +41,7 @@ worth a third more samples a second. Well-fed networks of a few hundred kFLOP a 
 QUICK = 0.1
 """A busy machine makes steps longer, the ops in them hardly: they wait to run. The quickest tenth of the steps tells what is
 the program's; of well-fed networks on such a machine the usual step seemed to be fixed by half."""
-LARGER_BATCH = "dataset = dataset.batch(8 * batch_size).prefetch(tf.data.AUTOTUNE)  # where batch_size is set\n"
+LARGER_BATCH = "dataset = dataset.batch(8 * batch_size).prefetch(tf.data.AUTOTUNE)\n"
 """A fix that several rules propose."""
 STEPS_IN_ONE_CALL = """\
 @tf.function

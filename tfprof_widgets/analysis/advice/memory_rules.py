@@ -72,7 +72,7 @@ def memory_headroom(run: Run) -> Iterator[Advice]:
             "batch_factor": fitting[0],
             "allocator": name,
         },
-        fix=f"dataset = dataset.batch({fitting[0]} * batch_size).prefetch(tf.data.AUTOTUNE)  # where batch_size is set",
+        fix=f"dataset = dataset.batch({fitting[0]} * batch_size).prefetch(tf.data.AUTOTUNE)",
         selection=_at_peak(run, name, float(row["peak_at_ms"])),
     )
 

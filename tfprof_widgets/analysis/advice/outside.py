@@ -10,8 +10,8 @@ import pandas as pd
 from ...trace.source_map import SourceMap
 from ...trace.trace import Bool, Float64, Int64, Trace
 from ..base.units import PS_PER_MS
-from ..steps.averaged_steps import kinds_of
 from ..steps.coverage import Coverage
+from ..steps.step_names import kinds_of
 from .python_gaps import CodeLine, code_line, covered, sample_times, step_call
 
 SPARSE_MS = 100.0
@@ -53,7 +53,7 @@ def outside_work(
     if source_map is None or not len(source_map.samples) or not len(coverage.start_ps):
         return ()
     time_ps, frame_row = sample_times(trace, source_map)
-    kinds = kinds_of(frame)
+    kinds = kinds_of(frame["name"])
     is_trained = np.isin(kinds, np.unique(kinds[averaged]))
     begins, others = np.sort(frame["start_ps"].to_numpy(np.int64)), frame[~is_trained]
     gap = np.searchsorted(begins, time_ps, side="right")

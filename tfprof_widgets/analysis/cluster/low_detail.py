@@ -21,6 +21,7 @@ from ...trace.stat_table import Stats, packed_stats
 from ...trace.string_table import StringTable
 from ...trace.trace import DERIVED_LINE_BASE, Bool, Int64, Line, Plane, SmallInt, Trace
 from ..steps.categories import CATEGORY_LABELS, GUIDE_CATEGORIES, STEP_CATEGORIES
+from ..steps.step_names import kinds_of
 from .step_summary import MAX_STEPS
 
 if TYPE_CHECKING:
@@ -142,7 +143,7 @@ def _counted(results: Facts) -> Bool:
     trace = results.trace
     counted: Bool = ~trace.on_lines([line.is_derived for line in trace.lines]) & (trace.n_occurrences == 0)
     counted &= trace.duration_ps > 0
-    marks = np.unique(results.steps.frame["name"].str.replace(r"\s*\d+\Z", "", regex=True)).tolist()
+    marks = np.unique(kinds_of(results.steps.frame["name"])).tolist()
     counted &= ~trace.names_matching([str(name) for name in marks])
     return counted
 

@@ -14,6 +14,7 @@ from ...trace.trace import Int64
 from ..base.matching import dense_codes
 from ..steps.averaged_steps import choose_steps
 from ..steps.categories import STEP_CATEGORIES
+from ..steps.step_names import kinds_of
 from ..steps.steps import Steps
 from .columns import PackedFrame
 
@@ -38,11 +39,9 @@ def step_kinds(steps: Steps) -> Int64:
     over the steps of one number are all that the cluster needs.
     """
     frame = steps.frame
-    names = [name.rstrip("0123456789").rstrip() for name in frame["name"].tolist()]
-    number = {name: i for i, name in enumerate(dict.fromkeys(names))}
-    kind = np.array([number[name] for name in names], np.int64)
+    kind = pd.factorize(kinds_of(frame["name"]))[0].astype(np.int64)
     is_typical = np.zeros(len(frame), np.int64)
-    for one in range(len(number)):  # one turn per kind of step
+    for one in range(int(kind.max(initial=-1)) + 1):  # one turn per kind of step
         rows = np.flatnonzero(kind == one)
         is_typical[rows] = choose_steps(frame.iloc[rows].reset_index(drop=True))[0]
     return dense_codes(kind, is_typical)[0]

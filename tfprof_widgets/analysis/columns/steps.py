@@ -23,7 +23,7 @@ flows: an event that made another start
     delay_ns                float  from the start of the cause to that of the effect
 steps: a training step, by start
     step                    int    the row
-    name                    text   of the mark, such as `train 3`
+    name                    text   of the mark, such as `train 3`; `train 2·3` in the epoch 2 where numbers start again
     host                    text   on which it ran
     start_ms                float  after the trace origin
     step_time_ms            float  how long it took; the categories add up to it
@@ -77,7 +77,7 @@ workers: a step that all hosts share, host by host; `step` counts these
     bottleneck              text   the category of its step time that takes most
 step_guide: a training step in the nine categories of TensorFlow's guide, as XProf charges them
     step                    int    the row
-    name                    text   of the mark, such as `train 3`
+    name                    text   of the mark, such as `train 3`; `train 2·3` in the epoch 2 where numbers start again
     host                    text   on which it ran
     start_ms                float  after the trace origin
     step_time_ms            float  how long it took; the categories add up to it

@@ -28,6 +28,8 @@ UNKNOWN_SCATTER = 0.05
 COUNTING = 1e-3
 """Rows below this part of a step do not count: they tell more of the clock than of the machine."""
 _MEDIAN_OF_NORMAL = 0.6745
+_MOST_ALIKE = 4.0
+"""A busier machine makes no program so many times slower; another program, or another device, does: that is a change."""
 
 
 @dataclass(frozen=True)
@@ -75,6 +77,8 @@ def common_change(time_a: Measured, time_b: Measured, is_counted: Bool, *, step_
     a, b = time_a.typical[counted], time_b.typical[counted]
     change = np.log(b / a)
     middle = float(np.median(change))
+    if abs(middle) > np.log(_MOST_ALIKE):
+        return CommonChange(n_rows=n)
     own = (time_a.error[counted] / a) ** 2 + (time_b.error[counted] / b) ** 2
     return CommonChange(float(np.exp(middle)), _scatter(np.abs(change - middle), own), n)
 

@@ -71,8 +71,10 @@ def verdict(diff: RunDiff) -> str:
     head = _by_how_much("Steps", steps.ratio, steps.interval, times)
     explained, is_alike = _explained(diff), _alike_share(diff) >= _MOSTLY
     if explained >= (_NOTABLE if is_alike else _MOSTLY):
+        # Those of a device need no cores.
+        shares_cores = is_alike and not (diff.ops["device"] == "Device").any()
         cores = "takes cores from them" if steps.ratio > 1 else "leaves its cores to them"
-        return f"{head}; {parts}." + (f" Most ops are {word}, too, as what changed {cores}." if is_alike else "")
+        return f"{head}; {parts}." + (f" Most ops are {word}, too, as what changed {cores}." if shares_cores else "")
     if is_alike:
         besides = f" Besides, {parts}." if parts else ""
         return f"{head}, and most ops are, too, so it is no single part. {_reason(diff)}{besides}"
@@ -178,7 +180,7 @@ def _category(row: pd.Series) -> str:
 def _part(row: pd.Series, label: str) -> str:
     name, change = str(row[label]), float(row["change_ms"])
     name += " on the device" if row.get("device") == "Device" else ""
-    sign = "+" if change >= 0 else "-"
+    sign = "+" if change >= 0 else "−"
     word = {"added": "is new", "removed": "is gone"}.get(row["state"], f"is {row['state']}")
     return f"{name} {word} ({sign}{number(abs(change))} ms a step)"
 

@@ -7,7 +7,7 @@ from .memory_snapshots import Snapshots
 
 _CPU_REMEDY = (
     "{cause} TensorFlow records all CPU tensor memory only when TF_CPU_ALLOCATOR_USE_BFC is set before its first op. "
-    "Restart the kernel, run the line below first (or `%load_ext tfprof_widgets`, which does it), and capture again.\n"
+    "Restart the kernel, set it (%load_ext tfprof_widgets does that, too), and capture again:\n"
     'import os; os.environ["TF_CPU_ALLOCATOR_USE_BFC"] = "true"'
 )
 _IDLE_REMEDY = (

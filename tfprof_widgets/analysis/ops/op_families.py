@@ -33,11 +33,11 @@ _TYPES = {
     "move": (
         r"(Conjugate)?Transpose|Concat|Split|(Strided)?Slice|Gather|Scatter|(Mirror)?Pad|Reverse|Tile|Pack|Unpack",
         r"Reshape|ExpandDims|Squeeze|Copy|.*Mem[cC]py|_?(Host)?(Send|Recv)|Identity|Const$|Fill|.*ToMkl|.*MklTo|Cast",
-        r"ZerosLike|OnesLike|BroadcastTo|Shape|Size|Rank|ReadVariableOp|VarHandleOp|Nccl|Collective",
+        r"ZerosLike|OnesLike|BroadcastTo|Shape|Size|Rank|ReadVariableOp|Nccl|Collective",
     ),
     "runtime": (
         r"(Stateful)?PartitionedCall|If|While|NoOp|_?(Switch|Merge|Enter|Exit|LoopCond|NextIteration)|RemoteCall",
-        r"Assert|VarIs|.*Resource|_?(Device)?(Arg|Retval)$",
+        r"Assert|VarIs|VarHandleOp|.*Resource|_?(Device)?(Arg|Retval)$",
     ),
 }
 _KERNELS = {
@@ -140,7 +140,7 @@ def hlo_families(categories: Sequence[str], op_types: Sequence[str]) -> npt.NDAr
     """The family of each HLO op: what its category says, else that of the framework op it is most of.
 
     Args:
-        categories: HLO categories such as `loop fusion` or `convolution`.
+        categories: their `leading_categories`, such as `convolution`; `loop fusion` where nothing is known of its program.
         op_types: types of framework ops, one for each.
     """
     found = [_hlo_family(*one) for one in zip(categories, op_types, strict=True)]
@@ -155,6 +155,8 @@ def _family_of_op(name: str, op_type: str) -> str:
 
 
 def _hlo_family(category: str, op_type: str) -> str:
+    if category == "non-fusion elementwise" and _family_of_type(op_type) == "optim":
+        return "optim"
     if known := _OF_CATEGORY.get(category):
         return known
     if _COLLECTIVE.match(category):

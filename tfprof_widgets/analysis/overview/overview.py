@@ -26,8 +26,9 @@ from ..memory.memory_findings import judge_memory
 from ..ops.op_occurrences import Occurrences
 from ..ops.op_shares import OpShares
 from ..ops.top_ops import ALL_HOSTS
-from ..steps.averaged_steps import MIN_STEPS, kinds_of
+from ..steps.averaged_steps import MIN_STEPS
 from ..steps.categories import GUIDE_CATEGORIES, GUIDE_PREFIX, STEP_CATEGORIES
+from ..steps.step_names import kinds_of
 from ..steps.steps import Steps, ran_on_device
 from .idle import Idle, compute_idle
 from .next_steps import Findings, suggest_next_steps
@@ -202,7 +203,7 @@ def overview_of(
 
 def _outside(facts: Totals, chosen: pd.DataFrame) -> str:
     """That most of the time from the first step to the last is no such step, before what limits the steps."""
-    coverage, kinds = facts.coverage, kinds_of(chosen)
+    coverage, kinds = facts.coverage, kinds_of(chosen["name"])
     which = "training steps" if "train" in kinds else "steps"
     whole_ps = coverage.captured_ps - coverage.edges_ps
     if coverage.between_ps <= (1 - MOST) * whole_ps or len(chosen) < MIN_STEPS:

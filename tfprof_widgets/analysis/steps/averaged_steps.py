@@ -6,12 +6,12 @@ from collections import Counter
 from collections.abc import Collection
 
 import numpy as np
-import numpy.typing as npt
 import pandas as pd
 
 from ...trace.trace import Bool
 from ..base.units import PS_PER_MS
 from ..base.wording import milliseconds, plural
+from .step_names import kinds_of
 
 MIN_STEPS = 3
 """Of fewer steps nobody can tell what is usual; rules about what recurs say nothing then."""
@@ -52,7 +52,7 @@ def choose_steps(
     if (averaged & coordinating).any():
         reasons.append(f"{plural(int((averaged & coordinating).sum()), 'step')} of hosts that do not train")
         averaged &= ~coordinating
-    kinds = kinds_of(frame)
+    kinds = kinds_of(frame["name"])
     if len(set(kinds[averaged])) > 1:
         time = frame["step_time_ms"][averaged].groupby(kinds[averaged]).sum()
         main = _TRAINS if _TRAINS in time.index else time.idxmax()
@@ -71,11 +71,6 @@ def choose_steps(
 def is_selection(frame: pd.DataFrame, averaged: Bool) -> bool:
     """Whether the averaged steps lie in windows of their own, as of `every=`."""
     return bool(averaged.any()) and 2 * frame["session"][averaged].nunique() > averaged.sum() >= MIN_STEPS
-
-
-def kinds_of(frame: pd.DataFrame) -> npt.NDArray[np.object_]:
-    """For each step its name without its number: `train`, `test`."""
-    return np.array([name.rstrip("0123456789").rstrip() for name in frame["name"]], dtype=object)
 
 
 def _sentence(reasons: list[str]) -> str:

@@ -10,7 +10,7 @@ import pandas as pd
 
 from ...trace.trace import Bool, Int64, Session
 from ..base.stretches import Stretches
-from .averaged_steps import kinds_of
+from .step_names import kinds_of
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -46,7 +46,7 @@ def step_coverage(sessions: Sequence[Session], frame: pd.DataFrame, averaged: Bo
         frame: the `steps` table.
         averaged: for each step whether the averages are over it; all steps of the same kinds count here.
     """
-    kinds = kinds_of(frame)
+    kinds = kinds_of(frame["name"])
     chosen = frame[np.isin(kinds, np.unique(kinds[averaged]))]
     start = chosen["start_ps"].to_numpy(np.int64)
     end = start + chosen["duration_ps"].to_numpy(np.int64)

@@ -28,6 +28,7 @@ from .guide_pieces import guide_pieces
 from .inferred_steps import infer_steps, with_fair_share
 from .marked_steps import device_steps, marked_steps
 from .served_steps import served_steps
+from .step_names import distinct_names
 from .step_pieces import Pieces, resolve
 from .step_spans import SpanType, classify, on_stream
 from .step_table import StepTable
@@ -171,13 +172,14 @@ def _precision(trace: Trace, types: UInt8, group: SmallInt) -> tuple[int, int]:
 def _frame(trace: Trace, table: StepTable, pieces: Pieces, guide: Pieces, by_unit: Float64) -> pd.DataFrame:
     """The table `Steps.frame`."""
     hosts, n = [session.host for session in trace.sessions] or [""], len(table.start_ps)
+    host = np.array(hosts, np.object_)[table.session]
     duration_ps = table.end_ps - table.start_ps
     category_ms = _category_ms(pieces, CATEGORY_CODE, STEP_CATEGORIES, n)
     guide_ms = _category_ms(guide, GUIDE_CODE, GUIDE_CATEGORIES, n)
     columns: dict[str, npt.NDArray[Any]] = {
         "step": np.arange(n),
-        "name": np.array(table.name, np.object_),
-        "host": np.array(hosts, np.object_)[table.session],
+        "name": distinct_names(table.name, host),
+        "host": host,
         "start_ms": table.start_ps / PS_PER_MS,
         "step_time_ms": duration_ps / PS_PER_MS,
         **{f"{kind}_ms": category_ms[:, STEP_CATEGORIES.index(kind)] for kind in CATEGORIES},

@@ -6,6 +6,7 @@ Source: `ToCategory` of XLA's HLO instructions, which is what XProf shows.
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 
 import numpy as np
 
@@ -78,6 +79,13 @@ ELEMENTWISE = TRANSCENDENTAL | frozenset(
 )
 _FORMATTING = frozenset(("copy", "dynamic-reshape", "reshape", "transpose"))
 _FUSIONS = {"kLoop": "loop fusion", "kInput": "input fusion", "kOutput": "output fusion", "kCustom": "custom fusion"}
+_LEADING = {
+    "convolution": frozenset(("convolution",)),
+    "dot": frozenset(("dot", "ragged-dot", "scaled-dot")),
+    "reduce": frozenset(("reduce", "reduce-window", "select-and-scatter", "sort")),
+    "non-fusion elementwise": ELEMENTWISE - {"bitcast-convert", "constant", "convert"} | {"rng-bit-generator"},
+}
+"""What a fusion does, by the opcodes in it: the first of these, else it moves data."""
 _NUMBER = re.compile(r"(\.[\w]*\d)+$")
 _OPCODE_IN_NAME = re.compile(r"(^|[_.-])(fusion|convolution|dot|copy|reduce|custom-call|while|all-reduce)([_.-]|$)")
 
@@ -115,6 +123,30 @@ def guessed_category(name: str) -> str:
     if found := _OPCODE_IN_NAME.search(bare):
         return found[2]
     return bare or "unknown"
+
+
+def leading_categories(modules: HloModules, rows: Int64, told: Sequence[str]) -> list[str]:
+    """The categories of HLO ops, of a fusion that of the instruction in it that leads: a product, else a reduction, and so on.
+
+    Args:
+        modules: the programs.
+        rows: the instructions, -1 where the trace has none.
+        told: their `categories`.
+    """
+    names = [*_LEADING, "data formatting"]
+    rank = np.full(modules.n_instructions, len(names) - 1)
+    for place, opcodes in reversed([*enumerate(_LEADING.values())]):
+        rank[modules.opcode.is_in(opcodes)] = place
+    leading = np.full(len(modules.root), len(names) - 1)
+    np.minimum.at(leading, modules.computation, rank)
+    is_fusion = modules.opcode.is_in(("fusion",)) & (np.diff(modules.called_offsets) == 1)
+    known = np.flatnonzero((rows >= 0) & np.append(is_fusion, False)[rows])
+    found = [*told]
+    for at, place in zip(
+        known.tolist(), leading[modules.called[modules.called_offsets[rows[known]]]].tolist(), strict=True
+    ):
+        found[at] = names[place]
+    return found
 
 
 def _dilated(one: Convolution) -> str:

@@ -12,12 +12,12 @@ from ...analysis.advice.advice import Advice
 from ...analysis.base.user_files import UserFiles
 from ...analysis.layers.layers import Layers
 from ...analysis.layers.scopes import Scopes
-from ...analysis.ops.hlo_ops import HloOps
 from ...analysis.ops.kernel_details import is_eligible_type
 from ...analysis.ops.kernels import Kernels, KernelTable, beside_products
-from ...analysis.ops.op_families import FAMILIES, families, hlo_families, op_families
+from ...analysis.ops.op_families import FAMILIES, families, op_families
 from ...analysis.results import AnyResults
 from ...trace.trace import Int64
+from .op_tables import hlo_unit_families
 from .plain import plain, records
 
 _MOST_OPS = 100
@@ -94,12 +94,13 @@ def _families(names: list[str]) -> Int64:
     return np.fromiter(map(family.__getitem__, names), np.int64, len(names))
 
 
-def hlo_list(hlo_ops: HloOps, user_files: UserFiles, rows: slice) -> list[dict[str, Any]]:
+def hlo_list(results: AnyResults, user_files: UserFiles, rows: slice) -> list[dict[str, Any]]:
     """One object per HLO op of a program: what it is, what one execution computes and moves, whose line it is, its colour."""
-    frame = hlo_ops.frame.iloc[rows]
+    frame, unit_row = results.hlo_ops.frame.iloc[rows], results.hlo_ops.unit_row
     # An id is 64 bits, more than a number of JavaScript holds.
     ids = [str(value) for value in frame["program_id"].tolist()]
-    family = hlo_families(frame["category"].tolist(), frame["op_type"].tolist()).astype(np.int64)
+    units = np.flatnonzero(unit_row >= 0)
+    family = hlo_unit_families(results, units[np.argsort(unit_row[units])][rows]).astype(np.int64)
     is_users = [user_files.has(source.rpartition(":")[0]) for source in frame["source"]]
     return records(frame[[*_HLO_OP, *_HLO_WORK]].assign(program_id=ids, family=family, is_users=is_users))
 

@@ -8,6 +8,8 @@ import numpy.typing as npt
 from ...analysis.ops.op_families import hlo_families, op_families
 from ...analysis.ops.ops import rates_of
 from ...analysis.results import AnyResults, Results
+from ...analysis.xla.hlo_category import leading_categories
+from ...trace.trace import Int64
 from .names import Names
 from .wire import Rows, Table, columns_of
 
@@ -75,13 +77,19 @@ def op_line_table(results: Results, rows: Rows, lines: npt.NDArray[np.int32]) ->
 
 def hlo_name_families(results: Results) -> dict[int, int]:
     """The slice family of each event name that stands for an HLO op: that of the op, its name says little."""
-    occurrences, shares = results.occurrences, results.op_shares
+    occurrences = results.occurrences
     rows = np.flatnonzero(occurrences.op >= occurrences.n_ops)
     if not len(rows):
         return {}
     names, first = np.unique(results.trace.name_id[occurrences.event[rows]], return_index=True)
-    units = occurrences.op[rows[first]].tolist()
-    found = hlo_families(
-        [occurrences.type[unit] for unit in units], [shares.type[op] for op in shares.dominant[units].tolist()]
-    )
+    found = hlo_unit_families(results, occurrences.op[rows[first]].astype(np.int64))
     return dict(zip(names.tolist(), found.tolist(), strict=True))
+
+
+def hlo_unit_families(results: AnyResults, units: Int64) -> npt.NDArray[np.uint8]:
+    """The slice family of HLO ops, given as units."""
+    table, shares = results.units, results.op_shares
+    instructions = table.hlo.instruction[units - (len(table.name) - len(table.hlo))]
+    told = [table.type[unit] for unit in units.tolist()]
+    types = [shares.type[op] for op in shares.dominant[units].tolist()]
+    return hlo_families(leading_categories(table.hlo.modules, instructions, told), types)

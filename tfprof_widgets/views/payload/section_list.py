@@ -92,7 +92,7 @@ def _cut(names: Names, build: Callable[[slice], list[Any]]) -> Callable[[int, in
 
 
 def _hlo_rows(results: AnyResults, rows: slice) -> list[dict[str, Any]]:
-    return hlo_list(results.hlo_ops, UserFiles.of_map(results.source_map), rows)
+    return hlo_list(results, UserFiles.of_map(results.source_map), rows)
 
 
 def _files(files: list[dict[str, str]]) -> list[dict[str, str]]:

@@ -73,7 +73,7 @@ def memory_figure() -> str:
         The JSON of `bokeh.embed.json_item`, deflated. Named models: sources `memory` (`time` in ms, `zero`, `stack`, `heap`,
         `free`, `fragmentation`, `held`; each layer is the upper edge of the stack, in bytes, with two points where a
         level changes) and `peak` (`x`, `y`); annotations `range`, `moment`; ranges `x`, `y`, `fragmentation`; axes
-        `x_axis`, `y_axis`, `fragmentation_axis`; glyphs `area_<layer>`, `held`, `fragmentation_halo`,
+        `x_axis`, `y_axis`, `fragmentation_axis`; glyphs `area_<layer>`, `level`, `held`, `fragmentation_halo`,
         `fragmentation_line`, `peak_mark`; `grid`.
     """
     from bokeh.models import ColumnDataSource, FixedTicker, LinearAxis, Range1d, Span
@@ -87,6 +87,8 @@ def memory_figure() -> str:
         renderer = figure.varea("time", y1=below, y2=layer, source=memory)
         renderer.glyph.name = f"area_{layer}"
         below = layer
+    # A level that held for a moment is too thin for the area to show.
+    figure.line("time", "heap", source=memory, line_width=1.5, line_join="bevel").glyph.name = "level"
     figure.varea("time", y1="zero", y2="held", source=memory).glyph.name = "held"
     figure.extra_y_ranges = {"fragmentation": Range1d(0, 1, name="fragmentation")}
     axis = LinearAxis(

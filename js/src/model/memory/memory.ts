@@ -58,15 +58,17 @@ export interface Envelope {
 
 /**
  * The rows that show a window at `nColumns` pixel columns: all of them when few, else per column the first, the last and the
- * lowest and highest in use and fragmentation, so that no peak and no valley is lost. The last row before the window comes first:
- * its level holds until the first row inside.
+ * lowest and highest in use and fragmentation, so that no peak and no valley is lost. What holds until the first row inside comes
+ * first: the last row before the window or, written `~row`, what was before that first row, where no other is.
  */
 export function envelope(events: MemoryEvents, t0: number, t1: number, nColumns: number): Envelope {
   const { time, begin, end } = events;
   const from = lowerBound(time, t0, begin, end);
   const to = upperBound(time, t1, from, end);
   const nInWindow = to - from;
-  const rows: number[] = from > begin ? [from - 1] : [];
+  const rows: number[] = [];
+  if (from > begin) rows.push(from - 1);
+  else if (from < end && time[from] > t0) rows.push(~from);
   const columns = Math.max(1, Math.floor(nColumns));
   if (nInWindow <= columns * 2 || t1 <= t0) {
     for (let i = from; i < to; i++) rows.push(i);
@@ -149,9 +151,7 @@ export const STACK = -3;
  */
 export function liveAt(events: MemoryEvents, row: number): LiveGroup[] {
   if (events.begin === events.end) return [];
-  // Before the first event: what that one reports is the state after it, so it is undone.
   const now = Math.max(row, events.begin);
-  const undone = row >= events.begin ? 0 : events.allocated[now] * (events.isFree[now] ? 1 : -1);
   const groups = new Map<string, { -readonly [K in keyof LiveGroup]: LiveGroup[K] }>();
   let explained = 0;
   for (let i = events.begin; i <= row; i++) {
@@ -177,10 +177,10 @@ export function liveAt(events: MemoryEvents, row: number): LiveGroup[] {
     }
   }
   const unknown = { region: -1, dtype: -1, shape: -1, count: 1 };
-  const rest = events.heap[now] + undone - explained;
+  const stack = events.stack[now];
+  const rest = bytesInUse(events, row < now ? ~now : now) - stack - explained;
   const out: LiveGroup[] = [...groups.values()];
   if (rest > 0) out.push({ op: REMAINDER, ...unknown, allocatedBytes: rest, requestedBytes: rest });
-  const stack = events.stack[now];
   if (stack > 0) out.push({ op: STACK, ...unknown, allocatedBytes: stack, requestedBytes: stack });
   return out.sort((a, b) => b.allocatedBytes - a.allocatedBytes);
 }
@@ -198,6 +198,12 @@ export function isFreeInformative(events: MemoryEvents, peak: number): boolean {
   if (peak < 0) return false;
   const used = events.stack[peak] + events.heap[peak];
   return events.free[peak] > 0 && events.free[peak] <= used * 8;
+}
+
+/** Bytes in use (stack + heap) after a row, or before it where it is written `~row`: what its event did is undone then. */
+export function bytesInUse({ stack, heap, allocated, isFree }: MemoryEvents, row: number): number {
+  if (row >= 0) return stack[row] + heap[row];
+  return stack[~row] + heap[~row] + allocated[~row] * (isFree[~row] ? 1 : -1);
 }
 
 /** At most so many of the free bytes lie in one piece after a row; NaN where the allocator does not tell. */
@@ -245,7 +251,7 @@ export function byteUnit(most: number): readonly [number, string] {
 
 /**
  * Curves whose level changes at rows and holds in between, as points: two at each change, and the last level at `t1`.
- * A row before the window begins at `t0`. `time` is in ms; `zero` is the base line.
+ * A row before the window begins at `t0`, as does one written `~row`. `time` is in ms; `zero` is the base line.
  */
 export function stepCurves(
   rows: Int32Array,
@@ -258,7 +264,7 @@ export function stepCurves(
   const curves: Record<string, Float64Array> = { time: new Float64Array(n), zero: new Float64Array(n) };
   rows.forEach((row, k) => {
     const next = k + 1 < rows.length ? times[rows[k + 1]] : t1;
-    curves.time[k * 2] = Math.max(t0, times[row]) / 1e9;
+    curves.time[k * 2] = Math.max(t0, row < 0 ? t0 : times[row]) / 1e9;
     curves.time[k * 2 + 1] = Math.max(t0, next) / 1e9;
   });
   for (const [name, level] of Object.entries(levels)) {

@@ -3,7 +3,7 @@
 import { lowerBound } from "../wire/bisect";
 import { columns } from "../wire/column";
 import type { Table } from "../wire/wire";
-import type { MemoryEvents } from "./memory";
+import { bytesInUse, type MemoryEvents } from "./memory";
 
 export interface MemoryStep {
   /** Row of the `steps` table. */
@@ -74,9 +74,7 @@ function timesOf(events: MemoryEvents, rows: Int32Array): Float64Array {
 
 /** The level after `k` of the session's rows; before the first one, that one is undone. */
 function levelAfter(events: MemoryEvents, rows: Int32Array, k: number): number {
-  const row = rows[Math.max(0, k - 1)];
-  const level = events.stack[row] + events.heap[row];
-  return k > 0 ? level : level + events.allocated[row] * (events.isFree[row] ? 1 : -1);
+  return bytesInUse(events, k > 0 ? rows[k - 1] : ~rows[0]);
 }
 
 function span(events: MemoryEvents, rows: Int32Array, first: number, last: number, startPs: number) {

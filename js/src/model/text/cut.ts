@@ -1,30 +1,50 @@
 /** Names too long for their column -> names cut in the middle, of which no two are equal. */
 
 /**
- * Cuts every name that does not fit to its informative parts: root, layer and leaf of a path, else both ends.
+ * Cuts every name that does not fit to its informative parts: root, layer and leaf of a path, else both ends. The part of a path that
+ * the fewest of the names have, besides the leaf, tells most, so it is kept before others.
  * Two different names never get the same text, and no cut name equals another name's full text.
  */
 export function cutNames(names: Iterable<string>, fits: (text: string) => boolean): Map<string, string> {
   const cuts = new Map<string, string>();
   const owner = new Map<string, string>();
   const long: string[] = [];
+  const count = new Map<string, number>();
   for (const name of new Set(names)) {
+    for (const part of new Set(partsOf(name))) count.set(part, (count.get(part) ?? 0) + 1);
     if (fits(name)) {
       cuts.set(name, name);
       owner.set(name, name);
     } else long.push(name);
   }
   for (const name of long) {
-    const cut = firstFree(name, fits, owner);
+    const cut = firstFree(name, telling(name, count), fits, owner);
     cuts.set(name, cut);
     owner.set(cut, name);
   }
   return cuts;
 }
 
-function firstFree(name: string, fits: (text: string) => boolean, owner: ReadonlyMap<string, string>): string {
+const jointOf = (name: string) => (name.includes("::") ? "::" : "/");
+const partsOf = (name: string) => name.split(jointOf(name));
+
+/** The place of the part before the leaf that is rarest; -1 where all are as common. */
+function telling(name: string, count: ReadonlyMap<string, number>): number {
+  const n = partsOf(name)
+    .slice(0, -1)
+    .map((part) => count.get(part) ?? 0);
+  const least = Math.min(...n);
+  return least < Math.max(...n) ? n.indexOf(least) : -1;
+}
+
+function firstFree(
+  name: string,
+  telling: number,
+  fits: (text: string) => boolean,
+  owner: ReadonlyMap<string, string>,
+): string {
   let rival = "";
-  for (const cut of candidates(name, fits)) {
+  for (const cut of candidates(name, telling, fits)) {
     const taken = owner.get(cut);
     if (taken === undefined) return cut;
     rival ||= taken;
@@ -38,12 +58,14 @@ function firstFree(name: string, fits: (text: string) => boolean, owner: Readonl
   }
 }
 
+/** Of a text cut in the middle, how much of what is left is the head. */
+const SHARES = [0.5, 0.3, 0.7, 0.1];
 /** A call of the function that wraps a whole program: it says nothing about the op, so it goes first. */
 const WRAPPER = /^StatefulPartitionedCall(_\d+)?$/;
 
-function* candidates(name: string, fits: (text: string) => boolean): Generator<string> {
-  const joint = name.includes("::") ? "::" : "/";
-  const all = name.split(joint);
+function* candidates(name: string, telling: number, fits: (text: string) => boolean): Generator<string> {
+  const joint = jointOf(name);
+  const all = partsOf(name);
   const isWrapped = all.length > 2 && WRAPPER.test(all[0]);
   const parts = isWrapped ? all.slice(1) : all;
   const lead = isWrapped ? ["…"] : [];
@@ -54,8 +76,15 @@ function* candidates(name: string, fits: (text: string) => boolean): Generator<s
     texts.push([...lead, parts[0], "…", parts[layer], ...rest]);
   }
   for (let kept = parts.length - 1; kept > 1; kept--) texts.push(["…", ...parts.slice(-kept)]);
+  if (telling > 0) {
+    const ends = [all[telling], ...(telling < all.length - 2 ? ["…"] : []), leaf];
+    for (const text of [...texts.filter((one) => one.includes(all[telling])), ["…", ...ends]]) {
+      if (fits(text.join(joint))) yield text.join(joint);
+    }
+    for (const share of SHARES) yield middle(`${all[telling]}${joint}${leaf}`, share, fits);
+  }
   for (const text of texts) if (fits(text.join(joint))) yield text.join(joint);
-  for (const share of [0.5, 0.3, 0.7, 0.1]) yield middle(name, share, fits);
+  for (const share of SHARES) yield middle(name, share, fits);
 }
 
 /** The longest "head…tail" that fits, with `share` of its length in the head; at least one character of each. */

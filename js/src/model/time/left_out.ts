@@ -3,7 +3,7 @@
 import { formatCount, formatInstant, plural } from "../text/format";
 import type { TraceMeta } from "../wire/meta";
 import type { Table } from "../wire/wire";
-import { stepLabel, wholeSteps } from "./span_text";
+import { stepLabel, stepWords, wholeSteps } from "./span_text";
 import type { RangePs, Span } from "./viewport";
 
 /** In place of a figure that would be one of a sample. */
@@ -14,8 +14,8 @@ export const KEEP_ALL = 'To keep all: prof.to_html("trace.html", embed="full").'
 export function windowWords(meta: TraceMeta, steps: Table | undefined, window: Span): string {
   const whole = steps && wholeSteps(steps, [window.t0, window.t1]);
   if (!whole) return `${formatInstant(window.t0, 1e9)} to ${formatInstant(window.t1, 1e9)}`;
-  const names = whole.map((row) => stepLabel(meta.step_names, row));
-  const which = whole[0] === whole[1] ? `step ${names[0]}` : `steps ${names[0]}–${names[1]}`;
+  const [first, last] = whole.map((row) => stepLabel(meta.step_names, row));
+  const which = whole[0] === whole[1] ? stepWords(meta.step_names, whole[0]) : `steps ${first}–${last}`;
   return `${which} of ${formatCount(steps.n)}`;
 }
 

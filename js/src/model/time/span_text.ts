@@ -11,13 +11,15 @@ import { type RangePs, type Scope, STEADY } from "./viewport";
 /** Slack for a range that was rounded to ns on its way through the link. */
 const SLACK_PS = 2000;
 
+/** The number of a step at the end of its name, with that of its epoch where numbers start again: "train 2·3". */
+const NUMBER = /(\d+·)?\d+$/;
 const KINDS = new WeakMap<readonly string[], string | null>();
 
 /** "train" where every step is called "train 0", "train 1", ...; null where steps of several kinds are mixed. */
 function commonKind(stepNames: readonly string[]): string | null {
   let kind = KINDS.get(stepNames);
   if (kind === undefined) {
-    const kinds = new Set(stepNames.map((name) => name.replace(/\d+$/, "")));
+    const kinds = new Set(stepNames.map((name) => name.replace(NUMBER, "")));
     kind = kinds.size === 1 ? ([...kinds][0] as string) : null;
     KINDS.set(stepNames, kind);
   }
@@ -31,6 +33,13 @@ export function stepLabel(stepNames: readonly string[], row: number): string {
   const kind = commonKind(stepNames);
   const number = kind === null ? name : name.slice(kind.length);
   return number === "" ? String(row) : number;
+}
+
+/** A step in a sentence, by its label: "step 3", "epoch 2, step 3", "test 3". */
+export function stepWords(stepNames: readonly string[], row: number): string {
+  const label = stepLabel(stepNames, row);
+  const words = label.replace(/(\d+)·(\d+)$/, "epoch $1, step $2");
+  return /^\d+$/.test(words) ? `step ${words}` : words;
 }
 
 /** Steps of several hosts or sessions need not follow each other. Found out once: a drag asks with every frame. */
@@ -106,11 +115,12 @@ export function averagedRows(steps: Table): number[] {
 function describeAveraged(meta: TraceMeta, steps: Table): string {
   const rows = averagedRows(steps);
   const [first, last] = [rows[0] ?? 0, rows[rows.length - 1] ?? 0];
-  if (rows.length === 1) return `step ${stepLabel(meta.step_names, first)}`;
+  if (rows.length === 1) return stepWords(meta.step_names, first);
   const [from, to] = [first, last].map((row) => stepLabel(meta.step_names, row));
   const host = steps.columns.host === undefined ? [] : numbers(steps, "host");
   // Step numbers start again with each call of fit(), and those of several hosts are the same.
-  const areNumbered = Number(to) - Number(from) === last - first && rows.every((row) => host[row] === host[first]);
+  const isNumbered = to.includes("·") || Number(to) - Number(from) === last - first;
+  const areNumbered = isNumbered && rows.every((row) => host[row] === host[first]);
   if (last - first + 1 === rows.length && areNumbered) return `average of steps ${from}–${to}`;
   const all = rows.length === steps.n ? "" : `${formatCount(rows.length)} of `;
   return `average of ${all}${plural(steps.n, "step")}`;
@@ -132,9 +142,8 @@ export function describeRange(meta: TraceMeta, steps: Table | undefined, range: 
   const count = covered[1] - covered[0] + 1;
   // Step numbers start again with each call of fit().
   if (Number(first) >= Number(last) && count > 1) return `${count} steps, ${first} to ${last} · ${length}`;
-  const words = first === last ? first : `${first}–${last}`;
-  const noun = /^\d/.test(first) ? (first === last ? "step " : "steps ") : "";
-  return `${noun}${words} · ${length}`;
+  if (count === 1) return `${stepWords(meta.step_names, covered[0])} · ${length}`;
+  return `${/^\d/.test(first) ? "steps " : ""}${first}–${last} · ${length}`;
 }
 
 /** "431–580 ms", with as many decimals as tell the bounds apart. */

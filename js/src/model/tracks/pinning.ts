@@ -3,6 +3,8 @@ import type { TrackLayout } from "./tracks";
 
 /** Pinned tracks take at most this share of the room; what is more scrolls. */
 const PINNED_RATIO = 0.6;
+/** The name of a track, and a line below it. */
+const NAME_PX = 32;
 
 /** How the pinned tracks stay while the others scroll: `shown` px of them, moved up by `scroll`. */
 export interface Pinning {
@@ -25,6 +27,12 @@ export function contentY(layout: TrackLayout, scrollTop: number, height: number,
 /** A height in the content -> in the visible part. */
 export function screenY(layout: TrackLayout, scrollTop: number, height: number, y: number): number {
   return y < layout.pinnedHeight ? y - pinning(layout, scrollTop, height).scroll : y - scrollTop;
+}
+
+/** As much of a room as the tracks take at first, so that what lies below cuts no name of one. */
+export function uncutHeight({ tracks }: TrackLayout, room: number): number {
+  const last = tracks.find(({ y, height }) => y < room && y + height > room);
+  return last && room - last.y < Math.min(last.height, NAME_PX) ? last.y : room;
 }
 
 /** Whether a height of the content is in sight, not under pinned tracks. */

@@ -29,7 +29,8 @@ export function limitsOf({ data, options }: TraceView): readonly Limit[] {
   // The overview tells of a failed allocation, and more of it.
   const told = failure ? limits.filter(({ text }) => !text.startsWith(failure.sentence)) : limits;
   // Where there is some memory, its view tells what is missing.
-  const why = remedy && !hasMemory(data.meta) ? [`Memory was not recorded: ${remedy.split("\n")[0]}`] : [];
+  const why =
+    remedy && !hasMemory(data.meta) ? [`Memory was not recorded: ${remedy.split("\n")[0].replace(/:$/, ".")}`] : [];
   return [...told, ...why.map((text) => ({ text, view: "memory_timeline" }))];
 }
 
@@ -69,5 +70,5 @@ function headlineOf(text: string): string {
 /** Above a view in its tab: what is not known of what it shows. */
 export function limitNote(limits: readonly Limit[], trait: string): HTMLElement | null {
   const words = limits.filter(({ view, is_told }) => view === trait && !is_told).map(({ text }) => text);
-  return words.length > 0 ? h("p.tfp-limit.q", { title: words.join("\n") }, words.join(" ")) : null;
+  return words.length > 0 ? h("p.tfp-limit.q", words.join(" ")) : null;
 }

@@ -23,9 +23,14 @@ async function linkOf(view: View, trait: string): Promise<Link | null> {
   return connectLink(view.host, String(timeline.get("link")), view.signal);
 }
 
-function notices(view: View, content: DiffContent): HTMLElement[] {
-  const more = Array.isArray(view.options.notices) ? view.options.notices.map(String) : [];
-  return [...content.notices, ...more].map((text) => h("div.note", { role: "status" }, text));
+function notices(content: DiffContent): HTMLElement[] {
+  return content.notices.map((text) => h("div.note", { role: "status" }, text));
+}
+
+/** What the page leaves out of the timelines. */
+function limits({ options }: View): HTMLElement[] {
+  const found = Array.isArray(options.notices) ? options.notices.map(String) : [];
+  return found.map((text) => h("p.q.tfp-limit", { role: "status" }, text));
 }
 
 /** The tables in tabs, and what of them is selected. */
@@ -123,7 +128,15 @@ export const diffPanel: ViewBuilder = {
     const selection = new SharedSelection([linkA, linkB], new Partners(content.pairs, content.lone), view.signal);
     const parts = breakdown(content.categories, content.step_times);
     const tables = h("div.tables");
-    const body = h("div.tfp-diff-body", ...notices(view, content), head(content), parts, tables, timelines.element);
+    const body = h(
+      "div.tfp-diff-body",
+      ...notices(content),
+      head(content),
+      parts,
+      tables,
+      ...limits(view),
+      timelines.element,
+    );
     view.root.append(body);
     const drawing = timelines.draw();
     if (content.tables.length > 0) {

@@ -61,7 +61,7 @@ function interval(steps: StepTimes | null): HTMLElement {
   return h(
     "div.tfp-interval",
     { title: words },
-    h("div.say", h("b", times(steps.ratio)), h("span.q", ` 95 %: ${low} to ${high} · `), judged),
+    h("div.say", h("b", times(steps.ratio)), h("span.q", ` 95 %: ${low}–${high} · `), judged),
     h("div.axis", { role: "img", "aria-label": words }, one, bar, dot),
     h("div.ticks", { "aria-hidden": "true" }, ...ticks),
   );

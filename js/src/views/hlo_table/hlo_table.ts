@@ -4,7 +4,7 @@ import { N_SHARES } from "../../model/ops/top_shares";
 import { formatPercent, plural } from "../../model/text/format";
 import { perStep } from "../../model/time/scope";
 import type { Scope } from "../../model/time/viewport";
-import { FAMILIES } from "../../model/wire/categories";
+import { FAMILIES, FAMILY_LABELS } from "../../model/wire/categories";
 import type { TraceMeta } from "../../model/wire/meta";
 import { type Choice, emptyState, noOps, segmented } from "../../ui/dom";
 import { LinkedTable } from "../../ui/linked_table";
@@ -36,8 +36,8 @@ const MANY_OPS = 200;
 
 class HloTable {
   #grouping: Grouping = "op";
-  /** By category, for the bar. */
-  #categories: readonly HloRow[] = [];
+  /** By what they do, for the bar: a category of fusions does many things. */
+  #families: readonly HloRow[] = [];
   #regroup: (keep?: (hlo: number) => boolean) => HloRow[] = () => [];
   readonly #hlos: readonly HloOp[];
   /** For each HLO op the framework ops that it stands for, and their names. */
@@ -65,7 +65,7 @@ class HloTable {
       source: this.#hlos.some((hlo) => hlo.is_users),
     };
     const grouping = () => this.#grouping;
-    const bar = new ShareBar("By category", (key) => this.#pickCategory(key), signal);
+    const bar = new ShareBar("By kind", (key) => this.#pickFamily(key), signal);
     return new LinkedTable<HloRow>(this.view, {
       label: "HLO ops by self time",
       filterLabel: "Filter HLO ops by name, category, TensorFlow op or program",
@@ -92,7 +92,7 @@ class HloTable {
       above: [bar.element],
       onRows: (_, nSteps) => {
         const look = { ...SHARE_LOOK, each: perStep("", nSteps) };
-        bar.set(shareSegments(this.#categories, (row) => row.selfPs, look));
+        bar.set(shareSegments(this.#families, (row) => row.selfPs, look));
       },
       titles: (nSteps) => ({
         ...timeTitles(nSteps),
@@ -110,7 +110,7 @@ class HloTable {
   #rows(scope: Scope): HloRow[] {
     const { data } = this.view;
     const totals = hloTotals(data.meta, (name) => data.table(name), this.#hlos.length, scope);
-    this.#categories = hloRows(this.#hlos, totals, "category");
+    this.#families = hloRows(this.#hlos, totals, "family");
     this.#regroup = (keep) => {
       const occurrences = keep ? totals.occurrences.map((n, hlo) => (keep(hlo) ? n : 0)) : totals.occurrences;
       return hloRows(this.#hlos, { ...totals, occurrences }, this.#grouping);
@@ -139,18 +139,19 @@ class HloTable {
     return [name, category, op_name, op_type, module, source];
   }
 
-  #pickCategory(key: string): void {
-    const row = this.#categories.find((one) => one.key === key);
+  #pickFamily(key: string): void {
+    const row = this.#families.find((one) => one.key === key);
     if (row) this.#table.pick(row.hlos.flatMap((hlo) => this.#ops[hlo]));
   }
 }
 
 const SHARE_LOOK: ShareLook<HloRow> = {
-  noun: "categories",
+  noun: "kinds",
   whole: "self time",
   of: ({ key, meta }) => {
-    const name = meta.category;
-    return { key, name, short: [name], family: FAMILIES[meta.family] ?? "runtime" };
+    const family = FAMILIES[meta.family] ?? "runtime";
+    const name = FAMILY_LABELS[family];
+    return { key, name, short: [name], family };
   },
 };
 

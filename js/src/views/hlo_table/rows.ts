@@ -79,11 +79,11 @@ function doneParts(occurrences: Table, nUnits: number, range: RangePs): Float64A
 }
 
 /** The HLO ops that ran, or their groups, most self time first. */
-export function hloRows(hlos: readonly HloOp[], totals: Totals, grouping: Grouping): HloRow[] {
+export function hloRows(hlos: readonly HloOp[], totals: Totals, grouping: Grouping | "family"): HloRow[] {
   const groups = new Map<string, number[]>();
   hlos.forEach((hlo, i) => {
     if (totals.occurrences[i] === 0) return;
-    const key = grouping === "op" ? `op:${i}` : grouping === "category" ? hlo.category : hlo.program;
+    const key = grouping === "op" ? `op:${i}` : String(hlo[grouping]);
     const group = groups.get(key);
     if (group) group.push(i);
     else groups.set(key, [i]);

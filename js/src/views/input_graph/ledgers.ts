@@ -19,12 +19,12 @@ const share = <R>(head: Head, value: (row: R) => number): GridColumn<R> =>
   numberColumn({ ...head, width: 72, narrowWidth: 60, isOptional: false }, value, formatPercent);
 
 const ms = <R>(head: Head, value: (row: R) => number): GridColumn<R> =>
-  numberColumn({ ...head, width: 84, narrowWidth: 72, isOptional: false }, (row) => value(row) / 1e9);
+  numberColumn({ ...head, width: 104, isOptional: false }, (row) => value(row) / 1e9);
 
 const OP_COLUMNS: readonly GridColumn<InputOpRow>[] = [
   nameColumn({ id: "name", title: "Input op" }, ({ name }) => name),
   numberColumn(
-    { id: "count", title: "Count", tip: "Executions", width: 68, narrowWidth: 58, isOptional: false },
+    { id: "count", title: "Count", tip: "Executions", width: 84, isOptional: false },
     (row) => row.count,
     formatAmount,
   ),

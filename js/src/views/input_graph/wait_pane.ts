@@ -3,7 +3,7 @@
 import { type InputPart, inputOps, inputParts, inputShares, inputWait, keepsUp } from "../../model/input/input_ops";
 import { formatMs, formatNumber, formatPercent, plural } from "../../model/text/format";
 import { stepsOfScope } from "../../model/time/scope";
-import { stepLabel, stepsOfRange } from "../../model/time/span_text";
+import { stepLabel, stepsOfRange, stepWords } from "../../model/time/span_text";
 import { countedSteps, type Statistics, statisticsOf } from "../../model/time/statistics";
 import { niceTicks, timeOfSteps } from "../../model/time/step_bars";
 import type { RangePs } from "../../model/time/viewport";
@@ -163,10 +163,10 @@ export class WaitPane {
   #hover(px: number, tip: ReturnType<typeof createTip>): void {
     if (this.#shares.length === 0) return;
     const step = this.#stepAt(px);
-    const label = stepLabel(this.view.data.meta.step_names, step);
+    const name = stepWords(this.view.data.meta.step_names, step);
     const ms = numbers(this.#steps, "input_ms")[step];
     const whole = numbers(this.#steps, "duration_ps")[step] / 1e9;
-    const title = `step ${label} · waits ${formatPercent(this.#shares[step])}`;
+    const title = `${name} · waits ${formatPercent(this.#shares[step])}`;
     tip.show(px, 4, { title, lines: [`${formatMs(ms)} of ${formatMs(whole)}`] });
   }
 }

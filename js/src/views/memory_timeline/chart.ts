@@ -1,6 +1,7 @@
 /** Memory events and a window -> the Bokeh chart: stacked bytes, fragmentation, the peak, steps, hover and clicks. */
 
 import {
+  bytesInUse,
   envelope,
   heldBy,
   isFreeInformative,
@@ -131,15 +132,16 @@ export class MemoryChart {
   #fill(chart: Chart, rows: Int32Array, t0: number, t1: number): number {
     const { events, peak } = this.#shown as Shown;
     const heldRows = this.#heldRows();
+    const whole = (row: number) => events.stack[row] + events.heap[row] + events.free[row];
     const curves = stepCurves(
       rows,
       t0,
       t1,
       {
-        stack: (row) => events.stack[row],
-        heap: (row) => events.stack[row] + events.heap[row],
-        free: (row) => events.stack[row] + events.heap[row] + (this.isFreeDrawn ? events.free[row] : 0),
-        fragmentation: (row) => events.fragmentation[row],
+        stack: (row) => events.stack[row < 0 ? ~row : row],
+        heap: (row) => bytesInUse(events, row),
+        free: (row) => Math.max(bytesInUse(events, row), this.isFreeDrawn ? whole(row < 0 ? ~row : row) : 0),
+        fragmentation: (row) => events.fragmentation[row < 0 ? ~row : row],
         held: (row) => heldRows?.[row - events.begin] ?? 0,
       },
       events.time,

@@ -5,7 +5,7 @@ import { AFTER_STEPS, type Unfreed } from "../../model/memory/memory_growth";
 import { lifetimePs } from "../../model/memory/memory_lifetimes";
 import type { MemoryStep } from "../../model/memory/memory_steps";
 import { formatCount, formatMsNumber } from "../../model/text/format";
-import { stepLabel } from "../../model/time/span_text";
+import { stepLabel, stepWords } from "../../model/time/span_text";
 import type { TraceMeta } from "../../model/wire/meta";
 import { barColumn, nameColumn, numberColumn, textColumn } from "../../ui/cells";
 import type { GridColumn } from "../../ui/grid_column";
@@ -34,8 +34,12 @@ type Parts<R extends LedgerRow> = Omit<LedgerOptions<R>, "onPick" | "isSelected"
 type Unit = () => ByteUnit;
 type Value<R> = (row: R) => number;
 
+/** Room in a heading for ", MiB" and the mark of the order, and for a letter of the title. */
+const UNIT_PX = 40;
+const LETTER_PX = 6;
+
 function bytesColumn<R>(id: string, title: string, tip: string, value: Value<R>, unit: Unit): GridColumn<R> {
-  const head = { id, title, tip, width: 92, narrowWidth: 76, isOptional: false };
+  const head = { id, title, tip, width: UNIT_PX + LETTER_PX * title.length, isOptional: false };
   return numberColumn(head, value, (bytes) => inUnit(bytes, unit()));
 }
 
@@ -66,7 +70,7 @@ const allocatedBy = (unknown: string) =>
   );
 
 export function stepRow(step: MemoryStep, stepNames: readonly string[]): StepRow {
-  return { ...step, key: String(step.step), name: `step ${stepLabel(stepNames, step.step)}` };
+  return { ...step, key: String(step.step), name: stepWords(stepNames, step.step) };
 }
 
 function stepColumns(unit: Unit): GridColumn<StepRow>[] {
@@ -186,7 +190,10 @@ function unfreedColumns(unit: Unit, unknown: string): GridColumn<UnfreedRow>[] {
     bytesColumn("late", "Freed late", late, (row) => row.allocatedBytes - row.heldBytes, unit),
     bytesColumn("rate", "Growth a step", "Of both, per step", (row) => row.bytesPerStep, unit),
     timesColumn("steps", "In steps", steps, (row) => row.nSteps),
-    timesColumn("allocations", "Allocations", "How many", (row) => row.nAllocations),
+    {
+      ...timesColumn("allocations", "Allocations", "How many", (row: UnfreedRow) => row.nAllocations),
+      isOptional: true,
+    },
   ];
 }
 

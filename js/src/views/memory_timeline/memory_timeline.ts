@@ -5,7 +5,7 @@ import { leakingOp, measureGrowth, unfreedByOp } from "../../model/memory/memory
 import { type MemoryStep, memorySteps } from "../../model/memory/memory_steps";
 import { formatBytes, formatInstant, formatNumber } from "../../model/text/format";
 import { isWithin, KEEP_ALL, windowWords } from "../../model/time/left_out";
-import { rangeInPs, stepLabel } from "../../model/time/span_text";
+import { rangeInPs, stepWords } from "../../model/time/span_text";
 import type { RangePs } from "../../model/time/viewport";
 import { EMPTY_TABLE } from "../../model/wire/wire";
 import { button, copyButton, emptyState, h, on } from "../../ui/dom";
@@ -18,7 +18,6 @@ import { MemoryChart } from "./chart";
 import { growthWords, showFacts } from "./facts";
 import { Panes } from "./panes";
 import { showSums } from "./sums";
-import { pieceWords } from "./words";
 
 class MemoryTimeline {
   #events: MemoryEvents;
@@ -139,9 +138,8 @@ class MemoryTimeline {
       this.#update();
     };
     on(select, this.view.signal, { change });
-    const space = h("span.sp");
     const { control, csvButton } = this.#panes;
-    return h("div.bar", select, this.#say, space, this.#chart.legend, control, csvButton);
+    return h("div.bar", select, this.#say, this.#chart.legend, control, csvButton);
   }
 
   /** Why an allocation failed; its moment lies in the allocator that failed. A dashboard tells above all but that. */
@@ -197,14 +195,10 @@ class MemoryTimeline {
     const used = events.stack[peak] + events.heap[peak];
     const of = events.free[peak] > 0 ? ` of ${formatBytes(used + events.free[peak])}` : "";
     const step = events.step[peak];
-    const where = step >= 0 ? ` (step ${stepLabel(this.view.data.meta.step_names, step)})` : "";
+    const where = step >= 0 ? ` (${stepWords(this.view.data.meta.step_names, step)})` : "";
     const ofKept = this.#isHere(null) ? "" : ` of ${this.#kept()}`;
     const ofWhat = this.view.link.timeRange ? " of this range" : ofKept;
-    this.#say.replaceChildren(
-      h("b", `${formatBytes(used)}${of}`),
-      ` at the peak${ofWhat}${where}${pieceWords(events, peak)}`,
-    );
-    this.#say.title = this.#say.textContent ?? "";
+    this.#say.replaceChildren(h("b", `${formatBytes(used)}${of}`), ` at the peak${ofWhat}${where}`);
   }
 }
 

@@ -83,6 +83,7 @@ export function paintColors(chart: Chart, root: HTMLElement, isFreeDrawn: boolea
   for (const layer of ["stack", "heap", "free"]) {
     chart.get(`area_${layer}`).setv({ fill_color: { value: color[`m-${layer}`] }, fill_alpha: { value: 1 } });
   }
+  chart.get("level").setv({ line_color: { value: color["m-heap"] } });
   chart.get("held").setv({ fill_color: { value: color.ink }, fill_alpha: { value: 0.45 } });
   const alpha = { line_alpha: { value: hasFragmentation ? 1 : 0 } };
   chart.get("fragmentation_halo").setv({ line_color: { value: color.bg }, ...alpha });

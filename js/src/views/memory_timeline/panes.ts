@@ -157,8 +157,9 @@ export class Panes {
       const { rows, nAllocations } = topLifetimes(events, range, MAX_LIFETIMES);
       const shown = Array.from(rows, (row) => lifeRow(this.view.data.meta, events, row));
       unit = unitOf(shown.map((row) => row.bytes));
-      const of = nAllocations > shown.length ? ` of ${formatCount(nAllocations)}: longest-lived and largest` : "";
-      const name = `Allocated by · ${formatCount(shown.length)}${of}`;
+      const n = formatCount(shown.length);
+      const isPart = nAllocations > shown.length;
+      const name = isPart ? `Longest or largest ${n} of ${formatCount(nAllocations)}` : `Allocated by · ${n}`;
       ledger.show(shown, { name, bytes: `Size, ${unit[1]}` });
     };
     return { ledger, fill };
@@ -175,7 +176,7 @@ export class Panes {
       const inRange = steps.filter((step) => range === null || (step.startPs < range[1] && step.endPs > range[0]));
       const rows = unfreedByOp(events, inRange).map((row) => unfreedRow(row, this.view.data.meta.names));
       unit = unitOf(rows.map((row) => Math.max(row.heldBytes, row.allocatedBytes - row.heldBytes)));
-      const name = `Made in a step, held ${AFTER_STEPS} steps later, by: ${plural(rows.length, "op")}`;
+      const name = `Held over ${AFTER_STEPS} steps: ${plural(rows.length, "op")}`;
       ledger.show(rows, {
         name,
         held: `Not freed, ${unit[1]}`,

@@ -1,15 +1,15 @@
 /** Rows of the memory events -> the words on the plot and in its tooltip. */
 
-import { byteUnit, largestPiece, type MemoryEvents, rowAt } from "../../model/memory/memory";
+import { bytesInUse, byteUnit, largestPiece, type MemoryEvents, rowAt } from "../../model/memory/memory";
 import { formatBytes, formatInstant, formatNumber } from "../../model/text/format";
-import { stepLabel } from "../../model/time/span_text";
+import { stepWords } from "../../model/time/span_text";
 import type { TraceMeta } from "../../model/wire/meta";
 import type { Chart } from "../../ui/bokeh";
 import type { PlotLabel, Tip } from "../../ui/plot";
 
 const MS = 1e9;
 
-const inUse = (events: MemoryEvents, row: number) => formatBytes(events.stack[row] + events.heap[row]);
+const inUse = (events: MemoryEvents, row: number) => formatBytes(bytesInUse(events, row));
 
 /** " · largest free piece 36.0 of 72.0 GiB free"; "" where the allocator tells nothing of it. */
 export function pieceWords(events: MemoryEvents, row: number): string {
@@ -26,9 +26,9 @@ export function opName({ names, sections, hlo_ops }: TraceMeta, id: number): str
   return names[id] || (hasXla ? "allocated by XLA (op unknown)" : "op not recorded");
 }
 
-function stepWords(meta: TraceMeta, events: MemoryEvents, row: number): string {
+function inStep(meta: TraceMeta, events: MemoryEvents, row: number): string {
   const step = events.step[row];
-  return step >= 0 ? `, step ${stepLabel(meta.step_names, step)}` : "";
+  return step >= 0 ? `, ${stepWords(meta.step_names, step)}` : "";
 }
 
 /** A label beside x, on the side where there is more room. */
@@ -41,7 +41,7 @@ function beside(chart: Chart, x: number, y: number, gap: number, text: string): 
 /** "peak 3.34 GiB at 483.4 ms, step 13, Conv2DBackpropInput", beside its marker; `t0` is where the plot begins. */
 export function peakLabel(chart: Chart, meta: TraceMeta, events: MemoryEvents, peak: number, t0: number): PlotLabel {
   const leaf = leafOf(meta.names[events.op[peak]] ?? "");
-  const when = `at ${formatInstant(events.time[peak], 1e8)}${stepWords(meta, events, peak)}`;
+  const when = `at ${formatInstant(events.time[peak], 1e8)}${inStep(meta, events, peak)}`;
   const text = `peak ${inUse(events, peak)} ${when}${leaf ? `, ${leaf}` : ""}`;
   const x = chart.xToPx(Math.max(t0, events.time[peak]) / MS);
   // In the room above the highest level, where it covers none.
@@ -56,7 +56,7 @@ function leafOf(name: string): string {
 /** What is in use at a chosen moment, beside its line. */
 export function momentLabel(chart: Chart, events: MemoryEvents, moment: number): PlotLabel {
   const row = rowAt(events, moment);
-  const text = row < 0 ? "before the first event" : `${inUse(events, row)} at ${formatInstant(moment, 1e8)}`;
+  const text = `${inUse(events, row < 0 ? ~events.begin : row)} at ${formatInstant(moment, 1e8)}`;
   return beside(chart, chart.xToPx(moment / MS), chart.frame().bottom - 10, 4, text);
 }
 
@@ -66,7 +66,7 @@ export function eventTip(meta: TraceMeta, events: MemoryEvents, row: number): Ti
   const dtype = name(events.dtype[row]);
   const verb = events.isFree[row] ? "frees" : "allocates";
   const kind = [name(events.region[row]), dtype === "INVALID" ? "" : dtype, name(events.shape[row])].filter(Boolean);
-  const when = `at ${formatInstant(events.time[row], 1e6)}${stepWords(meta, events, row)}`;
+  const when = `at ${formatInstant(events.time[row], 1e6)}${inStep(meta, events, row)}`;
   const lines = [
     kind.join(" · "),
     `in use ${inUse(events, row)}${pieceWords(events, row)}`,

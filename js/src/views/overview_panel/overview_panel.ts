@@ -20,7 +20,7 @@ import {
   plural,
 } from "../../model/text/format";
 import { capturedPs } from "../../model/time/sessions";
-import { keepTogether, stepLabel } from "../../model/time/span_text";
+import { keepTogether, stepWords } from "../../model/time/span_text";
 import { CATEGORY_LABELS } from "../../model/wire/categories";
 import { EMPTY_TABLE } from "../../model/wire/wire";
 import { copyButton, h } from "../../ui/dom";
@@ -131,7 +131,7 @@ function breakdown(view: TraceView): HTMLElement {
   for (const { category, ms, ratio } of parts) {
     const values =
       category === "compile" && ms === 0 && compiling >= 0
-        ? [h("dd.wide", `in step ${stepLabel(data.meta.step_names, compiling)}`)]
+        ? [h("dd.wide", `in ${stepWords(data.meta.step_names, compiling)}`)]
         : [h("dd", formatPart(ms, decimals)), h("dd", formatShare(ratio))];
     const emphasis = ms === 0 ? " z" : category === emphasized ? " top" : "";
     const title = `${CATEGORY_LABELS[category] ?? category}: ${formatMs(ms)} a step, ${formatPercent(ratio)}`;

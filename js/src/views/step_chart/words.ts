@@ -1,7 +1,7 @@
 /** The steps and their bars -> what a screen reader and the tooltip say. */
 
 import { formatCount, formatMs, formatPercent } from "../../model/text/format";
-import { stepLabel } from "../../model/time/span_text";
+import { stepLabel, stepWords } from "../../model/time/span_text";
 import type { StepBars } from "../../model/time/step_bars";
 import { CATEGORY_LABELS } from "../../model/wire/categories";
 import { numbers } from "../../model/wire/column";
@@ -29,7 +29,7 @@ export function spoken(meta: TraceMeta, steps: Table, chosen: readonly [number, 
   if (chosen === null) return "no step chosen";
   const [first, last] = chosen.map((row) => stepLabel(meta.step_names, row));
   if (first !== last) return `steps ${first} to ${last}`;
-  return `step ${first}, ${formatMs(numbers(steps, "duration_ps")[chosen[0]] / 1e9)}`;
+  return `${stepWords(meta.step_names, chosen[0])}, ${formatMs(numbers(steps, "duration_ps")[chosen[0]] / 1e9)}`;
 }
 
 /** One bar: its time and its largest parts. */
@@ -43,7 +43,7 @@ export function barTip(meta: TraceMeta, bars: StepBars, bar: number): Tip {
     .sort((a, b) => b.ms - a.ms)
     .slice(0, N_PARTS)
     .map(({ category, ms }) => `${labelOf(category)} ${formatMs(ms)} (${formatPercent(ms / (mean || 1))})`);
-  if (first === last) return { title: `step ${name(first)} · ${formatMs(mean)}`, lines };
+  if (first === last) return { title: `${stepWords(meta.step_names, first)} · ${formatMs(mean)}`, lines };
   const title = `steps ${name(first)}–${name(last)} · mean ${formatMs(mean)}`;
   return { title, lines: [`${formatMs(bars.low[bar])} to ${formatMs(bars.high[bar])}`, ...lines] };
 }

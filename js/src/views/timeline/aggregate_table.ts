@@ -2,7 +2,6 @@
 import type { Aggregate, NameTotals } from "../../model/events/aggregate";
 import { formatCount, formatPercent, formatTime } from "../../model/text/format";
 import { readableKernels } from "../../model/text/kernel_names";
-import { KEEP_ALL, NOT_KNOWN } from "../../model/time/left_out";
 import type { Span } from "../../model/time/viewport";
 import { FAMILIES } from "../../model/wire/categories";
 import { numberColumn } from "../../ui/cells";
@@ -24,11 +23,6 @@ const ROWS_PER_MS = 20;
 export class SlicesPane {
   readonly element = h("div.tl-pane.tl-slices");
   readonly #status = h("span.q", { role: "status" });
-  readonly #why = h(
-    "div.tfp-left-out",
-    { role: "note" },
-    `Sums are ${NOT_KNOWN}: some slices of this span are not. ${KEEP_ALL}`,
-  );
   readonly #job: SpanJob<Aggregate>;
   readonly #aggregate: Aggregate;
   readonly #table: LinkedTable<NameTotals>;
@@ -72,11 +66,7 @@ export class SlicesPane {
   }
 
   #finish(aggregate: Aggregate) {
-    const isKnown = this.state.events.hasAll(aggregate.span);
-    this.element.classList.toggle("tfp-unknown", !isKnown);
-    if (isKnown) this.#why.remove();
-    else this.element.prepend(this.#why);
-    this.#rows = isKnown ? aggregate.rows() : [];
+    this.#rows = this.state.events.hasAll(aggregate.span) ? aggregate.rows() : [];
     this.#span = aggregate.span;
     this.#isStale = true;
   }

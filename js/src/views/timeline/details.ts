@@ -4,6 +4,7 @@ import { statsOfEvent } from "../../model/events/stats";
 import { formatInstant, formatLength, formatPercent, formatTime, plural } from "../../model/text/format";
 import { shortName } from "../../model/text/labels";
 import { KEEP_ALL, NOT_KNOWN } from "../../model/time/left_out";
+import { stepWords } from "../../model/time/span_text";
 import { stepAt } from "../../model/time/steps";
 import { FAMILIES, FAMILY_LABELS } from "../../model/wire/categories";
 import { button, copyButton, h } from "../../ui/dom";
@@ -113,7 +114,7 @@ export class Details {
     const isInstant = duration === 0;
     const share =
       step >= 0 && !isInstant ? ` · ${formatPercent(duration / (steps.end[step] - steps.start[step]))} of step` : "";
-    this.live.textContent = `Selected ${name}, ${formatLength(duration)}${step >= 0 ? `, step ${steps.names[step]}` : ""}`;
+    this.live.textContent = `Selected ${name}, ${formatLength(duration)}${step >= 0 ? `, ${stepWords(meta.step_names, step)}` : ""}`;
     const rows: Pair[] = [
       ["type", ...typeOf(state, event, this.signal)],
       ...(op < 0 ? [] : [["kernel", shortName(own)] as const]),

@@ -6,7 +6,6 @@ import { LabelCache } from "../../draw/label_cache";
 import { ROOT } from "../../model/events/flame";
 import { type FlameRect, type FlameStep, flameNeighbour } from "../../model/events/flame_layout";
 import { formatPercent, formatTime, plural } from "../../model/text/format";
-import { KEEP_ALL, NOT_KNOWN } from "../../model/time/left_out";
 import type { Span } from "../../model/time/viewport";
 import { button, h, hasModifier, on, onKeys, segmented } from "../../ui/dom";
 import { watchSize } from "../../ui/page";
@@ -195,14 +194,12 @@ export class FlamePane {
   }
 
   #say(span: Span) {
-    const { events } = this.state;
     const { flame, rects, progress } = this.#model;
     const parts = [this.state.aboutSpan(span)];
     if (progress !== null && progress > 0) parts.push(`adding up ${formatPercent(progress)}`);
     else if (flame && rects.length > 0) {
       parts.push(`${plural(flame.tree.count[ROOT], "slice")}, ${formatTime(flame.tree.total[ROOT])} in all`);
     } else if (flame) parts.push("no slice in it");
-    else if (!events.hasAll(span)) parts.push(`${NOT_KNOWN}: some of its slices are not here. ${KEEP_ALL}`);
     const text = parts.join(" · ");
     if (this.#status.textContent === text) return;
     this.#status.textContent = text;

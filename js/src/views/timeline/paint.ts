@@ -20,7 +20,7 @@ import { RowLayouts } from "../../model/events/row_layouts";
 import { RunBuffer } from "../../model/time/pieces";
 import { describeRange } from "../../model/time/span_text";
 import type { Span } from "../../model/time/viewport";
-import { pinning, screenY } from "../../model/tracks/pinning";
+import { pinning, screenY, uncutHeight } from "../../model/tracks/pinning";
 import { type Palette, readPalette } from "../../ui/theme";
 import { ArrowLayer } from "./arrow_layer";
 import type { TimelineState } from "./state";
@@ -73,7 +73,8 @@ export class Painter {
     const { layout, meta } = this.state;
     const docked = layout.dock.reduce((sum, track) => sum + track.height, 0);
     const isMissing = docked === 0 && meta.memory_remedy && !meta.counters?.some(({ kind }) => kind === "memory");
-    return this.#height - (docked > 0 ? docked + 1 : isMissing ? NO_COUNTER_PX : 0);
+    const bottom = this.#height - (docked > 0 ? docked + 1 : isMissing ? NO_COUNTER_PX : 0);
+    return docked > 0 ? TRACKS_TOP_PX + uncutHeight(layout, bottom - TRACKS_TOP_PX) : bottom;
   }
 
   resize(width: number, height: number) {

@@ -1,7 +1,9 @@
 /** Turns the choice between tracks, flame and table of slices into what fills the place of the tracks. */
 
+import { KEEP_ALL, NOT_KNOWN } from "../../model/time/left_out";
 import type { Span } from "../../model/time/viewport";
 import { type Choice, h, segmented } from "../../ui/dom";
+import { offerKept } from "../../ui/missing";
 import type { TraceView } from "../../ui/view";
 import { SlicesPane } from "./aggregate_table";
 import { FlamePane } from "./flame";
@@ -29,6 +31,9 @@ export class Panes {
   /** Lies over the tracks while they are not what is shown. */
   readonly place = h("div.tl-place");
   mode: Mode = "tracks";
+  /** In place of sums over slices of which some are not here. */
+  readonly #why = h("div.tfp-left-out", { role: "note" });
+  #missing = "";
   #flame: FlamePane | null = null;
   #slices: SlicesPane | null = null;
 
@@ -81,7 +86,7 @@ export class Panes {
       []) {
       below.inert = pane !== null;
     }
-    if (pane && pane.element.parentElement !== this.place) this.place.replaceChildren(pane.element);
+    if (pane && pane.element.parentElement !== this.place) this.place.replaceChildren(this.#why, pane.element);
     this.state.invalidate();
   }
 
@@ -103,6 +108,18 @@ export class Panes {
     this.place.style.top = `${top}px`;
     this.place.style.height = `${height}px`;
     if (pane.update()) this.state.invalidate();
+    this.#sayMissing();
+  }
+
+  #sayMissing() {
+    const isKnown = this.state.events.hasAll(this.span);
+    const { window, isOffline } = this.view.data;
+    const about = isKnown ? "" : `${isOffline} ${this.view.link.timeRange}`;
+    if (about === this.#missing) return;
+    this.#missing = about;
+    this.place.classList.toggle("tfp-unknown", !isKnown);
+    const why = `Sums are ${NOT_KNOWN}: some slices of this span are not. ${KEEP_ALL}`;
+    this.#why.replaceChildren(...(isKnown ? [] : isOffline && window ? offerKept(this.view, window) : [why]));
   }
 
   forgetColors() {

@@ -1,6 +1,7 @@
 /** Turns the slice under the pointer into a small frame beside it. */
 import { formatInstant, formatLength, formatTime } from "../../model/text/format";
 import { shortName } from "../../model/text/labels";
+import { stepWords } from "../../model/time/span_text";
 import { stepAt } from "../../model/time/steps";
 import { CATEGORIES, CATEGORY_LABELS } from "../../model/wire/categories";
 import { CanvasTip } from "./canvas_tip";
@@ -29,9 +30,9 @@ export class Tooltip {
   }
 
   #sayPiece({ host, piece, step }: PieceHit) {
-    const { steps, hosted } = this.state;
+    const { steps, hosted, meta } = this.state;
     const { start, end, category } = hosted.strips[host].piece;
-    this.#tip.say(`${hosted.source?.names[host] ?? ""} · step ${steps.names[step]}`, [
+    this.#tip.say(`${hosted.source?.names[host] ?? ""} · ${stepWords(meta.step_names, step)}`, [
       `${CATEGORY_LABELS[CATEGORIES[category[piece]]]} ${formatTime(end[piece] - start[piece])}`,
       `at ${formatInstant(start[piece], 1e6)}`,
       `of a step of ${formatTime(steps.end[step] - steps.start[step])}`,
@@ -49,7 +50,7 @@ export class Tooltip {
       formatLength(duration),
       events.self[event] < duration ? `self ${formatTime(events.self[event])}` : "",
       `at ${formatInstant(events.start[event], 1e6)}`,
-      step >= 0 ? `step ${steps.names[step]}` : "",
+      step >= 0 ? stepWords(meta.step_names, step) : "",
       lineNames[events.lineOf(event)],
     ]);
   }

@@ -12,7 +12,7 @@ import {
   type WorkerRow,
   workerRows,
 } from "../../model/hosts/worker_steps";
-import { rangeInPs, stepLabel } from "../../model/time/span_text";
+import { rangeInPs, stepLabel, stepWords } from "../../model/time/span_text";
 import { timeOfSteps } from "../../model/time/step_bars";
 import { numbers } from "../../model/wire/column";
 import type { StragglerMeta } from "../../model/wire/meta";
@@ -102,7 +102,7 @@ export class WorkerModel {
   #ofLink(): { steps: ReadonlySet<number>; what: string; isWhole?: boolean } {
     const { link, data } = this.view;
     const one = link.step >= 0 ? alignedOf(this.table, link.step) : -1;
-    if (one >= 0) return { steps: new Set([one]), what: `step ${stepLabel(data.meta.step_names, link.step)}` };
+    if (one >= 0) return { steps: new Set([one]), what: stepWords(data.meta.step_names, link.step) };
     const range = rangeInPs(link.timeRange, this.steps);
     if (range !== null) {
       const steps = alignedIn(this.table, this.steps, range);

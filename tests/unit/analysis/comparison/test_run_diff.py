@@ -122,6 +122,12 @@ def test_what_a_busy_machine_does_to_all_ops_alike_is_no_change(speed: float) ->
     assert f"Most ops are {'slower' if speed > 1 else 'faster'}, too, as on a " in said
 
 
+def test_ops_that_all_take_an_eighth_are_faster_each_as_no_machine_gets_so_much_quicker() -> None:
+    diff = diff_of(Run(seed=1, speed=8.0), Run(seed=2, speed=1.0))
+    assert "faster" in set(diff.ops["state"])
+    assert not set(diff.ops["state"]) & {"slower", "added", "removed"}
+
+
 def test_a_step_whose_ops_all_take_twice_as_long_is_beyond_what_a_busy_machine_does() -> None:
     for a, b, word in ((1.0, 2.0, "slower"), (2.0, 1.0, "faster")):
         diff = diff_of(Run(seed=1, speed=a), Run(seed=2, speed=b))
@@ -166,7 +172,7 @@ def test_what_freed_the_cores_is_named_before_the_ops_that_got_faster_by_it() ->
     layer = {"model/extra/MatMul": 1_500.0}
     diff = diff_of(Run(seed=1, ops=MODEL | layer), Run(seed=2, speed=0.6))
     said = verdict(diff)
-    assert "; model/extra is gone (-1." in said
+    assert "; model/extra is gone (−1." in said
     assert said.endswith("ms a step). Most ops are faster, too, as what changed leaves its cores to them.")
     back = verdict(diff_of(Run(seed=2, speed=0.6), Run(seed=1, ops=MODEL | layer)))
     assert "; model/extra is new (+1." in back
