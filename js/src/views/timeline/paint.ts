@@ -204,6 +204,7 @@ export class Painter {
       shownColors: board.shownColors,
       counters: board.counters,
       labels: this.#labels,
+      levels: state.levels,
       layouts: this.#layouts,
       runs: this.#runs,
       layout,

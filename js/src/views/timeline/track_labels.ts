@@ -9,7 +9,7 @@ import { h, on, onKeys } from "../../ui/dom";
 import { labelOf, nameTree } from "./label_elements";
 import { counterWords, planeInfo } from "./label_text";
 import type { TimelineState } from "./state";
-import { allTracks, hide, moveBy, pin, setOpen } from "./track_actions";
+import { allTracks, hide, moveBy, openLevels, pin, setOpen } from "./track_actions";
 
 /** Labels this far out of sight are there already, so that scrolling never shows a gap. */
 const MARGIN_PX = 150;
@@ -214,8 +214,12 @@ export class TrackLabels {
     if (!found) return;
     const { track, element } = found;
     const target = event.target as Element;
+    const level = target.closest<HTMLElement>("button.tl-level");
     if (target.closest(".tl-more")) this.actions.menu(track, element);
-    else if (target.closest(".tl-levels") && track.kind === "line") {
+    else if (level && track.kind === "line") {
+      const at = Number(level.dataset.level);
+      openLevels(this.state, track, at < track.levels.length ? at : at + 1);
+    } else if (target.closest(".tl-levels") && track.kind === "line") {
       setOpen(this.state, track, !this.state.tracks.deepLines.has(track.line));
     } else if (track.kind !== "line" && track.kind !== "counter") setOpen(this.state, track, !track.isOpen);
   }
