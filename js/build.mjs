@@ -65,7 +65,7 @@ function bundled(names, format) {
     legalComments: "inline",
     charset: "utf8",
     // The short names of the same numbers.
-    define: { "Number.POSITIVE_INFINITY": "Infinity", "Number.NaN": "NaN" },
+    define: { "Number.POSITIVE_INFINITY": "Infinity", "Number.NEGATIVE_INFINITY": "-1e999", "Number.NaN": "NaN" },
     logLevel: "warning",
     plugins: [withoutLists],
   });

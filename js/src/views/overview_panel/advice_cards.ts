@@ -4,7 +4,7 @@ import { evidenceFacts, gainWords, isShown, selectsNothing, timeRangeOf } from "
 import { formatShare } from "../../model/overview/overview";
 import { formatCount } from "../../model/text/format";
 import type { AdviceMeta } from "../../model/wire/meta";
-import { button, copyButton, h, on } from "../../ui/dom";
+import { button, copyButton, h, on, onKeys, unspoken } from "../../ui/dom";
 import type { TraceView } from "../../ui/view";
 import { BRING_VIEW, VIEW_TITLES } from "../../ui/view_links";
 
@@ -97,14 +97,12 @@ export class AdviceCards {
       ),
       facts,
     );
-    const keydown = (event: KeyboardEvent) => {
-      if (event.key !== "Escape") return;
-      event.preventDefault();
-      event.stopPropagation();
+    onKeys(body, signal, ({ key }) => {
+      if (key !== "Escape") return false;
       this.#open(-1);
       title.focus();
-    };
-    on(body, signal, { keydown });
+      return true;
+    });
     const element = h("li", { class: `tfp-card ${one.severity}` }, title, gain, body);
     element.dataset.rule = one.rule;
     return { element, title, body, evidence, facts };
@@ -118,7 +116,7 @@ export class AdviceCards {
       { id },
       h("span", `${head} `, h("b", gain)),
       time ? h("span.time", time) : "",
-      h("span.sev", h("span.bars", { "aria-hidden": "true" }, ...bars), ` ${one.severity}`),
+      h("span.sev", unspoken("span.bars", ...bars), ` ${one.severity}`),
     );
   }
 

@@ -8,7 +8,7 @@ import { type FlameRect, type FlameStep, flameNeighbour } from "../../model/even
 import { formatPercent, formatTime, plural } from "../../model/text/format";
 import { KEEP_ALL, NOT_KNOWN } from "../../model/time/left_out";
 import type { Span } from "../../model/time/viewport";
-import { button, h, hasModifier, on, onKeys, segmented } from "../../ui/dom";
+import { button, h, hasModifier, on, onKeys, segmented, unspoken } from "../../ui/dom";
 import { watchSize } from "../../ui/page";
 import { readPalette } from "../../ui/theme";
 import { CanvasTip } from "./canvas_tip";
@@ -30,14 +30,13 @@ export class FlamePane {
   readonly element: HTMLElement;
   readonly #status = h("span.q", { role: "status" });
   readonly #base: HTMLButtonElement;
-  readonly #canvas = h("canvas", { "aria-hidden": "true" });
+  readonly #canvas = unspoken("canvas");
   readonly #sheet = h("div.tl-sheet");
   readonly #live = h("div.sr", { "aria-live": "polite" });
   readonly #box = h("div.tl-flame", {
     role: "application",
     tabindex: 0,
     "aria-label": "Flame: arrow keys walk, Enter zooms in, Backspace zooms out",
-    "data-lm-suppress-shortcuts": "true",
   });
   readonly #tip = new CanvasTip();
   readonly #model: FlameModel;

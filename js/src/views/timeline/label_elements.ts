@@ -11,7 +11,7 @@ import {
   ROW_PX,
   type Track,
 } from "../../model/tracks/tracks";
-import { h } from "../../ui/dom";
+import { h, unspoken } from "../../ui/dom";
 import { foldInfo, foldName, planeName } from "./label_text";
 import type { TimelineState } from "./state";
 import { isOpen } from "./track_actions";
@@ -40,6 +40,8 @@ export function labelOf(state: TimelineState, track: Track): HTMLElement {
   return element;
 }
 
+const arrow = (isOpen: boolean) => unspoken("span.tl-arrow", isOpen ? "▾" : "▸");
+
 type HeadTrack = Exclude<Track, LineTrack | CounterTrack>;
 
 function headLabel(state: TimelineState, track: HeadTrack): HTMLElement {
@@ -49,7 +51,7 @@ function headLabel(state: TimelineState, track: HeadTrack): HTMLElement {
   return h(
     "div",
     { class: `tl-head tl-${track.kind}${isInner ? " inner" : ""}`, "data-name": name, title: info || undefined },
-    h("span.tl-arrow", { "aria-hidden": "true" }, track.isOpen ? "▾" : "▸"),
+    arrow(track.isOpen),
     h("b", name),
     track.kind === "plane" ? h("span.tl-info") : null,
   );
@@ -68,7 +70,7 @@ function hostLabel(state: TimelineState, track: HostTrack, name: string): HTMLEl
       "aria-label": role ? `${name}, ${role}` : name,
       title: [name, role, stragglerWords(state, name)].filter(Boolean).join(" · "),
     },
-    h("span.tl-arrow", { "aria-hidden": "true" }, track.isOpen ? "▾" : "▸"),
+    arrow(track.isOpen),
     h("b", text),
   );
 }
@@ -108,7 +110,7 @@ function levelButton({ levels, closed }: LineTrack, k: number, text: string): HT
   if (!isOpen && !closed) return text ? h("span.tl-level", text) : null;
   const title = isOpen ? `Fold ${levels.slice(k).join(", ")}` : `Open ${closed}`;
   const attributes = { type: "button", class: "tl-level", tabindex: -1, title, "data-level": k };
-  return h("button", attributes, h("span.tl-arrow", { "aria-hidden": "true" }, isOpen ? "▾" : "▸"), text);
+  return h("button", attributes, arrow(isOpen), text);
 }
 
 function levelsButton(state: TimelineState, track: LineTrack): HTMLElement {

@@ -41,7 +41,7 @@ class Timeline {
   readonly #help: Help;
   readonly #bench: Workbench;
   readonly #panes: Panes;
-  readonly #section = h("section.tl", { tabindex: 0, "aria-label": "Timeline", "data-lm-suppress-shortcuts": "true" });
+  readonly #section = h("section.tl", { tabindex: 0, "aria-label": "Timeline" });
   /** Where the pointer is in the canvas, null when it is elsewhere. */
   #pointer: { x: number; y: number } | null = null;
   /** What of the picture was last looked at under a resting pointer. */

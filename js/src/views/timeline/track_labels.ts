@@ -1,6 +1,7 @@
 /** Turns the track layout into the label columns: those of pinned tracks, of tracks that scroll (only what is visible), of
  * counters at the bottom. One label has the tab stop; arrows walk. */
 
+import { atEnd } from "../../host/failures";
 import type { Span } from "../../model/time/viewport";
 import type { TrackKey } from "../../model/tracks/arrangement";
 import { pinning } from "../../model/tracks/pinning";
@@ -56,7 +57,7 @@ export class TrackLabels {
         contextmenu: (event) => this.#onContextMenu(event),
       });
     }
-    signal.addEventListener("abort", () => clearTimeout(this.#timer), { once: true });
+    atEnd(signal, () => clearTimeout(this.#timer));
   }
 
   /** Brings the labels up to date; cheap when nothing changed. */
