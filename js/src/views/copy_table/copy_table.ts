@@ -78,7 +78,7 @@ function columns(rows: readonly CopyMeta[]): GridColumn<CopyRow>[] {
       (row) => [row.op || "The trace names no op for it", row.tensor].filter(Boolean).join("\n"),
     ),
     nameColumn({ id: "reader", title: "Read by", shownFrom: 1240 }, ({ read_by }) => read_by),
-    numberColumn({ id: "count", title: "Count", width: 60, isOptional: false }, (row) => row.occurrences, formatAmount),
+    numberColumn({ id: "count", title: "Count", width: 88, isOptional: false }, (row) => row.occurrences, formatAmount),
     numberColumn(
       { id: "bytes", title: "Each", tip: "Bytes a copy, the mean", width: 76 },
       (row) => row.bytes_per_copy ?? Number.NaN,
@@ -91,7 +91,7 @@ function columns(rows: readonly CopyMeta[]): GridColumn<CopyRow>[] {
       color,
     ),
     numberColumn(
-      { id: "total", title: "Total, ms", tip: total, width: 76, isOptional: false },
+      { id: "total", title: "Total, ms", tip: total, width: 106, isOptional: false },
       (row) => row.total_time_ms,
       ms,
     ),
