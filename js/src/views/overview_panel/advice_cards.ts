@@ -89,12 +89,7 @@ export class AdviceCards {
       { id, role: "group", "aria-label": "Why, and what to write" },
       one.headline && h("p", one.title),
       one.fix && h("pre", { tabindex: 0, role: "group", "aria-label": "The code" }, one.fix),
-      h(
-        "div.acts",
-        evidence,
-        one.fix && copy,
-        measurable(this.view).includes(one.rule) && this.#measureButton(one, gain),
-      ),
+      h("div.acts", evidence, one.fix && copy, isMeasurable(this.view, one) && this.#measureButton(one, gain)),
       facts,
     );
     onKeys(body, signal, ({ key }) => {
@@ -200,9 +195,10 @@ export class AdviceCards {
   }
 }
 
-/** Rules that the kernel can measure on the model and data of the profiled `fit`. */
-function measurable({ data, options }: TraceView): readonly unknown[] {
-  return !data.isOffline && Array.isArray(options.measurable) ? options.measurable : [];
+/** Whether the kernel can measure what is advised, on the model and data of the profiled `fit`. */
+function isMeasurable({ data, options }: TraceView, { rule, fix }: AdviceMeta): boolean {
+  const code = (options.measurable as Record<string, string> | undefined)?.[rule];
+  return !data.isOffline && code !== undefined && fix.includes(code);
 }
 
 /** The numbers behind it. */
