@@ -41,10 +41,6 @@ def _twice_the_batch(fit: Fitted, batches: Batches, kept: Kept) -> tuple[Variant
     return Training(AS_IS, fit.model, batches, kept), Training("twice the batch", fit.model, twice, kept)
 
 
-def _has_model(fit: Fitted) -> bool:
-    return True
-
-
 def _has_callbacks(fit: Fitted) -> bool:
     return bool(fit.callbacks)
 
@@ -60,7 +56,8 @@ class Advised:
     how: str
     """In words how the second variant trains."""
     variants: Variants
-    can_be: Callable[[Fitted], bool] = _has_model
+    can_be: Callable[[Fitted], bool] = bool
+    """Whether a training can be changed so; any can where nothing is said of it."""
     code: str = ""
     """What the advised code has in it where this is what it does: a rule may advise another thing, too."""
     per: str = "step"
