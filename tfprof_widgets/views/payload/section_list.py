@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from ...analysis.advice.batch_room import batch_words
 from ...analysis.base.hosts import hosts_of
 from ...analysis.base.user_files import UserFiles
 from ...analysis.memory.memory_snapshots import Snapshots
@@ -56,6 +57,7 @@ def late_sections(results: AnyResults, names: Names) -> Iterator[LateSection | L
     yield late("advice", lambda: advice_list(results.advice))
     yield late("next_steps", lambda: list(results.overview.next_steps))
     yield late("advice_notices", lambda: list(results.advice_notices))
+    yield late("batch_room", lambda: [text] if (text := batch_words(results, results.advice)) else [])
     yield late("source_lines", lambda: source()["source_lines"])
     yield late("source_samples", lambda: source()["source_samples"])
     yield LateSection("source_files", lambda: _files(source()["source_files"]))

@@ -47,6 +47,7 @@ class MemoryTimeline {
       this.#growth,
       this.#facts,
       this.#chart.drawn,
+      roomWords(view),
     );
     view.root.append(this.#failure() ?? "", notice(view) ?? "", h("div.tfp-mem", main, aside));
     const update = paced(
@@ -241,6 +242,13 @@ const MEMORY_OF_HOST: OfHost = {
   isEmpty: (data) => data.nRows("memory") === 0 && data.meta.memory_summary.length === 0,
   emptyWords: "recorded no memory",
 };
+
+/** Whether a larger batch fits, which is known late. */
+function roomWords({ data }: TraceView): HTMLElement {
+  const words = h("p.q");
+  void data.ready(["batch_room"]).then(() => words.append(data.meta.batch_room?.[0] ?? ""));
+  return words;
+}
 
 export const memoryTimeline: TraceBuilder = {
   name: "memory_timeline",
