@@ -45,9 +45,9 @@ class MemoryTimeline {
       "aside",
       { tabindex: 0, "aria-label": "Memory in figures" },
       this.#growth,
+      roomWords(view),
       this.#facts,
       this.#chart.drawn,
-      roomWords(view),
     );
     view.root.append(this.#failure() ?? "", notice(view) ?? "", h("div.tfp-mem", main, aside));
     const update = paced(
