@@ -22,7 +22,9 @@ export class StreamLevels {
   }
 
   get known(): readonly LevelName[] {
-    const isKnown = { steps: this.state.steps.n > 0, layers: this.#layers.some((one) => one >= 0), ops: true };
+    const { steps, meta } = this.state;
+    const hasLayers = this.#layers.some((layer, op) => layer >= 0 && meta.op_device[op] === 1);
+    const isKnown = { steps: steps.n > 0, layers: hasLayers, ops: true };
     return LEVELS.filter((name) => isKnown[name]);
   }
 
