@@ -15,7 +15,9 @@ from tfprof_widgets.views.payload.payload import build_payload
 from tfprof_widgets.views.payload.wire import unpack
 
 ROOM = BatchRoom("GPU_0_bfc", peak=10.0, fixed=2.0, capacity=100.0, peak_at_ms=1.0, waited_ratio=0.0)
-MAY_HELP = "4.46 GiB of 76.4 GiB used; the GPU waits 28 % of a step for the CPU, whatever the batch: a larger one may help."
+MAY_HELP = (
+    "4.46 GiB of 76.4 GiB used; the GPU waits 28 % of a step for the CPU, whatever the batch: a larger one may help."
+)
 
 
 @pytest.mark.parametrize(("peak", "factor"), [(10, 4), (24, 4), (40, 2), (46, 2), (47, 0)])
