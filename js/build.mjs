@@ -64,6 +64,8 @@ function bundled(names, format) {
     // Licences of bundled libraries stay with the code.
     legalComments: "inline",
     charset: "utf8",
+    // The short names of the same numbers.
+    define: { "Number.POSITIVE_INFINITY": "Infinity", "Number.NEGATIVE_INFINITY": "-1e999", "Number.NaN": "NaN" },
     logLevel: "warning",
     plugins: [withoutLists],
   });

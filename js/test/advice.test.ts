@@ -31,12 +31,18 @@ function adviceOf(rule: string, given: Partial<AdviceMeta> = {}): AdviceMeta {
   };
 }
 
-async function show(advice: AdviceMeta[], given: Partial<TraceMeta> = {}, chosen: Record<string, unknown> = {}) {
+async function show(
+  advice: AdviceMeta[],
+  given: Partial<TraceMeta> = {},
+  chosen: Record<string, unknown> = {},
+  options: Record<string, unknown> = {},
+) {
   const scene = makeScene();
   const meta = scene.meta as unknown as TraceMeta;
   const pack = { ...scene, meta: { ...meta, advice, ...given } as unknown as Pack["meta"] };
   const page = await fakePage(pack);
   for (const [field, value] of Object.entries(chosen)) page.link.set(field, value);
+  page.view.set("options", JSON.stringify(options));
   const el = document.body.appendChild(document.createElement("div"));
   const brought: unknown[] = [];
   el.addEventListener(BRING_VIEW, (event) => brought.push((event as CustomEvent).detail));
@@ -143,6 +149,14 @@ describe("cards of the overview panel", () => {
       ["false", "false"],
       ["input_graph", "input_graph"],
     ]);
+  });
+
+  it("offer a measurement where the kernel can make one of what their code does", async () => {
+    const compile = { fix: "model.compile(..., jit_compile=True)" };
+    const other = { fix: 'os.environ["TF_GPU_THREAD_MODE"] = "gpu_private"' };
+    const advice = [adviceOf("launch_bound", compile), adviceOf("launch_bound", other), adviceOf("retracing")];
+    const { cards } = await show(advice, {}, {}, { measurable: { launch_bound: "jit_compile" } });
+    expect(cards().map((card) => card.textContent?.includes("Measure this"))).toEqual([true, false, false]);
   });
 
   it("choose the host that they are shown for, and all hosts again at a second press", async () => {

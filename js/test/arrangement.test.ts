@@ -36,6 +36,7 @@ describe("arrangement", () => {
     own.closedPlanes.add(1);
     own.deepLines.add(7);
     own.flatLines.add(3);
+    own.openLevels.set(8, 2);
     own.openFolds.add(0);
     own.hidden.add("l9").add("c2");
     own.order.set("p0", ["l4", "l2"]);

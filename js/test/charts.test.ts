@@ -223,6 +223,12 @@ describe("memory timeline", () => {
     expect(root.querySelector<HTMLSelectElement>("select[aria-label=Allocator]")?.value).toBe("1");
   });
 
+  it("says beside its figures whether a larger batch fits", async () => {
+    const batch_room = ["4.46 GiB of 76.4 GiB used: a batch twice as large fits."];
+    const { root } = await show(memoryTimeline, {}, { batch_room });
+    expect(root.querySelector("aside")?.textContent).toContain("used: a batch twice as large fits.");
+  });
+
   it("says above what little was recorded why the rest is missing", async () => {
     const { root } = await show(memoryTimeline, { remedy: "Only scratch memory reports.\nimport os" });
     const note = root.querySelector(".note");

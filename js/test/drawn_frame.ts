@@ -4,6 +4,7 @@ import type { Palette } from "../src/colors/palette";
 import { newColorScheme, readFamilies } from "../src/colors/schemes";
 import { type Frame, TRACKS_TOP_PX } from "../src/draw/frame";
 import { LabelCache } from "../src/draw/label_cache";
+import { findSpans } from "../src/model/events/levels";
 import { RowLayouts } from "../src/model/events/row_layouts";
 import { RunBuffer } from "../src/model/time/pieces";
 import { readSteps } from "../src/model/time/steps";
@@ -100,6 +101,7 @@ export function frame(ctx: CanvasRenderingContext2D, change: Partial<Frame> = {}
     hoveredIds: new Int32Array(),
     hovered: [],
     labels: new LabelCache(meta.names),
+    levels: { spans: (row) => findSpans(events, row, (p) => events.op[p]), nameOf: (name) => name },
     layouts: new RowLayouts(850),
     runs: new RunBuffer(850),
     layout: layoutTracks({ meta, rows, work, lineNames, counterNames: [] }, newArrangement()),

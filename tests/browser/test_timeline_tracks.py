@@ -270,6 +270,24 @@ def test_labels_are_walked_and_folded_with_arrows(face: Face) -> None:
     assert face.page.evaluate("document.activeElement.className") == "tl"
 
 
+def test_a_stream_opens_one_level_after_another_and_a_span_says_what_it_is(face: Face) -> None:
+    stream = face.label("Stream #13")
+    levels = stream.locator(".tl-level")
+    levels.first.click()
+    eventually(lambda: levels.all_text_contents() == ["▾", "▸ops"], "the steps did not open")
+    label = stream.bounding_box()
+    assert label
+    across, _ = face.plot((2 * STEP_US + 600) / (N_STEPS * STEP_US), 0)
+    face.page.mouse.move(across, label["y"] + 7)
+    tip = face.root.locator(".tl-tip")
+    eventually(lambda: tip.inner_text().startswith("step 2\n300 µs · busy 100 % · 1 kernel"), tip.inner_text)
+    face.label("Stream #13").focus()
+    face.press("ArrowRight")
+    eventually(lambda: levels.all_text_contents() == ["▾", "▾ops", "kernels"], "the ops did not open")
+    face.press("ArrowLeft", "ArrowLeft")
+    eventually(lambda: levels.all_text_contents() == ["▸"], "the levels did not fold")
+
+
 def test_of_thousands_of_tracks_only_those_in_sight_have_labels(shown: Notebook) -> None:
     root = shown.page.locator('[data-tfprof="timeline"]').nth(1)
     root.scroll_into_view_if_needed()

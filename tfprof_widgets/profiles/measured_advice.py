@@ -37,13 +37,13 @@ class MeasuredAdvice:
     def _fitted(self) -> Fitted | None:
         return None if self._call is None else self._call.fitted()
 
-    def rules(self) -> list[str]:
-        """Rules of which the advice can be measured here; none without a kernel."""
+    def rules(self) -> dict[str, str]:
+        """Rules of which the advice can be measured here, and what its code has in it then; none without a kernel."""
         if self._loop is None:
-            return []
+            return {}
         from ..capture.experiments.advised import measurable_rules
 
-        return list(measurable_rules(self._fitted))
+        return measurable_rules(self._fitted)
 
     def reply(self, message: Mapping[str, Any]) -> tuple[dict[str, Any], list[bytes]]:
         """What a page is told that asks for the measurement of a rule.
@@ -60,7 +60,7 @@ class MeasuredAdvice:
     def _measure(self, rule: str) -> dict[str, Any]:
         from ..analysis.experiments.rates import rate_table, run_frame
         from ..analysis.experiments.sentences import saved_ratio, saving_sentence
-        from ..capture.experiments.advised import HOW, measurable_rules, measure_rule
+        from ..capture.experiments.advised import ADVISED, measurable_rules, measure_rule
 
         fit = self._fitted
         if fit is None or rule not in measurable_rules(fit):
@@ -69,11 +69,15 @@ class MeasuredAdvice:
             found = measure_rule(rule, fit)
         except KeyboardInterrupt:
             raise TfProfError("The measurement was interrupted; everything is as it was.") from None
+        except Exception as error:  # whatever TensorFlow says to a training that nobody has tried
+            reason = (str(error).strip() or type(error).__name__).splitlines()[0]
+            raise TfProfError(f"It does not train {ADVISED[rule].how}: {reason} Everything is as it was.") from error
+        advised = ADVISED[rule]
         runs = [(run.variant, run.repeat, run.n_steps, run.n_samples, run.seconds) for run in found.runs]
         table = rate_table(run_frame(runs), found.variants)
         return {
             "gain_ratio": saved_ratio(table),
-            "words": " ".join([saving_sentence(table, HOW[rule]), *found.notices]),
+            "words": " ".join([saving_sentence(table, advised.how, advised.per), *found.notices]),
         }
 
     def _in_turn(self, measure: Callable[[], dict[str, Any]]) -> dict[str, Any]:

@@ -121,7 +121,7 @@ class Profile:
         return Selection(self.run.results, None, ()).op_statistics(by=by, idle=idle)
 
     kernels = table_at("run.results.kernels.frame", "Empty when nothing ran on a GPU.")
-    copies = table_at("run.results.copies", "See `compute_copies`. Empty where no GPU copied anything.")
+    copies = table_at("run.results.copies", "See `copy_table`. Empty where no GPU copied anything.")
 
     @property
     def roofline(self) -> pd.DataFrame:

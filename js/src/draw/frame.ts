@@ -13,6 +13,7 @@ import type { Counter } from "../model/tracks/counters";
 import type { TrackLayout } from "../model/tracks/tracks";
 import type { TraceMeta } from "../model/wire/meta";
 import type { LabelCache } from "./label_cache";
+import type { LevelSource } from "./levels";
 
 export const OVERVIEW_PX = 26;
 export const RULER_TOP_PX = 28;
@@ -51,6 +52,7 @@ export interface Frame {
   readonly shownColors: Uint8Array;
   readonly counters: readonly Counter[];
   readonly labels: LabelCache;
+  readonly levels: LevelSource;
   readonly layouts: RowLayouts;
   readonly runs: RunBuffer;
   readonly layout: TrackLayout;

@@ -1,28 +1,21 @@
-/** Turns a name id and a width into the text that fits: measured once per name, cut once per length. */
+/** Turns a name id, or a path, and a width into the text that fits: measured once per text, cut once per length. */
 import { opLabel, shortName } from "../model/text/labels";
 
 const ELLIPSIS = "…";
-/** Longer cuts share an entry: nobody counts the characters of a text this long. */
-const MAX_CUT = 255;
+const ELLIPSIS_PX = 11;
 
 export class LabelCache {
-  readonly #full: Float32Array;
-  readonly #short: Float32Array;
-  readonly #shortText: string[] = [];
-  readonly #cuts = new Map<number, string>();
-  /** By name id of an op and of its kernel: both of them, or the op alone, with their widths. */
-  readonly #kernels = new Map<number, { readonly both: string; readonly op: string; bothPx: number; opPx: number }>();
+  /** Of each text its width, and its cuts by their length. */
+  readonly #texts = new Map<string, { readonly px: number; readonly cuts: string[] }>();
+  readonly #short: string[] = [];
+  /** By name id of an op and of its kernel: both of them, or the op alone. */
+  readonly #kernels = new Map<number, { readonly both: string; readonly op: string }>();
 
-  constructor(readonly names: readonly string[]) {
-    this.#full = new Float32Array(names.length).fill(-1);
-    this.#short = new Float32Array(names.length).fill(-1);
-  }
+  constructor(readonly names: readonly string[]) {}
 
-  /** After a change of font. */
+  /** After a change of font, or of names. */
   clear() {
-    this.#full.fill(-1);
-    this.#short.fill(-1);
-    this.#cuts.clear();
+    this.#texts.clear();
     this.#kernels.clear();
   }
 
@@ -32,38 +25,43 @@ export class LabelCache {
     let label = this.#kernels.get(key);
     if (label === undefined) {
       const own = opLabel(this.names[op]);
-      const both = `${own} · ${shortName(this.names[id])}`;
-      label = { both, op: own, bothPx: ctx.measureText(both).width, opPx: ctx.measureText(own).width };
+      label = { both: `${own} · ${shortName(this.names[id])}`, op: own };
       this.#kernels.set(key, label);
     }
-    if (label.bothPx <= px) return label.both;
-    return label.opPx <= px ? label.op : this.fit(ctx, op, px);
+    if (this.#measured(ctx, label.both).px <= px) return label.both;
+    return this.#measured(ctx, label.op).px <= px ? label.op : this.fit(ctx, op, px);
   }
 
   /** The name, its informative part, or a cut of that; "" when not even three characters fit. */
   fit(ctx: CanvasRenderingContext2D, id: number, px: number): string {
-    if (this.#full[id] < 0) this.#measure(ctx, id);
-    if (this.#full[id] <= px) return this.names[id];
-    const text = this.#shortText[id];
-    if (this.#short[id] <= px) return text;
-    const chars = Math.floor(((px - 11) / this.#short[id]) * text.length);
-    return chars < 3 ? "" : this.#cut(id, text, Math.min(chars, MAX_CUT));
+    const name = this.names[id];
+    if (this.#measured(ctx, name).px <= px) return name;
+    this.#short[id] ??= shortName(name);
+    return this.#cut(ctx, this.#short[id], px);
   }
 
-  #measure(ctx: CanvasRenderingContext2D, id: number) {
-    this.#full[id] = ctx.measureText(this.names[id]).width;
-    this.#shortText[id] ??= shortName(this.names[id]);
-    const short = this.#shortText[id];
-    this.#short[id] = short === this.names[id] ? this.#full[id] : ctx.measureText(short).width;
+  /** A path, its last parts, or a cut of the last one; "" when not even three characters fit. */
+  fitPath(ctx: CanvasRenderingContext2D, path: string, px: number): string {
+    const slash = path.indexOf("/");
+    if (slash < 0) return this.#cut(ctx, path, px);
+    return this.#measured(ctx, path).px <= px ? path : this.fitPath(ctx, path.slice(slash + 1), px);
   }
 
-  #cut(id: number, text: string, chars: number): string {
-    const key = id * (MAX_CUT + 1) + chars;
-    let cut = this.#cuts.get(key);
-    if (cut === undefined) {
-      cut = text.slice(0, chars) + ELLIPSIS;
-      this.#cuts.set(key, cut);
+  #cut(ctx: CanvasRenderingContext2D, text: string, px: number): string {
+    const { px: whole, cuts } = this.#measured(ctx, text);
+    if (whole <= px) return text;
+    const n = Math.floor(((px - ELLIPSIS_PX) / whole) * text.length);
+    if (n < 3) return "";
+    cuts[n] ??= text.slice(0, n) + ELLIPSIS;
+    return cuts[n];
+  }
+
+  #measured(ctx: CanvasRenderingContext2D, text: string) {
+    let found = this.#texts.get(text);
+    if (found === undefined) {
+      found = { px: ctx.measureText(text).width, cuts: [] };
+      this.#texts.set(text, found);
     }
-    return cut;
+    return found;
   }
 }

@@ -3,19 +3,24 @@ import { PARTS, type SliceBuffer, visibleFrom } from "../model/events/lod";
 import { hostsOf } from "../model/hosts/hosts";
 import type { Steps } from "../model/time/steps";
 import { xAt } from "../model/time/viewport";
+import { loadOf } from "../model/tracks/counters";
 import {
   type CounterTrack,
   firstTrackBelow,
   GROUP_PX,
+  type GroupTrack,
   type HostTrack,
   hasWaits,
+  levelsPx,
   ROW_PX,
   SLICE_PX,
 } from "../model/tracks/tracks";
 import { drawCounter } from "./counter";
+import { drawFolded } from "./folded";
 import { type Frame, fillRect, fillText, setFont, TRACKS_TOP_PX } from "./frame";
 import { drawIdleGaps } from "./gaps";
 import { drawHostStrip, drawWaits } from "./host_strip";
+import { drawLevel } from "./levels";
 
 /** A name needs this width. */
 const TEXT_MIN_PX = 26;
@@ -38,9 +43,12 @@ export function drawTracks(frame: Frame) {
     if (track.kind === "counter") drawCounterTrack(frame, track, y);
     if (track.kind === "host") drawHost(frame, track, y);
     if (track.kind === "plane") drawDeviceWaits(frame, track.plane, y + GROUP_PX);
+    if (track.kind === "fold" && !track.isOpen) drawFolded(frame, track.lines, y);
+    if (track.kind === "group" && !track.isOpen) drawFoldedCounters(frame, track, y);
     if (track.kind !== "line") continue;
+    for (const [k, level] of track.levels.entries()) drawLevel(frame, track.firstRow, level, y + k * ROW_PX);
     for (let band = 0; band < track.bands.length; band++) {
-      const bandY = y + band * ROW_PX;
+      const bandY = y + levelsPx(track) + band * ROW_PX;
       if (bandY + ROW_PX < tracksTop || bandY > tracksBottom) continue;
       const depths = track.bands[band];
       for (const depth of depths) drawRow(frame, track.firstRow + depth, bandY, depth !== depths[depths.length - 1]);
@@ -72,6 +80,14 @@ function drawDeviceWaits(frame: Frame, plane: number, y: number) {
 /** Parts of the steps of the host of a plane. */
 function piecesOf({ allSteps, meta, strips }: Frame, plane: number): Steps["piece"] {
   return (strips[hostsOf(meta).indexOf(meta.planes[plane].host)] ?? allSteps).piece;
+}
+
+/** Of counters that are folded the one that says how busy the machine is. */
+function drawFoldedCounters(frame: Frame, { lines }: GroupTrack, y: number) {
+  const { ctx, counters, labelWidth, width, palette } = frame;
+  const load = loadOf(lines, counters);
+  if (load >= 0) drawCounter(frame, counters[load], y, GROUP_PX - 1);
+  fillRect(ctx, -labelWidth, y + GROUP_PX - 1, labelWidth + width, 1, palette.rule);
 }
 
 /** A counter with its hairline, its top at `y`. */

@@ -12,7 +12,7 @@ import type { Span } from "../model/time/viewport";
 import type { TraceMeta } from "../model/wire/meta";
 import type { Table } from "../model/wire/wire";
 import type { AnyModel, Host } from "./afm";
-import { guarded } from "./failures";
+import { atEnd, guarded } from "./failures";
 import { type Change, Store } from "./store";
 import type { Reply } from "./transport";
 
@@ -90,7 +90,7 @@ function acquire(id: string, model: AnyModel, ref: string, signal: AbortSignal):
     all.delete(id);
     store.close();
   };
-  signal.addEventListener("abort", leave, { once: true });
+  atEnd(signal, leave);
   return store;
 }
 
@@ -156,7 +156,7 @@ class StoreData implements TraceData {
     if (signal.aborted) return;
     const told = guarded(listener, signal);
     this.store.listeners.add(told);
-    signal.addEventListener("abort", () => this.store.listeners.delete(told), { once: true });
+    atEnd(signal, () => this.store.listeners.delete(told));
   }
 
   async ready(names: readonly string[]): Promise<void> {

@@ -1,5 +1,7 @@
 /** Which views are drawn in this page: what stands for one that is missing asks for it. */
 
+import { atEnd } from "./failures";
+
 interface Drawn {
   readonly view: string;
 }
@@ -22,7 +24,7 @@ export function noteDrawn(kind: string, data: unknown, signal: AbortSignal): voi
   if (signal.aborted) return;
   const own = { view: `${kind} ${String(data).replace(/^(anywidget:|IPY_MODEL_)/, "")}` };
   drawn().add(own);
-  signal.addEventListener("abort", () => drawn().delete(own), { once: true });
+  atEnd(signal, () => drawn().delete(own));
   globalThis.dispatchEvent(new Event(EVENT));
 }
 

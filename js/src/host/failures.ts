@@ -7,6 +7,11 @@ export function showFailures(signal: AbortSignal, show: (error: unknown) => void
   SHOWN.set(signal, show);
 }
 
+/** Does something once the signal is over. */
+export function atEnd(signal: AbortSignal, act: () => void): void {
+  signal.addEventListener("abort", act, { once: true });
+}
+
 /** A life that ends with that of `signal` or before, and whose errors are shown in the same place. */
 export function within(signal: AbortSignal): AbortController {
   const part = new AbortController();

@@ -1,6 +1,7 @@
 /** Changes of a model that come with every frame -> a save when they rest, and one at the end. */
 
 import type { AnyModel } from "./afm";
+import { atEnd } from "./failures";
 
 export class LateSave {
   #timer: ReturnType<typeof setTimeout> | undefined;
@@ -10,7 +11,7 @@ export class LateSave {
     readonly afterMs: number,
     signal: AbortSignal,
   ) {
-    signal.addEventListener("abort", () => this.#flush(), { once: true });
+    atEnd(signal, () => this.#flush());
   }
 
   /** Sets a trait, and saves it with all that are set before it rests. */

@@ -5,7 +5,7 @@
  * does not flood the kernel. Hover stays in the page: it changes with every move of the mouse.
  */
 import type { AnyModel, Host } from "./afm";
-import { guarded } from "./failures";
+import { atEnd, guarded } from "./failures";
 import { LateSave } from "./late_save";
 
 export type TimeRange = readonly [number, number];
@@ -88,7 +88,7 @@ class ModelLink implements Link {
     for (const field of fields) {
       const listener = () => this.#take(field, READ[field](model));
       model.on(`change:${field}`, listener);
-      signal.addEventListener("abort", () => model.off(`change:${field}`, listener), { once: true });
+      atEnd(signal, () => model.off(`change:${field}`, listener));
     }
     bus.addEventListener("hover", () => this.#take("hover", bus.value ?? ""), { signal });
   }
@@ -150,7 +150,7 @@ class ModelLink implements Link {
     const own = listeners;
     const told = guarded(listener, signal);
     own.add(told);
-    signal.addEventListener("abort", () => own.delete(told), { once: true });
+    atEnd(signal, () => own.delete(told));
   }
 
   #take(field: LinkField, value: unknown) {

@@ -9,7 +9,7 @@ import { HostTables, newRows } from "../model/hosts/host_tables";
 import { hostsOf } from "../model/hosts/hosts";
 import type { TraceMeta } from "../model/wire/meta";
 import type { TraceData } from "./data";
-import { guarded } from "./failures";
+import { atEnd, guarded } from "./failures";
 import type { Link } from "./link";
 
 interface Chosen {
@@ -71,7 +71,7 @@ export class OneHost {
     if (signal.aborted) return;
     const told = guarded(listener, signal);
     this.#listeners.add(told);
-    signal.addEventListener("abort", () => this.#listeners.delete(told), { once: true });
+    atEnd(signal, () => this.#listeners.delete(told));
   }
 }
 

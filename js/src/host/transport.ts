@@ -7,6 +7,7 @@
 
 import { fromBase64 } from "../model/wire/wire";
 import type { AnyModel } from "./afm";
+import { atEnd } from "./failures";
 
 export interface Reply {
   readonly message: Readonly<Record<string, unknown>>;
@@ -66,7 +67,7 @@ export class Transport {
       this.#models.delete(model);
       clearInterval(timer);
     };
-    signal.addEventListener("abort", leave, { once: true });
+    atEnd(signal, leave);
     if (this.#asked.size > 0 && Date.now() - Math.max(this.#askedAt, this.#heardAt) > STALL_MS)
       this.#ask([...this.#asked]);
     this.pump();
@@ -103,9 +104,7 @@ export class Transport {
         `The kernel did not answer "${name}" within ${CALL_LIMIT_MS / 1000} s: it is busy or gone.`,
       );
       const timer = setTimeout(() => end(() => reject(late)), CALL_LIMIT_MS);
-      signal.addEventListener("abort", () => end(() => reject(new DOMException("cancelled", "AbortError"))), {
-        once: true,
-      });
+      atEnd(signal, () => end(() => reject(new DOMException("cancelled", "AbortError"))));
       this.#calls.set(id, {
         resolve: (reply) => end(() => resolve(reply)),
         reject: (error) => end(() => reject(error)),

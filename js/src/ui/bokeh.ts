@@ -1,5 +1,6 @@
 /** The Bokeh JSON of a view -> a chart inside the view whose named sources, ranges and annotations JavaScript sets. */
 
+import { atEnd } from "../host/failures";
 import { runOnce, type Script, unpacked, withAddress } from "../host/library";
 import { h } from "./dom";
 import type { TraceView } from "./view";
@@ -98,7 +99,7 @@ export async function createChart(view: TraceView, parent: HTMLElement): Promise
     if (at >= 0) Bokeh.documents.splice(at, 1);
   };
   if (signal.aborted) remove();
-  else signal.addEventListener("abort", remove, { once: true });
+  else atEnd(signal, remove);
   return chartOf(plot, element);
 }
 

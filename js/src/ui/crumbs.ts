@@ -1,6 +1,6 @@
 /** A path from the whole to what is shown -> buttons that go back along it. */
 
-import { button, h } from "./dom";
+import { button, unspoken } from "./dom";
 
 export interface Crumb {
   readonly row: number;
@@ -20,7 +20,7 @@ export function crumbButtons(
     if (i > 0 && i <= skipped) return;
     if (i > 0) {
       const joint = i === skipped + 1 && skipped > 0 ? "› … ›" : "›";
-      parts.push(h("span.sep", { "aria-hidden": "true" }, joint));
+      parts.push(unspoken("span.sep", joint));
     }
     const attributes = { title: text, "aria-current": i === path.length - 1 ? "true" : undefined };
     parts.push(button(text, () => open(row), signal, attributes));

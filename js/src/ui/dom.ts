@@ -18,6 +18,14 @@ export function h<K extends keyof HTMLElementTagNameMap>(
   return fill(document.createElement(name as K), classes, parts);
 }
 
+/** An HTML element that a screen reader leaves out: what it shows is said elsewhere. */
+export function unspoken<K extends keyof HTMLElementTagNameMap>(
+  tag: K | `${K}.${string}`,
+  ...children: Child[]
+): HTMLElementTagNameMap[K] {
+  return h(tag, { "aria-hidden": "true" }, ...children);
+}
+
 /** An SVG element. */
 export function svg<K extends keyof SVGElementTagNameMap>(
   tag: K | `${K}.${string}`,
@@ -58,8 +66,9 @@ export function hasModifier({ ctrlKey, metaKey, altKey }: KeyboardEvent): boolea
   return ctrlKey || metaKey || altKey;
 }
 
-/** Hands keys to `act`, which says whether one means something here: nothing else then acts on it. */
+/** Hands keys to `act`, which says whether one means something here: nothing else then acts on it, JupyterLab neither. */
 export function onKeys(element: Element, signal: AbortSignal, act: (event: KeyboardEvent) => boolean): void {
+  element.setAttribute("data-lm-suppress-shortcuts", "true");
   const keydown = (event: KeyboardEvent) => {
     if (!act(event)) return;
     event.preventDefault();

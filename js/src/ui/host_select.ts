@@ -2,7 +2,7 @@
 
 import { findHosts, hostCuts } from "../model/hosts/hosts";
 import { formatCount, plural } from "../model/text/format";
-import { h, on } from "./dom";
+import { h, on, unspoken } from "./dom";
 import { textFits } from "./page";
 
 /** Of more hosts than this the list has only the first; typing finds the others. */
@@ -44,7 +44,7 @@ export class HostSelect {
     });
     this.#box = h("div.tfp-host-list", { hidden: true }, this.#count, this.#list);
     const attributes = { class: "tfp-host-select", "data-lm-suppress-shortcuts": "true" };
-    this.element = h("span", attributes, this.#input, h("span.v", { "aria-hidden": "true" }, "▾"), this.#box);
+    this.element = h("span", attributes, this.#input, unspoken("span.v", "▾"), this.#box);
     this.#listen(signal);
     this.show();
   }

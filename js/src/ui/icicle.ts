@@ -46,7 +46,7 @@ interface Drawn {
 }
 
 export class Icicle {
-  readonly element = h("div.tfp-icicle", { role: "group", "data-lm-suppress-shortcuts": "true" });
+  readonly element = h("div.tfp-icicle", { role: "group" });
   readonly #sheet = h("div.sheet");
   #drawn: readonly Drawn[] = [];
   #current = 0;

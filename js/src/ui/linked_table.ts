@@ -30,7 +30,8 @@ export interface LinkedTableOptions<R>
   readonly regroup?: (test: (text: string) => boolean) => readonly R[];
   /** Names of the ops that a row stands for: what a click selects, and whose selection marks the row. */
   readonly opsOf: (row: R) => readonly string[];
-  readonly whyEmpty: (scope: Scope) => string;
+  /** Where that is more than that none ran in the range. */
+  readonly whyEmpty?: (scope: Scope) => string;
   /** Called with all rows of the scope, also when only the filter changed. */
   readonly onRows?: (all: readonly R[], nSteps: number | null) => void;
   /** Heads that change with the scope, by column; `nSteps` is null where times are not a step. */
@@ -77,7 +78,7 @@ export class LinkedTable<R> {
     });
     view.root.append(this.#table.element);
     this.compute = view.guard(() => this.#compute());
-    follow(view, { compute: this.compute, select: () => this.#followSelection() }, ["kernel_runs"]);
+    follow(view, { compute: this.compute, select: () => this.#followSelection() }, ["kernel_runs", "copy_runs"]);
     this.compute();
     this.#followSelection();
   }
@@ -124,7 +125,8 @@ export class LinkedTable<R> {
     if (this.#all.length > 0)
       return `None of the ${noun} matches the filter. Clear it, or write /pattern/i for a regular expression.`;
     const { scope } = this;
-    if (host === "" || (scope !== null && scope !== STEADY)) return this.options.whyEmpty(scope);
+    if (host === "" || (scope !== null && scope !== STEADY))
+      return this.options.whyEmpty?.(scope) ?? `No ${noun} in this time range. Clear the range to see all.`;
     return `${shortHost(host, hostsOf(this.view.data.meta))} has no ${noun}. Choose another host, or all of them.`;
   }
 

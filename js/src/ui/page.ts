@@ -1,6 +1,6 @@
 /** What the page offers beyond elements: frames, sizes and the width of text. */
 
-import { guarded } from "../host/failures";
+import { atEnd, guarded } from "../host/failures";
 
 /** Calls `fn` at most once a frame, however often it is asked to. */
 export function inFrame(fn: () => unknown, signal: AbortSignal): () => void {
@@ -81,7 +81,7 @@ export function watchSize(
     tell(width, height);
   });
   observer.observe(element);
-  signal.addEventListener("abort", () => observer.disconnect(), { once: true });
+  atEnd(signal, () => observer.disconnect());
 }
 
 /** About the width of a character of the table's font, where there is no canvas to measure with. */

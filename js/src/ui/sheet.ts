@@ -3,7 +3,7 @@
 import { within } from "../host/failures";
 import { cutNames } from "../model/text/cut";
 import { commonDecimals } from "../model/text/format";
-import { h, hasModifier, on, onKeys } from "./dom";
+import { h, hasModifier, on, onKeys, unspoken } from "./dom";
 import { type CellLook, fitted, type SheetColumn } from "./grid_column";
 import { inFrame, textFits, watchSize } from "./page";
 
@@ -76,7 +76,7 @@ export class Sheet<R> {
     const attributes = { class: "tfp-grid", role, tabindex: 0, "aria-label": label };
     this.element = h(
       "div",
-      { ...attributes, "data-lm-suppress-shortcuts": "true" },
+      attributes,
       h("div", { role: "rowgroup", class: "head" }, this.#head),
       this.#body,
       this.#none,
@@ -242,7 +242,7 @@ export class Sheet<R> {
     const title = width === undefined ? [text, tip].filter(Boolean).join("\n") : tip;
     const press = h("button", { type: "button", class: "tfp-head", "data-column": id, title }, text);
     on(press, signal, { click: () => onSort(id) });
-    const edge = h("i.edge", { "aria-hidden": "true" });
+    const edge = unspoken("i.edge");
     on(edge, signal, {
       pointerdown: (event) => this.#beginResize(event, edge, id),
       dblclick: () => this.#setWidth(id, null),

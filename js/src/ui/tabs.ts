@@ -39,11 +39,7 @@ export class TabBar {
         hidden: true,
       }),
     );
-    const list = h(
-      "div",
-      { role: "tablist", "aria-label": label, "data-lm-suppress-shortcuts": "true" },
-      ...this.#buttons,
-    );
+    const list = h("div", { role: "tablist", "aria-label": label }, ...this.#buttons);
     onKeys(list, signal, (event) => this.#key(event));
     this.bar = h("div.tfp-tabs", list);
   }

@@ -1,6 +1,7 @@
 /** Turns the page's theme into a `data-theme` attribute and resolved colours for canvases. */
 
 import type { Palette } from "../colors/palette";
+import { atEnd } from "../host/failures";
 import { CATEGORIES, FAMILIES } from "../model/wire/categories";
 
 export type { Palette } from "../colors/palette";
@@ -29,7 +30,7 @@ export function watchTheme(root: HTMLElement, onChange: () => void, signal: Abor
   const attributeFilter = ["data-jp-theme-light", "data-jp-theme-name", "class", "theme"];
   observer.observe(doc.body, { attributes: true, attributeFilter });
   observer.observe(doc.documentElement, { attributes: true, attributeFilter });
-  signal.addEventListener("abort", () => observer.disconnect(), { once: true });
+  atEnd(signal, () => observer.disconnect());
 }
 
 /** Colours of style.css as a canvas takes them. */

@@ -2,7 +2,7 @@
 import type { AnyModel, Host, RenderProps, WidgetModule } from "../host/afm";
 import { connectData, type TraceData } from "../host/data";
 import { noteDrawn } from "../host/drawn";
-import { guarded, showFailures, within } from "../host/failures";
+import { atEnd, guarded, showFailures, within } from "../host/failures";
 import { connectLink, type Link } from "../host/link";
 import { HostBar } from "./host_bar";
 import { Hosted } from "./hosted";
@@ -101,7 +101,7 @@ function addHostBar({ root, link, data, signal }: TraceView): void {
   place.append(new HostBar({ link, data, signal }).element);
   watchTheme(place, () => undefined, signal);
   root.before(place);
-  signal.addEventListener("abort", () => place.remove(), { once: true });
+  atEnd(signal, () => place.remove());
 }
 
 /** A widget module for a view that needs neither link nor data. */
@@ -130,7 +130,7 @@ function prepare(name: string, { model, el, host, signal: given }: RenderProps):
   root.className = `tfp tfp-${name}`;
   root.dataset.tfprof = name;
   el.append(root);
-  signal.addEventListener("abort", () => root.remove(), { once: true });
+  atEnd(signal, () => root.remove());
   const fail = (error: unknown) => {
     if (!signal.aborted) showError(root, name, error);
   };

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import asyncio
+import re
 import threading
 import time
 from typing import Any
 
 import pytest
 
+from tests.unit.capture.experiments.programs import run_program
+from tfprof_widgets.capture.experiments import advised
 from tfprof_widgets.errors import TfProfError
 from tfprof_widgets.profiles import measured_advice
 from tfprof_widgets.profiles.measured_advice import MeasuredAdvice
@@ -56,9 +59,50 @@ def test_it_never_begins_once_it_was_refused(monkeypatch: pytest.MonkeyPatch) ->
 
 
 def test_nothing_can_be_measured_outside_a_kernel_and_of_a_loaded_trace() -> None:
-    assert MeasuredAdvice(None).rules() == []
+    assert MeasuredAdvice(None).rules() == {}
 
-    async def kernel() -> list[str]:
+    async def kernel() -> dict[str, str]:
         return MeasuredAdvice(None).rules()
 
-    assert asyncio.run(kernel()) == []
+    assert asyncio.run(kernel()) == {}
+
+
+@pytest.mark.tensorflow
+def test_every_measurable_advice_is_measured_and_leaves_everything_as_it_was() -> None:
+    found = run_program("""
+        from tfprof_widgets.capture.source.fit_call import FitCall
+        from tfprof_widgets.capture.experiments import advised
+        from tfprof_widgets.profiles.measured_advice import MeasuredAdvice
+
+        advised.measure_rule.__defaults__ = (advised.Bounds(3, 2.0, 2),)
+        begin()
+        model, data = plain(jit_compile=False), dataset()
+        model.fit(data, epochs=1, verbose=0)
+        advice = MeasuredAdvice(FitCall({"self": model, "x": data}))
+        before = state(model)
+        for rule in ("unfused_optimizer", "small_batch"):
+            out[rule] = advice.reply({"rule": rule})[0]
+        out["same"] = state(model) == before
+        out["rules"] = advised.measurable_rules(advice._fitted)
+        compiled = plain(jit_compile=True)
+        compiled.fit(data, epochs=1, verbose=0)
+        out["of compiled"] = list(advised.measurable_rules(FitCall({"self": compiled, "x": data}).fitted()))
+    """)
+    assert re.match(r"Measured: [\d.,]+ ms a step, [\d.,]+ compiled by XLA", found["unfused_optimizer"]["words"])
+    assert re.match(r"Measured: [\d.,]+ ms a sample, [\d.,]+ with twice the batch", found["small_batch"]["words"])
+    assert found["same"]
+    assert found["rules"]["launch_bound"] == "jit_compile=True"
+    assert "host_callback" not in found["rules"]
+    assert "launch_bound" not in found["of compiled"]
+
+
+def test_a_training_that_fails_so_is_told_in_one_line(monkeypatch: pytest.MonkeyPatch) -> None:
+    def fail(*_: object) -> None:
+        raise ValueError("No registered kernel for XLA_GPU_JIT.\nRegistered: CPU")
+
+    monkeypatch.setattr(MeasuredAdvice, "_fitted", object())
+    monkeypatch.setattr(advised, "measurable_rules", lambda _: {"launch_bound": ""})
+    monkeypatch.setattr(advised, "measure_rule", fail)
+    said = "It does not train compiled by XLA: No registered kernel for XLA_GPU_JIT. Everything is as it was."
+    with pytest.raises(TfProfError, match=re.escape(said) + "$"):
+        MeasuredAdvice(None).reply({"rule": "launch_bound"})

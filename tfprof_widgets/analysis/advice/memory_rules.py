@@ -6,18 +6,16 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from ..base.wording import number, percent, size
-from ..memory.memory_findings import FRAGMENTED, FRAGMENTED_FROM, NEARLY_FULL
+from ..memory.memory_findings import FRAGMENTED, FRAGMENTED_FROM
 from .advice import Advice, Highlight, advise, ns_range, step_highlight
+from .batch_room import WAITS, batch_room
 from .code_text import remark
 
 if TYPE_CHECKING:
     from .run import Run
 
-ROOM_FACTORS = (4, 2)
-"""By how much one would try a larger batch: the larger that fits."""
-FULL_USE, WAITS = 0.5, 0.2
-"""A device that computes from the one share of a step on, or waits less than the other for Python and launches, gains little by
-a larger batch."""
+FULL_USE = 0.5
+"""A device that computes from this share of a step on gains little by a larger batch."""
 
 
 def memory_fragmentation(run: Run) -> Iterator[Advice]:
@@ -48,32 +46,26 @@ def memory_headroom(run: Run) -> Iterator[Advice]:
 
     What was in use before the capture (weights, state of the optimizer) stays as it is; all else is taken to grow with the batch.
     """
-    steps, row = run.steps, run.results.memory.fullest_device
-    waited_ms = sum(float(steps.wait_ms(name).sum()) for name in ("dispatch", "kernel_launch", "sync"))
-    if row is None or not steps.device_computes or steps.ratio("device_compute") >= FULL_USE:
+    room = batch_room(run)
+    if room is None or not room.factor or room.waited_ratio < WAITS or run.steps.ratio("device_compute") >= FULL_USE:
         return
-    name, peak, capacity = str(row["allocator"]), float(row["peak_bytes"]), float(row["capacity_bytes"])
-    by_op = run.results.memory_by_op
-    fixed = min(float(by_op.before_capture_bytes) if by_op.allocator == name else 0.0, peak)
-    fitting = [factor for factor in ROOM_FACTORS if fixed + factor * (peak - fixed) <= NEARLY_FULL * capacity]
-    if not fitting or waited_ms < WAITS * float(steps.time_ms.sum()):
-        return
+    name, peak, capacity = room.allocator, room.peak, room.capacity
     used = peak / capacity
     share = f"{number(used * 100)} %" if used < 0.01 else percent(used)
     yield advise(
         "memory_headroom",
-        f"{share} of the memory of {name} is used at the peak ({size(peak)} of {size(capacity)}); try {fitting[0]} times the "
+        f"{share} of the memory of {name} is used at the peak ({size(peak)} of {size(capacity)}); try {room.factor} times the "
         "batch.",
         evidence={
             "peak_bytes": peak,
-            "fixed_bytes": fixed,
+            "fixed_bytes": room.fixed,
             "capacity_bytes": capacity,
             "used_ratio": peak / capacity,
-            "batch_factor": fitting[0],
+            "batch_factor": room.factor,
             "allocator": name,
         },
-        fix=f"dataset = dataset.batch({fitting[0]} * batch_size).prefetch(tf.data.AUTOTUNE)",
-        selection=_at_peak(run, name, float(row["peak_at_ms"])),
+        fix=f"dataset = dataset.batch({room.factor} * batch_size).prefetch(tf.data.AUTOTUNE)",
+        selection=_at_peak(run, name, room.peak_at_ms),
     )
 
 

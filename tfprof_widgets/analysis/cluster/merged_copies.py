@@ -28,5 +28,5 @@ def _others(more: pd.DataFrame) -> Mapping[str, object]:
 
 
 def merge_copies(every: pd.DataFrame) -> pd.DataFrame:
-    """The copies of all hosts, as `compute_copies` would add them up."""
+    """The copies of all hosts, as those of one are added up."""
     return copy_table(every)

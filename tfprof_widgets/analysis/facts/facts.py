@@ -22,7 +22,7 @@ from ..input.input_work import input_work
 from ..input.tf_data import TfData, compute_tf_data
 from ..layers.layer_memory import OpMemory, memory_by_op
 from ..memory.memory import MemoryProfile, compute_memory
-from ..ops.copies import compute_copies
+from ..ops.copies import compute_copy_runs, copy_table
 from ..ops.hlo_ops import HloOps, compute_hlo_ops
 from ..ops.host_totals import HostTotals, compute_host_totals
 from ..ops.kernel_units import kernel_units
@@ -203,7 +203,12 @@ class Facts(Totals):
     @cached_property
     def copies(self) -> pd.DataFrame:
         """The `copies` table."""
-        return compute_copies(self.trace, self.steps, self.event_op, self.op_shares)
+        return copy_table(self.copy_runs)
+
+    @cached_property
+    def copy_runs(self) -> pd.DataFrame:
+        """Each copy by itself."""
+        return compute_copy_runs(self.trace, self.steps, self.event_op, self.op_shares)
 
     @cached_property
     def roofline(self) -> Roofline:

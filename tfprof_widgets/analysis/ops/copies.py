@@ -1,4 +1,4 @@
-"""Copies on streams of GPUs -> `Copies`: which way, between which memory, of what, how fast, and what hid behind kernels.
+"""Copies on streams of GPUs -> a row each, and the table `copies`: which way, of what, how fast, what hid behind kernels.
 
 Source: semantics 4.6.
 """
@@ -44,8 +44,8 @@ class _Details(NamedTuple):
     size: int
 
 
-def compute_copies(trace: Trace, steps: TracedSteps, event_op: Int32, op_shares: OpShares) -> pd.DataFrame:
-    """Add up the copies of all devices, those of one tensor and way in one row.
+def compute_copy_runs(trace: Trace, steps: TracedSteps, event_op: Int32, op_shares: OpShares) -> pd.DataFrame:
+    """Find the copies of all devices.
 
     Args:
         trace: the trace.
@@ -54,20 +54,19 @@ def compute_copies(trace: Trace, steps: TracedSteps, event_op: Int32, op_shares:
         op_shares: these ops.
 
     Returns:
-        The table `copies`; no rows where no GPU copied anything.
+        One row per copy, in the order of the trace: its `event`, `COPY_KEY` and `COPY_SUMS`; none where no GPU copied anything.
     """
     is_copy = copy_events(trace, steps)
     rows = np.flatnonzero(is_copy)
-    if not len(rows):
-        return typed_table([], _TYPES)
     details = _texts(trace, "memcpy_details", rows)
     told = {text: _read_details(text) for text in set(details)}
     maker, reader, edge = (_texts(trace, key, rows) for key in ("from", "to", "edge_name"))
     ops = np.append(np.array(op_shares.name, np.object_), "")[event_op[rows]]
     n_bytes = np.array([told[text].size for text in details], np.int64)
     hidden = _hidden_ps(trace, rows, is_copy)
-    frame = pd.DataFrame(
+    return pd.DataFrame(
         {
+            "event": rows,
             "direction": [_DIRECTIONS[SpanType(kind)] for kind in steps.span_type[rows].tolist()],
             "source": [told[text].source for text in details],
             "destination": [told[text].destination for text in details],
@@ -82,7 +81,12 @@ def compute_copies(trace: Trace, steps: TracedSteps, event_op: Int32, op_shares:
             "round_trips": _returns(trace, steps, rows, maker, reader),
         }
     )
-    return copy_table(frame)
+
+
+def copy_rows(copies: pd.DataFrame, runs: pd.DataFrame) -> Int64:
+    """For each of the copies its row in the table `copies`."""
+    key = list(COPY_KEY)
+    return pd.MultiIndex.from_frame(copies[key].astype(object)).get_indexer(pd.MultiIndex.from_frame(runs[key]))
 
 
 def copy_events(trace: Trace, steps: TracedSteps) -> Bool:
@@ -91,7 +95,7 @@ def copy_events(trace: Trace, steps: TracedSteps) -> Bool:
 
 
 def copy_table(frame: pd.DataFrame) -> pd.DataFrame:
-    """The table `copies` of rows of its columns `COPY_KEY` and `COPY_SUMS`, of which several may be of one key."""
+    """The table `copies`: rows of its columns `COPY_KEY` and `COPY_SUMS`, those of one tensor and way added up."""
     if frame.empty:
         return typed_table([], _TYPES)
     sums = frame.groupby(list(COPY_KEY), as_index=False, sort=False)[list(COPY_SUMS)].sum()

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass
 
 from ..source.fit_call import Fitted
 from .callbacks import CallbackSet
 from .inputs import Batches
 from .kept import Kept
-from .measure import Bounds, Measured, Variant
-from .setups import MODEL, TOGETHER, WITH, WITHOUT, Plan, measure_planned, surveyed
+from .measure import N_WARM_UP, Bounds, Measured, Variant
+from .setups import AS_IS, MODEL, TOGETHER, WITH, WITHOUT, Plan, measure_planned, surveyed
 from .training import Training, check_model
 
 BOUNDS = Bounds(n_steps=30, max_seconds=6, n_repeats=3)
@@ -29,16 +30,56 @@ def _without_callbacks(fit: Fitted, batches: Batches, kept: Kept) -> tuple[Varia
     return own, none
 
 
-_VARIANTS: dict[str, Variants] = {"input_bound": _without_input, "host_callback": _without_callbacks}
-HOW = {"input_bound": "with one batch from memory", "host_callback": "without callbacks"}
-"""In words how the second variant trains."""
+def _compiled(fit: Fitted, batches: Batches, kept: Kept) -> tuple[Variant, Variant]:
+    own = Training(AS_IS, fit.model, batches, kept)
+    return own, Training("compiled", fit.model, batches, kept, fields={"_jit_compile": True})
 
 
-def measurable_rules(fit: Fitted | None) -> tuple[str, ...]:
-    """Rules of which the advice on this training can be measured."""
+def _twice_the_batch(fit: Fitted, batches: Batches, kept: Kept) -> tuple[Variant, Variant]:
+    twice = batches.together(2)
+    twice.survey(N_WARM_UP + 1, BOUNDS.max_seconds)
+    return Training(AS_IS, fit.model, batches, kept), Training("twice the batch", fit.model, twice, kept)
+
+
+def _has_callbacks(fit: Fitted) -> bool:
+    return bool(fit.callbacks)
+
+
+def _is_interpreted(fit: Fitted) -> bool:
+    return not (fit.model.jit_compile or fit.model.run_eagerly)
+
+
+@dataclass(frozen=True)
+class Advised:
+    """How a training is changed to measure what an advice saves."""
+
+    how: str
+    """In words how the second variant trains."""
+    variants: Variants
+    can_be: Callable[[Fitted], bool] = bool
+    """Whether a training can be changed so; any can where nothing is said of it."""
+    code: str = ""
+    """What the advised code has in it where this is what it does: a rule may advise another thing, too."""
+    per: str = "step"
+    """What the times are of: a `step`, or a `sample` where steps have different batches."""
+
+
+_COMPILED = Advised("compiled by XLA", _compiled, _is_interpreted, code="jit_compile=True")
+_TWICE = Advised("with twice the batch", _twice_the_batch, code="batch_size", per="sample")
+ADVISED: dict[str, Advised] = {
+    "input_bound": Advised("with one batch from memory", _without_input),
+    "host_callback": Advised("without callbacks", _without_callbacks, _has_callbacks),
+    "launch_bound": _COMPILED,
+    "unfused_optimizer": _COMPILED,
+    **dict.fromkeys(("small_batch", "few_blocks", "low_utilisation", "memory_headroom"), _TWICE),
+}
+
+
+def measurable_rules(fit: Fitted | None) -> dict[str, str]:
+    """Rules of which the advice on this training can be measured, and what its code has in it then."""
     if fit is None or not getattr(fit.model, "compiled", False):
-        return ()
-    return tuple(rule for rule in _VARIANTS if fit.callbacks or rule != "host_callback")
+        return {}
+    return {rule: advised.code for rule, advised in ADVISED.items() if advised.can_be(fit)}
 
 
 def measure_rule(rule: str, fit: Fitted, bounds: Bounds = BOUNDS) -> Measured:
@@ -56,6 +97,6 @@ def measure_rule(rule: str, fit: Fitted, bounds: Bounds = BOUNDS) -> Measured:
 
     def plan(kept: Kept) -> Plan:
         batches = surveyed(fit.data, bounds)
-        return Plan(_VARIANTS[rule](fit, batches, kept), [batches])
+        return Plan(ADVISED[rule].variants(fit, batches, kept), [batches])
 
     return measure_planned(plan, bounds, lambda _: None, fit.model, fit.data, *fit.callbacks)

@@ -164,6 +164,12 @@ class Batches:
         made.sizes, made.examples = self.sizes[:1], {self.sizes[0]: batch}
         return made
 
+    def together(self, n: int) -> Batches:
+        """Batches of the samples of `n` of these, without end and all of one size."""
+        made = Batches(self.dataset.repeat().rebatch(n * self.sizes[0], drop_remainder=True))
+        made._enqueuer = self._enqueuer
+        return made
+
     def open(self, distribute: Callable[[Any], Any] | None = None) -> Any:
         """A new iterator, from the first batch on."""
         self.stop()

@@ -17,6 +17,7 @@ from .training import Training, warn_epoch_end
 INPUT, MODEL, TOGETHER = "input alone", "model alone", "together"
 WITH, WITHOUT = "with callbacks", "without callbacks"
 WHOLE = "everything"
+AS_IS = "as it is"
 """Names of variants."""
 
 

@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import numpy.typing as npt
 
 from ...analysis.base.hosts import hosts_of
 from ...analysis.base.matching import unique_codes
+from ...analysis.base.units import PS_PER_MS
 from ...analysis.hosts.workers import Workers
+from ...analysis.ops.copies import copy_rows
 from ...analysis.ops.kernels import Kernels
 from ...analysis.results import AnyResults, Results
 from ...analysis.steps.categories import STEP_CATEGORIES
 from ...trace.dtypes import dtype_name
-from ...trace.trace import Trace
+from ...trace.trace import Int64, Trace
 from .names import Names
 from .wire import Rows, Table, columns_of
 
@@ -78,12 +82,34 @@ def kernel_run_table(trace: Trace, kernels: Kernels, rows: Rows) -> Table:
     """Every execution of every kernel, so that the browser can add up any time range; of several hosts on which one."""
     events = kernels.run_event[rows]
     times = columns_of(trace, events, f8="start_ps duration_ps")
-    columns = {**columns_of(kernels, rows, i4="kernel:run_kernel"), **times}
+    return Table({**columns_of(kernels, rows, i4="kernel:run_kernel"), **times, **_host_column(trace, events)})
+
+
+def copy_run_table(results: Results, rows: Rows) -> Table:
+    """Every copy between host and devices; `copy` is the row of the list `copies`, `is_steady` those of averaged steps.
+
+    `exposed_ps` is the part of its time in which no kernel ran on its device; one that `is_back` ends a round trip.
+    """
+    trace, runs = results.trace, results.copy_runs.iloc[rows]
+    events = runs["event"].to_numpy(np.int64)
+    columns = {
+        "copy": (copy_rows(results.copies, runs), "i4"),
+        **columns_of(trace, events, f8="start_ps duration_ps"),
+        "exposed_ps": (runs["exposed_time_ms"].to_numpy(np.float64) * PS_PER_MS, "f8"),
+        "bytes": (runs["bytes"].to_numpy(np.int64), "f8"),
+        "is_back": (runs["round_trips"].to_numpy(np.int64), "u1"),
+        "is_steady": (np.append(results.is_averaged, False)[results.steps.event_step[events]], "u1"),
+    }
+    return Table({**columns, **_host_column(trace, events)})
+
+
+def _host_column(trace: Trace, events: Int64) -> dict[str, tuple[npt.NDArray[Any], str]]:
+    """Of several hosts the one of each event; nothing of a single one."""
     hosts = host_rows(trace)
-    if len(hosts) > 1:
-        of_line = np.array([hosts[trace.planes[line.plane].host] for line in trace.lines], np.int64)
-        columns["host"] = (of_line[trace.line_id[events]], "i4")
-    return Table(columns)
+    if len(hosts) < 2:
+        return {}
+    of_line = np.array([hosts[trace.planes[line.plane].host] for line in trace.lines], np.int64)
+    return {"host": (of_line[trace.line_id[events]], "i4")}
 
 
 def memory_table(results: Results, names: Names, rows: Rows) -> Table:

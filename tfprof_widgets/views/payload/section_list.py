@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from ...analysis.advice.batch_room import batch_words
 from ...analysis.base.hosts import hosts_of
 from ...analysis.base.user_files import UserFiles
 from ...analysis.memory.memory_snapshots import Snapshots
@@ -24,7 +25,15 @@ from .names import Names, cut_texts
 from .op_tables import occurrence_table, op_line_table, op_place_table, op_rates, op_table
 from .plain import records
 from .roofline_meta import roofline_list
-from .run_tables import iterator_call_table, kernel_run_table, memory_table, piece_table, step_table, worker_step_table
+from .run_tables import (
+    copy_run_table,
+    iterator_call_table,
+    kernel_run_table,
+    memory_table,
+    piece_table,
+    step_table,
+    worker_step_table,
+)
 from .sections import Interval, LateList, LateSection, LateTable, ListSection, TableSection
 from .source_meta import source_meta
 from .structure_meta import structure_list
@@ -48,6 +57,7 @@ def late_sections(results: AnyResults, names: Names) -> Iterator[LateSection | L
     yield late("advice", lambda: advice_list(results.advice))
     yield late("next_steps", lambda: list(results.overview.next_steps))
     yield late("advice_notices", lambda: list(results.advice_notices))
+    yield late("batch_room", lambda: [text] if (text := batch_words(results, results.advice)) else [])
     yield late("source_lines", lambda: source()["source_lines"])
     yield late("source_samples", lambda: source()["source_samples"])
     yield LateSection("source_files", lambda: _files(source()["source_files"]))
@@ -157,6 +167,14 @@ def _tables_of_runs(results: Results, lines: Int32) -> Iterator[TableSection]:
     yield TableSection("op_lines", n_lanes, partial(op_line_table, results, lines=lines))
     build = partial(iterator_call_table, results)
     yield TableSection("iterator_calls", len(calls), build, lambda: _rows_last(calls), refers="root")
+    copies = np.flatnonzero(copy_events(trace, results.steps))
+    if len(copies):
+        yield TableSection(
+            "copy_runs",
+            len(copies),
+            partial(copy_run_table, results),
+            lambda: _lasting(trace.start_ps[copies], trace.duration_ps[copies]),
+        )
     if not kernels.frame.empty:
         yield from _kernel_totals(results)
         yield TableSection(

@@ -55,6 +55,7 @@ const PARTS: Readonly<
   occurrences: { by: "line", of: "lines", counts: { parent: "rows" } },
   op_lines: { by: "line", of: "lines" },
   kernel_runs: { by: "host", of: "hosts" },
+  copy_runs: { by: "host", of: "hosts" },
   host_totals: { by: "host", of: "hosts" },
   step_totals: { by: "host", of: "hosts" },
   kernel_totals: { by: "host", of: "hosts" },

@@ -11,7 +11,7 @@ export function fields<R>(...names: readonly (keyof R & string)[]): CsvColumns<R
 }
 
 /** The columns of Python's tables that are sums. */
-const IS_SUM = /^(?!avg_|min_|max_)(?:\w*time_us|occurrences)$/;
+const IS_SUM = /^(?!avg_|min_|max_)(?:\w*time_[um]s|occurrences|bytes|round_trips)$/;
 
 /** The same columns under names that say that their sums are a step. */
 export function aStep<R>(columns: CsvColumns<R>): CsvColumns<R> {

@@ -23,6 +23,8 @@ export interface Arrangement {
   readonly deepLines: Set<number>;
   /** Lines shown with their outermost depth alone. */
   readonly flatLines: Set<number>;
+  /** How many levels of a line are open, from the outermost on; none where it is not named. */
+  readonly openLevels: Map<number, number>;
   /** Lines shown although they would be folded, because something in them was asked for; not kept. */
   readonly calledLines: Set<number>;
   /** Lines stay on top, counters at the bottom; in this order. */
@@ -44,6 +46,7 @@ export function newArrangement(pinned: readonly TrackKey[] = []): Arrangement {
     openFolds: new Set(),
     deepLines: new Set(),
     flatLines: new Set(),
+    openLevels: new Map(),
     calledLines: new Set(),
     pinned: [...pinned],
     hidden: new Set(),
@@ -68,6 +71,7 @@ export function arrangementToJson(own: Arrangement, untouched: Arrangement = new
   for (const [name, field] of Object.entries(NUMBER_SETS)) {
     if (own[field].size > 0) out[name] = [...own[field]].sort((a, b) => a - b);
   }
+  if (own.openLevels.size > 0) out.levels = [...own.openLevels].sort(([a], [b]) => a - b);
   if (own.hidden.size > 0) out.hidden = [...own.hidden].sort();
   if (own.pinned.join() !== untouched.pinned.join()) out.pinned = own.pinned;
   if (own.order.size > 0) out.order = Object.fromEntries(own.order);
@@ -81,6 +85,11 @@ export function readArrangement(text: string, own: Arrangement, untouched: Arran
   for (const [name, field] of Object.entries(NUMBER_SETS)) {
     own[field].clear();
     for (const id of asArray(given[name])) if (Number.isInteger(id)) own[field].add(id as number);
+  }
+  own.openLevels.clear();
+  for (const pair of asArray(given.levels)) {
+    const [line, n] = asArray(pair);
+    if (Number.isInteger(line) && Number.isInteger(n)) own.openLevels.set(line as number, n as number);
   }
   own.hidden.clear();
   for (const key of keys(given.hidden)) own.hidden.add(key);

@@ -46,6 +46,11 @@ export function readCounters(table: Table | undefined, meta: TraceMeta): Counter
   });
 }
 
+/** Of some counters the first that is a load in per cent, -1 for none. */
+export function loadOf(ids: readonly number[], counters: readonly Pick<Counter, "kind" | "unit">[]): number {
+  return ids.find((id) => counters[id]?.kind === "system" && counters[id].unit === "%") ?? -1;
+}
+
 export function newCounter(meta: CounterMeta, time: Float64Array, value: Float64Array): Counter {
   const blocks: Blocks[] = [];
   let finer = { bits: 0, min: value, max: value };

@@ -1,5 +1,6 @@
 /** What the timeline is laid out of, and what a layout is: tracks of several kinds, one below the other. */
 
+import type { LevelName } from "../events/levels";
 import type { Rows } from "../events/rows";
 import type { TraceMeta } from "../wire/meta";
 import type { TrackKey } from "./arrangement";
@@ -43,6 +44,10 @@ export interface LineTrack extends Placed {
   readonly line: number;
   /** Row of the line's depth 0. */
   readonly firstRow: number;
+  /** Levels of a stream that are open, drawn above its events in a band each. */
+  readonly levels: readonly LevelName[];
+  /** The level that would be opened next; undefined where none is left. */
+  readonly closed: LevelName | undefined;
   /** Depths drawn in each band, outermost first; bands are ROW_PX high. */
   readonly bands: readonly (readonly number[])[];
   /** Depths that are folded into others or left out. */
@@ -59,6 +64,8 @@ export interface TrackSource {
   /** By line and by counter: what the label column calls them. */
   readonly lineNames: readonly string[];
   readonly counterNames: readonly string[];
+  /** What the streams of devices can be opened to. */
+  readonly levels?: readonly LevelName[];
   /** Of a capture of several hosts. */
   readonly hosts?: HostSource | null;
 }

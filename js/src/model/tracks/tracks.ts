@@ -250,9 +250,29 @@ class Layouter {
     const bands = all.slice(0, most);
     const nDepths = all.reduce((sum, band) => sum + band.length, 0);
     const nHidden = nDepths - bands.length;
-    const height = Math.max(1, bands.length) * ROW_PX + LINE_PAD_PX;
+    const { levels, closed } = this.#levelsOf(line);
+    const height = Math.max(1, levels.length + bands.length) * ROW_PX + LINE_PAD_PX;
     const key = keyOf("line", line);
-    this.#push({ kind: "line", line, key, height, firstRow: rows.firstRow[line], bands, nHidden }, isPinned);
+    const own = {
+      kind: "line",
+      line,
+      key,
+      height,
+      firstRow: rows.firstRow[line],
+      levels,
+      closed,
+      bands,
+      nHidden,
+    } as const;
+    this.#push(own, isPinned);
+  }
+
+  #levelsOf(line: number): Pick<LineTrack, "levels" | "closed"> {
+    const { meta, levels = [] } = this.source;
+    const { plane, is_derived } = meta.lines[line];
+    if (meta.planes[plane].kind !== "device" || is_derived) return { levels: [], closed: undefined };
+    const nOpen = this.state.openLevels.get(line) ?? 0;
+    return { levels: levels.slice(0, nOpen), closed: levels[nOpen] };
   }
 
   /** Below those that are there. */
@@ -280,10 +300,13 @@ export function lineTrackOf(layout: TrackLayout, line: number): LineTrack | unde
   return layout.ofLine.get(line);
 }
 
+/** The height of the events below the levels that are open, from the top of the track. */
+export const levelsPx = ({ levels }: LineTrack) => levels.length * ROW_PX;
+
 /** Where the slices of a depth are drawn, from the top of the track; -1 when they are not. */
 export function yOfDepth(track: LineTrack, depth: number): number {
   const band = track.bands.findIndex((depths) => depths[depths.length - 1] >= depth);
-  return band < 0 ? -1 : band * ROW_PX;
+  return band < 0 ? -1 : levelsPx(track) + band * ROW_PX;
 }
 
 /** Where a row (line and depth) is drawn in the content, null when it is folded away. */

@@ -1,6 +1,6 @@
 /** What was copied between host and devices, as views/payload/section_list.py lists it. */
 
-/** Copies of one tensor, one way, in the whole capture: a row of `Profile.copies`. */
+/** Copies of one tensor, one way: a row of `Profile.copies`. */
 export interface CopyMeta {
   /** Such as "host to device". */
   direction: string;

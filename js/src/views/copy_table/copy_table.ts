@@ -1,27 +1,18 @@
-/** The copies between host and devices in the whole capture -> a table of them, those that no kernel hid first. */
+/** The copies between host and devices in the linked time range -> a table of them, those that no kernel hid first. */
 
+import type { TraceData } from "../../host/data";
 import { type CsvColumns, fields } from "../../model/text/csv";
-import {
-  formatBytes,
-  formatCount,
-  formatMs,
-  formatMsNumber,
-  formatNumber,
-  formatPercent,
-} from "../../model/text/format";
+import { formatAmount, formatBytes, formatMsNumber, formatNumber } from "../../model/text/format";
+import { perStep, stepsOfScope } from "../../model/time/scope";
+import { type Scope, STEADY } from "../../model/time/viewport";
 import type { CopyMeta } from "../../model/wire/copy_meta";
+import type { Table } from "../../model/wire/wire";
 import { barColumn, nameColumn, numberColumn, rankColumn, textColumn } from "../../ui/cells";
 import { emptyState, noOps } from "../../ui/dom";
-import { FilteredTable } from "../../ui/filtered_table";
 import type { GridColumn } from "../../ui/grid_column";
-import { toggleSelection } from "../../ui/selecting";
+import { LinkedTable } from "../../ui/linked_table";
 import type { TraceBuilder, TraceView } from "../../ui/view";
-
-interface CopyRow extends CopyMeta {
-  readonly rank: number;
-  /** Memory read and written, as far as it is known. */
-  readonly memory: string;
-}
+import { type CopyRow, copyRows } from "./rows";
 
 /** Their categories in a step, for their colours. */
 const CATEGORIES: Readonly<Record<string, string>> = {
@@ -30,61 +21,43 @@ const CATEGORIES: Readonly<Record<string, string>> = {
   "device to device": "device_to_device",
 };
 
-class CopyTable {
-  readonly #rows: readonly CopyRow[];
-  #chosen: ReadonlySet<string> = new Set();
-
-  constructor(view: TraceView, copies: readonly CopyMeta[]) {
-    const { link, signal } = view;
-    this.#rows = copies.map((copy, i) => ({ ...copy, rank: i + 1, memory: memoryOf(copy) }));
-    const exposed = sum(this.#rows);
-    const table = new FilteredTable<CopyRow>(view, {
-      label: "Copies by exposed time",
-      filterLabel: "Filter copies by direction, memory, op or tensor",
-      columns: columns(this.#rows),
-      sortBy: "exposed",
-      key: ({ rank }) => `copy:${rank}`,
-      attributes: ({ direction }) => ({ "data-copy": direction }),
-      onPick: (row) => toggleSelection(link, opsOf(row)),
-      isMarked: (row) => opsOf(row).some((name) => this.#chosen.has(name)),
-      passing: (test, isOff) =>
-        isOff
-          ? this.#rows
-          : this.#rows.filter((row) => [row.direction, row.memory, row.op, row.read_by, row.tensor].some(test)),
-      describe: (shown) => {
-        const share = exposed > 0 ? ` · ${formatPercent(sum(shown) / exposed)}` : "";
-        const count = `${formatCount(shown.length)} of ${formatCount(this.#rows.length)}`;
-        return [
-          `${count} · whole capture${view.hasHosts ? ", all hosts" : ""}${share} of ${formatMs(exposed)} that no kernel hides`,
-        ];
-      },
-      whyEmpty: () => "None of the copies matches the filter. Clear it, or write /pattern/i for a regular expression.",
-      csv: { file: "copies.csv", columns: () => COPY_CSV },
-    });
-    const follow = () => {
-      this.#chosen = new Set(link.selection);
-      table.followSelection(true);
-    };
-    view.root.append(table.element);
-    link.on("selection", follow, signal);
-    table.apply();
-    follow();
-  }
-}
-
-function sum(rows: readonly CopyRow[]): number {
-  return rows.reduce((total, { exposed_time_ms }) => total + exposed_time_ms, 0);
+function showCopies(view: TraceView, copies: readonly CopyMeta[]) {
+  const { data } = view;
+  new LinkedTable<CopyRow>(view, {
+    label: "Copies by exposed time",
+    filterLabel: "Filter copies by direction, memory, op or tensor",
+    noun: () => "copies",
+    weightNoun: "the time that no kernel hides",
+    weight: (row) => row.exposed_time_ms,
+    columns: columns(copies),
+    sortBy: "exposed",
+    key: ({ direction, memory, op, read_by, tensor }) => ["copy", direction, memory, op, read_by, tensor].join(":"),
+    attributes: ({ direction }) => ({ "data-copy": direction }),
+    rows: (scope) => copyRows(copies, runsOf(data, scope), scope, stepsOfScope(data.table("steps"), scope) ?? 1),
+    // Of whole steps only all copies tell.
+    scope: (linked) => (linked === STEADY && runsOf(data, linked) === undefined ? null : linked),
+    titles: (nSteps) => ({
+      count: perStep("Count", nSteps),
+      exposed: perStep("Exposed, ms", nSteps),
+      total: perStep("Total, ms", nSteps),
+    }),
+    texts: (row) => [row.direction, row.memory, row.op, row.read_by, row.tensor],
+    opsOf,
+    csv: { file: "copies.csv", columns: COPY_CSV },
+  });
 }
 
 function opsOf({ op, read_by }: CopyMeta): string[] {
   return [...new Set([op, read_by])].filter(Boolean);
 }
 
-function memoryOf({ source, destination }: CopyMeta): string {
-  return source || destination ? `${source || "?"} → ${destination || "?"}` : "";
+/** Every copy, of a window of a page for a range alone; undefined where there are only sums. */
+function runsOf(data: TraceData, scope: Scope): Table | undefined {
+  const isRange = scope !== null && scope !== STEADY;
+  return isRange || data.isWhole("copy_runs") ? data.table("copy_runs") : undefined;
 }
 
-function columns(rows: readonly CopyRow[]): GridColumn<CopyRow>[] {
+function columns(rows: readonly CopyMeta[]): GridColumn<CopyRow>[] {
   const ms = (value: number) => formatMsNumber(value * 1e9);
   const exposed = "Time in which no kernel ran on the device: what the copies cost";
   const total = "On the device, also beside kernels";
@@ -105,7 +78,7 @@ function columns(rows: readonly CopyRow[]): GridColumn<CopyRow>[] {
       (row) => [row.op || "The trace names no op for it", row.tensor].filter(Boolean).join("\n"),
     ),
     nameColumn({ id: "reader", title: "Read by", shownFrom: 1240 }, ({ read_by }) => read_by),
-    numberColumn({ id: "count", title: "Count", width: 60, isOptional: false }, (row) => row.occurrences, formatCount),
+    numberColumn({ id: "count", title: "Count", width: 88, isOptional: false }, (row) => row.occurrences, formatAmount),
     numberColumn(
       { id: "bytes", title: "Each", tip: "Bytes a copy, the mean", width: 76 },
       (row) => row.bytes_per_copy ?? Number.NaN,
@@ -118,7 +91,7 @@ function columns(rows: readonly CopyRow[]): GridColumn<CopyRow>[] {
       color,
     ),
     numberColumn(
-      { id: "total", title: "Total, ms", tip: total, width: 76, isOptional: false },
+      { id: "total", title: "Total, ms", tip: total, width: 106, isOptional: false },
       (row) => row.total_time_ms,
       ms,
     ),
@@ -128,7 +101,7 @@ function columns(rows: readonly CopyRow[]): GridColumn<CopyRow>[] {
           numberColumn<CopyRow>(
             { id: "back", title: "Round trips", tip: back, width: 84 },
             (row) => row.round_trips || Number.NaN,
-            formatCount,
+            formatAmount,
           ),
         ]
       : []),
@@ -145,7 +118,7 @@ export const copyTable: TraceBuilder = {
   name: "copy_table",
   build(view) {
     const { meta } = view.data;
-    if (meta.copies?.length) new CopyTable(view, meta.copies);
+    if (meta.copies?.length) showCopies(view, meta.copies);
     else if (meta.op_name.length === 0) view.root.append(noOps(view.signal));
     else {
       const why =
@@ -155,5 +128,11 @@ export const copyTable: TraceBuilder = {
       );
     }
   },
-  needs: ["copies"],
+  needs: ["copies", "steps", "step_totals"],
+  forRange: ["copy_runs"],
+  ofHost: {
+    follows: true,
+    ofAll: (data) => (data.table("copy_runs") ? "" : "These are the copies of all hosts."),
+    needsExecutions: true,
+  },
 };

@@ -1,7 +1,7 @@
 /** A host that the kernel opens in full -> its dashboard in place of that of all hosts, and the way back. */
 
 import type { AnyModel } from "../../host/afm";
-import { within } from "../../host/failures";
+import { atEnd, within } from "../../host/failures";
 import { hostsOf, shortHost } from "../../model/hosts/hosts";
 import { renderChild } from "../../ui/child";
 import { button, h } from "../../ui/dom";
@@ -28,7 +28,7 @@ export class OpenedHost {
     const { model, signal, guard } = view;
     const update = guard(() => this.#update());
     model.on("change:opened", update);
-    signal.addEventListener("abort", () => model.off("change:opened", update));
+    atEnd(signal, () => model.off("change:opened", update));
     this.#update();
   }
 

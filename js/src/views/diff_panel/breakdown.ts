@@ -2,7 +2,7 @@
 import { formatMs, formatNumber } from "../../model/text/format";
 import { niceTicks } from "../../model/time/step_bars";
 import { CATEGORIES, CATEGORY_LABELS } from "../../model/wire/categories";
-import { h, svg } from "../../ui/dom";
+import { h, svg, unspoken } from "../../ui/dom";
 import { categorySwatch } from "../../ui/legend";
 import type { Category, StepTimes } from "./payload";
 import { isChanged, runBadge, signed, stateMark } from "./words";
@@ -79,7 +79,7 @@ function joints(categories: readonly Category[], top: number): SVGSVGElement {
 
 function axis(top: number): HTMLElement {
   const mark = (tick: number) => h("span.tick", { style: { left: `${(tick / top) * 100}%` } }, String(tick));
-  return h("div.axis", { "aria-hidden": "true" }, ...niceTicks(top, MOST_TICKS).map(mark));
+  return unspoken("div.axis", ...niceTicks(top, MOST_TICKS).map(mark));
 }
 
 function figures(categories: readonly Category[]): HTMLElement {

@@ -1,7 +1,7 @@
 /** A row of a comparison -> its cells on the screen and in a CSV file. */
 import { type CsvColumns, fields } from "../../model/text/csv";
 import { nameColumn, textColumn } from "../../ui/cells";
-import { h } from "../../ui/dom";
+import { h, unspoken } from "../../ui/dom";
 import type { GridColumn } from "../../ui/grid_column";
 import type { Known } from "./payload";
 import { type DiffRow, type TableWords, valueText } from "./rows";
@@ -77,7 +77,7 @@ function text(row: DiffRow, value: Known): string {
 /** The change as a number and as a bar from the middle: right is more, left is less, the pale band is noise. */
 function changeCell(row: DiffRow, largest: number): Node {
   const { change, noise } = row;
-  const axis = h("div.ax", { "aria-hidden": "true" });
+  const axis = unspoken("div.ax");
   const share = (value: number) => (largest > 0 ? Math.min(1, value / largest) * 50 : 0);
   if (noise !== null && noise > 0) axis.append(span("noise", 50 - share(noise), 2 * share(noise)));
   if (change !== null && change !== 0) {

@@ -1,7 +1,7 @@
 /** The verdict and the step times of both runs -> the head of a comparison, with the 95 % interval drawn around "no change". */
 import { formatCount, formatMs, formatNumber } from "../../model/text/format";
 import { keepTogether } from "../../model/time/span_text";
-import { h } from "../../ui/dom";
+import { h, unspoken } from "../../ui/dom";
 import type { DiffContent, StepTimes } from "./payload";
 import { ratioMarks } from "./ratio_axis";
 import { runBadge, times } from "./words";
@@ -11,7 +11,7 @@ export function head(content: DiffContent): HTMLElement {
   const words = keepTogether(verdict).map((part, i) => (i % 2 ? h("span.nb", part) : part));
   return h(
     "header.tfp-diff-head",
-    h("div.tfp-diff-runs", run(0, content), h("span.q", { "aria-hidden": "true" }, "→"), run(1, content)),
+    h("div.tfp-diff-runs", run(0, content), unspoken("span.q", "→"), run(1, content)),
     figure(steps),
     h("div.tfp-diff-verdict", ...words),
     interval(steps),
@@ -63,7 +63,7 @@ function interval(steps: StepTimes | null): HTMLElement {
     { title: words },
     h("div.say", h("b", times(steps.ratio)), h("span.q", ` 95 %: ${low}–${high} · `), judged),
     h("div.axis", { role: "img", "aria-label": words }, one, bar, dot),
-    h("div.ticks", { "aria-hidden": "true" }, ...ticks),
+    unspoken("div.ticks", ...ticks),
   );
 }
 

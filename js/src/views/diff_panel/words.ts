@@ -1,6 +1,6 @@
 /** The states of a comparison's rows -> a mark and words: never a colour alone. */
 import { formatNumber } from "../../model/text/format";
-import { h } from "../../ui/dom";
+import { h, unspoken } from "../../ui/dom";
 import type { Known } from "./payload";
 
 const MARKS: Readonly<Record<string, string>> = {
@@ -31,12 +31,7 @@ export function isChanged(state: string): boolean {
 
 export function stateMark(state: string): HTMLElement {
   const kind = isChanged(state) ? "tfp-state on" : "tfp-state";
-  return h(
-    "span",
-    { class: kind, title: MEANINGS[state] },
-    h("i.mark", { "aria-hidden": "true" }, MARKS[state] ?? ""),
-    state,
-  );
+  return h("span", { class: kind, title: MEANINGS[state] }, unspoken("i.mark", MARKS[state] ?? ""), state);
 }
 
 /** "+1.23", "−0.4", "0". */

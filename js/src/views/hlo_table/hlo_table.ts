@@ -86,7 +86,6 @@ class HloTable {
         return this.#regroup().filter((row) => keep(row.hlos[0]));
       },
       opsOf: (row) => row.hlos.flatMap((hlo) => this.#ops[hlo]),
-      whyEmpty: () => "No op of an XLA program ran in this time range. Clear the range to see all.",
       csv: { file: "hlo_ops.csv", columns: hloCsv(grouping) },
       controls: [segmented("Rows", GROUPINGS, this.#grouping, (grouping) => this.#group(grouping), signal)],
       above: [bar.element],

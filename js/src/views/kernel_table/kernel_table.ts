@@ -77,7 +77,6 @@ class KernelTable {
       }),
       texts: (row) => [row.name, row.readable, row.op_name, row.op_type],
       opsOf: (row) => row.ops,
-      whyEmpty: () => "No kernel ran in this time range. Clear the range to see all kernels.",
       csv: { file: "kernels.csv", columns: KERNEL_CSV },
       controls: [segmented("Rows", choices, this.#grouping, group, signal), this.#finding],
       above: [bar.element],

@@ -16,7 +16,7 @@ import { isSparse, uncapturedSpans } from "../../model/time/sessions";
 import type { RangePs } from "../../model/time/viewport";
 import { EMPTY_TABLE } from "../../model/wire/wire";
 import { type Chart, createChart } from "../../ui/bokeh";
-import { h, onKeys, svg } from "../../ui/dom";
+import { h, onKeys, svg, unspoken } from "../../ui/dom";
 import { inFrame, watchSize } from "../../ui/page";
 import { createTip, drawLabels, type PlotLabel, watchPlot } from "../../ui/plot";
 import type { TraceView } from "../../ui/view";
@@ -39,7 +39,7 @@ interface Shown {
 }
 
 export class MemoryChart {
-  readonly element = h("div.tfp-plot", { tabindex: 0, role: "img", "data-lm-suppress-shortcuts": "true" });
+  readonly element = h("div.tfp-plot", { tabindex: 0, role: "img" });
   /** What is drawn beyond what the figures beside the chart explain. */
   readonly legend = h("span.tfp-mem-keys");
   /** How many of the events the chart draws, where those are not all. */
@@ -47,7 +47,7 @@ export class MemoryChart {
   isFreeDrawn = false;
   isFragmentationDrawn = false;
   readonly #peaksKey = h("span.tfp-key", { hidden: true }, h("i.peaks"), "peak of each step");
-  readonly #labels = h("div.tfp-labels", { "aria-hidden": "true" });
+  readonly #labels = unspoken("div.tfp-labels");
   readonly #draw: () => void;
   #chart: Chart | null = null;
   #shown: Shown | null = null;

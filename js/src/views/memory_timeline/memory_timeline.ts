@@ -44,6 +44,7 @@ class MemoryTimeline {
       "aside",
       { tabindex: 0, "aria-label": "Memory in figures" },
       this.#growth,
+      roomWords(view),
       this.#facts,
       this.#chart.drawn,
     );
@@ -235,6 +236,13 @@ const MEMORY_OF_HOST: OfHost = {
   isEmpty: (data) => data.nRows("memory") === 0 && data.meta.memory_summary.length === 0,
   emptyWords: "recorded no memory",
 };
+
+/** Whether a larger batch fits, which is known late. */
+function roomWords({ data }: TraceView): HTMLElement {
+  const words = h("p.q");
+  void data.ready(["batch_room"]).then(() => words.append(data.meta.batch_room?.[0] ?? ""));
+  return words;
+}
 
 export const memoryTimeline: TraceBuilder = {
   name: "memory_timeline",

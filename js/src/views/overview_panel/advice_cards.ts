@@ -4,7 +4,7 @@ import { evidenceFacts, gainWords, isShown, selectsNothing, timeRangeOf } from "
 import { formatShare } from "../../model/overview/overview";
 import { formatCount } from "../../model/text/format";
 import type { AdviceMeta } from "../../model/wire/meta";
-import { button, copyButton, h, on } from "../../ui/dom";
+import { button, copyButton, h, on, onKeys, unspoken } from "../../ui/dom";
 import type { TraceView } from "../../ui/view";
 import { BRING_VIEW, VIEW_TITLES } from "../../ui/view_links";
 
@@ -89,22 +89,15 @@ export class AdviceCards {
       { id, role: "group", "aria-label": "Why, and what to write" },
       one.headline && h("p", one.title),
       one.fix && h("pre", { tabindex: 0, role: "group", "aria-label": "The code" }, one.fix),
-      h(
-        "div.acts",
-        evidence,
-        one.fix && copy,
-        measurable(this.view).includes(one.rule) && this.#measureButton(one, gain),
-      ),
+      h("div.acts", evidence, one.fix && copy, isMeasurable(this.view, one) && this.#measureButton(one, gain)),
       facts,
     );
-    const keydown = (event: KeyboardEvent) => {
-      if (event.key !== "Escape") return;
-      event.preventDefault();
-      event.stopPropagation();
+    onKeys(body, signal, ({ key }) => {
+      if (key !== "Escape") return false;
       this.#open(-1);
       title.focus();
-    };
-    on(body, signal, { keydown });
+      return true;
+    });
     const element = h("li", { class: `tfp-card ${one.severity}` }, title, gain, body);
     element.dataset.rule = one.rule;
     return { element, title, body, evidence, facts };
@@ -118,7 +111,7 @@ export class AdviceCards {
       { id },
       h("span", `${head} `, h("b", gain)),
       time ? h("span.time", time) : "",
-      h("span.sev", h("span.bars", { "aria-hidden": "true" }, ...bars), ` ${one.severity}`),
+      h("span.sev", unspoken("span.bars", ...bars), ` ${one.severity}`),
     );
   }
 
@@ -202,9 +195,10 @@ export class AdviceCards {
   }
 }
 
-/** Rules that the kernel can measure on the model and data of the profiled `fit`. */
-function measurable({ data, options }: TraceView): readonly unknown[] {
-  return !data.isOffline && Array.isArray(options.measurable) ? options.measurable : [];
+/** Whether the kernel can measure what is advised, on the model and data of the profiled `fit`. */
+function isMeasurable({ data, options }: TraceView, { rule, fix }: AdviceMeta): boolean {
+  const code = (options.measurable as Record<string, string> | undefined)?.[rule];
+  return !data.isOffline && code !== undefined && fix.includes(code);
 }
 
 /** The numbers behind it. */

@@ -26,7 +26,6 @@ export class Plot {
     tabindex: 0,
     role: "listbox",
     "aria-multiselectable": "true",
-    "data-lm-suppress-shortcuts": "true",
   });
   /** What the circles mean. */
   readonly key = h("span");

@@ -21,7 +21,7 @@ export interface CodeListeners {
 }
 
 export class CodeList {
-  readonly element = h("div.tfp-code", { role: "group", "data-lm-suppress-shortcuts": "true" });
+  readonly element = h("div.tfp-code", { role: "group" });
   readonly #rows = new Map<number, Row>();
   /** The line that Tab reaches. */
   #current = -1;

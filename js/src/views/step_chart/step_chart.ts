@@ -15,7 +15,7 @@ import {
 import { numbers } from "../../model/wire/column";
 import { EMPTY_TABLE, type Table } from "../../model/wire/wire";
 import { type Chart, createChart } from "../../ui/bokeh";
-import { emptyState, h, onKeys } from "../../ui/dom";
+import { emptyState, h, onKeys, unspoken } from "../../ui/dom";
 import type { OfHost } from "../../ui/of_host";
 import { inFrame, paced, watchSize } from "../../ui/page";
 import { createTip, drawLabels, watchPlot } from "../../ui/plot";
@@ -28,7 +28,7 @@ const NO_STEPS_REASON =
 
 class StepChart {
   readonly #plot: HTMLElement;
-  readonly #labels = h("div.tfp-labels", { "aria-hidden": "true" });
+  readonly #labels = unspoken("div.tfp-labels");
   /** The sides of the range, on top of the bars. */
   readonly #edges = h("div.tfp-edges", { hidden: true });
   #steps: Table;
@@ -48,7 +48,6 @@ class StepChart {
       "aria-label": summary(data.meta, this.#steps.n),
       "aria-valuemin": 0,
       "aria-valuemax": this.#steps.n - 1,
-      "data-lm-suppress-shortcuts": "true",
     });
     const isInferred = this.#steps.n > 0 && numbers(this.#steps, "source")[0] === 1;
     const head = h("span", h("b", "Every step"), isInferred ? ", ms · inferred, not marked" : ", ms");

@@ -8,6 +8,7 @@ import {
   newColorScheme,
   readFamilies,
 } from "../../colors/schemes";
+import { atEnd } from "../../host/failures";
 import { LateSave } from "../../host/late_save";
 import { type Bookmark, bookmarkOf, bookmarksToJson, readBookmarks, withBookmark } from "../../model/time/bookmarks";
 import type { Span } from "../../model/time/viewport";
@@ -61,7 +62,7 @@ export class Board {
     };
     for (const name of ["change:bookmarks", "change:arrangement"]) {
       model.on(name, onModel);
-      signal.addEventListener("abort", () => model.off(name, onModel), { once: true });
+      atEnd(signal, () => model.off(name, onModel));
     }
     data.onTables(
       () => {
@@ -72,7 +73,7 @@ export class Board {
       TABLES,
     );
     const ask = setTimeout(() => void data.ready([TABLES[0]]), ASK_AFTER_MS);
-    signal.addEventListener("abort", () => clearTimeout(ask), { once: true });
+    atEnd(signal, () => clearTimeout(ask));
   }
 
   /** What is written equals what is read back, so the echo of an own change changes nothing. */

@@ -5,7 +5,7 @@ import { firstFrom, lastBefore } from "../../model/events/row_search";
 import { formatInstant } from "../../model/text/format";
 import { describeMeasure, snapped, stepEdges } from "../../model/time/snapping";
 import { type Span, timeAt, xAt } from "../../model/time/viewport";
-import { h } from "../../ui/dom";
+import { h, unspoken } from "../../ui/dom";
 import { eventUnder, timeUnder } from "./hit";
 import type { Painter } from "./paint";
 import type { TimelineState } from "./state";
@@ -18,7 +18,7 @@ const KEY_RATIO = 0.02;
 const LABEL_PX = 80;
 
 export class Cursor {
-  readonly element = h("div.tl-cursor", { "aria-hidden": "true" }, h("span"));
+  readonly element = unspoken("div.tl-cursor", h("span"));
   /** Where the measuring began, null while nothing is measured. */
   #anchor: number | null = null;
   #isByKeys = false;

@@ -7,7 +7,7 @@ import { ROOT } from "../../model/events/flame";
 import { type FlameRect, type FlameStep, flameNeighbour } from "../../model/events/flame_layout";
 import { formatPercent, formatTime, plural } from "../../model/text/format";
 import type { Span } from "../../model/time/viewport";
-import { button, h, hasModifier, on, onKeys, segmented } from "../../ui/dom";
+import { button, h, hasModifier, on, onKeys, segmented, unspoken } from "../../ui/dom";
 import { watchSize } from "../../ui/page";
 import { readPalette } from "../../ui/theme";
 import { CanvasTip } from "./canvas_tip";
@@ -29,14 +29,13 @@ export class FlamePane {
   readonly element: HTMLElement;
   readonly #status = h("span.q", { role: "status" });
   readonly #base: HTMLButtonElement;
-  readonly #canvas = h("canvas", { "aria-hidden": "true" });
+  readonly #canvas = unspoken("canvas");
   readonly #sheet = h("div.tl-sheet");
   readonly #live = h("div.sr", { "aria-live": "polite" });
   readonly #box = h("div.tl-flame", {
     role: "application",
     tabindex: 0,
     "aria-label": "Flame: arrow keys walk, Enter zooms in, Backspace zooms out",
-    "data-lm-suppress-shortcuts": "true",
   });
   readonly #tip = new CanvasTip();
   readonly #model: FlameModel;

@@ -1,11 +1,10 @@
 /** Turns a point on the canvas into what is there: zone, time, event, edge. */
 
 import { OVERVIEW_PX, STEPS_TOP_PX, TRACKS_TOP_PX } from "../../draw/frame";
-import { pieceAt } from "../../draw/host_strip";
 import { eventAt } from "../../model/events/lod";
 import { type Span, timeAt, xAt } from "../../model/time/viewport";
 import { contentY, isInSight, screenY } from "../../model/tracks/pinning";
-import { ROW_PX, trackAt, yOfRow } from "../../model/tracks/tracks";
+import { levelsPx, ROW_PX, type Track, trackAt, yOfRow } from "../../model/tracks/tracks";
 import type { Painter } from "./paint";
 import type { TimelineState } from "./state";
 
@@ -29,15 +28,28 @@ export function timeUnder(state: TimelineState, painter: Painter, x: number, zon
   return Math.min(state.bounds.t1, Math.max(state.bounds.t0, time));
 }
 
+/** The track under a height of the canvas, and how far that is below its top. */
+export function trackUnder(
+  { layout, scrollTop, tracksHeight }: TimelineState,
+  y: number,
+): { track: Track | null; y: number } {
+  const content = contentY(layout, scrollTop, tracksHeight, y - TRACKS_TOP_PX);
+  const track = trackAt(layout, content);
+  return { track, y: content - (track?.y ?? 0) };
+}
+
+/** The time under x in the window, and what is near enough to it to be meant. */
+export function momentUnder({ view }: TimelineState, { plotWidth, labelWidth }: Painter, x: number) {
+  return { time: timeAt(view, plotWidth, x - labelWidth), tolerance: ((view.t1 - view.t0) / plotWidth) * TOLERANCE_PX };
+}
+
 export function eventUnder(state: TimelineState, painter: Painter, x: number, y: number): number {
   if (x < painter.labelWidth || zoneAt(painter, y) !== "tracks") return -1;
-  const content = contentY(state.layout, state.scrollTop, state.tracksHeight, y - TRACKS_TOP_PX);
-  const track = trackAt(state.layout, content);
+  const { track, y: inside } = trackUnder(state, y);
   if (track?.kind !== "line") return -1;
-  const depths = track.bands[Math.floor((content - track.y) / ROW_PX)] ?? [];
-  const { view, events } = state;
-  const tolerance = ((view.t1 - view.t0) / painter.plotWidth) * TOLERANCE_PX;
-  const time = timeAt(view, painter.plotWidth, x - painter.labelWidth);
+  const depths = track.bands[Math.floor((inside - levelsPx(track)) / ROW_PX)] ?? [];
+  const { events } = state;
+  const { time, tolerance } = momentUnder(state, painter, x);
   // The innermost slice lies on top; only when none is met exactly the nearest counts.
   for (const reach of [0, tolerance]) {
     for (const depth of depths.toReversed()) {
@@ -46,27 +58,6 @@ export function eventUnder(state: TimelineState, painter: Painter, x: number, y:
     }
   }
   return -1;
-}
-
-/** A piece of a step of a host: what its strip is drawn of. */
-export interface PieceHit {
-  readonly host: number;
-  /** Of the host's pieces. */
-  readonly piece: number;
-  /** Row of the step. */
-  readonly step: number;
-}
-
-export function pieceUnder(state: TimelineState, painter: Painter, x: number, y: number): PieceHit | null {
-  if (x < painter.labelWidth || zoneAt(painter, y) !== "tracks") return null;
-  const content = contentY(state.layout, state.scrollTop, state.tracksHeight, y - TRACKS_TOP_PX);
-  const track = trackAt(state.layout, content);
-  const strip = track?.kind === "host" ? state.hosted.strips[track.host] : undefined;
-  if (track?.kind !== "host" || !strip) return null;
-  const { view } = state;
-  const tolerance = ((view.t1 - view.t0) / painter.plotWidth) * TOLERANCE_PX;
-  const piece = pieceAt(strip, timeAt(view, painter.plotWidth, x - painter.labelWidth), tolerance);
-  return piece < 0 ? null : { host: track.host, piece, step: strip.step[piece] };
 }
 
 /** Which edge of a span x is near to, if any. */

@@ -3,7 +3,7 @@
 import { TRACKS_TOP_PX } from "../../draw/frame";
 import { contentY, screenY } from "../../model/tracks/pinning";
 import { type Track, trackAt } from "../../model/tracks/tracks";
-import { h, on } from "../../ui/dom";
+import { on, unspoken } from "../../ui/dom";
 import type { Painter } from "./paint";
 import type { TimelineState } from "./state";
 import { moveTrack, siblingsOf } from "./track_actions";
@@ -18,7 +18,7 @@ export function listenToLabelDrags(
   painter: Painter,
   signal: AbortSignal,
 ) {
-  const line = h("div.tl-drop", { "aria-hidden": "true" });
+  const line = unspoken("div.tl-drop");
   line.hidden = true;
   area.append(line);
   let press: { track: Track; y: number; id: number; isDrag: boolean } | null = null;

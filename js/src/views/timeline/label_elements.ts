@@ -2,7 +2,7 @@
 
 import { roleOf } from "../../model/hosts/hosts";
 import { formatMs, plural } from "../../model/text/format";
-import { formatValue } from "../../model/tracks/counters";
+import { formatValue, loadOf } from "../../model/tracks/counters";
 import {
   type CounterTrack,
   GROUP_PX,
@@ -11,7 +11,7 @@ import {
   ROW_PX,
   type Track,
 } from "../../model/tracks/tracks";
-import { h } from "../../ui/dom";
+import { h, unspoken } from "../../ui/dom";
 import { foldInfo, foldName, planeName } from "./label_text";
 import type { TimelineState } from "./state";
 import { isOpen } from "./track_actions";
@@ -40,6 +40,8 @@ export function labelOf(state: TimelineState, track: Track): HTMLElement {
   return element;
 }
 
+const arrow = (isOpen: boolean) => unspoken("span.tl-arrow", isOpen ? "▾" : "▸");
+
 type HeadTrack = Exclude<Track, LineTrack | CounterTrack>;
 
 function headLabel(state: TimelineState, track: HeadTrack): HTMLElement {
@@ -48,10 +50,10 @@ function headLabel(state: TimelineState, track: HeadTrack): HTMLElement {
   const isInner = track.kind === "plane" && state.hosted.source !== null;
   return h(
     "div",
-    { class: `tl-head tl-${track.kind}${isInner ? " inner" : ""}`, "data-name": name },
-    h("span.tl-arrow", { "aria-hidden": "true" }, track.isOpen ? "▾" : "▸"),
+    { class: `tl-head tl-${track.kind}${isInner ? " inner" : ""}`, "data-name": name, title: info || undefined },
+    arrow(track.isOpen),
     h("b", name),
-    h("span.tl-info", info),
+    track.kind === "plane" ? h("span.tl-info") : null,
   );
 }
 
@@ -68,7 +70,7 @@ function hostLabel(state: TimelineState, track: HostTrack, name: string): HTMLEl
       "aria-label": role ? `${name}, ${role}` : name,
       title: [name, role, stragglerWords(state, name)].filter(Boolean).join(" · "),
     },
-    h("span.tl-arrow", { "aria-hidden": "true" }, track.isOpen ? "▾" : "▸"),
+    arrow(track.isOpen),
     h("b", text),
   );
 }
@@ -84,7 +86,8 @@ function headWords(state: TimelineState, track: HeadTrack): readonly [string, st
   if (track.kind === "host") return [state.hosted.source?.names[track.host] ?? "", ""];
   if (track.kind === "plane") return [planeName(state, track.plane), ""];
   if (track.kind === "fold") return [foldName(state, track), foldInfo(state, track)];
-  return ["Counters", plural(track.lines.length, "counter")];
+  const load = state.board.counters[loadOf(track.lines, state.board.counters)];
+  return ["Counters", plural(track.lines.length, "counter") + (load ? `; folded: ${load.name}` : "")];
 }
 
 function lineLabel(state: TimelineState, track: LineTrack): HTMLElement {
@@ -92,11 +95,22 @@ function lineLabel(state: TimelineState, track: LineTrack): HTMLElement {
   const mark = track.isPinned ? h("span.tl-pin", { title: "pinned" }, "▴") : null;
   const { plane, name: full } = state.meta.lines[track.line];
   const title = `${full} · ${state.meta.planes[plane].name}`;
-  const label = h("div.tl-line", { title, "data-name": name }, mark, nameText(name));
+  const label = h("div.tl-line", { title, "data-name": name }, mark, levelButton(track, 0, ""), nameText(name));
+  for (let k = 1; k <= track.levels.length; k++)
+    label.append(levelButton(track, k, track.levels[k] ?? track.closed ?? "kernels") ?? "");
   const isChanged = state.tracks.deepLines.has(track.line) || state.tracks.flatLines.has(track.line);
   // One band is too low for a second line of text; a line that folds its only child loses nothing.
   if ((track.nHidden > 0 || isChanged) && track.height > 2 * ROW_PX) label.append(levelsButton(state, track));
   return label;
+}
+
+/** Folds or opens a level: its number among those that are open, which for the next one is theirs. */
+function levelButton({ levels, closed }: LineTrack, k: number, text: string): HTMLElement | null {
+  const isOpen = k < levels.length;
+  if (!isOpen && !closed) return text ? h("span.tl-level", text) : null;
+  const title = isOpen ? `Fold ${levels.slice(k).join(", ")}` : `Open ${closed}`;
+  const attributes = { type: "button", class: "tl-level", tabindex: -1, title, "data-level": k };
+  return h("button", attributes, arrow(isOpen), text);
 }
 
 function levelsButton(state: TimelineState, track: LineTrack): HTMLElement {

@@ -19,7 +19,8 @@ export function foldName(state: TimelineState, track: FoldTrack): string {
 
 export function foldInfo(state: TimelineState, track: FoldTrack): string {
   const { lines } = state.meta;
-  return `${formatTime(track.lines.reduce((sum, line) => sum + lines[line].busy_ps, 0))} in total`;
+  const total = formatTime(track.lines.reduce((sum, line) => sum + lines[line].busy_ps, 0));
+  return `${total} in total. Pale: up to all the time of one; dark: the share of the time of all.`;
 }
 
 /** "/host:CPU · 3 of 16 threads did work in this window", or how busy a device was and how long it waited. */

@@ -1,6 +1,7 @@
 /** The strip below the tracks: what the colours mean, with a switch, and the names of those that are on the screen. */
 
 import { COLOR_CHOICES, type ColorBy, isColorBy, legendOf, type StepInView } from "../../colors/schemes";
+import { atEnd } from "../../host/failures";
 import { lowerBound } from "../../model/wire/bisect";
 import { CATEGORIES, FAMILIES } from "../../model/wire/categories";
 import { h, on } from "../../ui/dom";
@@ -28,7 +29,7 @@ export class Legend {
     on(this.#select, signal, { change: () => this.#choose() });
     const label = h("label", "Colour: ", this.#select);
     this.element = h("div.tl-foot", label, this.#entries, h("span.sp"), hint);
-    signal.addEventListener("abort", () => clearTimeout(this.#timer), { once: true });
+    atEnd(signal, () => clearTimeout(this.#timer));
   }
 
   /** The next meaning, for the key. */

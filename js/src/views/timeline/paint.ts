@@ -205,6 +205,7 @@ export class Painter {
       shownColors: board.shownColors,
       counters: board.counters,
       labels: this.#labels,
+      levels: state.levels,
       layouts: this.#layouts,
       runs: this.#runs,
       layout,

@@ -1,4 +1,5 @@
 /** Turns a regular expression and names into flags in a worker with a time limit: some patterns take longer than a reader lives. */
+import { atEnd } from "../../host/failures";
 import { matchNames } from "../../model/events/search";
 
 const SOURCE = `onmessage = ({ data: { source, names } }) => {
@@ -14,7 +15,7 @@ export class PatternMatcher {
   #url = "";
 
   constructor(signal: AbortSignal) {
-    signal.addEventListener("abort", () => this.cancel(), { once: true });
+    atEnd(signal, () => this.cancel());
   }
 
   /**

@@ -3,8 +3,9 @@ import { stepAt } from "../../model/time/steps";
 import { panBy, zoomAt } from "../../model/time/viewport";
 import { on } from "../../ui/dom";
 import { ordered, snappedTime } from "./cursor";
-import { edgeUnder, eventUnder, pieceUnder, timeUnder, type Zone, zoneAt } from "./hit";
+import { edgeUnder, eventUnder, timeUnder, type Zone, zoneAt } from "./hit";
 import type { Painter } from "./paint";
+import { chooseStep, partUnder } from "./part_hit";
 import type { TimelineState } from "./state";
 
 /** A press that moves less is a click. */
@@ -162,27 +163,11 @@ function click(
     const { range } = state;
     if (range && (time < range.t0 || time > range.t1)) places.onRangeCleared();
   } else if (zone === "steps") {
-    clickStep(state, state.hosted.stepOfHead(stepAt(state.hosted.head, time)), isExtending);
+    chooseStep(state, state.hosted.stepOfHead(stepAt(state.hosted.head, time)), isExtending);
   } else if (zone === "tracks") {
-    const piece = pieceUnder(state, painter, x, y);
-    if (piece) clickStep(state, piece.step, isExtending);
+    const part = partUnder(state, painter, x, y);
+    if (part) part.choose(isExtending);
     else state.select(eventUnder(state, painter, x, y));
-  }
-}
-
-/** A step becomes the range; with Shift the range grows to it; a second click lets it go. */
-function clickStep(state: TimelineState, step: number, isExtending: boolean) {
-  const { steps, range, link } = state;
-  if (step < 0) return;
-  const own = { t0: steps.start[step], t1: steps.end[step] };
-  if (isExtending && range) {
-    state.setRange({ t0: Math.min(range.t0, own.t0), t1: Math.max(range.t1, own.t1) });
-  } else if (link.step === step && range) {
-    link.setStep(-1);
-    state.setRange(null);
-  } else {
-    link.setStep(step);
-    state.setRange(own);
   }
 }
 
@@ -201,7 +186,7 @@ function hover(state: TimelineState, painter: Painter, places: PointerPlaces, x:
   const isEdge =
     (zone === "overview" && edgeUnder(painter, state.view, state.bounds, x)) ||
     (zone === "ruler" && edgeUnder(painter, state.range, state.view, x));
-  const isOnSlice = event >= 0 || (isPlot && pieceUnder(state, painter, x, y) !== null);
+  const isOnSlice = event >= 0 || (isPlot && partUnder(state, painter, x, y) !== null);
   places.area.style.cursor = !isPlot ? "default" : isEdge ? "ew-resize" : isOnSlice ? "pointer" : CURSORS[zone];
   places.onHover(event, { x, y });
 }

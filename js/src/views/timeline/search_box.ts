@@ -1,5 +1,6 @@
 /** Turns the search field into found slices: text, whole names or a regular expression, "3 of 40 slices", next and previous. */
 
+import { atEnd } from "../../host/failures";
 import { NO_QUERY, nextMarked, placeOf, type Query } from "../../model/events/search";
 import { formatCount, plural } from "../../model/text/format";
 import { button, h, on, toggle } from "../../ui/dom";
@@ -67,7 +68,7 @@ export class SearchBox {
       change: () => this.#keep(),
       keydown: (event) => this.#onKey(event),
     });
-    signal.addEventListener("abort", () => clearTimeout(this.#timer), { once: true });
+    atEnd(signal, () => clearTimeout(this.#timer));
     state.finding.onName = (name) => this.#findName(name);
   }
 

@@ -4,6 +4,7 @@ import { Hits } from "../../model/events/hits";
 import { findGaps, type Gaps } from "../../model/events/idle";
 import { coveredTime } from "../../model/events/lod";
 import { Marks } from "../../model/events/marks";
+import { RowFindings } from "../../model/events/row_findings";
 import { countFlagged, flagged, matchNames, type Query } from "../../model/events/search";
 import { Shares } from "../../model/ops/op_shares";
 import { formatTime } from "../../model/text/format";
@@ -20,6 +21,7 @@ import { drawnKeys, flagsOfKeys, longestMarked } from "./chosen";
 import { Finding } from "./finding";
 import { HostSteps } from "./host_steps";
 import { SearchTexts } from "./search_texts";
+import { StreamLevels } from "./stream_levels";
 
 const NONE = new Int32Array();
 const PS_PER_NS = 1000;
@@ -29,8 +31,6 @@ const FIRST_STEPS = 8;
 const GAP_PS = 1e9;
 /** Part of a frame in which marks go on. */
 const MARK_MS = 4;
-/** Gaps are looked for again when so much more of the events is here. */
-const GAP_RATIO = 0.1;
 
 export class TimelineState {
   readonly events: Events;
@@ -81,7 +81,8 @@ export class TimelineState {
   #isScrollDue = false;
   /** What the label column calls the lines. */
   readonly lineNames: readonly string[];
-  readonly #gaps = new Map<number, { readonly gaps: Gaps; readonly nLoaded: number }>();
+  readonly #gaps: RowFindings<Gaps>;
+  readonly levels: StreamLevels;
   readonly #idOfName = new Map<string, number>();
   #namesGeneration = -1;
   readonly #drawn: Uint8Array;
@@ -103,6 +104,8 @@ export class TimelineState {
     this.shares = new Shares(data.table("op_shares"), this.meta);
     this.#drawn = drawnKeys(data, this.shares);
     this.texts = new SearchTexts(this);
+    this.#gaps = new RowFindings(this.events, (row) => findGaps(this.events, row, GAP_PS, this.uncaptured));
+    this.levels = new StreamLevels(this);
     this.finding = new Finding(this.events, this.meta);
     this.board = new Board(trace, () => this.relayout());
     this.readTables();
@@ -128,6 +131,7 @@ export class TimelineState {
     else this.hosted.read(this.steps);
     const lastStep = this.steps.n > 0 ? this.steps.end[this.steps.n - 1] : 0;
     this.bounds = { t0: 0, t1: Math.max(1e6, this.meta.duration_ps, lastStep) };
+    this.levels.clear();
     this.relayout();
     this.onView();
   }
@@ -174,17 +178,9 @@ export class TimelineState {
     return isMore;
   }
 
-  /** Gaps over 1 ms of a row, of the events that were here when enough of them had come. */
+  /** Gaps over 1 ms of a row. */
   gapsOf(row: number): Gaps {
-    const { events } = this;
-    let known = this.#gaps.get(row);
-    const isOld = (nLoaded: number) =>
-      nLoaded < events.nLoaded && (events.isComplete || events.nLoaded - nLoaded > GAP_RATIO * events.n);
-    if (!known || isOld(known.nLoaded)) {
-      known = { gaps: findGaps(events, row, GAP_PS, this.uncaptured), nLoaded: events.nLoaded };
-      this.#gaps.set(row, known);
-    }
-    return known.gaps;
+    return this.#gaps.of(row);
   }
 
   /** The linked time range in ps. */
@@ -225,7 +221,7 @@ export class TimelineState {
     const hosts = this.hosted.source;
     const work = (line: number) => coveredTime(events, rows.firstRow[line], home);
     this.layout = layoutTracks(
-      { meta, rows, work, lineNames, counterNames: this.board.counterNames, hosts },
+      { meta, rows, work, lineNames, counterNames: this.board.counterNames, levels: this.levels.known, hosts },
       this.tracks,
     );
     this.invalidate();

@@ -9,11 +9,12 @@ import { inFrame, watchSize } from "../../ui/page";
 import type { TraceBuilder, TraceView } from "../../ui/view";
 import { Details } from "./details";
 import { heightGrip } from "./height_grip";
-import { eventUnder, pieceUnder } from "./hit";
+import { eventUnder } from "./hit";
 import { listenToKeys } from "./keys";
 import { exposeToTests, type TimelineElement } from "./locate";
 import { Painter } from "./paint";
 import { Panes } from "./panes";
+import { partUnder } from "./part_hit";
 import { PerfettoLink } from "./perfetto";
 import { listenToPointer } from "./pointer";
 import { SearchBox } from "./search_box";
@@ -40,7 +41,7 @@ class Timeline {
   readonly #help: Help;
   readonly #bench: Workbench;
   readonly #panes: Panes;
-  readonly #section = h("section.tl", { tabindex: 0, "aria-label": "Timeline", "data-lm-suppress-shortcuts": "true" });
+  readonly #section = h("section.tl", { tabindex: 0, "aria-label": "Timeline" });
   /** Where the pointer is in the canvas, null when it is elsewhere. */
   #pointer: { x: number; y: number } | null = null;
   /** What of the picture was last looked at under a resting pointer. */
@@ -97,7 +98,7 @@ class Timeline {
     link.on("hover", () => this.#onHoverElsewhere(), signal);
     link.on("host", () => state.readHost(), signal);
     data.onChange(() => this.#onData(), signal);
-    data.onTables(() => state.readTables(), signal, ["steps", "step_pieces", "worker_steps"]);
+    data.onTables(() => state.readTables(), signal, ["steps", "step_pieces", "worker_steps", "op_places", "layers"]);
   }
 
   #listenToInput() {
@@ -188,8 +189,8 @@ class Timeline {
 
   #hover(event: number, x: number, y: number) {
     const state = this.#state;
-    const piece = event < 0 && this.#pointer ? pieceUnder(state, this.#painter, x, y) : null;
-    this.#tooltip.show(event, x, y, this.#painter.width, this.#painter.height, piece);
+    const part = event < 0 && this.#pointer ? partUnder(state, this.#painter, x, y) : null;
+    this.#tooltip.show(event, x, y, this.#painter.width, this.#painter.height, part);
     if (event === state.hover) return;
     state.hover = event;
     this.#view.link.setHover(event >= 0 ? state.meta.names[state.events.keyOf(event)] : "");
@@ -208,7 +209,7 @@ class Timeline {
     const picture = [state.view, state.layout, state.scrollTop];
     if (picture.every((part, k) => part === this.#hoveredIn[k])) return;
     this.#hoveredIn = picture;
-    if (!this.#pointer || state.hover < 0) return;
+    if (!this.#pointer) return;
     const { x, y } = this.#pointer;
     this.#hover(eventUnder(state, this.#painter, x, y), x, y);
   }

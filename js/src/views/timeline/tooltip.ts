@@ -3,9 +3,8 @@ import { formatInstant, formatLength, formatTime } from "../../model/text/format
 import { shortName } from "../../model/text/labels";
 import { stepWords } from "../../model/time/span_text";
 import { stepAt } from "../../model/time/steps";
-import { CATEGORIES, CATEGORY_LABELS } from "../../model/wire/categories";
 import { CanvasTip } from "./canvas_tip";
-import type { PieceHit } from "./hit";
+import type { Part } from "./part_hit";
 import type { TimelineState } from "./state";
 
 export class Tooltip {
@@ -19,24 +18,14 @@ export class Tooltip {
     return this.#tip.element;
   }
 
-  /** Shows what is under the pointer beside a point of the canvas: an event (-1 for none), else a piece of a host's step. */
-  show(event: number, x: number, y: number, width: number, height: number, piece: PieceHit | null = null) {
+  /** Shows what is under the pointer beside a point of the canvas: an event (-1 for none), else a part. */
+  show(event: number, x: number, y: number, width: number, height: number, part: Part | null = null) {
     const isNew = event !== this.#event;
     this.#event = event;
     if (event >= 0 && isNew) this.#sayEvent(event);
-    else if (event < 0 && piece) this.#sayPiece(piece);
-    if (event < 0 && piece === null) this.#tip.hide();
+    else if (event < 0 && part) this.#tip.say(part.title, part.figures);
+    if (event < 0 && part === null) this.#tip.hide();
     else this.#tip.showAt(x, y, { width, height });
-  }
-
-  #sayPiece({ host, piece, step }: PieceHit) {
-    const { steps, hosted, meta } = this.state;
-    const { start, end, category } = hosted.strips[host].piece;
-    this.#tip.say(`${hosted.source?.names[host] ?? ""} · ${stepWords(meta.step_names, step)}`, [
-      `${CATEGORY_LABELS[CATEGORIES[category[piece]]]} ${formatTime(end[piece] - start[piece])}`,
-      `at ${formatInstant(start[piece], 1e6)}`,
-      `of a step of ${formatTime(steps.end[step] - steps.start[step])}`,
-    ]);
   }
 
   #sayEvent(event: number) {

@@ -1,7 +1,7 @@
 /** What can be done with a track, by menu, key and drag: pin, hide, move, fold, open. */
 import { COUNTERS, keyOf, MOST_DOCKED, moveTo, ROOT, type TrackKey, togglePin } from "../../model/tracks/arrangement";
 import { setHostOpen } from "../../model/tracks/host_tracks";
-import { setCountersOpen, type Track, type TrackLayout } from "../../model/tracks/tracks";
+import { type LineTrack, setCountersOpen, type Track, type TrackLayout } from "../../model/tracks/tracks";
 import type { TimelineState } from "./state";
 
 export interface TrackAction {
@@ -95,13 +95,24 @@ export function isOpen(state: TimelineState, track: Track): boolean | null {
   if (track.kind === "counter") return null;
   if (track.kind === "line") {
     if (state.tracks.flatLines.has(track.line)) return false;
+    if (track.levels.length > 0) return true;
+    if (track.closed) return false;
     return track.bands.length > 1 || track.nHidden > 0 ? true : null;
   }
   return track.isOpen;
 }
 
-/** Opens or closes a track; of a line the first opening shows some depths, the next all. */
+/** Opens so many levels of a stream. */
+export function openLevels(state: TimelineState, { line }: LineTrack, n: number) {
+  state.board.change(({ openLevels }) => void (n > 0 ? openLevels.set(line, n) : openLevels.delete(line)));
+}
+
+/** Opens or closes a track, a level of it where it has any; of another line the first opening shows some depths, the next all. */
 export function setOpen(state: TimelineState, track: Track, opens: boolean) {
+  if (track.kind === "line" && (opens ? track.closed : track.levels.length > 0)) {
+    openLevels(state, track, track.levels.length + (opens ? 1 : -1));
+    return;
+  }
   state.board.change((tracks) => {
     if (track.kind === "host") setHostOpen(tracks, track.host, opens);
     else if (track.kind === "group") setCountersOpen(tracks, opens);
@@ -143,7 +154,9 @@ export function actionsOf(state: TimelineState, track: Track): TrackAction[] {
     add("Move down", "Alt+↓", () => moveBy(state, track, 1), at === siblings.length - 1 ? "It is the last" : "");
   }
   if (track.kind === "line") {
-    const { line } = track;
+    const { line, levels: open, closed } = track;
+    if (closed) add(`Open ${closed}`, "→", () => setOpen(state, track, true));
+    if (open.length > 0) add(`Fold ${open[open.length - 1]}`, "←", () => setOpen(state, track, false));
     const levels = (flat: boolean, deep: boolean) => () =>
       state.board.change((tracks) => {
         tracks.flatLines.delete(line);

@@ -1,6 +1,7 @@
 /** Turns the track layout into the label columns: those of pinned tracks, of tracks that scroll (only what is visible), of
  * counters at the bottom. One label has the tab stop; arrows walk. */
 
+import { atEnd } from "../../host/failures";
 import type { Span } from "../../model/time/viewport";
 import type { TrackKey } from "../../model/tracks/arrangement";
 import { pinning } from "../../model/tracks/pinning";
@@ -9,7 +10,7 @@ import { h, on, onKeys } from "../../ui/dom";
 import { labelOf, nameTree } from "./label_elements";
 import { counterWords, planeInfo } from "./label_text";
 import type { TimelineState } from "./state";
-import { allTracks, hide, moveBy, pin, setOpen } from "./track_actions";
+import { allTracks, hide, moveBy, openLevels, pin, setOpen } from "./track_actions";
 
 /** Labels this far out of sight are there already, so that scrolling never shows a gap. */
 const MARGIN_PX = 150;
@@ -56,7 +57,7 @@ export class TrackLabels {
         contextmenu: (event) => this.#onContextMenu(event),
       });
     }
-    signal.addEventListener("abort", () => clearTimeout(this.#timer), { once: true });
+    atEnd(signal, () => clearTimeout(this.#timer));
   }
 
   /** Brings the labels up to date; cheap when nothing changed. */
@@ -214,8 +215,12 @@ export class TrackLabels {
     if (!found) return;
     const { track, element } = found;
     const target = event.target as Element;
+    const level = target.closest<HTMLElement>("button.tl-level");
     if (target.closest(".tl-more")) this.actions.menu(track, element);
-    else if (target.closest(".tl-levels") && track.kind === "line") {
+    else if (level && track.kind === "line") {
+      const at = Number(level.dataset.level);
+      openLevels(this.state, track, at < track.levels.length ? at : at + 1);
+    } else if (target.closest(".tl-levels") && track.kind === "line") {
       setOpen(this.state, track, !this.state.tracks.deepLines.has(track.line));
     } else if (track.kind !== "line" && track.kind !== "counter") setOpen(this.state, track, !track.isOpen);
   }

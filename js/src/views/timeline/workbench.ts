@@ -1,6 +1,7 @@
 /** Builds what stands around the slices, and keeps it with the view: toolbar, labels, cursor, flags, colours, panels. */
 
 import { TRACKS_TOP_PX } from "../../draw/frame";
+import { atEnd } from "../../host/failures";
 import { ViewHistory } from "../../model/time/history";
 import type { Span } from "../../model/time/viewport";
 import { lineTrackOf } from "../../model/tracks/tracks";
@@ -66,7 +67,7 @@ export class Workbench {
     this.tracksPanel.none.style.top = `${TRACKS_TOP_PX}px`;
     listenToLabelDrags([this.#column, this.#pinned, this.#dock], area, state, painter, signal);
     state.onCursor = () => this.#labels.tellCounters();
-    signal.addEventListener("abort", () => clearTimeout(this.#timer), { once: true });
+    atEnd(signal, () => clearTimeout(this.#timer));
   }
 
   #toolbar(): Toolbar {

@@ -8,7 +8,7 @@ import { opsUnder } from "../../model/graph/scopes";
 import { formatFigure } from "../../model/graph/structure";
 import { cutNames } from "../../model/text/cut";
 import { formatPercent, plural } from "../../model/text/format";
-import { h, svg } from "../../ui/dom";
+import { h, svg, unspoken } from "../../ui/dom";
 import type { Tip } from "../../ui/plot";
 import type { TreeModel } from "./model";
 import { nodeTip } from "./words";
@@ -126,5 +126,5 @@ export function heatLegend(text: string, largest: number, format: (value: number
   const name = h("span.q", text);
   if (!(largest > 0)) return [name, h("span", "none")];
   const [none, , most] = heatMarks(largest).map(format);
-  return [name, h("span", none), h("i.ramp", { "aria-hidden": "true" }), h("span", most)];
+  return [name, h("span", none), unspoken("i.ramp"), h("span", most)];
 }

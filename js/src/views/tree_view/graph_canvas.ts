@@ -36,7 +36,7 @@ export class GraphCanvas {
     readonly listeners: CanvasListeners,
     readonly signal: AbortSignal,
   ) {
-    this.#drawing = svg("svg.tfp-op-graph", { role: "group", "data-lm-suppress-shortcuts": "true" });
+    this.#drawing = svg("svg.tfp-op-graph", { role: "group" });
     this.#drawing.append(this.#sheet);
     this.element = h("div.tfp-graph-place", this.#drawing);
     this.#tip = createTip(this.element);

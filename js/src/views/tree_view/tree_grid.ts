@@ -1,7 +1,7 @@
 /** Rows of a tree and columns -> a table whose rows open, with keys and marks. */
 
 import type { TreeRow } from "../../model/graph/cost_tree";
-import { h } from "../../ui/dom";
+import { h, unspoken } from "../../ui/dom";
 import type { SheetColumn } from "../../ui/grid_column";
 import { Sheet, type Sorting } from "../../ui/sheet";
 
@@ -97,6 +97,6 @@ export class TreeGrid {
 }
 
 function indented({ depth, hasInside, isOpen }: TreeRow, name: Node | string): Node {
-  const twist = h("i.tw", { "aria-hidden": "true" }, hasInside ? (isOpen ? "▾" : "▸") : "");
+  const twist = unspoken("i.tw", hasInside ? (isOpen ? "▾" : "▸") : "");
   return h("span", { style: { "margin-left": `${depth * INDENT_PX - 2}px` } }, twist, name);
 }

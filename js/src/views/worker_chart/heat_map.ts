@@ -7,7 +7,7 @@ import { formatCount, formatMs, plural } from "../../model/text/format";
 import { median } from "../../model/time/statistics";
 import { niceTicks } from "../../model/time/step_bars";
 import { partOf } from "../../model/wire/bisect";
-import { h, on } from "../../ui/dom";
+import { h, on, onKeys, unspoken } from "../../ui/dom";
 import { inFrame, watchSize } from "../../ui/page";
 import { drawLabels, type PlotLabel } from "../../ui/plot";
 import { cellCard, rowOfCell } from "./cell_card";
@@ -33,9 +33,9 @@ export class HeatMap {
   readonly #caption = h("span", { class: "q" });
   readonly #legend = h("span", { class: "tfp-host-ramp" });
   readonly #plot: HTMLElement;
-  readonly #canvas = h("canvas", { "aria-hidden": "true" });
-  readonly #labels = h("div", { class: "tfp-labels", "aria-hidden": "true" });
-  readonly #marks = h("div", { class: "marks", "aria-hidden": "true" });
+  readonly #canvas = unspoken("canvas");
+  readonly #labels = unspoken("div.tfp-labels");
+  readonly #marks = unspoken("div.marks");
   /** What is coloured: "own", "step" or a category. */
   of: string;
   #matrix: Float32Array = new Float32Array();
@@ -57,7 +57,6 @@ export class HeatMap {
       tabindex: 0,
       role: "application",
       "aria-roledescription": "heat map",
-      "data-lm-suppress-shortcuts": "true",
     });
     this.#plot.append(this.#canvas, this.#marks, this.#labels);
     this.element = h("div", { class: "tfp-host-heat" }, h("p", {}, this.#caption, this.#legend), this.#plot);
@@ -81,8 +80,8 @@ export class HeatMap {
       pointerleave: () => this.#point(null),
       blur: () => this.#point(null),
       click: (event) => this.#click(event),
-      keydown: (event) => this.#key(event),
     });
+    onKeys(this.#plot, this.model.view.signal, (event) => this.#key(event));
   }
 
   /** Takes what is to be coloured. */
@@ -174,7 +173,7 @@ export class HeatMap {
     this.#caption.textContent = words ? `${named} · ${words}, of which the largest value is shown` : named;
     this.#caption.title = this.#caption.textContent;
     const isCut = this.#matrix.some((value) => value > most);
-    const bar = h("i", { "aria-hidden": "true" });
+    const bar = unspoken("i");
     bar.style.background = css;
     const texts = [formatMs(least), formatMs(middleOf(this.#range)), `${formatMs(most)}${isCut ? " and more" : ""}`];
     this.#legend.replaceChildren(bar, ...texts.map((text) => h("span", {}, text)));
@@ -265,9 +264,9 @@ export class HeatMap {
     model.choose(isChosen ? null : step, host);
   }
 
-  #key(event: KeyboardEvent): void {
+  #key(event: KeyboardEvent): boolean {
     const grid = this.#grid;
-    if (grid === null) return;
+    if (grid === null) return false;
     const at = this.#cursor ?? { row: 0, column: 0 };
     const last = { row: grid.nRows - 1, column: grid.nColumns - 1 };
     const moves: Readonly<Record<string, Cell>> = {
@@ -289,9 +288,8 @@ export class HeatMap {
     else if (event.key === "Escape" && this.#isAnythingChosen) {
       this.model.view.link.setHost("");
       this.model.choose(null);
-    } else return;
-    event.preventDefault();
-    event.stopPropagation();
+    } else return false;
+    return true;
   }
 
   get #isAnythingChosen(): boolean {

@@ -4,7 +4,7 @@ import { shortHosts } from "../../model/hosts/host_names";
 import { formatMs, formatNumber } from "../../model/text/format";
 import { median } from "../../model/time/statistics";
 import { niceTicks } from "../../model/time/step_bars";
-import { h, on } from "../../ui/dom";
+import { h, on, onKeys, unspoken } from "../../ui/dom";
 import { inFrame, watchSize } from "../../ui/page";
 import type { WorkerModel } from "./model";
 import { card } from "./words";
@@ -19,7 +19,7 @@ const MOST_PX = 64;
 
 export class HostColumns {
   readonly element: HTMLElement;
-  readonly #axis = h("div", { class: "axis", "aria-hidden": "true" });
+  readonly #axis = unspoken("div.axis");
   readonly #list: HTMLElement;
   /** Place of the host with the cursor. */
   #active = 0;
@@ -35,7 +35,6 @@ export class HostColumns {
       role: "listbox",
       tabindex: 0,
       "aria-label": "Hosts, by the parts of a step",
-      "data-lm-suppress-shortcuts": "true",
     });
     this.element = h("div", { class: "tfp-host-columns" }, this.#axis, this.#list);
     const columnOf = (event: Event) => (event.target as Element).closest<HTMLElement>("[role=option]");
@@ -51,8 +50,8 @@ export class HostColumns {
         const column = columnOf(event);
         if (column) model.chooseHost(Number(column.dataset.host));
       },
-      keydown: (event) => this.#key(event),
     });
+    onKeys(this.#list, signal, ({ key }) => this.#key(key));
     const redraw = inFrame(() => this.draw(), signal);
     watchSize(this.#list, redraw, signal);
   }
@@ -141,19 +140,18 @@ export class HostColumns {
     });
   }
 
-  #key(event: KeyboardEvent): void {
+  #key(key: string): boolean {
     const { rows, view } = this.model;
     const by = { ArrowRight: 1, ArrowDown: 1, ArrowLeft: -1, ArrowUp: -1, Home: -rows.length, End: rows.length };
-    const move = by[event.key as keyof typeof by];
+    const move = by[key as keyof typeof by];
     if (move !== undefined) {
       this.#active = Math.max(0, Math.min(rows.length - 1, this.#active + move));
       this.#tellActive();
       const column = this.#list.children[this.#active];
       this.onHover(rows[this.#active].host, column.getBoundingClientRect());
-    } else if (event.key === "Enter" || event.key === " ") this.model.chooseHost(rows[this.#active].host);
-    else if (event.key === "Escape" && view.link.host !== "") view.link.setHost("");
-    else return;
-    event.preventDefault();
-    event.stopPropagation();
+    } else if (key === "Enter" || key === " ") this.model.chooseHost(rows[this.#active].host);
+    else if (key === "Escape" && view.link.host !== "") view.link.setHost("");
+    else return false;
+    return true;
   }
 }

@@ -6,10 +6,12 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pandas as pd
 import pytest
 
 from tests.builders import Event, U, event, line, plane, trace
+from tfprof_widgets.analysis.ops.copies import copy_rows
 from tfprof_widgets.analysis.results import Results
 from tfprof_widgets.formats.xspace.xspace import read_xspace
 
@@ -70,6 +72,16 @@ def test_a_trace_of_2020_tells_sizes_but_not_the_kind_of_memory(capture_of: Call
     assert (copies["source"] == "").all()
     assert copies["bytes"].sum() > 0
     assert copies["occurrences"].sum() == 226
+
+
+def test_copies_by_themselves_add_up_to_the_table(capture_of: Callable[[str], Path]) -> None:
+    results = Results(read_xspace(capture_of("h100_lstm").read_bytes()))
+    copies, runs = results.copies, results.copy_runs
+    row = copy_rows(copies, runs)
+    assert row.min() >= 0
+    for name in ("bytes", "total_time_ms", "exposed_time_ms", "round_trips"):
+        total = np.bincount(row, weights=runs[name], minlength=len(copies))
+        assert total.tolist() == pytest.approx(copies[name].tolist()), name
 
 
 def copy(name: str, at: float, us: float, call: int, **stats: Any) -> Event:
