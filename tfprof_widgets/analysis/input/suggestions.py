@@ -59,10 +59,6 @@ _PREFETCH = Suggestion(
     "The training takes elements as fast as the prefetch buffer is filled. Let tf.data choose its size.",
     ".prefetch(tf.data.AUTOTUNE)",
 )
-_ROOT = Suggestion(
-    "The time goes into handing elements over, not into a dataset. Fetch larger batches, and prefetch last.",
-    ".batch(larger_size).prefetch(tf.data.AUTOTUNE)",
-)
 _DATA_SERVICE = Suggestion(
     "Fetching from the tf.data service is slow. Profile its workers; add workers when they are busy.",
     'tf.profiler.experimental.client.trace("grpc://worker:port", "logs", 2000); tfprof.load("logs")',
@@ -99,8 +95,6 @@ _BY_NAME = {
     "FlatMap": _FLAT_MAP,
     "Filter": _FILTER,
     "Unbatch": _UNBATCH,
-    "Root": _ROOT,
-    "Model": _ROOT,
     "DataService": _DATA_SERVICE,
     **dict.fromkeys(("TensorSlice", "FromTensor", "Tensor", "Range"), _MEMORY),
     **dict.fromkeys(FILE_READERS, _FILES),

@@ -61,10 +61,8 @@ export interface PipelineMeta {
 /** What `InputPipeline` says of the input as a whole. */
 export interface InputMeta {
   verdict: string;
-  /** Time of all host threads; always the same categories. */
-  categories: { category: string; time_ms: number; ratio: number }[];
-  /** Names of input ops, each with its category. */
-  ops: [op: string, category: string][];
+  /** Names of input ops, each with its category; of iterators also what they worked, ms: in all, and in the averaged steps. */
+  ops: [op: string, category: string, work?: number, steady?: number | null][];
 }
 
 export interface MemorySummaryRow {
