@@ -151,10 +151,10 @@ def _map(calls: str, place: Place) -> Suggestion:
 def _parallel_map(params: Mapping[str, StatValue], place: Place) -> Suggestion:
     parallelism = params.get("parallelism")
     calls = parallelism if isinstance(parallelism, int) and parallelism > 0 else 0
-    # TensorFlow fuses a plain map with the batch after it; the stat `name` is then fused(MapDataset:1,BatchDatasetV2:2).
-    if "(MapDataset" in str(params.get("name", "")):
-        return _map(f"{calls} of its calls" if calls > 1 else "one of its calls", place)
     is_autotuned = str(params.get("autotune")).lower() == "true"
+    # TensorFlow fuses a plain map with the batch after it; the stat `name` is then fused(MapDataset:1,BatchDatasetV2:2).
+    if "(MapDataset" in str(params.get("name", "")) and not is_autotuned:
+        return _map(f"{calls} of its calls" if calls > 1 else "one of its calls", place)
     if calls == 1 and not is_autotuned:
         return _map("one of its calls", place)
     how = f"already makes {plural(calls, 'call')} in parallel" if calls else "already works in parallel"
