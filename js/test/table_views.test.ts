@@ -114,6 +114,15 @@ describe("kernel table", () => {
     expect(cells(root, "name")).toHaveLength(3);
   });
 
+  it("says that an op leads kernels where others may have a share in them", async () => {
+    const scene = tableScene();
+    const compiled = { n_units: (scene.meta.op_name as number[]).length + 1 };
+    const { root } = await showWidget(kernelTable, { ...scene, meta: { ...scene.meta, ...compiled } });
+    press(root, "by op");
+    await settle();
+    expect(cells(root, "name")[1]).toBe("led by pool");
+  });
+
   it("begins by type of op where there are many kernels, and draws no bar that is mostly the rest", async () => {
     const one = { op_name: "", op_type: "Mul", unit: "", family: 0, block_dim: "1", grid_dim: "1" };
     const kernels = Array.from({ length: 201 }, (_, i) => ({

@@ -47,6 +47,7 @@ class KernelTable {
       this.#grouping = grouping;
       this.#table.compute();
     };
+    const isLed = (data.meta.n_units ?? 0) > data.meta.op_name.length;
     const hasOccupancy = this.#kernels.some((kernel) => (kernel.occupancy_pct ?? 0) > 0);
     this.#table = new LinkedTable<KernelGroup>(view, {
       label: "Kernels by total time",
@@ -60,13 +61,13 @@ class KernelTable {
       attributes: (row) => ({ "data-kernel": row.name }),
       rows: (scope) => {
         this.#single = kernelRows(this.#kernels, readable, (name) => data.table(name), scope);
-        return groupKernels(this.#single, this.#grouping);
+        return groupKernels(this.#single, this.#grouping, isLed);
       },
       // A group stands for those of its kernels that match; a kernel keeps its rank among all.
       regroup: (test) => {
         const keep = (row: KernelRow) => [row.name, row.readable, row.op_name, row.op_type].some(test);
-        if (this.#grouping === "name") return groupKernels(this.#single, "name").filter(keep);
-        return groupKernels(this.#single.filter(keep), this.#grouping);
+        if (this.#grouping === "name") return groupKernels(this.#single, "name", isLed).filter(keep);
+        return groupKernels(this.#single.filter(keep), this.#grouping, isLed);
       },
       scope: (linked) => (linked === STEADY && data.table("kernel_step_totals") === undefined ? null : linked),
       titles: (nSteps) => ({
