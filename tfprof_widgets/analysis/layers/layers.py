@@ -55,7 +55,7 @@ class Layers:
         `vector_32bit_ratio` divide the kernel time of its ops by what computes.
 
         Memory is of the entry as a whole and stands on its first row only, so that it adds up: `allocated_bytes` to all bytes
-        allocated in the capture, `peak_bytes` to what was in use at the peak of the allocator whose peak is largest, of which
+        allocated in the capture, `peak_bytes` to what was in use at the peak (of what is told in `OpMemory`), of which
         "allocated before the capture" (and "stack", if any) is a row of its own. A compiled program allocates as a whole, for
         the op that runs it, which is in no layer.
         """
