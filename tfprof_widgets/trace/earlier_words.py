@@ -37,7 +37,9 @@ def files_in_part(n: int, n_all: int, most_bytes: int, all_bytes: int) -> str:
     return f"{n:,} of {n_all:,} source files are shown in part: {parts}."
 
 
-_OF_SOURCE_MAP = re.compile(r"Source lines were read |(?:No )?FLOP counts |[\d,]+ of [\d,]+ source files are shown in part")
+_OF_SOURCE_MAP = re.compile(
+    r"Source lines were read |(?:No )?FLOP counts |[\d,]+ of [\d,]+ source files are shown in part"
+)
 
 
 def is_of_source_map(notice: str) -> bool:

@@ -43,5 +43,8 @@ def test_a_dashboard_says_how_the_capture_ended_and_its_limits_in_the_words_of_t
     assert [limit["is_told"] for limit in options["limits"]] == [True, False], (
         "the view tells how much of the time it is"
     )
-    assert options["limits"][1]["text"] == "No FLOP counts of graph ops that XLA did not compile: counting ran out of time."
+    assert (
+        options["limits"][1]["text"]
+        == "No FLOP counts of graph ops that XLA did not compile: counting ran out of time."
+    )
     assert "(a bound)" not in prof.summary() + prof.report()

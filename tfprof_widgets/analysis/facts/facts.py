@@ -174,7 +174,9 @@ class Facts(Totals):
         """What iterators worked in the averaged steps, by the names of their ops."""
         ops = self.input_pipeline.ops
         totals = dict(zip(ops["op"], ops["total_time_ms"], strict=True))
-        counts = np.append(self.is_averaged, False)[self.steps.event_step[self.tf_data.calls["event"].to_numpy(np.int64)]]
+        counts = np.append(self.is_averaged, False)[
+            self.steps.event_step[self.tf_data.calls["event"].to_numpy(np.int64)]
+        ]
         return work_by_op(self.tf_data.iterators, work_within(self.tf_data, counts), totals)
 
     @cached_property

@@ -47,7 +47,7 @@ class KernelTable {
       this.#grouping = grouping;
       this.#table.compute();
     };
-    const isLed = (data.meta.n_units ?? 0) > data.meta.op_name.length;
+    const isLed = data.nRows("op_shares") > 0;
     const hasOccupancy = this.#kernels.some((kernel) => (kernel.occupancy_pct ?? 0) > 0);
     this.#table = new LinkedTable<KernelGroup>(view, {
       label: "Kernels by total time",

@@ -86,7 +86,9 @@ def test_what_wraps_a_pipeline_is_never_its_bottleneck() -> None:
     data = compute(serial(0, 400, 300) + serial(600, 300, 20) + serial(1000, 300, 20))
     assert data.iterators["wait_time_ms"].tolist() == pytest.approx([0.56, 0.04])
     assert data.iterators["is_bottleneck"].tolist() == [False, True]
-    assert data.pipelines["summary"].tolist() == ["Map accounts for 7 % of the wait for data: 40.0 µs of 600 µs in 2 calls."]
+    assert data.pipelines["summary"].tolist() == [
+        "Map accounts for 7 % of the wait for data: 40.0 µs of 600 µs in 2 calls."
+    ]
 
 
 def test_first_calls_count_where_only_they_keep_the_training_waiting() -> None:

@@ -44,7 +44,9 @@ def test_a_map_that_tensorflow_fused_with_its_batch_can_still_be_made_parallel()
 
 
 def test_a_fused_map_that_tf_data_tunes_already_is_not_to_be_made_parallel() -> None:
-    tuned = suggest("MapAndBatch", {"name": "fused(MapDataset:1,BatchDatasetV2:2)", "parallelism": 2, "autotune": "true"})
+    tuned = suggest(
+        "MapAndBatch", {"name": "fused(MapDataset:1,BatchDatasetV2:2)", "parallelism": 2, "autotune": "true"}
+    )
     assert "already makes 2 calls in parallel as tf.data chose" in tuned.text
 
 
