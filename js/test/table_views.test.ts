@@ -119,7 +119,7 @@ describe("kernel table", () => {
     const { root } = await show(kernelTable, {}, { tables: { op_shares } });
     press(root, "by op");
     await settle();
-    expect(cells(root, "name")[1]).toBe("pool");
+    expect(cells(root, "name")[1]).toBe("of pool");
   });
 
   it("begins by type of op where there are many kernels, and draws no bar that is mostly the rest", async () => {

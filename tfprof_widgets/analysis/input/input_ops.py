@@ -49,8 +49,8 @@ def input_ops(ops: pd.DataFrame) -> pd.DataFrame:
         ops: the columns `device, type, name, occurrences, total_time_us, total_self_time_us`.
 
     Returns:
-        The columns of `input_pipeline.ops` but for work and waiting, largest self time first. Both ratios are of the self time of all input ops, so those
-        of the total time may add up to more than 1.
+        The columns of `input_pipeline.ops` but for work and waiting, largest self time first. Both ratios are of the self
+        time of all input ops, so those of the total time may add up to more than 1.
     """
     sides, kinds, names = (ops[name].tolist() for name in ("device", "type", "name"))
     asked = {kind for kind in set(kinds) if input_category(kind, "") is not None}

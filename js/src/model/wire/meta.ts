@@ -167,6 +167,8 @@ export interface LayerMeta {
   peak_bytes: number | null;
   /** What its own variables hold; null where none is known of it. */
   n_params?: number | null;
+  /** Names of ops that allocated for it, "" for what names none. */
+  allocating?: readonly string[];
 }
 
 /** One thing to change. */

@@ -116,6 +116,7 @@ export class GraphPane {
     const where = () => h("span.tfp-about", about);
     if (nBatches === 0) {
       this.#say.replaceChildren(h("b", "No batch was fetched", where(), "."), " Clear the range to see all.");
+      this.#say.title = "";
       return;
     }
     const bars = `Bars: work, on a common scale of ${formatTime(scale)}.`;

@@ -21,7 +21,12 @@ const GROUPINGS: readonly Choice<Grouping>[] = [
   { value: "unit", text: "by unit" },
 ];
 const NOUNS: Readonly<Record<Grouping, string>> = { name: "kernels", op: "ops", type: "op types", unit: "units" };
-const HEADS: Readonly<Record<Grouping, string>> = { name: "Kernel", op: "Op", type: "Op type", unit: "Computed on" };
+const HEADS: Readonly<Record<Grouping, string>> = {
+  name: "Kernel",
+  op: "Kernels",
+  type: "Kernels",
+  unit: "Computed on",
+};
 /** Of more kernels each is a small part: what kind of op launches them says more at first. */
 const MANY_KERNELS = 200;
 
@@ -72,7 +77,7 @@ class KernelTable {
       scope: (linked) => (linked === STEADY && data.table("kernel_step_totals") === undefined ? null : linked),
       titles: (nSteps) => ({
         name: HEADS[this.#grouping],
-        op: this.#grouping === "name" ? "Op" : "Kernels",
+        op: this.#grouping === "name" ? "Op" : "How many",
         total: perStep("Total, ms", nSteps),
         count: perStep("Count", nSteps),
       }),
