@@ -10,7 +10,7 @@ import re
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping
 
-from tests.browser.figure import NUMBER, SHARE, STEADY, TIME, WHOLE, Figure, figure
+from tests.browser.figure import NUMBER, SHARE, STEADY, TIME, WHOLE, Figure, figure, named
 from tests.browser.input_figures import input_figures
 from tests.browser.screen import Texts
 
@@ -153,17 +153,19 @@ def _held(texts: Texts, row: Mapping[str, str], place: str) -> Iterator[Figure]:
 
 
 def _captured(texts: Texts) -> Iterator[Figure]:
-    """For how long the profiler ran."""
+    """For how long the profiler ran: rounded once, so that all places say it in the same digits."""
+    said = []
     for place, text in texts.items():
-        said = re.fullmatch(rf"({TIME}) captured", text) or re.search(
+        if match := re.fullmatch(rf"({TIME}) captured", text) or re.search(
             rf"whole capture · (?:[\d,]+ steps? · )?({TIME})$", text
-        )
-        if said:
-            yield figure(("captured", "", "", "time"), WHOLE, said[1], place)
+        ):
+            said.append((place, match[1]))
         if text == "captured" and " dt." in place:
-            yield figure(("captured", "", "", "time"), WHOLE, texts[place.replace(" dt.", " dd.")], place)
+            said.append((place, texts[place.replace(" dt.", " dd.")]))
         if "of the time captured is outside of" in text and f"{place} span.nb[2]" in texts:
-            yield figure(("captured", "", "", "time"), WHOLE, texts[f"{place} span.nb[2]"], place)
+            said.append((place, texts[f"{place} span.nb[2]"].rstrip(").")))
+    for place, time in said:
+        yield named(("captured", "", "", "time"), WHOLE, time, place)
 
 
 def _of_steps(texts: Texts, scope: str) -> Iterator[Figure]:
