@@ -19,7 +19,7 @@ const share = <R>(head: Head, value: (row: R) => number): GridColumn<R> =>
   numberColumn({ ...head, width: 72, narrowWidth: 60, isOptional: false }, value, formatPercent);
 
 const ms = <R>(head: Head, value: (row: R) => number): GridColumn<R> =>
-  numberColumn({ ...head, width: 84, narrowWidth: 72, isOptional: false }, (row) => value(row) / 1e9);
+  numberColumn({ ...head, width: 124, narrowWidth: 116, isOptional: false }, (row) => value(row) / 1e9);
 
 /** Of an iterator, in the graph as in the table. */
 export const WORK = "Without the iterators that it takes elements from; what its function runs counts";
@@ -27,7 +27,7 @@ export const WORK = "Without the iterators that it takes elements from; what its
 const OP_COLUMNS: readonly GridColumn<InputOpRow>[] = [
   nameColumn({ id: "name", title: "Input op" }, ({ name }) => name),
   numberColumn(
-    { id: "count", title: "Count", tip: "Executions", width: 68, narrowWidth: 58, isOptional: false },
+    { id: "count", title: "Count", tip: "Executions", width: 84, narrowWidth: 84, isOptional: false },
     (row) => row.count,
     formatAmount,
   ),
