@@ -232,7 +232,6 @@ def of_input(results: Results) -> dict[str, Any]:
     executions = pipeline.executions(0)
     return {
         "ops": records(pipeline.ops),
-        "categories": records(pipeline.categories),
         "iterators": records(pipeline.iterators[[*_ITERATOR]]),
         "executions": [
             {

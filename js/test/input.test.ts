@@ -87,21 +87,31 @@ describe("input ops", () => {
   const traceMeta = meta as unknown as TraceMeta;
   const executed = (name: string) => (name === "occurrences" ? tables.occurrences : undefined);
 
-  it("are those with a category, and their self shares add up to 1", () => {
+  it("are those with a category, and the shares of their work add up to 1", () => {
     const rows = inputOps(traceMeta, executed, null);
     expect(rows.map((row) => row.name)).toEqual([MAP]);
-    expect(rows.reduce((sum, row) => sum + row.selfRatio, 0)).toBeCloseTo(1);
+    expect(rows.reduce((sum, row) => sum + row.workRatio, 0)).toBeCloseTo(1);
     expect(inputOps(traceMeta, executed, [0, 1])).toEqual([]);
   });
 
-  it("divide the time of a range, and of the whole capture as analysed", () => {
-    const input = traceMeta.input as NonNullable<TraceMeta["input"]>;
-    expect(inputParts(input, null).find((part) => part.ratio === 1)?.ms).toBe(476);
+  it("work as long as their iterators, in a range for a part of each call, and wait for the rest of their time", () => {
+    const [whole] = inputOps(traceMeta, executed, null);
+    expect(whole.workPs).toBe(476e9);
+    const calls = tables.iterator_calls.columns as Record<string, Float64Array>;
     const [start, duration] = [tables.steps.columns.start_ps, tables.steps.columns.duration_ps] as Float64Array[];
-    const range = [start[3], start[3] + duration[3]] as const;
-    const rows = inputOps(traceMeta, executed, range);
-    const parts = inputParts(input, rows);
-    expect(parts.reduce((sum, part) => sum + part.ms, 0)).toBeCloseTo(rows[0].selfPs / 1e9);
+    const range = [start[3] + duration[3] / 3, start[3] + duration[3] / 2] as const;
+    const table = (name: string) => (name === "iterator_calls" ? tables.iterator_calls : executed(name));
+    const [cut] = inputOps(traceMeta, table, range);
+    const inside = (i: number) =>
+      Math.max(0, Math.min(calls.start_ps[i] + calls.duration_ps[i], range[1]) - Math.max(calls.start_ps[i], range[0]));
+    const worked = Array.from(calls.node, (node, i) =>
+      traceMeta.pipelines[0].nodes[node].long_name === MAP ? (calls.self_ps[i] * inside(i)) / calls.duration_ps[i] : 0,
+    );
+    const sum = worked.reduce((all, ps) => all + ps, 0);
+    expect(cut.workPs).toBeCloseTo(sum, -3);
+    expect(cut.waitPs).toBeCloseTo(Math.max(0, cut.totalPs - sum), -3);
+    const parts = inputParts(["Enqueue", "Preprocessing"], [cut]);
+    expect(parts.map(({ ms }) => ms)).toEqual([0, cut.workPs / 1e9]);
   });
 });
 

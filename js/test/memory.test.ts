@@ -16,6 +16,9 @@ import {
   STACK,
   stepCurves,
 } from "../src/model/memory/memory";
+import { OpPlaces } from "../src/model/memory/memory_holders";
+import { fullestAllocator } from "../src/model/tracks/counters";
+import type { TraceMeta } from "../src/model/wire/meta";
 import type { Table } from "../src/model/wire/wire";
 
 interface Action {
@@ -251,3 +254,28 @@ describe("what is drawn of memory", () => {
 function range(from: number, to: number): number[] {
   return Array.from({ length: Math.max(0, to - from) }, (_, i) => from + i);
 }
+
+describe("memory of a device beside that of its host", () => {
+  const counters = [
+    { kind: "memory", name: "mklcpu", max: 9 },
+    { kind: "memory", name: "GPU_0_bfc", max: 2 },
+  ];
+  const pinned = (meta: object) => fullestAllocator({ counters, ...meta } as unknown as TraceMeta);
+
+  it("comes first, however little it is", () => {
+    expect(pinned({ device_memory: { allocator: "GPU_0_bfc" } })).toBe(1);
+    expect(pinned({ device_memory: null })).toBe(0);
+  });
+
+  it("is of the layer that Python charges, also for ops that never ran or are not named", () => {
+    const layers = [
+      { layer: "dense", allocating: ["dense/kernel/Initializer/zeros"] },
+      { layer: "not in a layer", allocating: [""] },
+    ];
+    const places = new OpPlaces({ layers, op_name: [], names: [] } as unknown as TraceMeta);
+    expect(places.of("dense/kernel/Initializer/zeros", "layer")).toBe("dense");
+    expect(places.of("", "layer")).toBe("not in a layer");
+    expect(places.of("", "line")).toBe("");
+    expect(places.of("else", "layer")).toBe("");
+  });
+});

@@ -59,12 +59,7 @@ function newScene(options: SceneOptions): Pack {
   meta.pipelines = [pipeline(nSteps, hostile)];
   meta.input = {
     verdict: "Input-bound: the model waits 13.1 of 21.3 ms a step for data (62 %).",
-    categories: ["Enqueue", "Demanded file read", "Advanced file read", "Preprocessing", "Other"].map((category) => ({
-      category,
-      time_ms: category === "Preprocessing" ? 476 : 0,
-      ratio: category === "Preprocessing" ? 1 : 0,
-    })),
-    ops: [["Iterator::Root::BatchV2::Zip[0]::Map", "Preprocessing"]],
+    ops: [["Iterator::Root::BatchV2::Zip[0]::Map", "Preprocessing", 476, 420]],
   };
   if (options.remedy) meta.memory_remedy = options.remedy;
   if (options.sessions) {

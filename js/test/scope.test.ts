@@ -148,13 +148,21 @@ describe("views of ops", () => {
   });
 
   it("have what layers allocated a step, or in the whole capture; of a range that is not known", async () => {
-    const { root, page } = await showWidget(layerTable, withSteady(tableScene()));
+    const scene = withSteady(tableScene());
+    const ofDevice = { device_memory: { allocator: "GPU_0_bfc", peak_bytes: 1, capacity_bytes: 2 } };
+    const { root, page } = await showWidget(layerTable, { ...scene, meta: { ...scene.meta, ...ofDevice } });
     const cell = () => root.querySelector('.row [data-column="allocated"]')?.textContent;
     expect(cell()).toBe("16.0 KiB");
     expect(root.querySelector('.tfp-head[data-column="allocated"]')?.textContent).toBe("Allocated a step");
     page.link.set("whole_capture", true);
     await settle();
     expect(cell()).toBe("1.00 MiB");
+    const press = (text: string) =>
+      [...root.querySelectorAll<HTMLElement>(".seg button")].find((one) => one.textContent === text)?.click();
+    press("Host"); // whose memory it is not
+    await settle();
+    expect(cell()).toBeUndefined();
+    press("Device");
     page.link.set("time_range", [30e6, 60e6]);
     await vi.waitFor(() => expect(cell()).toBeUndefined());
   });

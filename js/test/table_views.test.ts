@@ -100,7 +100,7 @@ describe("kernel table", () => {
     const choices = [...root.querySelectorAll(".seg button")].map((one) => one.textContent);
     expect(choices).toEqual(["by name", "by op", "by unit"]);
     await group("by op");
-    expect(cells(root, "name")[1]).toBe("pool");
+    expect(cells(root, "name")[1]).toBe("led by pool"); // others may have a share in what XLA compiled
     expect(cells(root, "op")).toEqual(["2 kernels", "1 kernel"]);
     expect(cells(root, "count")).toEqual(["8", "4"]);
     expect(cells(root, "tensor")[0]).toBe("several");
@@ -112,6 +112,14 @@ describe("kernel table", () => {
     expect(cells(root, "name")).toContain("16-bit Tensor Core");
     await group("by name");
     expect(cells(root, "name")).toHaveLength(3);
+  });
+
+  it("names the op alone where no op shares a kernel with others", async () => {
+    const op_shares = { n: 0, columns: { unit: new Int32Array(0), op: new Int32Array(0), ratio: new Float64Array(0) } };
+    const { root } = await show(kernelTable, {}, { tables: { op_shares } });
+    press(root, "by op");
+    await settle();
+    expect(cells(root, "name")[1]).toBe("of pool");
   });
 
   it("begins by type of op where there are many kernels, and draws no bar that is mostly the rest", async () => {
@@ -130,7 +138,7 @@ describe("kernel table", () => {
       },
     };
     const { root } = await show(kernelTable, {}, { meta: { kernels }, tables: { kernel_totals } });
-    expect(cells(root, "name")).toEqual(["Mul", "Add"]);
+    expect(cells(root, "name")).toEqual(["led by Mul", "led by Add"]);
     expect(root.querySelector<HTMLElement>(".tfp-share")?.hidden).toBe(false);
     press(root, "by name");
     await settle();

@@ -224,12 +224,12 @@ describe("layers", () => {
   const TOTALS = { totalPs: f8(5, 7, 9, 100), selfPs: f8(5, 7, 9, 100), occurrences: f8(1, 2, 3, 4) };
 
   it("add up forward, backward and optimizer time on one side, and what only holds memory comes last", () => {
-    expect(layerRows(LAYERS, PLACES, TOTALS, 0)).toMatchObject([
+    expect(layerRows(LAYERS, PLACES, TOTALS, 0, true)).toMatchObject([
       { layer: "dense", phasePs: [5, 7, 0, 0], selfPs: 12, nOps: 2, occurrences: 3, rank: 1 },
       { layer: "adam", phasePs: [0, 0, 9, 0], selfPs: 9, nOps: 1 },
       { layer: "stack", selfPs: 0, ratio: 0 },
     ]);
-    expect(layerRows(LAYERS, PLACES, TOTALS, 1)[0]).toMatchObject({ layer: "dense", selfPs: 100, ratio: 1 });
+    expect(layerRows(LAYERS, PLACES, TOTALS, 1, true)[0]).toMatchObject({ layer: "dense", selfPs: 100, ratio: 1 });
   });
 
   it("keep the time of every op, so that shares add up to 1", () => {
@@ -245,7 +245,7 @@ describe("layers", () => {
           const selfPs = Float64Array.from(ops, ([, , , ps]) => ps);
           const totals = { selfPs, totalPs: selfPs, occurrences: new Float64Array(ops.length).fill(1) };
           for (const side of [0, 1] as const) {
-            const rows = layerRows(LAYERS, places, totals, side);
+            const rows = layerRows(LAYERS, places, totals, side, true);
             const whole = ops.reduce((sum, [, , where, ps]) => sum + (where === side ? ps : 0), 0);
             expect(rows.reduce((sum, row) => sum + row.selfPs, 0)).toBe(whole);
             expect(rows.reduce((sum, row) => sum + row.ratio, 0)).toBeCloseTo(whole > 0 ? 1 : 0, 9);

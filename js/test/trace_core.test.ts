@@ -4,7 +4,7 @@ import { Inside, KeyFigures } from "../src/model/events/key_figures";
 import { Marks } from "../src/model/events/marks";
 import { statsOfEvent, statText } from "../src/model/events/stats";
 import { layoutPieces, RunBuffer } from "../src/model/time/pieces";
-import { timeInside, uncapturedSpans } from "../src/model/time/sessions";
+import { capturedPs, timeInside, uncapturedSpans } from "../src/model/time/sessions";
 import { readSteps, stepAt, typicalSteps } from "../src/model/time/steps";
 import type { TraceMeta } from "../src/model/wire/meta";
 import { flagsOfKeys } from "../src/views/timeline/chosen";
@@ -138,6 +138,9 @@ describe("steps and sessions", () => {
       { start_ps: 12, stop_ps: 20, host: "b" },
     ];
     expect(uncapturedSpans(twoHosts)).toEqual([{ t0: 10, t1: 12 }]);
+    // Also before the first event and after the last one.
+    expect(capturedPs({ sessions: twoHosts, duration_ps: 15 } as unknown as TraceMeta)).toBe(18);
+    expect(capturedPs({ sessions: [] as object[], duration_ps: 15 } as unknown as TraceMeta)).toBe(15);
   });
 
   it("measures how long a stream waits", () => {

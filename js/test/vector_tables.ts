@@ -121,7 +121,7 @@ export function expectLayers(part: Part, totals: OpTotals, { range_ps, layers }:
   const { meta } = part;
   const places = { layer: columnOf(part, "op_places", "layer"), phase: columnOf(part, "op_places", "phase") };
   const found = ([0, 1] as const).flatMap((side) =>
-    layerRows(meta.layers ?? [], { ...places, device: meta.op_device }, totals, side).map((row) => ({
+    layerRows(meta.layers ?? [], { ...places, device: meta.op_device }, totals, side, true).map((row) => ({
       ...{ device: SIDES[side], layer: row.layer, n_ops: row.nOps, occurrences: row.occurrences },
       ...Object.fromEntries(PHASES.map((phase, i) => [`${phase}_time_us`, row.phasePs[i] / US])),
       ...{ self_time_us: row.selfPs / US, self_time_ratio: row.ratio },

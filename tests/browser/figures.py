@@ -9,15 +9,11 @@ from __future__ import annotations
 import re
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
 
+from tests.browser.figure import NUMBER, SHARE, STEADY, TIME, WHOLE, Figure, figure, named
+from tests.browser.input_figures import input_figures
 from tests.browser.screen import Texts
 
-_PS = {"ps": 1e-9, "ns": 1e-6, "µs": 1e-3, "ms": 1.0, "s": 1e3}
-_NUMBER = r"<?\d[\d,]*(?:\.\d+)?"
-_TIME = rf"{_NUMBER} (?:ps|ns|µs|ms|s)"
-_SHARE = rf"{_NUMBER} %"
-STEADY, WHOLE = "averaged steps", "whole capture"
 ABOVE = ("overview_panel", "step_chart")
 """Views that are of the averaged steps whatever is linked."""
 _BARS = {
@@ -28,6 +24,8 @@ _BARS = {
     "By kind": ("HLO kind", ""),
     "Kernel time": ("kernel", ""),
 }
+_KERNEL_ROWS = {"Kernel": ("kernel", ""), "Kernels": ("type", "device")}
+"""What a row of the table of kernels is, by its head; kernels put together by type are called otherwise than the type."""
 _CATEGORIES = {
     "dispatch": "Python, dispatch",
     "sync": "Synchronising",
@@ -45,55 +43,24 @@ _CATEGORIES = {
 }
 """Parts of a step as sentences name them, and as the legend does."""
 _SENTENCES = (
-    (re.compile(rf"waits ({_NUMBER}) of {_NUMBER} ms a step for data \(({_SHARE})\)"), "Input"),
-    (re.compile(rf"\w+ computes in ({_NUMBER}) of {_NUMBER} ms a step \(({_SHARE})\)"), "Device compute"),
+    (re.compile(rf"waits ({NUMBER}) of {NUMBER} ms a step for data \(({SHARE})\)"), "Input"),
+    (re.compile(rf"\w+ computes in ({NUMBER}) of {NUMBER} ms a step \(({SHARE})\)"), "Device compute"),
     (
-        re.compile(rf"waits ({_NUMBER}) of {_NUMBER} ms a step for Python and dispatch \(({_SHARE})\)"),
+        re.compile(rf"waits ({NUMBER}) of {NUMBER} ms a step for Python and dispatch \(({SHARE})\)"),
         "Python, dispatch",
     ),
 )
 
 
-@dataclass(frozen=True)
-class Figure:
-    """One figure as one place says it."""
-
-    what: tuple[str, ...]
-    """Kind of thing, name, side, and which figure of it in which unit."""
-    scope: str
-    least: float
-    most: float
-    """What the rounded text may stand for."""
-    text: str
-    place: str
-
-    def agrees(self, other: Figure) -> bool:
-        """Whether both may stand for one value."""
-        return self.least <= other.most and other.least <= self.most
-
-
-def figure(what: tuple[str, ...], scope: str, text: str, place: str) -> Figure:
-    """Read a number, a time (in ms then) or a share."""
-    match = re.match(rf"\s*({_NUMBER})\s*(ps|ns|µs|ms|s)?", text)
-    assert match, (text, place)
-    digits, unit = match.groups()
-    scale = _PS[unit or "ms"]
-    value = float(digits.lstrip("<").replace(",", ""))
-    _, _, decimals = digits.partition(".")
-    slack = 0.5 * 10 ** -len(decimals) if not digits.startswith("<") else value
-    if not decimals and value >= 1000:  # three digits count in "61,204" too, where that is a time
-        slack = max(slack, 0.5)
-    # A step is rounded and then divided, and a share of what is rounded: a hair more than half a digit.
-    return Figure(what, scope, (value - slack * 1.02) * scale, (value + slack * 1.02) * scale, text, place)
-
-
 def figures(views: Mapping[str, Texts]) -> list[Figure]:
     """All that is understood of what views say."""
-    found: list[Figure] = []
-    for view, texts in views.items():
+    found: list[Figure] = [*input_figures(views)]
+    for name, texts in views.items():
+        view = name.partition(":")[0]
         scope = STEADY if view in ABOVE else scope_of(texts)
         found += [
             *_bars(texts, scope),
+            *_captured(texts),
             *_rows(view, texts, scope),
             *_of_steps(texts, scope),
             *_op_buttons(view, texts, scope),
@@ -127,10 +94,10 @@ def _bars(texts: Texts, scope: str) -> Iterator[Figure]:
         )
         if bar not in _BARS:
             continue
-        kind, side = _BARS[bar]
+        kind, side = _kernels(texts) if bar == "Kernel time" else _BARS[bar]
         parts = re.split(r"; (?=[^;]+\n)", text.removeprefix(f"{bar}: ")) if place.endswith("@aria-label") else [text]
         for part in parts if "@" in place else ():
-            match = re.fullmatch(rf"(?s)(.+)\n({_TIME})(?: a step)?, ({_SHARE}) of .*", part)
+            match = re.fullmatch(rf"(?s)(.+)\n({TIME})(?: a step)?, ({SHARE}) of .*", part)
             if match:
                 name, time, share = match.groups()
                 yield figure((kind, name, side, "self time"), scope, time, place)
@@ -151,8 +118,16 @@ def _rows(view: str, texts: Texts, scope: str) -> Iterator[Figure]:
             is_op = not re.fullmatch(r"[\d,]+ ops?", row.get("name", ""))
             name = row["name"].partition("\n")[0] if is_op else row.get("type", "")
             what = ("op" if is_op else "type", name, row.get("where", ""))
-        elif view in ("layer_table", "kernel_table"):
-            what = ("layer" if view == "layer_table" else "kernel", row.get("layer") or row.get("name", ""), "")
+        elif view == "layer_table":
+            what = ("layer", row.get("layer", ""), "")
+            if row.get("peak"):
+                yield figure((*what, "memory at the peak"), WHOLE, row["peak"], place)
+        elif view == "kernel_table":
+            kind, side = _kernels(texts)
+            what = (kind, row.get("name", ""), side)
+        elif view == "memory_timeline" and "In memory at the peak: " in str(texts) and row.get("name"):
+            yield from _held(texts, row, place)
+            continue
         else:
             continue
         for column in ("self", "time", "total"):
@@ -160,16 +135,45 @@ def _rows(view: str, texts: Texts, scope: str) -> Iterator[Figure]:
                 yield figure((*what, "self time"), scope, f"{row[column]} ms", place)
         if view == "op_table" and row.get("ratio"):
             yield figure((*what, "share of its side"), scope, f"{row['ratio']} %", place)
-        if row.get("count"):
+        if row.get("count") and (view != "kernel_table" or what[0] == "kernel"):
             yield figure((*what, "count"), scope, row["count"], place)
+
+
+def _kernels(texts: Texts) -> tuple[str, str]:
+    """Kind and side of what the rows of the table of kernels are."""
+    head = next((text for place, text in texts.items() if place.endswith("tfp-head:name")), "")
+    return _KERNEL_ROWS.get(head, ("unit", ""))
+
+
+def _held(texts: Texts, row: Mapping[str, str], place: str) -> Iterator[Figure]:
+    """A layer, as the memory at the peak is told by layer."""
+    unit = next((match[1] for text in texts.values() if (match := re.fullmatch(r"Allocated, (\w+)", text))), "")
+    if unit and any(re.match(r"In memory at the peak: [\d,]+ layers?", text) for text in texts.values()):
+        yield figure(("layer", row["name"], "", "memory at the peak"), WHOLE, f"{row['allocated']} {unit}", place)
+
+
+def _captured(texts: Texts) -> Iterator[Figure]:
+    """For how long the profiler ran: rounded once, so that all places say it in the same digits."""
+    said = []
+    for place, text in texts.items():
+        if match := re.fullmatch(rf"({TIME}) captured", text) or re.search(
+            rf"whole capture · (?:[\d,]+ steps? · )?({TIME})$", text
+        ):
+            said.append((place, match[1]))
+        if text == "captured" and " dt." in place:
+            said.append((place, texts[place.replace(" dt.", " dd.")]))
+        if "of the time captured is outside of" in text and f"{place} span.nb[2]" in texts:
+            said.append((place, texts[f"{place} span.nb[2]"].rstrip(").")))
+    for place, time in said:
+        yield named(("captured", "", "", "time"), WHOLE, time, place)
 
 
 def _of_steps(texts: Texts, scope: str) -> Iterator[Figure]:
     """Sentences on the average step and its parts."""
     for place, text in texts.items():
-        for match in re.finditer(rf"{_NUMBER} of ({_NUMBER}) ms a step", text):
+        for match in re.finditer(rf"{NUMBER} of ({NUMBER}) ms a step", text):
             yield figure(("step", "", "", "time"), STEADY, f"{match[1]} ms", place)
-        for match in re.finditer(rf"[Ss]tep .*\bmean ({_TIME})|^mean ({_TIME})", text):
+        for match in re.finditer(rf"[Ss]tep .*\bmean ({TIME})|^mean ({TIME})", text):
             yield figure(("step", "", "", "time"), STEADY, match[1] or match[2], place)
         for pattern, category in _SENTENCES:
             for match in pattern.finditer(text):
@@ -189,7 +193,7 @@ def _op_buttons(view: str, texts: Texts, scope: str) -> Iterator[Figure]:
                 yield figure(("op", name, side[1], "self time"), scope, f"{time} ms", place)
                 yield figure(("op", name, side[1], "share of its side"), scope, f"{share} %", place)
         match = re.fullmatch(
-            rf"(?s)(.+)\n({_NUMBER}) runs?(?: a step)? on the (device|host), ({_TIME})(?: a step)?", text
+            rf"(?s)(.+)\n({NUMBER}) runs?(?: a step)? on the (device|host), ({TIME})(?: a step)?", text
         )
         if match and view == "source_view":
             name, runs, side_, time = match.groups()
@@ -200,11 +204,11 @@ def _op_buttons(view: str, texts: Texts, scope: str) -> Iterator[Figure]:
 def _peaks(view: str, texts: Texts) -> Iterator[Figure]:
     """What is in use at the peak of the whole capture: named by the capacity, which tells one device from the host."""
     for place, text in texts.items():
-        match = re.match(rf"({_NUMBER}) (\w*i?B) of ({_NUMBER} \w*i?B) at the peak(?! of)", text)
+        match = re.match(rf"({NUMBER}) (\w*i?B) of ({NUMBER} \w*i?B) at the peak(?! of)", text)
         if match and view == "memory_timeline":
             yield figure(("memory", match[3], match[2], "peak"), WHOLE, match[1], place)
         if view == "overview_panel" and text.endswith(" GPU memory"):
-            own, whole = re.fullmatch(rf"\s*(?:(\w*i?B) )?of ({_NUMBER} \w*i?B) GPU memory", text).groups()
+            own, whole = re.fullmatch(rf"\s*(?:(\w*i?B) )?of ({NUMBER} \w*i?B) GPU memory", text).groups()
             value = texts[place.replace("span.u", "span.n")]
             yield figure(("memory", whole, own or whole.split()[1], "peak"), WHOLE, value, place)
 
@@ -216,7 +220,7 @@ def _header(texts: Texts) -> Iterator[Figure]:
         if "tfp-fig" in place:
             start, _, last = place.rpartition(" ")
             figs[start][last] = text
-        match = re.fullmatch(rf"(.+): ({_TIME}) a step, ({_SHARE})", text)
+        match = re.fullmatch(rf"(.+): ({TIME}) a step, ({SHARE})", text)
         if match and "tfp-cat" in place:
             name, time, share = match.groups()
             yield figure(("part of a step", name, "", "time"), STEADY, time, place)
@@ -226,12 +230,12 @@ def _header(texts: Texts) -> Iterator[Figure]:
                 said = texts.get(f"{start} {row}")
                 if said:
                     yield figure(("part of a step", name, "", quantity), STEADY, f"{said} {unit}", f"{start} {row}")
-        for match in re.finditer(rf"([a-z ]+) ({_TIME}) \(({_SHARE})\)", text if "Then " in text else ""):
+        for match in re.finditer(rf"([a-z ]+) ({TIME}) \(({SHARE})\)", text if "Then " in text else ""):
             name = _CATEGORIES.get(match[1].removeprefix("Then ").strip(), "")
             if name:
                 yield figure(("part of a step", name, "", "time"), STEADY, match[2], place)
                 yield figure(("part of a step", name, "", "share"), STEADY, match[3], place)
-        match = re.search(rf"computes ({_SHARE}) of a step", text)
+        match = re.search(rf"computes ({SHARE}) of a step", text)
         if match:
             yield figure(("part of a step", "Device compute", "", "share"), STEADY, match[1], place)
     for start, parts in figs.items():
@@ -254,7 +258,7 @@ def _without_twins(found: list[Figure]) -> list[Figure]:
     """Those that have a name of their own: one place may list two things of one name, such as kernels launched in two ways."""
     places: dict[tuple[str, ...], list[str]] = defaultdict(list)
     for one in found:
-        if one.what[0] in ("kernel", "op", "type"):
+        if one.what[0] in ("kernel", "op", "type", "iterator"):
             places[(*one.what, re.sub(r"\[\d+\]", "", one.place))].append(one.place)
     twins = {key[:-1] for key, where in places.items() if len(set(where)) > 1}
     return [one for one in found if one.what not in twins]
@@ -275,3 +279,19 @@ def contradictions(found: Iterable[Figure]) -> list[str]:
         for a, b in compared(found)
         if not a.agrees(b)
     ]
+
+
+def contradictory_limits(views: Mapping[str, Texts], limits: Texts) -> list[str]:
+    """Limits of a capture that a view belies, and columns that are empty and do not say why."""
+    said = list(limits.values())
+    found = []
+    if any(text.startswith("No source lines in this profile") for text in views.get("source_view", {}).values()):
+        found += [text for text in said if re.search("source files are shown|^Source lines were read", text)]
+    if any(place.endswith("tfp-head:gflops") for place in views.get("op_table", {})):
+        found += [text for text in said if text.startswith("No FLOP counts:")]
+    layers = views.get("layer_table", {})
+    for column in ("allocated", "peak"):
+        shown = [place for place in layers if place.endswith(f"tfp-head:{column}")]
+        if shown and not any(re.search(rf"row\[\d+\] span\.\w*:{column}$", place) for place in layers):
+            found.append(f"no layer has a figure under {column!r}")
+    return found

@@ -135,6 +135,27 @@
     return found;
   }
 
+  /** What a view shows under each of some choices in its bar, by choice. */
+  async function choices(name, path, wanted) {
+    const found = {};
+    if (tabsOf(path).length > 0) open(path);
+    for (const text of wanted) {
+      const buttons = [...(view(name)?.querySelectorAll(".seg button") ?? [])];
+      const button = buttons.find((one) => one.textContent === text);
+      if (!button) continue;
+      button.click();
+      await quiet(60);
+      found[text] = texts(view(name));
+    }
+    return found;
+  }
+
+  /** What a dashboard says of what its capture lacks. */
+  function limits() {
+    const notes = view("dashboard").querySelectorAll("details.note p, .tfp-limit");
+    return Object.fromEntries([...notes].map((note, i) => [`limit[${i}]`, note.textContent]));
+  }
+
   /** What the timeline says of the slices under the pointer, by height, at a share of its width. */
   async function tips(share) {
     const found = {};
@@ -160,5 +181,5 @@
     await quiet(60);
   }
 
-  globalThis.tfprof = { quiet, read, tips, openAll, press };
+  globalThis.tfprof = { quiet, read, readView: (name) => texts(view(name)), choices, limits, tips, openAll, press };
 })();

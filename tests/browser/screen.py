@@ -72,6 +72,20 @@ class Screen:
             if button.count() and button.first.is_visible():
                 button.first.evaluate("button => button.click()")  # the details lie over what is below
 
+    def read_view(self, name: str) -> Texts:
+        """What a view shows now."""
+        return self.place.evaluate("name => tfprof.readView(name)", name)
+
+    def read_choices(self, name: str, wanted: Sequence[str]) -> dict[str, Texts]:
+        """What a view shows under each of some choices in its bar, as `view: choice`; what it does not offer is left out."""
+        self.start("choices", name, TABS[name], list(wanted))
+        return {f"{name}: {choice}": texts for choice, texts in self.end().items()}
+
+    def read_limits(self) -> Texts:
+        """What the dashboard says of what its capture lacks."""
+        self.start("limits")
+        return self.end()
+
     def select_first_op(self) -> None:
         """Click the first row of the op table, where it is open and has one."""
         row = self.view("op_table").locator("[aria-rowindex='2']")

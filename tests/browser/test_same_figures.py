@@ -14,7 +14,7 @@ import pytest
 from playwright.sync_api import Browser
 
 import tfprof_widgets as tfprof
-from tests.browser.figures import compared, contradictions, figures
+from tests.browser.figures import compared, contradictions, contradictory_limits, figures
 from tests.browser.four_forms import FourForms
 from tests.browser.screen import PANES, Screen, Texts, open_tabs, read, read_tips, settle
 from tests.browser.widget_host import KernelSide
@@ -68,10 +68,23 @@ def read_all(forms: Mapping[str, Screen]) -> dict[str, dict[str, Texts]]:
     return found
 
 
+CHOICES = {
+    "input_graph": ("Input ops", "Waiting"),
+    "kernel_table": ("by op type",),
+    "memory_timeline": ("By layer",),
+}
+"""What else views show of the same things, by what is clicked for it."""
+
+
 def read_unchosen(screen: Screen) -> dict[str, Texts]:
-    """By view what is on screen when nothing is chosen, with the ops that cost most and the details of the overview."""
+    """By view what is on screen when nothing is chosen, with the ops that cost most, the details and the advice of the
+    overview, and other panes of some views as `view: pane`."""
+    cards = screen.read_view("overview_panel")
     screen.flip_overview()
-    return read([screen], ())[0]
+    found = read([screen], ())[0]
+    for view, choices in CHOICES.items():
+        found |= screen.read_choices(view, choices)
+    return found | {"overview_panel: cards": cards}
 
 
 def by_moment(live: Mapping[str, Texts]) -> dict[str, dict[str, Texts]]:
@@ -140,10 +153,12 @@ def test_every_number_on_screen_is_that_of_the_live_view_or_said_to_be_not_known
         screens = {name: stack.enter_context(form()) for name, form in forms.all.items()}
         shown = read_all(screens)
         unchosen = read_unchosen(screens["live"])
+        limits = screens["live"].read_limits()
     live = shown.pop("live")
     for moment, views in {"nothing chosen": unchosen, **by_moment(live)}.items():
         found = contradictions(figures(views))
         assert not found, f"{moment}, {len(found)} contradictions:\n" + "\n".join(found[:50])
+    assert contradictory_limits(unchosen, limits) == []
     assert_planted_differences_are_found(unchosen)
     assert live["tips"]
     n_numbers = sum(bool(NUMBER.search(text)) for texts in live.values() for text in texts.values())
@@ -157,8 +172,10 @@ def assert_planted_differences_are_found(views: dict[str, Texts]) -> None:
     pairs = compared(figures(views))
     kinds = {one.what[0] for one, _ in pairs}
     assert len(pairs) > 60
-    assert kinds >= {"step", "part of a step"}
+    assert kinds >= {"step", "part of a step", "captured", "memory"}
     assert kinds & {"op", "type"}
+    if "input_graph" in views:
+        assert kinds >= {"iterator", "input ops", "batch"}
     for one, other in pairs:
         far = 2 * max(one.most, other.most) + 1
         wrong = replace(other, least=far, most=far)
@@ -167,3 +184,28 @@ def assert_planted_differences_are_found(views: dict[str, Texts]) -> None:
     (place,) = (key for key in changed["overview_panel"] if re.search(r"header\S* div.tfp-fig span.n(\[0\])?$", key))
     changed["overview_panel"][place] = str(float(changed["overview_panel"][place].replace(",", "")) * 1.1)
     assert any(line.startswith("step time") for line in contradictions(figures(changed)))
+    assert_planted_words_are_found(views)
+
+
+def assert_planted_words_are_found(views: dict[str, Texts]) -> None:
+    """What people found on screens once is found again where it is planted: in a table, a graph, a name and a notice."""
+    ops = views.get("input_graph: Input ops", {})
+    rows = [
+        place for place, text in ops.items() if place.endswith("c:name span.") and text == "Iterator::Root::Prefetch"
+    ]
+    for place in rows:  # waiting that counts as work
+        start = place.removesuffix("name span.")
+        planted = {**views, "input_graph: Input ops": {**ops, f"{start}work": "5,000.0"}}
+        assert any("iterator Iterator::Root::Prefetch work" in line for line in contradictions(figures(planted)))
+    blamed = [place for place, text in views.get("input_graph", {}).items() if ", bottleneck " in text]
+    for place in blamed:
+        text = re.sub(r", bottleneck \S+\. ", ", bottleneck Root. ", views["input_graph"][place])
+        planted = {**views, "input_graph": {**views["input_graph"], place: text}}
+        assert any(line.startswith("bottleneck name") for line in contradictions(figures(planted)))
+    types = views.get("kernel_table: by op type", {})
+    plain = {place: re.sub(r"^(of|led by) ", "", text) for place, text in types.items()}
+    if any(text.startswith("led by ") for text in types.values()):  # a fusion is charged to one op there
+        assert any(line.startswith("type ") for line in contradictions(figures({**views, "kernel_table": plain})))
+    told = {"limit": "2 of 36 source files are shown in part: at most 256 KiB of each, 4 MiB in all."}
+    has_lines = not any(text.startswith("No source lines") for text in views.get("source_view", {}).values())
+    assert contradictory_limits(views, told) == ([] if has_lines else [told["limit"]])

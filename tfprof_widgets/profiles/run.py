@@ -272,12 +272,23 @@ class Run:
         told += self._program.notices if self._program is not None else ()
         try:
             told += self._capture_notices()
-            told += _not_in(told, self.saved.notices if self.saved is not None else ())
+            told += _not_in(told, self._saved_notices())
             # A capture writes its notices beside the trace too, for whoever opens it later.
             told += _not_in(told, self.results.trace.warnings)[:_MOST_WARNINGS]
             return told + _not_in(told, self.results.notices)
         except TfProfError:  # a trace that is not there yet, or cannot be read, says so where its data is asked for
             return told
+
+    def _saved_notices(self) -> tuple[str, ...]:
+        """What was saved beside the trace; a folder may have lost the source map that some of it is about."""
+        from ..trace.earlier_words import is_of_source_map
+
+        notices = self.saved.notices if self.saved is not None else ()
+        if not any(map(is_of_source_map, notices)):
+            return notices
+        source_map = self.results.source_map
+        is_here = source_map is not None and not source_map.is_empty
+        return tuple(notice for notice in notices if is_here or not is_of_source_map(notice))
 
     def _capture_notices(self) -> tuple[str, ...]:
         """That memory ran out, and that the capture distorts what it shows; nothing where neither is so."""

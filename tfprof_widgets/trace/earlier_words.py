@@ -37,9 +37,19 @@ def files_in_part(n: int, n_all: int, most_bytes: int, all_bytes: int) -> str:
     return f"{n:,} of {n_all:,} source files are shown in part: {parts}."
 
 
+_OF_SOURCE_MAP = re.compile(
+    r"Source lines were read |(?:No )?FLOP counts |[\d,]+ of [\d,]+ source files are shown in part"
+)
+
+
+def is_of_source_map(notice: str) -> bool:
+    """Whether it tells what a source map lacks: without the map it is beside the point."""
+    return _OF_SOURCE_MAP.match(notice) is not None
+
+
 def _flops(n: int, n_all: int, _: int) -> str:
-    known = f"FLOP counts are known for {n:,} of {n_all:,} graph ops" if n else "No FLOP counts"
-    return f"{known}: counting ran out of time."
+    known = f"FLOP counts are known for {n:,} of {n_all:,} graph ops" if n else "No FLOP counts of graph ops"
+    return f"{known} that XLA did not compile: counting ran out of time."
 
 
 _WORDS: tuple[tuple[re.Pattern[str], Callable[..., str]], ...] = (

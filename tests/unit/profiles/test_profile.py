@@ -6,6 +6,7 @@ import json
 import os
 import re
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -13,6 +14,7 @@ import pytest
 
 import tfprof_widgets as tfprof
 from tests.builders import Event, event, line, plane, space
+from tfprof_widgets.formats.saved import SavedProfile
 from tfprof_widgets.opening.open import open_traces
 
 
@@ -241,6 +243,15 @@ def test_what_the_profiler_warns_of_is_told_in_every_view(tmp_path: Path) -> Non
     assert prof.notices == ("lost", "dropped", "dropped")
     assert "! lost" in prof.summary()
     assert '"lost"' in prof.dashboard().options
+
+
+def test_what_a_lost_source_map_lacks_is_not_told(tmp_path: Path) -> None:
+    data = space(plane("/host:CPU", line("main", event("x", 0, 1))))
+    (tmp_path / "host.xplane.pb").write_bytes(data)
+    opened = open_traces(tmp_path)
+    cut = "2 of 36 source files are shown in part: at most 256 KiB of each, 4 MiB in all."
+    saved = SavedProfile(title="saved", notices=(cut, "It was cut short."))
+    assert tfprof.Profile(lambda: replace(opened, saved=saved)).notices == ("It was cut short.",)
 
 
 def test_what_the_capture_told_already_is_not_told_again(tmp_path: Path) -> None:

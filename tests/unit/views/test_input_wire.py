@@ -6,6 +6,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
+import pytest
 
 from tfprof_widgets.analysis.overview.input_words import input_words
 from tfprof_widgets.analysis.results import Results
@@ -40,11 +41,18 @@ def test_the_calls_of_an_execution_add_up_to_what_the_analysis_says_of_it(captur
         assert wait[mine].sum() == duration[ranked[rank]]
 
 
-def test_the_meta_object_has_the_verdict_the_categories_and_the_category_of_each_input_op(
+def test_the_meta_object_has_the_verdict_and_the_category_and_work_of_each_input_op(
     capture_of: Callable[[str], Path],
 ) -> None:
     results = Results(read_xspace(capture_of("keras_fit").read_bytes()))
     meta = meta_of(results, compute_positions(results.trace), title="")["input"]
     assert meta["verdict"] == input_words(results.overview, "")
-    assert [part["category"] for part in meta["categories"]] == results.input_pipeline.categories["category"].tolist()
-    assert {op for op, _ in meta["ops"]} == set(results.input_pipeline.ops["op"])
+    ops = results.input_pipeline.ops
+    assert [one[:3] for one in meta["ops"]] == ops[["op", "category", "work_time_ms"]].to_numpy().tolist()
+    iterators = results.input_pipeline.iterators
+    assert sum(one[2] for one in meta["ops"]) == pytest.approx(iterators["self_time_ms"].sum())
+    # What the averaged steps did is a part of that.
+    assert all(0 <= one[3] <= one[2] * (1 + 1e-9) for one in meta["ops"])
+    np.testing.assert_allclose(ops["work_time_ms"] + ops["waiting_time_ms"], ops["total_time_ms"])
+    prefetch = ops.set_index("op").loc["Iterator::Root::Prefetch"]
+    assert prefetch["work_time_ms"] < 0.1 * prefetch["self_time_ms"] < prefetch["waiting_time_ms"]

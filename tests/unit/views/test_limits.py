@@ -20,7 +20,7 @@ from tfprof_widgets.views.widgets.limits import limits_of, view_of
         (lines_known(1, 2), "source_view"),
         (files_in_part(1, 2, 2**18, 2**22), "source_view"),
         ("3 of 4 functions are gone from TensorFlow's runtime: their lines are not known.", "source_view"),
-        ("No FLOP counts: counting ran out of time.", "op_table"),
+        ("No FLOP counts of graph ops that XLA did not compile: counting ran out of time.", "op_table"),
         ("Of the edges between graph ops the first 3 of 9 were read.", "tree_view"),
         (GraphsSwitchedOff(3, 5, 9).notice, "kernel_table"),
         ("The capture stopped itself after 2.0 s (max_seconds=2): 4 of 9 steps kept.", ""),
@@ -43,5 +43,8 @@ def test_a_dashboard_says_how_the_capture_ended_and_its_limits_in_the_words_of_t
     assert [limit["is_told"] for limit in options["limits"]] == [True, False], (
         "the view tells how much of the time it is"
     )
-    assert options["limits"][1]["text"] == "No FLOP counts: counting ran out of time."
+    assert (
+        options["limits"][1]["text"]
+        == "No FLOP counts of graph ops that XLA did not compile: counting ran out of time."
+    )
     assert "(a bound)" not in prof.summary() + prof.report()

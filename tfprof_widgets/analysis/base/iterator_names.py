@@ -7,6 +7,8 @@ import re
 ASYNC_STAGES = ("Prefetch", "ParallelInterleave", "ParallelMap", "MapAndBatch", "ParseExample", "ParallelBatch")
 """What makes its elements ahead, on threads of its own."""
 ASYNC_ITERATORS = frozenset((*ASYNC_STAGES, "DataService", "LegacyParallelInterleave"))
+WRAPPERS = frozenset(("Root", "Model"))
+"""What tf.data itself puts around a pipeline: it hands on what the iterator below it made."""
 _VERSION = re.compile(r"V\d+\Z")
 _INPUT = re.compile(r"\[\d+\]\Z")
 

@@ -47,11 +47,14 @@ def summarize_memory(memory: MemoryProfile, by_op: OpMemory) -> dict[str, Packed
         "peaks": _of_allocators(memory, memory.peak),
         "held": _of_allocators(memory, memory.held_at_peak),
         "memory_ops": ops,
-        "memory_peak": pd.DataFrame(top).assign(peak_bytes=memory.summary["peak_bytes"].max())[
-            : len(memory.allocators)
-        ],
+        "memory_peak": pd.DataFrame(top).assign(peak_bytes=_peak_of(memory, by_op.allocator))[: len(memory.allocators)],
     }
     return {name: PackedFrame.of(frame) for name, frame in tables.items()}
+
+
+def _peak_of(memory: MemoryProfile, allocator: str) -> int:
+    own = memory.summary["allocator"] == allocator
+    return int(memory.summary.loc[own, "peak_bytes"].sum())
 
 
 def _of_allocators(memory: MemoryProfile, table: Callable[[str], pd.DataFrame]) -> pd.DataFrame:

@@ -14,7 +14,7 @@ import pandas as pd
 
 from ..base.wording import plural
 from ..layers.layer_memory import OpMemory
-from ..memory.memory import MemoryTables
+from ..memory.memory import OF_DEVICE, MemoryTables
 from ..memory.memory_growth import MemoryGrowth
 from ..memory.memory_snapshots import no_allocator
 from .columns import OWNER, united
@@ -141,10 +141,11 @@ def merge_memory(hosts: Sequence[str], every: Mapping[str, pd.DataFrame], remedy
 
 
 def _by_op(hosts: Sequence[str], every: pd.DataFrame, peaks: pd.DataFrame, *, several: bool) -> OpMemory:
-    """Bytes by op of all hosts; those at the peak are of the allocator with the largest one, of equals the first by name."""
+    """Bytes by op of all hosts; those at the peak are of the allocator with the largest one, of a device if there is any."""
     name = np.array(hosts, np.object_)[peaks[OWNER]] + ": " + peaks["allocator"]
-    ranked = zip(-peaks["peak_bytes"], name, range(len(peaks)), strict=True)
-    row = min(ranked, default=(0, "", -1))[-1]
+    of_host = ~peaks["allocator"].str.contains(OF_DEVICE, regex=False)
+    ranked = zip(of_host, -peaks["peak_bytes"], name, range(len(peaks)), strict=True)
+    row = min(ranked, default=(True, 0, "", -1))[-1]
     top = peaks.iloc[row] if len(peaks) else pd.Series({OWNER: -1, **_NOTHING})
     every = every.assign(peak_bytes=every["peak_bytes"].where(every[OWNER] == top[OWNER], 0))
     rules = {"type": "first", "allocated_bytes": "sum", "peak_bytes": "sum"}

@@ -7,16 +7,18 @@ from .column import read_tables
 TABLES = read_tables("""
 input_pipeline.categories: a category of the host's time for input
     category                text   enqueueing, reading on demand or ahead, preprocessing, or other
-    time_ms                 float  over all host threads
+    time_ms                 float  self time over all host threads, waiting for each other included
     ratio                   float  part of all categories
 input_pipeline.ops: an input op, most self time first
     op                      text   its name
     count                   int    executions
     total_time_ms           float  with what ran inside
     total_time_ratio        float  part of all input ops
-    self_time_ms            float  without what ran inside
+    self_time_ms            float  without what ran inside on its thread; it may wait for other threads meanwhile
     self_time_ratio         float  part of all input ops
     category                text   enqueueing, reading on demand or ahead, preprocessing, or other
+    work_time_ms            float  without the iterators that it takes elements from; what its function ran counts
+    waiting_time_ms         float  for those iterators, on whatever thread; with the work it is the total time
 input_pipeline.steps: a training step
     step                    int    the row
     name                    text   of the mark, such as `train 3`
@@ -64,7 +66,7 @@ input_pipeline.iterators: a tf.data iterator, a consumer before what it consumes
     long_name               text   with the iterators around it
     start_ms                float  of the first call, after the trace origin
     total_time_ms           float  of all calls
-    self_time_ms            float  of all calls, without the calls it waited for
+    self_time_ms            float  its work: all calls without those it waited for, on whatever thread
     calls                   int    how many
     is_async                bool   whether it works ahead of its consumer
     on_critical_path        bool   whether it was waited for in half of the root's time or more

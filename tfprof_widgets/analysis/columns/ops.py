@@ -142,8 +142,8 @@ layers: a Keras layer, or what is in none, by side, most self time first
     other_time_us           float  the rest
     *costs
     *units
-    allocated_bytes         int    allocated during the capture; on its first row only
-    peak_bytes              int    in use at the peak of the allocator whose peak is largest; on its first row only
+    allocated_bytes         int    allocated during the capture, on devices where any tells; on its first row only
+    peak_bytes              int    in use at the peak of the device's allocator, else the fullest; on its first row only
 source_lines: a line of your code, or what no line is charged with, by side, most self time first
     device                  text   the side it ran on, `Device` or `Host`
     file                    text   its path, or the title of a notebook's cell; empty for what is no line

@@ -19,6 +19,7 @@ from ..idle.idle_table import compute_idle
 from ..idle.kernel_launches import compute_kernel_launches
 from ..input.input_ops import enqueue_times
 from ..input.input_work import input_work
+from ..input.iterator_work import work_by_op, work_within
 from ..input.tf_data import TfData, compute_tf_data
 from ..layers.layer_memory import OpMemory, memory_by_op
 from ..memory.memory import MemoryProfile, compute_memory
@@ -167,6 +168,16 @@ class Facts(Totals):
     def tf_data(self) -> TfData:
         """tf.data pipelines and iterators."""
         return compute_tf_data(self.trace, grouping=self.steps.grouping)
+
+    @cached_property
+    def step_work_ms(self) -> dict[str, float]:
+        """What iterators worked in the averaged steps, by the names of their ops."""
+        ops = self.input_pipeline.ops
+        totals = dict(zip(ops["op"], ops["total_time_ms"], strict=True))
+        counts = np.append(self.is_averaged, False)[
+            self.steps.event_step[self.tf_data.calls["event"].to_numpy(np.int64)]
+        ]
+        return work_by_op(self.tf_data.iterators, work_within(self.tf_data, counts), totals)
 
     @cached_property
     def enqueue_ps(self) -> tuple[int, int]:

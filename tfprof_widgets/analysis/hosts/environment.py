@@ -14,6 +14,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from ...trace.trace import Plane, Trace
+from ..base.stretches import Stretches
 from ..base.units import PS_PER_MS
 from ..steps.step_spans import on_stream
 
@@ -42,7 +43,7 @@ class Environment:
     """Host threads with at least one event."""
     n_events: int
     captured_ms: float
-    """Length of all windows together."""
+    """For how long any of the windows was open."""
     tensorflow_version: str
     """Empty where the capture did not say."""
     keras_version: str
@@ -81,7 +82,7 @@ def compute_environment(trace: Trace, facts: Mapping[str, str] | None = None) ->
         n_sessions=len(trace.sessions),
         n_threads=int(threads),
         n_events=trace.n_events,
-        captured_ms=sum(session.stop_ps - session.start_ps for session in trace.sessions) / PS_PER_MS,
+        captured_ms=_captured_ps(trace) / PS_PER_MS,
         tensorflow_version=known.get("tensorflow", ""),
         keras_version=known.get("keras", ""),
         python_version=known.get("python", ""),
@@ -93,6 +94,13 @@ def compute_environment(trace: Trace, facts: Mapping[str, str] | None = None) ->
 
 def _whole(text: str) -> int:
     return int(text) if text.isascii() and text.isdigit() else 0
+
+
+def _captured_ps(trace: Trace) -> int:
+    """Hosts capture at the same time, which counts once."""
+    spans = np.array([(session.start_ps, session.stop_ps) for session in trace.sessions], np.int64).reshape(-1, 2)
+    open_ = Stretches.of(spans[:, 0], spans[:, 1])
+    return int((open_.end - open_.start).sum())
 
 
 def _most(devices: list[Plane], stat: str) -> int:

@@ -13,7 +13,6 @@ import pandas as pd
 from ...trace.trace import Trace
 from ..base.op_names import parse_op_names
 from ..base.units import US_PER_MS
-from ..columns.registry import TABLES
 from .iterator_calls import FILE_READERS
 
 ENQUEUE = "Enqueue"
@@ -22,8 +21,6 @@ ADVANCED_READ = "Advanced file read"
 PREPROCESSING = "Preprocessing"
 UNKNOWN = "Unknown"
 UNCLASSIFIED = "Other"
-
-COLUMNS = list(TABLES["input_pipeline.ops"].names)
 
 _STAGES = {"enqueue": ENQUEUE, "read": DEMANDED_READ, "preprocessing": PREPROCESSING, "unknown": UNKNOWN}
 _READERS = tuple(f"::{name}" for name in FILE_READERS)
@@ -52,8 +49,8 @@ def input_ops(ops: pd.DataFrame) -> pd.DataFrame:
         ops: the columns `device, type, name, occurrences, total_time_us, total_self_time_us`.
 
     Returns:
-        The columns of `input_pipeline.ops`, largest self time first. Both ratios are of the self time of all input ops, so those
-        of the total time may add up to more than 1.
+        The columns of `input_pipeline.ops` but for work and waiting, largest self time first. Both ratios are of the self
+        time of all input ops, so those of the total time may add up to more than 1.
     """
     sides, kinds, names = (ops[name].tolist() for name in ("device", "type", "name"))
     asked = {kind for kind in set(kinds) if input_category(kind, "") is not None}
@@ -71,8 +68,7 @@ def input_ops(ops: pd.DataFrame) -> pd.DataFrame:
             "self_time_ms": self_ms,
             "self_time_ratio": self_ms / base if base else np.zeros(len(rows)),
             "category": np.array([input_category(kinds[row], names[row]) for row in rows], np.object_),
-        },
-        columns=COLUMNS,
+        }
     )
 
 

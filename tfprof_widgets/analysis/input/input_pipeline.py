@@ -22,6 +22,7 @@ from .input_ops import (
     input_ops,
 )
 from .input_usage import INPUT_HIGH, INPUT_MODERATE, host_waits, limits_steps, step_waits
+from .iterator_work import with_work
 from .pipeline_executions import SLOW_CALL_PS
 from .tf_data import Pipelines, compute_tf_data
 
@@ -125,7 +126,7 @@ def compute_input_pipeline(
     Source: semantics 5.1-5.3.
     """
     data = compute_tf_data(trace) if tf_data is None else tf_data
-    table = input_ops(ops)
+    table = with_work(input_ops(ops), data.iterators)
     counted = steps[steps["is_averaged"].astype(bool)] if "is_averaged" in steps else steps
     total_ms = float(counted["step_time_ms"].sum()) if len(counted) else 0.0
     ratio = float(counted["input_ms"].sum()) / total_ms if total_ms else float("nan")

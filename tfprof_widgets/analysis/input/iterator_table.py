@@ -10,7 +10,7 @@ import numpy as np
 import pandas as pd
 
 from ...trace.trace import Bool, Int64, StatValue, Trace
-from ..base.iterator_names import ASYNC_ITERATORS, base_name
+from ..base.iterator_names import ASYNC_ITERATORS, WRAPPERS, base_name
 from ..base.matching import sum_by
 from ..base.stretches import Stretches
 from ..base.table_types import Types
@@ -60,7 +60,7 @@ def iterator_table(trace: Trace, usage: Usage) -> pd.DataFrame:
         "calls": np.bincount(node, minlength=n),
         "is_async": [base_name(text) in ASYNC_ITERATORS for text in short],
         "on_critical_path": critical,
-        "is_bottleneck": _bottlenecks(usage, critical, wait, [base_name(text) == "Prefetch" for text in short]),
+        "is_bottleneck": _bottlenecks(usage, critical, wait, [base_name(text) for text in short]),
         "params": params,
         "pipeline": usage.nodes.pipeline,
         "wait_time_ms": wait / PS_PER_MS,
@@ -118,8 +118,8 @@ def _critical(usage: Usage) -> Bool:
     return critical
 
 
-def _bottlenecks(usage: Usage, critical: Bool, wait: Int64, is_prefetch: list[bool]) -> Bool:
-    """The node of each pipeline that is on the critical path and was waited for longest, if for any time at all.
+def _bottlenecks(usage: Usage, critical: Bool, wait: Int64, kinds: list[str]) -> Bool:
+    """The node of each pipeline that works, is on the critical path and was waited for longest, if for any time at all.
 
     Where that is a prefetch whose thread was busy meanwhile, it is what that thread was busy with.
     A shuffle that takes most of the pipeline's time to fill its buffer comes first, although it fills it in first calls.
@@ -128,12 +128,13 @@ def _bottlenecks(usage: Usage, critical: Bool, wait: Int64, is_prefetch: list[bo
     root_time = sum_by(usage.pipeline[usage.is_root], usage.duration_ps[usage.is_root], usage.nodes.n_pipelines)
     fills = usage.fill_ps > FILL_SHARE * root_time[pipeline]
     cost = np.where(fills, np.iinfo(np.int64).max, wait)
-    candidate = np.flatnonzero(fills | (critical & (wait > 0)))
+    works = np.array([kind not in WRAPPERS for kind in kinds], np.bool_)
+    candidate = np.flatnonzero(fills | (critical & (wait > 0) & works))
     order = candidate[np.lexsort((candidate, -cost[candidate], pipeline[candidate]))]
     _, first = np.unique(pipeline[order], return_index=True)
     busy = _Busy.of(usage)
     for node in order[first].tolist():  # one turn per pipeline
-        instead = busy.meanwhile(node) if is_prefetch[node] else -1
+        instead = busy.meanwhile(node) if kinds[node] == "Prefetch" else -1
         found[instead if instead >= 0 else node] = True
     return found
 

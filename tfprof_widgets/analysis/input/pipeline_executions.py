@@ -11,7 +11,8 @@ from __future__ import annotations
 import numpy as np
 import pandas as pd
 
-from ...trace.trace import Int64
+from ...trace.trace import Bool, Int64
+from ..base.iterator_names import WRAPPERS
 from ..base.matching import sum_by
 from ..base.units import PS_PER_MS, PS_PER_US
 from ..columns.registry import TABLES
@@ -27,7 +28,7 @@ def executions(calls: pd.DataFrame, iterators: pd.DataFrame, pipeline: int) -> p
     roots = np.flatnonzero(is_root)
     latency, start = calls["duration_ps"].to_numpy()[roots], calls["start_ps"].to_numpy()[roots]
     roots = roots[np.lexsort((start, -latency))]
-    bottleneck, wait_ps = _bottlenecks(calls, roots, len(iterators))
+    bottleneck, wait_ps = _bottlenecks(calls, roots, _works(iterators))
     names = np.append(iterators["long_name"].to_numpy(object), "")
     latency = calls["duration_ps"].to_numpy()[roots]
     return pd.DataFrame(
@@ -46,12 +47,20 @@ def executions(calls: pd.DataFrame, iterators: pd.DataFrame, pipeline: int) -> p
     )
 
 
-def _bottlenecks(calls: pd.DataFrame, roots: Int64, n_iterators: int) -> tuple[Int64, Int64]:
+def _works(iterators: pd.DataFrame) -> Bool:
+    """Of each iterator whether it may hold up who waits for it."""
+    works: Bool = ~iterators["name"].isin(WRAPPERS).to_numpy(np.bool_)
+    return works
+
+
+def _bottlenecks(calls: pd.DataFrame, roots: Int64, works: Bool) -> tuple[Int64, Int64]:
     """For each root call the iterator that it waited for longest (-1 for none) and for how long."""
+    n_iterators = len(works)
     place = np.full(len(calls) + 1, -1, np.int64)
     place[roots] = np.arange(len(roots))
     execution = place[calls["root_call"].to_numpy()]
-    rows = np.flatnonzero((execution >= 0) & (calls["wait_ps"].to_numpy() > 0))
+    is_waited = (calls["wait_ps"].to_numpy() > 0) & works[calls["iterator"].to_numpy()]
+    rows = np.flatnonzero((execution >= 0) & is_waited)
     key = execution[rows] * max(n_iterators, 1) + calls["iterator"].to_numpy()[rows]
     pairs, inverse = np.unique(key, return_inverse=True)
     total = sum_by(inverse.reshape(-1), calls["wait_ps"].to_numpy()[rows], len(pairs))
@@ -75,7 +84,8 @@ def execution(calls: pd.DataFrame, iterators: pd.DataFrame, root_call: int) -> p
         is_blocking=("is_blocking", "any"),
     )
     rows = sums.index.to_numpy(np.int64)
-    longest = int(sums["wait_ps"].to_numpy().argmax())
+    held_ps = np.where(_works(iterators)[rows], sums["wait_ps"].to_numpy(), 0)
+    longest = int(held_ps.argmax())
     is_longest = np.arange(len(rows)) == longest
     return iterators.iloc[rows].assign(
         start_ms=sums["start_ps"].to_numpy() / PS_PER_MS,
@@ -84,5 +94,5 @@ def execution(calls: pd.DataFrame, iterators: pd.DataFrame, root_call: int) -> p
         wait_time_ms=sums["wait_ps"].to_numpy() / PS_PER_MS,
         calls=sums["n_calls"].to_numpy(),
         on_critical_path=sums["is_blocking"].to_numpy(),
-        is_bottleneck=is_longest & (sums["wait_ps"].to_numpy() > 0),
+        is_bottleneck=is_longest & (held_ps > 0),
     )

@@ -10,6 +10,7 @@ import numpy as np
 import pandas as pd
 
 from ...trace.trace import Float64, Int64, Trace
+from ..base.iterator_names import WRAPPERS
 from ..base.matching import sum_by
 from ..base.table_types import Types, typed_table
 from ..base.units import PS_PER_MS, PS_PER_US, US_PER_MS
@@ -122,11 +123,11 @@ class _HeldUp:
     """The rows of the table, as far as they are needed here."""
     slowest_input: Int64
     most_ms: Float64
-    """For each pipeline the longest `wait_time_ms` on its critical path."""
+    """For each pipeline the longest `wait_time_ms` of what works on its critical path."""
 
     @classmethod
     def of(cls, iterators: pd.DataFrame, of_node: Int64, n_pipelines: int) -> _HeldUp:
-        on_path = np.flatnonzero(iterators["on_critical_path"].to_numpy(np.bool_))
+        on_path = np.flatnonzero(iterators["on_critical_path"].to_numpy(np.bool_) & ~iterators["name"].isin(WRAPPERS))
         most_ms = np.full(n_pipelines, np.nan)
         np.fmax.at(most_ms, of_node[on_path], iterators["wait_time_ms"].to_numpy(np.float64)[on_path])
         rows = iterators[["name", "long_name", "params", "wait_time_ms", "fill_time_ms"]].to_dict("records")
@@ -135,9 +136,12 @@ class _HeldUp:
     def by(self, row: int, pipeline: _Row, n_counted: int, counted_ps: int) -> dict[str, object]:
         """The columns about the bottleneck of one pipeline, given its other columns and the calls that count."""
         if row < 0:
-            summary = (
-                f"{pipeline['name']}: no call of its outermost iterator ended during the capture; capture more steps."
+            told = (
+                "no iterator of it was waited for."
+                if pipeline["n_calls"]
+                else "no call of its outermost iterator ended during the capture; capture more steps."
             )
+            summary = f"{pipeline['name']}: {told}"
             advice, name, wait_ms = NOTHING, "", 0.0
         else:
             entry = self.iterators[row]

@@ -13,6 +13,7 @@ from ..base.matching import sum_by
 from .iterator_calls import IteratorCalls, short_name
 from .iterator_nodes import IteratorNodes
 from .iterator_waits import Waits
+from .pipeline_executions import SLOW_CALL_PS
 
 _SHUFFLES = ("Shuffle", "ShuffleAndRepeat")
 
@@ -55,8 +56,9 @@ def find_usage(trace: Trace, calls: IteratorCalls, waits: Waits, nodes: Iterator
     start, duration = trace.start_ps[calls.event], trace.duration_ps[calls.event]
     first = _is_first(calls.iterator, start, is_root)
     counts = is_root & ~first
-    waited = sum_by(pipeline[counts], duration[counts], nodes.n_pipelines)
-    counts |= is_root & (waited == 0)[pipeline]
+    fill = _fill_times(trace, calls, waits, nodes)
+    filled = sum_by(nodes.pipeline, fill, nodes.n_pipelines)
+    counts |= is_root & _waits_for_first(pipeline, duration, is_root, counts, filled)[pipeline]
     hosts = [""] * nodes.n_pipelines
     for k, sample in zip(*np.unique(pipeline, return_index=True), strict=True):  # one turn per pipeline
         hosts[k] = trace.planes[trace.plane_id[calls.event[sample]]].host
@@ -70,9 +72,22 @@ def find_usage(trace: Trace, calls: IteratorCalls, waits: Waits, nodes: Iterator
         duration_ps=duration,
         is_counted=(waits.root_call >= 0) & counts[waits.root_call],
         is_startup=(waits.root_call >= 0) & first[waits.root_call],
-        fill_ps=_fill_times(trace, calls, waits, nodes),
+        fill_ps=fill,
         host=tuple(hosts),
     )
+
+
+def _waits_for_first(pipeline: Int64, duration: Int64, is_root: Bool, is_later: Bool, filled: Int64) -> Bool:
+    """Of each pipeline whether only first calls of it keep anybody waiting, for more than filling a buffer."""
+    n = len(filled)
+    later, whole = (
+        (sum_by(pipeline[calls], duration[calls], n), np.bincount(pipeline[calls], minlength=n))
+        for calls in (is_later, is_root)
+    )
+    keeps_up = later[0] <= SLOW_CALL_PS * later[1]
+    keeps_up &= (whole[0] > SLOW_CALL_PS * whole[1]) & (2 * filled < whole[0] - later[0])
+    found: Bool = (later[0] == 0) | keeps_up
+    return found
 
 
 def _fill_times(trace: Trace, calls: IteratorCalls, waits: Waits, nodes: IteratorNodes) -> Int64:

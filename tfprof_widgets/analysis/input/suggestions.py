@@ -59,10 +59,6 @@ _PREFETCH = Suggestion(
     "The training takes elements as fast as the prefetch buffer is filled. Let tf.data choose its size.",
     ".prefetch(tf.data.AUTOTUNE)",
 )
-_ROOT = Suggestion(
-    "The time goes into handing elements over, not into a dataset. Fetch larger batches, and prefetch last.",
-    ".batch(larger_size).prefetch(tf.data.AUTOTUNE)",
-)
 _DATA_SERVICE = Suggestion(
     "Fetching from the tf.data service is slow. Profile its workers; add workers when they are busy.",
     'tf.profiler.experimental.client.trace("grpc://worker:port", "logs", 2000); tfprof.load("logs")',
@@ -99,8 +95,6 @@ _BY_NAME = {
     "FlatMap": _FLAT_MAP,
     "Filter": _FILTER,
     "Unbatch": _UNBATCH,
-    "Root": _ROOT,
-    "Model": _ROOT,
     "DataService": _DATA_SERVICE,
     **dict.fromkeys(("TensorSlice", "FromTensor", "Tensor", "Range"), _MEMORY),
     **dict.fromkeys(FILE_READERS, _FILES),
@@ -157,10 +151,10 @@ def _map(calls: str, place: Place) -> Suggestion:
 def _parallel_map(params: Mapping[str, StatValue], place: Place) -> Suggestion:
     parallelism = params.get("parallelism")
     calls = parallelism if isinstance(parallelism, int) and parallelism > 0 else 0
-    # TensorFlow fuses a plain map with the batch after it; the stat `name` is then fused(MapDataset:1,BatchDatasetV2:2).
-    if "(MapDataset" in str(params.get("name", "")):
-        return _map(f"{calls} of its calls" if calls > 1 else "one of its calls", place)
     is_autotuned = str(params.get("autotune")).lower() == "true"
+    # TensorFlow fuses a plain map with the batch after it; the stat `name` is then fused(MapDataset:1,BatchDatasetV2:2).
+    if "(MapDataset" in str(params.get("name", "")) and not is_autotuned:
+        return _map(f"{calls} of its calls" if calls > 1 else "one of its calls", place)
     if calls == 1 and not is_autotuned:
         return _map("one of its calls", place)
     how = f"already makes {plural(calls, 'call')} in parallel" if calls else "already works in parallel"

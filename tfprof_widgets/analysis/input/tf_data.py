@@ -39,8 +39,8 @@ class Pipelines(ABC):
     """What tf.data did during the capture. All frames are empty when it did nothing.
 
     The bottleneck is decided over all calls of a pipeline's root, weighted by time, without the first call of each
-    epoch: it starts threads and fills buffers, and would hide what holds up the rest. Where there are only first calls
-    they count.
+    epoch: it starts threads and fills buffers, and would hide what holds up the rest. Where there are only first calls, or
+    only they make an average call longer than 50 us, they count.
 
     Source: semantics 8. Differs from XProf: D11 (it no longer has this analysis); iterators are merged over
     epochs, windows and the files of an interleave; its bottleneck, that of the slowest call, is in `slowest_calls`.

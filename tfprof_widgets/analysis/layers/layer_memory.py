@@ -9,7 +9,7 @@ import numpy as np
 from ...trace.trace import Bool, Float64, Int64
 from ..base.matching import sum_by, unique_codes
 from ..base.op_names import parse_op_names
-from ..memory.memory import MemoryProfile
+from ..memory.memory import OF_DEVICE, MemoryProfile
 from ..memory.memory_live import find_peak
 from ..memory.memory_snapshots import Snapshots
 
@@ -23,11 +23,11 @@ class OpMemory:
     type: tuple[str, ...]
     """Its type where the allocation tells, else ""."""
     allocated_bytes: Int64
-    """All that the op allocated in the capture, of every allocator."""
+    """All that the op allocated in the capture: of devices, where `allocator` is one of a device, else of every allocator."""
     peak_bytes: Int64
     """What of it was in use at the peak of `allocator`."""
     allocator: str
-    """The allocator with the largest peak; "" where no memory was recorded."""
+    """See `MemoryTables.main_allocator`."""
     before_capture_bytes: int
     """In use at that peak and not seen being allocated."""
     stack_bytes: int
@@ -47,12 +47,12 @@ def memory_by_op(memory: MemoryProfile, averaged: Bool | None = None) -> OpMemor
     if memory.is_empty:
         none = np.empty(0, np.int64)
         return OpMemory((), (), none, none, "", 0, 0)
-    summary = memory.summary
-    allocator = str(summary["allocator"][int(summary["peak_bytes"].to_numpy().argmax())])
+    allocator = memory.main_allocator
     rows = memory.snapshots.rows_of(allocator)
     peak = find_peak(table, rows).row
     live = _live_at(table, rows, peak)
-    made = ~table.is_free
+    counts = np.array([OF_DEVICE in name or OF_DEVICE not in allocator for name in table.allocators])
+    made = ~table.is_free & counts[table.allocator_id]
     ids, code = unique_codes(table.op)
     parsed = parse_op_names([memory.strings[i] if i >= 0 else "" for i in ids.tolist()])
     of_steps = None

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, field, fields
 from functools import cached_property
 from typing import Any
 
@@ -45,6 +45,8 @@ class Layers:
     """For each op an index into `PHASES`."""
     totals: OpTotals
     """Time and executions of each op."""
+    allocating: dict[str, int] = field(default_factory=dict)
+    """By name the row in `entries` of what allocated memory; "" for what names no op."""
 
     @cached_property
     def frame(self) -> pd.DataFrame:
@@ -55,7 +57,7 @@ class Layers:
         `vector_32bit_ratio` divide the kernel time of its ops by what computes.
 
         Memory is of the entry as a whole and stands on its first row only, so that it adds up: `allocated_bytes` to all bytes
-        allocated in the capture, `peak_bytes` to what was in use at the peak of the allocator whose peak is largest, of which
+        allocated in the capture, `peak_bytes` to what was in use at the peak (of what is told in `OpMemory`), of which
         "allocated before the capture" (and "stack", if any) is a row of its own. A compiled program allocates as a whole, for
         the op that runs it, which is in no layer.
         """
@@ -95,7 +97,8 @@ def compute_layers(
     entries = _entries(places, used, listed.name)
     n_ops = len(scopes)
     op_entry, phase = places.entry[:n_ops], _phases(listed, places)[:n_ops]
-    return Layers(entries, op_entry, phase, totals)
+    allocating = {} if used is None else _entry_of(places, listed.name, used.name)
+    return Layers(entries, op_entry, phase, totals, allocating)
 
 
 def layers_of(
@@ -157,12 +160,18 @@ def _phases(scopes: OpScopes, places: Places) -> UInt8:
     return phase.astype(np.uint8)
 
 
+def _entry_of(places: Places, listed: Sequence[str], names: Sequence[str]) -> dict[str, int]:
+    """The entry of each of some names that are listed."""
+    entry_of = dict(zip(listed, places.entry.tolist(), strict=True))
+    return {name: entry_of[name] for name in names}
+
+
 def _entries(places: Places, used: OpMemory | None, names: Sequence[str]) -> pd.DataFrame:
     n = len(places.layer)
     allocated, peak, of_steps = np.zeros(n, np.int64), np.zeros(n, np.int64), np.full(n, np.nan)
     extra: list[tuple[str, int]] = []
     if used is not None:
-        entry_of = dict(zip(names, places.entry.tolist(), strict=True))
+        entry_of = _entry_of(places, names, used.name)
         entry = np.array([entry_of[name] for name in used.name], np.int64)
         np.add.at(allocated, entry, used.allocated_bytes)
         np.add.at(peak, entry, used.peak_bytes)

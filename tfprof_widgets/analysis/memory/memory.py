@@ -22,7 +22,7 @@ from .memory_remedy import memory_remedy
 from .memory_snapshots import Snapshots, read_snapshots
 from .memory_steps import StepSpans, step_table
 
-_OF_DEVICE = "GPU_"
+OF_DEVICE = "GPU_"
 """In the names of TensorFlow's allocators of GPUs."""
 
 
@@ -52,8 +52,16 @@ class MemoryTables(ABC):
         The allocators of a host are no bound: they may take what the machine has.
         """
         own = self.summary
-        own = own[own["allocator"].str.contains(_OF_DEVICE, regex=False) & (own["capacity_bytes"] > 0)]
+        own = own[own["allocator"].str.contains(OF_DEVICE, regex=False) & (own["capacity_bytes"] > 0)]
         return None if own.empty else own.iloc[int((own["peak_bytes"] / own["capacity_bytes"]).to_numpy().argmax())]
+
+    @property
+    def main_allocator(self) -> str:
+        """The allocator of `fullest_device`; without one that with the highest peak, "" where none reported."""
+        device = self.fullest_device
+        if device is not None or self.summary.empty:
+            return "" if device is None else str(device["allocator"])
+        return str(self.summary["allocator"][int(self.summary["peak_bytes"].to_numpy().argmax())])
 
     @property
     def is_empty(self) -> bool:

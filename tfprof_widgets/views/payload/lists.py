@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Sequence
 from typing import Any
 
@@ -57,12 +58,18 @@ def advice_list(advice: Sequence[Advice]) -> list[dict[str, Any]]:
 def layer_list(layers: Layers, variables: pd.DataFrame, rows: slice) -> list[dict[str, Any]]:
     """One object per layer, and per loss, optimizer, input and whatever else ops belong to; bytes or null.
 
-    `n_params` is how many numbers the layer's own variables hold, as `count_params()` of a layer without others in it; null
-    where no variable is known of it.
+    `allocating` are the names of ops that allocated for it; `n_params` is how many numbers the layer's own variables hold, as
+    `count_params()` of a layer without others in it; null where no variable is known of it.
     """
     n_params = variables.groupby("layer")["n_params"].sum().to_dict()
     entries = layers.entries[_LAYER].iloc[rows]
-    return [{**entry, "n_params": n_params.get(entry["layer"])} for entry in records(entries)]
+    names: dict[int, list[str]] = defaultdict(list)
+    for name, row in layers.allocating.items():
+        names[row].append(name)
+    return [
+        {**entry, "n_params": n_params.get(entry["layer"]), "allocating": names.get(row, [])}
+        for row, entry in zip(range(len(layers.entries))[rows], records(entries), strict=True)
+    ]
 
 
 def scope_list(scopes: Scopes, rows: slice) -> list[dict[str, Any]]:

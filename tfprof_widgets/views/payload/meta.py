@@ -8,6 +8,8 @@ from typing import Any
 import pandas as pd
 
 from ...analysis.base.hosts import hosts_of
+from ...analysis.base.op_names import parse_op_names
+from ...analysis.cluster.cluster_results import ClusterResults
 from ...analysis.hosts.workers import Workers
 from ...analysis.layers.scopes import Scopes
 from ...analysis.overview.input_words import input_words
@@ -142,13 +144,19 @@ def _device_memory(results: AnyResults) -> dict[str, Any] | None:
 
 
 def _input(results: AnyResults) -> dict[str, Any]:
-    """The verdict on the input, the host's time for it, and each input op with its category, most self time first."""
+    """The verdict on the input, and each input op with its category and what it worked: in all, and in averaged steps.
+
+    What is no iterator works all the time, and has none of those figures.
+    """
     pipeline = results.input_pipeline
-    return {
-        "verdict": input_words(results.overview, pipeline.verdict),
-        "categories": records(pipeline.categories),
-        "ops": [list(pair) for pair in zip(*(pipeline.ops[name].tolist() for name in ("op", "category")), strict=True)],
-    }
+    iterators = {op for names in pipeline.iterators["event_names"] for op in parse_op_names(names).name}
+    in_steps = {} if isinstance(results, ClusterResults) else results.step_work_ms
+    columns = (pipeline.ops[name].tolist() for name in ("op", "category", "work_time_ms"))
+    ops = [
+        [op, category, *((work, in_steps.get(op)) if op in iterators else ())]
+        for op, category, work in zip(*columns, strict=True)
+    ]
+    return {"verdict": input_words(results.overview, pipeline.verdict), "ops": ops}
 
 
 def scope_note(scopes: Scopes) -> str:

@@ -2,7 +2,13 @@
 
 import type { RangePs } from "../time/viewport";
 import { columns, numbers } from "../wire/column";
+import type { IteratorNode } from "../wire/meta";
 import type { Table } from "../wire/wire";
+
+/** What the events of an iterator are called, by which it is selected. */
+export function namesOf(node: IteratorNode): readonly string[] {
+  return node.event_names?.length ? node.event_names : [node.long_name];
+}
 
 /** A call longer than this keeps its consumer waiting, ps. */
 const SLOW_CALL_PS = 50e6;

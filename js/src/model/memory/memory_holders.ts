@@ -22,6 +22,7 @@ const EAGER = "eager/";
 /** For each name of an op in the memory events where it belongs, "" where that is not known. */
 export class OpPlaces {
   readonly #ops = new Map<string, number>();
+  readonly #layers: ReadonlyMap<string, string>;
   readonly #of: Readonly<Record<Exclude<HeldBy, "op">, (op: number) => string>>;
 
   constructor(
@@ -32,6 +33,8 @@ export class OpPlaces {
     meta.op_name.forEach((name, op) => {
       if (op < places.n) this.#ops.set(meta.names[name], op);
     });
+    const layers = meta.layers ?? [];
+    this.#layers = new Map(layers.flatMap(({ layer, allocating = [] }) => allocating.map((name) => [name, layer])));
     this.#of = {
       layer: (op) => meta.layers?.[layer[op]]?.layer ?? "",
       line: (op) => lineOf(meta, line[op]),
@@ -39,6 +42,8 @@ export class OpPlaces {
   }
 
   of(name: string, by: Exclude<HeldBy, "op">): string {
+    const known = by === "layer" && this.#layers.get(name);
+    if (known) return known;
     const op = this.#ops.get(name) ?? this.#ops.get(`${EAGER}${name}`);
     return op === undefined ? "" : this.#of[by](op);
   }

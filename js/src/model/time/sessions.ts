@@ -21,10 +21,12 @@ export function timeInside(spans: readonly Span[], window: Span): number {
   return time;
 }
 
-/** Time during which some session was running. */
-export function capturedPs(meta: TraceMeta): number {
-  const whole = { t0: 0, t1: meta.duration_ps };
-  return meta.duration_ps - timeInside(uncapturedSpans(meta.sessions), whole);
+/** Time during which some session was running, with events or without. */
+export function capturedPs({ sessions, duration_ps }: TraceMeta): number {
+  if (sessions.length === 0) return duration_ps;
+  const t0 = Math.min(...sessions.map(({ start_ps }) => start_ps));
+  const t1 = Math.max(...sessions.map(({ stop_ps }) => stop_ps));
+  return t1 - t0 - timeInside(uncapturedSpans(sessions), { t0, t1 });
 }
 
 /** Whether drawing the whole capture would mostly draw the time between its sessions. */

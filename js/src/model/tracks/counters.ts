@@ -81,9 +81,11 @@ function coarser(finer: Blocks, bits: number): Blocks {
   return { bits, min, max };
 }
 
-/** The allocator with the highest peak: what is pinned until the reader changes it; -1 without any. */
+/** The allocator of the device, else that with the highest peak: what is pinned until the reader changes it; -1 without any. */
 export function fullestAllocator(meta: TraceMeta): number {
-  let best = -1;
+  const ofDevice = ({ kind, name }: CounterMeta) => kind === "memory" && name === meta.device_memory?.allocator;
+  let best = (meta.counters ?? []).findIndex(ofDevice);
+  if (best >= 0) return best;
   (meta.counters ?? []).forEach(({ kind, max }, id) => {
     if (kind === "memory" && (best < 0 || max > (meta.counters ?? [])[best].max)) best = id;
   });

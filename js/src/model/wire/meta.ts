@@ -61,10 +61,8 @@ export interface PipelineMeta {
 /** What `InputPipeline` says of the input as a whole. */
 export interface InputMeta {
   verdict: string;
-  /** Time of all host threads; always the same categories. */
-  categories: { category: string; time_ms: number; ratio: number }[];
-  /** Names of input ops, each with its category. */
-  ops: [op: string, category: string][];
+  /** Names of input ops, each with its category; of iterators also what they worked, ms: in all, and in the averaged steps. */
+  ops: [op: string, category: string, work?: number, steady?: number | null][];
 }
 
 export interface MemorySummaryRow {
@@ -169,6 +167,8 @@ export interface LayerMeta {
   peak_bytes: number | null;
   /** What its own variables hold; null where none is known of it. */
   n_params?: number | null;
+  /** Names of ops that allocated for it, "" for what names none. */
+  allocating?: readonly string[];
 }
 
 /** One thing to change. */

@@ -1,6 +1,7 @@
 /** One pipeline and what its nodes cost -> a graph of boxes from source to step, with keys, selection and hover. */
 
 import { type GraphSize, type Placed, type PlacedNode, placeGraph } from "../../model/input/graph";
+import { namesOf } from "../../model/input/pipeline";
 import { cutNames } from "../../model/text/cut";
 import { formatCount, formatInstant, formatPercent, formatTime, plural } from "../../model/text/format";
 import { describeRange } from "../../model/time/span_text";
@@ -115,9 +116,10 @@ export class GraphPane {
     const where = () => h("span.tfp-about", about);
     if (nBatches === 0) {
       this.#say.replaceChildren(h("b", "No batch was fetched", where(), "."), " Clear the range to see all.");
+      this.#say.title = "";
       return;
     }
-    const bars = `Bars: self time, on a common scale of ${formatTime(scale)}.`;
+    const bars = `Bars: work, on a common scale of ${formatTime(scale)}.`;
     if (rank !== null) {
       const lead = h("b", `Execution of rank ${rank}, of ${formatCount(ranked.length)}`, where(), ":");
       const begins = Number.isFinite(scene.stats.startPs[scene.root]) ? scene.stats.startPs[scene.root] : 0;
@@ -183,9 +185,4 @@ function bottleneckLabel({ nodes, nodeWidth, width }: Placed, slow: number, rati
   const isLast = x > 0 && x + nodeWidth + SIZE.gap > width;
   const place = isLast ? { x: x + nodeWidth, "text-anchor": "end" } : { x };
   return svg("text.b", { ...place, y: y + TOP - 7 }, `Bottleneck${share}`);
-}
-
-/** What the events of an iterator are called, by which it is selected. */
-function namesOf(node: IteratorNode): readonly string[] {
-  return node.event_names?.length ? node.event_names : [node.long_name];
 }

@@ -37,6 +37,9 @@ const CHOICES = [
 ] as const;
 type Pane = (typeof CHOICES)[number]["value"];
 
+/** What tf.data puts around a pipeline itself: nothing to speed up. */
+const WRAPPERS: readonly string[] = ["Root", "Model"];
+
 /** Executions in the list of ranks. */
 const MAX_RANKS = 200;
 
@@ -129,8 +132,9 @@ class InputView {
       const rows = inputOps(data.meta, (name) => data.table(name), scope);
       const keyed = rows.map((row, i) => ({ ...row, key: String(i) }));
       const nSteps = stepsOfScope(data.table("steps"), scope);
-      const times = { total: perStep("Total, ms", nSteps), self: perStep("Self, ms", nSteps) };
-      ledger.show(keyed, { name: plural(rows.length, "input op"), count: perStep("Count", nSteps), ...times });
+      const each = (title: string) => perStep(title, nSteps);
+      const times = { work: each("Work, ms"), waiting: each("Waiting, ms"), total: each("Total, ms") };
+      ledger.show(keyed, { name: plural(rows.length, "input op"), count: each("Count"), ...times });
     };
     return { element: ledger.element, show, save: () => ledger.save() };
   }
@@ -165,10 +169,11 @@ class InputView {
     const isCritical = pipeline.nodes.map((node, i) =>
       rank === null ? node.on_critical_path : stats.isBlocking[i] === 1,
     );
+    const works = isCritical.map((critical, i) => critical && !WRAPPERS.includes(pipeline.nodes[i].name));
     const wait = inputWait(this.view.data.table("steps") ?? EMPTY_TABLE, range);
     // Of one execution the slowest part is asked for, however short it was.
     const kept = rank === null && keepsUp(wait) ? wait : null;
-    const longest = isWhole ? (pipeline.bottleneck ?? -1) : bottleneckOf(stats.waitPs, isCritical);
+    const longest = isWhole ? (pipeline.bottleneck ?? -1) : bottleneckOf(stats.waitPs, works);
     const slow = kept === null ? longest : -1;
     const nBatches = rank === null ? stats.calls[root] : 1;
     return {

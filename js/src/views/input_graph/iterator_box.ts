@@ -14,7 +14,7 @@ export interface IteratorCost {
   readonly startPs: number | null;
   /** What the sums are divided by. */
   readonly nBatches: number;
-  /** Self time of a batch that fills the bar, ps. */
+  /** Work for a batch that fills the bar, ps. */
   readonly scale: number;
 }
 
@@ -25,7 +25,7 @@ export interface BoxPlace {
   readonly height: number;
 }
 
-/** Boxes narrower than this have no room for the calls beside the self time. */
+/** Boxes narrower than this have no room for the calls beside the work. */
 const CALLS_FROM_PX = 112;
 
 export interface BoxHead {
@@ -42,14 +42,15 @@ export function nodeBox(
   fits: (text: string) => boolean,
 ): SVGGElement {
   const settings = paramText(node);
-  const sums = `self ${formatTime(cost.self)}, total ${formatTime(cost.total)}, ${plural(cost.calls, "call")}`;
+  const batch = perBatch(cost);
+  const sums = `${spoken(cost)}, ${plural(cost.calls, "call")}`;
   const group = svg("g", {
     class: `tfp-node${isCritical ? " critical" : " aside"}`,
     transform: `translate(${place.x} ${place.y})`,
     tabindex: 0,
     role: "button",
     "aria-pressed": "false",
-    "aria-description": spokenCost(perBatch(cost)),
+    "aria-description": `${spoken(batch)}, ${formatCalls(batch.calls)} calls a batch`,
   });
   group.setAttribute("data-op-name", node.long_name);
   const parts = boxParts(name, cutNames([settings], fits).get(settings) ?? "", cost, place);
@@ -73,8 +74,8 @@ function perBatch({ self, total, calls, nBatches }: IteratorCost): BatchCost {
   return { self: self / per, total: total / per, calls: calls / per };
 }
 
-function spokenCost({ self, total, calls }: BatchCost): string {
-  return `self ${formatTime(self)}, total ${formatTime(total)}, ${formatCalls(calls)} calls a batch`;
+function spoken({ self, total }: BatchCost): string {
+  return `work ${formatTime(self)}, waiting for its inputs ${formatTime(Math.max(0, total - self))}, total ${formatTime(total)}`;
 }
 
 /** The frame, the words and the bar of a box, from the back to the front. */
@@ -88,7 +89,7 @@ function boxParts(name: string, settings: string, cost: IteratorCost, { width, h
     svg("rect.tint", { x: 2, y: 2, width: width - 4, height: height - 4 }),
     svg("text.b", { x: 8, y: 17 }, name),
     svg("text", { x: 8, y: 30 }, settings),
-    svg("text.k", { x: 8, y: 46 }, `${formatTime(self)} self`),
+    svg("text.k", { x: 8, y: 46 }, `${formatTime(self)} work`),
     svg("text", { x: 8, y: 59 }, `${formatTime(total)} total`),
     svg("text", { x: 8, y: 72 }, start),
     svg("rect.track", { x: 8, y: 66 + dy, width: width - 16, height: 8 }),

@@ -19,22 +19,25 @@ const share = <R>(head: Head, value: (row: R) => number): GridColumn<R> =>
   numberColumn({ ...head, width: 72, narrowWidth: 60, isOptional: false }, value, formatPercent);
 
 const ms = <R>(head: Head, value: (row: R) => number): GridColumn<R> =>
-  numberColumn({ ...head, width: 104, isOptional: false }, (row) => value(row) / 1e9);
+  numberColumn({ ...head, width: 124, narrowWidth: 116, isOptional: false }, (row) => value(row) / 1e9);
+
+/** Of an iterator, in the graph as in the table. */
+export const WORK = "Without the iterators that it takes elements from; what its function runs counts";
 
 const OP_COLUMNS: readonly GridColumn<InputOpRow>[] = [
   nameColumn({ id: "name", title: "Input op" }, ({ name }) => name),
   numberColumn(
-    { id: "count", title: "Count", tip: "Executions", width: 84, isOptional: false },
+    { id: "count", title: "Count", tip: "Executions", width: 84, narrowWidth: 84, isOptional: false },
     (row) => row.count,
     formatAmount,
   ),
-  ms({ id: "total", title: "Total, ms", tip: "From begin to end, over all threads" }, (row) => row.totalPs),
-  share(
-    { id: "total_share", title: "Total", tip: "Of the self time of all input ops; ops within ops count twice" },
-    (row) => row.totalRatio,
+  ms({ id: "work", title: "Work, ms", tip: WORK }, (row) => row.workPs),
+  share({ id: "share", title: "Work", tip: "Of the work of all input ops" }, (row) => row.workRatio),
+  ms(
+    { id: "waiting", title: "Waiting, ms", tip: "For the iterators that it takes elements from" },
+    (row) => row.waitPs,
   ),
-  ms({ id: "self", title: "Self, ms", tip: "Without the ops that it calls" }, (row) => row.selfPs),
-  share({ id: "self_share", title: "Self", tip: "Of the self time of all input ops" }, (row) => row.selfRatio),
+  ms({ id: "total", title: "Total, ms", tip: "Work and waiting, over all threads" }, (row) => row.totalPs),
   {
     ...{ id: "category", title: "Category", width: 124, narrowWidth: 112, value: (row) => row.category },
     cell: (row) => categoryWords(row.category).label,
@@ -44,16 +47,15 @@ const OP_COLUMNS: readonly GridColumn<InputOpRow>[] = [
 export const OP_LEDGER: Parts<InputOpRow> = {
   label: "Input ops",
   columns: OP_COLUMNS,
-  sortBy: "self",
+  sortBy: "work",
   placeholder: "No input op ran in this range.",
   fileName: "input_ops.csv",
   csv: {
     op: (row) => row.name,
     count: (row) => row.count,
     total_time_ms: (row) => row.totalPs / 1e9,
-    total_time_ratio: (row) => row.totalRatio,
-    self_time_ms: (row) => row.selfPs / 1e9,
-    self_time_ratio: (row) => row.selfRatio,
+    work_time_ms: (row) => row.workPs / 1e9,
+    waiting_time_ms: (row) => row.waitPs / 1e9,
     category: (row) => row.category,
   },
 };

@@ -57,17 +57,15 @@ export class WaitPane {
 
   show({ range, scope }: Pick<InputScene, "range" | "scope">): void {
     this.#range = range;
-    const { data, link } = this.view;
+    const { data } = this.view;
     this.#shares = inputShares(this.#steps);
     this.#sayStatistics();
     this.#draw();
-    const { input } = data.meta;
     this.#host.replaceChildren();
-    if (input === undefined) return;
-    const isWhole = scope === null && link.host === "";
-    const ops = isWhole ? null : inputOps(data.meta, (name) => data.table(name), scope);
+    if (data.meta.input === undefined) return;
+    const ops = inputOps(data.meta, (name) => data.table(name), scope);
     const each = stepsOfScope(data.table("steps"), scope) === null ? "" : " a step";
-    this.#host.append(...hostParts(inputParts(input, ops), each, keepsUp(inputWait(this.#steps, range))));
+    this.#host.append(...hostParts(inputParts(CATEGORY_ORDER, ops), each, keepsUp(inputWait(this.#steps, range))));
   }
 
   get #steps() {
@@ -188,16 +186,11 @@ function barsPath(shares: Float64Array, width: number, y: (ratio: number) => num
   return path;
 }
 
-/**
- * One bar of all categories, their figures, and what to do about the largest, unless steps hardly wait.
- *
- * Threads that wait for one another count, so the sum may be longer than a step.
- */
+/** One bar of all categories, their figures, and what to do about the largest, unless steps hardly wait. */
 function hostParts(parts: readonly InputPart[], each: string, isEnough: boolean): HTMLElement[] {
-  const ordered = CATEGORY_ORDER.flatMap((category) => parts.filter((part) => part.category === category));
-  const total = ordered.reduce((sum, part) => sum + part.ms, 0);
-  const head = h("b", "On the host, all threads, their waiting too:");
-  const line = h("div.line", h("span.tfp-say", head, ` ${formatMs(total)}${each} of input ops`));
+  const total = parts.reduce((sum, part) => sum + part.ms, 0);
+  const head = h("b", "On the host, all threads:");
+  const line = h("div.line", h("span.tfp-say", head, ` ${formatMs(total)}${each} of work for the input`));
   if (total <= 0) {
     line.replaceChildren(h("span.tfp-say", "No input op ran on the host."));
     return [line];
@@ -205,14 +198,14 @@ function hostParts(parts: readonly InputPart[], each: string, isEnough: boolean)
   const tint = (i: number) => `color-mix(in srgb, var(--c-input) ${TINTS[i] ?? 20}%, var(--bg))`;
   const bar = h("div.tfp-wait-bar", { role: "img", "aria-label": "Host input time by category" });
   const legend = h("div.tfp-host-keys");
-  ordered.forEach(({ category, ms, ratio }, i) => {
+  parts.forEach(({ category, ms, ratio }, i) => {
     const { label, tip } = categoryWords(category);
     const style = { flex: `${ratio} 0 0`, background: tint(i) };
     if (ratio > 0) bar.append(h("i", { title: `${label}: ${formatMs(ms)}${each}, ${formatPercent(ratio)}`, style }));
     const name = h("span.n", swatch(tint(i)), label);
     legend.append(h("div", { title: tip }, name, h("span", `${formatMs(ms)} · ${formatPercent(ratio)}`)));
   });
-  const largest = ordered.reduce((a, b) => (b.ms > a.ms ? b : a));
+  const largest = parts.reduce((a, b) => (b.ms > a.ms ? b : a));
   const { label, advice } = categoryWords(largest.category);
   if (isEnough) return [line, bar, legend];
   return [line, bar, legend, h("p.tfp-host-advice", h("b", `Largest: ${label}. `), advice)];

@@ -27,11 +27,6 @@ const WORDS: Readonly<Record<string, CategoryWords>> = {
     tip: "Putting data into the queue that goes to the device",
     advice: "Combine small chunks of data into fewer, larger ones before they go to the device.",
   },
-  Other: {
-    label: "Unclassified",
-    tip: "Time of the input that none of the ops explains",
-    advice: "Read the data with tf.data where another reader does it now.",
-  },
 };
 
 /** In the order of the guide. */

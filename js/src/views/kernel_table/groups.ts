@@ -23,7 +23,11 @@ const NAME_OF: Readonly<Record<Exclude<Grouping, "name">, (row: KernelRow) => st
   unit: (row) => row.unit,
 };
 
-export function groupKernels(rows: readonly KernelRow[], by: Grouping): KernelGroup[] {
+/**
+ * An op takes more than its kernels, such as copies: a row of those is called otherwise than the op.
+ * @param isLed whether kernels may be for several ops: all of one is that of the op with the largest share in it
+ */
+export function groupKernels(rows: readonly KernelRow[], by: Grouping, isLed: boolean): KernelGroup[] {
   if (by === "name")
     return rows.map((row) => ({
       ...row,
@@ -33,7 +37,8 @@ export function groupKernels(rows: readonly KernelRow[], by: Grouping): KernelGr
     }));
   const groups = new Map<string, KernelRow[]>();
   for (const row of rows) {
-    const name = NAME_OF[by](row) || UNKNOWN;
+    const known = NAME_OF[by](row);
+    const name = known && by !== "unit" ? `${isLed ? "led by" : "of"} ${known}` : known || UNKNOWN;
     const own = groups.get(name);
     if (own) own.push(row);
     else groups.set(name, [row]);

@@ -21,7 +21,12 @@ const GROUPINGS: readonly Choice<Grouping>[] = [
   { value: "unit", text: "by unit" },
 ];
 const NOUNS: Readonly<Record<Grouping, string>> = { name: "kernels", op: "ops", type: "op types", unit: "units" };
-const HEADS: Readonly<Record<Grouping, string>> = { name: "Kernel", op: "Op", type: "Op type", unit: "Computed on" };
+const HEADS: Readonly<Record<Grouping, string>> = {
+  name: "Kernel",
+  op: "Kernels",
+  type: "Kernels",
+  unit: "Computed on",
+};
 /** Of more kernels each is a small part: what kind of op launches them says more at first. */
 const MANY_KERNELS = 200;
 
@@ -47,6 +52,7 @@ class KernelTable {
       this.#grouping = grouping;
       this.#table.compute();
     };
+    const isLed = data.nRows("op_shares") > 0;
     const hasOccupancy = this.#kernels.some((kernel) => (kernel.occupancy_pct ?? 0) > 0);
     this.#table = new LinkedTable<KernelGroup>(view, {
       label: "Kernels by total time",
@@ -60,18 +66,18 @@ class KernelTable {
       attributes: (row) => ({ "data-kernel": row.name }),
       rows: (scope) => {
         this.#single = kernelRows(this.#kernels, readable, (name) => data.table(name), scope);
-        return groupKernels(this.#single, this.#grouping);
+        return groupKernels(this.#single, this.#grouping, isLed);
       },
       // A group stands for those of its kernels that match; a kernel keeps its rank among all.
       regroup: (test) => {
         const keep = (row: KernelRow) => [row.name, row.readable, row.op_name, row.op_type].some(test);
-        if (this.#grouping === "name") return groupKernels(this.#single, "name").filter(keep);
-        return groupKernels(this.#single.filter(keep), this.#grouping);
+        if (this.#grouping === "name") return groupKernels(this.#single, "name", isLed).filter(keep);
+        return groupKernels(this.#single.filter(keep), this.#grouping, isLed);
       },
       scope: (linked) => (linked === STEADY && data.table("kernel_step_totals") === undefined ? null : linked),
       titles: (nSteps) => ({
         name: HEADS[this.#grouping],
-        op: this.#grouping === "name" ? "Op" : "Kernels",
+        op: this.#grouping === "name" ? "Op" : "How many",
         total: perStep("Total, ms", nSteps),
         count: perStep("Count", nSteps),
       }),

@@ -19,12 +19,12 @@ export const PHASE_COLORS: readonly string[] = [
 export const INPUT_COLOR = "var(--c-input)";
 
 /**
- * @param allocatedOf what a layer allocated in the scope shown, null where no memory was recorded
+ * @param memoryOf what a layer allocated in the scope shown and held at the peak, null where no memory of layers is known
  * @param hasParams whether the parameters of any layer are known
  * @param hasClasses whether the Keras class of any is
  */
 export function layerColumns(
-  allocatedOf: ((row: LayerRow) => number) | null,
+  memoryOf: readonly [allocated: (row: LayerRow) => number, atPeak: (row: LayerRow) => number] | null,
   hasParams: boolean,
   hasClasses: boolean,
 ): GridColumn<LayerRow>[] {
@@ -49,7 +49,7 @@ export function layerColumns(
     ...PHASES.map((phase, i) => phaseColumn(phase, i)),
     numberColumn(ops, (row) => row.nOps || Number.NaN, formatCount),
     ...(hasParams ? [paramsColumn()] : []),
-    ...(allocatedOf === null ? [] : memoryColumns(allocatedOf)),
+    ...(memoryOf === null ? [] : memoryColumns(...memoryOf)),
   ];
 }
 
@@ -94,17 +94,17 @@ function phaseColumn(phase: string, i: number): GridColumn<LayerRow> {
   return numberColumn(head, (row) => blankZero(row.phasePs[i] / 1e9));
 }
 
-function memoryColumns(allocatedOf: (row: LayerRow) => number): GridColumn<LayerRow>[] {
+function memoryColumns(
+  allocatedOf: (row: LayerRow) => number,
+  peakOf: (row: LayerRow) => number,
+): GridColumn<LayerRow>[] {
   const allocated = "All bytes that ops of the layer allocated, whether or not freed again";
   const peak = "What ops of the layer had allocated of the memory in use at the peak of the whole capture";
   const column = (id: string, title: string, tip: string, bytes: (row: LayerRow) => number) => {
     const figures = (row: LayerRow) => blankZero(bytes(row));
     return numberColumn<LayerRow>({ id, title, tip, width: 100, isOptional: false, figures }, figures, formatBytes);
   };
-  return [
-    column("allocated", "Allocated", allocated, allocatedOf),
-    column("peak", "At peak", peak, ({ peak_bytes }) => peak_bytes ?? Number.NaN),
-  ];
+  return [column("allocated", "Allocated", allocated, allocatedOf), column("peak", "At peak", peak, peakOf)];
 }
 
 /** The columns of `Profile.layers` but for the side, which stands in the file's name. */

@@ -48,15 +48,17 @@ class LayerTable {
     const hasMemory = holdsMemory(this.view.data);
     const hasParams = this.#layers.some(({ n_params }) => (n_params ?? 0) > 0);
     const hasClasses = this.#layers.some(({ class_name }) => class_name !== "");
+    const ofSide = (bytes: number | null | undefined) => (this.#holdsMemory ? (bytes ?? Number.NaN) : Number.NaN);
     const allocated = (row: LayerRow) =>
-      (this.#scope === null ? row.allocated_bytes : this.#scope === STEADY ? row.step_bytes : null) ?? Number.NaN;
+      ofSide(this.#scope === null ? row.allocated_bytes : this.#scope === STEADY ? row.step_bytes : null);
+    const atPeak = (row: LayerRow) => ofSide(row.peak_bytes);
     return new LinkedTable<LayerRow>(this.view, {
       label: "Keras layers by self time",
       filterLabel: "Filter layers by name or class",
       noun: () => "layers and others",
       weightNoun: "self time",
       weight: (row) => row.selfPs,
-      columns: layerColumns(hasMemory ? allocated : null, hasParams, hasClasses),
+      columns: layerColumns(hasMemory ? [allocated, atPeak] : null, hasParams, hasClasses),
       sortBy: "time",
       key: (row) => `layer:${row.entry}`,
       attributes: (row) => ({ "data-layer": row.layer, "data-kind": row.kind }),
@@ -74,6 +76,11 @@ class LayerTable {
       }),
       empty: () => (this.#layers.some((layer) => layer.kind === "layer") ? null : noLayers(this.view)),
     });
+  }
+
+  /** Whether the memory that is known is that of the side shown: of a device, where any tells. */
+  get #holdsMemory(): boolean {
+    return (this.#side === "device") === Boolean(this.view.data.meta.device_memory);
   }
 
   #controls(): HTMLElement[] {
@@ -98,12 +105,15 @@ class LayerTable {
     const table = data.table("op_places") ?? EMPTY_TABLE;
     const places = { layer: numbers(table, "layer"), phase: numbers(table, "phase"), device: meta.op_device };
     root.style.setProperty("--work", `var(--c-${this.#side === "device" ? "device_compute" : "host_compute"})`);
-    return layerRows(this.#layers, places, totals, this.#side === "device" ? 1 : 0);
+    return layerRows(this.#layers, places, totals, this.#side === "device" ? 1 : 0, this.#holdsMemory);
   }
 }
 
+/** Whether that of any layer is known: a compiled program allocates as a whole. */
 function holdsMemory({ meta }: TraceView["data"]): boolean {
-  return (meta.layers ?? []).some((layer) => (layer.allocated_bytes ?? 0) > 0 || (layer.peak_bytes ?? 0) > 0);
+  return (meta.layers ?? []).some(
+    ({ kind, allocated_bytes, peak_bytes }) => kind !== "other" && (allocated_bytes ?? 0) + (peak_bytes ?? 0) > 0,
+  );
 }
 
 function memoryOfAll(data: TraceView["data"]): string {

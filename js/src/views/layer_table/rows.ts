@@ -26,7 +26,7 @@ export interface LayerPlaces {
 }
 
 /**
- * What ran in the layers on one side, most time first; what only holds memory comes last.
+ * What ran in the layers on one side, most time first; what only holds memory comes last, where memory is that of the side.
  * Every op is in exactly one row, so the ratios add up to 1.
  */
 export function layerRows(
@@ -34,6 +34,7 @@ export function layerRows(
   places: LayerPlaces,
   totals: Pick<OpTotals, "totalPs" | "selfPs" | "occurrences">,
   side: 0 | 1,
+  withMemory: boolean,
 ): LayerRow[] {
   const isThere = (op: number) => places.device[op] === side;
   const selfPs = Float64Array.from(totals.selfPs, (ps, op) => (isThere(op) ? ps : 0));
@@ -41,7 +42,7 @@ export function layerRows(
   const sums = sumByEntry(places.layer, totals, layers.length, isThere);
   const time = layers.map((_, entry) => phases.reduce((sum, phase) => sum + phase[entry], 0));
   const whole = time.reduce((sum, ps) => sum + ps, 0);
-  const isShown = (entry: number) => sums.nOps[entry] > 0 || holdsMemory(layers[entry]);
+  const isShown = (entry: number) => sums.nOps[entry] > 0 || (withMemory && holdsMemory(layers[entry]));
   const shown = layers.map((_, entry) => entry).filter(isShown);
   shown.sort((a, b) => time[b] - time[a] || a - b);
   return shown.map((entry, i) => ({

@@ -74,8 +74,8 @@ export class LiveTable {
     this.#ledger.setPlaceholder(isKnown ? NOTHING : waiting);
     const place = (group: LiveGroup) => {
       const own = holderName(group, (id) => opName(meta, id));
-      if (by === "op" || group.op < 0) return own;
-      return places?.of(meta.names[group.op], by) || unknown(by);
+      if (by === "op" || group.op <= REMAINDER) return own;
+      return places?.of(meta.names[group.op] ?? "", by) || (group.op < 0 ? own : unknown(by));
     };
     const held: readonly Held[] =
       by === "op" ? this.#groups.map((one) => ({ name: place(one), groups: [one] })) : together(this.#groups, place);

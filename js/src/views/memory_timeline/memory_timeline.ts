@@ -209,10 +209,12 @@ function failedAllocator(view: TraceView): number {
   return memory_failure ? allocators.indexOf(memory_failure.allocator) : -1;
 }
 
-/** The allocator with the highest peak of the whole capture: the one that matters, where several report. */
+/** The allocator of the device, else that with the highest peak of the whole capture: the one that matters. */
 function firstUsed({ data }: TraceView): number {
-  const peaks = data.meta.memory_summary.map((row) => row.peak_bytes);
-  return Math.max(0, peaks.indexOf(peaks.reduce((a, b) => Math.max(a, b), -1)));
+  const { memory_summary, allocators, device_memory } = data.meta;
+  const peaks = memory_summary.map((row) => row.peak_bytes);
+  const fullest = peaks.indexOf(peaks.reduce((a, b) => Math.max(a, b), -1));
+  return Math.max(0, device_memory ? allocators.indexOf(device_memory.allocator) : fullest);
 }
 
 /** What to do where nothing useful was recorded: the words, and the code on the last line. */

@@ -66,7 +66,7 @@ function spanOf(
       `busy ${formatPercent((busy[k + 1] - busy[k]) / Math.max(1, end[k] - start[k]))}`,
       plural(last[k] - own + 1, "kernel"),
       `at ${formatInstant(start[k], 1e6)}`,
-      name !== "steps" && step >= 0 ? `step ${state.steps.names[step]}` : "",
+      name !== "steps" && step >= 0 ? stepWords(state.meta.step_names, step) : "",
       state.lineNames[line],
     ],
     choose: (isExtending) => {

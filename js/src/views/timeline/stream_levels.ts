@@ -4,6 +4,7 @@ import { findSpans, LEVELS, type LevelName, type Spans } from "../../model/event
 import { RowFindings } from "../../model/events/row_findings";
 import { PHASES } from "../../model/ops/places";
 import { opLabel } from "../../model/text/labels";
+import { stepWords } from "../../model/time/span_text";
 import { numbers } from "../../model/wire/column";
 import { EMPTY_TABLE } from "../../model/wire/wire";
 import type { TimelineState } from "./state";
@@ -54,9 +55,9 @@ export class StreamLevels {
 
   /** What the span of an event is called: "step 4", "resnet50/conv1_bn · backward", "dense_8/MatMul". */
   nameOf(name: LevelName, position: number): string {
-    const { meta, events, steps } = this.state;
+    const { meta, events } = this.state;
     const part = this.#partOf(name, position);
-    if (name === "steps") return `step ${steps.names[part]}`;
+    if (name === "steps") return stepWords(meta.step_names, part);
     if (name === "ops") return opLabel(meta.names[events.keyOf(position)]);
     const layer = meta.layers?.[Math.floor(part / PHASES.length)]?.layer ?? "";
     return PHASES[part % PHASES.length] === "backward" ? `${layer} · backward` : layer;

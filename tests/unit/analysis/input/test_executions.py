@@ -26,8 +26,8 @@ def test_executions_are_ranked_and_each_has_its_own_statistics() -> None:
     assert ranked["start_ms"].tolist() == [0.2, 0.0, 0.6]
     assert ranked["is_slow"].tolist() == [True, True, False]
     assert ranked["is_startup"].tolist() == [False, True, False]
-    assert ranked["bottleneck_name"].tolist() == [ROOT, f"{ROOT}::Map", f"{ROOT}::Map"]
-    assert ranked["bottleneck_time_us"].tolist() == [280, 80, 30]
+    assert ranked["bottleneck_name"].tolist() == [f"{ROOT}::Map"] * 3  # what wraps it does no work
+    assert ranked["bottleneck_time_us"].tolist() == [20, 80, 30]
     second = data.execution(0, rank=1)
     assert list(second.columns) == list(data.iterators.columns)
     assert second["id"].tolist() == [0, 1]
@@ -80,6 +80,24 @@ def test_a_shuffle_is_not_where_what_fills_it_keeps_on_holding_the_training_up()
     assert bottleneck(data) == f"{ROOT}::Shuffle::Map"
     assert row["fill_time_ms"] == pytest.approx(0.502)  # of 0.824
     assert row["summary"].startswith("Map accounts for")
+
+
+def test_what_wraps_a_pipeline_is_never_its_bottleneck() -> None:
+    data = compute(serial(0, 400, 300) + serial(600, 300, 20) + serial(1000, 300, 20))
+    assert data.iterators["wait_time_ms"].tolist() == pytest.approx([0.56, 0.04])
+    assert data.iterators["is_bottleneck"].tolist() == [False, True]
+    assert data.pipelines["summary"].tolist() == [
+        "Map accounts for 7 % of the wait for data: 40.0 µs of 600 µs in 2 calls."
+    ]
+
+
+def test_first_calls_count_where_only_they_keep_the_training_waiting() -> None:
+    slow_start = compute(serial(0, 400, 300) + serial(600, 20, 5) + serial(1000, 20, 5))
+    assert bottleneck(slow_start) == f"{ROOT}::Map"
+    assert slow_start.pipelines["startup_time_ms"].tolist() == [0]
+    assert slow_start.pipelines["bottleneck_time_ms"].tolist() == pytest.approx([0.31])
+    steady = compute(serial(0, 70, 60) + serial(600, 20, 5) + serial(1000, 20, 5))
+    assert steady.pipelines["startup_time_ms"].tolist() == pytest.approx([0.07])
 
 
 def test_settings_are_columns_where_the_trace_has_them() -> None:

@@ -43,6 +43,13 @@ def test_a_map_that_tensorflow_fused_with_its_batch_can_still_be_made_parallel()
     assert "2 of its calls" in plain.text
 
 
+def test_a_fused_map_that_tf_data_tunes_already_is_not_to_be_made_parallel() -> None:
+    tuned = suggest(
+        "MapAndBatch", {"name": "fused(MapDataset:1,BatchDatasetV2:2)", "parallelism": 2, "autotune": "true"}
+    )
+    assert "already makes 2 calls in parallel as tf.data chose" in tuned.text
+
+
 def test_a_map_that_is_parallel_already_is_told_to_cost_less() -> None:
     parallel = suggest("MapAndBatch", {"name": "fused(ParallelMapDatasetV2:4,BatchDatasetV2:5)", "parallelism": 8})
     assert "already makes 8 calls in parallel" in parallel.text

@@ -243,6 +243,9 @@ def test_memory_is_charged_to_layers_and_adds_up_to_the_peak() -> None:
     assert rows["net/dense"] == [50, 50]
     assert rows["net/quiet"] == [20, 0]  # allocated by an op that did not run as an event
     assert rows["allocated before the capture"] == [0, 100]
+    names = layers.entries["layer"].tolist()
+    told = {op: names[row] for op, row in layers.allocating.items()}
+    assert told == {"net/dense/MatMul": "net/dense", "net/quiet/Add": "net/quiet"}
 
 
 def test_memory_of_a_layer_on_both_sides_stands_on_one_row() -> None:

@@ -51,7 +51,9 @@ def check(results: Results) -> None:
     assert layers.frame["occurrences"].sum() == ops["occurrences"].sum()
     assert len(layers.op_entry) == len(layers.op_phase) == len(results.op_shares)
     memory = results.memory
-    allocated = memory.snapshots.allocation_bytes[~memory.snapshots.is_free].sum()
+    snapshots, is_device = memory.snapshots, "GPU_" in memory.main_allocator
+    counts = np.array(["GPU_" in name or not is_device for name in snapshots.allocators], np.bool_)
+    allocated = snapshots.allocation_bytes[~snapshots.is_free & counts[snapshots.allocator_id]].sum()
     assert layers.frame["allocated_bytes"].sum() == layers.entries["allocated_bytes"].sum() == allocated
     peak = 0 if memory.is_empty else memory.summary["peak_bytes"].max()
     assert layers.frame["peak_bytes"].sum() == layers.entries["peak_bytes"].sum() == peak

@@ -11,6 +11,7 @@ import pytest
 
 from tests.builders import EPOCH_NS, Event, U, event, line, plane, session, trace
 from tests.unit.views.repeated import repeated
+from tfprof_widgets.analysis.layers.layer_memory import memory_by_op
 from tfprof_widgets.analysis.memory.memory import MemoryProfile, compute_memory
 from tfprof_widgets.trace.dtypes import dtype_name
 from tfprof_widgets.trace.merging import merge_traces
@@ -255,6 +256,19 @@ def test_no_memory_events_give_the_remedy_and_empty_frames() -> None:
     assert profile.remedy.splitlines()[-1] == 'import os; os.environ["TF_CPU_ALLOCATOR_USE_BFC"] = "true"'
     with pytest.raises(KeyError, match="no memory events"):
         profile.timeline("x")
+
+
+def test_the_memory_of_a_device_matters_more_than_the_larger_one_of_its_host() -> None:
+    host_op, device_op = take(1, 1, 900, 900, allocator_name="mklcpu"), take(2, 2, 40, 40, allocator_name="GPU_0_bfc")
+    profile = memory(host_op, device_op)
+    assert profile.main_allocator == "GPU_0_bfc"
+    used = memory_by_op(profile)
+    assert used.allocator == "GPU_0_bfc"
+    assert dict(zip(used.name, used.allocated_bytes.tolist(), strict=True)) == {"op1": 0, "op2": 40}
+    assert dict(zip(used.name, used.peak_bytes.tolist(), strict=True)) == {"op1": 0, "op2": 40}
+    of_host = memory_by_op(memory(host_op))
+    assert (of_host.allocator, of_host.allocated_bytes.tolist()) == ("mklcpu", [900])
+    assert memory(event("foo:MatMul", 0, 1)).main_allocator == ""
 
 
 def test_the_memory_of_onednn_alone_gives_the_remedy_too() -> None:
