@@ -224,9 +224,11 @@ describe("memory timeline", () => {
   });
 
   it("says beside its figures whether a larger batch fits", async () => {
-    const batch_room = ["4.46 GiB of 76.4 GiB used: a batch twice as large fits."];
+    const batch_room = ["A batch twice as large fits", "4.46 GiB of 76.4 GiB used"];
     const { root } = await show(memoryTimeline, {}, { batch_room });
-    expect(root.querySelector("aside")?.textContent).toContain("used: a batch twice as large fits.");
+    expect(root.querySelector("aside")?.textContent).toContain(
+      "A batch twice as large fits: 4.46 GiB of 76.4 GiB used.",
+    );
   });
 
   it("says above what little was recorded why the rest is missing", async () => {

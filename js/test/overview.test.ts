@@ -2,7 +2,7 @@
 
 import { afterEach, describe, expect, it } from "vitest";
 import { type FactGroup, overviewFacts } from "../src/model/overview/overview_facts";
-import type { OverviewMeta, TraceMeta } from "../src/model/wire/meta";
+import type { LayerMeta, OverviewMeta, TraceMeta } from "../src/model/wire/meta";
 import { mount } from "../src/ui/view";
 import { overviewPanel } from "../src/views/overview_panel/overview_panel";
 import { fakePage } from "./fake_host";
@@ -21,10 +21,14 @@ function factOf(groups: FactGroup[], group: string, name: string): string | unde
   return groups.find(({ title }) => title === group)?.facts.find((fact) => fact.name === name)?.value;
 }
 
-async function show(overview: OverviewMeta, given: Partial<TraceMeta> = {}) {
+async function show(overview: OverviewMeta, given: Partial<TraceMeta> = {}, tables: object = {}) {
   const scene = makeScene();
   const meta = scene.meta as unknown as TraceMeta;
-  const pack = { ...scene, meta: { ...meta, ...given, overview: { ...meta.overview, ...overview } } };
+  const pack = {
+    ...scene,
+    tables: { ...scene.tables, ...tables },
+    meta: { ...meta, ...given, overview: { ...meta.overview, ...overview } },
+  };
   const page = await fakePage(pack);
   const el = document.body.appendChild(document.createElement("div"));
   await mount(overviewPanel).render({ model: page.view, el, host: page.host, signal: new AbortController().signal });
@@ -102,6 +106,27 @@ describe("the header", () => {
     const words = async (peak: number) => (await show({}, { device_memory: use(peak) })).find(".tfp-figs").textContent;
     expect(await words(20 * 2 ** 30)).toContain("20.0 of 80.0 GiB GPU memory");
     expect(await words(20 * 2 ** 20)).toContain("20.0 MiB of 80.0 GiB GPU memory");
+  });
+});
+
+describe("the line beside the verdict", () => {
+  const step_time = { avg: 10, std: 1, min: 9, max: 11, n: 4, n_averaged: 4 };
+
+  it("names the layer that costs most and says whether a larger batch fits", async () => {
+    const n = (makeScene().meta as unknown as TraceMeta).op_name.length;
+    const layers = ["net/dense", "net/conv"].map((layer) => ({ layer, kind: "layer" })) as unknown as LayerMeta[];
+    const batch_room = ["A larger batch fits and may help", "1 of 80 GiB used"];
+    const told = { op_places: { n, columns: { layer: new Int32Array(n), phase: new Int32Array(n) } } };
+    const { find } = await show({ step_time }, { layers, batch_room }, told);
+    expect(find(".glance").textContent).toMatch(
+      /^Costliest layer: net\/dense, .+ a step \(\d+ % of the \w+\) · A larger batch fits/,
+    );
+  });
+
+  it("keeps its height where there is nothing to say, and is left out without steps", async () => {
+    const none = { layers: [], batch_room: [] };
+    expect((await show({ step_time }, none)).find(".glance").textContent).toBe("\u00a0");
+    expect((await show({ step_time: { ...step_time, n: 0 } }, none)).find(".glance")).toBeNull();
   });
 });
 

@@ -235,6 +235,9 @@ def _header(texts: Texts) -> Iterator[Figure]:
             if name:
                 yield figure(("part of a step", name, "", "time"), STEADY, match[2], place)
                 yield figure(("part of a step", name, "", "share"), STEADY, match[3], place)
+        match = re.match(rf"Costliest layer: (.+), ({TIME}) a step ", text)
+        if match:
+            yield figure(("layer", match[1], "", "self time"), STEADY, match[2], place)
         match = re.search(rf"computes ({SHARE}) of a step", text)
         if match:
             yield figure(("part of a step", "Device compute", "", "share"), STEADY, match[1], place)

@@ -5,11 +5,14 @@ from __future__ import annotations
 from collections.abc import Callable
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 import tfprof_widgets as tfprof
 from tests.fake_shell import FakeShell
 from tests.unit.analysis.comparison.drawn_runs import Run
+from tfprof_widgets.analysis.comparison.last_run import since_last
+from tfprof_widgets.analysis.comparison.samples import Pace
 from tfprof_widgets.notebook.last_runs import LastRuns, cell_of
 
 Draw = Callable[[Run], tfprof.Profile]
@@ -58,6 +61,18 @@ def test_a_little_slower_run_is_told_with_the_doubt_that_a_busy_machine_leaves(d
 def test_an_equal_run_has_not_changed_beyond_noise(drawn: Draw) -> None:
     assert after(drawn, Run(seed=1), Run(seed=2)).run.since_last.startswith(
         "No sure change since the last run: the median step took "
+    )
+
+
+def test_runs_whose_steps_do_not_overlap_are_told_apart_however_uneven() -> None:
+    """The interval of so few, so uneven steps holds 1; that each was faster is a fact."""
+    before = Pace(np.array([39.9, 38.0, 36.0, 34.0, 29.0, 25.2, 25.1, 25.0, 24.8]), float("nan"))
+    now = Pace(np.array([21.1, 22.4, 21.8, 21.9, 21.5, 22.0, 21.7, 21.6, 22.1]), float("nan"))
+    assert since_last(before, now).startswith(
+        "Every step was faster than any of the last run: the median step took 29.0 ms"
+    )
+    assert since_last(now, before).startswith(
+        "Every step was slower than any of the last run: the median step took 21.8 ms"
     )
 
 

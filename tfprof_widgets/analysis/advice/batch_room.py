@@ -53,17 +53,23 @@ def batch_room(run: Run) -> BatchRoom | None:
     return BatchRoom(name, peak, fixed, capacity, peak_at_ms, waited_ms / max(float(steps.time_ms.sum()), 1e-9))
 
 
-def batch_words(results: Totals, advice: Sequence[Advice]) -> str:
-    """`4.46 GiB of 76.4 GiB used: a batch twice as large fits.`; empty where none does, or advice is about the batch.
+def batch_words(results: Totals, advice: Sequence[Advice]) -> tuple[str, ...]:
+    """Whether a larger batch fits, and why: `("A larger batch fits and may help", "4.46 GiB of 76.4 GiB used; ...")`.
 
     That it may help is said where the device waits for what no batch changes, and no cause explains that away.
+
+    Returns:
+        The two; nothing where no larger batch fits, or advice is about the batch.
     """
     run = Run(results)
     room = batch_room(run)
     if room is None or not room.factor or any("batch_size" in one.fix for one in advice):
-        return ""
+        return ()
     used = f"{size(room.peak)} of {size(room.capacity)} used"
+    larger = f"A batch {'twice' if room.factor == 2 else f'{room.factor} times'} as large fits"
+    if run.wait.sets_the_pace:
+        return f"{larger}, but the input sets the pace", used
     if room.waited_ratio >= WAITS and not any("memory_headroom" in EXPLAINED.get(one.rule, ()) for one in advice):
         waited = f"the {run.steps.device} waits {percent(room.waited_ratio)} of a step for the CPU, whatever the batch"
-        return f"{used}; {waited}: a larger one may help."
-    return f"{used}: a batch {'twice' if room.factor == 2 else f'{room.factor} times'} as large fits."
+        return "A larger batch fits and may help", f"{used}; {waited}"
+    return larger, used

@@ -34,8 +34,19 @@ def since_last(before: Pace, now: Pace) -> str:
     low, high = interval
     if not low <= high:  # not known
         return ""
+    if low <= 1 <= high and not figures:
+        return f"No sure change{per} since the last run."
     if low <= 1 <= high:
-        return f"No sure change{per} since the last run{figures and f': {figures}; runs that vary so much may differ by chance'}."
+        return f"{_unsure(before.step_ms, now.step_ms)}: {figures}."
     factor, sure = speed_words(ratio, interval)
     doubt = f"; {_MACHINE}" if max(ratio, 1 / ratio) < BUSY_MACHINE else ""
     return f"{factor}{per} than the last run ({figures and f'{figures}; '}{sure}){doubt}."
+
+
+def _unsure(before: Float64, now: Float64) -> str:
+    """What can be said of runs whose means may be the same: that no step of the one is among those of the other is a fact."""
+    if np.max(now) < np.min(before):
+        return "Every step was faster than any of the last run"
+    if np.min(now) > np.max(before):
+        return "Every step was slower than any of the last run"
+    return "No sure change since the last run"

@@ -57,7 +57,7 @@ def late_sections(results: AnyResults, names: Names) -> Iterator[LateSection | L
     yield late("advice", lambda: advice_list(results.advice))
     yield late("next_steps", lambda: list(results.overview.next_steps))
     yield late("advice_notices", lambda: list(results.advice_notices))
-    yield late("batch_room", lambda: [text] if (text := batch_words(results, results.advice)) else [])
+    yield late("batch_room", lambda: [*batch_words(results, results.advice)])
     yield late("source_lines", lambda: source()["source_lines"])
     yield late("source_samples", lambda: source()["source_samples"])
     yield LateSection("source_files", lambda: _files(source()["source_files"]))

@@ -242,7 +242,10 @@ const MEMORY_OF_HOST: OfHost = {
 /** Whether a larger batch fits, which is known late. */
 function roomWords({ data }: TraceView): HTMLElement {
   const words = h("p.q");
-  void data.ready(["batch_room"]).then(() => words.append(data.meta.batch_room?.[0] ?? ""));
+  void data.ready(["batch_room"]).then(() => {
+    const [fits, why] = data.meta.batch_room ?? [];
+    if (fits) words.append(`${fits}: ${why}.`);
+  });
   return words;
 }
 

@@ -28,6 +28,7 @@ import { FailurePanel } from "../../ui/failure_panel";
 import { categorySwatch } from "../../ui/legend";
 import type { TraceBuilder, TraceView } from "../../ui/view";
 import { Details } from "./details";
+import { glance } from "./glance";
 import { WhatNext } from "./what_next";
 
 function header(view: TraceView): HTMLElement {
@@ -40,6 +41,7 @@ function header(view: TraceView): HTMLElement {
   const detail = overview.verdict_detail || "";
   const since = view.options.since_last;
   if (detail) verdict.append(h("small", detail));
+  if (time && time.n > 0) verdict.append(glance(view));
   if (typeof since === "string" && since) verdict.append(h("small.since", since));
   return h(
     "header.tfp-ov-header",

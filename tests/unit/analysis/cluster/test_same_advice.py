@@ -28,7 +28,13 @@ from tfprof_widgets.trace.one_host import host_names, of_host
 OF_TASKS = ("tensors of other tasks", "one parameter server does it all")
 """Traces of TensorFlow's first profiler, in which tasks are hosts; those are never reduced."""
 OF_ONE_PROGRAM = (
-    *("a hook of epochs", "a large validation", "a buffer that is filled", "input on the cores of the model"),
+    *(
+        "a hook of epochs",
+        "a large validation",
+        "a buffer that is filled",
+        "input on the cores of the model",
+        "a costly line",
+    ),
 )
 """What is told by what is known of one program alone: its lines, its machine, all the time that it was captured for."""
 HELD = ("memory_fragmentation", "memory_growth")
@@ -155,6 +161,7 @@ def test_every_rule_is_asked_of_hosts_or_of_all_of_them_but_those_on_tasks_and_o
         "validation",
         "shuffle_fill",
         "input_competes",
+        "costly_line",
     }
     assert not set(HOST_RULES) & set(CLUSTER_RULES)
 
