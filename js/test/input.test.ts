@@ -128,7 +128,7 @@ describe("input view", () => {
   it("blames no iterator where an input keeps up", async () => {
     const scene = makeScene();
     const meta = scene.meta as unknown as TraceMeta;
-    const verdict = "The input keeps up: 37.0 µs a step of waiting.";
+    const verdict = "The input keeps up: it costs 37.0 µs of a step.";
     const waits = async (ms: number) => {
       const input_ms = Float64Array.from({ length: scene.tables.steps.n }, () => ms);
       const steps = { ...scene.tables.steps, columns: { ...scene.tables.steps.columns, input_ms } };

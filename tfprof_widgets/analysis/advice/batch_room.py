@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from ..base.wording import percent, size
+from ..base.wording import size
 from ..memory.memory_findings import NEARLY_FULL
 from .advice import Advice
 from .run import Run
@@ -54,7 +54,7 @@ def batch_room(run: Run) -> BatchRoom | None:
 
 
 def batch_words(results: Totals, advice: Sequence[Advice]) -> tuple[str, ...]:
-    """Whether a larger batch fits, and why: `("A larger batch fits and may help", "4.46 GiB of 76.4 GiB used; ...")`.
+    """Whether a larger batch fits, and why: `("A larger batch fits and may help", "4.46 GiB of 76.4 GiB used, and ...")`.
 
     That it may help is said where the device waits for what no batch changes, and no cause explains that away.
 
@@ -70,6 +70,6 @@ def batch_words(results: Totals, advice: Sequence[Advice]) -> tuple[str, ...]:
     if run.wait.sets_the_pace:
         return f"{larger}, but the input sets the pace", used
     if room.waited_ratio >= WAITS and not any("memory_headroom" in EXPLAINED.get(one.rule, ()) for one in advice):
-        waited = f"the {run.steps.device} waits {percent(room.waited_ratio)} of a step for the CPU, whatever the batch"
-        return "A larger batch fits and may help", f"{used}; {waited}"
+        why = f"{used}, and the {run.steps.device} waits for the CPU as long for any batch"
+        return "A larger batch fits and may help", why
     return larger, used

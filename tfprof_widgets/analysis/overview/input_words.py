@@ -24,7 +24,7 @@ def input_words(overview: Overview, otherwise: str) -> str:
     of = dict(zip(parts["category"].tolist(), parts["ms"].tolist(), strict=True))
     ms, ratio = of["input"], of["input"] / overview.step_time_avg_ms
     if ratio < KEEPS_UP:
-        return f"The input keeps up: {milliseconds(ms)} a step of waiting."
+        return f"The input keeps up: it costs {milliseconds(ms)} of a step."
     device = "TPU" if "TPU" in overview.environment.device_type else "GPU"
     who = device if of["device_compute"] > 0 else "model"
     bound = "Input-bound: the" if ratio >= INPUT_HIGH else "The"

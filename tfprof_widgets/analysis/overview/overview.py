@@ -173,7 +173,7 @@ def overview_of(
     )
     sentence, detail = _without_steps(environment.n_events, steps.frame, failure) or (
         f"{_outside(facts, chosen)}{verdict.sentence}",
-        " ".join([*findings.memory, _detail(steps.frame, judged, verdict.limiter, left_out)]),
+        " ".join([*findings.memory, _detail(steps.frame, breakdown, verdict.limiter, left_out)]),
     )
     return Overview(
         n_steps=len(steps),
@@ -259,19 +259,12 @@ def _breakdown(chosen: pd.DataFrame, average: float, categories: Sequence[str], 
     return pd.DataFrame({"category": list(categories), "ms": ms, "std_ms": std, "ratio": ratio})
 
 
-_GUIDE_WORDS = {"other": "Python or waiting", "host_compute": "ops and the runtime around them"}
-
-
 def _detail(frame: pd.DataFrame, breakdown: pd.DataFrame, limiter: str, left_out: str) -> str:
     categories = breakdown["category"].tolist()
     told = "other" if limiter not in categories else limiter
     figures = zip(categories, breakdown["ms"].tolist(), breakdown["ratio"].tolist(), strict=True)
     rest = sorted((one for one in figures if one[0] != told and one[2] >= 0.01), key=lambda one: -one[2])
-    # Without a device the categories are the guide's, whose host compute holds the runtime, too.
-    words = {} if "dispatch" in categories else _GUIDE_WORDS
-    parts = [
-        f"{words.get(name, name.replace('_', ' '))} {number(ms)} ms ({percent(ratio)})" for name, ms, ratio in rest[:3]
-    ]
+    parts = [f"{name.replace('_', ' ')} {number(ms)} ms ({percent(ratio)})" for name, ms, ratio in rest[:3]]
     sentences = [f"Then {', '.join(parts)}."] if parts else []
     if left_out:
         sentences.append(left_out)

@@ -2,6 +2,7 @@
 
 import { wrapCode } from "../../model/text/code";
 import { formatCount, formatMs, formatTime } from "../../model/text/format";
+import type { AdviceMeta } from "../../model/wire/meta";
 import { copyButton, h } from "../../ui/dom";
 import type { InputScene } from "./scene";
 
@@ -14,12 +15,16 @@ export interface Finding {
   readonly nPipelines: number;
   /** Whether the training waits for data at all, in one sentence about the whole capture. */
   readonly verdict: string;
+  /** Of what to change in the run what is about its input: then that is the fix here, too. */
+  readonly card: Pick<AdviceMeta, "title" | "fix"> | undefined;
 }
 
 /** Fills `aside`: the verdict and the finding, the fix where one is known, and the figures of the pipeline. */
 export function showAdvice(aside: HTMLElement, finding: Finding, signal: AbortSignal): void {
-  const { scene, verdict } = finding;
-  const { suggestion, suggestion_code: code, bottleneck } = scene.pipeline;
+  const { scene, verdict, card } = finding;
+  const { bottleneck } = scene.pipeline;
+  const suggestion = card?.title ?? scene.pipeline.suggestion;
+  const code = card?.fix ?? scene.pipeline.suggestion_code;
   const parts = opening(scene, verdict);
   // The suggestion is about the bottleneck of the whole capture.
   if (scene.kept === null && (scene.slow < 0 || scene.slow === (bottleneck ?? -1))) {
@@ -41,7 +46,7 @@ function opening(scene: InputScene, verdict: string): HTMLElement[] {
 }
 
 function headline({ pipeline, rank, range, slow, stats, nBatches, kept }: InputScene): string {
-  if (kept !== null) return `The input keeps up here: ${formatMs(kept.ms)} a step of waiting.`;
+  if (kept !== null) return `The input keeps up here: it costs ${formatMs(kept.ms)} of a step.`;
   if (slow < 0) return "No iterator of this pipeline kept a step waiting.";
   const { name } = pipeline.nodes[slow];
   const wait = formatTime(stats.waitPs[slow] / Math.max(1, nBatches));
@@ -56,7 +61,7 @@ function facts({ scene, nPipelines }: Finding): HTMLElement {
   const fact = (term: string, text: string) => list.append(h("dt", term), h("dd", text));
   if (nPipelines > 1) fact("pipeline", `${pipeline.name} on ${String(pipeline.host ?? "this host")}`);
   const batches = nBatches === 1 ? "batch" : "batches";
-  fact("fetched", `${formatCount(nBatches)} ${batches} in ${formatTime(stats.totalPs[root])}`);
+  fact("fetched", `${formatCount(nBatches)} ${batches} in ${formatTime(stats.totalPs[root])} of the fetching thread`);
   const { min_latency_us: least, max_latency_us: most, n_slow_calls: nSlow } = pipeline;
   if (
     scene.rank === null &&

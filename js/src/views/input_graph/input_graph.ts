@@ -82,6 +82,7 @@ class InputView {
     for (const field of ["time_range", "whole_capture"] as const) link.on(field, begin, signal);
     data.onTables(update, signal, ["iterator_calls", "occurrences", "steps"]);
     this.#choose("graph");
+    void data.ready(["advice"]).then(update); // it may come late
   }
 
   get #range(): RangePs {
@@ -220,8 +221,10 @@ class InputView {
     const scene = this.#scene();
     this.#fillSelectors(scene);
     this.#panes.get(this.#pane)?.show(scene);
-    const { pipelines, input } = this.view.data.meta;
-    showAdvice(this.#aside, { scene, nPipelines: pipelines.length, verdict: input?.verdict ?? "" }, this.view.signal);
+    const { pipelines, input, advice } = this.view.data.meta;
+    const card = advice?.find(({ rule }) => rule === "input_bound");
+    const found = { scene, nPipelines: pipelines.length, verdict: input?.verdict ?? "", card };
+    showAdvice(this.#aside, found, this.view.signal);
   }
 
   #fillSelectors({ ranked, rank }: InputScene): void {

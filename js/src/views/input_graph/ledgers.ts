@@ -33,10 +33,7 @@ const OP_COLUMNS: readonly GridColumn<InputOpRow>[] = [
   ),
   ms({ id: "work", title: "Work, ms", tip: WORK }, (row) => row.workPs),
   share({ id: "share", title: "Work", tip: "Of the work of all input ops" }, (row) => row.workRatio),
-  ms(
-    { id: "waiting", title: "Waiting, ms", tip: "For the iterators that hand it elements" },
-    (row) => row.waitPs,
-  ),
+  ms({ id: "waiting", title: "Waiting, ms", tip: "For the iterators that hand it elements" }, (row) => row.waitPs),
   ms({ id: "total", title: "Total, ms", tip: "Work and waiting, over all threads" }, (row) => row.totalPs),
   {
     ...{ id: "category", title: "Category", width: 124, narrowWidth: 112, value: (row) => row.category },

@@ -17,7 +17,7 @@ from tfprof_widgets.views.payload.wire import unpack
 ROOM = BatchRoom("GPU_0_bfc", peak=10.0, fixed=2.0, capacity=100.0, peak_at_ms=1.0, waited_ratio=0.0)
 MAY_HELP = (
     "A larger batch fits and may help",
-    "4.46 GiB of 76.4 GiB used; the GPU waits 28 % of a step for the CPU, whatever the batch",
+    "4.46 GiB of 76.4 GiB used, and the GPU waits for the CPU as long for any batch",
 )
 PACE = ("A batch 4 times as large fits, but the input sets the pace", "429 MiB of 76.9 GiB used")
 

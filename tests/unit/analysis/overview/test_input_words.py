@@ -21,8 +21,8 @@ def waiting(ms: float, step_ms: float = 10.0) -> Overview:
 @pytest.mark.parametrize(
     ("ms", "said"),
     [
-        (0.037, "The input keeps up: 37.0 µs a step of waiting."),
-        (0.199, "The input keeps up: 199 µs a step of waiting."),
+        (0.037, "The input keeps up: it costs 37.0 µs of a step."),
+        (0.199, "The input keeps up: it costs 199 µs of a step."),
         (0.2, "The GPU waits 0.200 of 10.0 ms a step for data (2 %)."),
         (1.99, "The GPU waits 1.99 of 10.0 ms a step for data (20 %)."),
         (2.0, "Input-bound: the GPU waits 2.00 of 10.0 ms a step for data (20 %)."),
