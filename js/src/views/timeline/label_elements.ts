@@ -11,7 +11,7 @@ import {
   ROW_PX,
   type Track,
 } from "../../model/tracks/tracks";
-import { h, unspoken } from "../../ui/dom";
+import { h, setAria, unspoken } from "../../ui/dom";
 import { foldInfo, foldName, planeName } from "./label_text";
 import type { TimelineState } from "./state";
 import { isOpen } from "./track_actions";
@@ -31,7 +31,7 @@ export function labelOf(state: TimelineState, track: Track): HTMLElement {
   element.tabIndex = -1;
   element.setAttribute("role", "treeitem");
   element.setAttribute("aria-level", String(level));
-  if (open !== null) element.setAttribute("aria-expanded", String(open));
+  if (open !== null) setAria(element, "expanded", open);
   element.style.top = `${track.y}px`;
   // Below the head of a device the canvas shows what it waits for.
   element.style.height = `${(track.kind === "plane" ? GROUP_PX : track.height) - 1}px`;
