@@ -74,7 +74,7 @@ def test_the_bundle_draws_each_python_view_by_its_name() -> None:
     bundle = (SOURCE / "entries" / "views.ts").read_text(encoding="utf-8")
     assert views == set(re.findall(r'"\.\./views/(\w+)/\1"', bundle))
     names = {
-        name: re.findall(r'^  name: "(\w+)"', (SOURCE / "views" / name / f"{name}.ts").read_text(), re.M)
+        name: re.findall(r'^  name: "([a-z_]+)"', (SOURCE / "views" / name / f"{name}.ts").read_text(), re.M)
         for name in views
     }
     assert names == {name: [name] for name in views}
