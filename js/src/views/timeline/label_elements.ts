@@ -127,7 +127,7 @@ function counterLabel(state: TimelineState, track: CounterTrack): HTMLElement {
   const value = h("span.tl-value", h("span"), h("span.cut"));
   const counter = state.board.counters[track.counter];
   const title = counter ? `${name} · at most ${formatValue(counter.max, counter.unit)}` : name;
-  return h("div.tl-line.tl-counter", { title, "data-name": name }, nameText(name), value);
+  return h("div.tl-line", { title, "data-name": name }, nameText(name), value);
 }
 
 /** Cut at its end, but never its number: two visible names stay two. */
