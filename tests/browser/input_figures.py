@@ -1,4 +1,4 @@
-"""The texts of the input view and of advice on the input -> their figures: iterators in graph and table, the bottleneck, waits."""
+"""The texts of the input view and of advice on the input -> their figures: iterators, the bottleneck, waits."""
 
 from __future__ import annotations
 
