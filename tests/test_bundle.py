@@ -46,7 +46,8 @@ LOADS_THE_BUNDLE = ("loader.js", "page.js", "views.js")
 ADDRESS = re.compile(rb"""(?:https?:|wss?:)?//[a-zA-Z0-9][a-zA-Z0-9.-]*\.[a-zA-Z]{2,}[^\s"'`)<>]*""")
 COMMENT = re.compile(rb"/\*.*?\*/", re.DOTALL)
 EVAL = re.compile(rb"""\bnew Function\b|(?<![\w.$])(?:eval|Function)\(""")
-IMPORT = re.compile(rb"""\bimport\s*\(|\bimport\s*["'{*]|(?<!["'])\bfrom\s*["']""")
+IMPORT = re.compile(rb"""\bimport\s*\(|\bimport\s*["'{*]|(?<!["'])\bfrom\s*["'](?=[\w./@#])""")
+"""A text may end in "from": only the name of a module stands right behind the quote."""
 
 
 def source_hash() -> str:

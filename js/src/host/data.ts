@@ -21,7 +21,7 @@ export type { Reply } from "./transport";
 export interface TraceData {
   readonly meta: TraceMeta;
   /** A table as a whole; while it is not, its rows in the window of a capped page; undefined where there are none. */
-  table(name: string): Table | undefined;
+  readonly table: (name: string) => Table | undefined;
   isWhole(name: string): boolean;
   /** Rows that a table has as a whole. */
   nRows(name: string): number;
@@ -130,9 +130,7 @@ class StoreData implements TraceData {
     const [here, all] = this.arrived(this.store.sections.names);
     return all > 0 ? here / all : 1;
   }
-  table(name: string): Table | undefined {
-    return name === "names" ? this.store.names.table : this.store.sections.table(name);
-  }
+  readonly table = (name: string) => (name === "names" ? this.store.names.table : this.store.sections.table(name));
   isWhole(name: string) {
     return this.store.sections.isWhole(name);
   }

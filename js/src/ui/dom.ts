@@ -53,6 +53,15 @@ function setAttributes(element: HTMLElement | SVGElement, attributes: Attributes
   }
 }
 
+/** Says a state of an element to a screen reader, and to the style sheet. */
+export function setAria(
+  element: Element,
+  state: "busy" | "expanded" | "invalid" | "pressed" | "selected",
+  isOn: boolean,
+): void {
+  element.setAttribute(`aria-${state}`, String(isOn));
+}
+
 type Handlers = { readonly [K in keyof HTMLElementEventMap]?: (event: HTMLElementEventMap[K]) => unknown };
 
 /** Listens to events until the signal, with errors shown where it belongs; `how` is as the page has it. */
@@ -100,7 +109,7 @@ export function toggle(
 ): HTMLButtonElement {
   const flip = () => {
     const isNow = element.getAttribute("aria-pressed") !== "true";
-    element.setAttribute("aria-pressed", String(isNow));
+    setAria(element, "pressed", isNow);
     onFlip(isNow);
   };
   const element = button(text, flip, signal, { ...attributes, "aria-pressed": String(isOn) });
@@ -126,7 +135,7 @@ export function segmented<T extends string>(
     const element = button(
       text,
       () => {
-        for (const other of group.children) other.setAttribute("aria-pressed", String(other === element));
+        for (const other of group.children) setAria(other, "pressed", other === element);
         onChoose(value);
       },
       signal,

@@ -3,7 +3,7 @@
 import { cutNames } from "../model/text/cut";
 import { formatBytes, formatCount, formatPercent, plural } from "../model/text/format";
 import type { FailureRow, FailureTable, MemoryFailureMeta } from "../model/wire/memory_failure_meta";
-import { button, copyButton, h } from "./dom";
+import { button, copyButton, h, setAria } from "./dom";
 import { textFits, watchSize } from "./page";
 import type { TraceView } from "./view";
 
@@ -91,7 +91,7 @@ export class FailurePanel {
 
   #mark(): void {
     for (const { row, element } of this.#rows) {
-      if (row.ops.length > 0) element.setAttribute("aria-pressed", String(this.#isChosen(row)));
+      if (row.ops.length > 0) setAria(element, "pressed", this.#isChosen(row));
     }
   }
 

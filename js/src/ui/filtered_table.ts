@@ -2,7 +2,7 @@
 
 import { textFilter } from "../model/ops/ops";
 import { type CsvColumns, csvOf } from "../model/text/csv";
-import { button, type Child, download, h, on } from "./dom";
+import { button, type Child, download, h, on, setAria } from "./dom";
 import { Grid, type GridOptions } from "./grid";
 import { inFrame } from "./page";
 import type { View } from "./view";
@@ -55,7 +55,7 @@ export class FilteredTable<R> {
     const text = this.#input.value;
     const { test, error } = textFilter(text);
     const isOff = text.trim() === "";
-    this.#input.setAttribute("aria-invalid", String(error !== ""));
+    setAria(this.#input, "invalid", error !== "");
     this.#input.title = error;
     this.#shown = passing(test, isOff);
     onShown?.(this.#shown);

@@ -57,7 +57,7 @@ export class HostBar {
     const { data } = this.options;
     const { meta } = data;
     const steps = data.table("steps") ?? EMPTY_TABLE;
-    const own = steps.n > 0 ? new HostTables(meta, (name) => data.table(name), host).stepRows().length : 0;
+    const own = steps.n > 0 ? new HostTables(meta, data.table, host).stepRows().length : 0;
     const n = own < steps.n ? `${own.toLocaleString("en-US")} of ${plural(steps.n, "step")}` : plural(own, "step");
     return [roleOf(meta, hostsOf(meta).indexOf(host)), steps.n > 0 ? n : ""].filter(Boolean).join(" · ");
   }

@@ -2,7 +2,7 @@
 
 import { findHosts, hostCuts } from "../model/hosts/hosts";
 import { formatCount, plural } from "../model/text/format";
-import { h, on, unspoken } from "./dom";
+import { h, on, setAria, unspoken } from "./dom";
 import { textFits } from "./page";
 
 /** Of more hosts than this the list has only the first; typing finds the others. */
@@ -84,14 +84,14 @@ export class HostSelect {
 
   #close(): void {
     this.#box.hidden = true;
-    this.#input.setAttribute("aria-expanded", "false");
+    setAria(this.#input, "expanded", false);
     this.#input.removeAttribute("aria-activedescendant");
     this.show();
   }
 
   #find(): void {
     this.#box.hidden = false;
-    this.#input.setAttribute("aria-expanded", "true");
+    setAria(this.#input, "expanded", true);
     const { hosts, roles, chosen } = this.choice;
     const text = this.#input.value;
     const found = findHosts(hosts, roles, text);

@@ -15,7 +15,7 @@ const NO_RANGE =
 export class Hosted {
   readonly #one: OneHost;
   readonly #of: OfHost;
-  readonly #note = h("div.tfp-left-out.tfp-host-note", { role: "note" });
+  readonly #note = h("div.tfp-left-out", { role: "note" });
   #built: AbortController | null = null;
   #isEmpty = false;
 

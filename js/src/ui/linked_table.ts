@@ -84,7 +84,7 @@ export class LinkedTable<R> {
   }
 
   get scope(): Scope {
-    const linked = scopeOf(this.view.link, (name) => this.view.data.table(name));
+    const linked = scopeOf(this.view.link, this.view.data.table);
     return this.options.scope?.(linked) ?? linked;
   }
   /** By how many steps times are divided; null where they are not. */

@@ -16,12 +16,9 @@ export async function waitFor(view: TraceView, names: readonly string[]): Promis
   const missing = names.filter((name) => !data.isWhole(name));
   if (missing.length === 0 || (data.window && data.isOffline)) return;
   const ended = within(signal);
-  const bar = root.ownerDocument.createElement("progress");
-  const words = root.ownerDocument.createElement("span");
-  const box = root.ownerDocument.createElement("div");
-  box.className = "tfp-waiting";
-  box.setAttribute("role", "status");
-  box.append(words, bar);
+  const bar = h("progress", { "aria-label": "Parts that have arrived" });
+  const words = h("span");
+  const box = h("div.tfp-waiting", { role: "status" }, words, bar);
   const say = () => {
     const [here, all] = data.arrived(missing);
     const text = data.problem || (data.isOffline ? NOT_HERE : waitingWords(missing, here, all, data.hasKernel));
@@ -31,7 +28,6 @@ export async function waitFor(view: TraceView, names: readonly string[]): Promis
     bar.value = here;
   };
   say();
-  bar.setAttribute("aria-label", "Parts that have arrived");
   const timer = setTimeout(() => root.append(box), data.isOffline ? 0 : PATIENCE_MS);
   data.onChange(say, ended.signal);
   await data.ready(missing);

@@ -20,7 +20,7 @@ export interface OfHost {
 /** Views of ops: of each host the totals are known, and of a whole profile every execution. */
 export const OPS_OF_HOST: OfHost = {
   follows: true,
-  isEmpty: (data) => !ranOps((name) => data.table(name)),
+  isEmpty: (data) => !ranOps(data.table),
   emptyWords: "ran no op",
   needsExecutions: true,
 };

@@ -3,7 +3,7 @@
 import { within } from "../host/failures";
 import { cutNames } from "../model/text/cut";
 import { commonDecimals } from "../model/text/format";
-import { h, hasModifier, on, onKeys, unspoken } from "./dom";
+import { h, hasModifier, on, onKeys, setAria, unspoken } from "./dom";
 import { type CellLook, fitted, type SheetColumn } from "./grid_column";
 import { inFrame, textFits, watchSize } from "./page";
 
@@ -109,7 +109,7 @@ export class Sheet<R> {
     this.#keepAt(at);
     this.element.setAttribute("aria-rowcount", String(rows.length + 1));
     // A group of no rows is incomplete in the eyes of a screen reader.
-    this.#body.setAttribute("aria-busy", String(rows.length === 0));
+    setAria(this.#body, "busy", rows.length === 0);
     this.#none.hidden = rows.length > 0;
     for (const { id, title, amounts, figures } of this.#columns) {
       const most = amounts ? rows.reduce((largest, row) => Math.max(largest, amounts(row)), 0) : 0;

@@ -1,5 +1,5 @@
 /** Titles -> tabs and their panels, of which one is shown; arrow keys walk along the tabs. */
-import { button, type Child, h, onKeys } from "./dom";
+import { button, type Child, h, onKeys, setAria } from "./dom";
 
 export interface TabTitle {
   readonly text: string;
@@ -48,7 +48,7 @@ export class TabBar {
   choose(chosen: number): void {
     this.#buttons[chosen].hidden = false;
     this.#buttons.forEach((element, i) => {
-      element.setAttribute("aria-selected", String(i === chosen));
+      setAria(element, "selected", i === chosen);
       element.tabIndex = i === chosen ? 0 : -1;
       this.panels[i].hidden = i !== chosen;
     });

@@ -3,6 +3,7 @@
 import type { Palette } from "../colors/palette";
 import { atEnd } from "../host/failures";
 import { CATEGORIES, FAMILIES } from "../model/wire/categories";
+import { h } from "./dom";
 
 export type { Palette } from "../colors/palette";
 
@@ -35,8 +36,7 @@ export function watchTheme(root: HTMLElement, onChange: () => void, signal: Abor
 
 /** Colours of style.css as a canvas takes them. */
 export function readPalette(root: HTMLElement): Palette {
-  const probe = root.ownerDocument.createElement("span");
-  probe.hidden = true;
+  const probe = h("span", { hidden: true });
   root.append(probe);
   const mixed = (value: string) => {
     probe.style.color = value;

@@ -4,6 +4,7 @@ import { connectData, type TraceData } from "../host/data";
 import { noteDrawn } from "../host/drawn";
 import { atEnd, guarded, showFailures, within } from "../host/failures";
 import { connectLink, type Link } from "../host/link";
+import { h } from "./dom";
 import { HostBar } from "./host_bar";
 import { Hosted } from "./hosted";
 import { sayWhatIsMissing, waitFor } from "./missing";
@@ -96,9 +97,7 @@ function isAlone(root: HTMLElement): boolean {
 
 /** Above a view that stands alone: the host that it is about, where there are several. */
 function addHostBar({ root, link, data, signal }: TraceView): void {
-  const place = root.ownerDocument.createElement("div");
-  place.className = "tfp tfp-hosts";
-  place.append(new HostBar({ link, data, signal }).element);
+  const place = h("div.tfp.tfp-hosts", new HostBar({ link, data, signal }).element);
   watchTheme(place, () => undefined, signal);
   root.before(place);
   atEnd(signal, () => place.remove());
@@ -126,9 +125,7 @@ export function mountPlain({ name, build }: ViewBuilder): WidgetModule {
 function prepare(name: string, { model, el, host, signal: given }: RenderProps): View {
   // One of its own, which no other view has: errors are shown where what listens until it belongs.
   const { signal } = within(given ?? new AbortController().signal);
-  const root = el.ownerDocument.createElement("div");
-  root.className = `tfp tfp-${name}`;
-  root.dataset.tfprof = name;
+  const root = h(`div.tfp.tfp-${name}`, { "data-tfprof": name });
   el.append(root);
   atEnd(signal, () => root.remove());
   const fail = (error: unknown) => {
@@ -155,9 +152,7 @@ function showError(root: HTMLElement, name: string, error: unknown) {
   console.error(`tfprof_widgets ${name}:`, error);
   let box = root.querySelector<HTMLElement>(":scope > .tfp-error");
   if (!box) {
-    box = root.ownerDocument.createElement("div");
-    box.className = "tfp-error";
-    box.setAttribute("role", "alert");
+    box = h("div.tfp-error", { role: "alert" });
     root.prepend(box);
   }
   const reason = error instanceof Error ? error.message : String(error);

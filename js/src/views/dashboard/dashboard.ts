@@ -9,7 +9,7 @@ import { STEADY } from "../../model/time/viewport";
 import type { TraceMeta } from "../../model/wire/meta";
 import type { Table } from "../../model/wire/wire";
 import { renderChild } from "../../ui/child";
-import { button, h, on } from "../../ui/dom";
+import { button, h, on, setAria } from "../../ui/dom";
 import { HostBar } from "../../ui/host_bar";
 import { drawn, textFits, watchSize } from "../../ui/page";
 import type { TraceBuilder, TraceView } from "../../ui/view";
@@ -111,8 +111,8 @@ class Chip {
     const words = describeRange(meta, steps, STEADY);
     this.#steps.textContent = isNarrow ? "a step" : words;
     this.#steps.title = `Times a step, ${words}`;
-    this.#steps.setAttribute("aria-pressed", String(!link.isWholeCapture));
-    this.#whole.setAttribute("aria-pressed", String(link.isWholeCapture));
+    setAria(this.#steps, "pressed", !link.isWholeCapture);
+    setAria(this.#whole, "pressed", link.isWholeCapture);
   }
 }
 

@@ -13,7 +13,7 @@ const SLOW_MS = 3000;
 
 export class OpenedHost {
   /** The dashboard of the host, with its bar. */
-  readonly element = h("div.tfp-opened", { hidden: true });
+  readonly element = h("div", { hidden: true });
   /** What becomes of the request to open one. */
   readonly say = h("div.tfp-opening", { role: "status", hidden: true });
   #drawn: AbortController | null = null;

@@ -50,7 +50,7 @@ class HloTable {
     const { meta } = data;
     this.#hlos = withPrograms(meta.hlo_ops ?? []);
     if (this.#hlos.length > MANY_OPS) this.#grouping = "category";
-    this.#shares = opsOfHlos((name) => data.table(name), this.#hlos.length);
+    this.#shares = opsOfHlos(data.table, this.#hlos.length);
     this.#ops = this.#shares.map((list) => list.map(([op]) => meta.names[meta.op_name[op]]));
     this.#table = this.#createTable();
   }
@@ -108,7 +108,7 @@ class HloTable {
 
   #rows(scope: Scope): HloRow[] {
     const { data } = this.view;
-    const totals = hloTotals(data.meta, (name) => data.table(name), this.#hlos.length, scope);
+    const totals = hloTotals(data.meta, data.table, this.#hlos.length, scope);
     this.#families = hloRows(this.#hlos, totals, "family");
     this.#regroup = (keep) => {
       const occurrences = keep ? totals.occurrences.map((n, hlo) => (keep(hlo) ? n : 0)) : totals.occurrences;

@@ -130,7 +130,7 @@ class InputView {
     });
     link.on("selection", () => ledger.mark(), signal);
     const show = ({ scope }: InputScene) => {
-      const rows = inputOps(data.meta, (name) => data.table(name), scope);
+      const rows = inputOps(data.meta, data.table, scope);
       const keyed = rows.map((row, i) => ({ ...row, key: String(i) }));
       const nSteps = stepsOfScope(data.table("steps"), scope);
       const each = (title: string) => perStep(title, nSteps);
@@ -160,7 +160,7 @@ class InputView {
     const pipeline = this.view.data.meta.pipelines[this.#index];
     const root = rootIndex(pipeline);
     const range = this.#range;
-    const scope = scopeOf(this.view.link, (name) => this.view.data.table(name));
+    const scope = scopeOf(this.view.link, this.view.data.table);
     const ranked = executions(this.#calls, this.#index, range);
     // The other panes are about the whole range, and so is then what is said beside them.
     const isOne = this.#pane === "graph" && this.#rank !== null && this.#rank < ranked.length;

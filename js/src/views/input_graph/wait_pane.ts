@@ -63,7 +63,7 @@ export class WaitPane {
     this.#draw();
     this.#host.replaceChildren();
     if (data.meta.input === undefined) return;
-    const ops = inputOps(data.meta, (name) => data.table(name), scope);
+    const ops = inputOps(data.meta, data.table, scope);
     const each = stepsOfScope(data.table("steps"), scope) === null ? "" : " a step";
     this.#host.append(...hostParts(inputParts(CATEGORY_ORDER, ops), each, keepsUp(inputWait(this.#steps, range))));
   }

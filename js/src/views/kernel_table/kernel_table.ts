@@ -65,7 +65,7 @@ class KernelTable {
       key: (row) => row.key,
       attributes: (row) => ({ "data-kernel": row.name }),
       rows: (scope) => {
-        this.#single = kernelRows(this.#kernels, readable, (name) => data.table(name), scope);
+        this.#single = kernelRows(this.#kernels, readable, data.table, scope);
         return groupKernels(this.#single, this.#grouping, isLed);
       },
       // A group stands for those of its kernels that match; a kernel keeps its rank among all.

@@ -98,10 +98,7 @@ class LayerTable {
     const { data, root } = this.view;
     const { meta } = data;
     this.#scope = scope;
-    const totals = withoutWaiting(
-      meta,
-      opsOfScope(meta, (name) => data.table(name), scope),
-    );
+    const totals = withoutWaiting(meta, opsOfScope(meta, data.table, scope));
     const table = data.table("op_places") ?? EMPTY_TABLE;
     const places = { layer: numbers(table, "layer"), phase: numbers(table, "phase"), device: meta.op_device };
     root.style.setProperty("--work", `var(--c-${this.#side === "device" ? "device_compute" : "host_compute"})`);

@@ -10,7 +10,7 @@ import { stepsOfRange } from "../../model/time/span_text";
 import { timeOfSteps } from "../../model/time/step_bars";
 import type { RangePs } from "../../model/time/viewport";
 import { EMPTY_TABLE } from "../../model/wire/wire";
-import { button, h, segmented } from "../../ui/dom";
+import { button, h, segmented, setAria } from "../../ui/dom";
 import { Ledger, type LedgerRow } from "../../ui/ledger";
 import { toggleSelection } from "../../ui/selecting";
 import type { TraceView } from "../../ui/view";
@@ -82,7 +82,7 @@ export class Panes {
   choose(pane: Pane): void {
     this.#pane = pane;
     for (const [i, choice] of [...this.control.children].entries()) {
-      choice.setAttribute("aria-pressed", String(CHOICES[i].value === pane));
+      setAria(choice, "pressed", CHOICES[i].value === pane);
     }
     if (isHolders(pane)) this.#live.groupBy(pane);
     else if (!this.#ledgers.has(pane)) {

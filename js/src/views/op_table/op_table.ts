@@ -136,7 +136,7 @@ class OpTable {
 
   #rows(scope: Scope): RankedOp[] {
     const { data } = this.view;
-    const totals = opsOfScope(data.meta, (name) => data.table(name), scope);
+    const totals = opsOfScope(data.meta, data.table, scope);
     const isSought = this.#seeksWaiting();
     this.#totals = this.#withWaiting || isSought ? totals : withoutWaiting(data.meta, totals);
     this.#waiting?.setAttribute("aria-pressed", String(this.#withWaiting || isSought));
@@ -207,7 +207,7 @@ function ranked(rows: readonly OpRow[]): RankedOp[] {
 }
 
 function isEmpty({ data }: TraceView): boolean {
-  return data.nRows("occurrences") === 0 && !ranOps((name) => data.table(name));
+  return data.nRows("occurrences") === 0 && !ranOps(data.table);
 }
 
 export const opTable: TraceBuilder = {

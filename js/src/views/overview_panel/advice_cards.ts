@@ -4,7 +4,7 @@ import { evidenceFacts, gainWords, isShown, selectsNothing, timeRangeOf } from "
 import { formatShare } from "../../model/overview/overview";
 import { formatCount } from "../../model/text/format";
 import type { AdviceMeta } from "../../model/wire/meta";
-import { button, copyButton, h, on, onKeys, unspoken } from "../../ui/dom";
+import { button, copyButton, h, on, onKeys, setAria, unspoken } from "../../ui/dom";
 import type { TraceView } from "../../ui/view";
 import { BRING_VIEW, VIEW_TITLES } from "../../ui/view_links";
 
@@ -61,7 +61,7 @@ export class AdviceCards {
       for (const { element } of this.#cards.slice(N_CARDS)) element.hidden = !isAll;
       words.textContent = `${formatCount(isAll ? n : Math.min(N_CARDS, n))} of ${formatCount(n)}`;
       rest.textContent = isAll ? "fewer" : "show all";
-      rest.setAttribute("aria-expanded", String(isAll));
+      setAria(rest, "expanded", isAll);
     };
     show(this.#shown() >= N_CARDS); // with another host the cards are made anew: the chosen one stays in sight
     this.side.append(words);
@@ -150,7 +150,7 @@ export class AdviceCards {
     this.#cards.forEach(({ element, title, body }, i) => {
       body.hidden = i !== index;
       element.classList.toggle("open", i === index);
-      title.setAttribute("aria-expanded", String(i === index));
+      setAria(title, "expanded", i === index);
     });
   }
 
@@ -189,7 +189,7 @@ export class AdviceCards {
   #mark(): void {
     const shown = this.#shown();
     this.#cards.forEach(({ evidence, facts }, i) => {
-      evidence.setAttribute("aria-pressed", String(i === shown));
+      setAria(evidence, "pressed", i === shown);
       facts.hidden = i !== shown;
     });
   }

@@ -1,7 +1,7 @@
 /** What the overview knows beyond its header -> a button, and the facts in a box below it. */
 
 import { overviewFacts } from "../../model/overview/overview_facts";
-import { button, h, on, onKeys } from "../../ui/dom";
+import { button, h, on, onKeys, setAria } from "../../ui/dom";
 import type { TraceView } from "../../ui/view";
 
 export class Details {
@@ -33,7 +33,7 @@ export class Details {
 
   #show(isShown: boolean): void {
     this.#box.hidden = !isShown;
-    this.#button.setAttribute("aria-expanded", String(isShown));
+    setAria(this.#button, "expanded", isShown);
   }
 
   #key(key: string): boolean {

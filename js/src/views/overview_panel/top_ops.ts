@@ -6,7 +6,7 @@ import { cutNames } from "../../model/text/cut";
 import { formatNumber, plural } from "../../model/text/format";
 import { numbers } from "../../model/wire/column";
 import { EMPTY_TABLE } from "../../model/wire/wire";
-import { button, h, segmented } from "../../ui/dom";
+import { button, h, segmented, setAria } from "../../ui/dom";
 import { inFrame, textFits, watchSize } from "../../ui/page";
 import { toggleSelection } from "../../ui/selecting";
 import type { TraceView } from "../../ui/view";
@@ -81,7 +81,7 @@ export class TopOps {
   #followSelection(): void {
     const chosen = new Set(this.view.link.selection);
     for (const element of this.list.querySelectorAll("button")) {
-      element.setAttribute("aria-pressed", String(chosen.has(element.getAttribute("data-op-name") ?? "")));
+      setAria(element, "pressed", chosen.has(element.getAttribute("data-op-name") ?? ""));
     }
   }
 }

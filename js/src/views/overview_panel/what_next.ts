@@ -84,7 +84,7 @@ export class WhatNext {
 
   #panes(title: string, side: readonly HTMLElement[], list: HTMLElement): void {
     const top = this.#top;
-    const hadFocus = this.element.contains(this.element.ownerDocument.activeElement);
+    const hadFocus = this.element.contains(document.activeElement);
     const choose = (pane: Pane) => {
       this.#pane = pane;
       for (const part of [...side, list]) part.hidden = pane !== "next";

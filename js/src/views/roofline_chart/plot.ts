@@ -2,7 +2,7 @@
 
 import { formatNumber } from "../../model/text/format";
 import type { RooflineMeta } from "../../model/wire/roofline_meta";
-import { h, on, onKeys, svg } from "../../ui/dom";
+import { h, on, onKeys, setAria, svg } from "../../ui/dom";
 import { inFrame, textWidth, watchSize } from "../../ui/page";
 import { createTip, type TipBox } from "../../ui/plot";
 import { toggleSelection } from "../../ui/selecting";
@@ -76,7 +76,11 @@ export class Plot {
     this.#scene?.places.forEach((place, i) => {
       const names = this.#opsOf(place);
       const circle = this.#circles[i];
-      circle.setAttribute("aria-selected", String(names.some((name) => chosen.has(name))));
+      setAria(
+        circle,
+        "selected",
+        names.some((name) => chosen.has(name)),
+      );
       circle.classList.toggle("hover", here === undefined ? names.includes(hover) : place === here);
     });
     this.element.classList.toggle(

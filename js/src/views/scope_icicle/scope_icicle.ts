@@ -133,7 +133,7 @@ class ScopeIcicle implements IcicleSource {
 export const scopeIcicle: TraceBuilder = {
   name: "scope_icicle",
   build(view) {
-    const hasOps = ranOps((name) => view.data.table(name)) && (view.data.meta.scopes ?? []).length > 0;
+    const hasOps = ranOps(view.data.table) && (view.data.meta.scopes ?? []).length > 0;
     if (hasOps) new ScopeIcicle(view);
     else view.root.append(noOps(view.signal));
   },

@@ -1,7 +1,7 @@
 /** The text of a file and the heat of its lines -> numbered lines with bars; a click or Enter picks a line. */
 
 import type { FileHeat, LineHeat } from "../../model/ops/source_lines";
-import { h, on, onKeys } from "../../ui/dom";
+import { h, on, onKeys, setAria } from "../../ui/dom";
 import { costText, Gutter, type HeatScale, type LineSamples } from "./heat";
 
 /** A file of more lines is shown around its hot ones only. */
@@ -90,7 +90,7 @@ export class CodeList {
     for (const [line, { element, heat }] of this.#rows) {
       if (heat === undefined) continue;
       const is = isSelected(heat);
-      element.setAttribute("aria-pressed", String(is));
+      setAria(element, "pressed", is);
       if (is) marked.push(line);
     }
     if (reveal && marked.length > 0 && !marked.some((line) => this.#isInSight(line))) this.reveal(marked[0]);

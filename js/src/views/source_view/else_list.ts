@@ -2,7 +2,7 @@
 
 import type { BucketHeat, FileHeat, Heat } from "../../model/ops/source_lines";
 import { plural } from "../../model/text/format";
-import { h, on } from "../../ui/dom";
+import { h, on, setAria } from "../../ui/dom";
 import { bucketNote } from "./buckets";
 import { costText, Gutter, type HeatScale } from "./heat";
 
@@ -62,7 +62,7 @@ export class ElseList {
   }
 
   show(rows: readonly ElseRow[], scale: HeatScale): void {
-    const focused = this.#rows.findIndex(({ element }) => element === element.ownerDocument.activeElement);
+    const focused = this.#rows.findIndex(({ element }) => element === document.activeElement);
     const key = this.#rows[focused]?.row.text;
     this.#rows = rows.map((row) => {
       const gutter = new Gutter();
@@ -84,7 +84,7 @@ export class ElseList {
   }
 
   setSelected(isSelected: (heat: Heat) => boolean): void {
-    for (const { element, row } of this.#rows) element.setAttribute("aria-pressed", String(isSelected(row.heat)));
+    for (const { element, row } of this.#rows) setAria(element, "pressed", isSelected(row.heat));
   }
 }
 

@@ -65,13 +65,13 @@ export class SourceModel {
   }
 
   get scope(): Scope {
-    return scopeOf(this.view.link, (name) => this.view.data.table(name));
+    return scopeOf(this.view.link, this.view.data.table);
   }
 
   /** After a change of the range or of what counts. */
   compute(): void {
     const { data } = this.view;
-    const all = opsOfScope(data.meta, (name) => data.table(name), this.scope);
+    const all = opsOfScope(data.meta, data.table, this.scope);
     const totals = withoutWaiting(data.meta, all);
     this.#nSteps = all.nSteps;
     this.heat = sourceHeat(this.charges, totals, (op) => this.where === "both" || this.where === this.sideOf(op));

@@ -244,7 +244,7 @@ export const sourceView: TraceBuilder = {
   name: "source_view",
   build(view) {
     const { data, signal } = view;
-    const hasOps = ranOps((name) => data.table(name));
+    const hasOps = ranOps(data.table);
     const hasLines = (data.meta.source_files ?? []).length > 0;
     if (!hasOps) view.root.append(noOps(signal));
     else if (!hasLines) view.root.append(emptyState("No source lines in this profile", NO_LINES, EMPTY_CODE, signal));

@@ -3,15 +3,10 @@
 import { drawArrows } from "../../draw/arrows";
 import { type Frame, TRACKS_TOP_PX } from "../../draw/frame";
 import type { Arrow } from "../../model/events/flows";
+import { h } from "../../ui/dom";
 
 export class ArrowLayer {
-  readonly canvas = document.createElement("canvas");
-
-  constructor() {
-    this.canvas.className = "tl-arrows";
-    this.canvas.setAttribute("aria-hidden", "true");
-    this.canvas.hidden = true;
-  }
+  readonly canvas = h("canvas.tl-arrows", { "aria-hidden": "true", hidden: true });
 
   /** `frame`: that of the tracks, whose context this leaves alone. */
   paint(frame: Frame, arrows: readonly Arrow[]) {

@@ -7,7 +7,7 @@ import { ROOT } from "../../model/events/flame";
 import { type FlameRect, type FlameStep, flameNeighbour } from "../../model/events/flame_layout";
 import { formatPercent, formatTime, plural } from "../../model/text/format";
 import type { Span } from "../../model/time/viewport";
-import { button, h, hasModifier, on, onKeys, segmented, unspoken } from "../../ui/dom";
+import { button, h, hasModifier, on, onKeys, segmented, setAria, unspoken } from "../../ui/dom";
 import { watchSize } from "../../ui/page";
 import { readPalette } from "../../ui/theme";
 import { CanvasTip } from "./canvas_tip";
@@ -105,7 +105,7 @@ export class FlamePane {
   #flipBase() {
     const { focus, events } = this.state;
     this.#model.setBase(this.#model.base >= 0 || focus < 0 ? -1 : events.name[focus]);
-    this.#base.setAttribute("aria-pressed", String(this.#model.base >= 0));
+    setAria(this.#base, "pressed", this.#model.base >= 0);
     this.state.invalidate();
   }
 

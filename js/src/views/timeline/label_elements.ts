@@ -11,7 +11,7 @@ import {
   ROW_PX,
   type Track,
 } from "../../model/tracks/tracks";
-import { h, unspoken } from "../../ui/dom";
+import { h, setAria, unspoken } from "../../ui/dom";
 import { foldInfo, foldName, planeName } from "./label_text";
 import type { TimelineState } from "./state";
 import { isOpen } from "./track_actions";
@@ -31,7 +31,7 @@ export function labelOf(state: TimelineState, track: Track): HTMLElement {
   element.tabIndex = -1;
   element.setAttribute("role", "treeitem");
   element.setAttribute("aria-level", String(level));
-  if (open !== null) element.setAttribute("aria-expanded", String(open));
+  if (open !== null) setAria(element, "expanded", open);
   element.style.top = `${track.y}px`;
   // Below the head of a device the canvas shows what it waits for.
   element.style.height = `${(track.kind === "plane" ? GROUP_PX : track.height) - 1}px`;
@@ -127,7 +127,7 @@ function counterLabel(state: TimelineState, track: CounterTrack): HTMLElement {
   const value = h("span.tl-value", h("span"), h("span.cut"));
   const counter = state.board.counters[track.counter];
   const title = counter ? `${name} · at most ${formatValue(counter.max, counter.unit)}` : name;
-  return h("div.tl-line.tl-counter", { title, "data-name": name }, nameText(name), value);
+  return h("div.tl-line", { title, "data-name": name }, nameText(name), value);
 }
 
 /** Cut at its end, but never its number: two visible names stay two. */

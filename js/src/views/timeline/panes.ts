@@ -2,7 +2,7 @@
 
 import { KEEP_ALL, NOT_KNOWN } from "../../model/time/left_out";
 import type { Span } from "../../model/time/viewport";
-import { type Choice, h, segmented } from "../../ui/dom";
+import { type Choice, h, segmented, setAria } from "../../ui/dom";
 import { offerKept } from "../../ui/missing";
 import type { TraceView } from "../../ui/view";
 import { SlicesPane } from "./aggregate_table";
@@ -66,13 +66,13 @@ export class Panes {
 
   show(mode: Mode) {
     for (const [k, { value }] of CHOICES.entries()) {
-      this.element.children[k].setAttribute("aria-pressed", String(value === mode));
+      setAria(this.element.children[k], "pressed", value === mode);
     }
     this.#show(mode);
     const pane = this.#pane;
     pane?.focus();
     // A pane with nothing in it yet cannot take the focus, and the one that had it is gone.
-    if (!pane?.element.contains(pane.element.ownerDocument.activeElement)) this.onTracks();
+    if (!pane?.element.contains(document.activeElement)) this.onTracks();
   }
 
   #show(mode: Mode) {

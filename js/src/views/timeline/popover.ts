@@ -1,5 +1,5 @@
 /** A panel that opens beside a button: one at a time, closed by Esc, by a press elsewhere or by its button; focus goes back. */
-import { type Child, h, on } from "../../ui/dom";
+import { type Child, h, on, setAria } from "../../ui/dom";
 
 /** What can have the focus; in a panel with a field to begin with, that. */
 const FIRST = "[data-first], button:not(:disabled), input, select, textarea";
@@ -39,9 +39,9 @@ export class Popover {
       return;
     }
     this.#key = key;
-    this.#opener?.setAttribute("aria-expanded", "false");
+    if (this.#opener) setAria(this.#opener, "expanded", false);
     this.#opener = opener;
-    opener.setAttribute("aria-expanded", "true");
+    setAria(opener, "expanded", true);
     this.element.setAttribute("role", role);
     this.element.setAttribute("aria-label", label);
     this.fill(...content);
@@ -52,7 +52,7 @@ export class Popover {
 
   /** Replaces what is inside; a focus inside stays there, on the element of the same `data-key` if there is one. */
   fill(...content: Child[]) {
-    const focused = this.element.ownerDocument.activeElement as HTMLElement | null;
+    const focused = document.activeElement as HTMLElement | null;
     const isInside = focused !== null && this.element.contains(focused);
     const key = focused?.dataset.key;
     this.element.replaceChildren(...content.filter((child): child is Node | string => Boolean(child)));
@@ -69,7 +69,7 @@ export class Popover {
   close(isFocusBack = true) {
     if (!this.isOpen) return;
     this.element.hidden = true;
-    this.#opener?.setAttribute("aria-expanded", "false");
+    if (this.#opener) setAria(this.#opener, "expanded", false);
     if (isFocusBack) this.#opener?.focus({ preventScroll: true });
     this.#opener = null;
   }
@@ -102,7 +102,7 @@ export class Popover {
 
   #walk(direction: 1 | -1): boolean {
     const items = [...this.element.querySelectorAll<HTMLElement>("button:not(:disabled), input, select")];
-    const at = items.indexOf(this.element.ownerDocument.activeElement as HTMLElement);
+    const at = items.indexOf(document.activeElement as HTMLElement);
     items[(at + direction + items.length) % items.length]?.focus();
     return items.length > 0;
   }

@@ -3,7 +3,7 @@
 import { atEnd } from "../../host/failures";
 import { NO_QUERY, nextMarked, placeOf, type Query } from "../../model/events/search";
 import { formatCount, plural } from "../../model/text/format";
-import { button, h, on, toggle } from "../../ui/dom";
+import { button, h, on, setAria, toggle } from "../../ui/dom";
 import { PatternMatcher } from "./pattern";
 import { PLACES } from "./search_texts";
 import type { TimelineState } from "./state";
@@ -141,8 +141,8 @@ export class SearchBox {
   /** Searches for exactly one name. */
   #findName(name: number) {
     this.#input.value = this.state.meta.names[name];
-    this.#whole.setAttribute("aria-pressed", "true");
-    this.#regex.setAttribute("aria-pressed", "false");
+    setAria(this.#whole, "pressed", true);
+    setAria(this.#regex, "pressed", false);
     this.#isByName = true;
     this.#keep();
     this.#search();
@@ -168,7 +168,7 @@ export class SearchBox {
 
   #choose(isOn: boolean, other: HTMLButtonElement) {
     this.#isByName = false;
-    if (isOn) other.setAttribute("aria-pressed", "false");
+    if (isOn) setAria(other, "pressed", false);
     this.#search();
   }
 
@@ -195,7 +195,7 @@ export class SearchBox {
   }
 
   #forgetName() {
-    if (this.#isByName) this.#whole.setAttribute("aria-pressed", "false");
+    if (this.#isByName) setAria(this.#whole, "pressed", false);
     this.#isByName = false;
   }
 
@@ -242,7 +242,7 @@ export class SearchBox {
   #refuse(text: string, title: string) {
     this.#goesOn = 0;
     this.state.search(NO_QUERY);
-    this.#input.setAttribute("aria-invalid", "true");
+    setAria(this.#input, "invalid", true);
     this.#tell(text, title);
   }
 

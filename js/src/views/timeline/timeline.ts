@@ -111,7 +111,7 @@ class Timeline {
         area: this.#area,
         canvas: this.#canvas,
         scroller: this.#scroller,
-        isArmed: () => this.#section.contains(this.#section.ownerDocument.activeElement),
+        isArmed: () => this.#section.contains(document.activeElement),
         arm: () => this.#section.focus({ preventScroll: true }),
         onHover: (event, place) => {
           this.#pointer = place;

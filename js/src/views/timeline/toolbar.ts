@@ -33,7 +33,7 @@ export interface OnScreen {
 export class Toolbar {
   readonly element: HTMLElement;
   /** Places that others fill: the switch between the ways of showing the trace, and the search field. */
-  readonly mode = h("span.tl-mode");
+  readonly mode = h("span");
   readonly find = h("span.tl-finding");
   readonly tracksButton: HTMLButtonElement;
   readonly bookmarksButton: HTMLButtonElement;

@@ -121,7 +121,7 @@ export class TrackLabels {
   }
 
   #focusedKey(): TrackKey {
-    const focused = this.places.column.ownerDocument.activeElement as HTMLElement | null;
+    const focused = document.activeElement as HTMLElement | null;
     const element = focused?.closest<HTMLElement>("[data-key]");
     const isOwn = element && Object.values(this.places).some((place) => place.contains(element));
     return isOwn ? (element.dataset.key ?? "") : "";

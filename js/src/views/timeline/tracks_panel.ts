@@ -85,12 +85,12 @@ export class TracksPanel {
     const count = element.querySelector(".tl-count");
     if (count) count.textContent = this.#count();
     const hidden = element.querySelector(".tl-hidden");
-    const focused = hidden?.contains(element.ownerDocument.activeElement) ?? false;
-    const key = (element.ownerDocument.activeElement as HTMLElement | null)?.dataset.key;
+    const focused = hidden?.contains(document.activeElement) ?? false;
+    const key = (document.activeElement as HTMLElement | null)?.dataset.key;
     hidden?.replaceWith(this.#hidden());
     if (focused) this.popover.focus(key);
     const input = element.querySelector<HTMLInputElement>("input");
-    if (input && input !== element.ownerDocument.activeElement) input.value = this.state.tracks.filter;
+    if (input && input !== document.activeElement) input.value = this.state.tracks.filter;
   }
 
   #content(): Child[] {

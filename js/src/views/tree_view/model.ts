@@ -83,7 +83,7 @@ export class TreeModel {
     return this.tree.entries.length;
   }
   get scope(): Scope {
-    return scopeOf(this.view.link, (name) => this.view.data.table(name));
+    return scopeOf(this.view.link, this.view.data.table);
   }
   /** Whether times are those that the profile itself has, as that of a graph without executions. */
   get #isOwn(): boolean {

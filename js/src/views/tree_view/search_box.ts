@@ -3,7 +3,7 @@
 import { findNodes } from "../../model/graph/cost_tree";
 import { textFilter } from "../../model/ops/ops";
 import { formatCount } from "../../model/text/format";
-import { h, on, onKeys } from "../../ui/dom";
+import { h, on, onKeys, setAria } from "../../ui/dom";
 import { inFrame } from "../../ui/page";
 import type { TreeModel } from "./model";
 
@@ -37,7 +37,7 @@ export class SearchBox {
     const { model } = this;
     const text = this.#input.value;
     const { test, error } = textFilter(text);
-    this.#input.setAttribute("aria-invalid", String(error !== ""));
+    setAria(this.#input, "invalid", error !== "");
     model.hitAt = -1;
     if (text.trim() === "" || error !== "") model.hits = null;
     else {

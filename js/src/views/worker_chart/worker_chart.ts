@@ -3,7 +3,7 @@
 import type { WorkerRow } from "../../model/hosts/worker_steps";
 import { type CsvColumns, csvOf } from "../../model/text/csv";
 import { EMPTY_TABLE } from "../../model/wire/wire";
-import { button, type Choice, download, emptyState, h, on, segmented } from "../../ui/dom";
+import { button, type Choice, download, emptyState, h, on, segmented, setAria } from "../../ui/dom";
 import { paced } from "../../ui/page";
 import { createTip, type TipBox } from "../../ui/plot";
 import type { TraceBuilder, TraceView } from "../../ui/view";
@@ -132,7 +132,7 @@ class WorkerChart {
     if (chosen.size === 1) this.#slider.value = String(first);
     this.#slider.classList.toggle("off", chosen.size !== 1);
     this.#slider.setAttribute("aria-valuetext", what);
-    this.#mean.setAttribute("aria-pressed", String(link.step < 0 && link.timeRange === null));
+    setAria(this.#mean, "pressed", link.step < 0 && link.timeRange === null);
     this.#say.textContent = model.sentence;
     this.#draw();
   }
