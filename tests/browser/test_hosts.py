@@ -72,8 +72,7 @@ def test_every_event_and_every_stat_arrives(
     with widget_host(browser, kernel, drops_buffers=drops_buffers) as host:
         frame = host.show(prof.dashboard())
         about = frame.locator(".tl-about")
-        about.wait_for()
-        assert f"0 of {N_LARGE:,} events" in about.inner_text()
+        about.filter(has_text=f"0 of {N_LARGE:,} events").wait_for()
         host.serve(lambda: f"· {N_LARGE:,} events" in about.inner_text(), lambda: f"still {about.inner_text()}")
 
         def asked() -> list[dict[str, Any]]:
