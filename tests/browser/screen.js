@@ -31,16 +31,22 @@
   /** By canvas the texts that it shows, by their place. */
   const written = new WeakMap();
   const { fillRect, clearRect, fillText } = CanvasRenderingContext2D.prototype;
-  const forget = (original) =>
-    function (x, y, width, height) {
-      const { a, d, e, f } = this.getTransform();
-      const isAll = a * x + e <= 0 && d * y + f <= 0;
-      if (isAll && a * (x + width) + e >= this.canvas.width && d * (y + height) + f >= this.canvas.height)
-        written.delete(this.canvas);
-      return original.call(this, x, y, width, height);
-    };
-  CanvasRenderingContext2D.prototype.fillRect = forget(fillRect);
-  CanvasRenderingContext2D.prototype.clearRect = forget(clearRect);
+  CanvasRenderingContext2D.prototype.fillRect = function (x, y, width, height) {
+    const { a, d, e, f } = this.getTransform();
+    const isAll = a * x + e <= 0 && d * y + f <= 0;
+    if (isAll && a * (x + width) + e >= this.canvas.width && d * (y + height) + f >= this.canvas.height)
+      written.delete(this.canvas);
+    return fillRect.call(this, x, y, width, height);
+  };
+  CanvasRenderingContext2D.prototype.clearRect = function (x, y, width, height) {
+    const { a, d, e, f } = this.getTransform();
+    const [left, top, right, bottom] = [a * x + e, d * y + f, a * (x + width) + e, d * (y + height) + f];
+    for (const place of [...(written.get(this.canvas)?.keys() ?? [])]) {
+      const [at, line] = place.split(",").map(Number);
+      if (at >= left && at <= right && line >= top && line <= bottom) written.get(this.canvas).delete(place);
+    }
+    return clearRect.call(this, x, y, width, height);
+  };
   CanvasRenderingContext2D.prototype.fillText = function (text, x, y, ...most) {
     const { a, d, e, f } = this.getTransform();
     const place = `${Math.round(a * x + e)},${Math.round(d * y + f)}`;
