@@ -63,7 +63,9 @@ class Screen:
         self.page.mouse.down()
         self.page.mouse.move(*at[1], steps=2)
         self.page.mouse.up()
-        self.page.mouse.move(0, 0)  # else it may lie over the chart of a tab that is opened, which says what is under it
+        self.page.mouse.move(
+            0, 0
+        )  # else it may lie over the chart of a tab that is opened, which says what is under it
 
     def flip_overview(self) -> None:
         """Show the ops that cost most and the details of the overview."""
