@@ -37,7 +37,7 @@ export function placeGraph(parents: readonly number[], size: GraphSize): Placed 
   graph.setDefaultEdgeLabel(() => ({}));
   for (const i of parents.keys()) graph.setNode(String(i), { width: nodeWidth, height: size.nodeHeight });
   parents.forEach((parent, i) => {
-    if (parent >= 0 && parent !== i) graph.setEdge(String(i), String(parent));
+    if (parent >= 0) graph.setEdge(String(i), String(parent));
   });
   dagreLayout(graph);
   const nodes = parents.map((_, i) => {
