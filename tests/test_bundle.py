@@ -17,7 +17,7 @@ STATIC = ROOT / "tfprof_widgets" / "static"
 VIEWS = ROOT / "tfprof_widgets" / "views" / "widgets"
 
 BUDGETS = {
-    "views.js": 580_000,
+    "views.js": 585_000,
     "views.css": 60_000,
     "loader.js": 2_500,
     "page.js": 2_500,
