@@ -1,5 +1,6 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
+import { layerRows } from "../src/model/ops/layer_rows";
 import { topShares } from "../src/model/ops/top_shares";
 import { readableKernel, readableKernels, shortKernel } from "../src/model/text/kernel_names";
 import { type Scope, STEADY } from "../src/model/time/viewport";
@@ -8,7 +9,6 @@ import type { Table, TypedArray } from "../src/model/wire/wire";
 import { hloRows, hloTotals, opsOfHlos, withPrograms } from "../src/views/hlo_table/rows";
 import { shortDimensions } from "../src/views/kernel_table/columns";
 import { kernelRows, tensorCore } from "../src/views/kernel_table/rows";
-import { layerRows } from "../src/views/layer_table/rows";
 import { labelsOf } from "../src/views/op_table/distribution";
 import { f8, hloMeta, i4, kernelMeta, layerMeta } from "./table_scene";
 

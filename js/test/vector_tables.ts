@@ -6,6 +6,7 @@ import { scopeFigures } from "../src/model/graph/scope_figures";
 import { scopePath, scopeTimes, scopeTree } from "../src/model/graph/scopes";
 import { hostMeta } from "../src/model/hosts/host_meta";
 import { HostTables } from "../src/model/hosts/host_tables";
+import { layerRows } from "../src/model/ops/layer_rows";
 import { type OpRow, type OpTotals, opRows } from "../src/model/ops/ops";
 import { PHASES } from "../src/model/ops/places";
 import { sourceHeat } from "../src/model/ops/source_lines";
@@ -17,7 +18,6 @@ import type { TraceMeta } from "../src/model/wire/meta";
 import { EMPTY_TABLE, type Table } from "../src/model/wire/wire";
 import { hloRows, hloTotals, withPrograms } from "../src/views/hlo_table/rows";
 import { kernelRows } from "../src/views/kernel_table/rows";
-import { layerRows } from "../src/views/layer_table/rows";
 import { expectRows, expectSameRows, type Row } from "./vectors";
 
 const SIDES = ["Host", "Device"] as const;

@@ -59,14 +59,16 @@ def batch_words(results: Totals, advice: Sequence[Advice]) -> tuple[str, ...]:
     That it may help is said where the device waits for what no batch changes, and no cause explains that away.
 
     Returns:
-        The two; nothing where no larger batch fits, or advice is about the batch.
+        The two; nothing where no larger batch fits. Whether it helps is left to advice on the batch where there is some.
     """
     run = Run(results)
     room = batch_room(run)
-    if room is None or not room.factor or any("batch_size" in one.fix for one in advice):
+    if room is None or not room.factor:
         return ()
     used = f"{size(room.peak)} of {size(room.capacity)} used"
     larger = f"A batch {'twice' if room.factor == 2 else f'{room.factor} times'} as large fits"
+    if any("batch_size" in one.fix for one in advice):
+        return "A larger batch fits", used
     if run.wait.sets_the_pace:
         return f"{larger}, but the input sets the pace", used
     if room.waited_ratio >= WAITS and not any("memory_headroom" in EXPLAINED.get(one.rule, ()) for one in advice):

@@ -289,7 +289,7 @@ export interface TraceMeta {
   advice?: AdviceMeta[];
   /** Sentences on what to look at and to change: the titles of the advice, then what none is about. */
   next_steps?: string[];
-  /** Whether a larger batch fits, and why; none where none does, or advice is about the batch. */
+  /** Whether a larger batch fits, and why; none where none does. */
   batch_room?: string[];
   /** What went wrong when the advice was looked for. */
   advice_notices?: string[];

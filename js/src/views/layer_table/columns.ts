@@ -1,11 +1,11 @@
 /** A row of the layer table -> its cells on the screen and in a CSV file. */
 
+import type { LayerRow } from "../../model/ops/layer_rows";
 import { PHASES } from "../../model/ops/places";
 import { type CsvColumns, fields } from "../../model/text/csv";
 import { formatBytes, formatCount, formatPercent, formatTo } from "../../model/text/format";
 import { barCell, nameColumn, numberColumn, rankColumn } from "../../ui/cells";
 import type { GridColumn } from "../../ui/grid_column";
-import type { LayerRow } from "./rows";
 
 /** One hue, since all is the layer's work; striped is backward in every view. */
 export const PHASE_COLORS: readonly string[] = [

@@ -1,5 +1,6 @@
 /** Ops of the linked time range and the Keras layers they belong to -> a table of forward, backward and optimizer time. */
 
+import { type LayerRow, layerRows } from "../../model/ops/layer_rows";
 import { PHASES } from "../../model/ops/places";
 import { opsOfScope, withoutWaiting } from "../../model/ops/ranged_ops";
 import { perStep } from "../../model/time/scope";
@@ -13,7 +14,6 @@ import { LinkedTable } from "../../ui/linked_table";
 import { OPS_OF_HOST } from "../../ui/of_host";
 import type { TraceBuilder, TraceView } from "../../ui/view";
 import { INPUT_COLOR, LAYER_CSV, layerColumns, PHASE_COLORS } from "./columns";
-import { type LayerRow, layerRows } from "./rows";
 
 type Side = "device" | "host";
 

@@ -1,5 +1,6 @@
 /** What one asks first beside the verdict -> a line: the layer that costs most, and whether a larger batch fits. */
 
+import { layerRows } from "../../model/ops/layer_rows";
 import { opsOfScope, withoutWaiting } from "../../model/ops/ranged_ops";
 import { formatMs, formatPercent } from "../../model/text/format";
 import { STEADY } from "../../model/time/viewport";
@@ -7,7 +8,6 @@ import { numbers } from "../../model/wire/column";
 import { EMPTY_TABLE } from "../../model/wire/wire";
 import { h } from "../../ui/dom";
 import type { TraceView } from "../../ui/view";
-import { layerRows } from "../layer_table/rows";
 
 const SECTIONS = ["layers", "op_places", "step_totals", "batch_room"];
 

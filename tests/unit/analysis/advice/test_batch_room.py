@@ -32,7 +32,7 @@ def test_what_was_there_before_does_not_grow_with_the_batch(peak: float, factor:
     [
         ("h100_resnet_mixed", MAY_HELP),
         ("h100_cnn_input", PACE),
-        ("h100_lstm", ()),
+        ("h100_lstm", ("A larger batch fits", "128 MiB of 76.9 GiB used")),
         ("h100_oom", ()),
     ],
     ids=["waits for launches", "waits for input", "advice is about the batch", "out of memory"],

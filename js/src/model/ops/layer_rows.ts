@@ -1,8 +1,8 @@
 /** Self time of ops and their places -> one row per Keras layer, and one for the loss, the optimizer and whatever else. */
 
-import type { OpTotals } from "../../model/ops/ops";
-import { PHASES, selfByPhase, sumByEntry } from "../../model/ops/places";
-import type { LayerMeta } from "../../model/wire/meta";
+import type { LayerMeta } from "../wire/meta";
+import type { OpTotals } from "./ops";
+import { PHASES, selfByPhase, sumByEntry } from "./places";
 
 export interface LayerRow extends LayerMeta {
   readonly rank: number;
