@@ -39,8 +39,8 @@ def frozen_layers(run: Run) -> Iterator[Advice]:
     base = _scope(own)
     yield ops.advise(
         "frozen_layers",
-        f"{plural(len(own), 'layer')} that {'is' if len(own) == 1 else 'are'} not trained{f', of {base},' if base else ''} "
-        f"take{'s' if len(own) == 1 else ''} {ops.part}: the same features of the same input in each epoch.",
+        f"{plural(len(own), 'frozen layer')}{f' of {base}' if base else ''} take{'s' if len(own) == 1 else ''} {ops.part}: the "
+        "same features of the same input in each epoch.",
         fix="# compute them once, then train the layers behind them alone\n"
         "features = base.predict(x, batch_size=256)\n"
         "head.fit(features, y, epochs=epochs)",

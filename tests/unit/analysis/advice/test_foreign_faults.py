@@ -35,7 +35,7 @@ SAYS = {
     "function_per_loop": ("compilation", "is made anew 3 times", "tf.function(train)  # once"),
     "run_eagerly": ("eager_hot_loop", "one by one from Python", "run_functions_eagerly(False)"),
     "half_precision": ("half_precision", "foreign_models.py:", 'set_global_policy("float32")'),
-    "frozen_layers": ("frozen_layers", "3 layers that are not trained", "base.predict"),
+    "frozen_layers": ("frozen_layers", "3 frozen layers", "base.predict"),
     "flattened_features": ("flattened_features", "flattened images (40x40x16)", "GlobalAveragePooling2D"),
     "unused_results": ("unused_results", "A slice keeps 2 %", "x = x[:, -1]"),
     "all_pairs": ("all_pairs", "numbers of all pairs of", "transpose_b=True"),

@@ -50,7 +50,7 @@ SAYS = {
     "unused_results": ("A slice keeps 2 % of what BatchMatMulV2", "x = x[:, -1]", 0.83),
     "all_pairs": ("2,560,000 numbers of all pairs of 12,800", "transpose_b=True", 0.42),
     "flattened_features": ("dense/kernel has 1.64 of the 1.64 million weights", "GlobalAveragePooling2D", 0.88),
-    "frozen_layers": ("1 layer that is not trained, of net/base, takes 6.20 of 10.0 ms", "base.predict", 0.62),
+    "frozen_layers": ("1 frozen layer of net/base takes 6.20 of 10.0 ms", "base.predict", 0.62),
     "number_checks": ("40 of 41 ops a step", "disable_check_numerics", 0.26),
     "few_threads": ("1 thread for an op, of 4 cores", "set_intra_op_parallelism_threads(0)", 0.71),
     "argument_conversion": ("64.0 MiB a step", "tf.constant(array)", 0.50),
