@@ -16,7 +16,7 @@ from tests.builders import event, line, plane, session, space
 from tfprof_widgets.capture.machine.sampler import no_samples
 from tfprof_widgets.capture.session.record import CaptureCost, CaptureRecord
 from tfprof_widgets.errors import TfProfError, TraceError
-from tfprof_widgets.formats.saved import SAVED
+from tfprof_widgets.formats.saved import SAVED, SavedProfile, read_saved
 from tfprof_widgets.profiles.one_run import Profile
 from tfprof_widgets.views.widgets.bookmarks import Bookmark
 
@@ -249,3 +249,17 @@ def test_bookmarks_of_a_broken_sidecar_do_not_keep_the_profile_from_being_saved(
     prof = tfprof.load(tmp_path / "new")
     for place in (prof.save(tmp_path / "again"), prof.to_chrome_trace(tmp_path / "again.json")):
         assert [mark.start_ns for mark in tfprof.load(place).timeline().bookmarks] == [1]
+
+
+def test_samples_that_are_no_numbers_are_saved_as_unknown(tmp_path: Path) -> None:
+    saved = SavedProfile(system=pd.DataFrame({"time_ns": [1, 2], "cpu_pct": [float("inf"), 3.0]}))
+    (tmp_path / SAVED).write_text(json.dumps(saved.document(), allow_nan=False))
+    read = read_saved(tmp_path)
+    assert read is not None
+    assert read.system["cpu_pct"].isna().tolist() == [True, False]
+
+
+def test_millions_of_lists_in_a_saved_profile_are_refused_unread(tmp_path: Path) -> None:
+    (tmp_path / SAVED).write_text('{"version":1,"bookmarks":[' + "[]," * 2**21 + "[]]}")
+    with pytest.raises(TraceError, match="has more than 1048576 lists"):
+        read_saved(tmp_path)
