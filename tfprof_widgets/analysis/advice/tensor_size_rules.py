@@ -40,7 +40,8 @@ def unused_results(run: Run) -> Iterator[Advice]:
     readers = _n_readers(traced)
     kept = {row: _kept_ratio(traced, row) for row in traced.ran(*_PICKS)}
     kept = {row: ratio for row, ratio in kept.items() if 0 < ratio <= FEW_USED}
-    found = {row: SpentOps(run, "unused", traced.runs([row, *_made_for(traced, row, readers)])) for row in kept}
+    made = {row: _made_for(traced, row, readers) for row in kept}
+    found = {row: SpentOps(run, "unused", traced.runs([row, *rows])) for row, rows in made.items() if rows}
     row = max(found, key=lambda one: found[one].part.ratio * (1 - kept[one]), default=-1)
     if row < 0 or found[row].part.ratio * (1 - kept[row]) < MEDIUM_GAIN:
         return

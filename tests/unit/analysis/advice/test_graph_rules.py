@@ -145,6 +145,12 @@ def test_a_graph_with_a_loop_that_hardly_runs_is_no_fault() -> None:
             replace(SLICED[2], type="Cumsum"),
             *SLICED[3:],
         ),  # what it makes of one position depends on others
+        (
+            *SLICED[:2],
+            replace(SLICED[2], type="Cumsum"),
+            SLICED[3],
+            replace(SLICED[4], us=900),
+        ),  # the slice itself costs
         (*SLICED, Op("mean", "Mean", 10, ["words/Add"], "-1x48x9000;()", "-1x9000")),  # read whole, too
         (*SLICED[:-1], replace(SLICED[-1], outputs="-1x40x9000")),
     ],
