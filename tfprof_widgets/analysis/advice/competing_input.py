@@ -11,14 +11,12 @@ from ..steps.averaged_steps import MIN_STEPS
 from .advice import MEDIUM_GAIN, Advice, advise
 from .code_text import named, remark
 from .input_stages import input_ops
-from .machine_load import MANY_CORES, free_cores, mean_during
+from .machine_load import FREE, MANY_CORES, free_cores, mean_during
 from .mapped_function import mapped_function
 
 if TYPE_CHECKING:
     from .run import Run
 
-FREE = 1.0
-"""Cores, below which whatever else computes takes them from the model."""
 _WON = 0.5
 """Of the time that is freed: a model cannot use all of it. 0.45 to 1.4 were seen on two cores."""
 

@@ -12,6 +12,8 @@ from .step_facts import StepFacts
 
 MANY_CORES = 0.25
 """What other programs take at least where steps may be slow because of them."""
+FREE = 1.0
+"""Cores, below which whatever else computes takes them from the model."""
 _CORE = re.compile(r"cpu\d+_pct")
 
 
@@ -27,7 +29,9 @@ def mean_during(system: pd.DataFrame | None, steps: StepFacts, column: str) -> f
 
 
 def other_cores(system: pd.DataFrame | None, steps: StepFacts) -> float:
-    """How many cores were busy with anything but this process; 0 where nobody sampled that."""
+    """How many cores were busy with anything but this process; 0 where a core was free all the same, or nobody sampled that."""
+    if (free_cores(system, steps) or 0.0) >= FREE:
+        return 0.0
     whole, own = (mean_during(system, steps, name) for name in ("cpu_pct", "process_cpu_pct"))
     return 0.0 if whole is None or own is None else max(whole * _n_cores(system) - own, 0.0) / 100
 

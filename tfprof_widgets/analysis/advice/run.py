@@ -124,7 +124,7 @@ class Run:
 
     @cached_property
     def other_cores(self) -> float:
-        """How many cores other programs took during the steps, on average; 0 where nobody sampled that."""
+        """How many cores other programs took during the steps, on average; 0 where one was free, or nobody sampled that."""
         return other_cores(self.results.system, self.steps)
 
     @cached_property

@@ -63,15 +63,19 @@ class LineSampler:
         }
 
     def _run(self, stop: threading.Lock) -> None:
-        interval_s, n_taken = self._interval_s, 0
+        interval_s, n_taken, busy_s = self._interval_s, 0, 0.0
         while len(self._samples) < MAX_SAMPLES and not stop.acquire(timeout=interval_s):
+            began_s = time.perf_counter()
             place = user_place(running_frames().get(self._target))
             if place is not None:
                 self._samples.append((time.time_ns(), *place))
             n_taken += 1
+            busy_s += time.perf_counter() - began_s
             if n_taken >= N_FIRST:
                 # By the mean of all, not by the last one: a rate that depends on what runs would be unfair to lines.
-                interval_s = max(self._interval_s, time.thread_time() / n_taken / MAX_SHARE)
+                # A sandbox such as gVisor counts a whole tick of 10 ms for each time that a thread wakes: no sample takes
+                # more of a processor than it lasts.
+                interval_s = max(self._interval_s, min(time.thread_time(), busy_s) / n_taken / MAX_SHARE)
 
 
 def user_place(frame: FrameType | None) -> tuple[CodeType, int] | None:
