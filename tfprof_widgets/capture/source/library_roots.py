@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import functools
 import os
+import re
 import site
 import sys
 import sysconfig
@@ -19,6 +20,8 @@ from pathlib import Path
 
 FRAMEWORKS = ("tensorflow", "keras", "tf_keras", "numpy", "optree", "wrapt", "absl", "IPython", "ipykernel")
 """Libraries of every traceback, wherever they were imported from: unpacked or built without being installed."""
+_FIRST_PART = re.compile(r"^(?:([^/,\n]+)/|([^/,\n]+\.py),)", re.MULTILINE)
+"""Of each line of a list of installed files the folder, or the single module."""
 _SCHEME = ("stdlib", "platstdlib", "purelib", "platlib")
 
 
@@ -79,8 +82,8 @@ def _installed_in(entry: str) -> Iterator[str]:
 
 def _top_level(installed: Distribution) -> set[str]:
     """First parts of the paths of its files that Python imports."""
-    files = [file.parts for file in installed.files or ()]
-    names = {parts[0] for parts in files if len(parts) > 1 or parts[0].endswith(".py")}
+    # Not from `installed.files`, an object a file: of TensorFlow's 20,000 that took half a second in which the steps waited.
+    names = {name or module for name, module in _FIRST_PART.findall(installed.read_text("RECORD") or "")}
     return {name for name in names if not name.endswith((".dist-info", ".data")) and name not in ("..", "bin")}
 
 
