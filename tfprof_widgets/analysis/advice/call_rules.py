@@ -67,7 +67,7 @@ def eager_ops(run: Run) -> Iterator[Advice]:
     themselves.
     """
     steps, eager, calls = run.steps, run.eager, run.calls
-    if len(steps) < MIN_STEPS or steps.has_device or run.is_keras_loop:
+    if len(steps) < MIN_STEPS or run.is_keras_loop or (eager.is_hot and steps.has_device):
         return
     if not calls.n_functions or calls.n_ops < MIN_CALLS:
         return
@@ -171,8 +171,11 @@ def _own_ms(run: Run) -> float:
 
 
 def _outside_ms(run: Run) -> Float64:
-    """Of each step what of that lies outside of the graphs of functions, and of long stretches of Python without any op."""
+    """Of each step what of that lies outside of the graphs of functions, and of long stretches of Python without any op; of a
+    step with a device no more than that waits for Python."""
     outside = run.steps.time_ms - _owned_ms(run) - run.calls.function_ms
+    if run.steps.has_device:
+        outside = np.minimum(outside, run.steps.wait_ms("dispatch") + run.steps.wait_ms("sync"))
     return np.maximum(outside - (run.gap.ms if run.gap.is_long else 0.0), 0.0)
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -34,6 +35,12 @@ class DeviceWaits:
         whole = float(self.launching["duration_us"].sum())
         part = float(self.launching["duration_us"][self.launching[column] == value].sum())
         return part / whole if whole else 0.0
+
+    def launch_ms_before(self, ops: Collection[str]) -> float:
+        """How long devices wait for the launches of some ops in a usual step."""
+        whole, chosen = float(self.launching["duration_us"].sum()), self.launching["op"].isin(list(ops))
+        share = float(self.launching["duration_us"][chosen].sum()) / whole if whole else 0.0
+        return share * float(np.median(self.launching_ms))
 
     def most(self, column: str) -> tuple[str, ...]:
         """Up to five values of a column, before which the devices wait longest."""

@@ -11,6 +11,7 @@ import numpy as np
 
 from ..base.wording import amount, number, percent, plural
 from ..steps.averaged_steps import MIN_STEPS
+from ..steps.step_names import kinds_of
 from .advice import MEDIUM_GAIN, Advice, Highlight, advise, ns_range, step_highlight
 from .code_places import noted_place
 from .code_text import named, remark
@@ -23,6 +24,8 @@ if TYPE_CHECKING:
 
 MIN_TRACES = 3
 """A function is traced once, and once more for a last, smaller batch; what comes after that is once too often."""
+MIN_MADE = 2
+"""A function of the same name that is another object, traced by steps of the same kind, was made for the second loop anew."""
 ONE_SHAPE = """\
 # XLA compiles a program for each shape: pad to one, or to a few
 dataset = dataset.padded_batch(batch_size, padded_shapes=([longest], []), drop_remainder=True)
@@ -88,7 +91,11 @@ def _one_graph(run: Run, cause: TraceCause, name: str) -> str:
     """What makes the calls share a graph."""
     if cause.kind == "object":
         if run.is_keras_loop:
-            return "model.compile(...)  # once, before all calls of fit, evaluate and predict"
+            return (
+                "model.compile(...)  # once, before all calls of fit, evaluate and predict\n"
+                "model.set_weights(first_weights)  # begins anew, with no other model\n"
+                "model.optimizer.learning_rate = rate  # nor does this need one"
+            )
         return f"{name} = tf.function({name})  # once, before the loop: a function made in it is traced anew"
     if cause.kind == "value":
         return (
@@ -215,18 +222,20 @@ def _compiled_again(run: Run, gain: float) -> _Compiling | None:
 def _made_anew(run: Run) -> _Compiling | None:
     """A function is made anew for each of several loops or fits, whose first steps trace it. The first time is no waste."""
     frame, table = run.results.steps.frame, run.results.tf_functions
+    frame = frame[np.isin(kinds_of(frame["name"]), kinds_of(run.steps.frame["name"]))]
     is_first = (frame["compile_ms"] > 0.1 * frame["step_time_ms"]).to_numpy()
-    anew = table[(table["traced_calls"] >= MIN_TRACES) & (table["traced_calls"] > table["tracing_count"])]
-    if is_first.sum() < MIN_TRACES or anew.empty or not len(run.steps):
+    anew = table[(table["traced_calls"] >= MIN_MADE) & (table["traced_calls"] > table["tracing_count"])]
+    if is_first.sum() < MIN_MADE or anew.empty or not len(run.steps):
         return None
     name = str(anew["function"].iloc[int(anew["traced_calls"].to_numpy().argmax())])
     time_ms = frame["step_time_ms"].to_numpy(np.float64)
-    again_ms = float((time_ms[is_first][1:] - run.steps.median_ms).sum())
+    first_ms, *later_ms = (time_ms[is_first] - run.steps.median_ms).tolist()
+    again_ms = float(sum(later_ms))
     place = noted_place(run.results.source_map, "functions", "function", name)
-    part = StepPart("tracing", again_ms, float(time_ms.sum()))
+    part = StepPart("tracing", again_ms, float(time_ms.sum()) - first_ms)
     return _Compiling(
         f"{name}{f' ({place})' if place else ''} is made anew {int(is_first.sum())} times, and traced in the first step of each "
-        f"loop: but for the first time {number(again_ms)} of the {number(part.step_ms)} ms of all steps ({percent(part.ratio)}).",
+        f"loop: without the first time {number(again_ms)} of the {number(part.step_ms)} ms of all steps ({percent(part.ratio)}).",
         remark(place) + _one_graph(run, TraceCause("object"), named(name, "train_step")),
         part.ratio,
     )

@@ -167,6 +167,8 @@ def straggler_step(run: Run) -> Iterator[Advice]:
         return
     parts = {name: float((steps.category_ms(name)[slow] - np.median(steps.category_ms(name))).sum()) for name in _PARTS}
     part = max(parts, key=parts.__getitem__)
+    if part == "compile":  # `compilation` tells it
+        return
     if part == "input" and (run.shuffle_fill is not None or next(input_bound(run), None) is not None):
         return
     others = run.other_cores

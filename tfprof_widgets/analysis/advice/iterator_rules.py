@@ -19,6 +19,7 @@ from ..steps.averaged_steps import MIN_STEPS
 from .advice import MEDIUM_GAIN, Advice, advise, step_highlight
 from .code_text import named, remark
 from .mapped_function import mapped_function
+from .step_facts import StepPart
 
 if TYPE_CHECKING:
     from .run import Run
@@ -56,26 +57,24 @@ def new_iterator_ms(run: Run) -> Float64:
 def new_iterator(run: Run) -> Iterator[Advice]:
     """A loop makes an iterator in each step: it starts threads and fills buffers for a single batch.
 
-    Gain: the time from the making of each until its batch is there, of the time of all steps. It is about that: the threads go on
+    Gain: the time from the making of each until its batch is there, of a usual step. It is about that: the threads go on
     to prepare what nobody takes, beside the rest of the step, and are ended in it.
     """
     steps, spent_ms = run.steps, run.new_iterator_ms
     if not len(steps) or not spent_ms.any():
         return
-    gain = float(spent_ms.sum() / steps.time_ms.sum())
-    if gain < MEDIUM_GAIN:
+    part = StepPart("new_iterator", float(np.median(spent_ms)), steps.median_ms)
+    if part.ratio < MEDIUM_GAIN:
         return
     n = int((spent_ms > 0).sum())
     yield advise(
         "new_iterator",
-        f"{n} of {plural(len(steps), 'step')} make an iterator of their own, which begins the data anew and takes "
-        f"{number(float(spent_ms.mean()))} of {number(steps.mean_ms)} ms a step ({percent(gain)}) to give its first batch.",
-        evidence={
-            "new_iterator_ms": float(spent_ms.mean()),
+        f"{n} of {plural(len(steps), 'step')} make an iterator of their own, which begins the data anew and takes {part} to give "
+        "its first batch.",
+        evidence=part.evidence
+        | {
             "n_iterators": n,
             "n_steps": len(steps),
-            "step_time_ms": steps.mean_ms,
-            "new_iterator_ratio": gain,
             "estimate": "the first batch of each iterator; its threads take more beside the step",
         },
         fix=(
@@ -84,7 +83,7 @@ def new_iterator(run: Run) -> Iterator[Advice]:
             "    batch = next(iterator)"
         ),
         selection=steps.usual(spent_ms, view="timeline", op_names=run.known("IteratorGetNext")),
-        gain_ratio=gain,
+        gain_ratio=part.ratio,
     )
 
 

@@ -8,16 +8,16 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pandas as pd
 
-from ...trace.trace import Int64
+from ...trace.trace import Float64, Int64
 from ..base.wording import amount, number, percent
 from ..layers.layers import OPTIMIZER
 from .advice import MEDIUM_GAIN, Advice, advise
 from .callback_rules import host_callback, is_usual
 from .host_rules import LARGER_BATCH, STEPS_IN_ONE_CALL
+from .step_facts import StepPart, usual_step
 
 if TYPE_CHECKING:
     from .run import Run
-    from .step_facts import StepPart
 
 LAUNCH_US = 10.0
 """What the host takes to enqueue a kernel: 5 to 10 us. Kernels that are shorter on average can never hide it, and a larger batch
@@ -41,33 +41,49 @@ def compiled(run: Run) -> str:
 def idle_border(run: Run) -> Iterator[Advice]:
     """The device idles between the last kernel of a step and the first of the next one.
 
-    Gain: the share of the step time in which it waits there for Python, the runtime and for being waited for; less what a
-    callback explains. Several steps in one call have one such border.
+    Gain: of a usual step what of that no other rule owns. Several steps in one call have one such border, but a step still takes
+    as long as the host needs to run its graph, beside the kernels of the step before it.
     """
-    steps = run.steps
+    steps, waits = run.steps, run.waits
     if not steps.device_computes:
         return
-    waited = run.waits.border_ms
-    owned_ms = run.gap.ms if is_usual(run) else run.called_ms
-    owned = float(owned_ms.mean()) if next(host_callback(run), None) is not None else 0.0
-    border = steps.part("border", float(waited.mean()) - owned if len(steps) else 0.0)
-    if border.ratio < MEDIUM_GAIN:
+    owned_ms = _owned_ms(run)
+    graph_ms = np.maximum(run.calls.function_ms - steps.wait_ms("device_compute"), 0.0)
+    won_ms = np.minimum(waits.border_ms, steps.time_ms - graph_ms) - owned_ms
+    idle = StepPart("border", float(np.median(waits.border_ms)), steps.median_ms)
+    won = StepPart("won", float(np.median(won_ms)), usual_step(steps.time_ms, owned_ms).step_ms)
+    if won.ratio < MEDIUM_GAIN or won.ms < float(owned_ms.mean()):
         return
     yield advise(
         "idle_border",
-        f"The {steps.device} idles {border} between the last kernel of a step and the first of the next, for Python, the "
+        f"The {steps.device} idles {idle} between the last kernel of a step and the first of the next, for Python, the "
         "runtime and waiting for results.",
-        evidence=border.evidence,
-        fix=(
-            "model.compile(..., steps_per_execution=32)  # one call of Python, and one wait for its result, for 32 steps"
-            if run.is_keras_loop
-            else "if step % 100 == 0:\n"
-            "    print(float(loss))  # fetching a result waits for the device: not in every step\n"
-            f"# or several steps in one call\n{STEPS_IN_ONE_CALL}"
-        ),
-        selection=steps.usual(waited, view="timeline"),
-        gain_ratio=border.ratio,
+        evidence=idle.evidence | {"won_ms": won.ms, "estimate": "a step keeps what the host needs to run its graph"},
+        fix=_several_at_once(run),
+        selection=steps.usual(waits.border_ms, view="timeline"),
+        gain_ratio=won.ratio,
     )
+
+
+def _owned_ms(run: Run) -> Float64:
+    """What more specific rules say of Python in each step."""
+    is_told = next(host_callback(run), None) is not None
+    owned = (run.gap.ms if is_usual(run) else run.called_ms) * is_told
+    made = np.maximum(run.traced.cost_ms, run.steps.category_ms("compile"))
+    return owned + made + run.new_iterator_ms + run.calls.converted_ms
+
+
+def _several_at_once(run: Run) -> str:
+    """A fix: one border for several steps; and, where steps wait for results, none of these."""
+    if run.is_keras_loop:
+        return "model.compile(..., steps_per_execution=32)  # one call of Python, and one wait for its result, for 32 steps"
+    fetched = float(np.median(run.steps.wait_ms("sync") + run.steps.wait_ms("output"))) > 0
+    rarely = (
+        "if step % 100 == 0:\n"
+        "    print(float(loss))  # fetching a result waits for the device: not in every step\n"
+        "# or several steps in one call\n"
+    )
+    return rarely * fetched + STEPS_IN_ONE_CALL
 
 
 def unfused_optimizer(run: Run) -> Iterator[Advice]:
@@ -123,7 +139,7 @@ def launch_bound(run: Run) -> Iterator[Advice]:
         | ({"estimate": _GAPS_ALONE} if run.can_be_compiled else {"estimate": _GAPS_OF_SHORT} if is_small else {}),
         fix=(compiled(run) if run.can_be_compiled else "")
         + (
-            LARGER_BATCH
+            LARGER_BATCH.rstrip()
             if is_small
             else 'import os; os.environ["TF_GPU_THREAD_MODE"] = "gpu_private"  # before TensorFlow is imported\n'
         ),

@@ -11,7 +11,7 @@ import numpy as np
 from ..base.units import PS_PER_MS
 from ..base.wording import number
 from ..steps.averaged_steps import MIN_STEPS
-from .advice import Advice, advise
+from .advice import HIGH_GAIN, Advice, advise
 from .code_places import last_part, title_of
 from .code_text import remark
 from .host_rules import FIXED, LARGER_BATCH
@@ -57,22 +57,26 @@ class GraphLoop:
 def graph_loop(run: Run) -> Iterator[Advice]:
     """A loop of TensorFlow runs small ops one after the other.
 
-    Gain: of the share of the step time that loops take what their ops do not compute.
+    Gain: of the share of the step time that loops take what their ops do not compute; of a device that in which it waits for
+    their kernels to be launched.
     """
     steps = run.steps
-    if len(steps) < MIN_STEPS or steps.has_device or run.eager.is_hot or run.traced_ops is None:
+    if len(steps) < MIN_STEPS or run.eager.is_hot or run.traced_ops is None:
         return
     loop = _loop(run, run.traced_ops)
     if loop is None:
         return
     part = StepPart("loop", loop.ms - loop.op_ms, usual_step(steps.time_ms, steps.category_ms("input")).step_ms)
-    if part.ratio < FIXED:  # XLA makes loops of larger ops no faster
+    if part.ratio < (HIGH_GAIN if steps.has_device else FIXED):  # on a CPU, XLA makes loops of larger ops no faster
         return
     times = f" of at least {loop.n_iterations:,} iterations" if loop.n_iterations else ""
+    name = f"{loop.name}{f' ({loop.place})' if loop.place else ''}{times}"
     yield advise(
         "graph_loop",
-        f"The loop {loop.name}{f' ({loop.place})' if loop.place else ''}{times} takes about {number(loop.ms)} of "
-        f"{number(part.step_ms)} ms a step; its ops compute {_how_long(loop.op_ms)}, the rest is running them one by one.",
+        f"The {steps.device} waits {part} between the kernels of the loop {name}: they are launched one by one."
+        if steps.has_device
+        else f"The loop {name} takes about {number(loop.ms)} of {number(part.step_ms)} ms a step; its ops compute "
+        f"{_how_long(loop.op_ms)}, the rest is running them one by one.",
         evidence=part.evidence
         | {"op_ms": loop.op_ms, "loop": loop.name}
         | ({"iterations": loop.n_iterations} if loop.n_iterations else {})
@@ -87,26 +91,26 @@ def graph_loop(run: Run) -> Iterator[Advice]:
 
 
 def _loop(run: Run, traced: TracedOps) -> GraphLoop | None:
-    """The loops of the graphs that ran; None where there are none, or the runtime ran no more ops than these graphs have."""
+    """The loops of the graphs that ran; None where there are none, or the runtime ran no more ops than these graphs have; of a
+    device what ran many times waited for launches."""
     ops = traced.source_map.ops
     graphs = ops["graph"].isin(np.unique(ops["graph"].to_numpy()[traced.row[traced.row >= 0]]))
     loops = ops[graphs & ops["type"].isin(_LOOPS)]
     if loops.empty:
         return None
+    repeated, first = _repeated(run), loops.iloc[0]
+    name, place = str(first["op"]).removesuffix("/while"), _place(traced, int(first["frame"]))
+    if run.steps.has_device:
+        names = {run.results.op_shares.name[unit] for unit in np.flatnonzero(repeated).tolist()}
+        ms = run.waits.launch_ms_before(names) if not run.is_compiled else 0.0
+        return GraphLoop(ms, 0.0, name, place, _n_iterations(run, repeated))
     n_outside = int((ops["graph"].isin(loops["graph"]) & ~ops["type"].isin(_NO_WORK)).sum())
     events = run.trace.names_matching([_PROCESSES]) & (run.entry >= 0)
     n_ran = float(np.median(np.bincount(run.entry[events], minlength=len(run.steps))))
     if n_ran < 2 * n_outside:
         return None
-    repeated = _repeated(run)
-    first = loops.iloc[0]
-    return GraphLoop(
-        ms=float(np.median(run.calls.function_ms)) * (1 - n_outside / n_ran),
-        op_ms=_op_ms(run, repeated),
-        name=str(first["op"]).removesuffix("/while"),
-        place=_place(traced, int(first["frame"])),
-        n_iterations=_n_iterations(run, repeated),
-    )
+    ms = float(np.median(run.calls.function_ms)) * (1 - n_outside / n_ran)
+    return GraphLoop(ms, _op_ms(run, repeated), name, place, _n_iterations(run, repeated))
 
 
 def _how_long(ms: float) -> str:
@@ -114,10 +118,14 @@ def _how_long(ms: float) -> str:
 
 
 def _n_iterations(run: Run, chosen: Bool) -> int:
-    """How often the one of some units runs that runs most often, in the step in which it does."""
+    """How often the one of some units runs that runs most often, in the step in which it does; on a device, where one may run
+    several kernels, how often most of them do."""
     runs = run.facts.occurrences
     rows = np.flatnonzero(chosen[runs.op] & (run.entry[runs.event] >= 0))
-    return int(np.bincount(runs.op[rows] * np.int64(len(run.steps)) + run.entry[runs.event[rows]]).max(initial=0))
+    count = np.bincount(runs.op[rows] * np.int64(len(run.steps)) + run.entry[runs.event[rows]])
+    if run.steps.has_device and len(rows):
+        return int(np.bincount(count[count > 0]).argmax())
+    return int(count.max(initial=0))
 
 
 def _op_ms(run: Run, chosen: Bool) -> float:

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from ...trace.trace import Bool, Float64, Int32, Int64, Trace
+from ..base.data_threads import within_data
 from ..base.event_graph import nearest_marked
 from ..base.event_names import by_ends
 from ..base.matching import sum_by
@@ -48,7 +49,7 @@ class EagerWork:
     op_ms: float
     """What the eager ops of a usual step take themselves."""
     share: float
-    """Of the op time of a usual step the share of eager ops, in [0, 1]."""
+    """Of the op time of a usual step the share of eager ops, in [0, 1]; where functions run on a device, of its time."""
 
     @property
     def is_hot(self) -> bool:
@@ -63,7 +64,7 @@ def eager_work(facts: Facts, entry: Int32, steps: StepFacts, work: OpWork) -> Ea
     """
     trace, occurrences = facts.trace, facts.occurrences
     is_call = by_ends(trace, lambda names, _: [calls_op(name) for name in names], np.bool_)[trace.name_id]
-    rows = np.flatnonzero(is_call & (entry >= 0))
+    rows = np.flatnonzero(is_call & (entry >= 0) & ~within_data(trace))
     if not len(rows):
         return EagerWork(0.0, 0.0, 0.0)
     calls = np.bincount(entry[rows], minlength=len(steps))
@@ -72,7 +73,13 @@ def eager_work(facts: Facts, entry: Int32, steps: StepFacts, work: OpWork) -> Ea
     runs_here = ~np.isin(rows, eager_launches(trace, rows, facts.launches).call)
     n_here = np.bincount(np.searchsorted(name, trace.name_id[rows[runs_here]]), minlength=len(name))
     op_ms = float((np.maximum(usual - CALL_MS, 0.0) * n_here).sum()) / max(len(steps), 1)
-    op_ms += float(work.ms[occurrences.is_device & occurrences.is_eager].sum())
+    on_device = occurrences.is_device & (work.is_model | work.is_optimizer)
+    eager_device_ms, device_ms = (
+        float(work.ms[chosen].sum()) for chosen in (on_device & occurrences.is_eager, on_device)
+    )
+    op_ms += eager_device_ms
+    if device_ms and eager_device_ms < MIN_EAGER * device_ms:  # what Python calls beside functions
+        return EagerWork(float(np.median(calls)), op_ms, eager_device_ms / device_ms)
     called_ms = float((usual * count).sum()) / max(len(steps), 1)
     whole = float(work.ms[work.is_model | work.is_optimizer].sum())
     return EagerWork(float(np.median(calls)), op_ms, min(called_ms / whole, 1.0) if whole else 0.0)

@@ -14,6 +14,11 @@ OF_DEVICES = frozenset(
     (
         *(
             "input_bound",
+            "new_iterator",
+            "shuffle_fill",
+            "argument_conversion",
+            "graph_loop",
+            "eager_ops",
             "host_callback",
             "output_bound",
             "checkpoint_stall",
@@ -38,7 +43,7 @@ EXPLAINED = {
     "eager_hot_loop": frozenset(
         ("idle_border", "unfused_optimizer", "launch_bound", "small_batch", "few_blocks", "memory_headroom")
     ),
-    "new_iterator": frozenset(("input_bound", "memory_headroom")),
+    "new_iterator": frozenset(("input_bound", "idle_border", "memory_headroom")),
     "retracing": frozenset(("compilation", "small_batch")),
     "compilation": frozenset(("small_batch",)),
     "argument_conversion": frozenset(("small_batch", "step_overhead")),
@@ -47,7 +52,7 @@ EXPLAINED = {
     "many_calls": frozenset(("small_batch",)),
     "step_overhead": frozenset(("small_batch",)),
     "number_checks": frozenset(("small_batch", "step_overhead")),
-    "graph_loop": frozenset(("small_batch", "step_overhead")),
+    "graph_loop": frozenset(("small_batch", "step_overhead", "launch_bound", "few_blocks", "memory_headroom")),
     "dense_update": frozenset(("small_batch", "step_overhead")),
     "many_variables": frozenset(("small_batch", "step_overhead")),
     "flattened_features": frozenset(("small_batch",)),

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from ...trace.trace import Float64, Int32, Int64, Trace
+from ..base.data_threads import within_data
 from ..base.event_graph import int_stat_at
 from ..base.event_names import by_ends
 from ..base.matching import sum_by
@@ -50,6 +51,7 @@ class StepCalls:
 def step_calls(trace: Trace, entry: Int32, n_steps: int) -> StepCalls:
     """Find them; `entry` is for each event its step among the counted ones, -1 for none."""
     parent = trace.nesting.parent
+    entry = np.where(within_data(trace), np.int32(-1), entry)
     is_function = by_ends(trace, lambda names, _: [name.startswith(_FUNCTION) for name in names], np.bool_)
     is_op = by_ends(trace, lambda names, _: [calls_op(name) and name != READS for name in names], np.bool_)
     ops = np.flatnonzero(is_op[trace.name_id] & (entry >= 0))

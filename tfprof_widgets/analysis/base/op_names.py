@@ -59,7 +59,9 @@ _JAX_TYPE = re.compile(r"[a-z_][a-z0-9_]*(\[.*\])?")
 _REMOTE_CALL = "EagerService"
 """`EagerService:Enqueue` is work that another task handed to this one, around all that it leads to."""
 _COMPILERS = r"XlaCompil|XlaAutotun|cu(?:dnn|blas|blaslt)_autotun"
-COMPILATION = re.compile(rf"\w*Compiler::|Compiling |{_COMPILERS}")
+_GPU_COMPILER = "HLO Transforms:|OptimizeHloModule|CompileToBackendResult|CompileAll|CompileSingleModule|PTX->CUBIN"
+"""Its stages, which have no common word."""
+COMPILATION = re.compile(rf"\w*Compiler::|Compiling |{_COMPILERS}|{_GPU_COMPILER}")
 """In front of the names of events in which a compiler works or tries kernels; `Compiling IR:main_kernel_1` is no op."""
 _TF_OP = re.compile(rf"(?!Iterator:|{_REMOTE_CALL}:|{_COMPILERS})([A-Za-z0-9.][A-Za-z0-9_./>-]*):([A-Z_][a-zA-Z0-9_]*)")
 _TRAILING_NUMBER = re.compile(r"_[0-9]+\Z")

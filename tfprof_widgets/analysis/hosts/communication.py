@@ -13,13 +13,13 @@ import pandas as pd
 
 from ...trace.stat_shapes import ranges
 from ...trace.trace import Bool, Int64, Trace
+from ..base.data_threads import within_data
 from ..base.hosts import host_of_plane, hosts_of
 from ..base.op_names import parse_op_names
 from ..base.stretches import Stretches
 from ..base.table_types import Types, text_column, typed_table
 from ..base.units import PS_PER_US
 from ..columns.registry import TABLES
-from ..input.input_work import within_data
 from ..steps.exchange_pieces import computes_on_host
 from ..steps.exchanges import EXCHANGE_KINDS, RECEIVE, find_exchanges
 from ..steps.step_spans import SpanType, on_stream

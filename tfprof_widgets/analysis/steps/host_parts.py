@@ -10,6 +10,7 @@ import re
 import numpy as np
 
 from ...trace.trace import Bool, Trace, UInt8
+from ..base.data_threads import within_data
 from ..base.event_graph import nearest_marked
 from ..base.event_names import by_ends
 from ..base.op_names import OpCategory, OpNames
@@ -49,8 +50,12 @@ def host_parts(trace: Trace, types: UInt8) -> UInt8:
     is_op = (parts == Part.HOST_COMPUTE) | (host & trace.has_stat("hlo_op") & ~with_device)
     parts[is_op | (host & ~with_device & _eager_kernels(trace))] = Part.HOST_COMPUTE
     if with_device.any():
-        parts[is_op & with_device & launches_below(trace)] = Part.KERNEL_LAUNCH
-        launches = host & with_device & trace.has_stat("correlation_id")
+        # A device waits for a batch, and not for the ops and launches of the functions that make it.
+        of_data = with_device & within_data(trace)
+        parts[of_data & np.isin(parts, (Part.HOST_COMPUTE, Part.DISPATCH))] = NONE
+        own = with_device & ~of_data
+        parts[is_op & own & launches_below(trace)] = Part.KERNEL_LAUNCH
+        launches = host & own & trace.has_stat("correlation_id")
         parts[launches & (parts != Part.SYNC)] = Part.KERNEL_LAUNCH
     parts[host & (types == SpanType.COMPILE)] = Part.COMPILE
     parts[host & np.isin(types, (SpanType.WAIT_INPUT, SpanType.HOST_TO_DEVICE))] = Part.INPUT

@@ -112,7 +112,9 @@ def test_slow_steps_beside_other_programs_promise_nothing() -> None:
     assert (told.rule, told.severity, quiet.severity) == ("straggler_step", "low", "high")
     assert told.title.endswith("other programs took 1.00 cores meanwhile.")
     roomy = system.assign(cpu_pct=50.0, **{f"cpu{k}_pct": 50.0 for k in range(4)})
-    assert Results(alone.trace, system=roomy).advice[0].severity == "high"  # of four cores others take one, and two are free
+    assert (
+        Results(alone.trace, system=roomy).advice[0].severity == "high"
+    )  # of four cores others take one, and two are free
 
 
 def competing(input_us: float, *, cpu_pct: float = 95.0, own_pct: float = 180.0) -> Results:
