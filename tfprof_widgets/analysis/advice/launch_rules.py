@@ -14,6 +14,7 @@ from ..layers.layers import OPTIMIZER
 from .advice import MEDIUM_GAIN, Advice, advise
 from .callback_rules import host_callback, is_usual
 from .host_rules import LARGER_BATCH, STEPS_IN_ONE_CALL
+from .input_lock import input_python_ms, without_python
 from .step_facts import StepPart, usual_step
 
 if TYPE_CHECKING:
@@ -54,12 +55,22 @@ def idle_border(run: Run) -> Iterator[Advice]:
     won = StepPart("won", float(np.median(won_ms)), usual_step(steps.time_ms, owned_ms).step_ms)
     if won.ratio < MEDIUM_GAIN or won.ms < float(owned_ms.mean()):
         return
+    lock_ms = float(np.median(input_python_ms(run)))
+    waits_for_lock = lock_ms >= MOST * idle.ms
+    if waits_for_lock and run.wait.is_told:  # `input_bound` tells that cause
+        return
     yield advise(
         "idle_border",
-        f"The {steps.device} idles {idle} between the last kernel of a step and the first of the next, for Python, the "
-        "runtime and waiting for results.",
-        evidence=idle.evidence | {"won_ms": won.ms, "estimate": "a step keeps what the host needs to run its graph"},
-        fix=_several_at_once(run),
+        f"The {steps.device} idles {idle} between the last kernel of a step and the first of the next, "
+        + (
+            f"while the input runs Python for {number(lock_ms)} ms: the steps' own shares the interpreter's lock with that."
+            if waits_for_lock
+            else "for Python, the runtime and waiting for results."
+        ),
+        evidence=idle.evidence
+        | {"won_ms": won.ms, "estimate": "a step keeps what the host needs to run its graph"}
+        | ({"input_python_ms": lock_ms} if waits_for_lock else {}),
+        fix=without_python(run) if waits_for_lock else _several_at_once(run),
         selection=steps.usual(waits.border_ms, view="timeline"),
         gain_ratio=won.ratio,
     )

@@ -1,6 +1,6 @@
 """Captures that an H200 made of programs with known faults -> the cause comes first, as it does on a CPU.
 
-Each is `h200/NAME.tar.xz`, a saved profile; b21 and b25 of the foreign programs, three of `tests/diagnosis`.
+Each is `h200/NAME.tar.xz`, a saved profile; b21 and b25 of the foreign programs, four of `tests/diagnosis`.
 """
 
 from __future__ import annotations
@@ -19,6 +19,7 @@ FIRST = {
     "returns_in_a_while_loop": ("graph_loop", 0.45, "(functions.py:112) of at least 256 iterations"),
     "search_over_learning_rates": ("compilation", 0.91, "is made anew 2 times"),
     "spectrograms_in_py_function": ("input_bound", 0.60, "runs in Python"),
+    "windows_of_a_pydataset": ("idle_border", 0.77, "while the input runs Python for 13.3 ms"),
     "xla_shapes": ("retracing", 0.97, "with compiling by XLA"),
 }
 
@@ -52,3 +53,9 @@ def test_a_gpu_that_waits_for_python_in_tf_data_waits_for_data(profiles: dict[st
 def test_what_compiles_for_a_gpu_is_no_python(profiles: dict[str, tfprof.Profile]) -> None:
     verdict = profiles["xla_shapes"].overview.verdict
     assert verdict.startswith("Compile-bound: tracing and compilation take 2,3"), verdict
+
+
+def test_python_of_the_input_is_one_cause_and_has_one_card(profiles: dict[str, tfprof.Profile]) -> None:
+    """Also where the steps wait for its batches, and their Python for its lock."""
+    assert [one.rule for one in profiles["spectrograms_in_py_function"].advice] == ["input_bound"]
+    assert "generator or a PyDataset" in profiles["windows_of_a_pydataset"].advice[0].fix
