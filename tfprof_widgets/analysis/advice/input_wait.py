@@ -9,6 +9,7 @@ import numpy as np
 
 from ...trace.trace import Float64
 from ..input.input_usage import INPUT_HIGH, limits_steps, waits_often
+from .input_lock import input_python_ms
 from .machine_load import MANY_CORES
 
 if TYPE_CHECKING:
@@ -17,6 +18,8 @@ if TYPE_CHECKING:
 CROWDED = 0.5
 """Of the time of steps: less than this is no fault of a pipeline beside other programs. Well-made ones had up to 0.3 on two cores
 that six processes shared."""
+NEVER_RESTS = 0.8
+"""Of a step: so long runs Python of the input that sets the pace."""
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -41,7 +44,8 @@ def input_wait(run: Run) -> InputWait:
     wait = steps.wait_ms("input")
     ratio = float(wait.mean()) / steps.mean_ms if steps.mean_ms else 0.0
     is_told = run.results.waits_are_usual and limits_steps(wait, steps.time_ms)
-    # Where others take the cores, a pipeline that keeps up otherwise falls behind.
-    is_told &= ratio >= CROWDED or run.other_cores < MANY_CORES
+    # Where others take the cores, a pipeline that keeps up otherwise falls behind; one in Python that never rests does not.
+    never_rests = float(np.median(input_python_ms(run) / steps.time_ms)) >= NEVER_RESTS
+    is_told &= never_rests or ratio >= CROWDED or run.other_cores < MANY_CORES
     often = waits_often(wait, steps.time_ms)
     return InputWait(wait, ratio, is_told=is_told, sets_the_pace=is_told and often and ratio >= INPUT_HIGH)

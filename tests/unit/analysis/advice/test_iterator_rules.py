@@ -159,3 +159,26 @@ def test_beside_other_programs_a_pipeline_that_falls_behind_is_no_cause() -> Non
     assert "data" not in busy.overview.verdict
     much = Results(drawn(6_000).trace, system=busy.system)
     assert [one.rule for one in much.advice] == ["input_bound"]
+
+
+@pytest.mark.parametrize(("python_us", "is_told"), [(9_000, True), (5_000, False)])
+def test_python_that_never_rests_makes_steps_wait_also_beside_other_programs(python_us: int, *, is_told: bool) -> None:
+    steps: list[Event] = []
+    for i in range(12):
+        at = STEP_US * i
+        steps += [
+            event("train", at, STEP_US, _r=1, step_num=i),
+            event("IteratorGetNext:IteratorGetNext", at + 100, 3_000),
+            call(ROOT, at + 100, 3_000, 1),
+            event("net/conv/Conv2D:Conv2D", at + 3_200, 6_700),
+        ]
+    python = line(
+        "tf_data_private_threadpool/1", *(event("PyFunc:PyFunc", STEP_US * i + 50, python_us) for i in range(12))
+    )
+    host = plane("/host:CPU", line("python", *steps), python)
+    system = pd.DataFrame({"time_ms": [10.0 * k for k in range(13)], "cpu_pct": 95.0, "process_cpu_pct": 100.0})
+    crowded = Results(
+        trace(host, session(duration_us=12 * STEP_US)), system=system.assign(cpu0_pct=95.0, cpu1_pct=95.0)
+    )
+    assert Run(crowded).other_cores == pytest.approx(0.9)
+    assert Run(crowded).wait.is_told is is_told
