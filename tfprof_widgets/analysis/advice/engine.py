@@ -29,7 +29,14 @@ from .loop_rules import graph_loop
 from .memory_rules import memory_fragmentation, memory_growth, memory_headroom
 from .op_form_rules import layout_conversion, unfused_attention, unfused_norm, useless_bias
 from .op_rules import host_fallback, inefficient_op
-from .op_waste_rules import double_precision, half_precision, number_checks, one_hot_product, turned_images
+from .op_waste_rules import (
+    double_precision,
+    half_precision,
+    number_checks,
+    one_hot_product,
+    text_of_numbers,
+    turned_images,
+)
 from .optimizer_rules import dense_update, many_variables
 from .outside_rules import outside_steps, validation
 from .precision_rules import low_precision_unused, tensor_core_unused
@@ -51,7 +58,7 @@ HOST_RULES: tuple[Rule, ...] = (
     *(new_iterator, input_bound, host_callback, output_bound, checkpoint_stall, straggler_step, small_batch),
     *(retracing, eager_hot_loop, eager_ops, compilation, inefficient_op, host_fallback),
     *(repeated_work, few_threads, double_precision, half_precision, one_hot_product, number_checks, turned_images),
-    *(frozen_layers, flattened_features, unused_results, all_pairs),
+    *(frozen_layers, flattened_features, unused_results, all_pairs, text_of_numbers),
     *(argument_conversion, many_calls, step_overhead, graph_loop, dense_update, many_variables),
     *(idle_border, unfused_optimizer, launch_bound, few_blocks),
     *(low_precision_unused, tensor_core_unused, layout_conversion, unfused_norm, useless_bias, unfused_attention),

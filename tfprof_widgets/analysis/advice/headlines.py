@@ -50,6 +50,7 @@ _RULES = {
     "memory_growth": "Stop memory from growing",
     "memory_headroom": "A larger batch fits",
     "number_checks": "Stop checking each op's result",
+    "text_of_numbers": "Print less, or less often",
     "one_hot_product": "Pick rows in place of one-hot products",
     "output_bound": "Fetch results less often",
     "new_iterator": "Make one iterator for all steps",

@@ -1,4 +1,4 @@
-"""Ops whose work could be left out -> advice: float64, float16 on CPUs, one-hot products, checks of numbers, turned images."""
+"""Ops whose work could be left out -> advice: float64, float16 on CPUs, one-hot products, text, checks, turned images."""
 
 from __future__ import annotations
 
@@ -7,9 +7,11 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from ..base.units import US_PER_MS
 from ..base.wording import amount, plural
 from .advice import MEDIUM_GAIN, Advice, advise
-from .spent_ops import SpentOps, costliest
+from .code_text import remark
+from .spent_ops import SpentOps, costliest, op_line
 from .traced_ops import PRODUCTS
 
 if TYPE_CHECKING:
@@ -134,6 +136,38 @@ def _one_hot_products(traced: TracedOps) -> tuple[list[int], list[int]]:
                 products.append(row)
                 rows.append(source)
     return products, rows
+
+
+def text_of_numbers(run: Run) -> Iterator[Advice]:
+    """Each step makes text of numbers, as printing within a graph does.
+
+    Gain: the share of the step time of making and writing it, on the host whatever computes.
+    """
+    traced, steps = run.traced_ops, run.steps
+    if traced is None or not steps.mean_ms:
+        return
+    made = traced.dtype[traced.dtype == "string"].index
+    of_numbers = [row for row in made.tolist() if traced.dtype.get(traced.source(row, 0), "string") != "string"]
+    chosen = np.isin(traced.row, [*of_numbers, *traced.readers(of_numbers)]) & ~run.results.op_scopes.is_input
+    spent_ms = float(run.results.op_totals.self_us[chosen].sum()) / US_PER_MS
+    part = steps.part("text", spent_ms / len(run.results.steps.frame) if len(run.results.steps.frame) else 0.0)
+    if part.ratio < MEDIUM_GAIN:
+        return
+    names = costliest(run, chosen)
+    top = int(np.where(chosen, run.results.op_totals.self_us, -1.0).argmax())
+    place = op_line(run, top)
+    yield advise(
+        "text_of_numbers",
+        f"{run.results.op_shares.type[top]}{f' ({place})' if place else ''} makes text of numbers in each step, as tf.print "
+        f"does: {part}.",
+        evidence=part.evidence | ({"line": place} if place else {}),
+        fix=remark(place)
+        + "tf.print(x, summarize=3)  # few of the numbers, or a sum of them; not all, as with -1\n"
+        + "if step % 100 == 0:  # or from Python, outside of the graph\n"
+        + "    print(float(loss))",
+        selection=steps.usual(steps.time_ms, view="op_table", op_names=names),
+        gain_ratio=part.ratio,
+    )
 
 
 def number_checks(run: Run) -> Iterator[Advice]:

@@ -52,6 +52,7 @@ EXPLAINED = {
     "many_calls": frozenset(("small_batch",)),
     "step_overhead": frozenset(("small_batch",)),
     "number_checks": frozenset(("small_batch", "step_overhead")),
+    "text_of_numbers": frozenset(("small_batch", "host_fallback", "step_overhead")),
     "graph_loop": frozenset(("small_batch", "step_overhead", "launch_bound", "few_blocks", "memory_headroom")),
     "dense_update": frozenset(("small_batch", "step_overhead")),
     "many_variables": frozenset(("small_batch", "step_overhead")),

@@ -71,6 +71,11 @@ FROZEN = (
 SMALL = tuple(
     Op(f"adam/{kind}_{i}", kind, 2, [], "24;()", "24") for i in range(64) for kind in ("Mul", "AssignSubVariableOp")
 )
+PRINTED = (
+    Op("net/MatMul", "MatMul", 2_000, [0, 1], "64x128;128x128", "64x128"),
+    Op("StringFormat", "StringFormat", 7_000, ["net/MatMul"], "64x128", "()", dtype="string"),
+    Op("PrintV2", "PrintV2", 500, ["StringFormat"], "()", ""),
+)
 BUSY = Op("net/Conv2D", "Conv2D", 9_500, [0], "8x8", "8x8")
 
 
@@ -133,6 +138,7 @@ GRAPH_CAUSES: dict[str, Callable[[], Results]] = {
     "number_checks": lambda: graph_run(
         Op("net/Conv2D", "Conv2D", 6_000, [0]), *(Op(f"net/check_{i}", "CheckNumericsV2", 60, [0]) for i in range(40))
     ),
+    "text_of_numbers": lambda: graph_run(*PRINTED),
     "few_threads": lambda: graph_run(BUSY, facts={"intra_op_threads": "1", "n_cpus": "4"}),
     "argument_conversion": converted,
     "eager_ops": lambda: graph_run(

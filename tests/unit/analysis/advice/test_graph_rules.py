@@ -17,6 +17,7 @@ from tests.unit.analysis.advice.graph_causes import (
     LOOP,
     ONE_HOT,
     PAIRS,
+    PRINTED,
     REPEATED,
     SLICED,
     TABLE,
@@ -52,6 +53,7 @@ SAYS = {
     "flattened_features": ("dense/kernel has 1.64 of the 1.64 million weights", "GlobalAveragePooling2D", 0.88),
     "frozen_layers": ("1 frozen layer of net/base takes 6.20 of 10.0 ms", "base.predict", 0.62),
     "number_checks": ("40 of 41 ops a step", "disable_check_numerics", 0.26),
+    "text_of_numbers": ("StringFormat (net.py:2) makes text of numbers in each step", "summarize=3", 0.75),
     "few_threads": ("1 thread for an op, of 4 cores", "set_intra_op_parallelism_threads(0)", 0.71),
     "argument_conversion": ("64.0 MiB a step", "tf.constant(array)", 0.50),
     "eager_ops": ("calls 40 ops one by one", "@tf.function", 0.39),
@@ -69,6 +71,12 @@ def test_the_cause_is_named_first_and_alone(rule: str) -> None:
     assert title in results.advice[0].title
     assert fix in results.advice[0].fix
     assert results.advice[0].gain_ratio == pytest.approx(gain, abs=0.02)
+
+
+def test_text_that_is_made_of_text_is_the_models_own_work() -> None:
+    """As of a layer that cuts sentences into words."""
+    told = graph_run(*(replace(op, dtype="string") for op in PRINTED))
+    assert "text_of_numbers" not in rules(told)
 
 
 def test_a_product_with_other_rows_is_no_fault() -> None:
