@@ -34,7 +34,9 @@ class StatValues:
         rest = self.rest[place]
         if not len(rest):
             return np.full(self.n[place], self.smallest[place])
-        return np.add(rest, self.smallest[place], dtype=np.uint64)  # NumPy 1 would add in the bytes of `rest`
+        # By itself NumPy before 2.0 would add in the bytes of `rest`.
+        values: UInt64 = np.add(rest, self.smallest[place], dtype=np.uint64)
+        return values
 
     def unpacked(self, key: AnyInt) -> UInt64:
         """All values in their old order, given the key of each."""
