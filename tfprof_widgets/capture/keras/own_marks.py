@@ -23,11 +23,11 @@ class _Changed:
         return getattr(self._module, name)
 
 
-def without_own_marks(module: ModuleType) -> Callable[[], None] | None:
+def without_own_marks(module: ModuleType | None) -> Callable[[], None] | None:
     """Have a module see a TensorFlow that marks nothing; return what takes that back, None where it sees none at all."""
-    tf = vars(module).get("tf")
-    if tf is None:
+    if module is None or "tf" not in vars(module):
         return None
+    tf = vars(module)["tf"]
     experimental = _Changed(tf.profiler.experimental, Trace=lambda *_, **__: nullcontext())
     changed = _Changed(tf, profiler=_Changed(tf.profiler, experimental=experimental))
     vars(module)["tf"] = changed

@@ -38,7 +38,7 @@ class KerasPatch:
             for model_class in _model_classes():
                 for method in METHODS:
                     self._undo.append(_wrap(model_class, method))
-                undo = without_own_marks(sys.modules[model_class.__module__])
+                undo = without_own_marks(sys.modules.get(model_class.__module__))
                 if undo is not None:
                     self._undo.append(undo)
 
