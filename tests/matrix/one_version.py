@@ -20,7 +20,7 @@ SHOWN_VERSIONS = ("tensorflow", "keras", "numpy", "pandas", "protobuf")
 READ = ("keras_fit", "xla_fit", "h100_lstm", "v100")
 """Captures of `tests/data`: their tables have all columns between them."""
 N_STEPS = 12
-LEAST_PAGE_BYTES = 500_000
+LEAST_PAGE_BYTES = 150_000
 LONGEST_MS = 120_000
 """The machine is sampled in the time of the trace: no sample is further from its begin than the capture can have lasted."""
 
