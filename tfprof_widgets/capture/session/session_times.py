@@ -1,6 +1,6 @@
 """A trace that TensorFlow wrote, and when its session ran -> the same trace, which tells when that was.
 
-TensorFlow before 2.18 writes times after the start of the session and not when it started: samples of the machine, lines of
+TensorFlow before 2.17 writes times after the start of the session and not when it started: samples of the machine, lines of
 Python and a failure, which have the time of day, would have no place in the trace.
 """
 
