@@ -1,11 +1,12 @@
-# Everything a checkout needs beyond python3 >= 3.10 is fetched by these targets (PyPI, npm, Debian packages), into .venv and js/node_modules.
+# Everything a checkout needs beyond python3 >= 3.10 is fetched by these targets (PyPI, npm), into .venv and js/node_modules;
+# packages of the system are installed by `make system` alone.
 PYTHON ?= python3
 VENV ?= .venv
 PY := $(VENV)/bin/python
 BIN := $(VENV)/bin
 
 .DEFAULT_GOAL := help
-.PHONY: help demo lab test check lint js fuzz bench diagnose goldens setup-demo setup-dev clean
+.PHONY: help demo lab test check lint js fuzz bench diagnose matrix goldens system setup-demo setup-dev clean
 
 help: ## say what there is
 	@awk -F ':.*## ' '/^[a-z-]+:.*## /{printf "make %-8s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -37,9 +38,15 @@ bench: setup-dev ## speed and memory at 10 k to 10 M events beside XProf's and s
 diagnose: setup-dev ## programs with one known fault each: does the first card name it, and does the fix win what it says? NAMES="one another" runs these
 	@$(PY) -m tests.diagnosis $(NAMES)
 
+matrix: setup-dev ## capture, load and show with TensorFlow 2.16 to 2.21, and with the lowest versions of all else: an environment each in build/matrix. NAMES="2.18" runs these
+	@$(PY) -m tests.matrix $(NAMES)
+
 goldens: setup-dev ## ask XProf anew about the captures in tests/data, and write tests/vectors; with CAPTURES=1 make those of CPUs anew first
 	@$(PY) -m tests.goldens $(if $(CAPTURES),--captures)
 	@$(PY) -m tests.make_vectors
+
+system: ## as root, on Debian: install Chromium, a font and the venv module of Python where they are missing; nothing else does
+	@$(PYTHON) -m tools.debian
 
 setup-demo:
 	@$(PYTHON) tools/environment.py $(VENV) --extras tensorflow,lab --also nbclient

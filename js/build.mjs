@@ -10,6 +10,7 @@ import { existsSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from 
 import { basename, dirname, join, relative, sep } from "node:path";
 import { fileURLToPath } from "node:url";
 import * as esbuild from "esbuild";
+import { notices } from "./licenses.mjs";
 
 const HERE = dirname(fileURLToPath(import.meta.url));
 const SRC = join(HERE, "src");
@@ -61,6 +62,7 @@ function bundled(names, format) {
     format,
     target: "es2022",
     minify: true,
+    metafile: true,
     // Licences of bundled libraries stay with the code.
     legalComments: "inline",
     charset: "utf8",
@@ -76,7 +78,12 @@ async function build() {
   // A script that must run at once, and several times a page, is no module.
   const outputs = await Promise.all([bundled(["views", "loader", "page"], "esm"), bundled(["fallback"], "iife")]);
   const built = outputs.flatMap(({ outputFiles }) => outputFiles.map(({ path, text }) => [basename(path), text]));
-  return new Map([...built, ["source.sha256", `${sourceHash()}\n`]]);
+  const files = outputs.flatMap(({ metafile }) => Object.keys(metafile.inputs));
+  return new Map([
+    ...built,
+    ["licenses.txt", notices(files, join(HERE, "node_modules"))],
+    ["source.sha256", `${sourceHash()}\n`],
+  ]);
 }
 
 mkdirSync(OUT, { recursive: true });

@@ -60,7 +60,7 @@ PACKAGES: dict[str, set[str]] = {
     "formats": {"numpy", "google", "pandas"},
     "analysis": {"numpy", "pandas"},
     "opening": {"numpy", "fsspec"},
-    "capture": {"numpy", "pandas", "psutil", "pynvml", "tensorflow", "keras", "grpc", "IPython"},
+    "capture": {"numpy", "packaging", "pandas", "psutil", "pynvml", "tensorflow", "keras", "grpc", "IPython"},
     "export": {"numpy", "pandas", "bokeh", "pyarrow"},
     "views": {"numpy", "pandas", "anywidget", "ipywidgets", "traitlets", "bokeh", "IPython"},
     "profiles": {"numpy", "pandas", "IPython", "tqdm"},

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import json
 import re
 import subprocess
 import sys
@@ -22,6 +23,7 @@ BUDGETS = {
     "loader.js": 2_500,
     "page.js": 2_500,
     "fallback.js": 2_500,
+    "licenses.txt": 2_500,
     "source.sha256": 65,
 }
 """Largest size in bytes of each built file. A page and a saved notebook hold the views and their sheet once and compressed,
@@ -145,6 +147,23 @@ def test_code_that_evaluates_text_is_found(code: bytes) -> None:
     assert EVAL.search(code)
 
 
+def test_every_package_that_is_bundled_has_its_notice_which_ends_no_comment() -> None:
+    packages = json.loads((SOURCE.parent / "package-lock.json").read_text(encoding="utf-8"))["packages"]
+    used = {
+        f"{path.removeprefix('node_modules/')} {found['version']} ({found['license']})"
+        for path, found in packages.items()
+        if path and not found.get("dev")
+    }
+    notices = (STATIC / "licenses.txt").read_text(encoding="utf-8")
+    assert used
+    assert used <= set(notices.splitlines())
+    for of_one in notices.split("=" * 80)[1:]:
+        assert "Copyright" in of_one
+        assert len(of_one) > 500
+    assert "--" not in notices
+    assert "*/" not in notices
+
+
 def test_wheel_holds_every_bundle_and_no_source(tmp_path: Path) -> None:
     build = [sys.executable, "-m", "build", "--wheel", "--no-isolation", "--outdir", str(tmp_path), str(ROOT)]
     subprocess.run(build, check=True, capture_output=True)
@@ -155,3 +174,5 @@ def test_wheel_holds_every_bundle_and_no_source(tmp_path: Path) -> None:
         assert held[f"tfprof_widgets/static/{path.name}"] == path.read_bytes()
     assert not [name for name in held if name.endswith(".ts") or name.startswith("tests/")]
     assert [name for name in held if name.endswith("licenses/LICENSE")]
+    (notices,) = (name for name in held if ".dist-info/licenses/" in name and name.endswith("licenses.txt"))
+    assert held[notices] == (STATIC / "licenses.txt").read_bytes()

@@ -1,4 +1,4 @@
-"""A machine -> the path of a Chromium that starts: one that is there, Debian's, or Playwright's."""
+"""A machine -> the path of a Chromium that starts: one that is there, or Playwright's."""
 
 from __future__ import annotations
 
@@ -7,8 +7,6 @@ import shutil
 import subprocess
 import sys
 from pathlib import Path
-
-from tools.environment import apt_install
 
 NAMES = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable", "chrome")
 
@@ -44,40 +42,31 @@ def find() -> Path | None:
 
 
 def get() -> Path:
-    """Find Chromium, or fetch it.
+    """Find Chromium, or have Playwright fetch it into the folder of its browsers; nothing of the system is changed.
 
     Raises:
         ChromiumMissingError: `CHROME` names something that does not start, or nothing could be fetched.
     """
     path = find()
     if path is not None:
-        _get_narrow_font()
         return path
     if os.environ.get("CHROME"):
         raise ChromiumMissingError(f"CHROME={os.environ['CHROME']} does not start: unset it or name a Chromium.")
-    print("No Chromium here: fetching one ...", flush=True)
-    for fetch in (_from_debian, _from_playwright):
-        path = find() if fetch() else None
-        if path is not None:
-            return path
-    raise ChromiumMissingError(
-        "Chromium is missing and could not be got (no root for apt-get, or no network): "
-        "install it or set CHROME=/path/to/chrome."
-    )
-
-
-def _from_debian() -> bool:
-    return apt_install("chromium", "fonts-liberation")
-
-
-def _get_narrow_font() -> None:
-    """Get a font as wide as Arial where DejaVu is all there is: it is a tenth wider, and cuts titles that fit elsewhere."""
-    match = shutil.which("fc-match")
-    if match and "DejaVu" in subprocess.run([match, "Arial"], capture_output=True, text=True, check=False).stdout:
-        apt_install("fonts-liberation")
-
-
-def _from_playwright() -> bool:
+    print("No Chromium here: Playwright fetches one ...", flush=True)
     # Its own messages are stack traces of Node.js; the caller says in one sentence what is missing.
-    install = [sys.executable, "-m", "playwright", "install", "chromium"]
-    return subprocess.run(install, capture_output=True, check=False).returncode == 0
+    fetch = [sys.executable, "-m", "playwright", "install", "chromium"]
+    path = find() if subprocess.run(fetch, capture_output=True, check=False).returncode == 0 else None
+    if path is None:
+        raise ChromiumMissingError(
+            "Chromium is missing and Playwright could not fetch one: `make system` installs Debian's, as root "
+            "(apt-get install chromium fonts-liberation), or set CHROME=/path/to/chrome."
+        )
+    return path
+
+
+def lacks_narrow_font() -> bool:
+    """Whether DejaVu is all there is for Arial: it is a tenth wider, and cuts titles that fit elsewhere."""
+    match = shutil.which("fc-match")
+    if match is None:
+        return False
+    return "DejaVu" in subprocess.run([match, "Arial"], capture_output=True, text=True, check=False).stdout

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import argparse
 import hashlib
-import os
 import shutil
 import subprocess
 import sys
@@ -14,46 +13,17 @@ ROOT = Path(__file__).resolve().parent.parent
 OLDEST = (3, 10)
 
 
-def as_root() -> list[str] | None:
-    """The prefix of a command that needs root, or None where this user cannot become root without being asked."""
-    if os.name != "posix":
-        return None
-    if os.geteuid() == 0:
-        return []
-    sudo = shutil.which("sudo")
-    if sudo and subprocess.run([sudo, "-n", "true"], capture_output=True, check=False).returncode == 0:
-        return [sudo, "-n"]
-    return None
-
-
-def apt_install(*packages: str) -> bool:
-    """Install Debian packages, quietly; False where that is impossible here."""
-    prefix, apt = as_root(), shutil.which("apt-get")
-    if apt is None or prefix is None:
-        return False
-    # `env` carries the variable through sudo, which drops the environment.
-    quiet = [*prefix, "env", "DEBIAN_FRONTEND=noninteractive", apt, "-qq"]
-    subprocess.run([*quiet, "update"], stdout=subprocess.DEVNULL, check=False)
-    install = [*quiet, "install", "-y", "--no-install-recommends", *packages]
-    return subprocess.run(install, stdout=subprocess.DEVNULL, check=False).returncode == 0
-
-
 def create(venv: Path) -> None:
-    """Make the environment with this Python, getting Debian's split-off `venv` module where it is missing."""
+    """Make the environment with this Python."""
     if (venv / "bin" / "python").exists():
         return
-    make = [sys.executable, "-m", "venv", str(venv)]
-    first = subprocess.run(make, capture_output=True, text=True, check=False)
-    if first.returncode == 0:
-        return
-    package = f"python{sys.version_info.major}.{sys.version_info.minor}-venv"
-    # Half an environment (no pip) is left behind when ensurepip is missing.
-    shutil.rmtree(venv, ignore_errors=True)
-    if not (apt_install(package) and subprocess.run(make, check=False).returncode == 0):
+    done = subprocess.run([sys.executable, "-m", "venv", str(venv)], capture_output=True, text=True, check=False)
+    if done.returncode != 0:
+        # Half an environment (no pip) is left behind when ensurepip is missing, which Debian splits off.
         shutil.rmtree(venv, ignore_errors=True)
         sys.exit(
-            f"{sys.executable} could not make the virtual environment {venv}: install its `venv` module "
-            f"(on Debian: apt-get install {package}) and run make again.\n{first.stdout}{first.stderr}"
+            f"{sys.executable} could not make the virtual environment {venv}: install its `venv` module (on Debian "
+            f"`make system` does, as root) and run make again.\n{done.stdout}{done.stderr}"
         )
 
 

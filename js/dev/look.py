@@ -58,7 +58,7 @@ def page(view: str, scene: str, options: dict[str, object]) -> str:
     models["dashboard"] = {"state": {**common, **children, "builder": "dashboard"}}
     script = {"name": "tfprof_widgets", "version": "look", "source": packed("views.js"), "styles": packed("views.css")}
     models["script"] = {"state": script}
-    return html_page(view, view, models, script=(STATIC / "page.js").read_text())
+    return html_page(view, view, models, script=(STATIC / "page.js").read_text(), notices="")
 
 
 def packed(name: str) -> str:

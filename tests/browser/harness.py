@@ -74,7 +74,13 @@ class Server:
         settings.mkdir(parents=True)
         no_news = {"fetchNews": "false", "checkForUpdates": False}
         (settings / "notification.jupyterlab-settings").write_text(json.dumps(no_news))
-        folders = {"JUPYTER_CONFIG_DIR": "config", "JUPYTER_DATA_DIR": "data", "IPYTHONDIR": "ipython"}
+        (self.home / "scratch").mkdir()  # of kernels, which are ended before they can remove what they have there
+        folders = {
+            "JUPYTER_CONFIG_DIR": "config",
+            "JUPYTER_DATA_DIR": "data",
+            "IPYTHONDIR": "ipython",
+            "TMPDIR": "scratch",
+        }
         env = {**os.environ, **{name: str(self.home / folder) for name, folder in folders.items()}}
         env |= {"JUPYTER_RUNTIME_DIR": str(self.home / "runtime"), "JUPYTER_PREFER_ENV_PATH": "1"}
         env |= {"TF_CPP_MIN_LOG_LEVEL": "2", "PYTHONPATH": PYTHON_PATH}

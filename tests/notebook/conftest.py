@@ -46,13 +46,17 @@ class KernelProcess:
 
 
 @pytest.fixture(scope="package", autouse=True)
-def forked_kernels() -> Iterator[None]:
-    """Kernels begin with TensorFlow imported: to import it takes longer than most of what they run."""
+def forked_kernels(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
+    """Kernels begin with TensorFlow imported: to import it takes longer than most of what they run.
+
+    Their temporary files are in a folder of the tests: a kernel is ended before it can remove them.
+    """
+    scratch = str(tmp_path_factory.mktemp("kernels"))
 
     def launch(command: list[str], *, env: dict[str, str], cwd: str | None = None, **_: Any) -> KernelProcess:
         _, _, module, *arguments = command
         assert module == "ipykernel_launcher"
-        return KernelProcess(*arguments, cwd=Path(cwd or "."), **env)
+        return KernelProcess(*arguments, cwd=Path(cwd or "."), **{**env, "TMPDIR": scratch})
 
     with pytest.MonkeyPatch.context() as patch:
         if sys.platform == "linux":

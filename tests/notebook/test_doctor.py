@@ -18,7 +18,7 @@ pytestmark = pytest.mark.tensorflow
 
 CELLS = {
     "set_up": """
-import json, os, tempfile
+import json, os
 os.environ["TF_CPP_MIN_LOG_LEVEL"] = "3"
 os.environ.pop("TF_CPU_ALLOCATOR_USE_BFC", None)
 import tfprof_widgets as tfprof
@@ -33,7 +33,7 @@ def tell(*names):
     "extended": "tell('cpu_memory')",
     "started": "tf.constant([1.0] * 1000) + 1\ntell('cpu_memory', 'profiler_session')",
     "python_session": """
-tf.profiler.experimental.start(tempfile.mkdtemp())
+tf.profiler.experimental.start("session")
 tell('profiler_session')
 tell('profiler_session')
 tf.profiler.experimental.stop(save=False)
@@ -48,7 +48,7 @@ tell('profiler_session')""",
     "our_session": "with tfprof.profile() as prof:\n    tell('profiler_session')\n    tf.constant(1.0) + 1",
     "free": """
 tfprof.doctor()
-tf.profiler.experimental.start(tempfile.mkdtemp())  # raises where a session runs
+tf.profiler.experimental.start("session")  # raises where a session runs
 tf.profiler.experimental.stop(save=False)
 print(json.dumps("free"))""",
     "line_magic": "%tfprofile --check\n1 + 1",

@@ -176,8 +176,8 @@ def _parquet_writer() -> Callable[[BinaryIO, pd.DataFrame, Callable[[int], objec
         import pyarrow.parquet as pq
     except ImportError as error:
         raise TfProfError(
-            'Parquet files need pyarrow, which is not installed: pip install "tfprof-widgets[parquet]". '
-            "to_csv writes the same tables without it."
+            f"Parquet files need pyarrow, which cannot be imported: {str(error).rstrip('.')}. "
+            'pip install -U "tfprof-widgets[parquet]" installs it; to_csv writes the same tables without it.'
         ) from error
 
     def write(file: BinaryIO, table: pd.DataFrame, on_rows: Callable[[int], object]) -> None:

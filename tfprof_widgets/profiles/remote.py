@@ -21,33 +21,39 @@ if TYPE_CHECKING:
     from ..opening.opened import Opened
 
 
-def serve(port: int = 0, host: str = "127.0.0.1") -> ProfilerServer:
+def serve(port: int = 0, host: str = "127.0.0.1", *, token: str | None = None) -> ProfilerServer:
     """Let other processes capture this one with `capture_remote`, TensorFlow's own client or TensorBoard.
 
     Call it once in each training process, before the training. It costs nothing until somebody asks.
 
-    **It has no authentication**: whoever reaches the port can have this process profiled, which slows it down, and gets the
-    names, shapes and source lines of the program. So it listens on this machine's loopback alone unless `host` says
-    otherwise; use an address of a private network for captures from other machines, never a public one.
+    **Without `token` it has no authentication**: whoever reaches the port can have this process profiled, which slows it down,
+    and gets the names, shapes and source lines of the program; a warning says so. So it listens on this machine's loopback
+    alone unless `host` says otherwise; use an address of a private network for captures from other machines, never a public
+    one. With a token it answers only `capture_remote(..., token=...)` and `capture_dialog(token=...)` with the same one;
+    TensorFlow's client and TensorBoard, which can send none, are refused. Nothing on the way is encrypted, the token
+    neither: a tunnel, such as SSH's, does that.
 
     Args:
         port: to listen at; 0 for any free one, which the result tells.
         host: the address to listen at: `"127.0.0.1"`, or `"0.0.0.0"` for all networks of the machine.
+        token: a text that a request must bring, such as `secrets.token_urlsafe()` makes; None: any request is answered.
 
     Returns:
         The running server: `.address`, `.port`, `.stop()`; also a context manager.
 
     Raises:
         CaptureError: TensorFlow or gRPC is not installed, or the port is taken.
-        TypeError, ValueError: a port that is none.
+        TypeError, ValueError: a port or a token that is none.
     """
+    from ..capture.remote.client import check_token
     from ..capture.remote.server import start_server
 
     if isinstance(port, bool) or not isinstance(port, int):
         raise TypeError(f"port={port!r} is a {type(port).__name__}; give an int, 0 for any free port.")
     if not 0 <= port < 2**16:
         raise ValueError(f"port={port} is no port; give 0 to {2**16 - 1}, 0 for any free one.")
-    return start_server(port, host)
+    check_token(token)
+    return start_server(port, host, token)
 
 
 def capture_remote(
@@ -59,6 +65,7 @@ def capture_remote(
     delay_ms: int | None = None,
     num_tracing_attempts: int = 3,
     logdir: str | Path | None = None,
+    token: str | None = None,
 ) -> Profile:
     """Capture training processes elsewhere, all in the same seconds, while they train.
 
@@ -79,6 +86,7 @@ def capture_remote(
         delay_ms: how far ahead all begin together; by default 500 ms where there are several workers.
         num_tracing_attempts: how often all are asked while one has no events to send, or is busy with another capture.
         logdir: keep the traces as a run of this log directory; without it they live as long as the profile.
+        token: what workers that were started with `tfprof.serve(port, token=...)` ask for; sent to all, and not encrypted.
 
     Returns:
         The profile of all workers that answered; a host each, named as its machine is, or by its address where several
@@ -97,6 +105,7 @@ def capture_remote(
         device_tracer_level=device_tracer_level,
         delay_ms=delay_ms,
         num_tracing_attempts=num_tracing_attempts,
+        token=token,
     )
     with _progress(len(workers)) as watch:
         return captured(workers, options, logdir=logdir, watch=watch)

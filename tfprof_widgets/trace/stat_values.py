@@ -32,7 +32,11 @@ class StatValues:
     def values_at(self, place: int) -> UInt64:
         """The values of the key at a place in `key`, in the order of the events."""
         rest = self.rest[place]
-        return rest + self.smallest[place] if len(rest) else np.full(self.n[place], self.smallest[place])
+        if not len(rest):
+            return np.full(self.n[place], self.smallest[place])
+        # By itself NumPy before 2.0 would add in the bytes of `rest`.
+        values: UInt64 = np.add(rest, self.smallest[place], dtype=np.uint64)
+        return values
 
     def unpacked(self, key: AnyInt) -> UInt64:
         """All values in their old order, given the key of each."""

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import base64
 import html.parser
 import json
 import signal
+import zlib
 from pathlib import Path
 
 import pytest
@@ -13,6 +15,7 @@ import tfprof_widgets as tfprof
 from tests.builders import event, line, plane, space
 from tfprof_widgets.errors import TfProfError
 from tfprof_widgets.views.page.html import html_page, json_safe, script_safe
+from tfprof_widgets.views.widgets import library
 
 HOSTILE = ["</script><script>alert(1)</script>", "<img src=x onerror=alert(1)>", "<!-- x", "]]>", "\u2028'\"\\"]
 
@@ -78,6 +81,14 @@ def test_the_page_holds_the_code_of_its_views_once_and_may_run_nothing_else(host
     assert "unsafe-eval" not in policy
 
 
+def test_licences_go_with_the_code_in_the_page_and_in_what_a_notebook_keeps(hostile_page: str) -> None:
+    notices = library.built("licenses.txt")
+    assert "Mike Bostock" in notices
+    assert f"<!--\n{notices}-->" in hostile_page
+    source = zlib.decompress(base64.b64decode(library.views_script().source)).decode()
+    assert source == f"/*!\n{notices}*/\n{library.built('views.js')}"
+
+
 @pytest.mark.parametrize("text", HOSTILE)
 def test_json_in_a_script_element_has_no_markup_and_the_same_value(text: str) -> None:
     written = json_safe({"name": text})
@@ -90,7 +101,7 @@ def test_code_cannot_close_its_script_element() -> None:
 
 
 def test_a_hostile_title_is_text() -> None:
-    page = html_page("<b>", "", {}, script="")
+    page = html_page("<b>", "", {}, script="", notices="")
     assert "<title>&lt;b&gt;</title>" in page
 
 

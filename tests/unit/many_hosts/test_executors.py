@@ -43,14 +43,16 @@ class Backwards(Executor):
 
 
 @pytest.fixture(scope="module")
-def dask() -> Iterator[Executor]:
+def dask(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Executor]:
     """The executor of a Dask cluster of one process on this machine."""
     import warnings
 
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
+        import dask
         import distributed
 
+        dask.config.set({"temporary-directory": str(tmp_path_factory.mktemp("dask"))})
         cluster = distributed.LocalCluster(
             n_workers=1, threads_per_worker=2, processes=True, dashboard_address=None, silence_logs=50
         )

@@ -16,6 +16,7 @@ from IPython.core.error import UsageError
 import tfprof_widgets as tfprof
 from tfprof_widgets.capture.checks import all_checks
 from tfprof_widgets.capture.checks.check import Check, ok, unknown, warning
+from tfprof_widgets.capture.checks.versions import needed_packages
 from tfprof_widgets.notebook import magics
 from tfprof_widgets.notebook.doctor_report import DoctorReport
 
@@ -26,7 +27,7 @@ REPORT = DoctorReport(
         unknown("front_end", "<script>alert(1)</script> & 'co'", 'prof.to_html("<b>.html")'),
     )
 )
-NAMES = ["python", "tensorflow", "keras", "tfprof_widgets", "ipywidgets", "anywidget", "bokeh"]
+NAMES = ["python", *needed_packages()]
 NAMES += ["gpu", "cupti", "gpu_privileges", "gpu_sampling", "cuda_graphs", "profiler_session", "cpu_memory"]
 NAMES += ["disk", "cpu_sampling", "front_end", "page_widgets"]
 

@@ -68,4 +68,4 @@ def test_the_package_holds_nothing_compiled() -> None:
     files = [
         path for path in (ROOT / "tfprof_widgets").rglob("*") if path.is_file() and "__pycache__" not in path.parts
     ]
-    assert {path.suffix for path in files} <= {".py", ".js", ".css", ".sha256", ".typed", ""}
+    assert {path.suffix for path in files} <= {".py", ".js", ".css", ".txt", ".sha256", ".typed", ""}

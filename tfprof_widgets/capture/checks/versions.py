@@ -6,21 +6,13 @@ import importlib.metadata
 import platform
 import re
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
-from .check import Check, ok, warning
+from packaging.requirements import Requirement
+from packaging.specifiers import SpecifierSet
 
-PYTHON_AT_LEAST = "3.10"
-PACKAGES: dict[str, str] = {
-    "tensorflow": "2.16",
-    "keras": "3.0",
-    "tfprof_widgets": "",
-    "ipywidgets": "8",
-    "anywidget": "0.11",
-    "bokeh": "3.4",
-}
-"""Package -> lowest version that works; empty: any."""
+from .check import Check, ok, unknown, warning
 
 _DISTRIBUTIONS: dict[str, tuple[str, ...]] = {
     "tensorflow": (
@@ -33,6 +25,8 @@ _DISTRIBUTIONS: dict[str, tuple[str, ...]] = {
     ),
     "tfprof_widgets": ("tfprof-widgets",),
 }
+_MODULES = {"protobuf": "google.protobuf"}
+"""What a package is imported as, where that is not its name."""
 
 
 @dataclass(frozen=True)
@@ -53,33 +47,72 @@ def python_facts() -> PackageFacts:
 
 def package_facts(name: str) -> PackageFacts:
     """Look a package up without importing it."""
-    running = getattr(sys.modules.get(name), "__version__", None)
+    running = getattr(sys.modules.get(_MODULES.get(name, name)), "__version__", None)
     return PackageFacts(name, installed_version(name), running if isinstance(running, str) else "")
 
 
 def installed_version(name: str) -> str:
     """Return the version of a package on disk; empty where it is not installed."""
-    for distribution in _DISTRIBUTIONS.get(name, (name,)):
+    found = _distribution(name)
+    return str(found.version or "") if found else ""
+
+
+def _distribution(name: str) -> importlib.metadata.Distribution | None:
+    for one in _DISTRIBUTIONS.get(name, (name,)):
         try:
-            return str(importlib.metadata.version(distribution) or "")
+            return importlib.metadata.distribution(one)
         except importlib.metadata.PackageNotFoundError:
             continue
-    return ""
+    return None
+
+
+def needed_python() -> str:
+    """The lowest version of Python that works, as the package's metadata says; empty where it is not installed."""
+    found = _distribution("tfprof_widgets")
+    return _lowest(SpecifierSet(found.metadata["Requires-Python"])) if found else ""
+
+
+def needed_packages() -> dict[str, str]:
+    """Package -> lowest version that works; empty: any. In the order of a report.
+
+    They are those of pyproject.toml, as the metadata of the installed package has them, and of Keras what TensorFlow needs.
+    """
+    own = lowest_versions(_requirements("tfprof_widgets"), extra="tensorflow")
+    keras = lowest_versions(text for text in _requirements("tensorflow") if text.startswith("keras"))
+    first = {"tensorflow": "", "keras": keras.get("keras", ""), "tfprof_widgets": ""}
+    return {**first, **own}
+
+
+def _requirements(name: str) -> list[str]:
+    found = _distribution(name)
+    return list(found.requires or ()) if found else []
+
+
+def lowest_versions(requirements: Iterable[str], extra: str = "") -> dict[str, str]:
+    """Package -> lowest version, of those requirements that are for this machine and, besides all, for one extra."""
+    parsed = [Requirement(text) for text in requirements]
+    return {
+        one.name: _lowest(one.specifier)
+        for one in parsed
+        if one.marker is None or one.marker.evaluate({"extra": extra})
+    }
+
+
+def _lowest(allowed: SpecifierSet) -> str:
+    return next((one.version for one in allowed if one.operator == ">="), "")
 
 
 def version_checks() -> Iterator[Check]:
-    """Check Python and each of `PACKAGES`."""
-    yield python_check(python_facts())
-    for name, at_least in PACKAGES.items():
+    """Check Python and each package that is needed."""
+    yield python_check(python_facts(), needed_python())
+    for name, at_least in needed_packages().items():
         yield package_check(package_facts(name), at_least)
 
 
-def python_check(facts: PackageFacts) -> Check:
+def python_check(facts: PackageFacts, at_least: str) -> Check:
     """Check the interpreter."""
-    if is_older(facts.running, PYTHON_AT_LEAST):
-        return warning(
-            "python", f"{facts.running}; {PYTHON_AT_LEAST} or later is needed", "conda create -n tf python=3.12"
-        )
+    if is_older(facts.running, at_least):
+        return warning("python", f"{facts.running}; {at_least} or later is needed", "conda create -n tf python=3.12")
     return ok("python", facts.running)
 
 
@@ -94,7 +127,8 @@ def package_check(facts: PackageFacts, at_least: str) -> Check:
     version = facts.running or facts.installed
     if not version:
         if facts.name == "tfprof_widgets":  # a checkout on the path works as well as an installed one
-            return ok(facts.name, "not installed: it runs from its folder")
+            found = "not installed: it runs from its folder, and which versions it needs is not looked at"
+            return unknown(facts.name, found, "pip install .  # in that folder")
         why = (
             "a capture needs it; opening saved profiles works without"
             if facts.name in ("tensorflow", "keras")

@@ -12,6 +12,7 @@ from typing import Any
 
 from ..session.active import active_capture
 from .batch_size import batch_size_of
+from .own_marks import without_own_marks
 from .step_marker import make_step_marker, marker_placed_in
 
 METHODS = ("fit", "evaluate", "predict")
@@ -37,6 +38,9 @@ class KerasPatch:
             for model_class in _model_classes():
                 for method in METHODS:
                     self._undo.append(_wrap(model_class, method))
+                undo = without_own_marks(sys.modules.get(model_class.__module__))
+                if undo is not None:
+                    self._undo.append(undo)
 
     def remove(self) -> None:
         """Take the wrappers out; a second call does nothing."""

@@ -7,7 +7,7 @@ import re
 import time
 import uuid
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from numbers import Integral
 from pathlib import Path
 from typing import Any
@@ -16,7 +16,7 @@ from ...errors import CaptureError
 from ...formats.sidecar import SIDECAR
 from ..session.scratch import new_run
 from ..source.whole_file import write_whole
-from .messages import MESSAGES, PROFILE_METHOD, SOURCES_TOOL, XSPACE_TOOL
+from .messages import MESSAGES, PROFILE_METHOD, SOURCES_TOOL, TOKEN_KEY, XSPACE_TOOL
 from .server import import_grpc
 
 DEFAULT_DELAY_MS = 500
@@ -48,6 +48,8 @@ class RemoteOptions:
     """How far ahead all workers begin; None: 500 ms where there are several, else at once."""
     num_tracing_attempts: int = 3
     """How often all are asked while a worker has no events in its trace, or is busy with another capture."""
+    token: str | None = field(default=None, repr=False)
+    """What is sent to workers that ask for it; None: nothing."""
 
     def __post_init__(self) -> None:
         limits = {
@@ -65,10 +67,23 @@ class RemoteOptions:
                 raise TypeError(f"{name}={value!r} is a {type(value).__name__}; give an int from {low} to {high}.")
             if not low <= int(value) <= high:
                 raise ValueError(f"{name}={value!r} cannot be asked for; give an int from {low} to {high}.")
+        check_token(self.token)
 
     def delay_for(self, n_workers: int) -> int:
         """How many milliseconds ahead so many workers begin."""
         return self.delay_ms if self.delay_ms is not None else DEFAULT_DELAY_MS * (n_workers > 1)
+
+
+def check_token(token: object) -> None:
+    """Refuse what is no token; no message shows it.
+
+    Raises:
+        TypeError, ValueError: it is neither None nor a text that holds something.
+    """
+    if token is not None and not isinstance(token, str):
+        raise TypeError(f"token= is a {type(token).__name__}; give a text, such as secrets.token_urlsafe() makes.")
+    if token == "":
+        raise ValueError("token= is empty; give a text, such as secrets.token_urlsafe() makes, or None for no token.")
 
 
 @dataclass(frozen=True)
@@ -184,12 +199,14 @@ def _ask_once(addresses: Sequence[str], options: RemoteOptions, watch: Watch, *,
     delay_ms = options.delay_for(len(addresses))
     request = _request(options, start_ns=time.time_ns() + delay_ms * 1_000_000 if delay_ms else 0)
     timeout_s = (delay_ms + options.duration_ms) / 1e3 + ANSWER_S
+    metadata = () if options.token is None else ((TOKEN_KEY, options.token.encode()),)
     channels = [grpc.insecure_channel(one, options=[("grpc.max_receive_message_length", -1)]) for one in addresses]
     try:
         calls = []
         for address, channel in zip(addresses, channels, strict=True):
             request.host_name = address
-            calls.append(channel.unary_unary(PROFILE_METHOD).future(request.SerializeToString(), timeout=timeout_s))
+            ask = channel.unary_unary(PROFILE_METHOD)
+            calls.append(ask.future(request.SerializeToString(), timeout=timeout_s, metadata=metadata))
         watch.asked(attempt, delay_ms)
         return _gathered(grpc, dict(zip(addresses, calls, strict=True)), watch)
     finally:  # Ctrl-C too: a closed channel tells the worker that nobody waits any more
@@ -262,6 +279,8 @@ def _reason(error: Any, codes: Any) -> str:
         return f"it did not answer within {ANSWER_S:g} s after the capture"
     if error.code() == codes.UNIMPLEMENTED:
         return "a server runs at that address, but no profiler server"
+    if error.code() == codes.UNAUTHENTICATED:
+        return details
     return f"{error.code().name.lower().replace('_', ' ')}: {details}"
 
 

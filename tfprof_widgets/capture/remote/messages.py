@@ -11,6 +11,8 @@ from ...formats.wire.messages import Messages
 PROFILE_METHOD = "/tensorflow.ProfilerService/Profile"
 SOURCES_TOOL = SIDECAR
 """A worker that runs `serve()` sends what it noted of its program beside the trace, to whoever asks for this tool."""
+TOKEN_KEY = "tfprof-token-bin"
+"""Metadata of a request, which the protocol leaves to others: the token, as UTF-8. TensorFlow's client cannot send any."""
 XSPACE_TOOL = "xplane.pb"
 """How TensorFlow's own client names a trace that it is to save."""
 

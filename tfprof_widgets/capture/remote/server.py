@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hmac
 import logging
 import threading
 import time
@@ -17,12 +18,16 @@ from ..session.environment import enable_cpu_memory_recording
 from ..session.record import CaptureOptions, CaptureRecord
 from ..session.session import Capture
 from ..session.tf_profiler import import_tensorflow
-from .messages import MESSAGES, PROFILE_METHOD, SOURCES_TOOL, XSPACE_TOOL
+from .messages import MESSAGES, PROFILE_METHOD, SOURCES_TOOL, TOKEN_KEY, XSPACE_TOOL
 
 MAX_CAPTURE_S = 600.0
 """How long one request may have the profiler run."""
 _VERBOSE_LEVEL = 3
 _TICK_S = 0.02
+NO_TOKEN = (
+    "it asks for a token, and none was sent: capture_remote(..., token=...) sends one, TensorFlow's client cannot"
+)
+WRONG_TOKEN = "the token that was sent is not the one that it asks for"
 _running: set[ProfilerServer] = set()
 """Whoever calls `serve(6009)` may drop what it returns; gRPC would end a server that nobody holds."""
 _logger = logging.getLogger(__name__)
@@ -31,8 +36,9 @@ _logger = logging.getLogger(__name__)
 class ProfilerServer:
     """A running server; it ends with `stop()`, at the end of its `with` block, or with the process."""
 
-    def __init__(self, server: Any, host: str, port: int) -> None:
+    def __init__(self, server: Any, host: str, port: int, *, asks_token: bool) -> None:
         self._server = server
+        self._asks_token = asks_token
         self.host = host
         """The address it listens at."""
         self.port = port
@@ -58,11 +64,12 @@ class ProfilerServer:
 
     def __repr__(self) -> str:
         reach = "from this machine only" if _is_loopback(self.host) else "from every machine that reaches it"
-        return f"<ProfilerServer {self.address}: without authentication, {reach}>"
+        door = "with a token" if self._asks_token else "without authentication"
+        return f"<ProfilerServer {self.address}: {door}, {reach}>"
 
 
-def start_server(port: int, host: str) -> ProfilerServer:
-    """Listen for requests to capture this process.
+def start_server(port: int, host: str, token: str | None) -> ProfilerServer:
+    """Listen for requests to capture this process, where `token` is given only for those that send it.
 
     Raises:
         CaptureError: TensorFlow or gRPC is missing, or the port is taken.
@@ -75,7 +82,7 @@ def start_server(port: int, host: str) -> ProfilerServer:
         options=[("grpc.max_send_message_length", -1), ("grpc.so_reuseport", 0)],
     )
     service, _, method = PROFILE_METHOD.strip("/").partition("/")
-    handler = grpc.unary_unary_rpc_method_handler(_Requests(grpc).answer)
+    handler = grpc.unary_unary_rpc_method_handler(_Requests(grpc, token).answer)
     server.add_generic_rpc_handlers((grpc.method_handlers_generic_handler(service, {method: handler}),))
     try:
         bound = server.add_insecure_port(f"{host}:{port}")
@@ -85,9 +92,28 @@ def start_server(port: int, host: str) -> ProfilerServer:
             "machine's. Give port=0 for any free port, or another host=."
         ) from error
     server.start()
-    running = ProfilerServer(server, host, bound)
+    running = ProfilerServer(server, host, bound, asks_token=token is not None)
     _running.add(running)
+    if told := _openness(running.address, is_local=_is_loopback(host), asks_token=token is not None):
+        _logger.warning("%s", told)
     return running
+
+
+def _openness(address: str, *, is_local: bool, asks_token: bool) -> str:
+    """What others can read there who were not asked to; empty where nobody can."""
+    if asks_token and is_local:
+        return ""
+    if asks_token:
+        return (
+            f"tfprof: nothing that {address} sends and receives is encrypted: who can read the traffic of that network "
+            "reads the token and the traces. Let an SSH tunnel to 127.0.0.1 carry it where that is not your own."
+        )
+    who = "every user of this machine" if is_local else "everyone whose machine reaches that port"
+    return (
+        f"tfprof: {address} asks for no token: {who} can have this process profiled, which slows it down, and read the "
+        "names of its machine, devices, files, layers and ops, shapes, and the text of its code that makes ops. "
+        "tfprof.serve(port, token=...) answers only those who send the same token."
+    )
 
 
 def import_grpc() -> Any:
@@ -108,13 +134,20 @@ def import_grpc() -> Any:
 class _Requests:
     """Answers one request after the other: TensorFlow has one profiler for each process."""
 
-    def __init__(self, grpc: Any) -> None:
+    def __init__(self, grpc: Any, token: str | None) -> None:
         self._grpc = grpc
+        self._token = None if token is None else token.encode()
         self._busy = threading.Lock()
 
     def answer(self, content: bytes, context: Any) -> bytes:
         """Capture as the request says and return the trace; a failure becomes a status that the client can act on."""
         codes = self._grpc.StatusCode
+        if self._token is not None:
+            metadata = dict(context.invocation_metadata())
+            if TOKEN_KEY not in metadata:
+                context.abort(codes.UNAUTHENTICATED, NO_TOKEN)
+            if not hmac.compare_digest(metadata[TOKEN_KEY], self._token):
+                context.abort(codes.UNAUTHENTICATED, WRONG_TOKEN)
         try:
             request = MESSAGES["ProfileRequest"].FromString(content)
         except Exception:  # whatever was sent to the port: the caller is told, the training goes on

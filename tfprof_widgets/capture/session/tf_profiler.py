@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
 import logging
+import time
 from pathlib import Path
 from typing import Any
 
@@ -10,6 +12,7 @@ from ...errors import CaptureError
 from .detail import LOUD_NOTICE, Detail, mute_thread_pools, profiler_options
 from .log_lines import without_profiler_lines
 from .scratch import free_text
+from .session_times import note_session_times
 
 _logger = logging.getLogger(__name__)
 
@@ -17,6 +20,8 @@ STALE_NOTICE = (
     "A profiler session that someone else had left running in this process (an interrupted run, the TensorBoard "
     "callback, or a profiler server) was stopped so that this capture could start; what it had recorded is dropped."
 )
+_start_ns = 0
+"""When the last session was asked for, in Unix time; TensorFlow takes its own time as the first thing it does then."""
 
 
 def import_tensorflow() -> Any:
@@ -57,7 +62,7 @@ def start_session(logdir: Path, detail: Detail = "normal") -> tuple[str, ...]:
     arguments = (str(logdir),) if options is None else (str(logdir), options)
     notices = []
     try:
-        profiler.start(*arguments)
+        _start(tf, arguments)
     except tf.errors.AlreadyExistsError:
         notices.append(STALE_NOTICE)
         _logger.info("stopping a stale profiler session")
@@ -66,7 +71,7 @@ def start_session(logdir: Path, detail: Detail = "normal") -> tuple[str, ...]:
     try:
         if notices:
             profiler.stop(save=False)
-            profiler.start(*arguments)
+            _start(tf, arguments)
     except Exception as error:  # as above
         raise CaptureError(
             f"Another profiler is running in this process and could not be stopped: {error}. "
@@ -78,6 +83,12 @@ def start_session(logdir: Path, detail: Detail = "normal") -> tuple[str, ...]:
     return tuple(notices)
 
 
+def _start(tf: Any, arguments: tuple[Any, ...]) -> None:
+    global _start_ns
+    _start_ns = time.time_ns()
+    tf.profiler.experimental.start(*arguments)
+
+
 @without_profiler_lines()
 def stop_session(logdir: Path) -> Path:
     """Stop TensorFlow's profiler and return the run directory that it wrote below `logdir`.
@@ -86,6 +97,7 @@ def stop_session(logdir: Path) -> Path:
         CaptureError: the files could not be written, or someone else stopped the session.
     """
     tf = import_tensorflow()
+    stop_ns = time.time_ns()
     try:
         tf.profiler.experimental.stop()
     except tf.errors.UnavailableError as error:
@@ -104,4 +116,7 @@ def stop_session(logdir: Path) -> Path:
             f"TensorFlow's profiler wrote no file below {logdir} ({free_text(logdir)} free). "
             "Free some space, capture fewer steps, or give logdir= on another disk."
         )
+    for xplane in runs[-1].glob("*.xplane.pb"):
+        with contextlib.suppress(OSError):  # what TensorFlow wrote is whole without
+            note_session_times(xplane, start_ns=_start_ns, stop_ns=stop_ns)
     return runs[-1]

@@ -50,6 +50,7 @@ class CaptureFields:
             "num_tracing_attempts": ipywidgets.IntText(given["num_tracing_attempts"], description="Attempts"),
             "logdir": ipywidgets.Text(_text(given["logdir"]), description="Log directory"),
         }
+        self._unseen = {name: value for name, value in given.items() if name not in self.controls}
         self._hints = {name: ipywidgets.HTML(hint) for name, hint in _HINTS.items()}
         for name, control in self.controls.items():
             control.layout.width = "auto"
@@ -77,7 +78,9 @@ class CaptureFields:
     def arguments(self) -> dict[str, Any] | None:
         """The arguments of `capture_remote`; None while one has a problem."""
         read = {name: self._argument(name) for name in self.controls}
-        return None if any(problem for _, problem in read.values()) else {name: one for name, (one, _) in read.items()}
+        if any(problem for _, problem in read.values()):
+            return None
+        return self._unseen | {name: one for name, (one, _) in read.items()}
 
     def tell_problems(self) -> None:
         """Say beside each field what is wrong with it."""
@@ -100,10 +103,13 @@ class CaptureFields:
 
 
 def code_line(arguments: Mapping[str, Any], defaults: Mapping[str, Any]) -> str:
-    """The call that captures the same: the duration always, other arguments where they are not the default."""
+    """The call that captures the same: the duration always, other arguments where they are not the default.
+
+    A token is named and not shown: a notebook keeps the line.
+    """
     addresses = ", ".join(map(_literal, arguments["addresses"]))
     others = [
-        f"{name}={_literal(arguments[name])}"
+        f"{name}={name if name == 'token' else _literal(arguments[name])}"
         for name, default in defaults.items()
         if name == "duration_ms" or arguments[name] != default
     ]

@@ -30,6 +30,7 @@ def capture_dialog(
     delay_ms: int | None = None,
     num_tracing_attempts: int = 3,
     logdir: str | Path | None = None,
+    token: str | None = None,
 ) -> CaptureDialog:
     """Fill in what to capture, press a button, and look at the profile: `capture_remote` as a widget.
 
@@ -45,6 +46,8 @@ def capture_dialog(
         delay_ms: how far ahead all begin together.
         num_tracing_attempts: how often all are asked while one has no events to send, or is busy with another capture.
         logdir: keep the traces of each capture as a run of this log directory.
+        token: what the workers ask for. It has no field, as a notebook keeps what fields hold, and the line of code says
+            `token=token` for it.
 
     Returns:
         The widget: `.profile` is that of the last capture, `.profiles` those of all, oldest first.
@@ -61,6 +64,7 @@ def capture_dialog(
         "device_tracer_level": device_tracer_level,
         "delay_ms": delay_ms,
         "num_tracing_attempts": num_tracing_attempts,
+        "token": token,
     }
     RemoteOptions(**options)
     is_empty = not addresses if not isinstance(addresses, str) else not addresses.strip()

@@ -26,12 +26,14 @@ _PAGE = """<!doctype html>
 <main><script type="application/vnd.jupyter.widget-view+json">{view}</script></main>
 <script type="application/vnd.jupyter.widget-state+json">{state}</script>
 <script type="module">{script}</script>
+<!--
+{notices}-->
 </body>
 </html>
 """
 
 
-def html_page(title: str, root: str, models: Mapping[str, Any], *, script: str) -> str:
+def html_page(title: str, root: str, models: Mapping[str, Any], *, script: str, notices: str) -> str:
     """Assemble the page.
 
     Args:
@@ -39,6 +41,7 @@ def html_page(title: str, root: str, models: Mapping[str, Any], *, script: str) 
         root: id of the model to draw.
         models: `{id: {"state": {...}}}`; the bundle of all views is the state of one of them.
         script: has that bundle draw.
+        notices: of the licences of what the bundle contains; they end no comment.
     """
     return _PAGE.format(
         policy=_POLICY,
@@ -46,6 +49,7 @@ def html_page(title: str, root: str, models: Mapping[str, Any], *, script: str) 
         view=json_safe({"version_major": 2, "version_minor": 0, "model_id": root}),
         state=json_safe({"version_major": 2, "version_minor": 0, "state": models}),
         script=script_safe(script),
+        notices=notices,
     )
 
 

@@ -61,7 +61,8 @@ def comparison_page(panel: DiffPanel, embedded: Mapping[TraceData, Embedded], *,
 
 
 def _page(root: View, replacing: Mapping[str, Mapping[str, Any]], *, title: str) -> str:
-    return html_page(title, root.model_id, snapshot(root, replacing), script=built("page.js"))
+    models = snapshot(root, replacing)
+    return html_page(title, root.model_id, models, script=built("page.js"), notices=built("licenses.txt"))
 
 
 def _left_out(embedded: Embedded, *, n_events: int, subject: str = "") -> Iterator[str]:

@@ -53,9 +53,9 @@ def bokeh_script() -> Script:
 
 
 def views_script() -> Script:
-    """All views, and the style sheet that they share."""
+    """All views, and the style sheet that they share; the licences of what they contain go wherever they go."""
     version = built("source.sha256").strip()
-    return _script(version, STATIC / "views.js", STATIC / "views.css")
+    return _script(version, STATIC / "views.js", styles=STATIC / "views.css", notices=STATIC / "licenses.txt")
 
 
 def bokeh_js() -> Library:
@@ -93,9 +93,10 @@ def _library(name: str, script: Script) -> Library:
 
 
 @cache
-def _script(version: str, script: Path, styles: Path | None = None) -> Script:
-    return Script(version, _packed(script), "" if styles is None else _packed(styles))
+def _script(version: str, script: Path, *, styles: Path | None = None, notices: Path | None = None) -> Script:
+    head = b"" if notices is None else b"/*!\n%s*/\n" % notices.read_bytes()
+    return Script(version, _packed(head + script.read_bytes()), "" if styles is None else _packed(styles.read_bytes()))
 
 
-def _packed(path: Path) -> str:
-    return as_text(zlib.compress(path.read_bytes(), 6))
+def _packed(text: bytes) -> str:
+    return as_text(zlib.compress(text, 6))

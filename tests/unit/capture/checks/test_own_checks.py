@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import importlib.metadata
 import re
+import sys
 from dataclasses import replace
 from pathlib import Path
+from typing import ClassVar
 
+import numpy as np
 import pytest
 
 from tfprof_widgets.capture.checks import machine_checks
@@ -20,12 +24,13 @@ from tfprof_widgets.capture.checks.machine_checks import (
 )
 from tfprof_widgets.capture.checks.session_checks import SessionFacts, cpu_memory_check, profiler_check
 from tfprof_widgets.capture.checks.versions import (
-    PACKAGES,
-    PYTHON_AT_LEAST,
     PackageFacts,
     is_older,
+    lowest_versions,
+    needed_packages,
     package_check,
     python_check,
+    version_checks,
 )
 from tfprof_widgets.capture.session import scratch
 from tfprof_widgets.capture.session.record import DEFAULT_MAX_BYTES
@@ -38,10 +43,59 @@ def brief(check: Check) -> tuple[str, str]:
     return check.status, check.remedy
 
 
-def test_supported_versions_are_those_of_the_package() -> None:
-    assert f'requires-python = ">={PYTHON_AT_LEAST}"' in PYPROJECT
-    for name in ("tensorflow", "ipywidgets", "anywidget", "bokeh"):
-        assert re.search(rf'"{name}>={re.escape(PACKAGES[name])}"', PYPROJECT), name
+class Metadata:
+    """What is known on disk of a package that is installed."""
+
+    version = "0.1.0"
+    metadata: ClassVar = {"Requires-Python": ">=3.10"}
+
+    def __init__(self, *requires: str) -> None:
+        self.requires = requires
+
+
+def declared() -> list[str]:
+    """The requirements of pyproject.toml."""
+    (block,) = re.findall(r"^dependencies = \[\n(.*?)^\]", PYPROJECT, re.MULTILINE | re.DOTALL)
+    return re.findall(r'"(.+)"', block)
+
+
+def test_every_requirement_has_a_lowest_version() -> None:
+    found = lowest_versions(declared())
+    assert {"numpy", "pandas", "protobuf", "ipywidgets", "anywidget", "bokeh", "fsspec", "tqdm"} <= found.keys()
+    assert "" not in found.values()
+
+
+def test_requirements_of_other_machines_and_extras_are_none() -> None:
+    texts = ["a>=1.2,<3", "b; sys_platform == 'nowhere'", "c[x]>=4; extra == 'tensorflow'", "d; extra == 'dev'"]
+    assert lowest_versions([*texts, "e"], extra="tensorflow") == {"a": "1.2", "c": "4", "e": ""}
+
+
+def test_all_that_the_metadata_names_is_looked_at_and_what_is_too_old_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
+    installed = {
+        "tfprof-widgets": Metadata(
+            "numpy>=1.26", "tqdm>=4.60", "tensorflow>=2.16; extra == 'tensorflow'", "x; extra == 'dev'"
+        ),
+        "tensorflow": Metadata("keras>=3.12.0", "no requirement of today", "numpy"),
+        "numpy": Metadata(),
+        "tqdm": Metadata(),
+    }
+
+    def distribution(name: str) -> Metadata:
+        if name not in installed:
+            raise importlib.metadata.PackageNotFoundError(name)
+        return installed[name]
+
+    installed["tqdm"].version, installed["numpy"].version = "4.20", np.__version__
+    monkeypatch.setattr(importlib.metadata, "distribution", distribution)
+    monkeypatch.delitem(sys.modules, "tqdm", raising=False)
+    wanted = {"tensorflow": "2.16", "keras": "3.12.0", "tfprof_widgets": "", "numpy": "1.26", "tqdm": "4.60"}
+    assert needed_packages() == wanted
+    checks = {check.name: check for check in version_checks()}
+    assert list(checks) == ["python", *wanted]
+    assert checks["numpy"].status == "ok"
+    assert checks["tqdm"] == Check("tqdm", "warning", "4.20; 4.60 or later is needed", 'pip install -U "tqdm>=4.60"')
+    del installed["tfprof-widgets"]
+    assert list(needed_packages()) == ["tensorflow", "keras", "tfprof_widgets"]
 
 
 @pytest.mark.parametrize(
@@ -68,8 +122,9 @@ def test_a_package_is_missing_old_or_newer_on_disk_than_in_memory() -> None:
     upgraded = package_check(PackageFacts("tensorflow", "2.21.0", "2.20.0"), "2.16")
     assert "restart the kernel" in upgraded.remedy
     assert package_check(PackageFacts("bokeh", "3.9.2"), "3.4") == Check("bokeh", "ok", "3.9.2")
-    assert package_check(PackageFacts("tfprof_widgets"), "").status == "ok"
-    assert python_check(PackageFacts("python", running="3.9.1")).status == "warning"
+    assert package_check(PackageFacts("tfprof_widgets"), "").status == "unknown"
+    assert python_check(PackageFacts("python", running="3.9.1"), "3.10").status == "warning"
+    assert python_check(PackageFacts("python", running="3.9.1"), "").status == "ok"
 
 
 @pytest.mark.parametrize(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import threading
 from collections.abc import Iterator
 from html import unescape
@@ -157,6 +158,16 @@ def test_no_address_is_told_when_the_button_is_pressed(made: list[CaptureDialog]
     assert "There is no worker to capture" not in said(dialog)
 
 
+def test_a_token_is_in_no_state_of_a_widget_and_not_in_the_line_of_code(made: list[CaptureDialog]) -> None:
+    made.append(dialog := capture_dialog("a:1", token="s3cret"))
+    assert dialog.code == 'tfprof.capture_remote(["a:1"], duration_ms=2000, token=token)'
+    states = [json.dumps(one.get_state(), default=repr) for one in family(dialog)]
+    assert any("token=token" in state for state in states)
+    assert not any("s3cret" in state for state in states)
+    with pytest.raises(ValueError, match="empty"):
+        capture_dialog("a:1", token="")
+
+
 @pytest.mark.parametrize(("name", "value"), [("duration_ms", 0), ("host_tracer_level", 4), ("addresses", "host")])
 def test_an_argument_that_means_nothing_is_an_error(name: str, value: Any) -> None:
     with pytest.raises(ValueError, match=str(value)):
@@ -185,6 +196,19 @@ def test_a_capture_shows_its_profile_and_who_did_not_answer(
     assert len(tfprof.load(tmp_path).steps) == len(dialog.profile.steps)
     assert not part(dialog, "Capture").disabled
     assert part(dialog, "Cancel").disabled
+
+
+@pytest.mark.tensorflow
+def test_workers_that_ask_for_a_token_get_it(made: list[CaptureDialog]) -> None:
+    worker = TrainingProcess("own", "s3cret")
+    try:
+        for token, state in (("s3cret", "done"), ("other", "failed")):
+            made.append(dialog := capture_dialog(worker.address, duration_ms=300, token=token))
+            told = pressed(dialog)
+            assert (dialog.profile is not None) == (state == "done"), told
+        assert "is not the one that it asks for" in said(dialog)
+    finally:
+        worker.end()
 
 
 @pytest.mark.tensorflow

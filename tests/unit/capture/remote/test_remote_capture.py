@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import socket
 import threading
 import time
@@ -198,3 +199,58 @@ except tfprof.CaptureError as error:
     assert "without authentication" in done.stdout
     assert "this machine only" in done.stdout
     assert "cannot be reached" in done.stdout
+
+
+def test_a_server_with_a_token_answers_only_who_sends_it(tmp_path: Path) -> None:
+    token = "a täken of two words"
+    worker = TrainingProcess("own", token)
+    try:
+        address = worker.address
+        assert len(tfprof.capture_remote(address, duration_ms=300, token=token).steps) > 5
+        with pytest.raises(CaptureError, match="asks for a token, and none was sent"):
+            tfprof.capture_remote(address, duration_ms=300)
+        with pytest.raises(CaptureError, match="is not the one that it asks for") as raised:
+            tfprof.capture_remote(address, duration_ms=300, token=f"{token}.")
+        assert token not in str(raised.value)
+        asked = f"'grpc://{address}', {str(tmp_path)!r}, 300, num_tracing_attempts=1"
+        done = run_python(f"import tensorflow as tf\ntf.profiler.experimental.client.trace({asked})", timeout_s=120)
+        assert not list(tmp_path.rglob("*.xplane.pb")), done.stdout
+    finally:
+        worker.end()
+
+
+def test_a_server_without_a_token_does_not_ask_for_the_one_that_is_sent(
+    workers: tuple[TrainingProcess, TrainingProcess],
+) -> None:
+    for worker in workers:
+        assert len(tfprof.capture_remote(worker.address, duration_ms=300, token="some").steps) > 5
+
+
+@pytest.mark.parametrize(("token", "told"), [("", "empty"), (b"bytes", "a bytes"), (7, "an? int")])
+def test_what_is_no_token_is_told_and_not_shown(token: Any, told: str) -> None:
+    for refuse in (lambda: tfprof.serve(token=token), lambda: tfprof.capture_remote("127.0.0.1:1", token=token)):
+        with pytest.raises((TypeError, ValueError), match=told) as raised:
+            refuse()
+        assert str(token or "bytes") not in str(raised.value)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "told", "not_told"),
+    [
+        ("", "every user of this machine can .* the text of its code", "encrypted"),
+        ("host='0.0.0.0'", "everyone whose machine reaches that port can .* the text of its code", "encrypted"),
+        ("host='0.0.0.0', token='s3cret'", "nothing .* is encrypted", "s3cret"),
+    ],
+)
+def test_who_can_read_what_is_said_on_start(arguments: str, told: str, not_told: str) -> None:
+    done = run_python(f"import tfprof_widgets as tfprof\nwith tfprof.serve({arguments}) as server: print(server)")
+    assert done.returncode == 0, done.stderr[-3000:]
+    assert re.search(told, done.stderr), done.stderr
+    assert not_told not in done.stderr + done.stdout
+    assert ("with a token" in done.stdout) == ("token" in arguments)
+
+
+def test_a_server_that_only_those_with_the_token_reach_says_nothing() -> None:
+    done = run_python("import tfprof_widgets as tfprof\nwith tfprof.serve(token='s3cret') as server: print(server)")
+    assert "with a token, from this machine only" in done.stdout
+    assert "tfprof:" not in done.stderr

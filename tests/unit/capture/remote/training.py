@@ -1,4 +1,4 @@
-"""A training process with a profiler server, as a program: `python -m tests.unit.capture.remote.training KIND [HOST]`.
+"""A training process with a profiler server, as a program: `python -m tests.unit.capture.remote.training KIND [TOKEN]`.
 
 Prints its address when it trains, and trains until its input is closed.
 """
@@ -23,7 +23,7 @@ def is_wanted() -> bool:
     return not select.select([sys.stdin], [], [], 0)[0]
 
 
-def main(kind: str) -> None:
+def main(kind: str, token: str | None = None) -> None:
     """Train until nobody wants it any more."""
     import tensorflow as tf
 
@@ -34,7 +34,7 @@ def main(kind: str) -> None:
         tf.profiler.experimental.server.start(port)
         address = f"127.0.0.1:{port}"
     else:
-        address = tfprof.serve().address
+        address = tfprof.serve(token=token).address
     values = tf.random.normal((64, 64))
 
     @tf.function  # type: ignore[untyped-decorator]
@@ -55,4 +55,4 @@ def main(kind: str) -> None:
 
 
 if __name__ == "__main__":
-    main(sys.argv[1])
+    main(*sys.argv[1:])
