@@ -14,7 +14,7 @@ from ..layers.layers import OPTIMIZER
 from .advice import MEDIUM_GAIN, Advice, advise
 from .callback_rules import host_callback, is_usual
 from .host_rules import LARGER_BATCH, STEPS_IN_ONE_CALL
-from .input_lock import input_python_ms, without_python
+from .input_lock import input_python_ms, python_stage, without_python
 from .step_facts import StepPart, usual_step
 
 if TYPE_CHECKING:
@@ -73,6 +73,7 @@ def idle_border(run: Run) -> Iterator[Advice]:
         fix=without_python(run) if waits_for_lock else _several_at_once(run),
         selection=steps.usual(waits.border_ms, view="timeline"),
         gain_ratio=won.ratio,
+        stage=python_stage(run) if waits_for_lock else "",
     )
 
 

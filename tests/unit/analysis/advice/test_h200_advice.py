@@ -58,4 +58,6 @@ def test_what_compiles_for_a_gpu_is_no_python(profiles: dict[str, tfprof.Profile
 def test_python_of_the_input_is_one_cause_and_has_one_card(profiles: dict[str, tfprof.Profile]) -> None:
     """Also where the steps wait for its batches, and their Python for its lock."""
     assert [one.rule for one in profiles["spectrograms_in_py_function"].advice] == ["input_bound"]
-    assert "generator or a PyDataset" in profiles["windows_of_a_pydataset"].advice[0].fix
+    told = profiles["windows_of_a_pydataset"].advice[0]
+    assert (told.stage, told.headline) == ("generator", "Replace the Python generator")
+    assert "generator or a PyDataset" in told.fix
