@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import atexit
 import os
 import threading
 import weakref
@@ -275,8 +276,10 @@ class Capture:
         for cleanup in self._cleanups:
             cleanup.detach()
         self._files_cleanup = weakref.finalize(record, remove_scratch, keeper.scratch, os.getpid())
-        # Who restarts a kernel has not asked for its profiles to go.
-        self._files_cleanup.atexit = getattr(running_shell(), "kernel", None) is None
+        if getattr(running_shell(), "kernel", None) is not None:
+            # Who restarts a kernel has not asked for its profiles to go. The last to register is called before the cells'
+            # variables are cleared.
+            atexit.register(self._files_cleanup.detach)
         return record
 
     def begin_step(
