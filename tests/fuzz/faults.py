@@ -6,6 +6,7 @@ python -m tests.fuzz.faults [n_faults] [seed]
 from __future__ import annotations
 
 import json
+import math
 import random
 import signal
 import struct
@@ -50,6 +51,10 @@ def yield_step(fault):
     n_done += 1
     if not is_over:
         os.write(done, struct.pack("d", time.monotonic()))
+
+def note_fault():
+    '''What is lost counts until now: what comes later cannot be written.'''
+    pathlib.Path("fault").write_bytes(struct.pack("d", time.monotonic()))
 
 def after(seconds, action):
     timer = threading.Timer(seconds, action)
@@ -144,10 +149,9 @@ FAULTS = (
     ),
     Fault(
         "no room",  # for any file of the process: what is not written by then cannot be
-        "free = resource.RLIM_INFINITY\n"
-        "after({at}, lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (2000, free)))" + BLOCK
-        + "resource.setrlimit(resource.RLIMIT_FSIZE, (free, free))\n"
-        "told(prof)\n",
+        "free = resource.RLIM_INFINITY\ndef fill():\n    note_fault()\n"
+        "    resource.setrlimit(resource.RLIMIT_FSIZE, (2000, free))\nafter({at}, fill)" + BLOCK
+        + "resource.setrlimit(resource.RLIMIT_FSIZE, (free, free))\ntold(prof)\n",
         may_lose=True,
     ),
     Fault(
@@ -155,6 +159,7 @@ FAULTS = (
         "held = []\ndef use_up():\n    try:\n        while True: held.append(os.open('/dev/null', 0))\n    except OSError: pass\n"
         "resource.setrlimit(resource.RLIMIT_NOFILE, (200, 200))\nafter({at}, use_up)" + BLOCK
         + "for one in held: os.close(one)\ntold(prof)\n",
+        may_lose=True,  # it may take those that a session which is being written has been given
     ),
     Fault(
         "fork",
@@ -206,9 +211,11 @@ def run_fault(fault: Fault, chance: random.Random) -> Outcome:
         elif not found:
             complaint = f"{look.stdout[-500:]} {look.stderr[-1500:]}"
         n_kept = int(found.get("kept", 0))
-        lost = times[n_kept:]
+        noted = here / "fault"
+        until_s = struct.unpack("d", noted.read_bytes())[0] if noted.exists() else math.inf
+        lost = [at_s for at_s in times[n_kept:] if at_s < until_s]
         # The step in which it happens is not whole, and may have been noted already.
-        lost_s = times[-1] - times[n_kept - 1 if n_kept else 0] if len(lost) > 1 else 0.0
+        lost_s = lost[-1] - times[max(n_kept - 1, 0)] if len(lost) > 1 else 0.0
         bound_s = SESSION_S + SLACK_S if fault.may_lose else 0.0
         return Outcome(
             fault.kind, logdir is not None, len(times), n_kept, lost_s,

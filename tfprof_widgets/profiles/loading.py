@@ -142,7 +142,7 @@ def profile(
     `model.fit`, `evaluate` and `predict` get their step markers without an edit; in a loop of your own use `trace_steps`
     or `step`; where there is neither, steps are inferred. When the block raises, or is interrupted, what was captured is
     kept (and shown in a notebook), and the exception goes on; `memory_failure` explains one that says that memory ran out.
-    A line in the output, or on the terminal, tells meanwhile how far it is.
+    A line in the output, or on the terminal, tells meanwhile how far it is. `recover` lists what is kept of a process that died.
 
     Args:
         steps: numbers of the steps to capture, counted over the whole block: a range, or a callable of the number. Each

@@ -37,8 +37,9 @@ def recover() -> pd.DataFrame:
     What is kept of a process depends on how it ended. SIGTERM, SIGHUP, the restart of a kernel and the exit of Python with a
     capture in a thread: all until then, with the lines of the program. SIGKILL, `os._exit`, a crash: the windows that were
     closed before. A window closes behind the selected steps, or after 20 s, at the end of a step, where all steps are
-    captured: at most so much is lost (at most `max_seconds` where no steps are marked). With `logdir=` the same is
-    in that directory instead, where `load` finds it.
+    captured: at most so much is lost (at most `max_seconds` where no steps are marked, or several threads mark some at once).
+    The same is lost by SIGTERM where another thread than the main one began the capture. With `logdir=` what is kept is in that
+    directory instead, where `load` finds it.
 
     Traces of ended processes are deleted after 7 days, and the oldest of them beyond 1 GiB.
 

@@ -6,6 +6,7 @@ import json
 import signal
 import subprocess
 import textwrap
+import time
 from pathlib import Path
 from typing import Any
 
@@ -77,7 +78,23 @@ def test_a_signal_leaves_the_lines_of_the_program_too(tmp_path: Path) -> None:
     assert run_scenario(LOOK, TMPDIR=str(tmp_path))["lines"] == [True]
 
 
-def test_sigterm_during_a_long_call_and_with_logdir_leaves_the_run_where_it_was_to_be(tmp_path: Path) -> None:
+def test_a_program_that_hangs_in_tensorflow_still_dies_of_sigterm_with_its_capture_kept(tmp_path: Path) -> None:
+    program = """
+def hang():
+    timer = threading.Timer(0.5, os.kill, (os.getpid(), signal.SIGTERM))
+    timer.daemon = True
+    timer.start()
+    tf.queue.FIFOQueue(1, tf.float32).dequeue()  # Python runs no handler before this returns
+captured(hang)
+"""
+    begin_s = time.monotonic()
+    done, found = die(program, tmp_path)
+    assert done.returncode == -signal.SIGTERM
+    assert time.monotonic() - begin_s < 30
+    assert found["steps"] == [[0, 1, 2, 3, 4]]
+
+
+def test_sigterm_with_logdir_leaves_the_run_where_it_was_to_be(tmp_path: Path) -> None:
     done, found = die("captured(lambda: (os.kill(os.getpid(), 15), time.sleep(30)), logdir='logs')", tmp_path)
     assert done.returncode == -signal.SIGTERM
     assert found["rows"] == []
@@ -100,7 +117,7 @@ with tfprof.profile(system=False) as prof:
     out["heard"] = list(heard)
     some_steps(2)
 out["steps"] = prof.steps.step.tolist()
-out["put_back"] = signal.getsignal(signal.SIGTERM) is hear
+out["put_back"] = signal.getsignal(signal.SIGTERM) is hear and signal.set_wakeup_fd(-1) == -1
 with tfprof.profile(system=False) as prof:
     late = lambda *_: None
     signal.signal(signal.SIGTERM, late)
@@ -120,10 +137,11 @@ except SystemExit as error:
 
 
 KILLED = """
-control.LONGEST_SESSION_S = 0.2
 def end():
+    control.LONGEST_SESSION_S = 0.0
     with step(5):
-        time.sleep(0.25)
+        pass
+    control.LONGEST_SESSION_S = 20.0
     some_steps(3)
     {end}
 captured(end)

@@ -148,3 +148,27 @@ def test_single_files_of_a_process_share_a_folder_of_its_own(place: Path, monkey
     assert folder.exists(), "it is another process's"
     scratch.remove_folder(folder, os.getpid())
     assert scratch.process_folder(1) != folder
+
+
+COPY = """
+import os, fsspec
+from tfprof_widgets.opening.url_path import UrlPath
+fsspec.filesystem("memory").pipe_file("/run/host.xplane.pb", b"content")
+place = UrlPath("memory://run/host.xplane.pb")
+assert place.read_bytes() == b"content"
+print(place._copy, flush=True)
+os._exit(0)
+"""
+
+
+def test_copies_of_urls_go_once_their_process_is_gone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    environment = os.environ | {"TMPDIR": str(tmp_path), "PYTHONPATH": str(Path(scratch.__file__).parents[2])}
+    told = subprocess.run(
+        [sys.executable, "-c", COPY], capture_output=True, text=True, check=True, env=environment
+    ).stdout
+    copy = Path(told.strip())
+    assert copy.parent.parent == tmp_path
+    assert copy.exists()
+    monkeypatch.setattr(scratch, "_parents", lambda: [tmp_path])
+    scratch.sweep()
+    assert list(tmp_path.iterdir()) == []

@@ -114,7 +114,7 @@ class WindowControl:
         is_last = self.selection is not None and step.is_selectable and not self.selection.continues(next_number)
         if is_last or self._pending is not None:
             run_shielded(lambda: self._close(window_id))
-        elif self._is_long and step.is_selectable and not self._open_steps:
+        elif self._is_long and not self._open_steps:
             run_shielded(lambda: self._go_on(window_id))
 
     @property

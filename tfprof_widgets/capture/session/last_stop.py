@@ -10,9 +10,11 @@ from __future__ import annotations
 
 import atexit
 import contextlib
+import ctypes
 import os
 import signal
 import threading
+from dataclasses import dataclass
 from types import FrameType
 from typing import Any
 
@@ -22,10 +24,24 @@ from .shield import interrupts_put_off
 SIGNALS = tuple(getattr(signal, name) for name in ("SIGTERM", "SIGHUP") if hasattr(signal, name))
 PATIENCE_S = 25.0
 """So long the process lives on for its files: schedulers kill half a minute after they asked."""
+LONG_CALL_S = 0.5
+"""Python runs a handler once the main thread returns from TensorFlow, which may never be; so long is waited for that."""
 
 _before: dict[int, Any] = {}
 """What a signal did before."""
-_is_stopping = False
+_stopping = threading.RLock()
+_has_begun = threading.Event()
+"""Whether the handler runs that Python calls."""
+_listener: _Listener | None = None
+
+
+@dataclass(frozen=True)
+class _Listener:
+    """A pipe into which Python's own handler in C writes the number of each signal, at once."""
+
+    read: int
+    write: int
+    thread: threading.Thread
 
 
 def stop_before_death() -> None:
@@ -40,50 +56,93 @@ def stop_before_death() -> None:
         if handler not in (None, signal.SIG_IGN, _on_signal):
             _before[number] = handler
             signal.signal(number, _on_signal)
+    _listen()
 
 
 def let_die() -> None:
     """Leave the process as it was; on another thread than the main one the handlers stay, and do what was done before."""
+    global _listener
     atexit.unregister(_stop_now)
-    if threading.current_thread() is threading.main_thread():
-        for number, handler in _before.items():
-            if signal.getsignal(number) is _on_signal:  # else the program has put another one in its place
-                signal.signal(number, handler)
+    if threading.current_thread() is not threading.main_thread():
+        return
+    for number, handler in _before.items():
+        if signal.getsignal(number) is _on_signal:  # else the program has put another one in its place
+            signal.signal(number, handler)
+    if _listener is not None:
+        listened = signal.set_wakeup_fd(-1)
+        if listened not in (-1, _listener.write):  # an event loop has begun meanwhile
+            signal.set_wakeup_fd(listened)
+        os.close(_listener.write)  # upon which its thread ends
+        _listener.thread.join(LONG_CALL_S)
+        _listener = None
 
 
 def _on_signal(number: int, frame: FrameType | None) -> None:
-    if _is_stopping:  # asked twice: the first one is under way
-        return
-    _stop_now()
-    handler = _before.get(number, signal.SIG_DFL)
-    if callable(handler):
-        handler(number, frame)
-    elif handler is signal.SIG_DFL:
-        signal.signal(number, signal.SIG_DFL)
-        os.kill(os.getpid(), number)
+    _has_begun.set()
+    try:
+        _stop_now()
+        handler = _before.get(number, signal.SIG_DFL)
+        if callable(handler):
+            handler(number, frame)
+        elif handler is signal.SIG_DFL:
+            signal.signal(number, signal.SIG_DFL)
+            os.kill(os.getpid(), number)
+    finally:
+        _has_begun.clear()
 
 
 def _stop_now() -> None:
     """End the running capture, if there is one, and wait for its files as long as that is reasonable."""
-    global _is_stopping
-    capture = active_capture()
-    if capture is None:
-        return
-    _is_stopping = True
-    # The interrupted thread may hold a lock that this needs: then what is not written is lost, and the process still ends.
-    worker = threading.Thread(target=capture.keep, name="tfprof-last-stop", daemon=True)
-    with contextlib.suppress(KeyboardInterrupt), interrupts_put_off():
+    with contextlib.suppress(KeyboardInterrupt), interrupts_put_off(), _stopping:
+        capture = active_capture()
+        if capture is None:
+            return
+        # The interrupted thread may hold a lock that this needs: then what is not written is lost, and the process still ends.
+        worker = threading.Thread(target=capture.keep, name="tfprof-last-stop", daemon=True)
         try:
             worker.start()
             worker.join(PATIENCE_S)
         except RuntimeError:  # the interpreter gives no more threads
             capture.keep()
-    _is_stopping = False
+
+
+# ---- while the main thread is in TensorFlow -------------------------------------------------------------------------
+
+
+def _listen() -> None:
+    global _listener
+    if _listener is not None or not _before or os.name != "posix":
+        return
+    listened = signal.set_wakeup_fd(-1)
+    if listened != -1:  # an event loop has its own; handlers run when Python can
+        signal.set_wakeup_fd(listened)
+        return
+    with contextlib.suppress(OSError):
+        read, write = os.pipe()
+        thread = threading.Thread(target=_heed, args=(read,), name="tfprof-signals", daemon=True)
+        _listener = _Listener(read, write, thread)
+        os.set_blocking(write, False)
+        signal.set_wakeup_fd(write, warn_on_full_buffer=False)
+        thread.start()
+
+
+def _heed(pipe: int) -> None:
+    """Do what the handler would where it does not come to run."""
+    while told := os.read(pipe, 1):
+        number = told[0]
+        if number in _before and not _has_begun.wait(LONG_CALL_S):
+            _stop_now()
+            if _before[number] is signal.SIG_DFL:
+                ctypes.CDLL(None).signal(number, 0)  # Python sets a handler on its main thread only
+                os.kill(os.getpid(), number)
+    os.close(pipe)
 
 
 def _forget_in_child() -> None:
     # What a fork inherits is to die as it would without us: worker processes are ended by `SIGTERM`.
-    with contextlib.suppress(ValueError):
+    with contextlib.suppress(ValueError, OSError):
+        if _listener is not None:
+            os.close(_listener.read)
         let_die()
 
 
