@@ -201,12 +201,13 @@ def capturing(
         with following(capture, line):
             yield captured
     except BaseException as error:
-        # The user's own exception is the one to report.
-        with contextlib.suppress(CaptureError, KeyboardInterrupt), interrupts_put_off():
+        with contextlib.suppress(CaptureError):  # the user's own exception is the one to report
             interrupted = isinstance(error, KeyboardInterrupt)
-            captured.take(capture.stop(outcome="interrupted" if interrupted else "exception", error=error))
-            line.rest = record_text(capture.record)
-            on_failure(captured)
+            with contextlib.suppress(KeyboardInterrupt), interrupts_put_off():
+                captured.take(capture.stop(outcome="interrupted" if interrupted else "exception", error=error))
+                line.rest = record_text(capture.record)
+            with contextlib.suppress(KeyboardInterrupt):
+                on_failure(captured)
         raise
     with interrupts_put_off():
         try:

@@ -301,6 +301,32 @@ print(json.dumps(prof.steps.step.tolist()), flush=True)
     assert len(kept) == 4
 
 
+def test_one_session_that_cannot_be_written_does_not_end_the_capture_and_two_do(tmp_path: Path) -> None:
+    out = scenario(
+        """
+        import resource
+        free = resource.RLIM_INFINITY
+        def limit(n_bytes):
+            resource.setrlimit(resource.RLIMIT_FSIZE, (n_bytes, free))
+        def capture(limits):
+            with tfprof.profile(system=False) as prof:
+                for n_bytes in limits:
+                    control.LONGEST_SESSION_S = 20.0
+                    some_steps(3)
+                    control.LONGEST_SESSION_S = 0.0
+                    limit(n_bytes)
+                    some_steps(1)
+                    limit(free)
+            return len(prof.steps), len(prof.notices), prof.capture.n_steps
+        out["once"] = capture([free, 2000, free])
+        out["twice"] = capture([free, 2000, 2000, free])
+        """,
+        cwd=tmp_path,
+    )
+    assert out["once"] == [8, 1, 12], "four steps are lost with their session"
+    assert out["twice"] == [4, 2, 16]
+
+
 def test_a_long_capture_is_written_in_sessions_between_its_steps(tmp_path: Path) -> None:
     out = scenario(
         """

@@ -145,9 +145,12 @@ class WindowControl:
         self.keeper.open_id = self.keeper.watch = None
 
     def _go_on(self, window_id: int) -> None:
-        """Close the window, and open the next one at once."""
+        """Close the window, and open the next one at once, also where its file could not be written, but for a second time."""
         with self._lock:
+            has_failed = self.keeper.failure is not None
             self._close(window_id)
+            if self.bound == "" and not has_failed:
+                self.bound = None
             self._open_or_tell()
 
     def _open_or_tell(self) -> None:
