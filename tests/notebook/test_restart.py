@@ -51,7 +51,8 @@ def kernel(tmp_path: Path) -> Iterator[tuple[KernelManager, BlockingKernelClient
     client.wait_for_ready(timeout=60)
     yield manager, client
     client.stop_channels()
-    manager.shutdown_kernel(now=True)
+    if manager.is_alive():
+        manager.shutdown_kernel(now=True)
 
 
 def printed(client: BlockingKernelClient, code: str, until: str = "") -> str:
@@ -81,7 +82,7 @@ def restart(manager: KernelManager, client: BlockingKernelClient) -> None:
 
 
 def test_a_restarted_kernel_finds_what_the_one_before_had_captured(
-    kernel: tuple[KernelManager, BlockingKernelClient],
+    kernel: tuple[KernelManager, BlockingKernelClient], tmp_path: Path
 ) -> None:
     manager, client = kernel
     printed(client, SET_UP + ENDED)
@@ -90,3 +91,7 @@ def test_a_restarted_kernel_finds_what_the_one_before_had_captured(
     printed(client, IN_BETWEEN, until="runs")
     restart(manager, client)
     assert json.loads(printed(client, SET_UP + LOOK)) == [["ended", "ended"], [7, 4]], "from the middle of a cell"
+    left = set((tmp_path / "tmp").iterdir())
+    printed(client, ENDED)
+    manager.shutdown_kernel()
+    assert set((tmp_path / "tmp").iterdir()) <= left, "who shuts a kernel down has no use for them"

@@ -14,10 +14,12 @@ import ctypes
 import os
 import signal
 import threading
+import weakref
 from dataclasses import dataclass
 from types import FrameType
 from typing import Any
 
+from ..source.source_files import running_shell
 from .active import active_capture
 from .shield import interrupts_put_off
 
@@ -75,6 +77,20 @@ def let_die() -> None:
         os.close(_listener.write)  # upon which its thread ends
         _listener.thread.join(LONG_CALL_S)
         _listener = None
+
+
+def leave_to_restarted(files: weakref.finalize[..., Any]) -> None:
+    """Have the files of a capture that ended stay where the kernel is restarted: who does that has not asked for them to go."""
+    kernel = getattr(running_shell(), "kernel", None)
+    if kernel is None:
+        return
+
+    def leave() -> None:
+        reply = getattr(kernel, "_shutdown_message", None)
+        if reply is not None and reply["content"].get("restart"):
+            files.detach()
+
+    atexit.register(leave)  # the last one comes first, before the variables of the cells are cleared
 
 
 def _on_signal(number: int, frame: FrameType | None) -> None:

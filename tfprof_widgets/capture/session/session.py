@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import atexit
 import os
 import threading
 import weakref
@@ -14,12 +13,11 @@ from ...errors import CaptureError
 from ...trace.capture_facts import CaptureCost, Failure
 from ..machine.sampler import SystemSampler, no_samples
 from ..source.captured_program import CapturedProgram, write_oldest
-from ..source.source_files import running_shell
 from .active import active_capture, claim_active, release_active
 from .control import WindowControl
 from .environment import enable_cpu_memory_recording
 from .failure import read_failure
-from .last_stop import let_die, stop_before_death
+from .last_stop import leave_to_restarted, let_die, stop_before_death
 from .markers import OpenStep
 from .notices import closing_notices
 from .record import CaptureOptions, CaptureRecord, Outcome, Window
@@ -276,10 +274,7 @@ class Capture:
         for cleanup in self._cleanups:
             cleanup.detach()
         self._files_cleanup = weakref.finalize(record, remove_scratch, keeper.scratch, os.getpid())
-        if getattr(running_shell(), "kernel", None) is not None:
-            # Who restarts a kernel has not asked for its profiles to go. The last to register is called before the cells'
-            # variables are cleared.
-            atexit.register(self._files_cleanup.detach)
+        leave_to_restarted(self._files_cleanup)
         return record
 
     def begin_step(
