@@ -156,10 +156,10 @@ FAULTS = (
     ),
     Fault(
         "no descriptors",
-        "held = []\ndef use_up():\n    try:\n        while True: held.append(os.open('/dev/null', 0))\n    except OSError: pass\n"
-        "resource.setrlimit(resource.RLIMIT_NOFILE, (200, 200))\nafter({at}, use_up)" + BLOCK
-        + "for one in held: os.close(one)\ntold(prof)\n",
-        may_lose=True,  # it may take those that a session which is being written has been given
+        "held = []\ndef use_up(i):\n    if i != {step}: return\n    try:\n"
+        "        while True: held.append(os.open('/dev/null', 0))\n"
+        "    except OSError: pass\nresource.setrlimit(resource.RLIMIT_NOFILE, (200, 200))\n"
+        + BLOCK.replace("{fault}", ", use_up") + "for one in held: os.close(one)\ntold(prof)\n",
     ),
     Fault(
         "fork",

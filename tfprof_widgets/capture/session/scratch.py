@@ -41,9 +41,10 @@ def free_text(place: Path) -> str:
 def remove_scratch(folder: Path, owner_pid: int) -> None:
     """Delete a scratch folder, and where its sessions were written when it had no more room; not in a forked child."""
     if os.getpid() == owner_pid:
-        for link in folder.glob("session*"):
-            if link.is_symlink():
-                remove_folder(link.resolve(), owner_pid)
+        with contextlib.suppress(OSError):
+            for link in folder.glob("session*"):
+                if link.is_symlink():
+                    remove_folder(link.resolve(), owner_pid)
     remove_folder(folder, owner_pid)
 
 
