@@ -11,9 +11,11 @@ from __future__ import annotations
 import atexit
 import contextlib
 import ctypes
+import math
 import os
 import signal
 import threading
+import time
 import weakref
 from dataclasses import dataclass
 from types import FrameType
@@ -32,8 +34,8 @@ LONG_CALL_S = 0.5
 _before: dict[int, Any] = {}
 """What a signal did before."""
 _stopping = threading.RLock()
-_has_begun = threading.Event()
-"""Whether the handler runs that Python calls."""
+_begun_s = -math.inf
+"""When the handler began for the last time that Python calls."""
 _listener: _Listener | None = None
 
 
@@ -94,17 +96,15 @@ def leave_to_restarted(files: weakref.finalize[..., Any]) -> None:
 
 
 def _on_signal(number: int, frame: FrameType | None) -> None:
-    _has_begun.set()
-    try:
-        _stop_now()
-        handler = _before.get(number, signal.SIG_DFL)
-        if callable(handler):
-            handler(number, frame)
-        elif handler is signal.SIG_DFL:
-            signal.signal(number, signal.SIG_DFL)
-            os.kill(os.getpid(), number)
-    finally:
-        _has_begun.clear()
+    global _begun_s
+    _begun_s = time.monotonic()
+    _stop_now()
+    handler = _before.get(number, signal.SIG_DFL)
+    if callable(handler):
+        handler(number, frame)
+    elif handler is signal.SIG_DFL:
+        signal.signal(number, signal.SIG_DFL)
+        os.kill(os.getpid(), number)
 
 
 def _stop_now() -> None:
@@ -146,7 +146,11 @@ def _heed(pipe: int) -> None:
     """Do what the handler would where it does not come to run."""
     while told := os.read(pipe, 1):
         number = told[0]
-        if number in _before and not _has_begun.wait(LONG_CALL_S):
+        if number not in _before:
+            continue
+        told_s = time.monotonic()
+        time.sleep(LONG_CALL_S)
+        if _begun_s < told_s - LONG_CALL_S:
             _stop_now()
             if _before[number] is signal.SIG_DFL:
                 ctypes.CDLL(None).signal(number, 0)  # Python sets a handler on its main thread only
