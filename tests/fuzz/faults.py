@@ -149,9 +149,9 @@ FAULTS = (
     ),
     Fault(
         "no room",  # for any file of the process: what is not written by then cannot be
-        "free = resource.RLIM_INFINITY\ndef fill():\n    note_fault()\n"
-        "    resource.setrlimit(resource.RLIMIT_FSIZE, (2000, free))\nafter({at}, fill)" + BLOCK
-        + "resource.setrlimit(resource.RLIMIT_FSIZE, (free, free))\ntold(prof)\n",
+        "free, filled = resource.RLIM_INFINITY, threading.Event()\ndef fill():\n    note_fault()\n"
+        "    resource.setrlimit(resource.RLIMIT_FSIZE, (2000, free))\n    filled.set()\nafter({at}, fill)" + BLOCK
+        + "filled.wait(9)\nresource.setrlimit(resource.RLIMIT_FSIZE, (free, free))\ntold(prof)\n",
         may_lose=True,
     ),
     Fault(
