@@ -120,7 +120,7 @@ def ours() -> Iterator[dict[str, float]]:
 def _scratch() -> set[str]:
     """The files and folders of this process where captures keep theirs."""
     folders = {Path(tempfile.gettempdir()), Path("/dev/shm")}
-    return {str(path) for folder in folders for path in folder.glob(f"tfprof-*-{os.getpid()}-*")}
+    return {str(path) for folder in folders for path in folder.glob(f"tfprof-{os.getpid()}-*")}
 
 
 def measure_stop(n_turns: int) -> dict[str, Any]:

@@ -13,9 +13,11 @@ import pytest
 import tfprof_widgets as tfprof
 from tests.unit.capture.remote.processes import TrainingProcess
 from tests.warm_process import run_python
+from tfprof_widgets.capture.session.control import LONGEST_SESSION_S
 from tfprof_widgets.capture.session.record import DEFAULT_MAX_BYTES, DEFAULT_MAX_SECONDS
 from tfprof_widgets.notebook.magics import TfprofMagics
 from tfprof_widgets.profiles.one_run import Profile
+from tfprof_widgets.trace.scratch import KEPT_BYTES, KEPT_S
 
 ROOT = Path(__file__).parents[1]
 README = (ROOT / "README.md").read_text(encoding="utf-8")
@@ -69,13 +71,13 @@ def test_the_code_of_the_readme_runs_from_top_to_bottom(tmp_path: Path, workers:
         assert told in text
         text = text.replace(told, address)
     blocks = python_blocks(text)
-    assert len(blocks) == 8
+    assert len(blocks) == 9
     # The extension first, as the README has it: memory of the CPU is recorded from the first op on.
     cells = [blocks[0], PREPARED, *blocks[1:]]
     done = run_python(f"CELLS = {cells!r}\n{DRIVER}", cwd=tmp_path, timeout_s=400, IPYTHONDIR=str(tmp_path))
     assert done.returncode == 0, done.stderr[-3000:]
     told_by_cells, captured = json.loads(done.stdout.rpartition("@@")[2])
-    assert told_by_cells == [["None", -1]] * 2 + [["None", 80]] + [["None", 40]] * 6, done.stdout[-3000:]
+    assert told_by_cells == [["None", -1]] * 2 + [["None", 80]] + [["None", 40]] * 7, done.stdout[-3000:]
     assert captured == [f"train {i}" for i in range(10, 20)]
 
 
@@ -90,6 +92,10 @@ def test_the_default_bounds_are_told_as_they_are() -> None:
     for text in (README, tfprof.profile.__doc__ or ""):
         assert seconds in text
         assert n_bytes in text
+    for text in (README, tfprof.recover.__doc__ or ""):
+        assert f"after {LONGEST_SESSION_S:g} s" in text
+        assert f"{KEPT_S // 86_400} days" in text
+        assert f"{KEPT_BYTES >> 30} GiB" in text
     options = " ".join(str(TfprofMagics.tfprofile.__doc__).split())
     assert f"(default: {DEFAULT_MAX_SECONDS:g})" in options
     assert f"(default: {n_bytes})" in options

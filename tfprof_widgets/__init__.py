@@ -11,6 +11,7 @@ from .notebook.dialog.remote import capture_dialog
 from .notebook.doctor_report import DoctorReport, doctor
 from .profiles.loading import ProfileCallback, load, profile
 from .profiles.one_run import Profile
+from .profiles.recovery import recover, stop
 from .profiles.remote import capture_remote, serve
 from .profiles.sessions import ProfilerHook, from_run_metadata
 from .profiles.several_runs import Scaling, scaling
@@ -41,9 +42,11 @@ __all__ = [
     "load",
     "load_ipython_extension",
     "profile",
+    "recover",
     "scaling",
     "serve",
     "step",
+    "stop",
     "trace_steps",
     "unload_ipython_extension",
 ]

@@ -152,10 +152,10 @@ def unreadable(place: Path, error: OSError) -> TraceError:
 def _in_directory(place: Path) -> Found:
     if (saved := read_saved(place)) is not None and saved.runs:
         return Found(place, tuple(_saved_run(place, place / RUNS / name) for name in saved.runs), saved=saved)
-    files, others = _newest_run(place)
+    runs, others = _newest_runs(place)
     steps = _steps_in(place)
-    if files:
-        return Found(place, (Hosts(files),), others, unread=tuple(steps))
+    if runs:
+        return Found(place, tuple(map(Hosts, runs)), others, unread=tuple(steps))
     if steps:
         return Found(place, (Steps(steps),))
     raise EmptyTraceError(
@@ -179,20 +179,30 @@ def _saved_run(place: Path, run: Path) -> Hosts | Steps | OneFile:
     return Hosts(files)
 
 
-def _newest_run(place: Path) -> tuple[tuple[Path, ...], tuple[Path, ...]]:
-    """The trace files of a directory that is a run, or else of the newest run below it, and the other runs."""
+def _newest_runs(place: Path) -> tuple[tuple[tuple[Path, ...], ...], tuple[Path, ...]]:
+    """The trace files of a directory that is a run, or else of each window of the newest capture below it; and the other runs."""
     if files := trace_files(place):
-        return files, ()
+        return (files,), ()
     below = dict.fromkeys(run for pattern in _RUN_PATTERNS for run in place.glob(pattern))
     files_of = {run: files for run in below if (files := trace_files(run))}
-    newest, *others = sorted(files_of, key=lambda run: _started(run, files_of[run]), reverse=True) or [place]
-    return files_of.get(newest, ()), tuple(others)
+    first, *rest = sorted(files_of, key=lambda run: _started(run, files_of[run]), reverse=True) or [place]
+    windows = [run for run in files_of if _window(run)[0] == _window(first)[0]]
+    return (
+        tuple(files_of[run] for run in sorted(windows, key=lambda run: _window(run)[1])),
+        tuple(run for run in rest if run not in windows),
+    )
+
+
+def _window(run: Path) -> tuple[Path, int]:
+    """Of which capture a run is, by its first window's, and which of its windows: a capture calls them `X`, `X.w2`, `X.w3`."""
+    first, _, number = run.name.rpartition(".w")
+    return (run.with_name(first), int(number)) if first and number.isdecimal() else (run, 1)
 
 
 def _started(run: Path, files: Iterable[Path]) -> tuple[float, str]:
     """When a run started: TensorFlow names it so; of a directory renamed since, when its files were written."""
     try:
-        return time.mktime(time.strptime(run.name, "%Y_%m_%d_%H_%M_%S")), run.name
+        return time.mktime(time.strptime(_window(run)[0].name, "%Y_%m_%d_%H_%M_%S")), run.name
     except (ValueError, OverflowError):
         return max(file.stat().st_mtime for file in files), run.name
 

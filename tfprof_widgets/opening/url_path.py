@@ -21,6 +21,7 @@ from typing import Any, BinaryIO, cast
 from urllib.parse import quote, unquote
 
 from ..errors import TraceError
+from ..trace.scratch import process_folder
 from .shown_url import shown_url
 from .url_file_system import failure, file_system_of, remote_errors
 
@@ -259,7 +260,8 @@ class UrlPath:
 
     def _local(self) -> Path:
         if self._copy is None:
-            handle, name = tempfile.mkstemp(prefix="tfprof-")
+            folder = process_folder(int((self._info or {}).get("size") or 0))
+            handle, name = tempfile.mkstemp(dir=folder)
             os.close(handle)
             copy = Path(name)
             try:

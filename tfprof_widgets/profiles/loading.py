@@ -29,7 +29,7 @@ StepChoice = range | Callable[[int], bool] | None
 def load(path: str | Path, *, graph: str | Path | None = None, executor: Executor | None = None) -> Profile:
     """Open a profile from disk, or from a URL. Files are told by their content, compressed by gzip or not:
 
-    - an XSpace (`*.xplane.pb`), a run directory, a log directory (its newest run; all of one that `Profile.save` wrote);
+    - an XSpace (`*.xplane.pb`), a run directory, a log directory (its newest capture; all of one that `Profile.save` wrote);
     - a Chrome trace (`*.json`, `*.json.gz`) of any program;
     - a `timeline-N.json` of `tf.compat.v1.train.ProfilerHook`, of `timeline.Timeline` or of tfprof: N is its step;
     - a `RunMetadata` or `StepStats` of a session of TensorFlow 1, written with `SerializeToString()`;
@@ -142,7 +142,7 @@ def profile(
     `model.fit`, `evaluate` and `predict` get their step markers without an edit; in a loop of your own use `trace_steps`
     or `step`; where there is neither, steps are inferred. When the block raises, or is interrupted, what was captured is
     kept (and shown in a notebook), and the exception goes on; `memory_failure` explains one that says that memory ran out.
-    A line in the output, or on the terminal, tells meanwhile how far it is.
+    A line in the output, or on the terminal, tells meanwhile how far it is. `recover` lists what is kept of a process that died.
 
     Args:
         steps: numbers of the steps to capture, counted over the whole block: a range, or a callable of the number. Each
@@ -192,6 +192,7 @@ def capturing(
     """
     from ..capture.keras.patch import KerasPatch
     from ..capture.session.session import Capture
+    from ..capture.session.shield import interrupts_put_off
 
     captured = Profile(title=title)
     capture = Capture(options, patch=KerasPatch())
@@ -202,15 +203,18 @@ def capturing(
     except BaseException as error:
         with contextlib.suppress(CaptureError):  # the user's own exception is the one to report
             interrupted = isinstance(error, KeyboardInterrupt)
-            captured.take(capture.stop(outcome="interrupted" if interrupted else "exception", error=error))
-            line.rest = record_text(capture.record)
-            on_failure(captured)
+            with contextlib.suppress(KeyboardInterrupt), interrupts_put_off():
+                captured.take(capture.stop(outcome="interrupted" if interrupted else "exception", error=error))
+                line.rest = record_text(capture.record)
+            with contextlib.suppress(KeyboardInterrupt):
+                on_failure(captured)
         raise
-    try:
-        capture.stop()
-    finally:  # also when Ctrl-C came while files were written: they are complete
-        captured.take(capture.record)
-        line.rest = record_text(capture.record)
+    with interrupts_put_off():
+        try:
+            capture.stop()
+        finally:  # also when nothing could be written, which the record tells
+            captured.take(capture.record)
+            line.rest = record_text(capture.record)
 
 
 def ProfileCallback(  # noqa: N802 -- it makes a Keras callback, whose class exists only once Keras is imported

@@ -17,7 +17,7 @@ import keras
 from tfprof_widgets.capture.keras.callback import make_callback
 from tfprof_widgets.capture.keras.patch import KerasPatch
 from tfprof_widgets.capture.session.loop import step, trace_steps
-from tfprof_widgets.capture.session.session import Capture, CaptureOptions, stop_active
+from tfprof_widgets.capture.session.session import Capture, CaptureOptions
 from tfprof_widgets.errors import CaptureError
 from tfprof_widgets.opening.open import open_traces
 

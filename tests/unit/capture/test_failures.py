@@ -103,8 +103,12 @@ LEFT_RUNNING = """
         out["after_abandoned"] = next_works()
 
         kept = started(system=False)
-        out["stop_active"] = stop_active() is not None
-        out["after_stop_active"] = next_works()
+        with step(4):
+            pass
+        import tfprof_widgets
+        ended = tfprof_widgets.stop()
+        out["ended"] = len(ended.steps), kept.is_running, tfprof_widgets.stop() is None
+        out["after_stop"] = next_works()
 """
 """Sessions and captures that somebody left running."""
 
@@ -189,7 +193,7 @@ def test_a_session_left_running_by_someone_is_stopped_and_told_of(sessions: dict
 def test_a_capture_inside_another_is_refused_and_the_outer_goes_on(sessions: dict[str, Any]) -> None:
     kind, message = sessions["nested"]
     assert kind == "CaptureError"
-    assert "stop_active" in message
+    assert "`tfprof_widgets.stop()`" in message
     assert sessions["outer"] == [[3]]
 
 
@@ -200,8 +204,8 @@ def test_a_capture_whose_owner_is_gone_blocks_nobody(sessions: dict[str, Any]) -
 
 
 def test_a_capture_left_running_can_be_ended(sessions: dict[str, Any]) -> None:
-    assert sessions["stop_active"]
-    assert sessions["after_stop_active"]
+    assert sessions["ended"] == [1, False, True]
+    assert sessions["after_stop"]
 
 
 def test_a_session_that_someone_else_stopped_is_an_error_that_says_so(sessions: dict[str, Any]) -> None:

@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 import os
+import shutil
 import signal
-import subprocess
-import sys
 import threading
 import time
-from collections import namedtuple
 from pathlib import Path
 from typing import Any
 
@@ -16,13 +14,12 @@ import pandas as pd
 import pytest
 
 from tfprof_widgets.capture.machine.sampler import SystemSampler, on_trace_clock
-from tfprof_widgets.capture.session import scratch
+from tfprof_widgets.capture.session import scratch, shield
 from tfprof_widgets.capture.session.active import active_capture
 from tfprof_widgets.capture.session.bounds import BoundKind, BoundWatch, FileRate, heap_reader
 from tfprof_widgets.capture.session.environment import BFC_VARIABLE, enable_cpu_memory_recording
 from tfprof_widgets.capture.session.record import CaptureOptions
 from tfprof_widgets.capture.session.shield import run_shielded
-from tfprof_widgets.errors import CaptureError
 
 
 def interrupt(after_s: float, *, times: int = 1) -> None:
@@ -59,9 +56,24 @@ def test_ctrl_c_is_delivered_after_the_action() -> None:
     assert finished
 
 
-def test_the_fourth_ctrl_c_frees_the_user_from_an_action_that_hangs() -> None:
+def test_however_often_ctrl_c_is_pressed_the_action_ends_and_it_is_delivered_once() -> None:
+    finished = []
+
+    def work() -> None:
+        time.sleep(0.5)
+        finished.append(True)
+
+    interrupt(0.02, times=15)
+    with pytest.raises(KeyboardInterrupt):
+        run_shielded(work)
+    assert finished
+    assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
+
+
+def test_ctrl_c_frees_the_user_from_an_action_that_hangs(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(shield, "PATIENCE_S", 0.2)
     release = threading.Event()
-    interrupt(0.05, times=4)
+    interrupt(0.15, times=3)
     begin_s = time.monotonic()
     with pytest.raises(KeyboardInterrupt):
         run_shielded(lambda: release.wait(30))
@@ -169,45 +181,6 @@ def test_the_heap_reader_sees_what_is_held() -> None:
     assert len(held) == 2000
 
 
-def test_scratch_is_private_and_below_the_memory_backed_folder_when_there_is_room(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(scratch, "SHARED_MEMORY", tmp_path)
-    folder = scratch.make_scratch(1)
-    assert folder.parent == tmp_path
-    assert folder.stat().st_mode & 0o077 == 0
-
-
-def test_scratch_is_on_disk_when_memory_is_short(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    Usage = namedtuple("Usage", "total used free")
-    (tmp_path / "memory").mkdir()
-    (tmp_path / "disk").mkdir()
-    monkeypatch.setattr(scratch, "SHARED_MEMORY", tmp_path / "memory")
-    monkeypatch.setattr(scratch.tempfile, "gettempdir", lambda: str(tmp_path / "disk"))
-    monkeypatch.setattr(scratch.shutil, "disk_usage", lambda _: Usage(10, 9, 1))
-    assert scratch.make_scratch(1).parent == tmp_path / "disk"
-
-
-def test_no_place_for_scratch_is_an_error_that_names_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(scratch, "_parent", lambda _: tmp_path / "gone")
-    with pytest.raises(CaptureError, match=r"gone.*free.*logdir="):
-        scratch.make_scratch(1)
-
-
-def test_scratch_of_a_killed_process_is_swept_and_that_of_a_living_one_is_not(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(scratch, "SHARED_MEMORY", tmp_path)
-    gone = subprocess.Popen([sys.executable, "-c", ""])
-    gone.wait()
-    mine = scratch.make_scratch(1)
-    dead = tmp_path / mine.name.replace(str(os.getpid()), str(gone.pid))
-    dead.mkdir()
-    scratch.make_scratch(1)
-    assert mine.exists()
-    assert not dead.exists()
-
-
 def test_runs_of_one_second_get_names_of_their_own(tmp_path: Path) -> None:
     placed = []
     for content in ("a", "b"):
@@ -220,6 +193,34 @@ def test_runs_of_one_second_get_names_of_their_own(tmp_path: Path) -> None:
         ("2026_11_20", "a"),
         ("2026_11_20_2", "b"),
     ]
+
+
+def test_a_run_is_moved_to_another_disk_whole_or_not_at_all(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    run = tmp_path / "run"
+    run.mkdir()
+    (run / "host.xplane.pb").write_text("content")
+    copytree = shutil.copytree
+    monkeypatch.setattr(scratch, "_share_a_disk", lambda *_: False)
+
+    def fill(source: Path, target: Path) -> None:
+        target.mkdir()
+        (target / "host.xplane.pb").write_text("con")
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(scratch.shutil, "copytree", fill)
+    with pytest.raises(OSError, match="No space"):
+        scratch.place_run(run, tmp_path / "logs")
+    monkeypatch.setattr(scratch.shutil, "copytree", copytree)
+    runs = tmp_path / "logs" / "plugins" / "profile"
+    assert list(runs.iterdir()) == []
+    placed = scratch.place_run(run, tmp_path / "logs", "X.w2")
+    assert (placed / "host.xplane.pb").read_text() == "content"
+    assert [path.name for path in runs.iterdir()] == ["X.w2"]
+    assert not run.exists()
+
+
+def test_the_free_space_of_a_place_with_a_name_too_long_is_told(tmp_path: Path) -> None:
+    assert "iB" in scratch.free_text(tmp_path / ("x" * 300) / "logs")
 
 
 def test_the_sampler_gives_rows_in_time_order_and_counts_bytes_from_its_start() -> None:

@@ -231,9 +231,10 @@ made.fit(*arrays(2), **FIT)
 out["fit_s"] = time.process_time() - begin
 times = []
 for _ in range(3):
-    program = started().program
+    capture = started()
+    program = capture.program
     program.see(made)
-    stop_active()
+    capture.stop()
     begin = time.process_time()
     program.end([], writes=False)
     times.append(time.process_time() - begin)

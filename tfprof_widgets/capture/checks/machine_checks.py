@@ -7,9 +7,8 @@ import shutil
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from pathlib import Path
 
-from ..session import scratch
+from ...trace import scratch
 from ..session.record import DEFAULT_MAX_BYTES
 from .check import Check, ok, unknown, warning
 
@@ -46,24 +45,14 @@ class SamplingFacts:
 def gather_disk_facts() -> DiskFacts:
     """Find the folder as a capture would; write nothing there."""
     try:
-        folder = scratch._parent(DEFAULT_MAX_BYTES)
+        folder = scratch.room_for(DEFAULT_MAX_BYTES)
     except OSError as error:  # none of the temporary folders can be written
         return DiskFacts(os.environ.get("TMPDIR", "/tmp"), is_writable=False, error=str(error))
     try:
         free: int | None = shutil.disk_usage(folder).free
     except OSError:
         free = None
-    return DiskFacts(str(folder), free, _is_memory(folder), os.access(folder, os.W_OK | os.X_OK))
-
-
-def _is_memory(folder: Path) -> bool:
-    if folder == scratch.SHARED_MEMORY:
-        return True
-    import psutil
-
-    # The longest mount point above the folder is its own.
-    above = [mount for mount in psutil.disk_partitions(all=True) if folder.is_relative_to(mount.mountpoint)]
-    return bool(above) and max(above, key=lambda mount: len(mount.mountpoint)).fstype in ("tmpfs", "ramfs")
+    return DiskFacts(str(folder), free, scratch.is_memory(folder), os.access(folder, os.W_OK | os.X_OK))
 
 
 def gather_sampling_facts() -> SamplingFacts:

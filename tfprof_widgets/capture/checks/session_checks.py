@@ -96,8 +96,8 @@ def profiler_check(facts: SessionFacts) -> Check:
     """Check that no profiler session runs: TensorFlow has one a process."""
     name = "profiler_session"
     if facts.session == "ours":
-        remedy = "from tfprof_widgets.capture.session.session import stop_active; stop_active()"
-        return warning(name, "a tfprof capture is running, and a second one cannot start", remedy)
+        found = "a tfprof capture is running, and a second one cannot start"
+        return warning(name, found, "tfprof.stop()  # returns its profile")
     if facts.session == "python":
         found = "someone left a session running; the next capture ends it, and what it recorded is dropped"
         return warning(name, found, "tf.profiler.experimental.stop()  # writes what it recorded")

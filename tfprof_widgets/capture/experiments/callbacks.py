@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import contextlib
 import copy
-import tempfile
+import os
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
+
+from ...trace.scratch import make_folder, remove_folder
 
 _PLACES = {
     "ModelCheckpoint": "filepath",
@@ -44,10 +46,11 @@ class CallbackSet:
         """A `keras.callbacks.CallbackList` of copies; whatever it runs on other threads has ended afterwards."""
         import keras
 
-        with tempfile.TemporaryDirectory(prefix="tfprof-", ignore_cleanup_errors=True) as folder:
+        folder = make_folder(0)
+        try:
             copies = [self._copied(callback) for callback in self._callbacks]
             for number, callback in enumerate(copies):
-                _redirect(callback, Path(folder) / str(number))
+                _redirect(callback, folder / str(number))
             called = keras.callbacks.CallbackList(
                 copies, add_history=True, add_progbar=False, model=model, verbose=0, epochs=1, steps=n_steps
             )
@@ -57,6 +60,8 @@ class CallbackSet:
                 executor = getattr(called, "_executor", None)
                 if executor is not None:
                     executor.shutdown(wait=True)
+        finally:
+            remove_folder(folder, os.getpid())
 
     def _copied(self, callback: Any) -> Any:
         memo: dict[int, Any] = {id(item): item for item in self._shared}

@@ -43,8 +43,11 @@ def release_active(capture: Capture) -> None:
 def _forget_in_child() -> None:
     # A forked worker has the parent's memory but not its profiler session.
     global _active, _lock
+    capture = active_capture()
     _lock = threading.Lock()
     _active = None
+    if capture is not None:
+        capture.disown()
 
 
 if hasattr(os, "register_at_fork"):

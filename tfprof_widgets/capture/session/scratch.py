@@ -1,21 +1,18 @@
-"""Scratch: private folders for profile files, memory-backed where there is room, gone when nobody holds them."""
+"""Scratch: private folders for profile files, gone when nobody holds them; and log directories, where files are kept."""
 
 from __future__ import annotations
 
 import contextlib
 import itertools
 import os
-import platform
 import shutil
-import tempfile
 from pathlib import Path
 
 from ...errors import CaptureError
+from ...trace.scratch import free_bytes, make_folder, remove_folder
 
-PREFIX = "tfprof-"
-SHARED_MEMORY = Path("/dev/shm")
-ROOM_FACTOR = 4
-"""A memory-backed folder is used when it has this many times the bound free: several captures live at once."""
+RUNS = Path("plugins", "profile")
+"""Where TensorBoard looks for runs below a log directory."""
 
 
 def make_scratch(bytes_bound: int) -> Path:
@@ -24,57 +21,63 @@ def make_scratch(bytes_bound: int) -> Path:
     Raises:
         CaptureError: no temporary folder can be written; the message names it and its free space.
     """
-    parent = _parent(bytes_bound)
-    _sweep(parent)
     try:
-        # The name holds host and process id: the next process recognises what a killed one left behind.
-        return Path(tempfile.mkdtemp(prefix=f"{_host_prefix()}{os.getpid()}-", dir=parent))
+        return make_folder(bytes_bound)
     except OSError as error:
+        place = Path(error.filename or ".").parent
         raise CaptureError(
-            f"The capture has no place for its files: {parent} ({free_text(parent)} free): {error}. "
+            f"The capture has no place for its files: {place} ({free_text(place)} free): {error}. "
             "Free some space, set TMPDIR, or give logdir= on another disk."
         ) from error
 
 
-def _parent(bytes_bound: int) -> Path:
-    if SHARED_MEMORY.is_dir() and os.access(SHARED_MEMORY, os.W_OK | os.X_OK):
-        with contextlib.suppress(OSError):
-            if shutil.disk_usage(SHARED_MEMORY).free >= ROOM_FACTOR * bytes_bound:
-                return SHARED_MEMORY
-    return Path(tempfile.gettempdir())
-
-
 def free_text(place: Path) -> str:
     """Return the free space where `place` is (or would be) as text: `1.5 GiB`."""
-    existing = next((p for p in (place, *place.parents) if p.exists()), Path("/"))
-    try:
-        free = shutil.disk_usage(existing).free
-    except OSError:
-        return "unknown"
+    # Not `Path.exists`, which raises where a name is too long.
+    free = free_bytes(next((parent for parent in (place, *place.parents) if os.path.exists(parent)), Path("/")))  # noqa: PTH110
     return f"{free / 2**30:.1f} GiB" if free >= 2**30 else f"{free / 2**20:.1f} MiB"
 
 
 def remove_scratch(folder: Path, owner_pid: int) -> None:
-    """Delete a scratch folder; does nothing in a forked child, where the folder is the parent's."""
+    """Delete a scratch folder, and where its sessions were written when it had no more room; not in a forked child."""
     if os.getpid() == owner_pid:
-        shutil.rmtree(folder, ignore_errors=True)
+        with contextlib.suppress(OSError):
+            for link in folder.glob("session*"):
+                if link.is_symlink():
+                    remove_folder(link.resolve(), owner_pid)
+    remove_folder(folder, owner_pid)
 
 
-def _sweep(parent: Path) -> None:
-    """Delete what killed processes of this user left in `parent`: memory-backed files would hold memory for good."""
-    import psutil
+def place_run(run_dir: Path, logdir: Path, name: str = "") -> Path:
+    """Move a run directory into `logdir/plugins/profile`, whole or not at all, and return where it is.
 
-    prefix = _host_prefix()
-    for folder in parent.glob(f"{prefix}[0-9]*-*"):
-        with contextlib.suppress(OSError, ValueError):
-            pid = int(folder.name[len(prefix) :].split("-")[0])
-            if folder.stat().st_uid == os.getuid() and not psutil.pid_exists(pid):
-                shutil.rmtree(folder, ignore_errors=True)
+    Args:
+        run_dir: what TensorFlow wrote, named by the second.
+        logdir: any directory; it is made.
+        name: what to call it there, where not as it is called now.
+
+    Raises:
+        OSError: it could not be moved whole; `run_dir` is then still there.
+    """
+    name = name or run_dir.name
+    runs = logdir / RUNS
+    runs.mkdir(parents=True, exist_ok=True)
+    if _share_a_disk(runs, run_dir):
+        return run_dir.rename(new_run(logdir, name))  # over the empty directory of that name
+    # Under a name that nobody looks for: half of it would be found where the process is killed meanwhile.
+    part = runs / f".{name}.{os.getpid()}.part"
+    try:
+        shutil.copytree(run_dir, part)
+        target = part.rename(new_run(logdir, name))
+    except OSError:
+        shutil.rmtree(part, ignore_errors=True)
+        raise
+    shutil.rmtree(run_dir, ignore_errors=True)
+    return target
 
 
-def _host_prefix() -> str:
-    # Containers that share the folder do not share process ids, but each has its own host name.
-    return f"{PREFIX}{platform.node().replace(os.sep, '_')}-"
+def _share_a_disk(place: Path, other: Path) -> bool:
+    return place.stat().st_dev == other.stat().st_dev
 
 
 def new_run(logdir: Path, name: str) -> Path:
@@ -83,28 +86,12 @@ def new_run(logdir: Path, name: str) -> Path:
     Raises:
         OSError: it cannot be made.
     """
-    runs = logdir / "plugins" / "profile"
+    runs = logdir / RUNS
     runs.mkdir(parents=True, exist_ok=True)
-    # TensorFlow names runs by the second: two windows of one second have one name.
+    # TensorFlow names runs by the second: two captures of one second have one name.
     for n in itertools.count(1):
         run = runs / (name if n == 1 else f"{name}_{n}")
         with contextlib.suppress(FileExistsError):
             run.mkdir()
             break
     return run
-
-
-def place_run(run_dir: Path, logdir: Path) -> Path:
-    """Move a run directory into `logdir/plugins/profile`, under a name that is not taken; return where it is.
-
-    Raises:
-        OSError: it could not be moved whole; `run_dir` is then still there.
-    """
-    target = new_run(logdir, run_dir.name)
-    try:
-        shutil.copytree(run_dir, target, dirs_exist_ok=True)
-    except OSError:
-        shutil.rmtree(target, ignore_errors=True)
-        raise
-    shutil.rmtree(run_dir, ignore_errors=True)
-    return target

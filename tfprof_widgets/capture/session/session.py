@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import os
+import threading
 import weakref
 from collections.abc import Callable
 from dataclasses import replace
-from pathlib import Path
 from typing import Any, Protocol
 
 from ...errors import CaptureError
@@ -17,6 +17,7 @@ from .active import active_capture, claim_active, release_active
 from .control import WindowControl
 from .environment import enable_cpu_memory_recording
 from .failure import read_failure
+from .last_stop import leave_to_restarted, let_die, stop_before_death
 from .markers import OpenStep
 from .notices import closing_notices
 from .record import CaptureOptions, CaptureRecord, Outcome, Window
@@ -26,7 +27,7 @@ from .standing import Standing, standing_of
 from .tf_profiler import import_tensorflow
 from .windows import WindowKeeper
 
-__all__ = ["Capture", "CaptureCost", "CaptureOptions", "CaptureRecord", "OpenStep", "Window", "stop_active"]
+__all__ = ["Capture", "CaptureCost", "CaptureOptions", "CaptureRecord", "OpenStep", "Window"]
 
 
 class Patch(Protocol):
@@ -84,6 +85,8 @@ class Capture:
         self.program = CapturedProgram()
         """What is held of the program that it captures."""
         self._cleanups: list[weakref.finalize[..., Any]] = []
+        self._files_cleanup: weakref.finalize[..., Any] | None = None
+        self._stopping = threading.Lock()
 
     @property
     def is_running(self) -> bool:
@@ -128,11 +131,11 @@ class Capture:
         if other is not None and claim_active(self) is not None:
             raise CaptureError(
                 "Another tfprof capture is running in this process, and TensorFlow has one profiler. End the enclosing "
-                "`with profile()` or callback first; one that was left behind ends with "
-                "`tfprof_widgets.capture.session.session.stop_active()`."
+                "`with profile()` or callback first; `tfprof_widgets.stop()` ends one that was left running."
             )
         try:
             run_shielded(self._start)
+            stop_before_death()
         except BaseException:
             if self.is_running:
                 self.stop(outcome="interrupted")
@@ -190,6 +193,9 @@ class Capture:
             # One that comes while another exception goes up to the user has nothing left to stop.
             if outcome == "complete" or self._record is None:
                 raise
+        finally:
+            if active_capture() is None:
+                let_die()
         own = control.keeper.failure
         if outcome == "complete" and own is not None and not self.record.windows:
             raise own
@@ -197,17 +203,44 @@ class Capture:
 
     def _stopper(self, control: WindowControl, outcome: Outcome, failure: Failure | None) -> Callable[[], None]:
         def stop() -> None:
-            if self._record is not None:
-                return
-            if self._patch is not None:
-                self._patch.remove()
-            try:
-                control.end()
-            finally:  # whatever fails: the next capture must work
-                self._record = self._make_record(control, outcome, failure)
-                release_active(self)
+            with self._stopping:  # a signal may ask for what is under way
+                if self._record is not None:
+                    return
+                if self._patch is not None:
+                    self._patch.remove()
+                try:
+                    control.end()
+                finally:  # whatever fails: the next capture must work
+                    self._record = self._make_record(control, outcome, failure)
+                    release_active(self)
 
         return stop
+
+    def keep(self) -> None:
+        """End the capture as the process is about to end, and leave its files to whoever asks `tfprof.recover()` for them."""
+        self.stop(outcome="interrupted")
+        if self._files_cleanup is not None:
+            self._files_cleanup.detach()
+        self.program.write()
+
+    def disown(self) -> None:
+        """Have nothing more to do with it, in a fork of the process whose capture it is."""
+        control = self._control
+        if control is None or self._record is not None:
+            return
+        for cleanup in self._cleanups:
+            cleanup.detach()
+        self._stopping = threading.Lock()
+        control.disown()
+        self._record = CaptureRecord(
+            run_dirs=(),
+            windows=(),
+            notices=("This process is a fork of the one that captures, which has the capture.",),
+            cost=CaptureCost(start_s=0.0, stop_s=0.0, n_bytes=0),
+            system=no_samples(),
+            outcome="interrupted",
+            n_steps=control.n_steps,
+        )
 
     def _make_record(self, control: WindowControl, outcome: Outcome, failure: Failure | None) -> CaptureRecord:
         keeper = control.keeper
@@ -240,7 +273,8 @@ class Capture:
         # From here on the files belong to the record: a profile may outlive the capture.
         for cleanup in self._cleanups:
             cleanup.detach()
-        weakref.finalize(record, remove_scratch, keeper.scratch, os.getpid())
+        self._files_cleanup = weakref.finalize(record, remove_scratch, keeper.scratch, os.getpid())
+        leave_to_restarted(self._files_cleanup)
         return record
 
     def begin_step(
@@ -299,15 +333,6 @@ class Capture:
         if self._control is None:
             raise CaptureError("The capture was not started: call `start()` first.")
         return self._control
-
-
-def stop_active() -> Path | None:
-    """End a capture that was left running and return where its first files are; None when none runs."""
-    capture = active_capture()
-    if capture is None:
-        return None
-    record = capture.stop(outcome="interrupted")
-    return record.run_dirs[0] if record.run_dirs else None
 
 
 def _abandon(patch: Patch | None, sampler: SystemSampler | None, program: CapturedProgram) -> None:

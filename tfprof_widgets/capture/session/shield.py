@@ -2,37 +2,39 @@
 
 from __future__ import annotations
 
+import contextlib
+import signal
 import sys
 import threading
-from collections.abc import Callable
+import time
+from collections.abc import Callable, Iterator
+from types import FrameType
 from typing import TypeVar
 
 T = TypeVar("T")
 
-MAX_IGNORED_INTERRUPTS = 3
-"""How often Ctrl-C is put off; after that the action is left to finish alone, as an export that hangs never would."""
+PATIENCE_S = 120.0
+"""For so long Ctrl-C is put off, however often it is pressed: files of the default size take 3 s, and an export that hangs
+never ends."""
 
 
 def run_shielded(action: Callable[[], T]) -> T:
     """Run `action` to its end on a thread of its own and return its result.
 
-    Python raises KeyboardInterrupt on the main thread only, between any two bytecodes. Stopping TensorFlow's profiler
-    and noting where the file went must happen both or not at all, so they happen where no interrupt can arrive.
+    Python runs handlers of signals on the main thread only, between any two bytecodes. Stopping TensorFlow's profiler
+    and noting where the file went must happen both or not at all, so they happen where nothing can come between.
 
     Raises:
-        KeyboardInterrupt: the user interrupted; `action` has finished, unless this was the fourth interrupt.
+        KeyboardInterrupt: the user interrupted; `action` has finished, unless it took longer than `PATIENCE_S` after that.
         BaseException: whatever `action` raised.
     """
     if sys.is_finalizing():  # a thread that is started now never runs, and nobody can interrupt any more
         return action()
     results: list[T] = []
     errors: list[BaseException] = []
-    claim = threading.Lock()
     done = threading.Event()
 
     def work() -> None:
-        if not claim.acquire(blocking=False):
-            return
         try:
             results.append(action())
         except BaseException as error:  # handed to the caller's thread below
@@ -40,27 +42,39 @@ def run_shielded(action: Callable[[], T]) -> T:
         finally:
             done.set()
 
-    n_interrupts = 0
-    while not done.is_set():
+    with interrupts_put_off():
         try:
-            # An interrupt inside start() leaves it open whether the thread runs: start another, the claim keeps it one.
-            if not claim.locked():
-                _start(work)
-            done.wait()
-        except KeyboardInterrupt:
-            n_interrupts += 1
-            if n_interrupts > MAX_IGNORED_INTERRUPTS:
-                raise
-    if n_interrupts:
-        raise KeyboardInterrupt
+            threading.Thread(target=work, name="tfprof-capture", daemon=True).start()
+        except (RuntimeError, MemoryError):  # no thread to be had: an unshielded stop is better than none
+            work()
+        done.wait()
     if errors:
         raise errors[0]
     return results[0]
 
 
-def _start(work: Callable[[], None]) -> None:
-    thread = threading.Thread(target=work, name="tfprof-capture", daemon=True)
+@contextlib.contextmanager
+def interrupts_put_off() -> Iterator[None]:
+    """Have Ctrl-C wait for the end of the block, and then do what it does otherwise, once.
+
+    Raises:
+        KeyboardInterrupt: from the end of the block; from within where it takes longer than `PATIENCE_S` after the first one.
+    """
+    handler = signal.getsignal(signal.SIGINT)
+    if threading.current_thread() is not threading.main_thread() or not callable(handler):
+        yield
+        return
+    first_s: list[float] = []
+
+    def put_off(number: int, frame: FrameType | None) -> None:
+        first_s.append(time.monotonic())
+        if first_s[-1] - first_s[0] > PATIENCE_S:
+            handler(number, frame)
+
+    signal.signal(signal.SIGINT, put_off)
     try:
-        thread.start()
-    except (RuntimeError, MemoryError):  # no thread to be had: an unshielded stop is better than none
-        work()
+        yield
+    finally:
+        signal.signal(signal.SIGINT, handler)
+    if first_s:
+        handler(signal.SIGINT, None)

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import contextlib
 import time
 from pathlib import Path
 
 from ...errors import CaptureError
+from ...trace.scratch import free_bytes, note_steps, room_for
 from ..source.captured_program import CapturedProgram
 from .bounds import BoundWatch
 from .record import CaptureOptions, Window
-from .scratch import free_text, place_run
+from .scratch import free_text, make_scratch, place_run
+from .spare_files import SpareFiles
 from .tf_profiler import start_session, stop_session
 
 
@@ -23,9 +26,11 @@ class WindowKeeper:
         """The private folder of the capture."""
         self._program = program
         self._detail = options.detail
+        self._bytes_bound = options.bytes_bound
         self.n_opened = 0
         """How many sessions have been begun."""
         self._session_dir = scratch
+        self._spare_files = SpareFiles()
         self._steps: list[tuple[int, int]] = []
         self._start_ns = 0
         self._start_s = 0.0
@@ -41,8 +46,12 @@ class WindowKeeper:
     @property
     def open_seconds(self) -> float:
         """For how long sessions have run, the open one included, in s."""
-        past_ns = sum(window.stop_ns - window.start_ns for window in self.windows)
-        return (past_ns + (time.time_ns() - self._start_ns if self.open_id is not None else 0)) / 1e9
+        return sum(window.stop_ns - window.start_ns for window in self.windows) / 1e9 + self.session_seconds
+
+    @property
+    def session_seconds(self) -> float:
+        """For how long the open session has run, in s; 0 while none is open."""
+        return 0.0 if self.open_id is None else (time.time_ns() - self._start_ns) / 1e9
 
     @property
     def n_bytes(self) -> int:
@@ -69,6 +78,7 @@ class WindowKeeper:
         self._start_s = time.perf_counter() - begin_s
         self._start_ns = time.time_ns()
         self.open_id = self.n_opened
+        self._spare_files.hold()
         self._program.start()
         for notice in notices:
             self.tell(notice)
@@ -83,6 +93,8 @@ class WindowKeeper:
         self._program.hold()
         stop_ns = time.time_ns()
         begin_s = time.perf_counter()
+        self._spare_files.release()
+        self._make_room()
         try:
             run_dir = stop_session(self._session_dir)
         except CaptureError as error:
@@ -102,6 +114,7 @@ class WindowKeeper:
             n_bytes=n_bytes,
         )
         self.windows.append(window)
+        note_steps(self.scratch, self.n_steps)
         return window
 
     def count_step(self, number: int, n_batches: int) -> None:
@@ -118,15 +131,26 @@ class WindowKeeper:
         if notice not in self.notices:
             self.notices.append(notice)
 
+    def _make_room(self) -> None:
+        """Have the session write to another disk where the one it was to write to has filled meanwhile."""
+        with contextlib.suppress(OSError, CaptureError):
+            free = free_bytes(self.scratch)
+            if free < self._bytes_bound and free < free_bytes(room_for(self._bytes_bound)):
+                self._session_dir.symlink_to(make_scratch(self._bytes_bound))
+
     def _keep(self, run_dir: Path) -> Path:
         """Move a run directory to the user's logdir; where that fails it stays in the temporary folder."""
-        if self._logdir is None:
-            return run_dir
+        # Windows of one capture are found by their names: X, X.w2, X.w3.
+        name = f"{self.windows[0].run_dir.name}.w{len(self.windows) + 1}" if self.windows else ""
+        if self._logdir is not None:
+            try:
+                return place_run(run_dir, self._logdir, name)
+            except OSError as error:
+                self.tell(
+                    f"The capture could not be kept in logdir={self._logdir} ({free_text(self._logdir)} free): {error}. "
+                    f"It is held in {self.scratch} as long as this profile lives; copy that to keep it."
+                )
         try:
-            return place_run(run_dir, self._logdir)
-        except OSError as error:
-            self.tell(
-                f"The capture could not be kept in logdir={self._logdir} ({free_text(self._logdir)} free): {error}. "
-                f"It is held in {run_dir} as long as this profile lives; copy that to keep it."
-            )
+            return place_run(run_dir, self.scratch, name)
+        except OSError:  # on another disk, as this one is full
             return run_dir

@@ -94,13 +94,14 @@ def _cell_number(filename: str) -> int | None:
     named = _INPUT.search(filename)
     if named is not None and named[1]:
         return int(named[1])
-    shell = _shell()
+    shell = running_shell()
     numbers = getattr(getattr(shell, "compile", None), "_filename_map", None)
     number = numbers.get(filename) if isinstance(numbers, dict) else None
     return number if isinstance(number, int) else None
 
 
-def _shell() -> Any:
+def running_shell() -> Any:
+    """IPython's shell where it runs this process, else None."""
     # Not `get_ipython()`: importing IPython in a plain program would cost more than all the rest.
     module = sys.modules.get("IPython.core.getipython")
     try:

@@ -32,8 +32,8 @@ from tfprof_widgets.capture.checks.versions import (
     python_check,
     version_checks,
 )
-from tfprof_widgets.capture.session import scratch
 from tfprof_widgets.capture.session.record import DEFAULT_MAX_BYTES
+from tfprof_widgets.trace import scratch
 
 PYPROJECT = (Path(__file__).parents[4] / "pyproject.toml").read_text(encoding="utf-8")
 
@@ -131,7 +131,7 @@ def test_a_package_is_missing_old_or_newer_on_disk_than_in_memory() -> None:
     ("session", "status", "remedy"),
     [
         ("none", "ok", ""),
-        ("ours", "warning", "stop_active()"),
+        ("ours", "warning", "tfprof.stop()"),
         ("python", "warning", "tf.profiler.experimental.stop()"),
         ("elsewhere", "warning", "tfprof.doctor()"),
         ("unknown", "unknown", "tfprof.profile("),
@@ -185,7 +185,7 @@ def test_room_for_captures(facts: DiskFacts, status: str, value: str) -> None:
 
 
 def test_the_folder_is_that_of_a_capture(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(scratch, "_parent", lambda _: tmp_path)
+    monkeypatch.setattr(scratch, "room_for", lambda _: tmp_path)
     facts = gather_disk_facts()
     assert facts.folder == str(tmp_path)
     assert facts.free_bytes
@@ -195,7 +195,7 @@ def test_the_folder_is_that_of_a_capture(tmp_path: Path, monkeypatch: pytest.Mon
     def refuse(_: int) -> Path:
         raise FileNotFoundError("no usable temporary directory")
 
-    monkeypatch.setattr(scratch, "_parent", refuse)
+    monkeypatch.setattr(scratch, "room_for", refuse)
     assert "no usable" in disk_check(gather_disk_facts()).value
 
 
