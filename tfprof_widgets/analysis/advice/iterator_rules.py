@@ -16,8 +16,9 @@ from ..base.wording import milliseconds, number, percent, plural
 from ..input.iterator_calls import MAKES_ITERATOR
 from ..input.iterator_table import slowest_below
 from ..steps.averaged_steps import MIN_STEPS
-from .advice import MEDIUM_GAIN, Advice, advise, step_highlight
+from .advice import HIGH_GAIN, MEDIUM_GAIN, Advice, advise, step_highlight
 from .code_text import named, remark
+from .machine_load import MANY_CORES
 from .mapped_function import mapped_function
 from .step_facts import StepPart
 
@@ -108,7 +109,8 @@ def shuffle_fill_of(run: Run) -> ShuffleFill | None:
     row = int(iterators["fill_time_ms"].to_numpy(np.float64).argmax())
     ms = float(iterators["fill_time_ms"].iloc[row])
     ratio = ms / (coverage.captured_ps / PS_PER_MS)
-    if ms < MIN_FILL_MS or ratio < MEDIUM_GAIN:
+    # Beside other programs a buffer takes longer to fill than it would.
+    if ms < MIN_FILL_MS or ratio < (MEDIUM_GAIN if run.other_cores < MANY_CORES else HIGH_GAIN):
         return None
     of_pipeline = iterators["pipeline"] == iterators["pipeline"].iloc[row]
     n_times = int(iterators["n_iterators"][of_pipeline & (iterators["parent_id"] < 0)].sum())

@@ -34,18 +34,18 @@ def remade(*, made_in: int = 1, extra: tuple[str, ...] = ()) -> Results:
     return Results(trace(plane("/host:CPU", line("python", *events)), session(duration_us=12 * STEP_US)))
 
 
-def refilled(fill_us: float, *, below: str = "ParallelMapV2", n_epochs: int = 3) -> Results:
-    """Epochs of ten steps; in the first of each a shuffle fetches eight elements, in the others one."""
+def refilled(fill_us: float, *, below: str = "ParallelMapV2", n_epochs: int = 3, n_steps: int = 10) -> Results:
+    """Epochs of some steps; in the first of each a shuffle fetches eight elements, in the others one."""
     events: list[Event] = []
     at = 0.0
     shuffle = f"{ROOT}::Shuffle"
     for epoch in range(n_epochs):
         events.append(event(MAKE, at, 10))
-        for i in range(10):
+        for i in range(n_steps):
             wait_us, n = (fill_us, 8) if i == 0 else (100.0, 1)
             each = (wait_us - 10) / n
             events += [
-                event("train", at + 20, 4_900 + wait_us, _r=1, step_num=10 * epoch + i),
+                event("train", at + 20, 4_900 + wait_us, _r=1, step_num=n_steps * epoch + i),
                 event("IteratorGetNext:IteratorGetNext", at + 30, wait_us),
                 call(ROOT, at + 31, wait_us - 2, 1),
                 call(shuffle, at + 32, wait_us - 4, 2, 1, buffer_size=500),
@@ -85,6 +85,15 @@ def test_of_elements_in_memory_a_smaller_buffer_is_proposed() -> None:
     (advice,) = refilled(200_000.0, below="TensorSlice").advice
     assert "dataset.shuffle(50)" in advice.fix
     assert "list_files" not in advice.fix
+
+
+def test_a_buffer_that_fills_slowly_beside_other_programs_may_be_their_doing() -> None:
+    system = pd.DataFrame({"time_ms": [10.0 * k for k in range(70)], "cpu_pct": 95.0, "process_cpu_pct": 100.0})
+    system = system.assign(cpu0_pct=95.0, cpu1_pct=95.0)
+    for n_steps, is_told in ((120, False), (20, True)):  # 9 and 37 % of the time
+        alone = refilled(60_000.0, n_epochs=1, n_steps=n_steps)
+        assert Run(alone).shuffle_fill is not None
+        assert (Run(Results(alone.trace, system=system)).shuffle_fill is not None) is is_told
 
 
 def test_a_buffer_that_is_full_at_once_is_no_fault() -> None:
