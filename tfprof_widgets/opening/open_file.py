@@ -19,7 +19,7 @@ from ..trace.one_time import other_times
 from ..trace.trace import Trace
 from .copies import each_once
 from .failed_hosts import FailedHost, failure_notice
-from .file_content import file_bytes, kind_of_file
+from .file_content import check_filled, file_bytes, kind_of_file
 from .file_names import CHROME_SUFFIXES, OP_LOG_NAME, SUFFIXES, host_of
 from .found import Steps
 from .opened import Opened
@@ -120,6 +120,7 @@ def _read_content(file: Path) -> Trace:
     """The trace of a file, read in pieces unless it must be unpacked first."""
     with FileContent(file) as content:
         if content.size and content.read(0, min(content.size, 2)) != GZIP:
+            check_filled(file, content)
             return read_xspace(content, source=str(file))
     return read_xspace(file_bytes(file), source=str(file))
 
