@@ -59,7 +59,7 @@ PACKAGES: dict[str, set[str]] = {
     "trace": {"numpy", "pandas"},
     "formats": {"numpy", "google", "pandas"},
     "analysis": {"numpy", "pandas"},
-    "opening": {"numpy", "fsspec"},
+    "opening": {"numpy", "fsspec", "aiohttp"},
     "capture": {"numpy", "packaging", "pandas", "psutil", "pynvml", "tensorflow", "keras", "grpc", "IPython"},
     "export": {"numpy", "pandas", "bokeh", "pyarrow"},
     "views": {"numpy", "pandas", "anywidget", "ipywidgets", "traitlets", "bokeh", "IPython"},

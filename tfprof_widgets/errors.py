@@ -1,10 +1,24 @@
-"""The exceptions of the package: each message says the value, the limit and the next step."""
+"""The exceptions of the package: each message says the value, the limit and the next step, and does nothing to a terminal."""
 
 from __future__ import annotations
+
+import re
+
+_CONTROL = re.compile(r"[\x00-\x08\x0e-\x1f\x7f-\x9f]|\r(?!\n)")
+
+
+def without_controls(text: str) -> str:
+    """A text that no terminal takes for a command: control characters other than breaks of lines and tabs become backslash
+    escapes (`\\x1b`), as bytes do that are no UTF-8."""
+    return text if text.isprintable() else _CONTROL.sub(lambda found: f"\\x{ord(found[0]):02x}", text)
 
 
 class TfProfError(Exception):
     """Base of every error this package raises on purpose."""
+
+    def __init__(self, message: object = "") -> None:
+        """Say what happened; names of files and of what is in them may stand in it."""
+        super().__init__(without_controls(str(message)))
 
 
 class CaptureError(TfProfError):

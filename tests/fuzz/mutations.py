@@ -48,7 +48,7 @@ def seeds() -> tuple[bytes, ...]:
         space(plane("/host:CPU", line("overlap", *(event("o", i, 1 + i * 7 % 30) for i in range(300))))),
         space(plane("empty")),
     ]
-    return (*drawn, _head_of(committed.content("v100")))
+    return (*drawn, head_of_capture("v100"))
 
 
 def _drawing() -> tuple[object, ...]:
@@ -78,8 +78,9 @@ def _drawing() -> tuple[object, ...]:
     )
 
 
-def _head_of(data: bytes) -> bytes:
-    whole = space_class().FromString(data)
+def head_of_capture(name: str) -> bytes:
+    """The trace of a real capture with the first events of each line."""
+    whole = space_class().FromString(committed.content(name))
     for one in whole.planes:
         used = set()
         for thread in one.lines:

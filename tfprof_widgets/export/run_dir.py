@@ -9,7 +9,7 @@ from dataclasses import replace
 from itertools import chain
 from pathlib import Path
 
-from ..errors import TfProfError, TraceError
+from ..errors import TfProfError, TraceError, without_controls
 from ..formats.saved import SAVED, SavedProfile
 from ..formats.sidecar import is_sidecar, sidecars_of
 from ..formats.wire.file_kind import STEP_KINDS, FileKind
@@ -67,7 +67,7 @@ def _is_within(file: Path) -> bool:
     """Whether a file that nobody named is no link out of its directory, to what was not meant to be copied."""
     is_within = is_url(file) or not file.is_symlink() or file.resolve().is_relative_to(file.parent.resolve())
     if not is_within:
-        warnings.warn(f"{file} is a link out of its directory, so it was not saved.", stacklevel=5)
+        warnings.warn(without_controls(f"{file} is a link out of its directory, so it was not saved."), stacklevel=5)
     return is_within
 
 

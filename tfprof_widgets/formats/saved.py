@@ -105,7 +105,7 @@ def parse_saved(document: object) -> SavedProfile:
             cost=_cost(document.get("cost", {})),
             capture=_capture(document.get("capture")),
             bookmarks=tuple(bookmarks),
-            runs=tuple(_directory_name(name) for name in texts(document.get("runs", []))),
+            runs=tuple(dict.fromkeys(_directory_name(name) for name in texts(document.get("runs", [])))),
         )
     except (KeyError, TypeError, ValueError, OverflowError) as error:
         raise TraceError(f"a part of it is broken: {error}") from error

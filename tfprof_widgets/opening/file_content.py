@@ -5,12 +5,21 @@ from __future__ import annotations
 import zlib
 from pathlib import Path
 
+import numpy as np
+
 from ..errors import TraceError
+from ..formats.wire.content import BytesContent, Content
 from ..formats.wire.file_kind import PEEKED_BYTES, FileKind, kind_of
+from ..formats.wire.framing import BYTES
 from ..trace.bounds import GZIP, unpacked
 from ..trace.regular_file import opened
 from .places import first_bytes, is_url
 
+_FEW_BYTES = 2**20
+"""What so small a file becomes fits anywhere."""
+_N_PIECES, _PIECE_BYTES = 64, 2**13
+_MOST_EMPTY = 0.1
+"""Of bytes. In real traces it is less than a hundredth, as in random bytes."""
 MAX_UNPACKED_BYTES = 512 * 2**20
 """How large a compressed trace may become."""
 
@@ -23,12 +32,31 @@ def file_bytes(file: Path) -> bytes:
     """
     with opened(file) as stream:
         content = stream.read()
-    if not content.startswith(GZIP):
-        return content
-    try:
-        return unpacked(content, MAX_UNPACKED_BYTES)
-    except TraceError as error:
-        raise TraceError(f"{file} cannot be unpacked: {error}. Copy it again, or load what it holds.") from error
+    if content.startswith(GZIP):
+        try:
+            content = unpacked(content, MAX_UNPACKED_BYTES)
+        except TraceError as error:
+            raise TraceError(f"{file} cannot be unpacked: {error}. Copy it again, or load what it holds.") from error
+    check_filled(file, BytesContent(content))
+    return content
+
+
+def check_filled(file: Path, content: Content) -> None:
+    """Refuse a file of empty messages: each takes two bytes, and a hundred times as many when it is read.
+
+    Raises:
+        TraceError: they are a large part of it, by pieces that are drawn anew each time.
+    """
+    if content.size < _FEW_BYTES:
+        return
+    starts = np.random.default_rng().integers(0, content.size - _PIECE_BYTES, _N_PIECES)
+    pieces = (np.frombuffer(content.read(at, at + _PIECE_BYTES), np.uint8) for at in starts.tolist())
+    n = sum(int(np.count_nonzero(((one[:-1] & 7) == BYTES) & (one[1:] == 0))) for one in pieces)
+    if (share := 2 * n / (_N_PIECES * _PIECE_BYTES)) > _MOST_EMPTY:
+        raise TraceError(
+            f"{file} is no trace: {share:.0%} of its {content.size:,} bytes are empty messages, which no profiler writes. "
+            "Capture it again."
+        )
 
 
 def known_size(file: Path) -> int | None:

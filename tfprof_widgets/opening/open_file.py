@@ -14,11 +14,12 @@ from ..formats.wire.content import FileContent
 from ..formats.wire.file_kind import STEP_KINDS, FileKind
 from ..formats.xspace.xspace import read_xspace
 from ..trace.bounds import GZIP
-from ..trace.merging import merge_traces, with_host
+from ..trace.merging import merge_traces, with_host, with_warnings
 from ..trace.one_time import other_times
 from ..trace.trace import Trace
+from .copies import each_once
 from .failed_hosts import FailedHost, failure_notice
-from .file_content import file_bytes, kind_of_file
+from .file_content import check_filled, file_bytes, kind_of_file
 from .file_names import CHROME_SUFFIXES, OP_LOG_NAME, SUFFIXES, host_of
 from .found import Steps
 from .opened import Opened
@@ -37,19 +38,21 @@ def open_runs_of_hosts(runs: Sequence[Sequence[Path]]) -> Opened:
     """The files of some runs, merged, without those of another time than most.
 
     Args:
-        runs: the files of each run. Each file is a host of its own, even where two files of a run name the same one.
+        runs: the files of each run. Each file is a host of its own, even where two files of a run name the same one; a
+            capture that is there twice counts once.
     """
-    files = [file for run in runs for file in run]
-    traces = [open_file(file).trace for file in files]
-    reasons = other_times([trace.origin_ns for trace in traces])
+    trace_of, told = each_once([file for run in runs for file in run], lambda file: open_file(file).trace)
+    files = list(trace_of)
+    reasons = other_times([trace.origin_ns for trace in trace_of.values()])
     left_out = tuple(files[number] for number in reasons)
-    trace_of = dict(zip(files, traces, strict=True))
-    shown = [[file for file in run if file not in left_out] for run in runs]
+    shown = [[file for file in run if file in trace_of and file not in left_out] for run in runs]
     merged = merge_traces([_merged(run, [trace_of[file] for file in run]) for run in shown if run])
     if reasons:
         names = _names_of(files)
         failed = [FailedHost(names[number], reason) for number, reason in reasons.items()]
         merged = replace(merged, warnings=(failure_notice(failed, len(files)), *merged.warnings))
+    if told:
+        merged = with_warnings(merged, told)
     return Opened(merged, tuple(files), left_out=left_out)
 
 
@@ -117,6 +120,7 @@ def _read_content(file: Path) -> Trace:
     """The trace of a file, read in pieces unless it must be unpacked first."""
     with FileContent(file) as content:
         if content.size and content.read(0, min(content.size, 2)) != GZIP:
+            check_filled(file, content)
             return read_xspace(content, source=str(file))
     return read_xspace(file_bytes(file), source=str(file))
 

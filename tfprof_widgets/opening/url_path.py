@@ -11,6 +11,7 @@ import fnmatch
 import io
 import os
 import tempfile
+import time
 import weakref
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -21,9 +22,12 @@ from typing import Any, BinaryIO, cast
 from urllib.parse import quote, unquote
 
 from ..errors import TraceError
+from ..formats.wire.content import watcher
 from ..trace.scratch import process_folder
+from . import url_limits
 from .shown_url import shown_url
 from .url_file_system import failure, file_system_of, remote_errors
+from .url_limits import Copying, Looking, checked_names
 
 _WHOLE_SUFFIXES = (".xplane.pb", ".xplane.pb.gz")
 """Files that are read whole once somebody looks at their beginning."""
@@ -46,16 +50,20 @@ class UrlStatus:
 class UrlPath:
     """One place behind a URL. Its text has neither password nor query, and its errors are `TraceError`."""
 
-    def __init__(self, url: str, file_system: Any = None, *, is_fresh: bool = False) -> None:
+    def __init__(
+        self, url: str, file_system: Any = None, looking: Looking | None = None, *, is_fresh: bool = False
+    ) -> None:
         """Name a place; nothing is asked yet.
 
         Args:
             url: as fsspec takes it.
             file_system: fsspec's for it, where it is known.
+            looking: counts the listings of the load that it belongs to.
             is_fresh: forget what the file system remembers of its listings.
         """
         self.url = url
         self._fs = file_system or file_system_of(url)
+        self._looking = looking or Looking()
         with remote_errors(url):
             if is_fresh:
                 self._fs.invalidate_cache()
@@ -87,6 +95,11 @@ class UrlPath:
         return self.url.startswith(("http://", "https://"))
 
     @property
+    def _soon(self) -> dict[str, float]:
+        """How long fsspec waits for what is no file; other file systems than those of web servers have limits of their own."""
+        return {"timeout": url_limits.ANSWER_S} if self._is_http else {}
+
+    @property
     def name(self) -> str:
         """The last part of the path, unquoted; at the top the host, without who logs in there."""
         below = self._parts[0].rpartition("://")[2].rstrip("/")
@@ -112,12 +125,15 @@ class UrlPath:
         """The place that this one is in; itself at the top."""
         head, query = self._parts
         above, _, last = head.rstrip("/").rpartition("/")
-        return UrlPath(f"{above}/{query}", self._fs) if last and not above.endswith("/") else self
+        return self._other(f"{above}/{query}") if last and not above.endswith("/") else self
 
     def __truediv__(self, name: str | os.PathLike[str]) -> UrlPath:
         head, query = self._parts
         below = Path(name).as_posix()
-        return UrlPath(f"{head.rstrip('/')}/{quote(below) if self._is_http else below}{query}", self._fs)
+        return self._other(f"{head.rstrip('/')}/{quote(below) if self._is_http else below}{query}")
+
+    def _other(self, url: str) -> UrlPath:
+        return UrlPath(url, self._fs, self._looking)
 
     def absolute(self) -> UrlPath:
         """Itself: a URL is."""
@@ -129,7 +145,10 @@ class UrlPath:
     def _entries(self) -> tuple[UrlPath, ...] | None:
         """What a directory holds, by name; None where this is none."""
         try:
-            found = self._fs.ls(self._listed, detail=True)
+            with self._looking.at(self.url):
+                found = checked_names(self.url, self._fs.ls(self._listed, detail=True, **self._soon))
+        except TraceError:
+            raise
         except (FileNotFoundError, NotADirectoryError):
             return None
         except Exception as error:
@@ -156,7 +175,7 @@ class UrlPath:
         return is_link or name.rstrip("/") == self.path.rstrip("/")
 
     def _entry(self, entry: dict[str, Any]) -> UrlPath:
-        below = UrlPath(self._fs.unstrip_protocol(entry["name"]), self._fs)
+        below = self._other(self._fs.unstrip_protocol(entry["name"]))
         below.__dict__["_kind"] = entry["type"]
         if not self._is_http:
             below.__dict__["_info"] = entry
@@ -166,7 +185,7 @@ class UrlPath:
     def _info(self) -> dict[str, Any] | None:
         """What the file system tells of it; None where nothing is there."""
         try:
-            return cast(dict[str, Any], self._fs.info(self.path))
+            return cast(dict[str, Any], self._fs.info(self.path, **self._soon))
         except FileNotFoundError as error:
             cause = error.__cause__
             if cause is None or getattr(cause, "status", None) == 404 or isinstance(cause, FileNotFoundError):
@@ -202,8 +221,12 @@ class UrlPath:
         return iter(self._entries or ())
 
     def glob(self, pattern: str) -> Iterator[UrlPath]:
-        """What below it matches a pattern of names and `*`; nothing where nothing does."""
+        """What below it matches a pattern of names, `*` and `**`; nothing where nothing does."""
         first, _, rest = pattern.partition("/")
+        if first == "**":
+            yield from self.glob(rest or "*")
+            rest = pattern
+            first = "*"
         for entry in self._entries or ():
             if not fnmatch.fnmatchcase(entry.name, first):
                 continue
@@ -214,10 +237,11 @@ class UrlPath:
 
     def matches(self) -> list[Path]:
         """What it matches as a pattern, by name."""
-        with remote_errors(self.url):
-            found = self._fs.glob(self.path)
-        urls = sorted(dict.fromkeys(self._fs.unstrip_protocol(one) for one in found))
-        return [cast(Path, UrlPath(url, self._fs)) for url in urls]
+        head, query = self._parts
+        parts = head.split("/")
+        n = next(i for i, part in enumerate(parts) if any(sign in part for sign in "*["))
+        found = self._other(f"{'/'.join(parts[:n])}/{query}").glob(unquote("/".join(parts[n:])))
+        return [cast(Path, one) for one in sorted(dict.fromkeys(found))]
 
     def stat(self) -> UrlStatus:
         """Its size and time.
@@ -251,7 +275,7 @@ class UrlPath:
         with remote_errors(self.url):
             if self._is_http:  # as a stream: not every server gives out a range
                 with self._fs.open(self.path, "rb", block_size=0) as stream:
-                    return cast(bytes, stream.read(n_bytes))
+                    return _read(stream, n_bytes)
             return cast(bytes, self._fs.cat_file(self.path, start=0, end=n_bytes))
 
     def samefile(self, other: object) -> bool:
@@ -266,13 +290,25 @@ class UrlPath:
             copy = Path(name)
             try:
                 with remote_errors(self.url):
-                    self._fs.get_file(self.path, str(copy))
+                    told = Copying(self.url, watcher())
+                    self._fs.get_file(self.path, str(copy), callback=told)
             except BaseException:
                 copy.unlink(missing_ok=True)
                 raise
             self._copy = copy
             weakref.finalize(self, _remove, copy, os.getpid())
         return self._copy
+
+
+def _read(stream: BinaryIO, n_bytes: int) -> bytes:
+    """So many bytes of a stream that gives out what came, as far as they come soon."""
+    parts, begin_s = [], time.monotonic()
+    while n_bytes > 0 and (part := stream.read(n_bytes)):
+        if time.monotonic() - begin_s > url_limits.ANSWER_S:
+            raise TimeoutError
+        parts.append(part)
+        n_bytes -= len(part)
+    return b"".join(parts)
 
 
 def _remove(copy: Path, process_id: int) -> None:

@@ -36,10 +36,11 @@ def load(path: str | Path, *, graph: str | Path | None = None, executor: Executo
     - a `ProfileProto` of tfprof (`profile.context`);
     - a directory or a glob of timelines, of `RunMetadata` or of `ProfileProto`: several steps of one profile, each with the
       number in its file's name; files of several directories are of several tasks;
-    - any other glob of files and run directories: all are merged.
+    - any other glob of files and run directories: all are merged; a capture that is there twice counts once.
 
     Each of these may be a URL that fsspec knows: `http://`, `https://`, `memory://`, and `gs://` and `s3://` with their
-    packages installed. Only the files of what is opened are fetched.
+    packages installed. Only the files of what is opened are fetched, within the limits of `opening/url_limits.py` on their
+    bytes, on listings and on how long a server may keep silent.
 
     **Many hosts.** A run of up to 16 host files is read whole. The files of a larger one are each read and reduced to tables
     where a worker of `executor` runs, and only the tables come here: `Profile.is_reduced` tells, and `Profile.host(name)`

@@ -1,4 +1,4 @@
-"""What comes from outside -> what no reader has to look at twice: texts that any encoder takes, and no more than a limit."""
+"""What comes from outside -> what no reader has to look at twice: texts that any encoder and terminal takes, within limits."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import zlib
 from collections.abc import Sequence
 from typing import Any
 
-from ..errors import TraceError
+from ..errors import TraceError, without_controls
 
 MAX_DOCUMENT_BYTES = 64 * 2**20
 """How large a document beside a trace (a sidecar, a saved profile) may be, or become when unpacked."""
@@ -20,34 +20,39 @@ GZIP = b"\x1f\x8b"
 
 
 def decoded(raw: bytes) -> str:
-    """UTF-8 as text; bytes that are none are data, too: they become backslash escapes (`\\xff`)."""
-    return raw.decode("utf-8", "backslashreplace")
+    """UTF-8 as text; bytes that are none are data, too: they become backslash escapes (`\\xff`), and so do controls."""
+    return without_controls(raw.decode("utf-8", "backslashreplace"))
 
 
 def all_decoded(raws: Sequence[bytes]) -> list[str]:
     """The same of many, at once where all are UTF-8."""
     try:
-        found = b"\0".join(raws).decode().split("\0")
+        found = without_controls(b"\x0b".join(raws).decode()).split("\x0b")
     except UnicodeDecodeError:
         found = []
-    return found if len(found) == len(raws) else [decoded(raw) for raw in raws]  # a text may hold a zero, too
+    return found if len(found) == len(raws) else [decoded(raw) for raw in raws]  # a text may hold one, too
 
 
 def clean_text(value: object) -> str:
-    """Any value as text that every encoder takes: halves of surrogate pairs become backslash escapes, as in an XSpace."""
+    """Any value as text that every encoder and terminal takes: halves of surrogate pairs and controls become backslash
+    escapes, as in an XSpace."""
     text = str(value)
-    return text if text.isascii() else decoded(text.encode("utf-8", "surrogatepass"))
+    return without_controls(text) if text.isascii() else decoded(text.encode("utf-8", "surrogatepass"))
 
 
 def texts(values: object) -> list[str]:
-    """A list of JSON that must hold texts; halves of surrogate pairs, which no encoder takes, become question marks.
+    """A list of JSON that must hold texts; halves of surrogate pairs, which no encoder takes, become question marks, and
+    controls backslash escapes.
 
     Raises:
         TypeError: it is something else.
     """
     if not isinstance(values, list) or not all(isinstance(value, str) for value in values):
         raise TypeError("a text is none")
-    return [value if value.isascii() else value.encode("utf-8", "replace").decode("utf-8") for value in values]
+    return [
+        without_controls(value if value.isascii() else value.encode("utf-8", "replace").decode("utf-8"))
+        for value in values
+    ]
 
 
 def whole(value: object, low: int, high: int) -> int:

@@ -7,6 +7,7 @@ from collections.abc import Iterable, Sequence
 
 import numpy as np
 
+from ..errors import without_controls
 from .bounds import clean_text
 from .stat_table import Stats
 from .trace import Int64, StatKind, StatValue, stat_value
@@ -23,6 +24,10 @@ class _Numbers(dict[str, int]):
         self._texts = texts
 
     def __missing__(self, text: str) -> int:
+        shown = without_controls(text)
+        if shown != text:
+            number = self[text] = self[shown]
+            return number
         number = self[text] = len(self._texts)
         self._texts.append(text)
         return number

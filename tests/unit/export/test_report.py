@@ -51,6 +51,8 @@ EVIL = (
     "\u202eright to left\u200b",
     "\ud800",
     "$x$ **bold** _it_ &lt; &#60;script&#62;",
+    "\\[\\href{javascript:alert(1)}{x}\\] \\\\(x\\) \\begin{equation}x\\end{equation} $$x$$ \\eqref{x}",
+    "|`\\[\\href{http://evil.example}{x}\\]`\\(\\[$|",
     "",
     " ",
     "é" * 10_000,
@@ -68,12 +70,23 @@ class Outline(HTMLParser):
         super().__init__()
         self.tags: list[str] = []
         self.text = ""
+        self.outside_code = [""]
+        """The texts that MathJax looks for formulas in."""
+        self._depth = 0
 
     def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
         self.tags.append(tag)
+        self._depth += tag == "code"
+        self.outside_code.append("")
+
+    def handle_endtag(self, tag: str) -> None:
+        self._depth -= tag == "code"
+        self.outside_code.append("")
 
     def handle_data(self, data: str) -> None:
         self.text += data
+        if not self._depth:
+            self.outside_code[-1] += data
 
 
 def with_mistune(text: str) -> Outline:
@@ -116,6 +129,13 @@ def test_prose_stays_a_paragraph(text: str, rendered: Rendered) -> None:
     assert set(found.tags) <= {"p", "code", "ul", "li"}
     assert found.tags.count("ul") == found.tags.count("li") == 1
     assert found.text.strip().endswith("After.")
+
+
+@READERS
+@pytest.mark.parametrize("text", EVIL)
+def test_no_text_begins_a_formula(text: str, rendered: Rendered) -> None:
+    found = rendered(f"{table(['name'], [[code(text)], [sentence(text, 90)]])}\n\n{sentence(text)}")
+    assert not [text for text in found.outside_code if re.search(r"\$|\\([][()]|begin|(eq)?ref)", text)]
 
 
 @READERS

@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 from google.protobuf import descriptor_pb2, descriptor_pool, message_factory
 
+from tfprof_widgets.errors import without_controls
 from tfprof_widgets.trace.trace import Trace
 
 _F = descriptor_pb2.FieldDescriptorProto
@@ -64,7 +65,7 @@ def _add(message: Any, owner: str, text: str) -> None:
 
 
 def text(raw: bytes) -> str:
-    return raw.decode("utf-8", "backslashreplace")
+    return without_controls(raw.decode("utf-8", "backslashreplace"))
 
 
 def expected_events(data: bytes, *, origin_ns: int = 0) -> list[tuple[Any, ...]]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
@@ -11,8 +12,10 @@ import pytest
 
 import tfprof_widgets as tfprof
 from tests.cluster import Cluster, host_name
+from tests.fuzz.random_spaces import random_space
 from tests.unit.many_hosts.reduced_run import N_HOSTS, assert_equal
 from tfprof_widgets.errors import TraceError
+from tfprof_widgets.export.tables import tables
 from tfprof_widgets.opening.failed_hosts import MOST_NAMED
 
 
@@ -77,3 +80,19 @@ def test_a_file_of_another_month_is_left_out_and_named(tmp_path: Path, days: int
     [notice] = [one for one in prof.notices if "could not be read" in one]
     assert notice.startswith(f"1 of 4 hosts could not be read: {host_name(2)}: it starts 30.0 days {when} the others")
     assert list(dict.fromkeys(prof.steps["host"])) == [host_name(number) for number in (0, 1, 3)]
+
+
+@pytest.mark.parametrize("number", range(6))
+def test_whatever_one_host_holds_all_figures_of_the_others_are_there(number: int, run: Path, tmp_path: Path) -> None:
+    copy = tmp_path / run.name
+    shutil.copytree(run, copy)
+    whole = (copy / f"{host_name(2)}.xplane.pb").read_bytes()
+    (copy / f"{host_name(2)}.xplane.pb").write_bytes(whole[: -1 - 9 * number])
+    (copy / f"{host_name(4)}.xplane.pb").write_bytes(random_space(number))
+    prof = tfprof.load(copy)
+    assert prof.is_reduced
+    assert all(name in prof.notices[1] for name in (host_name(2), "could not be read"))
+    found = tables(prof.run.results)
+    assert host_name(0) in set(found["steps"]["host"])
+    assert prof.input_pipeline.verdict
+    assert prof.report()

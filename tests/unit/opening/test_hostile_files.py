@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import gzip
+import json
 import os
 import time
+import tracemalloc
 from pathlib import Path
 
 import pytest
@@ -14,6 +16,7 @@ from tests.builders import event, line, plane, session, space
 from tfprof_widgets.errors import TraceError
 from tfprof_widgets.formats.saved import SAVED
 from tfprof_widgets.formats.sidecar import SIDECAR
+from tfprof_widgets.opening.open import open_traces
 
 SOON_S = 5.0
 """Far more than any takes on a busy machine; before they were bounded, these took 10 to 50 s or never ended."""
@@ -75,7 +78,9 @@ def test_saving_takes_a_link_within_the_run_along(tmp_path: Path) -> None:
 
 def test_millions_of_empty_planes_are_refused_before_they_are_held(tmp_path: Path) -> None:
     (tmp_path / "h.xplane.pb.gz").write_bytes(gzip.compress(b"\x0a\x00" * 24_000_000, 1))
-    assert "more than 10,000 planes" in refused(tmp_path / "h.xplane.pb.gz")
+    assert "are empty messages, which no profiler writes" in refused(tmp_path / "h.xplane.pb.gz")
+    (tmp_path / "h.xplane.pb").write_bytes(b"\x0a\x00" * 20_000)
+    assert "more than 10,000 planes" in refused(tmp_path / "h.xplane.pb")
 
 
 def test_a_hundred_thousand_empty_streams_take_no_more_than_their_bytes(tmp_path: Path) -> None:
@@ -99,3 +104,48 @@ def test_names_of_members_of_json_are_read_in_the_time_of_their_bytes(tmp_path: 
     begin = time.monotonic()
     tfprof.load(tmp_path / "h.trace.json")
     assert time.monotonic() - begin < SOON_S
+
+
+def test_a_capture_that_is_there_twice_counts_once_and_is_told(tmp_path: Path) -> None:
+    once = tfprof.load(run(tmp_path / "a"))
+    run(tmp_path / "b")
+    (tmp_path / "c").mkdir()
+    (tmp_path / "c" / "h.xplane.pb.gz").write_bytes(gzip.compress((tmp_path / "a" / "h.xplane.pb").read_bytes()))
+    prof = tfprof.load(tmp_path / "*")
+    assert len(prof.trace.sessions) == 1
+    assert prof.ops["occurrences"].tolist() == once.ops["occurrences"].tolist()
+    assert "2 of 3 files are copies of another, and counted once: b/h.xplane.pb, c/h.xplane.pb.gz." in prof.notices
+
+
+def test_a_hundred_copies_take_the_memory_of_one(tmp_path: Path) -> None:
+    content = space(*(plane("/host:CPU", line("t", *(event(f"op{i}:T", i, 1) for i in range(3000)))),))
+    for k in range(100):
+        (tmp_path / str(k)).mkdir()
+        (tmp_path / str(k) / "h.xplane.pb").write_bytes(content)
+    tracemalloc.start()
+    try:
+        opened = open_traces(tmp_path / "*")
+        assert tracemalloc.get_traced_memory()[1] < 8e6  # half a MB is kept, and one more read
+    finally:
+        tracemalloc.stop()
+    assert opened.trace.n_events == 3000
+    assert "99 of 100 files are copies" in opened.trace.warnings[-1]
+
+
+def test_a_run_that_a_saved_profile_names_twice_counts_once(tmp_path: Path) -> None:
+    saved = tfprof.load(run(tmp_path / "run")).save(tmp_path / "saved")
+    document = json.loads((saved / SAVED).read_text())
+    document["runs"] *= 1000
+    (saved / SAVED).write_text(json.dumps(document))
+    assert len(tfprof.load(saved).trace.sessions) == 1
+
+
+def test_two_sessions_of_a_host_at_one_time_break_no_search_for_steps(tmp_path: Path) -> None:
+    calls = [event("f", 100 * i, 90, tf_function_call="traced-nonXla") for i in range(5)]
+    for name, name_of_more in (("a", "x"), ("b", "y")):  # of which one differs, so that it is no copy
+        (tmp_path / name).mkdir()
+        threads = line("main", *calls, event(name_of_more, 600, 5), id=1)
+        (tmp_path / name / "h.xplane.pb").write_bytes(space(session(), plane("/host:CPU", threads)))
+    prof = tfprof.load(tmp_path / "*")
+    assert len(prof.trace.sessions) == 2
+    assert prof.report()

@@ -84,13 +84,16 @@ def _plain(values: npt.NDArray[Any]) -> npt.NDArray[Any]:
 
 
 def _stacked(frames: Sequence[PackedFrame]) -> pd.DataFrame:
-    typical = next((frame for frame in frames if len(frame)), frames[0])
-    return pd.DataFrame(
-        {
-            name: pd.Series(np.concatenate([frame.columns[name] for frame in frames]), dtype=dtype)
-            for name, dtype in typical.dtypes.items()
-        }
-    )
+    filled = [frame for frame in frames if len(frame)] or frames[:1]
+    return pd.DataFrame({name: _column(filled, name) for name in filled[0].columns})
+
+
+def _column(frames: Sequence[PackedFrame], name: str) -> pd.Series[Any]:
+    """A column of several tables. A damaged host may hold what others have not, such as no number among whole ones: then it
+    is of a type that holds all of them."""
+    values = np.concatenate([frame.columns[name] for frame in frames])
+    told = {frame.dtypes[name] for frame in frames}
+    return pd.Series(values, dtype=told.pop() if len(told) == 1 else values.dtype)
 
 
 class Stack(dict[str, pd.DataFrame]):

@@ -20,6 +20,8 @@ Bool = npt.NDArray[np.bool_]
 HOST_PLANE = "/host:CPU"
 ALLOCATION = "MemoryAllocation"
 DEALLOCATION = "MemoryDeallocation"
+MOST_BYTES = 2**47
+"""No allocator has more; what a damaged trace tells beyond counts as this, so that sums stay whole."""
 _STATS = {
     "requested_bytes": "requested_bytes",
     "allocation_bytes": "allocation_bytes",
@@ -130,7 +132,7 @@ def read_snapshots(trace: Trace, grouping: Grouping) -> Snapshots:
         time_ps=trace.start_ps[event],
         is_free=is_free,
         fragmentation_ratio=trace.float_stat("fragmentation", default=0.0)[event],
-        **{name: integer(key) for name, key in _STATS.items()},
+        **{name: np.clip(integer(key), -MOST_BYTES, MOST_BYTES) for name, key in _STATS.items()},
         address=address,
         group_step=_fill_steps(session_id, allocator_id, number[grouping.group_id[event]]),
         freed_at=freed_at,

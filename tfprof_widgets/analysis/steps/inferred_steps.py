@@ -29,19 +29,24 @@ def infer_steps(trace: Trace, *, sessions: Bool) -> StepTable:
     for session in np.flatnonzero(sessions).tolist():  # bounded by the number of sessions
         for loop in find_loops(trace, session):
             graph = graph or build_graph(trace)
-            top, start = _outermost(trace, loop, session)
+            top, first = _outermost(trace, loop, session)
+            if (
+                first < 0
+            ).any():  # events of another session at the same time on its line, as where a capture is there twice
+                continue
+            start = trace.start_ps[top[first]]
             end = _ends(trace, loop, top, start)
             step = np.searchsorted(start, trace.start_ps[top], side="right") - 1
             inside = (step >= 0) & (trace.start_ps[top] < end[step])
             member = graph.reach(top[inside], step[inside], nearest=False)
             member[trace.session_id != session] = -1
-            first = int((table.session == session).sum())
+            n_before = int((table.session == session).sum())
             table = table.joined(
                 StepTable(
                     session=np.full(len(start), session, np.int64),
                     start_ps=start,
                     end_ps=end,
-                    name=tuple(f"{loop.name} {first + i}" for i in range(len(start))),
+                    name=tuple(f"{loop.name} {n_before + i}" for i in range(len(start))),
                     is_inferred=np.ones(len(start), np.bool_),
                     is_complete=np.ones(len(start), np.bool_),
                     is_tiling=np.ones(len(start), np.bool_),
@@ -64,7 +69,8 @@ def with_fair_share(trace: Trace, table: StepTable) -> StepTable:
 
 
 def _outermost(trace: Trace, loop: Loop, session: int) -> tuple[Int64, Int64]:
-    """The outermost events of the loop's thread that lie within one repetition, and where each repetition starts.
+    """The outermost events of the loop's thread that lie within one repetition, and with which of them each repetition
+    starts, -1 for none.
 
     An event around several repetitions (an annotated epoch) is looked through; one around a single repetition (a marker
     without `_r`, as Keras writes them) is part of it, so that the repetition starts with it.
@@ -77,8 +83,7 @@ def _outermost(trace: Trace, loop: Loop, session: int) -> tuple[Int64, Int64]:
     is_around = n_held > 1
     is_top = ~is_around & ((parent < 0) | is_around[np.maximum(parent - low, 0)]) & (trace.session_id[rows] == session)
     top = rows[is_top]
-    at = np.searchsorted(trace.start_ps[top], begun, side="right") - 1
-    return top, trace.start_ps[top[at]]
+    return top, np.searchsorted(trace.start_ps[top], begun, side="right") - 1
 
 
 def _ends(trace: Trace, loop: Loop, top: Int64, start: Int64) -> Int64:

@@ -96,7 +96,7 @@ def _is_body(trace: Trace, loop: Loop) -> bool:
 def _from_fetch(trace: Trace, loop: Loop, fetches: Int64) -> Loop:
     """The same loop, each repetition beginning with the first fetch since the call before, where there is one."""
     fetched = np.append(trace.start_ps[fetches], MAX_PS)
-    first = np.searchsorted(fetched, np.append(-1, trace.ends(loop.rows)), side="left")
+    first = np.searchsorted(fetched, np.append(-1, np.minimum(trace.ends(loop.rows), MAX_PS)), side="left")
     first, behind = first[:-1], first[-1]
     earlier = fetched[first] < trace.start_ps[loop.rows]
     rows = np.where(earlier, np.append(fetches, -1)[first], loop.rows)

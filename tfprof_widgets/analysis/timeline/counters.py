@@ -10,6 +10,7 @@ from functools import cached_property
 import numpy as np
 import pandas as pd
 
+from ...trace.times import MAX_PS
 from ...trace.trace import ALLOCATORS_PLANE, Float64, Int64, StatKind, Trace
 from ..base.units import PS_PER_MS
 from ..input.tf_data import TfData
@@ -249,7 +250,7 @@ def _of_system(system: pd.DataFrame | None) -> Iterator[Counter]:
     """CPU, memory, disk, network and GPU as sampled; loads and rates begin with the time that they are the mean of."""
     if system is None or system.empty:
         return
-    time_ps = np.round(system["time_ms"].to_numpy(np.float64) * PS_PER_MS).astype(np.int64)
+    time_ps = np.round(system["time_ms"].to_numpy(np.float64) * PS_PER_MS).clip(-MAX_PS, MAX_PS).astype(np.int64)
     seconds = np.diff(time_ps) / 1e12
     for column, name, unit in _system_columns(system):
         sample = system[column].to_numpy(np.float64)

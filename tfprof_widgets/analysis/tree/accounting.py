@@ -13,6 +13,9 @@ from .op_figures import COLUMN, NUMBERS, TIMES, Figures
 from .scope_nodes import SCOPE_TYPE
 from .tree_options import TreeOptions, TreeView
 
+_MOST = 2.0**62
+"""What running sums are kept below."""
+
 
 @dataclass(frozen=True, eq=False)
 class Accounts:
@@ -71,9 +74,12 @@ def totals(own: Figures, ends: Int64) -> Figures:
     """The figures of each row with all below it, of rows that are down first; `ends` as of `subtree_ends`.
 
     Sums are differences of running sums, so they are made of whole numbers, of times of whole picoseconds: nothing is
-    rounded away, and what is zero is zero.
+    rounded away, and what is zero is zero. Where all picoseconds are too many to count, the units are larger ones.
     """
-    unit = np.array([1 if own.dtype == np.int64 or name not in TIMES else 10**6 for name in NUMBERS])
+    unit = np.ones(own.shape[1])
+    if own.dtype != np.int64:
+        unit[[name in TIMES for name in NUMBERS]] = 10**6
+        unit = np.minimum(unit, _MOST / np.maximum(np.abs(own).sum(axis=0), 1))
     whole = np.rint(own * unit).astype(np.int64)
     sums = np.vstack((np.zeros((1, own.shape[1]), np.int64), np.cumsum(whole, axis=0)))
     total: Figures = sums[ends] - sums[:-1]

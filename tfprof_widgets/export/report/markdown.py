@@ -1,7 +1,8 @@
 """Text of a trace, which may be anything -> Markdown in which it stays text: names, sentences, code, tables.
 
 Whoever wrote the names of a trace must not write the report: no name closes a cell, a code span or a block, makes a link, an
-image or a heading, or is HTML in a page that the Markdown becomes.
+image or a heading, or is HTML in a page that the Markdown becomes. Nor is it a formula, which could hold a link: MathJax looks
+for those in the text that a reader sees, where escapes and entities are what they stand for, but not in code.
 
 Source: CommonMark 0.31 (2.4, 2.5: escapes and entities never stand for structure; 4.5, 6.1: fences and code spans are closed by
 runs of their own length only) and GitHub's tables, whose cells end at a bar even in code.
@@ -24,6 +25,8 @@ _OUTSIDE_WORDS = re.compile(r"(?<![^\W_])_|_(?![^\W_])")
 _ENTITY = re.compile(r"&(?=#|\w)")
 _ADDRESS = re.compile(r"(?<=\w):(?=//)|(?<=\bwww)\.|(?<=\w)@(?=\w)", re.IGNORECASE)
 _LINE_START = re.compile(r"^([-+=>#]|\d+(?=[.)](?:\s|$)))")
+_FORMULA = re.compile(r"((?:\$|\\(?:[][()]|begin|end|ref|eqref))+)")
+"""What MathJax takes for the begin of one."""
 _CODE = re.compile(r"`([^`]+)`")
 _BREAKS_CODE = re.compile(r"[`|]|<[/!?]")
 _FENCE = re.compile("`+")
@@ -86,16 +89,20 @@ def _shown(letter: str) -> str:
 def _name(text: str) -> str:
     if not text:
         return "(no name)"
-    if _BREAKS_CODE.search(text):
-        return "".join(letter if letter.isalnum() or letter in " /_:.…" else f"&#{ord(letter)};" for letter in text)
-    return f"`{text}`"
+    return _without_formulas(text, _referenced) if _BREAKS_CODE.search(text) else f"`{text}`"
+
+
+def _referenced(text: str) -> str:
+    return _unlinked(
+        "".join(letter if letter.isalnum() or letter in " /_:.…" else f"&#{ord(letter)};" for letter in text)
+    )
 
 
 def _prose(text: str) -> str:
     parts = _CODE.split(text)
-    parts[0::2] = [_escaped(part) for part in parts[0::2]]
+    parts[0::2] = [_without_formulas(part, _escaped) for part in parts[0::2]]
     parts[1::2] = [_name(part) if part.strip() else part for part in parts[1::2]]
-    return _LINE_START.sub(lambda found: _started(found[1]), "".join(parts))
+    return _LINE_START.sub(lambda found: _started(found[1]), _joined(parts))
 
 
 def _started(mark: str) -> str:
@@ -103,8 +110,29 @@ def _started(mark: str) -> str:
     return f"&#{ord(mark[0])};{mark[1:]}"
 
 
+def _without_formulas(text: str, write: Callable[[str], str]) -> str:
+    """What begins formulas in code spans, and the text between as `write` writes it."""
+    parts = _FORMULA.split(text)
+    parts[0::2] = [write(part) for part in parts[0::2]]
+    parts[1::2] = [f"`{part}`" for part in parts[1::2]]
+    return _joined(parts)
+
+
+def _joined(parts: Iterable[str]) -> str:
+    """Markdown side by side; two code spans that touch would be none."""
+    written = ""
+    for part in parts:
+        written += f" {part}" if written.endswith("`") and part.startswith("`") else part
+    return written
+
+
 def _escaped(text: str) -> str:
     text = _ENTITY.sub("&amp;", text)
     text = "".join(f"&#{ord(letter)};" if letter in _STRUCTURE else letter for letter in text)
     text = _OUTSIDE_WORDS.sub("&#95;", text)
+    return _unlinked(text)
+
+
+def _unlinked(text: str) -> str:
+    """What a reader of Markdown takes for an address, made text."""
     return _ADDRESS.sub(lambda found: f"&#{ord(found[0])};", text)

@@ -19,19 +19,24 @@ _WATCHER: ContextVar[Watcher | None] = ContextVar("tfprof_reading", default=None
 
 
 @contextmanager
-def watched_reading(watcher: Watcher) -> Iterator[None]:
-    """Tell `watcher` what is read from files inside the `with` block, by this thread."""
-    token = _WATCHER.set(watcher)
+def watched_reading(by: Watcher) -> Iterator[None]:
+    """Tell `by` what is read from files inside the `with` block, by this thread."""
+    token = _WATCHER.set(by)
     try:
         yield
     finally:
         _WATCHER.reset(token)
 
 
+def watcher() -> Watcher | None:
+    """Who is told in this thread; a copy from a server comes in another one."""
+    return _WATCHER.get()
+
+
 def _tell(n_read: int, n_more: int) -> None:
-    watcher = _WATCHER.get()
-    if watcher is not None:
-        watcher(n_read, n_more)
+    told = watcher()
+    if told is not None:
+        told(n_read, n_more)
 
 
 class Content(Protocol):

@@ -23,6 +23,8 @@ _NOWHERE = 2**40
 _CHAIN_BYTES = 2**11
 _LOOKED_AT = 2**8
 """Bytes of each chain in which its first event is looked for."""
+_MOST_ROUNDS = 2**13
+"""A chain of more events is one that found no other to end at, and protobuf is faster than it."""
 _ID_BYTES = 4
 """An id of so many bytes is found: those of 268 million metadata."""
 _MIN_BYTES = 2**20
@@ -77,7 +79,9 @@ def follow_events(raw: bytes, first: int) -> tuple[EventBytes, int] | None:
     at = _starts(octets, first, len(raw))
     stop, tags, ends = np.append(at[1:], len(raw)), [], []
     row_end = len(raw)
-    while len(at):  # as many rounds as there are events in the longest chain
+    for _ in range(_MOST_ROUNDS):  # as many as there are events in the longest chain
+        if not len(at):
+            break
         end = _ends(octets, at)
         lost = np.flatnonzero(end > stop)
         if len(lost):
@@ -89,6 +93,8 @@ def follow_events(raw: bytes, first: int) -> tuple[EventBytes, int] | None:
         ends.append(end)
         is_open = end < stop
         at, stop = (end, stop) if is_open.all() else (end[is_open], stop[is_open])
+    if len(at):
+        return None
     begin, end = (np.sort(np.concatenate(each), kind="stable") for each in (tags, ends))
     begin += 2
     begin += octets.take(begin - 1) >= _CONTINUED

@@ -8,6 +8,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
+import pandas as pd
 import pytest
 
 from tests.builders import Event, event, line, plane, session, space
@@ -22,6 +23,7 @@ from tfprof_widgets.analysis.cluster import (
 )
 from tfprof_widgets.analysis.cluster import step_summary as steps_of
 from tfprof_widgets.analysis.cluster.cluster_results import merge_hosts
+from tfprof_widgets.analysis.cluster.columns import PackedFrame, Stack
 from tfprof_widgets.analysis.cluster.host_summary import HostSummary, summarize_host
 from tfprof_widgets.analysis.results import Results
 from tfprof_widgets.analysis.steps.categories import STEP_CATEGORIES
@@ -272,3 +274,19 @@ def test_a_host_can_be_given_another_name(tmp_path: Path) -> None:
     assert results.hosts["host"].tolist() == ["a", "b"]
     assert set(results.steps.frame["host"]) == {"a", "b"}
     assert results.host_totals.hosts == ("a", "b")
+
+
+def test_what_one_host_has_as_whole_numbers_another_may_lack() -> None:
+    whole = pd.DataFrame({"calls": [1, 2], "name": ["a", "b"]})
+    damaged = pd.DataFrame({"calls": [np.nan], "name": pd.Series([None], dtype=object)})
+    for tables in ((whole, damaged), (damaged, whole)):
+        stack = Stack([{"any": PackedFrame.of(one)} for one in tables], [1, 1], [0, 0])
+        assert sorted(stack["any"]["calls"].dropna()) == [1, 2]
+        assert stack["any"]["name"].isna().sum() == 1
+
+
+def test_hosts_without_rows_leave_the_types_of_the_others() -> None:
+    whole = pd.DataFrame({"calls": [1, 2]})
+    empty = pd.DataFrame({"calls": pd.Series([], dtype=object)})
+    stack = Stack([{"any": PackedFrame.of(one)} for one in (empty, whole, empty)], [1, 1, 1], [0, 0, 0])
+    assert stack["any"]["calls"].dtype == np.int64

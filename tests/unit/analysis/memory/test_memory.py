@@ -13,6 +13,7 @@ from tests.builders import EPOCH_NS, Event, U, event, line, plane, session, trac
 from tests.unit.views.repeated import repeated
 from tfprof_widgets.analysis.layers.layer_memory import memory_by_op
 from tfprof_widgets.analysis.memory.memory import MemoryProfile, compute_memory
+from tfprof_widgets.analysis.memory.memory_snapshots import MOST_BYTES
 from tfprof_widgets.trace.dtypes import dtype_name
 from tfprof_widgets.trace.merging import merge_traces
 from tfprof_widgets.trace.trace import Trace
@@ -304,3 +305,10 @@ def test_hundred_thousand_allocations_answer_at_once() -> None:
     assert time.process_time() - begin < 2.0  # about 0.1 s
     assert len(table) == n
     assert live["total_bytes"].sum() == 16 * 5000
+
+
+def test_sizes_that_no_memory_has_are_cut_so_that_sums_stay_whole() -> None:
+    profile = memory(*(take(i, i, 2**62, -(2**62)) for i in range(1, 6)))
+    used = memory_by_op(profile)
+    assert used.allocated_bytes.tolist() == [MOST_BYTES] * 5
+    assert abs(used.before_capture_bytes) <= 6 * MOST_BYTES

@@ -218,3 +218,9 @@ def test_a_loop_takes_as_long_per_step_whether_it_is_marked_or_not(capture_of: C
     assert len(bare) == len(marked) == N_LOOP_STEPS
     # Two runs: of medians, so that what else the machine did for a moment does not count.
     assert bare["step_time_ms"].median() == pytest.approx(marked["step_time_ms"].median(), rel=0.05)
+
+
+def test_calls_that_end_behind_the_last_time_of_a_trace_break_no_search() -> None:
+    calls = [event("f", at, 4e11, tf_function_call="traced-nonXla") for at in (0, 5e11, 1e12)]
+    fetches = [event("EagerLocalExecute: IteratorGetNext", at - 10, 5) for at in (5e11, 1e12)]
+    assert len(compute_steps(trace(plane("/host:CPU", line("main", *calls, *fetches)))).frame) in (0, 2, 3)

@@ -172,3 +172,9 @@ def test_sizes_of_damaged_files_stay_positive_numbers() -> None:
         frame = tree_of(graph, view, average=False).frame
         assert (frame.select_dtypes("int64").drop(columns=["parent", "op"]) >= 0).all(axis=None)
     assert tree_of(graph, "scope").frame["total_params"].iloc[0] == 2**45
+
+
+def test_times_beyond_what_picoseconds_can_count_add_up_in_larger_units() -> None:
+    days_us = 13 * 86400e6
+    tree = tree_of(graph_of({f"net/{i}": days_us for i in range(1000)}), "scope")
+    assert tree.column("micros", is_total=True)[0] == pytest.approx(1000 * days_us)

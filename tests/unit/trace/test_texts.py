@@ -1,0 +1,80 @@
+"""Texts from outside do nothing to a terminal, wherever they come in and whatever is shown of them."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+import tfprof_widgets as tfprof
+from tests.builders import Gz, Ref, event, line, plane, session, space
+from tfprof_widgets.errors import TraceError, without_controls
+from tfprof_widgets.formats.saved import SAVED
+from tfprof_widgets.trace.bounds import all_decoded, clean_text, decoded, texts
+
+EVIL = "net/\x1b[31mevil\x1b]0;title\x07\x9b2J\r\x00\x08"
+SHOWN = r"net/\x1b[31mevil\x1b]0;title\x07\x9b2J\x0d\x00\x08"
+
+
+def test_controls_become_escapes_and_breaks_of_lines_stay() -> None:
+    assert without_controls(EVIL) == SHOWN
+    assert without_controls("a\tb\r\nc\n\u00e9") == "a\tb\r\nc\n\u00e9"
+
+
+def test_all_ways_in_give_the_same_text() -> None:
+    raw = EVIL.encode()
+    assert {decoded(raw), clean_text(EVIL), *texts([EVIL]), *all_decoded([raw, raw])} == {SHOWN}
+    assert all_decoded([raw, b"\xff", b"\x0b", b""]) == [SHOWN, r"\xff", "\x0b", ""]
+
+
+@pytest.fixture
+def evil(tmp_path: Path) -> tfprof.Profile:
+    """A profile whose names all hold controls, in a directory that does, too."""
+    ops = [event("train", 0, 900, _r=1, step_num=0)]
+    ops += [event(f"{EVIL}:MatMul", 10, 500, stats={EVIL: EVIL, "r": Ref(EVIL), "z": Gz(EVIL)}, display_name=EVIL)]
+    content = space(session(), plane("/host:CPU", line(EVIL, *ops)), plane(EVIL), hostnames=[EVIL], warnings=[EVIL])
+    directory = tmp_path / "\x1b[2J"
+    (directory / "plugins" / "profile" / "run").mkdir(parents=True)
+    (directory / "plugins" / "profile" / "run" / "h.xplane.pb").write_bytes(content)
+    saved = {"version": 1, "title": EVIL, "notices": [EVIL], "runs": ["run"]}
+    (directory / SAVED).write_text(json.dumps(saved))
+    return tfprof.load(directory)
+
+
+def test_nothing_that_is_printed_of_a_profile_holds_a_control(evil: tfprof.Profile) -> None:
+    printed = [
+        repr(evil),
+        evil.summary(),
+        evil.report(),
+        evil.tree_text(),
+        *evil.notices,
+        evil.title,
+        *evil.trace.strings,
+    ]
+    printed += [
+        evil.ops.to_string(),
+        evil.events.to_string(),
+        evil.steps.to_string(),
+        repr(evil.overview),
+        repr(evil.advice),
+    ]
+    assert [text for text in printed if without_controls(text) != text] == []
+    assert SHOWN in evil.summary()
+
+
+def test_an_error_names_a_file_without_its_controls(tmp_path: Path) -> None:
+    file = tmp_path / "\x1b[2J.xplane.pb"
+    file.write_bytes(b"\xff" * 9)
+    with pytest.raises(TraceError, match=r"\\x1b\[2J\.xplane\.pb") as refused:
+        tfprof.load(file)
+    assert "\x1b" not in str(refused.value)
+
+
+def test_a_chrome_trace_has_no_controls_either(tmp_path: Path) -> None:
+    span = {"ph": "X", "name": EVIL, "pid": 1, "tid": 0, "ts": 1, "dur": 5, "args": {EVIL: EVIL}}
+    name = {"ph": "M", "name": "process_name", "pid": 1, "args": {"name": EVIL}}
+    (tmp_path / "h.trace.json").write_text(json.dumps({"traceEvents": [name, span]}))
+    trace = tfprof.load(tmp_path / "h.trace.json").trace
+    assert SHOWN in trace.strings
+    assert not [text for text in (*trace.strings, trace.planes[0].name, trace.lines[0].name) if "\x1b" in text]
