@@ -54,7 +54,7 @@ def recover() -> pd.DataFrame:
     from ..trace.scratch import left_folders
 
     found = [left for left in left_folders() if left.n_windows]
-    return pd.DataFrame(
+    table = pd.DataFrame(
         {
             "began": pd.to_datetime([datetime.fromtimestamp(left.owner.made_ns // 10**9) for left in found]),
             "program": [left.owner.program for left in found],
@@ -66,3 +66,6 @@ def recover() -> pd.DataFrame:
             "folder": [str(left.folder) for left in found],
         }
     )
+    texts = dict.fromkeys(("program", "state", "folder"), "str")
+    numbers = dict.fromkeys(("process_id", "n_windows", "n_steps", "size_bytes"), "int64")
+    return table.astype(texts | numbers)  # without rows, too
