@@ -49,14 +49,17 @@ class KernelProcess:
 def forked_kernels(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
     """Kernels begin with TensorFlow imported: to import it takes longer than most of what they run.
 
-    Their temporary files are in a folder of the tests: a kernel is ended before it can remove them.
+    Their temporary files are in a folder of the tests, unless a test has one of its own: a kernel is ended before it can remove
+    them.
     """
     scratch = str(tmp_path_factory.mktemp("kernels"))
 
     def launch(command: list[str], *, env: dict[str, str], cwd: str | None = None, **_: Any) -> KernelProcess:
         _, _, module, *arguments = command
         assert module == "ipykernel_launcher"
-        return KernelProcess(*arguments, cwd=Path(cwd or "."), **{**env, "TMPDIR": scratch})
+        own = env.get("TMPDIR")
+        folder = scratch if own is None or own == os.environ.get("TMPDIR") else own
+        return KernelProcess(*arguments, cwd=Path(cwd or "."), **{**env, "TMPDIR": folder})
 
     with pytest.MonkeyPatch.context() as patch:
         if sys.platform == "linux":
