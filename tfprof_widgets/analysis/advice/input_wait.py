@@ -45,7 +45,7 @@ def input_wait(run: Run) -> InputWait:
     ratio = float(wait.mean()) / steps.mean_ms if steps.mean_ms else 0.0
     is_told = run.results.waits_are_usual and limits_steps(wait, steps.time_ms)
     # Where others take the cores, a pipeline that keeps up otherwise falls behind; one in Python that never rests does not.
-    never_rests = float(np.median(input_python_ms(run) / steps.time_ms)) >= NEVER_RESTS
+    never_rests = float(np.median(input_python_ms(run))) >= NEVER_RESTS * steps.median_ms > 0
     is_told &= never_rests or ratio >= CROWDED or run.other_cores < MANY_CORES
     often = waits_often(wait, steps.time_ms)
     return InputWait(wait, ratio, is_told=is_told, sets_the_pace=is_told and often and ratio >= INPUT_HIGH)
