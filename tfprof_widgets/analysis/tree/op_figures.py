@@ -19,7 +19,7 @@ Figures = NDArray[Any]
 COLUMN = {name: i for i, name in enumerate(NUMBERS)}
 TIMES = FIGURES[:3]
 """The figures that are times, in microseconds."""
-_MOST_PARAMS, _MOST_FLOAT_OPS = 2**45, 2**53
+_MOST_PARAMS, _MOST_FIGURE = 2**45, 2**53
 _MEMORY = {
     "bytes": "requested_bytes",
     "peak_bytes": "peak_bytes",
@@ -61,9 +61,9 @@ def op_figures(graph: OpGraph, options: TreeOptions) -> Figures:
 
 def _multiply(float_ops: Figures, n_runs: Figures, has_run: NDArray[np.bool_]) -> None:
     """Float operations of all runs, in place; of damaged files at most 2**53 for an op, so that sums stay in 64 bits."""
-    is_huge = float_ops.astype(np.float64) * n_runs > _MOST_FLOAT_OPS
+    is_huge = float_ops.astype(np.float64) * n_runs > _MOST_FIGURE
     float_ops[has_run] *= n_runs[has_run]
-    float_ops[has_run & is_huge] = _MOST_FLOAT_OPS
+    float_ops[has_run & is_huge] = _MOST_FIGURE
 
 
 def _of_step(table: pd.DataFrame, step: int) -> pd.DataFrame:
@@ -71,7 +71,9 @@ def _of_step(table: pd.DataFrame, step: int) -> pd.DataFrame:
 
 
 def _add(figures: Figures, name: str, op: pd.Series, value: pd.Series) -> None:
-    np.add.at(figures[:, COLUMN[name]], op.to_numpy(np.int64), value.to_numpy().astype(figures.dtype))
+    """Add to the figures of ops; of damaged files at most 2**53 at once, so that sums stay in 64 bits."""
+    known = value.to_numpy(np.float64).clip(-_MOST_FIGURE, _MOST_FIGURE)
+    np.add.at(figures[:, COLUMN[name]], op.to_numpy(np.int64), known.astype(figures.dtype))
 
 
 def _add_times(figures: Figures, times: pd.DataFrame) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from itertools import pairwise
 from typing import Any
 
@@ -39,6 +40,15 @@ def test_scopes_are_made_of_the_names() -> None:
         "    net/b 0/5",
         "      net/b/Add 5/5",
     ]
+
+
+@pytest.mark.parametrize("view", VIEWS)
+def test_absurd_numbers_of_damaged_files_stay_in_64_bits(view: TreeView) -> None:
+    graph = graph_of({"a": 1, "b": 2}, stacks={"a": ["main"], "b": ["main"]})
+    runs, times = graph.runs.assign(n_runs=2**63 - 1), graph.times.assign(duration_us=float(2**63))
+    tree = tree_of(replace(graph, runs=runs, times=times), view)
+    assert tree.column("run_count", is_total=True).max() == 2**54
+    assert tree.column("micros", is_total=True).max() == 2**54
 
 
 @pytest.mark.parametrize("view", VIEWS)
