@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import TYPE_CHECKING
 
 import numpy as np
 import pandas as pd
 
-from ...trace.trace import Float64
+from ...trace.trace import Float64, Session
 from ..base.iterator_names import base_name
 from ..base.units import PS_PER_MS
 from ..base.wording import milliseconds, number, percent, plural
@@ -104,7 +105,7 @@ class ShuffleFill:
 def shuffle_fill_of(run: Run) -> ShuffleFill | None:
     """Find the one that is waited for longest; None where nothing is waited for, or it is not known of what that is a share."""
     iterators, coverage = run.results.tf_data.iterators, run.results.coverage
-    if iterators.empty or not coverage.captured_ps or len(run.trace.sessions) > 1:
+    if iterators.empty or not coverage.captured_ps or not _are_one(run.trace.sessions):
         return None
     row = int(iterators["fill_time_ms"].to_numpy(np.float64).argmax())
     ms = float(iterators["fill_time_ms"].iloc[row])
@@ -115,6 +116,13 @@ def shuffle_fill_of(run: Run) -> ShuffleFill | None:
     of_pipeline = iterators["pipeline"] == iterators["pipeline"].iloc[row]
     n_times = int(iterators["n_iterators"][of_pipeline & (iterators["parent_id"] < 0)].sum())
     return ShuffleFill(row, ms, n_times, ratio)
+
+
+def _are_one(sessions: Sequence[Session]) -> bool:
+    """Whether sessions have less between them than they last: a long capture, written in parts, and no chosen steps."""
+    in_order = sorted(sessions, key=lambda one: one.start_ps)
+    between_ps = sum(max(after.start_ps - before.stop_ps, 0) for before, after in pairwise(in_order))
+    return between_ps <= sum(one.stop_ps - one.start_ps for one in sessions)
 
 
 def shuffle_fill(run: Run) -> Iterator[Advice]:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pandas as pd
 import pytest
 
@@ -85,6 +87,15 @@ def test_of_elements_in_memory_a_smaller_buffer_is_proposed() -> None:
     (advice,) = refilled(200_000.0, below="TensorSlice").advice
     assert "dataset.shuffle(50)" in advice.fix
     assert "list_files" not in advice.fix
+
+
+def test_a_capture_that_was_written_in_parts_tells_of_buffers_as_a_whole_one_does() -> None:
+    alone = refilled(200_000.0)
+    (first,) = alone.trace.sessions
+    for gap_ps, is_told in ((10**9, True), (10**13, False)):
+        later = replace(first, start_ps=first.stop_ps + gap_ps, stop_ps=first.stop_ps + gap_ps + 10**9)
+        parts = Results(replace(alone.trace, sessions=(first, later)))
+        assert (Run(parts).shuffle_fill is not None) is is_told
 
 
 def test_a_buffer_that_fills_slowly_beside_other_programs_may_be_their_doing() -> None:
