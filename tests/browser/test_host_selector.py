@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -136,6 +137,15 @@ def test_a_step_of_the_chosen_host_is_that_step_in_every_view(page: Page) -> Non
     expect(opened(page, "memory_timeline")).to_contain_text("at the peak of this range (step 5)")
     opened(page, "kernel_table")
     expect(page.locator('[data-tfprof="kernel_table"] .tfp-grid .row')).to_have_count(2)
+
+
+def test_keys_walk_over_the_steps_of_all_hosts_which_overlap(page: Page) -> None:
+    plot = page.locator('[data-tfprof="step_chart"] .tfp-plot')
+    plot.focus()
+    for step in (0, 0, 1, 1, 2):
+        page.keyboard.press("ArrowRight")
+        expect(plot).to_have_attribute("aria-valuetext", re.compile(f"step {step},"))
+    assert plot.get_attribute("aria-valuenow") == "4"
 
 
 def test_what_the_reader_chose_in_a_view_stays_with_another_host(page: Page) -> None:

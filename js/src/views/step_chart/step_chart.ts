@@ -35,6 +35,8 @@ class StepChart {
   #bars: StepBars;
   /** Where a keyboard range began. */
   #anchor = -1;
+  /** The rows that were chosen here, and their time: steps of several hosts overlap, so the time does not tell the rows. */
+  #choice: { rows: readonly [number, number]; range: readonly [number, number] } | null = null;
   #chart: Chart | null = null;
   #redraw: () => void = () => undefined;
 
@@ -66,6 +68,7 @@ class StepChart {
     link.on("time_range", onRange, signal);
     link.on("step", update, signal);
     data.onTables(() => this.#read(), signal, ["steps"]);
+    onKeys(this.#plot, signal, (event) => this.#key(event)); // which can have the focus before its bars are drawn
     this.#sayStep();
   }
 
@@ -77,6 +80,7 @@ class StepChart {
     this.#steps = steps;
     this.#bars = stepBars(steps, data.meta.categories, MAX_BARS);
     this.#anchor = -1;
+    this.#choice = null;
     this.#plot.setAttribute("aria-label", summary(data.meta, steps.n));
     this.#plot.setAttribute("aria-valuemax", String(steps.n - 1));
     this.#sayStep();
@@ -105,7 +109,6 @@ class StepChart {
       },
       view.signal,
     );
-    onKeys(this.#plot, view.signal, (event) => this.#key(event));
     this.#draw();
   }
 
@@ -168,7 +171,9 @@ class StepChart {
 
   #choose(a: number, b: number): void {
     const [first, last] = a <= b ? [a, b] : [b, a];
-    this.view.link.setTimeRange(timeOfSteps(this.#steps, first, last));
+    const range = timeOfSteps(this.#steps, first, last);
+    this.#choice = { rows: [first, last], range };
+    this.view.link.setTimeRange(range);
     this.view.link.setStep(first === last ? first : -1);
   }
 
@@ -187,7 +192,10 @@ class StepChart {
 
   #chosen(): readonly [number, number] | null {
     const range = this.view.link.timeRange;
-    return range === null ? null : stepsOfRange(this.#steps, [range[0] * 1000, range[1] * 1000]);
+    if (range === null) return null;
+    const { rows, range: own } = this.#choice ?? {};
+    if (rows !== undefined && own?.[0] === range[0] && own[1] === range[1]) return rows;
+    return stepsOfRange(this.#steps, [range[0] * 1000, range[1] * 1000]);
   }
 
   #key(event: KeyboardEvent): boolean {
