@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import time
+import weakref
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from ...trace.capture_facts import Failure
 from ..session.failure import read_failure
+from ..session.markers import ElementSource
 
 if TYPE_CHECKING:
     from ..session.session import Capture, OpenStep
@@ -124,9 +127,12 @@ class StepMarks:
     def _failed(self, error: BaseException) -> None:
         self.failure = read_failure(error, batch_size=self._capture.program.batch_size)
 
-    def _computed(self) -> None:
+    def _computed(self, elapsed_ns: int, source: Any) -> None:
         self._confirm()
         phase = self._phases[-1] if self._phases else None
+        if phase is not None and self._step is not None:
+            self._step.computing_ns = (self._step.computing_ns or 0) + elapsed_ns
+            self._step.source = phase.element_of(source, self._step.n_batches)
         if phase is not None and phase.is_last_batch:
             self.end_step()
 
@@ -149,6 +155,8 @@ class _Phase:
         """Whether `computed` is called after each computation."""
         self._n_batches = n_batches
         self._model: Any = None
+        self._source: ElementSource | None = None
+        self._n_taken = 0
 
     @property
     def is_last_batch(self) -> bool:
@@ -162,13 +170,25 @@ class _Phase:
         self.first_batch = batch
         self.last_batch = batch + max(min(per_call, left), 1) - 1
 
-    def watch(self, model: Any, computed: Callable[[], None], failed: Callable[[BaseException], None]) -> None:
-        """Have `computed` called after each computation of a batch, `failed` after one that raised."""
+    def watch(self, model: Any, computed: Callable[[int, Any], None], failed: Callable[[BaseException], None]) -> None:
+        """Have `computed` called after each computation of a batch, with its time in ns and its argument (an iterator), and
+        `failed` after one that raised.
+        """
         self._model = model
         function = getattr(model, self._function_name, None)
         if callable(function) and not isinstance(function, _WatchedFunction):
             self.is_watched = True
             setattr(model, self._function_name, _WatchedFunction(function, computed, failed))
+
+    def element_of(self, iterator: Any, n_batches: int) -> ElementSource | None:
+        """Where the batches came from that the model took now; None of an iterator that cannot be asked."""
+        if not hasattr(iterator, "_iterator_resource"):
+            return None
+        reference = weakref.ref(iterator)
+        last = self._source
+        taken = last.first + self._n_taken if last is not None and last.iterator is reference else 0
+        self._source, self._n_taken = ElementSource(reference, taken), n_batches
+        return self._source
 
     def unwatch(self) -> None:
         """Give the model its function back."""
@@ -192,12 +212,13 @@ class _WatchedFunction:
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         __tracebackhide__ = True
+        begin_ns = time.perf_counter_ns()
         try:
             result = self.original(*args, **kwargs)
         except Exception as error:
             self._failed(error)
             raise
-        self._after()
+        self._after(time.perf_counter_ns() - begin_ns, args[0] if args else None)
         return result
 
     def __getattr__(self, name: str) -> Any:

@@ -101,6 +101,7 @@ def _marked(original: Callable[..., Any]) -> Callable[..., Any]:
         marker = make_step_marker(capture)
         if original.__name__ == "fit":
             program.note_fit(bound.arguments)
+            program.expect(self)
         with program.calls.noted(), marker_placed_in(bound.arguments, marker):
             try:
                 return original(*bound.args, **bound.kwargs)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import threading
 import time
 import weakref
+from typing import Protocol
 
 from ...errors import CaptureError
 from .bounds import BoundKind, BoundWatch, FileRate
@@ -25,11 +26,22 @@ WRONG_ESTIMATE_RATIO = 0.75
 """A window stopped for its estimated size whose file stays below this share of the bound was stopped in error."""
 
 
+class StepListener(Protocol):
+    """Who is told of each step, on its thread: what it does there is paid by every step."""
+
+    def began(self, step: OpenStep) -> None:
+        """A step began, which may turn out to be none."""
+
+    def ended(self, step: OpenStep, elapsed_ns: int, phase: Phase) -> None:
+        """A step ended after so long."""
+
+
 class WindowControl:
     """Decides for one running capture. Sessions open and close under a lock and under a shield against Ctrl-C."""
 
-    def __init__(self, options: CaptureOptions, keeper: WindowKeeper) -> None:
+    def __init__(self, options: CaptureOptions, keeper: WindowKeeper, listener: StepListener | None = None) -> None:
         self._options = options
+        self._listener = listener
         self.keeper = keeper
         self.n_steps = 0
         """How many batches the program has marked, captured or not."""
@@ -69,6 +81,8 @@ class WindowControl:
     def add(self, step: OpenStep) -> None:
         """Note that a step has begun."""
         self._open_steps.add(step)
+        if self._listener is not None:
+            self._listener.began(step)
         if self.keeper.watch is not None:
             self.keeper.watch.await_step()
 
@@ -86,9 +100,10 @@ class WindowControl:
         elapsed_ns = step.elapsed_ns
         if not self.drop(step):
             return False
-        self.step_times.add(
-            step.number, step.name, start_ns=step.start_ns, duration_ns=elapsed_ns, phase=self._phase(step)
-        )
+        phase = self._phase(step)
+        self.step_times.add(step.number, step.name, start_ns=step.start_ns, duration_ns=elapsed_ns, phase=phase)
+        if self._listener is not None:
+            self._listener.ended(step, elapsed_ns, phase)
         if self.keeper.watch is not None:
             self.keeper.watch.count_step()
         if step.is_selectable:

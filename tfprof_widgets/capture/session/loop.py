@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+import time
 from collections.abc import Iterable, Iterator
 from types import TracebackType
 from typing import Generic, TypeVar
@@ -43,6 +44,7 @@ class trace_steps(Generic[T]):  # noqa: N801 -- it is called like a function, as
         while True:
             current = _Step(self._name, None, n_done)
             current.begin()
+            begin_ns = time.perf_counter_ns()
             try:
                 item = next(items)
             except StopIteration:
@@ -51,7 +53,7 @@ class trace_steps(Generic[T]):  # noqa: N801 -- it is called like a function, as
             except BaseException:
                 current.cancel()
                 raise
-            current.confirm()
+            current.confirm(time.perf_counter_ns() - begin_ns)
             try:
                 yield item
             finally:
@@ -110,8 +112,9 @@ class _Step:
         elif sys.modules.get("tensorflow") is not None:  # where it was never imported no profiler can be running
             self._open = OpenStep(self._name, self._default_number)
 
-    def confirm(self) -> None:
+    def confirm(self, waited_ns: int | None = None) -> None:
         if self._open is not None:
+            self._open.waited_ns = waited_ns
             self._open.confirm()
 
     def cancel(self) -> None:

@@ -4,10 +4,20 @@ from __future__ import annotations
 
 import threading
 import time
+import weakref
 from dataclasses import dataclass, field
 from typing import Any
 
 from .tf_profiler import import_tensorflow
+
+
+@dataclass(frozen=True)
+class ElementSource:
+    """Where the batches of a step came from."""
+
+    iterator: weakref.ref[Any]
+    first: int
+    """Which element of it the first one was, from 0 on."""
 
 
 @dataclass(eq=False)
@@ -24,6 +34,12 @@ class OpenStep:
     """How many windows had been opened at its begin."""
     begins_epoch: bool = False
     """Whether it is known to be the first of an epoch, which waits for data longer than others."""
+    computing_ns: int | None = field(default=None, init=False)
+    """Of it, inside the function that computes its batches; None where nobody tells."""
+    waited_ns: int | None = field(default=None, init=False)
+    """Of it, inside `next()`; None where nobody measured it."""
+    source: ElementSource | None = field(default=None, init=False)
+    """The iterator that gave it its batches, where that can be asked how long it was waited for."""
     thread_id: int = field(default_factory=threading.get_ident, init=False)
     start_ns: int = field(default_factory=time.time_ns, init=False)
     """Unix time of its begin."""

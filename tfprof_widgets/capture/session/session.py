@@ -7,6 +7,7 @@ import threading
 import weakref
 from collections.abc import Callable
 from dataclasses import replace
+from pathlib import Path
 from typing import Any, Protocol
 
 from ...errors import CaptureError
@@ -14,7 +15,7 @@ from ...trace.capture_facts import CaptureCost, Failure
 from ..machine.sampler import SystemSampler, no_samples
 from ..source.captured_program import CapturedProgram, write_oldest
 from .active import active_capture, claim_active, release_active
-from .control import WindowControl
+from .control import StepListener, WindowControl
 from .environment import enable_cpu_memory_recording
 from .failure import read_failure
 from .last_stop import leave_to_restarted, let_die, stop_before_death
@@ -64,6 +65,9 @@ class Capture:
         patch: makes `fit`, `evaluate` and `predict` mark their steps while it runs; None where a Keras callback does.
         end_if_over: called when another capture wants to start; ends this one where nobody told it that what it
             captures is over.
+        listener: is told of each step.
+        on_window: is told of each window that has closed, on the thread that closed it, and of the program in it, which is
+            then read apart from those of other windows.
     """
 
     def __init__(
@@ -72,7 +76,10 @@ class Capture:
         *,
         patch: Patch | None = None,
         end_if_over: Callable[[], None] = lambda: None,
+        listener: StepListener | None = None,
+        on_window: Callable[[Window, CapturedProgram], None] | None = None,
     ) -> None:
+        self._listener, self._on_window = listener, on_window
         self.options = options or CaptureOptions()
         self.next_number = 0
         """The number of the next step that is not given one by the user."""
@@ -149,7 +156,7 @@ class Capture:
             weakref.finalize(self, remove_scratch, scratch, os.getpid()),
             weakref.finalize(self, _abandon, self._patch, self._sampler, self.program),
         ]
-        control = WindowControl(self.options, WindowKeeper(self.options, scratch, self.program))
+        control = WindowControl(self.options, self._keeper(scratch), self._listener)
         try:
             if self._patch is not None:
                 self._patch.install()
@@ -162,6 +169,18 @@ class Capture:
                 cleanup()
             raise
         self._control = control
+
+    def _keeper(self, scratch: Path) -> WindowKeeper:
+        on_window = None if self._on_window is None else self._pass_on
+        return WindowKeeper(self.options, scratch, self.program, on_window)
+
+    def _pass_on(self, window: Window) -> CapturedProgram:
+        """Hand over a window with its program, and return the program of what comes."""
+        program, self.program = self.program, self.program.successor()
+        program.end([window.run_dir], writes=self.options.logdir is not None)
+        if self._on_window is not None:
+            self._on_window(window, program)
+        return self.program
 
     def stop(
         self, *, outcome: Outcome = "complete", error: BaseException | None = None, failure: Failure | None = None
@@ -245,7 +264,8 @@ class Capture:
     def _make_record(self, control: WindowControl, outcome: Outcome, failure: Failure | None) -> CaptureRecord:
         keeper = control.keeper
         windows = tuple(keeper.windows)
-        self.program.end([window.run_dir for window in windows], writes=self.options.logdir is not None)
+        of_program = () if self._on_window is not None else windows
+        self.program.end([window.run_dir for window in of_program], writes=self.options.logdir is not None)
         system = no_samples() if self._sampler is None else self._sampler.stop()
         told = (control.step_times.notice, "" if self._sampler is None else self._sampler.notice)
         record = CaptureRecord(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import time
+from collections.abc import Callable
 from pathlib import Path
 
 from ...errors import CaptureError
@@ -19,12 +20,20 @@ from .tf_profiler import start_session, stop_session
 class WindowKeeper:
     """The windows of one capture. Not thread-safe: `Capture` calls it under its lock."""
 
-    def __init__(self, options: CaptureOptions, scratch: Path, program: CapturedProgram) -> None:
+    def __init__(
+        self,
+        options: CaptureOptions,
+        scratch: Path,
+        program: CapturedProgram,
+        on_window: Callable[[Window], CapturedProgram] | None = None,
+    ) -> None:
+        """Keep windows of a program; `on_window` is told of each that has closed, and returns the program of the next."""
         # Absolute from the start: the program may change its directory meanwhile.
         self._logdir = None if options.logdir is None else Path(options.logdir).expanduser().absolute()
         self.scratch = scratch
         """The private folder of the capture."""
         self._program = program
+        self._on_window = on_window
         self._detail = options.detail
         self._bytes_bound = options.bytes_bound
         self.n_opened = 0
@@ -115,6 +124,8 @@ class WindowKeeper:
         )
         self.windows.append(window)
         note_steps(self.scratch, self.n_steps)
+        if self._on_window is not None:
+            self._program = self._on_window(window)
         return window
 
     def count_step(self, number: int, n_batches: int) -> None:

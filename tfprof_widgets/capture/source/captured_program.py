@@ -60,6 +60,13 @@ class CapturedProgram:
         self._at_exit: Callable[[], None] | None = None
         weakref.finalize(self, self._functions.release).atexit = False
 
+    def successor(self) -> CapturedProgram:
+        """The same program from now on: for traces that are read apart from those until now."""
+        other = CapturedProgram()
+        other.batch_size, other.calls, other.fit = self.batch_size, self.calls, self.fit
+        other._models, other._sampler = self._models.successor(), self._sampler.successor()
+        return other
+
     # ---- while the capture runs ---------------------------------------------------------------------------------------
 
     def start(self) -> None:
@@ -77,6 +84,10 @@ class CapturedProgram:
             self.fit = FitCall(arguments)
         except TypeError:  # an argument of a class without room for weak references
             self.fit = None
+
+    def expect(self, model: Any) -> None:
+        """Take a Keras model that is about to be trained, for windows that end before its training does."""
+        self._models.expect(model)
 
     def see(self, model: Any) -> None:
         """Take a Keras model that was trained: it may be gone when somebody asks."""

@@ -34,6 +34,12 @@ class LineSampler:
         self._stop = threading.Lock()
         self._thread: threading.Thread | None = None
 
+    def successor(self) -> LineSampler:
+        """One without samples, of the same thread."""
+        other = LineSampler(interval_s=self._interval_s)
+        other._target = self._target
+        return other
+
     def start(self) -> None:
         """Begin, from any thread; where it has begun already, do nothing."""
         if self._thread is None:

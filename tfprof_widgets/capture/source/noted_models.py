@@ -23,6 +23,20 @@ class NotedModels:
         """Names of the models."""
         self._known: dict[int, weakref.ref[Any]] = {}
         self._seen: list[weakref.ref[Any]] = []
+        self._expected: list[weakref.ref[Any]] = []
+
+    def successor(self) -> NotedModels:
+        """One that has taken the same models, and notes them when it is asked to."""
+        other = NotedModels()
+        for reference in (*self._expected, *self._seen):
+            if (model := reference()) is not None:
+                other.expect(model)
+        return other
+
+    def expect(self, model: Any) -> None:
+        """Take a model that is about to be trained: it is noted with those that were seen."""
+        with contextlib.suppress(TypeError):  # a class without room for weak references
+            self._expected.append(weakref.ref(model))
 
     def see(self, model: Any) -> None:
         """Take a model that was trained, and note it the first time: it may be gone at the end of the capture."""
@@ -33,7 +47,7 @@ class NotedModels:
 
     def note_seen(self) -> None:
         """Note those of the models taken that are alive as they are now."""
-        for reference in self._seen:
+        for reference in dict.fromkeys((*self._expected, *self._seen)):
             if (model := reference()) is not None:
                 self._note_model(model)
 

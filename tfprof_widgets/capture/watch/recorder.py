@@ -1,0 +1,96 @@
+"""Steps that begin and end -> rows that another thread takes: what a step costs the training is a tuple in a list."""
+
+from __future__ import annotations
+
+import math
+import time
+from typing import Any, NamedTuple
+
+from ..session.markers import ElementSource, OpenStep
+from ..session.overhead import Phase
+
+MAX_WAITING = 1_000_000
+"""So many steps wait to be taken; more are counted and not kept, so that a watcher that hangs costs no memory."""
+
+
+class StepRow(NamedTuple):
+    """One step that has ended."""
+
+    start_ns: int
+    """Unix time."""
+    elapsed_ns: int
+    number: int
+    n_batches: int
+    name: str
+    """Of its marker: `train`, `test`, `test_predict`, or the user's."""
+    is_profiled: bool
+    begins_epoch: bool
+    computing_ns: int | None
+    """Of it, inside the function that computes its batches."""
+    waited_ns: int | None
+    """Of it, inside `next()`."""
+    source: ElementSource | None
+
+
+class StepRecorder:
+    """Is told of each step of a capture (a `StepListener`), and gives them to whoever takes them, in the order of their ends."""
+
+    def __init__(self) -> None:
+        self.n_steps = 0
+        """How many have ended."""
+        self.n_dropped = 0
+        """How many of these nobody took in time."""
+        self.losses: dict[int, float] = {}
+        """Of the latest steps, by number, as far as Keras told them; whoever takes rows takes these."""
+        self._rows: list[StepRow] = []
+        self._current: tuple[OpenStep, int] | None = None
+
+    def began(self, step: OpenStep) -> None:
+        """Note which step runs."""
+        self._current = step, time.perf_counter_ns()
+
+    def ended(self, step: OpenStep, elapsed_ns: int, phase: Phase) -> None:
+        """Keep its row."""
+        self._current = None
+        self.n_steps += 1
+        if len(self._rows) >= MAX_WAITING:
+            self.n_dropped += 1
+            return
+        self._rows.append(
+            StepRow(
+                step.start_ns,
+                elapsed_ns,
+                step.number,
+                step.n_batches,
+                step.name,
+                phase in ("during", "cut"),
+                step.begins_epoch,
+                step.computing_ns,
+                step.waited_ns,
+                step.source,
+            )
+        )
+
+    def note_loss(self, number: int, logs: Any) -> None:
+        """Note the loss that Keras tells of a step, on any thread."""
+        loss = logs.get("loss") if isinstance(logs, dict) else None
+        if isinstance(loss, float) and math.isfinite(loss):
+            if len(self.losses) >= MAX_WAITING:
+                self.losses.clear()
+            self.losses[number] = loss
+
+    def take(self) -> list[StepRow]:
+        """Return the steps that have ended since the last call."""
+        rows, self._rows = self._rows, []
+        return rows
+
+    @property
+    def n_waiting(self) -> int:
+        """How many steps have ended since the last take."""
+        return len(self._rows)
+
+    @property
+    def current(self) -> tuple[int, int, int] | None:
+        """Number, thread and age in ns of the step that runs; None between two."""
+        found = self._current
+        return None if found is None else (found[0].number, found[0].thread_id, time.perf_counter_ns() - found[1])
