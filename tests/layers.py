@@ -18,7 +18,7 @@ EDGES: dict[str, set[str]] = {
     "formats": {"errors", "trace"},
     "analysis": {"errors", "trace", "formats.hlo"},
     "opening": {"errors", "trace", "formats", "analysis"},
-    "capture": {"errors", "trace", "formats.wire", "formats.sidecar"},
+    "capture": {"errors", "trace", "formats.wire", "formats.sidecar", "formats.watch_log"},
     "export": {"errors", "trace", "formats.wire", "formats.sidecar", "formats.saved", "opening", "analysis"},
     "views": {"errors", "trace", "analysis"},
     "profiles": {"errors", "trace", "formats", "opening", "analysis", "capture", "export", "views"},
@@ -31,10 +31,22 @@ of them (`formats.hlo`)."""
 
 ORDERS: dict[str, tuple[str, ...]] = {
     "trace": (),
-    "formats": ("wire", "sidecar", "saved", "hlo", "xspace", "chrome", "v1"),
+    "formats": ("wire", "sidecar", "saved", "watch_log", "hlo", "xspace", "chrome", "v1"),
     "analysis": (
         *("columns", "base", "steps", "xla", "ops", "input", "memory", "layers", "idle", "source", "hosts", "system"),
-        *("timeline", "roofline", "facts", "tree", "failure", "advice", "overview", "comparison", "cluster", "results"),
+        *(
+            "timeline",
+            "roofline",
+            "facts",
+            "tree",
+            "failure",
+            "advice",
+            "overview",
+            "comparison",
+            "watch",
+            "cluster",
+            "results",
+        ),
         *("selection", "experiments"),
     ),
     "opening": (),

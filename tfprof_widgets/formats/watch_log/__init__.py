@@ -1,0 +1,1 @@
+"""A training that was watched <-> the folder that holds it."""

@@ -1,0 +1,16 @@
+"""The names of what is in the folder of a training that was watched, and how much each file may hold."""
+
+from __future__ import annotations
+
+HEADER, STEPS, SAMPLES, EVENTS, WINDOWS = "watch.json", "steps.bin", "samples.bin", "events.jsonl", "windows"
+FORMAT = "tfprof watch"
+VERSION = 1
+
+MAX_HEADER_BYTES = 2**16
+MAX_STEP_BYTES = 2**30
+"""33.5 million steps."""
+MAX_SAMPLE_BYTES = 2**28
+"""Six weeks at one a second."""
+MAX_EVENT_BYTES = 2**26
+MAX_LINE_BYTES = 2**18
+"""Of one event."""
