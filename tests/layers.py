@@ -50,12 +50,12 @@ ORDERS: dict[str, tuple[str, ...]] = {
         *("selection", "experiments"),
     ),
     "opening": (),
-    "capture": ("machine", "source", "session", "keras", "v1", "remote", "checks", "experiments"),
+    "capture": ("machine", "source", "session", "keras", "v1", "watch", "remote", "checks", "experiments"),
     "export": ("atomic", "json_text", "run_dir", "text", "tree_text", "tables", "chrome", "pprof", "report"),
     "views": ("payload", "widgets", "page"),
     "profiles": (),
     "experiments": (),
-    "notebook": ("cell", "doctor_report", "last_runs", "dialog", "warming", "magics"),
+    "notebook": ("cell", "doctor_report", "last_runs", "live_cell", "dialog", "warming", "magics"),
 }
 """The units inside each folder, the lowest first: each may import those before it. None: the folder is one unit.
 

@@ -16,6 +16,8 @@ from .profiles.remote import capture_remote, serve
 from .profiles.sessions import ProfilerHook, from_run_metadata
 from .profiles.several_runs import Scaling, scaling
 from .profiles.two_runs import ProfileDiff, diff
+from .profiles.watch import Watch, WatchCallback, watch
+from .profiles.watched_run import WatchedRun
 
 if TYPE_CHECKING:
     from IPython.core.interactiveshell import InteractiveShell
@@ -33,6 +35,9 @@ __all__ = [
     "Scaling",
     "TfProfError",
     "TraceError",
+    "Watch",
+    "WatchCallback",
+    "WatchedRun",
     "capture_dialog",
     "capture_remote",
     "diff",
@@ -49,6 +54,7 @@ __all__ = [
     "stop",
     "trace_steps",
     "unload_ipython_extension",
+    "watch",
 ]
 
 

@@ -23,10 +23,12 @@ from ..profiles.loading import capturing
 from ..profiles.one_run import Profile
 from ..profiles.status_line import StatusLine, status_line
 from ..profiles.two_runs import diff
+from ..profiles.watch import watching
 from ..views.widgets.shell import kernel_shell
 from .cell import CellCode, compile_cell, compile_statement
 from .doctor_report import doctor
 from .last_runs import LastRuns, cell_of
+from .live_cell import watch_of
 from .warming import warm_when_idle
 
 if TYPE_CHECKING:
@@ -40,7 +42,7 @@ VIEWS = ("dashboard", "compact", "timeline", "memory", "ops", "input", "none")
 
 _OPTION = re.compile(r"\s*(-{1,2}[A-Za-z][\w-]*)")
 _VALUE = re.compile(r"""\s*=?\s*("[^"]*"|'[^']*'|[^\s=]\S*)""")
-_FLAGS = ("--no-system", "--check", "--help", "-h")
+_FLAGS = ("--live", "--no-system", "--check", "--help", "-h")
 _LONE_OPTION = re.compile(r"%%tfprofile\s(?:.*\s)?(--check|--help|-h)(\s.*)?$")
 
 
@@ -56,6 +58,12 @@ class TfprofMagics(Magics):  # type: ignore[misc]
 
     @magic_arguments()
     @argument("-o", "--out", metavar="NAME", help="Assign the profile to this variable, also when the code fails.")
+    @argument(
+        "--live",
+        action="store_true",
+        help="Watch the cell: a widget shows every step as it comes and profiles those that go wrong. With --every N and "
+        "--every-seconds S some steps are profiled besides; -o NAME is the Watch.",
+    )
     @argument("--steps", metavar="A:B", help="Capture steps A to B-1 only; A:B:C takes every C-th of them.")
     @argument("--every", metavar="N", type=int, help="Capture only steps whose number is a multiple of N.")
     @argument("--every-seconds", metavar="S", type=float, help="Capture one step every S seconds.")
@@ -115,6 +123,8 @@ class TfprofMagics(Magics):  # type: ignore[misc]
                 display({"text/plain": told}, raw=True)
                 return None
             raise UsageError("%tfprofile needs a statement behind it, such as `%tfprofile model.fit(x, y)`.")
+        if arguments.live:
+            return self._watch(arguments, self._compile(line, cell, statement), None if cell is not None else local_ns)
         capture_options = self._capture_options(arguments)
         before = self._compared(arguments)
         arguments.view = arguments.view or self._view
@@ -129,6 +139,24 @@ class TfprofMagics(Magics):  # type: ignore[misc]
                 sys.displayhook(value)
             deliver(profile)
         return value if cell is None else None
+
+    def _watch(self, arguments: Namespace, code: CellCode, local_ns: dict[str, Any] | None) -> Any:
+        """Run code while it is watched; the value of a statement."""
+        _check_out(arguments.out)
+        logdir = None if arguments.logdir is None else self.shell.var_expand(arguments.logdir, 3)
+        try:
+            watch = watch_of(arguments, logdir)
+        except (TypeError, ValueError) as error:
+            raise UsageError(str(error)) from None
+        if arguments.out:
+            self.shell.user_ns[arguments.out] = watch
+        with status_line() as status, watching(watch, status):
+            value = code.run(self.shell.user_ns, local_ns)
+        if local_ns is not None:
+            return value
+        if value is not None:
+            sys.displayhook(value)
+        return None
 
     def _compile(self, line: str, cell: str | None, statement: str) -> CellCode:
         try:
@@ -175,8 +203,7 @@ class TfprofMagics(Magics):  # type: ignore[misc]
     def _capture_options(self, arguments: Namespace) -> CaptureOptions:
         from ..capture.session.record import CaptureOptions
 
-        if arguments.out is not None and (not arguments.out.isidentifier() or keyword.iskeyword(arguments.out)):
-            raise UsageError(f"-o {arguments.out}: not a name of a variable.")
+        _check_out(arguments.out)
         logdir = arguments.logdir
         try:
             return CaptureOptions(
@@ -192,6 +219,12 @@ class TfprofMagics(Magics):  # type: ignore[misc]
             )
         except (TypeError, ValueError) as error:
             raise UsageError(str(error)) from None
+
+
+def _check_out(name: str | None) -> None:
+    """Refuse what is no name of a variable."""
+    if name is not None and (not name.isidentifier() or keyword.iskeyword(name)):
+        raise UsageError(f"-o {name}: not a name of a variable.")
 
 
 def _system(arguments: Namespace) -> bool | float:

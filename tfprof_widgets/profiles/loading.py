@@ -239,6 +239,7 @@ def ProfileCallback(  # noqa: N802 -- it makes a Keras callback, whose class exi
     """
     from ..capture.keras.callback import make_callback
     from ..capture.session.record import CaptureOptions
+    from ..capture.session.session import Capture
 
     options = CaptureOptions(
         steps=steps,
@@ -250,7 +251,13 @@ def ProfileCallback(  # noqa: N802 -- it makes a Keras callback, whose class exi
         max_seconds=max_seconds,
         max_bytes=max_bytes,
     )
-    return make_callback(options, _profile_of)
+
+    def begin(end_if_over: Callable[[], None]) -> tuple[Capture, Callable[[CaptureRecord], Profile]]:
+        capture = Capture(options, end_if_over=end_if_over)
+        capture.start()
+        return capture, _profile_of
+
+    return make_callback(begin, name="profile")
 
 
 def _profile_of(record: CaptureRecord) -> Profile:

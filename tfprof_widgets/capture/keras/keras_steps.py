@@ -85,13 +85,15 @@ class StepMarks:
         if not phase.is_watched:
             self._confirm()
 
-    def note_batch_end(self, kind: str, batch: int) -> None:
-        """The computation ended with this batch, says Keras on any thread: one call may take several."""
+    def note_batch_end(self, kind: str, batch: int, logs: Any = None) -> None:
+        """The computation ended with this batch, says Keras on any thread, and what it gave: one call may take several."""
         phase = self._phases[-1] if self._phases else None
         # It may come late: when the next batch has begun, or the validation.
         if phase is not None and phase.kind == kind and batch >= phase.first_batch:
             phase.last_batch = batch
             self._is_announced_end = True
+            if not phase.is_inner:
+                self._capture.note_logs(phase.base + batch, logs)
 
     def end_step(self) -> None:
         """End the step in progress, if there is one."""

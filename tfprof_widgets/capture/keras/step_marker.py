@@ -58,7 +58,7 @@ def _hooks(kind: str) -> dict[str, Callable[..., None]]:
         self.marks.begin_batch(batch)
 
     def batch_end(self: Any, batch: int, logs: Any = None) -> None:
-        self.marks.note_batch_end(kind, batch)
+        self.marks.note_batch_end(kind, batch, logs)
 
     hooks: dict[str, Callable[..., None]] = {
         "begin": begin,

@@ -5,7 +5,7 @@ from __future__ import annotations
 import threading
 import time
 import weakref
-from typing import Protocol
+from typing import Any, Protocol
 
 from ...errors import CaptureError
 from .bounds import BoundKind, BoundWatch, FileRate
@@ -34,6 +34,9 @@ class StepListener(Protocol):
 
     def ended(self, step: OpenStep, elapsed_ns: int, phase: Phase) -> None:
         """A step ended after so long."""
+
+    def note_logs(self, number: int, logs: Any) -> None:
+        """Keras told this of a step, by its number; on any thread."""
 
 
 class WindowControl:

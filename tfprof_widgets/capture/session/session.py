@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import os
 import threading
 import weakref
@@ -27,6 +28,8 @@ from .shield import run_shielded
 from .standing import Standing, standing_of
 from .tf_profiler import import_tensorflow
 from .windows import WindowKeeper
+
+_logger = logging.getLogger(__name__)
 
 __all__ = ["Capture", "CaptureCost", "CaptureOptions", "CaptureRecord", "OpenStep", "Window"]
 
@@ -110,6 +113,11 @@ class Capture:
         return standing_of(self._running_control(), self.next_number)
 
     @property
+    def notices(self) -> tuple[str, ...]:
+        """What the user has to know of it so far."""
+        return () if self._control is None else tuple(self._control.keeper.notices)
+
+    @property
     def record(self) -> CaptureRecord:
         """What `stop()` returned.
 
@@ -178,8 +186,11 @@ class Capture:
         """Hand over a window with its program, and return the program of what comes."""
         program, self.program = self.program, self.program.successor()
         program.end([window.run_dir], writes=self.options.logdir is not None)
-        if self._on_window is not None:
-            self._on_window(window, program)
+        try:
+            if self._on_window is not None:
+                self._on_window(window, program)
+        except Exception:  # in the middle of a training, which goes on; the window's files are there
+            _logger.warning("a window was not taken", exc_info=True)
         return self.program
 
     def stop(
@@ -216,7 +227,7 @@ class Capture:
             if active_capture() is None:
                 let_die()
         own = control.keeper.failure
-        if outcome == "complete" and own is not None and not self.record.windows:
+        if outcome == "complete" and own is not None and not self.record.windows and self._on_window is None:
             raise own
         return self.record
 
@@ -328,6 +339,11 @@ class Capture:
         if is_certain:
             step.confirm()
         return step
+
+    def note_logs(self, number: int, logs: Any) -> None:
+        """Note what Keras tells of a step, by its number, on any thread."""
+        if self._listener is not None:
+            self._listener.note_logs(number, logs)
 
     def cancel_step(self, step: OpenStep) -> None:
         """Forget a step that was not certain and did not happen."""

@@ -13,6 +13,10 @@ MAX_WAITING = 1_000_000
 """So many steps wait to be taken; more are counted and not kept, so that a watcher that hangs costs no memory."""
 
 
+MAX_LOSSES = 10_000
+"""Of so many steps the loss waits for its step to be taken; one that comes too late is not known."""
+
+
 class StepRow(NamedTuple):
     """One step that has ended."""
 
@@ -71,11 +75,11 @@ class StepRecorder:
             )
         )
 
-    def note_loss(self, number: int, logs: Any) -> None:
+    def note_logs(self, number: int, logs: Any) -> None:
         """Note the loss that Keras tells of a step, on any thread."""
         loss = logs.get("loss") if isinstance(logs, dict) else None
         if isinstance(loss, float) and math.isfinite(loss):
-            if len(self.losses) >= MAX_WAITING:
+            if len(self.losses) >= MAX_LOSSES:
                 self.losses.clear()
             self.losses[number] = loss
 

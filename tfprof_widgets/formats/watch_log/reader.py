@@ -1,0 +1,10 @@
+"""stub"""
+import json
+import numpy as np, pandas as pd
+from ...trace.watched import *
+from .layout import *
+def read_watch_log(folder):
+    steps=np.fromfile(folder/STEPS, STEP)
+    ev=tuple(json.loads(l) for l in (folder/EVENTS).read_text().splitlines())
+    s=np.fromfile(folder/SAMPLES).reshape(-1,len(SAMPLE_COLUMNS))
+    return WatchLog(folder, {}, steps, pd.DataFrame(s,columns=list(SAMPLE_COLUMNS)), ev, tuple(folder/e['path'] for e in ev if e['kind']=='window'))

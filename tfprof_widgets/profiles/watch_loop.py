@@ -1,0 +1,195 @@
+"""A capture that watches -> what is known of it, several times a second: in a file, in a widget, on a terminal.
+
+A thread of its own takes what the training's thread left for it. It never holds the training up: what cannot be written or
+shown is told, and the training goes on.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import contextvars
+import logging
+import threading
+import time
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from ..analysis.watch.anomalies import Anomaly, AnomalyFinder
+from ..analysis.watch.bins import StepBins
+from ..capture.watch.place import place_of
+from ..trace.watched import AFTER_WINDOW, EPOCH_BEGIN, PROFILED, Steps, trained
+from .watch_samples import SampleBins
+
+if TYPE_CHECKING:
+    from ..capture.watch.machine_rows import MachineRows
+    from ..capture.watch.step_feed import StepFeed
+    from ..capture.watch.window_plan import WindowPlan
+    from ..formats.watch_log.writer import WatchWriter
+
+LOOK_S = 0.05
+"""How often is looked whether the step that runs takes long, and whether the gaps of an iterator are to be read."""
+TAKE_S = 0.25
+"""How often steps are taken, written and shown."""
+MAX_UNREAD = 60
+"""tf.data remembers 100 gaps: so many steps are taken at once."""
+LONG_RATIO, LONG_S = 3.0, 0.05
+"""A step that has run for so many times the usual and for so long is looked at while it runs."""
+TRIGGER = "capture"
+"""A file of this name in the folder asks for a window; the number in it is how many steps."""
+
+_logger = logging.getLogger(__name__)
+
+
+class WatchLoop:
+    """The thread, and what it knows."""
+
+    def __init__(
+        self, feed: StepFeed, plan: WindowPlan, machine: MachineRows, writer: WatchWriter, *, finds_windows: bool
+    ) -> None:
+        """Watch.
+
+        Args:
+            feed: of the steps.
+            plan: takes wishes for windows.
+            machine: is sampled.
+            writer: of the folder.
+            finds_windows: whether an anomaly may ask for one.
+        """
+        self.feed, self.plan, self.machine, self.writer = feed, plan, machine, writer
+        self.started_ns = time.time_ns()
+        self.bins = StepBins(started_ns=self.started_ns, reread=writer.read_steps)
+        self.samples = SampleBins()
+        self.finder = AnomalyFinder()
+        self.epochs: list[int] = []
+        """Ordinals of the steps that began one; every second one is dropped where there are many."""
+        self.n_epochs = 0
+        self.last: Steps | None = None
+        """The latest steps of training, at most 20."""
+        self.on_tick: Any = lambda *, is_last: None
+        """Called after each take, on this thread."""
+        self._finds_windows = finds_windows
+        self._told: dict[int, dict[str, Any]] = {}
+        self._slow_step = -1
+        self._over = threading.Event()
+        self._thread: threading.Thread | None = None
+
+    def start(self) -> None:
+        """Begin, in the context of the cell: by it ipykernel knows whose output a thread's is."""
+        context = contextvars.copy_context()
+        self._thread = threading.Thread(target=context.run, args=(self._run,), name="tfprof-watch", daemon=True)
+        self._thread.start()
+
+    def stop(self) -> None:
+        """End, when all that was taken is written and shown; on any other thread."""
+        self._over.set()
+        if self._thread is not None:
+            self._thread.join(10.0)
+
+    def event(self, kind: str, *, step: int | None = None, **fields: Any) -> None:
+        """Write that something happened, and have it looked at."""
+        event = {"kind": kind, "at_ns": time.time_ns(), "step": step, **fields}
+        self.writer.add_event(event)
+        self.finder.add_event(event)
+
+    @property
+    def step_ms(self) -> float:
+        """The median of the latest steps; NaN before the first."""
+        return float(np.median(self.last["duration_us"])) / 1e3 if self.last is not None else float("nan")
+
+    def _run(self) -> None:
+        due_s = time.monotonic()
+        while not self._over.wait(LOOK_S):
+            with contextlib.suppress(Exception):
+                self._look()
+            if time.monotonic() >= due_s or self.feed.recorder.n_waiting >= MAX_UNREAD:
+                used_s = time.thread_time()
+                self._take(is_last=False)
+                # At most 0.25 % of a core, whatever a slow machine makes of it: steps wait for Python's lock meanwhile.
+                due_s = time.monotonic() + max(TAKE_S, 400 * (time.thread_time() - used_s))
+        self._take(is_last=True)
+
+    def _look(self) -> None:
+        """See where the training is while a step takes long."""
+        current = self.feed.recorder.current
+        if current is None or self.last is None or self.last.size < 20:
+            return
+        number, thread_id, age_ns = current
+        if number == self._slow_step or age_ns < max(1e6 * LONG_RATIO * self.step_ms, 1e9 * LONG_S):
+            return
+        self._slow_step = number
+        place = place_of(thread_id)
+        if place:
+            self.event("line", step=number, ms=age_ns / 1e6, place=place)
+
+    def _take(self, *, is_last: bool) -> None:
+        try:
+            steps = self.feed.take(is_last=is_last)
+            if len(steps):
+                self._add(steps)
+            row = self.machine.take()
+            if row is not None:
+                self.writer.add_sample(row)
+                self.samples.add(row)
+                self.finder.add_samples(row)
+            self._tell_anomalies()
+            self._heed_file()
+            self.on_tick(is_last=is_last)
+        except Exception:  # what watches must not end a training, nor its own file
+            _logger.warning("a look at the training failed", exc_info=True)
+
+    def _add(self, steps: Steps) -> None:
+        self.writer.add_steps(steps)
+        before = self.bins.n_steps
+        self.bins.add(steps)
+        self.finder.add_steps(steps)
+        own = steps[trained(steps)]
+        if not len(own):
+            return
+        begun = np.flatnonzero(own["flags"] & EPOCH_BEGIN)
+        self.n_epochs += len(begun)
+        self.epochs += [before + int(place) for place in begun]
+        while len(self.epochs) > 200:
+            del self.epochs[1::2]
+        usual = own[own["flags"] & (PROFILED | AFTER_WINDOW) == 0]
+        if len(usual):
+            self.last = (usual if self.last is None else np.concatenate([self.last, usual]))[-20:]
+
+    def _tell_anomalies(self) -> None:
+        """Write what is new or has changed, and profile what a profile would explain."""
+        for place, anomaly in enumerate(self.finder.anomalies):
+            fields = _fields(anomaly)
+            if self._told.get(place) == fields:
+                continue
+            is_new = place not in self._told
+            self._told[place] = fields
+            self.writer.add_event({"kind": "anomaly", "at_ns": time.time_ns(), "step": anomaly.first_step, "place": place, **fields})
+            if self._finds_windows and anomaly.wants_window and (is_new or anomaly.next_at is not None):
+                self.plan.suggest(anomaly.title, at=anomaly.next_at)
+
+    def _heed_file(self) -> None:
+        file = self.writer.folder / TRIGGER
+        if not file.exists():
+            return
+        with contextlib.suppress(OSError, ValueError):
+            asked = file.read_bytes()[:20].strip()
+            file.unlink()
+            self.plan.ask(int(asked) if asked.isdigit() else self.plan.n_steps, f"{TRIGGER} was touched")
+
+
+def _fields(anomaly: Anomaly) -> dict[str, Any]:
+    return {name: getattr(anomaly, name) for name in ("kind", "title", "evidence", "first_step", "last_step", "severity", "window")}
+
+
+def folder_name(started_ns: int) -> str:
+    """`tfprof-watch-20261126-074512`, of local time."""
+    return time.strftime("tfprof-watch-%Y%m%d-%H%M%S", time.localtime(started_ns / 1e9))
+
+
+def free_folder(logdir: Path, started_ns: int) -> Path:
+    """A folder below `logdir` that is not there yet."""
+    first = logdir / folder_name(started_ns)
+    return next(
+        place for place in (first, *(first.with_name(f"{first.name}-{i}") for i in range(2, 10_000))) if not place.exists()
+    )
