@@ -208,7 +208,7 @@ class Watch(WatchedRun):
         loop = self._loop
         if loop is None or self._reader is None:
             return ""
-        told = sum(one.severity != "info" for one in loop.finder.anomalies)
+        told = sum(one.severity != "info" for one in loop.anomalies)
         return line_of(loop.bins.n_steps, figures(loop.last), len(self._reader.windows), told)
 
     def _push(self) -> None:
@@ -228,7 +228,7 @@ class Watch(WatchedRun):
                     epochs=loop.epochs,
                     n_epochs=loop.n_epochs,
                     started_ns=loop.started_ns,
-                    anomalies=loop.finder.anomalies,
+                    anomalies=loop.anomalies,
                     windows=[window_head(found) for found in windows],
                     file=str(loop.writer.folder),
                     trigger_file=str(loop.writer.folder / "capture"),

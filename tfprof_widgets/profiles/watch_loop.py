@@ -12,6 +12,7 @@ import logging
 import math
 import threading
 import time
+from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -20,7 +21,7 @@ import numpy as np
 from ..analysis.watch.anomalies import Anomaly, AnomalyFinder
 from ..analysis.watch.bins import StepBins
 from ..capture.watch.place import place_of
-from ..trace.watched import AFTER_WINDOW, EPOCH_BEGIN, PROFILED, Steps, trained
+from ..trace.watched import AFTER_WINDOW, EPOCH_BEGIN, PROFILED, VALIDATION, Steps, trained
 from .watch_samples import SampleBins
 
 if TYPE_CHECKING:
@@ -74,8 +75,13 @@ class WatchLoop:
         self.on_tick: Any = lambda *, is_last: None
         """Called after each take, on this thread."""
         self._finds_windows = finds_windows
-        self._told: dict[int, dict[str, Any]] = {}
+        self.anomalies: list[Anomaly] = []
+        """What is known to be odd, as of the last look."""
+        self._told: dict[int, tuple[object, ...]] = {}
+        self._validated: Steps | None = None
+        """The first and the last step of the validation that runs, or ran last."""
         self._slow_step = -1
+        self._has_failed = False
         self._long_ns = math.inf
         self._over = threading.Lock()
         self._over.acquire()  # a lock that is held until the end: to wait for it takes less than for an event
@@ -96,7 +102,7 @@ class WatchLoop:
 
     def event(self, kind: str, *, step: int | None = None, **fields: Any) -> None:
         """Write that something happened, and have it looked at."""
-        event = {"kind": kind, "at_ns": time.time_ns(), "step": step, **fields}
+        event = {"at_ns": time.time_ns(), **fields, "kind": kind, "step": step}
         self.writer.add_event(event)
         self.finder.add_event(event)
 
@@ -135,17 +141,19 @@ class WatchLoop:
                 self.writer.add_sample(row)
                 self.samples.add(row)
                 self.finder.add_samples(row)
-            self._tell_anomalies()
+            self._tell_anomalies(is_last=is_last)
             self._heed_file()
             self.on_tick(is_last=is_last)
         except Exception:  # what watches must not end a training, nor its own file
-            _logger.warning("a look at the training failed", exc_info=True)
+            _logger.log(logging.DEBUG if self._has_failed else logging.WARNING, "a look at the training failed", exc_info=True)
+            self._has_failed = True
 
     def _add(self, steps: Steps) -> None:
         self.writer.add_steps(steps)
         before = self.bins.n_steps
         self.bins.add(steps)
         self.finder.add_steps(steps)
+        self._note_validation(steps)
         own = steps[trained(steps)]
         if not len(own):
             return
@@ -160,17 +168,29 @@ class WatchLoop:
             if len(self.last) == N_LATEST:
                 self._long_ns = max(1e3 * LONG_RATIO * float(np.median(self.last["duration_us"])), 1e9 * LONG_S)
 
-    def _tell_anomalies(self) -> None:
+    def _note_validation(self, steps: Steps) -> None:
+        """Write that a validation has ended, when training goes on behind it."""
+        for piece in np.split(steps, np.flatnonzero(np.diff(steps["kind"])) + 1):
+            if piece["kind"][0] == VALIDATION:
+                first = piece if self._validated is None else self._validated
+                self._validated = np.concatenate([first[:1], piece[-1:]])
+            elif trained(piece)[0] and self._validated is not None:
+                (begin, last), self._validated = self._validated, None
+                end_ns = int(last["start_ns"]) + int(1e3 * last["duration_us"])
+                seconds = (end_ns - int(begin["start_ns"])) / 1e9
+                self.event("validation", step=int(piece["number"][0]), at_ns=end_ns, seconds=seconds)
+
+    def _tell_anomalies(self, *, is_last: bool) -> None:
         """Write what is new or has changed, and profile what a profile would explain."""
-        for place, anomaly in enumerate(self.finder.anomalies):
-            fields = _fields(anomaly)
-            if self._told.get(place) == fields:
-                continue
-            is_new = place not in self._told
-            self._told[place] = fields
-            self.writer.add_event({"kind": "anomaly", "at_ns": time.time_ns(), "step": anomaly.first_step, "place": place, **fields})
-            if self._finds_windows and anomaly.wants_window and (is_new or anomaly.next_at is not None):
-                self.plan.suggest(anomaly.title, at=anomaly.next_at)
+        self.anomalies = self.finder.anomalies
+        for anomaly in self.anomalies:
+            known = (anomaly.kind, anomaly.last_step, anomaly.severity, anomaly.window)  # its figures change with each step
+            if self._told.get(anomaly.number) != known or is_last:
+                self._told[anomaly.number] = known
+                at = {"at_ns": time.time_ns(), "step": anomaly.first_step}
+                self.writer.add_event({**asdict(anomaly), "what": anomaly.kind, "kind": "anomaly", **at})
+            if self._finds_windows and anomaly.wants_window:
+                self.plan.suggest(anomaly.title, known_as=str(anomaly.number), at=anomaly.next_at)
 
     def _heed_file(self) -> None:
         file = self.writer.folder / TRIGGER
@@ -180,10 +200,6 @@ class WatchLoop:
             asked = file.read_bytes()[:20].strip()
             file.unlink()
             self.plan.ask(int(asked) if asked.isdigit() else self.plan.n_steps, f"{TRIGGER} was touched")
-
-
-def _fields(anomaly: Anomaly) -> dict[str, Any]:
-    return {name: getattr(anomaly, name) for name in ("kind", "title", "evidence", "first_step", "last_step", "severity", "window")}
 
 
 def folder_name(started_ns: int) -> str:

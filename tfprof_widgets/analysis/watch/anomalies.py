@@ -11,6 +11,7 @@ class Anomaly:
     window: int | None
     wants_window: bool
     next_at: int | None = None
+    number: int = 0
 class AnomalyFinder:
     def __init__(self): self.anomalies=[]; self.n=0
     def add_steps(self, rows):

@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import threading
 import time
+from collections import Counter
 from dataclasses import dataclass
 
 DEFAULT_STEPS = 5
 """Steps of a window that nobody gave a number."""
 DEFAULT_WINDOWS = 10
 """So many windows a run opens by itself."""
+MAX_TRIES = 3
+"""So many windows are opened for one anomaly, where the first do not show it."""
 REST_RATIO = 20.0
 """A window that nobody asked for opens after so many times as long as the last one took, its files included."""
 
@@ -22,6 +25,8 @@ class Wish:
     why: str
     at: int | None = None
     """The number of the step to begin with; None: the next one."""
+    known_as: str = ""
+    """What one is not wished twice by."""
     is_own: bool = True
     """Whether nobody asked for it."""
 
@@ -55,6 +60,7 @@ class WindowPlan:
         self._rests_until_s = 0.0
         self._wishes: list[Wish] = []
         self._begin = self._end = -1
+        self._n_tried: Counter[str] = Counter()
         self._lock = threading.Lock()
 
     def ask(self, n_steps: int, why: str) -> None:
@@ -62,12 +68,19 @@ class WindowPlan:
         with self._lock:
             self._wishes.insert(0, Wish(n_steps, why, is_own=False))
 
-    def suggest(self, why: str, *, at: int | None = None) -> bool:
-        """Profile steps, from the next one or the number `at` on, unless there were windows enough; whether it will."""
+    def suggest(self, why: str, *, known_as: str, at: int | None = None) -> bool:
+        """Profile steps, from the next one or the number `at` on, unless there were windows enough; whether it will.
+
+        Args:
+            why: is told of the window.
+            known_as: while a wish of this name waits, it takes the place of that.
+            at: the number of a step; None: the next one.
+        """
         with self._lock:
-            if self.n_own >= self.max_windows or self._is_resting or any(wish.why == why for wish in self._wishes):
+            if self.n_own >= self.max_windows or self._is_resting or self._n_tried[known_as] >= MAX_TRIES:
                 return False
-            self._wishes.append(Wish(self.n_steps, why, at))
+            self._wishes = [wish for wish in self._wishes if wish.known_as != known_as]
+            self._wishes.append(Wish(self.n_steps, why, at, known_as))
             return True
 
     def rest_after(self, seconds: float) -> None:
@@ -93,6 +106,7 @@ class WindowPlan:
                 if wish.at is None or wish.at <= number:
                     self._wishes.remove(wish)
                     self.n_own += wish.is_own
+                    self._n_tried[wish.known_as] += 1
                     return wish
             if self.n_own >= self.max_windows or self._is_resting:
                 return None

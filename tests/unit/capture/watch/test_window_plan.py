@@ -26,7 +26,7 @@ def test_who_asks_gets_the_next_steps_and_no_others() -> None:
 
 def test_a_suggestion_for_a_later_step_waits_for_it() -> None:
     plan = WindowPlan(n_steps=2)
-    assert plan.suggest("every 500 steps", at=500)
+    assert plan.suggest("every 500 steps", known_as="0", at=500)
     assert profiled(plan, range(490, 510)) == [500, 501]
 
 
@@ -38,7 +38,7 @@ def test_every_so_many_steps_a_window_opens_but_not_at_the_first_step() -> None:
 def test_windows_that_nobody_asked_for_are_so_many_at_most_and_others_are_not_counted() -> None:
     plan = WindowPlan(every=10, n_steps=1, max_windows=2)
     assert profiled(plan, range(100)) == [10, 20]
-    assert not plan.suggest("slow")
+    assert not plan.suggest("slow", known_as="0")
     plan.ask(1, "asked for")
     assert profiled(plan, range(100, 110)) == [100]
     assert plan.n_own == 2
@@ -50,16 +50,23 @@ def test_after_a_window_none_opens_by_itself_for_a_multiple_of_its_time(monkeypa
     plan = WindowPlan(every_seconds=1.0, n_steps=1)
     plan.rest_after(0.5)
     now[0] = 9.0
-    assert not plan.suggest("slow")
+    assert not plan.suggest("slow", known_as="0")
     assert profiled(plan, range(5)) == []
     now[0] = 11.0
     assert profiled(plan, range(5, 10)) == [5]
 
 
-def test_the_same_suggestion_waits_once() -> None:
+def test_a_suggestion_takes_the_place_of_the_one_before_and_is_tried_a_few_times_only() -> None:
     plan = WindowPlan(n_steps=1)
-    assert plan.suggest("slow", at=10)
-    assert not plan.suggest("slow", at=11)
+    for _ in range(2):
+        plan.suggest("slow", known_as="0", at=10)
+        plan.suggest("slow", known_as="0", at=20)
+    assert profiled(plan, range(30)) == [20]
+    for at in (40, 60, 80):
+        plan.suggest("slow", known_as="0", at=at)
+        profiled(plan, range(at - 10, at + 10))
+    assert plan.n_own == window_plan.MAX_TRIES
+    assert plan.suggest("another", known_as="1")
 
 
 def test_a_loop_that_numbers_its_steps_anew_is_not_profiled_for_ever() -> None:
