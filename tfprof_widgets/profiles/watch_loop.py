@@ -9,6 +9,7 @@ from __future__ import annotations
 import contextlib
 import contextvars
 import logging
+import math
 import threading
 import time
 from pathlib import Path
@@ -28,14 +29,17 @@ if TYPE_CHECKING:
     from ..capture.watch.window_plan import WindowPlan
     from ..formats.watch_log.writer import WatchWriter
 
-LOOK_S = 0.05
+LOOK_S = 0.1
 """How often is looked whether the step that runs takes long, and whether the gaps of an iterator are to be read."""
 TAKE_S = 0.25
 """How often steps are taken, written and shown."""
+MAX_TAKE_S = 2.0
 MAX_UNREAD = 60
 """tf.data remembers 100 gaps: so many steps are taken at once."""
 LONG_RATIO, LONG_S = 3.0, 0.05
 """A step that has run for so many times the usual and for so long is looked at while it runs."""
+N_LATEST = 20
+"""Of so many steps the widget tells the median."""
 TRIGGER = "capture"
 """A file of this name in the folder asks for a window; the number in it is how many steps."""
 
@@ -66,13 +70,15 @@ class WatchLoop:
         """Ordinals of the steps that began one; every second one is dropped where there are many."""
         self.n_epochs = 0
         self.last: Steps | None = None
-        """The latest steps of training, at most 20."""
+        """The latest steps of training, at most `N_LATEST`."""
         self.on_tick: Any = lambda *, is_last: None
         """Called after each take, on this thread."""
         self._finds_windows = finds_windows
         self._told: dict[int, dict[str, Any]] = {}
         self._slow_step = -1
-        self._over = threading.Event()
+        self._long_ns = math.inf
+        self._over = threading.Lock()
+        self._over.acquire()  # a lock that is held until the end: to wait for it takes less than for an event
         self._thread: threading.Thread | None = None
 
     def start(self) -> None:
@@ -83,9 +89,10 @@ class WatchLoop:
 
     def stop(self) -> None:
         """End, when all that was taken is written and shown; on any other thread."""
-        self._over.set()
-        if self._thread is not None:
-            self._thread.join(10.0)
+        thread, self._thread = self._thread, None
+        if thread is not None:
+            self._over.release()
+            thread.join(10.0)
 
     def event(self, kind: str, *, step: int | None = None, **fields: Any) -> None:
         """Write that something happened, and have it looked at."""
@@ -93,30 +100,25 @@ class WatchLoop:
         self.writer.add_event(event)
         self.finder.add_event(event)
 
-    @property
-    def step_ms(self) -> float:
-        """The median of the latest steps; NaN before the first."""
-        return float(np.median(self.last["duration_us"])) / 1e3 if self.last is not None else float("nan")
-
     def _run(self) -> None:
         due_s = time.monotonic()
-        while not self._over.wait(LOOK_S):
+        while not self._over.acquire(timeout=LOOK_S):
             with contextlib.suppress(Exception):
                 self._look()
             if time.monotonic() >= due_s or self.feed.recorder.n_waiting >= MAX_UNREAD:
                 used_s = time.thread_time()
                 self._take(is_last=False)
-                # At most 0.25 % of a core, whatever a slow machine makes of it: steps wait for Python's lock meanwhile.
-                due_s = time.monotonic() + max(TAKE_S, 400 * (time.thread_time() - used_s))
+                # At most 0.4 % of a core, whatever a slow machine makes of it: steps wait for Python's lock meanwhile.
+                due_s = time.monotonic() + min(max(TAKE_S, 250 * (time.thread_time() - used_s)), MAX_TAKE_S)
         self._take(is_last=True)
 
     def _look(self) -> None:
         """See where the training is while a step takes long."""
         current = self.feed.recorder.current
-        if current is None or self.last is None or self.last.size < 20:
+        if current is None:
             return
         number, thread_id, age_ns = current
-        if number == self._slow_step or age_ns < max(1e6 * LONG_RATIO * self.step_ms, 1e9 * LONG_S):
+        if age_ns < self._long_ns or number == self._slow_step:
             return
         self._slow_step = number
         place = place_of(thread_id)
@@ -154,7 +156,9 @@ class WatchLoop:
             del self.epochs[1::2]
         usual = own[own["flags"] & (PROFILED | AFTER_WINDOW) == 0]
         if len(usual):
-            self.last = (usual if self.last is None else np.concatenate([self.last, usual]))[-20:]
+            self.last = (usual if self.last is None else np.concatenate([self.last, usual]))[-N_LATEST:]
+            if len(self.last) == N_LATEST:
+                self._long_ns = max(1e3 * LONG_RATIO * float(np.median(self.last["duration_us"])), 1e9 * LONG_S)
 
     def _tell_anomalies(self) -> None:
         """Write what is new or has changed, and profile what a profile would explain."""

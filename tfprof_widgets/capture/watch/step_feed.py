@@ -11,7 +11,7 @@ import numpy as np
 
 from ...trace.watched import AFTER_WINDOW, EPOCH_BEGIN, OTHER, PREDICT, PROFILED, STEP, TRAIN, VALIDATION, Steps
 from .recorder import StepRecorder, StepRow
-from .waits import Waits
+from .waits import Floats, Waits
 
 _KINDS = {"train": TRAIN, "test": VALIDATION, "test_predict": PREDICT}
 _MOST = {"number": 2**31 - 1, "n_batches": 2**16 - 1}
@@ -42,18 +42,16 @@ class StepFeed:
         Args:
             is_last: whether nothing is to be held back until more is known of it.
         """
-        rows = self._waits.fill(self.recorder.take(), is_last=is_last)
-        return self._as_steps(rows) if rows else np.empty(0, STEP)
+        rows, waited_ns = self._waits.find(self.recorder.take(), is_last=is_last)
+        return self._as_steps(rows, waited_ns) if rows else np.empty(0, STEP)
 
-    def _as_steps(self, rows: list[StepRow]) -> Steps:
+    def _as_steps(self, rows: list[StepRow], waited_ns: Floats) -> Steps:
         steps = np.empty(len(rows), STEP)
         columns = StepRow(*zip(*rows, strict=True))  # type: ignore[arg-type]
-        elapsed, waited, computing = (
-            np.array(column, np.float64) for column in (columns.elapsed_ns, columns.waited_ns, columns.computing_ns)
-        )
+        elapsed, computing = (np.array(column, np.float64) for column in (columns.elapsed_ns, columns.computing_ns))
         # Keras takes a batch within the call that computes it, a loop of the user's outside; computing is of the former.
         steps["start_ns"] = columns.start_ns
-        steps["duration_us"], steps["wait_us"], steps["outside_us"] = elapsed / 1e3, waited / 1e3, (elapsed - computing) / 1e3
+        steps["duration_us"], steps["wait_us"], steps["outside_us"] = elapsed / 1e3, waited_ns / 1e3, (elapsed - computing) / 1e3
         losses = self.recorder.losses
         steps["loss"] = [losses.pop(row.number + row.n_batches - 1, np.nan) for row in rows]
         for name, most in _MOST.items():
