@@ -11,6 +11,14 @@ from typing import Any
 from .tf_profiler import import_tensorflow
 
 
+@dataclass
+class StepNumbers:
+    """Counts the steps of a program."""
+
+    next: int = 0
+    """The number of the next step that is not given one by the user."""
+
+
 @dataclass(frozen=True)
 class ElementSource:
     """Where the batches of a step came from."""

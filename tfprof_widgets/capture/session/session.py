@@ -20,12 +20,13 @@ from .control import StepListener, WindowControl
 from .environment import enable_cpu_memory_recording
 from .failure import read_failure
 from .last_stop import leave_to_restarted, let_die, stop_before_death
-from .markers import OpenStep
+from .markers import OpenStep, StepNumbers
 from .notices import closing_notices
 from .record import CaptureOptions, CaptureRecord, Outcome, Window
 from .scratch import make_scratch, remove_scratch
 from .shield import run_shielded
 from .standing import Standing, standing_of
+from .step_notes import step_notes
 from .tf_profiler import import_tensorflow
 from .windows import WindowKeeper
 
@@ -71,6 +72,7 @@ class Capture:
         listener: is told of each step.
         on_window: is told of each window that has closed, on the thread that closed it, and of the program in it, which is
             then read apart from those of other windows.
+        numbers: of the steps of the program, which go on; None: they count from 0 on.
     """
 
     def __init__(
@@ -81,11 +83,11 @@ class Capture:
         end_if_over: Callable[[], None] = lambda: None,
         listener: StepListener | None = None,
         on_window: Callable[[Window, CapturedProgram], None] | None = None,
+        numbers: StepNumbers | None = None,
     ) -> None:
         self._listener, self._on_window = listener, on_window
         self.options = options or CaptureOptions()
-        self.next_number = 0
-        """The number of the next step that is not given one by the user."""
+        self._numbers = numbers or StepNumbers()
         self._end_if_over = end_if_over
         self._patch = patch
         rate_hz = self.options.sample_hz
@@ -102,6 +104,21 @@ class Capture:
     def is_running(self) -> bool:
         """Whether it has started and not stopped; between its windows too."""
         return self._control is not None and self._record is None
+
+    @property
+    def next_number(self) -> int:
+        """The number of the next step that is not given one by the user."""
+        return self._numbers.next
+
+    @property
+    def batch_size(self) -> int:
+        """Of the last call of `fit`, `evaluate` or `predict`; 0 where it is not known."""
+        return self.program.batch_size
+
+    @property
+    def window_id(self) -> int | None:
+        """The window that is open; None where no session of the profiler runs."""
+        return None if self._control is None else self._control.keeper.open_id
 
     @property
     def standing(self) -> Standing:
@@ -164,7 +181,9 @@ class Capture:
             weakref.finalize(self, remove_scratch, scratch, os.getpid()),
             weakref.finalize(self, _abandon, self._patch, self._sampler, self.program),
         ]
-        control = WindowControl(self.options, self._keeper(scratch), self._listener)
+        notes = step_notes()
+        listeners = (self._listener, None if notes is None else notes.listener)
+        control = WindowControl(self.options, self._keeper(scratch), tuple(one for one in listeners if one is not None))
         try:
             if self._patch is not None:
                 self._patch.install()
@@ -342,8 +361,7 @@ class Capture:
 
     def note_logs(self, number: int, logs: Any) -> None:
         """Note what Keras tells of a step, by its number, on any thread."""
-        if self._listener is not None:
-            self._listener.note_logs(number, logs)
+        self._running_control().note_logs(number, logs)
 
     def cancel_step(self, step: OpenStep) -> None:
         """Forget a step that was not certain and did not happen."""
@@ -362,7 +380,7 @@ class Capture:
         if control.finish(step):
             self.program.hold()
             if step.is_selectable:
-                self.next_number = step.number + step.n_batches
+                self._numbers.next = step.number + step.n_batches
             control.after_step(step, self.next_number)
 
     def _running_control(self) -> WindowControl:

@@ -85,7 +85,9 @@ class StepRecorder:
 
     def take(self) -> list[StepRow]:
         """Return the steps that have ended since the last call."""
-        rows, self._rows = self._rows, []
+        # One list for ever: a step may be about to be put in on another thread.
+        rows = self._rows[:]
+        del self._rows[: len(rows)]
         return rows
 
     @property
