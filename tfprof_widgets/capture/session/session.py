@@ -378,7 +378,8 @@ class Capture:
         if n_batches is not None:
             step.n_batches = n_batches
         if control.finish(step):
-            self.program.hold()
+            if self._on_window is None or step.window_id is not None:
+                self.program.hold()  # windows that are read apart need what ran in them
             if step.is_selectable:
                 self._numbers.next = step.number + step.n_batches
             control.after_step(step, self.next_number)
