@@ -1,0 +1,158 @@
+"""Steps, samples and events of a training, as they come -> what is odd in it, in words (`Anomaly`)."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from ...trace.watched import EPOCH_BEGIN, SAMPLE_COLUMNS, Event, Steps, trained
+from .after_events import KINDS, AfterEvents
+from .anomaly import Anomaly
+from .drift import Drift
+from .episodes import Episodes
+from .level import BLOCK
+from .machine import Machine, sample_rows
+from .memory import GrowingMemory
+from .memory_words import memory_anomalies
+from .phases import Phases
+from .rows import is_usual, rows_of
+from .slow_steps import SlowSteps
+from .words import after_anomaly, drift_anomaly, series_anomaly, slow_steps_anomaly
+
+_MOST_WAITING = 16
+"""So many samples wait for the steps of their time; more are taken as of the last step."""
+_MOST_PLACES = 256
+_SETTLING_NS = 5_000_000_000
+"""So long after its begin a process fills its memory."""
+
+
+class AnomalyFinder:
+    """Looks at a training while it runs, or at its log, in memory that does not grow."""
+
+    def __init__(self, n_cores: int) -> None:
+        """Begin without steps, on a machine of so many cores."""
+        self._machine = Machine(n_cores)
+        self._phases, self._drift, self._slow = Phases(), Drift(), SlowSteps()
+        self._after = AfterEvents()
+        self._episodes = Episodes(self._phases, self._machine, self._after)
+        self._memory = {name: GrowingMemory() for name in ("rss_bytes", "tf_bytes")}
+        self._samples: deque[Any] = deque()
+        self._places: dict[int, str] = {}
+        self._windows: deque[tuple[int, int, int]] = deque(maxlen=64)
+        self._numbers: dict[str, int] = {}
+        self._n_steps, self._last_number, self._started_ns = 0, 0, 0
+        self._n_epochs = 0
+
+    def add_steps(self, rows: Steps) -> None:
+        """Take the next steps, of any kind."""
+        rows = rows_of(rows[trained(rows)], self._n_steps)
+        if not len(rows):
+            return
+        self._started_ns = self._started_ns or int(rows["start_ns"][0])
+        self._n_steps += len(rows)
+        for ordinal in rows["ordinal"][(rows["flags"] & EPOCH_BEGIN) != 0].tolist():
+            self._slow.begin_epoch(ordinal)
+            self._n_epochs += 1
+        for at in range(0, len(rows), BLOCK):
+            self._take(rows[at : at + BLOCK])
+        self._last_number = int(rows["number"][-1])
+        self._place_samples(rows)
+
+    def add_samples(self, given: Any) -> None:
+        """Take samples of the machine: a table with `SAMPLE_COLUMNS`, or one row of them."""
+        self._samples += list(sample_rows(given))
+        while len(self._samples) > _MOST_WAITING:
+            self._take_sample(self._samples.popleft(), float(self._n_steps), self._last_number)
+
+    def add_event(self, event: Event) -> None:
+        """Take what happened; kinds that tell nothing here are left out."""
+        kind, at_ns = event.get("kind"), event.get("at_ns")
+        if kind in KINDS and isinstance(at_ns, int):
+            self._after.note(str(kind), at_ns)
+        elif kind == "line" and isinstance(event.get("step"), int):
+            self._places[event["step"]] = str(event.get("place", ""))
+            while len(self._places) > _MOST_PLACES:
+                del self._places[next(iter(self._places))]
+        elif kind == "window" and all(
+            isinstance(event.get(name), int) for name in ("index", "first_step", "last_step")
+        ):
+            self._windows.append((event["index"], event["first_step"], event["last_step"]))
+        elif kind == "end":
+            self._slow.go_on(self._n_steps, at_once=True)
+
+    @property
+    def anomalies(self) -> list[Anomaly]:
+        """What was found so far, in the order it was; one that goes on tells of the steps until now."""
+        found = []
+        for key, anomaly, steps in self._all():
+            n = self._numbers.setdefault(key, len(self._numbers))
+            window = self._window_of(anomaly, steps)
+            wants = anomaly.wants_window and window is None
+            found.append(replace(anomaly, number=n, window=window, wants_window=wants))
+        return sorted(found, key=lambda anomaly: anomaly.number)
+
+    def _all(self) -> Iterator[tuple[str, Anomaly, Sequence[int] | None]]:
+        """Each with what it is known by, and the numbers of its steps where only some from its first to its last are."""
+        stretches = [*self._episodes.anomalies(), drift_anomaly(self._drift)]
+        stretches += memory_anomalies(self._memory, n_epochs=self._n_epochs)
+        for anomaly in stretches:
+            if anomaly is not None:
+                yield anomaly.kind, anomaly, None
+        for kind in KINDS:
+            if afters := self._after.repeated(kind):
+                found = after_anomaly(kind, afters, self._after.n_events[kind], self._after.first_number[kind])
+                yield found.kind, found, [one.first_number for one in afters]
+        for series in self._slow.series:
+            found = series_anomaly(series, self._places)
+            yield f"{found.kind} {series.first_number}", found, [step.number for step in series.steps]
+        slow = self._slow
+        if (single := slow_steps_anomaly(slow.single, slow.n_older, slow.longest, self._places)) is not None:
+            yield single.kind, single, [step.number for step in slow.single]
+
+    def _take(self, rows: Any) -> None:
+        usual_rows = rows[is_usual(rows)]
+        self._slow.add(rows, self._phases.level)
+        n_open = len(self._phases.open)
+        self._after.add(usual_rows, self._phases.level.usual)
+        self._phases.add(usual_rows)
+        if len(self._phases.open) > n_open or self._phases.closed:
+            for phase in (*self._phases.open[n_open:], *self._phases.closed):
+                self._slow.take_back(phase.first_ordinal)
+        self._episodes.go_on()
+        if not self._phases.open:
+            self._drift.look(self._phases.base)
+
+    def _place_samples(self, rows: Any) -> None:
+        """Take the samples of which the steps are known by now."""
+        starts = rows["start_ns"]
+        while self._samples and self._samples[0][0] <= starts[-1]:
+            row = self._samples.popleft()
+            i = int(np.searchsorted(starts, row[0], side="right")) - 1
+            ordinal = float(rows["ordinal"][0]) if i < 0 else _ordinal_at(rows, i, row[0])
+            self._take_sample(row, ordinal, int(rows["number"][max(i, 0)]))
+
+    def _take_sample(self, row: Any, ordinal: float, number: int) -> None:
+        self._machine.add(row)
+        if row[0] - self._started_ns < _SETTLING_NS or not self._n_steps:
+            return
+        for name, memory in self._memory.items():
+            if np.isfinite(value := row[SAMPLE_COLUMNS.index(name)]):
+                memory.add(float(value), float(row[0]), ordinal, number)
+
+    def _window_of(self, anomaly: Anomaly, steps: Sequence[int] | None) -> int | None:
+        """The last profile window that has steps of it."""
+        begin, end = anomaly.first_step, anomaly.last_step if anomaly.last_step is not None else self._last_number
+        for index, first, last in reversed(self._windows):
+            if any(first <= step <= last for step in steps) if steps is not None else first <= end and begin <= last:
+                return index
+        return None
+
+
+def _ordinal_at(rows: Any, i: int, ns: float) -> float:
+    """How many steps had begun at a time in or after the step `i`, with the part of it that was over."""
+    us = max(float(rows["ms"][i]) * 1e6, 1.0)
+    return float(rows["ordinal"][i]) + min((ns - float(rows["start_ns"][i])) / us, 1.0)

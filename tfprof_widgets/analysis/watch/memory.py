@@ -1,0 +1,161 @@
+"""Samples of the memory in use -> whether it grows without end, since which step and how fast."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from .level import Floats
+
+N_BLOCKS = 16
+"""Growth is looked for in so many blocks in a row, each with the least of its samples: what a collector frees does not count."""
+_FACTOR = 4
+"""A block has 1 sample, or so many times as many: slow growth shows in longer ones."""
+_N_SCALES = 7
+_FEW_BLOCKS = 8
+MIN_GROWTH_BYTES = 32 * 2**20
+MIN_GROWTH_RATIO = 0.02
+"""Less is what allocators keep for later."""
+_LARGE_BYTES = 256 * 2**20
+_MOST_SLOWING = 0.85
+"""In the last quarter it grows at least so fast as on average, or it is a buffer that fills."""
+_MOST_FALL = 0.15
+"""Of the growth: what falls by more is a buffer that is filled again."""
+_ENDED = 0.1
+_FEWEST_FLAT = 3
+"""Of the first blocks: where it begins to grow later, it did not so from the begin."""
+
+
+@dataclass
+class Growth:
+    """Memory that grows."""
+
+    first_number: int
+    """Of the step that ran when it began."""
+    first_ns: float
+    from_bytes: float
+    has_begun_before: bool
+    """It grew in the first samples already: since when is not known."""
+    to_bytes: float = np.nan
+    last_number: int = 0
+    last_ns: float = np.nan
+    bytes_per_step: float = np.nan
+    bytes_per_second: float = 0.0
+    has_ended: bool = False
+    is_steady: bool = False
+    """It grows as fast as at first, for longer than buffers fill."""
+
+
+class GrowingMemory:
+    """Looks at one column of the samples, in memory that does not grow."""
+
+    def __init__(self) -> None:
+        self.growth: Growth | None = None
+        self._scales = [_Scale() for _ in range(_N_SCALES)]
+        self._scale = 0
+        """At which the growth shows."""
+
+    def add(self, n_bytes: float, ns: float, ordinal: float, number: int) -> None:
+        """Take a sample of a time at which so many steps had begun, the last of this number."""
+        block = np.array([n_bytes, ns, ordinal, number])
+        for i, scale in enumerate(self._scales):
+            scale.add(block)
+            self._look(i)
+            whole = scale.whole()
+            if whole is None:
+                return
+            block = whole
+
+    def _look(self, i: int) -> None:
+        blocks = self._scales[i].last(N_BLOCKS)
+        growth = self.growth
+        if growth is None or growth.has_ended:
+            if _grows(blocks) or _grows_fast(self._scales[i].last(_FEW_BLOCKS)):
+                self._start(i)
+        elif i == self._scale:
+            self._go_on(blocks)
+        elif i > self._scale and _grows(blocks):
+            growth.is_steady = True
+            self._scale = i
+
+    def _start(self, i: int) -> None:
+        """Find where the line through the latest blocks leaves what was before."""
+        known = self._scales[i].last(_Scale.MOST)
+        latest = known[-_FEW_BLOCKS:]
+        earlier = known[: -N_BLOCKS if len(known) > N_BLOCKS else 1]
+        before = float(np.median(earlier[-N_BLOCKS:, 0]))
+        back_ns = (latest[-1, 0] - before) / _rate(latest) * 1e9
+        first_ns = float(np.clip(latest[-1, 1] - back_ns, known[0, 1], latest[0, 1]))
+        from_bytes, first_number = (float(np.interp(first_ns, known[:, 1], known[:, column])) for column in (0, 3))
+        has_begun_before = first_ns < known[min(_FEWEST_FLAT, len(known) - 1), 1]
+        self.growth = Growth(round(first_number), first_ns, from_bytes, has_begun_before)
+        self._scale = i
+        self._go_on(known[-N_BLOCKS:])
+
+    def _go_on(self, blocks: Floats) -> None:
+        growth = self.growth
+        assert growth is not None
+        if growth.bytes_per_second and _rate(blocks[-_FEW_BLOCKS:]) < _ENDED * growth.bytes_per_second:
+            growth.has_ended = True
+            return
+        blocks = blocks[blocks[:, 1] >= growth.first_ns]
+        growth.to_bytes, growth.last_ns, _, last_number = blocks[-1].tolist()
+        growth.last_number = round(last_number)
+        n_bytes, ns, n_steps, _ = (blocks[-1] - blocks[0]).tolist()
+        growth.bytes_per_second = n_bytes / ns * 1e9
+        growth.bytes_per_step = n_bytes / n_steps if n_steps > 0 else np.nan
+
+
+class _Scale:
+    """The latest blocks of one length: least bytes, and the time and the steps of that sample."""
+
+    MOST = 64
+
+    def __init__(self) -> None:
+        self._blocks = np.empty((0, 4))
+        self._n = 0
+
+    def add(self, block: Floats) -> None:
+        self._blocks = np.concatenate([self._blocks, block[None]])[-self.MOST :]
+        self._n += 1
+
+    def last(self, n: int) -> Floats:
+        return self._blocks[-n:]
+
+    def whole(self) -> Floats | None:
+        """The least of the last blocks, where these are as many as one of the next scale."""
+        if self._n % _FACTOR:
+            return None
+        blocks = self._blocks[-_FACTOR:]
+        found: Floats = blocks[int(np.argmin(blocks[:, 0]))]
+        return found
+
+
+def _rate(blocks: Floats) -> float:
+    """Bytes a second from the first block to the last."""
+    return float((blocks[-1, 0] - blocks[0, 0]) / max(blocks[-1, 1] - blocks[0, 1], 1.0) * 1e9)
+
+
+def _grows(blocks: Floats) -> bool:
+    """Whether memory rises from block to block, and in the end hardly slower than at first."""
+    if len(blocks) < N_BLOCKS:
+        return False
+    n_bytes = blocks[:, 0]
+    growth = n_bytes[-1] - n_bytes[0]
+    if growth < max(MIN_GROWTH_BYTES, MIN_GROWTH_RATIO * n_bytes[0]) or (np.diff(n_bytes) > 0).mean() < 0.75:
+        return False
+    if (np.maximum.accumulate(n_bytes) - n_bytes).max() > _MOST_FALL * growth:
+        return False
+    quarters = n_bytes.reshape(4, -1).mean(axis=1)
+    rises = np.diff(quarters)
+    return bool((rises > 0).all() and rises[-1] >= _MOST_SLOWING * rises.mean() and rises.max() <= 2 * rises.mean())
+
+
+def _grows_fast(blocks: Floats) -> bool:
+    """Whether few blocks show much growth that is even."""
+    if len(blocks) < _FEW_BLOCKS:
+        return False
+    rises = np.diff(blocks[:, 0])
+    middle = np.median(rises)
+    return bool(rises.sum() >= _LARGE_BYTES and (rises > 0.5 * middle).all() and (rises < 2 * middle).all())

@@ -1,0 +1,265 @@
+"""Steps -> single ones that are slow, and those of them that come again after the same number of steps."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+
+from ...trace.watched import PROFILED
+from .level import SHORT, Level
+from .rows import Rows, is_usual, parts_of
+
+KEPT = 64
+"""So many of the latest slow steps are kept one by one; older ones are counted."""
+_CHANCE = 1e-4
+"""A period is told where slow steps at random would show it less often in a run."""
+_MOST_INTERVALS = 12
+_FEWEST_INTERVALS = 2
+_MOST_CANDIDATES = 16
+_MOST_MISSED = 2
+_RATE_STEPS = 1024
+_OWN_SHARE = 0.6
+_FEW = 4
+"""So many steps after a slow one that is alone show that no stretch began with it."""
+
+
+class SlowStep(NamedTuple):
+    """One step that took much longer than the others."""
+
+    ordinal: int
+    number: int
+    epoch_ordinal: int
+    """Of the first step of its epoch."""
+    ms: float
+    usual_ms: float
+    """The median of steps then."""
+    extra: dict[str, float]
+    """By how much each part of it is longer than usual."""
+    is_usual: bool
+    """It has no flag of its own that explains it."""
+
+    @property
+    def extra_ms(self) -> float:
+        """By how much it is longer."""
+        return self.ms - self.usual_ms
+
+    def cause(self) -> str:
+        """The part that has most of what it is longer; "" where none has."""
+        part = max(self.extra, key=lambda name: self.extra[name])
+        return part if self.extra[part] >= _OWN_SHARE * self.extra_ms else ""
+
+
+@dataclass
+class Series:
+    """Slow steps with the same number of steps between them."""
+
+    period: int
+    in_epoch: bool
+    """The count begins anew with each epoch."""
+    cause: str
+    steps: deque[SlowStep]
+    first_number: int
+    n_in_row: int
+    """How many came without one missing."""
+    is_sure: bool
+    """Slow steps at random would hardly do this."""
+    next_ordinal: int
+    n_missed: int = 0
+    last_number: int | None = None
+    """Of the last one, when no more came."""
+
+    @property
+    def extra_ms(self) -> float:
+        """By how much one is longer: the median."""
+        return float(np.median([step.extra_ms for step in self.steps]))
+
+    @property
+    def next_number(self) -> int:
+        """The number that the next one is expected to have."""
+        last = self.steps[-1]
+        return last.number + self.next_ordinal - last.ordinal
+
+
+class SlowSteps:
+    """Looks for them, in memory that does not grow."""
+
+    def __init__(self) -> None:
+        self.single: deque[SlowStep] = deque(maxlen=KEPT)
+        """Those in no series, the latest."""
+        self.n_older = 0
+        """How many more there were before."""
+        self.longest: SlowStep | None = None
+        """Of the older ones."""
+        self.series: list[Series] = []
+        self._waiting: list[SlowStep] = []
+        """They may yet turn out to be the begin of a stretch of slow steps."""
+        self._all: deque[SlowStep] = deque(maxlen=KEPT)
+        """Slow ones whatever their flags, but for the first of an epoch and those that were traced or paid for a window."""
+        self._epochs: deque[int] = deque([0], maxlen=16)
+        self._first_ordinal = 0
+        self._n_slow = 0
+        self._rate = 0.0
+        """The share of steps that are slow."""
+
+    def begin_epoch(self, ordinal: int) -> None:
+        """Note the first step of an epoch."""
+        if ordinal > self._epochs[-1]:
+            self._epochs.append(ordinal)
+
+    def add(self, rows: Rows, level: Level) -> None:
+        """Take the next steps of any flag, of the pace that goes on."""
+        usual = level.usual
+        if usual is None or not len(rows):
+            return
+        found = np.flatnonzero(rows["ms"] > 3 * usual.median)
+        self._rate += (len(found) / len(rows) - self._rate) * min(len(rows) / _RATE_STEPS, 1)
+        if not len(found):
+            self.go_on(int(rows["ordinal"][-1]))
+            return
+        ms_found, parts = rows["ms"][found], parts_of(rows[found])
+        usual_rows = is_usual(rows[found])
+        middles = {name: float(np.median(ms)) for name, ms in parts_of(level.rows.last(4 * SHORT)).items()}
+        told = (ms_found > usual.slow) | (np.arange(len(found)) >= len(found) - _MOST_CANDIDATES)
+        for i in np.flatnonzero(told).tolist():
+            row = rows[found[i]]
+            if not usual_rows[i] and row["flags"] != PROFILED:
+                continue
+            extra = {name: float(ms[i]) - middles[name] for name, ms in parts.items()}
+            ordinal = int(row["ordinal"])
+            epoch = max((first for first in self._epochs if first <= ordinal), default=0)
+            step = SlowStep(
+                ordinal, int(row["number"]), epoch, float(row["ms"]), usual.median, extra, bool(usual_rows[i])
+            )
+            self._all.append(step)
+            self._n_slow += 1
+            if self._belongs(step):
+                continue
+            if step.is_usual and step.ms > usual.slow:
+                self._waiting.append(step)
+        if self._all:
+            self._look_for_series()
+        self.go_on(int(rows["ordinal"][-1]))
+
+    def go_on(self, ordinal: int, *, at_once: bool = False) -> None:
+        """Settle what is before a step: slow ones that no stretch took, series that came no more."""
+        first = self._waiting[0].ordinal if self._waiting else 0
+        is_rare = 2 * len(self._waiting) <= ordinal - first
+        wait = _FEW if is_rare else SHORT
+        settled = [step for step in self._waiting if at_once or step.ordinal + wait <= ordinal]
+        if settled:
+            self._waiting = [step for step in self._waiting if step not in settled]
+            for step in settled:
+                self._keep(step)
+        for series in self.series:
+            while series.last_number is None and series.next_ordinal + 1 < ordinal:
+                series.n_missed += 1
+                series.next_ordinal += series.period
+                if series.n_missed > _MOST_MISSED:
+                    series.last_number = series.steps[-1].number
+        for series in [one for one in self.series if one.last_number is not None and not one.is_sure]:
+            self.series.remove(series)
+            for step in series.steps:
+                if step.is_usual:
+                    self._keep(step)
+
+    def take_back(self, ordinal: int) -> None:
+        """Forget single slow steps from an ordinal on: they are of a stretch."""
+        self._waiting = [step for step in self._waiting if step.ordinal < ordinal]
+        self.single = deque((step for step in self.single if step.ordinal < ordinal), maxlen=KEPT)
+
+    def forget(self, steps: Sequence[SlowStep]) -> None:
+        """Forget single ones that something else explains."""
+        known = {step.ordinal for step in steps}
+        self._waiting = [step for step in self._waiting if step.ordinal not in known]
+        self.single = deque((step for step in self.single if step.ordinal not in known), maxlen=KEPT)
+
+    def _keep(self, step: SlowStep) -> None:
+        if len(self.single) == KEPT:
+            old = self.single[0]
+            self.n_older += 1
+            if self.longest is None or old.ms > self.longest.ms:
+                self.longest = old
+        self.single.append(step)
+
+    def _belongs(self, step: SlowStep) -> bool:
+        """Whether a series that goes on expects the step, which then is its last."""
+        for series in self.series:
+            slots = _slots(step, series.period, self._epochs, in_epoch=series.in_epoch)
+            last = series.steps[-1].ordinal
+            if (
+                series.last_number is None
+                and step.cause() == series.cause
+                and _reaches(slots, last, series.n_missed + 2)
+            ):
+                series.steps.append(step)
+                series.n_in_row = 1 if series.n_missed else series.n_in_row + 1
+                series.n_missed, series.next_ordinal = 0, step.ordinal + series.period
+                chance = self._chance(series.n_in_row - 1, _MOST_CANDIDATES)
+                series.is_sure = series.is_sure or chance < _CHANCE
+                return True
+        return False
+
+    def _look_for_series(self) -> None:
+        """Look for steps before the last slow one that lie in even steps back from it."""
+        last = self._all[-1]
+        if any(last is series.steps[-1] for series in self.series):
+            return
+        slow = {step.ordinal: step for step in self._all if step.cause() == last.cause()}
+        earlier = [ordinal for ordinal in slow if ordinal < last.ordinal - 1][-_MOST_CANDIDATES:]
+        best: tuple[float, int, bool, list[int]] | None = None
+        for in_epoch in (False, True):
+            for ordinal in earlier:
+                found = _in_row(_slots(last, last.ordinal - ordinal, self._epochs, in_epoch=in_epoch), slow)
+                chance = self._chance(len(found), len(earlier))
+                if len(found) >= _FEWEST_INTERVALS and (best is None or chance < best[0]):
+                    best = chance, last.ordinal - ordinal, in_epoch, found
+        if best is not None and best[0] < 1000 * _CHANCE:
+            self._start_series(last, slow, *best)
+
+    def _chance(self, n_intervals: int, n_candidates: int) -> float:
+        """How often so many slow steps lie in even steps by chance."""
+        latest = (len(self._all) - 1) / max(self._all[-1].ordinal - self._all[0].ordinal, 1)
+        return n_candidates * max(latest, self._rate) ** (n_intervals - 1) * self._n_slow
+
+    def _start_series(
+        self, last: SlowStep, slow: dict[int, SlowStep], chance: float, period: int, in_epoch: bool, found: list[int]
+    ) -> None:
+        steps = [slow[ordinal] for ordinal in reversed(found)] + [last]
+        is_sure = chance < _CHANCE
+        others = [one for one in self.series if one.period != period or one.cause != last.cause()]
+        series = Series(
+            *(period, in_epoch, last.cause(), deque(steps, maxlen=KEPT), steps[0].number, len(steps), is_sure),
+            next_ordinal=last.ordinal + period,
+        )
+        self.series = [*others, series][-4:]
+        self.forget(steps)
+
+
+def _slots(step: SlowStep, period: int, epochs: Sequence[int], *, in_epoch: bool) -> list[int]:
+    """Where a slow step had to be before this one, the latest first, for a period."""
+    if not in_epoch:
+        return [step.ordinal - i * period for i in range(1, _MOST_INTERVALS + 1)]
+    at = (step.ordinal - step.epoch_ordinal) % period
+    found: list[int] = []
+    end = step.ordinal
+    for first in sorted((epoch for epoch in epochs if epoch <= step.ordinal), reverse=True):
+        n = (end - 1 - first - at) // period
+        found += [first + at + i * period for i in range(n, -1, -1) if at + i * period > 0]
+        end = first
+        if len(found) >= _MOST_INTERVALS:
+            break
+    return found[:_MOST_INTERVALS]
+
+
+def _in_row(slots: Sequence[int], slow: dict[int, SlowStep]) -> list[int]:
+    """The slots that have a slow step, up to the first that has none."""
+    n = next((i for i, slot in enumerate(slots) if slot not in slow), len(slots))
+    return list(slots[:n])
+
+
+def _reaches(slots: Sequence[int], ordinal: int, most: int) -> bool:
+    return ordinal in slots[:most]
