@@ -9,6 +9,7 @@ from .capture.session.loop import step, trace_steps
 from .errors import CaptureError, EmptyTraceError, TfProfError, TraceError
 from .notebook.dialog.remote import capture_dialog
 from .notebook.doctor_report import DoctorReport, doctor
+from .profiles.live_watch import Watch, WatchCallback, watch
 from .profiles.loading import ProfileCallback, load, profile
 from .profiles.one_run import Profile
 from .profiles.recovery import recover, stop
@@ -16,7 +17,6 @@ from .profiles.remote import capture_remote, serve
 from .profiles.sessions import ProfilerHook, from_run_metadata
 from .profiles.several_runs import Scaling, scaling
 from .profiles.two_runs import ProfileDiff, diff
-from .profiles.watch import Watch, WatchCallback, watch
 from .profiles.watched_run import WatchedRun
 
 if TYPE_CHECKING:

@@ -4,9 +4,7 @@ from __future__ import annotations
 
 from argparse import Namespace
 
-from IPython.core.error import UsageError
-
-from ..profiles.watch import Watch
+from ..profiles.live_watch import Watch
 
 _OTHERS = ("steps", "max_seconds", "max_bytes", "no_system", "system", "view", "compare")
 
@@ -19,11 +17,11 @@ def watch_of(arguments: Namespace, logdir: str | None) -> Watch:
         logdir: with the names of variables in it replaced.
 
     Raises:
-        UsageError: an option says nothing of a training that is watched.
+        ValueError: an option says nothing of a training that is watched.
     """
     given = [f"--{name.replace('_', '-')}" for name in _OTHERS if getattr(arguments, name) not in (None, False)]
     if given:
-        raise UsageError(f"--live watches the whole cell and shows its own widget: leave out {' and '.join(given)}.")
+        raise ValueError(f"--live watches the whole cell and shows its own widget: leave out {' and '.join(given)}.")
     return Watch(
         every=arguments.every,
         every_seconds=arguments.every_seconds,

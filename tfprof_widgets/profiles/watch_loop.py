@@ -10,15 +10,18 @@ import contextlib
 import contextvars
 import logging
 import math
+import os
 import threading
 import time
+from collections.abc import Callable
 from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ..analysis.watch.anomalies import Anomaly, AnomalyFinder
+from ..analysis.watch.anomalies import AnomalyFinder
+from ..analysis.watch.anomaly import Anomaly
 from ..analysis.watch.bins import StepBins
 from ..capture.watch.place import place_of
 from ..trace.watched import AFTER_WINDOW, EPOCH_BEGIN, PROFILED, VALIDATION, Steps, trained
@@ -66,13 +69,13 @@ class WatchLoop:
         self.started_ns = time.time_ns()
         self.bins = StepBins(started_ns=self.started_ns, reread=writer.read_steps)
         self.samples = SampleBins()
-        self.finder = AnomalyFinder()
+        self.finder = AnomalyFinder(n_cores=os.cpu_count() or 0)
         self.epochs: list[int] = []
         """Ordinals of the steps that began one; every second one is dropped where there are many."""
         self.n_epochs = 0
         self.last: Steps | None = None
         """The latest steps of training, at most `N_LATEST`."""
-        self.on_tick: Any = lambda *, is_last: None
+        self.on_tick: Callable[..., None] = lambda **_: None
         """Called after each take, on this thread."""
         self._finds_windows = finds_windows
         self.anomalies: list[Anomaly] = []
@@ -145,7 +148,9 @@ class WatchLoop:
             self._heed_file()
             self.on_tick(is_last=is_last)
         except Exception:  # what watches must not end a training, nor its own file
-            _logger.log(logging.DEBUG if self._has_failed else logging.WARNING, "a look at the training failed", exc_info=True)
+            _logger.log(
+                logging.DEBUG if self._has_failed else logging.WARNING, "a look at the training failed", exc_info=True
+            )
             self._has_failed = True
 
     def _add(self, steps: Steps) -> None:
@@ -184,7 +189,12 @@ class WatchLoop:
         """Write what is new or has changed, and profile what a profile would explain."""
         self.anomalies = self.finder.anomalies
         for anomaly in self.anomalies:
-            known = (anomaly.kind, anomaly.last_step, anomaly.severity, anomaly.window)  # its figures change with each step
+            known = (
+                anomaly.kind,
+                anomaly.last_step,
+                anomaly.severity,
+                anomaly.window,
+            )  # its figures change with each step
             if self._told.get(anomaly.number) != known or is_last:
                 self._told[anomaly.number] = known
                 at = {"at_ns": time.time_ns(), "step": anomaly.first_step}
@@ -211,5 +221,7 @@ def free_folder(logdir: Path, started_ns: int) -> Path:
     """A folder below `logdir` that is not there yet."""
     first = logdir / folder_name(started_ns)
     return next(
-        place for place in (first, *(first.with_name(f"{first.name}-{i}") for i in range(2, 10_000))) if not place.exists()
+        place
+        for place in (first, *(first.with_name(f"{first.name}-{i}") for i in range(2, 10_000)))
+        if not place.exists()
     )

@@ -12,11 +12,11 @@ import numpy.typing as npt
 
 from ..analysis.base.wording import number, plural
 from ..analysis.watch.bins import StepBins
-from ..trace.watched import STEP, SAMPLE_COLUMNS, EPOCH_BEGIN, Steps, WatchLog, trained
+from ..trace.watched import EPOCH_BEGIN, SAMPLE_COLUMNS, STEP, Steps, WatchLog, trained
 from .watch_samples import SampleBins
 
 if TYPE_CHECKING:
-    from ..analysis.watch.anomalies import Anomaly
+    from ..analysis.watch.anomaly import Anomaly
     from ..views.widgets.live import LiveView
     from .one_run import Profile
     from .watch_windows import WatchedWindow
@@ -60,7 +60,7 @@ def line_of(n_steps: int, found: Mapping[str, float], n_windows: int, n_anomalie
     return "; ".join([f"tfprof: {', '.join(parts)}", *told]).replace("anomalys", "anomalies")
 
 
-def head_of(  # noqa: PLR0913 -- it is all that is shown
+def head_of(
     *,
     title: str,
     state: str,
@@ -74,16 +74,30 @@ def head_of(  # noqa: PLR0913 -- it is all that is shown
     **more: Any,
 ) -> dict[str, Any]:
     """The head of `LiveView`; NaN stands for what is not known."""
-    now_ns = time.time_ns()
-    marks = [{"kind": "epoch", "at": at, "to": None, "words": "an epoch begins", "index": None} for at in epochs]
+    now_ns, places = time.time_ns(), Places(bins)
+    marks: list[dict[str, Any]] = [
+        {"kind": "epoch", "at": at, "to": None, "words": "an epoch begins", "index": None} for at in epochs
+    ]
     marks += [
-        {"kind": "window", "at": window["first_step"], "to": window["last_step"], "words": window["why"], "index": window["index"]}
+        {
+            "kind": "window",
+            "at": places.of(window["first_step"]),
+            "to": places.of(window["last_step"]),
+            "words": window["why"],
+            "index": window["index"],
+        }
         for window in windows
         if window["first_step"] is not None
     ]
     marks += [
-        {"kind": "anomaly", "at": one.first_step, "to": one.last_step, "words": one.title, "index": i}
-        for i, one in enumerate(anomalies)
+        {
+            "kind": "anomaly",
+            "at": places.of(one.first_step),
+            "to": places.of(one.last_step),
+            "words": one.title,
+            "index": i,
+        }
+        for i, one in enumerate(anomalies[-MOST_TOLD:])
     ]
     return {
         "title": title,
@@ -103,6 +117,24 @@ def head_of(  # noqa: PLR0913 -- it is all that is shown
     }
 
 
+class Places:
+    """Numbers of steps -> which steps of training they are in order: numbers count batches, and loops may number anew."""
+
+    def __init__(self, bins: StepBins) -> None:
+        columns = bins.columns()
+        self._numbers, self._ordinals = columns["first_number"], columns["first_ordinal"]
+        self._is_sorted = bool(np.all(np.diff(self._numbers) > 0))
+
+    def of(self, step: int | None) -> float | None:
+        """The ordinal of a step, within its bin by its number; the number itself where numbers do not tell."""
+        if step is None or not self._is_sorted or not len(self._numbers):
+            return step
+        i = int(np.searchsorted(self._numbers, step, side="right")) - 1
+        if i < 0 or i == len(self._numbers) - 1:
+            return float(self._ordinals[i]) + (step - float(self._numbers[i]) if i >= 0 else 0.0)
+        return float(np.interp(step, self._numbers[i : i + 2], self._ordinals[i : i + 2]))
+
+
 def window_head(found: WatchedWindow) -> dict[str, Any]:
     """What the widget shows of a window."""
     window = found.window
@@ -118,7 +150,7 @@ def window_head(found: WatchedWindow) -> dict[str, Any]:
 
 def view_of(log: WatchLog, windows: Sequence[Profile]) -> LiveView:
     """The widget of a training that is read from its folder."""
-    from ..analysis.watch.anomalies import anomalies_of
+    from ..analysis.watch.told import anomalies_of
     from ..views.widgets.live import LiveView
 
     started_ns = int(log.steps["start_ns"][0]) if len(log.steps) else 0
@@ -174,7 +206,7 @@ def epochs_of(steps: Steps) -> list[int]:
     """Ordinals of the steps of training that begin an epoch, at most 200 of them, evenly spread."""
     own = steps[trained(steps)]
     found: npt.NDArray[np.int64] = np.flatnonzero(own["flags"] & EPOCH_BEGIN)
-    return found[:: max(1, -(-len(found) // 200))].tolist()
+    return [int(place) for place in found[:: max(1, -(-len(found) // 200))]]
 
 
 def _told(anomaly: Anomaly) -> dict[str, Any]:

@@ -67,7 +67,7 @@ class WindowReader:
             try:
                 with self._feed.disturbing():
                     program.write()
-                    found.words = found.profile.overview.verdict.sentence
+                    found.words = _first_words(found.profile)
                     if self._makes_dashboards:
                         found.dashboard = found.profile.dashboard()
                 found.state = "ready"
@@ -85,7 +85,9 @@ class WindowReader:
             windows=(window,),
             notices=(),
             cost=CaptureCost(start_s=window.start_s, stop_s=window.stop_s, n_bytes=window.n_bytes),
-            system=system[(system["time_ns"] > window.start_ns - 10**10) & (system["time_ns"] < window.stop_ns + 10**10)],
+            system=system[
+                (system["time_ns"] > window.start_ns - 10**10) & (system["time_ns"] < window.stop_ns + 10**10)
+            ],
             outcome="complete",
             n_steps=window.n_steps,
             pauses_ns=(window.pause_ns,),
@@ -96,6 +98,12 @@ class WindowReader:
 def _title(index: int, window: Window) -> str:
     steps = "" if window.first_step is None else f": steps {window.first_step:,} to {window.last_step:,}"
     return f"window {index + 1}{steps}"
+
+
+def _first_words(profile: Profile) -> str:
+    """What a window tells first: its first advice, where that is of weight, else what limits it."""
+    advice = next((one for one in profile.advice if one.severity in ("medium", "high")), None)
+    return profile.overview.verdict if advice is None else advice.title
 
 
 def place_in(folder: Path, run_dir: Path) -> str:

@@ -11,7 +11,7 @@ from .watch_table import steps_table
 if TYPE_CHECKING:
     import pandas as pd
 
-    from ..analysis.watch.anomalies import Anomaly
+    from ..analysis.watch.anomaly import Anomaly
     from ..trace.watched import WatchLog
     from ..views.widgets.live import LiveView
     from .one_run import Profile
@@ -64,7 +64,7 @@ class WatchedRun:
     @property
     def anomalies(self) -> list[Anomaly]:
         """What was beyond the run's own noise, as it was told while it ran, oldest first."""
-        from ..analysis.watch.anomalies import anomalies_of
+        from ..analysis.watch.told import anomalies_of
 
         return anomalies_of(self.log)
 

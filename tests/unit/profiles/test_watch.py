@@ -251,7 +251,7 @@ def test_a_disk_that_cannot_be_written_ends_no_training(tmp_path: Path) -> None:
 
 def test_the_widget_has_the_state_of_the_moment_and_of_the_end() -> None:
     out = scenario("""
-        from tfprof_widgets.profiles import watch as module
+        pass
         heads = []
         with tfprof.watch(windows=False) as watch:
             view = watch.view()

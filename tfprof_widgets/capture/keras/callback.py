@@ -19,7 +19,6 @@ from .keras_steps import StepMarks
 from .patch import METHODS
 from .step_marker import marker_class
 
-
 Begin = Callable[[Callable[[], None]], tuple[Capture, Callable[[CaptureRecord], Any]]]
 """Starts a capture, with the `end_if_over` that it gets, and returns it with what turns its record into a result."""
 

@@ -51,7 +51,11 @@ class StepFeed:
         elapsed, computing = (np.array(column, np.float64) for column in (columns.elapsed_ns, columns.computing_ns))
         # Keras takes a batch within the call that computes it, a loop of the user's outside; computing is of the former.
         steps["start_ns"] = columns.start_ns
-        steps["duration_us"], steps["wait_us"], steps["outside_us"] = elapsed / 1e3, waited_ns / 1e3, (elapsed - computing) / 1e3
+        steps["duration_us"], steps["wait_us"], steps["outside_us"] = (
+            elapsed / 1e3,
+            waited_ns / 1e3,
+            (elapsed - computing) / 1e3,
+        )
         losses = self.recorder.losses
         steps["loss"] = [losses.pop(row.number + row.n_batches - 1, np.nan) for row in rows]
         for name, most in _MOST.items():

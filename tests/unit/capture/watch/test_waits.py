@@ -19,7 +19,9 @@ class Iterator:
     """Stands for one of tf.data."""
 
 
-def row(number: int, iterator: Iterator | None, *, ms: float = 5.0, n_batches: int = 1, waited_ns: int | None = None) -> StepRow:
+def row(
+    number: int, iterator: Iterator | None, *, ms: float = 5.0, n_batches: int = 1, waited_ns: int | None = None
+) -> StepRow:
     source = None if iterator is None else ElementSource(weakref.ref(iterator), number * n_batches)
     return StepRow(0, int(ms * 1e6), number, n_batches, "train", False, False, None, waited_ns, source)
 

@@ -14,7 +14,7 @@ from ..views.widgets.shell import kernel_shell
 from .one_run import Profile
 from .status_line import StatusLine, status_line
 from .watch_loop import WatchLoop, free_folder
-from .watch_state import head_of, line_of, figures, state_of_outcome, window_head
+from .watch_state import figures, head_of, line_of, state_of_outcome, window_head
 from .watch_windows import WindowReader, place_in
 from .watched_run import WatchedRun
 
@@ -119,6 +119,7 @@ class Watch(WatchedRun):
         Raises:
             CaptureError: TensorFlow is missing, another capture runs, no place for files.
         """
+        import os
         import time
 
         from ..capture.session.record import CaptureOptions
@@ -129,8 +130,6 @@ class Watch(WatchedRun):
         from ..formats.watch_log.layout import WINDOWS
         from ..formats.watch_log.writer import WatchWriter
         from ..trace.scratch import make_folder, remove_folder
-
-        import os
 
         if self._logdir is None:
             folder = make_folder(ROOM_BYTES)
@@ -169,7 +168,7 @@ class Watch(WatchedRun):
         with contextlib.suppress(Exception):  # a display must not fail a training
             line.display(self.view())
 
-    def finish(self, outcome: Outcome) -> None:
+    def finish(self, outcome: str) -> None:
         """Take what is left, after the capture has stopped."""
         if self._loop is None or self._reader is None:
             return
@@ -295,8 +294,8 @@ def watch(
             model.fit(dataset, epochs=50)
 
     A widget shows how long each step takes, what it waits for, the loss and the machine, and names what is beyond the run's own
-    noise. Some steps are profiled by themselves: after a step or a phase that is slow, and as `every` says; each such window opens
-    its dashboard while the training goes on. On a terminal one line tells the same figures. `fit`, `evaluate` and `predict` tell
+    noise. Some steps are profiled by themselves: after a step or a phase that is slow, and as `every` says; each such window
+    opens its dashboard while the training goes on. On a terminal one line tells the same figures. `fit`, `evaluate` and `predict` tell
     their steps; in a loop of your own `trace_steps` or `step` do.
 
     Args:
