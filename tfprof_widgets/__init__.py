@@ -9,7 +9,7 @@ from .capture.session.loop import step, trace_steps
 from .errors import CaptureError, EmptyTraceError, TfProfError, TraceError
 from .notebook.dialog.remote import capture_dialog
 from .notebook.doctor_report import DoctorReport, doctor
-from .profiles.live_watch import Watch, WatchCallback, watch
+from .profiles.live_watch import Watch, WatchCallback
 from .profiles.loading import ProfileCallback, load, profile
 from .profiles.one_run import Profile
 from .profiles.recovery import recover, stop
@@ -18,6 +18,8 @@ from .profiles.sessions import ProfilerHook, from_run_metadata
 from .profiles.several_runs import Scaling, scaling
 from .profiles.two_runs import ProfileDiff, diff
 from .profiles.watched_run import WatchedRun
+from .profiles.watching import watch
+from .profiles.workers_watch import WorkersWatch
 
 if TYPE_CHECKING:
     from IPython.core.interactiveshell import InteractiveShell
@@ -38,6 +40,7 @@ __all__ = [
     "Watch",
     "WatchCallback",
     "WatchedRun",
+    "WorkersWatch",
     "capture_dialog",
     "capture_remote",
     "diff",

@@ -7,6 +7,7 @@ import threading
 import weakref
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from types import TracebackType
 from typing import TYPE_CHECKING, Any
 
 from ..errors import CaptureError
@@ -34,7 +35,7 @@ _PATIENCE_S = 2.0
 
 
 class Watch(WatchedRun):
-    """A training that is being watched, or was; what `watch()` yields. All of `WatchedRun`, while it runs, too."""
+    """A training that is being watched, or was: what `watch()` gives. All of `WatchedRun`, while it runs, too."""
 
     def __init__(
         self,
@@ -65,6 +66,7 @@ class Watch(WatchedRun):
         self._line = StatusLine()
         self._capture: Capture | None = None
         self._lock = threading.Lock()
+        self._block = contextlib.ExitStack()
 
     # ---- while it runs ----------------------------------------------------------------------------------------------
 
@@ -106,6 +108,25 @@ class Watch(WatchedRun):
             self._view.on_msg(self._answer)
             self._push()
         return self._view
+
+    def __enter__(self) -> Watch:
+        """Begin to watch what runs in this process.
+
+        Raises:
+            CaptureError: TensorFlow is missing, another capture runs, there is no place for files, or it has been used before.
+        """
+        if self._capture is not None:
+            raise CaptureError("This watch has been used: make a new one with tfprof_widgets.watch().")
+        with contextlib.ExitStack() as opened:
+            line = opened.enter_context(status_line())
+            opened.enter_context(watching(self, line))
+            self._block = opened.pop_all()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        self._block.__exit__(kind, error, traceback)
 
     # ---- its begin and its end, for whoever watches ---------------------------------------------------------------------
 
@@ -275,53 +296,6 @@ def watching(watch: Watch, line: StatusLine) -> Iterator[Watch]:
                 capture.stop(outcome=outcome, error=error)
             finally:
                 watch.finish(outcome)
-
-
-@contextlib.contextmanager
-def watch(
-    *,
-    every: int | None = None,
-    every_seconds: float | None = None,
-    windows: bool = True,
-    max_windows: int | None = None,
-    window_steps: int | None = None,
-    logdir: str | Path | None = None,
-    detail: Detail = "normal",
-) -> Iterator[Watch]:
-    """Watch the training in a `with` block: every step in a widget that moves while the cell runs, profiles where it matters.
-
-        with tfprof.watch() as watch:
-            model.fit(dataset, epochs=50)
-
-    A widget shows how long each step takes, what it waits for, the loss and the machine, and names what is beyond the run's own
-    noise. Some steps are profiled by themselves: after a step or a phase that is slow, and as `every` says; each such window
-    opens its dashboard while the training goes on. On a terminal one line tells the same figures. `fit`, `evaluate` and `predict` tell
-    their steps; in a loop of your own `trace_steps` or `step` do.
-
-    Args:
-        every: profile some steps at each step whose number is a multiple of this.
-        every_seconds: and as often as this.
-        windows: whether what goes wrong is profiled without being asked.
-        max_windows: so many windows open without being asked, at most; 10 by default.
-        window_steps: how many steps a window has; 5 by default.
-        logdir: keep the steps and windows in a folder below this one. Without it they live as long as what is yielded; of a
-            process that was killed, `recover` lists them. `load` opens the folder.
-        detail: of the windows, as of `profile`.
-
-    Raises:
-        CaptureError: TensorFlow is missing, another capture runs, or there is no place for files.
-    """
-    watch = Watch(
-        every=every,
-        every_seconds=every_seconds,
-        windows=windows,
-        max_windows=max_windows,
-        window_steps=window_steps,
-        logdir=logdir,
-        detail=detail,
-    )
-    with status_line() as line, watching(watch, line):
-        yield watch
 
 
 def WatchCallback(  # noqa: N802 -- it makes a Keras callback, whose class exists only once Keras is imported

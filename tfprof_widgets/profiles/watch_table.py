@@ -24,7 +24,7 @@ def steps_table(rows: Steps) -> pd.DataFrame:
     return pd.DataFrame(
         {
             "number": rows["number"],
-            "kind": pd.Categorical.from_codes(codes, list(KINDS)),
+            "kind": pd.Categorical.from_codes(codes, pd.Index(KINDS)),
             "start_s": (start_ns - (start_ns[0] if len(rows) else 0)) / 1e9,
             "step_time_ms": rows["duration_us"] / np.float32(1e3),
             "wait_ms": rows["wait_us"] / np.float32(1e3),
