@@ -255,7 +255,7 @@ class Watch(WatchedRun):
                     budget=f"{self._plan.n_own} of {self._plan.max_windows} windows",
                     notices=[notice for notice in notices if notice],
                     last_run=None,
-                    can_ask=False,
+                    can_ask=self.is_running,
                 ),
                 bins=loop.bins.columns(),
                 samples=loop.samples.columns(loop.started_ns),

@@ -18,8 +18,9 @@ from numpy.typing import ArrayLike
 from ..payload.plain import plain
 from ..payload.wire import as_text
 from .base import View
+from .beside_cells import hear_beside_cells, is_beside_cells
 from .cells import close_unseen
-from .kept_once import shared_by
+from .kept_once import referred, shared_by
 
 _HEAD: dict[str, Any] = {
     **dict.fromkeys(("title", "n_kept_text", "file", "trigger_file", "budget"), ""),
@@ -59,6 +60,13 @@ class LiveView(View):
     def __init__(self) -> None:
         """Wait for the first push."""
         super().__init__(link=None, data=None)
+        hear_beside_cells(self)
+        self.on_msg(self._greet)
+
+    def _greet(self, _widget: object, message: dict[str, Any], _buffers: object) -> None:
+        """Answer a view that asks whether it is heard while a cell runs; after the cell there is nothing to answer."""
+        if message.get("kind") == "hello" and is_beside_cells():
+            self.send({"kind": "hello", "view": str(message.get("view"))})
 
     def push(
         self,
@@ -80,6 +88,8 @@ class LiveView(View):
             if dashboard not in self.opened:
                 for model in shared_by(dashboard):
                     model.show()
+                for model in referred(dashboard):  # which are asked for parts while the cell runs
+                    hear_beside_cells(model)
         with self.hold_sync():
             self.head = json.dumps(_HEAD | plain(head), allow_nan=False, separators=(",", ":"))
             self.columns, self.bins = _packed(bins)

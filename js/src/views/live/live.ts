@@ -5,6 +5,7 @@ import { plural } from "../../model/text/format";
 import { emptyState, h } from "../../ui/dom";
 import { inFrame } from "../../ui/page";
 import type { View, ViewBuilder } from "../../ui/view";
+import { Answers } from "./answers";
 import { drawCards } from "./cards";
 import { LiveChart } from "./chart";
 import { Head } from "./head";
@@ -26,6 +27,7 @@ class Live {
   readonly #chart: LiveChart;
   readonly #cards = h("section.odd", { "aria-label": "What stood out" });
   readonly #windows: Windows;
+  readonly #answers: Answers;
   #state: LiveState;
 
   readonly #toggle = (index: number) => this.#windows.toggle(index);
@@ -57,6 +59,11 @@ class Live {
       this.#windows.place,
     );
     this.#state = readState(model);
+    this.#answers = new Answers(
+      model,
+      guard(() => this.#showWindows()),
+      signal,
+    );
     const update = inFrame(() => this.#read(), signal);
     const hear = guard(() => {
       this.#heard.note();
@@ -64,7 +71,7 @@ class Live {
     });
     for (const trait of TRAITS) model.on(`change:${trait}`, hear);
     const look = setInterval(
-      guard(() => this.#say()),
+      guard(() => this.#look()),
       LOOK_MS,
     );
     atEnd(signal, () => {
@@ -90,11 +97,22 @@ class Live {
     const left = nLeft > 0 ? [`The ${MOST_WORKERS} slowest workers are shown, ${plural(nLeft, "other")} not.`] : [];
     this.#notices.replaceChildren(...[...head.notices, ...left].map((text) => h("div.note", text)));
     drawCards(this.#cards, head, this.#toggle, this.view.signal);
-    this.#windows.show(head);
+    this.#showWindows();
     if (!isEmpty) this.#chart.show(this.#state, this.#windows.opened);
     this.#foot.textContent = [head.n_kept_text, head.file && `steps are kept in ${head.file}`]
       .filter(Boolean)
       .join(" · ");
+  }
+
+  #showWindows(): void {
+    const { head } = this.#state;
+    this.#windows.show({ ...head, can_ask: head.can_ask && this.#answers.isHeard });
+  }
+
+  /** Runs each second. */
+  #look(): void {
+    this.#say();
+    if (this.#state.head.can_ask) this.#answers.ask(performance.now());
   }
 
   #say(): void {
