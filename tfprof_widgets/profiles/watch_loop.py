@@ -139,6 +139,8 @@ class WatchLoop:
             steps = self.feed.take(is_last=is_last)
             if len(steps):
                 self._add(steps)
+            for end in self.feed.recorder.take_epochs():
+                self.event("epoch_end", at_ns=end.at_ns, epoch=end.epoch, seconds=end.seconds, values=end.values)
             row = self.machine.take()
             if row is not None:
                 self.writer.add_sample(row)

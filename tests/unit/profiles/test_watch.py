@@ -268,3 +268,22 @@ def test_the_widget_has_the_state_of_the_moment_and_of_the_end() -> None:
     assert len(set(out["steps"])) >= 4
     assert out["last"]["n_steps"] == 150
     assert out["last"]["wait_ratio"] is None or 0 <= out["last"]["wait_ratio"] <= 1
+
+
+def test_ends_of_epochs_have_their_metrics_and_the_time_of_callbacks_and_validations_are_noted() -> None:
+    out = scenario("""
+        x, y = arrays(5)
+        class Saves(keras.callbacks.Callback):
+            def on_epoch_end(self, epoch, logs=None):
+                time.sleep(0.2)
+        with tfprof.watch(windows=False) as watch:
+            model().fit(x, y, validation_data=(x, y), epochs=3, callbacks=[Saves()], **FIT)
+        events = watch.log.events
+        out["ends"] = [[event["epoch"], event["seconds"], sorted(event["values"])] for event in events if event["kind"] == "epoch_end"]
+        out["validations"] = [[event["step"], event["seconds"]] for event in events if event["kind"] == "validation"]
+    """)
+    assert [epoch for epoch, *_ in out["ends"]] == [0, 1, 2]
+    assert all(0.2 <= seconds < 2 for _, seconds, _ in out["ends"])
+    assert out["ends"][0][2] == ["loss", "val_loss"]
+    assert [step for step, _ in out["validations"]] == [5, 10]
+    assert all(seconds > 0 for _, seconds in out["validations"])

@@ -36,6 +36,7 @@ class StepMarks:
         self._is_announced_end = False
         self._phases: list[_Phase] = []
         self._n_validated = 0
+        self._ended_epoch: int | None = None
 
     def begin_phase(self, kind: str, model: Any, n_batches: int | None) -> None:
         """A loop over batches begins; within another one it is validation.
@@ -55,6 +56,7 @@ class StepMarks:
     def end_phase(self) -> None:
         """The loop over batches is over."""
         self.end_step()
+        self._go_on()
         if not self._phases:
             return
         phase = self._phases.pop()
@@ -67,6 +69,7 @@ class StepMarks:
         if not self._phases:
             return
         phase = self._phases[-1]
+        self._go_on()
         if self._step is not None and batch > phase.first_batch:
             phase.last_batch = batch - 1
         self.end_step()
@@ -110,6 +113,16 @@ class StepMarks:
         else:
             phase.last_batch = phase.first_batch - 1
             self._taker.cancel_step(step)
+
+    def end_epoch(self, epoch: int, logs: Any) -> None:
+        """An epoch of training has ended; what comes until its next batch is the work of other callbacks."""
+        self._ended_epoch = epoch
+        self._taker.note_epoch(epoch, logs or {})
+
+    def _go_on(self) -> None:
+        epoch, self._ended_epoch = self._ended_epoch, None
+        if epoch is not None:
+            self._taker.note_epoch(epoch, None)
 
     def close(self, *, is_failed: bool = False) -> None:
         """End what is in progress and leave the model as it was; after the call, however it ended.

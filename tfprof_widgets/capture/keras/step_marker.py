@@ -39,6 +39,7 @@ def marker_class() -> type:
 
         def on_epoch_end(self, epoch: int, logs: Any = None) -> None:
             self.marks.end_step()
+            self.marks.end_epoch(epoch, logs)
 
     for kind in KINDS:
         for name, hook in _hooks(kind).items():

@@ -38,6 +38,9 @@ class StepListener(Protocol):
     def note_logs(self, number: int, logs: Any) -> None:
         """Keras told this of a step, by its number; on any thread."""
 
+    def note_epoch(self, epoch: int, logs: Any) -> None:
+        """An epoch of Keras ended with these logs, before other callbacks hear of it; None: what follows its end is over."""
+
 
 class WindowControl:
     """Decides for one running capture. Sessions open and close under a lock and under a shield against Ctrl-C."""
@@ -143,6 +146,11 @@ class WindowControl:
         """Tell of what Keras said of a step."""
         for listener in self._listeners:
             listener.note_logs(number, logs)
+
+    def note_epoch(self, epoch: int, logs: Any) -> None:
+        """Tell of the end of an epoch."""
+        for listener in self._listeners:
+            listener.note_epoch(epoch, logs)
 
     def steps_here(self) -> list[OpenStep]:
         """The steps in progress on this thread, in no order."""

@@ -363,6 +363,10 @@ class Capture:
         """Note what Keras tells of a step, by its number, on any thread."""
         self._running_control().note_logs(number, logs)
 
+    def note_epoch(self, epoch: int, logs: Any) -> None:
+        """Note the end of an epoch of Keras, and with None that what follows it is over."""
+        self._running_control().note_epoch(epoch, logs)
+
     def cancel_step(self, step: OpenStep) -> None:
         """Forget a step that was not certain and did not happen."""
         self._running_control().drop(step)

@@ -36,6 +36,19 @@ class StepRow(NamedTuple):
     source: ElementSource | None
 
 
+class EpochEnd(NamedTuple):
+    """The end of one epoch of Keras."""
+
+    epoch: int
+    """From 0 on in each call of `fit`."""
+    at_ns: int
+    """Unix time at which the last batch and the validation were over."""
+    seconds: float
+    """How long callbacks took from then until the next epoch, or the end."""
+    values: dict[str, float]
+    """What Keras tells of it: loss, metrics, those of the validation."""
+
+
 class StepRecorder:
     """Is told of each step of a capture (a `StepListener`), and gives them to whoever takes them, in the order of their ends."""
 
@@ -47,6 +60,8 @@ class StepRecorder:
         self.losses: dict[int, float] = {}
         """Of the latest steps, by number, as far as Keras told them; whoever takes rows takes these."""
         self._rows: list[StepRow] = []
+        self._epoch: EpochEnd | None = None
+        self._epochs: list[EpochEnd] = []
         self._current: tuple[OpenStep, int] | None = None
 
     def began(self, step: OpenStep) -> None:
@@ -82,6 +97,21 @@ class StepRecorder:
             if len(self.losses) >= MAX_LOSSES:
                 self.losses.clear()
             self.losses[number] = loss
+
+    def note_epoch(self, epoch: int, logs: Any) -> None:
+        """Note the end of an epoch and what Keras tells of it; with None that its callbacks have run."""
+        now_ns = time.time_ns()
+        if logs is not None:
+            values = {str(name): value for name, value in logs.items() if isinstance(value, float)}
+            self._epoch = EpochEnd(epoch, now_ns, 0.0, values)
+        elif self._epoch is not None and len(self._epochs) < MAX_LOSSES:
+            self._epochs.append(self._epoch._replace(seconds=(now_ns - self._epoch.at_ns) / 1e9))
+            self._epoch = None
+
+    def take_epochs(self) -> list[EpochEnd]:
+        """Return the ends of epochs since the last call."""
+        ended, self._epochs = self._epochs, []
+        return ended
 
     def take(self) -> list[StepRow]:
         """Return the steps that have ended since the last call."""
