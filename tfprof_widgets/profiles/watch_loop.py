@@ -24,7 +24,8 @@ from ..analysis.watch.anomalies import AnomalyFinder
 from ..analysis.watch.anomaly import Anomaly
 from ..analysis.watch.bins import StepBins
 from ..capture.watch.place import place_of
-from ..trace.watched import AFTER_WINDOW, EPOCH_BEGIN, PROFILED, VALIDATION, Steps, trained
+from ..trace.watched import AFTER_WINDOW, PROFILED, VALIDATION, Steps, trained
+from .watch_borders import Borders
 from .watch_samples import SampleBins
 
 if TYPE_CHECKING:
@@ -70,9 +71,7 @@ class WatchLoop:
         self.bins = StepBins(started_ns=self.started_ns, reread=writer.read_steps)
         self.samples = SampleBins()
         self.finder = AnomalyFinder(n_cores=os.cpu_count() or 0)
-        self.epochs: list[int] = []
-        """Ordinals of the steps that began one; every second one is dropped where there are many."""
-        self.n_epochs = 0
+        self.borders = Borders()
         self.last: Steps | None = None
         """The latest steps of training, at most `N_LATEST`."""
         self.on_tick: Callable[..., None] = lambda **_: None
@@ -108,6 +107,7 @@ class WatchLoop:
         event = {"at_ns": time.time_ns(), **fields, "kind": kind, "step": step}
         self.writer.add_event(event)
         self.finder.add_event(event)
+        self.borders.add_event(event)
 
     def _run(self) -> None:
         due_s = time.monotonic()
@@ -157,26 +157,20 @@ class WatchLoop:
 
     def _add(self, steps: Steps) -> None:
         self.writer.add_steps(steps)
-        before = self.bins.n_steps
         self.bins.add(steps)
         self.finder.add_steps(steps)
-        self._note_validation(steps)
+        self._note_borders(steps)
         own = steps[trained(steps)]
         if not len(own):
             return
-        begun = np.flatnonzero(own["flags"] & EPOCH_BEGIN)
-        self.n_epochs += len(begun)
-        self.epochs += [before + int(place) for place in begun]
-        while len(self.epochs) > 200:
-            del self.epochs[1::2]
         usual = own[own["flags"] & (PROFILED | AFTER_WINDOW) == 0]
         if len(usual):
             self.last = (usual if self.last is None else np.concatenate([self.last, usual]))[-N_LATEST:]
             if len(self.last) == N_LATEST:
                 self._long_ns = max(1e3 * LONG_RATIO * float(np.median(self.last["duration_us"])), 1e9 * LONG_S)
 
-    def _note_validation(self, steps: Steps) -> None:
-        """Write that a validation has ended, when training goes on behind it."""
+    def _note_borders(self, steps: Steps) -> None:
+        """Note epochs, and write that a validation has ended when training goes on behind it."""
         for piece in np.split(steps, np.flatnonzero(np.diff(steps["kind"])) + 1):
             if piece["kind"][0] == VALIDATION:
                 first = piece if self._validated is None else self._validated
@@ -186,6 +180,7 @@ class WatchLoop:
                 end_ns = int(last["start_ns"]) + int(1e3 * last["duration_us"])
                 seconds = (end_ns - int(begin["start_ns"])) / 1e9
                 self.event("validation", step=int(piece["number"][0]), at_ns=end_ns, seconds=seconds)
+            self.borders.add_steps(piece)
 
     def _tell_anomalies(self, *, is_last: bool) -> None:
         """Write what is new or has changed, and profile what a profile would explain."""

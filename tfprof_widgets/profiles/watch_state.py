@@ -8,11 +8,11 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import numpy.typing as npt
 
 from ..analysis.base.wording import number, plural
 from ..analysis.watch.bins import StepBins
-from ..trace.watched import EPOCH_BEGIN, SAMPLE_COLUMNS, STEP, Steps, WatchLog, trained
+from ..trace.watched import SAMPLE_COLUMNS, STEP, Steps, WatchLog, trained
+from .watch_borders import Borders, borders_of
 from .watch_samples import SampleBins
 
 if TYPE_CHECKING:
@@ -66,8 +66,7 @@ def head_of(
     state: str,
     bins: StepBins,
     latest: Steps | None,
-    epochs: Sequence[int],
-    n_epochs: int,
+    borders: Borders,
     started_ns: int,
     anomalies: Sequence[Anomaly],
     windows: Sequence[dict[str, Any]],
@@ -75,9 +74,7 @@ def head_of(
 ) -> dict[str, Any]:
     """The head of `LiveView`; NaN stands for what is not known."""
     now_ns, places = time.time_ns(), Places(bins)
-    marks: list[dict[str, Any]] = [
-        {"kind": "epoch", "at": at, "to": None, "words": "an epoch begins", "index": None} for at in epochs
-    ]
+    marks = borders.marks
     marks += [
         {
             "kind": "window",
@@ -104,7 +101,7 @@ def head_of(
         "state": state,
         "n_steps": bins.n_steps,
         **figures(latest),
-        "epoch": n_epochs or None,
+        "epoch": borders.n_epochs or None,
         "epochs": None,
         "elapsed_s": (now_ns - started_ns) / 1e9,
         "started_ns": started_ns,
@@ -169,8 +166,7 @@ def view_of(log: WatchLog, windows: Sequence[Profile]) -> LiveView:
             state=_STATES.get(str(end.get("outcome")), "ended") if end else "lost",
             bins=bins,
             latest=own,
-            epochs=epochs_of(log.steps),
-            n_epochs=int(np.count_nonzero(log.steps["flags"] & EPOCH_BEGIN)),
+            borders=borders_of(log),
             started_ns=started_ns,
             anomalies=anomalies_of(log),
             windows=[
@@ -200,13 +196,6 @@ _STATES = {"complete": "ended", "exception": "failed", "interrupted": "interrupt
 def state_of_outcome(outcome: str) -> str:
     """The state of the widget when a training has ended like this."""
     return _STATES.get(outcome, "ended")
-
-
-def epochs_of(steps: Steps) -> list[int]:
-    """Ordinals of the steps of training that begin an epoch, at most 200 of them, evenly spread."""
-    own = steps[trained(steps)]
-    found: npt.NDArray[np.int64] = np.flatnonzero(own["flags"] & EPOCH_BEGIN)
-    return [int(place) for place in found[:: max(1, -(-len(found) // 200))]]
 
 
 def _told(anomaly: Anomaly) -> dict[str, Any]:

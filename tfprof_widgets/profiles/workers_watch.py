@@ -18,6 +18,7 @@ import numpy as np
 from ..analysis.watch.anomalies import AnomalyFinder
 from ..analysis.watch.bins import StepBins
 from ..trace.watched import AFTER_WINDOW, PROFILED, Steps, trained
+from .watch_borders import Borders
 from .watch_loop import N_LATEST, free_folder
 from .watch_state import figures, head_of
 from .watch_table import steps_table
@@ -160,8 +161,7 @@ class WorkersWatch:
             state=self._state,
             bins=slowest.bins,
             latest=slowest.latest,
-            epochs=(),
-            n_epochs=0,
+            borders=Borders(),
             started_ns=self.started_ns,
             anomalies=[_of_worker(name, one) for name, one in told],
             windows=(),
