@@ -74,7 +74,7 @@ class WatchLoop:
         self.borders = Borders()
         self.last: Steps | None = None
         """The latest steps of training, at most `N_LATEST`."""
-        self.on_tick: Callable[..., None] = lambda **_: None
+        self.on_tick: Callable[..., None] = _nothing
         """Called after each take, on this thread."""
         self._finds_windows = finds_windows
         self.anomalies: list[Anomaly] = []
@@ -83,7 +83,7 @@ class WatchLoop:
         self._validated: Steps | None = None
         """The first and the last step of the validation that runs, or ran last."""
         self._slow_step = -1
-        self._has_failed = False
+        self._failed: set[str] = set()
         self._long_ns = math.inf
         self._over = threading.Lock()
         self._over.acquire()  # a lock that is held until the end: to wait for it takes less than for an event
@@ -135,39 +135,40 @@ class WatchLoop:
             self.event("line", step=number, ms=age_ns / 1e6, place=place)
 
     def _take(self, *, is_last: bool) -> None:
-        try:
-            steps = self.feed.take(is_last=is_last)
-            if len(steps):
-                self._add(steps)
-            for end in self.feed.recorder.take_epochs():
-                self.event("epoch_end", at_ns=end.at_ns, epoch=end.epoch, seconds=end.seconds, values=end.values)
-            row = self.machine.take()
-            if row is not None:
-                self.writer.add_sample(row)
-                self.samples.add(row)
-                self.finder.add_samples(row)
-            self._tell_anomalies(is_last=is_last)
-            self._heed_file()
-            self.on_tick(is_last=is_last)
-        except Exception:  # what watches must not end a training, nor its own file
-            _logger.log(
-                logging.DEBUG if self._has_failed else logging.WARNING, "a look at the training failed", exc_info=True
-            )
-            self._has_failed = True
+        """Take what there is; where one part fails, which must end neither a training nor its file, the others go on."""
+        for part in (self._take_steps, self._take_sample, self._tell_anomalies, self._heed_file, self.on_tick):
+            try:
+                part(is_last=is_last)
+            except Exception:
+                level = logging.DEBUG if part.__name__ in self._failed else logging.WARNING
+                _logger.log(level, "a part of watching failed: %s", part.__name__, exc_info=True)
+                self._failed.add(part.__name__)
+
+    def _take_steps(self, *, is_last: bool) -> None:
+        steps = self.feed.take(is_last=is_last)
+        if len(steps):
+            self._add(steps)
+        for end in self.feed.recorder.take_epochs():
+            self.event("epoch_end", at_ns=end.at_ns, epoch=end.epoch, seconds=end.seconds, values=end.values)
+
+    def _take_sample(self, **_: object) -> None:
+        row = self.machine.take()
+        if row is not None:
+            self.writer.add_sample(row)
+            self.samples.add(row)
+            self.finder.add_samples(row)
 
     def _add(self, steps: Steps) -> None:
         self.writer.add_steps(steps)
         self.bins.add(steps)
-        self.finder.add_steps(steps)
         self._note_borders(steps)
         own = steps[trained(steps)]
-        if not len(own):
-            return
         usual = own[own["flags"] & (PROFILED | AFTER_WINDOW) == 0]
         if len(usual):
             self.last = (usual if self.last is None else np.concatenate([self.last, usual]))[-N_LATEST:]
             if len(self.last) == N_LATEST:
                 self._long_ns = max(1e3 * LONG_RATIO * float(np.median(self.last["duration_us"])), 1e9 * LONG_S)
+        self.finder.add_steps(steps)  # last: it makes more of them than the others
 
     def _note_borders(self, steps: Steps) -> None:
         """Note epochs, and write that a validation has ended when training goes on behind it."""
@@ -186,12 +187,8 @@ class WatchLoop:
         """Write what is new or has changed, and profile what a profile would explain."""
         self.anomalies = self.finder.anomalies
         for anomaly in self.anomalies:
-            known = (
-                anomaly.kind,
-                anomaly.last_step,
-                anomaly.severity,
-                anomaly.window,
-            )  # its figures change with each step
+            # Its figures change with each step.
+            known = (anomaly.kind, anomaly.last_step, anomaly.severity, anomaly.window)
             if self._told.get(anomaly.number) != known or is_last:
                 self._told[anomaly.number] = known
                 at = {"at_ns": time.time_ns(), "step": anomaly.first_step}
@@ -199,7 +196,7 @@ class WatchLoop:
             if self._finds_windows and anomaly.wants_window:
                 self.plan.suggest(anomaly.title, known_as=str(anomaly.number), at=anomaly.next_at)
 
-    def _heed_file(self) -> None:
+    def _heed_file(self, **_: object) -> None:
         file = self.writer.folder / TRIGGER
         if not file.exists():
             return
@@ -207,6 +204,10 @@ class WatchLoop:
             asked = file.read_bytes()[:20].strip()
             file.unlink()
             self.plan.ask(int(asked) if asked.isdigit() else self.plan.n_steps, f"{TRIGGER} was touched")
+
+
+def _nothing(**_: object) -> None:
+    """Do nothing."""
 
 
 def folder_name(started_ns: int) -> str:
