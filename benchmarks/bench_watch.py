@@ -100,7 +100,7 @@ def _compared(name: str, piece: Callable[[int], None], n_pairs: int) -> dict[str
         for is_watched in order.sample([True, False], 2):
             with tfprof.watch(windows=False) if is_watched else contextlib.nullcontext() as watch:
                 if watch is not None:
-                    watch.view()
+                    watch.dashboard()
                 begin_s = time.perf_counter()
                 piece(n_steps)
                 taken[is_watched] = time.perf_counter() - begin_s

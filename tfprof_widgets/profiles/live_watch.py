@@ -99,7 +99,7 @@ class Watch(WatchedRun):
         """The profiles of the windows that have closed, oldest first; none where nothing was profiled."""
         return [] if self._reader is None else [found.profile for found in list(self._reader.windows)]
 
-    def view(self) -> LiveView:
+    def dashboard(self) -> LiveView:
         """The widget that shows it, which moves while the training runs."""
         if self._view is None:
             from ..views.widgets.live import LiveView
@@ -187,7 +187,7 @@ class Watch(WatchedRun):
             line.begin(self._words())
             return
         with contextlib.suppress(Exception):  # a display must not fail a training
-            line.display(self.view())
+            line.display(self)
 
     def finish(self, outcome: str) -> None:
         """Take what is left, after the capture has stopped."""

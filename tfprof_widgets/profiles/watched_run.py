@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from html import escape
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from .display import WithoutWidgets, output_of, write_page
 from .watch_table import steps_table
 
 if TYPE_CHECKING:
@@ -13,6 +15,7 @@ if TYPE_CHECKING:
 
     from ..analysis.watch.anomaly import Anomaly
     from ..trace.watched import WatchLog
+    from ..views.payload.embedding import Amount
     from ..views.widgets.live import LiveView
     from .one_run import Profile
 
@@ -74,19 +77,41 @@ class WatchedRun:
 
         return watch_report(self.log)
 
-    def view(self) -> LiveView:
+    def to_html(self, path: str | Path) -> Path:
+        """Write the widget as one page that needs no kernel and no network, without the dashboards of the windows.
+
+        Raises:
+            TfProfError: it cannot be written; what was at the path before is still there.
+        """
+        return write_page(path, self._page, embed="steps")
+
+    def dashboard(self) -> LiveView:
         """The widget that shows it."""
         from .watch_state import view_of
 
         return view_of(self.log, self.windows)
 
     def __repr__(self) -> str:
+        return self._summary().partition("\n")[0]
+
+    def __str__(self) -> str:
+        return self._summary()
+
+    def _repr_mimebundle_(self, **_: object) -> dict[str, Any]:
+        instead = WithoutWidgets(
+            text=self._summary, plain=lambda: f"<pre>{escape(self._summary())}</pre>", page=self._page
+        )
+        return output_of(self, instead, name="watched training")
+
+    def _summary(self) -> str:
         from ..analysis.watch.report import watch_summary
 
-        return watch_summary(self.log).partition("\n")[0]
+        return watch_summary(self.log)
 
-    def _repr_mimebundle_(self, **kwargs: Any) -> tuple[dict[str, Any], dict[str, Any]]:
-        return self.view()._repr_mimebundle_(**kwargs)
+    def _page(self, amount: Amount) -> str:  # noqa: ARG002 -- it is small, and whole in any case
+        from ..views.page.pages import live_page
+
+        return live_page(self.dashboard(), title=self.folder.name)
 
     def _window(self, run_dir: Path) -> Profile:
         from .loading import load

@@ -103,7 +103,7 @@ class WorkersWatch:
             tables.append(table)
         return pd.concat(tables, ignore_index=True)
 
-    def view(self) -> LiveView:
+    def dashboard(self) -> LiveView:
         """The widget that shows them, which moves until `stop()`."""
         if self._view is None:
             from ..views.widgets.live import LiveView
@@ -138,7 +138,7 @@ class WorkersWatch:
         return f"<WorkersWatch of {len(states)} workers: {told}>"
 
     def _repr_mimebundle_(self, **kwargs: Any) -> tuple[dict[str, Any], dict[str, Any]]:
-        return self.view()._repr_mimebundle_(**kwargs)
+        return self.dashboard()._repr_mimebundle_(**kwargs)
 
     def _tick(self) -> None:
         """Take what came, and show it."""

@@ -222,7 +222,7 @@ def test_a_killed_process_leaves_its_steps_up_to_the_last_second_and_its_windows
         out["steps"] = [one.steps.number.tolist() for one in found]
         out["last_ns"] = [int(one.log.steps["start_ns"][-1]) for one in found]
         out["windows"] = [[profile.steps.name.tolist() for profile in one.windows] for one in found]
-        out["view"] = [json.loads(one.view().head)["state"] for one in found]
+        out["view"] = [json.loads(one.dashboard().head)["state"] for one in found]
     """
     out = scenario(look, cwd=tmp_path, TMPDIR=str(tmp_path))
     assert out["kinds"] == ["WatchedRun"], out["rows"]
@@ -243,7 +243,7 @@ def test_a_disk_that_cannot_be_written_ends_no_training(tmp_path: Path) -> None:
             write = full
         writer.FileIO = Full
         watch = fitted(dict(logdir={str(tmp_path)!r}, windows=False), n=30)
-        out["view"] = json.loads(watch.view().head)
+        out["view"] = json.loads(watch.dashboard().head)
     """)
     assert any("No space left" in notice for notice in out["view"]["notices"])
     assert out["view"]["n_steps"] == 30
@@ -254,7 +254,7 @@ def test_the_widget_has_the_state_of_the_moment_and_of_the_end() -> None:
         pass
         heads = []
         with tfprof.watch(windows=False) as watch:
-            view = watch.view()
+            view = watch.dashboard()
             view.observe(lambda change: heads.append(json.loads(change["new"])), "head")
             model().fit(dataset(0, 0.01), steps_per_epoch=150, verbose=0)
         out["states"] = [head["state"] for head in heads]

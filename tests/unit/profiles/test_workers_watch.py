@@ -28,7 +28,7 @@ def test_workers_are_shown_side_by_side_and_one_that_is_not_there_is_told(tmp_pa
     with stepping("loop", "fit") as (one, other):
         nobody = f"127.0.0.1:{free_port()}"
         with tfprof.watch([one.address, other.address, nobody], logdir=tmp_path) as watch:
-            view = watch.view()
+            view = watch.dashboard()
             until(lambda: watch.states.state.tolist() == ["running", "running", "lost"])
             until(lambda: (watch.states.n_steps[:2] > 50).all())
             begun = json.loads(view.head)["n_steps"]
