@@ -71,7 +71,7 @@ class AfterEvents:
         if usual is None:
             return
         after.usual_ms = after.usual_ms or usual.median
-        is_slow = own["ms"] > max(usual.high, _SLOWER * usual.median)
+        is_slow = own["ms"] > max(float(usual.high[0]), _SLOWER * usual.median)
         after.slow_ms += own["ms"][is_slow].tolist()
         after.slow_ordinals += own["ordinal"][is_slow].tolist()
         if after.is_slow:

@@ -14,7 +14,7 @@ from .after_events import KINDS, AfterEvents
 from .anomaly import Anomaly
 from .drift import Drift
 from .episodes import Episodes
-from .level import BLOCK
+from .level import LONG
 from .machine import Machine, sample_rows
 from .memory import GrowingMemory
 from .memory_words import memory_anomalies
@@ -57,8 +57,8 @@ class AnomalyFinder:
         for ordinal in rows["ordinal"][(rows["flags"] & EPOCH_BEGIN) != 0].tolist():
             self._slow.begin_epoch(ordinal)
             self._n_epochs += 1
-        for at in range(0, len(rows), BLOCK):
-            self._take(rows[at : at + BLOCK])
+        for at in range(0, len(rows), LONG):
+            self._take(rows[at : at + LONG])
         self._last_number = int(rows["number"][-1])
         self._place_samples(rows)
 
@@ -116,12 +116,13 @@ class AnomalyFinder:
     def _take(self, rows: Any) -> None:
         usual_rows = rows[is_usual(rows)]
         self._slow.add(rows, self._phases.level)
-        n_open = len(self._phases.open)
-        self._after.add(usual_rows, self._phases.level.usual)
-        self._phases.add(usual_rows)
-        if len(self._phases.open) > n_open or self._phases.closed:
-            for phase in (*self._phases.open[n_open:], *self._phases.closed):
+        phases, known = self._phases, self._phases.open[-1:]
+        self._after.add(usual_rows, phases.level.usual)
+        phases.add(usual_rows)
+        for phase in (*phases.open, *phases.ending):
+            if phase not in known:
                 self._slow.take_back(phase.first_ordinal)
+        self._slow.go_on(int(rows["ordinal"][-1]))
         self._episodes.go_on()
         if not self._phases.open:
             self._drift.look(self._phases.base)

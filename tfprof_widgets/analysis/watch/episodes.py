@@ -8,6 +8,7 @@ from dataclasses import dataclass, field, replace
 
 from .after_events import AfterEvents
 from .anomaly import SEVERITIES, Anomaly, severity_of
+from .level import LONG
 from .machine import Machine, Span
 from .phases import MOST_OPEN, Phase, Phases
 from .words import (
@@ -49,7 +50,7 @@ class Episodes:
 
     def go_on(self) -> None:
         """Take the stretches that ended."""
-        for phase in (*self._phases.open, *self._phases.closed):
+        for phase in (*self._phases.open, *self._phases.ending, *self._phases.closed):
             self._note_event(phase)
         self._ending += self._phases.closed
         self._phases.closed.clear()
@@ -61,7 +62,10 @@ class Episodes:
 
     def anomalies(self) -> Iterator[Anomaly]:
         """One for each kind: of the stretch that goes on, else of the most severe, else of the latest."""
-        going = {anomaly.kind: anomaly for anomaly in map(self._told, (*self._ending, *self._phases.open))}
+        going = {
+            anomaly.kind: anomaly
+            for anomaly in map(self._told, (*self._ending, *self._phases.ending, *self._phases.open))
+        }
         for kind in {**self._ended, **going}:
             if kind.startswith("slow_after_") and self._after.repeated(kind.removeprefix("slow_after_")):
                 continue  # told of all of them
@@ -95,7 +99,8 @@ class Episodes:
         change, machine, since = change_of(phase), self._machine, (phase.began_ns, phase.ended_ns)
         n_samples = machine.n_during(since)
         took_ns = (phase.ended_ns or int(phase.rows["start_ns"][-1])) - phase.began_ns
-        is_sure = took_ns >= _SURE_NS and (not machine.last_ns or n_samples >= _SURE_SAMPLES)
+        is_long = phase.is_short or change.now.n >= LONG  # one that only means show may be a few slow steps
+        is_sure = is_long and took_ns >= _SURE_NS and (not machine.last_ns or n_samples >= _SURE_SAMPLES)
         others: tuple[str, ...]
         kind, cause, others = KIND_OF_PART.get(change.part, "slower"), "", ("gpu_pct",)
         if n_samples and machine.is_busy_with_others(since):

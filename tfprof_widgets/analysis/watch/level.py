@@ -13,6 +13,8 @@ Floats = npt.NDArray[np.float64]
 
 KEPT = 2048
 """What is usual is told from so many of the latest steps at most."""
+COLUMNS = ("ms", "wait_ms", "outside_ms")
+"""Of rows, in which a change of pace is looked for: the whole step, and what of it has a time of its own."""
 SHORT, BLOCK, LONG = 16, 64, 256
 """A change of pace is looked for in so many steps in a row: a large one shows in few."""
 FEWEST = 112
@@ -35,8 +37,8 @@ class Usual:
     """Of times cut at `cut`."""
     cut: float
     """Above what nearly all steps take: single slow ones do not move a mean of times that are cut here."""
-    high: float
-    """Hardly a step in ten takes longer, nor ever most of `SHORT` in a row."""
+    high: Floats
+    """Of each of `COLUMNS`: hardly a step in ten takes longer, nor ever most of `SHORT` in a row. Infinite where not known."""
     slow: float
     """A single step that takes longer is slow."""
     block_sd: float
@@ -66,28 +68,27 @@ class Level:
         if first is not None:
             self.add(first)
 
-    def add(self, rows: Rows) -> None:
-        """Take the next steps; at most up to the end of a block: `until_block`."""
+    def add(self, rows: Rows) -> bool:
+        """Take the next steps, at most `until_look`; whether they ended a block."""
         left_out = min(self._n_left_out, len(rows))
         self._n_left_out -= left_out
         self.rows.append(rows[left_out:])
+        n_blocks = self.n // BLOCK
         self.n += len(rows) - left_out
         if self.n >= self._next_at:
             self.find_usual()
-            self._next_at = self.n + (BLOCK if self.n < 8 * BLOCK else LONG)
+            self._next_at = self.n + (BLOCK if self.n < 2 * LONG else 2 * LONG)
+        return self.n // BLOCK > n_blocks
 
-    def until_block(self) -> int:
-        """How many steps the block that runs still takes."""
-        return self._n_left_out or BLOCK - self.n % BLOCK
-
-    def is_block_whole(self) -> bool:
-        """Whether the last step ended a block."""
-        return self.n > 0 and self.n % BLOCK == 0
+    def until_look(self) -> int:
+        """How many steps to take before the next look at blocks."""
+        length = BLOCK if self.n < 2 * LONG else LONG
+        return self._n_left_out or length - self.n % length
 
     def find_usual(self) -> None:
         """Look at the rows anew; the latest are left out where there are enough, as they may be of another pace."""
         rows = self.rows.last()
-        self.usual = usual_of(rows["ms"][: -LONG if len(rows) >= 3 * LONG else None]) if len(rows) >= FEWEST else None
+        self.usual = usual_of(rows[: -LONG if len(rows) >= 3 * LONG else None]) if len(rows) >= FEWEST else None
 
     def keep_last(self, n: int) -> None:
         """Begin anew with the last `n` rows: the pace became faster."""
@@ -95,22 +96,29 @@ class Level:
         self.find_usual()
 
 
-def usual_of(ms: Floats) -> Usual:
-    """What is usual among at least `FEWEST` step times, in order."""
-    median, high, most = np.quantile(ms, (0.5, 0.9, 0.98)).tolist()
+def usual_of(rows: Rows) -> Usual:
+    """What is usual among at least `FEWEST` steps, in order."""
+    ms = rows["ms"]
+    median, most = np.quantile(ms, (0.5, 0.98)).tolist()
     cut = max(_SLOW * median, most)
     cut_ms = np.minimum(ms, cut)
-    shorts = np.median(ms[: len(ms) // SHORT * SHORT].reshape(-1, SHORT), axis=1)
     blocks = cut_ms[len(ms) % BLOCK :].reshape(-1, BLOCK).mean(axis=1)
     block_sd = (
         max(float(blocks.std(ddof=1)), float(cut_ms.std()) / BLOCK**0.5) if len(blocks) >= FEWEST_BLOCKS else np.inf
     )
-    short_high = 1.1 * float(np.quantile(shorts, 0.98))
     return Usual(
         median=median,
         mean=float(cut_ms.mean()),
         cut=cut,
-        high=max(high, short_high, (1 + MIN_RISE) * median, median + MIN_RISE_MS),
+        high=np.array([_high(rows[name], max(MIN_RISE * median, MIN_RISE_MS)) for name in COLUMNS]),
         slow=max(_SLOW * median, 1.5 * most),
         block_sd=block_sd,
     )
+
+
+def _high(values: Floats, rise: float) -> float:
+    if not np.isfinite(values).all():
+        return np.inf
+    median, high = np.quantile(values, (0.5, 0.9)).tolist()
+    shorts = np.sort(values[: len(values) // SHORT * SHORT].reshape(-1, SHORT), axis=1)[:, SHORT // 2]
+    return float(max(high, 1.1 * np.quantile(shorts, 0.98), median + rise))

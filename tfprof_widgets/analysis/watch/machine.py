@@ -22,7 +22,7 @@ _OTHERS_ROSE_PCT, _OTHERS_ROSE_MUCH_PCT = 10.0, 25.0
 """Of all cores; by much is enough without a machine that is full: memory is shared, too."""
 _BUSY_SHARE = 0.3
 """Of the samples."""
-_MOSTLY = 0.8
+_MOSTLY, _LEAST_PART = 0.8, 0.2
 _THROTTLED_CLOCK = 0.9
 _IDLER_PCT = 15.0
 
@@ -67,12 +67,14 @@ class Machine:
 
     def is_busy_with_others(self, span: Span) -> bool:
         """Whether other processes took cores during a span that were free, or this process's, when the machine was quiet."""
-        during = self._during(span)
-        if not len(during):
+        is_about, part = self._about(span)
+        if not is_about.any():
             return False
+        during = self._rows[is_about]
         quiet = self._others(self._rows[self._rows[:, 0] <= span[0]])
         quiet = quiet[np.isfinite(quiet)]
         rose = self._others(during) - (float(np.quantile(quiet, 0.1)) if len(quiet) >= _FEWEST_BEFORE else 0.0)
+        rose /= part[is_about]  # a sample of which the span is half shows half of it
         is_so = (rose >= _OTHERS_ROSE_MUCH_PCT) | ((rose >= _OTHERS_ROSE_PCT) & (during[:, _CPU] >= _BUSY_PCT))
         return float(is_so.mean()) >= _BUSY_SHARE
 
@@ -93,12 +95,16 @@ class Machine:
         return self._rows[self._rows[:, 0] <= span[0]][-_MOST_BEFORE:]
 
     def _during(self, span: Span) -> Any:
-        """Samples that are about a span: each is about the time since the one before."""
+        return self._rows[self._about(span)[0]]
+
+    def _about(self, span: Span) -> tuple[Any, Any]:
+        """Which samples are about a span, and which part of each is: it is about the time since the one before."""
         times = self._rows[:, 0]
-        lengths = np.diff(times, prepend=times[:1])
-        since, until = span
-        inside = np.minimum(times, until or np.inf) - np.maximum(times - lengths, since)
-        return self._rows[(inside > 0) & ((inside >= _MOSTLY * lengths) | (2 * inside >= (until or np.inf) - since))]
+        lengths = np.maximum(np.diff(times, prepend=times[:1]), 1)
+        since, until = span[0], np.inf if span[1] is None else span[1]
+        inside = np.minimum(times, until) - np.maximum(times - lengths, since)
+        part = np.clip(inside / lengths, _LEAST_PART, 1)
+        return (inside > 0) & ((part >= _MOSTLY) | (2 * inside >= until - since)), part
 
 
 def sample_rows(given: Any) -> Any:

@@ -8,16 +8,20 @@ from typing import Any
 
 import numpy as np
 
-from .level import BLOCK, LONG, MIN_RISE, SHORT, Floats, Level, Usual
-from .rows import LatestRows, Rows, parts_of
+from .level import BLOCK, COLUMNS, LONG, MIN_RISE, SHORT, Floats, Level, Usual
+from .rows import Rows, parts_of
 
 MOST_OPEN = 4
 """So many stretches lie inside each other at most."""
 WARM_UP_STEPS = 20
 MOST_OF_SHORT = 13
 """Of `SHORT` steps in a row: where one in ten does so, this many do once in 10^10 times."""
+_END, _MOST_OF_END = 32, 26
+"""A stretch has ended once so many of so many steps are fast again: no hurry, and ragged steps are fast now and then."""
 LOOKED_BACK = 512
 """Steps in which the begin or the end of a stretch is looked for, and of which its pace is told."""
+_PAUSE = 64
+"""Fast steps between two stretches that are one."""
 _SD_BLOCK, _SD_LONG = 6.0, 3.0
 """A mean of `LONG` steps varies at most as that of a block does, half as much where steps do not depend on each other."""
 _BETTER = 0.2
@@ -59,10 +63,16 @@ class Phase:
     mean_before: Pace
     cut: float
     """Times are cut here for means, so that single slow steps do not count."""
+    column: str
+    """The time that tells them from those before: `ms`, or of it `wait_ms` or `outside_ms`."""
     is_short: bool
     """It was found in `SHORT` steps; else only the means of many tell it from those before."""
+    middle: float
+    """Half way, in that column, from what was before to what its first steps took."""
     last_number: int | None = None
     ended_ns: int | None = None
+    end_ordinal: int = -1
+    """Of the first step after it, once it ended."""
     notes: dict[str, Any] = field(default_factory=dict)
     """What was found out about it and does not change any more."""
 
@@ -70,13 +80,6 @@ class Phase:
     def rows(self) -> Rows:
         """Its latest steps."""
         return self.level.rows.last(LOOKED_BACK)
-
-    def middle(self) -> float:
-        """Half way from the pace before to its own: of single steps where it is short, else of means."""
-        ms = self.rows["ms"]
-        if self.is_short:
-            return (self.before.ms + float(np.median(ms))) / 2
-        return (self.mean_before.ms + float(np.minimum(ms, self.cut).mean())) / 2
 
 
 class Phases:
@@ -87,9 +90,11 @@ class Phases:
         """The steps that are in no stretch."""
         self.open: list[Phase] = []
         """The outermost first: a stretch may get slower still."""
+        self.ending: list[Phase] = []
+        """Those that ended, but may go on after a few fast steps."""
         self.closed: list[Phase] = []
         """Those that ended since somebody took them."""
-        self._recent = LatestRows(SHORT - 1)
+        self._recent = np.empty((0, len(COLUMNS)))
 
     @property
     def level(self) -> Level:
@@ -99,42 +104,52 @@ class Phases:
     def add(self, rows: Rows) -> None:
         """Take the next steps that tell what is usual."""
         while len(rows):
-            rows = rows[self._take(rows[: self.level.until_block()]) :]
+            rows = rows[self._take(rows[: self.level.until_look()]) :]
 
     def _take(self, piece: Rows) -> int:
         """Take steps up to the first that shows a change of pace; how many that were."""
-        before = self._recent.last()
-        ms = np.concatenate([before["ms"], piece["ms"]])
-        started, ended = self._first_started(ms, len(piece)), self._first_ended(ms, len(piece))
+        times = np.concatenate([self._recent, np.stack([piece[name] for name in COLUMNS], axis=1)])
+        started, column = self._first_started(times, len(piece))
+        ended = self._first_ended(times, len(piece))
         n = min(started, ended, len(piece) - 1) + 1
-        self._recent.append(piece[:n])
-        self.level.add(piece[:n])
+        self._settle(int(piece["ordinal"][n - 1]))
+        times = times[: len(times) - len(piece) + n]
+        self._recent = times[1 - _END :]
+        is_block_whole = self.level.add(piece[:n])
         if started == n - 1:
-            self._start(SHORT)
+            self._start(SHORT, column)
         elif ended == n - 1:
-            self._end_all(
-                lambda phase: phase.is_short and _n_below(ms[: len(ms) - len(piece) + n], phase) >= MOST_OF_SHORT
-            )
-        elif self.level.is_block_whole():
+            self._end_all(lambda phase: phase.is_short and _n_fast(times[-_END:], phase) >= _MOST_OF_END)
+        elif is_block_whole:
             self._look_at_blocks()
         return n
 
-    def _first_started(self, ms: Floats, n_new: int) -> int:
-        """The first of the new steps at which most of the last `SHORT` are slow; as many as there are, where none."""
+    def _settle(self, ordinal: int) -> None:
+        """Close the stretches that ended long enough before a step."""
+        settled = [phase for phase in self.ending if phase.end_ordinal + _PAUSE + 2 * BLOCK <= ordinal]
+        self.closed += settled
+        self.ending = [phase for phase in self.ending if phase not in settled]
+
+    def _first_started(self, times: Floats, n_new: int) -> tuple[int, str]:
+        """The first of the new steps at which most of the last `SHORT` are slow, and in which column; as many as there are,
+        where none."""
         usual = self.level.usual
         if usual is None or len(self.open) >= MOST_OPEN:
-            return n_new
-        return _first_run(ms > usual.high, n_new)
+            return n_new, ""
+        is_so = times > usual.high
+        is_so[:, 1:] &= times[:, :1] > usual.median  # a wait that makes no step longer is none
+        return min((_first_run(is_so[:, i], n_new, SHORT, MOST_OF_SHORT), name) for i, name in enumerate(COLUMNS))
 
-    def _first_ended(self, ms: Floats, n_new: int) -> int:
+    def _first_ended(self, times: Floats, n_new: int) -> int:
         if not self.open or not self.open[-1].is_short:
             return n_new
-        return _first_run(ms < self.open[-1].middle(), n_new)
+        phase = self.open[-1]
+        return _first_run(times[:, COLUMNS.index(phase.column)] < phase.middle, n_new, _END, _MOST_OF_END)
 
     def _look_at_blocks(self) -> None:
         rows = self.level.rows
         if self.open and not self.open[-1].is_short:
-            self._end_all(lambda phase: float(np.minimum(rows.last(BLOCK)["ms"], phase.cut).mean()) < phase.middle())
+            self._end_all(lambda phase: float(np.minimum(rows.last(BLOCK)["ms"], phase.cut).mean()) < phase.middle)
         usual = self.level.usual
         if usual is None or len(rows) < 2 * BLOCK:
             return
@@ -148,19 +163,25 @@ class Phases:
             elif len(rows) >= 3 * LONG and float(ms.mean()) > usual.mean + usual.rise(_SD_LONG):
                 self._start(LONG)
 
-    def _start(self, n_seen: int) -> None:
-        """Begin a stretch that the last steps show."""
+    def _start(self, n_seen: int, column: str = "ms") -> None:
+        """Begin a stretch that the last steps show in a column."""
         level = self.level
         usual = level.usual
         assert usual is not None  # without it nothing is slow
-        is_short = n_seen == SHORT
-        cut = np.inf if is_short else usual.cut
         rows = level.rows.last(LOOKED_BACK)
-        low = usual.median if is_short else usual.mean
-        seen = np.minimum(rows["ms"][-n_seen:], cut)
-        high = float(np.median(seen) if is_short else seen.mean())
-        at = _turn(np.clip(rows["ms"], low if is_short else 0.0, high if is_short else cut) - (low + high) / 2)
-        own = rows[at:].copy()
+        is_short = n_seen == SHORT
+        values = rows[column]
+        if is_short:
+            low, high = _low_and_high(level.rows.last(), column)
+            rose = np.subtract(*reversed(_low_and_high(level.rows.last(), "ms")))
+            if rose < (high - low) / 2:  # it is not what makes steps longer
+                return
+            values = np.clip(values, low, high)
+        else:
+            values = np.minimum(values, usual.cut)
+            low, high = usual.mean, float(values[-n_seen:].mean())
+        middle = (low + high) / 2
+        own = rows[_turn(values - middle) :].copy()
         level.rows.drop_from(int(own["ordinal"][0]))
         before = level.rows.last()
         if len(before) < BLOCK:  # what was usual was so for too short a time
@@ -169,38 +190,47 @@ class Phases:
             return
         phase = Phase(
             *(Level(own), int(own["ordinal"][0]), int(own["number"][0]), int(own["start_ns"][0])),
-            *(pace_of(before), pace_of(before[before["ms"] <= usual.cut], np.mean), usual.cut, is_short),
+            *(pace_of(before), pace_of(before[before["ms"] <= usual.cut], np.mean), usual.cut),
+            *(column, is_short, middle),
         )
+        if self.ending and phase.first_ordinal - self.ending[-1].end_ordinal <= _PAUSE:
+            former = self.ending.pop()
+            for name in ("first_ordinal", "first_number", "began_ns", "before", "mean_before", "notes"):
+                setattr(phase, name, getattr(former, name))
         self.open.append(phase)
 
-    def _end_all(self, has_ended: Callable[[Phase], bool]) -> None:
+    def _end_all(self, has_ended: Callable[[Phase], Any]) -> None:
         """End the stretches that have, from the innermost on."""
         while self.open and has_ended(self.open[-1]):
             phase = self.open.pop()
             rows = phase.rows
-            low, high = (phase.before.ms, float(np.median(rows["ms"]))) if phase.is_short else (0.0, phase.cut)
-            at = _turn(phase.middle() - np.clip(rows["ms"], min(low, high), max(low, high)))
-            after = rows[at:].copy()
+            values = np.minimum(rows[phase.column], 2 * phase.middle if phase.is_short else phase.cut)
+            after = rows[_turn(phase.middle - values) :].copy()
             phase.level.rows.drop_from(int(after["ordinal"][0]))
             own = phase.rows
             phase.last_number = int(own["number"][-1]) if len(own) else phase.first_number
-            phase.ended_ns = int(after["start_ns"][0])
-            self.closed.append(phase)
+            phase.ended_ns, phase.end_ordinal = int(after["start_ns"][0]), int(after["ordinal"][0])
+            self.ending.append(phase)
             self.level.rows.append(after)
 
 
-def _first_run(is_so: Any, n_new: int) -> int:
-    """The first of the last `n_new` places at which most of `SHORT` in a row are so; `n_new` where there is none."""
-    counts = np.concatenate([[0], np.cumsum(is_so)])
-    n_windows = len(is_so) - SHORT + 1
-    if n_windows <= 0:
+def _first_run(is_so: Any, n_new: int, n: int, most: int) -> int:
+    """The first of the last `n_new` places at which `most` of `n` in a row are so; `n_new` where there is none."""
+    is_so = is_so[max(len(is_so) - n_new - n + 1, 0) :]
+    if len(is_so) < n or np.count_nonzero(is_so) < most:
         return n_new
-    found = np.flatnonzero(counts[SHORT:] - counts[:n_windows] >= MOST_OF_SHORT)
-    return max(int(found[0]) + SHORT - 1 - (len(is_so) - n_new), 0) if len(found) else n_new
+    counts = np.concatenate([[0], np.cumsum(is_so)])
+    found = np.flatnonzero(counts[n:] - counts[:-n] >= most)
+    return int(found[0]) + n - 1 - (len(is_so) - n_new) if len(found) else n_new
 
 
-def _n_below(ms: Floats, phase: Phase) -> int:
-    return int(np.count_nonzero(ms[-SHORT:] < phase.middle()))
+def _n_fast(times: Floats, phase: Phase) -> int:
+    return int(np.count_nonzero(times[:, COLUMNS.index(phase.column)] < phase.middle))
+
+
+def _low_and_high(rows: Rows, column: str) -> tuple[float, float]:
+    """The median of a column before the last `SHORT` steps, and of these."""
+    return float(np.median(rows[column][:-SHORT])), float(np.median(rows[column][-SHORT:]))
 
 
 def _turn(x: Floats) -> int:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -22,6 +22,8 @@ _FEWEST_INTERVALS = 2
 _MOST_CANDIDATES = 16
 _MOST_MISSED = 2
 _RATE_STEPS = 1024
+_MOST_RATE = 0.2
+"""Where more of the steps are slow, that is usual."""
 _OWN_SHARE = 0.6
 _FEW = 4
 """So many steps after a slow one that is alone show that no stretch began with it."""
@@ -41,16 +43,18 @@ class SlowStep(NamedTuple):
     """By how much each part of it is longer than usual."""
     is_usual: bool
     """It has no flag of its own that explains it."""
+    cause: str
+    """The part that has most of what it is longer; "" where none has."""
 
     @property
     def extra_ms(self) -> float:
         """By how much it is longer."""
         return self.ms - self.usual_ms
 
-    def cause(self) -> str:
-        """The part that has most of what it is longer; "" where none has."""
-        part = max(self.extra, key=lambda name: self.extra[name])
-        return part if self.extra[part] >= _OWN_SHARE * self.extra_ms else ""
+
+def _cause(extra: dict[str, float], extra_ms: float) -> str:
+    part = max(extra, key=lambda name: extra[name])
+    return part if extra[part] >= _OWN_SHARE * extra_ms else ""
 
 
 @dataclass
@@ -118,31 +122,26 @@ class SlowSteps:
         found = np.flatnonzero(rows["ms"] > 3 * usual.median)
         self._rate += (len(found) / len(rows) - self._rate) * min(len(rows) / _RATE_STEPS, 1)
         if not len(found):
-            self.go_on(int(rows["ordinal"][-1]))
             return
-        ms_found, parts = rows["ms"][found], parts_of(rows[found])
-        usual_rows = is_usual(rows[found])
+        slow = rows[found]
+        slow = slow[(slow["ms"] > usual.slow) | (np.arange(len(slow)) >= len(slow) - _MOST_CANDIDATES)]
         middles = {name: float(np.median(ms)) for name, ms in parts_of(level.rows.last(4 * SHORT)).items()}
-        told = (ms_found > usual.slow) | (np.arange(len(found)) >= len(found) - _MOST_CANDIDATES)
-        for i in np.flatnonzero(told).tolist():
-            row = rows[found[i]]
-            if not usual_rows[i] and row["flags"] != PROFILED:
-                continue
-            extra = {name: float(ms[i]) - middles[name] for name, ms in parts.items()}
-            ordinal = int(row["ordinal"])
-            epoch = max((first for first in self._epochs if first <= ordinal), default=0)
-            step = SlowStep(
-                ordinal, int(row["number"]), epoch, float(row["ms"]), usual.median, extra, bool(usual_rows[i])
-            )
+        for step in self._steps(slow[is_usual(slow) | (slow["flags"] == PROFILED)], usual.median, middles):
             self._all.append(step)
             self._n_slow += 1
-            if self._belongs(step):
-                continue
-            if step.is_usual and step.ms > usual.slow:
+            if not self._belongs(step) and step.is_usual and step.ms > usual.slow:
                 self._waiting.append(step)
         if self._all:
             self._look_for_series()
-        self.go_on(int(rows["ordinal"][-1]))
+
+    def _steps(self, rows: Rows, usual_ms: float, usual_parts: Mapping[str, float]) -> Iterator[SlowStep]:
+        """Rows, which are few, as slow steps."""
+        parts = parts_of(rows)
+        for i, is_so in enumerate(is_usual(rows).tolist()):
+            ordinal, number, _, ms, *_ = rows[i].item()
+            extra = {name: float(values[i]) - usual_parts[name] for name, values in parts.items()}
+            epoch = max((first for first in self._epochs if first <= ordinal), default=0)
+            yield SlowStep(ordinal, number, epoch, ms, usual_ms, extra, is_so, _cause(extra, ms - usual_ms))
 
     def go_on(self, ordinal: int, *, at_once: bool = False) -> None:
         """Settle what is before a step: slow ones that no stretch took, series that came no more."""
@@ -156,7 +155,7 @@ class SlowSteps:
                 self._keep(step)
         for series in self.series:
             while series.last_number is None and series.next_ordinal + 1 < ordinal:
-                series.n_missed += 1
+                series.n_missed += series.next_ordinal not in self._epochs
                 series.next_ordinal += series.period
                 if series.n_missed > _MOST_MISSED:
                     series.last_number = series.steps[-1].number
@@ -188,18 +187,15 @@ class SlowSteps:
     def _belongs(self, step: SlowStep) -> bool:
         """Whether a series that goes on expects the step, which then is its last."""
         for series in self.series:
-            slots = _slots(step, series.period, self._epochs, in_epoch=series.in_epoch)
+            slots = self._slots(step, series.period, in_epoch=series.in_epoch)
             last = series.steps[-1].ordinal
-            if (
-                series.last_number is None
-                and step.cause() == series.cause
-                and _reaches(slots, last, series.n_missed + 2)
-            ):
+            if series.last_number is None and step.cause == series.cause and last in slots[: series.n_missed + 2]:
                 series.steps.append(step)
                 series.n_in_row = 1 if series.n_missed else series.n_in_row + 1
                 series.n_missed, series.next_ordinal = 0, step.ordinal + series.period
-                chance = self._chance(series.n_in_row - 1, _MOST_CANDIDATES)
-                series.is_sure = series.is_sure or chance < _CHANCE
+                if not series.is_sure:
+                    n, rate = self._by_chance(series.cause)
+                    series.is_sure = _MOST_CANDIDATES * n * rate ** (series.n_in_row - 2) < _CHANCE
                 return True
         return False
 
@@ -208,31 +204,39 @@ class SlowSteps:
         last = self._all[-1]
         if any(last is series.steps[-1] for series in self.series):
             return
-        slow = {step.ordinal: step for step in self._all if step.cause() == last.cause()}
+        slow = {step.ordinal: step for step in self._all if step.cause == last.cause}
         earlier = [ordinal for ordinal in slow if ordinal < last.ordinal - 1][-_MOST_CANDIDATES:]
+        n, rate = self._by_chance(last.cause)
+        if rate > _MOST_RATE:
+            return
         best: tuple[float, int, bool, list[int]] | None = None
         for in_epoch in (False, True):
             for ordinal in earlier:
-                found = _in_row(_slots(last, last.ordinal - ordinal, self._epochs, in_epoch=in_epoch), slow)
-                chance = self._chance(len(found), len(earlier))
+                found = _in_row(self._slots(last, last.ordinal - ordinal, in_epoch=in_epoch), slow)
+                chance = len(earlier) * n * rate ** (len(found) - 1)
                 if len(found) >= _FEWEST_INTERVALS and (best is None or chance < best[0]):
                     best = chance, last.ordinal - ordinal, in_epoch, found
         if best is not None and best[0] < 1000 * _CHANCE:
             self._start_series(last, slow, *best)
 
-    def _chance(self, n_intervals: int, n_candidates: int) -> float:
-        """How often so many slow steps lie in even steps by chance."""
-        latest = (len(self._all) - 1) / max(self._all[-1].ordinal - self._all[0].ordinal, 1)
-        return n_candidates * max(latest, self._rate) ** (n_intervals - 1) * self._n_slow
+    def _slots(self, step: SlowStep, period: int, *, in_epoch: bool) -> list[int]:
+        """Where a slow step had to be before this one; what the first of an epoch takes tells nothing."""
+        return [slot for slot in _slots(step, period, self._epochs, in_epoch=in_epoch) if slot not in self._epochs]
+
+    def _by_chance(self, cause: str) -> tuple[float, float]:
+        """How many slow steps of a cause there were, and the share of the latest steps that are such."""
+        same = [step.ordinal for step in self._all if step.cause == cause]
+        part = len(same) / len(self._all)
+        return part * self._n_slow, max((len(same) - 1) / max(same[-1] - same[0], 1), part * self._rate)
 
     def _start_series(
         self, last: SlowStep, slow: dict[int, SlowStep], chance: float, period: int, in_epoch: bool, found: list[int]
     ) -> None:
         steps = [slow[ordinal] for ordinal in reversed(found)] + [last]
         is_sure = chance < _CHANCE
-        others = [one for one in self.series if one.period != period or one.cause != last.cause()]
+        others = [one for one in self.series if one.period != period or one.cause != last.cause]
         series = Series(
-            *(period, in_epoch, last.cause(), deque(steps, maxlen=KEPT), steps[0].number, len(steps), is_sure),
+            *(period, in_epoch, last.cause, deque(steps, maxlen=KEPT), steps[0].number, len(steps), is_sure),
             next_ordinal=last.ordinal + period,
         )
         self.series = [*others, series][-4:]
@@ -248,7 +252,7 @@ def _slots(step: SlowStep, period: int, epochs: Sequence[int], *, in_epoch: bool
     end = step.ordinal
     for first in sorted((epoch for epoch in epochs if epoch <= step.ordinal), reverse=True):
         n = (end - 1 - first - at) // period
-        found += [first + at + i * period for i in range(n, -1, -1) if at + i * period > 0]
+        found += [first + at + i * period for i in range(n, max(n - _MOST_INTERVALS, -1), -1) if at + i * period > 0]
         end = first
         if len(found) >= _MOST_INTERVALS:
             break
@@ -259,7 +263,3 @@ def _in_row(slots: Sequence[int], slow: dict[int, SlowStep]) -> list[int]:
     """The slots that have a slow step, up to the first that has none."""
     n = next((i for i, slot in enumerate(slots) if slot not in slow), len(slots))
     return list(slots[:n])
-
-
-def _reaches(slots: Sequence[int], ordinal: int, most: int) -> bool:
-    return ordinal in slots[:most]

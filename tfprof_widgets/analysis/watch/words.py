@@ -174,7 +174,7 @@ def slow_steps_anomaly(
 
 
 def _single_cause(step: SlowStep) -> str:
-    cause = step.cause()
+    cause = step.cause
     return f": {milliseconds(step.extra[cause])} more than usual {_PLACES[cause]}" if cause else ""
 
 
