@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from ..errors import CaptureError
 from ..views.widgets.shell import kernel_shell
+from .last_watch import N_STEPS, keep_last, last_watch
 from .one_run import Profile
 from .status_line import StatusLine, status_line
 from .watch_loop import WatchLoop, free_folder
@@ -67,6 +68,7 @@ class Watch(WatchedRun):
         self._capture: Capture | None = None
         self._lock = threading.Lock()
         self._block = contextlib.ExitStack()
+        self._before = last_watch()
 
     # ---- while it runs ----------------------------------------------------------------------------------------------
 
@@ -198,6 +200,8 @@ class Watch(WatchedRun):
         self._loop.machine.stop()
         self._reader.stop(_PATIENCE_S)
         self._loop.stop()
+        n_rows = self._loop.bins.n_rows
+        keep_last(self._loop.writer.read_steps(max(n_rows - N_STEPS, 0), n_rows))
         self._loop.writer.close()
         self._line.rest = self._words()
 
@@ -253,7 +257,9 @@ class Watch(WatchedRun):
                     trigger_file=str(loop.writer.folder / "capture"),
                     budget=f"{self._plan.n_own} of {self._plan.max_windows} windows",
                     notices=[notice for notice in notices if notice],
-                    last_run=None,
+                    last_run=None
+                    if self._before is None
+                    else {"words": self._before.words, "step_ms": self._before.step_ms},
                     can_ask=self.is_running,
                 ),
                 bins=loop.bins.columns(),

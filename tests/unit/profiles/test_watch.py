@@ -279,7 +279,8 @@ def test_ends_of_epochs_have_their_metrics_and_the_time_of_callbacks_and_validat
         with tfprof.watch(windows=False) as watch:
             model().fit(x, y, validation_data=(x, y), epochs=3, callbacks=[Saves()], **FIT)
         events = watch.log.events
-        out["ends"] = [[event["epoch"], event["seconds"], sorted(event["values"])] for event in events if event["kind"] == "epoch_end"]
+        ends = [event for event in events if event["kind"] == "epoch_end"]
+        out["ends"] = [[event["epoch"], event["seconds"], sorted(event["values"])] for event in ends]
         out["validations"] = [[event["step"], event["seconds"]] for event in events if event["kind"] == "validation"]
     """)
     assert [epoch for epoch, *_ in out["ends"]] == [0, 1, 2]
@@ -287,3 +288,15 @@ def test_ends_of_epochs_have_their_metrics_and_the_time_of_callbacks_and_validat
     assert out["ends"][0][2] == ["loss", "val_loss"]
     assert [step for step, _ in out["validations"]] == [5, 10]
     assert all(seconds > 0 for _, seconds in out["validations"])
+
+
+def test_a_run_tells_how_fast_the_last_one_was_and_the_first_one_nothing() -> None:
+    out = scenario("""
+        watches = [fitted(dict(windows=False), n=n) for n in (20, 30, 10)]
+        out["last"] = [json.loads(watch.dashboard().head)["last_run"] for watch in watches]
+        out["ms"] = [float(watch.steps.step_time_ms.median()) for watch in watches]
+    """)
+    assert out["last"][0] is None
+    assert "20 steps" in out["last"][1]["words"]
+    assert "30 steps" in out["last"][2]["words"]
+    assert out["last"][2]["step_ms"] == pytest.approx(out["ms"][1], rel=1e-4)
