@@ -53,7 +53,7 @@ const withoutLists = {
   },
 };
 
-function bundled(names, format) {
+function bundled(names, format, inject = []) {
   return esbuild.build({
     entryPoints: names.map((name) => join(SRC, "entries", `${name}.ts`)),
     bundle: true,
@@ -66,6 +66,7 @@ function bundled(names, format) {
     // Licences of bundled libraries stay with the code.
     legalComments: "inline",
     charset: "utf8",
+    inject,
     // The short names of the same numbers.
     define: { "Number.POSITIVE_INFINITY": "Infinity", "Number.NEGATIVE_INFINITY": "-1e999", "Number.NaN": "NaN" },
     logLevel: "warning",
@@ -76,7 +77,11 @@ function bundled(names, format) {
 /** Name of a built file -> its text. */
 async function build() {
   // A script that must run at once, and several times a page, is no module.
-  const outputs = await Promise.all([bundled(["views", "loader", "page"], "esm"), bundled(["fallback"], "iife")]);
+  const outputs = await Promise.all([
+    bundled(["views"], "esm", [join(HERE, "math.mjs")]),
+    bundled(["loader", "page"], "esm"),
+    bundled(["fallback"], "iife"),
+  ]);
   const built = outputs.flatMap(({ outputFiles }) => outputFiles.map(({ path, text }) => [basename(path), text]));
   const files = outputs.flatMap(({ metafile }) => Object.keys(metafile.inputs));
   return new Map([

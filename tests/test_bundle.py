@@ -18,7 +18,7 @@ STATIC = ROOT / "tfprof_widgets" / "static"
 VIEWS = ROOT / "tfprof_widgets" / "views" / "widgets"
 
 BUDGETS = {
-    "views.js": 585_000,
+    "views.js": 605_000,
     "views.css": 60_000,
     "loader.js": 2_500,
     "page.js": 2_500,
@@ -28,7 +28,7 @@ BUDGETS = {
 }
 """Largest size in bytes of each built file. A page and a saved notebook hold the views and their sheet once and compressed,
 the loader with every widget, and with every cell that shows a view what draws a page without a widget manager and what draws
-where the widget is missing."""
+where the widget is missing. Of the views the live one, with a chart that it paints itself, takes 24 KB."""
 LARGEST_SUM = 875_000
 
 NAMED_BUT_NEVER_FETCHED = (

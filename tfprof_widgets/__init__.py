@@ -9,6 +9,7 @@ from .capture.session.loop import step, trace_steps
 from .errors import CaptureError, EmptyTraceError, TfProfError, TraceError
 from .notebook.dialog.remote import capture_dialog
 from .notebook.doctor_report import DoctorReport, doctor
+from .profiles.live_watch import Watch, WatchCallback
 from .profiles.loading import ProfileCallback, load, profile
 from .profiles.one_run import Profile
 from .profiles.recovery import recover, stop
@@ -16,6 +17,9 @@ from .profiles.remote import capture_remote, serve
 from .profiles.sessions import ProfilerHook, from_run_metadata
 from .profiles.several_runs import Scaling, scaling
 from .profiles.two_runs import ProfileDiff, diff
+from .profiles.watched_run import WatchedRun
+from .profiles.watching import watch
+from .profiles.workers_watch import WorkersWatch
 
 if TYPE_CHECKING:
     from IPython.core.interactiveshell import InteractiveShell
@@ -33,6 +37,10 @@ __all__ = [
     "Scaling",
     "TfProfError",
     "TraceError",
+    "Watch",
+    "WatchCallback",
+    "WatchedRun",
+    "WorkersWatch",
     "capture_dialog",
     "capture_remote",
     "diff",
@@ -49,6 +57,7 @@ __all__ = [
     "stop",
     "trace_steps",
     "unload_ipython_extension",
+    "watch",
 ]
 
 

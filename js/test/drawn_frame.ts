@@ -59,6 +59,7 @@ export const palette: Palette = {
   rule2: "rule2",
   act: "act",
   actWash: "wash",
+  warn: "warn",
   sliceInk: "slice-ink",
   memoryHeap: "heap",
   categories: [...meta.categories],

@@ -19,6 +19,7 @@ from IPython.display import display
 
 from ..errors import TfProfError
 from ..profiles.feedback import READING
+from ..profiles.live_watch import watching
 from ..profiles.loading import capturing
 from ..profiles.one_run import Profile
 from ..profiles.status_line import StatusLine, status_line
@@ -27,6 +28,8 @@ from ..views.widgets.shell import kernel_shell
 from .cell import CellCode, compile_cell, compile_statement
 from .doctor_report import doctor
 from .last_runs import LastRuns, cell_of
+from .live_cell import watch_of
+from .options import parse_steps, split_options
 from .warming import warm_when_idle
 
 if TYPE_CHECKING:
@@ -38,9 +41,6 @@ logger = logging.getLogger(__name__)
 
 VIEWS = ("dashboard", "compact", "timeline", "memory", "ops", "input", "none")
 
-_OPTION = re.compile(r"\s*(-{1,2}[A-Za-z][\w-]*)")
-_VALUE = re.compile(r"""\s*=?\s*("[^"]*"|'[^']*'|[^\s=]\S*)""")
-_FLAGS = ("--no-system", "--check", "--help", "-h")
 _LONE_OPTION = re.compile(r"%%tfprofile\s(?:.*\s)?(--check|--help|-h)(\s.*)?$")
 
 
@@ -56,6 +56,12 @@ class TfprofMagics(Magics):  # type: ignore[misc]
 
     @magic_arguments()
     @argument("-o", "--out", metavar="NAME", help="Assign the profile to this variable, also when the code fails.")
+    @argument(
+        "--live",
+        action="store_true",
+        help="Watch the cell: a widget shows every step as it comes and profiles those that go wrong. With --every N and "
+        "--every-seconds S some steps are profiled besides; -o NAME is the Watch.",
+    )
     @argument("--steps", metavar="A:B", help="Capture steps A to B-1 only; A:B:C takes every C-th of them.")
     @argument("--every", metavar="N", type=int, help="Capture only steps whose number is a multiple of N.")
     @argument("--every-seconds", metavar="S", type=float, help="Capture one step every S seconds.")
@@ -115,6 +121,8 @@ class TfprofMagics(Magics):  # type: ignore[misc]
                 display({"text/plain": told}, raw=True)
                 return None
             raise UsageError("%tfprofile needs a statement behind it, such as `%tfprofile model.fit(x, y)`.")
+        if arguments.live:
+            return self._watch(arguments, self._compile(line, cell, statement), None if cell is not None else local_ns)
         capture_options = self._capture_options(arguments)
         before = self._compared(arguments)
         arguments.view = arguments.view or self._view
@@ -129,6 +137,24 @@ class TfprofMagics(Magics):  # type: ignore[misc]
                 sys.displayhook(value)
             deliver(profile)
         return value if cell is None else None
+
+    def _watch(self, arguments: Namespace, code: CellCode, local_ns: dict[str, Any] | None) -> Any:
+        """Run code while it is watched; the value of a statement."""
+        _check_out(arguments.out)
+        logdir = None if arguments.logdir is None else self.shell.var_expand(arguments.logdir, 3)
+        try:
+            watch = watch_of(arguments, logdir)
+        except (TypeError, ValueError) as error:
+            raise UsageError(str(error)) from None
+        if arguments.out:
+            self.shell.user_ns[arguments.out] = watch
+        with status_line() as status, watching(watch, status):
+            value = code.run(self.shell.user_ns, local_ns)
+        if local_ns is not None:
+            return value
+        if value is not None:
+            sys.displayhook(value)
+        return None
 
     def _compile(self, line: str, cell: str | None, statement: str) -> CellCode:
         try:
@@ -175,8 +201,7 @@ class TfprofMagics(Magics):  # type: ignore[misc]
     def _capture_options(self, arguments: Namespace) -> CaptureOptions:
         from ..capture.session.record import CaptureOptions
 
-        if arguments.out is not None and (not arguments.out.isidentifier() or keyword.iskeyword(arguments.out)):
-            raise UsageError(f"-o {arguments.out}: not a name of a variable.")
+        _check_out(arguments.out)
         logdir = arguments.logdir
         try:
             return CaptureOptions(
@@ -194,53 +219,18 @@ class TfprofMagics(Magics):  # type: ignore[misc]
             raise UsageError(str(error)) from None
 
 
+def _check_out(name: str | None) -> None:
+    """Refuse what is no name of a variable."""
+    if name is not None and (not name.isidentifier() or keyword.iskeyword(name)):
+        raise UsageError(f"-o {name}: not a name of a variable.")
+
+
 def _system(arguments: Namespace) -> bool | float:
     if arguments.system is None:
         return not arguments.no_system
     if arguments.no_system:
         raise UsageError("--system and --no-system contradict each other; give one of them.")
     return float(arguments.system)
-
-
-def split_options(line: str) -> tuple[list[str], str]:
-    """Split the options at the begin of a line from the statement behind them, whose text stays as it is.
-
-    Returns:
-        The options and their values, unquoted, and the statement. A lone `--` ends the options.
-
-    Raises:
-        UsageError: an option lacks its value.
-    """
-    options: list[str] = []
-    position = 0
-    while match := _OPTION.match(line, position):
-        options.append(match.group(1))
-        position = match.end()
-        if match.group(1) in _FLAGS:
-            continue
-        value = _VALUE.match(line, position)
-        if value is None:
-            raise UsageError(f"{match.group(1)} needs a value; `%%tfprofile --help` prints the options.")
-        options.append(value.group(1).strip("\"'"))
-        position = value.end()
-    rest = line[position:].strip()
-    return options, rest[2:].strip() if rest.startswith("-- ") else rest
-
-
-def parse_steps(text: str) -> range:
-    """Return the range that `A:B` or `A:B:C` means; `A` alone is that one step, `:B` begins at 0.
-
-    Raises:
-        UsageError: it is none of these.
-    """
-    match = re.fullmatch(r"(\d*)(?::(\d+)(?::(\d+))?)?", text.strip())
-    if match is None or not text.strip() or (match.group(3) is not None and int(match.group(3)) == 0):
-        raise UsageError(f"--steps {text}: give a range such as 10:20 (steps 10 to 19), or 0:100:10.")
-    first = int(match.group(1) or 0)
-    stop = first + 1 if match.group(2) is None else int(match.group(2))
-    if stop <= first:
-        raise UsageError(f"--steps {text} selects no step: its end must be greater than its begin.")
-    return range(first, stop, int(match.group(3) or 1))
 
 
 def show(profile: Profile, view: str, line: StatusLine) -> None:

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 StepChoice = range | Callable[[int], bool] | None
 
 
-def load(path: str | Path, *, graph: str | Path | None = None, executor: Executor | None = None) -> Profile:
+def load(path: str | Path, *, graph: str | Path | None = None, executor: Executor | None = None) -> Profile | Any:
     """Open a profile from disk, or from a URL. Files are told by their content, compressed by gzip or not:
 
     - an XSpace (`*.xplane.pb`), a run directory, a log directory (its newest capture; all of one that `Profile.save` wrote);
@@ -36,7 +36,8 @@ def load(path: str | Path, *, graph: str | Path | None = None, executor: Executo
     - a `ProfileProto` of tfprof (`profile.context`);
     - a directory or a glob of timelines, of `RunMetadata` or of `ProfileProto`: several steps of one profile, each with the
       number in its file's name; files of several directories are of several tasks;
-    - any other glob of files and run directories: all are merged; a capture that is there twice counts once.
+    - any other glob of files and run directories: all are merged; a capture that is there twice counts once;
+    - the folder of a training that was watched, or is: a `WatchedRun` in place of a `Profile`.
 
     Each of these may be a URL that fsspec knows: `http://`, `https://`, `memory://`, and `gs://` and `s3://` with their
     packages installed. Only the files of what is opened are fetched, within the limits of `opening/url_limits.py` on their
@@ -62,8 +63,13 @@ def load(path: str | Path, *, graph: str | Path | None = None, executor: Executo
         TraceError: nothing readable is there; the message says what was found instead. An empty file or directory is an
             `EmptyTraceError`.
     """
+    from ..formats.watch_log.reader import is_watch_log, read_watch_log
     from ..opening.found import find
+    from .watched_run import WatchedRun
 
+    if is_watch_log(path):
+        read_watch_log(path)  # what cannot be read is told now
+        return WatchedRun(lambda: read_watch_log(path))
     found = find(path)
     if found.is_many or (executor is not None and found.hosts):
         return _load_reduced(found, graph, executor)
@@ -239,6 +245,7 @@ def ProfileCallback(  # noqa: N802 -- it makes a Keras callback, whose class exi
     """
     from ..capture.keras.callback import make_callback
     from ..capture.session.record import CaptureOptions
+    from ..capture.session.session import Capture
 
     options = CaptureOptions(
         steps=steps,
@@ -250,7 +257,13 @@ def ProfileCallback(  # noqa: N802 -- it makes a Keras callback, whose class exi
         max_seconds=max_seconds,
         max_bytes=max_bytes,
     )
-    return make_callback(options, _profile_of)
+
+    def begin(end_if_over: Callable[[], None]) -> tuple[Capture, Callable[[CaptureRecord], Profile]]:
+        capture = Capture(options, end_if_over=end_if_over)
+        capture.start()
+        return capture, _profile_of
+
+    return make_callback(begin, name="profile")
 
 
 def _profile_of(record: CaptureRecord) -> Profile:

@@ -41,6 +41,8 @@ def recover() -> pd.DataFrame:
     The same is lost by SIGTERM where another thread than the main one began the capture. With `logdir=` what is kept is in that
     directory instead, where `load` finds it.
 
+    Of a training that was watched all steps but those of the last second are there, too; its folder opens as a `WatchedRun`.
+
     Traces of ended processes are deleted after 7 days, and the oldest of them beyond 1 GiB.
 
     Returns:
@@ -53,7 +55,7 @@ def recover() -> pd.DataFrame:
 
     from ..trace.scratch import left_folders
 
-    found = [left for left in left_folders() if left.n_windows]
+    found = [left for left in left_folders() if left.is_wanted]
     table = pd.DataFrame(
         {
             "began": pd.to_datetime([datetime.fromtimestamp(left.owner.made_ns // 10**9) for left in found]),

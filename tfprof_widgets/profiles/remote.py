@@ -24,7 +24,8 @@ if TYPE_CHECKING:
 def serve(port: int = 0, host: str = "127.0.0.1", *, token: str | None = None) -> ProfilerServer:
     """Let other processes capture this one with `capture_remote`, TensorFlow's own client or TensorBoard.
 
-    Call it once in each training process, before the training. It costs nothing until somebody asks.
+    Call it once in each training process, before the training. Until somebody asks it notes the steps of `fit`, `evaluate`,
+    `predict`, `trace_steps` and `step`, the latest 100,000 of them, which takes some microseconds a step; `watch` shows them.
 
     **Without `token` it has no authentication**: whoever reaches the port can have this process profiled, which slows it down,
     and gets the names, shapes and source lines of the program; a warning says so. So it listens on this machine's loopback

@@ -22,7 +22,9 @@ from typing import Literal
 
 PREFIX = "tfprof-"
 NOTE = "tfprof.owner.json"
-TRACES = "plugins/profile/*/*.xplane.pb"
+TRACES = ("plugins/profile/*/*.xplane.pb", "windows/plugins/profile/*/*.xplane.pb")
+WATCHED = "steps.bin"
+"""The steps of a training that was watched."""
 SHARED_MEMORY = Path("/dev/shm")
 MEMORY_SYSTEMS = frozenset(("tmpfs", "ramfs", "devtmpfs", "hugetlbfs"))
 """File systems whose files take memory that a training may need."""
@@ -69,6 +71,13 @@ class LeftFolder:
     n_bytes: int
     n_windows: int
     """Runs with a trace: sessions of the profiler."""
+    is_watched: bool
+    """Whether it has the steps of a training that was watched."""
+
+    @property
+    def is_wanted(self) -> bool:
+        """Whether somebody may still ask for what is in it."""
+        return bool(self.n_windows) or self.is_watched
 
 
 def make_folder(n_bytes: int) -> Path:
@@ -173,9 +182,9 @@ def sweep() -> None:
     for left in left_folders():
         if left.state != "ended":
             continue
-        kept += left.n_bytes if left.n_windows else 0
+        kept += left.n_bytes if left.is_wanted else 0
         is_old = time.time_ns() - left.owner.made_ns > KEPT_S * 1e9
-        if is_old or not left.n_windows or kept > KEPT_BYTES:
+        if is_old or not left.is_wanted or kept > KEPT_BYTES:
             shutil.rmtree(left.folder, ignore_errors=True)
 
 
@@ -189,8 +198,18 @@ def left_folders() -> list[LeftFolder]:
                 if owner is None or (state := state_of(owner)) == "running":
                     continue
                 n_bytes = sum(_size(file) for file in folder.rglob("*"))
-                n_windows = len({file.parent for file in folder.glob(TRACES)})
-                found.append(LeftFolder(folder=folder, owner=owner, state=state, n_bytes=n_bytes, n_windows=n_windows))
+                n_windows = len({file.parent for traces in TRACES for file in folder.glob(traces)})
+                is_watched = _size(folder / WATCHED) > 0
+                found.append(
+                    LeftFolder(
+                        folder=folder,
+                        owner=owner,
+                        state=state,
+                        n_bytes=n_bytes,
+                        n_windows=n_windows,
+                        is_watched=is_watched,
+                    )
+                )
     return sorted(found, key=lambda left: left.owner.made_ns, reverse=True)
 
 

@@ -9,6 +9,7 @@ export interface Palette {
   rule2: string;
   act: string;
   actWash: string;
+  warn: string;
   sliceInk: string;
   memoryHeap: string;
   /** By category id. */

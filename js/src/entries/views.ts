@@ -13,6 +13,7 @@ import { hloTable } from "../views/hlo_table/hlo_table";
 import { inputGraph } from "../views/input_graph/input_graph";
 import { kernelTable } from "../views/kernel_table/kernel_table";
 import { layerTable } from "../views/layer_table/layer_table";
+import { live } from "../views/live/live";
 import { memoryTimeline } from "../views/memory_timeline/memory_timeline";
 import { opTable } from "../views/op_table/op_table";
 import { overviewPanel } from "../views/overview_panel/overview_panel";
@@ -45,6 +46,7 @@ const OF_TRACES = [
 
 export const VIEWS: ReadonlyMap<string, WidgetModule> = new Map([
   [diffPanel.name, mountPlain(diffPanel)],
+  [live.name, mountPlain(live)],
   ...OF_TRACES.map((view) => [view.name, mount(view)] as const),
 ]);
 

@@ -52,6 +52,7 @@ export function readPalette(root: HTMLElement): Palette {
     rule2: color("rule-2"),
     act: color("act"),
     actWash: color("act-wash"),
+    warn: color("warn"),
     sliceInk: color("s-ink"),
     memoryHeap: color("m-heap"),
     categories: CATEGORIES.map((name) => color(`c-${name}`)),

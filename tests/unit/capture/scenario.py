@@ -39,6 +39,13 @@ def started(**options):
     capture.start()
     return capture
 
+def callback_of(**options):
+    def begin(end_if_over):
+        capture = Capture(CaptureOptions(**options), end_if_over=end_if_over)
+        capture.start()
+        return capture, lambda record: record
+    return make_callback(begin, name="profile")
+
 def steps(record, *names):
     '''The numbers of the steps named so, window by window, in time order.'''
     found = []

@@ -15,7 +15,7 @@ pytestmark = pytest.mark.tensorflow
 def run() -> dict[str, Any]:
     return run_scenario("""
         x, y = arrays(20)
-        callback = make_callback(CaptureOptions(steps=range(10, 15)), lambda record: record)
+        callback = callback_of(steps=range(10, 15))
         out["before"] = error_of(lambda: callback.profile)
         trained = model()
         trained.fit(x, y, epochs=2, validation_data=(x, y), callbacks=[callback], **FIT)
@@ -24,11 +24,11 @@ def run() -> dict[str, Any]:
         out["last"] = callback.profile is callback.profiles[-1]
         out["is_callback"] = isinstance(callback, keras.callbacks.Callback)
 
-        callback = make_callback(CaptureOptions(every=10), lambda record: record)
+        callback = callback_of(every=10)
         trained.fit(x, y, epochs=2, callbacks=[callback], **FIT)
         out["every"] = steps(callback.profile)
 
-        callback = make_callback(CaptureOptions(), lambda record: record)
+        callback = callback_of()
         trained.evaluate(x, y, batch_size=8, verbose=0, callbacks=[callback])
         out["evaluate"] = steps(callback.profile, "test")
 
@@ -38,21 +38,21 @@ def run() -> dict[str, Any]:
                 if batch == 5:
                     raise RuntimeError("from the user")
 
-        failing = make_callback(CaptureOptions(), lambda record: record)
+        failing = callback_of()
         out["error"] = error_of(lambda: trained.fit(x, y, callbacks=[failing, Fails()], **FIT))
         out["failed"] = [[record.outcome, steps(record)] for record in failing.profiles]
         trained.fit(x, y, callbacks=[failing], **FIT)
         out["after_failure"] = steps(failing.profile)
 
-        again = make_callback(CaptureOptions(), lambda record: record)
+        again = callback_of()
         error_of(lambda: trained.fit(x, y, callbacks=[again, Fails()], **FIT))
         trained.fit(x, y, callbacks=[again], **FIT)
         out["not_asked_between"] = [record.outcome for record in again.profiles]
 
-        left = make_callback(CaptureOptions(), lambda record: record)
+        left = callback_of()
         error_of(lambda: trained.fit(x, y, callbacks=[left, Fails()], **FIT))
         out["capture_after_failure"] = error_of(lambda: started(system=False).stop())
-        other = make_callback(CaptureOptions(), lambda record: record)
+        other = callback_of()
         error_of(lambda: trained.fit(x, y, callbacks=[left, Fails()], **FIT))
         out["callback_after_failure"] = error_of(lambda: trained.fit(x, y, callbacks=[other], **FIT))
         out["left"] = [[record.outcome, steps(record)] for record in left.profiles]

@@ -1,4 +1,4 @@
-"""callback: capture options -> a Keras callback that captures the fits it is given to, without TensorBoard."""
+"""callback: how to begin a capture -> a Keras callback that captures the fits it is given to, without TensorBoard."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from collections.abc import Callable
 from typing import Any
 
 from ...errors import CaptureError
-from ..session.record import CaptureOptions, CaptureRecord
+from ..session.record import CaptureRecord
 from ..session.session import Capture
 from ..session.tf_profiler import import_tensorflow
 from ..source.running_frames import frames_outwards, running_frames
@@ -19,63 +19,65 @@ from .keras_steps import StepMarks
 from .patch import METHODS
 from .step_marker import marker_class
 
+Begin = Callable[[Callable[[], None]], tuple[Capture, Callable[[CaptureRecord], Any]]]
+"""Starts a capture, with the `end_if_over` that it gets, and returns it with what turns its record into a result."""
 
-def make_callback(options: CaptureOptions, wrap: Callable[[CaptureRecord], Any]) -> Any:
+
+def make_callback(begin: Begin, *, name: str) -> Any:
     """Return a Keras callback that captures every `fit` (or lone `evaluate`, `predict`) it is passed to.
 
     Args:
-        options: what to capture; step numbers count from 0 in each call.
-        wrap: turns a record into what the callback's `profile` and `profiles` give, such as a `Profile`.
+        begin: called as each call begins; step numbers count from 0 in each.
+        name: of what a call gives, such as "profile".
 
     Returns:
-        A `keras.callbacks.Callback` with `profile` (of the last call, `CaptureError` before it) and `profiles` (of all
-        calls, oldest first). After a call that failed they hold what was captured before the failure.
+        A `keras.callbacks.Callback` with attributes of that name (of the last call, `CaptureError` before it) and of its
+        plural (of all calls, oldest first). After a call that failed they hold what was captured before the failure.
 
     Raises:
         CaptureError: TensorFlow is not installed.
     """
     import_tensorflow()
-    return _callback_class()(options, wrap)
+    return _callback_class(name)(begin)
 
 
 @functools.cache
-def _callback_class() -> type:
+def _callback_class(name: str) -> type:
     """Return the callback class; made on first use, since its base lives in Keras."""
 
-    class ProfileCallback(marker_class()):  # type: ignore[misc]
-        """Captures the calls it is passed to; `profile` is the last, `profiles` are all of them."""
+    class CapturingCallback(marker_class()):  # type: ignore[misc]
+        """Captures the calls it is passed to."""
 
-        def __init__(self, options: CaptureOptions, wrap: Callable[[CaptureRecord], Any]) -> None:
+        def __init__(self, begin: Begin) -> None:
             super().__init__(None)
-            self._options = options
-            self._wrap = wrap
+            self._begin_capture = begin
             self._capture: Capture | None = None
+            self._wrap: Callable[[CaptureRecord], Any] = lambda record: record
             self._caller: _Caller | None = None
             self._depth = 0
-            self._profiles: list[Any] = []
+            self._results: list[Any] = []
 
         @property
-        def profile(self) -> Any:
+        def _last_result(self) -> Any:
             """What the last call gave.
 
             Raises:
                 CaptureError: no call has been captured, or the first is still running.
             """
-            if not self.profiles:
-                raise CaptureError("No profile yet: pass the callback to `model.fit(callbacks=[...])` and let it end.")
-            return self._profiles[-1]
+            if not self._all_results:
+                raise CaptureError(f"No {name} yet: pass the callback to `model.fit(callbacks=[...])` and let it end.")
+            return self._results[-1]
 
         @property
-        def profiles(self) -> list[Any]:
+        def _all_results(self) -> list[Any]:
             """What the calls gave, oldest first."""
             self._finish_if_over()
-            return list(self._profiles)
+            return list(self._results)
 
         def _begin(self, kind: str) -> None:
             self._finish_if_over()
             if self._depth == 0:
-                capture = Capture(self._options, end_if_over=_weakly(self._finish_if_over))
-                capture.start()
+                capture, self._wrap = self._begin_capture(_weakly(self._finish_if_over))
                 self._capture, self._caller = capture, _Caller()
                 capture.program.batch_size = batch_size_of(self._caller.arguments)
                 capture.program.see(self.model)
@@ -103,9 +105,11 @@ def _callback_class() -> type:
                 self.marks.close(is_failed=outcome == "exception")
                 capture.stop(outcome=outcome, failure=self.marks.failure if outcome == "exception" else None)
             finally:
-                self._profiles.append(self._wrap(capture.record))
+                self._results.append(self._wrap(capture.record))
 
-    return ProfileCallback
+    plural = f"{name}es" if name.endswith("ch") else f"{name}s"
+    members = {name: CapturingCallback._last_result, plural: CapturingCallback._all_results}
+    return type(f"{name.title()}Callback", (CapturingCallback,), members)
 
 
 def _weakly(method: Callable[[], None]) -> Callable[[], None]:

@@ -13,6 +13,7 @@ from ..session.markers import ElementSource
 
 if TYPE_CHECKING:
     from ..session.session import Capture, OpenStep
+    from ..session.step_notes import StepNotes
 
 KINDS = {"train": "train", "test": "test", "predict": "test_predict"}
 """Keras' name of a phase -> name of its markers: XProf takes names that begin with train or test for steps."""
@@ -26,15 +27,16 @@ class StepMarks:
     the end hooks on another thread when it can, and asking it not to would make every step wait for its device.
     """
 
-    def __init__(self, capture: Capture) -> None:
+    def __init__(self, taker: Capture | StepNotes) -> None:
         self.failure: Failure | None = None
         """The allocation that failed in the last computation that raised, for callbacks: Keras does not tell them."""
-        self._capture = capture
+        self._taker = taker
         self._step: OpenStep | None = None
         self._is_computed = False
         self._is_announced_end = False
         self._phases: list[_Phase] = []
         self._n_validated = 0
+        self._ended_epoch: int | None = None
 
     def begin_phase(self, kind: str, model: Any, n_batches: int | None) -> None:
         """A loop over batches begins; within another one it is validation.
@@ -54,6 +56,7 @@ class StepMarks:
     def end_phase(self) -> None:
         """The loop over batches is over."""
         self.end_step()
+        self._go_on()
         if not self._phases:
             return
         phase = self._phases.pop()
@@ -66,13 +69,14 @@ class StepMarks:
         if not self._phases:
             return
         phase = self._phases[-1]
+        self._go_on()
         if self._step is not None and batch > phase.first_batch:
             phase.last_batch = batch - 1
         self.end_step()
         if batch == 0:
-            phase.base = self._n_validated if phase.is_inner else self._capture.next_number
+            phase.base = self._n_validated if phase.is_inner else self._taker.next_number
         phase.begin(batch)
-        self._step = self._capture.begin_step(
+        self._step = self._taker.begin_step(
             KINDS[phase.kind],
             phase.base + batch,
             n_batches=phase.last_batch + 1 - batch,
@@ -85,13 +89,15 @@ class StepMarks:
         if not phase.is_watched:
             self._confirm()
 
-    def note_batch_end(self, kind: str, batch: int) -> None:
-        """The computation ended with this batch, says Keras on any thread: one call may take several."""
+    def note_batch_end(self, kind: str, batch: int, logs: Any = None) -> None:
+        """The computation ended with this batch, says Keras on any thread, and what it gave: one call may take several."""
         phase = self._phases[-1] if self._phases else None
         # It may come late: when the next batch has begun, or the validation.
         if phase is not None and phase.kind == kind and batch >= phase.first_batch:
             phase.last_batch = batch
             self._is_announced_end = True
+            if not phase.is_inner:
+                self._taker.note_logs(phase.base + batch, logs)
 
     def end_step(self) -> None:
         """End the step in progress, if there is one."""
@@ -103,10 +109,20 @@ class StepMarks:
             if not self._is_computed:
                 # Keras 2 calls the function that it had before the watch.
                 step.confirm()
-            self._capture.end_step(step, n_batches=phase.last_batch + 1 - phase.first_batch)
+            self._taker.end_step(step, n_batches=phase.last_batch + 1 - phase.first_batch)
         else:
             phase.last_batch = phase.first_batch - 1
-            self._capture.cancel_step(step)
+            self._taker.cancel_step(step)
+
+    def end_epoch(self, epoch: int, logs: Any) -> None:
+        """An epoch of training has ended; what comes until its next batch is the work of other callbacks."""
+        self._ended_epoch = epoch
+        self._taker.note_epoch(epoch, logs or {})
+
+    def _go_on(self) -> None:
+        epoch, self._ended_epoch = self._ended_epoch, None
+        if epoch is not None:
+            self._taker.note_epoch(epoch, None)
 
     def close(self, *, is_failed: bool = False) -> None:
         """End what is in progress and leave the model as it was; after the call, however it ended.
@@ -125,7 +141,7 @@ class StepMarks:
             self._step.confirm()
 
     def _failed(self, error: BaseException) -> None:
-        self.failure = read_failure(error, batch_size=self._capture.program.batch_size)
+        self.failure = read_failure(error, batch_size=self._taker.batch_size)
 
     def _computed(self, elapsed_ns: int, source: Any) -> None:
         self._confirm()

@@ -10,7 +10,7 @@ import threading
 from collections.abc import Callable
 from typing import Any
 
-from ..session.active import active_capture
+from ..session.step_notes import StepNotes, step_taker
 from .batch_size import batch_size_of
 from .own_marks import without_own_marks
 from .step_marker import make_step_marker, marker_placed_in
@@ -89,16 +89,19 @@ def _marked(original: Callable[..., Any]) -> Callable[..., Any]:
     @functools.wraps(original)
     def method(self: Any, *args: Any, **kwargs: Any) -> Any:
         __tracebackhide__ = True  # IPython leaves this frame out of the user's traceback
-        capture = active_capture()
-        if capture is None or not capture.is_running:
+        taker = step_taker()
+        if taker is None:
             return original(self, *args, **kwargs)
         try:
             bound = signature.bind(self, *args, **kwargs)
         except TypeError:
             return original(self, *args, **kwargs)  # its own message is the one the user knows
-        program = capture.program
+        marker = make_step_marker(taker)
+        if isinstance(taker, StepNotes):
+            with marker_placed_in(bound.arguments, marker):
+                return original(*bound.args, **bound.kwargs)
+        program = taker.program
         program.batch_size = batch_size_of(bound.arguments) or program.batch_size
-        marker = make_step_marker(capture)
         if original.__name__ == "fit":
             program.note_fit(bound.arguments)
             program.expect(self)

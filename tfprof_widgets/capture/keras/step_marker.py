@@ -13,6 +13,7 @@ from .keras_steps import KINDS, StepMarks
 
 if TYPE_CHECKING:
     from ..session.session import Capture
+    from ..session.step_notes import StepNotes
 
 
 @functools.cache
@@ -38,6 +39,7 @@ def marker_class() -> type:
 
         def on_epoch_end(self, epoch: int, logs: Any = None) -> None:
             self.marks.end_step()
+            self.marks.end_epoch(epoch, logs)
 
     for kind in KINDS:
         for name, hook in _hooks(kind).items():
@@ -58,7 +60,7 @@ def _hooks(kind: str) -> dict[str, Callable[..., None]]:
         self.marks.begin_batch(batch)
 
     def batch_end(self: Any, batch: int, logs: Any = None) -> None:
-        self.marks.note_batch_end(kind, batch)
+        self.marks.note_batch_end(kind, batch, logs)
 
     hooks: dict[str, Callable[..., None]] = {
         "begin": begin,
@@ -69,9 +71,9 @@ def _hooks(kind: str) -> dict[str, Callable[..., None]]:
     return {f"on_{kind}_{moment}": hook for moment, hook in hooks.items()}
 
 
-def make_step_marker(capture: Capture) -> Any:
-    """Return a Keras callback that marks the steps of one call for `capture`; see `marker_placed_in`."""
-    return marker_class()(StepMarks(capture))
+def make_step_marker(taker: Capture | StepNotes) -> Any:
+    """Return a Keras callback that marks the steps of one call for a capture, or for notes; see `marker_placed_in`."""
+    return marker_class()(StepMarks(taker))
 
 
 @contextlib.contextmanager
@@ -97,7 +99,11 @@ def marker_placed_in(arguments: dict[str, Any], marker: Any) -> Iterator[None]:
         # A list of our own: the user's stays as it is. Keras flattens what is nested in it.
         members = []
         given = () if callbacks is None else callbacks
-        arguments["callbacks"] = [marker, *(given if isinstance(given, (list, tuple)) else [given])]
+        given = given if isinstance(given, (list, tuple)) else [given]
+        if any(isinstance(one, marker_class()) for one in given):
+            yield  # a callback that captures, or the marker of a patch around this one
+            return
+        arguments["callbacks"] = [marker, *given]
     try:
         yield
     except BaseException:

@@ -67,6 +67,10 @@ class SystemSampler:
         self._stop.set()
         if self._thread is not None:
             self._thread.join(timeout=2.0)
+        return self.table()
+
+    def table(self) -> pd.DataFrame:
+        """Return the rows so far in time order, on any thread."""
         times, rows = list(self._times), list(self._rows)
         n_rows = min(len(times), len(rows))
         if not n_rows:
@@ -81,6 +85,13 @@ class SystemSampler:
         frame = pd.DataFrame(values, columns=list(self._columns))
         frame.insert(0, "time_ns", np.array(times[:n_rows], np.int64))
         return frame
+
+    @property
+    def latest(self) -> dict[str, float]:
+        """The last row, `time_ns` among its columns; empty before the first."""
+        if not self._times:
+            return {}
+        return dict(zip(("time_ns", *self._columns), (self._times[-1], *self._rows[-1]), strict=True))
 
     @property
     def notice(self) -> str:

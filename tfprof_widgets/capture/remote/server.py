@@ -6,6 +6,7 @@ import hmac
 import logging
 import threading
 import time
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from types import TracebackType
 from typing import Any
@@ -17,8 +18,10 @@ from ..session.active import active_capture
 from ..session.environment import enable_cpu_memory_recording
 from ..session.record import CaptureOptions, CaptureRecord
 from ..session.session import Capture
+from ..session.step_notes import step_notes
 from ..session.tf_profiler import import_tensorflow
-from .messages import MESSAGES, PROFILE_METHOD, SOURCES_TOOL, TOKEN_KEY, XSPACE_TOOL
+from .messages import MESSAGES, PROFILE_METHOD, SOURCES_TOOL, STEPS_METHOD, TOKEN_KEY, XSPACE_TOOL
+from .step_log import StepLog
 
 MAX_CAPTURE_S = 600.0
 """How long one request may have the profiler run."""
@@ -30,6 +33,8 @@ NO_TOKEN = (
 WRONG_TOKEN = "the token that was sent is not the one that it asks for"
 _running: set[ProfilerServer] = set()
 """Whoever calls `serve(6009)` may drop what it returns; gRPC would end a server that nobody holds."""
+_step_log: StepLog | None = None
+"""One for all servers of the process, from the first to the last."""
 _logger = logging.getLogger(__name__)
 
 
@@ -51,8 +56,12 @@ class ProfilerServer:
 
     def stop(self) -> None:
         """Answer no more requests; a capture under way is dropped. Stopping twice does nothing."""
+        global _step_log
         self._server.stop(grace=None).wait()
         _running.discard(self)
+        if not _running and _step_log is not None:
+            _step_log.stop()
+            _step_log = None
 
     def __enter__(self) -> ProfilerServer:
         return self
@@ -74,16 +83,23 @@ def start_server(port: int, host: str, token: str | None) -> ProfilerServer:
     Raises:
         CaptureError: TensorFlow or gRPC is missing, or the port is taken.
     """
+    global _step_log
     import_tensorflow()
     enable_cpu_memory_recording()
     grpc = import_grpc()
+    step_log = _step_log or StepLog()
     server = grpc.server(
         ThreadPoolExecutor(max_workers=4, thread_name_prefix="tfprof-server"),
         options=[("grpc.max_send_message_length", -1), ("grpc.so_reuseport", 0)],
     )
-    service, _, method = PROFILE_METHOD.strip("/").partition("/")
-    handler = grpc.unary_unary_rpc_method_handler(_Requests(grpc, token).answer)
-    server.add_generic_rpc_handlers((grpc.method_handlers_generic_handler(service, {method: handler}),))
+    door = _Door(grpc, token)
+    for path, answer in (
+        (PROFILE_METHOD, _Requests(grpc).answer),
+        (STEPS_METHOD, _StepRequests(grpc, step_log).answer),
+    ):
+        service, _, method = path.strip("/").partition("/")
+        handler = grpc.unary_unary_rpc_method_handler(door.before(answer))
+        server.add_generic_rpc_handlers((grpc.method_handlers_generic_handler(service, {method: handler}),))
     try:
         bound = server.add_insecure_port(f"{host}:{port}")
     except RuntimeError as error:
@@ -91,6 +107,9 @@ def start_server(port: int, host: str, token: str | None) -> ProfilerServer:
             f"The profiler server cannot listen at {host}:{port}: the port is taken, or the address is not this "
             "machine's. Give port=0 for any free port, or another host=."
         ) from error
+    if _step_log is None:
+        _step_log = step_log
+        step_log.start()
     server.start()
     running = ProfilerServer(server, host, bound, asks_token=token is not None)
     _running.add(running)
@@ -131,23 +150,58 @@ def import_grpc() -> Any:
     return grpc
 
 
+_Answer = Callable[[bytes, Any], bytes]
+"""A request and its context -> the response; `context.abort` raises."""
+
+
+class _Door:
+    """Lets those through who send the token, where one is asked for."""
+
+    def __init__(self, grpc: Any, token: str | None) -> None:
+        self._codes = grpc.StatusCode
+        self._token = None if token is None else token.encode()
+
+    def before(self, answer: _Answer) -> _Answer:
+        """The same method behind this door."""
+
+        def guarded(content: bytes, context: Any) -> bytes:
+            if self._token is not None:
+                metadata = dict(context.invocation_metadata())
+                if TOKEN_KEY not in metadata:
+                    context.abort(self._codes.UNAUTHENTICATED, NO_TOKEN)
+                if not hmac.compare_digest(metadata[TOKEN_KEY], self._token):
+                    context.abort(self._codes.UNAUTHENTICATED, WRONG_TOKEN)
+            return answer(content, context)
+
+        return guarded
+
+
+class _StepRequests:
+    """Answers which steps there were."""
+
+    def __init__(self, grpc: Any, step_log: StepLog) -> None:
+        self._codes = grpc.StatusCode
+        self._step_log = step_log
+
+    def answer(self, content: bytes, context: Any) -> bytes:
+        """Return the steps that were asked for."""
+        try:
+            return self._step_log.answer(content)
+        except ValueError as error:
+            context.abort(self._codes.INVALID_ARGUMENT, str(error))
+            raise
+
+
 class _Requests:
     """Answers one request after the other: TensorFlow has one profiler for each process."""
 
-    def __init__(self, grpc: Any, token: str | None) -> None:
+    def __init__(self, grpc: Any) -> None:
         self._grpc = grpc
-        self._token = None if token is None else token.encode()
         self._busy = threading.Lock()
 
     def answer(self, content: bytes, context: Any) -> bytes:
         """Capture as the request says and return the trace; a failure becomes a status that the client can act on."""
         codes = self._grpc.StatusCode
-        if self._token is not None:
-            metadata = dict(context.invocation_metadata())
-            if TOKEN_KEY not in metadata:
-                context.abort(codes.UNAUTHENTICATED, NO_TOKEN)
-            if not hmac.compare_digest(metadata[TOKEN_KEY], self._token):
-                context.abort(codes.UNAUTHENTICATED, WRONG_TOKEN)
         try:
             request = MESSAGES["ProfileRequest"].FromString(content)
         except Exception:  # whatever was sent to the port: the caller is told, the training goes on
@@ -176,6 +230,7 @@ def _captured(request: Any, context: Any) -> CaptureRecord:
         )
     wait_s = request.opts.start_timestamp_ns / 1e9 - time.time() if request.opts.start_timestamp_ns else 0.0
     _sleep(min(wait_s, MAX_CAPTURE_S), context)
+    notes = step_notes()
     capture = Capture(
         CaptureOptions(
             system=False,
@@ -184,6 +239,7 @@ def _captured(request: Any, context: Any) -> CaptureRecord:
             command="capture_remote",
         ),
         patch=KerasPatch(),
+        numbers=None if notes is None else notes.numbers,
     )
     capture.start()
     try:

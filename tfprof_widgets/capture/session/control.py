@@ -5,7 +5,7 @@ from __future__ import annotations
 import threading
 import time
 import weakref
-from typing import Protocol
+from typing import Any, Protocol
 
 from ...errors import CaptureError
 from .bounds import BoundKind, BoundWatch, FileRate
@@ -35,13 +35,19 @@ class StepListener(Protocol):
     def ended(self, step: OpenStep, elapsed_ns: int, phase: Phase) -> None:
         """A step ended after so long."""
 
+    def note_logs(self, number: int, logs: Any) -> None:
+        """Keras told this of a step, by its number; on any thread."""
+
+    def note_epoch(self, epoch: int, logs: Any) -> None:
+        """An epoch of Keras ended with these logs, before other callbacks hear of it; None: what follows its end is over."""
+
 
 class WindowControl:
     """Decides for one running capture. Sessions open and close under a lock and under a shield against Ctrl-C."""
 
-    def __init__(self, options: CaptureOptions, keeper: WindowKeeper, listener: StepListener | None = None) -> None:
+    def __init__(self, options: CaptureOptions, keeper: WindowKeeper, listeners: tuple[StepListener, ...] = ()) -> None:
         self._options = options
-        self._listener = listener
+        self._listeners = listeners
         self.keeper = keeper
         self.n_steps = 0
         """How many batches the program has marked, captured or not."""
@@ -81,8 +87,8 @@ class WindowControl:
     def add(self, step: OpenStep) -> None:
         """Note that a step has begun."""
         self._open_steps.add(step)
-        if self._listener is not None:
-            self._listener.began(step)
+        for listener in self._listeners:
+            listener.began(step)
         if self.keeper.watch is not None:
             self.keeper.watch.await_step()
 
@@ -102,8 +108,8 @@ class WindowControl:
             return False
         phase = self._phase(step)
         self.step_times.add(step.number, step.name, start_ns=step.start_ns, duration_ns=elapsed_ns, phase=phase)
-        if self._listener is not None:
-            self._listener.ended(step, elapsed_ns, phase)
+        for listener in self._listeners:
+            listener.ended(step, elapsed_ns, phase)
         if self.keeper.watch is not None:
             self.keeper.watch.count_step()
         if step.is_selectable:
@@ -136,6 +142,16 @@ class WindowControl:
     def _is_long(self) -> bool:
         return self.selection is None and self.keeper.session_seconds >= LONGEST_SESSION_S
 
+    def note_logs(self, number: int, logs: Any) -> None:
+        """Tell of what Keras said of a step."""
+        for listener in self._listeners:
+            listener.note_logs(number, logs)
+
+    def note_epoch(self, epoch: int, logs: Any) -> None:
+        """Tell of the end of an epoch."""
+        for listener in self._listeners:
+            listener.note_epoch(epoch, logs)
+
     def steps_here(self) -> list[OpenStep]:
         """The steps in progress on this thread, in no order."""
         return [step for step in tuple(self._open_steps) if step.thread_id == threading.get_ident()]
@@ -148,8 +164,7 @@ class WindowControl:
     def end(self) -> None:
         """Close the open window for good."""
         with self._lock:
-            self._is_over = True
-            self._open_steps.clear()
+            self._is_over = True  # steps of other threads in progress end later, and listeners are told of them
             self._close(self.keeper.open_id)
 
     def disown(self) -> None:

@@ -8,9 +8,9 @@ from collections.abc import Iterable, Iterator
 from types import TracebackType
 from typing import Generic, TypeVar
 
-from .active import active_capture
 from .markers import OpenStep
 from .session import Capture
+from .step_notes import StepNotes, step_taker
 
 T = TypeVar("T")
 
@@ -100,15 +100,15 @@ class _Step:
         self._name = name
         self._number = number
         self._default_number = default_number
-        self._capture: Capture | None = None
+        self._taker: Capture | StepNotes | None = None
         self._open: OpenStep | None = None
 
     def begin(self) -> None:
-        capture = active_capture()
-        if capture is not None and capture.is_running:
-            number = capture.next_number if self._number is None else self._number
-            self._capture = capture
-            self._open = capture.begin_step(self._name, number, is_certain=False)
+        taker = step_taker()
+        if taker is not None:
+            number = taker.next_number if self._number is None else self._number
+            self._taker = taker
+            self._open = taker.begin_step(self._name, number, is_certain=False)
         elif sys.modules.get("tensorflow") is not None:  # where it was never imported no profiler can be running
             self._open = OpenStep(self._name, self._default_number)
 
@@ -118,13 +118,13 @@ class _Step:
             self._open.confirm()
 
     def cancel(self) -> None:
-        if self._capture is not None and self._open is not None:
-            self._capture.cancel_step(self._open)
+        if self._taker is not None and self._open is not None:
+            self._taker.cancel_step(self._open)
         elif self._open is not None:
             self._open.close()
 
     def end(self) -> None:
-        if self._capture is not None and self._open is not None:
-            self._capture.end_step(self._open)
+        if self._taker is not None and self._open is not None:
+            self._taker.end_step(self._open)
         elif self._open is not None:
             self._open.close()

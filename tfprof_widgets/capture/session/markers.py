@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import threading
 import time
 import weakref
@@ -9,6 +10,20 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from .tf_profiler import import_tensorflow
+
+
+@functools.cache
+def _marker_class() -> Any:
+    """TensorFlow's `Trace`; found once, as its modules look up each of their names by code."""
+    return import_tensorflow().profiler.experimental.Trace
+
+
+@dataclass
+class StepNumbers:
+    """Counts the steps of a program."""
+
+    next: int = 0
+    """The number of the next step that is not given one by the user."""
 
 
 @dataclass(frozen=True)
@@ -48,7 +63,7 @@ class OpenStep:
     """TensorFlow's `Trace`, running; nothing is recorded where no session runs."""
 
     def __post_init__(self) -> None:
-        self._marker = import_tensorflow().profiler.experimental.Trace(self.name)
+        self._marker = _marker_class()(self.name)
 
     @property
     def elapsed_ns(self) -> int:

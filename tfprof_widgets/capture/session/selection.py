@@ -45,7 +45,7 @@ class Selection:
             number: the step's number.
             n_batches: how many numbers it covers (Keras' `steps_per_execution`); one wanted among them is enough.
         """
-        if not any(self._wants(n) for n in range(number, number + max(n_batches, 1))):
+        if not self._wants_any(number, n_batches):
             return False
         if self._every_seconds is None:
             return True
@@ -59,7 +59,12 @@ class Selection:
         """Whether the step `number` belongs to the window that is open now."""
         if self._every_seconds is not None:
             return False
-        return any(self._wants(n) for n in range(number, number + max(n_batches, 1)))
+        return self._wants_any(number, n_batches)
+
+    def _wants_any(self, number: int, n_batches: int) -> bool:
+        if n_batches <= 1:  # of nearly all steps; it is asked before each
+            return self._wants(number)
+        return any(self._wants(n) for n in range(number, number + n_batches))
 
     def _wants(self, number: int) -> bool:
         if self.rule is None:

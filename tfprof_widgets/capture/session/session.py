@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import os
 import threading
 import weakref
@@ -19,14 +20,17 @@ from .control import StepListener, WindowControl
 from .environment import enable_cpu_memory_recording
 from .failure import read_failure
 from .last_stop import leave_to_restarted, let_die, stop_before_death
-from .markers import OpenStep
+from .markers import OpenStep, StepNumbers
 from .notices import closing_notices
 from .record import CaptureOptions, CaptureRecord, Outcome, Window
 from .scratch import make_scratch, remove_scratch
 from .shield import run_shielded
 from .standing import Standing, standing_of
+from .step_notes import step_notes
 from .tf_profiler import import_tensorflow
 from .windows import WindowKeeper
+
+_logger = logging.getLogger(__name__)
 
 __all__ = ["Capture", "CaptureCost", "CaptureOptions", "CaptureRecord", "OpenStep", "Window"]
 
@@ -68,6 +72,7 @@ class Capture:
         listener: is told of each step.
         on_window: is told of each window that has closed, on the thread that closed it, and of the program in it, which is
             then read apart from those of other windows.
+        numbers: of the steps of the program, which go on; None: they count from 0 on.
     """
 
     def __init__(
@@ -78,11 +83,11 @@ class Capture:
         end_if_over: Callable[[], None] = lambda: None,
         listener: StepListener | None = None,
         on_window: Callable[[Window, CapturedProgram], None] | None = None,
+        numbers: StepNumbers | None = None,
     ) -> None:
         self._listener, self._on_window = listener, on_window
         self.options = options or CaptureOptions()
-        self.next_number = 0
-        """The number of the next step that is not given one by the user."""
+        self._numbers = numbers or StepNumbers()
         self._end_if_over = end_if_over
         self._patch = patch
         rate_hz = self.options.sample_hz
@@ -101,6 +106,21 @@ class Capture:
         return self._control is not None and self._record is None
 
     @property
+    def next_number(self) -> int:
+        """The number of the next step that is not given one by the user."""
+        return self._numbers.next
+
+    @property
+    def batch_size(self) -> int:
+        """Of the last call of `fit`, `evaluate` or `predict`; 0 where it is not known."""
+        return self.program.batch_size
+
+    @property
+    def window_id(self) -> int | None:
+        """The window that is open; None where no session of the profiler runs."""
+        return None if self._control is None else self._control.keeper.open_id
+
+    @property
     def standing(self) -> Standing:
         """How far it is; to be looked at from any thread.
 
@@ -108,6 +128,11 @@ class Capture:
             CaptureError: it has not started.
         """
         return standing_of(self._running_control(), self.next_number)
+
+    @property
+    def notices(self) -> tuple[str, ...]:
+        """What the user has to know of it so far."""
+        return () if self._control is None else tuple(self._control.keeper.notices)
 
     @property
     def record(self) -> CaptureRecord:
@@ -156,7 +181,9 @@ class Capture:
             weakref.finalize(self, remove_scratch, scratch, os.getpid()),
             weakref.finalize(self, _abandon, self._patch, self._sampler, self.program),
         ]
-        control = WindowControl(self.options, self._keeper(scratch), self._listener)
+        notes = step_notes()
+        listeners = (self._listener, None if notes is None else notes.listener)
+        control = WindowControl(self.options, self._keeper(scratch), tuple(one for one in listeners if one is not None))
         try:
             if self._patch is not None:
                 self._patch.install()
@@ -178,8 +205,11 @@ class Capture:
         """Hand over a window with its program, and return the program of what comes."""
         program, self.program = self.program, self.program.successor()
         program.end([window.run_dir], writes=self.options.logdir is not None)
-        if self._on_window is not None:
-            self._on_window(window, program)
+        try:
+            if self._on_window is not None:
+                self._on_window(window, program)
+        except Exception:  # in the middle of a training, which goes on; the window's files are there
+            _logger.warning("a window was not taken", exc_info=True)
         return self.program
 
     def stop(
@@ -216,7 +246,7 @@ class Capture:
             if active_capture() is None:
                 let_die()
         own = control.keeper.failure
-        if outcome == "complete" and own is not None and not self.record.windows:
+        if outcome == "complete" and own is not None and not self.record.windows and self._on_window is None:
             raise own
         return self.record
 
@@ -329,6 +359,14 @@ class Capture:
             step.confirm()
         return step
 
+    def note_logs(self, number: int, logs: Any) -> None:
+        """Note what Keras tells of a step, by its number, on any thread."""
+        self._running_control().note_logs(number, logs)
+
+    def note_epoch(self, epoch: int, logs: Any) -> None:
+        """Note the end of an epoch of Keras, and with None that what follows it is over."""
+        self._running_control().note_epoch(epoch, logs)
+
     def cancel_step(self, step: OpenStep) -> None:
         """Forget a step that was not certain and did not happen."""
         self._running_control().drop(step)
@@ -344,9 +382,10 @@ class Capture:
         if n_batches is not None:
             step.n_batches = n_batches
         if control.finish(step):
-            self.program.hold()
+            if self._on_window is None or step.window_id is not None:
+                self.program.hold()  # windows that are read apart need what ran in them
             if step.is_selectable:
-                self.next_number = step.number + step.n_batches
+                self._numbers.next = step.number + step.n_batches
             control.after_step(step, self.next_number)
 
     def _running_control(self) -> WindowControl:

@@ -10,7 +10,9 @@ from ..session.markers import ElementSource, OpenStep
 from ..session.overhead import Phase
 
 MAX_WAITING = 1_000_000
-"""So many steps wait to be taken; more are counted and not kept, so that a watcher that hangs costs no memory."""
+"""So many steps wait to be taken; later ones are lost, so that a watcher that hangs costs no more memory."""
+MAX_LOSSES = 10_000
+"""Of so many steps the loss waits for its step to be taken; one that comes too late is not known."""
 
 
 class StepRow(NamedTuple):
@@ -32,31 +34,69 @@ class StepRow(NamedTuple):
     source: ElementSource | None
 
 
+class EpochEnd(NamedTuple):
+    """The end of one epoch of Keras."""
+
+    epoch: int
+    """From 0 on in each call of `fit`."""
+    at_ns: int
+    """Unix time at which the last batch and the validation were over."""
+    seconds: float
+    """How long callbacks took from then until the next epoch, or the end."""
+    values: dict[str, float]
+    """What Keras tells of it: loss, metrics, those of the validation."""
+
+
 class StepRecorder:
     """Is told of each step of a capture (a `StepListener`), and gives them to whoever takes them, in the order of their ends."""
 
     def __init__(self) -> None:
-        self.n_steps = 0
-        """How many have ended."""
-        self.n_dropped = 0
-        """How many of these nobody took in time."""
         self.losses: dict[int, float] = {}
         """Of the latest steps, by number, as far as Keras told them; whoever takes rows takes these."""
-        self._rows: list[StepRow] = []
-        self._current: tuple[OpenStep, int] | None = None
+        self._ended: list[tuple[OpenStep, int, Phase]] = []
+        self._epoch: EpochEnd | None = None
+        self._epochs: list[EpochEnd] = []
+        self._current: OpenStep | None = None
 
     def began(self, step: OpenStep) -> None:
         """Note which step runs."""
-        self._current = step, time.perf_counter_ns()
+        self._current = step
 
     def ended(self, step: OpenStep, elapsed_ns: int, phase: Phase) -> None:
-        """Keep its row."""
+        """Keep it; its row is made by whoever takes it."""
         self._current = None
-        self.n_steps += 1
-        if len(self._rows) >= MAX_WAITING:
-            self.n_dropped += 1
-            return
-        self._rows.append(
+        if len(self._ended) < MAX_WAITING:
+            self._ended.append((step, elapsed_ns, phase))
+
+    def note_logs(self, number: int, logs: Any) -> None:
+        """Note the loss that Keras tells of a step, on any thread."""
+        loss = logs.get("loss") if isinstance(logs, dict) else None
+        if isinstance(loss, float) and math.isfinite(loss):
+            if len(self.losses) >= MAX_LOSSES:
+                self.losses.clear()
+            self.losses[number] = loss
+
+    def note_epoch(self, epoch: int, logs: Any) -> None:
+        """Note the end of an epoch and what Keras tells of it; with None that its callbacks have run."""
+        now_ns = time.time_ns()
+        if logs is not None:
+            values = {str(name): value for name, value in logs.items() if isinstance(value, float)}
+            self._epoch = EpochEnd(epoch, now_ns, 0.0, values)
+        elif self._epoch is not None and len(self._epochs) < MAX_LOSSES:
+            self._epochs.append(self._epoch._replace(seconds=(now_ns - self._epoch.at_ns) / 1e9))
+            self._epoch = None
+
+    def take_epochs(self) -> list[EpochEnd]:
+        """Return the ends of epochs since the last call."""
+        ended, self._epochs = self._epochs, []
+        return ended
+
+    def take(self) -> list[StepRow]:
+        """Return the steps that have ended since the last call."""
+        # One list for ever: a step may be about to be put in on another thread.
+        ended = self._ended[:]
+        del self._ended[: len(ended)]
+        return [
             StepRow(
                 step.start_ns,
                 elapsed_ns,
@@ -69,28 +109,16 @@ class StepRecorder:
                 step.waited_ns,
                 step.source,
             )
-        )
-
-    def note_loss(self, number: int, logs: Any) -> None:
-        """Note the loss that Keras tells of a step, on any thread."""
-        loss = logs.get("loss") if isinstance(logs, dict) else None
-        if isinstance(loss, float) and math.isfinite(loss):
-            if len(self.losses) >= MAX_WAITING:
-                self.losses.clear()
-            self.losses[number] = loss
-
-    def take(self) -> list[StepRow]:
-        """Return the steps that have ended since the last call."""
-        rows, self._rows = self._rows, []
-        return rows
+            for step, elapsed_ns, phase in ended
+        ]
 
     @property
     def n_waiting(self) -> int:
         """How many steps have ended since the last take."""
-        return len(self._rows)
+        return len(self._ended)
 
     @property
     def current(self) -> tuple[int, int, int] | None:
         """Number, thread and age in ns of the step that runs; None between two."""
-        found = self._current
-        return None if found is None else (found[0].number, found[0].thread_id, time.perf_counter_ns() - found[1])
+        step = self._current
+        return None if step is None else (step.number, step.thread_id, step.elapsed_ns)

@@ -9,8 +9,11 @@ Source: tensorflow/core/framework/model.proto, `ModelProto.gap_times` (in us, of
 from __future__ import annotations
 
 import logging
-from collections.abc import Sequence
-from typing import Any, NamedTuple
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
 
 from .recorder import StepRow
 
@@ -20,33 +23,36 @@ MAX_GAPS = 100
 _logger = logging.getLogger(__name__)
 
 
-class Gaps(NamedTuple):
+Floats = npt.NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class Gaps:
     """What an iterator tells of its latest calls."""
 
     n_elements: int
     """How many it has given in all."""
-    gaps_us: Sequence[int]
+    gaps_us: Floats
     """Before each of its latest calls, but for the first one of all: time since the call before had ended."""
 
-    def after(self, element: int) -> int | None:
-        """The gap behind an element (from 0 on), in us; None where it is not known yet, or not any more."""
-        place = len(self.gaps_us) - (self.n_elements - 1 - element)
-        return self.gaps_us[place] if 0 <= place < len(self.gaps_us) else None
-
-    def is_future(self, element: int) -> bool:
-        """Whether the gap behind an element may still come."""
-        return element >= self.n_elements - 1
+    def behind(self, first: npt.NDArray[np.int64], n: npt.NDArray[np.int64]) -> Floats:
+        """The gaps behind `n` elements from `first` (from 0 on), in us; NaN where one is not known yet, or not any more."""
+        begin = len(self.gaps_us) - (self.n_elements - 1) + first
+        end = begin + n
+        is_known = (begin >= 0) & (end <= len(self.gaps_us))
+        sums = np.concatenate([[0.0], np.cumsum(self.gaps_us)])
+        return np.where(is_known, sums[np.where(is_known, end, 0)] - sums[np.where(is_known, begin, 0)], np.nan)
 
 
 class Waits:
-    """Fills in what rows waited; those of which it is not known yet come with the next call."""
+    """Finds what steps waited; those of which it is not known yet come with the next call."""
 
     def __init__(self) -> None:
         self._held: list[StepRow] = []
         self._is_readable = True
 
-    def fill(self, rows: list[StepRow], *, is_last: bool = False) -> list[StepRow]:
-        """Return the rows of earlier calls that were held back, and these, with `waited_ns` where it is known.
+    def find(self, rows: list[StepRow], *, is_last: bool = False) -> tuple[list[StepRow], Floats]:
+        """Return the steps of earlier calls that were held back, and these, with their waits in ns; NaN where not known.
 
         Args:
             rows: that ended since the last call.
@@ -54,18 +60,23 @@ class Waits:
         """
         n_held, rows = len(self._held), self._held + rows
         self._held = []
+        waited = np.array([row.waited_ns for row in rows], np.float64)
         source = rows[-1].source if rows else None
         iterator = source.iterator() if source is not None and self._is_readable else None
-        if source is None or iterator is None:
-            return rows
-        gaps = self._read(iterator)
-        if gaps is None:
-            return rows
-        filled = [_with_wait(row, gaps) if row.source and row.source.iterator is source.iterator else row for row in rows]
+        gaps = None if iterator is None else self._read(iterator)
+        if source is None or gaps is None:
+            return rows, waited
+        known = [row.source if row.source and row.source.iterator is source.iterator else None for row in rows]
+        first = np.array([-1 if one is None else one.first for one in known], np.int64)
+        n_batches = np.array([row.n_batches for row in rows], np.int64)
+        elapsed = np.array([row.elapsed_ns for row in rows], np.float64)
+        found = np.where(first >= 0, np.maximum(elapsed - 1e3 * gaps.behind(first, n_batches), 0.0), np.nan)
+        waited = np.where(np.isnan(waited), found, waited)
         # The gap behind the last step is known when the next one has its batch.
-        while filled and not is_last and len(filled) > n_held and _is_early(filled[-1], gaps):
-            self._held.insert(0, filled.pop())
-        return filled
+        is_early = (first + n_batches >= gaps.n_elements) & np.isnan(waited)
+        n_early = 0 if is_last else int(np.argmin(np.append(is_early[n_held:][::-1], False)))
+        self._held = rows[len(rows) - n_early :]
+        return rows[: len(rows) - n_early], waited[: len(rows) - n_early]
 
     def _read(self, iterator: Any) -> Gaps | None:
         try:
@@ -83,22 +94,5 @@ def read_gaps(iterator: Any) -> Gaps:
 
     told = tf.raw_ops.IteratorGetModelProto(iterator=iterator._iterator_resource)
     model = ModelProto.FromString(told.numpy())
-    return Gaps(model.nodes[model.output].num_elements if model.output in model.nodes else 0, model.gap_times)
-
-
-def _with_wait(row: StepRow, gaps: Gaps) -> StepRow:
-    if row.source is None or row.waited_ns is not None:
-        return row
-    behind = [gaps.after(row.source.first + i) for i in range(row.n_batches)]
-    known = [gap for gap in behind if gap is not None]
-    if len(known) < len(behind):
-        return row
-    return row._replace(waited_ns=max(0, row.elapsed_ns - 1000 * sum(known)))
-
-
-def _is_early(row: StepRow, gaps: Gaps) -> bool:
-    return (
-        row.waited_ns is None
-        and row.source is not None
-        and gaps.is_future(row.source.first + row.n_batches - 1)
-    )
+    n_elements = model.nodes[model.output].num_elements if model.output in model.nodes else 0
+    return Gaps(n_elements, np.array(model.gap_times, np.float64))

@@ -1,4 +1,4 @@
-"""A dashboard or a comparison -> the text of one HTML page that stands alone."""
+"""A dashboard, a comparison or a watched training -> the text of one HTML page that stands alone."""
 
 from __future__ import annotations
 
@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from ..payload.embedding import Embedded
     from ..widgets.data import TraceData
     from ..widgets.diff_panel import DiffPanel
+    from ..widgets.live import LiveView
     from ..widgets.views import Dashboard
 
 _NOTHING_SELECTED: dict[str, Any] = {"time_range": [], "whole_capture": False, "selection": [], "hover": "", "step": -1}
@@ -58,6 +59,11 @@ def comparison_page(panel: DiffPanel, embedded: Mapping[TraceData, Embedded], *,
         limits += [text.replace("prof.to_html", "diff.to_html") for text in found]
     options = {**json.loads(panel.options), "notices": limits}
     return _page(panel, replacing | {panel.model_id: {"options": json.dumps(options)}}, title=title)
+
+
+def live_page(view: LiveView, *, title: str) -> str:
+    """A watched training as one self-contained page, without the dashboards of its windows."""
+    return _page(view, {}, title=title)
 
 
 def _page(root: View, replacing: Mapping[str, Mapping[str, Any]], *, title: str) -> str:

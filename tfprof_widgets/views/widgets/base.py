@@ -31,7 +31,7 @@ class View(anywidget.AnyWidget):  # type: ignore[misc]
     link = anywidget.WidgetTrait().tag(sync=True)
     """The `LinkModel` shared by all views of a profile."""
     data = anywidget.WidgetTrait().tag(sync=True)
-    """The `TraceData` shared by all views of a profile."""
+    """The `TraceData` shared by all views of a profile; the view itself where it draws from its own state."""
     options = traitlets.Unicode("{}").tag(sync=True)
     """JSON settings of the view. A string, because saved notebooks sort the keys of a dict."""
 
@@ -39,12 +39,15 @@ class View(anywidget.AnyWidget):  # type: ignore[misc]
         self,
         *,
         link: LinkModel | None,
-        data: TraceData | DiffData,
+        data: TraceData | DiffData | None,
         options: dict[str, Any] | None = None,
         **traits: Any,
     ) -> None:
+        """Refer to what the view shares with others; without `data` it draws from its own state."""
         shared = {"script": views_js(), "builder": self.entry, "link": link, "data": data}
         super().__init__(**shared, options=json.dumps(options or {}), **traits)
+        if data is None:
+            self.data = self
         add_view(self)
 
     def shown_data(self) -> tuple[Any, ...]:

@@ -1,0 +1,129 @@
+/** The state of a `LiveView` -> what its parts draw: figures and words, and columns of steps and of the machine. */
+
+import type { AnyModel } from "../../host/afm";
+import { EMPTY_TABLE, fromBase64, type Table } from "../../model/wire/wire";
+
+/** null: not known. */
+export type Known = number | null;
+
+export interface Mark {
+  readonly kind: "epoch" | "validation" | "checkpoint" | "window" | "anomaly";
+  /** Ordinals of steps; null where it is a moment, or goes on. */
+  readonly at: number;
+  readonly to: Known;
+  readonly words: string;
+  /** Of a window its number, of an anomaly its place in `anomalies`. */
+  readonly index?: Known;
+}
+
+export interface Anomaly {
+  readonly title: string;
+  readonly evidence: string;
+  readonly severity: "info" | "low" | "medium" | "high";
+  readonly first_step: Known;
+  readonly last_step: Known;
+  /** Number of the window that shows it. */
+  readonly window: Known;
+  readonly goes_on: boolean;
+}
+
+export interface ProfileWindow {
+  readonly index: number;
+  readonly first_step: Known;
+  readonly last_step: Known;
+  readonly why: string;
+  readonly state: "recording" | "reading" | "ready" | "failed";
+  readonly words: string;
+}
+
+export interface WorkerFigures {
+  readonly name: string;
+  readonly n_steps: Known;
+  readonly step_ms: Known;
+  readonly wait_ratio: Known;
+  readonly state: string;
+}
+
+export interface LiveHead {
+  readonly title: string;
+  readonly state: "running" | "ended" | "failed" | "interrupted" | "lost";
+  readonly n_steps: number;
+  /** How many steps are kept, and where. */
+  readonly n_kept_text: string;
+  readonly step_ms: Known;
+  readonly steps_per_s: Known;
+  readonly wait_ratio: Known;
+  readonly outside_ratio: Known;
+  readonly loss: Known;
+  readonly epoch: Known;
+  readonly epochs: Known;
+  readonly elapsed_s: Known;
+  readonly now_ns: Known;
+  readonly file: string;
+  /** To touch it profiles the next steps. */
+  readonly trigger_file: string;
+  readonly budget: string;
+  readonly marks: readonly Mark[];
+  readonly anomalies: readonly Anomaly[];
+  readonly windows: readonly ProfileWindow[];
+  readonly notices: readonly string[];
+  readonly workers: readonly WorkerFigures[];
+  readonly last_run: { readonly words: string; readonly step_ms: Known } | null;
+  /** Whether a message reaches the training while it runs. */
+  readonly can_ask: boolean;
+}
+
+/** Columns of bins of steps; NaN where not known. */
+const COLUMNS = [
+  ...(["first_ordinal", "first_number", "start_s", "n", "mean_ms", "min_ms", "max_ms", "p95_ms"] as const),
+  ...(["wait_ms", "outside_ms", "loss", "profiled"] as const),
+] as const;
+type Column = (typeof COLUMNS)[number];
+
+/** The bins of one process, in the order of its steps. */
+export interface Run extends Readonly<Record<Column, Float32Array>> {
+  readonly nBins: number;
+  readonly nSteps: number;
+}
+
+export interface LiveState {
+  readonly head: LiveHead;
+  /** One, or one a worker in the order of `head.workers`. */
+  readonly runs: readonly Run[];
+  readonly samples: Table;
+}
+
+export function readState(model: AnyModel): LiveState {
+  const text = (trait: string) => String(model.get(trait) || "");
+  const names = (trait: string) => JSON.parse(text(trait) || "[]") as string[];
+  const head = JSON.parse(text("head")) as LiveHead;
+  const bins = readColumns(text("bins"), names("columns"));
+  return { head, runs: runsOf(bins), samples: readColumns(text("samples"), names("sample_columns")) };
+}
+
+/** Columns of float32, one after the other. */
+export function readColumns(text: string, names: readonly string[]): Table {
+  if (text === "" || names.length === 0) return EMPTY_TABLE;
+  const values = new Float32Array(fromBase64(text).buffer as ArrayBuffer);
+  const n = values.length / names.length;
+  if (!Number.isInteger(n)) throw new Error(`${values.length} values do not fill ${names.length} columns`);
+  return { n, columns: Object.fromEntries(names.map((name, i) => [name, values.subarray(i * n, (i + 1) * n)])) };
+}
+
+/** The bins of each worker; names without "@" are those of the only one. */
+export function runsOf(bins: Table): Run[] {
+  const suffixes = new Set(Object.keys(bins.columns).map((name) => /@\d+$/.exec(name)?.[0] ?? ""));
+  const order = [...suffixes].sort((a, b) => Number(a.slice(1)) - Number(b.slice(1)));
+  return order.map((suffix) => runOf(bins, suffix));
+}
+
+function runOf({ n, columns }: Table, suffix: string): Run {
+  const whole = (name: Column) => (columns[name + suffix] as Float32Array) ?? new Float32Array(n).fill(Number.NaN);
+  const counts = whole("n");
+  let nBins = 0;
+  let nSteps = 0;
+  // A worker that has fewer bins than others has none in its last rows.
+  while (nBins < n && counts[nBins] > 0) nSteps += counts[nBins++];
+  const own = COLUMNS.map((name) => [name, whole(name).subarray(0, nBins)] as const);
+  return { nBins, nSteps, ...(Object.fromEntries(own) as Record<Column, Float32Array>) };
+}

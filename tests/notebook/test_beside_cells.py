@@ -1,0 +1,124 @@
+"""A widget's message that comes beside a cell, as JupyterLab sends it: heard at once, and nothing of the cell is lost."""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+from jupyter_client import BlockingKernelClient, KernelManager
+
+SET_UP = """
+import json, sys, threading, time
+import ipywidgets
+from tfprof_widgets.views.widgets.beside_cells import hear_beside_cells, is_beside_cells
+heard, ended = [], []
+get_ipython().events.register("post_execute", lambda: ended.append(threading.current_thread().name))
+widget = ipywidgets.Widget()
+def answer(_widget, message, _buffers):
+    heard.append([message["n"], is_beside_cells(), is_running])
+    print("of the handler")
+widget.on_msg(answer)
+is_running = False
+"""
+CELL = """
+is_running = True
+def tell():
+    for i in range(8):
+        print("tick", i, flush=True)
+        time.sleep(0.2)
+other = threading.Thread(target=tell)
+other.start()
+time.sleep(1.8)
+other.join()
+is_running = False
+"""
+
+
+@pytest.fixture
+def client() -> Iterator[BlockingKernelClient]:
+    manager = KernelManager(kernel_name="python3")
+    manager.start_kernel()
+    client = manager.blocking_client()
+    client.start_channels()
+    client.wait_for_ready(timeout=60)
+    yield client
+    client.stop_channels()
+    manager.shutdown_kernel(now=True)
+
+
+def subshell(client: BlockingKernelClient) -> str:
+    request = client.session.msg("create_subshell_request", {})
+    client.control_channel.send(request)
+    content = client.get_control_msg(timeout=20)["content"]
+    if content["status"] != "ok":
+        pytest.skip("this ipykernel has no subshells")
+    return str(content["subshell_id"])
+
+
+def send(client: BlockingKernelClient, comm_id: str, n: int, subshell_id: str) -> None:
+    data = {"method": "custom", "content": {"n": n}}
+    message = client.session.msg("comm_msg", {"comm_id": comm_id, "data": data})
+    message["header"]["subshell_id"] = subshell_id
+    client.shell_channel.send(message)
+
+
+def text_of(client: BlockingKernelClient, request: str) -> str:
+    """What a cell has printed, when it is done."""
+    text = ""
+    while True:
+        message: dict[str, Any] = client.get_iopub_msg(timeout=30)
+        if message["parent_header"].get("msg_id") != request:
+            continue
+        assert message["msg_type"] != "error", message["content"]["traceback"]
+        text += message["content"].get("text", "")
+        if message["msg_type"] == "status" and message["content"]["execution_state"] == "idle":
+            return text
+
+
+def printed(client: BlockingKernelClient, code: str) -> Any:
+    return json.loads(text_of(client, client.execute(f"print(json.dumps({code}))")))
+
+
+@pytest.mark.parametrize("is_in_the_cell", [True, False])
+def test_a_message_is_heard_while_a_cell_runs_which_loses_nothing(
+    client: BlockingKernelClient, is_in_the_cell: bool
+) -> None:
+    text_of(client, client.execute(SET_UP))
+    comm_id, subshell_id = printed(client, "widget.comm.comm_id"), subshell(client)
+    if not is_in_the_cell:
+        text_of(client, client.execute("hear_beside_cells(widget)"))
+    running = client.execute(("hear_beside_cells(widget)\n" if is_in_the_cell else "") + "ended.clear()\n" + CELL)
+    for n in range(3):
+        time.sleep(0.4)
+        send(client, comm_id, n, subshell_id)
+    assert [f"tick {i}" for i in range(8)] == [
+        line for line in text_of(client, running).splitlines() if line.startswith("tick")
+    ]
+    assert printed(client, "heard") == [[n, True, True] for n in range(3)]
+    assert printed(client, "ended") == ["MainThread"] * 2, "of two cells"
+    assert printed(client, "is_running") is False
+
+
+def test_between_cells_it_is_heard_too(client: BlockingKernelClient) -> None:
+    text_of(client, client.execute(SET_UP + "hear_beside_cells(widget)"))
+    send(client, printed(client, "widget.comm.comm_id"), 7, subshell(client))
+    end_s = time.monotonic() + 20
+    while not (heard := printed(client, "heard")):
+        assert time.monotonic() < end_s
+        time.sleep(0.1)
+    assert heard == [[7, True, False]]
+    assert text_of(client, client.execute("print('the next cell')")) == "the next cell\n"
+
+
+def test_without_a_kernel_nothing_happens() -> None:
+    import ipywidgets
+
+    from tfprof_widgets.views.widgets.beside_cells import hear_beside_cells
+
+    widget = ipywidgets.Widget()
+    handle = widget.comm.handle_msg
+    hear_beside_cells(widget)
+    assert widget.comm.handle_msg == handle

@@ -1,0 +1,109 @@
+"""Waits: what a step waited for its batch is its time less the gap that tf.data noted between two calls."""
+
+from __future__ import annotations
+
+import gc
+import weakref
+from typing import Any
+
+import numpy as np
+import pytest
+
+from tfprof_widgets.capture.session.markers import ElementSource
+from tfprof_widgets.capture.watch import waits
+from tfprof_widgets.capture.watch.recorder import StepRow
+from tfprof_widgets.capture.watch.waits import Gaps, Waits
+
+
+class Iterator:
+    """Stands for one of tf.data."""
+
+
+def row(
+    number: int, iterator: Iterator | None, *, ms: float = 5.0, n_batches: int = 1, waited_ns: int | None = None
+) -> StepRow:
+    source = None if iterator is None else ElementSource(weakref.ref(iterator), number * n_batches)
+    return StepRow(0, int(ms * 1e6), number, n_batches, "train", False, False, None, waited_ns, source)
+
+
+def told(monkeypatch: pytest.MonkeyPatch, n_elements: int, *gaps_ms: float) -> None:
+    found = Gaps(n_elements, np.array(gaps_ms) * 1e3)
+    monkeypatch.setattr(waits, "read_gaps", lambda iterator: found)
+
+
+def ms(values: Any) -> list[float]:
+    return [round(float(value) / 1e6, 6) for value in values]
+
+
+def test_a_wait_is_the_time_of_the_step_without_the_gap_behind_its_batch(monkeypatch: pytest.MonkeyPatch) -> None:
+    iterator = Iterator()
+    told(monkeypatch, 4, 1.0, 2.0, 5.5)
+    rows, waited = Waits().find([row(i, iterator) for i in range(3)])
+    assert [one.number for one in rows] == [0, 1, 2]
+    assert ms(waited) == [4.0, 3.0, 0.0]  # a gap longer than the step is no negative wait
+
+
+def test_the_last_step_is_held_back_until_its_gap_is_known(monkeypatch: pytest.MonkeyPatch) -> None:
+    iterator, found = Iterator(), Waits()
+    told(monkeypatch, 2, 1.0)
+    rows, waited = found.find([row(0, iterator), row(1, iterator)])
+    assert ([one.number for one in rows], ms(waited)) == ([0], [4.0])
+    told(monkeypatch, 3, 1.0, 2.0)
+    rows, waited = found.find([row(2, iterator)])
+    assert ([one.number for one in rows], ms(waited)) == ([1], [3.0])
+    rows, waited = found.find([], is_last=True)
+    assert [one.number for one in rows] == [2]
+    assert np.isnan(waited).all()
+
+
+def test_a_gap_that_never_comes_holds_a_step_back_once_only(monkeypatch: pytest.MonkeyPatch) -> None:
+    iterator, found = Iterator(), Waits()
+    told(monkeypatch, 1)
+    assert found.find([row(0, iterator)])[0] == []
+    assert [one.number for one in found.find([])[0]] == [0]
+
+
+def test_gaps_that_tf_data_has_forgotten_leave_a_wait_unknown(monkeypatch: pytest.MonkeyPatch) -> None:
+    iterator = Iterator()
+    told(monkeypatch, 201, *[1.0] * 100)
+    rows, waited = Waits().find([row(i, iterator) for i in range(200)])
+    assert len(rows) == 200
+    assert np.isnan(waited[:100]).all()
+    assert ms(waited[100:]) == [4.0] * 100
+
+
+def test_a_step_of_several_batches_waited_for_all_of_them(monkeypatch: pytest.MonkeyPatch) -> None:
+    iterator = Iterator()
+    told(monkeypatch, 7, *[0.5] * 6)
+    _, waited = Waits().find([row(i, iterator, n_batches=3) for i in range(2)])
+    assert ms(waited) == [3.5, 3.5]
+
+
+def test_what_the_loop_itself_measured_stays(monkeypatch: pytest.MonkeyPatch) -> None:
+    iterator = Iterator()
+    told(monkeypatch, 3, 1.0, 1.0)
+    _, waited = Waits().find([row(0, None, waited_ns=2_000_000), row(1, iterator)])
+    assert ms(waited) == [2.0, 4.0]
+
+
+def test_steps_of_an_iterator_that_is_gone_have_no_wait_and_are_not_lost() -> None:
+    iterator = Iterator()
+    rows = [row(i, iterator) for i in range(3)]
+    del iterator
+    gc.collect()
+    taken, waited = Waits().find(rows)
+    assert len(taken) == 3
+    assert np.isnan(waited).all()
+
+
+def test_an_iterator_that_cannot_be_asked_is_asked_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    iterator, found, asked = Iterator(), Waits(), []
+
+    def fail(_: object) -> Gaps:
+        asked.append(1)
+        raise AttributeError("no such op")
+
+    monkeypatch.setattr(waits, "read_gaps", fail)
+    for number in range(3):
+        assert len(found.find([row(number, iterator)])[0]) == 1
+    assert len(asked) == 1

@@ -1,0 +1,340 @@
+"""A training that runs -> `Watch`: every step as it comes, and profiles of those that went wrong, while the cell runs."""
+
+from __future__ import annotations
+
+import contextlib
+import threading
+import weakref
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from types import TracebackType
+from typing import TYPE_CHECKING, Any
+
+from ..errors import CaptureError
+from ..views.widgets.shell import kernel_shell
+from .one_run import Profile
+from .status_line import StatusLine, status_line
+from .watch_loop import WatchLoop, free_folder
+from .watch_state import figures, head_of, line_of, state_of_outcome, window_head
+from .watch_windows import WindowReader, place_in
+from .watched_run import WatchedRun
+
+if TYPE_CHECKING:
+    from ..capture.session.detail import Detail
+    from ..capture.session.record import CaptureRecord, Outcome, Window
+    from ..capture.session.session import Capture
+    from ..capture.source.captured_program import CapturedProgram
+    from ..trace.watched import WatchLog
+    from ..views.widgets.live import LiveView
+
+MAX_SECONDS, MAX_BYTES = 60.0, 32 * 2**20
+"""Of one window, as of a capture."""
+ROOM_BYTES = 256 * 2**20
+"""Where the folder is to have room: for steps of some hours, and some windows."""
+_PATIENCE_S = 2.0
+
+
+class Watch(WatchedRun):
+    """A training that is being watched, or was: what `watch()` gives. All of `WatchedRun`, while it runs, too."""
+
+    def __init__(
+        self,
+        *,
+        every: int | None = None,
+        every_seconds: float | None = None,
+        windows: bool = True,
+        max_windows: int | None = None,
+        window_steps: int | None = None,
+        logdir: str | Path | None = None,
+        detail: Detail = "normal",
+        title: str = "",
+    ) -> None:
+        from ..capture.watch.window_plan import DEFAULT_STEPS, DEFAULT_WINDOWS, WindowPlan
+
+        super().__init__(self._read_log)
+        self._plan = WindowPlan(
+            every=every,
+            every_seconds=every_seconds,
+            n_steps=DEFAULT_STEPS if window_steps is None else window_steps,
+            max_windows=DEFAULT_WINDOWS if max_windows is None else max_windows,
+        )
+        self._finds_windows, self._logdir, self._detail, self._title = windows, logdir, detail, title
+        self._state = "running"
+        self._loop: WatchLoop | None = None
+        self._reader: WindowReader | None = None
+        self._view: LiveView | None = None
+        self._line = StatusLine()
+        self._capture: Capture | None = None
+        self._lock = threading.Lock()
+        self._block = contextlib.ExitStack()
+
+    # ---- while it runs ----------------------------------------------------------------------------------------------
+
+    @property
+    def is_running(self) -> bool:
+        """Whether the training is still watched."""
+        return self._capture is not None and self._capture.is_running
+
+    def capture(self, n_steps: int = 10) -> None:
+        """Profile the next steps; returns at once, from any thread, also while the training runs.
+
+        The window is one of `windows` some time after its last step. To `touch` the file `capture` in `folder` does the same
+        where no Python can be run.
+
+        Args:
+            n_steps: how many, 1 or more.
+
+        Raises:
+            CaptureError: the training is not watched any more.
+            ValueError: `n_steps` is less than 1.
+        """
+        if n_steps < 1:
+            raise ValueError(f"n_steps={n_steps} is no number of steps to profile: give 1 or more.")
+        if not self.is_running:
+            raise CaptureError("The training is not watched any more: capture() asks for steps that are still to come.")
+        self._plan.ask(n_steps, "asked for")
+
+    @property
+    def windows(self) -> list[Profile]:
+        """The profiles of the windows that have closed, oldest first; none where nothing was profiled."""
+        return [] if self._reader is None else [found.profile for found in list(self._reader.windows)]
+
+    def dashboard(self) -> LiveView:
+        """The widget that shows it, which moves while the training runs."""
+        if self._view is None:
+            from ..views.widgets.live import LiveView
+
+            self._view = LiveView()
+            self._view.on_msg(self._answer)
+            self._push()
+        return self._view
+
+    def __enter__(self) -> Watch:
+        """Begin to watch what runs in this process.
+
+        Raises:
+            CaptureError: TensorFlow is missing, another capture runs, there is no place for files, or it has been used before.
+        """
+        if self._capture is not None:
+            raise CaptureError("This watch has been used: make a new one with tfprof_widgets.watch().")
+        with contextlib.ExitStack() as opened:
+            line = opened.enter_context(status_line())
+            opened.enter_context(watching(self, line))
+            self._block = opened.pop_all()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        self._block.__exit__(kind, error, traceback)
+
+    # ---- its begin and its end, for whoever watches ---------------------------------------------------------------------
+
+    def begin(self, line: StatusLine, **parts: Any) -> Capture:
+        """Begin to watch what runs in this process, and return the capture that its steps are told to.
+
+        Args:
+            line: says how far it is.
+            parts: of the `Capture`: `patch`, `end_if_over`.
+
+        Raises:
+            CaptureError: TensorFlow is missing, another capture runs, no place for files.
+        """
+        import os
+        import time
+
+        from ..capture.session.record import CaptureOptions
+        from ..capture.session.session import Capture
+        from ..capture.watch.machine_rows import MachineRows
+        from ..capture.watch.recorder import StepRecorder
+        from ..capture.watch.step_feed import StepFeed
+        from ..formats.watch_log.layout import WINDOWS
+        from ..formats.watch_log.writer import WatchWriter
+        from ..trace.scratch import make_folder, remove_folder
+
+        if self._logdir is None:
+            folder = make_folder(ROOM_BYTES)
+            weakref.finalize(self, remove_folder, folder, os.getpid())
+        else:
+            folder = free_folder(Path(self._logdir).expanduser().absolute(), time.time_ns())
+        recorder = StepRecorder()
+        feed, machine = StepFeed(recorder), MachineRows()
+        n_windows = self._plan.max_windows + 50
+        options = CaptureOptions(
+            steps=self._plan,
+            system=False,
+            detail=self._detail,
+            logdir=folder / WINDOWS,
+            max_seconds=MAX_SECONDS * n_windows,
+            max_bytes=MAX_BYTES * n_windows,
+            command="watch",
+        )
+        self._capture = Capture(options, listener=recorder, on_window=self._take_window, **parts)
+        self._reader = WindowReader(feed, machine, makes_dashboards=kernel_shell() is not None)
+        self._loop = WatchLoop(feed, self._plan, machine, WatchWriter(folder), finds_windows=self._finds_windows)
+        self._loop.on_tick = self._tick
+        self._line = line
+        self._capture.start()
+        self._loop.event("begin", title=self._title, process_id=os.getpid())
+        machine.start()
+        self._reader.start()
+        self._loop.start()
+        return self._capture
+
+    def show(self, line: StatusLine) -> None:
+        """Display the widget in a notebook, in the place of the line; elsewhere have the line tell of it."""
+        if kernel_shell() is None:
+            line.begin(self._words())
+            return
+        with contextlib.suppress(Exception):  # a display must not fail a training
+            line.display(self)
+
+    def finish(self, outcome: str) -> None:
+        """Take what is left, after the capture has stopped."""
+        if self._loop is None or self._reader is None:
+            return
+        self._state = state_of_outcome(outcome)
+        self._loop.event("end", outcome=outcome)
+        self._loop.machine.stop()
+        self._reader.stop(_PATIENCE_S)
+        self._loop.stop()
+        self._loop.writer.close()
+        self._line.rest = self._words()
+
+    def _take_window(self, window: Window, program: CapturedProgram) -> None:
+        """On the thread that trains."""
+        loop, reader = self._loop, self._reader
+        if loop is None or reader is None:
+            return
+        self._plan.rest_after((window.stop_ns - window.start_ns) / 1e9 + window.stop_s)
+        found = reader.take(window, program, self._plan.why)
+        loop.event(
+            "window",
+            step=window.first_step,
+            index=found.index,
+            first_step=window.first_step,
+            last_step=window.last_step,
+            why=found.why,
+            path=place_in(loop.writer.folder, window.run_dir),
+        )
+
+    def _tick(self, *, is_last: bool) -> None:
+        """On the loop's thread."""
+        self._push()
+        if not is_last:
+            self._line.say(self._words())
+
+    def _words(self) -> str:
+        loop = self._loop
+        if loop is None or self._reader is None:
+            return ""
+        told = sum(one.severity != "info" for one in loop.anomalies)
+        return line_of(loop.bins.n_steps, figures(loop.last), len(self._reader.windows), told)
+
+    def _push(self) -> None:
+        view, loop, reader = self._view, self._loop, self._reader
+        if view is None or loop is None or reader is None:
+            return
+        with self._lock:
+            windows = list(reader.windows)
+            capture = self._capture
+            notices = [*(() if capture is None else capture.notices), loop.writer.notice]
+            view.push(
+                head_of(
+                    title=self._title,
+                    state=self._state,
+                    bins=loop.bins,
+                    latest=loop.last,
+                    borders=loop.borders,
+                    started_ns=loop.started_ns,
+                    anomalies=loop.anomalies,
+                    windows=[window_head(found) for found in windows],
+                    file=str(loop.writer.folder),
+                    trigger_file=str(loop.writer.folder / "capture"),
+                    budget=f"{self._plan.n_own} of {self._plan.max_windows} windows",
+                    notices=[notice for notice in notices if notice],
+                    last_run=None,
+                    can_ask=self.is_running,
+                ),
+                bins=loop.bins.columns(),
+                samples=loop.samples.columns(loop.started_ns),
+                opened=[found.dashboard for found in windows if found.state == "ready"],
+            )
+
+    def _answer(self, _view: object, message: dict[str, Any], _buffers: object) -> None:
+        if message.get("kind") == "capture" and self.is_running:
+            asked = message.get("n")
+            self.capture(asked if isinstance(asked, int) and 0 < asked <= 10_000 else self._plan.n_steps)
+
+    def _read_log(self) -> WatchLog:
+        from ..formats.watch_log.reader import read_watch_log
+
+        if self._loop is None:
+            raise CaptureError("Nothing was watched yet: the steps come when the `with` block runs.")
+        return read_watch_log(self._loop.writer.folder)
+
+
+@contextlib.contextmanager
+def watching(watch: Watch, line: StatusLine) -> Iterator[Watch]:
+    """Watch a block: its steps, and what is shown of them."""
+    from ..capture.keras.patch import KerasPatch
+    from ..capture.session.shield import interrupts_put_off
+
+    capture = watch.begin(line, patch=KerasPatch())
+    outcome: Outcome = "complete"
+    error: BaseException | None = None
+    try:
+        watch.show(line)
+        yield watch
+    except BaseException as raised:
+        error, outcome = raised, "interrupted" if isinstance(raised, KeyboardInterrupt) else "exception"
+        raise
+    finally:
+        with contextlib.suppress(KeyboardInterrupt), interrupts_put_off():
+            try:
+                capture.stop(outcome=outcome, error=error)
+            finally:
+                watch.finish(outcome)
+
+
+def WatchCallback(  # noqa: N802 -- it makes a Keras callback, whose class exists only once Keras is imported
+    *,
+    every: int | None = None,
+    every_seconds: float | None = None,
+    windows: bool = True,
+    max_windows: int | None = None,
+    window_steps: int | None = None,
+    logdir: str | Path | None = None,
+    detail: Detail = "normal",
+) -> Any:
+    """Make a Keras callback that watches the `fit`, `evaluate` or `predict` it is passed to, as `watch()` does.
+
+    Its `watch` is the `Watch` of the last call, its `watches` those of all calls, oldest first. Arguments are those of `watch()`.
+
+    Raises:
+        CaptureError: TensorFlow is not installed.
+    """
+    from ..capture.keras.callback import make_callback
+
+    def begin(end_if_over: Callable[[], None]) -> tuple[Capture, Callable[[CaptureRecord], Watch]]:
+        watch = Watch(
+            every=every,
+            every_seconds=every_seconds,
+            windows=windows,
+            max_windows=max_windows,
+            window_steps=window_steps,
+            logdir=logdir,
+            detail=detail,
+        )
+        line = status_line()
+        capture = watch.begin(line, end_if_over=end_if_over)
+        watch.show(line)
+
+        def finished(record: CaptureRecord) -> Watch:
+            watch.finish(record.outcome)
+            line.end()
+            return watch
+
+        return capture, finished
+
+    return make_callback(begin, name="watch")

@@ -1,0 +1,91 @@
+"""watch(): a training of this process, or those of others, while they run."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, overload
+
+from .live_watch import Watch
+from .workers_watch import WorkersWatch
+
+if TYPE_CHECKING:
+    from ..capture.session.detail import Detail
+
+
+@overload
+def watch(
+    workers: None = None,
+    *,
+    every: int | None = None,
+    every_seconds: float | None = None,
+    windows: bool = True,
+    max_windows: int | None = None,
+    window_steps: int | None = None,
+    logdir: str | Path | None = None,
+    detail: Detail = "normal",
+) -> Watch: ...
+
+
+@overload
+def watch(workers: Sequence[str], *, logdir: str | Path | None = None, token: str | None = None) -> WorkersWatch: ...
+
+
+def watch(
+    workers: Sequence[str] | None = None,
+    *,
+    every: int | None = None,
+    every_seconds: float | None = None,
+    windows: bool = True,
+    max_windows: int | None = None,
+    window_steps: int | None = None,
+    logdir: str | Path | None = None,
+    detail: Detail = "normal",
+    token: str | None = None,
+) -> Watch | WorkersWatch:
+    """Watch the training in a `with` block: every step in a widget that moves while the cell runs, profiles where it matters.
+
+        with tfprof.watch() as watch:
+            model.fit(dataset, epochs=50)
+
+    A widget shows how long each step takes, what it waits for, the loss and the machine, and names what is beyond the run's own
+    noise. Some steps are profiled by themselves: after a step or a phase that is slow, and as `every` says; each such window
+    opens its dashboard while the training goes on. On a terminal one line tells the same figures. `fit`, `evaluate` and
+    `predict` tell their steps; in a loop of your own `trace_steps` or `step` do.
+
+        tfprof.watch(["10.0.0.5:6009", "10.0.0.6:6009"])
+
+    With addresses it shows the steps of processes in which `serve()` runs, side by side, from a notebook that trains nothing,
+    until its `stop()`. Their windows are those of `capture_remote`.
+
+    Args:
+        workers: addresses of other processes, `host:port` each; None: this one.
+        every: profile some steps at each step whose number is a multiple of this.
+        every_seconds: and as often as this.
+        windows: whether what goes wrong is profiled without being asked.
+        max_windows: so many windows open without being asked, at most; 10 by default.
+        window_steps: how many steps a window has; 5 by default.
+        logdir: keep the steps and windows in a folder below this one. Without it they live as long as what is returned; of a
+            process that was killed, `recover` lists them. `load` opens the folder.
+        detail: of the windows, as of `profile`.
+        token: what workers ask for that were started with one.
+
+    Returns:
+        A `Watch`, for a `with` block; a `WorkersWatch`, which runs at once, for workers.
+
+    Raises:
+        CaptureError: from the block: TensorFlow is missing, another capture runs, or there is no place for files. For workers:
+            gRPC is missing.
+        TypeError, ValueError: an argument that means nothing.
+    """
+    if workers is not None:
+        return WorkersWatch(workers, logdir=logdir, token=token)
+    return Watch(
+        every=every,
+        every_seconds=every_seconds,
+        windows=windows,
+        max_windows=max_windows,
+        window_steps=window_steps,
+        logdir=logdir,
+        detail=detail,
+    )
