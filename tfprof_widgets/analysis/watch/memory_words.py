@@ -36,8 +36,10 @@ def _anomaly(kind: str, whose: str, growth: Growth, *, is_first_epoch: bool) -> 
     rate = f"{size(growth.bytes_per_second)} a second"
     by = f"{size(growth.bytes_per_step)} a step" if np.isfinite(growth.bytes_per_step) else rate
     first, last = f"{growth.first_number:,}", f"{growth.last_number:,}"
-    since = "at least since" if growth.has_begun_before else "since"
-    span = f"grew by {by} from step {first} to {last}" if growth.has_ended else f"grows by {by} {since} step {first}"
+    since = "at least since" if growth.has_begun_before else "since about"
+    span = (
+        f"grew by {by} from about step {first} to {last}" if growth.has_ended else f"grows by {by} {since} step {first}"
+    )
     may_cache = is_first_epoch and growth.has_begun_before and kind == "memory_grows"
     may_fill = may_cache or not growth.is_steady
     hedge = " A cache or a buffer that fills looks the same at first." if may_fill and not growth.has_ended else ""

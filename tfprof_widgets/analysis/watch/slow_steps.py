@@ -104,8 +104,7 @@ class SlowSteps:
         self._all: deque[SlowStep] = deque(maxlen=KEPT)
         """Slow ones whatever their flags, but for the first of an epoch and those that were traced or paid for a window."""
         self._epochs: deque[int] = deque([0], maxlen=16)
-        self._first_ordinal = 0
-        self._n_slow = 0
+        self._n_slow = self._n_seen = 0
         self._rate = 0.0
         """The share of steps that are slow."""
 
@@ -120,7 +119,8 @@ class SlowSteps:
         if usual is None or not len(rows):
             return
         found = np.flatnonzero(rows["ms"] > 3 * usual.median)
-        self._rate += (len(found) / len(rows) - self._rate) * min(len(rows) / _RATE_STEPS, 1)
+        self._n_seen = min(self._n_seen + len(rows), _RATE_STEPS)
+        self._rate += (len(found) / len(rows) - self._rate) * min(len(rows) / self._n_seen, 1)
         if not len(found):
             return
         slow = rows[found]
@@ -193,7 +193,7 @@ class SlowSteps:
                 series.steps.append(step)
                 series.n_in_row = 1 if series.n_missed else series.n_in_row + 1
                 series.n_missed, series.next_ordinal = 0, step.ordinal + series.period
-                if not series.is_sure:
+                if not series.is_sure and self._rate <= _MOST_RATE:
                     n, rate = self._by_chance(series.cause)
                     series.is_sure = _MOST_CANDIDATES * n * rate ** (series.n_in_row - 2) < _CHANCE
                 return True
@@ -206,9 +206,9 @@ class SlowSteps:
             return
         slow = {step.ordinal: step for step in self._all if step.cause == last.cause}
         earlier = [ordinal for ordinal in slow if ordinal < last.ordinal - 1][-_MOST_CANDIDATES:]
-        n, rate = self._by_chance(last.cause)
-        if rate > _MOST_RATE:
+        if self._rate > _MOST_RATE:
             return
+        n, rate = self._by_chance(last.cause)
         best: tuple[float, int, bool, list[int]] | None = None
         for in_epoch in (False, True):
             for ordinal in earlier:

@@ -14,3 +14,6 @@ MAX_SAMPLE_BYTES = 2**28
 MAX_EVENT_BYTES = 2**26
 MAX_LINE_BYTES = 2**18
 """Of one event."""
+MAX_EVENTS = 200_000
+MAX_COLUMNS = 64
+"""Of samples."""

@@ -23,6 +23,7 @@ from .layout import (
     FORMAT,
     HEADER,
     MAX_EVENT_BYTES,
+    MAX_EVENTS,
     MAX_LINE_BYTES,
     MAX_SAMPLE_BYTES,
     MAX_STEP_BYTES,
@@ -41,6 +42,7 @@ class WatchWriter:
         self.notice = ""
         """Why something is not kept, one sentence; empty while all is."""
         self._lock = threading.Lock()
+        self._n_events = 0
         self._files: dict[str, _Appended] = {}
         try:
             folder.mkdir(parents=True, exist_ok=True)
@@ -65,6 +67,12 @@ class WatchWriter:
     def add_event(self, event: Mapping[str, Any]) -> None:
         """Append one event, a line of JSON; what JSON has no word for becomes a number or a text."""
         line = json.dumps(event, default=_plain).encode() + b"\n"
+        self._n_events += 1
+        if self._n_events >= MAX_EVENTS and event.get("kind") != "end":
+            self._tell(
+                f"{self.folder / EVENTS} is full at {MAX_EVENTS:,} events, the limit: what happens later is not in it."
+            )
+            return
         if len(line) > MAX_LINE_BYTES:
             self._tell(
                 f"An event of {len(line):,} bytes is not in {self.folder / EVENTS}: the limit is {MAX_LINE_BYTES:,}."

@@ -1,0 +1,214 @@
+"""The folder of a watched training, read: whole, cut off anywhere, hostile."""
+
+from __future__ import annotations
+
+import json
+import os
+import time
+from contextlib import closing
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from tfprof_widgets.errors import TraceError
+from tfprof_widgets.formats.watch_log import layout, reader
+from tfprof_widgets.formats.watch_log.reader import is_watch_log, read_watch_log
+from tfprof_widgets.formats.watch_log.writer import WatchWriter
+from tfprof_widgets.trace.watched import SAMPLE_COLUMNS, STEP
+
+
+def _rows(n: int) -> Any:
+    rows = np.zeros(n, STEP)
+    rows["start_ns"] = 1_700_000_000_000_000_000 + 5_000_000 * np.arange(n)
+    rows["duration_us"], rows["number"], rows["wait_us"] = 5000, np.arange(n), np.nan
+    return rows
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    folder = tmp_path / "run"
+    (folder / "windows" / "one").mkdir(parents=True)
+    with closing(WatchWriter(folder)) as writer:
+        writer.add_steps(_rows(10))
+        writer.add_sample([1e18, *range(1, len(SAMPLE_COLUMNS))])
+        writer.add_event({"kind": "begin", "at_ns": 5, "step": None, "title": "my\x1b[31m\ud800 cell"})
+        writer.add_event({"kind": "window", "at_ns": 6, "step": 3, "index": 0, "path": "windows/one"})
+    return folder
+
+
+def test_what_was_written_is_read(folder: Path) -> None:
+    for path in (folder, folder / "watch.json", folder / "steps.bin", str(folder)):
+        assert is_watch_log(path)
+        log = read_watch_log(path)
+        assert log.steps["number"].tolist() == list(range(10))
+        assert log.samples.columns.tolist() == list(SAMPLE_COLUMNS)
+        assert log.samples.loc[0, "rss_bytes"] == 3
+        assert [event["kind"] for event in log.events] == ["begin", "window"]
+        assert log.windows == (folder / "windows" / "one",)
+        assert log.notices == ()
+    assert read_watch_log(folder).events[0]["title"] == "my\\x1b[31m\\xed\\xa0\\x80 cell"
+
+
+@pytest.mark.parametrize("name", ["steps.bin", "samples.bin", "events.jsonl"])
+def test_whatever_is_whole_before_a_cut_end_is_read(folder: Path, name: str) -> None:
+    content = (folder / name).read_bytes()
+    seen = set()
+    for n in range(0, len(content), 3):
+        (folder / name).write_bytes(content[:n])
+        log = read_watch_log(folder)
+        n_read = {"steps.bin": len(log.steps), "samples.bin": len(log.samples), "events.jsonl": len(log.events)}[name]
+        size = {"steps.bin": STEP.itemsize, "samples.bin": 8 * len(SAMPLE_COLUMNS)}.get(name)
+        assert n_read == (n // size if size else content[:n].count(b"\n"))
+        seen.add(n_read)
+    assert len(seen) > 1 or name == "samples.bin"
+    (folder / name).unlink()
+    assert f"{folder / name} cannot be read" in read_watch_log(folder).notices[0]
+
+
+def test_steps_that_a_failed_disk_left_as_zeros_are_left_out(folder: Path) -> None:
+    with (folder / "steps.bin").open("ab") as file:
+        file.write(bytes(7 * STEP.itemsize))
+    log = read_watch_log(folder)
+    assert len(log.steps) == 10
+    assert log.notices[0].startswith("7 of 17 steps were never written")
+
+
+@pytest.mark.parametrize(
+    ("column", "value"),
+    [
+        *(
+            ("duration_us", np.nan),
+            ("duration_us", -1),
+            ("duration_us", np.inf),
+            ("wait_us", -1),
+            ("outside_us", np.inf),
+        ),
+        *(("kind", 4), ("start_ns", 2**63 - 1)),
+    ],
+)
+def test_steps_that_are_none_are_refused(folder: Path, column: str, value: float) -> None:
+    rows = _rows(10)
+    rows[column][7] = value
+    (folder / "steps.bin").write_bytes(rows.tobytes())
+    with pytest.raises(TraceError, match=r"its row 7 of 32 bytes says is no step"):
+        read_watch_log(folder)
+
+
+@pytest.mark.parametrize(
+    "header",
+    [
+        b"",
+        b"[" * 100_000,
+        b"{}",
+        b'{"version": 1, "format": "tfprof watch"}',
+        b'{"version": 1, "format": "tfprof watch", "sample_columns": []}',
+        b'{"version": 1, "format": "tfprof watch", "sample_columns": ["a", "a"]}',
+        b'{"version": 1, "format": "tfprof watch", "sample_columns": "time_ns"}',
+        b'{"version": 2, "format": "tfprof watch", "sample_columns": ["time_ns"]}',
+        b'{"version": 1, "format": "another", "sample_columns": ["time_ns"]}',
+        b" " * (2**16 + 1),
+    ],
+)
+def test_a_broken_header_is_refused(folder: Path, header: bytes) -> None:
+    (folder / "watch.json").write_bytes(header)
+    assert not is_watch_log(folder)
+    with pytest.raises(TraceError, match="run"):
+        read_watch_log(folder)
+
+
+def test_what_is_no_watch_is_none(tmp_path: Path) -> None:
+    for path in (tmp_path, tmp_path / "none", "https://there/run", "a\0b", "x" * 5000):
+        assert not is_watch_log(path)
+    with pytest.raises(TraceError, match="holds no watched training"):
+        read_watch_log(tmp_path)
+
+
+def test_samples_of_other_columns_are_read_by_name(folder: Path) -> None:
+    header = {"format": "tfprof watch", "version": 1, "sample_columns": ["another", "time_ns"]}
+    (folder / "watch.json").write_text(json.dumps(header))
+    (folder / "samples.bin").write_bytes(np.array([1.0, 1e18, 2.0, np.nan, 3.0, 2e18]).tobytes())
+    samples = read_watch_log(folder).samples
+    assert samples["time_ns"].tolist() == [1e18, 2e18]
+    assert samples["rss_bytes"].isna().all()
+
+
+def test_lines_that_are_no_events_are_counted(folder: Path) -> None:
+    lines = [
+        *(b"", b"[]", b"nonsense", b'{"kind": 1}', b'{"kind": "x", "at_ns": "soon"}', b'{"kind": "x", "step": 1e9}'),
+        *(
+            b"[" * 20_000,
+            b'{"kind": "x", "at_ns": ' + b"9" * 30 + b"}",
+            b"\xff",
+            b'{"kind": "x", "n": ' + b"9" * 5000 + b"}",
+        ),
+        b'{"kind": "x", "text": "' + b"a" * layout.MAX_LINE_BYTES + b'"}',
+    ]
+    (folder / "events.jsonl").write_bytes(b"\n".join([*lines, b'{"kind": "end"}', b'{"kind": "cut']))
+    log = read_watch_log(folder)
+    assert [event["kind"] for event in log.events] == ["end"]
+    assert log.notices == (f"{len(lines)} of {len(lines) + 1} lines of {folder / 'events.jsonl'} are no events.",)
+
+
+@pytest.mark.parametrize("path", ["/etc", "../other", "windows/none", ".", "windows/link", "a\0b", "x" * 5000])
+def test_windows_elsewhere_are_left_out(folder: Path, path: str) -> None:
+    (folder.parent / "other").mkdir()
+    (folder / "windows" / "link").symlink_to(folder.parent / "other")
+    (folder / "events.jsonl").write_text(json.dumps({"kind": "window", "path": path}) + "\n")
+    log = read_watch_log(folder)
+    assert log.windows == ()
+    assert log.notices == (f"1 of 1 profile windows are not in {folder}.",)
+
+
+@pytest.mark.parametrize("name", ["watch.json", "steps.bin", "samples.bin", "events.jsonl"])
+def test_a_pipe_or_a_device_is_not_waited_for(folder: Path, name: str) -> None:
+    (folder / name).unlink()
+    os.mkfifo(folder / name)
+    with pytest.raises(TraceError):
+        read_watch_log(folder)
+    (folder / name).unlink()
+    (folder / name).symlink_to("/dev/zero")
+    with pytest.raises(TraceError):
+        read_watch_log(folder)
+
+
+def test_files_beyond_the_limits_are_refused_unread(folder: Path) -> None:
+    for name, most in (("steps.bin", layout.MAX_STEP_BYTES), ("samples.bin", layout.MAX_SAMPLE_BYTES)):
+        content = (folder / name).read_bytes()
+        os.truncate(folder / name, most + 1)
+        with pytest.raises(TraceError, match="the limit"):
+            read_watch_log(folder)
+        (folder / name).write_bytes(content)
+    (folder / "events.jsonl").write_bytes(b"\n" * (layout.MAX_EVENTS + 1))
+    with pytest.raises(TraceError, match="200,001 lines"):
+        read_watch_log(folder)
+    os.truncate(folder / "events.jsonl", layout.MAX_EVENT_BYTES + 1)
+    with pytest.raises(TraceError, match="the limit"):
+        read_watch_log(folder)
+
+
+def test_ten_million_steps_open_at_once_and_in_little_memory(folder: Path) -> None:
+    rows = _rows(2**18)
+    with (folder / "steps.bin").open("wb") as file:
+        for _ in range(38):
+            file.write(rows.tobytes())
+    begin_s = time.process_time()
+    log = read_watch_log(folder)
+    assert time.process_time() - begin_s < 2
+    assert len(log.steps) == 38 * 2**18
+    assert not log.steps.flags.writeable
+    assert log.steps.nbytes > reader._MAPPED_BYTES  # mapped: the bytes below are the system's
+
+
+def test_the_writer_writes_no_more_events_than_the_reader_reads(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("tfprof_widgets.formats.watch_log.writer.MAX_EVENTS", 5)
+    with closing(WatchWriter(tmp_path)) as writer:
+        for i in range(9):
+            writer.add_event({"kind": "line", "step": i})
+        writer.add_event({"kind": "end"})
+    kinds = [event["kind"] for event in read_watch_log(tmp_path).events]
+    assert kinds == ["line"] * 4 + ["end"]
+    assert "full at 5 events" in writer.notice

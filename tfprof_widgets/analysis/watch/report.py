@@ -1,0 +1,3 @@
+"""stub"""
+def watch_report(log): return f"{len(log.steps)} steps"
+def watch_summary(log): return f"{len(log.steps)} steps"
