@@ -67,6 +67,7 @@ def outside_work(
         ms=weight_ms,
         kind=_kind_at(time_ps, others, kinds[~is_trained]),
     )[weight_ms > 0]
+    samples = samples[samples["file"] >= 0].copy()  # of a damaged map of sources some frames are in no file
     samples["is_main"] = (samples["file"] == main[0]) & (samples["line"] == main[1])
     start_ps = frame["start_ps"][is_trained]
     first, last = np.searchsorted(coverage.start_ps, [start_ps.min(), start_ps.max()], side="left") - [1, 0]

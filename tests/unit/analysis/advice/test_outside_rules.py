@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 from tests.unit.analysis.advice.outside_drawings import GAP_US, N_STEPS, STEP_US, epochs, validation
 from tests.unit.analysis.advice.test_host_rules import STEP_US as LONG_US
 from tests.unit.analysis.advice.test_host_rules import WORK, only, rules, run, sampled
+from tfprof_widgets.analysis.results import Results
 
 SHARE = GAP_US / (GAP_US + N_STEPS * STEP_US)
 
@@ -23,6 +26,16 @@ def test_a_slow_hook_of_epochs_is_named_with_its_class_and_its_share_of_the_capt
 
 def test_what_is_done_once_is_no_fault() -> None:
     assert epochs(4, n_epochs=1).advice == ()
+
+
+def test_frames_that_are_in_no_file_are_blamed_for_nothing() -> None:
+    drawn = epochs(4)
+    known = drawn.source_map
+    for files in (known.files, known.files.iloc[:0]):
+        damaged = replace(known, frames=known.frames.assign(file=-1), files=files)
+        found = Results(drawn.trace, damaged)
+        assert "outside_steps" not in rules(found)
+        assert found.advice_notices == ()
 
 
 def test_how_a_program_begins_and_ends_is_no_fault() -> None:
