@@ -69,6 +69,9 @@ class Watch(WatchedRun):
         self._lock = threading.Lock()
         self._block = contextlib.ExitStack()
         self._before = last_watch()
+        self._last_run: dict[str, Any] | None = None
+        if self._before is not None:
+            self._last_run = {"words": self._before.words(None), "step_ms": self._before.step_ms}
 
     # ---- while it runs ----------------------------------------------------------------------------------------------
 
@@ -201,7 +204,11 @@ class Watch(WatchedRun):
         self._reader.stop(_PATIENCE_S)
         self._loop.stop()
         n_rows = self._loop.bins.n_rows
-        keep_last(self._loop.writer.read_steps(max(n_rows - N_STEPS, 0), n_rows))
+        latest = self._loop.writer.read_steps(max(n_rows - N_STEPS, 0), n_rows)
+        if self._before is not None:
+            self._last_run = {"words": self._before.words(latest), "step_ms": self._before.step_ms}
+            self._push()
+        keep_last(latest)
         self._loop.writer.close()
         self._line.rest = self._words()
 
@@ -257,9 +264,7 @@ class Watch(WatchedRun):
                     trigger_file=str(loop.writer.folder / "capture"),
                     budget=f"{self._plan.n_own} of {self._plan.max_windows} windows",
                     notices=[notice for notice in notices if notice],
-                    last_run=None
-                    if self._before is None
-                    else {"words": self._before.words, "step_ms": self._before.step_ms},
+                    last_run=self._last_run,
                     can_ask=self.is_running,
                 ),
                 bins=loop.bins.columns(),

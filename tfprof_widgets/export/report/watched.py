@@ -85,7 +85,7 @@ def _odd(anomalies: Sequence[Anomaly]) -> Iterator[str]:
     if not anomalies:
         yield "Nothing went beyond the noise of the run itself."
     for one in sorted(anomalies, key=lambda one: -_RANKS[one.severity]):
-        window = f" Profile window {one.window} shows it." if one.window is not None else ""
+        window = f" Profile window {one.window + 1} shows it." if one.window is not None else ""
         yield f"- **{one.severity}**: {sentence(one.title)}. {sentence(one.evidence, 1_000)}{window}"
 
 
@@ -95,12 +95,12 @@ _RANKS = {"info": 0, "low": 1, "medium": 2, "high": 3}
 def _windows(windows: Sequence[Event]) -> Iterator[str]:
     rows = [
         (
-            sentence(event.get("index", "")),
+            sentence(place),
             sentence(f"{_count(event.get('first_step'))} to {_count(event.get('last_step'))}"),
             sentence(event.get("why", "")),
             code(event.get("path", "")),
         )
-        for event in windows[:_MOST_WINDOWS]
+        for place, event in enumerate(windows[:_MOST_WINDOWS], 1)
     ]
     yield table(("window", "steps", "why", "folder"), rows)
     yield from _more(len(windows), _MOST_WINDOWS, "windows")
