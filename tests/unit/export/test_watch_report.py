@@ -121,7 +121,9 @@ def test_runs_are_compared_with_how_sure_it_is(tmp_path: Path) -> None:
     words = compared(slow, fast)
     assert words.startswith("step 4.00 ms (median), last run 7.99 ms: 2.00 ")
     assert "times faster (95 % interval" in words
-    assert compared(fast, fast * 1.01).endswith(": no sure change")
+    assert "busy machine" not in words
+    assert compared(fast, 1.2 * fast).endswith("; a busy machine does that, too")
+    assert compared(fast, 4.0 * rng.lognormal(0, 0.05, 8000)).endswith(": no sure change")
     assert compared(fast[:3], slow[:3]).endswith("too few steps to tell whether that is a difference")
     assert compared(fast[:0], slow) == ""
     last = _log(tmp_path / "last", steps(slow))
