@@ -73,7 +73,10 @@ def _figures(outcome: Outcome) -> Iterator[tuple[str, str]]:
         yield "step (95th percentile)", milliseconds(outcome.p95_ms)
         yield "step (longest)", f"{milliseconds(outcome.longest_ms)}, step {outcome.longest_number:,}"
         yield "throughput", f"{number(outcome.steps_per_s)} steps/s by the median step"
-    for name, ratio in (("waited for data", outcome.wait_ratio), ("outside", outcome.outside_ratio)):
+    for name, ratio in (
+        ("waited for data", outcome.wait_ratio),
+        ("outside of the training function", outcome.outside_ratio),
+    ):
         yield name, f"{percent(ratio)} of the time" if math.isfinite(ratio) else "not known"
     if outcome.n_validation:
         yield "steps of validation", f"{outcome.n_validation:,}"
