@@ -26,6 +26,7 @@ from ipywidgets.widgets.widget import _remove_buffers as remove_buffers
 from playwright.sync_api import Browser, BrowserContext, Frame, Page, Route
 
 from tests.browser.harness import NO_EVAL
+from tfprof_widgets.views.widgets.kept_once import referred
 
 WAIT_S = 30
 HERE = Path(__file__).parent
@@ -129,7 +130,7 @@ class WidgetHost:
     def show(self, widget: ipywidgets.Widget) -> Frame:
         """Display a widget in an output of its own, which gets the models that the widget refers to and no other."""
         frame = self.new_output()
-        for model in reversed(models_of(widget)):
+        for model in reversed(referred(widget)):
             self._open(len(self._outputs) - 1, model)
         frame.evaluate("id => void window.showWidget(id)", widget.model_id)
         return frame
@@ -155,14 +156,30 @@ class WidgetHost:
                 text = self._waiting.popleft()
                 self.asked.append(json.loads(text)["data"])
                 self.kernel.take(text)
-            while self.kernel.sent:
-                kind, comm_id, data, buffers = self.kernel.sent.popleft()
-                for output, known in enumerate(self._known):
-                    if comm_id in known:
-                        self._send(output, kind, comm_id, data, buffers)
+            self._deliver()
             return until()
 
         return self._until(step, message, timeout_s=timeout_s)
+
+    def hear(self, until: Callable[[], Any], message: str | Callable[[], str]) -> Any:
+        """Let the page hear what the kernel tells, which answers nothing, until something is true; returns what it is."""
+
+        def step() -> Any:
+            self._deliver()
+            return until()
+
+        return self._until(step, message)
+
+    def _deliver(self) -> None:
+        while self.kernel.sent:
+            kind, comm_id, data, buffers = self.kernel.sent.popleft()
+            for output, known in enumerate(self._known):
+                if comm_id not in known:
+                    continue
+                for model in reversed(referred(instances[comm_id])) if comm_id in instances else ():
+                    if model.model_id not in known:  # what a widget refers to by now
+                        self._open(output, model)
+                self._send(output, kind, comm_id, data, buffers)
 
     def _until(self, ask: Callable[[], Any], message: str | Callable[[], str], *, timeout_s: float = WAIT_S) -> Any:
         deadline = time.monotonic() + timeout_s
@@ -173,23 +190,10 @@ class WidgetHost:
         return answer
 
 
-def models_of(root: ipywidgets.Widget) -> list[ipywidgets.Widget]:
-    """A widget and every widget that its traits refer to, the widget first."""
-    found: dict[str, ipywidgets.Widget] = {}
-    waiting = [root]
-    while waiting:
-        widget = waiting.pop()
-        if widget.model_id not in found:
-            found[widget.model_id] = widget
-            referred = (getattr(widget, name) for name in widget.keys)
-            waiting += [value for value in referred if isinstance(value, ipywidgets.Widget)]
-    return list(found.values())
-
-
 def saved_state(root: ipywidgets.Widget) -> dict[str, Any]:
     """What a notebook file holds of a widget, by the rules of `jupyter.widgets`: no binary buffers that a front end lost."""
     models = {}
-    for model in models_of(root):
+    for model in referred(root):
         state, _, _ = remove_buffers(model.get_state())
         kind = {f"model_{part}": state[f"_model_{part}"] for part in ("name", "module", "module_version")}
         models[model.model_id] = {**kind, "state": state}

@@ -103,7 +103,9 @@ class Episodes:
         is_sure = is_long and took_ns >= _SURE_NS and (not machine.last_ns or n_samples >= _SURE_SAMPLES)
         others: tuple[str, ...]
         kind, cause, others = KIND_OF_PART.get(change.part, "slower"), "", ("gpu_pct",)
-        if n_samples and machine.is_busy_with_others(since):
+        # A wait that grew while others took what they took before has a cause of its own.
+        is_busy = n_samples and machine.is_busy_with_others(since)
+        if is_busy and (kind == "slower" or machine.is_busier(since)):
             kind, cause = "machine_busy", "other processes take the machine meanwhile"
             others = ("cpu_pct", "process_cpu_pct")
         elif after := phase.notes.get("after", ""):

@@ -78,6 +78,11 @@ class Machine:
         is_so = (rose >= _OTHERS_ROSE_MUCH_PCT) | ((rose >= _OTHERS_ROSE_PCT) & (during[:, _CPU] >= _BUSY_PCT))
         return float(is_so.mean()) >= _BUSY_SHARE
 
+    def is_busier(self, span: Span) -> bool:
+        """Whether other processes took more of the machine during a span than in the minute before."""
+        before, since = (_middle(self._others(rows)) for rows in (self._before(span), self._during(span)))
+        return since - before >= _OTHERS_ROSE_PCT
+
     def is_throttled(self, span: Span) -> bool:
         """Whether the GPU's clock fell, and the driver says that heat or power lowers it."""
         clock = self.around("gpu_clock_mhz", span)

@@ -142,7 +142,8 @@ def family(data: Data) -> list[ipywidgets.Widget]:
         if id(widget) in found or isinstance(widget, Library) or getattr(widget, "data", data) is not data:
             return
         for other in refers_to(widget):
-            visit(other)
+            if other is not widget:  # what draws from its own state refers to itself
+                visit(other)
         found[id(widget)] = widget
 
     visit(data)

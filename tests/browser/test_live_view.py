@@ -1,0 +1,292 @@
+"""A training while it runs: state that comes while the kernel is busy, details, windows that open in place, silence, themes."""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from playwright.sync_api import Browser, Frame, Locator, Page, expect
+
+import tfprof_widgets as tfprof
+from tests.browser.drawings import CLOSING, MARKUP
+from tests.browser.full_run import PLAIN, write_run
+from tests.browser.harness import ROOT, SCREENSHOTS, poll
+from tests.browser.live_states import Training
+from tests.browser.test_accessibility import AUDIT, AXE, THEMES
+from tests.browser.widget_host import KernelSide, WidgetHost, saved_state
+from tfprof_widgets.views.page.pages import live_page
+from tfprof_widgets.views.widgets.live import LiveView
+
+COUNT_PAINTS = """
+const { clearRect } = CanvasRenderingContext2D.prototype;
+globalThis.tfprofPaints = 0;
+CanvasRenderingContext2D.prototype.clearRect = function (...box) {
+    globalThis.tfprofPaints += 1;
+    return clearRect.call(this, ...box);
+};
+"""
+OVERLAPS = """(root) => {
+    const boxes = [...root.querySelectorAll(".tfp-label")].map((label) => [label.textContent, label.getBoundingClientRect()]);
+    return boxes.flatMap(([text, a], i) => boxes.slice(i + 1)
+        .filter(([, b]) => a.left < b.right - 1 && b.left < a.right - 1 && a.top < b.bottom - 3 && b.top < a.bottom - 3)
+        .map(([other]) => `${text} | ${other}`));
+}"""
+
+
+@pytest.fixture
+def view(kernel: KernelSide) -> LiveView:
+    return LiveView()
+
+
+@pytest.fixture
+def dashboards(kernel: KernelSide, tmp_path: Path) -> list[object]:
+    """Of two windows."""
+    return [tfprof.load(write_run(tmp_path / f"window{i}", PLAIN)).dashboard() for i in (1, 2)]
+
+
+def root(place: Page | Frame) -> Locator:
+    return place.locator('[data-tfprof="live"]')
+
+
+def plot(place: Page | Frame) -> Locator:
+    return root(place).get_by_role("application")
+
+
+def tip(place: Page | Frame) -> Locator:
+    return root(place).locator(".tfp-tip")
+
+
+def at_share(place: Page | Frame, share: float) -> dict[str, float]:
+    """A point of the step times, as far to the right as a share of all steps."""
+    box = plot(place).bounding_box()
+    assert box is not None
+    left, right = 128, 10
+    return {"x": left + share * (box["width"] - left - right), "y": 100}
+
+
+def shown(host: WidgetHost, view: LiveView, training: Training) -> Frame:
+    training.push(view)
+    frame = host.show(view)
+    host.hear(lambda: root(frame).locator("canvas").count() == 1, "no chart")
+    return frame
+
+
+# ---- while the kernel is busy -----------------------------------------------------------------------------------------
+
+
+def test_steps_appear_while_the_kernel_answers_nothing(host: WidgetHost, view: LiveView) -> None:
+    frame = host.show(view)
+    host.hear(lambda: "Waiting for the first step" in root(frame).inner_text(), lambda: root(frame).inner_text())
+    for n_steps, words in ((150, "Nothing stands out so far."), (230, "Steps take 8.0 ms since step 201")):
+        Training(n_steps).push(view)
+        host.hear(lambda words=words: words in root(frame).inner_text(), lambda: root(frame).inner_text())
+        expect(root(frame).locator(".figures")).to_contain_text(f"{n_steps}steps", use_inner_text=False)
+    assert root(frame).get_by_text("Waiting for the first step").is_hidden()
+    assert host.asked == []
+    assert [text for text in host._waiting if '"custom"' in text] == []
+
+
+def test_the_chart_is_painted_on_new_state_only(host: WidgetHost, view: LiveView) -> None:
+    host.context.add_init_script(COUNT_PAINTS)
+    frame = shown(host, view, Training())
+    picture = "() => document.querySelector('[data-tfprof=live] canvas').toDataURL()"
+    host.page.wait_for_timeout(1500)
+    before, first = frame.evaluate("tfprofPaints"), frame.evaluate(picture)
+    host.page.wait_for_timeout(2500)
+    assert frame.evaluate("tfprofPaints") == before
+    Training(290).push(view)
+    host.hear(lambda: frame.evaluate("tfprofPaints") > before, "not painted again")
+    assert frame.evaluate("tfprofPaints") <= before + 2
+    assert frame.evaluate(picture) != first
+
+
+def test_a_training_that_is_heard_no_more_says_so_and_keeps_what_it_showed(host: WidgetHost, view: LiveView) -> None:
+    frame = shown(host, view, Training())
+    state = root(frame).locator(".state")
+    expect(state).to_have_text("● Running")
+    Training(301).push(view)
+    host.hear(lambda: "301" in root(frame).locator(".figures").inner_text(), "not heard")
+    expect(state).to_have_text(re.compile(r"Not heard: last heard [5-8] s ago"), timeout=12_000)
+    assert "Steps take 8.0 ms" in root(frame).inner_text()
+    Training(302).push(view)
+    host.hear(lambda: state.inner_text() == "● Running", lambda: state.inner_text())
+    Training(302, state="failed").push(view)
+    host.hear(lambda: state.inner_text() == "▲ Failed", lambda: state.inner_text())
+
+
+# ---- windows ----------------------------------------------------------------------------------------------------------
+
+
+def test_a_flag_opens_its_window_in_place_while_steps_come_in(
+    host: WidgetHost, view: LiveView, dashboards: list[object]
+) -> None:
+    frame = shown(host, view, Training())
+    assert frame.locator("button.flag").count() == 0
+    training = Training(320, opened=dashboards)
+    training.push(view)
+    host.hear(lambda: frame.locator("button.flag").count() == 2, "no flags")
+    frame.locator("button.flag").first.click()
+    dashboard = root(frame).locator('[data-tfprof="dashboard"]')
+    host.serve(lambda: dashboard.locator('[data-tfprof="timeline"] canvas').count() > 0, "no dashboard")
+    expect(root(frame).get_by_role("region", name="Opened window")).to_contain_text("Window 1: steps 110–114")
+    replace(training, n_steps=340).push(view)
+    host.hear(lambda: "340" in root(frame).locator(".figures").inner_text(), "the training does not go on")
+    assert dashboard.count() == 1
+    root(frame).get_by_role("button", name="Window 2").first.click()
+    host.serve(
+        lambda: "Window 2" in root(frame).get_by_role("region", name="Opened window").inner_text(), "not the second"
+    )
+    root(frame).get_by_role("button", name="Close", exact=True).click()
+    assert dashboard.count() == 0
+
+
+def test_a_card_opens_the_window_that_shows_it(host: WidgetHost, view: LiveView, dashboards: list[object]) -> None:
+    frame = shown(host, view, Training(opened=dashboards))
+    root(frame).get_by_role("button", name="Show window 1").click()
+    host.serve(lambda: root(frame).locator('[data-tfprof="dashboard"] canvas').count() > 0, "no dashboard")
+
+
+def test_a_button_asks_for_a_window_where_that_reaches_the_training(host: WidgetHost, view: LiveView) -> None:
+    asked: list[object] = []
+    view.on_msg(lambda _widget, message, _buffers: asked.append(message))
+    frame = shown(host, view, Training(more={"can_ask": True}))
+    root(frame).get_by_role("button", name="Profile the next 10 steps").click()
+    host.serve(lambda: asked == [{"kind": "capture", "n": 10}], lambda: str(asked))
+
+
+def test_a_saved_notebook_shows_steps_and_windows_without_a_kernel(
+    host: WidgetHost, view: LiveView, dashboards: list[object]
+) -> None:
+    Training(opened=dashboards, state="ended").push(view)
+    frame = host.new_output(saved=saved_state(view))
+    frame.evaluate("id => void window.showWidget(id)", view.model_id)
+    expect(root(frame).locator(".state")).to_have_text("■ Ended")
+    assert "Steps take 8.0 ms since step 201" in root(frame).inner_text()
+    root(frame).get_by_role("button", name="Window 2").first.click()
+    root(frame).locator('[data-tfprof="timeline"] canvas').first.wait_for()
+    assert root(frame).locator('[role="alert"]').count() == 0
+    assert host.asked == []
+
+
+# ---- details ----------------------------------------------------------------------------------------------------------
+
+
+def test_a_step_tells_its_details_and_a_click_keeps_them(host: WidgetHost, view: LiveView) -> None:
+    frame = shown(host, view, Training())
+    frame.wait_for_function("document.querySelector('.tfp-live .tfp-label')")
+    assert tip(frame).is_hidden()
+    plot(frame).hover(position=at_share(frame, 0.9))
+    expect(tip(frame)).to_contain_text("step 271")
+    plot(frame).click(position=at_share(frame, 0.5))
+    for words in ("step 151", "waits for data 100 µs of it", "outside computing 200 µs", "CPU 40 %"):
+        expect(tip(frame)).to_contain_text(words)
+    plot(frame).hover(position=at_share(frame, 0.9))
+    expect(tip(frame)).to_contain_text("step 151")
+    Training(600).push(view)
+    host.hear(lambda: "600" in root(frame).locator(".figures").inner_text(), "not heard")
+    expect(tip(frame)).to_contain_text("step 151")
+    plot(frame).click(position=at_share(frame, 0.9))
+    plot(frame).hover(position=at_share(frame, 0.95))
+    expect(tip(frame)).to_contain_text("step 571")
+    expect(tip(frame)).to_contain_text("since step 201")
+    root(frame).locator(".figures").hover()
+    expect(tip(frame)).to_be_hidden()
+
+
+def test_keys_walk_over_windows_and_anomalies_and_open_one(
+    host: WidgetHost, view: LiveView, dashboards: list[object]
+) -> None:
+    frame = shown(host, view, Training(opened=dashboards))
+    frame.wait_for_function("document.querySelector('.tfp-live .tfp-label')")
+    said = root(frame).locator(".chart [role=status]")
+    plot(frame).focus()
+    for key, words in {
+        "Home": "step 110",
+        "ArrowRight": "step 201",
+        "End": "step 210",
+        "Shift+ArrowLeft": "step 209",
+    }.items():
+        host.page.keyboard.press(key)
+        expect(tip(frame)).to_contain_text(words)
+        expect(said).to_contain_text(words)
+    host.page.keyboard.press("ArrowLeft")
+    expect(tip(frame)).to_contain_text("Steps take 8.0 ms since step 201")
+    host.page.keyboard.press("Escape")
+    expect(tip(frame)).to_be_hidden()
+    host.page.keyboard.press("Home")
+    host.page.keyboard.press("Enter")
+    host.serve(lambda: root(frame).locator('[data-tfprof="dashboard"]').count() == 1, "not opened")
+    expect(root(frame).get_by_role("region", name="Opened window")).to_contain_text("Window 1")
+
+
+def test_words_of_the_training_stay_text(host: WidgetHost, view: LiveView) -> None:
+    evil = f"{MARKUP}{CLOSING}"
+    workers = [
+        {"name": f"{evil}{i}", "n_steps": 3, "step_ms": 4.0 + i, "wait_ratio": None, "state": evil} for i in (0, 1)
+    ]
+    frame = shown(
+        host,
+        view,
+        Training(title=evil, more={"notices": [evil], "file": evil, "trigger_file": evil, "workers": workers}),
+    )
+    host.hear(lambda: evil in root(frame).inner_text(), "not there")
+    assert frame.evaluate("""() => document.querySelectorAll('img[src="x"], [onerror]').length""") == 0
+    assert frame.evaluate("() => window.tfprofHacked") is None
+
+
+# ---- a page that stands alone -----------------------------------------------------------------------------------------
+
+
+@pytest.fixture(params=[900, 1600])
+def page(browser: Browser, view: LiveView, tmp_path: Path, request: pytest.FixtureRequest) -> Iterator[Page]:
+    window = {"index": 1, "first_step": 110, "last_step": 114, "why": "slow steps", "state": "ready", "words": ""}
+    mark = {"kind": "window", "at": 109, "to": 113, "words": "", "index": 1}
+    anomaly = {
+        "title": "Step 3 is slow",
+        "evidence": "",
+        "severity": "low",
+        "first_step": 3,
+        "last_step": 3,
+        "window": 1,
+        "goes_on": False,
+    }
+    training = Training(more={"windows": [window], "anomalies": [anomaly] * 6, "state": "ended"})
+    training.more = {**training.more, "marks": [*training.head(1.0)["marks"], mark]}
+    training.push(view)
+    path = tmp_path / "live.html"
+    path.write_text(live_page(view, title="live"), encoding="utf-8")
+    context = browser.new_context(viewport={"width": request.param, "height": 900}, offline=True)
+    page = context.new_page()
+    told: list[str] = []
+    page.on("console", lambda line: told.append(line.text) if line.type in ("error", "warning") else None)
+    page.on("pageerror", lambda error: told.append(str(error)))
+    page.goto(path.as_uri())
+    page.locator(".tfp-live .tfp-label").first.wait_for(state="attached")
+    yield page
+    context.close()
+    assert told == []
+
+
+@pytest.mark.parametrize("theme", THEMES)
+def test_a_page_alone_fits_and_axe_finds_nothing_serious(page: Page, theme: str) -> None:
+    if not AXE.exists():
+        sentence = f"{AXE.relative_to(ROOT)} is missing: `make test` installs it with the other npm packages."
+        pytest.fail(sentence) if os.environ.get("CI") else pytest.skip(sentence)
+    page.add_script_tag(path=AXE)
+    if root(page).get_attribute("data-theme") != theme:
+        page.locator(".tfp-theme-switch").click()
+        poll(lambda: root(page).get_attribute("data-theme") == theme, "the theme stays")
+        page.wait_for_timeout(400)  # the second look at the colours, after the styles of the new theme are there
+    plot(page).click(position=at_share(page, 0.5))
+    expect(tip(page)).to_contain_text("step 151")
+    root(page).get_by_role("button", name="Window 1").first.click()
+    expect(root(page)).to_contain_text("Its dashboard is not here")
+    SCREENSHOTS.mkdir(parents=True, exist_ok=True)
+    page.screenshot(path=str(SCREENSHOTS / f"live-{page.viewport_size['width']}-{theme}.png"))  # type: ignore[index]
+    assert page.evaluate(AUDIT, '[data-tfprof="live"]') == []
+    assert root(page).evaluate(OVERLAPS) == []
+    assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")
