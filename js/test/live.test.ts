@@ -291,7 +291,7 @@ describe("the view", () => {
   const button = (root: HTMLElement, name: string) =>
     [...root.querySelectorAll("button")].find((one) => one.textContent?.includes(name)) as HTMLButtonElement;
 
-  it("waits for the first step, then shows figures and what stands out", async () => {
+  it("waits for the first step, then shows figures and whether there is an anomaly", async () => {
     const { root, model, push } = await show({ n_steps: 0 }, {});
     expect(root.querySelector(".empty:not([hidden])")?.textContent).toContain("Waiting for the first step");
     const columns = bins([4, 4, 4]);
@@ -301,7 +301,7 @@ describe("the view", () => {
     expect(root.querySelector<HTMLElement>(".empty")?.hidden).toBe(true);
     const figures = [...root.querySelectorAll(".tfp-fig")].map((one) => one.textContent);
     expect(figures).toEqual(["4.00 msa step, median of the last 20", "13 %waits for data", "1 of 5epoch", "3steps"]);
-    expect(root.textContent).toContain("Nothing stands out so far.");
+    expect(root.textContent).toContain("No anomaly so far.");
     expect(root.textContent).toContain("waits for data 500 µs, 13 %");
   });
 

@@ -81,7 +81,7 @@ def shown(host: WidgetHost, view: LiveView, training: Training) -> Frame:
 def test_steps_appear_while_the_kernel_answers_nothing(host: WidgetHost, view: LiveView) -> None:
     frame = host.show(view)
     host.hear(lambda: "Waiting for the first step" in root(frame).inner_text(), lambda: root(frame).inner_text())
-    for n_steps, words in ((150, "Nothing stands out so far."), (230, "Steps take 8.0 ms since step 201")):
+    for n_steps, words in ((150, "No anomaly so far."), (230, "Steps take 8.0 ms since step 201")):
         Training(n_steps).push(view)
         host.hear(lambda words=words: words in root(frame).inner_text(), lambda: root(frame).inner_text())
         expect(root(frame).locator(".figures")).to_contain_text(f"{n_steps}steps", use_inner_text=False)

@@ -11,6 +11,7 @@ import numpy as np
 
 from ..analysis.base.wording import number, plural
 from ..analysis.watch.bins import StepBins
+from ..errors import TfProfError
 from ..trace.watched import SAMPLE_COLUMNS, STEP, Steps, WatchLog, trained
 from .watch_borders import Borders, borders_of
 from .watch_samples import SampleBins
@@ -159,6 +160,7 @@ def view_of(log: WatchLog, windows: Sequence[Profile]) -> LiveView:
     own = log.steps[-1000:][trained(log.steps[-1000:])][-20:]
     end = next((event for event in reversed(log.events) if event["kind"] == "end"), None)
     told = [event for event in log.events if event["kind"] == "window"]
+    dashboards = [_dashboard_of(windows[i] if i < len(windows) else None) for i in range(len(told))]
     view = LiveView()
     view.push(
         head_of(
@@ -175,7 +177,7 @@ def view_of(log: WatchLog, windows: Sequence[Profile]) -> LiveView:
                     "first_step": event.get("first_step"),
                     "last_step": event.get("last_step"),
                     "why": str(event.get("why", "")),
-                    "state": "ready" if i < len(windows) else "failed",
+                    "state": "failed" if dashboards[i] is None else "ready",
                     "words": "",
                 }
                 for i, event in enumerate(told)
@@ -185,7 +187,7 @@ def view_of(log: WatchLog, windows: Sequence[Profile]) -> LiveView:
         ),
         bins=bins.columns(),
         samples=samples.columns(started_ns),
-        opened=[window.dashboard() for window in windows],
+        opened=[dashboard for dashboard in dashboards if dashboard is not None],
     )
     return view
 
@@ -196,6 +198,14 @@ _STATES = {"complete": "ended", "exception": "failed", "interrupted": "interrupt
 def state_of_outcome(outcome: str) -> str:
     """The state of the widget when a training has ended like this."""
     return _STATES.get(outcome, "ended")
+
+
+def _dashboard_of(window: Profile | None) -> Any:
+    """None of a window whose files are not whole."""
+    try:
+        return None if window is None else window.dashboard()
+    except TfProfError:
+        return None
 
 
 def _told(anomaly: Anomaly) -> dict[str, Any]:

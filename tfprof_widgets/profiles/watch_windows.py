@@ -28,7 +28,8 @@ class WatchedWindow:
     window: Window
     why: str
     profile: Profile
-    state: Literal["reading", "ready", "failed"] = "reading"
+    state: Literal["reading", "ready", "kept", "failed"] = "reading"
+    """`ready`: it has a dashboard; `kept`: there is no front end that could show one."""
     words: str = ""
     """Why it failed, or what its profile says first."""
     dashboard: Any = field(default=None, repr=False)
@@ -70,7 +71,7 @@ class WindowReader:
                     found.words = _first_words(found.profile)
                     if self._makes_dashboards:
                         found.dashboard = found.profile.dashboard()
-                found.state = "ready"
+                found.state = "ready" if self._makes_dashboards else "kept"
             except Exception as error:  # the training goes on, and so does the reading of others
                 _logger.info("a window could not be read", exc_info=True)
                 found.state, found.words = "failed", f"It could not be read: {error}"

@@ -73,7 +73,7 @@ class WatchedRun:
 
     def report(self) -> str:
         """What came out, as Markdown: step times, waits, anomalies, windows."""
-        from ..analysis.watch.report import watch_report
+        from ..export.report.watched import watch_report
 
         return watch_report(self.log)
 
@@ -104,7 +104,7 @@ class WatchedRun:
         return output_of(self, instead, name="watched training")
 
     def _summary(self) -> str:
-        from ..analysis.watch.report import watch_summary
+        from ..export.report.watched import watch_summary
 
         return watch_summary(self.log)
 

@@ -173,8 +173,8 @@ class Phases:
         values = rows[column]
         if is_short:
             low, high = _low_and_high(level.rows.last(), column)
-            rose = np.subtract(*reversed(_low_and_high(level.rows.last(), "ms")))
-            if rose < (high - low) / 2:  # it is not what makes steps longer
+            fast, slow = _low_and_high(level.rows.last(), "ms")
+            if slow - fast < (high - low) / 2:  # it is not what makes steps longer
                 return
             values = np.clip(values, low, high)
         else:

@@ -12,10 +12,15 @@ _NUMBERS = ("first_step", "last_step", "window", "next_at", "number")
 
 
 def anomalies_of(log: WatchLog) -> list[Anomaly]:
-    """The anomalies of a log, in the order in which they were found; events that are none are left out."""
+    """The anomalies of a log, in the order in which they were found; events that are none are left out.
+
+    Behind its end a watch tells those once more that are some still: what was told before may have turned out to be another.
+    """
     found: dict[int, Anomaly] = {}
     for event in log.events:
-        if event.get("kind") == "anomaly" and (anomaly := _anomaly(event)) is not None:
+        if event["kind"] == "end":
+            found.clear()
+        elif event["kind"] == "anomaly" and (anomaly := _anomaly(event)) is not None:
             found[anomaly.number] = anomaly
     return [found[number] for number in sorted(found)]
 

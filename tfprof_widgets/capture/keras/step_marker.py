@@ -1,6 +1,6 @@
 """A call of Keras' fit, evaluate or predict -> the same call with a callback that tells `StepMarks` of its batches."""
 
-# ruff: noqa: ARG001, ARG002 -- Keras calls its hooks with these arguments
+# ruff: noqa: ARG001 -- Keras calls its hooks with these arguments
 
 from __future__ import annotations
 

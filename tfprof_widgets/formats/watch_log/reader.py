@@ -101,7 +101,7 @@ def _header_of(folder: Path) -> dict[str, Any] | None:
 
 def _steps(folder: Path, notices: list[str]) -> Steps:
     file = folder / STEPS
-    rows = _records(file, STEP, MAX_STEP_BYTES, notices)
+    rows: Steps = _records(file, STEP, MAX_STEP_BYTES, notices)
     n_good = len(rows)
     for at in range(0, len(rows), _CHECKED_ROWS):
         part = rows[at : at + _CHECKED_ROWS]
@@ -183,7 +183,7 @@ def _event(line: bytes) -> Event | None:
         at_ns, step = event.get("at_ns", 0), event.get("step")
         is_timed = type(at_ns) is int and 0 <= at_ns < _MAX_NS
         is_placed = step is None or (type(step) is int and -_MAX_STEP <= step < _MAX_STEP)
-        return _clean(event) if is_timed and is_placed else None  # type: ignore[no-any-return]  # a dict stays one
+        return _clean(event) if is_timed and is_placed else None
     except (ValueError, RecursionError, TraceError):
         return None
 

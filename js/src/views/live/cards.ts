@@ -27,6 +27,6 @@ export function drawCards(
   renew(element, [all, ready], () => {
     const more = all.slice(N_CARDS);
     const rest = more.length > 0 && h("details", h("summary", `${formatCount(more.length)} more`), list(more));
-    return [h("b", "What stood out"), list(all.slice(0, N_CARDS)), ...(rest ? [rest] : [])];
+    return [h("b", "Anomalies"), list(all.slice(0, N_CARDS)), ...(rest ? [rest] : [])];
   });
 }

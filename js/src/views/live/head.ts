@@ -1,11 +1,11 @@
 /** Figures of a training -> its first lines: what it is doing, how long a step takes, and whether something stands out. */
 
-import { formatCount, formatMs, formatNumber, formatPercent, plural } from "../../model/text/format";
+import { formatCount, formatMs, formatNumber, formatPercent } from "../../model/text/format";
 import { h } from "../../ui/dom";
 import { legendEntry, swatch } from "../../ui/legend";
 import { clockText } from "./axes";
 import type { Known, LiveHead, LiveState } from "./payload";
-import { known, newestFirst } from "./words";
+import { anomalyCount, known, newestFirst } from "./words";
 
 const STATES: Readonly<Record<LiveHead["state"], string>> = {
   running: "● Running",
@@ -75,8 +75,8 @@ function verdict({ head: { anomalies, state }, runs }: LiveState): string {
   const [newest] = newestFirst(anomalies);
   if (newest?.goes_on) return newest.title;
   const soFar = state === "running" ? " so far" : "";
-  if (newest) return `${plural(anomalies.length, "thing")} stood out${soFar}; none goes on.`;
-  return runs.length > 0 ? `Nothing stands out${soFar}.` : "";
+  if (newest) return `${anomalyCount(anomalies.length)}${soFar}; none goes on.`;
+  return runs.length > 0 ? `No anomaly${soFar}.` : "";
 }
 
 function legend({ head, runs }: LiveState): HTMLElement[] {
@@ -90,7 +90,7 @@ function legend({ head, runs }: LiveState): HTMLElement[] {
     [true, "band", "min to max"],
     [has("wait_ms"), "c-input", `waits for data${share(head.wait_ratio)}`],
     [has("outside_ms"), "c-other", `outside computing${share(head.outside_ratio)}`],
-    [hasMark("anomaly"), "odd", "stands out"],
+    [hasMark("anomaly"), "odd", "anomaly"],
     [hasMark("validation"), "c-output", "validation"],
     [hasMark("checkpoint"), "c-checkpoint", "checkpoint"],
   ];

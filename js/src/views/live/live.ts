@@ -25,7 +25,7 @@ class Live {
   readonly #body: HTMLElement;
   readonly #empty: HTMLElement;
   readonly #chart: LiveChart;
-  readonly #cards = h("section.odd", { "aria-label": "What stood out" });
+  readonly #cards = h("section.odd", { "aria-label": "Anomalies" });
   readonly #windows: Windows;
   readonly #answers: Answers;
   #state: LiveState;

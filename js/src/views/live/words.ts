@@ -24,6 +24,7 @@ const WINDOW_STATES: Readonly<Record<ProfileWindow["state"], string>> = {
   recording: "recording …",
   reading: "being read …",
   ready: "",
+  kept: "its profile is in watch.windows",
   failed: "could not be recorded",
 };
 
@@ -85,10 +86,15 @@ export function summary({ head, runs }: LiveState): string {
   const nSteps = plural(head.n_steps, "step");
   const of = runs.length > 1 ? ` of ${formatCount(runs.length)} workers` : "";
   const time = known(head.step_ms) ? `, the last ones ${formatMs(head.step_ms)} each` : "";
-  const found = head.anomalies.length > 0 ? `${plural(head.anomalies.length, "anomaly").replace("ys", "ies")}` : "";
+  const found = head.anomalies.length > 0 ? `, ${anomalyCount(head.anomalies.length)}` : "";
   const keys =
     "Left and right walk over windows and anomalies, with Shift over the steps; Enter opens a window, Esc ends.";
-  return `Step times${of}: ${nSteps}${time}${found && `, ${found}`}. ${keys}`;
+  return `Step times${of}: ${nSteps}${time}${found}. ${keys}`;
+}
+
+/** "1 anomaly", "3 anomalies". */
+export function anomalyCount(n: number): string {
+  return `${formatCount(n)} ${n === 1 ? "anomaly" : "anomalies"}`;
 }
 
 /** Newest first, those that go on in front. */

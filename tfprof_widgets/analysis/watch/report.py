@@ -1,3 +1,0 @@
-"""stub"""
-def watch_report(log): return f"{len(log.steps)} steps"
-def watch_summary(log): return f"{len(log.steps)} steps"
