@@ -79,9 +79,11 @@ class Machine:
         return float(is_so.mean()) >= _BUSY_SHARE
 
     def is_busier(self, span: Span) -> bool:
-        """Whether other processes took more of the machine during a span than in the minute before."""
-        before, since = (_middle(self._others(rows)) for rows in (self._before(span), self._during(span)))
-        return since - before >= _OTHERS_ROSE_PCT
+        """Whether other processes took more of the machine during a span than in the minute before, and not only what this
+        one left: a process that waits for something else leaves cores to whoever wants them."""
+        before, since = self._before(span), self._during(span)
+        rises = (_middle(load(since)) - _middle(load(before)) for load in (self._others, lambda rows: rows[:, _CPU]))
+        return min(rises) >= _OTHERS_ROSE_PCT
 
     def is_throttled(self, span: Span) -> bool:
         """Whether the GPU's clock fell, and the driver says that heat or power lowers it."""
