@@ -174,7 +174,9 @@ class Capture:
         ]
         notes = step_notes()
         listeners = (self._listener, None if notes is None else notes.listener)
-        control = WindowControl(self.options, self._keeper(scratch), tuple(one for one in listeners if one is not None))
+        on_window = None if self._on_window is None else self._pass_on
+        keeper = WindowKeeper(self.options, scratch, self.program, on_window)
+        control = WindowControl(self.options, keeper, tuple(one for one in listeners if one is not None))
         try:
             if self._patch is not None:
                 self._patch.install()
@@ -187,10 +189,6 @@ class Capture:
                 cleanup()
             raise
         self._control = control
-
-    def _keeper(self, scratch: Path) -> WindowKeeper:
-        on_window = None if self._on_window is None else self._pass_on
-        return WindowKeeper(self.options, scratch, self.program, on_window)
 
     def _pass_on(self, window: Window) -> CapturedProgram:
         """Hand over a window with its program, and return the program of what comes."""
