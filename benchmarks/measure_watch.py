@@ -15,8 +15,8 @@ from pathlib import Path
 
 import numpy as np
 
-from tfprof_widgets.analysis.watch.anomalies import AnomalyFinder
-from tfprof_widgets.analysis.watch.bins import StepBins
+from tfprof_widgets.analysis.watched.anomalies import AnomalyFinder
+from tfprof_widgets.analysis.watched.bins import StepBins
 from tfprof_widgets.formats.watch_log.reader import read_watch_log
 from tfprof_widgets.formats.watch_log.writer import WatchWriter
 from tfprof_widgets.trace.watched import STEP

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from ..analysis.base.wording import milliseconds
-from ..analysis.watch.outcome import compared, usual_ms
+from ..analysis.watched.outcome import compared, usual_ms
 from ..trace.trace import Float64
 from ..trace.watched import Steps
 from ..views.widgets.shell import kernel_shell

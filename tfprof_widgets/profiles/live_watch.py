@@ -50,7 +50,7 @@ class Watch(WatchedRun):
         detail: Detail = "normal",
         title: str = "",
     ) -> None:
-        from ..capture.watch.window_plan import DEFAULT_STEPS, DEFAULT_WINDOWS, WindowPlan
+        from ..capture.watched.window_plan import DEFAULT_STEPS, DEFAULT_WINDOWS, WindowPlan
 
         super().__init__(self._read_log)
         self._plan = WindowPlan(
@@ -150,9 +150,9 @@ class Watch(WatchedRun):
 
         from ..capture.session.record import CaptureOptions
         from ..capture.session.session import Capture
-        from ..capture.watch.machine_rows import MachineRows
-        from ..capture.watch.recorder import StepRecorder
-        from ..capture.watch.step_feed import StepFeed
+        from ..capture.watched.machine_rows import MachineRows
+        from ..capture.watched.recorder import StepRecorder
+        from ..capture.watched.step_feed import StepFeed
         from ..formats.watch_log.layout import WINDOWS
         from ..formats.watch_log.writer import WatchWriter
         from ..trace.scratch import make_folder, remove_folder

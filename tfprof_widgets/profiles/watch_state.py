@@ -10,14 +10,14 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ..analysis.base.wording import number, plural
-from ..analysis.watch.bins import StepBins
+from ..analysis.watched.bins import StepBins
 from ..errors import TfProfError
 from ..trace.watched import SAMPLE_COLUMNS, STEP, Steps, WatchLog, trained
 from .watch_borders import Borders, borders_of
 from .watch_samples import SampleBins
 
 if TYPE_CHECKING:
-    from ..analysis.watch.anomaly import Anomaly
+    from ..analysis.watched.anomaly import Anomaly
     from ..views.widgets.live import LiveView
     from .one_run import Profile
     from .watch_windows import WatchedWindow
@@ -150,7 +150,7 @@ def window_head(found: WatchedWindow) -> dict[str, Any]:
 
 def view_of(log: WatchLog, windows: Sequence[Profile]) -> LiveView:
     """The widget of a training that is read from its folder."""
-    from ..analysis.watch.told import anomalies_of
+    from ..analysis.watched.told import anomalies_of
     from ..views.widgets.live import LiveView
 
     started_ns = int(log.steps["start_ns"][0]) if len(log.steps) else 0

@@ -10,9 +10,9 @@ from typing import Any
 import numpy as np
 import pytest
 
-from tests.unit.analysis.watch.drawn_steps import steps
-from tfprof_widgets.analysis.watch.anomaly import Anomaly
-from tfprof_widgets.analysis.watch.outcome import compared, outcome_of
+from tests.unit.analysis.watched.drawn_steps import steps
+from tfprof_widgets.analysis.watched.anomaly import Anomaly
+from tfprof_widgets.analysis.watched.outcome import compared, outcome_of
 from tfprof_widgets.export.report.watched import watch_report, watch_summary
 from tfprof_widgets.formats.watch_log.reader import read_watch_log
 from tfprof_widgets.formats.watch_log.writer import WatchWriter

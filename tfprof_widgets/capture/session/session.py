@@ -8,7 +8,6 @@ import threading
 import weakref
 from collections.abc import Callable
 from dataclasses import replace
-from pathlib import Path
 from typing import Any
 
 from ...errors import CaptureError

@@ -9,9 +9,9 @@ from typing import Any
 import numpy as np
 
 from ...analysis.base.wording import milliseconds, number, percent, plural
-from ...analysis.watch.anomaly import Anomaly
-from ...analysis.watch.outcome import Outcome, compared, outcome_of, usual_ms
-from ...analysis.watch.told import anomalies_of
+from ...analysis.watched.anomaly import Anomaly
+from ...analysis.watched.outcome import Outcome, compared, outcome_of, usual_ms
+from ...analysis.watched.told import anomalies_of
 from ...errors import without_controls
 from ...trace.watched import Event, WatchLog
 from .markdown import code, sentence, table

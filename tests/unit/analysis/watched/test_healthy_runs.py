@@ -7,7 +7,7 @@ from collections.abc import Callable
 import numpy as np
 import pytest
 
-from tests.unit.analysis.watch.drawn_runs import Run, healthy, show
+from tests.unit.analysis.watched.drawn_runs import Run, healthy, show
 from tfprof_widgets.trace.watched import EPOCH_BEGIN
 
 N = 6000

@@ -9,9 +9,9 @@ from dataclasses import asdict
 import numpy as np
 import pytest
 
-from tests.unit.analysis.watch.drawn_runs import healthy, show
-from tests.unit.analysis.watch.drawn_steps import steps
-from tfprof_widgets.analysis.watch.anomalies import AnomalyFinder
+from tests.unit.analysis.watched.drawn_runs import healthy, show
+from tests.unit.analysis.watched.drawn_steps import steps
+from tfprof_widgets.analysis.watched.anomalies import AnomalyFinder
 from tfprof_widgets.trace.watched import COMPILED, EPOCH_BEGIN, PROFILED
 
 N = 6000
