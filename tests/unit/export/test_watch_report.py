@@ -78,9 +78,9 @@ def test_the_report_has_what_was_found(tmp_path: Path, rows: Any) -> None:
     assert report.startswith("# cell 4\n\nIt was interrupted.\n")
     assert "| step (median) | 4.00 ms |" in report
     assert "| step (longest) | 61.0 ms, step 500 |" in report
-    assert "- **high**: Steps take 8 ms. Medians. Profile window 0 shows it." in report
+    assert "- **high**: Steps take 8 ms. Medians. Profile window 1 shows it." in report
     assert "It was info once" not in report
-    assert "| 0 | 1,500 to 1,510 | slow | `windows/a` |" in report
+    assert "| 1 | 1,500 to 1,510 | slow | `windows/a` |" in report
     assert "| 3 | 61.25 | loss 0.1235, acc nan |" in report
     assert "1 of 1 profile windows are not in" in report
     summary = watch_summary(log)

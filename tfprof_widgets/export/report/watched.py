@@ -116,7 +116,7 @@ def _epochs(epochs: Sequence[Event]) -> Iterator[str]:
         told = [(str(name), one) for name, one in (values if isinstance(values, dict) else {}).items()]
         words = ", ".join(f"{name} {_value(one)}" for name, one in told[:_MOST_VALUES])
         rows.append((sentence(_count(event.get("epoch"))), sentence(_value(event.get("seconds"))), sentence(words)))
-    yield table(("epoch", "time (s)", "values"), rows)
+    yield table(("epoch", "callbacks at its end (s)", "values"), rows)
     yield from _more(len(epochs), _MOST_EPOCHS, "epochs; the last are shown")
 
 

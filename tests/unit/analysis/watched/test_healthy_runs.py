@@ -112,7 +112,7 @@ def test_a_machine_that_others_use_is_told_as_such() -> None:
     run.others[2000:] = 0.8
     (found,) = show(run).last
     assert (found.kind, found.severity, found.first_step, found.wants_window) == ("machine_busy", "info", 2000, False)
-    assert found.title.endswith("other processes take the machine meanwhile")
+    assert found.title.endswith("the machine is busy with other processes")
     assert "all cores are 8" in found.evidence
 
 
