@@ -37,6 +37,18 @@ def test_an_input_that_becomes_slow_is_named_within_20_steps(seed: int) -> None:
     assert last.evidence.startswith("Medians of the last 512 steps of it and of the 1,9")
 
 
+def test_a_wait_is_named_though_it_is_not_known_of_every_step() -> None:
+    run = healthy(1, N)
+    run.wait[2000:] += 4
+    rows = run.rows()
+    rows["wait_us"][run.rng.random(len(rows)) < 0.1] = np.nan
+    finder = AnomalyFinder(n_cores=4)
+    for at in range(0, 2020, 10):
+        finder.add_steps(rows[at : at + 10])
+    (found,) = finder.anomalies
+    assert (found.kind, found.first_step) == ("wait_grows", 2000)
+
+
 def test_steps_that_are_ragged_do_not_hide_a_wait() -> None:
     run = healthy(4, N)
     run.compute *= np.minimum(run.rng.gamma(2, 0.5, N) + 0.3, 5)
