@@ -269,7 +269,7 @@ class Watch(WatchedRun):
                 ),
                 bins=loop.bins.columns(),
                 samples=loop.samples.columns(loop.started_ns),
-                opened=[found.dashboard for found in windows if found.state == "ready"],
+                opened=[found.dashboard for found in windows if found.dashboard is not None and found.state == "ready"],
             )
 
     def _answer(self, _view: object, message: dict[str, Any], _buffers: object) -> None:

@@ -28,11 +28,11 @@ class WatchedWindow:
     window: Window
     why: str
     profile: Profile
-    state: Literal["reading", "ready", "kept", "failed"] = "reading"
-    """`ready`: it has a dashboard; `kept`: there is no front end that could show one."""
+    state: Literal["reading", "ready", "failed"] = "reading"
     words: str = ""
     """Why it failed, or what its profile says first."""
     dashboard: Any = field(default=None, repr=False)
+    """None before it is ready, and of all windows where no front end could show it."""
 
 
 class WindowReader:
@@ -71,7 +71,7 @@ class WindowReader:
                     found.words = _first_words(found.profile)
                     if self._makes_dashboards:
                         found.dashboard = found.profile.dashboard()
-                found.state = "ready" if self._makes_dashboards else "kept"
+                found.state = "ready"
             except Exception as error:  # the training goes on, and so does the reading of others
                 _logger.info("a window could not be read", exc_info=True)
                 found.state, found.words = "failed", f"It could not be read: {error}"

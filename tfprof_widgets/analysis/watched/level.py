@@ -121,7 +121,9 @@ def usual_of(rows: Rows) -> Usual:
 def known_or_usual(values: Floats) -> Floats:
     """Values, with the median of those that are known where one is not; 0 where none is."""
     is_known = np.isfinite(values)
-    return values if is_known.all() else np.where(is_known, values, np.median(values[is_known]) if is_known.any() else 0.0)
+    return (
+        values if is_known.all() else np.where(is_known, values, np.median(values[is_known]) if is_known.any() else 0.0)
+    )
 
 
 def _high(values: Floats, rise: float) -> float:

@@ -63,10 +63,7 @@ def comparison_page(panel: DiffPanel, embedded: Mapping[TraceData, Embedded], *,
 
 def live_page(view: LiveView, *, title: str) -> str:
     """A watched training as one self-contained page, without the dashboards of its windows."""
-    head = json.loads(view.head)
-    windows = [{**one, "state": "kept" if one["state"] == "ready" else one["state"]} for one in head["windows"]]
-    told = json.dumps({**head, "windows": windows, "can_ask": False})
-    return _page(view, {view.model_id: {"head": told}}, title=title)
+    return _page(view, {}, title=title)
 
 
 def _page(root: View, replacing: Mapping[str, Mapping[str, Any]], *, title: str) -> str:

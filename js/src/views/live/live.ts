@@ -106,12 +106,17 @@ class Live {
 
   #showWindows(): void {
     const { head } = this.#state;
+    this.#askWhetherHeard();
     this.#windows.show({ ...head, can_ask: head.can_ask && this.#answers.isHeard });
   }
 
   /** Runs each second. */
   #look(): void {
     this.#say();
+    this.#askWhetherHeard();
+  }
+
+  #askWhetherHeard(): void {
     if (this.#state.head.can_ask) this.#answers.ask(performance.now());
   }
 

@@ -32,7 +32,7 @@ export interface ProfileWindow {
   readonly first_step: Known;
   readonly last_step: Known;
   readonly why: string;
-  readonly state: "recording" | "reading" | "ready" | "kept" | "failed";
+  readonly state: "recording" | "reading" | "ready" | "failed";
   readonly words: string;
 }
 

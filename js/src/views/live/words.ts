@@ -24,7 +24,6 @@ const WINDOW_STATES: Readonly<Record<ProfileWindow["state"], string>> = {
   recording: "recording …",
   reading: "being read …",
   ready: "",
-  kept: "its profile is in watch.windows",
   failed: "could not be recorded",
 };
 
