@@ -9,7 +9,7 @@ from .capture.session.loop import step, trace_steps
 from .errors import CaptureError, EmptyTraceError, TfProfError, TraceError
 from .notebook.dialog.remote import capture_dialog
 from .notebook.doctor_report import DoctorReport, doctor
-from .profiles.live_watch import Watch, WatchCallback
+from .profiles.live_watch import Watch
 from .profiles.loading import ProfileCallback, load, profile
 from .profiles.one_run import Profile
 from .profiles.recovery import recover, stop
@@ -18,7 +18,7 @@ from .profiles.sessions import ProfilerHook, from_run_metadata
 from .profiles.several_runs import Scaling, scaling
 from .profiles.two_runs import ProfileDiff, diff
 from .profiles.watched_run import WatchedRun
-from .profiles.watching import watch
+from .profiles.watching import WatchCallback, watch
 from .profiles.workers_watch import WorkersWatch
 
 if TYPE_CHECKING:

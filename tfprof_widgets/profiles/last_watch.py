@@ -1,4 +1,4 @@
-"""Trainings that were watched in this process -> how fast the last one of the same cell was."""
+"""Trainings that were watched in this process -> how fast the last one of the same cell was, and how the next one compares."""
 
 from __future__ import annotations
 
@@ -6,29 +6,41 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ..analysis.base.wording import number, plural
-from ..trace.watched import AFTER_WINDOW, PROFILED, Steps, trained
+from ..analysis.base.wording import milliseconds
+from ..analysis.watched.outcome import compared, usual_ms
+from ..trace.trace import Float64
+from ..trace.watched import Steps
 from ..views.widgets.shell import kernel_shell
 
 N_STEPS = 10_000
-"""Of the last so many steps of a run the median is kept."""
-_MOST_CELLS = 1_000
-_last: dict[str, LastWatch] = {}
+"""Of a run its last so many steps are kept, 80 kB."""
+_MOST_CELLS = 100
 
 
 @dataclass(frozen=True)
 class LastWatch:
-    """One training that has ended."""
+    """The last steps of a training that has ended, without those that anything held up."""
 
-    step_ms: float
-    """The median of its last steps, without those that a window or its files held up."""
-    n_steps: int
-    """How many these were."""
+    ms: Float64
 
     @property
-    def words(self) -> str:
-        """`4.81 ms a step in the last run (median of its last 10,000 steps)`."""
-        return f"{number(self.step_ms)} ms a step in the last run (median of its last {plural(self.n_steps, 'step')})"
+    def step_ms(self) -> float:
+        """Their median."""
+        return float(np.median(self.ms))
+
+    def words(self, steps: Steps | None) -> str:
+        """How the steps of a run that ended compare with it; of one that runs, how long its own took.
+
+        Args:
+            steps: the last ones of the run; None while it runs.
+        """
+        if steps is not None and (told := compared(self.ms, usual_ms(steps))):
+            return told
+        return f"last run {milliseconds(self.step_ms)} a step (median)"
+
+
+_last: dict[str, LastWatch] = {}
+"""By cell."""
 
 
 def last_watch() -> LastWatch | None:
@@ -38,12 +50,12 @@ def last_watch() -> LastWatch | None:
 
 def keep_last(steps: Steps) -> None:
     """Keep the pace of a training of the running cell, by its last steps."""
-    usual = steps[trained(steps) & (steps["flags"] & (PROFILED | AFTER_WINDOW) == 0)]
-    if not len(usual):
+    ms = usual_ms(steps)
+    if not len(ms):
         return
     cell = _cell()
     _last.pop(cell, None)
-    _last[cell] = LastWatch(float(np.median(usual["duration_us"])) / 1e3, len(usual))
+    _last[cell] = LastWatch(ms)
     if len(_last) > _MOST_CELLS:
         del _last[next(iter(_last))]
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import threading
 import weakref
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Any
@@ -22,7 +22,7 @@ from .watched_run import WatchedRun
 
 if TYPE_CHECKING:
     from ..capture.session.detail import Detail
-    from ..capture.session.record import CaptureRecord, Outcome, Window
+    from ..capture.session.record import Outcome, Window
     from ..capture.session.session import Capture
     from ..capture.source.captured_program import CapturedProgram
     from ..trace.watched import WatchLog
@@ -50,7 +50,7 @@ class Watch(WatchedRun):
         detail: Detail = "normal",
         title: str = "",
     ) -> None:
-        from ..capture.watch.window_plan import DEFAULT_STEPS, DEFAULT_WINDOWS, WindowPlan
+        from ..capture.watched.window_plan import DEFAULT_STEPS, DEFAULT_WINDOWS, WindowPlan
 
         super().__init__(self._read_log)
         self._plan = WindowPlan(
@@ -69,6 +69,9 @@ class Watch(WatchedRun):
         self._lock = threading.Lock()
         self._block = contextlib.ExitStack()
         self._before = last_watch()
+        self._last_run: dict[str, Any] | None = None
+        if self._before is not None:
+            self._last_run = {"words": self._before.words(None), "step_ms": self._before.step_ms}
 
     # ---- while it runs ----------------------------------------------------------------------------------------------
 
@@ -147,9 +150,9 @@ class Watch(WatchedRun):
 
         from ..capture.session.record import CaptureOptions
         from ..capture.session.session import Capture
-        from ..capture.watch.machine_rows import MachineRows
-        from ..capture.watch.recorder import StepRecorder
-        from ..capture.watch.step_feed import StepFeed
+        from ..capture.watched.machine_rows import MachineRows
+        from ..capture.watched.recorder import StepRecorder
+        from ..capture.watched.step_feed import StepFeed
         from ..formats.watch_log.layout import WINDOWS
         from ..formats.watch_log.writer import WatchWriter
         from ..trace.scratch import make_folder, remove_folder
@@ -201,7 +204,11 @@ class Watch(WatchedRun):
         self._reader.stop(_PATIENCE_S)
         self._loop.stop()
         n_rows = self._loop.bins.n_rows
-        keep_last(self._loop.writer.read_steps(max(n_rows - N_STEPS, 0), n_rows))
+        latest = self._loop.writer.read_steps(max(n_rows - N_STEPS, 0), n_rows)
+        if self._before is not None:
+            self._last_run = {"words": self._before.words(latest), "step_ms": self._before.step_ms}
+            self._push()
+        keep_last(latest)
         self._loop.writer.close()
         self._line.rest = self._words()
 
@@ -257,9 +264,7 @@ class Watch(WatchedRun):
                     trigger_file=str(loop.writer.folder / "capture"),
                     budget=f"{self._plan.n_own} of {self._plan.max_windows} windows",
                     notices=[notice for notice in notices if notice],
-                    last_run=None
-                    if self._before is None
-                    else {"words": self._before.words, "step_ms": self._before.step_ms},
+                    last_run=self._last_run,
                     can_ask=self.is_running,
                 ),
                 bins=loop.bins.columns(),
@@ -301,46 +306,3 @@ def watching(watch: Watch, line: StatusLine) -> Iterator[Watch]:
                 capture.stop(outcome=outcome, error=error)
             finally:
                 watch.finish(outcome)
-
-
-def WatchCallback(  # noqa: N802 -- it makes a Keras callback, whose class exists only once Keras is imported
-    *,
-    every: int | None = None,
-    every_seconds: float | None = None,
-    windows: bool = True,
-    max_windows: int | None = None,
-    window_steps: int | None = None,
-    logdir: str | Path | None = None,
-    detail: Detail = "normal",
-) -> Any:
-    """Make a Keras callback that watches the `fit`, `evaluate` or `predict` it is passed to, as `watch()` does.
-
-    Its `watch` is the `Watch` of the last call, its `watches` those of all calls, oldest first. Arguments are those of `watch()`.
-
-    Raises:
-        CaptureError: TensorFlow is not installed.
-    """
-    from ..capture.keras.callback import make_callback
-
-    def begin(end_if_over: Callable[[], None]) -> tuple[Capture, Callable[[CaptureRecord], Watch]]:
-        watch = Watch(
-            every=every,
-            every_seconds=every_seconds,
-            windows=windows,
-            max_windows=max_windows,
-            window_steps=window_steps,
-            logdir=logdir,
-            detail=detail,
-        )
-        line = status_line()
-        capture = watch.begin(line, end_if_over=end_if_over)
-        watch.show(line)
-
-        def finished(record: CaptureRecord) -> Watch:
-            watch.finish(record.outcome)
-            line.end()
-            return watch
-
-        return capture, finished
-
-    return make_callback(begin, name="watch")

@@ -9,6 +9,8 @@ import numpy as np
 
 from ..trace.watched import EPOCH_BEGIN, Steps, WatchLog, trained
 
+LONG_END_S = 0.5
+"""Callbacks that take so long at the end of an epoch are told."""
 MAX_MARKS = 200
 """Of each kind; of more every second one is left out, and again."""
 
@@ -32,7 +34,7 @@ class Borders:
         own = rows[trained(rows)]
         for place in np.flatnonzero(own["flags"] & EPOCH_BEGIN):
             self.n_epochs += 1
-            self._add("epoch", self._n_steps + int(place), f"epoch {self.n_epochs:,} begins")
+            self._add("epoch", self._n_steps + int(place), f"epoch {self.n_epochs:,}")
         self._n_steps += len(own)
 
     def add_event(self, event: Mapping[str, Any]) -> None:
@@ -42,9 +44,9 @@ class Borders:
             return
         if event.get("kind") == "validation":
             self._add("validation", self._n_steps, f"validation, {seconds:.3g} s")
-        elif event.get("kind") == "epoch_end" and self._marks["epoch"]:
+        elif event.get("kind") == "epoch_end" and seconds >= LONG_END_S and self._marks["epoch"]:
             last = self._marks["epoch"][-1]
-            last["words"] = f"{last['words'].partition(';')[0]}; callbacks at its end took {seconds:.3g} s"
+            last["words"] = f"{last['words'].partition(',')[0]}, {seconds:.3g} s of callbacks"
 
     def _add(self, kind: str, at: int, words: str) -> None:
         marks = self._marks[kind]

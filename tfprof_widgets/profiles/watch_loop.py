@@ -20,18 +20,18 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ..analysis.watch.anomalies import AnomalyFinder
-from ..analysis.watch.anomaly import Anomaly
-from ..analysis.watch.bins import StepBins
-from ..capture.watch.place import place_of
+from ..analysis.watched.anomalies import AnomalyFinder
+from ..analysis.watched.anomaly import Anomaly
+from ..analysis.watched.bins import StepBins
+from ..capture.watched.place import place_of
 from ..trace.watched import AFTER_WINDOW, PROFILED, VALIDATION, Steps, trained
 from .watch_borders import Borders
 from .watch_samples import SampleBins
 
 if TYPE_CHECKING:
-    from ..capture.watch.machine_rows import MachineRows
-    from ..capture.watch.step_feed import StepFeed
-    from ..capture.watch.window_plan import WindowPlan
+    from ..capture.watched.machine_rows import MachineRows
+    from ..capture.watched.step_feed import StepFeed
+    from ..capture.watched.window_plan import WindowPlan
     from ..formats.watch_log.writer import WatchWriter
 
 LOOK_S = 0.1

@@ -10,18 +10,20 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ..analysis.base.wording import number, plural
-from ..analysis.watch.bins import StepBins
+from ..analysis.watched.bins import StepBins
 from ..errors import TfProfError
 from ..trace.watched import SAMPLE_COLUMNS, STEP, Steps, WatchLog, trained
 from .watch_borders import Borders, borders_of
 from .watch_samples import SampleBins
 
 if TYPE_CHECKING:
-    from ..analysis.watch.anomaly import Anomaly
+    from ..analysis.watched.anomaly import Anomaly
     from ..views.widgets.live import LiveView
     from .one_run import Profile
     from .watch_windows import WatchedWindow
 
+STRETCHES = frozenset(("slower", "wait_grows", "outside_grows", "gpu_idles", "clocks_dropped", "machine_busy"))
+"""Kinds of anomalies that hold from their first step to their last; others are single steps, or slow growth."""
 MOST_TOLD = 100
 """Of anomalies, windows and marks, the latest so many are shown; the file has all."""
 
@@ -91,7 +93,7 @@ def head_of(
         {
             "kind": "anomaly",
             "at": places.of(one.first_step),
-            "to": places.of(one.last_step),
+            "to": places.of(one.last_step if one.kind in STRETCHES else one.first_step),
             "words": one.title,
             "index": i,
         }
@@ -137,7 +139,7 @@ def window_head(found: WatchedWindow) -> dict[str, Any]:
     """What the widget shows of a window."""
     window = found.window
     return {
-        "index": found.index,
+        "index": found.index + 1,  # as its profile is called
         "first_step": window.first_step,
         "last_step": window.last_step,
         "why": found.why,
@@ -148,7 +150,7 @@ def window_head(found: WatchedWindow) -> dict[str, Any]:
 
 def view_of(log: WatchLog, windows: Sequence[Profile]) -> LiveView:
     """The widget of a training that is read from its folder."""
-    from ..analysis.watch.told import anomalies_of
+    from ..analysis.watched.told import anomalies_of
     from ..views.widgets.live import LiveView
 
     started_ns = int(log.steps["start_ns"][0]) if len(log.steps) else 0
@@ -173,7 +175,7 @@ def view_of(log: WatchLog, windows: Sequence[Profile]) -> LiveView:
             anomalies=anomalies_of(log),
             windows=[
                 {
-                    "index": i,
+                    "index": i + 1,
                     "first_step": event.get("first_step"),
                     "last_step": event.get("last_step"),
                     "why": str(event.get("why", "")),
@@ -210,4 +212,5 @@ def _dashboard_of(window: Profile | None) -> Any:
 
 def _told(anomaly: Anomaly) -> dict[str, Any]:
     names = ("title", "evidence", "severity", "first_step", "last_step", "window")
-    return {**{name: getattr(anomaly, name) for name in names}, "goes_on": anomaly.last_step is None}
+    window = None if anomaly.window is None else anomaly.window + 1
+    return {**{name: getattr(anomaly, name) for name in names}, "window": window, "goes_on": anomaly.last_step is None}

@@ -14,8 +14,8 @@ from .one_run import Profile
 if TYPE_CHECKING:
     from ..capture.session.record import Window
     from ..capture.source.captured_program import CapturedProgram
-    from ..capture.watch.machine_rows import MachineRows
-    from ..capture.watch.step_feed import StepFeed
+    from ..capture.watched.machine_rows import MachineRows
+    from ..capture.watched.step_feed import StepFeed
 
 _logger = logging.getLogger(__name__)
 

@@ -13,7 +13,7 @@ from .watch_table import steps_table
 if TYPE_CHECKING:
     import pandas as pd
 
-    from ..analysis.watch.anomaly import Anomaly
+    from ..analysis.watched.anomaly import Anomaly
     from ..trace.watched import WatchLog
     from ..views.payload.embedding import Amount
     from ..views.widgets.live import LiveView
@@ -67,7 +67,7 @@ class WatchedRun:
     @property
     def anomalies(self) -> list[Anomaly]:
         """What was beyond the run's own noise, as it was told while it ran, oldest first."""
-        from ..analysis.watch.told import anomalies_of
+        from ..analysis.watched.told import anomalies_of
 
         return anomalies_of(self.log)
 

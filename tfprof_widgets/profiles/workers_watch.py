@@ -15,8 +15,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ..analysis.watch.anomalies import AnomalyFinder
-from ..analysis.watch.bins import StepBins
+from ..analysis.watched.anomalies import AnomalyFinder
+from ..analysis.watched.bins import StepBins
 from ..trace.watched import AFTER_WINDOW, PROFILED, Steps, trained
 from .watch_borders import Borders
 from .watch_loop import N_LATEST, free_folder

@@ -11,8 +11,8 @@ import time
 from ...trace.watched import STEP
 from ..keras.patch import KerasPatch
 from ..session.step_notes import drop_step_notes, keep_step_notes
-from ..watch.recorder import StepRecorder
-from ..watch.step_feed import StepFeed
+from ..watched.recorder import StepRecorder
+from ..watched.step_feed import StepFeed
 from .messages import MESSAGES
 from .step_ring import StepRing
 

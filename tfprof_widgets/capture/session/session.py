@@ -8,12 +8,11 @@ import threading
 import weakref
 from collections.abc import Callable
 from dataclasses import replace
-from pathlib import Path
-from typing import Any, Protocol
+from typing import Any
 
 from ...errors import CaptureError
 from ...trace.capture_facts import CaptureCost, Failure
-from ..machine.sampler import SystemSampler, no_samples
+from ..machine.sampler import SystemSampler
 from ..source.captured_program import CapturedProgram, write_oldest
 from .active import active_capture, claim_active, release_active
 from .control import StepListener, WindowControl
@@ -21,8 +20,9 @@ from .environment import enable_cpu_memory_recording
 from .failure import read_failure
 from .last_stop import leave_to_restarted, let_die, stop_before_death
 from .markers import OpenStep, StepNumbers
-from .notices import closing_notices
+from .patching import Patch, abandon
 from .record import CaptureOptions, CaptureRecord, Outcome, Window
+from .record_of_capture import record_in_fork, record_of
 from .scratch import make_scratch, remove_scratch
 from .shield import run_shielded
 from .standing import Standing, standing_of
@@ -33,16 +33,6 @@ from .windows import WindowKeeper
 _logger = logging.getLogger(__name__)
 
 __all__ = ["Capture", "CaptureCost", "CaptureOptions", "CaptureRecord", "OpenStep", "Window"]
-
-
-class Patch(Protocol):
-    """What marks the steps of a library while a capture runs, such as `KerasPatch`."""
-
-    def install(self) -> None:
-        """Begin to mark; a second call does nothing."""
-
-    def remove(self) -> None:
-        """Leave the library as it was; a second call does nothing."""
 
 
 class Capture:
@@ -179,11 +169,13 @@ class Capture:
         scratch = make_scratch(self.options.bytes_bound)
         self._cleanups = [
             weakref.finalize(self, remove_scratch, scratch, os.getpid()),
-            weakref.finalize(self, _abandon, self._patch, self._sampler, self.program),
+            weakref.finalize(self, abandon, self._patch, self._sampler, self.program),
         ]
         notes = step_notes()
         listeners = (self._listener, None if notes is None else notes.listener)
-        control = WindowControl(self.options, self._keeper(scratch), tuple(one for one in listeners if one is not None))
+        on_window = None if self._on_window is None else self._pass_on
+        keeper = WindowKeeper(self.options, scratch, self.program, on_window)
+        control = WindowControl(self.options, keeper, tuple(one for one in listeners if one is not None))
         try:
             if self._patch is not None:
                 self._patch.install()
@@ -196,10 +188,6 @@ class Capture:
                 cleanup()
             raise
         self._control = control
-
-    def _keeper(self, scratch: Path) -> WindowKeeper:
-        on_window = None if self._on_window is None else self._pass_on
-        return WindowKeeper(self.options, scratch, self.program, on_window)
 
     def _pass_on(self, window: Window) -> CapturedProgram:
         """Hand over a window with its program, and return the program of what comes."""
@@ -281,45 +269,13 @@ class Capture:
             cleanup.detach()
         self._stopping = threading.Lock()
         control.disown()
-        self._record = CaptureRecord(
-            run_dirs=(),
-            windows=(),
-            notices=("This process is a fork of the one that captures, which has the capture.",),
-            cost=CaptureCost(start_s=0.0, stop_s=0.0, n_bytes=0),
-            system=no_samples(),
-            outcome="interrupted",
-            n_steps=control.n_steps,
-        )
+        self._record = record_in_fork(control)
 
     def _make_record(self, control: WindowControl, outcome: Outcome, failure: Failure | None) -> CaptureRecord:
         keeper = control.keeper
-        windows = tuple(keeper.windows)
-        of_program = () if self._on_window is not None else windows
+        of_program = () if self._on_window is not None else keeper.windows
         self.program.end([window.run_dir for window in of_program], writes=self.options.logdir is not None)
-        system = no_samples() if self._sampler is None else self._sampler.stop()
-        told = (control.step_times.notice, "" if self._sampler is None else self._sampler.notice)
-        record = CaptureRecord(
-            run_dirs=tuple(window.run_dir for window in windows),
-            windows=windows,
-            notices=(
-                *keeper.notices,
-                *closing_notices(self.options, keeper, control.bound, control.n_steps),
-                *(notice for notice in told if notice),
-            ),
-            cost=CaptureCost(
-                start_s=sum(window.start_s for window in windows),
-                stop_s=sum(window.stop_s for window in windows),
-                n_bytes=keeper.n_bytes,
-            ),
-            system=system,
-            step_times=control.step_times.frame(),
-            detail=self.options.detail,
-            outcome="bounded" if outcome == "complete" and control.bound else outcome,
-            n_steps=control.n_steps,
-            pauses_ns=tuple(window.pause_ns for window in windows),
-            failure=failure,
-            program=self.program,
-        )
+        record = record_of(self.options, control, self._sampler, self.program, outcome=outcome, failure=failure)
         # From here on the files belong to the record: a profile may outlive the capture.
         for cleanup in self._cleanups:
             cleanup.detach()
@@ -392,12 +348,3 @@ class Capture:
         if self._control is None:
             raise CaptureError("The capture was not started: call `start()` first.")
         return self._control
-
-
-def _abandon(patch: Patch | None, sampler: SystemSampler | None, program: CapturedProgram) -> None:
-    """Take back what a capture left in the process whose owner is gone without `stop()`."""
-    if patch is not None:
-        patch.remove()
-    if sampler is not None:
-        sampler.stop()
-    program.stop()

@@ -9,9 +9,9 @@ from typing import Any
 import numpy as np
 
 from ...analysis.base.wording import milliseconds, number, percent, plural
-from ...analysis.watch.anomaly import Anomaly
-from ...analysis.watch.outcome import Outcome, compared, outcome_of, usual_ms
-from ...analysis.watch.told import anomalies_of
+from ...analysis.watched.anomaly import Anomaly
+from ...analysis.watched.outcome import Outcome, compared, outcome_of, usual_ms
+from ...analysis.watched.told import anomalies_of
 from ...errors import without_controls
 from ...trace.watched import Event, WatchLog
 from .markdown import code, sentence, table
@@ -73,7 +73,10 @@ def _figures(outcome: Outcome) -> Iterator[tuple[str, str]]:
         yield "step (95th percentile)", milliseconds(outcome.p95_ms)
         yield "step (longest)", f"{milliseconds(outcome.longest_ms)}, step {outcome.longest_number:,}"
         yield "throughput", f"{number(outcome.steps_per_s)} steps/s by the median step"
-    for name, ratio in (("waited for data", outcome.wait_ratio), ("outside", outcome.outside_ratio)):
+    for name, ratio in (
+        ("waited for data", outcome.wait_ratio),
+        ("outside of the training function", outcome.outside_ratio),
+    ):
         yield name, f"{percent(ratio)} of the time" if math.isfinite(ratio) else "not known"
     if outcome.n_validation:
         yield "steps of validation", f"{outcome.n_validation:,}"
@@ -85,7 +88,7 @@ def _odd(anomalies: Sequence[Anomaly]) -> Iterator[str]:
     if not anomalies:
         yield "Nothing went beyond the noise of the run itself."
     for one in sorted(anomalies, key=lambda one: -_RANKS[one.severity]):
-        window = f" Profile window {one.window} shows it." if one.window is not None else ""
+        window = f" Profile window {one.window + 1} shows it." if one.window is not None else ""
         yield f"- **{one.severity}**: {sentence(one.title)}. {sentence(one.evidence, 1_000)}{window}"
 
 
@@ -95,12 +98,12 @@ _RANKS = {"info": 0, "low": 1, "medium": 2, "high": 3}
 def _windows(windows: Sequence[Event]) -> Iterator[str]:
     rows = [
         (
-            sentence(event.get("index", "")),
+            sentence(place),
             sentence(f"{_count(event.get('first_step'))} to {_count(event.get('last_step'))}"),
             sentence(event.get("why", "")),
             code(event.get("path", "")),
         )
-        for event in windows[:_MOST_WINDOWS]
+        for place, event in enumerate(windows[:_MOST_WINDOWS], 1)
     ]
     yield table(("window", "steps", "why", "folder"), rows)
     yield from _more(len(windows), _MOST_WINDOWS, "windows")
@@ -113,7 +116,7 @@ def _epochs(epochs: Sequence[Event]) -> Iterator[str]:
         told = [(str(name), one) for name, one in (values if isinstance(values, dict) else {}).items()]
         words = ", ".join(f"{name} {_value(one)}" for name, one in told[:_MOST_VALUES])
         rows.append((sentence(_count(event.get("epoch"))), sentence(_value(event.get("seconds"))), sentence(words)))
-    yield table(("epoch", "time (s)", "values"), rows)
+    yield table(("epoch", "callbacks at its end (s)", "values"), rows)
     yield from _more(len(epochs), _MOST_EPOCHS, "epochs; the last are shown")
 
 

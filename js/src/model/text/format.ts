@@ -30,6 +30,11 @@ export function formatNumber(value: number, digits = 3): string {
   return formatFixed(value, decimals);
 }
 
+/** A number of any size: "0.0312", "4.10e-9". */
+export function formatAny(value: number): string {
+  return value !== 0 && Math.abs(value) < 1e-4 ? value.toExponential(2) : formatNumber(value);
+}
+
 /** A duration in ps: "12.3 ms". Seconds are kept up to any length; zero is "0 ms". */
 export function formatTime(ps: number): string {
   if (ps === 0) return "0 ms";

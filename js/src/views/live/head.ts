@@ -1,6 +1,6 @@
 /** Figures of a training -> its first lines: what it is doing, how long a step takes, and whether something stands out. */
 
-import { formatCount, formatMs, formatNumber, formatPercent } from "../../model/text/format";
+import { formatAny, formatCount, formatMs, formatNumber, formatPercent } from "../../model/text/format";
 import { h } from "../../ui/dom";
 import { legendEntry, swatch } from "../../ui/legend";
 import { clockText } from "./axes";
@@ -58,7 +58,7 @@ function figures(head: LiveHead): HTMLElement[] {
     [head.steps_per_s, formatNumber, "steps a second"],
     [head.wait_ratio, formatPercent, "waits for data"],
     [head.outside_ratio, formatPercent, "outside computing"],
-    [head.loss, formatNumber, "loss"],
+    [head.loss, formatAny, "loss"],
     [head.epoch, (epoch) => formatCount(epoch) + of, "epoch"],
     [head.n_steps, formatCount, head.n_steps === 1 ? "step" : "steps"],
     [head.elapsed_s, clockText, "since the start"],

@@ -1,6 +1,6 @@
 /** What is known of the loss and of the machine -> small charts below the step times, each with a scale of its own. */
 
-import { formatBytes, formatNumber, formatPercent } from "../../model/text/format";
+import { formatAny, formatBytes, formatNumber, formatPercent } from "../../model/text/format";
 import { numbers } from "../../model/wire/column";
 import { ordinalAt } from "./axes";
 import type { LiveState } from "./payload";
@@ -43,7 +43,7 @@ export function stripsOf({ runs, samples }: LiveState): Strip[] {
   const strips: Strip[] = [];
   if (runs.length === 1 && run.loss.some(Number.isFinite)) {
     const at = run.first_ordinal.map((first, i) => first + run.n[i] / 2);
-    strips.push({ title: "Loss", at, values: run.loss, say: (loss) => formatNumber(loss), ...lossSpan(run.loss) });
+    strips.push({ title: "Loss", at, values: run.loss, say: formatAny, ...lossSpan(run.loss) });
   }
   if (samples.n === 0 || samples.columns.time_s === undefined) return strips;
   const at = numbers(samples, "time_s").map((time) => ordinalAt(run, time));

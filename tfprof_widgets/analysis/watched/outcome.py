@@ -13,7 +13,7 @@ from ...trace.watched import PROFILED, VALIDATION, Event, Steps, WatchLog, train
 from ..base.units import US_PER_MS
 from ..base.wording import milliseconds
 from ..comparison.sentence import speed_words
-from ..comparison.step_times import compare_steps
+from ..comparison.step_times import BUSY_MACHINE, compare_steps
 from .phases import WARM_UP_STEPS
 from .rows import UNUSUAL
 
@@ -103,7 +103,8 @@ def compared(before: Float64, now: Float64) -> str:
     if not times.is_beyond_noise:
         return f"{figures}: no sure change"
     factor, sure = speed_words(times.ratio, times.interval)
-    return f"{figures}: {factor} ({sure})"
+    doubt = "; a busy machine does that, too" if max(times.ratio, 1 / times.ratio) < BUSY_MACHINE else ""
+    return f"{figures}: {factor} ({sure}){doubt}"
 
 
 def _some(ms: Float64) -> Float64:

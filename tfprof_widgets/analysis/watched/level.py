@@ -24,6 +24,8 @@ FEWEST_BLOCKS = 8
 MIN_RISE = 0.15
 """What changes by less is what clocks and caches do."""
 MIN_RISE_MS = 0.05
+MOSTLY_KNOWN = 0.8
+"""tf.data forgets the waits of some steps: a column of which so many rows are known tells what is usual."""
 _SLOW = 3.0
 """A step that takes so many times the usual is slow, where that is beyond what is usual."""
 
@@ -116,9 +118,16 @@ def usual_of(rows: Rows) -> Usual:
     )
 
 
+def known_or_usual(values: Floats) -> Floats:
+    """Values, with the median of those that are known where one is not; 0 where none is."""
+    is_known = np.isfinite(values)
+    return values if is_known.all() else np.where(is_known, values, np.median(values[is_known]) if is_known.any() else 0.0)
+
+
 def _high(values: Floats, rise: float) -> float:
-    if not np.isfinite(values).all():
+    if np.isfinite(values).mean() < MOSTLY_KNOWN:
         return np.inf
+    values = known_or_usual(values)
     median, high = np.quantile(values, (0.5, 0.9)).tolist()
     shorts = np.sort(values[: len(values) // SHORT * SHORT].reshape(-1, SHORT), axis=1)[:, SHORT // 2]
     return float(max(high, 1.1 * np.quantile(shorts, 0.98), median + rise))

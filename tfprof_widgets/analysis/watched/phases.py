@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from .level import BLOCK, COLUMNS, LONG, MIN_RISE, SHORT, Floats, Level, Usual
+from .level import BLOCK, COLUMNS, LONG, MIN_RISE, SHORT, Floats, Level, Usual, known_or_usual
 from .rows import Rows, parts_of
 
 MOST_OPEN = 4
@@ -170,7 +170,7 @@ class Phases:
         assert usual is not None  # without it nothing is slow
         rows = level.rows.last(LOOKED_BACK)
         is_short = n_seen == SHORT
-        values = rows[column]
+        values = known_or_usual(rows[column])
         if is_short:
             low, high = _low_and_high(level.rows.last(), column)
             fast, slow = _low_and_high(level.rows.last(), "ms")
@@ -204,7 +204,7 @@ class Phases:
         while self.open and has_ended(self.open[-1]):
             phase = self.open.pop()
             rows = phase.rows
-            values = np.minimum(rows[phase.column], 2 * phase.middle if phase.is_short else phase.cut)
+            values = np.minimum(known_or_usual(rows[phase.column]), 2 * phase.middle if phase.is_short else phase.cut)
             after = rows[_turn(phase.middle - values) :].copy()
             phase.level.rows.drop_from(int(after["ordinal"][0]))
             own = phase.rows
@@ -230,7 +230,8 @@ def _n_fast(times: Floats, phase: Phase) -> int:
 
 def _low_and_high(rows: Rows, column: str) -> tuple[float, float]:
     """The median of a column before the last `SHORT` steps, and of these."""
-    return float(np.median(rows[column][:-SHORT])), float(np.median(rows[column][-SHORT:]))
+    values = known_or_usual(rows[column])
+    return float(np.median(values[:-SHORT])), float(np.median(values[-SHORT:]))
 
 
 def _turn(x: Floats) -> int:

@@ -10,9 +10,9 @@ import numpy as np
 import pytest
 
 from tfprof_widgets.capture.session.markers import ElementSource
-from tfprof_widgets.capture.watch import waits
-from tfprof_widgets.capture.watch.recorder import StepRow
-from tfprof_widgets.capture.watch.waits import Gaps, Waits
+from tfprof_widgets.capture.watched import waits
+from tfprof_widgets.capture.watched.recorder import StepRow
+from tfprof_widgets.capture.watched.waits import Gaps, Waits
 
 
 class Iterator:

@@ -8,8 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from tfprof_widgets.capture.watch.recorder import MAX_LOSSES, StepRecorder
-from tfprof_widgets.capture.watch.step_feed import StepFeed
+from tfprof_widgets.capture.watched.recorder import MAX_LOSSES, StepRecorder
+from tfprof_widgets.capture.watched.step_feed import StepFeed
 from tfprof_widgets.trace.watched import AFTER_WINDOW, EPOCH_BEGIN, OTHER, PROFILED, TRAIN, VALIDATION
 
 

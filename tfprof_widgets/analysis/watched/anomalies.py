@@ -122,6 +122,9 @@ class AnomalyFinder:
         for phase in (*phases.open, *phases.ending):
             if phase not in known:
                 self._slow.take_back(phase.first_ordinal)
+        for kind in KINDS:
+            if afters := self._after.repeated(kind):
+                self._slow.forget({ordinal for one in afters for ordinal in one.slow_ordinals})
         self._slow.go_on(int(rows["ordinal"][-1]))
         self._episodes.go_on()
         if not self._phases.open:

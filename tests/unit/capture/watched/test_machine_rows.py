@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from tests.unit.capture.nvml_double import nvml
-from tfprof_widgets.capture.watch.machine_rows import GpuClocks, MachineRows
+from tfprof_widgets.capture.watched.machine_rows import GpuClocks, MachineRows
 from tfprof_widgets.trace.watched import SAMPLE_COLUMNS
 
 POWER_CAP, THERMAL, IDLE = 0x4, 0x20, 0x1

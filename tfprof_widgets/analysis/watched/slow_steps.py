@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Container, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -21,6 +21,7 @@ _MOST_INTERVALS = 12
 _FEWEST_INTERVALS = 2
 _MOST_CANDIDATES = 16
 _MOST_MISSED = 2
+_MOST_SERIES = 4
 _RATE_STEPS = 1024
 _MOST_RATE = 0.2
 """Where more of the steps are slow, that is usual."""
@@ -166,15 +167,17 @@ class SlowSteps:
                     self._keep(step)
 
     def take_back(self, ordinal: int) -> None:
-        """Forget single slow steps from an ordinal on: they are of a stretch."""
+        """Forget slow steps from an ordinal on: they are of a stretch."""
+        self._all = deque((step for step in self._all if step.ordinal < ordinal), maxlen=KEPT)
+        self.series = [series for series in self.series if series.steps[0].ordinal < ordinal]
         self._waiting = [step for step in self._waiting if step.ordinal < ordinal]
         self.single = deque((step for step in self.single if step.ordinal < ordinal), maxlen=KEPT)
 
-    def forget(self, steps: Sequence[SlowStep]) -> None:
-        """Forget single ones that something else explains."""
-        known = {step.ordinal for step in steps}
-        self._waiting = [step for step in self._waiting if step.ordinal not in known]
-        self.single = deque((step for step in self.single if step.ordinal not in known), maxlen=KEPT)
+    def forget(self, ordinals: Container[int]) -> None:
+        """Forget slow steps that something else explains, and the series of them."""
+        self._waiting = [step for step in self._waiting if step.ordinal not in ordinals]
+        self.single = deque((step for step in self.single if step.ordinal not in ordinals), maxlen=KEPT)
+        self.series = [one for one in self.series if not any(step.ordinal in ordinals for step in one.steps)]
 
     def _keep(self, step: SlowStep) -> None:
         if len(self.single) == KEPT:
@@ -213,8 +216,11 @@ class SlowSteps:
         for in_epoch in (False, True):
             for ordinal in earlier:
                 found = _in_row(self._slots(last, last.ordinal - ordinal, in_epoch=in_epoch), slow)
-                chance = len(earlier) * n * rate ** (len(found) - 1)
-                if len(found) >= _FEWEST_INTERVALS and (best is None or chance < best[0]):
+                if len(found) < _FEWEST_INTERVALS:
+                    continue
+                near = sum(step.ordinal >= found[-1] for step in self._all) / (last.ordinal - found[-1] + 1)
+                chance = len(earlier) * n * max(rate, near) ** (len(found) - 1)
+                if best is None or chance < best[0]:
                     best = chance, last.ordinal - ordinal, in_epoch, found
         if best is not None and best[0] < 1000 * _CHANCE:
             self._start_series(last, slow, *best)
@@ -234,13 +240,13 @@ class SlowSteps:
     ) -> None:
         steps = [slow[ordinal] for ordinal in reversed(found)] + [last]
         is_sure = chance < _CHANCE
-        others = [one for one in self.series if one.period != period or one.cause != last.cause]
         series = Series(
             *(period, in_epoch, last.cause, deque(steps, maxlen=KEPT), steps[0].number, len(steps), is_sure),
             next_ordinal=last.ordinal + period,
         )
-        self.series = [*others, series][-4:]
-        self.forget(steps)
+        self.forget({step.ordinal for step in steps})
+        others = [one for one in self.series if one.period != period or one.cause != last.cause]
+        self.series = [*others, series][-_MOST_SERIES:]
 
 
 def _slots(step: SlowStep, period: int, epochs: Sequence[int], *, in_epoch: bool) -> list[int]:

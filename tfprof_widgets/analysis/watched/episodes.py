@@ -106,7 +106,7 @@ class Episodes:
         # A wait that grew while others took what they took before has a cause of its own.
         is_busy = n_samples and machine.is_busy_with_others(since)
         if is_busy and (kind == "slower" or machine.is_busier(since)):
-            kind, cause = "machine_busy", "other processes take the machine meanwhile"
+            kind, cause = "machine_busy", "the machine is busy with other processes"
             others = ("cpu_pct", "process_cpu_pct")
         elif after := phase.notes.get("after", ""):
             kind = f"slow_after_{after}"

@@ -9,8 +9,8 @@ from typing import Any
 
 import pytest
 
-from tfprof_widgets.capture.watch import recorder as module
-from tfprof_widgets.capture.watch.recorder import StepRecorder
+from tfprof_widgets.capture.watched import recorder as module
+from tfprof_widgets.capture.watched.recorder import StepRecorder
 
 
 def a_step(number: int) -> Any:

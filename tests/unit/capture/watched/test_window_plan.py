@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from tfprof_widgets.capture.watch import window_plan
-from tfprof_widgets.capture.watch.window_plan import WindowPlan
+from tfprof_widgets.capture.watched import window_plan
+from tfprof_widgets.capture.watched.window_plan import WindowPlan
 
 
 def profiled(plan: WindowPlan, numbers: range) -> list[int]:

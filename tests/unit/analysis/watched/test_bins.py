@@ -7,8 +7,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from tests.unit.analysis.watch.drawn_steps import STARTED_NS, steps
-from tfprof_widgets.analysis.watch.bins import COLUMNS, REREAD_ROWS, StepBins
+from tests.unit.analysis.watched.drawn_steps import STARTED_NS, steps
+from tfprof_widgets.analysis.watched.bins import COLUMNS, REREAD_ROWS, StepBins
 from tfprof_widgets.trace.watched import PROFILED, STEP, VALIDATION
 
 

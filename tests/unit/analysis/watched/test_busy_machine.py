@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from tfprof_widgets.analysis.watch.machine import Machine
+from tfprof_widgets.analysis.watched.machine import Machine
 from tfprof_widgets.trace.watched import SAMPLE_COLUMNS
 
 S = 1_000_000_000

@@ -1,0 +1,219 @@
+"""Trainings with one fault each: it is named soon after its begin, with numbers that were measured."""
+
+from __future__ import annotations
+
+import json
+import re
+from dataclasses import asdict
+
+import numpy as np
+import pytest
+
+from tests.unit.analysis.watched.drawn_runs import healthy, show
+from tests.unit.analysis.watched.drawn_steps import steps
+from tfprof_widgets.analysis.watched.anomalies import AnomalyFinder
+from tfprof_widgets.trace.watched import COMPILED, EPOCH_BEGIN, PROFILED
+
+N = 6000
+CALL_S = 0.02
+"""Five steps or so are shown at a time."""
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_an_input_that_becomes_slow_is_named_within_20_steps(seed: int) -> None:
+    run = healthy(seed, N)
+    run.wait[2000:] += 4 * run.rng.lognormal(0, 0.2, N - 2000)
+    seen = show(run, call_s=CALL_S)
+    n, first = seen.named["wait_grows"]
+    assert 2000 < n <= 2020
+    assert (first.first_step, first.wants_window) == (2000, True)
+    (last,) = seen.last
+    ms = run.compute + run.wait + run.outside
+    now, before, wait = (f"{np.median(part):.2f} ms" for part in (ms[-512:], ms[20:2000], run.wait[-512:]))
+    assert last.title.startswith(
+        f"Steps take {now} since step 2,000, {before} before: they wait for data {wait} of it, "
+    )
+    assert (last.severity, last.last_step) == ("high", None)
+    assert last.evidence.startswith("Medians of the last 512 steps of it and of the 1,9")
+
+
+def test_a_wait_is_named_though_it_is_not_known_of_every_step() -> None:
+    run = healthy(1, N)
+    run.wait[2000:] += 4
+    rows = run.rows()
+    rows["wait_us"][run.rng.random(len(rows)) < 0.1] = np.nan
+    finder = AnomalyFinder(n_cores=4)
+    for at in range(0, 2020, 10):
+        finder.add_steps(rows[at : at + 10])
+    (found,) = finder.anomalies
+    assert (found.kind, found.first_step) == ("wait_grows", 2000)
+
+
+def test_steps_that_are_ragged_do_not_hide_a_wait() -> None:
+    run = healthy(4, N)
+    run.compute *= np.minimum(run.rng.gamma(2, 0.5, N) + 0.3, 5)
+    run.wait[2000:] += 4
+    assert show(run, call_s=CALL_S).named["wait_grows"][0] <= 2020
+
+
+@pytest.mark.parametrize("at", [700, 3000])
+def test_slow_computing_is_named_and_no_other_cause(at: int) -> None:
+    run = healthy(1, N)
+    run.compute[at:] *= 1.5
+    seen = show(run, call_s=CALL_S)
+    assert at < seen.named["slower"][0] <= at + 20
+    (last,) = seen.last
+    assert (last.kind, last.first_step) == ("slower", at)
+    assert "inside the training function" in last.title
+
+
+def test_what_ends_says_so_and_what_comes_again_is_told_with_it() -> None:
+    run = healthy(1, N)
+    for begin in (2000, 4000):
+        run.outside[begin : begin + 1000] += 3
+    (last,) = show(run).last
+    assert (last.kind, last.first_step, last.last_step) == ("outside_grows", 4000, 4999)
+    assert "from step 4,000 to 4,999" in last.title
+    assert last.evidence.endswith("The same before: step 2,000 to 2,999.")
+    assert not last.wants_window
+
+
+def test_a_callback_that_is_heavy_now_and_then_is_named_with_its_period_and_place() -> None:
+    run = healthy(1, N)
+    run.outside[500::500] += 120
+    run.places = dict.fromkeys(range(500, N, 500), "cell:12 my_callback")
+    seen = show(run, call_s=CALL_S)
+    n, single = seen.named["slow_step"]
+    assert n <= 520
+    assert single.title.startswith("Step 500 took 124 ms, 30")
+    assert "cell:12 my_callback" in single.evidence
+    n, series = seen.named["slow_callback"]
+    assert n <= 1520
+    assert series.title == "Every 500 steps, 120 ms outside of the training function (cell:12 my_callback)"
+    assert (series.first_step, series.next_at, series.wants_window) == (500, 2000, True)
+    (last,) = seen.last
+    assert (last.severity, last.next_at) == ("low", 6000)
+
+
+def test_a_period_that_counts_anew_in_each_epoch_is_found() -> None:
+    run = healthy(1, 8000)
+    for begin in range(0, 8000, 1250):
+        run.flags[begin] = EPOCH_BEGIN
+        run.outside[begin + 500 : begin + 1250 : 500] += 120
+    (last,) = show(run).last
+    assert last.title == "Every 500 steps of an epoch, 120 ms outside of the training function"
+    assert last.severity == "low"
+
+
+def test_a_series_that_ends_says_so() -> None:
+    run = healthy(1, N)
+    run.outside[1000:4000:100] += 60
+    (last,) = show(run).last
+    assert (last.kind, last.first_step, last.last_step, last.next_at) == ("slow_callback", 1000, 3900, None)
+
+
+def test_single_slow_steps_are_one_card() -> None:
+    run = healthy(1, N)
+    for at in (1000, 1204, 2617, 4000, 4131, 5003, 5500):
+        run.compute[at] *= 5
+    run.compute[1204] *= 3
+    (last,) = show(run).last
+    assert re.fullmatch(
+        r"7 steps took over 3 times the usual 4\.\d\d ms; the longest [56]\d\.\d ms, step 1,204: .* inside the training function",
+        last.title,
+    )
+    assert (last.severity, last.first_step, last.last_step) == ("info", 1000, 5500)
+
+
+def test_a_drift_is_named() -> None:
+    run = healthy(1, 8000)
+    run.compute[2000:] *= 1 + np.arange(6000) / 1e4
+    seen = show(run)
+    assert list(seen.named) == ["drift"]
+    n, first = seen.named["drift"]
+    assert 4000 < n < 5000
+    assert first.title.startswith("Steps become slower little by little: ")
+    assert 1800 < first.first_step < 3000
+
+
+@pytest.mark.parametrize(
+    ("bytes_per_step", "n", "words"), [(1e6, 12_000, "97[67] KiB"), (2e4, 40_000, r"19\.[3-7] KiB")]
+)
+def test_memory_that_grows_is_named_with_its_rate(bytes_per_step: float, n: int, words: str) -> None:
+    run = healthy(1, n)
+    run.rss = lambda seconds, steps: 2e9 + bytes_per_step * np.maximum(steps - 3000, 0)
+    seen = show(run)
+    at, _ = seen.named["memory_grows"]
+    assert at < 3000 + 16 / 4e-3 + 100  # 16 samples
+    (last,) = seen.last
+    assert re.search(f"grows by {words} a step since about step (2,[89]|3,[01])", last.title)
+    assert (last.severity != "info") == (n > 30_000)  # for longer than a buffer fills
+
+
+def test_a_gpu_that_idles_and_one_that_is_throttled_are_told_apart() -> None:
+    idle = healthy(1, N)
+    idle.compute[3000:] *= 2
+    idle.gpu_pct = np.where(np.arange(N) < 3000, 95, 48)
+    (found,) = show(idle).last
+    assert found.kind == "gpu_idles"
+    assert re.search(r"the GPU is busy 4\d % of the time, 9\d % before", found.title)
+    hot = healthy(1, N)
+    hot.compute[3000:] *= 1.5
+    hot.gpu_pct, hot.throttled = np.full(N, 97.0), np.where(np.arange(N) < 3000, 0.0, 1.0)
+    hot.clock = np.where(np.arange(N) < 3000, 1980, 1200)
+    (found,) = show(hot).last
+    assert (found.kind, found.wants_window) == ("clocks_dropped", False)
+    assert "the GPU's clock is 1,200 MHz, 1,980 MHz before, lowered for heat or power" in found.title
+
+
+@pytest.mark.parametrize(("kind", "n_slow"), [("validation", 12), ("checkpoint", 5)])
+def test_slow_steps_after_each_validation_are_one_card(kind: str, n_slow: int) -> None:
+    run = healthy(1, N)
+    run.events = [(at, kind) for at in range(500, N, 500)]
+    for at in range(500, N, 500):
+        run.compute[at + 1 : at + 1 + n_slow] *= 4
+    seen = show(run, call_s=CALL_S)
+    assert seen.named[f"slow_after_{kind}"][0] <= 1020
+    assert [one.kind for one in seen.last] == [f"slow_after_{kind}"]
+    assert seen.last[0].title.startswith(f"After a {kind} {n_slow} of the next 20 steps are slow: 15.")
+
+
+def test_steps_that_are_long_for_a_reason_are_none() -> None:
+    run = healthy(1, N)
+    run.flags[2000:2100], run.flags[3000], run.flags[4000:4030] = PROFILED, EPOCH_BEGIN, COMPILED
+    run.compute[2000:2100] *= 3
+    run.compute[3000] *= 100
+    run.compute[4000:4030] *= 50
+    assert show(run).last == []
+
+
+def test_a_window_over_its_steps_is_told_and_no_other_wanted() -> None:
+    finder = AnomalyFinder(n_cores=8)
+    rows = steps(np.r_[np.full(1000, 4.0), np.full(1000, 8.0)] * np.random.default_rng(0).lognormal(0, 0.05, 2000))
+    finder.add_steps(rows)
+    (found,) = finder.anomalies
+    assert found.wants_window
+    finder.add_event({"kind": "window", "at_ns": 0, "step": 500, "index": 0, "first_step": 500, "last_step": 510})
+    assert finder.anomalies[0].window is None
+    finder.add_event({"kind": "window", "at_ns": 0, "step": 1500, "index": 1, "first_step": 1500, "last_step": 1510})
+    (found,) = finder.anomalies
+    assert (found.window, found.wants_window) == (1, False)
+    json.dumps(asdict(found))
+
+
+def test_the_size_of_the_calls_changes_nothing_that_matters() -> None:
+    rng = np.random.default_rng(0)
+    ms = np.r_[np.full(2000, 4.0), np.full(2000, 8.0)] * rng.lognormal(0, 0.1, 4000)
+    for n in (1, 37, 4000):
+        finder = AnomalyFinder(n_cores=8)
+        for at in range(0, 4000, n):
+            finder.add_steps(steps(ms, wait_ms=0.0)[at : at + n])
+        assert [(one.kind, one.first_step) for one in finder.anomalies] == [("slower", 2000)]
+
+
+def test_times_that_are_not_known_are_not_told() -> None:
+    finder = AnomalyFinder(n_cores=8)
+    finder.add_steps(steps(np.r_[np.full(1000, 4.0), np.full(1000, 8.0)], wait_ms=np.nan, outside_ms=np.nan))
+    (found,) = finder.anomalies
+    assert found.title == "Steps take 8.00 ms since step 1,000, 4.00 ms before"
+    assert "not known" in found.evidence
