@@ -16,6 +16,7 @@ import pytest
 import tfprof_widgets as tfprof
 from tests.browser.conftest import Open
 from tests.browser.harness import Notebook, Server, poll, write_notebook
+from tfprof_widgets.profiles.watched_run import WatchedRun
 
 pytestmark = pytest.mark.tensorflow
 
@@ -93,7 +94,7 @@ def end(notebook: Notebook) -> None:
 
 
 def n_steps(notebook: Notebook) -> int:
-    return notebook.page.evaluate(N_STEPS)
+    return int(notebook.page.evaluate(N_STEPS))
 
 
 def is_training(notebook: Notebook) -> bool:
@@ -193,6 +194,7 @@ def test_of_a_kernel_that_is_killed_the_page_and_the_file_keep_what_there_was(
         os.kill(pid, signal.SIGKILL)
         killed_ns = time.time_ns()
         run = tfprof.load(found)
+        assert isinstance(run, WatchedRun)
         steps = run.log.steps
         assert steps["start_ns"][-1] > killed_ns - 1_500_000_000
         assert np.all(np.diff(steps["number"]) == 1)
