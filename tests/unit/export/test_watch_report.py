@@ -44,7 +44,8 @@ def rows() -> Any:
 def test_the_figures_are_those_of_the_steps(tmp_path: Path, rows: Any) -> None:
     outcome = outcome_of(_log(tmp_path, rows))
     assert (outcome.n_steps, outcome.n_validation, outcome.n_profiled) == (900, 100, 10)
-    assert (outcome.median_ms, outcome.p95_ms, outcome.steps_per_s) == (4, 4, 250)
+    assert (outcome.median_ms, outcome.p95_ms) == (4, 4)
+    assert outcome.steps_per_s == pytest.approx(900e3 / (899 * 4 + 61))
     assert (outcome.longest_ms, outcome.longest_number) == (61, 500)
     assert outcome.wait_ratio == pytest.approx(900 / (899 * 4 + 61))
     assert outcome.seconds == pytest.approx(4.0, abs=0.07)
@@ -81,7 +82,7 @@ def test_the_report_has_what_was_found(tmp_path: Path, rows: Any) -> None:
     assert "- **high**: Steps take 8 ms. Medians. Profile window 1 shows it." in report
     assert "It was info once" not in report
     assert "| 1 | 1,500 to 1,510 | slow | `windows/a` |" in report
-    assert "| 3 | 61.25 | loss 0.1235, acc nan |" in report
+    assert "| 3 | 61.2 | loss 0.1235, acc nan |" in report
     assert "1 of 1 profile windows are not in" in report
     summary = watch_summary(log)
     assert summary.splitlines()[0] == "cell 4: 900 steps, interrupted, 4.00 ms a step"

@@ -258,7 +258,7 @@ def _finish(columns: _Columns) -> pd.DataFrame:
 def _order(columns: _Columns) -> Int64:
     """Rows by device, then self time falling, then name."""
     side = (columns["device"] == "Host").astype(np.int64)
-    own_ps = columns["self_ps"].astype(np.int64)
+    own_ps = columns["self_ps"]  # sums of damaged times may be beyond what whole numbers hold
     order = np.lexsort((-own_ps, side))
     is_same = (np.diff(side[order]) == 0) & (np.diff(own_ps[order]) == 0)
     tied = order[np.append(is_same, False) | np.append(False, is_same)[: len(order)]]

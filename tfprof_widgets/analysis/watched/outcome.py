@@ -41,6 +41,7 @@ class Outcome:
     longest_ms: float
     longest_number: int
     steps_per_s: float
+    """Of the time inside of steps."""
     wait_ratio: float
     """Of the time of all steps of training."""
     outside_ratio: float
@@ -69,7 +70,7 @@ def outcome_of(log: WatchLog) -> Outcome:
         p95_ms=high,
         longest_ms=longest_ms,
         longest_number=longest_number,
-        steps_per_s=1e3 / middle if middle > 0 else np.nan,
+        steps_per_s=1e6 * sums["n"] / sums["us"] if sums["us"] > 0 else np.nan,
         wait_ratio=_ratio(sums, "wait"),
         outside_ratio=_ratio(sums, "outside"),
         epochs=tuple(event for event in log.events if event["kind"] == "epoch_end"),
@@ -114,7 +115,7 @@ def _some(ms: Float64) -> Float64:
 
 def _sums(steps: Steps) -> tuple[dict[str, float], float, int]:
     """What is counted and added up, and the longest step of training and its number."""
-    sums: dict[str, float] = dict.fromkeys(("n", "n_validation", "n_profiled"), 0.0)
+    sums: dict[str, float] = dict.fromkeys(("n", "n_validation", "n_profiled", "us"), 0.0)
     for name in ("wait", "outside"):
         sums[f"{name}_us"] = sums[f"{name}_of_us"] = 0.0
     longest_us, number = -1.0, 0
@@ -125,6 +126,7 @@ def _sums(steps: Steps) -> tuple[dict[str, float], float, int]:
         if not len(part):
             continue
         sums["n"] += len(part)
+        sums["us"] += float(part["duration_us"].sum(dtype=np.float64))
         sums["n_profiled"] += np.count_nonzero(part["flags"] & PROFILED)
         for name in ("wait", "outside"):
             is_known = np.isfinite(part[f"{name}_us"])

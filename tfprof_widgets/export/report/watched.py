@@ -72,7 +72,7 @@ def _figures(outcome: Outcome) -> Iterator[tuple[str, str]]:
         yield "step (median)", milliseconds(outcome.median_ms)
         yield "step (95th percentile)", milliseconds(outcome.p95_ms)
         yield "step (longest)", f"{milliseconds(outcome.longest_ms)}, step {outcome.longest_number:,}"
-        yield "throughput", f"{number(outcome.steps_per_s)} steps/s by the median step"
+        yield "throughput", f"{number(outcome.steps_per_s)} steps/s inside of steps"
     for name, ratio in (
         ("waited for data", outcome.wait_ratio),
         ("outside of the training function", outcome.outside_ratio),
@@ -115,7 +115,7 @@ def _epochs(epochs: Sequence[Event]) -> Iterator[str]:
         values = event.get("values")
         told = [(str(name), one) for name, one in (values if isinstance(values, dict) else {}).items()]
         words = ", ".join(f"{name} {_value(one)}" for name, one in told[:_MOST_VALUES])
-        rows.append((sentence(_count(event.get("epoch"))), sentence(_value(event.get("seconds"))), sentence(words)))
+        rows.append((sentence(_count(event.get("epoch"))), sentence(_seconds(event.get("seconds"))), sentence(words)))
     yield table(("epoch", "callbacks at its end (s)", "values"), rows)
     yield from _more(len(epochs), _MOST_EPOCHS, "epochs; the last are shown")
 
@@ -127,6 +127,10 @@ def _more(n: int, most: int, what: str) -> Iterator[str]:
 
 def _count(value: Any) -> str:
     return f"{value:,}" if type(value) is int else "?"
+
+
+def _seconds(value: Any) -> str:
+    return number(value) if isinstance(value, (int, float)) and not isinstance(value, bool) else "?"
 
 
 def _value(value: Any) -> str:
