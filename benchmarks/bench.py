@@ -22,6 +22,7 @@ import bench_load
 import bench_paint
 import bench_sampling
 import bench_timeline
+import bench_watch
 import captures
 import processes
 from bench_load import TOOLS, VIEWER
@@ -57,6 +58,8 @@ def main() -> int:
             print(f"{size:,} events: {error}", file=sys.stderr)
     print("sampling of the machine ...", file=sys.stderr, flush=True)
     sampling = bench_sampling.run(is_quick=arguments.quick)
+    print("trainings that are watched ...", file=sys.stderr, flush=True)
+    watched = bench_watch.run(is_quick=arguments.quick)
     print("captures beside TensorFlow's own ...", file=sys.stderr, flush=True)
     costs = bench_capture.run(is_quick=arguments.quick)
     kernel = bench_kernel.run(is_quick=arguments.quick)
@@ -76,7 +79,12 @@ def main() -> int:
         f"{', '.join(f'{size:,} *' for size, one in by_size.items() if one.is_repeated) or 'no size repeats another'}; "
         f"measured in {seconds_text(time.monotonic() - begin)}"
     )
-    lines = [str(mark) for mark in found] + _tools(by_size) + bench_sampling.sentences(sampling)
+    lines = (
+        [str(mark) for mark in found]
+        + _tools(by_size)
+        + bench_sampling.sentences(sampling)
+        + bench_watch.sentences(watched)
+    )
     lines += bench_paint.sentences(painted)
     lines += bench_hosts.projections(hosts)
     lines += [problem for figures in by_size.values() for problem in problems(figures)]

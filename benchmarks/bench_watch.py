@@ -19,8 +19,6 @@ import processes
 from processes import Outcome
 
 STEPS_MS = (1.0, 5.0, 50.0)
-MAX_RATIO = 1.005
-"""At 5 ms a step."""
 N_PAIRS, QUICK_PAIRS = 30, 6
 PIECE_S = 2.0
 _BATCH = 64

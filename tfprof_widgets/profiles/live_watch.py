@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import contextlib
+import logging
 import threading
 import weakref
 from collections.abc import Iterator
+from numbers import Integral
 from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Any
@@ -33,6 +35,8 @@ MAX_SECONDS, MAX_BYTES = 60.0, 32 * 2**20
 ROOM_BYTES = 256 * 2**20
 """Where the folder is to have room: for steps of some hours, and some windows."""
 _PATIENCE_S = 2.0
+
+_logger = logging.getLogger(__name__)
 
 
 class Watch(WatchedRun):
@@ -91,10 +95,11 @@ class Watch(WatchedRun):
 
         Raises:
             CaptureError: the training is not watched any more.
-            ValueError: `n_steps` is less than 1.
+            TypeError, ValueError: `n_steps` is no whole number, or less than 1.
         """
-        if n_steps < 1:
-            raise ValueError(f"n_steps={n_steps} is no number of steps to profile: give 1 or more.")
+        from ..capture.session.selection import require_positive
+
+        require_positive("n_steps", n_steps, Integral, give="a whole number of steps, such as 10")
         if not self.is_running:
             raise CaptureError("The training is not watched any more: capture() asks for steps that are still to come.")
         self._plan.ask(n_steps, "asked for")
@@ -106,7 +111,7 @@ class Watch(WatchedRun):
 
     def dashboard(self) -> LiveView:
         """The widget that shows it, which moves while the training runs."""
-        if self._view is None:
+        if self._view is None or self._view.comm is None:  # it is closed where its cell was run again
             from ..views.widgets.live import LiveView
 
             self._view = LiveView()
@@ -175,7 +180,7 @@ class Watch(WatchedRun):
             command="watch",
         )
         self._capture = Capture(options, listener=recorder, on_window=self._take_window, **parts)
-        self._reader = WindowReader(feed, machine, makes_dashboards=kernel_shell() is not None)
+        self._reader = WindowReader(feed, machine, self._push, makes_dashboards=kernel_shell() is not None)
         self._loop = WatchLoop(feed, self._plan, machine, WatchWriter(folder), finds_windows=self._finds_windows)
         self._loop.on_tick = self._tick
         self._line = line
@@ -203,14 +208,21 @@ class Watch(WatchedRun):
         self._loop.machine.stop()
         self._reader.stop(_PATIENCE_S)
         self._loop.stop()
-        n_rows = self._loop.bins.n_rows
-        latest = self._loop.writer.read_steps(max(n_rows - N_STEPS, 0), n_rows)
+        try:
+            self._compare(self._loop)
+        except Exception:  # the training has run, and what was seen of it is kept
+            _logger.warning("the run could not be compared with the last one", exc_info=True)
+        self._loop.writer.close()
+        self._line.rest = self._words()
+
+    def _compare(self, loop: WatchLoop) -> None:
+        """Tell how the run compares with the last one, in whose place it is kept."""
+        n_rows = loop.bins.n_rows
+        latest = loop.writer.read_steps(max(n_rows - N_STEPS, 0), n_rows)
         if self._before is not None:
             self._last_run = {"words": self._before.words(latest), "step_ms": self._before.step_ms}
             self._push()
         keep_last(latest)
-        self._loop.writer.close()
-        self._line.rest = self._words()
 
     def _take_window(self, window: Window, program: CapturedProgram) -> None:
         """On the thread that trains."""
@@ -250,11 +262,13 @@ class Watch(WatchedRun):
             windows = list(reader.windows)
             capture = self._capture
             notices = [*(() if capture is None else capture.notices), loop.writer.notice]
+            columns = loop.bins.columns()
             view.push(
                 head_of(
                     title=self._title,
                     state=self._state,
-                    bins=loop.bins,
+                    columns=columns,
+                    n_steps=loop.bins.n_steps,
                     latest=loop.last,
                     borders=loop.borders,
                     started_ns=loop.started_ns,
@@ -267,7 +281,7 @@ class Watch(WatchedRun):
                     last_run=self._last_run,
                     can_ask=self.is_running,
                 ),
-                bins=loop.bins.columns(),
+                bins=columns,
                 samples=loop.samples.columns(loop.started_ns),
                 opened=[found.dashboard for found in windows if found.dashboard is not None and found.state == "ready"],
             )

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ..analysis.base.wording import number, plural
-from ..analysis.watched.bins import StepBins
+from ..analysis.watched.bins import Floats, StepBins
 from ..errors import TfProfError
 from ..trace.watched import SAMPLE_COLUMNS, STEP, Steps, WatchLog, trained
 from .watch_borders import Borders, borders_of
@@ -36,8 +36,7 @@ def figures(latest: Steps | None) -> dict[str, float]:
         return dict.fromkeys(("step_ms", "steps_per_s", "wait_ratio", "outside_ratio", "loss"), nan)
     whole = float(rows["duration_us"].sum())
     share = {
-        name: float(rows[column].sum()) / whole if whole and np.isfinite(rows[column]).all() else nan
-        for name, column in (("wait_ratio", "wait_us"), ("outside_ratio", "outside_us"))
+        name: _share(rows, column) for name, column in (("wait_ratio", "wait_us"), ("outside_ratio", "outside_us"))
     }
     losses = rows["loss"][np.isfinite(rows["loss"])]
     return {
@@ -46,6 +45,13 @@ def figures(latest: Steps | None) -> dict[str, float]:
         **share,
         "loss": float(losses[-1]) if len(losses) else nan,
     }
+
+
+def _share(rows: Steps, column: str) -> float:
+    """What a part is of the time of the steps of which it is known; NaN where that is less than half of them."""
+    known = rows[np.isfinite(rows[column])]
+    whole = float(known["duration_us"].sum())
+    return float(known[column].sum()) / whole if whole and 2 * len(known) >= len(rows) else float("nan")
 
 
 def line_of(n_steps: int, found: Mapping[str, float], n_windows: int, n_anomalies: int) -> str:
@@ -67,7 +73,8 @@ def head_of(
     *,
     title: str,
     state: str,
-    bins: StepBins,
+    columns: Mapping[str, Floats],
+    n_steps: int,
     latest: Steps | None,
     borders: Borders,
     started_ns: int,
@@ -76,7 +83,7 @@ def head_of(
     **more: Any,
 ) -> dict[str, Any]:
     """The head of `LiveView`; NaN stands for what is not known."""
-    now_ns, places = time.time_ns(), Places(bins)
+    now_ns, places = time.time_ns(), Places(columns)
     marks = borders.marks
     marks += [
         {
@@ -102,7 +109,7 @@ def head_of(
     return {
         "title": title,
         "state": state,
-        "n_steps": bins.n_steps,
+        "n_steps": n_steps,
         **figures(latest),
         "epoch": borders.n_epochs or None,
         "epochs": None,
@@ -120,8 +127,8 @@ def head_of(
 class Places:
     """Numbers of steps -> which steps of training they are in order: numbers count batches, and loops may number anew."""
 
-    def __init__(self, bins: StepBins) -> None:
-        columns = bins.columns()
+    def __init__(self, columns: Mapping[str, Floats]) -> None:
+        """Take the columns of `StepBins`."""
         self._numbers, self._ordinals = columns["first_number"], columns["first_ordinal"]
         self._is_sorted = bool(np.all(np.diff(self._numbers) > 0))
 
@@ -168,7 +175,8 @@ def view_of(log: WatchLog, windows: Sequence[Profile]) -> LiveView:
         head_of(
             title=str(next((event.get("title", "") for event in log.events if event["kind"] == "begin"), "")),
             state=_STATES.get(str(end.get("outcome")), "ended") if end else "lost",
-            bins=bins,
+            columns=bins.columns(),
+            n_steps=bins.n_steps,
             latest=own,
             borders=borders_of(log),
             started_ns=started_ns,

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import contextlib
 import logging
 import queue
 import threading
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
@@ -38,9 +40,13 @@ class WatchedWindow:
 class WindowReader:
     """Takes windows from the thread that trains, and reads one after the other."""
 
-    def __init__(self, feed: StepFeed, machine: MachineRows, *, makes_dashboards: bool) -> None:
+    def __init__(
+        self, feed: StepFeed, machine: MachineRows, on_read: Callable[[], None], *, makes_dashboards: bool
+    ) -> None:
+        """Call `on_read` after each window that was read, on the thread that reads."""
         self.windows: list[WatchedWindow] = []
         self._feed, self._machine, self._makes_dashboards = feed, machine, makes_dashboards
+        self._on_read = on_read
         self._waiting: queue.SimpleQueue[tuple[WatchedWindow, CapturedProgram] | None] = queue.SimpleQueue()
         self._thread = threading.Thread(target=self._run, name="tfprof-watch-windows", daemon=True)
 
@@ -75,6 +81,8 @@ class WindowReader:
             except Exception as error:  # the training goes on, and so does the reading of others
                 _logger.info("a window could not be read", exc_info=True)
                 found.state, found.words = "failed", f"It could not be read: {error}"
+            with contextlib.suppress(Exception):  # a front end that is gone
+                self._on_read()
 
     def _record(self, window: Window, program: CapturedProgram) -> Any:
         from ..capture.session.record import CaptureRecord

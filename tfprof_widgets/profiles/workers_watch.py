@@ -159,7 +159,8 @@ class WorkersWatch:
         head = head_of(
             title=f"{len(workers)} workers",
             state=self._state,
-            bins=slowest.bins,
+            columns=slowest.bins.columns(),
+            n_steps=slowest.bins.n_steps,
             latest=slowest.latest,
             borders=Borders(),
             started_ns=self.started_ns,

@@ -6,6 +6,9 @@ import threading
 import time
 from collections import Counter
 from dataclasses import dataclass
+from numbers import Integral, Real
+
+from ..session.selection import require_positive
 
 DEFAULT_STEPS = 5
 """Steps of a window that nobody gave a number."""
@@ -39,6 +42,9 @@ class WindowPlan:
         every_seconds: and one as often as this.
         n_steps: of windows that nobody gave a number.
         max_windows: how many windows open that nobody asked for: those on purpose, by `ask`, are not counted.
+
+    Raises:
+        TypeError, ValueError: one of them is no number, or not more than 0; `max_windows` may be 0.
     """
 
     def __init__(
@@ -49,6 +55,14 @@ class WindowPlan:
         n_steps: int = DEFAULT_STEPS,
         max_windows: int = DEFAULT_WINDOWS,
     ) -> None:
+        steps = "a whole number of steps, such as 1000"
+        if every is not None:
+            require_positive("every", every, Integral, give=steps)
+        if every_seconds is not None:
+            require_positive("every_seconds", every_seconds, Real, give="a number of seconds, such as 600.0")
+        require_positive("window_steps", n_steps, Integral, give="a whole number of steps, such as 5")
+        if max_windows != 0:
+            require_positive("max_windows", max_windows, Integral, give="a whole number of windows, or 0 for none")
         self.n_steps = n_steps
         self.max_windows = max_windows
         self.n_own = 0

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 
 from tfprof_widgets.capture.watched import window_plan
@@ -74,3 +76,16 @@ def test_a_loop_that_numbers_its_steps_anew_is_not_profiled_for_ever() -> None:
     plan.ask(5, "asked for")
     assert profiled(plan, range(98, 100)) == [98, 99]  # the epoch ends there
     assert profiled(plan, range(200)) == []
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [{"every": 0}, {"every": 2.5}, {"every_seconds": -1.0}, {"n_steps": 0}, {"max_windows": -1}, {"max_windows": "3"}],
+)
+def test_what_is_no_plan_is_refused(wrong: dict[str, Any]) -> None:
+    with pytest.raises((TypeError, ValueError), match="give a"):
+        WindowPlan(**wrong)
+
+
+def test_no_window_opens_by_itself_where_none_is_wanted() -> None:
+    assert not WindowPlan(max_windows=0).suggest("slow", known_as="0")
