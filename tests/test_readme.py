@@ -71,13 +71,13 @@ def test_the_code_of_the_readme_runs_from_top_to_bottom(tmp_path: Path, workers:
         assert told in text
         text = text.replace(told, address)
     blocks = python_blocks(text)
-    assert len(blocks) == 9
+    assert len(blocks) == 10
     # The extension first, as the README has it: memory of the CPU is recorded from the first op on.
     cells = [blocks[0], PREPARED, *blocks[1:]]
     done = run_python(f"CELLS = {cells!r}\n{DRIVER}", cwd=tmp_path, timeout_s=400, IPYTHONDIR=str(tmp_path))
     assert done.returncode == 0, done.stderr[-3000:]
     told_by_cells, captured = json.loads(done.stdout.rpartition("@@")[2])
-    assert told_by_cells == [["None", -1]] * 2 + [["None", 80]] + [["None", 40]] * 7, done.stdout[-3000:]
+    assert told_by_cells == [["None", -1]] * 2 + [["None", 80]] + [["None", 40]] * 8, done.stdout[-3000:]
     assert captured == [f"train {i}" for i in range(10, 20)]
 
 

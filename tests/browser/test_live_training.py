@@ -9,13 +9,15 @@ import signal
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
+from functools import partial
 
 import numpy as np
 import pytest
+from playwright.sync_api import Browser
 
 import tfprof_widgets as tfprof
 from tests.browser.conftest import Open
-from tests.browser.harness import Notebook, Server, poll, write_notebook
+from tests.browser.harness import Notebook, Server, opened, poll, write_notebook
 from tfprof_widgets.profiles.watched_run import WatchedRun
 
 pytestmark = pytest.mark.tensorflow
@@ -152,8 +154,9 @@ def shoot(notebook: Notebook, name: str) -> None:
 def check_afterwards(notebook: Notebook) -> None:
     anomalies = notebook.value("[vars(one) for one in run.anomalies]")
     slow = [one for one in anomalies if "wait for data" in one["title"]]
-    # On a machine that others use, steps may be slow some time before.
-    assert any(SLOW_FROM - 100 < one["first_step"] <= SLOW_FROM + 20 for one in slow), anomalies
+    # On a machine that others use, steps may be slow some time before; in less than 112 steps a stretch has no pace of its own
+    # that a slower one within it would stand out from.
+    assert any(SLOW_FROM - 150 < one["first_step"] <= SLOW_FROM + 20 for one in slow), anomalies
     assert notebook.value("len(run.windows)") >= 1
     assert notebook.value("len(run.steps)") == n_steps(notebook)
     assert notebook.page.locator('[role="alert"]').all_inner_texts() == []
@@ -185,9 +188,10 @@ def test_in_notebook_7(open_notebook: Open, notebook_server: Server) -> None:
 
 
 def test_of_a_kernel_that_is_killed_the_page_and_the_file_keep_what_there_was(
-    open_lab: Open, lab_server: Server
+    browser: Browser, lab_server: Server
 ) -> None:
-    with training(open_lab, lab_server, BY_MAGIC) as notebook:
+    # In a page of its own: JupyterLab puts a dialog about the kernel over whatever it shows next.
+    with training(partial(opened, browser, lab_server), lab_server, BY_MAGIC) as notebook:
         poll(lambda: n_steps(notebook) > 200, "no steps")
         (found,) = (lab_server.root / "kept").iterdir()
         pid = int(re.search(r'"process_id": ?(\d+)', (found / "events.jsonl").read_text())[1])  # type: ignore[index]

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from .level import BLOCK, COLUMNS, LONG, MIN_RISE, SHORT, Floats, Level, Usual, known_or_usual
+from .level import BLOCK, COLUMNS, LONG, MIN_RISE, MIN_RISE_MS, SHORT, Floats, Level, Usual, known_or_usual
 from .rows import Rows, parts_of
 
 MOST_OPEN = 4
@@ -22,6 +22,8 @@ LOOKED_BACK = 512
 """Steps in which the begin or the end of a stretch is looked for, and of which its pace is told."""
 _PAUSE = 64
 """Fast steps between two stretches that are one."""
+_ANOTHER = 2.0
+"""Times as slow: then they are two."""
 _SD_BLOCK, _SD_LONG = 6.0, 3.0
 """A mean of `LONG` steps varies at most as that of a block does, half as much where steps do not depend on each other."""
 _BETTER = 0.2
@@ -193,7 +195,7 @@ class Phases:
             *(pace_of(before), pace_of(before[before["ms"] <= usual.cut], np.mean), usual.cut),
             *(column, is_short, middle),
         )
-        if self.ending and phase.first_ordinal - self.ending[-1].end_ordinal <= _PAUSE:
+        if self.ending and _goes_on(self.ending[-1], phase):
             former = self.ending.pop()
             for name in ("first_ordinal", "first_number", "began_ns", "before", "mean_before", "notes"):
                 setattr(phase, name, getattr(former, name))
@@ -212,6 +214,12 @@ class Phases:
             phase.ended_ns, phase.end_ordinal = int(after["start_ns"][0]), int(after["ordinal"][0])
             self.ending.append(phase)
             self.level.rows.append(after)
+
+
+def _goes_on(former: Phase, phase: Phase) -> bool:
+    """Whether a stretch is one that had ended, and takes as long: one that is much slower is another."""
+    ratio = float(np.median(phase.rows["ms"])) / max(float(np.median(former.rows["ms"])), MIN_RISE_MS)
+    return phase.first_ordinal - former.end_ordinal <= _PAUSE and 1 / _ANOTHER < ratio < _ANOTHER
 
 
 def _first_run(is_so: Any, n_new: int, n: int, most: int) -> int:

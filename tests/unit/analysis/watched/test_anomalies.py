@@ -49,6 +49,14 @@ def test_a_wait_is_named_though_it_is_not_known_of_every_step() -> None:
     assert (found.kind, found.first_step) == ("wait_grows", 2000)
 
 
+def test_a_phase_that_is_much_slower_than_one_just_before_begins_where_it_begins() -> None:
+    run = healthy(1, N)
+    run.compute[1700:1960] += 4
+    run.wait[2000:] += 40
+    found = show(run, call_s=CALL_S).named["wait_grows"][1]
+    assert found.first_step == 2000
+
+
 def test_steps_that_are_ragged_do_not_hide_a_wait() -> None:
     run = healthy(4, N)
     run.compute *= np.minimum(run.rng.gamma(2, 0.5, N) + 0.3, 5)
