@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import logging
 import threading
+import time
 import weakref
 from collections.abc import Iterator
 from numbers import Integral
@@ -65,6 +66,7 @@ class Watch(WatchedRun):
         )
         self._finds_windows, self._logdir, self._detail, self._title = windows, logdir, detail, title
         self._state = "running"
+        self._ended_ns: int | None = None
         self._loop: WatchLoop | None = None
         self._reader: WindowReader | None = None
         self._view: LiveView | None = None
@@ -151,7 +153,6 @@ class Watch(WatchedRun):
             CaptureError: TensorFlow is missing, another capture runs, no place for files.
         """
         import os
-        import time
 
         from ..capture.session.record import CaptureOptions
         from ..capture.session.session import Capture
@@ -203,7 +204,7 @@ class Watch(WatchedRun):
         """Take what is left, after the capture has stopped."""
         if self._loop is None or self._reader is None:
             return
-        self._state = state_of_outcome(outcome)
+        self._state, self._ended_ns = state_of_outcome(outcome), time.time_ns()
         self._loop.event("end", outcome=outcome)
         self._loop.machine.stop()
         self._reader.stop(_PATIENCE_S)
@@ -272,6 +273,7 @@ class Watch(WatchedRun):
                     latest=loop.last,
                     borders=loop.borders,
                     started_ns=loop.started_ns,
+                    ended_ns=self._ended_ns,
                     anomalies=loop.anomalies,
                     windows=[window_head(found) for found in windows],
                     file=str(loop.writer.folder),

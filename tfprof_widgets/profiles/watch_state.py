@@ -78,6 +78,7 @@ def head_of(
     latest: Steps | None,
     borders: Borders,
     started_ns: int,
+    ended_ns: int | None,
     anomalies: Sequence[Anomaly],
     windows: Sequence[dict[str, Any]],
     **more: Any,
@@ -113,7 +114,7 @@ def head_of(
         **figures(latest),
         "epoch": borders.n_epochs or None,
         "epochs": None,
-        "elapsed_s": (now_ns - started_ns) / 1e9,
+        "elapsed_s": ((ended_ns or now_ns) - started_ns) / 1e9,
         "started_ns": started_ns,
         "now_ns": now_ns,
         "marks": marks[-3 * MOST_TOLD :],
@@ -180,6 +181,7 @@ def view_of(log: WatchLog, windows: Sequence[Profile]) -> LiveView:
             latest=own,
             borders=borders_of(log),
             started_ns=started_ns,
+            ended_ns=int(log.steps["start_ns"][-1] + log.steps["duration_us"][-1] * 1e3) if len(log.steps) else None,
             anomalies=anomalies_of(log),
             windows=[
                 {

@@ -164,6 +164,7 @@ class WorkersWatch:
             latest=slowest.latest,
             borders=Borders(),
             started_ns=self.started_ns,
+            ended_ns=None,
             anomalies=[_of_worker(name, one) for name, one in told],
             windows=(),
             file=str(self.folder),

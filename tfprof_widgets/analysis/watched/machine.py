@@ -76,7 +76,7 @@ class Machine:
         rose = self._others(during) - (float(np.quantile(quiet, 0.1)) if len(quiet) >= _FEWEST_BEFORE else 0.0)
         rose /= part[is_about]  # a sample of which the span is half shows half of it
         is_so = (rose >= _OTHERS_ROSE_MUCH_PCT) | ((rose >= _OTHERS_ROSE_PCT) & (during[:, _CPU] >= _BUSY_PCT))
-        return float(is_so.mean()) >= _BUSY_SHARE
+        return float(is_so.mean()) >= _BUSY_SHARE and self.around("cpu_pct", span).since >= _OTHERS_ROSE_MUCH_PCT
 
     def is_busier(self, span: Span) -> bool:
         """Whether other processes took more of the machine during a span than in the minute before, and not only what this

@@ -7,6 +7,7 @@ need nothing else, and a kernel that trains is asked for nothing.
 from __future__ import annotations
 
 import json
+import sys
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -99,6 +100,8 @@ class LiveView(View):
     def close(self) -> None:
         """End the widget, and those of the windows that nothing else shows."""
         super().close()
+        if sys.is_finalizing():  # as Python ends, nothing can be imported any more
+            return
         close_unseen([dashboard.data for dashboard in self.opened])
 
 
