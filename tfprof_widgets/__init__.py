@@ -13,8 +13,9 @@ if TYPE_CHECKING:
     from .errors import CaptureError, EmptyTraceError, TfProfError, TraceError
     from .notebook.dialog.remote import capture_dialog
     from .notebook.doctor_report import DoctorReport, doctor
+    from .profiles.callbacks import ProfileCallback, WatchCallback
     from .profiles.live_watch import Watch
-    from .profiles.loading import ProfileCallback, load, profile
+    from .profiles.loading import load, profile
     from .profiles.one_run import Profile
     from .profiles.recovery import recover, stop
     from .profiles.remote import capture_remote, serve
@@ -22,7 +23,7 @@ if TYPE_CHECKING:
     from .profiles.several_runs import Scaling, scaling
     from .profiles.two_runs import ProfileDiff, diff
     from .profiles.watched_run import WatchedRun
-    from .profiles.watching import WatchCallback, watch
+    from .profiles.watching import watch
     from .profiles.workers_watch import WorkersWatch
 
 __version__ = "0.1.0"
@@ -71,8 +72,9 @@ _HOMES = {
     "capture_dialog": ".notebook.dialog.remote",
     "DoctorReport": ".notebook.doctor_report",
     "doctor": ".notebook.doctor_report",
+    "ProfileCallback": ".profiles.callbacks",
+    "WatchCallback": ".profiles.callbacks",
     "Watch": ".profiles.live_watch",
-    "ProfileCallback": ".profiles.loading",
     "load": ".profiles.loading",
     "profile": ".profiles.loading",
     "Profile": ".profiles.one_run",
@@ -87,7 +89,6 @@ _HOMES = {
     "ProfileDiff": ".profiles.two_runs",
     "diff": ".profiles.two_runs",
     "WatchedRun": ".profiles.watched_run",
-    "WatchCallback": ".profiles.watching",
     "watch": ".profiles.watching",
     "WorkersWatch": ".profiles.workers_watch",
 }

@@ -18,12 +18,10 @@ if TYPE_CHECKING:
     from concurrent.futures import Executor
 
     from ..capture.session.detail import Detail
-    from ..capture.session.record import CaptureOptions, CaptureRecord
+    from ..capture.session.record import CaptureOptions
+    from ..capture.session.selection import Steps
     from ..opening.found import Found
     from ..opening.opened import Opened
-
-
-StepChoice = range | Callable[[int], bool] | None
 
 
 def load(path: str | Path, *, graph: str | Path | None = None, executor: Executor | None = None) -> Profile | Any:
@@ -134,13 +132,13 @@ def _newest(others: Sequence[Path]) -> tuple[str, ...]:
 
 @contextlib.contextmanager
 def profile(
-    steps: StepChoice = None,
+    steps: Steps | None = None,
     every: int | None = None,
+    *,
     system: bool | float = True,
     logdir: str | Path | None = None,
     max_seconds: float | None = None,
     max_bytes: int | None = None,
-    *,
     every_seconds: float | None = None,
     detail: Detail = "normal",
 ) -> Iterator[Profile]:
@@ -222,54 +220,6 @@ def capturing(
         finally:  # also when nothing could be written, which the record tells
             captured.take(capture.record)
             line.rest = record_text(capture.record)
-
-
-def ProfileCallback(  # noqa: N802 -- it makes a Keras callback, whose class exists only once Keras is imported
-    steps: StepChoice = None,
-    every: int | None = None,
-    system: bool | float = True,
-    logdir: str | Path | None = None,
-    max_seconds: float | None = None,
-    max_bytes: int | None = None,
-    *,
-    every_seconds: float | None = None,
-    detail: Detail = "normal",
-) -> Any:
-    """Make a Keras callback that profiles the `fit`, `evaluate` or `predict` it is passed to.
-
-    Its `profile` is the `Profile` of the last call, its `profiles` those of all calls, oldest first. Arguments are those of
-    `profile()`; step numbers count from 0 in each call.
-
-    Raises:
-        CaptureError: TensorFlow is not installed.
-    """
-    from ..capture.keras.callback import make_callback
-    from ..capture.session.record import CaptureOptions
-    from ..capture.session.session import Capture
-
-    options = CaptureOptions(
-        steps=steps,
-        every=every,
-        every_seconds=every_seconds,
-        system=system,
-        detail=detail,
-        logdir=logdir,
-        max_seconds=max_seconds,
-        max_bytes=max_bytes,
-    )
-
-    def begin(end_if_over: Callable[[], None]) -> tuple[Capture, Callable[[CaptureRecord], Profile]]:
-        capture = Capture(options, end_if_over=end_if_over)
-        capture.start()
-        return capture, _profile_of
-
-    return make_callback(begin, name="profile")
-
-
-def _profile_of(record: CaptureRecord) -> Profile:
-    captured = Profile(title="profile")
-    captured.take(record)
-    return captured
 
 
 def _show(captured: Profile, line: StatusLine) -> None:
