@@ -9,8 +9,20 @@ if TYPE_CHECKING:
     from IPython.core.interactiveshell import InteractiveShell
 
     from . import experiments
+    from .analysis.advice.advice import Advice
+    from .analysis.cluster.merged_memory import ReducedMemory
+    from .analysis.failure.memory_failure import MemoryFailure
+    from .analysis.input.input_pipeline import InputPipeline
+    from .analysis.memory.memory import MemoryProfile
+    from .analysis.memory.memory_growth import MemoryGrowth
+    from .analysis.overview.overview import Overview
+    from .analysis.selection import Selection
+    from .analysis.steps.interference import CaptureSummary
+    from .analysis.watched.anomaly import Anomaly
+    from .capture.remote.server import ProfilerServer
     from .capture.session.loop import step, trace_steps
     from .errors import CaptureError, EmptyTraceError, TfProfError, TraceError
+    from .notebook.dialog.dialog import CaptureDialog
     from .notebook.dialog.remote import capture_dialog
     from .notebook.doctor_report import DoctorReport, doctor
     from .profiles.callbacks import ProfileCallback, WatchCallback
@@ -25,20 +37,40 @@ if TYPE_CHECKING:
     from .profiles.watched_run import WatchedRun
     from .profiles.watching import watch
     from .profiles.workers_watch import WorkersWatch
+    from .trace.capture_facts import CaptureCost
+    from .trace.trace import Trace
+    from .views.widgets.base import View
+    from .views.widgets.link import LinkModel
 
 __version__ = "0.1.0"
 
 __all__ = [
+    "Advice",
+    "Anomaly",
+    "CaptureCost",
+    "CaptureDialog",
     "CaptureError",
+    "CaptureSummary",
     "DoctorReport",
     "EmptyTraceError",
+    "InputPipeline",
+    "LinkModel",
+    "MemoryFailure",
+    "MemoryGrowth",
+    "MemoryProfile",
+    "Overview",
     "Profile",
     "ProfileCallback",
     "ProfileDiff",
     "ProfilerHook",
+    "ProfilerServer",
+    "ReducedMemory",
     "Scaling",
+    "Selection",
     "TfProfError",
+    "Trace",
     "TraceError",
+    "View",
     "Watch",
     "WatchCallback",
     "WatchedRun",
@@ -63,6 +95,22 @@ __all__ = [
 ]
 
 _HOMES = {
+    "Advice": ".analysis.advice.advice",
+    "ReducedMemory": ".analysis.cluster.merged_memory",
+    "MemoryFailure": ".analysis.failure.memory_failure",
+    "InputPipeline": ".analysis.input.input_pipeline",
+    "MemoryProfile": ".analysis.memory.memory",
+    "MemoryGrowth": ".analysis.memory.memory_growth",
+    "Overview": ".analysis.overview.overview",
+    "Selection": ".analysis.selection",
+    "CaptureSummary": ".analysis.steps.interference",
+    "Anomaly": ".analysis.watched.anomaly",
+    "ProfilerServer": ".capture.remote.server",
+    "CaptureDialog": ".notebook.dialog.dialog",
+    "CaptureCost": ".trace.capture_facts",
+    "Trace": ".trace.trace",
+    "View": ".views.widgets.base",
+    "LinkModel": ".views.widgets.link",
     "step": ".capture.session.loop",
     "trace_steps": ".capture.session.loop",
     "CaptureError": ".errors",

@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from ..errors import CaptureError
 from ..views.widgets.shell import kernel_shell
@@ -13,6 +13,7 @@ from .feedback import following, record_text
 from .one_run import Profile
 from .progress import Progress
 from .status_line import StatusLine, status_line
+from .watched_run import WatchedRun
 
 if TYPE_CHECKING:
     from concurrent.futures import Executor
@@ -24,7 +25,9 @@ if TYPE_CHECKING:
     from ..opening.opened import Opened
 
 
-def load(path: str | Path, *, graph: str | Path | None = None, executor: Executor | None = None) -> Profile | Any:
+def load(
+    path: str | Path, *, graph: str | Path | None = None, executor: Executor | None = None
+) -> Profile | WatchedRun:
     """Open a profile from disk, or from a URL. Files are told by their content, compressed by gzip or not:
 
     - an XSpace (`*.xplane.pb`), a run directory, a log directory (its newest capture; all of one that `Profile.save` wrote);
@@ -62,12 +65,21 @@ def load(path: str | Path, *, graph: str | Path | None = None, executor: Executo
             `EmptyTraceError`.
     """
     from ..formats.watch_log.reader import is_watch_log, read_watch_log
-    from ..opening.found import find
-    from .watched_run import WatchedRun
 
     if is_watch_log(path):
         read_watch_log(path)  # what cannot be read is told now
         return WatchedRun(lambda: read_watch_log(path))
+    return load_profile(path, graph=graph, executor=executor)
+
+
+def load_profile(path: str | Path, *, graph: str | Path | None = None, executor: Executor | None = None) -> Profile:
+    """Open a profile; see `load`.
+
+    Raises:
+        TraceError: nothing readable is there.
+    """
+    from ..opening.found import find
+
     found = find(path)
     if found.is_many or (executor is not None and found.hosts):
         return _load_reduced(found, graph, executor)
