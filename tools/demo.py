@@ -18,7 +18,7 @@ LOG = BUILD / "quickstart.log"
 QUICKSTART = ROOT / "notebooks" / "quickstart.ipynb"
 
 
-def execute(page: Path, path: Path = QUICKSTART, told: str = "prof.summary()") -> nbformat.NotebookNode:
+def execute(page: Path, path: Path = QUICKSTART, told: str = "prof.text()") -> nbformat.NotebookNode:
     """Run a notebook in a fresh kernel, with one more cell that writes the page of a profile and prints what it tells.
 
     Args:

@@ -63,7 +63,7 @@ SHOTS = (
     Shot("hosts", "many_workers", "worker_chart"),
     Shot("live", "live", part=_of_view("live"), height_px=640),
 )
-TRAINED = {"many_workers": "prof.summary()", "live": "run.report()"}
+TRAINED = {"many_workers": "prof.text()", "live": "run.report()"}
 """Notebooks that are executed for their profile, and what to print of it: no committed capture shows these views."""
 
 
