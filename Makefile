@@ -30,7 +30,7 @@ js: setup-dev ## rebuild tfprof_widgets/static from js/src
 	@$(PY) -m tools.checks build
 
 docs: setup-docs ## build the documentation site, strictly, into build/site
-	@NO_MKDOCS_2_WARNING=1 $(PY) -m mkdocs build --strict --quiet && echo "build/site/index.html"
+	@NO_MKDOCS_2_WARNING=1 $(PY) -m mkdocs build --strict
 
 pictures: setup-dev ## take the pictures in docs/pictures anew, from real profiles; NAMES="ops timeline" takes these
 	@$(PY) -m tools.site.pictures $(NAMES)
