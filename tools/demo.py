@@ -21,7 +21,7 @@ QUICKSTART = ROOT / "notebooks" / "quickstart.ipynb"
 def execute(page: Path) -> nbformat.NotebookNode:
     """Run the notebook in a fresh kernel, with one more cell that writes the page and prints the summary."""
     notebook = nbformat.read(QUICKSTART, as_version=4)
-    export = nbformat.v4.new_code_cell(f"_ = prof.to_html({str(page)!r})\nprint(prof.summary())")
+    export = nbformat.v4.new_code_cell(f"_ = prof.to_html({str(page)!r})\nprint(prof.text())")
     notebook.cells.append(export)
     os.environ["JUPYTER_PREFER_ENV_PATH"] = "1"
     client = NotebookClient(notebook, timeout=600, kernel_name="python3", resources={"metadata": {"path": str(BUILD)}})
