@@ -167,7 +167,9 @@ class Watch(WatchedRun):
         self._loop.on_tick = self._tick
         self._line = line
         self._capture.start()
-        self._loop.event("begin", title=self._title, process_id=os.getpid())
+        # A folder that is gone with the watch has a name that says nothing.
+        title = self._title or ("watched training" if self._logdir is None else "")
+        self._loop.event("begin", title=title, process_id=os.getpid())
         machine.start()
         self._reader.start()
         self._loop.start()

@@ -12,7 +12,7 @@ import pytest
 from tests.unit.analysis.watched.drawn_runs import healthy, show
 from tests.unit.analysis.watched.drawn_steps import steps
 from tfprof_widgets.analysis.watched.anomalies import AnomalyFinder
-from tfprof_widgets.trace.watched import COMPILED, EPOCH_BEGIN, PROFILED
+from tfprof_widgets.trace.watched import AFTER_WINDOW, COMPILED, EPOCH_BEGIN, PROFILED
 
 N = 6000
 CALL_S = 0.02
@@ -111,6 +111,17 @@ def test_a_period_that_counts_anew_in_each_epoch_is_found() -> None:
     (last,) = show(run).last
     assert last.title == "Every 500 steps of an epoch, 120 ms outside of the training function"
     assert last.severity == "low"
+
+
+@pytest.mark.parametrize("n_hidden", [0, 1, 3])
+def test_a_multiple_of_a_period_is_not_told_for_it_where_some_slow_steps_were_traced(n_hidden: int) -> None:
+    run = healthy(1, 320)
+    for begin in range(0, 320, 40):
+        run.flags[begin] = EPOCH_BEGIN
+    run.outside[7::8] += 150
+    run.flags[[151, 199, 247][:n_hidden]] = AFTER_WINDOW
+    (last,) = show(run).last
+    assert last.title == "Every 8 steps, 150 ms outside of the training function"
 
 
 def test_a_series_that_ends_says_so() -> None:
