@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 import tfprof_widgets as tfprof
-from tests.documents import PAGES, links, python_blocks
+from tests.documents import PAGES, cells_of, links
 from tfprof_widgets.analysis.advice import headlines
 from tfprof_widgets.analysis.columns.registry import TABLES
 from tools.site import gallery, pictures, reference
@@ -119,7 +119,12 @@ def test_the_tables_page_has_each_column_of_the_registry() -> None:
     assert len({reference.anchor(name) for name in TABLES}) == len(TABLES)
 
 
+def test_examples_of_a_shell_are_those_of_tfprof() -> None:
+    (cell,) = cells_of("```bash\npip install x\ntfprof report 'a b' > c.md  # so\n```\n")
+    assert cell.endswith("main(['report', 'a b']) == 0")
+
+
 def test_examples_in_a_list_lose_its_indentation() -> None:
-    assert python_blocks("1. so\n\n    ```python\n    a = 1\n    if a:\n        b = 2\n    ```\n") == [
+    assert cells_of("1. so\n\n    ```python\n    a = 1\n    if a:\n        b = 2\n    ```\n") == [
         "a = 1\nif a:\n    b = 2\n"
     ]

@@ -18,7 +18,12 @@ Everything here is reached as `tfprof.NAME` after `import tfprof_widgets as tfpr
 `_us`, `_ms`, `_s`, `_bytes`, `_pct`, and `_ratio` for a share where 1 is all. Times of events count from the start of the trace.
 The [tables page](tables.md) lists each column of each table.
 """
-TABLES_INTRODUCTION = """# Tables
+TABLES_INTRODUCTION = """---
+search:
+  boost: 0.5
+---
+
+# Tables
 
 Every table of a profile is a pandas `DataFrame` with the columns below, in this order, also where it has no rows. Here `prof` is
 a profile and `watch` a watched training.
