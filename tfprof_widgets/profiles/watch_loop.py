@@ -115,6 +115,7 @@ class WatchLoop:
         while not self._over.acquire(timeout=LOOK_S):
             with contextlib.suppress(Exception):
                 self._look()
+                self.finder.add_memory(time.time_ns(), self.machine.memory())
             now_s = time.monotonic()
             if now_s >= due_s or (now_s >= early_s and self.feed.recorder.n_waiting >= MAX_UNREAD):
                 used_s = time.thread_time()

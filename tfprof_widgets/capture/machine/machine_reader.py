@@ -50,6 +50,10 @@ class Counters(Protocol):
     def available(self) -> float:
         """Return the bytes of memory that are free to be taken."""
 
+    def rss_bytes(self) -> float:
+        """Return the resident memory of this process; some 10 us."""
+        return self._counters.process()[0]
+
     def close(self) -> None:
         """Let go of what is open."""
 

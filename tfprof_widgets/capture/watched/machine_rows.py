@@ -49,6 +49,10 @@ class MachineRows:
         row |= {"tf_bytes": _allocated_bytes(), **self._clocks.read()}
         return [float(row.get(name, "nan")) for name in SAMPLE_COLUMNS]
 
+    def memory(self) -> dict[str, float]:
+        """Return what is in use now: `rss_bytes` and `tf_bytes` of `SAMPLE_COLUMNS`; some 30 us."""
+        return {"rss_bytes": self._sampler.rss_bytes(), "tf_bytes": _allocated_bytes()}
+
 
 class GpuClocks:
     """The clock of the slowest GPU, and whether any is slowed down; nothing where there are none."""
