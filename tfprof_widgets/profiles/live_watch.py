@@ -168,8 +168,9 @@ class Watch(WatchedRun):
             weakref.finalize(self, remove_folder, folder, os.getpid())
         else:
             folder = free_folder(Path(self._logdir).expanduser().absolute(), time.time_ns())
-        recorder = StepRecorder()
-        feed, machine = StepFeed(recorder), MachineRows()
+        machine = MachineRows()
+        recorder = StepRecorder(machine.memory)
+        feed = StepFeed(recorder)
         n_windows = self._plan.max_windows + 50
         options = CaptureOptions(
             steps=self._plan,

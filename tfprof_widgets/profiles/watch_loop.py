@@ -115,7 +115,6 @@ class WatchLoop:
         while not self._over.acquire(timeout=LOOK_S):
             with contextlib.suppress(Exception):
                 self._look()
-                self.finder.add_memory(time.time_ns(), self.machine.memory())
             now_s = time.monotonic()
             if now_s >= due_s or (now_s >= early_s and self.feed.recorder.n_waiting >= MAX_UNREAD):
                 used_s = time.thread_time()
@@ -151,6 +150,8 @@ class WatchLoop:
 
     def _take_steps(self, *, is_last: bool) -> None:
         steps = self.feed.take(is_last=is_last)
+        for ns, n_bytes in self.feed.recorder.take_memory():
+            self.finder.add_memory(ns, n_bytes)
         if len(steps):
             self._add(steps)
         for end in self.feed.recorder.take_epochs():

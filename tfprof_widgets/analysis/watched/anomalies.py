@@ -28,7 +28,7 @@ _MOST_WAITING = 64
 """So many samples wait for the steps of their time; more are taken as of the last step."""
 _MOST_PLACES = 256
 _SETTLING_NS = 5_000_000_000
-"""So long after its begin a process fills its memory."""
+"""So long after its first step a process fills its memory."""
 
 
 class AnomalyFinder:
@@ -55,7 +55,7 @@ class AnomalyFinder:
         rows = rows_of(rows[trained(rows)], self._n_steps)
         if not len(rows):
             return
-        self._started_ns = self._started_ns or int(rows["start_ns"][0])
+        self._started_ns = self._started_ns or int(rows["start_ns"][0] + 1e6 * rows["ms"][0])
         self._n_steps += len(rows)
         for ordinal in rows["ordinal"][(rows["flags"] & EPOCH_BEGIN) != 0].tolist():
             self._slow.begin_epoch(ordinal)

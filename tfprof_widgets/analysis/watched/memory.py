@@ -176,4 +176,6 @@ def _grows_fast(blocks: Floats) -> bool:
     rises = np.diff(blocks[:, 0])
     middle = np.median(rises)
     # A sample of two steps is beside one of a single step.
-    return bool(rises.sum() >= _LARGE_BYTES and (rises > 0.4 * middle).all() and (rises < 2.5 * middle).all())
+    is_even = (rises > 0.4 * middle).all() and (rises < 2.5 * middle).all()
+    is_slowing = rises[-_FEW_BLOCKS // 4 :].mean() < _MOST_SLOWING * rises.mean()
+    return bool(rises.sum() >= _LARGE_BYTES and is_even and not is_slowing)

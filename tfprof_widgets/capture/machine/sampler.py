@@ -87,9 +87,12 @@ class SystemSampler:
         return frame
 
     def rss_bytes(self) -> float:
-        """Return the resident memory of this process now; NaN where nothing is sampled. On any thread."""
+        """Return the resident memory of this process now; NaN where it cannot be read. On any thread."""
         reader = self._reader
-        return float("nan") if reader is None else reader.rss_bytes()
+        try:
+            return float("nan") if reader is None else reader.rss_bytes()
+        except Exception:  # it is asked in the middle of a training, and may have been closed
+            return float("nan")
 
     @property
     def latest(self) -> dict[str, float]:
