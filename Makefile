@@ -1,5 +1,5 @@
 # Everything a checkout needs beyond python3 >= 3.10 is fetched by these targets (PyPI, npm), into .venv and js/node_modules;
-# packages of the system are installed by `make system` alone.
+# packages of the system are installed by `make system`, and of other targets only by root or with ALLOW_APT=1, where nothing else helps.
 PYTHON ?= python3
 VENV ?= .venv
 PY := $(VENV)/bin/python
@@ -46,14 +46,14 @@ goldens: setup-dev ## ask XProf anew about the captures in tests/data, and write
 	@$(PY) -m tests.goldens $(if $(CAPTURES),--captures)
 	@$(PY) -m tests.make_vectors
 
-system: ## as root, on Debian: install Chromium, a font and the venv module of Python where they are missing; nothing else does
-	@$(PYTHON) -m tools.debian
+system: ## as root, on Debian: install Chromium, a font and the venv module of Python where they are missing
+	@$(PYTHON) -m tools.system
 
 setup-demo:
-	@$(PYTHON) tools/environment.py $(VENV) --extras tensorflow,lab --also nbclient
+	@$(PYTHON) -m tools.environment $(VENV) --extras tensorflow,lab --also nbclient
 
 setup-dev:
-	@$(PYTHON) tools/environment.py $(VENV) --extras tensorflow,dev
+	@$(PYTHON) -m tools.environment $(VENV) --extras tensorflow,dev
 
 clean: ## remove what was built and fetched, except committed bundles
 	rm -rf build dist $(VENV) js/node_modules .pytest_cache .mypy_cache .ruff_cache .hypothesis
