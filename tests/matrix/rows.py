@@ -1,0 +1,48 @@
+"""The environments of the matrix: a Python, what is installed before the package, and variables."""
+
+from __future__ import annotations
+
+import importlib.metadata
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from tfprof_widgets.capture.checks.versions import lowest_versions
+
+COLAB = Path(__file__).parent / "colab.txt"
+"""What Colab has of what we and its notebooks need, as its list of 2026-08-19 says: github.com/googlecolab/backend-info."""
+KERAS_2 = {"TF_USE_LEGACY_KERAS": "1"}
+
+
+@dataclass(frozen=True)
+class Row:
+    """One environment; of what nobody names the newest version that goes with the rest."""
+
+    python: str
+    requirements: list[str]
+    variables: Mapping[str, str] = field(default_factory=dict)
+
+
+def lowest() -> list[str]:
+    """All lowest versions at once, with the oldest TensorFlow."""
+    bounds = lowest_versions(importlib.metadata.requires("tfprof-widgets") or (), extra="tensorflow")
+    oldest = bounds.pop("tensorflow")
+    return [f"tensorflow=={oldest}.*", *(f"{name}=={version}" for name, version in bounds.items())]
+
+
+def colab() -> list[str]:
+    """What Colab has, each with its version."""
+    return [line for line in COLAB.read_text(encoding="utf-8").splitlines() if not line.startswith("#")]
+
+
+ROWS: dict[str, Row] = {
+    "lowest": Row("3.10", lowest()),
+    "2.16": Row("3.11", ["tensorflow==2.16.*"]),
+    "2.16-keras-2": Row("3.12", ["tensorflow==2.16.*", "tf_keras==2.16.*"], KERAS_2),
+    "2.17": Row("3.12", ["tensorflow==2.17.*"]),
+    "2.18": Row("3.12", ["tensorflow==2.18.*"]),
+    "colab": Row("3.13", colab()),
+    "2.21-oldest-python": Row("3.10", ["tensorflow==2.21.*"]),
+    "2.21-keras-2": Row("3.13", ["tensorflow==2.21.*", "tf_keras==2.21.*"], KERAS_2),
+    "2.21": Row("3.13", ["tensorflow==2.21.*"]),
+}
