@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-import importlib.metadata
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from hatchling.metadata.core import ProjectMetadata
+
 from tfprof_widgets.capture.checks.versions import lowest_versions
 
+ROOT = Path(__file__).resolve().parents[2]
 COLAB = Path(__file__).parent / "colab.txt"
 """What Colab has of what we and its notebooks need, as its list of 2026-08-19 says: github.com/googlecolab/backend-info."""
 KERAS_2 = {"TF_USE_LEGACY_KERAS": "1"}
@@ -23,11 +25,16 @@ class Row:
     variables: Mapping[str, str] = field(default_factory=dict)
 
 
-def lowest() -> list[str]:
-    """All lowest versions at once, with the oldest TensorFlow."""
-    bounds = lowest_versions(importlib.metadata.requires("tfprof-widgets") or (), extra="tensorflow")
-    oldest = bounds.pop("tensorflow")
-    return [f"tensorflow=={oldest}.*", *(f"{name}=={version}" for name, version in bounds.items())]
+def requirements() -> list[str]:
+    """What `pyproject.toml` says that the package needs, TensorFlow first: an installed package may be of an older one."""
+    declared = ProjectMetadata(str(ROOT), None).core
+    return [*declared.optional_dependencies["tensorflow"], *declared.dependencies]
+
+
+def lowest(wanted: Iterable[str]) -> list[str]:
+    """All lowest versions at once, with the newest fixes of the oldest TensorFlow."""
+    bounds = lowest_versions(wanted)
+    return [f"{name}=={version}{'.*' * (name == 'tensorflow')}" for name, version in bounds.items()]
 
 
 def colab() -> list[str]:
@@ -36,7 +43,7 @@ def colab() -> list[str]:
 
 
 ROWS: dict[str, Row] = {
-    "lowest": Row("3.10", lowest()),
+    "lowest": Row("3.10", lowest(requirements())),
     "2.16": Row("3.11", ["tensorflow==2.16.*"]),
     "2.16-keras-2": Row("3.12", ["tensorflow==2.16.*", "tf_keras==2.16.*"], KERAS_2),
     "2.17": Row("3.12", ["tensorflow==2.17.*"]),
