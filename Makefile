@@ -6,7 +6,7 @@ PY := $(VENV)/bin/python
 BIN := $(VENV)/bin
 
 .DEFAULT_GOAL := help
-.PHONY: help demo lab test check lint js fuzz bench diagnose matrix goldens system setup-demo setup-dev clean
+.PHONY: help demo lab test check lint js fuzz bench diagnose matrix dist goldens system setup-demo setup-dev clean
 
 help: ## say what there is
 	@awk -F ':.*## ' '/^[a-z-]+:.*## /{printf "make %-8s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -39,8 +39,11 @@ bench: setup-dev ## speed and memory at 10 k to 10 M events beside XProf's and s
 diagnose: setup-dev ## programs with one known fault each: does the first card name it, and does the fix win what it says? NAMES="one another" runs these
 	@$(PY) -m tests.diagnosis $(NAMES)
 
-matrix: setup-dev ## capture, load and show with TensorFlow 2.16 to 2.21, and with the lowest versions of all else: an environment each in build/matrix. NAMES="2.18" runs these
+matrix: setup-dev ## capture, load and show with TensorFlow 2.16 to 2.21, Python 3.10 to 3.13, Keras 2, Colab's versions and the lowest of all else: an environment each in build/matrix. NAMES="2.18 colab" runs these
 	@$(PY) -m tests.matrix $(NAMES)
+
+dist: setup-dev ## build the archives of the source and the wheel into dist
+	@rm -rf dist && $(PY) -m build --outdir dist
 
 goldens: setup-dev ## ask XProf anew about the captures in tests/data, and write tests/vectors; with CAPTURES=1 make those of CPUs anew first
 	@$(PY) -m tests.goldens $(if $(CAPTURES),--captures)
