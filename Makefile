@@ -6,7 +6,7 @@ PY := $(VENV)/bin/python
 BIN := $(VENV)/bin
 
 .DEFAULT_GOAL := help
-.PHONY: help demo lab test check lint js fuzz bench diagnose matrix dist goldens system setup-demo setup-dev clean
+.PHONY: help demo lab test check lint js docs pictures fuzz bench diagnose matrix dist goldens system setup-demo setup-dev setup-docs clean
 
 help: ## say what there is
 	@awk -F ':.*## ' '/^[a-z-]+:.*## /{printf "make %-8s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -28,6 +28,12 @@ lint: setup-dev ## ruff, mypy, biome, tsc
 
 js: setup-dev ## rebuild tfprof_widgets/static from js/src
 	@$(PY) -m tools.checks build
+
+docs: setup-docs ## build the documentation site, strictly, into build/site
+	@NO_MKDOCS_2_WARNING=1 $(PY) -m mkdocs build --strict
+
+pictures: setup-dev ## take the pictures in docs/pictures anew, from real profiles; NAMES="ops timeline" takes these
+	@$(PY) -m tools.site.pictures $(NAMES)
 
 fuzz: setup-dev ## 20,000 mutated and truncated traces, 6,000 random ones, 200 hostile ones in Chromium, 100 captures with a fault each, each option of tfprof, the long lists of cases, and CASES=200000 directories of broken structure drawn from SEED=0
 	@$(PY) -m pytest -m fuzz tests/fuzz tests/browser/test_hostile_traces.py tests/unit/analysis tests/unit/formats/test_xspace_paths.py tests/unit/profiles/test_opening.py
@@ -54,6 +60,9 @@ system: ## as root, on Debian: install Chromium, a font and the venv module of P
 
 setup-demo:
 	@$(PYTHON) -m tools.environment $(VENV) --extras tensorflow,lab --also nbclient
+
+setup-docs:
+	@$(PYTHON) -m tools.environment $(VENV) --extras docs
 
 setup-dev:
 	@$(PYTHON) -m tools.environment $(VENV) --extras tensorflow,dev

@@ -9,12 +9,25 @@ if TYPE_CHECKING:
     from IPython.core.interactiveshell import InteractiveShell
 
     from . import experiments
+    from .analysis.advice.advice import Advice
+    from .analysis.cluster.merged_memory import ReducedMemory
+    from .analysis.failure.memory_failure import MemoryFailure
+    from .analysis.input.input_pipeline import InputPipeline
+    from .analysis.memory.memory import MemoryProfile
+    from .analysis.memory.memory_growth import MemoryGrowth
+    from .analysis.overview.overview import Overview
+    from .analysis.selection import Selection
+    from .analysis.steps.interference import CaptureSummary
+    from .analysis.watched.anomaly import Anomaly
+    from .capture.remote.server import ProfilerServer
     from .capture.session.loop import step, trace_steps
     from .errors import CaptureError, EmptyTraceError, TfProfError, TraceError
+    from .notebook.dialog.dialog import CaptureDialog
     from .notebook.dialog.remote import capture_dialog
     from .notebook.doctor_report import DoctorReport, doctor
+    from .profiles.callbacks import ProfileCallback, WatchCallback
     from .profiles.live_watch import Watch
-    from .profiles.loading import ProfileCallback, load, profile
+    from .profiles.loading import load, profile
     from .profiles.one_run import Profile
     from .profiles.recovery import recover, stop
     from .profiles.remote import capture_remote, serve
@@ -22,22 +35,42 @@ if TYPE_CHECKING:
     from .profiles.several_runs import Scaling, scaling
     from .profiles.two_runs import ProfileDiff, diff
     from .profiles.watched_run import WatchedRun
-    from .profiles.watching import WatchCallback, watch
+    from .profiles.watching import watch
     from .profiles.workers_watch import WorkersWatch
+    from .trace.capture_facts import CaptureCost
+    from .trace.trace import Trace
+    from .views.widgets.base import View
+    from .views.widgets.link import LinkModel
 
 __version__ = "0.1.0"
 
 __all__ = [
+    "Advice",
+    "Anomaly",
+    "CaptureCost",
+    "CaptureDialog",
     "CaptureError",
+    "CaptureSummary",
     "DoctorReport",
     "EmptyTraceError",
+    "InputPipeline",
+    "LinkModel",
+    "MemoryFailure",
+    "MemoryGrowth",
+    "MemoryProfile",
+    "Overview",
     "Profile",
     "ProfileCallback",
     "ProfileDiff",
     "ProfilerHook",
+    "ProfilerServer",
+    "ReducedMemory",
     "Scaling",
+    "Selection",
     "TfProfError",
+    "Trace",
     "TraceError",
+    "View",
     "Watch",
     "WatchCallback",
     "WatchedRun",
@@ -62,6 +95,22 @@ __all__ = [
 ]
 
 _HOMES = {
+    "Advice": ".analysis.advice.advice",
+    "ReducedMemory": ".analysis.cluster.merged_memory",
+    "MemoryFailure": ".analysis.failure.memory_failure",
+    "InputPipeline": ".analysis.input.input_pipeline",
+    "MemoryProfile": ".analysis.memory.memory",
+    "MemoryGrowth": ".analysis.memory.memory_growth",
+    "Overview": ".analysis.overview.overview",
+    "Selection": ".analysis.selection",
+    "CaptureSummary": ".analysis.steps.interference",
+    "Anomaly": ".analysis.watched.anomaly",
+    "ProfilerServer": ".capture.remote.server",
+    "CaptureDialog": ".notebook.dialog.dialog",
+    "CaptureCost": ".trace.capture_facts",
+    "Trace": ".trace.trace",
+    "View": ".views.widgets.base",
+    "LinkModel": ".views.widgets.link",
     "step": ".capture.session.loop",
     "trace_steps": ".capture.session.loop",
     "CaptureError": ".errors",
@@ -71,8 +120,9 @@ _HOMES = {
     "capture_dialog": ".notebook.dialog.remote",
     "DoctorReport": ".notebook.doctor_report",
     "doctor": ".notebook.doctor_report",
+    "ProfileCallback": ".profiles.callbacks",
+    "WatchCallback": ".profiles.callbacks",
     "Watch": ".profiles.live_watch",
-    "ProfileCallback": ".profiles.loading",
     "load": ".profiles.loading",
     "profile": ".profiles.loading",
     "Profile": ".profiles.one_run",
@@ -87,7 +137,6 @@ _HOMES = {
     "ProfileDiff": ".profiles.two_runs",
     "diff": ".profiles.two_runs",
     "WatchedRun": ".profiles.watched_run",
-    "WatchCallback": ".profiles.watching",
     "watch": ".profiles.watching",
     "WorkersWatch": ".profiles.workers_watch",
 }

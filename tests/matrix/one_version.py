@@ -93,7 +93,7 @@ class Shown:
         for prof in (self.fitted, self.looped):
             prof.to_csv(self.folder / "csv")
             prof.to_pprof(self.folder / "costs.pb.gz")
-            assert prof.summary()
+            assert prof.text()
             assert prof.report()
             assert prof.overview.verdict
             assert len(prof.advice_table) == len(prof.advice)
