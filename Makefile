@@ -6,7 +6,7 @@ PY := $(VENV)/bin/python
 BIN := $(VENV)/bin
 
 .DEFAULT_GOAL := help
-.PHONY: help demo lab test check lint js docs pictures fuzz bench diagnose matrix dist goldens system setup-demo setup-dev setup-docs clean
+.PHONY: help demo lab test check lint js docs pictures fuzz bench diagnose matrix fresh dist goldens system setup-demo setup-dev setup-docs clean
 
 help: ## say what there is
 	@awk -F ':.*## ' '/^[a-z-]+:.*## /{printf "make %-8s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -47,6 +47,9 @@ diagnose: setup-dev ## programs with one known fault each: does the first card n
 
 matrix: setup-dev ## capture, load and show with TensorFlow 2.16 to 2.21, Python 3.10 to 3.13, Keras 2, Colab's versions and the lowest of all else: an environment each in build/matrix. NAMES="2.18 colab" runs these
 	@$(PY) -m tests.matrix $(NAMES)
+
+fresh: dist ## install the wheel as a stranger does, with nothing of this machine but python3: time, size, and a first run
+	@$(PY) -m tests.matrix.fresh "$$($(PYTHON) -c 'import sys; print(sys.executable)')"
 
 dist: setup-dev ## build the archives of the source and the wheel into dist
 	@rm -rf dist && $(PY) -m build --outdir dist
