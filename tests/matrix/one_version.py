@@ -34,6 +34,14 @@ READ = ("keras_fit", "xla_fit", "h100_lstm", "v100")
 N_STEPS = 12
 N_VIEWS = 15
 """So many and more widgets a dashboard has."""
+ASKED = """
+data, sent = tfprof.load('shown').dashboard().data, []
+data.comm.send = lambda data=None, metadata=None, buffers=None: sent.append(data["content"]["kind"])
+ask = {"kind": "parts?", "keys": [data.payload.late_keys[0]]}
+data._handle_msg({"content": {"data": {"method": "custom", "content": ask}}, "buffers": []})
+sent[0]
+"""
+"""What a view asks its kernel for, as the version of ipywidgets hands it over."""
 LEAST_PAGE_BYTES = 150_000
 LONGEST_MS = 120_000
 """The machine is sampled in the time of the trace: no sample is further from its begin than the capture can have lasted."""
@@ -118,16 +126,17 @@ class Shown:
         assert {"application/vnd.jupyter.widget-view+json", "text/html"} <= kinds, kinds
 
     def saved(self) -> None:
-        """A notebook with the dashboard of a capture saves what a front end needs to draw it without a kernel."""
+        """A notebook shows the dashboard of a capture, whose kernel answers, and saves what a front end draws without one."""
         import nbformat
         from nbclient import NotebookClient
 
         committed.unpack("keras_fit", self.folder / "shown")
         code = "import tfprof_widgets as tfprof\ntfprof.load('shown').dashboard()"
-        notebook = nbformat.v4.new_notebook(cells=[nbformat.v4.new_code_cell(code)])
+        notebook = nbformat.v4.new_notebook(cells=[nbformat.v4.new_code_cell(one) for one in (code, ASKED)])
         place = {"metadata": {"path": str(self.folder)}}
         NotebookClient(notebook, timeout=600, kernel_name="python3", resources=place).execute()
         assert len(notebook.metadata.widgets["application/vnd.jupyter.widget-state+json"]["state"]) > N_VIEWS
+        assert notebook.cells[1].outputs[0]["data"]["text/plain"] == "'part'", notebook.cells[1].outputs
         nbformat.write(notebook, self.answer.with_suffix(".ipynb"))
 
     def captures(self) -> None:
