@@ -24,7 +24,7 @@ EDGES: dict[str, set[str]] = {
     "profiles": {"errors", "trace", "formats", "opening", "analysis", "capture", "export", "views"},
     "experiments": {"errors", "analysis", "capture", "profiles"},
     "notebook": {"errors", "analysis", "capture", "views", "profiles"},
-    "__init__": {"errors", "capture", "profiles", "experiments", "notebook"},
+    "__init__": {"errors", "trace", "analysis", "views", "capture", "profiles", "experiments", "notebook"},
 }
 """What each folder at the top of the package, `errors.py` and `__init__.py` may import besides itself: folders, or units
 of them (`formats.hlo`)."""

@@ -78,7 +78,7 @@ def write_page(trace: HostileTrace, folder: Path) -> tuple[Path, list[str]]:
         getattr(profile, table, None)
     for allocator in profile.memory.summary["allocator"][:20]:
         profile.memory.timeline(allocator), profile.memory.peak(allocator)
-    profile.summary()
+    profile.text()
     path = profile.to_html(folder / f"{trace.number}.html")
     faults = [] if SANE_OP in set(profile.ops["name"]) else [f"{SANE_OP} is not among the ops"]
     if path.stat().st_size > 12 * 2**20:

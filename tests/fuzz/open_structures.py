@@ -90,7 +90,7 @@ def _share_of_memory(case: tuple[int, int, int]) -> float:
 
 def use(prof: Profile, *, is_shown: bool) -> None:
     """Ask for all that a profile tells."""
-    repr(prof), prof.notices, prof.summary().encode(), prof.report().encode()
+    repr(prof), prof.notices, prof.text().encode(), prof.report().encode()
     results = prof.run.results
     tables(results)
     assert getattr(results, "advice_notices", ()) == (), results.advice_notices

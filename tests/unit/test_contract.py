@@ -131,7 +131,7 @@ def test_out(prof: tfprof.Profile, tmp_path: Path) -> None:
     page = prof.to_html(tmp_path / "new folder" / "page.html")
     assert page.read_text(encoding="utf-8").lstrip().lower().startswith("<!doctype html>")
     assert "\n" not in repr(prof)
-    assert 10 < len(prof.summary().splitlines()) < 60
+    assert 10 < len(prof.text().splitlines()) < 60
 
 
 @pytest.mark.parametrize("function", [tfprof.profile, tfprof.ProfileCallback])
@@ -154,3 +154,20 @@ def test_everything_public_is_documented_from_its_first_line_on() -> None:
 def first_line(thing: object) -> str:
     """Of the docstring; it must be a sentence on its own line."""
     return (inspect.getdoc(thing) or "").partition("\n")[0].strip()
+
+
+def test_a_step_is_selected_by_its_row_or_by_its_name(prof: tfprof.Profile) -> None:
+    name = str(prof.steps["name"].iloc[-1])
+    try:
+        assert prof.select(step=name).steps.equals(prof.select(step=len(prof.steps) - 1).steps)
+        assert prof.link.step == len(prof.steps) - 1
+        with pytest.raises(
+            ValueError, match=f"not a row of `steps`, which has {len(prof.steps)}, or give a name, such as '{name}'"
+        ):
+            prof.select(step=len(prof.steps))
+        with pytest.raises(
+            ValueError, match=f"no step is called 'train'; the profile has .*{prof.steps['name'].iloc[0]}"
+        ):
+            prof.select(step="train")
+    finally:
+        prof.select()

@@ -113,7 +113,7 @@ def test_executions_of_a_pipeline(prof: tfprof.Profile) -> None:
         check(pipeline.execution(row).reset_index(drop=True), "input_pipeline.execution")
         assert set(pipeline.execution(row)["id"]) <= set(pipeline.iterators["id"])
     assert isinstance(pipeline.is_input_bound, bool)
-    assert isinstance(pipeline.summary, str)
+    assert isinstance(pipeline.sentence, str)
     parts = ("enqueue", "read_on_demand", "read_in_advance", "preprocessing", "unclassified")
     assert sum(getattr(pipeline, f"{part}_ms") for part in parts) == pytest.approx(pipeline.categories["time_ms"].sum())
 

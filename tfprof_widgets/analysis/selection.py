@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Literal, get_args
@@ -224,10 +225,17 @@ def select(
     *,
     time_range_ns: tuple[int, int] | None,
     step: int | None,
-    ops: tuple[str, ...] | None,
+    ops: Iterable[str] | None,
     host: str | None = None,
 ) -> Selection:
     """Make a selection; see `Profile.select`. Of a step the range is exact, so that no op of a neighbour counts in it.
+
+    Args:
+        results: the analyses of the whole.
+        time_range_ns: after the trace origin.
+        step: row of `steps`, see `step_row`.
+        ops: names to highlight.
+        host: the only one that counts.
 
     Raises:
         ValueError: both a range and a step, a range that ends before it begins, or a step or a host that is not there.
@@ -239,8 +247,6 @@ def select(
     time_range_ps = None
     if step is not None:
         frame = results.steps.frame
-        if not 0 <= step < len(frame):
-            raise ValueError(f"step {step} is not a row of `steps`, which has {len(frame)}")
         start, duration = int(frame["start_ps"].iloc[step]), int(frame["duration_ps"].iloc[step])
         time_range_ps = start, start + duration
     if time_range_ns is not None:
@@ -249,3 +255,24 @@ def select(
             raise ValueError(f"time_range {time_range_ns} ends before it begins; give (t0_ns, t1_ns)")
         time_range_ps = low, high
     return Selection(results, time_range_ps, tuple(ops or ()), host or "")
+
+
+def step_row(results: AnyResults, step: int | str, host: str | None = None) -> int:
+    """The row of `steps` that a user means: by its place, or by its name, of one host where several have it.
+
+    Raises:
+        ValueError: there is no such step, or several hosts have one of that name; the message says what there is.
+    """
+    frame = results.step_frame
+    if not isinstance(step, str):
+        if 0 <= step < len(frame):
+            return int(step)
+        names = f", or give a name, such as {frame['name'].iloc[-1]!r}" if len(frame) else ""
+        raise ValueError(f"step {step} is not a row of `steps`, which has {len(frame)}{names}")
+    rows = np.flatnonzero((frame["name"] == step) & ((frame["host"] == host) if host else True))
+    if len(rows) == 1:
+        return int(rows[0])
+    if len(rows):
+        raise ValueError(f"several hosts have a step {step!r}: give host= as well, or the row of `steps`")
+    known = listed([*map(repr, frame["name"].unique())], _MOST_NAMED) or "none"
+    raise ValueError(f"no step is called {step!r}; the profile has {known}")

@@ -5,6 +5,7 @@ from __future__ import annotations
 from argparse import Namespace
 
 from ..profiles.live_watch import Watch
+from ..profiles.watch_options import WatchOptions
 
 _OTHERS = ("steps", "max_seconds", "max_bytes", "no_system", "system", "view", "compare")
 
@@ -22,10 +23,10 @@ def watch_of(arguments: Namespace, logdir: str | None) -> Watch:
     given = [f"--{name.replace('_', '-')}" for name in _OTHERS if getattr(arguments, name) not in (None, False)]
     if given:
         raise ValueError(f"--live watches the whole cell and shows its own widget: leave out {' and '.join(given)}.")
-    return Watch(
+    options = WatchOptions(
         every=arguments.every,
         every_seconds=arguments.every_seconds,
         logdir=logdir,
         detail=arguments.detail or "normal",
-        title=arguments.out or "",
     )
+    return Watch(options, title=arguments.out or "")

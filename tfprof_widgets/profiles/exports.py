@@ -189,7 +189,7 @@ class Exports:
         tree = build_tree(self._run.results.op_graph, view, chosen)
         return tree_text(tree, chosen) + ("" if "max_depth" in options else depth_note(tree))
 
-    def summary(self) -> str:
+    def text(self) -> str:
         """The profile in some thirty lines of text, as a terminal shows it; what has no data says so in a line."""
         from ..export.text import summarize
 

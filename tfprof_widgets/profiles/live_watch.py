@@ -24,12 +24,12 @@ from .watch_windows import WindowReader, place_in
 from .watched_run import WatchedRun
 
 if TYPE_CHECKING:
-    from ..capture.session.detail import Detail
     from ..capture.session.record import Outcome, Window
     from ..capture.session.session import Capture
     from ..capture.source.captured_program import CapturedProgram
     from ..trace.watched import WatchLog
     from ..views.widgets.live import LiveView
+    from .watch_options import WatchOptions
 
 MAX_SECONDS, MAX_BYTES = 60.0, 32 * 2**20
 """Of one window, as of a capture."""
@@ -43,28 +43,9 @@ _logger = logging.getLogger(__name__)
 class Watch(WatchedRun):
     """A training that is being watched, or was: what `watch()` gives. All of `WatchedRun`, while it runs, too."""
 
-    def __init__(
-        self,
-        *,
-        every: int | None = None,
-        every_seconds: float | None = None,
-        windows: bool = True,
-        max_windows: int | None = None,
-        window_steps: int | None = None,
-        logdir: str | Path | None = None,
-        detail: Detail = "normal",
-        title: str = "",
-    ) -> None:
-        from ..capture.watched.window_plan import DEFAULT_STEPS, DEFAULT_WINDOWS, WindowPlan
-
+    def __init__(self, options: WatchOptions, *, title: str = "") -> None:
         super().__init__(self._read_log)
-        self._plan = WindowPlan(
-            every=every,
-            every_seconds=every_seconds,
-            n_steps=DEFAULT_STEPS if window_steps is None else window_steps,
-            max_windows=DEFAULT_WINDOWS if max_windows is None else max_windows,
-        )
-        self._finds_windows, self._logdir, self._detail, self._title = windows, logdir, detail, title
+        self._options, self._plan, self._title = options, options.plan(), title
         self._state = "running"
         self._ended_ns: int | None = None
         self._loop: WatchLoop | None = None
@@ -163,11 +144,11 @@ class Watch(WatchedRun):
         from ..formats.watch_log.writer import WatchWriter
         from ..trace.scratch import make_folder, remove_folder
 
-        if self._logdir is None:
+        if self._options.logdir is None:
             folder = make_folder(ROOM_BYTES)
             weakref.finalize(self, remove_folder, folder, os.getpid())
         else:
-            folder = free_folder(Path(self._logdir).expanduser().absolute(), time.time_ns())
+            folder = free_folder(Path(self._options.logdir).expanduser().absolute(), time.time_ns())
         machine = MachineRows()
         recorder = StepRecorder(machine.memory)
         feed = StepFeed(recorder)
@@ -175,7 +156,7 @@ class Watch(WatchedRun):
         options = CaptureOptions(
             steps=self._plan,
             system=False,
-            detail=self._detail,
+            detail=self._options.detail,
             logdir=folder / WINDOWS,
             max_seconds=MAX_SECONDS * n_windows,
             max_bytes=MAX_BYTES * n_windows,
@@ -183,12 +164,12 @@ class Watch(WatchedRun):
         )
         self._capture = Capture(options, listener=recorder, on_window=self._take_window, **parts)
         self._reader = WindowReader(feed, machine, self._push, makes_dashboards=kernel_shell() is not None)
-        self._loop = WatchLoop(feed, self._plan, machine, WatchWriter(folder), finds_windows=self._finds_windows)
+        self._loop = WatchLoop(feed, self._plan, machine, WatchWriter(folder), finds_windows=self._options.windows)
         self._loop.on_tick = self._tick
         self._line = line
         self._capture.start()
         # A folder that is gone with the watch has a name that says nothing.
-        title = self._title or ("watched training" if self._logdir is None else "")
+        title = self._title or ("watched training" if self._options.logdir is None else "")
         self._loop.event("begin", title=title, process_id=os.getpid())
         machine.start()
         self._reader.start()

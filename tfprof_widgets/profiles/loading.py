@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from ..errors import CaptureError
 from ..views.widgets.shell import kernel_shell
@@ -13,20 +13,21 @@ from .feedback import following, record_text
 from .one_run import Profile
 from .progress import Progress
 from .status_line import StatusLine, status_line
+from .watched_run import WatchedRun
 
 if TYPE_CHECKING:
     from concurrent.futures import Executor
 
     from ..capture.session.detail import Detail
-    from ..capture.session.record import CaptureOptions, CaptureRecord
+    from ..capture.session.record import CaptureOptions
+    from ..capture.session.selection import Steps
     from ..opening.found import Found
     from ..opening.opened import Opened
 
 
-StepChoice = range | Callable[[int], bool] | None
-
-
-def load(path: str | Path, *, graph: str | Path | None = None, executor: Executor | None = None) -> Profile | Any:
+def load(
+    path: str | Path, *, graph: str | Path | None = None, executor: Executor | None = None
+) -> Profile | WatchedRun:
     """Open a profile from disk, or from a URL. Files are told by their content, compressed by gzip or not:
 
     - an XSpace (`*.xplane.pb`), a run directory, a log directory (its newest capture; all of one that `Profile.save` wrote);
@@ -64,12 +65,21 @@ def load(path: str | Path, *, graph: str | Path | None = None, executor: Executo
             `EmptyTraceError`.
     """
     from ..formats.watch_log.reader import is_watch_log, read_watch_log
-    from ..opening.found import find
-    from .watched_run import WatchedRun
 
     if is_watch_log(path):
         read_watch_log(path)  # what cannot be read is told now
         return WatchedRun(lambda: read_watch_log(path))
+    return load_profile(path, graph=graph, executor=executor)
+
+
+def load_profile(path: str | Path, *, graph: str | Path | None = None, executor: Executor | None = None) -> Profile:
+    """Open a profile; see `load`.
+
+    Raises:
+        TraceError: nothing readable is there.
+    """
+    from ..opening.found import find
+
     found = find(path)
     if found.is_many or (executor is not None and found.hosts):
         return _load_reduced(found, graph, executor)
@@ -134,13 +144,13 @@ def _newest(others: Sequence[Path]) -> tuple[str, ...]:
 
 @contextlib.contextmanager
 def profile(
-    steps: StepChoice = None,
+    steps: Steps | None = None,
     every: int | None = None,
+    *,
     system: bool | float = True,
     logdir: str | Path | None = None,
     max_seconds: float | None = None,
     max_bytes: int | None = None,
-    *,
     every_seconds: float | None = None,
     detail: Detail = "normal",
 ) -> Iterator[Profile]:
@@ -222,54 +232,6 @@ def capturing(
         finally:  # also when nothing could be written, which the record tells
             captured.take(capture.record)
             line.rest = record_text(capture.record)
-
-
-def ProfileCallback(  # noqa: N802 -- it makes a Keras callback, whose class exists only once Keras is imported
-    steps: StepChoice = None,
-    every: int | None = None,
-    system: bool | float = True,
-    logdir: str | Path | None = None,
-    max_seconds: float | None = None,
-    max_bytes: int | None = None,
-    *,
-    every_seconds: float | None = None,
-    detail: Detail = "normal",
-) -> Any:
-    """Make a Keras callback that profiles the `fit`, `evaluate` or `predict` it is passed to.
-
-    Its `profile` is the `Profile` of the last call, its `profiles` those of all calls, oldest first. Arguments are those of
-    `profile()`; step numbers count from 0 in each call.
-
-    Raises:
-        CaptureError: TensorFlow is not installed.
-    """
-    from ..capture.keras.callback import make_callback
-    from ..capture.session.record import CaptureOptions
-    from ..capture.session.session import Capture
-
-    options = CaptureOptions(
-        steps=steps,
-        every=every,
-        every_seconds=every_seconds,
-        system=system,
-        detail=detail,
-        logdir=logdir,
-        max_seconds=max_seconds,
-        max_bytes=max_bytes,
-    )
-
-    def begin(end_if_over: Callable[[], None]) -> tuple[Capture, Callable[[CaptureRecord], Profile]]:
-        capture = Capture(options, end_if_over=end_if_over)
-        capture.start()
-        return capture, _profile_of
-
-    return make_callback(begin, name="profile")
-
-
-def _profile_of(record: CaptureRecord) -> Profile:
-    captured = Profile(title="profile")
-    captured.take(record)
-    return captured
 
 
 def _show(captured: Profile, line: StatusLine) -> None:

@@ -323,7 +323,7 @@ class Profile:
     to_parquet = method_of("_exports", Exports.to_parquet)
     report = method_of("_exports", Exports.report)
     save = method_of("_exports", Exports.save)
-    summary = method_of("_exports", Exports.summary)
+    text = method_of("_exports", Exports.text)
     to_pprof = method_of("_exports", Exports.to_pprof)
     tree_text = method_of("_exports", Exports.tree_text)
 
@@ -343,7 +343,7 @@ class Profile:
     def _repr_mimebundle_(self, **_: object) -> dict[str, Any]:
         if not self.run.has_ended:
             return {"text/plain": repr(self)}
-        instead = WithoutWidgets(self.summary, self._exports.plain_html, self._widgets.page)
+        instead = WithoutWidgets(self.text, self._exports.plain_html, self._widgets.page)
         return output_of(self, instead, name="dashboard")
 
 

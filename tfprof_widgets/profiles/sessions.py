@@ -10,11 +10,13 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from ..capture.v1.session_hook import SessionObserver
+from ..capture.v1.session_options import DEFAULT_MAX_BYTES, DEFAULT_MAX_STEPS, HookOptions
 from ..errors import CaptureError, EmptyTraceError
-from .loading import StepChoice
 from .one_run import Profile
 
 if TYPE_CHECKING:
+    from ..capture.session.selection import Steps
     from ..capture.v1.session_capture import SessionCapture
     from ..opening.opened import Opened
 
@@ -53,61 +55,74 @@ def from_run_metadata(run_metadata: Any, *, graph: Any = None, op_log: Any = Non
     return Profile(lambda: opened, title="session")
 
 
-def ProfilerHook(  # noqa: N802 -- it makes a session's hook, whose class exists only once TensorFlow is imported
-    save_steps: int | None = None,
-    save_secs: float | None = None,
-    steps: StepChoice = None,
-    output_dir: str | Path | None = None,
-    *,
-    max_steps: int | None = None,
-    max_bytes: int | None = None,
-) -> Any:
-    """Make a hook that profiles steps of a `tf.compat.v1.train.MonitoredTrainingSession`, or of an `Estimator`.
+class ProfilerHook(SessionObserver[Profile]):
+    """A hook that profiles steps of a `tf.compat.v1.train.MonitoredTrainingSession`, or of an `Estimator`.
 
         hook = tfprof.ProfilerHook(steps=range(100, 110))
-        with tf.compat.v1.train.MonitoredTrainingSession(hooks=[hook]) as session: ...
+        with tf.compat.v1.train.MonitoredTrainingSession(hooks=[hook]) as session:
+            ...
         hook.profile
 
-    Its `profile` is the `Profile` of what the session ran so far: also while it runs, and after an exception or Ctrl-C. Its
-    `profiles` are those of all sessions that it was passed to. In a session that trains, the steps are the runs that advance
-    the global step, and the number of a step is the global step after it, as in the names of TensorFlow's own timeline
-    files; other runs, such as evaluations between training steps, are left out, and a notice says how many. In a session
-    that never advances a global step, every run is a step, counted from 1. Give one of the first three arguments; without
-    any, every step is profiled. What fails in the hook is a notice of the profile, and the session goes on. The graph is
-    read with the first step that is profiled, which takes a moment after that step, and is not kept alive.
+    In a session that trains, the steps are the runs that advance the global step, and the number of a step is the global step
+    after it, as in the names of TensorFlow's own timeline files; other runs, such as evaluations between training steps, are
+    left out, and a notice says how many. In a session that never advances a global step, every run is a step, counted from 1.
+    Give one of the first three arguments; without any, every step is profiled. What fails in the hook is a notice of the
+    profile, and the session goes on. The graph is read with the first step that is profiled, which takes a moment after that
+    step, and is not kept alive.
 
     Args:
         save_steps: profile one step, then the first after so many more; never the first run.
-        save_secs: profile one step as often as this; never the first run.
-        steps: numbers of the steps to profile: a range, or a callable of the number.
+        save_secs: profile one step as often as this, in seconds; never the first run.
+        steps: numbers of the steps to profile: a range, other whole numbers, or a function from a number to True or False.
         output_dir: also write the metadata of each step there as it comes, with the graph, so that a crash keeps them, and
             `load(output_dir)` gives the profile again.
-        max_steps: how many steps are kept at most (100 by default), and
-        max_bytes: how much their metadata may take (256 MiB by default); of more the profile says so.
+        max_steps: how many steps are kept at most; of more the profile says so.
+        max_bytes: how many bytes their metadata may take; likewise.
 
     Raises:
         CaptureError: TensorFlow is not installed.
         TypeError, ValueError: an argument that means nothing.
     """
-    from ..capture.v1.session_hook import make_hook
-    from ..capture.v1.session_options import DEFAULT_MAX_BYTES, DEFAULT_MAX_STEPS, HookOptions
 
-    options = HookOptions(
-        save_steps=save_steps,
-        save_secs=save_secs,
-        steps=steps,
-        output_dir=output_dir,
-        max_steps=DEFAULT_MAX_STEPS if max_steps is None else max_steps,
-        max_bytes=DEFAULT_MAX_BYTES if max_bytes is None else max_bytes,
-    )
-    return make_hook(options, _profile_of)
+    def __init__(
+        self,
+        save_steps: int | None = None,
+        save_secs: float | None = None,
+        *,
+        steps: Steps | None = None,
+        output_dir: str | Path | None = None,
+        max_steps: int = DEFAULT_MAX_STEPS,
+        max_bytes: int = DEFAULT_MAX_BYTES,
+    ) -> None:
+        super().__init__(
+            HookOptions(
+                save_steps=save_steps,
+                save_secs=save_secs,
+                steps=steps,
+                output_dir=output_dir,
+                max_steps=max_steps,
+                max_bytes=max_bytes,
+            )
+        )
 
+    @property
+    def profile(self) -> Profile:
+        """The profile of what the last session ran so far: also while it runs, and after an exception or Ctrl-C.
 
-def _profile_of(capture: SessionCapture) -> Profile:
-    if not capture.runs:
-        return Profile(_raiser(_nothing(capture)), title="session", notices=capture.notices)
-    runs, (graph, log) = dict(capture.runs), capture.graph_and_log()
-    return Profile(lambda: _opened(runs, graph, log), title="session", notices=capture.notices)
+        Its data raises `EmptyTraceError`, which says why, as long as no step was profiled.
+        """
+        return self._last_result
+
+    @property
+    def profiles(self) -> list[Profile]:
+        """The profiles of all sessions that the hook was passed to, oldest first."""
+        return self._all_results
+
+    def _result_of(self, capture: SessionCapture) -> Profile:
+        if not capture.runs:
+            return Profile(_raiser(_nothing(capture)), title="session", notices=capture.notices)
+        runs, (graph, log) = dict(capture.runs), capture.graph_and_log()
+        return Profile(lambda: _opened(runs, graph, log), title="session", notices=capture.notices)
 
 
 def _nothing(capture: SessionCapture) -> str:

@@ -23,7 +23,7 @@ class Scaling:
     frame: pd.DataFrame
     """One row per run, the fewest workers first: `n_workers, step_time_ms, speedup, efficiency_ratio, communication_ratio,
     largest_exchange, largest_exchange_ratio, n_steps, n_missing, title`; see `scaling_frame`."""
-    summary: str
+    sentence: str
     """The run with the most workers against the one with the fewest, in a sentence."""
     global_batch: GlobalBatch
     """Whether all workers together take more in a step the more they are, or always as much."""
@@ -31,11 +31,11 @@ class Scaling:
     """What makes the runs hard to compare, one sentence each; mostly none."""
 
     def __repr__(self) -> str:
-        return f"<Scaling: {self.summary}>"
+        return f"<Scaling: {self.sentence}>"
 
     def __str__(self) -> str:
         rows = self.frame.to_string(index=False, float_format=lambda value: f"{value:,.4g}")
-        return "\n".join([self.summary, rows, *self.notices])
+        return "\n".join([self.sentence, rows, *self.notices])
 
     def _repr_mimebundle_(self, **_: object) -> dict[str, Any]:
         return {"text/plain": str(self), "text/html": _page(self)}
@@ -51,7 +51,7 @@ def scaling(profiles: Iterable[Profile], *, global_batch: GlobalBatch = "grows")
             or is `"fixed"`, divided among them.
 
     Returns:
-        The comparison: `.frame`, `.summary`; it displays itself.
+        The comparison: `.frame`, `.sentence`; it displays itself.
 
     Raises:
         TypeError: one of them is no `Profile`.
@@ -103,7 +103,7 @@ def _page(scaling: Scaling) -> str:
     ends = [value for run in runs for value in (run["speedup"], run["n_workers"] / first) if math.isfinite(value)]
     batch = "grows with the workers" if scaling.global_batch == "grows" else "is divided among them"
     return bar_table(
-        scaling.summary,
+        scaling.sentence,
         _COLUMNS,
         [_bar_row(run, run["n_workers"] / first) for run in runs],
         longest=max(ends, default=1.0),

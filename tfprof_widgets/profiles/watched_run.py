@@ -114,8 +114,8 @@ class WatchedRun:
         return live_page(self.dashboard(), title=self.folder.name)
 
     def _window(self, run_dir: Path) -> Profile:
-        from .loading import load
+        from .loading import load_profile
 
         if run_dir not in self._loaded:
-            self._loaded[run_dir] = load(run_dir)
+            self._loaded[run_dir] = load_profile(run_dir)
         return self._loaded[run_dir]

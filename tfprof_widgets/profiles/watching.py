@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, overload
+from typing import TYPE_CHECKING, overload
 
+from ..capture.watched.window_plan import DEFAULT_STEPS, DEFAULT_WINDOWS
 from .live_watch import Watch
-from .status_line import status_line
+from .watch_options import WatchOptions
 from .workers_watch import WorkersWatch
 
 if TYPE_CHECKING:
     from ..capture.session.detail import Detail
-    from ..capture.session.record import CaptureRecord
-    from ..capture.session.session import Capture
 
 
 @overload
@@ -23,8 +22,8 @@ def watch(
     every: int | None = None,
     every_seconds: float | None = None,
     windows: bool = True,
-    max_windows: int | None = None,
-    window_steps: int | None = None,
+    max_windows: int = DEFAULT_WINDOWS,
+    window_steps: int = DEFAULT_STEPS,
     logdir: str | Path | None = None,
     detail: Detail = "normal",
 ) -> Watch: ...
@@ -40,8 +39,8 @@ def watch(
     every: int | None = None,
     every_seconds: float | None = None,
     windows: bool = True,
-    max_windows: int | None = None,
-    window_steps: int | None = None,
+    max_windows: int = DEFAULT_WINDOWS,
+    window_steps: int = DEFAULT_STEPS,
     logdir: str | Path | None = None,
     detail: Detail = "normal",
     token: str | None = None,
@@ -83,7 +82,7 @@ def watch(
     """
     if workers is not None:
         return WorkersWatch(workers, logdir=logdir, token=token)
-    return Watch(
+    options = WatchOptions(
         every=every,
         every_seconds=every_seconds,
         windows=windows,
@@ -92,46 +91,4 @@ def watch(
         logdir=logdir,
         detail=detail,
     )
-
-
-def WatchCallback(  # noqa: N802 -- it makes a Keras callback, whose class exists only once Keras is imported
-    *,
-    every: int | None = None,
-    every_seconds: float | None = None,
-    windows: bool = True,
-    max_windows: int | None = None,
-    window_steps: int | None = None,
-    logdir: str | Path | None = None,
-    detail: Detail = "normal",
-) -> Any:
-    """Make a Keras callback that watches the `fit`, `evaluate` or `predict` it is passed to, as `watch()` does.
-
-    Its `watch` is the `Watch` of the last call, its `watches` those of all calls, oldest first. Arguments are those of `watch()`.
-
-    Raises:
-        CaptureError: TensorFlow is not installed.
-    """
-    from ..capture.keras.callback import make_callback
-
-    def begin(end_if_over: Callable[[], None]) -> tuple[Capture, Callable[[CaptureRecord], Watch]]:
-        watch = Watch(
-            every=every,
-            every_seconds=every_seconds,
-            windows=windows,
-            max_windows=max_windows,
-            window_steps=window_steps,
-            logdir=logdir,
-            detail=detail,
-        )
-        line = status_line()
-        capture = watch.begin(line, end_if_over=end_if_over)
-        watch.show(line)
-
-        def finished(record: CaptureRecord) -> Watch:
-            watch.finish(record.outcome)
-            line.end()
-            return watch
-
-        return capture, finished
-
-    return make_callback(begin, name="watch")
+    return Watch(options)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, TypeVar, cast
@@ -109,8 +109,8 @@ class Widgets:
         self,
         *,
         time_range: tuple[int, int] | None = None,
-        step: int | None = None,
-        ops: tuple[str, ...] | None = None,
+        step: int | str | None = None,
+        ops: Iterable[str] | None = None,
         host: str | None = None,
     ) -> Selection:
         """Select a time range, a step, ops or a host in every view, and return the numbers of that part alone.
@@ -124,11 +124,13 @@ class Widgets:
         Raises:
             ValueError: both a time range and a step, or a step or a host that is not there.
         """
-        from ..analysis.selection import select
+        from ..analysis.selection import select, step_row
 
-        selection = select(self._run.results, time_range_ns=time_range, step=step, ops=ops, host=host)
+        results = self._run.results
+        row = None if step is None else step_row(results, step, host)
+        selection = select(results, time_range_ns=time_range, step=row, ops=ops, host=host)
         self.link.time_range = selection.time_range_ns or ()
-        self.link.step = -1 if step is None else int(step)
+        self.link.step = -1 if row is None else row
         self.link.selection = selection.op_names
         self.link.host = selection.host
         return selection

@@ -14,7 +14,7 @@ import gc, inspect, json, os, pathlib, signal, sys, threading, time
 import numpy as np
 import tensorflow as tf
 import keras
-from tfprof_widgets.capture.keras.callback import make_callback
+from tfprof_widgets.capture.keras.callback import CapturingCallback
 from tfprof_widgets.capture.keras.patch import KerasPatch
 from tfprof_widgets.capture.session.loop import step, trace_steps
 from tfprof_widgets.capture.session.session import Capture, CaptureOptions
@@ -39,12 +39,24 @@ def started(**options):
     capture.start()
     return capture
 
-def callback_of(**options):
-    def begin(end_if_over):
-        capture = Capture(CaptureOptions(**options), end_if_over=end_if_over)
+class RecordCallback(CapturingCallback):
+    _result_name = "profile"
+
+    def __init__(self, **options):
+        super().__init__()
+        self.options = CaptureOptions(**options)
+
+    def _start_capture(self, end_if_over):
+        capture = Capture(self.options, end_if_over=end_if_over)
         capture.start()
-        return capture, lambda record: record
-    return make_callback(begin, name="profile")
+        return capture
+
+    def _result_of(self, record):
+        return record
+
+    profile, profiles = CapturingCallback._last_result, CapturingCallback._all_results
+
+callback_of = RecordCallback
 
 def steps(record, *names):
     '''The numbers of the steps named so, window by window, in time order.'''

@@ -41,7 +41,7 @@ TRAINING = f"""
                 "by_op": failure.by_op.drop(columns="ops").to_dict("list"),
                 "by_layer": failure.by_layer.drop(columns="ops").to_dict("list"),
                 "by_line": failure.by_line.drop(columns="ops").to_dict("list"),
-                "notices": list(profile.notices), "summary": profile.summary(), "outcome": profile.capture.outcome,
+                "notices": list(profile.notices), "summary": profile.text(), "outcome": profile.capture.outcome,
             }}
 
         trained = wide()

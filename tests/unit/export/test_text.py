@@ -12,7 +12,7 @@ from tests.builders import event, line, plane, space
 
 def summary(directory: Path, *lines: bytes) -> str:
     (directory / "host.xplane.pb").write_bytes(space(plane("/host:CPU", *lines)))
-    return tfprof.load(directory).summary()
+    return tfprof.load(directory).text()
 
 
 def test_parts_are_one_blank_line_apart_also_where_there_is_nothing_to_tell(tmp_path: Path) -> None:
@@ -30,7 +30,7 @@ def test_nobody_is_sent_to_change_the_allocator_where_nothing_ran(tmp_path: Path
 
 
 def test_the_lines_that_cost_most_are_told_with_their_share(tmp_path: Path) -> None:
-    text = tfprof.load(write_run(tmp_path / "run", PLAIN)).summary()
+    text = tfprof.load(write_run(tmp_path / "run", PLAIN)).text()
     (head,) = [row for row in text.splitlines() if row.startswith("Lines by self time")]
     assert "of op time is charged to your code" in head
     assert re.search(r"[\d.]+ +\d+ %  train\.py:\d+ +" + re.escape(PLAIN.code), text)

@@ -26,7 +26,7 @@ def captured(tmp_path: Path) -> tfprof.Profile:
 def assert_one_is_missing(prof: tfprof.Profile) -> None:
     assert prof.notices.count(NOTICE) == 1
     assert prof.run.n_missing_hosts == 1
-    assert NOTICE in prof.summary()
+    assert NOTICE in prof.text()
 
 
 def test_a_capture_says_which_workers_sent_no_trace(captured: tfprof.Profile) -> None:

@@ -91,7 +91,7 @@ def test_the_first_run_of_another_cell_is_compared_with_none(drawn: Draw) -> Non
 def test_text_report_plain_html_and_views_say_it(drawn: Draw) -> None:
     profile = after(drawn, Run(seed=1, speed=3.0), Run(seed=2))
     for text in (
-        profile.summary(),
+        profile.text(),
         profile.report().replace("\\", ""),
         profile._exports.plain_html(),
         str(profile.overview_panel().options),

@@ -180,7 +180,7 @@ def test_a_password_opens_a_server_and_is_never_shown(web: Served) -> None:
     url = web.url.replace("http://", "http://me:secret@")
     prof = tfprof.load(f"{url}/locked/run/h.xplane.pb")
     assert prof.trace.n_events == 1
-    told = [prof.title, repr(prof), prof.summary(), str(prof.run.opened.paths[0]), *prof.notices]
+    told = [prof.title, repr(prof), prof.text(), str(prof.run.opened.paths[0]), *prof.notices]
     assert not any("secret" in text for text in told)
     with pytest.raises(TraceError) as caught:
         tfprof.load(f"{url}/locked/none.pb")
@@ -197,7 +197,7 @@ def test_a_password_is_never_shown_where_files_lie_at_the_root_of_a_server(web: 
     for prof in (tfprof.load(f"{url}/worker0.xplane.pb"), tfprof.load(f"{url}/"), reduced):
         assert prof.title == web.url.removeprefix("http://")
         page = prof.to_html(tmp_path / "page.html").read_text()
-        told = [prof.title, repr(prof), prof.summary(), prof.report(), page, *prof.notices, *prof.hosts["path"]]
+        told = [prof.title, repr(prof), prof.text(), prof.report(), page, *prof.notices, *prof.hosts["path"]]
         assert not any("hunter2" in text or "me:" in text for text in told[:4])
         assert not any("hunter2" in text for text in told)
 

@@ -32,7 +32,7 @@ assert all(map(len, tables)), [len(table) for table in tables]
 assert list(prof.flows)
 for name in {VIEWS!r}.split():
     getattr(prof, name)()
-assert prof.timeline().data.payload.overview and prof.overview.verdict and prof.summary()
+assert prof.timeline().data.payload.overview and prof.overview.verdict and prof.text()
 prof.to_html(out / "page.html")
 prof.to_html(out / "full.html", embed="full")
 prof.to_csv(out / "tables")

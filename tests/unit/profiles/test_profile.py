@@ -53,7 +53,7 @@ def test_outside_a_notebook_a_display_is_text_alone(loaded: tfprof.Profile) -> N
         assert expected in bundle["text/plain"]
 
 
-@pytest.mark.parametrize("broken", ["dashboard", "page", "summary"])
+@pytest.mark.parametrize("broken", ["dashboard", "page", "text"])
 def test_a_display_that_fails_in_a_notebook_is_text_and_says_why(
     loaded: tfprof.Profile, monkeypatch: pytest.MonkeyPatch, broken: str
 ) -> None:
@@ -69,7 +69,7 @@ def test_a_display_that_fails_in_a_notebook_is_text_and_says_why(
     bundle = loaded._repr_mimebundle_()
     assert list(bundle) == ["text/plain"]
     assert bundle["text/plain"].endswith("the dashboard cannot be shown: RuntimeError: no JavaScript here")
-    assert ("ms a step" in bundle["text/plain"]) == (broken != "summary")
+    assert ("ms a step" in bundle["text/plain"]) == (broken != "text")
 
 
 def test_all_views_share_one_link_and_one_data_model(loaded: tfprof.Profile) -> None:
@@ -241,7 +241,7 @@ def test_what_the_profiler_warns_of_is_told_in_every_view(tmp_path: Path) -> Non
     (tmp_path / "host.xplane.pb").write_bytes(data)
     prof = tfprof.load(tmp_path)
     assert prof.notices == ("lost", "dropped", "dropped")
-    assert "! lost" in prof.summary()
+    assert "! lost" in prof.text()
     assert '"lost"' in prof.dashboard().options
 
 

@@ -17,7 +17,7 @@ def test_what_hosts_say_is_in_the_list_the_summary_and_the_report(tmp_path: Path
         prof = tfprof.load(run, executor=executor)
         (one,) = (one for one in prof.advice if one.rule == "input_bound")
         assert one.title.endswith(SAID)
-        assert SAID in " ".join(prof.summary().split())
+        assert SAID in " ".join(prof.text().split())
         report = prof.report()
         assert SAID in report
         assert "- Look at: `prof.timeline()`; host `worker0001`; row " in report

@@ -41,8 +41,8 @@ def test_the_summary_and_the_report_have_the_figures_of_the_whole_profile(
     prof: tfprof.Profile, whole: tfprof.Profile
 ) -> None:
     assert prof.notices[0].startswith("Reduced profile of 2 hosts")
-    assert prof.notices[0] in prof.summary()
-    assert whole.overview.verdict in prof.summary()
+    assert prof.notices[0] in prof.text()
+    assert whole.overview.verdict in prof.text()
     report = prof.report()
     assert whole.overview.verdict in report
     assert "prof.memory.held_at_peak(allocator)" in report

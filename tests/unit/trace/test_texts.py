@@ -45,7 +45,7 @@ def evil(tmp_path: Path) -> tfprof.Profile:
 def test_nothing_that_is_printed_of_a_profile_holds_a_control(evil: tfprof.Profile) -> None:
     printed = [
         repr(evil),
-        evil.summary(),
+        evil.text(),
         evil.report(),
         evil.tree_text(),
         *evil.notices,
@@ -60,7 +60,7 @@ def test_nothing_that_is_printed_of_a_profile_holds_a_control(evil: tfprof.Profi
         repr(evil.advice),
     ]
     assert [text for text in printed if without_controls(text) != text] == []
-    assert SHOWN in evil.summary()
+    assert SHOWN in evil.text()
 
 
 def test_an_error_names_a_file_without_its_controls(tmp_path: Path) -> None:

@@ -67,7 +67,7 @@ def test_a_cell_shows_the_views_without_it_and_what_needs_it_when_it_ends(
     (fallback,) = (one for one in shell.published if one["text/plain"])
     assert set(fallback) == {"text/html", "text/plain"}
     assert profile.overview.verdict in fallback["text/html"]
-    assert fallback["text/plain"] == profile.summary()
+    assert fallback["text/plain"] == profile.text()
 
 
 def test_what_a_cell_captures_goes_where_its_view_went(
@@ -85,7 +85,7 @@ def test_what_no_cell_shows_has_all_at_once(profile: tfprof.Profile, monkeypatch
     FakeShell().install(monkeypatch).message = {"header": {"msg_type": "comm_msg"}}
     shown = profile._repr_mimebundle_()
     assert set(shown) == {WIDGET, "text/html", "text/plain"}
-    assert shown["text/plain"] == profile.summary()
+    assert shown["text/plain"] == profile.text()
 
 
 def test_a_fallback_that_fails_leaves_the_views(
@@ -104,5 +104,5 @@ def test_views_that_cannot_be_made_leave_the_text(profile: tfprof.Profile, monke
     monkeypatch.setattr(profile, "dashboard", lambda: 1 / 0)
     shown = profile._repr_mimebundle_()
     assert set(shown) == {"text/plain"}
-    assert shown["text/plain"].startswith(profile.summary().rstrip())
+    assert shown["text/plain"].startswith(profile.text().rstrip())
     assert "the dashboard cannot be shown: ZeroDivisionError" in shown["text/plain"]

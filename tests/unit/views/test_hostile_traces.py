@@ -134,7 +134,7 @@ def test_a_trace_that_loads_is_shown(drawn: Callable[[], list[Plane]], tmp_path:
             if values.dtype.kind == "f" and column != "fragmentation_ratio":
                 assert np.isfinite(values).all(), (name, column)
     assert "\n" not in repr(prof)
-    summary = prof.summary()
+    summary = prof.text()
     summary.encode("utf-8")
     assert summary.count("\n") < 60
     for part in (prof.memory, prof.overview, prof.input_pipeline, prof.select(time_range=(0, 1000))):
@@ -149,7 +149,7 @@ def test_a_trace_without_planes_is_shown(tmp_path: Path) -> None:
     assert (meta["n_events"], meta["planes"]) == (0, [])
     limits = json.loads(prof.dashboard().options)["limits"]
     assert [(limit["text"], limit["view"]) for limit in limits] == [("the device was lost", "")]
-    assert "the device was lost" in prof.summary()
+    assert "the device was lost" in prof.text()
 
 
 def test_every_allocator_beyond_the_255th_keeps_its_own_memory() -> None:
@@ -167,6 +167,6 @@ def test_times_beyond_2_hours_arrive_as_the_nearest_double() -> None:
 
 def test_of_many_allocators_a_summary_names_the_largest_and_how_many_there_are(tmp_path: Path) -> None:
     (tmp_path / "h.xplane.pb").write_bytes(space(*many_allocators()))
-    summary = tfprof.load(tmp_path).summary()
+    summary = tfprof.load(tmp_path).text()
     assert "Memory a299: peak 299 bytes" in summary
     assert "8 of 300 allocators" in summary

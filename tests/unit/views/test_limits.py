@@ -47,4 +47,4 @@ def test_a_dashboard_says_how_the_capture_ended_and_its_limits_in_the_words_of_t
         options["limits"][1]["text"]
         == "No FLOP counts of graph ops that XLA did not compile: counting ran out of time."
     )
-    assert "(a bound)" not in prof.summary() + prof.report()
+    assert "(a bound)" not in prof.text() + prof.report()

@@ -84,7 +84,7 @@ class InputPipeline:
         return bool((slowest > SLOW_CALL_PS / PS_PER_US).any())
 
     @property
-    def summary(self) -> str:
+    def sentence(self) -> str:
         """What that says of tf.data, in one sentence."""
         return self.tf_data.summary
 

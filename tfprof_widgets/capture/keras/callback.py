@@ -2,114 +2,99 @@
 
 from __future__ import annotations
 
-import functools
 import sys
 import threading
 import weakref
 from collections.abc import Callable
-from typing import Any
+from typing import Any, ClassVar, Generic, TypeVar
 
 from ...errors import CaptureError
-from ..session.record import CaptureRecord
+from ..session.record import CaptureRecord, Outcome
 from ..session.session import Capture
-from ..session.tf_profiler import import_tensorflow
 from ..source.running_frames import frames_outwards, running_frames
 from .batch_size import batch_size_of
 from .keras_steps import StepMarks
 from .patch import METHODS
-from .step_marker import marker_class
+from .step_marker import StepMarker
 
-Begin = Callable[[Callable[[], None]], tuple[Capture, Callable[[CaptureRecord], Any]]]
-"""Starts a capture, with the `end_if_over` that it gets, and returns it with what turns its record into a result."""
+Result = TypeVar("Result")
 
 
-def make_callback(begin: Begin, *, name: str) -> Any:
-    """Return a Keras callback that captures every `fit` (or lone `evaluate`, `predict`) it is passed to.
+class CapturingCallback(StepMarker, Generic[Result]):
+    """A Keras callback that captures every `fit` (or lone `evaluate`, `predict`) that it is passed to.
 
-    Args:
-        begin: called as each call begins; step numbers count from 0 in each.
-        name: of what a call gives, such as "profile".
-
-    Returns:
-        A `keras.callbacks.Callback` with attributes of that name (of the last call, `CaptureError` before it) and of its
-        plural (of all calls, oldest first). After a call that failed they hold what was captured before the failure.
-
-    Raises:
-        CaptureError: TensorFlow is not installed.
+    Step numbers count from 0 in each call.
     """
-    import_tensorflow()
-    return _callback_class(name)(begin)
 
+    _result_name: ClassVar[str]
+    """What a call gives, such as "profile"; for messages."""
 
-@functools.cache
-def _callback_class(name: str) -> type:
-    """Return the callback class; made on first use, since its base lives in Keras."""
+    def __init__(self) -> None:
+        super().__init__()
+        self._capture: Capture | None = None
+        self._caller: _Caller | None = None
+        self._depth = 0
+        self._results: list[Result] = []
 
-    class CapturingCallback(marker_class()):  # type: ignore[misc]
-        """Captures the calls it is passed to."""
+    def _start_capture(self, end_if_over: Callable[[], None]) -> Capture:
+        """Start a capture as a call begins, with this `end_if_over`."""
+        raise NotImplementedError
 
-        def __init__(self, begin: Begin) -> None:
-            super().__init__(None)
-            self._begin_capture = begin
-            self._capture: Capture | None = None
-            self._wrap: Callable[[CaptureRecord], Any] = lambda record: record
-            self._caller: _Caller | None = None
-            self._depth = 0
-            self._results: list[Any] = []
+    def _result_of(self, record: CaptureRecord) -> Result:
+        """What a call gives whose capture has ended with this record."""
+        raise NotImplementedError
 
-        @property
-        def _last_result(self) -> Any:
-            """What the last call gave.
+    @property
+    def _last_result(self) -> Result:
+        """What the last call gave.
 
-            Raises:
-                CaptureError: no call has been captured, or the first is still running.
-            """
-            if not self._all_results:
-                raise CaptureError(f"No {name} yet: pass the callback to `model.fit(callbacks=[...])` and let it end.")
-            return self._results[-1]
+        Raises:
+            CaptureError: no call has been captured, or the first is still running.
+        """
+        if not self._all_results:
+            raise CaptureError(
+                f"No {self._result_name} yet: pass the callback to `model.fit(callbacks=[...])` and let it end."
+            )
+        return self._results[-1]
 
-        @property
-        def _all_results(self) -> list[Any]:
-            """What the calls gave, oldest first."""
-            self._finish_if_over()
-            return list(self._results)
+    @property
+    def _all_results(self) -> list[Result]:
+        """What the calls gave, oldest first; of a call that failed what was captured before."""
+        self._finish_if_over()
+        return list(self._results)
 
-        def _begin(self, kind: str) -> None:
-            self._finish_if_over()
-            if self._depth == 0:
-                capture, self._wrap = self._begin_capture(_weakly(self._finish_if_over))
-                self._capture, self._caller = capture, _Caller()
-                capture.program.batch_size = batch_size_of(self._caller.arguments)
-                capture.program.see(self.model)
-                self.marks = StepMarks(capture)
-            self._depth += 1
-            super()._begin(kind)
+    def _begin(self, kind: str) -> None:
+        self._finish_if_over()
+        if self._depth == 0:
+            capture = self._start_capture(_weakly(self._finish_if_over))
+            self._capture, self._caller = capture, _Caller()
+            capture.program.batch_size = batch_size_of(self._caller.arguments)
+            capture.program.see(self.model)
+            self.marks = StepMarks(capture)
+        self._depth += 1
+        super()._begin(kind)
 
-        def _end(self) -> None:
-            super()._end()
-            self._depth -= 1
-            if self._depth == 0:
-                self._finish("complete")
+    def _end(self) -> None:
+        super()._end()
+        self._depth -= 1
+        if self._depth == 0:
+            self._finish("complete")
 
-        def _finish_if_over(self) -> None:
-            # Keras tells a callback nothing when a call fails: whoever needs to know afterwards ends its capture.
-            if self._caller is not None and not self._caller.is_running:
-                self._finish("exception")
+    def _finish_if_over(self) -> None:
+        # Keras tells a callback nothing when a call fails: whoever needs to know afterwards ends its capture.
+        if self._caller is not None and not self._caller.is_running:
+            self._finish("exception")
 
-        def _finish(self, outcome: Any) -> None:
-            capture, self._capture, self._caller = self._capture, None, None
-            self._depth = 0
-            if capture is None:
-                return
-            try:
-                self.marks.close(is_failed=outcome == "exception")
-                capture.stop(outcome=outcome, failure=self.marks.failure if outcome == "exception" else None)
-            finally:
-                self._results.append(self._wrap(capture.record))
-
-    plural = f"{name}es" if name.endswith("ch") else f"{name}s"
-    members = {name: CapturingCallback._last_result, plural: CapturingCallback._all_results}
-    return type(f"{name.title()}Callback", (CapturingCallback,), members)
+    def _finish(self, outcome: Outcome) -> None:
+        capture, self._capture, self._caller = self._capture, None, None
+        self._depth = 0
+        if capture is None:
+            return
+        try:
+            self.marks.close(is_failed=outcome == "exception")
+            capture.stop(outcome=outcome, failure=self.marks.failure if outcome == "exception" else None)
+        finally:
+            self._results.append(self._result_of(capture.record))
 
 
 def _weakly(method: Callable[[], None]) -> Callable[[], None]:

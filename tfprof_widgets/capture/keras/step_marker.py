@@ -5,46 +5,45 @@
 from __future__ import annotations
 
 import contextlib
-import functools
 from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Any
 
+from ..session.late_base import LateBase
+from ..session.tf_profiler import import_tensorflow
 from .keras_steps import KINDS, StepMarks
 
 if TYPE_CHECKING:
+    from tensorflow.keras.callbacks import Callback as KerasCallback
+
     from ..session.session import Capture
     from ..session.step_notes import StepNotes
+else:
+    KerasCallback = object
 
 
-@functools.cache
-def marker_class() -> type:
-    """Return the callback class; made on first use, since its base lives in Keras."""
-    import tensorflow as tf
+class StepMarker(LateBase, KerasCallback):  # type: ignore[misc]
+    """Marks the steps of one call; goes first in the list, so that other callbacks' work is in a step."""
 
-    class StepMarker(tf.keras.callbacks.Callback):  # type: ignore[misc]
-        """Marks the steps of one call; goes first in the list, so that other callbacks' work is in a step."""
+    # Keras then keeps running everybody's batch-end hooks beside the training, as it would without us.
+    async_safe = True
+    marks: StepMarks
 
-        # Keras then keeps running everybody's batch-end hooks beside the training, as it would without us.
-        async_safe = True
+    @classmethod
+    def _late_base(cls) -> type:
+        """Keras' class of callbacks."""
+        base: type = import_tensorflow().keras.callbacks.Callback
+        return base
 
-        def __init__(self, marks: StepMarks) -> None:
-            super().__init__()
-            self.marks = marks
+    def _begin(self, kind: str) -> None:
+        self.marks.begin_phase(kind, self.model, (self.params or {}).get("steps"))
 
-        def _begin(self, kind: str) -> None:
-            self.marks.begin_phase(kind, self.model, (self.params or {}).get("steps"))
+    def _end(self) -> None:
+        self.marks.end_phase()
 
-        def _end(self) -> None:
-            self.marks.end_phase()
-
-        def on_epoch_end(self, epoch: int, logs: Any = None) -> None:
-            self.marks.end_step()
-            self.marks.end_epoch(epoch, logs)
-
-    for kind in KINDS:
-        for name, hook in _hooks(kind).items():
-            setattr(StepMarker, name, hook)
-    return StepMarker
+    def on_epoch_end(self, epoch: int, logs: Any = None) -> None:
+        """Count what comes until the next batch to no step, and tell of the epoch."""
+        self.marks.end_step()
+        self.marks.end_epoch(epoch, logs)
 
 
 def _hooks(kind: str) -> dict[str, Callable[..., None]]:
@@ -71,9 +70,16 @@ def _hooks(kind: str) -> dict[str, Callable[..., None]]:
     return {f"on_{kind}_{moment}": hook for moment, hook in hooks.items()}
 
 
-def make_step_marker(taker: Capture | StepNotes) -> Any:
+for _kind in KINDS:
+    for _name, _hook in _hooks(_kind).items():
+        setattr(StepMarker, _name, _hook)
+
+
+def make_step_marker(taker: Capture | StepNotes) -> StepMarker:
     """Return a Keras callback that marks the steps of one call for a capture, or for notes; see `marker_placed_in`."""
-    return marker_class()(StepMarks(taker))
+    marker = StepMarker()
+    marker.marks = StepMarks(taker)
+    return marker
 
 
 @contextlib.contextmanager
@@ -89,7 +95,7 @@ def marker_placed_in(arguments: dict[str, Any], marker: Any) -> Iterator[None]:
     callbacks = arguments.get("callbacks")
     if isinstance(callbacks, tf.keras.callbacks.CallbackList):
         members = callbacks.callbacks
-        if any(isinstance(member, marker_class()) for member in members):
+        if any(isinstance(member, StepMarker) for member in members):
             yield  # the validation inside fit: its hooks reach the marker of fit
             return
         members.insert(0, marker)
@@ -100,7 +106,7 @@ def marker_placed_in(arguments: dict[str, Any], marker: Any) -> Iterator[None]:
         members = []
         given = () if callbacks is None else callbacks
         given = given if isinstance(given, (list, tuple)) else [given]
-        if any(isinstance(one, marker_class()) for one in given):
+        if any(isinstance(one, StepMarker) for one in given):
             yield  # a callback that captures, or the marker of a patch around this one
             return
         arguments["callbacks"] = [marker, *given]

@@ -2,56 +2,57 @@
 
 from __future__ import annotations
 
-import functools
-from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
+from ..session.late_base import LateBase
 from ..session.tf_profiler import import_tensorflow
 from .session_capture import SessionCapture
 from .session_options import HookOptions
 from .session_steps import SessionSteps
 
+if TYPE_CHECKING:
+    from tensorflow.compat.v1.train import SessionRunHook
+else:
+    SessionRunHook = object
+
 _COUNTED = "Runs are counted from 1, as the global step could not be read"
 
-Wrap = Callable[[SessionCapture], Any]
+Result = TypeVar("Result")
 
 
-def make_hook(options: HookOptions, wrap: Wrap) -> Any:
-    """A `SessionRunHook` with `profile` and `profiles`; `wrap` turns what a session noted into what they give.
-
-    Raises:
-        CaptureError: TensorFlow is not installed.
-    """
-    import_tensorflow()
-    return _hook_class()(options, wrap)
-
-
-class SessionObserver:
-    """What a hook does, without its base class: every method is named as, and called by, a hook of TensorFlow.
+class SessionObserver(LateBase, Generic[Result], SessionRunHook):  # type: ignore[misc]
+    """A hook of TensorFlow: every method that it has is named as, and called by, one.
 
     The user's session must run, whatever of this fails: a failure is told of in the capture.
     """
 
-    def __init__(self, options: HookOptions, wrap: Wrap) -> None:
-        self._options, self._wrap = options, wrap
+    def __init__(self, options: HookOptions) -> None:
+        self._options = options
         self._captures = [SessionCapture(options)]
         self._steps = SessionSteps(self._captures[-1])
-        self._profiles: dict[int, tuple[tuple[int, ...], Any]] = {}
+        self._results: dict[int, tuple[tuple[int, ...], Result]] = {}
         self._step_name: str | None = None
         """The name of the tensor that reads the global step; the tensor itself would keep the graph alive."""
 
-    @property
-    def profile(self) -> Any:
-        """The profile of the last session: of what it ran so far, also after an exception or Ctrl-C.
+    @classmethod
+    def _late_base(cls) -> type:
+        """TensorFlow's class of hooks."""
+        base: type = import_tensorflow().compat.v1.train.SessionRunHook
+        return base
 
-        It is empty, and says why when it is asked for data, as long as no step was profiled.
-        """
-        return self._profile_of(len(self._captures) - 1)
+    def _result_of(self, capture: SessionCapture) -> Result:
+        """What a session gives of which this was noted."""
+        raise NotImplementedError
 
     @property
-    def profiles(self) -> list[Any]:
-        """The profiles of all sessions that the hook was passed to, oldest first."""
-        return [self._profile_of(i) for i in range(len(self._captures))]
+    def _last_result(self) -> Result:
+        """What the last session gives of what it ran so far, also after an exception or Ctrl-C."""
+        return self._result_at(len(self._captures) - 1)
+
+    @property
+    def _all_results(self) -> list[Result]:
+        """What all sessions give that the hook was passed to, oldest first."""
+        return [self._result_at(i) for i in range(len(self._captures))]
 
     def begin(self) -> None:
         """Take the graph and its global step, before the graph is finished."""
@@ -98,26 +99,15 @@ class SessionObserver:
     def _now(self) -> SessionCapture:
         return self._captures[-1]
 
-    def _profile_of(self, i: int) -> Any:
+    def _result_at(self, i: int) -> Result:
         capture = self._captures[i]
         state = capture.state
-        if i not in self._profiles or self._profiles[i][0] != state:
-            self._profiles[i] = state, self._wrap(capture)
-        return self._profiles[i][1]
+        if i not in self._results or self._results[i][0] != state:
+            self._results[i] = state, self._result_of(capture)
+        return self._results[i][1]
 
     def _read(self, session: Any) -> int:
         return int(session.run(self._step_name))
-
-
-@functools.cache
-def _hook_class() -> type:
-    """The class of hooks; made on first use, since its base lives in TensorFlow."""
-    base: Any = import_tensorflow().compat.v1.train.SessionRunHook
-
-    class ProfilerHook(SessionObserver, base):  # type: ignore[misc]
-        """Profiles the chosen steps of the session it is passed to; `profile` is what it has so far."""
-
-    return ProfilerHook
 
 
 def _global_step_name() -> str | None:

@@ -14,6 +14,7 @@ from .diff_data import DiffData
 from .kept_once import shared_by
 from .library import built, views_js
 from .link import LinkModel
+from .reference import Reference
 from .saved_page import publish_after_cell
 
 
@@ -23,14 +24,16 @@ class View(anywidget.AnyWidget):  # type: ignore[misc]
     entry: ClassVar[str]
 
     _esm = built("loader.js")
+    # What ipywidgets 7 displays by, which would come before `_repr_mimebundle_`.
+    _ipython_display_ = None
 
-    script = anywidget.WidgetTrait().tag(sync=True)
+    script = Reference()
     """The `Library` with all views. Not `_esm`: that is in the state of every widget."""
     builder = traitlets.Unicode().tag(sync=True)
     """Under which name `js/src/entries/views.ts` has this kind of view: `entry`."""
-    link = anywidget.WidgetTrait().tag(sync=True)
+    link = Reference()
     """The `LinkModel` shared by all views of a profile."""
-    data = anywidget.WidgetTrait().tag(sync=True)
+    data = Reference()
     """The `TraceData` shared by all views of a profile; the view itself where it draws from its own state."""
     options = traitlets.Unicode("{}").tag(sync=True)
     """JSON settings of the view. A string, because saved notebooks sort the keys of a dict."""

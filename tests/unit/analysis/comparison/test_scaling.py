@@ -46,7 +46,7 @@ def test_workers_that_keep_their_batch_give_more_samples(runs: list[tfprof.Profi
     assert frame["efficiency_ratio"].tolist() == pytest.approx([1, 2.5 / 3, 2.5 / 3.85])
     assert frame["communication_ratio"].tolist() == pytest.approx([0.08 / 2.5, 0.58 / 3, 1.43 / 3.85], abs=0.001)
     assert frame["largest_exchange"].tolist() == ["CollectiveReduceV2"] * 3
-    assert scaling.summary == (
+    assert scaling.sentence == (
         "4 workers give 2.60 times the throughput of 1 (65 % efficiency); 37 % of step time is CollectiveReduceV2."
     )
 
@@ -62,11 +62,11 @@ def test_a_page_shows_each_run_and_escapes_what_traces_say(runs: list[tfprof.Pro
     scaling = tfprof.scaling(runs)
     shown = scaling._repr_mimebundle_()
     assert "<script" not in shown["text/html"]
-    assert scaling.summary in shown["text/plain"]
+    assert scaling.sentence in shown["text/plain"]
     rows = Rows()
     rows.feed(shown["text/html"])
     assert rows.n == 4
-    assert repr(scaling) == f"<Scaling: {scaling.summary}>"
+    assert repr(scaling) == f"<Scaling: {scaling.sentence}>"
 
 
 class Rows(HTMLParser):
@@ -130,7 +130,7 @@ def test_a_run_whose_workers_are_not_all_known_is_not_compared(tmp_path: Path, r
     assert scaling.frame["n_missing"].tolist() == [0, 0, 0, 2]
     assert scaling.frame["speedup"].isna().tolist() == [False, False, False, True]
     assert scaling.frame["efficiency_ratio"].isna().tolist() == [False, False, False, True]
-    assert scaling.summary.startswith("4 workers give 2.60 times")
+    assert scaling.sentence.startswith("4 workers give 2.60 times")
     assert scaling.notices == (
         "2 hosts of the run broken could not be read or captured: how many workers it had is not known, so it is not compared.",
     )
@@ -140,7 +140,7 @@ def test_a_run_whose_workers_are_not_all_known_is_not_compared(tmp_path: Path, r
 def test_without_the_number_of_workers_of_two_runs_there_is_no_factor(
     tmp_path: Path, runs: list[tfprof.Profile]
 ) -> None:
-    summary = tfprof.scaling([damaged(tmp_path, 4, n_damaged=2), runs[1]]).summary
+    summary = tfprof.scaling([damaged(tmp_path, 4, n_damaged=2), runs[1]]).sentence
     assert summary == "Fewer than two runs have steps and all their hosts: how it scales cannot be told."
 
 
@@ -170,12 +170,12 @@ def test_only_hosts_that_train_are_counted(tmp_path: Path) -> None:
     scaling = tfprof.scaling(profiles)
     assert scaling.frame["n_workers"].tolist() == [1, 2]
     assert scaling.frame["largest_exchange"].tolist() == ["_Recv", "_Recv"]
-    assert scaling.summary.startswith("2 workers give 2.00 times the throughput of 1 (100 % efficiency); 37 %")
+    assert scaling.sentence.startswith("2 workers give 2.00 times the throughput of 1 (100 % efficiency); 37 %")
 
 
 def test_runs_of_as_many_workers_tell_nothing(tmp_path: Path) -> None:
     same = [run(tmp_path / name, 2, transfer_us=100) for name in "ab"]
-    assert tfprof.scaling(same).summary == "All runs have 2 workers: how it scales cannot be told."
+    assert tfprof.scaling(same).sentence == "All runs have 2 workers: how it scales cannot be told."
 
 
 def test_what_cannot_be_compared_is_told(runs: list[tfprof.Profile]) -> None:

@@ -56,7 +56,7 @@ def test_there_is_no_figure_of_steps_no_advice_and_no_finding(profile: Profile) 
     assert "out of memory" in repr(profile)
 
 
-@pytest.mark.parametrize("text", ["report", "summary"])
+@pytest.mark.parametrize("text", ["report", "text"])
 def test_texts_say_what_happened_and_nothing_else(profile: Profile, text: str) -> None:
     failure = profile.memory_failure
     assert failure is not None

@@ -195,7 +195,7 @@ def test_hostile_names_stay_text_wherever_the_explanation_is_shown() -> None:
 def test_the_profile_tells_it_first_in_its_notices_its_summary_and_its_report() -> None:
     profile = failed_profile(oom_trace(), failure())
     assert profile.notices[0].startswith("Out of memory: Relu of layer model/wide asked for 512 MiB on GPU:0")
-    summary = profile.summary()
+    summary = profile.text()
     assert "Held by layer: 3 of 3" in summary
     assert "a step" not in summary
     assert "By layer, when it ran out" in profile.report()

@@ -176,7 +176,7 @@ def test_the_most_input_bound_host_comes_first() -> None:
     assert result.hosts["input_ratio"].tolist() == pytest.approx([0.5, 0.1])
     assert result.pipelines["host"].iloc[result.hosts["pipeline"].iloc[0]] == "b"
     assert result.is_input_bound
-    assert "100 µs" in result.summary
+    assert "100 µs" in result.sentence
 
 
 def test_a_shuffle_that_fills_outside_the_averaged_steps_is_told_all_the_same() -> None:

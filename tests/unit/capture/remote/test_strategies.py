@@ -191,8 +191,8 @@ def test_two_runs_tell_how_the_training_scales(
     assert scaling.frame["n_workers"].tolist() == [2, 4]
     assert scaling.frame["largest_exchange"].tolist() == ["CollectiveReduceV2"] * 2
     assert (scaling.frame["communication_ratio"] > 0).all()
-    assert scaling.summary.startswith("4 workers give ")
-    assert "% of step time is CollectiveReduceV2" in scaling.summary
+    assert scaling.sentence.startswith("4 workers give ")
+    assert "% of step time is CollectiveReduceV2" in scaling.sentence
 
 
 def test_chief_parameter_server_and_workers_are_told_apart(
