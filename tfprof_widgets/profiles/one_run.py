@@ -243,15 +243,15 @@ class Profile:
 
     variables = table_at("run.results.variables", "See `compute_variables`. Empty where nobody noted them.")
     workers = table_at("run.results.workers.frame", "See `Workers.frame`. Empty without steps.")
-    stragglers = table_at(
-        "run.results.stragglers", "Empty where hosts are even, and with fewer than two; see `compute_stragglers`."
-    )
+    stragglers = table_at("run.results.stragglers", "Empty where hosts are even, and with fewer than two.")
     communication = table_at(
         "run.results.communication",
         "Hosts that train come first, then parameter servers and coordinators; see `compute_communication`. Empty where nothing "
         "was exchanged.",
     )
 
+    tables = property_of("_exports", Exports.tables)
+    sql = method_of("_exports", Exports.sql)
     # ---- the capture ------------------------------------------------------------------------------------------------
 
     capture = property_of("run", Run.capture)
