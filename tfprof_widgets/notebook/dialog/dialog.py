@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Mapping
 from html import escape
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import ipywidgets
 
@@ -16,6 +16,9 @@ from .fields import CaptureFields, Read, code_line
 from .rows import counted, rows_html
 from .run import Capture, CaptureRun
 from .style import DIALOG_CLASS, STYLE
+
+if TYPE_CHECKING:
+    from ...profiles.one_run import Profile
 
 _NO_CODE = "The line of code that captures the same comes here once no field has a problem."
 _INTRODUCTION = "Workers that train now, captured in the same seconds. Cells run meanwhile."
@@ -30,7 +33,7 @@ class CaptureDialog(ipywidgets.VBox):  # type: ignore[misc]
     def __init__(self, given: Mapping[str, Any], *, defaults: Mapping[str, Any], read: Read, capture: Capture) -> None:
         """Begin with `given`; `read` knows the rules of the fields and `capture` captures with what they hold."""
         self._defaults, self._capture = defaults, capture
-        self._profiles: tuple[Any, ...] = ()
+        self._profiles: tuple[Profile, ...] = ()
         self._run: CaptureRun | None = None
         self._replaced: list[Any] = []
         self._is_closed = False
@@ -58,12 +61,12 @@ class CaptureDialog(ipywidgets.VBox):  # type: ignore[misc]
     # ---- what it gives ------------------------------------------------------------------------------------------------
 
     @property
-    def profile(self) -> Any:
+    def profile(self) -> Profile | None:
         """The `Profile` of the last capture that got a trace; None before the first."""
         return self._profiles[-1] if self._profiles else None
 
     @property
-    def profiles(self) -> tuple[Any, ...]:
+    def profiles(self) -> tuple[Profile, ...]:
         """The profiles of all captures that got a trace, oldest first."""
         return self._profiles
 
