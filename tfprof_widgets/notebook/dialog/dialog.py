@@ -25,9 +25,9 @@ _INTRODUCTION = "Workers that train now, captured in the same seconds. Cells run
 
 
 class CaptureDialog(ipywidgets.VBox):  # type: ignore[misc]
-    """The fields of `capture_remote`, a button, and the dashboard of the last capture. Made by `tfprof.capture_dialog`.
+    """A form for `capture_remote`, a button, and the dashboard of the last capture: what `capture_dialog` gives.
 
-    Captures run in a thread, one at a time; what fails there is told in the dialog.
+    Captures run in a thread, one at a time; what fails there is told in the form.
     """
 
     def __init__(self, given: Mapping[str, Any], *, defaults: Mapping[str, Any], read: Read, capture: Capture) -> None:
@@ -62,12 +62,12 @@ class CaptureDialog(ipywidgets.VBox):  # type: ignore[misc]
 
     @property
     def profile(self) -> Profile | None:
-        """The `Profile` of the last capture that got a trace; None before the first."""
+        """The profile of the last capture that got a trace; None before the first."""
         return self._profiles[-1] if self._profiles else None
 
     @property
     def profiles(self) -> tuple[Profile, ...]:
-        """The profiles of all captures that got a trace, oldest first."""
+        """The profiles of all captures that got a trace, oldest first; empty before the first."""
         return self._profiles
 
     @property
@@ -84,10 +84,10 @@ class CaptureDialog(ipywidgets.VBox):  # type: ignore[misc]
     # ---- what it does -------------------------------------------------------------------------------------------------
 
     def capture(self) -> None:
-        """Begin a capture with what the fields hold, as the button does, and return; see `wait`.
+        """Begin a capture with what the fields hold, as the button does, and return at once; `wait` waits for it.
 
         Raises:
-            CaptureError: one is running.
+            CaptureError: one is running, or the form was closed.
             ValueError: a field has a problem; the message says which.
         """
         if self._is_closed:
@@ -113,7 +113,14 @@ class CaptureDialog(ipywidgets.VBox):  # type: ignore[misc]
             self._run.cancel()
 
     def wait(self, timeout_s: float | None = None) -> bool:
-        """Wait until the capture that runs has ended; False when it has not within so many seconds."""
+        """Wait until the capture that runs has ended.
+
+        Args:
+            timeout_s: for how many seconds at most; None: as long as it takes.
+
+        Returns:
+            False where it still runs after that time.
+        """
         return self._run is None or self._run.wait(timeout_s)
 
     def close(self) -> None:

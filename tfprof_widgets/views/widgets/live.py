@@ -41,7 +41,9 @@ def _references(widgets: Sequence[Any], _widget: object = None) -> list[str]:
 
 
 class LiveView(View):
-    """Step times, waits, machine and anomalies of a training that runs; a window of it that was profiled opens in place."""
+    """The steps, waits, machine and anomalies of a training that runs, and the dashboards of its windows: what
+    `Watch.dashboard()` gives.
+    """
 
     entry = "live"
 
