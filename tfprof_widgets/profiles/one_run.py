@@ -10,9 +10,9 @@ from ..analysis.columns.docstrings import tell_columns
 from ..errors import TfProfError
 from .display import WithoutWidgets, output_of
 from .exports import Exports
-from .forwarding import method_of, property_of
+from .forwarding import method_of, property_of, table_at
 from .hosts import Hosts, on_one_clock
-from .profile_tables import ProfileTables
+from .numbers_of_run import Numbers
 from .run import Run
 from .widgets import Widgets
 
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from ..opening.opened import Opened
 
 
-class Profile(ProfileTables):
+class Profile:
     """One profiled run: every number as a table, every view as a widget, every export as a method.
 
     `profile()`, `%%tfprofile`, `ProfileCallback`, `capture_remote` and `load` make it. In a notebook it shows itself as
@@ -57,6 +57,7 @@ class Profile(ProfileTables):
     ) -> None:
         self.run = Run(open_files, title=title, notices=notices, reduced=hosts)
         """What was opened and the analyses of it, which all else here reads from."""
+        self._numbers = Numbers(self.run)
         self._exports = Exports(self.run)
         self._hosts = Hosts(self.run, lambda opened, name: Profile(lambda: opened, title=name))
         self._widgets = Widgets(self.run, self._exports, self._hosts)
@@ -69,6 +70,117 @@ class Profile(ProfileTables):
     @title.setter
     def title(self, title: str) -> None:
         self.run.title = title
+
+    # ---- numbers ----------------------------------------------------------------------------------------------------
+
+    trace = property_of("_numbers", Numbers.trace)
+    events = table_at(
+        "run.results.events",
+        "Times are nanoseconds after the trace origin; `self_ns` is the duration without the events nested "
+        "inside. Empty where the trace holds no event.",
+    )
+    flows = property_of("_numbers", Numbers.flows)
+    steps = table_at(
+        "run.results.step_frame",
+        "The columns from `device_compute_ms` to `other_ms` add up to `step_time_ms`: each moment of a step "
+        "counts once. `source` tells a step that was marked (by "
+        "Keras, `trace_steps` or `step`) from one that was found by what repeats. The first step of a "
+        "function traces and compiles: `overview` leaves such a step out of its averages. Empty where no step "
+        "was marked or found.",
+    )
+    step_guide = table_at(
+        "run.results.step_guide",
+        "These are the categories of XProf's overview page, for who compares with it; `steps` tells more "
+        "exactly where the time goes. Empty where `steps` is.",
+    )
+    idle = table_at(
+        "run.results.idle",
+        "Within a step the causes add up to what `steps` has of them, for each device. Empty where nothing "
+        "ran on a device, and in a reduced profile (`is_reduced`): `prof.host(name).idle` has that of one "
+        "host.",
+    )
+    kernel_launches = table_at(
+        "run.results.kernel_launches",
+        "Launching a kernel takes the host some microseconds. Where `starved_ratio` is high the device waits "
+        "for that: kernels are too small, or too many. Empty where nothing ran on a GPU, and in a reduced "
+        "profile.",
+    )
+    ops = table_at(
+        "run.results.ops",
+        "Times are microseconds over the whole capture; self time is without the ops that ran inside. Idle "
+        "time has no row: `op_statistics(idle=True)` adds it. Empty where no op ran.",
+    )
+    op_statistics = method_of("_numbers", Numbers.op_statistics)
+    kernels = table_at(
+        "run.results.kernels.frame",
+        "Times are microseconds on the device over the whole capture. Empty where nothing ran on a GPU.",
+    )
+    copies = table_at(
+        "run.results.copies",
+        "Hidden time runs beside a kernel of the same device, exposed time does not: only that makes the "
+        "training longer. Empty where no GPU copied anything.",
+    )
+    roofline = property_of("_numbers", Numbers.roofline)
+    roofline_by = method_of("_numbers", Numbers.roofline_by)
+    hlo_ops = table_at(
+        "run.results.hlo_ops.frame",
+        "These are the ops that XLA compiled, as of `jit_compile=True`; times are microseconds over the whole "
+        "capture. `hlo_graph(name)` has what a fusion is made of. Empty where no compiled program ran.",
+    )
+    program_memory = property_of("_numbers", Numbers.program_memory)
+    hlo_graph = method_of("run", Run.hlo_graph)
+    layers = table_at(
+        "run.results.layers.frame",
+        "Times are self times of the ops of a layer, in microseconds over the whole capture; gradients count "
+        "as its backward time. Loss, optimizer, input and what belongs to no layer have rows of their own, so "
+        "that the rows of a side add up to all ops of it. Empty where no op ran.",
+    )
+    source_lines = table_at(
+        "run.results.source_lines.frame",
+        "Times are self times of the ops that a line made, in microseconds over the whole capture; gradients "
+        "count for their forward line. What no line can be charged with has a row with a name in `bucket`, so "
+        "that the rows of a side add up to all ops of it. Empty where no op ran.",
+    )
+    scopes = table_at(
+        "run.results.scopes.frame",
+        "A gradient counts for the scope of its forward op, so that a layer is one scope. Times are "
+        "microseconds over the whole capture. Empty where no op ran.",
+    )
+    memory = property_of("_numbers", Numbers.memory)
+    input_pipeline = property_of("_numbers", Numbers.input_pipeline)
+    overview = property_of("_numbers", Numbers.overview)
+    advice = property_of("_numbers", Numbers.advice)
+    advice_table = property_of("_numbers", Numbers.advice_table)
+    counters = table_at(
+        "run.results.counters.frame",
+        "Counters are the bytes in use of allocators, the elements in buffers of tf.data, what devices "
+        "recorded, and the samples of `system`, whose totals are told as rates. Empty where there are none.",
+    )
+    tree = method_of("_numbers", Numbers.tree)
+    variables = table_at(
+        "run.results.variables",
+        "The weights of Keras models come in the order of their layers, then other variables. What an "
+        "optimizer or a metric keeps for itself is left out, so that `n_params` adds up to "
+        "`model.count_params()`. Empty where the capture did not note them, as in traces of other tools.",
+    )
+    workers = table_at(
+        "run.results.workers.frame",
+        "Steps of all hosts that train are lined up, so that one number in `step` is one step of the whole "
+        "training. Parameter servers and coordinators have no rows. Empty where there are no steps.",
+    )
+    stragglers = table_at(
+        "run.results.stragglers",
+        "A host is one where its own time, without waiting for others, exceeds the median of the other hosts "
+        "by more than chance explains, and that costs them 1 % of the step time or more. Of several, each "
+        "costs what it would if it were alone. Empty where hosts are even, where none waits for an exchange, "
+        "with fewer than two hosts, or fewer than three steps.",
+    )
+    communication = table_at(
+        "run.results.communication",
+        "Exposed time is the part in which nothing computed meanwhile: only that makes the training longer. "
+        "Hosts that train come first, then parameter servers and coordinators. Empty where nothing was "
+        "exchanged.",
+    )
 
     # ---- the capture ------------------------------------------------------------------------------------------------
 

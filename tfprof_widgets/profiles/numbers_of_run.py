@@ -1,11 +1,8 @@
-"""ProfileTables: the numbers of one run, each a table or a result that holds some, computed when it is first asked for."""
+"""Numbers: what one run tells in numbers, as tables that take a choice and as results that hold several."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
-
-from .forwarding import method_of, table_at
-from .run import Run
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -19,12 +16,14 @@ if TYPE_CHECKING:
     from ..analysis.selection import OpRows
     from ..analysis.tree.tree_options import TreeView
     from ..trace.trace import Trace
+    from .run import Run
 
 
-class ProfileTables:
-    """What a `Profile` tells in numbers, read from its `run`."""
+class Numbers:
+    """The numbers of a run that are no plain table of its results."""
 
-    run: Run
+    def __init__(self, run: Run) -> None:
+        self._run = run
 
     @property
     def trace(self) -> Trace:
@@ -34,13 +33,7 @@ class ProfileTables:
             CaptureError: the capture has not ended yet.
             TraceError: the captured file cannot be read.
         """
-        return self.run.results.trace
-
-    events = table_at(
-        "run.results.events",
-        "Times are nanoseconds after the trace origin; `self_ns` is the duration without the events nested "
-        "inside. Empty where the trace holds no event.",
-    )
+        return self._run.results.trace
 
     @property
     def flows(self) -> pd.DataFrame:
@@ -51,38 +44,7 @@ class ProfileTables:
         """
         from ..analysis.timeline.flows import flow_table
 
-        return flow_table(self.trace, self.run.results.flows)
-
-    steps = table_at(
-        "run.results.step_frame",
-        "The columns from `device_compute_ms` to `other_ms` add up to `step_time_ms`: each moment of a step "
-        "counts once. `source` tells a step that was marked (by "
-        "Keras, `trace_steps` or `step`) from one that was found by what repeats. The first step of a "
-        "function traces and compiles: `overview` leaves such a step out of its averages. Empty where no step "
-        "was marked or found.",
-    )
-    step_guide = table_at(
-        "run.results.step_guide",
-        "These are the categories of XProf's overview page, for who compares with it; `steps` tells more "
-        "exactly where the time goes. Empty where `steps` is.",
-    )
-    idle = table_at(
-        "run.results.idle",
-        "Within a step the causes add up to what `steps` has of them, for each device. Empty where nothing "
-        "ran on a device, and in a reduced profile (`is_reduced`): `prof.host(name).idle` has that of one "
-        "host.",
-    )
-    kernel_launches = table_at(
-        "run.results.kernel_launches",
-        "Launching a kernel takes the host some microseconds. Where `starved_ratio` is high the device waits "
-        "for that: kernels are too small, or too many. Empty where nothing ran on a GPU, and in a reduced "
-        "profile.",
-    )
-    ops = table_at(
-        "run.results.ops",
-        "Times are microseconds over the whole capture; self time is without the ops that ran inside. Idle "
-        "time has no row: `op_statistics(idle=True)` adds it. Empty where no op ran.",
-    )
+        return flow_table(self._run.results.trace, self._run.results.flows)
 
     def op_statistics(self, *, by: OpRows = "op", idle: bool = False) -> pd.DataFrame:
         """The table `ops`, for op types instead of ops, or with idle time.
@@ -104,17 +66,7 @@ class ProfileTables:
         """
         from ..analysis.selection import Selection
 
-        return Selection(self.run.results, None, ()).op_statistics(by=by, idle=idle)
-
-    kernels = table_at(
-        "run.results.kernels.frame",
-        "Times are microseconds on the device over the whole capture. Empty where nothing ran on a GPU.",
-    )
-    copies = table_at(
-        "run.results.copies",
-        "Hidden time runs beside a kernel of the same device, exposed time does not: only that makes the "
-        "training longer. Empty where no GPU copied anything.",
-    )
+        return Selection(self._run.results, None, ()).op_statistics(by=by, idle=idle)
 
     @property
     def roofline(self) -> pd.DataFrame:
@@ -126,7 +78,7 @@ class ProfileTables:
             TfProfError: the profile is reduced (`is_reduced`): it has no single executions. `prof.host(name).roofline`
                 has those of one host.
         """
-        return self.run.whole("roofline").roofline.frame
+        return self._run.whole("roofline").roofline.frame
 
     def roofline_by(self, by: RooflineRows) -> pd.DataFrame:
         """The table `roofline` for other rows than ops.
@@ -143,13 +95,7 @@ class ProfileTables:
             ValueError: `by` is none of them.
             TfProfError: the profile is reduced, as of `roofline`.
         """
-        return self.run.whole("roofline").roofline.by(by)
-
-    hlo_ops = table_at(
-        "run.results.hlo_ops.frame",
-        "These are the ops that XLA compiled, as of `jit_compile=True`; times are microseconds over the whole "
-        "capture. `hlo_graph(name)` has what a fusion is made of. Empty where no compiled program ran.",
-    )
+        return self._run.whole("roofline").roofline.by(by)
 
     @property
     def program_memory(self) -> pd.DataFrame:
@@ -160,26 +106,7 @@ class ProfileTables:
         Raises:
             TfProfError: the profile is reduced (`is_reduced`). `prof.host(name).program_memory` has that of one host.
         """
-        return self.run.whole("memory of compiled programs").program_memory
-
-    hlo_graph = method_of("run", Run.hlo_graph)
-    layers = table_at(
-        "run.results.layers.frame",
-        "Times are self times of the ops of a layer, in microseconds over the whole capture; gradients count "
-        "as its backward time. Loss, optimizer, input and what belongs to no layer have rows of their own, so "
-        "that the rows of a side add up to all ops of it. Empty where no op ran.",
-    )
-    source_lines = table_at(
-        "run.results.source_lines.frame",
-        "Times are self times of the ops that a line made, in microseconds over the whole capture; gradients "
-        "count for their forward line. What no line can be charged with has a row with a name in `bucket`, so "
-        "that the rows of a side add up to all ops of it. Empty where no op ran.",
-    )
-    scopes = table_at(
-        "run.results.scopes.frame",
-        "A gradient counts for the scope of its forward op, so that a layer is one scope. Times are "
-        "microseconds over the whole capture. Empty where no op ran.",
-    )
+        return self._run.whole("memory of compiled programs").program_memory
 
     @property
     def memory(self) -> MemoryProfile | ReducedMemory:
@@ -194,7 +121,7 @@ class ProfileTables:
             >>> for allocator in prof.memory.allocators:
             ...     who = prof.memory.peak(allocator)
         """
-        return self.run.results.memory
+        return self._run.results.memory
 
     @property
     def input_pipeline(self) -> InputPipeline:
@@ -207,7 +134,7 @@ class ProfileTables:
             >>> prof.input_pipeline.bottleneck
             'Iterator::Root::Prefetch::MapAndBatch'
         """
-        return self.run.results.input_pipeline
+        return self._run.results.input_pipeline
 
     @property
     def overview(self) -> Overview:
@@ -220,7 +147,7 @@ class ProfileTables:
             >>> prof.overview.step_time_avg_ms > 0
             True
         """
-        return self.run.results.overview
+        return self._run.results.overview
 
     @property
     def advice(self) -> list[Advice]:
@@ -238,20 +165,14 @@ class ProfileTables:
             >>> for one in prof.advice:
             ...     told = f"{one.severity}: {one.title}"
         """
-        return list(self.run.results.advice)
+        return list(self._run.results.advice)
 
     @property
     def advice_table(self) -> pd.DataFrame:
         """The list `advice` as a table, in the same order. Empty where that is."""
         from ..analysis.advice.engine import advice_table
 
-        return advice_table(self.run.results.advice)
-
-    counters = table_at(
-        "run.results.counters.frame",
-        "Counters are the bytes in use of allocators, the elements in buffers of tf.data, what devices "
-        "recorded, and the samples of `system`, whose totals are told as rates. Empty where there are none.",
-    )
+        return advice_table(self._run.results.advice)
 
     def tree(self, /, view: TreeView = "scope", **options: Any) -> pd.DataFrame:
         """The cost of the ops as a tree, with the nodes, numbers and order of tfprof, TensorFlow's first profiler.
@@ -290,29 +211,4 @@ class ProfileTables:
         from ..analysis.tree.tree import build_tree
         from ..analysis.tree.tree_options import make_tree_options
 
-        return build_tree(self.run.results.op_graph, view, make_tree_options(**options)).frame
-
-    variables = table_at(
-        "run.results.variables",
-        "The weights of Keras models come in the order of their layers, then other variables. What an "
-        "optimizer or a metric keeps for itself is left out, so that `n_params` adds up to "
-        "`model.count_params()`. Empty where the capture did not note them, as in traces of other tools.",
-    )
-    workers = table_at(
-        "run.results.workers.frame",
-        "Steps of all hosts that train are lined up, so that one number in `step` is one step of the whole "
-        "training. Parameter servers and coordinators have no rows. Empty where there are no steps.",
-    )
-    stragglers = table_at(
-        "run.results.stragglers",
-        "A host is one where its own time, without waiting for others, exceeds the median of the other hosts "
-        "by more than chance explains, and that costs them 1 % of the step time or more. Of several, each "
-        "costs what it would if it were alone. Empty where hosts are even, where none waits for an exchange, "
-        "with fewer than two hosts, or fewer than three steps.",
-    )
-    communication = table_at(
-        "run.results.communication",
-        "Exposed time is the part in which nothing computed meanwhile: only that makes the training longer. "
-        "Hosts that train come first, then parameter servers and coordinators. Empty where nothing was "
-        "exchanged.",
-    )
+        return build_tree(self._run.results.op_graph, view, make_tree_options(**options)).frame
