@@ -159,14 +159,16 @@ def __dir__() -> list[str]:
 
 
 def load_ipython_extension(shell: InteractiveShell) -> None:
-    """Register `%tfprofile` and `%%tfprofile`, and ask TensorFlow to record CPU memory if it has not started yet."""
+    """Add `%tfprofile` and `%%tfprofile` to IPython's `shell`: what `%load_ext tfprof_widgets` calls. Load it before the
+    first op runs, and TensorFlow records CPU memory.
+    """
     from .notebook.magics import register
 
     register(shell)
 
 
 def unload_ipython_extension(shell: InteractiveShell) -> None:
-    """Take the magics out again."""
+    """Take the magics out of IPython's `shell` again: what `%unload_ext tfprof_widgets` calls."""
     from .notebook.magics import unregister
 
     unregister(shell)

@@ -10,13 +10,14 @@ from .reference import Reference
 
 
 class DiffPanel(View):
-    """Verdict, step times, tables of what changed, and both timelines, linked. Made by `ProfileDiff.dashboard`."""
+    """Verdict, step times, tables of what changed, and both timelines, linked: what `ProfileDiff.dashboard()` gives."""
 
     entry = "diff_panel"
 
     timeline_a = Reference()
     """The timeline of the first run; None where it recorded nothing."""
     timeline_b = Reference()
+    """The timeline of the second run; None likewise."""
 
     def __init__(self, *, data: DiffData, timelines: tuple[Any, Any], **traits: Any) -> None:
         """Show a comparison beside the timelines of its runs; a selection in one is translated into the other by the page."""

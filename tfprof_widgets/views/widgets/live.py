@@ -36,7 +36,9 @@ _HEAD: dict[str, Any] = {
 
 
 class LiveView(View):
-    """Step times, waits, machine and anomalies of a training that runs; a window of it that was profiled opens in place."""
+    """The steps, waits, machine and anomalies of a training that runs, and the dashboards of its windows: what
+    `Watch.dashboard()` gives.
+    """
 
     entry = "live"
 
