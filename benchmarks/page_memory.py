@@ -5,12 +5,16 @@ from __future__ import annotations
 import contextlib
 from pathlib import Path
 
-from playwright.sync_api import Browser, Page
+from playwright.sync_api import Browser, Frame, Page
 
 
-def page_bytes(page: Page) -> dict[str, int]:
-    """After a collection: JavaScript objects, what ArrayBuffers hold, and what the browser keeps for both."""
-    cdp = page.context.new_cdp_session(page)
+def page_bytes(page: Page | Frame) -> dict[str, int]:
+    """After a collection: JavaScript objects, what ArrayBuffers hold, and what the browser keeps for both.
+
+    Args:
+        page: a page, or a frame of another origin than the page that it is in.
+    """
+    cdp = (page if isinstance(page, Page) else page.page).context.new_cdp_session(page)
     cdp.send("HeapProfiler.enable")
     cdp.send("HeapProfiler.collectGarbage")
     usage = cdp.send("Runtime.getHeapUsage")

@@ -24,7 +24,9 @@ EDGES: dict[str, set[str]] = {
     "profiles": {"errors", "trace", "formats", "opening", "analysis", "capture", "export", "views"},
     "experiments": {"errors", "analysis", "capture", "profiles"},
     "notebook": {"errors", "analysis", "capture", "views", "profiles"},
+    "commands": {"errors", "analysis", "views", "profiles", "notebook", "__init__"},
     "__init__": {"errors", "trace", "analysis", "views", "capture", "profiles", "experiments", "notebook"},
+    "__main__": {"commands"},
 }
 """What each folder at the top of the package, `errors.py` and `__init__.py` may import besides itself: folders, or units
 of them (`formats.hlo`)."""
@@ -51,10 +53,23 @@ ORDERS: dict[str, tuple[str, ...]] = {
     ),
     "opening": (),
     "capture": ("machine", "source", "session", "keras", "v1", "watched", "remote", "checks", "experiments"),
-    "export": ("atomic", "json_text", "run_dir", "text", "tree_text", "tables", "chrome", "pprof", "report"),
+    "export": (
+        "atomic",
+        "json_text",
+        "run_dir",
+        "text",
+        "tree_text",
+        "tables",
+        "table_list",
+        "sql_query",
+        "chrome",
+        "pprof",
+        "report",
+    ),
     "views": ("payload", "widgets", "page"),
     "profiles": (),
     "experiments": (),
+    "commands": (),
     "notebook": ("cell", "doctor_report", "last_runs", "live_cell", "options", "dialog", "warming", "magics"),
 }
 """The units inside each folder, the lowest first: each may import those before it. None: the folder is one unit.
@@ -73,12 +88,14 @@ PACKAGES: dict[str, set[str]] = {
     "analysis": {"numpy", "pandas"},
     "opening": {"numpy", "fsspec", "aiohttp"},
     "capture": {"numpy", "packaging", "pandas", "psutil", "pynvml", "tensorflow", "keras", "grpc", "IPython"},
-    "export": {"numpy", "pandas", "bokeh", "pyarrow"},
+    "export": {"numpy", "pandas", "bokeh", "duckdb", "pyarrow"},
     "views": {"numpy", "pandas", "anywidget", "ipywidgets", "traitlets", "bokeh", "IPython"},
     "profiles": {"numpy", "pandas", "IPython", "tqdm"},
     "experiments": {"pandas", "tqdm"},
     "notebook": {"pandas", "ipywidgets", "IPython", "traitlets"},
+    "commands": {"pandas"},
     "__init__": {"IPython"},
+    "__main__": set(),
 }
 """Which packages each may import besides the standard library."""
 

@@ -45,8 +45,8 @@ def test_a_module_in_no_unit_is_refused() -> None:
             unit_of(PurePosixPath(path))
 
 
-def test_the_top_of_the_package_has_two_modules() -> None:
-    assert sorted(path.name for path in PACKAGE.glob("*.py")) == ["__init__.py", "errors.py"]
+def test_the_top_of_the_package_has_three_modules() -> None:
+    assert sorted(path.name for path in PACKAGE.glob("*.py")) == ["__init__.py", "__main__.py", "errors.py"]
 
 
 def test_no_file_is_longer_than_350_lines() -> None:

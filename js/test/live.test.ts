@@ -299,14 +299,22 @@ describe("the view", () => {
   const button = (root: HTMLElement, name: string) =>
     [...root.querySelectorAll("button")].find((one) => one.textContent?.includes(name)) as HTMLButtonElement;
 
+  it("says of a loop that told no step how it can", async () => {
+    const { root, push } = await show({ n_steps: 0 }, {});
+    await push({ state: "ended" });
+    const text = root.querySelector(".empty")?.textContent;
+    expect(text).toContain("No step of training was told");
+    expect(text).toContain("tfprof.trace_steps(dataset)");
+  });
+
   it("waits for the first step, then shows figures and whether there is an anomaly", async () => {
     const { root, model, push } = await show({ n_steps: 0 }, {});
-    expect(root.querySelector(".empty:not([hidden])")?.textContent).toContain("Waiting for the first step");
+    expect(root.querySelector(".empty")?.textContent).toContain("Waiting for the first step");
     const columns = bins([4, 4, 4]);
     model.set("columns", JSON.stringify(Object.keys(columns)));
     model.set("bins", packed(columns));
     await push({ n_steps: 3, step_ms: 4, wait_ratio: 0.125, epoch: 1, epochs: 5 });
-    expect(root.querySelector<HTMLElement>(".empty")?.hidden).toBe(true);
+    expect(root.querySelector(".empty")).toBeNull();
     const figures = [...root.querySelectorAll(".tfp-fig")].map((one) => one.textContent);
     expect(figures).toEqual(["4.00 msa step, median of the last 20", "13 %waits for data", "1 of 5epoch", "3steps"]);
     expect(root.textContent).toContain("No anomaly so far.");

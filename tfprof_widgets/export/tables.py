@@ -5,13 +5,14 @@ from __future__ import annotations
 import io
 import json
 from collections.abc import Callable, Iterable, Mapping
+from functools import partial
 from pathlib import Path
 from typing import Any, BinaryIO, get_args
 
 import pandas as pd
 
 from ..analysis.advice.engine import advice_table
-from ..analysis.columns.column import Column, unit_of
+from ..analysis.columns.column import Column, Table, unit_of
 from ..analysis.columns.memory import ALLOCATOR
 from ..analysis.columns.registry import TABLES
 from ..analysis.results import AnyResults, Results
@@ -39,35 +40,42 @@ def tables(results: AnyResults) -> dict[str, pd.DataFrame]:
 
     Of a reduced profile the events are those of its timeline, and the timeline of the memory is empty.
     """
-    memory, pipeline, is_whole = results.memory, results.input_pipeline, isinstance(results, Results)
+    return {name: make() for name, make in table_makers(results).items()}
+
+
+def table_makers(results: AnyResults) -> dict[str, Callable[[], pd.DataFrame]]:
+    """The same, each table made when it is asked for."""
+    is_whole = isinstance(results, Results)
     return {
-        "events": results.events,
-        "flows": flow_table(results.trace, results.flows),
-        "steps": results.step_frame,
-        "step_guide": results.step_guide,
-        "idle": results.idle,
-        "kernel_launches": results.kernel_launches,
-        "ops": results.ops,
-        "kernels": results.kernels.frame,
-        "copies": results.copies,
-        "hlo_ops": results.hlo_ops.frame,
-        **({"program_memory": results.program_memory} if isinstance(results, Results) else {}),
-        "layers": results.layers.frame,
-        "source_lines": results.source_lines.frame,
-        "scopes": results.scopes.frame,
-        "variables": results.variables,
-        **{f"tree_{view}": _tree(results, view) for view in get_args(TreeView)},
-        "workers": results.workers.frame,
-        "memory_summary": memory.summary,
-        "memory_timeline": _by_allocator(memory.allocators if is_whole else (), memory.timeline),
-        "memory_peak": _by_allocator(memory.allocators, memory.peak),
-        "input_categories": pipeline.categories,
-        "input_ops": pipeline.ops,
-        "input_pipelines": pipeline.pipelines,
-        "input_iterators": pipeline.iterators,
-        "advice": advice_table(results.advice),
-        "counters": results.counters.frame,
-        "system": pd.DataFrame() if results.system is None else results.system,
+        "events": lambda: results.events,
+        "flows": lambda: flow_table(results.trace, results.flows),
+        "steps": lambda: results.step_frame,
+        "step_guide": lambda: results.step_guide,
+        "idle": lambda: results.idle,
+        "kernel_launches": lambda: results.kernel_launches,
+        "ops": lambda: results.ops,
+        "kernels": lambda: results.kernels.frame,
+        "copies": lambda: results.copies,
+        "hlo_ops": lambda: results.hlo_ops.frame,
+        **({"program_memory": lambda: results.program_memory} if isinstance(results, Results) else {}),
+        "layers": lambda: results.layers.frame,
+        "source_lines": lambda: results.source_lines.frame,
+        "scopes": lambda: results.scopes.frame,
+        "variables": lambda: results.variables,
+        **{f"tree_{view}": partial(_tree, results, view) for view in get_args(TreeView)},
+        "workers": lambda: results.workers.frame,
+        "memory_summary": lambda: results.memory.summary,
+        "memory_timeline": lambda: _by_allocator(
+            results.memory.allocators if is_whole else (), results.memory.timeline
+        ),
+        "memory_peak": lambda: _by_allocator(results.memory.allocators, results.memory.peak),
+        "input_categories": lambda: results.input_pipeline.categories,
+        "input_ops": lambda: results.input_pipeline.ops,
+        "input_pipelines": lambda: results.input_pipeline.pipelines,
+        "input_iterators": lambda: results.input_pipeline.iterators,
+        "advice": lambda: advice_table(results.advice),
+        "counters": lambda: results.counters.frame,
+        "system": lambda: pd.DataFrame() if results.system is None else results.system,
     }
 
 
@@ -94,7 +102,7 @@ def write_tables(
     write = _write_csv if kind == "csv" else _parquet_writer()
     for name, table in found.items():
         with replacing(directory / f"{name}.{kind}") as file:
-            write(file, _flat(table), on_rows)
+            write(file, flat(table), on_rows)
     index = {"tables": {name: _described(name, table, f"{name}.{kind}") for name, table in found.items()}}
     with replacing(directory / INDEX) as file:
         file.write(json.dumps(index, indent=1).encode())
@@ -110,20 +118,28 @@ def _by_allocator(allocators: Iterable[str], table: Callable[[str], pd.DataFrame
 
 
 def _described(name: str, table: pd.DataFrame, file: str) -> dict[str, Any]:
-    known = {one.name: one for one in (ALLOCATOR, *_columns(name))}
+    known = {one.name: one for one in columns_of(name)}
     columns = []
     for column in map(str, table.columns):
         told = known.get(column) or Column(column, "text", "", unit_of(column))
-        columns.append({"name": column, "type": _type_of(table[column]), "unit": told.unit, "meaning": told.meaning})
+        columns.append({"name": column, "type": type_of(table[column]), "unit": told.unit, "meaning": told.meaning})
     return {"file": file, "n_rows": len(table), "columns": columns}
 
 
-def _columns(name: str) -> tuple[Column, ...]:
-    table = TABLES.get(_OF_THE_REGISTRY.get(name, name))
-    return () if table is None else table.columns
+def table_of(name: str) -> Table | None:
+    """What the registry says of the table that a file holds; None where it has none of it."""
+    return TABLES.get(_OF_THE_REGISTRY.get(name, name))
 
 
-def _type_of(column: pd.Series[Any]) -> str:
+def columns_of(name: str) -> tuple[Column, ...]:
+    """The columns of such a table, as far as the registry has them."""
+    table = table_of(name)
+    own = () if table is None else table.columns
+    return (ALLOCATOR, *own) if name in ("memory_timeline", "memory_peak") else own
+
+
+def type_of(column: pd.Series[Any]) -> str:
+    """`boolean`, `integer`, `number` or `text`, as `index.json` says it."""
     if pd.api.types.is_bool_dtype(column):
         return "boolean"
     if pd.api.types.is_integer_dtype(column):
@@ -131,7 +147,7 @@ def _type_of(column: pd.Series[Any]) -> str:
     return "number" if pd.api.types.is_float_dtype(column) else "text"
 
 
-def _flat(table: pd.DataFrame) -> pd.DataFrame:
+def flat(table: pd.DataFrame) -> pd.DataFrame:
     """The table with lists and objects in cells as JSON, which one column of a file can hold."""
     nested = [name for name in table.columns if table[name].dtype == object and not _is_text(table[name])]
     cells: dict[str, Any] = {name: [_cell(value) for value in table[name]] for name in nested}

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import sys
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO, cast
 
@@ -12,7 +12,10 @@ from ..errors import TfProfError
 from .progress import Progress
 
 if TYPE_CHECKING:
+    import pandas as pd
+
     from ..analysis.tree.tree_options import TreeView
+    from ..export.table_list import TableList
     from ..formats.saved import SavedProfile
     from .run import Run
 
@@ -280,11 +283,50 @@ class Exports:
             return head, pieces
         return {**head, "data": [base64.b64encode(piece).decode() for piece in pieces]}, []
 
+    @property
+    def tables(self) -> TableList:
+        """The tables that `sql` knows, with their columns, types and units: `print(prof.tables)`, or its `frame`.
+
+        They are those that `to_csv` writes, under the names of its files: `events`, `steps`, `ops`, `memory_summary` and so
+        on. To list them computes none of them.
+        """
+        from ..export.table_list import list_tables
+
+        return list_tables(self._table_makers(), self._run.system)
+
+    def sql(self, query: str) -> pd.DataFrame:
+        """The rows of a query in SQL over all tables and events, `tables` has their names; needs `tfprof-widgets[sql]`.
+
+            prof.sql("select name, sum(self_ns) / 1e6 as self_ms from events group by name order by self_ms desc limit 5")
+
+        Only the tables that the query names are computed; they are kept, as all tables of a profile are. A list or a dict in
+        a cell is the text of its JSON there. A query reads no file, no network and no variable of the program, and changes
+        nothing.
+
+        Args:
+            query: one `SELECT` in the dialect of [DuckDB](https://duckdb.org/docs/stable/sql/introduction), also `FROM steps`
+                or `DESCRIBE ops`.
+
+        Returns:
+            The rows, in the order that the query asks for; units are those of the columns. Without rows it has its columns.
+
+        Raises:
+            TfProfError: DuckDB is not installed, or it cannot answer the query: the message is DuckDB's.
+        """
+        from ..export.sql_query import run_query
+
+        return run_query(query, self.tables, self._table_makers())
+
+    def _table_makers(self) -> dict[str, Callable[[], pd.DataFrame]]:
+        from ..export.tables import table_makers
+
+        return {**table_makers(self._run.results), "system_findings": lambda: self._run.system_findings}
+
     def _write_tables(self, directory: str | Path, kind: str) -> Path:
-        from ..export.tables import tables, write_tables
+        from ..export.tables import write_tables
 
         target = Path(directory).expanduser()
-        found = {**tables(self._run.results), "system_findings": self._run.system_findings}
+        found = {name: make() for name, make in self._table_makers().items()}
         with Progress(target.name, unit=" rows", total=sum(map(len, found.values()))) as bar:
             write_tables(target, found, kind=kind, on_rows=bar.tell)
         return target

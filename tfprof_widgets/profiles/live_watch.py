@@ -161,8 +161,9 @@ class Watch(WatchedRun):
             weakref.finalize(self, remove_folder, folder, os.getpid())
         else:
             folder = free_folder(Path(self._options.logdir).expanduser().absolute(), time.time_ns())
-        recorder = StepRecorder()
-        feed, machine = StepFeed(recorder), MachineRows()
+        machine = MachineRows()
+        recorder = StepRecorder(machine.memory)
+        feed = StepFeed(recorder)
         n_windows = self._plan.max_windows + 50
         options = CaptureOptions(
             steps=self._plan,
@@ -179,7 +180,9 @@ class Watch(WatchedRun):
         self._loop.on_tick = self._tick
         self._line = line
         self._capture.start()
-        self._loop.event("begin", title=self._title, process_id=os.getpid())
+        # A folder that is gone with the watch has a name that says nothing.
+        title = self._title or ("watched training" if self._options.logdir is None else "")
+        self._loop.event("begin", title=title, process_id=os.getpid())
         machine.start()
         self._reader.start()
         self._loop.start()

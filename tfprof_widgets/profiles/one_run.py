@@ -182,6 +182,8 @@ class Profile:
         "exchanged.",
     )
 
+    tables = property_of("_exports", Exports.tables)
+    sql = method_of("_exports", Exports.sql)
     # ---- the capture ------------------------------------------------------------------------------------------------
 
     capture = property_of("run", Run.capture)

@@ -2,13 +2,27 @@
 
 from __future__ import annotations
 
+import contextlib
 import sys
 import time
+from collections.abc import Iterator
+from contextvars import ContextVar
 from typing import Any
 
 from ..views.widgets.shell import kernel_shell
 
 _SLOW_S = 1.0
+_shows_bars = ContextVar("shows_bars", default=True)
+
+
+@contextlib.contextmanager
+def without_bars() -> Iterator[None]:
+    """Within the block nothing is shown of what is done."""
+    before = _shows_bars.set(False)
+    try:
+        yield
+    finally:
+        _shows_bars.reset(before)
 
 
 def is_watched() -> bool:
@@ -43,7 +57,12 @@ class Progress:
     def tell(self, n_done: int, n_more: int = 0) -> None:
         """So many were done since it was last told, and `n_more` turned out to be there."""
         self._n_done, self._n_all = self._n_done + n_done, self._n_all + n_more
-        if self._bar is None and time.monotonic() - self._since_s >= self._after_s and is_watched():
+        if (
+            self._bar is None
+            and time.monotonic() - self._since_s >= self._after_s
+            and _shows_bars.get()
+            and is_watched()
+        ):
             from tqdm.auto import tqdm
 
             self._bar = tqdm(total=self._n_all, leave=False, **self._options)

@@ -92,9 +92,16 @@ def test_the_report_has_what_was_found(tmp_path: Path, rows: Any) -> None:
 def test_a_watch_without_an_end_and_without_steps_is_told_as_such(tmp_path: Path, rows: Any) -> None:
     report = watch_report(_log(tmp_path / "none", rows[:0]))
     assert "it runs still, or its process was killed" in report
-    assert "Nothing went beyond the noise" in report
+    assert "## What is odd\n\nNo step of training was told" in report
+    assert "tfprof.trace_steps(dataset)" in report
     assert "median" not in report
+    assert "No step of training was told" in watch_summary(_log(tmp_path / "none", rows[:0]))
     assert watch_summary(_log(tmp_path / "some", rows)).startswith("some: 900 steps, end not written, 4.00 ms a step")
+
+
+def test_few_steps_are_not_said_to_be_within_the_noise(tmp_path: Path, rows: Any) -> None:
+    assert "it is not known what is usual: that takes 112" in watch_report(_log(tmp_path / "few", rows[:111]))
+    assert "Nothing went beyond the noise" in watch_report(_log(tmp_path / "many", rows[:112]))
 
 
 def test_text_of_the_log_stays_text(tmp_path: Path, rows: Any) -> None:

@@ -142,11 +142,16 @@ class InputPipeline:
     enqueue_ms = _time_in(
         ENQUEUE, "Time that the CPU spent handing data to a device, in ms, over all threads and the whole capture."
     )
-    read_on_demand_ms = _time_in(DEMANDED_READ, "Time spent reading files when somebody already waited, in ms; likewise.")
-    read_in_advance_ms = _time_in(
-        ADVANCED_READ, "Time spent reading files ahead, by a prefetch, an interleave or a parallel map, in ms; likewise."
+    read_on_demand_ms = _time_in(
+        DEMANDED_READ, "Time spent reading files when somebody already waited, in ms; likewise."
     )
-    preprocessing_ms = _time_in(PREPROCESSING, "Time spent in everything between reading and handing over, in ms; likewise.")
+    read_in_advance_ms = _time_in(
+        ADVANCED_READ,
+        "Time spent reading files ahead, by a prefetch, an interleave or a parallel map, in ms; likewise.",
+    )
+    preprocessing_ms = _time_in(
+        PREPROCESSING, "Time spent in everything between reading and handing over, in ms; likewise."
+    )
     unclassified_ms = _time_in(UNCLASSIFIED, "Time of the input that is none of these, in ms; likewise.")
 
 

@@ -22,6 +22,7 @@ _FEWEST_INTERVALS = 2
 _MOST_CANDIDATES = 16
 _MOST_MISSED = 2
 _MOST_SERIES = 4
+_MOST_UNHEARD = 1024
 _RATE_STEPS = 1024
 _MOST_RATE = 0.2
 """Where more of the steps are slow, that is usual."""
@@ -105,6 +106,8 @@ class SlowSteps:
         self._all: deque[SlowStep] = deque(maxlen=KEPT)
         """Slow ones whatever their flags, but for the first of an epoch and those that were traced or paid for a window."""
         self._epochs: deque[int] = deque([0], maxlen=16)
+        self._unheard: dict[int, None] = {0: None}
+        """Steps, the latest, that have a reason of their own to take long: whether they were slow besides is not known."""
         self._n_slow = self._n_seen = 0
         self._rate = 0.0
         """The share of steps that are slow."""
@@ -119,15 +122,19 @@ class SlowSteps:
         usual = level.usual
         if usual is None or not len(rows):
             return
+        is_heard = is_usual(rows) | (rows["flags"] == PROFILED)
+        self._unheard |= dict.fromkeys(rows["ordinal"][~is_heard].tolist())
+        while len(self._unheard) > _MOST_UNHEARD:
+            del self._unheard[next(iter(self._unheard))]
         found = np.flatnonzero(rows["ms"] > 3 * usual.median)
         self._n_seen = min(self._n_seen + len(rows), _RATE_STEPS)
         self._rate += (len(found) / len(rows) - self._rate) * min(len(rows) / self._n_seen, 1)
         if not len(found):
             return
-        slow = rows[found]
-        slow = slow[(slow["ms"] > usual.slow) | (np.arange(len(slow)) >= len(slow) - _MOST_CANDIDATES)]
+        slow, is_heard = rows[found], is_heard[found]
+        kept = (slow["ms"] > usual.slow) | (np.arange(len(slow)) >= len(slow) - _MOST_CANDIDATES)
         middles = {name: float(np.median(ms)) for name, ms in parts_of(level.rows.last(4 * SHORT)).items()}
-        for step in self._steps(slow[is_usual(slow) | (slow["flags"] == PROFILED)], usual.median, middles):
+        for step in self._steps(slow[kept & is_heard], usual.median, middles):
             self._all.append(step)
             self._n_slow += 1
             if not self._belongs(step) and step.is_usual and step.ms > usual.slow:
@@ -156,7 +163,7 @@ class SlowSteps:
                 self._keep(step)
         for series in self.series:
             while series.last_number is None and series.next_ordinal + 1 < ordinal:
-                series.n_missed += series.next_ordinal not in self._epochs
+                series.n_missed += series.next_ordinal not in self._unheard
                 series.next_ordinal += series.period
                 if series.n_missed > _MOST_MISSED:
                     series.last_number = series.steps[-1].number
@@ -198,6 +205,8 @@ class SlowSteps:
                 series.n_missed, series.next_ordinal = 0, step.ordinal + series.period
                 if not series.is_sure and self._rate <= _MOST_RATE:
                     n, rate = self._by_chance(series.cause)
+                    first = series.steps[max(len(series.steps) - series.n_in_row, 0)].ordinal
+                    rate = max(rate, self._share_slow(first, step.ordinal))
                     series.is_sure = _MOST_CANDIDATES * n * rate ** (series.n_in_row - 2) < _CHANCE
                 return True
         return False
@@ -212,28 +221,33 @@ class SlowSteps:
         if self._rate > _MOST_RATE:
             return
         n, rate = self._by_chance(last.cause)
-        best: tuple[float, int, bool, list[int]] | None = None
+        candidates: list[tuple[float, int, bool, list[int]]] = []
         for in_epoch in (False, True):
             for ordinal in earlier:
                 found = _in_row(self._slots(last, last.ordinal - ordinal, in_epoch=in_epoch), slow)
                 if len(found) < _FEWEST_INTERVALS:
                     continue
-                near = sum(step.ordinal >= found[-1] for step in self._all) / (last.ordinal - found[-1] + 1)
+                near = self._share_slow(found[-1], last.ordinal)
                 chance = len(earlier) * n * max(rate, near) ** (len(found) - 1)
-                if best is None or chance < best[0]:
-                    best = chance, last.ordinal - ordinal, in_epoch, found
+                candidates.append((chance, last.ordinal - ordinal, in_epoch, found))
+        # A multiple of the period is as regular, and more so where a step between was not looked at.
+        best = min(candidates, key=lambda one: (max(one[0], _CHANCE), one[1]), default=None)
         if best is not None and best[0] < 1000 * _CHANCE:
             self._start_series(last, slow, *best)
 
     def _slots(self, step: SlowStep, period: int, *, in_epoch: bool) -> list[int]:
-        """Where a slow step had to be before this one; what the first of an epoch takes tells nothing."""
-        return [slot for slot in _slots(step, period, self._epochs, in_epoch=in_epoch) if slot not in self._epochs]
+        """Where a slow step had to be seen before this one."""
+        return [slot for slot in _slots(step, period, self._epochs, in_epoch=in_epoch) if slot not in self._unheard]
 
     def _by_chance(self, cause: str) -> tuple[float, float]:
         """How many slow steps of a cause there were, and the share of the latest steps that are such."""
         same = [step.ordinal for step in self._all if step.cause == cause]
         part = len(same) / len(self._all)
         return part * self._n_slow, max((len(same) - 1) / max(same[-1] - same[0], 1), part * self._rate)
+
+    def _share_slow(self, first: int, last: int) -> float:
+        """The share of the latest steps that are slow, from the ordinal of one on."""
+        return sum(first <= step.ordinal <= last for step in self._all) / (last - first + 1)
 
     def _start_series(
         self, last: SlowStep, slow: dict[int, SlowStep], chance: float, period: int, in_epoch: bool, found: list[int]

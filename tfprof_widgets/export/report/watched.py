@@ -10,6 +10,7 @@ import numpy as np
 
 from ...analysis.base.wording import milliseconds, number, percent, plural
 from ...analysis.watched.anomaly import Anomaly
+from ...analysis.watched.level import FEWEST
 from ...analysis.watched.outcome import Outcome, compared, outcome_of, usual_ms
 from ...analysis.watched.told import anomalies_of
 from ...errors import without_controls
@@ -22,6 +23,10 @@ _STATES = {
     "exception": "An exception ended it.",
     "interrupted": "It was interrupted.",
 }
+NO_STEPS = (
+    "No step of training was told. Keras' `fit` tells its steps; in a loop of your own wrap what it loops over: "
+    "`for batch in tfprof.trace_steps(dataset):`."
+)
 _LOST = "How it ended is not written: it runs still, or its process was killed."
 
 
@@ -35,7 +40,7 @@ def watch_report(log: WatchLog, last: WatchLog | None = None) -> str:
     ]
     if words := _since(log, last):
         blocks.append(sentence(f"{words[0].upper()}{words[1:]}."))
-    blocks += ["## What is odd", *_odd(anomalies_of(log))]
+    blocks += ["## What is odd", *_odd(anomalies_of(log), outcome.n_steps)]
     windows = [event for event in log.events if event["kind"] == "window"]
     if windows:
         blocks += ["## Profile windows", *_windows(windows)]
@@ -58,6 +63,8 @@ def watch_summary(log: WatchLog, last: WatchLog | None = None) -> str:
     lines = [first, *(f"  {one.severity}: {one.title}" for one in anomalies), *(f"  {one}" for one in log.notices)]
     if words := _since(log, last):
         lines.insert(1, f"  {words}")
+    if not outcome.n_steps:
+        lines.append(f"  {NO_STEPS}")
     return without_controls("\n".join(" ".join(line.split("\n")) for line in lines))
 
 
@@ -84,8 +91,12 @@ def _figures(outcome: Outcome) -> Iterator[tuple[str, str]]:
         yield "profiled", plural(outcome.n_profiled, "step")
 
 
-def _odd(anomalies: Sequence[Anomaly]) -> Iterator[str]:
-    if not anomalies:
+def _odd(anomalies: Sequence[Anomaly], n_steps: int) -> Iterator[str]:
+    if not n_steps:
+        yield NO_STEPS
+    elif n_steps < FEWEST:
+        yield f"Of {plural(n_steps, 'step')} it is not known what is usual: that takes {FEWEST}."
+    elif not anomalies:
         yield "Nothing went beyond the noise of the run itself."
     for one in sorted(anomalies, key=lambda one: -_RANKS[one.severity]):
         window = f" Profile window {one.window + 1} shows it." if one.window is not None else ""

@@ -213,6 +213,9 @@ class CaptureDialog(ipywidgets.VBox):  # type: ignore[misc]
         state = "capturing" if self.is_capturing else plural(len(self._profiles), "capture")
         return f"<CaptureDialog: {state}>"
 
-    def _repr_mimebundle_(self, **kwargs: Any) -> Any:
+    _ipython_display_ = None
+    """What ipywidgets 7 displays by, which has no `_repr_mimebundle_`."""
+
+    def _repr_mimebundle_(self, **_: Any) -> dict[str, Any]:
         note_shown(self)
-        return super()._repr_mimebundle_(**kwargs)
+        return {"text/plain": repr(self), "application/vnd.jupyter.widget-view+json": self.get_view_spec()}

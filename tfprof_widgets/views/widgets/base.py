@@ -14,6 +14,7 @@ from .diff_data import DiffData
 from .kept_once import shared_by
 from .library import built, views_js
 from .link import LinkModel
+from .reference import Reference
 from .saved_page import publish_after_cell
 
 
@@ -25,14 +26,16 @@ class View(anywidget.AnyWidget):  # type: ignore[misc]
     entry: ClassVar[str]
 
     _esm = built("loader.js")
+    # What ipywidgets 7 displays by, which would come before `_repr_mimebundle_`.
+    _ipython_display_ = None
 
-    script = anywidget.WidgetTrait().tag(sync=True)
+    script = Reference()
     """The scripts of all views, shared by all widgets of the page."""
     builder = traitlets.Unicode().tag(sync=True)
     """The name of this kind of view in those scripts."""
-    link = anywidget.WidgetTrait().tag(sync=True)
+    link = Reference()
     """The selection that all views of the profile share: a `LinkModel`."""
-    data = anywidget.WidgetTrait().tag(sync=True)
+    data = Reference()
     """What the views of the profile draw from, shared by all of them; the view itself where it draws from its own state."""
     options = traitlets.Unicode("{}").tag(sync=True)
     """Settings of the view as JSON."""

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-import anywidget
-
 from .base import View
 from .diff_data import DiffData
+from .reference import Reference
 
 
 class DiffPanel(View):
@@ -15,9 +14,9 @@ class DiffPanel(View):
 
     entry = "diff_panel"
 
-    timeline_a = anywidget.WidgetTrait().tag(sync=True)
+    timeline_a = Reference()
     """The timeline of the first run; None where it recorded nothing."""
-    timeline_b = anywidget.WidgetTrait().tag(sync=True)
+    timeline_b = Reference()
     """The timeline of the second run; None likewise."""
 
     def __init__(self, *, data: DiffData, timelines: tuple[Any, Any], **traits: Any) -> None:

@@ -9,7 +9,6 @@ import json
 from collections.abc import Callable
 from typing import Any, ClassVar, Literal
 
-import anywidget
 import traitlets
 
 from ...analysis.tree.tree_options import VIEWS, check_view
@@ -17,6 +16,7 @@ from ...analysis.tree.tree_options import TreeView as Structure
 from .base import View
 from .figures import memory_figure, step_chart_figure
 from .library import Library, bokeh_js
+from .reference import Reference
 
 
 class OverviewPanel(View):
@@ -123,7 +123,7 @@ class ChartView(View):
 
     figure = traitlets.Unicode().tag(sync=True)
     """The figure that the browser fills with data."""
-    bokeh = anywidget.WidgetTrait().tag(sync=True)
+    bokeh = Reference()
     """The script that draws it."""
 
     @traitlets.default("figure")  # type: ignore[untyped-decorator]
@@ -154,7 +154,7 @@ class MemoryTimeline(ChartView):
 
 
 def _panel() -> Any:
-    return anywidget.WidgetTrait().tag(sync=True, is_panel=True)
+    return Reference().tag(is_panel=True)
 
 
 class Dashboard(View):
@@ -176,7 +176,7 @@ class Dashboard(View):
     memory_timeline = _panel()
     input_graph = _panel()
     worker_chart = _panel()
-    opened = anywidget.WidgetTrait().tag(sync=True)
+    opened = Reference()
     """The dashboard of one host that is shown in place of this one; None for none."""
 
 

@@ -23,7 +23,7 @@ class Live {
   readonly #notices = h("div");
   readonly #foot = h("p.foot.q.small");
   readonly #body: HTMLElement;
-  readonly #empty: HTMLElement;
+  readonly #empty = h("div.none");
   readonly #chart: LiveChart;
   readonly #cards = h("section.odd", { "aria-label": "Anomalies" });
   readonly #windows: Windows;
@@ -43,12 +43,6 @@ class Live {
       this.#chart.element,
     );
     this.#body = h("div.body", steps, this.#cards);
-    this.#empty = emptyState(
-      "Waiting for the first step",
-      "It shows here as soon as it has ended; the first one also traces and compiles, which may take minutes.",
-      "",
-      signal,
-    );
     root.append(
       this.#notices,
       this.#head.element,
@@ -89,7 +83,7 @@ class Live {
   #show(): void {
     const { head, runs } = this.#state;
     const isEmpty = runs.every((run) => run.nSteps === 0);
-    this.#empty.hidden = !isEmpty;
+    this.#tellNone(isEmpty ? head.state : "");
     this.#body.hidden = isEmpty;
     this.#head.show(this.#state);
     this.#say();
@@ -102,6 +96,22 @@ class Live {
     this.#foot.textContent = [head.n_kept_text, head.file && `steps are kept in ${head.file}`]
       .filter(Boolean)
       .join(" · ");
+  }
+
+  /** Say why there is no step, anew only when that is another reason: a reader of the screen hears it each time. */
+  #tellNone(state: string): void {
+    if (this.#empty.dataset.state === state) return;
+    this.#empty.dataset.state = state;
+    const [title, reason] =
+      state === "running"
+        ? [
+            "Waiting for the first step",
+            "It shows here as soon as it has ended; the first one also traces and compiles, which may take minutes.",
+          ]
+        : ["No step of training was told", "So nothing is known of it."];
+    const own = `${reason} Keras' fit tells its steps; in a loop of your own wrap what it loops over:`;
+    const code = "for batch in tfprof.trace_steps(dataset):";
+    this.#empty.replaceChildren(...(state ? [emptyState(title, own, code, this.view.signal)] : []));
   }
 
   #showWindows(): void {

@@ -1,0 +1,99 @@
+"""`diff`: what it compares, which exit status a build gets, and what it says of noise."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from tests.unit.commands.shell import Shell
+from tfprof_widgets.commands.documents import QUANTITY
+from tfprof_widgets.profiles.loading import load_profile
+from tfprof_widgets.profiles.two_runs import diff
+
+Drawn = Callable[[str, Sequence[int]], Path]
+
+
+def steady(ms: float) -> list[int]:
+    """Thirty steps of about so many milliseconds, in microseconds."""
+    return (ms * 1000 + np.random.default_rng(0).normal(0, 2, 30)).astype(int).tolist()
+
+
+def noisy(ms: float, seed: int) -> list[int]:
+    """Eight steps that differ by half."""
+    return (ms * 1000 * np.random.default_rng(seed).uniform(0.7, 1.3, 8)).astype(int).tolist()
+
+
+def test_without_a_limit_it_only_tells(tfprof: Shell, drawn: Drawn) -> None:
+    a, b = drawn("a", steady(10)), drawn("b", steady(20))
+    told = tfprof("diff", a, b)
+    assert (told.status, told.err) == (0, "")
+    assert told.out == f"{diff(load_profile(a), load_profile(b))}\n"
+    found = tfprof("diff", a, b, "--json").value
+    assert (found["fail_above"], found["is_above"]) == (None, None)
+
+
+def test_the_limit_is_on_the_median_time_of_comparable_steps(tfprof: Shell, drawn: Drawn) -> None:
+    a, slower = drawn("a", steady(10)), drawn("slower", steady(16))
+    told = tfprof("diff", a, slower, "--fail-above", "1.05")
+    assert told.status == 1
+    assert "Step time, the median of comparable steps: 10.0 ms (a, 30 steps) -> 16.0 ms (b, 30 steps), x1.6" in told.out
+    assert told.out.endswith("Above the limit of x1.05. The difference is more than noise.\n")
+    assert tfprof("diff", a, slower, "--fail-above", "1.7").status == 0
+    assert tfprof("diff", slower, a, "--fail-above", "1.05").out.endswith("Within the limit of x1.05.\n")
+    found = tfprof("diff", a, slower, "--fail-above", "1.05", "--json")
+    assert found.status == 1
+    value = found.value
+    assert (value["quantity"], value["is_above"], value["is_beyond_noise"]) == (QUANTITY, True, True)
+    assert value["ratio"] == pytest.approx(1.6, rel=1e-3)
+    assert value["interval_95"][0] < value["ratio"] < value["interval_95"][1]
+    times = {row["metric"]: (row["a"], row["b"]) for row in value["summary"]}
+    assert value["ratio"] == pytest.approx(times["step_time"][1] / times["step_time"][0])
+
+
+def test_one_long_step_does_not_fail_a_build(tfprof: Shell, drawn: Drawn) -> None:
+    times = steady(10)
+    times[7] *= 40
+    assert tfprof("diff", drawn("a", steady(10)), drawn("b", times), "--fail-above", "1.05").status == 0
+
+
+def test_a_failure_within_noise_says_so(tfprof: Shell, drawn: Drawn) -> None:
+    a, b = drawn("a", noisy(10, 1)), drawn("b", noisy(11.5, 2))
+    told = tfprof("diff", a, b, "--fail-above", "1.01")
+    assert told.status == 1
+    assert "Above the limit of x1.01. But the difference is within the noise of the two runs" in told.out
+    assert tfprof("diff", a, b, "--fail-above", "1.01", "--json").value["is_beyond_noise"] is False
+
+
+def test_a_failure_of_few_steps_says_that_noise_is_unknown(tfprof: Shell, drawn: Drawn) -> None:
+    a, b = drawn("a", steady(10)[:3]), drawn("b", steady(20)[:3])
+    told = tfprof("diff", a, b, "--fail-above", "1.05")
+    assert told.status == 1
+    assert "(no interval, as a run has fewer than 6 steps)" in told.out
+    assert "Whether it is more than noise is not known" in told.out
+    found = tfprof("diff", a, b, "--fail-above", "1.05", "--json").value
+    assert (found["is_beyond_noise"], found["interval_95"]) == (None, [None, None])
+
+
+def test_runs_without_steps_cannot_be_judged(tfprof: Shell, drawn: Drawn) -> None:
+    none, some = drawn("none", []), drawn("some", steady(10))
+    assert f"there are none in {none}:" in tfprof("diff", none, some, "--fail-above", "1.05").refused()
+    assert f"there are none in {none}:" in tfprof("diff", some, none, "--fail-above", "1.05", "--json").refused()
+    assert f"{none} and in {none}:" in tfprof("diff", none, none, "--fail-above", "1.05").refused()
+    assert tfprof("diff", none, some).status == 0
+
+
+def test_real_runs(tfprof: Shell, capture_of: Callable[[str], Path]) -> None:
+    a, b = capture_of("keras_fit"), capture_of("h100_resnet_xla")
+    found = tfprof("diff", a, b, "--fail-above", "1.05", "--json")
+    assert found.status == 1
+    assert found.value["ratio"] == diff(load_profile(a), load_profile(b)).step_time_ratio
+    assert tfprof("diff", a, a, "--fail-above", "1").status == 0
+
+
+def test_a_path_that_is_no_run_is_named(tfprof: Shell, drawn: Drawn, tmp_path: Path) -> None:
+    some = drawn("some", steady(10))
+    assert str(tmp_path / "gone") in tfprof("diff", some, tmp_path / "gone").refused()
+    assert str(tmp_path / "gone") in tfprof("diff", tmp_path / "gone", some).refused()

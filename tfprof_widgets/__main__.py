@@ -1,0 +1,10 @@
+"""`python -m tfprof_widgets` -> the command line, the same as `tfprof`."""
+
+from __future__ import annotations
+
+import sys
+
+from .commands.program import main
+
+if __name__ == "__main__":
+    sys.exit(main())
