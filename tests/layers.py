@@ -25,7 +25,7 @@ EDGES: dict[str, set[str]] = {
     "experiments": {"errors", "analysis", "capture", "profiles"},
     "notebook": {"errors", "analysis", "capture", "views", "profiles"},
     "commands": {"errors", "analysis", "views", "profiles", "notebook", "__init__"},
-    "__init__": {"errors", "trace", "analysis", "views", "capture", "profiles", "experiments", "notebook"},
+    "__init__": {"errors", "trace", "analysis", "export", "views", "capture", "profiles", "experiments", "notebook"},
     "__main__": {"commands"},
 }
 """What each folder at the top of the package, `errors.py` and `__init__.py` may import besides itself: folders, or units

@@ -136,6 +136,8 @@ def numbers(prof: tfprof.Profile) -> float:
     assert_type(prof.notices, tuple[str, ...])
     whole = prof.host("worker-1") if prof.is_reduced else prof.aligned()
     assert_type(whole, tfprof.Profile)
+    schema: tfprof.TableList = prof.tables
+    assert_type((schema.frame, prof.sql("from steps")), tuple[pd.DataFrame, pd.DataFrame])
     part: tfprof.Selection = prof.select(step="train 3", ops=["MatMul"])
     assert_type(part.ops, pd.DataFrame)
     seconds = 0.0 if cost is None or capture is None else cost.start_s + capture.stop_s

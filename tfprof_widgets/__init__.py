@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from .capture.remote.server import ProfilerServer
     from .capture.session.loop import step, trace_steps
     from .errors import CaptureError, EmptyTraceError, TfProfError, TraceError
+    from .export.table_list import TableList
     from .notebook.dialog.dialog import CaptureDialog
     from .notebook.dialog.remote import capture_dialog
     from .notebook.doctor_report import DoctorReport, doctor
@@ -67,6 +68,7 @@ __all__ = [
     "ReducedMemory",
     "Scaling",
     "Selection",
+    "TableList",
     "TfProfError",
     "Trace",
     "TraceError",
@@ -95,6 +97,7 @@ __all__ = [
 ]
 
 _HOMES = {
+    "TableList": ".export.table_list",
     "Advice": ".analysis.advice.advice",
     "ReducedMemory": ".analysis.cluster.merged_memory",
     "MemoryFailure": ".analysis.failure.memory_failure",

@@ -15,6 +15,7 @@ import pytest
 import tfprof_widgets as tfprof
 from tests.public_surface import Told, classes, package_classes, surface
 from tests.unit.capture.scenario import run_scenario
+from tests.unit.export.duckdb_needed import needs_duckdb
 from tfprof_widgets.analysis.columns.registry import TABLES
 
 SURFACE = list(surface())
@@ -129,10 +130,14 @@ def test_code_in_a_text_is_an_example_that_is_run() -> None:
             assert not part.startswith("    "), f"{told.name}: {part}"
 
 
-LOADED = [told for told in SURFACE if ">>>" in told.text and not trains(told)]
+LOADED = [
+    pytest.param(told, id=told.name, marks=[needs_duckdb] if "prof.sql" in told.text else [])
+    for told in SURFACE
+    if ">>>" in told.text and not trains(told)
+]
 
 
-@pytest.mark.parametrize("told", LOADED, ids=[told.name for told in LOADED])
+@pytest.mark.parametrize("told", LOADED)
 def test_an_example_runs_on_a_loaded_profile(told: Told, capture_of: Callable[[str], Path], tmp_path: Path) -> None:
     path = capture_of("keras_fit")
     prof = tfprof.load(path)

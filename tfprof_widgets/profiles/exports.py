@@ -81,8 +81,6 @@ class Exports:
 
         Examples:
             >>> tables = prof.to_csv(folder / "tables")
-            >>> (tables / "ops.csv").exists()
-            True
         """
         return self._write_tables(directory, "csv")
 
@@ -218,18 +216,7 @@ class Exports:
 
         Without `select` a line has the times: `dense/MatMul (12us/84.19ms, 0us/0us, 12us/84.19ms)`, of the node itself
         and with all below it: in all, on the accelerator, and on the CPU. Without `max_depth` it goes 100 levels deep,
-        and its last line says of how many nodes it shows how many.
-
-        Args:
-            view: as of `tree`.
-            options: as of `tree`.
-
-        Returns:
-            The text.
-
-        Raises:
-            TypeError: as of `tree`.
-            ValueError: as of `tree`.
+        and its last line says of how many nodes it shows how many. `view`, `options` and errors are those of `tree`.
 
         Examples:
             >>> text = prof.tree_text("op", max_depth=5, order_by="micros")
@@ -295,23 +282,25 @@ class Exports:
         return list_tables(self._table_makers(), self._run.system)
 
     def sql(self, query: str) -> pd.DataFrame:
-        """The rows of a query in SQL over all tables and events, `tables` has their names; needs `tfprof-widgets[sql]`.
+        """The rows of an SQL query over all tables and events; needs `pip install "tfprof-widgets[sql]"`.
 
-            prof.sql("select name, sum(self_ns) / 1e6 as self_ms from events group by name order by self_ms desc limit 5")
-
-        Only the tables that the query names are computed; they are kept, as all tables of a profile are. A list or a dict in
-        a cell is the text of its JSON there. A query reads no file, no network and no variable of the program, and changes
-        nothing.
+        Only the tables that the query names are computed; they are kept, as all tables of a profile are. A list or a
+        dict in a cell is the text of its JSON there. A query reads no file, no network and no variable of the program,
+        and changes nothing.
 
         Args:
-            query: one `SELECT` in the dialect of [DuckDB](https://duckdb.org/docs/stable/sql/introduction), also `FROM steps`
-                or `DESCRIBE ops`.
+            query: one `SELECT` in the dialect of [DuckDB](https://duckdb.org/docs/stable/sql/introduction), also `FROM
+                steps` or `DESCRIBE ops`; `tables` has the names.
 
         Returns:
-            The rows, in the order that the query asks for; units are those of the columns. Without rows it has its columns.
+            The rows, in the order that the query asks for; units are those of the columns. Without rows it has its
+            columns.
 
         Raises:
             TfProfError: DuckDB is not installed, or it cannot answer the query: the message is DuckDB's.
+
+        Examples:
+            >>> busiest = prof.sql("select name, sum(self_ns) / 1e6 as self_ms from events group by name order by self_ms desc")
         """
         from ..export.sql_query import run_query
 
