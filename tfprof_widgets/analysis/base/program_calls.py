@@ -10,6 +10,7 @@ Source: semantics 2.3.
 from __future__ import annotations
 
 import re
+from typing import Literal
 
 import numpy as np
 
@@ -22,6 +23,8 @@ _SYNC = "SyncTensorsGraph"
 _JAX_VERSION = "jax_version"
 _NO_RUN = -1
 """The number of a run that has none, as TensorFlow writes it."""
+
+Framework = Literal["TensorFlow", "JAX", "PyTorch/XLA"]
 
 Links = tuple[Int64, Int64]
 """Which event leads to which."""
@@ -37,6 +40,16 @@ def program_calls(trace: Trace) -> Int64:
         open_ = inner & ~is_call[parent]
         parent[open_] = trace.nesting.parent[parent[open_]]
     return rows[parent < 0]
+
+
+def framework_of(trace: Trace) -> Framework:
+    """Which framework's profiler recorded a trace; TensorFlow's where nothing tells of another."""
+    if is_of_jax(trace):
+        return "JAX"
+    names = {trace.strings[i] for i in np.unique(trace.name_id[program_calls(trace)]).tolist()}
+    if not names:
+        return "TensorFlow"
+    return "PyTorch/XLA" if names == {_SYNC} else "JAX"
 
 
 def pool_links(trace: Trace) -> Links:
