@@ -20,7 +20,7 @@ from tfprof_widgets.trace.scratch import KEPT_BYTES, KEPT_S
 
 README = (ROOT / "README.md").read_text(encoding="utf-8")
 ON_SITE = tuple(str(path.relative_to(ROOT)) for path in PAGES)
-DOCUMENTS = ("README.md", "CONTRIBUTING.md", "CHANGELOG.md", *ON_SITE)
+DOCUMENTS = ("README.md", "CONTRIBUTING.md", "CHANGELOG.md", "SECURITY.md", *ON_SITE)
 SHOWN = "h100_cnn_input"
 """The profile that pages of the site call `prof` where they make none."""
 PROBE = "[len(prof.steps), getattr(globals().get('callback'), 'profile', prof).steps['name'].tolist()]"

@@ -14,6 +14,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from ...trace.trace import Plane, Trace
+from ..base.program_calls import Framework, framework_of
 from ..base.stretches import Stretches
 from ..base.units import PS_PER_MS
 from ..steps.step_spans import on_stream
@@ -24,9 +25,10 @@ _NVIDIA = {2: "Fermi", 3: "Kepler", 5: "Maxwell", 6: "Pascal", 9: "Hopper", 10: 
 
 @dataclass(frozen=True)
 class Environment:
-    """What a trace says of the machine it ran on."""
+    """What a trace says of the machine it ran on: `Profile.overview.environment`."""
 
     hosts: tuple[str, ...]
+    """Names of the hosts."""
     n_tasks_per_host: int
     """Profilers that ran on one host at one time, the most of any host."""
     device_type: str
@@ -42,15 +44,23 @@ class Environment:
     n_threads: int
     """Host threads with at least one event."""
     n_events: int
+    """Events of the trace."""
     captured_ms: float
     """For how long any of the windows was open."""
+    framework: Framework
+    """Whose profiler recorded it: `TensorFlow`, `JAX` or `PyTorch/XLA`."""
+    jax_version: str
+    """Empty where the trace does not say."""
     tensorflow_version: str
     """Empty where the capture did not say."""
     keras_version: str
+    """Likewise."""
     python_version: str
+    """Likewise."""
     host_memory_bytes: int
-    """Of the machine that captured, 0 where the capture did not say."""
+    """Main memory of the machine that captured, 0 where the capture did not say."""
     n_cpus: int
+    """CPU cores of that machine, 0 likewise."""
     memory_bandwidth_bytes_per_s: int
     """Of one device, 0 where the trace does not say."""
 
@@ -83,6 +93,8 @@ def compute_environment(trace: Trace, facts: Mapping[str, str] | None = None) ->
         n_threads=int(threads),
         n_events=trace.n_events,
         captured_ms=_captured_ps(trace) / PS_PER_MS,
+        framework=framework_of(trace),
+        jax_version=next((str(found) for plane in trace.planes if (found := plane.stats.get("jax_version"))), ""),
         tensorflow_version=known.get("tensorflow", ""),
         keras_version=known.get("keras", ""),
         python_version=known.get("python", ""),
