@@ -30,6 +30,7 @@ PROBE = "[len(prof.steps), getattr(globals().get('callback'), 'profile', prof).s
 def told(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, list[Told]]]:
     """What the cells of the README and of each page of the site did, all in one process."""
     folder = tmp_path_factory.mktemp("documents")
+    committed.unpack("jax_marked", folder / "jax_logs")
     opened = f"import tfprof_widgets as tfprof\nprof = tfprof.load({str(committed.unpack(SHOWN, folder / SHOWN))!r})"
     # The extension first, as the README has it: memory of the CPU is recorded from the first op on.
     extension, *others = cells_of(README)

@@ -44,7 +44,8 @@ class Results(Facts):
         told = self.occurrences.hlo.modules.warnings if self.trace.blobs else ()
         graphs = graphs_switched_off(self.trace).notice
         if self.environment.framework != "TensorFlow":
-            told = (*framework_notices(self.environment, self.steps.frame), *told)
+            has_ops = bool(len(self.occurrences.hlo))
+            told = (*framework_notices(self.environment, self.steps.frame, has_ops=has_ops), *told)
         return (*told, *((graphs,) if graphs else ()), *self.clock_notices, *(() if found is None else found.notices))
 
     @cached_property

@@ -38,6 +38,9 @@ class Shot:
     """A selector of what is shown over the width of the page; empty for the view."""
     height_px: int = 560
     """At most."""
+    clicks_px: tuple[tuple[int, int], ...] = ()
+    """Where in that part to click; after the first click, and with the pointer there, `keys` are pressed."""
+    keys: str = ""
 
 
 def _of_view(view: str) -> str:
@@ -47,7 +50,13 @@ def _of_view(view: str) -> str:
 SHOTS = (
     Shot("dashboard", "h100_cnn_input", part=_of_view("dashboard"), height_px=900),
     Shot("overview", "h100_resnet_mixed", part=_of_view("dashboard"), height_px=380),
-    Shot("timeline", "h100_transformer_loop", part=_of_view("timeline")),
+    Shot(
+        "timeline",
+        "h100_transformer_loop",
+        part=_of_view("timeline"),
+        clicks_px=((446, 128), (684, 278)),
+        keys="wwwwwwwww",
+    ),
     Shot("ops", "h100_resnet_mixed", "op_table"),
     Shot("code", "h100_resnet_mixed", "source_view"),
     Shot("structure", "h100_resnet_mixed", "tree_view"),
@@ -92,8 +101,15 @@ def take(browser: Browser, shot: Shot, page_path: Path, theme: str) -> bytes:
     page.add_style_tag(content=".tfp-theme-switch { visibility: hidden }")
     if shot.view:
         go_to(page.locator(_of_view("dashboard")), shot.view)
-    page.wait_for_timeout(SETTLED_MS)
     shown = page.locator(shot.part or _of_view(shot.view)).last
+    for i, (x, y) in enumerate(shot.clicks_px):
+        shown.click(position={"x": x, "y": y})
+        for key in shot.keys if i == 0 else "":
+            page.keyboard.press(key)
+        page.wait_for_timeout(SETTLED_MS)
+    page.mouse.move(0, 0)
+    page.evaluate("document.activeElement.blur()")
+    page.wait_for_timeout(SETTLED_MS)
     top, height = shown.evaluate("el => [el.getBoundingClientRect().y + scrollY, el.getBoundingClientRect().height]")
     clip = {"x": 0, "y": top, "width": WIDTH_PX, "height": min(height, shot.height_px), "scale": 1}
     # Playwright itself takes only PNG and JPEG, which are two or three times as large.

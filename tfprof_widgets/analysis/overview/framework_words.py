@@ -20,12 +20,13 @@ UNTOLD_INPUT = (
 )
 
 
-def framework_notices(environment: Environment, steps: pd.DataFrame) -> Iterator[str]:
+def framework_notices(environment: Environment, steps: pd.DataFrame, *, has_ops: bool) -> Iterator[str]:
     """What is not in a trace of another framework than TensorFlow, and that its steps were inferred.
 
     Args:
         environment: of the trace.
         steps: the `steps` table.
+        has_ops: whether the trace holds any op of a compiled program.
     """
     framework = environment.framework
     if framework == "TensorFlow":
@@ -35,6 +36,11 @@ def framework_notices(environment: Environment, steps: pd.DataFrame) -> Iterator
         f"This is a trace of {framework}{version}. What only TensorFlow records is not in it, such as its input pipeline, Keras "
         "layers and the memory of a CPU; advice about these is left out."
     )
+    if not has_ops:
+        yield (
+            "No op of a compiled program is in it, so what ran is not known: JAX 0.4.30 records none on a CPU, 0.10 does. "
+            "Time in programs counts as Python's."
+        )
     inferred = steps[steps["source"] == "inferred"]
     if len(inferred):
         yield (

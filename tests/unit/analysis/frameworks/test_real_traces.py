@@ -5,12 +5,14 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 
+from tfprof_widgets.analysis.advice.other_frameworks import fitting
 from tfprof_widgets.profiles.loading import load_profile
 from tfprof_widgets.profiles.one_run import Profile
 
@@ -53,7 +55,7 @@ def test_what_a_step_of_jax_is_made_of(capture_of: CaptureOf) -> None:
     prof, _ = opened(capture_of, "jax_marked")
     parts = prof.overview.breakdown.set_index("category")["ms"]
     assert parts.sum() == pytest.approx(prof.overview.step_time_avg_ms)
-    assert parts["host_compute"] > 0.8 * parts.sum()
+    assert parts["host_compute"] > 0.6 * parts.sum()
     assert parts["host_compute"] + parts["dispatch"] == pytest.approx(parts.sum())
 
 
@@ -123,5 +125,18 @@ def test_no_word_tells_to_change_what_only_tensorflow_has(capture_of: CaptureOf,
 def test_the_advice_is_what_jax_can_do(capture_of: CaptureOf) -> None:
     prof, _ = opened(capture_of, "jax_h100_unmarked")
     fixes = {one.rule: one.fix for one in prof.advice}
-    assert "jax.lax.scan(train_step, params, batches)" in fixes["idle_border"]
+    assert "make the next batch meanwhile" in fixes["host_callback"]
     assert fixes["memory_headroom"] == "batch_size = 4 * batch_size"
+
+
+def test_every_other_fix_is_of_its_framework(capture_of: CaptureOf) -> None:
+    prof, _ = opened(capture_of, "jax_h100_unmarked")
+    (known, *_) = prof.advice
+    made = [
+        replace(known, rule=rule, fix="tf.function")
+        for rule in ("idle_border", "output_bound", "h2d_bound", "retracing")
+    ]
+    assert [one.rule for one in fitting(made, "JAX")] == ["idle_border", "output_bound", "h2d_bound"]
+    assert [one.rule for one in fitting(made, "PyTorch/XLA")] == ["idle_border", "output_bound"]
+    assert list(fitting(made, "TensorFlow")) == made
+    assert not OF_TENSORFLOW.search("".join(one.fix for kind in ("JAX", "PyTorch/XLA") for one in fitting(made, kind)))
