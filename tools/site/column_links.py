@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 import griffe
@@ -19,8 +20,11 @@ class ColumnLinks(griffe.Extension):
         """Shorten the docstring of one member."""
         if obj.docstring is None:
             return
-        text, found, _listed = obj.docstring.value.partition(LISTED)
+        text, found, listed = obj.docstring.value.partition(LISTED)
         if found:
-            names = [name for name in TABLES if name.rpartition(".")[2] == obj.name]
+            columns = tuple(re.findall(r"^ *(\w+) \(", listed, re.M))  # `steps` of several things have their own
+            names = [
+                name for name, table in TABLES.items() if (name.rpartition(".")[2], table.names) == (obj.name, columns)
+            ]
             links = " or ".join(f"[columns of `{name}`](tables.md#{anchor(name)})" for name in names)
             obj.docstring.value = f"{text}\n\nSee the {links}."
