@@ -31,7 +31,12 @@ _WATCH_FRAMES = """() => {
     globalThis.frames_ms = [];
     let last = performance.now();
     const mine = frames_ms;
-    const frame = (now) => { if (mine !== frames_ms) return; frames_ms.push(now - last); last = now; requestAnimationFrame(frame); };
+    const frame = (now) => {
+        if (mine !== frames_ms) return;
+        frames_ms.push(now - last);
+        last = now;
+        requestAnimationFrame(frame);
+    };
     requestAnimationFrame(frame);
 }"""
 

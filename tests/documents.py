@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+import shlex
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -43,7 +44,7 @@ for name, cells in PAGES.items():
         told[name].append([repr(result.error_before_exec or result.error_in_exec), value])
 print("\\n@@" + json.dumps(told))
 """
-_FENCED = re.compile(r"^(?P<indent> *)```python\n(?P<code>.*?)^ *```", re.DOTALL | re.MULTILINE)
+_FENCED = re.compile(r"^(?P<indent> *)```(?P<kind>python|bash)\n(?P<code>.*?)^ *```", re.DOTALL | re.MULTILINE)
 _LINK = re.compile(r"\]\((?!https?:)([^)#\s]*)(?:#([^)\s]*))?\)")
 
 
@@ -57,12 +58,24 @@ class Told:
     """Of the expression; None where it speaks of a name that is not there yet."""
 
 
-def python_blocks(text: str) -> list[str]:
-    """The Python examples of a Markdown text, in order."""
-    return [
-        re.sub(rf"^{found['indent']}", "", found["code"], flags=re.MULTILINE) if found["indent"] else found["code"]
-        for found in _FENCED.finditer(text)
-    ]
+def cells_of(text: str) -> list[str]:
+    """The examples of a text, in order: Python as it is, and Python that does what a shell is told of `tfprof` and `cp`."""
+    return list(filter(None, map(_cell, _FENCED.finditer(text))))
+
+
+def _cell(found: re.Match[str]) -> str:
+    code = re.sub(rf"^{found['indent']}", "", found["code"], flags=re.MULTILINE)
+    return code if found["kind"] == "python" else "\n".join(filter(None, map(_of_shell, code.splitlines())))
+
+
+def _of_shell(line: str) -> str:
+    program, *words = shlex.split(line, comments=True) or [""]
+    if program == "cp":
+        return f"import subprocess; subprocess.run({[program, *words]!r}, check=True)"
+    words = words[: words.index(">")] if ">" in words else words
+    return (
+        f"from tfprof_widgets.commands.program import main; assert main({words!r}) == 0" if program == "tfprof" else ""
+    )
 
 
 def links(text: str) -> list[tuple[str, str]]:

@@ -10,7 +10,7 @@ import pytest
 
 import tfprof_widgets as tfprof
 from tests.captures import committed
-from tests.documents import PAGES, PREPARED, ROOT, WORKERS, Told, links, python_blocks, run_cells
+from tests.documents import PAGES, PREPARED, ROOT, WORKERS, Told, cells_of, links, run_cells
 from tests.unit.capture.remote.processes import TrainingProcess
 from tfprof_widgets.capture.session.control import LONGEST_SESSION_S
 from tfprof_widgets.capture.session.record import DEFAULT_MAX_BYTES, DEFAULT_MAX_SECONDS
@@ -32,10 +32,10 @@ def told(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, list[To
     folder = tmp_path_factory.mktemp("documents")
     opened = f"import tfprof_widgets as tfprof\nprof = tfprof.load({str(committed.unpack(SHOWN, folder / SHOWN))!r})"
     # The extension first, as the README has it: memory of the CPU is recorded from the first op on.
-    extension, *others = python_blocks(README)
+    extension, *others = cells_of(README)
     pages = {"README.md": [extension, PREPARED, *others]}
     for path in PAGES:
-        cells = python_blocks(path.read_text(encoding="utf-8"))
+        cells = cells_of(path.read_text(encoding="utf-8"))
         pages |= {str(path.relative_to(ROOT)): [PREPARED, opened, *cells]} if cells else {}
     processes = [TrainingProcess("tfprof") for _ in WORKERS]
     try:

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 import tfprof_widgets as tfprof
-from tests.documents import PAGES, links, python_blocks
+from tests.documents import PAGES, cells_of, links
 from tfprof_widgets.analysis.advice import headlines
 from tfprof_widgets.analysis.columns.registry import TABLES
 from tools.site import gallery, pictures, reference
@@ -19,7 +19,8 @@ from tools.site import gallery, pictures, reference
 ROOT = Path(__file__).parents[1]
 DOCS = ROOT / "docs"
 CONFIGURATION = (ROOT / "mkdocs.yml").read_text(encoding="utf-8")
-MADE = {"api/index.md", "api/tables.md", *(f"gallery/{name}.html" for name in gallery.PAGES)}
+REFERENCE = reference.reference_pages()
+MADE = {"api/tables.md", *(f"api/{name}" for name in REFERENCE), *(f"gallery/{name}.html" for name in gallery.PAGES)}
 """What the build adds."""
 WRITTEN = {path: path.read_text(encoding="utf-8") for path in (*PAGES, DOCS / "semantics.md")}
 MOST_PICTURE_BYTES = 3_000_000
@@ -37,8 +38,8 @@ def anchors_of(text: str) -> set[str]:
 
 
 def test_the_navigation_lists_each_page_once() -> None:
-    listed = re.findall(r"^ +- (?:\w+: )?([\w/]+\.md)$", CONFIGURATION.partition("\nnav:")[2], re.MULTILINE)
-    assert sorted(listed) == sorted({*map(name_of, WRITTEN), "api/index.md", "api/tables.md"})
+    listed = re.findall(r"^ +- (?:[\w ]+: )?([\w/]+\.md)$", CONFIGURATION.partition("\nnav:")[2], re.MULTILINE)
+    assert sorted(listed) == sorted({*map(name_of, WRITTEN), *(name for name in MADE if name.endswith(".md"))})
 
 
 @pytest.mark.parametrize("page", WRITTEN, ids=name_of)
@@ -101,13 +102,13 @@ def test_advice_that_is_spoken_of_has_these_headings() -> None:
 
 
 def test_the_reference_has_each_public_name() -> None:
-    page = reference.reference_page()
-    for name in tfprof.__all__:
-        assert name.endswith("_ipython_extension") or re.search(
-            rf"^::: tfprof_widgets\.{name}\b|^## tfprof\.{name}$", page, re.MULTILINE
-        ), name
-    for name in tfprof.experiments.__all__:
-        assert f"::: tfprof_widgets.experiments.{name}\n" in page
+    text = "\n".join(REFERENCE.values())
+    told = set(re.findall(r"^::: tfprof_widgets\.([\w.]+)$", text, re.MULTILINE))
+    public = {name for name in tfprof.__all__ if not name.endswith("_ipython_extension")}
+    assert told == public | {f"experiments.{name}" for name in tfprof.experiments.__all__}
+    assert set(re.findall(r"^\| \[`([\w.]+)`\]\(\w+\.md#", REFERENCE["index.md"], re.MULTILINE)) == told - {
+        "experiments"
+    }
 
 
 def test_the_tables_page_has_each_column_of_the_registry() -> None:
@@ -118,7 +119,12 @@ def test_the_tables_page_has_each_column_of_the_registry() -> None:
     assert len({reference.anchor(name) for name in TABLES}) == len(TABLES)
 
 
+def test_examples_of_a_shell_are_those_of_tfprof() -> None:
+    (cell,) = cells_of("```bash\npip install x\ntfprof report 'a b' > c.md  # so\n```\n")
+    assert cell.endswith("main(['report', 'a b']) == 0")
+
+
 def test_examples_in_a_list_lose_its_indentation() -> None:
-    assert python_blocks("1. so\n\n    ```python\n    a = 1\n    if a:\n        b = 2\n    ```\n") == [
+    assert cells_of("1. so\n\n    ```python\n    a = 1\n    if a:\n        b = 2\n    ```\n") == [
         "a = 1\nif a:\n    b = 2\n"
     ]

@@ -15,6 +15,7 @@ from .advice.engine import FoundAdvice, find_advice
 from .cluster.cluster_results import ClusterResults
 from .facts.facts import Facts
 from .failure.memory_failure import MemoryFailure, compute_memory_failure
+from .overview.framework_words import framework_notices
 from .overview.overview import Overview, compute_overview
 from .tree.captured_graph import compute_op_graph
 from .tree.variables import compute_variables
@@ -42,6 +43,8 @@ class Results(Facts):
         found = self.__dict__.get("_found_advice")
         told = self.occurrences.hlo.modules.warnings if self.trace.blobs else ()
         graphs = graphs_switched_off(self.trace).notice
+        if self.environment.framework != "TensorFlow":
+            told = (*framework_notices(self.environment, self.steps.frame), *told)
         return (*told, *((graphs,) if graphs else ()), *self.clock_notices, *(() if found is None else found.notices))
 
     @cached_property

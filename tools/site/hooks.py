@@ -13,8 +13,9 @@ from tools.site import gallery, reference
 
 def on_files(files: Files, config: MkDocsConfig) -> Files:
     """Add the reference and the gallery to what `docs` holds."""
-    files.append(File.generated(config, "api/index.md", content=reference.reference_page()))
-    files.append(File.generated(config, "api/tables.md", content=reference.tables_page()))
+    pages = {**reference.reference_pages(), reference.TABLES_PAGE: reference.tables_page()}
+    for name, text in pages.items():
+        files.append(File.generated(config, f"api/{name}", content=text))
     with tempfile.TemporaryDirectory() as folder:
         for page in gallery.write_pages(Path(folder)):
             files.append(File.generated(config, f"gallery/{page.name}", content=page.read_bytes()))

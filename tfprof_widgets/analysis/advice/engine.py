@@ -8,6 +8,7 @@ from dataclasses import dataclass
 
 import pandas as pd
 
+from ..base.program_calls import framework_of
 from ..base.table_types import Types, typed_table
 from ..columns.registry import TABLES
 from ..facts.totals import Totals
@@ -38,6 +39,7 @@ from .op_waste_rules import (
     turned_images,
 )
 from .optimizer_rules import dense_update, many_variables
+from .other_frameworks import fitting
 from .outside_rules import outside_steps, validation
 from .precision_rules import low_precision_unused, tensor_core_unused
 from .repeated_rules import repeated_work
@@ -98,7 +100,8 @@ def find_advice(results: Totals, rules: Sequence[Rule] | None = None) -> FoundAd
 
     Where memory ran out there is none: `MemoryFailure.actions` tell what to do about that, and nothing else matters before.
     A rule that cannot be judged (no device, no memory events, too few steps) says nothing. The gains are upper bounds, each by
-    itself: two fixes together need not win their sum. A rule that fails must not take the others along, nor the views.
+    itself: two fixes together need not win their sum. A rule that fails must not take the others along, nor the views. Of JAX
+    and PyTorch/XLA there is what can be done there.
     """
     if results.failure is not None:
         return FoundAdvice(())
@@ -112,7 +115,7 @@ def find_advice(results: Totals, rules: Sequence[Rule] | None = None) -> FoundAd
             logger.exception("the advice rule %s failed", rule.__name__)
             failed.setdefault(f"{type(error).__name__}: {error}", []).append(rule.__name__)
     return FoundAdvice(
-        ranked(without_explained(found), covered=results.coverage.ratio),
+        ranked(fitting(without_explained(found), framework_of(results.trace)), covered=results.coverage.ratio),
         tuple(_failure(rules, why) for why, rules in failed.items()),
     )
 

@@ -1,7 +1,8 @@
 """Trace -> the graph of what made what: nesting within a line plus links across threads and devices.
 
 Source: semantics 2.3. XProf 2.24.2 also adds an event `ThreadpoolListener::Region` per piece of thread-pool work
-(semantics 2.2), but without its context, so that it leads nowhere; those are not made here.
+(semantics 2.2), but without its context, so that it leads nowhere; those are not made here. Of XLA's programs on a CPU the
+pieces are linked all the same, see `program_calls.py`.
 """
 
 from __future__ import annotations
@@ -18,6 +19,7 @@ from .event_names import by_ends, once
 from .host_events import GET_NEXT, KNOWN_HOST_EVENTS
 from .matching import distinct, same_key
 from .op_names import OpCategory, OpNames
+from .program_calls import pool_links
 
 Integers = TypeVar("Integers", Int32, Int64)
 
@@ -95,7 +97,7 @@ def build_graph(trace: Trace) -> EventGraph:
     """Connect all events of a trace: nesting, producer/consumer contexts and kernel launches."""
     made, used, key = context_ends(trace)
     left, right = _join(key[: len(made)], key[len(made) :])
-    links = [(made[left], used[right]), *_fetch_links(trace), launch_links(trace)]
+    links = [(made[left], used[right]), *_fetch_links(trace), launch_links(trace), pool_links(trace)]
     return EventGraph(
         up=_enclosing(trace),
         link_from=np.concatenate([a for a, _ in links]),

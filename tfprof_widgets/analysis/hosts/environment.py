@@ -14,6 +14,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from ...trace.trace import Plane, Trace
+from ..base.program_calls import Framework, framework_of
 from ..base.stretches import Stretches
 from ..base.units import PS_PER_MS
 from ..steps.step_spans import on_stream
@@ -46,6 +47,10 @@ class Environment:
     """Events of the trace."""
     captured_ms: float
     """For how long any of the windows was open."""
+    framework: Framework
+    """Whose profiler recorded it: `TensorFlow`, `JAX` or `PyTorch/XLA`."""
+    jax_version: str
+    """Empty where the trace does not say."""
     tensorflow_version: str
     """Empty where the capture did not say."""
     keras_version: str
@@ -88,6 +93,8 @@ def compute_environment(trace: Trace, facts: Mapping[str, str] | None = None) ->
         n_threads=int(threads),
         n_events=trace.n_events,
         captured_ms=_captured_ps(trace) / PS_PER_MS,
+        framework=framework_of(trace),
+        jax_version=next((str(found) for plane in trace.planes if (found := plane.stats.get("jax_version"))), ""),
         tensorflow_version=known.get("tensorflow", ""),
         keras_version=known.get("keras", ""),
         python_version=known.get("python", ""),

@@ -23,6 +23,7 @@ import numpy as np
 from ...trace.trace import Bool, Int32, Int64
 from ..base.framework_names import CALL
 from ..base.matching import dense_codes, first_of, numbered
+from .jax_scopes import unwrapped
 from .scope_words import OPTIMIZERS, REWRITERS
 
 DATA_SCOPE = "tf.data"
@@ -219,6 +220,8 @@ def _place_of_iterator(name: str) -> tuple[Scope, str, bool]:
 @lru_cache(_MOST_KNOWN)
 def _walk(outer: str) -> tuple[Scope, bool, _Walk | None]:
     """The scope around an op, whether gradients are computed there, and the walk where the op's own name goes on with it."""
+    if "(" in outer:  # no name of TensorFlow
+        return *unwrapped(outer), None
     parts = [part for part in outer.split("/") if part]
     is_backward = parts[:1] == ["gradient_tape"]
     own = parts[is_backward:]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from ...trace.trace import Trace
+from ..base.program_calls import framework_of
 from .memory_snapshots import Snapshots
 
 _CPU_REMEDY = (
@@ -10,6 +11,7 @@ _CPU_REMEDY = (
     "Restart the kernel, set it (%load_ext tfprof_widgets does that, too), and capture again:\n"
     'import os; os.environ["TF_CPU_ALLOCATOR_USE_BFC"] = "true"'
 )
+_NOT_RECORDED = "{framework} records no memory of a CPU. Of compiled programs XLA's plan is known:\nprof.program_memory"
 _IDLE_REMEDY = (
     "Nothing of TensorFlow ran while this capture was on, so no memory was allocated. Put the code that trains inside it:\n"
     "with tfprof.profile() as prof: model.fit(...)"
@@ -28,6 +30,8 @@ def memory_remedy(trace: Trace, snapshots: Snapshots) -> str | None:
     has_device = any(plane.is_device for plane in trace.planes)
     if has_device:
         return None if snapshots.allocators else _DEVICE_REMEDY
+    if (framework := framework_of(trace)) != "TensorFlow":
+        return None if snapshots.allocators else _NOT_RECORDED.format(framework=framework)
     if not snapshots.allocators:
         return _CPU_REMEDY.format(cause="This capture holds no memory events.")
     if set(snapshots.allocators) == {"mklcpu"}:

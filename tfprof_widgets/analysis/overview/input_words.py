@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from ..base.wording import milliseconds, number, percent
 from ..input.input_usage import INPUT_HIGH
+from .framework_words import UNTOLD_INPUT
 from .overview import Overview
 
 KEEPS_UP = 0.02
@@ -18,6 +19,8 @@ def input_words(overview: Overview, otherwise: str) -> str:
         otherwise: what is said where no step is averaged, `InputPipeline.verdict`. That one counts what XProf counts as input, a
             step's stages of the pipeline among it, and here only waiting counts.
     """
+    if (framework := overview.environment.framework) != "TensorFlow":
+        return UNTOLD_INPUT.format(framework=framework)
     if not overview.n_steps_averaged:
         return otherwise
     parts = overview.breakdown

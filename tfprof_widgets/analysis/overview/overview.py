@@ -30,6 +30,7 @@ from ..steps.averaged_steps import MIN_STEPS
 from ..steps.categories import GUIDE_CATEGORIES, GUIDE_PREFIX, STEP_CATEGORIES
 from ..steps.step_names import kinds_of
 from ..steps.steps import Steps, ran_on_device
+from .framework_words import MARKING
 from .idle import Idle, compute_idle
 from .next_steps import Findings, suggest_next_steps
 from .op_time import OpTime, compute_op_time
@@ -119,6 +120,8 @@ class Overview:
     @cached_property
     def next_steps(self) -> tuple[str, ...]:
         """Where to look and what to change, a sentence each: the titles of the advice, then what none is about."""
+        if self.environment.framework != "TensorFlow":  # the rest is about its functions
+            return tuple(one.title for one in self._advice())
         return () if self._found is None else suggest_next_steps(self._found, self._advice())
 
     def __repr__(self) -> str:
@@ -191,7 +194,7 @@ def overview_of(
         top_ops=_top_ops(facts),
         memory=judge_memory(facts.memory.summary),
     )
-    sentence, detail = _without_steps(environment.n_events, steps.frame, failure) or (
+    sentence, detail = _without_steps(environment, steps.frame, failure) or (
         f"{_outside(facts, chosen)}{verdict.sentence}",
         " ".join([*findings.memory, _detail(steps.frame, breakdown, verdict.limiter, left_out)]),
     )
@@ -293,16 +296,18 @@ def _detail(frame: pd.DataFrame, breakdown: pd.DataFrame, limiter: str, left_out
     return " ".join(sentences)
 
 
-def _without_steps(n_events: int, frame: pd.DataFrame, failure: MemoryFailure | None) -> tuple[str, str] | None:
+def _without_steps(
+    environment: Environment, frame: pd.DataFrame, failure: MemoryFailure | None
+) -> tuple[str, str] | None:
     """Verdict and detail of a capture that has no step to judge; None where it has."""
     if failure is not None:
         return failure.sentence, " ".join(f"{action.words.rstrip('.:')}." for action in failure.actions[:1])
-    if frame.empty and not n_events:
+    if frame.empty and not environment.n_events:
         return "Nothing was recorded.", "The capture holds no events: no TensorFlow op ran while it was on."
     if frame.empty:
         return (
             "No steps found: nothing in this capture was marked as a step, and no call on the main thread repeats for a fair "
             "share of it.",
-            "Mark steps with `for batch in tfprof.trace_steps(dataset): ...` or `with tfprof.step(i): ...`.",
+            f"Mark steps with {MARKING[environment.framework]}.",
         )
     return None

@@ -10,7 +10,7 @@ import numpy as np
 from ...trace.trace import Bool, Int64, Trace
 from ..base.grouping import Grouping
 from .served_steps import is_served_call
-from .step_spans import longest_device_marker, longest_host_marker, sessions_with_device
+from .step_spans import longest_device_marker, longest_host_marker, on_host, sessions_with_device
 from .step_table import StepTable
 
 
@@ -33,7 +33,10 @@ def marked_steps(trace: Trace, grouping: Grouping, *, sessions: Bool) -> StepTab
     start, end = np.zeros(len(marker), np.int64), np.zeros(len(marker), np.int64)
     start[is_marked], end[is_marked] = trace.start_ps[marker[is_marked]], trace.ends(marker[is_marked])
     end = np.where(has_device, np.maximum(end, device_start + device_duration), end)
-    start = _without_overlap(start, end, session, chosen, sessions_with_device(trace))
+    queues = sessions_with_device(trace)
+    later = np.maximum(end, _ends_of_programs(trace, grouping))
+    queues[session[chosen[later[chosen] > end[chosen]]]] = True
+    start, end = _without_overlap(start, later, session, chosen, queues), later
     is_complete = _has_its_device_work(session, has_device, chosen)
     return StepTable.of_groups(grouping, chosen, start[chosen], end[chosen], is_complete=is_complete)
 
@@ -51,8 +54,17 @@ def device_steps(trace: Trace, grouping: Grouping, *, sessions: Bool) -> StepTab
     return StepTable.of_groups(grouping, chosen, begin, begin + duration[chosen], is_inferred=True)
 
 
+def _ends_of_programs(trace: Trace, grouping: Grouping) -> Int64:
+    """For each group when the last op of an XLA program ended that it ran on the host, 0 for none."""
+    end = np.zeros(len(grouping.groups), np.int64)
+    rows = np.unique(trace.keyed_stats("hlo_op").event)
+    rows = rows[(grouping.group_id[rows] >= 0) & on_host(trace)[rows]]
+    np.maximum.at(end, grouping.group_id[rows], trace.ends(rows))
+    return end
+
+
 def _without_overlap(start: Int64, end: Int64, session: Int64, chosen: Int64, with_device: Bool) -> Int64:
-    """Let each step of a session with devices start no sooner than those before it ended."""
+    """Let each step of a session in `with_device` start no sooner than those before it ended."""
     start = start.copy()
     for index in np.flatnonzero(with_device).tolist():  # bounded by the number of sessions
         rows = chosen[session[chosen] == index]

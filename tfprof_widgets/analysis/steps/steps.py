@@ -27,6 +27,7 @@ from .exchange_pieces import exchange_pieces
 from .guide_pieces import guide_pieces
 from .inferred_steps import infer_steps, with_fair_share
 from .marked_steps import device_steps, marked_steps
+from .program_steps import program_steps
 from .served_steps import served_steps
 from .step_names import distinct_names
 from .step_pieces import Pieces, resolve
@@ -89,7 +90,8 @@ def compute_steps(trace: Trace, *, grouping: Grouping | None = None, units: UInt
     """Find the steps of a trace and break each down.
 
     A session with a TPU has that one's steps. Any other has the steps that were marked in it; else the functions that
-    other tasks had it run; else those inferred from its loops; else, where functions ran on a device, the stretches of
+    other tasks had it run; else the runs of the compiled function that JAX or PyTorch/XLA calls again and again; else those
+    inferred from its loops; else, where functions ran on a device, the stretches of
     device work that XProf would show.
 
     Args:
@@ -105,6 +107,8 @@ def compute_steps(trace: Trace, *, grouping: Grouping | None = None, units: UInt
     table = tpu_steps(trace, grouping)
     table = table.joined(marked_steps(trace, grouping, sessions=_without_steps(trace, table)))
     table = table.joined(served_steps(trace, grouping, sessions=_without_steps(trace, table)))
+    programs = program_steps(trace, sessions=_without_steps(trace, table))
+    table = table.joined(with_fair_share(trace, programs))
     loops = infer_steps(trace, sessions=_without_steps(trace, table))
     table = table.joined(with_fair_share(trace, loops))
     stretches = device_steps(trace, grouping, sessions=_without_steps(trace, table))

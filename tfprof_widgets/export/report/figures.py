@@ -45,7 +45,8 @@ def _steps(subject: Subject) -> Iterator[tuple[str, str]]:
     has_device = ran_on_device(frame.loc[overview.is_averaged])
     name, computing = ("Device computes", "device_compute") if has_device else ("Ops on the CPU", "host_compute")
     yield name, f"{share(ratio[computing])} of the step"
-    yield "Waiting for input", f"{share(ratio['input'])} of the step"
+    if overview.environment.framework == "TensorFlow":
+        yield "Waiting for input", f"{share(ratio['input'])} of the step"
     if not math.isnan(overview.compute_16bit_ratio):
         yield "16-bit arithmetic", f"{share(overview.compute_16bit_ratio)} of device compute time"
     kernels = subject.results.kernels.frame

@@ -5,11 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from ...analysis.base.wording import number, plural, size
+from ...analysis.overview.framework_words import MARKING
 from .markdown import code, fence, sentence, table
 from .subject import Room, Subject
 
 _FEW_STEPS = 10
 _MOST_HOSTS = 3
+_OF_KERAS = "; Keras `fit` is marked by itself."
 _OUTCOMES = {
     "complete": "It ended with the program.",
     "bounded": "It stopped itself at its bound of seconds or bytes (`max_seconds=`, `max_bytes=`): what came after is not in it.",
@@ -58,23 +60,23 @@ def _always(subject: Subject, room: Room) -> Iterator[str]:
 
 def _steps(subject: Subject, room: Room) -> Iterator[str]:
     overview = subject.results.overview
+    framework = overview.environment.framework
     if not overview.n_steps:
         yield (
             "No steps: nothing is known of a step's time, and most advice needs it. Mark them with "
-            "`for batch in tfprof.trace_steps(dataset): ...` or `with tfprof.step(i): ...`; Keras `fit` is marked by itself."
+            f"{MARKING[framework]}{_OF_KERAS if framework == 'TensorFlow' else '.'}"
         )
         return
     if overview.left_out:
         yield sentence(overview.left_out, room.sentence)
     if overview.is_inferred:
         yield (
-            "Steps are inferred from calls that repeat: their borders may be off. To mark them: "
-            "`for batch in tfprof.trace_steps(dataset): ...`."
+            f"Steps are inferred from calls that repeat: their borders may be off. To mark them: {MARKING[framework]}."
         )
     if overview.n_steps_averaged < _FEW_STEPS:
         yield (
-            f"The averages are over {plural(overview.n_steps_averaged, 'step')}: a single odd one moves them. Capture some 20, "
-            "such as `tfprof.profile(steps=range(10, 30))`."
+            f"The averages are over {plural(overview.n_steps_averaged, 'step')}: a single odd one moves them. Capture some 20"
+            f"{', such as `tfprof.profile(steps=range(10, 30))`' if framework == 'TensorFlow' else ''}."
         )
 
 
@@ -83,6 +85,8 @@ def _missing(subject: Subject) -> Iterator[str]:
     if not results.trace.n_events:
         yield "Nothing ran while the profiler was on, so there are no tables."
         return
+    if results.overview.environment.framework != "TensorFlow":
+        return  # the notices tell what such a trace lacks
     has_device = any(plane.is_device for plane in results.trace.planes)
     if not has_device:
         yield (
@@ -116,6 +120,7 @@ def environment_section(subject: Subject, room: Room) -> str:
     facts = {} if noted is None else dict(zip(noted["name"], noted["value"], strict=True))
     versions = {
         "TensorFlow": environment.tensorflow_version,
+        "JAX": environment.jax_version,
         "Keras": environment.keras_version,
         "Python": environment.python_version,
         "platform": facts.get("platform", ""),
@@ -135,7 +140,8 @@ def environment_section(subject: Subject, room: Room) -> str:
         speed = environment.memory_bandwidth_bytes_per_s
         speed_text = f", {number(speed / 1e9)} GB/s" if speed else ""
         rows.append(("devices", f"{environment.n_devices:,}{memory}{speed_text}"))
-    missing = [name for name in ("TensorFlow", "Keras", "Python") if not versions[name]]
+    is_own = environment.framework == "TensorFlow"
+    missing = [name for name in ("TensorFlow", "Keras", "Python") if is_own and not versions[name]]
     told = table(["what", "value"], rows) if rows else "Nothing was noted."
     if missing:
         told += f"\n\nNot noted: versions of {', '.join(missing)}. Captures of `tfprof.profile` that `prof.save` kept have them."
