@@ -175,3 +175,11 @@ def test_the_examples_that_train_run() -> None:
         "experiments.ablate",
     } <= run.keys()
     assert "".join(run.values()) == ""
+
+
+def test_options_are_given_by_keyword() -> None:
+    for told in SURFACE:
+        if parameters_of(told):
+            given = inspect.signature(told.value).parameters.values()
+            options = [one for one in given if one.kind == one.POSITIONAL_OR_KEYWORD and one.default is not one.empty]
+            assert len(options) <= 2, f"{told.name}: {[one.name for one in options]}"
