@@ -35,8 +35,8 @@ docs: setup-docs ## build the documentation site, strictly, into build/site
 pictures: setup-dev ## take the pictures in docs/pictures anew, from real profiles; NAMES="ops timeline" takes these
 	@$(PY) -m tools.site.pictures $(NAMES)
 
-fuzz: setup-dev ## 20,000 mutated and truncated traces, 6,000 random ones, 200 hostile ones in Chromium, 100 captures with a fault each, each option of tfprof, the long lists of cases, and CASES=200000 directories of broken structure drawn from SEED=0
-	@$(PY) -m pytest -m fuzz tests/fuzz tests/browser/test_hostile_traces.py tests/unit/analysis tests/unit/formats/test_xspace_paths.py tests/unit/profiles/test_opening.py
+fuzz: setup-dev ## 20,000 mutated and truncated traces, 6,000 random ones, 200 hostile ones in Chromium, 100 captures with a fault each, faults in trainings of minutes in JupyterLab and Notebook 7, each option of tfprof, the long lists of cases, and CASES=200000 directories of broken structure drawn from SEED=0
+	@$(PY) -m pytest -m fuzz tests/fuzz tests/browser/test_hostile_traces.py tests/browser/test_live_minutes.py tests/unit/analysis tests/unit/formats/test_xspace_paths.py tests/unit/profiles/test_opening.py
 	@$(PY) -m tests.fuzz.open_structures $(or $(CASES),200000) --seed $(or $(SEED),0)
 
 bench: setup-dev ## speed and memory at 10 k to 10 M events beside XProf's and speedscope's, of 10 to 1,000 hosts, and of captures beside bare ones: build/bench/report.md

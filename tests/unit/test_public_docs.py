@@ -116,10 +116,10 @@ def test_tables_tell_each_column(capture_of: Callable[[str], Path]) -> None:
         assert [one for one in columns if not re.search(rf"`{one}`|^ +{one} \(", texts[name], re.M)] == [], name
 
 
-@pytest.mark.parametrize("name", [name for name in TABLES if name.startswith(("watched.", "workers."))])
+@pytest.mark.parametrize("name", [name for name in TABLES if name.startswith(("watch.", "workers."))])
 def test_tables_of_watched_trainings_tell_each_column(name: str) -> None:
     kind, _, table = name.partition(".")
-    text = inspect.getdoc(getattr({"watched": tfprof.WatchedRun, "workers": tfprof.WorkersWatch}[kind], table)) or ""
+    text = inspect.getdoc(getattr({"watch": tfprof.WatchedRun, "workers": tfprof.WorkersWatch}[kind], table)) or ""
     assert text.startswith("A table: a row is ")
     assert all(f"    {column} (" in text for column in TABLES[name].names)
 
@@ -175,3 +175,11 @@ def test_the_examples_that_train_run() -> None:
         "experiments.ablate",
     } <= run.keys()
     assert "".join(run.values()) == ""
+
+
+def test_options_are_given_by_keyword() -> None:
+    for told in SURFACE:
+        if parameters_of(told):
+            given = inspect.signature(told.value).parameters.values()
+            options = [one for one in given if one.kind == one.POSITIONAL_OR_KEYWORD and one.default is not one.empty]
+            assert len(options) <= 2, f"{told.name}: {[one.name for one in options]}"

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ..capture.keras.callback import CapturingCallback
+from ..capture.keras.patch import OwnMarksPatch
 from ..capture.session.record import CaptureOptions
 from ..capture.session.session import Capture
 from ..capture.watched.window_plan import DEFAULT_STEPS, DEFAULT_WINDOWS
@@ -92,7 +93,7 @@ class ProfileCallback(CapturingCallback[Profile]):
         return self._all_results
 
     def _start_capture(self, end_if_over: Callable[[], None]) -> Capture:
-        capture = Capture(self._options, end_if_over=end_if_over)
+        capture = Capture(self._options, patch=OwnMarksPatch(), end_if_over=end_if_over)
         capture.start()
         return capture
 
@@ -169,7 +170,7 @@ class WatchCallback(CapturingCallback[Watch]):
 
     def _start_capture(self, end_if_over: Callable[[], None]) -> Capture:
         watch, line = Watch(self._options), status_line()
-        capture = watch.begin(line, end_if_over=end_if_over)
+        capture = watch.begin(line, patch=OwnMarksPatch(), end_if_over=end_if_over)
         watch.show(line)
         self._now = watch, line
         return capture

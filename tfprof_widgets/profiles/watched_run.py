@@ -127,4 +127,4 @@ class WatchedRun:
         return self._loaded[run_dir]
 
 
-tell_columns(WatchedRun, "watched.")
+tell_columns(WatchedRun, "watch.")

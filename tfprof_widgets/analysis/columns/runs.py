@@ -121,7 +121,7 @@ experiment(...).table: a variant
     ratio                   float  its rate over that of the first variant
     ratio_low               float  lower end of the 95 % interval of the ratio [ratio, 1 is all]
     ratio_high              float  upper end of that [ratio, 1 is all]
-watched.steps: a step that has ended, in the order of their ends
+watch.steps: a step that has ended, in the order of their ends
     number                  int    its own number, as Keras or the loop counts
     kind                    text   `train`, `validation`, `predict` or `other`
     start_s                 float  after the begin of the first step
@@ -132,7 +132,7 @@ watched.steps: a step that has ended, in the order of their ends
     n_batches               int    that it took, several with `steps_per_execution`
     profiled                bool   whether a window of the profiler held it
     begins_epoch            bool   whether it is the first of an epoch
-watched.samples: a sample of the machine, in time order
+watch.samples: a sample of the machine, in time order
     time_ns                 number Unix time
     cpu_pct                 float  load of all cores
     process_cpu_pct         float  load by this process, 100 for one core
@@ -152,7 +152,7 @@ workers.states: a worker
     n_missed                int    the part of these that came too late to be told
 workers.steps: a step that came
     worker                  text   its address
-    *watched.steps
+    *watch.steps
 doctor().frame: a check
     check                   text   what was looked at
     status                  text   `ok`, `warning`, or `unknown` where it cannot be found out
