@@ -45,8 +45,8 @@ def _check_steps(found: ProfileDiff, options: argparse.Namespace, limit: float) 
     counts = _figures(found, "n_steps")
     without = [path for path, count in zip((options.a, options.b), counts, strict=True) if not count]
     raise TfProfError(
-        f"--fail-above {limit:g} compares the time of steps, and there are none in {' and in '.join(without)}: capture a "
-        "training whose steps are marked, as Keras, tfprof.trace_steps and tfprof.step do"
+        f"--fail-above {limit:g} compares the time of steps, and there are none in {' and in '.join(without)}: "
+        "tfprof summary tells how to mark them"
     )
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import shlex
 import signal
 import subprocess
 import sys
@@ -34,6 +35,15 @@ def test_help_names_every_command(tfprof: Shell) -> None:
     assert [name for name in COMMANDS if not re.search(rf"^  {name} ", told, re.M)] == []
     made = make_parser()
     assert made.parse_args(["summary", "x"]).run_command is one_run.print_summary
+
+
+def test_the_commands_of_the_readme_are_words_that_mean_something() -> None:
+    text = (ROOT / "README.md").read_text(encoding="utf-8")
+    lines = re.findall(r"^tfprof .*$", text, re.M)
+    words = [shlex.split(line.partition("#")[0].partition(">")[0])[1:] for line in lines]
+    assert {one[0] for one in words} == set(COMMANDS)
+    for one in words:
+        assert make_parser().parse_args(one).run_command
 
 
 def test_help_imports_neither_pandas_nor_tensorflow() -> None:

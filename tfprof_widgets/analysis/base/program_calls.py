@@ -15,7 +15,7 @@ from typing import Literal
 import numpy as np
 
 from ...trace.trace import Bool, Int64, Trace
-from .event_names import by_ends
+from .event_names import by_ends, once
 
 _BEGIN, _END = "ThreadpoolListener::StartRegion", "ThreadpoolListener::StopRegion"
 _JIT = "PjitFunction("
@@ -30,6 +30,7 @@ Links = tuple[Int64, Int64]
 """Which event leads to which."""
 
 
+@once
 def program_calls(trace: Trace) -> Int64:
     """The outermost calls of functions that JAX compiled, and the points where PyTorch/XLA runs what it has gathered."""
     named = by_ends(trace, lambda names, _: [one.startswith(_JIT) or one == _SYNC for one in names], np.bool_)

@@ -13,6 +13,7 @@ from ...trace.trace import Float64
 from ..base.units import PS_PER_MS
 from ..base.wording import number, percent, plural
 from ..facts.facts import Facts
+from ..overview.framework_words import MARKING
 from .rows import waits_for_input
 from .spread import FEWEST_CELLS
 
@@ -241,7 +242,9 @@ def notices(diff: RunDiff) -> tuple[str, ...]:
     """What makes the runs hard to compare, one sentence each; the most telling first."""
     found = []
     if not diff.is_per_step:
-        found.append("Mark steps with `tfprof.trace_steps` or `tfprof.step`, so that changes can be told from noise.")
+        without = [one for one in (diff.a, diff.b) if not one.is_averaged.any()]
+        marks = dict.fromkeys(MARKING[one.environment.framework] for one in without)
+        found.append(f"Mark steps with {' and '.join(marks)}, so that changes can be told from noise.")
     elif not diff.step_times.is_known:
         found.append(f"Noise is known from {FEWEST_CELLS} steps on in both runs: no row is called slower or faster.")
     has_device = [bool(one.op_shares.is_device.any()) or len(one.kernels.frame) > 0 for one in (diff.a, diff.b)]
