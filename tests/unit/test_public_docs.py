@@ -6,6 +6,7 @@ import doctest
 import inspect
 import re
 from collections.abc import Callable
+from dataclasses import fields
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +18,7 @@ from tests.public_surface import Told, classes, package_classes, surface
 from tests.unit.capture.scenario import run_scenario
 from tests.unit.export.duckdb_needed import needs_duckdb
 from tfprof_widgets.analysis.columns.registry import TABLES
+from tfprof_widgets.analysis.tree.tree_options import TreeOptions
 
 SURFACE = list(surface())
 MADE_BY_USERS = {"ProfileCallback", "WatchCallback", "ProfilerHook", "step", "trace_steps"}
@@ -183,3 +185,8 @@ def test_options_are_given_by_keyword() -> None:
             given = inspect.signature(told.value).parameters.values()
             options = [one for one in given if one.kind == one.POSITIONAL_OR_KEYWORD and one.default is not one.empty]
             assert len(options) <= 2, f"{told.name}: {[one.name for one in options]}"
+
+
+def test_the_tree_tells_each_of_its_options() -> None:
+    text = inspect.getdoc(tfprof.Profile.tree) or ""
+    assert [one.name for one in fields(TreeOptions) if f"`{one.name}`" not in text] == []
