@@ -1,12 +1,12 @@
 # Everything a checkout needs beyond python3 >= 3.10 is fetched by these targets (PyPI, npm), into .venv and js/node_modules;
-# packages of the system are installed by `make system` alone.
+# packages of the system are installed by `make system`, and of other targets only by root or with ALLOW_APT=1, where nothing else helps.
 PYTHON ?= python3
 VENV ?= .venv
 PY := $(VENV)/bin/python
 BIN := $(VENV)/bin
 
 .DEFAULT_GOAL := help
-.PHONY: help demo lab test check lint js fuzz bench diagnose matrix goldens system setup-demo setup-dev clean
+.PHONY: help demo lab test check lint js docs pictures fuzz bench diagnose matrix fresh dist goldens system setup-demo setup-dev setup-docs clean
 
 help: ## say what there is
 	@awk -F ':.*## ' '/^[a-z-]+:.*## /{printf "make %-8s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -29,8 +29,14 @@ lint: setup-dev ## ruff, mypy, biome, tsc
 js: setup-dev ## rebuild tfprof_widgets/static from js/src
 	@$(PY) -m tools.checks build
 
-fuzz: setup-dev ## 20,000 mutated and truncated traces, 6,000 random ones, 200 hostile ones in Chromium, 100 captures with a fault each, each option of tfprof, the long lists of cases, and CASES=200000 directories of broken structure drawn from SEED=0
-	@$(PY) -m pytest -m fuzz tests/fuzz tests/browser/test_hostile_traces.py tests/unit/analysis tests/unit/formats/test_xspace_paths.py tests/unit/profiles/test_opening.py
+docs: setup-docs ## build the documentation site, strictly, into build/site
+	@NO_MKDOCS_2_WARNING=1 $(PY) -m mkdocs build --strict
+
+pictures: setup-dev ## take the pictures in docs/pictures anew, from real profiles; NAMES="ops timeline" takes these
+	@$(PY) -m tools.site.pictures $(NAMES)
+
+fuzz: setup-dev ## 20,000 mutated and truncated traces, 6,000 random ones, 200 hostile ones in Chromium, 100 captures with a fault each, faults in trainings of minutes in JupyterLab and Notebook 7, each option of tfprof, the long lists of cases, and CASES=200000 directories of broken structure drawn from SEED=0
+	@$(PY) -m pytest -m fuzz tests/fuzz tests/browser/test_hostile_traces.py tests/browser/test_live_minutes.py tests/unit/analysis tests/unit/formats/test_xspace_paths.py tests/unit/profiles/test_opening.py
 	@$(PY) -m tests.fuzz.open_structures $(or $(CASES),200000) --seed $(or $(SEED),0)
 
 bench: setup-dev ## speed and memory at 10 k to 10 M events beside XProf's and speedscope's, of 10 to 1,000 hosts, and of captures beside bare ones: build/bench/report.md
@@ -39,21 +45,30 @@ bench: setup-dev ## speed and memory at 10 k to 10 M events beside XProf's and s
 diagnose: setup-dev ## programs with one known fault each: does the first card name it, and does the fix win what it says? NAMES="one another" runs these
 	@$(PY) -m tests.diagnosis $(NAMES)
 
-matrix: setup-dev ## capture, load and show with TensorFlow 2.16 to 2.21, and with the lowest versions of all else: an environment each in build/matrix. NAMES="2.18" runs these
+matrix: setup-dev ## capture, load and show with TensorFlow 2.16 to 2.21, Python 3.10 to 3.13, Keras 2, Colab's versions and the lowest of all else: an environment each in build/matrix. NAMES="2.18 colab" runs these
 	@$(PY) -m tests.matrix $(NAMES)
+
+fresh: dist ## install the wheel as a stranger does, with nothing of this machine but python3: time, size, and a first run
+	@$(PY) -m tests.matrix.fresh "$$($(PYTHON) -c 'import sys; print(sys.executable)')"
+
+dist: setup-dev ## build the archives of the source and the wheel into dist
+	@rm -rf dist && $(PY) -m build --outdir dist
 
 goldens: setup-dev ## ask XProf anew about the captures in tests/data, and write tests/vectors; with CAPTURES=1 make those of CPUs anew first
 	@$(PY) -m tests.goldens $(if $(CAPTURES),--captures)
 	@$(PY) -m tests.make_vectors
 
-system: ## as root, on Debian: install Chromium, a font and the venv module of Python where they are missing; nothing else does
-	@$(PYTHON) -m tools.debian
+system: ## as root, on Debian: install Chromium, a font and the venv module of Python where they are missing
+	@$(PYTHON) -m tools.system
 
 setup-demo:
-	@$(PYTHON) tools/environment.py $(VENV) --extras tensorflow,lab --also nbclient
+	@$(PYTHON) -m tools.environment $(VENV) --extras tensorflow,lab --also nbclient
+
+setup-docs:
+	@$(PYTHON) -m tools.environment $(VENV) --extras docs
 
 setup-dev:
-	@$(PYTHON) tools/environment.py $(VENV) --extras tensorflow,dev
+	@$(PYTHON) -m tools.environment $(VENV) --extras tensorflow,dev
 
 clean: ## remove what was built and fetched, except committed bundles
 	rm -rf build dist $(VENV) js/node_modules .pytest_cache .mypy_cache .ruff_cache .hypothesis

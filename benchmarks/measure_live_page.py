@@ -31,7 +31,12 @@ _WATCH_FRAMES = """() => {
     globalThis.frames_ms = [];
     let last = performance.now();
     const mine = frames_ms;
-    const frame = (now) => { if (mine !== frames_ms) return; frames_ms.push(now - last); last = now; requestAnimationFrame(frame); };
+    const frame = (now) => {
+        if (mine !== frames_ms) return;
+        frames_ms.push(now - last);
+        last = now;
+        requestAnimationFrame(frame);
+    };
     requestAnimationFrame(frame);
 }"""
 
@@ -112,7 +117,9 @@ class _Training:
 def _words(frame: Frame) -> str:
     ms = np.array(frame.evaluate("frames_ms.splice(0)")[2:])
     middle, high, highest = np.quantile(ms, (0.5, 0.95, 1)).tolist()
-    return f"{len(ms)} of {1e3 * len(ms) / ms.sum():.0f} a second, p50 {middle:.1f}, p95 {high:.1f}, max {highest:.1f} ms"
+    return (
+        f"{len(ms)} of {1e3 * len(ms) / ms.sum():.0f} a second, p50 {middle:.1f}, p95 {high:.1f}, max {highest:.1f} ms"
+    )
 
 
 if __name__ == "__main__":

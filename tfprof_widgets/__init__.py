@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from .capture.remote.server import ProfilerServer
     from .capture.session.loop import step, trace_steps
     from .errors import CaptureError, EmptyTraceError, TfProfError, TraceError
+    from .export.table_list import TableList
     from .notebook.dialog.dialog import CaptureDialog
     from .notebook.dialog.remote import capture_dialog
     from .notebook.doctor_report import DoctorReport, doctor
@@ -67,6 +68,7 @@ __all__ = [
     "ReducedMemory",
     "Scaling",
     "Selection",
+    "TableList",
     "TfProfError",
     "Trace",
     "TraceError",
@@ -95,6 +97,7 @@ __all__ = [
 ]
 
 _HOMES = {
+    "TableList": ".export.table_list",
     "Advice": ".analysis.advice.advice",
     "ReducedMemory": ".analysis.cluster.merged_memory",
     "MemoryFailure": ".analysis.failure.memory_failure",
@@ -159,14 +162,16 @@ def __dir__() -> list[str]:
 
 
 def load_ipython_extension(shell: InteractiveShell) -> None:
-    """Register `%tfprofile` and `%%tfprofile`, and ask TensorFlow to record CPU memory if it has not started yet."""
+    """Add `%tfprofile` and `%%tfprofile` to IPython's `shell`: what `%load_ext tfprof_widgets` calls. Load it before the
+    first op runs, and TensorFlow records CPU memory.
+    """
     from .notebook.magics import register
 
     register(shell)
 
 
 def unload_ipython_extension(shell: InteractiveShell) -> None:
-    """Take the magics out again."""
+    """Take the magics out of IPython's `shell` again: what `%unload_ext tfprof_widgets` calls."""
     from .notebook.magics import unregister
 
     unregister(shell)

@@ -14,7 +14,7 @@ def without_controls(text: str) -> str:
 
 
 class TfProfError(Exception):
-    """Base of every error this package raises on purpose."""
+    """Base of every error that this package raises on purpose: catch it to catch them all. The message says what to do."""
 
     def __init__(self, message: object = "") -> None:
         """Say what happened; names of files and of what is in them may stand in it."""
@@ -22,12 +22,12 @@ class TfProfError(Exception):
 
 
 class CaptureError(TfProfError):
-    """A capture could not start, stop or be written; the message names the remedy."""
+    """A capture could not start, stop or be written, or its data is not there yet; the message names the remedy."""
 
 
 class TraceError(TfProfError):
-    """Bytes that are not a readable trace; the message says where and what."""
+    """Bytes that are not a readable trace, or no trace where one should be; the message says where and what."""
 
 
 class EmptyTraceError(TraceError):
-    """A readable trace, or a place, that holds nothing to analyse."""
+    """A readable trace, or a place, that holds nothing to analyse; the message says why."""

@@ -1,4 +1,4 @@
-"""A machine -> the path of a Chromium that starts: one that is there, or Playwright's."""
+"""A machine -> the path of a Chromium that starts: one that is there, Playwright's, or Debian's where that is allowed."""
 
 from __future__ import annotations
 
@@ -7,6 +7,8 @@ import shutil
 import subprocess
 import sys
 from pathlib import Path
+
+from tools import debian
 
 NAMES = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable", "chrome")
 
@@ -42,7 +44,10 @@ def find() -> Path | None:
 
 
 def get() -> Path:
-    """Find Chromium, or have Playwright fetch it into the folder of its browsers; nothing of the system is changed.
+    """Find Chromium, or have Playwright fetch it into the folder of its browsers.
+
+    Where that fails, as in a container without the libraries that it needs, root gets Debian's package, and so does who has
+    allowed it. Nothing else of the system is changed.
 
     Raises:
         ChromiumMissingError: `CHROME` names something that does not start, or nothing could be fetched.
@@ -56,10 +61,12 @@ def get() -> Path:
     # Its own messages are stack traces of Node.js; the caller says in one sentence what is missing.
     fetch = [sys.executable, "-m", "playwright", "install", "chromium"]
     path = find() if subprocess.run(fetch, capture_output=True, check=False).returncode == 0 else None
+    if path is None and debian.is_allowed() and debian.install(list(debian.CHROMIUM)):
+        path = find()
     if path is None:
         raise ChromiumMissingError(
-            "Chromium is missing and Playwright could not fetch one: `make system` installs Debian's, as root "
-            "(apt-get install chromium fonts-liberation), or set CHROME=/path/to/chrome."
+            "Chromium is missing and Playwright could not fetch one that starts: `make system` or ALLOW_APT=1 installs "
+            "Debian's (apt-get install chromium fonts-liberation), or set CHROME=/path/to/chrome."
         )
     return path
 

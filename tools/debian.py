@@ -1,53 +1,31 @@
-"""A Debian machine -> what the checks need of its packages, installed as root: only `make system` does so, and .ci/run by it."""
+"""Names of Debian packages -> installed, where that is allowed: by root, by `make system`, or with ALLOW_APT=1."""
 
 from __future__ import annotations
 
-import importlib.util
 import os
 import shutil
 import subprocess
-import sys
 
-from tools import chromium
+CHROMIUM = ("chromium", "fonts-liberation")
 
 
-def missing() -> list[str]:
-    """The packages to install: a Chromium, a font for it, and Debian's split-off `venv` module."""
-    found = []
-    if importlib.util.find_spec("ensurepip") is None:
-        found.append(f"python{sys.version_info.major}.{sys.version_info.minor}-venv")
-    if chromium.find() is None:
-        found += ["chromium", "fonts-liberation"]
-    elif chromium.lacks_narrow_font():
-        found.append("fonts-liberation")
-    return found
+def is_allowed() -> bool:
+    """Whether packages may be installed where nobody asked for that: root's machine is there for it, others have to say so."""
+    return _is_root() or os.environ.get("ALLOW_APT") == "1"
+
+
+def _is_root() -> bool:
+    return os.name == "posix" and os.geteuid() == 0
 
 
 def install(packages: list[str]) -> bool:
     """Install packages, quietly; False where that is impossible here."""
     apt, sudo = shutil.which("apt-get"), shutil.which("sudo")
-    is_root = os.name == "posix" and os.geteuid() == 0
-    if apt is None or not (is_root or sudo):
+    if apt is None or not (_is_root() or sudo):
         return False
+    print(f"Installing {', '.join(packages)} ...", flush=True)
     # `env` carries the variable through sudo, which drops the environment.
-    quiet = [*([] if is_root else [str(sudo)]), "env", "DEBIAN_FRONTEND=noninteractive", apt, "-qq"]
+    quiet = [*([] if _is_root() else [str(sudo)]), "env", "DEBIAN_FRONTEND=noninteractive", apt, "-qq"]
     subprocess.run([*quiet, "update"], stdout=subprocess.DEVNULL, check=False)
     command = [*quiet, "install", "-y", "--no-install-recommends", *packages]
     return subprocess.run(command, stdout=subprocess.DEVNULL, check=False).returncode == 0
-
-
-def main() -> int:
-    """Install what is missing; 1 where that failed."""
-    packages = missing()
-    if not packages:
-        print("No system package is missing.")
-        return 0
-    print(f"Installing {', '.join(packages)} ...", flush=True)
-    if install(packages):
-        return 0
-    print(f"That failed, or this is no Debian with root: install by hand what {', '.join(packages)} are called here.")
-    return 1
-
-
-if __name__ == "__main__":
-    sys.exit(main())

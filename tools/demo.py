@@ -1,4 +1,4 @@
-"""notebooks/quickstart.ipynb -> the executed notebook, a self-contained page and a text summary of its profile."""
+"""A notebook -> the executed notebook, a self-contained page and a text summary of its profile."""
 
 from __future__ import annotations
 
@@ -18,10 +18,17 @@ LOG = BUILD / "quickstart.log"
 QUICKSTART = ROOT / "notebooks" / "quickstart.ipynb"
 
 
-def execute(page: Path) -> nbformat.NotebookNode:
-    """Run the notebook in a fresh kernel, with one more cell that writes the page and prints the summary."""
-    notebook = nbformat.read(QUICKSTART, as_version=4)
-    export = nbformat.v4.new_code_cell(f"_ = prof.to_html({str(page)!r})\nprint(prof.text())")
+def execute(page: Path, path: Path = QUICKSTART, told: str = "prof.text()") -> nbformat.NotebookNode:
+    """Run a notebook in a fresh kernel, with one more cell that writes the page of a profile and prints what it tells.
+
+    Args:
+        page: the file to write.
+        path: the notebook.
+        told: an expression that begins with the notebook's name for the profile.
+    """
+    notebook = nbformat.read(path, as_version=4)
+    name = told.partition(".")[0]
+    export = nbformat.v4.new_code_cell(f"_ = {name}.to_html({str(page)!r})\nprint({told})")
     notebook.cells.append(export)
     os.environ["JUPYTER_PREFER_ENV_PATH"] = "1"
     client = NotebookClient(notebook, timeout=600, kernel_name="python3", resources={"metadata": {"path": str(BUILD)}})

@@ -74,14 +74,6 @@ describe("view", () => {
     expect(el.querySelector("b")).toBeNull();
   });
 
-  it("says which anywidget it needs where the page has an older one", async () => {
-    vi.spyOn(console, "error").mockImplementation(() => undefined);
-    const el = element();
-    const model = new FakeModel({ options: "" });
-    await mount({ name: "timeline", build: () => undefined }).render({ model, el } as never);
-    expect(el.querySelector("[role=alert]")?.textContent).toContain("anywidget 0.11");
-  });
-
   it("parses the options, and shows when they are no JSON", async () => {
     vi.spyOn(console, "error").mockImplementation(() => undefined);
     const page = await fakePage({ meta: {}, tables: {} });

@@ -78,11 +78,11 @@ NOTE_STEPS = f"""() => {{
 
 
 @contextmanager
-def training(open_notebook: Open, server: Server, cell: str) -> Iterator[Notebook]:
+def training(open_notebook: Open, server: Server, cell: str, *, set_up: str = SET_UP) -> Iterator[Notebook]:
     """A notebook whose cell trains until it is told to end."""
     shutil.rmtree(server.root / "kept", ignore_errors=True)
     (server.root / "end").unlink(missing_ok=True)
-    write_notebook(server.root / "live.ipynb", SET_UP, cell)
+    write_notebook(server.root / "live.ipynb", set_up, cell)
     with open_notebook("live.ipynb") as notebook:
         notebook.run_cell(0, timeout_s=120)
         notebook.start_cell(1)

@@ -34,9 +34,8 @@ NOTEBOOK = "https://notebook.test/"
 VERSION = {"version": "2.1.0"}
 
 
-def _wheel_file(package: str, path: str) -> str:
-    (folder,) = importlib.util.find_spec(package).submodule_search_locations  # type: ignore[union-attr,misc]
-    return (Path(folder) / path).read_text(encoding="utf-8")
+PACKAGES = Path(importlib.util.find_spec("anywidget").origin).parents[1]  # type: ignore[union-attr,arg-type]
+"""Where this process has its wheels."""
 
 
 class KernelSide:
@@ -66,7 +65,7 @@ class KernelSide:
 class WidgetHost:
     """A page with one frame per output; see `widget_host`."""
 
-    def __init__(self, context: BrowserContext, kernel: KernelSide, *, drops_buffers: bool) -> None:
+    def __init__(self, context: BrowserContext, kernel: KernelSide, *, drops_buffers: bool, packages: Path) -> None:
         self.context, self.kernel, self.drops_buffers = context, kernel, drops_buffers
         self.refused: list[str] = []
         self.errors: list[str] = []
@@ -78,8 +77,8 @@ class WidgetHost:
         self._outputs: list[Frame] = []
         self._known: list[set[str]] = []
         self._scripts = {
-            "manager.js": _wheel_file("widgetsnbextension", "static/extension.js"),
-            "anywidget.js": _wheel_file("anywidget", "nbextension/index.js"),
+            "manager.js": (packages / "widgetsnbextension/static/extension.js").read_text(encoding="utf-8"),
+            "anywidget.js": (packages / "anywidget/nbextension/index.js").read_text(encoding="utf-8"),
         }
         context.route("**/*", self._answer)
         context.expose_binding("toKernel", lambda _source, text: self._waiting.append(text))
@@ -202,10 +201,12 @@ def saved_state(root: ipywidgets.Widget) -> dict[str, Any]:
 
 
 @contextlib.contextmanager
-def widget_host(browser: Browser, kernel: KernelSide, *, drops_buffers: bool = False) -> Iterator[WidgetHost]:
-    """A host page; with `drops_buffers` it loses every binary buffer, as some front ends do."""
+def widget_host(
+    browser: Browser, kernel: KernelSide, *, drops_buffers: bool = False, packages: Path = PACKAGES
+) -> Iterator[WidgetHost]:
+    """A host page with the front ends of installed packages; with `drops_buffers` it loses every binary buffer, as some do."""
     context = browser.new_context(viewport={"width": 1300, "height": 1000})
     try:
-        yield WidgetHost(context, kernel, drops_buffers=drops_buffers)
+        yield WidgetHost(context, kernel, drops_buffers=drops_buffers, packages=packages)
     finally:
         context.close()

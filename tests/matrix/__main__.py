@@ -1,45 +1,29 @@
 """Names of rows, or none for all -> a virtual environment each below build/matrix, what works there, and a table of it.
 
-Tables of the captures in `tests/data` must be the same in all rows, to the last digit.
+Tables of the captures in `tests/data` must be the same in all rows, to the last digit. An environment where all works is removed.
 """
 
 from __future__ import annotations
 
-import importlib.metadata
 import json
 import os
+import shutil
 import subprocess
 import sys
 from pathlib import Path
 from typing import Any
 
+from tests.matrix import front_end
 from tests.matrix.one_version import CHECKS, SHOWN_VERSIONS
-from tfprof_widgets.capture.checks.versions import lowest_versions
+from tests.matrix.pythons import interpreter
+from tests.matrix.rows import ROWS, Row
+from tools import environment
 
 ROOT = Path(__file__).resolve().parents[2]
 BUILD = ROOT / "build" / "matrix"
 LIMIT_S = 900
 NOTEBOOK = ("ipykernel", "nbclient")
-KERAS_2 = {"TF_USE_LEGACY_KERAS": "1"}
-
-
-def lowest() -> list[str]:
-    """All lowest versions at once, with the oldest TensorFlow."""
-    bounds = lowest_versions(importlib.metadata.requires("tfprof-widgets") or (), extra="tensorflow")
-    oldest = bounds.pop("tensorflow")
-    return [f"tensorflow=={oldest}.*", *(f"{name}=={version}" for name, version in bounds.items())]
-
-
-ROWS: dict[str, list[str]] = {
-    "lowest": lowest(),
-    "2.16": ["tensorflow==2.16.*"],
-    "2.16-keras-2": ["tensorflow==2.16.*", "tf_keras==2.16.*"],
-    "2.17": ["tensorflow==2.17.*"],
-    "2.18": ["tensorflow==2.18.*"],
-    "2.21": ["tensorflow==2.21.*"],
-}
-"""What is installed besides the package; what nobody names is of the newest version that goes with the rest."""
-VARIABLES = {"2.16-keras-2": KERAS_2}
+ALL_CHECKS = ("install", *CHECKS, "front_end")
 
 
 def main(names: list[str]) -> int:
@@ -48,7 +32,7 @@ def main(names: list[str]) -> int:
     if unknown:
         raise SystemExit(f"No row is called {unknown[0]}; there are {', '.join(ROWS)}.")
     BUILD.mkdir(parents=True, exist_ok=True)
-    columns = ["row", *SHOWN_VERSIONS, *CHECKS]
+    columns = ["row", *SHOWN_VERSIONS, *ALL_CHECKS]
     told = [f"| {' | '.join(columns)} |", f"|{'---|' * len(columns)}"]
     print("\n".join(told), flush=True)
     failures: list[str] = []
@@ -60,44 +44,76 @@ def main(names: list[str]) -> int:
             found["failures"]["captures"] = f"other figures than in the rows above: {', '.join(differing)}"
         failures += [f"{name}: {check}: {text}" for check, text in found["failures"].items()]
         cells = [name, *(found["versions"].get(one, "") for one in SHOWN_VERSIONS)]
-        cells += ["ok" if check in found["passed"] and check not in found["failures"] else "FAILED" for check in CHECKS]
+        is_ok = {check: check in found["passed"] and check not in found["failures"] for check in ALL_CHECKS}
+        cells += ["ok" if is_ok[check] else "FAILED" for check in ALL_CHECKS]
         told.append(f"| {' | '.join(cells)} |")
         print(told[-1], flush=True)
+        if all(is_ok.values()):
+            shutil.rmtree(BUILD / name, ignore_errors=True)
     print("\n".join(["", *failures]))
     (BUILD / "results.md").write_text("\n".join([*told, "", *failures, ""]), encoding="utf-8")
     return int(bool(failures))
 
 
 def examined(name: str) -> dict[str, Any]:
-    """What `one_version` tells of a row, or why it does not."""
+    """What works in a row, what does not and why, and the versions that it was with."""
     venv, answer = BUILD / name, BUILD / f"{name}.json"
     answer.unlink(missing_ok=True)
-    nothing: dict[str, Any] = {"versions": {}, "passed": [], "digests": {}}
-    make = [
-        sys.executable,
-        "tools/environment.py",
-        str(venv),
-        "--extras",
-        "tensorflow",
-        "--also",
-        *ROWS[name],
-        *NOTEBOOK,
-    ]
-    made = subprocess.run(make, cwd=ROOT, capture_output=True, text=True, check=False)
-    if made.returncode != 0:
-        return {**nothing, "failures": {"install": made.stderr[-2000:]}}
-    environment = {**os.environ, "TF_CPP_MIN_LOG_LEVEL": "3", "PYTHONPATH": str(ROOT), **VARIABLES.get(name, {})}
+    found: dict[str, Any] = {"versions": {}, "passed": [], "failures": {}, "digests": {}}
+    failure = installed(ROWS[name], venv)
+    if failure:
+        return {**found, "failures": {"install": failure}}
+    failure = run(ROWS[name], venv, answer)
+    if failure:
+        return {**found, "passed": ["install"], "failures": {"run": failure}}
+    found = json.loads(answer.read_text(encoding="utf-8"))
+    found["passed"].append("install")
+    failure = front_end.failure(venv, answer.with_suffix(".ipynb"))
+    if failure:
+        found["failures"]["front_end"] = failure
+    else:
+        found["passed"].append("front_end")
+    return found
+
+
+def installed(row: Row, venv: Path) -> str:
+    """Make the environment of a row; tells why it failed, and what the package changed of what was installed before it."""
+    python = interpreter(row.python)
+    if not python:
+        return f"there is no Python {row.python} here, and no uv to get one"
+    try:
+        environment.create(venv, python)
+    except SystemExit as error:
+        return str(error)[-2000:]
+    failure = environment.install(venv, [*row.requirements, *NOTEBOOK])
+    before = versions(venv)
+    failure = failure or environment.install(venv, ["--editable", str(ROOT)])
+    after = versions(venv)
+    changed = [f"{name}: {old} -> {after.get(name)}" for name, old in before.items() if after.get(name) != old]
+    return failure[-2000:] or "; ".join(changed)
+
+
+def versions(venv: Path) -> dict[str, str]:
+    """Package -> version of all that is installed, but for our own."""
+    code = "import importlib.metadata as m, json; print(json.dumps({d.name: d.version for d in m.distributions()}))"
+    done = subprocess.run([str(venv / "bin" / "python"), "-c", code], capture_output=True, text=True, check=True)
+    found: dict[str, str] = json.loads(done.stdout)
+    found.pop("tfprof-widgets", None)
+    return found
+
+
+def run(row: Row, venv: Path, answer: Path) -> str:
+    """Have the environment run `one_version`; tells why it has written nothing."""
+    own = {"TF_CPP_MIN_LOG_LEVEL": "3", "PYTHONPATH": str(ROOT), "JUPYTER_PREFER_ENV_PATH": "1"}
+    variables = {**os.environ, **own, **row.variables}
     command = [str(venv / "bin" / "python"), "-m", "tests.matrix.one_version", str(answer)]
     try:
         done = subprocess.run(
-            command, cwd=BUILD, env=environment, capture_output=True, text=True, timeout=LIMIT_S, check=False
+            command, cwd=BUILD, env=variables, capture_output=True, text=True, timeout=LIMIT_S, check=False
         )
     except subprocess.TimeoutExpired as error:
-        return {**nothing, "failures": {"run": str(error)}}
-    if not answer.exists():
-        return {**nothing, "failures": {"run": done.stderr[-2000:]}}
-    found: dict[str, Any] = json.loads(answer.read_text(encoding="utf-8"))
-    return found
+        return str(error)
+    return "" if answer.exists() else done.stderr[-2000:]
 
 
 if __name__ == "__main__":

@@ -6,6 +6,7 @@ import hashlib
 import importlib.metadata
 import json
 import os
+import platform
 import sys
 import tempfile
 import traceback
@@ -16,10 +17,31 @@ import tfprof_widgets as tfprof
 from tests.captures import committed
 from tfprof_widgets.capture.checks.versions import version_checks
 
-SHOWN_VERSIONS = ("tensorflow", "keras", "numpy", "pandas", "protobuf")
+SHOWN_VERSIONS = (
+    "python",
+    "tensorflow",
+    "keras",
+    "numpy",
+    "pandas",
+    "protobuf",
+    "ipywidgets",
+    "anywidget",
+    "bokeh",
+    "ipython",
+)
 READ = ("keras_fit", "xla_fit", "h100_lstm", "v100")
 """Captures of `tests/data`: their tables have all columns between them."""
 N_STEPS = 12
+N_VIEWS = 15
+"""So many and more widgets a dashboard has."""
+ASKED = """
+data, sent = tfprof.load('shown').dashboard().data, []
+data.comm.send = lambda data=None, metadata=None, buffers=None: sent.append(data["content"]["kind"])
+ask = {"kind": "parts?", "keys": [data.payload.late_keys[0]]}
+data._handle_msg({"content": {"data": {"method": "custom", "content": ask}}, "buffers": []})
+sent[0]
+"""
+"""What a view asks its kernel for, as the version of ipywidgets hands it over."""
 LEAST_PAGE_BYTES = 150_000
 LONGEST_MS = 120_000
 """The machine is sampled in the time of the trace: no sample is further from its begin than the capture can have lasted."""
@@ -28,8 +50,8 @@ LONGEST_MS = 120_000
 class Shown:
     """What is asked of a row, each method a check; those below use what those above made."""
 
-    def __init__(self, folder: Path) -> None:
-        self.folder = folder
+    def __init__(self, folder: Path, answer: Path) -> None:
+        self.folder, self.answer = folder, answer
         self.digests: dict[str, str] = {}
         self.fitted: Any = None
         self.looped: Any = None
@@ -103,6 +125,20 @@ class Shown:
         kinds = {kind for cell in executed.cells for one in cell.get("outputs", ()) for kind in one.get("data", ())}
         assert {"application/vnd.jupyter.widget-view+json", "text/html"} <= kinds, kinds
 
+    def saved(self) -> None:
+        """A notebook shows the dashboard of a capture, whose kernel answers, and saves what a front end draws without one."""
+        import nbformat
+        from nbclient import NotebookClient
+
+        committed.unpack("keras_fit", self.folder / "shown")
+        code = "import tfprof_widgets as tfprof\ntfprof.load('shown').dashboard()"
+        notebook = nbformat.v4.new_notebook(cells=[nbformat.v4.new_code_cell(one) for one in (code, ASKED)])
+        place = {"metadata": {"path": str(self.folder)}}
+        NotebookClient(notebook, timeout=600, kernel_name="python3", resources=place).execute()
+        assert len(notebook.metadata.widgets["application/vnd.jupyter.widget-state+json"]["state"]) > N_VIEWS
+        assert notebook.cells[1].outputs[0]["data"]["text/plain"] == "'part'", notebook.cells[1].outputs
+        nbformat.write(notebook, self.answer.with_suffix(".ipynb"))
+
     def captures(self) -> None:
         """Captures that others made have tables; whether they are those of other versions the caller finds out."""
         for name in READ:
@@ -112,14 +148,14 @@ class Shown:
                 self.digests[f"{name}/{table.stem}"] = hashlib.sha256(table.read_bytes()).hexdigest()
 
 
-CHECKS = ("doctor", "capture", "load", "tables", "page", "notebook", "captures")
+CHECKS = ("doctor", "capture", "load", "tables", "page", "notebook", "saved", "captures")
 
 
 def main(answer: Path) -> None:
     """Write what passed, what failed and how, and the versions that it was with."""
     passed, failures = [], {}
     with tempfile.TemporaryDirectory() as folder:
-        shown = Shown(Path(folder))
+        shown = Shown(Path(folder), answer)
         for name in CHECKS:
             try:
                 getattr(shown, name)()
@@ -127,7 +163,8 @@ def main(answer: Path) -> None:
                 failures[name] = traceback.format_exc(limit=-4)
             else:
                 passed.append(name)
-    versions = {name: importlib.metadata.version(name) for name in SHOWN_VERSIONS}
+    versions = {name: importlib.metadata.version(name) for name in SHOWN_VERSIONS[1:]}
+    versions["python"] = platform.python_version()
     if "TF_USE_LEGACY_KERAS" in os.environ:
         versions["keras"] = importlib.metadata.version("tf_keras")
     told = {"versions": versions, "passed": passed, "failures": failures, "digests": shown.digests}

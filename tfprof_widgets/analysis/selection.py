@@ -32,15 +32,18 @@ _FOREVER_PS = 2**62
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Selection:
-    """A part of a profile. Its tables have the columns of the profile's own."""
+    """A part of a profile: what `Profile.select` gives. Its tables have the columns of the profile's own, and times are
+    the overlap with the part.
+    """
 
     results: AnyResults
+    """The analyses of the whole profile."""
     time_range_ps: tuple[int, int] | None
-    """After the trace origin, exact; None for the whole capture."""
+    """Picoseconds after the trace origin, exact; None for the whole capture."""
     op_names: tuple[str, ...]
     """The highlighted ops; they restrict nothing."""
     host: str = ""
-    """The only host that counts, empty for all."""
+    """The only host that counts; empty for all."""
 
     def __repr__(self) -> str:
         part = "the whole capture" if self.time_range_ns is None else "{:,} to {:,} ns".format(*self.time_range_ns)
@@ -48,7 +51,7 @@ class Selection:
 
     @property
     def time_range_ns(self) -> tuple[int, int] | None:
-        """The whole nanoseconds around the range, as the link holds it."""
+        """The whole nanoseconds around the range, as `Profile.link` holds it; None for the whole capture."""
         if self.time_range_ps is None:
             return None
         low, high = self.time_range_ps
@@ -56,14 +59,20 @@ class Selection:
 
     @cached_property
     def ops(self) -> pd.DataFrame:
-        """Ops within the range: times are the overlap with it (see `aggregate_ops`), shares are of the range."""
+        """The ops that ran in the part: times are the overlap with it, ratios are of the part."""
         return self.op_statistics()
 
     def op_statistics(self, *, by: OpRows = "op", idle: bool = False) -> pd.DataFrame:
-        """Ops within the range, or their types; see `Profile.op_statistics`.
+        """The table `ops` of the part, for op types instead of ops, or with idle time.
+
+        Args:
+            by: `"op"` or `"type"`, as of `Profile.op_statistics`.
+            idle: add the time in which threads or devices ran no op.
 
         Raises:
-            TfProfError: a range of a reduced profile, or the idle time of one of its hosts: it has no single executions.
+            ValueError: `by` is neither.
+            TfProfError: a range of a reduced profile, or the idle time of one of its hosts: it has no single
+                executions.
         """
         if by not in get_args(OpRows):
             raise ValueError(f"by={by!r} is no way to group ops; give one of {', '.join(get_args(OpRows))}")
@@ -114,7 +123,7 @@ class Selection:
 
     @cached_property
     def layers(self) -> pd.DataFrame:
-        """Op time within the range by Keras layer. The two columns of bytes are of the whole capture."""
+        """The time of the part by Keras layer. The two columns of bytes are of the whole capture."""
         return compute_layers(
             self.results.op_scopes,
             self._op_totals,
@@ -125,7 +134,7 @@ class Selection:
 
     @cached_property
     def source_lines(self) -> pd.DataFrame:
-        """Op time within the range by line of source code."""
+        """The time of the part by line of your code."""
         whole = self.results
         return compute_source_lines(
             whole.trace,
@@ -138,19 +147,19 @@ class Selection:
 
     @cached_property
     def scopes(self) -> pd.DataFrame:
-        """Op time within the range by name scope."""
+        """The time of the part by name scope."""
         return compute_scopes(self.results.op_scopes, self._op_totals).frame
 
     @cached_property
     def hlo_ops(self) -> pd.DataFrame:
-        """HLO ops within the range: times are the overlap with it; what did not run has a row with zeros."""
+        """The ops of compiled programs: times are the overlap with the part; what did not run in it has a row with zeros."""
         if not self._is_part:
             return self.results.hlo_ops.frame
         return compute_hlo_ops(self._occurrences, self.results.op_shares, time_range_ps=self.time_range_ps).frame
 
     @cached_property
     def kernels(self) -> pd.DataFrame:
-        """Kernels that ran in the range: times are the overlap with it."""
+        """The kernels that ran in the part: times are the overlap with it."""
         if not self._is_part:
             return self.results.kernels.frame
         kernels, trace = self._whole("the kernels of a part").kernels, self.results.trace
@@ -160,13 +169,14 @@ class Selection:
         return kernels.within(trace, self.time_range_ps or (-_FOREVER_PS, _FOREVER_PS))
 
     def memory(self, allocator: str) -> pd.DataFrame:
-        """Allocations and deallocations of an allocator within the range, in the columns of `MemoryProfile.timeline`.
+        """The allocations and deallocations of an allocator within the part, in the columns of `MemoryProfile.timeline`.
 
         Args:
-            allocator: its name, with a host selected also without the host in front.
+            allocator: its name; with a host selected also without the host in front.
 
         Raises:
             KeyError: there is no such allocator, or not on the selected host.
+            TfProfError: the profile is reduced: it has no single allocations.
         """
         timeline: pd.DataFrame = self.results.memory.timeline(self._allocator(allocator))
         if self.time_range_ps is None:
@@ -196,7 +206,7 @@ class Selection:
 
     @cached_property
     def steps(self) -> pd.DataFrame:
-        """Steps of the host that overlap the range, with their whole times."""
+        """The steps that overlap the part, with their whole times."""
         steps, frame = self.results.steps.frame, self.results.step_frame
         inside = np.ones(len(steps), np.bool_)
         if self.time_range_ps is not None:
@@ -208,7 +218,7 @@ class Selection:
 
     @cached_property
     def events(self) -> pd.DataFrame:
-        """Events of the host that overlap the range, with their whole times; one without duration when it lies inside."""
+        """The events that overlap the part, with their whole times; an event without duration counts where it lies inside."""
         trace = self.results.trace
         inside = np.ones(trace.n_events, np.bool_)
         if self.time_range_ps is not None:

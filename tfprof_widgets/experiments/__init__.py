@@ -1,6 +1,8 @@
 """experiments: parts of a training program switched off, replaced or resized -> how much faster it would be, measured.
 
-    tfprof.experiments.input_or_model(model, ds)
+Examples:
+    >>> result = tfprof.experiments.input_or_model(model, dataset, n_steps=5, n_repeats=1)
+    >>> what_limits = result.sentence
 
 Every experiment runs a few steps for real and puts everything back bit for bit, also after Ctrl-C and after an error, which is
 raised again: weights, optimizer, metrics, random state (Keras, TensorFlow, NumPy, Python), compiled functions, history,

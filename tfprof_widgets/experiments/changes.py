@@ -29,19 +29,29 @@ def batch_sizes(
     max_seconds: float = 10,
     n_repeats: int = 3,
 ) -> ExperimentResult:
-    """Samples a second by batch size. A size that does not fit into memory has no numbers, and the result says so.
+    """How many samples a second the training takes with each batch size. A size that does not fit into memory has no
+    numbers.
 
     Args:
-        model: compiled Keras model.
+        model: a compiled Keras model.
         make_ds: makes the data set for a batch size, such as `lambda size: samples.batch(size).prefetch(2)`.
         sizes: to try; the first is what the others are compared with.
-        n_steps: of one run, at most.
-        max_seconds: of each size.
-        n_repeats: runs of each size.
+        n_steps: measured steps of one run, at most.
+        max_seconds: for how many seconds the runs of one variant are measured, all together.
+        n_repeats: runs of each variant; an interval needs two, and three make it useful.
+
+    Returns:
+        The result, with a variant for each size.
 
     Raises:
         TypeError: no Keras model, or what `make_ds` makes is no data set.
         ValueError: the model is not compiled, a size or a bound is not positive, or a data set is empty.
+
+    Examples:
+        >>> samples = dataset.unbatch()
+        >>> result = tfprof.experiments.batch_sizes(model, samples.batch, [4, 8], n_steps=5, n_repeats=1)
+        >>> result.table["variant"].tolist()
+        ['batch 4', 'batch 8']
     """
     bounds = Bounds(n_steps, max_seconds, n_repeats)
     check_model(model)
@@ -72,23 +82,27 @@ def without_callbacks(
 ) -> ExperimentResult:
     """What the callbacks of a training cost: the training with them and without any.
 
-    They run on copies, or themselves where they cannot be copied (a notice names them), for one epoch of `n_steps` steps. Its
-    end is called too, with the metrics of the training in place of a validation, and told in a notice, as it comes once an
-    epoch only. `ModelCheckpoint`, `BackupAndRestore`, `CSVLogger` and `TensorBoard` write into a folder that is deleted;
-    callbacks of your own write where they always do.
+    They run on copies, or themselves where they cannot be copied (a notice names them), for one epoch of `n_steps`
+    steps. Its end is called too, with the metrics of the training in place of a validation, and told in a notice, as it
+    comes once an epoch only. `ModelCheckpoint`, `BackupAndRestore`, `CSVLogger` and `TensorBoard` write into a folder
+    that is deleted; callbacks of your own write where they always do.
 
     Args:
-        model: compiled Keras model.
-        ds: what it trains on.
+        model: a compiled Keras model.
+        ds: what it trains on, as of `input_only`.
         callbacks: as for `model.fit`.
         each: also leave out one callback at a time.
-        n_steps: of one run, at most.
-        max_seconds: of each variant.
-        n_repeats: runs of each variant.
+        n_steps: measured steps of one run, at most.
+        max_seconds: for how many seconds the runs of one variant are measured, all together.
+        n_repeats: runs of each variant; an interval needs two, and three make it useful.
+
+    Returns:
+        The result, with a variant with all callbacks, one without any and, with `each`, one without each.
 
     Raises:
         TypeError: no Keras model, no data set, or one that can be read only once.
-        ValueError: the model is not compiled, there are no callbacks, the data set is empty, or a bound is not positive.
+        ValueError: the model is not compiled, there are no callbacks, the data set is empty, or a bound is not
+            positive.
     """
     bounds = Bounds(n_steps, max_seconds, n_repeats)
     check_model(model)
@@ -123,31 +137,33 @@ def ablate(
 ) -> ExperimentResult:
     """What each stage of the input costs, and what the loss costs: the training without one of them at a time.
 
-        ablate(
-            model,
-            files,
-            stages={"decode": lambda ds: ds.map(decode), "augment": lambda ds: ds.map(augment), "batch": lambda ds: ds.batch(32)},
-            replace={"decode": lambda ds: ds.map(blank_image)},
-            loss=lambda y, y_pred: keras.ops.mean(y_pred),
-        )
-
     A stage that the model cannot do without, because its batches would have other shapes, is left out with a notice.
 
     Args:
-        model: compiled Keras model.
+        model: a compiled Keras model.
         make_ds: where the stages begin: a `tf.data.Dataset`, or a function without arguments that returns one.
         stages: functions from data set to data set by name, in the order in which they are applied; of a sequence of
             functions their `__name__` is the name.
         drop: names of stages to leave out in turn; all where it is not given.
         replace: what to put in the place of a stage, such as a cheap stand-in with the same output; one variant each.
         loss: another loss, as `compile` takes it; the loss weights stay. None leaves the loss alone.
-        n_steps: of one run, at most.
-        max_seconds: of each variant.
-        n_repeats: runs of each variant.
+        n_steps: measured steps of one run, at most.
+        max_seconds: for how many seconds the runs of one variant are measured, all together.
+        n_repeats: runs of each variant; an interval needs two, and three make it useful.
+
+    Returns:
+        The result, with the whole training and a variant for each change.
 
     Raises:
         TypeError: no Keras model, or no `tf.data.Dataset`.
-        ValueError: the model is not compiled, a name is no stage, nothing is left to compare, or a bound is not positive.
+        ValueError: the model is not compiled, a name is no stage, nothing is left to compare, or a bound is not
+            positive.
+
+    Examples:
+        >>> stages = {"shuffle": lambda ds: ds.shuffle(64), "prefetch": lambda ds: ds.prefetch(2)}
+        >>> result = tfprof.experiments.ablate(model, dataset, stages, n_steps=5, n_repeats=1)
+        >>> result.table["variant"].tolist()
+        ['everything', 'without shuffle', 'without prefetch']
     """
     named, other = _named(stages), dict(replace or {})
     bounds = Bounds(n_steps, max_seconds, n_repeats)

@@ -17,10 +17,12 @@ _COLUMNS = ("", "samples/s", "95 % interval", "ms a step", "ratio")
 
 @dataclass(frozen=True)
 class ExperimentChart:
-    """Bars of a result; a notebook shows it, and `html` is its text."""
+    """Bars of an experiment; a notebook shows it."""
 
     title: str
+    """Name of the experiment."""
     html: str
+    """The text of the chart."""
 
     def __repr__(self) -> str:
         return f"<ExperimentChart {self.title}>"

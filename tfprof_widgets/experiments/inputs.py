@@ -20,14 +20,23 @@ def input_only(ds: Any, *, n_steps: int = 50, max_seconds: float = 10, n_repeats
     """How many samples a second the input pipeline alone can give: the data set is read, and nothing done with it.
 
     Args:
-        ds: a data set.
-        n_steps: of one run, at most.
-        max_seconds: of all runs.
-        n_repeats: runs.
+        ds: a `tf.data.Dataset`, a `keras.utils.PyDataset`, arrays `(x, y)`, or a function without arguments that
+            returns one.
+        n_steps: measured steps of one run, at most.
+        max_seconds: for how many seconds the runs of one variant are measured, all together.
+        n_repeats: runs of each variant; an interval needs two, and three make it useful.
+
+    Returns:
+        The result, with one variant, `input alone`.
 
     Raises:
         TypeError: no data set, or one that can be read only once.
         ValueError: it is empty, or a bound is not positive.
+
+    Examples:
+        >>> result = tfprof.experiments.input_only(dataset, n_steps=5, n_repeats=1)
+        >>> result.table["variant"].tolist()
+        ['input alone']
     """
     bounds = Bounds(n_steps, max_seconds, n_repeats)
 
@@ -43,19 +52,27 @@ def input_or_model(
 ) -> ExperimentResult:
     """Whether the input or the model limits the training, and whether they overlap.
 
-    Three variants: `input alone` reads the data set, `model alone` trains on one batch in memory, `together` trains on the
-    data set. Where both alone are much faster than together, they wait for each other.
+    Three variants: `input alone` reads the data set, `model alone` trains on one batch in memory, `together` trains on
+    the data set. Where both alone are much faster than together, they wait for each other.
 
     Args:
-        model: compiled Keras model.
-        ds: what it trains on.
-        n_steps: of one run, at most.
-        max_seconds: of each variant.
-        n_repeats: runs of each variant.
+        model: a compiled Keras model.
+        ds: what it trains on, as of `input_only`.
+        n_steps: measured steps of one run, at most.
+        max_seconds: for how many seconds the runs of one variant are measured, all together.
+        n_repeats: runs of each variant; an interval needs two, and three make it useful.
+
+    Returns:
+        The result, with these three variants.
 
     Raises:
         TypeError: no Keras model, no data set, or one that can be read only once.
         ValueError: the model is not compiled, the data set is empty, or a bound is not positive.
+
+    Examples:
+        >>> result = tfprof.experiments.input_or_model(model, dataset, n_steps=5, n_repeats=1)
+        >>> result.table["variant"].tolist()
+        ['input alone', 'model alone', 'together']
     """
     bounds = Bounds(n_steps, max_seconds, n_repeats)
     return _with_model("input_or_model", model, ds, bounds, (INPUT, MODEL, TOGETHER), input_or_model_sentence)
@@ -66,15 +83,18 @@ def synthetic(
 ) -> ExperimentResult:
     """How fast the training would be if its input cost nothing: the first batch is fed again and again.
 
-    Two variants: `together` trains on the data set, `model alone` on one batch in memory, which is still copied to the device
-    each step.
+    Two variants: `together` trains on the data set, `model alone` on one batch in memory, which is still copied to the
+    device each step.
 
     Args:
-        model: compiled Keras model.
-        ds: what it trains on.
-        n_steps: of one run, at most.
-        max_seconds: of each variant.
-        n_repeats: runs of each variant.
+        model: a compiled Keras model.
+        ds: what it trains on, as of `input_only`.
+        n_steps: measured steps of one run, at most.
+        max_seconds: for how many seconds the runs of one variant are measured, all together.
+        n_repeats: runs of each variant; an interval needs two, and three make it useful.
+
+    Returns:
+        The result, with these two variants.
 
     Raises:
         TypeError: no Keras model, no data set, or one that can be read only once.

@@ -14,23 +14,29 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, eq=False)
 class ExperimentResult:
-    """What an experiment measured; it holds numbers and texts only, nothing of the model."""
+    """What an experiment measured; it holds numbers and texts only, nothing of the model. In a notebook it shows itself as
+    a chart.
+    """
 
     name: str
-    """Of the function that made it."""
+    """Name of the function that made it."""
     frame: pd.DataFrame
-    """One row per measured run: `variant, repeat, n_steps, n_samples, seconds, samples_per_second, step_time_ms`."""
+    """A table: a row is a measured run, in the order in which they ran: `variant`, `repeat` (from 0), `n_steps` and
+    `n_samples` (that were timed), `seconds` (that they took), `samples_per_second`, `step_time_ms` (mean).
+    """
     table: pd.DataFrame
-    """One row per variant: `variant, samples_per_second, low, high, step_time_ms, ratio, ratio_low, ratio_high`.
+    """A table: a row is a variant: `variant`, `samples_per_second`, `low`, `high`, `step_time_ms`, `ratio`, `ratio_low`,
+    `ratio_high`.
 
-    Medians over the repeats; `low` to `high` is the 95 % interval of the rate, nan with one repeat. `ratio` is the rate
-    divided by that of the first variant, repeat by repeat, and `ratio_low` to `ratio_high` its 95 % interval. The
-    interval is Student's t on logarithms, widened for a median; all are nan for a variant that did not fit into memory.
+    They are medians over the repeats; `low` to `high` is the 95 % interval of the samples a second, NaN with one
+    repeat. `ratio` is the rate divided by that of the first variant, repeat by repeat, and `ratio_low` to `ratio_high`
+    its 95 % interval. The interval is Student's t on logarithms, widened for a median. All are NaN for a variant that
+    did not fit into memory.
     """
     sentence: str
     """What was found; differences within noise are called so."""
     notices: tuple[str, ...]
-    """What a reader must know first, such as a bound that was met; one sentence each."""
+    """What you must know first, such as a bound that was met; a sentence each, mostly empty."""
 
     @cached_property
     def _chart(self) -> ExperimentChart:
@@ -39,7 +45,7 @@ class ExperimentResult:
         return make_chart(self.table, title=self.name, sentence=self.sentence, notices=self.notices)
 
     def chart(self) -> ExperimentChart:
-        """A bar per variant with its interval, as HTML without scripts: it stays in a saved notebook."""
+        """A bar for each variant with its interval, as HTML without scripts: it stays in a saved notebook."""
         return self._chart
 
     def __repr__(self) -> str:

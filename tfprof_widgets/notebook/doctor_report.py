@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from ..analysis.columns.docstrings import tell_columns
 from ..capture.checks.check import Check
 
 if TYPE_CHECKING:
@@ -30,10 +31,12 @@ table.tfprof-doctor code { font-family: var(--jp-code-font-family, monospace); f
 
 @dataclass(frozen=True)
 class DoctorReport:
-    """What `doctor()` found; in a notebook a table, in a terminal one line a check."""
+    """What `doctor()` found. In a notebook it shows itself as a table, in a terminal as a line for each check."""
 
     checks: tuple[Check, ...]
-    """In the order of the report: versions, GPUs, the profiler, the machine, the front end."""
+    """The answers in the order of the report: versions, GPUs, the profiler, the machine, the front end. Each has `name`,
+    `status`, `value` and `remedy`.
+    """
 
     @property
     def is_ok(self) -> bool:
@@ -42,7 +45,7 @@ class DoctorReport:
 
     @property
     def frame(self) -> pd.DataFrame:
-        """One row a check, in the order of `checks`: `check, status, value, remedy`; all of them text."""
+        """All columns are text, in the order of `checks`. It always has a row for each check."""
         import pandas as pd
 
         rows = [(check.name, check.status, check.value, check.remedy) for check in self.checks]
@@ -91,16 +94,23 @@ def _row(check: Check) -> str:
 def doctor() -> DoctorReport:
     """Check whether a capture will work here and what it will see; `%tfprofile --check` shows the same.
 
-    Looked at: versions; the GPUs of the driver and of TensorFlow, CUPTI, the right to profile, GPU sampling; a profiler
-    session left running; recording of CPU memory; room for captures; CPU sampling; the front end and its widgets.
-
-    Imports no TensorFlow and starts no GPU: what only a running TensorFlow knows is "unknown" until it is imported.
-    Leaves no profiler session behind. Takes a fraction of a second, and never raises: a check that cannot be made is
-    "unknown", with the reason.
+    It looks at versions; the GPUs of the driver and of TensorFlow, CUPTI, the right to profile, GPU sampling; a
+    profiler session left running; recording of CPU memory; room for captures; CPU sampling; the front end and its
+    widgets. It imports no TensorFlow and starts no GPU: what only a running TensorFlow knows is `unknown` until you
+    import it. It takes a fraction of a second and never raises: a check that cannot be made is `unknown`, with the
+    reason.
 
     Returns:
-        The report. Its `frame` has one row a check; a row that is not "ok" has a command or a line of code as `remedy`.
+        The report. Its `frame` has a row for each check; one that is not `ok` has a command or a line of code as
+        `remedy`.
+
+    Examples:
+        >>> report = tfprof.doctor()
+        >>> to_do = report.frame[report.frame["status"] == "warning"]
     """
     from ..capture.checks.all_checks import run_all_checks
 
     return DoctorReport(run_all_checks())
+
+
+tell_columns(DoctorReport, "doctor().")

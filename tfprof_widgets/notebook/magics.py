@@ -62,7 +62,7 @@ class TfprofMagics(Magics):  # type: ignore[misc]
         help="Watch the cell: a widget shows every step as it comes and profiles those that go wrong. With --every N and "
         "--every-seconds S some steps are profiled besides; -o NAME is the Watch.",
     )
-    @argument("--steps", metavar="A:B", help="Capture steps A to B-1 only; A:B:C takes every C-th of them.")
+    @argument("--steps", metavar="A:B", help="Capture steps A to B-1 only, counted from 0; A:B:C takes every C-th.")
     @argument("--every", metavar="N", type=int, help="Capture only steps whose number is a multiple of N.")
     @argument("--every-seconds", metavar="S", type=float, help="Capture one step every S seconds.")
     @argument("--max-seconds", metavar="S", type=float, help="Stop capturing after S seconds (default: 60).")

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ..capture.keras.callback import CapturingCallback
+from ..capture.keras.patch import OwnMarksPatch
 from ..capture.session.record import CaptureOptions
 from ..capture.session.session import Capture
 from ..capture.watched.window_plan import DEFAULT_STEPS, DEFAULT_WINDOWS
@@ -24,27 +25,31 @@ if TYPE_CHECKING:
 class ProfileCallback(CapturingCallback[Profile]):
     """A Keras callback that profiles the `fit`, `evaluate` or `predict` it is passed to.
 
-        callback = tfprof.ProfileCallback(steps=range(10, 20))
-        model.fit(dataset, callbacks=[callback])
-        callback.profile
-
-    For code where only a callback can go; elsewhere `with profile():` or `%%tfprofile` needs no edit of the call. One callback
-    may be passed to many calls. A call that fails leaves the profile of what ran before.
+    It is for code where only a callback can go; elsewhere `with profile():` or `%%tfprofile` needs no edit of the call.
+    One callback may be passed to many calls. A call that fails leaves the profile of what ran before.
 
     Args:
-        steps: numbers of the steps to capture, counted from 0 in each call: a range, other whole numbers, or a function from a
-            number to True or False. The other arguments are those of `profile` as well.
+        steps: numbers of the steps to capture, counted from 0 in each call: a range, other whole numbers, or a function
+            from a number to True or False. None: all.
         every: capture each step whose number is a multiple of this.
-        system: sample the machine meanwhile, or how often a second.
-        logdir: keep TensorFlow's files in this log directory.
-        max_seconds: how many seconds a call may be captured, 60 by default.
+        system: sample the machine meanwhile: True for ten times a second, a number for another rate, 5 to 20 Hz, False
+            for not at all.
+        logdir: keep TensorFlow's files in this log directory; without it they live as long as the profile.
+        max_seconds: for how many seconds a call may be captured, 60 by default.
         max_bytes: about how many bytes of files a call may give, 32 MiB by default.
         every_seconds: capture one step as often as this, in seconds.
-        detail: `"low"`, `"normal"` or `"high"`.
+        detail: how much is recorded of each step: `"low"`, `"normal"` or `"high"`, as of `profile`.
 
     Raises:
         CaptureError: TensorFlow is not installed.
-        TypeError, ValueError: an argument that means nothing.
+        TypeError: an argument of the wrong type.
+        ValueError: an argument that means nothing.
+
+    Examples:
+        >>> callback = tfprof.ProfileCallback(steps=range(2, 5))
+        >>> history = model.fit(dataset, callbacks=[callback], verbose=0)
+        >>> callback.profile.steps["name"].tolist()
+        ['train 2', 'train 3', 'train 4']
     """
 
     _result_name = "profile"
@@ -88,22 +93,18 @@ class ProfileCallback(CapturingCallback[Profile]):
         return self._all_results
 
     def _start_capture(self, end_if_over: Callable[[], None]) -> Capture:
-        capture = Capture(self._options, end_if_over=end_if_over)
+        capture = Capture(self._options, patch=OwnMarksPatch(), end_if_over=end_if_over)
         capture.start()
         return capture
 
     def _result_of(self, record: CaptureRecord) -> Profile:
         captured = Profile(title="profile")
-        captured.take(record)
+        captured.run.take(record)
         return captured
 
 
 class WatchCallback(CapturingCallback[Watch]):
     """A Keras callback that watches the `fit`, `evaluate` or `predict` it is passed to, as `watch()` does.
-
-        callback = tfprof.WatchCallback(every_seconds=600)
-        model.fit(dataset, epochs=50, callbacks=[callback])
-        callback.watch.steps
 
     In a notebook a widget shows every step while the call runs, elsewhere one line on the terminal.
 
@@ -111,14 +112,21 @@ class WatchCallback(CapturingCallback[Watch]):
         every: profile some steps at each step whose number is a multiple of this.
         every_seconds: and as often as this, in seconds.
         windows: whether what goes wrong is profiled without being asked.
-        max_windows: so many windows open without being asked, at most.
+        max_windows: how many windows open without being asked, at most.
         window_steps: how many steps a window has.
         logdir: keep the steps and windows in a folder below this one. Without it they live as long as the `Watch`.
         detail: of the windows: `"low"`, `"normal"` or `"high"`, as of `profile`.
 
     Raises:
         CaptureError: TensorFlow is not installed.
-        TypeError, ValueError: an argument that means nothing.
+        TypeError: an argument of the wrong type.
+        ValueError: an argument that means nothing.
+
+    Examples:
+        >>> callback = tfprof.WatchCallback(windows=False)
+        >>> history = model.fit(dataset, callbacks=[callback], verbose=0)
+        >>> len(callback.watch.steps)
+        8
     """
 
     _result_name = "watch"
@@ -162,7 +170,7 @@ class WatchCallback(CapturingCallback[Watch]):
 
     def _start_capture(self, end_if_over: Callable[[], None]) -> Capture:
         watch, line = Watch(self._options), status_line()
-        capture = watch.begin(line, end_if_over=end_if_over)
+        capture = watch.begin(line, patch=OwnMarksPatch(), end_if_over=end_if_over)
         watch.show(line)
         self._now = watch, line
         return capture

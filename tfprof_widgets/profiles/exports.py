@@ -32,22 +32,29 @@ class Exports:
         self._run = run
 
     def to_chrome_trace(self, path: str | Path) -> Path:
-        """Write the trace for Perfetto (https://ui.perfetto.dev), chrome://tracing, speedscope and `load`.
+        """Write the trace as a file for Perfetto (https://ui.perfetto.dev), chrome://tracing, speedscope and `load`.
 
-        All events with their stats and to the picosecond; names and order of processes and threads; flows as arrows;
-        counters; a mark at the start of each step. Events that outlive the one they start in, which those viewers cannot
-        nest, are asynchronous ones. `load` gives back the same trace, with the samples of the machine and the bookmarks
-        of the timeline. The lines of your code stay behind: `save` keeps those. Of a reduced profile these events are what its
-        timeline shows: the steps of each host, what they were made of, and its longest events.
+        It has all events with their stats, to the picosecond; names and order of processes and threads; flows as
+        arrows; counters; a mark at the start of each step. Events that outlive the one they start in, which those
+        viewers cannot nest, are asynchronous ones. `load` gives back the same trace, with the samples of the machine
+        and the bookmarks of the timeline. The text of your code is not in it: `save` keeps that. Of a reduced profile
+        (`is_reduced`) it has what the timeline shows: the steps of each host, what they were made of, and its longest
+        events.
 
         Args:
-            path: of the file; with `.gz` at its end it is compressed, to about a tenth, which all these read too.
+            path: of the file, such as `trace.json.gz`. With `.gz` at its end it is compressed, to about a tenth; all of
+                these read that too.
 
         Returns:
             The path.
 
         Raises:
-            TfProfError: it cannot be written. What was at the path before is still there, and no part of a file.
+            TfProfError: the file cannot be written. What was at the path before is still there, and no part of a file.
+
+        Examples:
+            >>> path = prof.to_chrome_trace(folder / "trace.json.gz")
+            >>> tfprof.load(path).trace.n_events == prof.trace.n_events
+            True
         """
         from ..export.chrome.chrome_trace import write_chrome_trace
 
@@ -58,23 +65,33 @@ class Exports:
         return target
 
     def to_csv(self, directory: str | Path) -> Path:
-        """Write every table as a CSV file, and `index.json`, which names their columns, units and rows.
+        """Write every table as a CSV file, and `index.json`, which names the columns, units and rows of each.
 
-        Of a reduced profile the events are those of its timeline, and the timeline of the memory is empty.
+        Of a reduced profile (`is_reduced`) the events are those of its timeline, and the table of single allocations is
+        empty.
+
+        Args:
+            directory: where the files go; made where it is not there.
 
         Returns:
-            The directory, made where it was not there.
+            The directory.
 
         Raises:
             TfProfError: a file cannot be written; those written before it are whole.
+
+        Examples:
+            >>> tables = prof.to_csv(folder / "tables")
         """
         return self._write_tables(directory, "csv")
 
     def to_parquet(self, directory: str | Path) -> Path:
-        """Write every table as a Parquet file, and `index.json`, which names their columns, units and rows.
+        """Write every table as a Parquet file, and `index.json`, which names the columns, units and rows of each.
+
+        Args:
+            directory: where the files go; made where it is not there.
 
         Returns:
-            The directory, made where it was not there.
+            The directory.
 
         Raises:
             TfProfError: pyarrow is not installed, or a file cannot be written; those written before it are whole.
@@ -84,15 +101,25 @@ class Exports:
     def report(self, path: str | Path | None = None) -> str:
         """The profile as Markdown that a person or a language model can act on: verdict, evidence, fixes, tables, limits.
 
-        What to change comes first, each with its numbers, the code to paste and where to look; then the top of each table and
-        what gives all of it; what the capture cost, what it could not show, and how to record that. At most 20 kB, whatever
-        the trace holds; text of the trace cannot become markup. It quotes lines of your code where they are known.
+        What to change comes first, each with its numbers, the code to paste and where to look. Then come the top of
+        each table and the call that gives all of it; then what the capture cost, what it could not show, and how to
+        record that. It has at most 20 kB, whatever the trace holds. Text of the trace cannot become markup. It quotes
+        lines of your code where they are known.
 
         Args:
             path: of a file to write as well; None for none.
 
+        Returns:
+            The Markdown.
+
         Raises:
-            TfProfError: it cannot be written. What was at the path before is still there, and no part of a report.
+            TfProfError: the file cannot be written. What was at the path before is still there, and no part of a
+                report.
+
+        Examples:
+            >>> text = prof.report(folder / "report.md")
+            >>> text.startswith("# ")
+            True
         """
         from ..export.atomic import replacing
         from ..export.report.report import render_report
@@ -124,50 +151,60 @@ class Exports:
         )
 
     def to_pprof(self, /, path: str | Path, view: TreeView = "code", **options: Any) -> Path:
-        """Write the costs as a file of pprof's format (`profile.proto`, compressed), which `pprof`, speedscope and other
-        viewers of flame graphs open.
+        """Write the costs by call stack as a file for pprof, speedscope and other viewers of flame graphs.
 
-        Each sample is a node of `tree(view, **options)` with `micros`, `accelerator_micros` (both in microseconds) and `bytes`,
-        and what else `select` names; the first figure that it names, else `micros`, is the one that viewers show first.
-        The sums are the totals of the tree's root: what options hide counts at what is shown around it. Times are whole
-        microseconds, rounded such that every total is less than 1 off and that of the root not at all but for its own
-        rounding; nodes that have nothing left are not in the file.
-        In the code view ops of a capture without a known call stack are at `<no call stack>`; of files of TensorFlow's
-        first profiler they are left out, as in `tree` and in tfprof, and a comment in the file counts them; where no op has
-        one, all are there.
+        The format is pprof's `profile.proto`, compressed. Each sample is a node of `tree(view, ...)` with `micros` and
+        `accelerator_micros` (both microseconds) and `bytes`, and what else `select` names; viewers show the first
+        figure that it names, else `micros`. The sums are the totals of the tree's root: what options hide counts at
+        what is shown around it. Times are rounded to whole microseconds, so that every total is less than 1 off; nodes
+        that have nothing left are not in the file. In the code view ops without a known call stack are at `<no call
+        stack>`; of files of TensorFlow 1 they are left out, as in `tree`, and a comment in the file counts them, but
+        where no op has one all are there.
 
         Args:
             path: of the file, such as `costs.pb.gz`; compressed whatever its name.
-            view: stacks of `"code"` are Python's, with file and line; of `"scope"` the parts of the name scope; of `"graph"` the
-                ops that it feeds; of `"op"` the op type alone.
-            options: those of `tree`; but `max_depth` is 100 in the graph view and has no limit in the others. Of the details
+            view: what a stack is: `"code"` Python's, with file and line; `"scope"` the parts of the name scope;
+                `"graph"` the ops that it feeds; `"op"` the op type alone.
+            options: those of `tree`; but `max_depth` is 100 in the graph view and has no limit in the others.
                 `select=("device", "op_types")` become labels of the samples.
 
         Returns:
             The path.
 
         Raises:
-            TypeError, ValueError: a view or an option that means nothing; the message names it.
+            TypeError: an option that does not exist, or of the wrong type; the message names it.
+            ValueError: a view, an order or a figure that does not exist, or a regular expression that is none.
             TfProfError: the file cannot be written. What was at the path before is still there, and no part of a file.
+
+        Examples:
+            >>> path = prof.to_pprof(folder / "costs.pb.gz", "scope")
         """
         from ..export.pprof.pprof import write_pprof
 
         return write_pprof(self._run.results, path, view, options)
 
     def save(self, directory: str | Path) -> Path:
-        """Keep the profile in a directory that `load` opens and TensorBoard shows as a log directory.
+        """Keep the profile in a directory, which `load` opens and TensorBoard shows as a log directory.
 
-        Each run of the profiler becomes `plugins/profile/<run>` with its `<host>.xplane.pb` files, unpacked, and what was
-        noted of source lines (which holds the text of your cells and files); `tfprof.profile.json` beside `plugins` keeps
-        the samples of the machine, the notices of the capture and the bookmarks of the timeline. A profile that was
-        loaded from a Chrome trace has no XSpace: its run holds that JSON file, which `load` reads, TensorBoard does not,
-        and a warning says so.
+        Each run of the profiler becomes `plugins/profile/<run>` with its `<host>.xplane.pb` files, unpacked, and what
+        was noted of source lines, which holds the text of your cells and files. `tfprof.profile.json` beside `plugins`
+        keeps the samples of the machine, the notices of the capture and the bookmarks of the timeline. A profile that
+        was loaded from a Chrome trace keeps that JSON file in its place, which `load` reads, TensorBoard does not, and
+        a warning says so.
+
+        Args:
+            directory: where the profile goes; made where it is not there. Other runs in it stay.
 
         Returns:
-            The directory, made where it was not there. Other runs in it stay; its `load` opens this profile.
+            The directory.
 
         Raises:
             TfProfError: a file cannot be written; the message says which.
+
+        Examples:
+            >>> kept = prof.save(folder / "kept")
+            >>> tfprof.load(kept).steps.equals(prof.steps)
+            True
         """
         from ..export.run_dir import save_runs
 
@@ -175,14 +212,14 @@ class Exports:
         return save_runs(Path(directory).expanduser(), self._run.opened, self._saved_now())
 
     def tree_text(self, /, view: TreeView = "scope", **options: Any) -> str:
-        """The same as the text that tfprof printed: an explanation, a legend, and one line per node, indented by depth.
+        """The table of `tree` as the text that tfprof printed: a legend, and a line for each node, indented by depth.
 
-        Without `select` a line has the times: `dense/MatMul (12us/84.19ms, 0us/0us, 12us/84.19ms)`, of the node itself and
-        with all below it, together, on the accelerator and on the CPU. Without `max_depth` it goes 100 levels deep, and its
-        last line says of how many nodes it shows how many: each line is indented by its depth.
+        Without `select` a line has the times: `dense/MatMul (12us/84.19ms, 0us/0us, 12us/84.19ms)`, of the node itself
+        and with all below it: in all, on the accelerator, and on the CPU. Without `max_depth` it goes 100 levels deep,
+        and its last line says of how many nodes it shows how many. `view`, `options` and errors are those of `tree`.
 
-        Raises:
-            TypeError, ValueError: as of `tree`.
+        Examples:
+            >>> text = prof.tree_text("op", max_depth=5, order_by="micros")
         """
         from ..analysis.tree.tree import build_tree
         from ..analysis.tree.tree_options import make_tree_options
@@ -193,7 +230,14 @@ class Exports:
         return tree_text(tree, chosen) + ("" if "max_depth" in options else depth_note(tree))
 
     def text(self) -> str:
-        """The profile in some thirty lines of text, as a terminal shows it; what has no data says so in a line."""
+        """The profile in some thirty lines of text, as a terminal shows it. What has no data says so in a line.
+
+        `report()` says more, as Markdown.
+
+        Examples:
+            >>> "ms a step" in prof.text()
+            True
+        """
         from ..export.text import summarize
 
         cost = self._run.cost
@@ -238,23 +282,25 @@ class Exports:
         return list_tables(self._table_makers(), self._run.system)
 
     def sql(self, query: str) -> pd.DataFrame:
-        """The rows of a query in SQL over all tables and events, `tables` has their names; needs `tfprof-widgets[sql]`.
+        """The rows of an SQL query over all tables and events; needs `pip install "tfprof-widgets[sql]"`.
 
-            prof.sql("select name, sum(self_ns) / 1e6 as self_ms from events group by name order by self_ms desc limit 5")
-
-        Only the tables that the query names are computed; they are kept, as all tables of a profile are. A list or a dict in
-        a cell is the text of its JSON there. A query reads no file, no network and no variable of the program, and changes
-        nothing.
+        Only the tables that the query names are computed; they are kept, as all tables of a profile are. A list or a
+        dict in a cell is the text of its JSON there. A query reads no file, no network and no variable of the program,
+        and changes nothing.
 
         Args:
-            query: one `SELECT` in the dialect of [DuckDB](https://duckdb.org/docs/stable/sql/introduction), also `FROM steps`
-                or `DESCRIBE ops`.
+            query: one `SELECT` in the dialect of [DuckDB](https://duckdb.org/docs/stable/sql/introduction), also `FROM
+                steps` or `DESCRIBE ops`; `tables` has the names.
 
         Returns:
-            The rows, in the order that the query asks for; units are those of the columns. Without rows it has its columns.
+            The rows, in the order that the query asks for; units are those of the columns. Without rows it has its
+            columns.
 
         Raises:
             TfProfError: DuckDB is not installed, or it cannot answer the query: the message is DuckDB's.
+
+        Examples:
+            >>> busiest = prof.sql("select name, sum(self_ns) / 1e6 as self_ms from events group by name order by self_ms desc")
         """
         from ..export.sql_query import run_query
 

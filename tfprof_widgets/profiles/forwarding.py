@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from functools import wraps
 from operator import attrgetter
+from textwrap import fill
 from typing import TYPE_CHECKING, Any, Concatenate, Generic, ParamSpec, TypeVar, cast
 
 Part = TypeVar("Part")
@@ -43,4 +44,4 @@ def property_of(part: str, read: Callable[[Part], Value]) -> ReadOnly[Value]:
 
 def table_at(path: str, note: str = "") -> ReadOnly[pd.DataFrame]:
     """A property that reads the table at a dotted path of the whole; `tell_columns` completes its docstring."""
-    return cast("ReadOnly[pd.DataFrame]", property(attrgetter(path), doc=note))
+    return cast("ReadOnly[pd.DataFrame]", property(attrgetter(path), doc=fill(note, 100)))

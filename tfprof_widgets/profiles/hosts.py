@@ -35,9 +35,10 @@ class Hosts:
 
     @cached_property
     def table(self) -> pd.DataFrame:
-        """Of a host with several files the path is that of the first, "" where the profile has no files of its own.
+        """Which hosts the profile has, and what each did in the training. `path` is the first file of a host, empty where
+        the profile has none of its own.
 
-        See `host_table`.
+        It always has a row for each host.
         """
         from ..opening.file_names import host_of
 

@@ -41,7 +41,18 @@ _logger = logging.getLogger(__name__)
 
 
 class Watch(WatchedRun):
-    """A training that is being watched, or was: what `watch()` gives. All of `WatchedRun`, while it runs, too."""
+    """A training that is being watched, or was: what `watch()` gives. It is a `WatchedRun` all the while.
+
+    Use it in a `with` block, once. In the block, and from other threads, its tables and `report()` tell what has
+    happened so far.
+
+    Examples:
+        >>> with tfprof.watch(max_windows=0) as watch:
+        ...     history = model.fit(dataset, verbose=0)
+        ...     running = watch.is_running
+        >>> running, watch.is_running
+        (True, False)
+    """
 
     def __init__(self, options: WatchOptions, *, title: str = "") -> None:
         super().__init__(self._read_log)
@@ -64,21 +75,22 @@ class Watch(WatchedRun):
 
     @property
     def is_running(self) -> bool:
-        """Whether the training is still watched."""
+        """Whether the training is still watched: true inside the block."""
         return self._capture is not None and self._capture.is_running
 
     def capture(self, n_steps: int = 10) -> None:
-        """Profile the next steps; returns at once, from any thread, also while the training runs.
+        """Profile the next steps. It returns at once, and may be called from any thread while the training runs.
 
-        The window is one of `windows` some time after its last step. To `touch` the file `capture` in `folder` does the same
-        where no Python can be run.
+        The window is one of `windows` some time after its last step. Where no Python can be run, `touch` the file
+        `capture` in `folder`.
 
         Args:
-            n_steps: how many, 1 or more.
+            n_steps: how many steps, 1 or more.
 
         Raises:
             CaptureError: the training is not watched any more.
-            TypeError, ValueError: `n_steps` is no whole number, or less than 1.
+            TypeError: `n_steps` is no whole number.
+            ValueError: `n_steps` is less than 1.
         """
         from ..capture.session.selection import require_positive
 
@@ -89,7 +101,7 @@ class Watch(WatchedRun):
 
     @property
     def windows(self) -> list[Profile]:
-        """The profiles of the windows that have closed, oldest first; none where nothing was profiled."""
+        """The profiles of the windows that have closed, oldest first; empty where nothing was profiled."""
         return [] if self._reader is None else [found.profile for found in list(self._reader.windows)]
 
     def dashboard(self) -> LiveView:
@@ -149,8 +161,9 @@ class Watch(WatchedRun):
             weakref.finalize(self, remove_folder, folder, os.getpid())
         else:
             folder = free_folder(Path(self._options.logdir).expanduser().absolute(), time.time_ns())
-        recorder = StepRecorder()
-        feed, machine = StepFeed(recorder), MachineRows()
+        machine = MachineRows()
+        recorder = StepRecorder(machine.memory)
+        feed = StepFeed(recorder)
         n_windows = self._plan.max_windows + 50
         options = CaptureOptions(
             steps=self._plan,
@@ -168,7 +181,7 @@ class Watch(WatchedRun):
         self._line = line
         self._capture.start()
         # A folder that is gone with the watch has a name that says nothing.
-        title = self._title or ("watched training" if self._logdir is None else "")
+        title = self._title or ("watched training" if self._options.logdir is None else "")
         self._loop.event("begin", title=title, process_id=os.getpid())
         machine.start()
         self._reader.start()

@@ -28,41 +28,53 @@ if TYPE_CHECKING:
 def load(
     path: str | Path, *, graph: str | Path | None = None, executor: Executor | None = None
 ) -> Profile | WatchedRun:
-    """Open a profile from disk, or from a URL. Files are told by their content, compressed by gzip or not:
+    """Open a profile from disk or from a URL, with or without TensorFlow installed.
 
-    - an XSpace (`*.xplane.pb`), a run directory, a log directory (its newest capture; all of one that `Profile.save` wrote);
+    Files are told by their content, compressed by gzip or not:
+
+    - an XSpace (`*.xplane.pb`), a run directory, a log directory (its newest capture; all of one that `Profile.save`
+      wrote);
     - a Chrome trace (`*.json`, `*.json.gz`) of any program;
     - a `timeline-N.json` of `tf.compat.v1.train.ProfilerHook`, of `timeline.Timeline` or of tfprof: N is its step;
     - a `RunMetadata` or `StepStats` of a session of TensorFlow 1, written with `SerializeToString()`;
-    - a `ProfileProto` of tfprof (`profile.context`);
-    - a directory or a glob of timelines, of `RunMetadata` or of `ProfileProto`: several steps of one profile, each with the
-      number in its file's name; files of several directories are of several tasks;
+    - a `ProfileProto` of tfprof, TensorFlow's first profiler (`profile.context`);
+    - a directory or a glob of timelines, of `RunMetadata` or of `ProfileProto`: several steps of one profile, each with
+      the number in its file's name; files of several directories are of several tasks;
     - any other glob of files and run directories: all are merged; a capture that is there twice counts once;
-    - the folder of a training that was watched, or is: a `WatchedRun` in place of a `Profile`.
+    - the folder of a training that is watched, or was: a `WatchedRun` in place of a `Profile`.
 
     Each of these may be a URL that fsspec knows: `http://`, `https://`, `memory://`, and `gs://` and `s3://` with their
-    packages installed. Only the files of what is opened are fetched, within the limits of `opening/url_limits.py` on their
-    bytes, on listings and on how long a server may keep silent.
+    packages installed. Only the files of what is opened are fetched, and there are limits on their size, on listings
+    and on how long a server may keep silent.
 
-    **Many hosts.** A run of up to 16 host files is read whole. The files of a larger one are each read and reduced to tables
-    where a worker of `executor` runs, and only the tables come here: `Profile.is_reduced` tells, and `Profile.host(name)`
-    opens one host in full. Hosts that cannot be read are left out, and a notice names them.
-
-    Files that start more than 13 days from most are left out of either, and a notice names them; where no time is that of
+    **Many hosts.** A run of up to 16 host files is read whole. The files of a larger one are each read and reduced to
+    tables where a worker of `executor` runs, and only the tables come here: `Profile.is_reduced` tells, and
+    `Profile.host(name)` opens one host in full. Hosts that cannot be read are left out, and a notice names them. Files
+    that start more than 13 days from most are left out of either, and a notice names them; where no time is that of
     most, the latest are shown.
 
     Args:
         path: what to open.
-        graph: the `GraphDef` (`.pb` or `.pbtxt`, best of `graph.as_graph_def(add_shapes=True)`) of the program that wrote
-            timelines or `RunMetadata`: op types, edges and shapes. Without it a `graph.pb` or `graph.pbtxt` beside them is
-            taken, and so is a `tfprof_log` with call stacks and float operations.
-        executor: reduce the hosts here, however few: any `concurrent.futures.Executor`, such as `Client.get_executor()` of
-            Dask, whose workers must have this package and reach the same files. By default processes of this machine, one a
-            CPU, or this process where the files are few and small. They are spawned, and import nothing of the calling program.
+        graph: the `GraphDef` (`.pb` or `.pbtxt`, best of `graph.as_graph_def(add_shapes=True)`) of the program that
+            wrote timelines or `RunMetadata`: op types, edges and shapes. Without it a `graph.pb` or `graph.pbtxt`
+            beside them is taken, and so is a `tfprof_log` with call stacks and float operations.
+        executor: reduce the hosts here, however few: any `concurrent.futures.Executor`, such as `Client.get_executor()`
+            of Dask, whose workers must have this package and reach the same files. By default processes of this
+            machine, one a CPU, or this process where the files are few and small. They are spawned, and import nothing
+            of the calling program.
+
+    Returns:
+        A `Profile`; a `WatchedRun` for the folder of a watched training. For a type checker `isinstance(run,
+        tfprof.Profile)` tells which.
 
     Raises:
         TraceError: nothing readable is there; the message says what was found instead. An empty file or directory is an
             `EmptyTraceError`.
+
+    Examples:
+        >>> prof = tfprof.load(logdir)
+        >>> prof
+        <Profile run: 8 steps, ... ms a step, ... events>
     """
     from ..formats.watch_log.reader import is_watch_log, read_watch_log
 
@@ -154,34 +166,47 @@ def profile(
     every_seconds: float | None = None,
     detail: Detail = "normal",
 ) -> Iterator[Profile]:
-    """Profile the TensorFlow code of a `with` block; what it yields is filled when the block ends.
+    """Profile the TensorFlow code of a `with` block: it gives a `Profile`, which is filled when the block ends.
 
-    `model.fit`, `evaluate` and `predict` get their step markers without an edit; in a loop of your own use `trace_steps`
-    or `step`; where there is neither, steps are inferred. When the block raises, or is interrupted, what was captured is
-    kept (and shown in a notebook), and the exception goes on; `memory_failure` explains one that says that memory ran out.
-    A line in the output, or on the terminal, tells meanwhile how far it is. `recover` lists what is kept of a process that died.
+    `model.fit`, `evaluate` and `predict` get their steps without an edit. In a loop of your own use `trace_steps` or
+    `step`; where there is neither, steps are found by what repeats. When the block raises, or is interrupted, what was
+    captured is kept (and shown in a notebook), and the exception goes on; `Profile.memory_failure` explains one that
+    says that memory ran out. Meanwhile a line in the output, or on the terminal, tells how far it is. `recover` lists
+    what is kept of a process that died.
 
     Args:
-        steps: numbers of the steps to capture, counted over the whole block: a range, or a callable of the number. Each
-            run of selected steps is a short session of its own.
+        steps: numbers of the steps to capture, counted from 0 over the whole block: a range, other whole numbers, or a
+            function from a number to True or False. Steps that follow each other share a short session of the profiler.
+            None: all.
         every: capture each step whose number is a multiple of this.
-        system: sample CPU, each core, memory, disk, network and GPUs meanwhile: True for ten times a second, a number for
-            another rate, 5 to 20 Hz, False for not at all. At 10 Hz it takes 0.1 to 0.5 % of one core.
-        logdir: keep TensorFlow's files in this log directory; without it they live as long as the profile. Beside each trace
-            lies `tfprof.sources.json.gz`, with the lines of ops and the text of your cells and files that they are in: from
-            when a view or table first needs them, at the latest when Python exits.
-        max_seconds: how long sessions may run in all (60 s by default), and
-        max_bytes: about how much they may write (32 MiB by default), before the capture stops itself and says so.
-        every_seconds: capture one step as often as this.
-        detail: how much is recorded of each step. `"low"` leaves out the events of thread pools, half of all on a CPU, but
-            few on a GPU, where it is hardly cheaper: steps, ops, memory, tf.data, layers and source lines stay. `"high"` adds
-            the ops that TensorFlow found to be cheap, and the queues of its executor: twice the events of `"normal"` and twice
-            its cost. `capture/session/detail.py` has a measured table; `Profile.capture` tells what it cost your steps, where
-            some of them ran outside of the capture.
+        system: sample CPU, each core, memory, disk, network and GPUs meanwhile: True for ten times a second, a number
+            for another rate, 5 to 20 Hz, False for not at all. At 10 Hz it takes 0.1 to 0.5 % of one core.
+        logdir: keep TensorFlow's files in this log directory; without it they live as long as the profile. Beside each
+            trace lies `tfprof.sources.json.gz`, with the lines of ops and the text of your cells and files that they
+            are in: from when a view or table first needs them, at the latest when Python exits.
+        max_seconds: for how many seconds sessions may run in all, 60 s by default, before the capture stops itself and
+            says so. The program goes on.
+        max_bytes: about how many bytes they may write, 32 MiB by default; likewise.
+        every_seconds: capture one step as often as this, in seconds.
+        detail: how much is recorded of each step. `"low"` leaves out the events of thread pools, half of all on a CPU,
+            but few on a GPU, where it is hardly cheaper: steps, ops, memory, tf.data, layers and source lines stay.
+            `"high"` adds the ops that TensorFlow found to be cheap, and the queues of its executor: twice the events of
+            `"normal"` and twice its cost. `Profile.capture` tells what it cost your steps, where some of them ran
+            outside of the capture.
+
+    Yields:
+        The `Profile`. Inside the block its data raises `CaptureError`.
 
     Raises:
         CaptureError: the profiler cannot start or its files cannot be written; the message says what to do.
-        TypeError, ValueError: an argument that means nothing.
+        TypeError: an argument of the wrong type.
+        ValueError: an argument that means nothing.
+
+    Examples:
+        >>> with tfprof.profile(steps=range(2, 5)) as prof:
+        ...     history = model.fit(dataset, verbose=0)
+        >>> prof.steps["name"].tolist()
+        ['train 2', 'train 3', 'train 4']
     """
     from ..capture.session.record import CaptureOptions
 
@@ -221,7 +246,7 @@ def capturing(
         with contextlib.suppress(CaptureError):  # the user's own exception is the one to report
             interrupted = isinstance(error, KeyboardInterrupt)
             with contextlib.suppress(KeyboardInterrupt), interrupts_put_off():
-                captured.take(capture.stop(outcome="interrupted" if interrupted else "exception", error=error))
+                captured.run.take(capture.stop(outcome="interrupted" if interrupted else "exception", error=error))
                 line.rest = record_text(capture.record)
             with contextlib.suppress(KeyboardInterrupt):
                 on_failure(captured)
@@ -230,7 +255,7 @@ def capturing(
         try:
             capture.stop()
         finally:  # also when nothing could be written, which the record tells
-            captured.take(capture.record)
+            captured.run.take(capture.record)
             line.rest = record_text(capture.record)
 
 

@@ -12,35 +12,39 @@ from .display import WithoutWidgets, output_of
 from .exports import Exports
 from .forwarding import method_of, property_of, table_at
 from .hosts import Hosts, on_one_clock
+from .numbers_of_run import Numbers
 from .run import Run
 from .widgets import Widgets
 
 if TYPE_CHECKING:
-    import pandas as pd
-
-    from ..analysis.advice.advice import Advice
-    from ..analysis.cluster.merged_memory import ReducedMemory
-    from ..analysis.input.input_pipeline import InputPipeline
-    from ..analysis.memory.memory import MemoryProfile
-    from ..analysis.overview.overview import Overview
-    from ..analysis.roofline.roofline import RooflineRows
-    from ..analysis.selection import OpRows
-    from ..analysis.tree.tree_options import TreeView
-    from ..capture.session.record import CaptureRecord
     from ..opening.many_hosts import ReducedHosts
     from ..opening.opened import Opened
-    from ..trace.trace import Trace
 
 
 class Profile:
-    """One profiled run. All data is computed when first asked for and kept: copy a table before you change it.
+    """One profiled run: every number as a table, every view as a widget, every export as a method.
 
-    Made by `profile()`, `%%tfprofile`, `ProfileCallback` or `load()`. A table without rows has its columns all the same.
+    `profile()`, `%%tfprofile`, `ProfileCallback`, `capture_remote` and `load` make it. In a notebook it shows itself as
+    the dashboard, on a terminal as text. Tables are computed when you first ask for them and then kept: copy a table
+    before you change it. A table without rows still has its columns.
+
+    Names of columns end in their unit: `_ns`, `_us`, `_ms`, `_s`, `_bytes`; `_ratio` is a share (1 is all), `_pct` is
+    percent. Times of events count from the trace origin, which is when the profiler began. `Device` is a GPU or TPU,
+    `Host` is the CPU. A column `step` is a row of `steps`, 0 the first that was captured, and not the step's own number,
+    which is in its name, such as `train 12`; only in `workers` it counts the steps that all hosts share.
 
     Raises:
-        CaptureError: from whatever needs data, inside the `with` block of `profile()`: the capture has not ended yet.
-        EmptyTraceError: from the same, where nothing could be captured; the message says why.
-        TraceError: from the same, where a captured file cannot be read; the message says which and where in it.
+        CaptureError: whatever needs data raises it inside the `with` block of `profile()`: the capture has not ended
+            yet.
+        EmptyTraceError: nothing could be captured; the message says why.
+        TraceError: a captured file cannot be read; the message names the file and the place in it.
+
+    Examples:
+        >>> prof = tfprof.load(logdir)
+        >>> prof.overview.n_steps
+        8
+        >>> slowest = prof.steps.nlargest(3, "step_time_ms")
+        >>> on_cpu = prof.ops[prof.ops["device"] == "Host"].head(10)
     """
 
     def __init__(
@@ -53,17 +57,14 @@ class Profile:
     ) -> None:
         self.run = Run(open_files, title=title, notices=notices, reduced=hosts)
         """What was opened and the analyses of it, which all else here reads from."""
+        self._numbers = Numbers(self.run)
         self._exports = Exports(self.run)
         self._hosts = Hosts(self.run, lambda opened, name: Profile(lambda: opened, title=name))
         self._widgets = Widgets(self.run, self._exports, self._hosts)
 
-    def take(self, record: CaptureRecord) -> None:
-        """Fill the profile from a capture that ended."""
-        self.run.take(record)
-
     @property
     def title(self) -> str:
-        """What the profile is of, for headings."""
+        """What the profile is called in headings: the name of its folder, or what it was saved with. You may set it."""
         return self.run.title
 
     @title.setter
@@ -72,182 +73,113 @@ class Profile:
 
     # ---- numbers ----------------------------------------------------------------------------------------------------
 
-    @property
-    def trace(self) -> Trace:
-        """All events as one columnar table.
-
-        Raises:
-            TraceError: the captured file cannot be read.
-            CaptureError: the capture has not ended yet.
-        """
-        return self.run.results.trace
-
-    events = table_at("run.results.events", "Empty where the trace holds no event.")
-
-    @property
-    def flows(self) -> pd.DataFrame:
-        """Empty where no event made another start."""
-        from ..analysis.timeline.flows import flow_table
-
-        return flow_table(self.trace, self.run.results.flows)
-
+    trace = property_of("_numbers", Numbers.trace)
+    events = table_at(
+        "run.results.events",
+        "Times are nanoseconds after the trace origin; `self_ns` is the duration without the events nested "
+        "inside. Empty where the trace holds no event.",
+    )
+    flows = property_of("_numbers", Numbers.flows)
     steps = table_at(
-        "run.results.step_frame", "The categories add up to the step time; see `Steps.frame`. Empty without steps."
+        "run.results.step_frame",
+        "The columns from `device_compute_ms` to `other_ms` add up to `step_time_ms`: each moment of a step "
+        "counts once. `source` tells a step that was marked (by "
+        "Keras, `trace_steps` or `step`) from one that was found by what repeats. The first step of a "
+        "function traces and compiles: `overview` leaves such a step out of its averages. Empty where no step "
+        "was marked or found.",
     )
     step_guide = table_at(
         "run.results.step_guide",
-        "They equal those of XProf's overview page once D1 to D12 are undone. Empty without steps.",
+        "These are the categories of XProf's overview page, for who compares with it; `steps` tells more "
+        "exactly where the time goes. Empty where `steps` is.",
     )
     idle = table_at(
         "run.results.idle",
-        "Within steps the causes add up to what `steps` has of them, of several devices for each. Empty where nothing ran on a "
-        "device, and in a reduced profile, where `prof.host(name).idle` has those of one host.",
+        "Within a step the causes add up to what `steps` has of them, for each device. Empty where nothing "
+        "ran on a device, and in a reduced profile (`is_reduced`): `prof.host(name).idle` has that of one "
+        "host.",
     )
-    kernel_launches = table_at("run.results.kernel_launches", "Empty where `idle` is.")
-    ops = table_at("run.results.ops", "Idle time has no row, see `op_statistics`. Empty when no op ran.")
-
-    def op_statistics(self, *, by: OpRows = "op", idle: bool = False) -> pd.DataFrame:
-        """The op statistics as a whole.
-
-        Args:
-            by: `"op"` for the columns of `ops`, `"type"` for one row per op type: `n_ops` in place of `name`.
-            idle: add a row `IDLE` for the time in which threads and devices ran no op; ratios then include it.
-
-        Raises:
-            ValueError: `by` is neither.
-        """
-        from ..analysis.selection import Selection
-
-        return Selection(self.run.results, None, ()).op_statistics(by=by, idle=idle)
-
-    kernels = table_at("run.results.kernels.frame", "Empty when nothing ran on a GPU.")
-    copies = table_at("run.results.copies", "See `copy_table`. Empty where no GPU copied anything.")
-
-    @property
-    def roofline(self) -> pd.DataFrame:
-        """Set against the peaks of its device, which `roof_ratio` is a part of. Float operations and bytes of compiled programs
-        are estimated from shapes, those of other ops are known where the capture noted their graph. Empty without a GPU, and
-        where the trace names no op.
-
-        Raises:
-            TfProfError: of a reduced profile, which has no single executions.
-        """
-        return self.run.whole("roofline").roofline.frame
-
-    def roofline_by(self, by: RooflineRows) -> pd.DataFrame:
-        """The columns of `roofline` for other rows than ops.
-
-        Args:
-            by: `"op"` as `roofline`; `"kernel"` for the rows of `kernels`; `"layer"`; or `"step"`, in their order, with the
-                float operations of a step over its whole time as `mfu_ratio`, NaN where those and the peaks for
-                them are known of less than 90 % of its time on devices.
-
-        Raises:
-            ValueError: `by` is none of them.
-            TfProfError: of a reduced profile, which has no single executions.
-        """
-        return self.run.whole("roofline").roofline.by(by)
-
-    hlo_ops = table_at("run.results.hlo_ops.frame", "Empty when no compiled program ran.")
-
-    @property
-    def program_memory(self) -> pd.DataFrame:
-        """What XLA planned to keep in the memory of each program that ran, which allocations show as one buffer of an unknown op:
-        all that lives when the program holds most. Empty when no compiled program ran, or the trace does not hold its buffers.
-
-        Raises:
-            TfProfError: of a reduced profile, which has none of it.
-        """
-        return self.run.whole("memory of compiled programs").program_memory
-
+    kernel_launches = table_at(
+        "run.results.kernel_launches",
+        "Launching a kernel takes the host some microseconds. Where `starved_ratio` is high the device waits "
+        "for that: kernels are too small, or too many. Empty where nothing ran on a GPU, and in a reduced "
+        "profile.",
+    )
+    ops = table_at(
+        "run.results.ops",
+        "Times are microseconds over the whole capture; self time is without the ops that ran inside. Idle "
+        "time has no row: `op_statistics(idle=True)` adds it. Empty where no op ran.",
+    )
+    op_statistics = method_of("_numbers", Numbers.op_statistics)
+    kernels = table_at(
+        "run.results.kernels.frame",
+        "Times are microseconds on the device over the whole capture. Empty where nothing ran on a GPU.",
+    )
+    copies = table_at(
+        "run.results.copies",
+        "Hidden time runs beside a kernel of the same device, exposed time does not: only that makes the "
+        "training longer. Empty where no GPU copied anything.",
+    )
+    roofline = property_of("_numbers", Numbers.roofline)
+    roofline_by = method_of("_numbers", Numbers.roofline_by)
+    hlo_ops = table_at(
+        "run.results.hlo_ops.frame",
+        "These are the ops that XLA compiled, as of `jit_compile=True`; times are microseconds over the whole "
+        "capture. `hlo_graph(name)` has what a fusion is made of. Empty where no compiled program ran.",
+    )
+    program_memory = property_of("_numbers", Numbers.program_memory)
     hlo_graph = method_of("run", Run.hlo_graph)
     layers = table_at(
         "run.results.layers.frame",
-        "Loss, optimizer, input and all else have rows of their own, so the shares of a side add up to 1. "
-        "See `Layers.frame`. Empty when no op ran.",
+        "Times are self times of the ops of a layer, in microseconds over the whole capture; gradients count "
+        "as its backward time. Loss, optimizer, input and what belongs to no layer have rows of their own, so "
+        "that the rows of a side add up to all ops of it. Empty where no op ran.",
     )
     source_lines = table_at(
         "run.results.source_lines.frame",
-        "What no line can be charged with has named rows, so the shares of a side add up to 1. "
-        "See `SourceLines.frame`. Empty when no op ran.",
+        "Times are self times of the ops that a line made, in microseconds over the whole capture; gradients "
+        "count for their forward line. What no line can be charged with has a row with a name in `bucket`, so "
+        "that the rows of a side add up to all ops of it. Empty where no op ran.",
     )
-    scopes = table_at("run.results.scopes.frame", "See `Scopes.frame`. Empty when no op ran.")
-
-    @property
-    def memory(self) -> MemoryProfile | ReducedMemory:
-        """Allocations by allocator: `.summary`, `.timeline(allocator)`, `.peak(allocator)`; `.allocators` is empty where none
-        was recorded, as on a CPU without `TF_CPU_ALLOCATOR_USE_BFC=true`."""
-        return self.run.results.memory
-
-    @property
-    def input_pipeline(self) -> InputPipeline:
-        """What tf.data did: `.verdict`, `.bottleneck`, `.suggestion`, `.hosts`, `.pipelines`, `.iterators`, `.steps`, `.ops`,
-        `.categories`, and `.execution(pipeline, rank)` for one call of a pipeline. Its tables are empty without tf.data."""
-        return self.run.results.input_pipeline
-
-    @property
-    def overview(self) -> Overview:
-        """Step time (ms), breakdown, verdict, environment and top ops; without steps its times are 0 and its verdict says why."""
-        return self.run.results.overview
-
-    @property
-    def advice(self) -> list[Advice]:
-        """What to change, the largest gain first, single slow steps of unknown cause last: each `Advice` has numbers, a fix to
-        paste, what to select, and the share of the step time that it could win at most. Empty where nothing is wrong, or nothing
-        can be judged.
-
-        A reduced profile has the advice on each of its hosts that train, merged: what was found on several is said once, as it
-        is on the host where it costs most, with the number of hosts; its share is of the step time of all of them, and below
-        5 % of that it is left out. `prof.host(name).advice` is the advice on one host."""
-        return list(self.run.results.advice)
-
-    @property
-    def advice_table(self) -> pd.DataFrame:
-        """It is `advice` as a table, in the same order. Empty where that is."""
-        from ..analysis.advice.engine import advice_table
-
-        return advice_table(self.run.results.advice)
-
+    scopes = table_at(
+        "run.results.scopes.frame",
+        "A gradient counts for the scope of its forward op, so that a layer is one scope. Times are "
+        "microseconds over the whole capture. Empty where no op ran.",
+    )
+    memory = property_of("_numbers", Numbers.memory)
+    input_pipeline = property_of("_numbers", Numbers.input_pipeline)
+    overview = property_of("_numbers", Numbers.overview)
+    advice = property_of("_numbers", Numbers.advice)
+    advice_table = property_of("_numbers", Numbers.advice_table)
     counters = table_at(
         "run.results.counters.frame",
-        "The counters are bytes in use of allocators, buffers of tf.data iterators, what devices recorded, and the samples of "
-        "`system`, of which totals are given as rates. Empty when there is none.",
+        "Counters are the bytes in use of allocators, the elements in buffers of tf.data, what devices "
+        "recorded, and the samples of `system`, whose totals are told as rates. Empty where there are none.",
     )
-
-    def tree(self, /, view: TreeView = "scope", **options: Any) -> pd.DataFrame:
-        """The cost of the ops as a tree: the nodes, numbers and order of TensorFlow's first profiler, tfprof.
-
-        Times are microseconds (`micros` is accelerator and CPU together), sizes bytes. Of old files they are averages over
-        the steps in which an op ran, of captures sums of self times over all of it; `step` and `average` say otherwise. A
-        `step` is a row of `steps` in a capture, and the step's own number in old files. It is of the whole profile: `select`
-        does not narrow it.
-
-        Args:
-            view: `"scope"` by name scope, `"graph"` by what feeds what, `"op"` by op type, `"code"` by Python call stack.
-            options: those of tfprof, see `TreeOptions`: `max_depth`, `min_micros` and other limits, `order_by`, `select`,
-                `account_type_regexes` and those of names, `account_displayed_op_only`, `step`, `average`.
-
-        Returns:
-            One row per node, down first, row 0 the root with the totals: `name`, `depth`, `parent` (row; -1 of the root),
-            `op`, then each figure of the node itself and, as `total_...`, with all below it; see `Tree.frame`. In the op
-            view a row's `parent` is the one before it, and its totals are of all op types from it on. A profile without
-            ops gives the root alone.
-
-        Raises:
-            TypeError, ValueError: a view or an option that means nothing; the message names it.
-        """
-        from ..analysis.tree.tree import build_tree
-        from ..analysis.tree.tree_options import make_tree_options
-
-        return build_tree(self.run.results.op_graph, view, make_tree_options(**options)).frame
-
-    variables = table_at("run.results.variables", "See `compute_variables`. Empty where nobody noted them.")
-    workers = table_at("run.results.workers.frame", "See `Workers.frame`. Empty without steps.")
-    stragglers = table_at("run.results.stragglers", "Empty where hosts are even, and with fewer than two.")
+    tree = method_of("_numbers", Numbers.tree)
+    variables = table_at(
+        "run.results.variables",
+        "The weights of Keras models come in the order of their layers, then other variables. What an "
+        "optimizer or a metric keeps for itself is left out, so that `n_params` adds up to "
+        "`model.count_params()`. Empty where the capture did not note them, as in traces of other tools.",
+    )
+    workers = table_at(
+        "run.results.workers.frame",
+        "Steps of all hosts that train are lined up, so that one number in `step` is one step of the whole "
+        "training. Parameter servers and coordinators have no rows. Empty where there are no steps.",
+    )
+    stragglers = table_at(
+        "run.results.stragglers",
+        "A host is one where its own time, without waiting for others, exceeds the median of the other hosts "
+        "by more than chance explains, and that costs them 1 % of the step time or more. Of several, each "
+        "costs what it would if it were alone. Empty where hosts are even, where none waits for an exchange, "
+        "with fewer than two hosts, or fewer than three steps.",
+    )
     communication = table_at(
         "run.results.communication",
-        "Hosts that train come first, then parameter servers and coordinators; see `compute_communication`. Empty where nothing "
-        "was exchanged.",
+        "Exposed time is the part in which nothing computed meanwhile: only that makes the training longer. "
+        "Hosts that train come first, then parameter servers and coordinators. Empty where nothing was "
+        "exchanged.",
     )
 
     tables = property_of("_exports", Exports.tables)
@@ -267,28 +199,35 @@ class Profile:
     is_reduced = property_of("run", Run.is_reduced)
 
     def host(self, name: str) -> Profile:
-        """Open one host in full: a profile of its own, with all its events. The last few are kept.
+        """One host of a profile of many, in full: a profile of its own, with all its events.
+
+        It reads the file of that host once more. The four that you asked for last are kept.
 
         Args:
-            name: as in the `host` columns.
+            name: as the `host` columns name it.
 
         Raises:
-            ValueError: no such host is in the profile; the message names some that are.
-            TraceError: its file cannot be read any more.
+            ValueError: the profile has no such host; the message names some that it has.
+            TraceError: the file of the host cannot be read any more.
+
+        Examples:
+            >>> name = prof.hosts["host"].iloc[0]
+            >>> alone = prof.host(name)
         """
         return self._hosts.host(name) or self
 
     def aligned(self) -> Profile:
         """The same profile with the clocks of its hosts moved, so that the steps that they share end together.
 
-        Hosts that train together end each step together, with the exchange of gradients; where the ends of their steps are
-        apart, their clocks are. Each host's times are moved by the median of that. Hosts without shared steps, such as
-        parameter servers, stay, and so do all where none waits for another: workers of parameter servers, and programs that
-        train side by side. The files stay as they are: `save` of the result writes them as captured.
+        Hosts that train together end each step together, with the exchange of gradients. Where the ends of their steps
+        are apart, their clocks are: the times of each host are moved by the median of that. Hosts without shared steps,
+        such as parameter servers, stay where they are, and so do all where none waits for another: workers of parameter
+        servers, and programs that train side by side. The files are not changed: `save` of the result writes them as
+        captured.
 
         Returns:
-            A profile of its own; of a single host, where no step is shared, and where hosts exchange nothing, with the times as
-            they are.
+            A profile of its own. Its times are as they were for a single host, where no step is shared, and where hosts
+            exchange nothing.
         """
         opened, hosts = on_one_clock(self.run)
         return Profile(lambda: opened, title=self.title, notices=self.run.own_notices, hosts=hosts)

@@ -12,12 +12,16 @@ if TYPE_CHECKING:
 
 
 def stop() -> Profile | None:
-    """End the capture that runs in this process, such as one that was left running, and return its profile.
+    """End the capture that runs in this process, such as one that was left running, and get its profile.
 
     The program goes on. The `with` block, cell or callback that had begun it keeps what was recorded until now.
 
     Returns:
         The profile; None where no capture runs. Its data raises `EmptyTraceError` where nothing could be recorded.
+
+    Examples:
+        >>> tfprof.stop() is None
+        True
     """
     from ..capture.session.active import active_capture
 
@@ -25,31 +29,33 @@ def stop() -> Profile | None:
     if capture is None:
         return None
     profile = Profile(title="profile")
-    profile.take(capture.stop(outcome="interrupted"))
+    profile.run.take(capture.stop(outcome="interrupted"))
     return profile
 
 
 def recover() -> pd.DataFrame:
     """List what earlier processes captured without `logdir=` and left on disk: killed ones, ended ones, restarted kernels.
 
-        tfprof.load(tfprof.recover().folder[0]).save("kept")    # the newest one
-
-    What is kept of a process depends on how it ended. SIGTERM, SIGHUP, the restart of a kernel and the exit of Python with a
-    capture in a thread: all until then, with the lines of the program. SIGKILL, `os._exit`, a crash: the windows that were
-    closed before. A window closes behind the selected steps, or after 20 s, at the end of a step, where all steps are
-    captured: at most so much is lost (at most `max_seconds` where no steps are marked, or several threads mark some at once).
-    The same is lost by SIGTERM where another thread than the main one began the capture. With `logdir=` what is kept is in that
-    directory instead, where `load` finds it.
-
-    Of a training that was watched all steps but those of the last second are there, too; its folder opens as a `WatchedRun`.
+    What is kept of a process depends on how it ended. After SIGTERM, SIGHUP, the restart of a kernel and the exit of
+    Python while a thread captures: all until then, with the lines of the program. After SIGKILL, `os._exit` or a crash:
+    the windows that were closed before. Where all steps are captured, a window closes after 20 s, at the end of a step;
+    with a selection it closes behind the selected steps. So at most that much is lost: where no steps are marked, or
+    several threads mark some at once, at most `max_seconds`. As much is lost by SIGTERM where the capture was begun on
+    another thread than the main one. With `logdir=` what is kept is in that directory instead, where `load` finds it.
+    Of a training that was watched all steps but those of the last second are there, too.
 
     Traces of ended processes are deleted after 7 days, and the oldest of them beyond 1 GiB.
 
     Returns:
-        One row per process and capture, the newest first; no rows where there are none. `began` (local time), `program` (of a
-        notebook its name), `process_id`, `state` (`ended`; `unknown` of a process in another container or machine, which may
-        still run), `n_windows` (sessions of the profiler), `n_steps` (marked ones, whole), `size_bytes`, `folder`
-        (what `load` opens).
+        A process and capture a row, the newest first; no rows where there are none. `began` (local time), `program` (of
+        a notebook its name), `process_id`, `state` (`ended`; `unknown` of a process in another container or on another
+        machine, which may still run), `n_windows` (sessions of the profiler), `n_steps` (marked ones, whole),
+        `size_bytes`, `folder` (what `load` opens; of a training that was watched as a `WatchedRun`).
+
+    Examples:
+        >>> left = tfprof.recover()
+        >>> if len(left):
+        ...     newest = tfprof.load(left["folder"].iloc[0])
     """
     import pandas as pd
 

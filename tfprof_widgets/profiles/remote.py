@@ -22,17 +22,18 @@ if TYPE_CHECKING:
 
 
 def serve(port: int = 0, host: str = "127.0.0.1", *, token: str | None = None) -> ProfilerServer:
-    """Let other processes capture this one with `capture_remote`, TensorFlow's own client or TensorBoard.
+    """Let other processes capture this one while it trains: with `capture_remote`, TensorFlow's own client or TensorBoard.
 
-    Call it once in each training process, before the training. Until somebody asks it notes the steps of `fit`, `evaluate`,
-    `predict`, `trace_steps` and `step`, the latest 100,000 of them, which takes some microseconds a step; `watch` shows them.
+    Call it once in each training process, before the training. Until somebody asks it only notes the steps of `fit`,
+    `evaluate`, `predict`, `trace_steps` and `step`, the latest 100,000 of them, which takes some microseconds a step;
+    `watch([address])` shows them.
 
-    **Without `token` it has no authentication**: whoever reaches the port can have this process profiled, which slows it down,
-    and gets the names, shapes and source lines of the program; a warning says so. So it listens on this machine's loopback
-    alone unless `host` says otherwise; use an address of a private network for captures from other machines, never a public
-    one. With a token it answers only `capture_remote(..., token=...)` and `capture_dialog(token=...)` with the same one;
-    TensorFlow's client and TensorBoard, which can send none, are refused. Nothing on the way is encrypted, the token
-    neither: a tunnel, such as SSH's, does that.
+    **Without `token` it has no authentication**: whoever reaches the port can have this process profiled, which slows
+    it down, and gets the names, shapes and source lines of the program; a warning says so. So it listens on this
+    machine alone unless `host` says otherwise. Use an address of a private network for captures from other machines,
+    never a public one. With a token it answers only `capture_remote`, `capture_dialog` and `watch` with the same
+    `token`; TensorFlow's client and TensorBoard, which can send none, are refused. Nothing on the way is encrypted, the
+    token neither: a tunnel, such as SSH's, does that.
 
     Args:
         port: to listen at; 0 for any free one, which the result tells.
@@ -40,11 +41,16 @@ def serve(port: int = 0, host: str = "127.0.0.1", *, token: str | None = None) -
         token: a text that a request must bring, such as `secrets.token_urlsafe()` makes; None: any request is answered.
 
     Returns:
-        The running server: `.address`, `.port`, `.stop()`; also a context manager.
+        The running server, also a context manager: `.address`, `.port`, `.stop()`.
 
     Raises:
         CaptureError: TensorFlow or gRPC is not installed, or the port is taken.
-        TypeError, ValueError: a port or a token that is none.
+        TypeError: a port or a token of the wrong type.
+        ValueError: a port or a token that cannot be one.
+
+    Examples:
+        >>> with tfprof.serve(token="secret") as server:
+        ...     address = server.address
     """
     from ..capture.remote.client import check_token
     from ..capture.remote.server import start_server
@@ -72,30 +78,31 @@ def capture_remote(
 
     Each must run a profiler server: `tfprof.serve(port)`, whose answer has the lines of the program too, or
     `tf.profiler.experimental.server.start(port)`. The traces come over the connection: no shared file system is needed.
-
     Where some workers fail, the profile has the others, and its `notices` name each failed one with the reason.
 
-    The profiler of TensorFlow 2.21 has a fault that may end a worker of `MultiWorkerMirroredStrategy`, by a segmentation
-    fault, when a capture stops, whether `tfprof.serve` or TensorFlow's own server runs there. The fewer steps are captured
-    the less likely it is; save checkpoints of a training that you cannot lose.
+    The profiler of TensorFlow 2.21 has a fault that may end a worker of `MultiWorkerMirroredStrategy`, by a
+    segmentation fault, when a capture stops, whoever takes it. The fewer steps are captured the less likely it is; save
+    checkpoints of a training that you cannot lose.
 
     Args:
-        addresses: `"host:port"` each, or one text of several with commas.
-        duration_ms: how long to capture, 1 to 600,000.
+        addresses: a list of `"host:port"`, or one text of several with commas.
+        duration_ms: for how many milliseconds to capture, 1 to 600,000.
         host_tracer_level: 1 critical events only, 2 info, 3 verbose; `tfprof.serve` takes 1 as 2.
         device_tracer_level: 1 to trace devices, 0 not to; `tfprof.serve` always traces them.
-        delay_ms: how far ahead all begin together; by default 500 ms where there are several workers.
+        delay_ms: how many milliseconds ahead all begin together; by default 500 where there are several workers.
         num_tracing_attempts: how often all are asked while one has no events to send, or is busy with another capture.
         logdir: keep the traces as a run of this log directory; without it they live as long as the profile.
-        token: what workers that were started with `tfprof.serve(port, token=...)` ask for; sent to all, and not encrypted.
+        token: what workers that were started with `tfprof.serve(port, token=...)` ask for; sent to all, and not
+            encrypted.
 
     Returns:
-        The profile of all workers that answered; a host each, named as its machine is, or by its address where several
+        The profile of all workers that answered: a host each, named as its machine is, or by its address where several
         machines have one name.
 
     Raises:
         CaptureError: no worker answered; the message has the reason of each. Or the files cannot be written.
-        TypeError, ValueError: an argument that means nothing.
+        TypeError: an argument of the wrong type.
+        ValueError: an argument out of its range, or no address.
     """
     from ..capture.remote.client import RemoteOptions, worker_addresses
 

@@ -135,18 +135,22 @@ class Run:
         )
 
     def hlo_graph(self, name: str) -> pd.DataFrame:
-        """What an HLO op is made of: the instructions of a fusion, its parameters under the names of the operands outside; of any
-        other op its operands, its readers, and theirs.
+        """What an op of a compiled XLA program is made of: the instructions of a fusion, or the neighbours of any other
+        op.
+
+        Parameters of a fusion stand under the names of the operands outside. Of another op the rows are its operands,
+        its readers, and theirs.
 
         Args:
-            name: as in `hlo_ops`; of several programs' ops of a name the first there.
+            name: as in `hlo_ops`. Where ops of several programs have it, the first of them there.
 
         Returns:
-            One row per instruction, what is read first: `name`, `opcode`, `shape`, `op_name`, `work_ratio` of the estimated
-            work of the fusion (NaN around an op), and the names that it `reads`.
+            An instruction a row, what is read first: `name`, `opcode`, `shape`, `op_name` (the TensorFlow op it was
+            compiled from), `work_ratio` (its part of the estimated work of the fusion; NaN around an op), and `reads`,
+            the names that it reads.
 
         Raises:
-            TfProfError: no such HLO op ran, or the trace does not hold its program; or of a reduced profile, which holds none.
+            TfProfError: no such op ran; the trace does not hold its program; or the profile is reduced (`is_reduced`).
         """
         from ..analysis.ops.hlo_ops import hlo_op_graph
 
@@ -155,8 +159,11 @@ class Run:
 
     @property
     def is_reduced(self) -> bool:
-        """Whether the hosts were too many to keep all their events: tables are of the whole capture, the timeline has each
-        host's steps and longest events, and `host(name)` opens one in full."""
+        """Whether the run had so many hosts that not all of their events are kept.
+
+        Then tables are of the whole capture, and the timeline has each host's steps and longest events. `host(name)`
+        opens one host in full.
+        """
         return self.reduced is not None
 
     @property
@@ -178,9 +185,15 @@ class Run:
 
     @property
     def capture(self) -> CaptureSummary | None:
-        """What the capture was and what it cost: seconds, bytes, by how much steps took longer meanwhile, and `.sentence`.
+        """What the capture was and what it cost: a `CaptureSummary`, whose `.sentence` tells it in words.
 
-        None for a trace loaded without it, and while the capture still runs. It counts the events, so it reads the trace.
+        It has seconds, bytes and events, and by how much steps took longer while they were captured, with a 95 %
+        interval. None for a trace that was loaded without it, and while the capture still runs. It counts the events,
+        so it reads the trace.
+
+        Examples:
+            >>> prof.capture is None  # a trace that another program captured
+            True
         """
         from ..analysis.steps.interference import CaptureSummary
         from ..trace.capture_facts import CaptureFacts
@@ -210,9 +223,10 @@ class Run:
 
     @property
     def cost(self) -> CaptureCost | None:
-        """What the capture itself took: seconds to start and to stop, bytes and events; None for a trace loaded without it.
+        """What starting and stopping the profiler took: a `CaptureCost` with seconds, bytes and events; `capture` has
+        more.
 
-        It counts the events, so it reads the trace.
+        None for a trace that was loaded without it. It counts the events, so it reads the trace.
         """
         if self.record is not None and not self.record.run_dirs:
             return self.record.cost
@@ -224,22 +238,22 @@ class Run:
 
     @property
     def system(self) -> pd.DataFrame:
-        """CPU, memory, disk, network and GPU, in time order; `time_ms` is after the trace origin.
+        """Loads of CPU, memory, disk, network and GPUs, ten times a second unless the capture was asked for another rate.
 
-        The columns are those of `SystemSampler`, `time_ms` in place of `time_ns`: loads of all cores, of each core
-        (`cpu0_pct`, ...) and of each GPU (`gpu0_pct`, ...) among them. They begin before the first window of the profiler, so
-        the first times are negative, and go on to the end of the capture. No rows when none were taken, as for a trace that
-        was loaded without them.
+        Beside the columns below there is one for each core (`cpu0_pct`, ...) and several for each GPU (`gpu0_pct`,
+        ...). They begin before the first window of the profiler, so the first times are negative, and go on to the end
+        of the capture. Empty where none were taken, as with `system=False` or of a trace that was loaded without them.
         """
         return self.samples(self.results.trace.origin_ns)
 
     @cached_property
     def system_findings(self) -> pd.DataFrame:
-        """What is odd in `system`.
+        """What is odd in `system`: dips of the load, memory that rises, a choppy or full network, uploads that grow, a
+        late start.
 
-        The kinds are `utilisation_dip, rising_memory, choppy_network_in, saturated_network_in, growing_network_out, late_start`.
-        While the profiler wrote its files the program waited for it, so those samples are not looked at. Empty when nothing is
-        odd, and where there are too few samples to tell (less than 2 s, or 20).
+        The kinds are `utilisation_dip`, `rising_memory`, `choppy_network_in`, `saturated_network_in`,
+        `growing_network_out` and `late_start`. Samples from while the profiler wrote its files are not looked at. Empty
+        where nothing is odd, and where there are too few samples to tell: less than 2 s, or fewer than 20.
         """
         from ..analysis.system.anomalies import find_anomalies
 
@@ -253,8 +267,12 @@ class Run:
 
     @property
     def memory_failure(self) -> MemoryFailure | None:
-        """What lived when an allocation failed and ended the profiled code, by op, layer and line, and what to do; None where it
-        ended otherwise. It displays itself."""
+        """What held the memory when an allocation failed and ended the profiled code: a `MemoryFailure`, which shows
+        itself.
+
+        It tells the holders by op, layer and line, what to do, and a batch size to start from. None where the code
+        ended otherwise.
+        """
         from ..analysis.failure.memory_failure import failure_alone
 
         try:
@@ -267,7 +285,9 @@ class Run:
 
     @property
     def notices(self) -> tuple[str, ...]:
-        """What a reader must know first, such as a capture cut short or a damaged trace; one sentence each."""
+        """What you must know before you read the numbers, such as a capture that was cut short: a sentence each, mostly
+        none.
+        """
         told = self.own_notices + (self.record.notices if self.record is not None else ())
         told += self._program.notices if self._program is not None else ()
         try:

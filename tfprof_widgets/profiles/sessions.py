@@ -24,20 +24,37 @@ logger = logging.getLogger(__name__)
 
 
 def from_run_metadata(run_metadata: Any, *, graph: Any = None, op_log: Any = None) -> Profile:
-    """Make a profile of what `session.run(..., options=RunOptions(trace_level=FULL_TRACE), run_metadata=...)` noted.
+    """Make a profile of what `session.run` of TensorFlow 1 noted in a `RunMetadata`.
+
+    Ask for it with `session.run(..., options=tf.compat.v1.RunOptions(trace_level=3), run_metadata=metadata)`; 3 is
+    `FULL_TRACE`.
 
     Args:
-        run_metadata: a `RunMetadata` message (or `StepStats`), or its bytes; for several steps a mapping from the number of
-            each to one. A single one is step 0.
+        run_metadata: a `RunMetadata` message (or `StepStats`), or its bytes; for several steps a mapping from the
+            number of each to one. A single one is step 0.
         graph: the `tf.Graph` that ran, or a `GraphDef`, best of `as_graph_def(add_shapes=True)`, or its bytes. A
-            `tf.Graph` also tells call stacks, trainable variables and float operations. Without any, edges and types are
-            those that the executions are labelled with.
+            `tf.Graph` also tells call stacks, trainable variables and float operations. Without any, edges and types
+            are those that the executions are labelled with.
         op_log: an `OpLogProto` or its bytes, with types and float operations of your own.
+
+    Returns:
+        The profile, with all tables, views and exports.
 
     Raises:
         EmptyTraceError: the metadata hold no step statistics: the run was not traced.
         TraceError: some bytes are no such message; the text says which.
-        TypeError, ValueError: an argument is neither a message nor bytes, or a step has no whole number from 0 on.
+        TypeError: an argument is neither a message nor bytes, or a step has no whole number.
+        ValueError: a step has a negative number.
+
+    Examples:
+        >>> import tensorflow.compat.v1 as v1
+        >>> metadata = v1.RunMetadata()
+        >>> with v1.Graph().as_default() as graph, v1.Session() as session:
+        ...     total = v1.reduce_sum(v1.random.uniform([10, 10]), name="total")
+        ...     value = session.run(total, options=v1.RunOptions(trace_level=3), run_metadata=metadata)
+        >>> prof = tfprof.from_run_metadata(metadata, graph=graph)
+        >>> "total" in prof.ops["name"].tolist()
+        True
     """
     items = run_metadata.items() if isinstance(run_metadata, Mapping) else [(0, run_metadata)]
     runs = {_step_number(step): _bytes_of(one, "run_metadata") for step, one in items}
@@ -58,30 +75,39 @@ def from_run_metadata(run_metadata: Any, *, graph: Any = None, op_log: Any = Non
 class ProfilerHook(SessionObserver[Profile]):
     """A hook that profiles steps of a `tf.compat.v1.train.MonitoredTrainingSession`, or of an `Estimator`.
 
-        hook = tfprof.ProfilerHook(steps=range(100, 110))
-        with tf.compat.v1.train.MonitoredTrainingSession(hooks=[hook]) as session:
-            ...
-        hook.profile
-
-    In a session that trains, the steps are the runs that advance the global step, and the number of a step is the global step
-    after it, as in the names of TensorFlow's own timeline files; other runs, such as evaluations between training steps, are
-    left out, and a notice says how many. In a session that never advances a global step, every run is a step, counted from 1.
-    Give one of the first three arguments; without any, every step is profiled. What fails in the hook is a notice of the
-    profile, and the session goes on. The graph is read with the first step that is profiled, which takes a moment after that
-    step, and is not kept alive.
+    In a session that trains, the steps are the runs that advance the global step, and the number of a step is the
+    global step after it, as in the names of TensorFlow's own timeline files; other runs, such as evaluations between
+    training steps, are left out, and a notice says how many. In a session that never advances a global step, every run
+    is a step, counted from 1. Give one of `save_steps`, `save_secs` and `steps`; without any, every step is profiled.
+    What fails in the hook is a notice of the profile, and the session goes on. The graph is read with the first step
+    that is profiled, which takes a moment after that step, and is not kept alive.
 
     Args:
         save_steps: profile one step, then the first after so many more; never the first run.
         save_secs: profile one step as often as this, in seconds; never the first run.
-        steps: numbers of the steps to profile: a range, other whole numbers, or a function from a number to True or False.
-        output_dir: also write the metadata of each step there as it comes, with the graph, so that a crash keeps them, and
-            `load(output_dir)` gives the profile again.
+        steps: numbers of the steps to profile: a range, other whole numbers, or a function from a number to True or
+            False.
+        output_dir: also write the metadata of each step there as it comes, with the graph, so that a crash keeps them,
+            and `load(output_dir)` gives the profile again.
         max_steps: how many steps are kept at most; of more the profile says so.
         max_bytes: how many bytes their metadata may take; likewise.
 
     Raises:
         CaptureError: TensorFlow is not installed.
-        TypeError, ValueError: an argument that means nothing.
+        TypeError: an argument of the wrong type.
+        ValueError: an argument that means nothing, or more than one choice of steps.
+
+    Examples:
+        >>> import tensorflow.compat.v1 as v1
+        >>> hook = tfprof.ProfilerHook(steps=range(3, 5))
+        >>> with v1.Graph().as_default():
+        ...     step = v1.train.get_or_create_global_step()
+        ...     advance = v1.assign_add(step, 1)
+        ...     with v1.train.MonitoredTrainingSession(hooks=[hook]) as session:
+        ...         for _ in range(6):
+        ...             number = session.run(advance)
+        >>> hook.profile.steps["name"].tolist()
+        ['step 3', 'step 4']
     """
 
     def __init__(
@@ -109,7 +135,7 @@ class ProfilerHook(SessionObserver[Profile]):
     def profile(self) -> Profile:
         """The profile of what the last session ran so far: also while it runs, and after an exception or Ctrl-C.
 
-        Its data raises `EmptyTraceError`, which says why, as long as no step was profiled.
+        As long as no step was profiled its data raises `EmptyTraceError`, which says why.
         """
         return self._last_result
 

@@ -18,17 +18,25 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, eq=False)
 class Scaling:
-    """How a training scales with its workers."""
+    """How a training scales with its workers: what `scaling` gives. In a notebook it shows itself as bars, elsewhere as
+    text.
+    """
 
     frame: pd.DataFrame
-    """One row per run, the fewest workers first: `n_workers, step_time_ms, speedup, efficiency_ratio, communication_ratio,
-    largest_exchange, largest_exchange_ratio, n_steps, n_missing, title`; see `scaling_frame`."""
+    """A table: a row is a run, the fewest workers first.
+
+    `n_workers` (hosts that train), `step_time_ms` (the mean, NaN without steps), `speedup` (samples a second over those
+    of the first row that has any), `efficiency_ratio` (that over what as many workers would give at best),
+    `communication_ratio` (part of the step time in which hosts wait in an exchange), `largest_exchange` (type of the
+    exchange with the most time, empty without any), `largest_exchange_ratio` (its part of the step time), `n_steps`
+    (that are averaged), `n_missing` (hosts that could not be read or captured), `title` (of the profile).
+    """
     sentence: str
     """The run with the most workers against the one with the fewest, in a sentence."""
     global_batch: GlobalBatch
-    """Whether all workers together take more in a step the more they are, or always as much."""
+    """`"grows"` or `"fixed"`: whether all workers together take more in a step the more they are, or always as much."""
     notices: tuple[str, ...] = ()
-    """What makes the runs hard to compare, one sentence each; mostly none."""
+    """What makes the runs hard to compare, a sentence each; mostly empty."""
 
     def __repr__(self) -> str:
         return f"<Scaling: {self.sentence}>"
@@ -47,16 +55,21 @@ def scaling(profiles: Iterable[Profile], *, global_batch: GlobalBatch = "grows")
     Args:
         profiles: at least two, captured or loaded, in any order. Hosts that train are counted; parameter servers and
             coordinators are not.
-        global_batch: what all workers together take in a step: it `"grows"` with their number, as each keeps its own batch,
-            or is `"fixed"`, divided among them.
+        global_batch: what all workers together take in a step: it `"grows"` with their number, as each keeps its own
+            batch, or is `"fixed"`, divided among them.
 
     Returns:
-        The comparison: `.frame`, `.sentence`; it displays itself.
+        The comparison: `.frame` is the table, `.sentence` says it in words.
 
     Raises:
         TypeError: one of them is no `Profile`.
         ValueError: there are fewer than two, or `global_batch` is neither.
-        CaptureError, TraceError: the data of one of them is not there, or cannot be read.
+        CaptureError: one of them is still being captured.
+        TraceError: the data of one of them is not there, or cannot be read.
+
+    Examples:
+        >>> tfprof.scaling([before, after]).sentence
+        'All runs have 1 worker: how it scales cannot be told.'
     """
     from ..analysis.comparison.scaling_table import GlobalBatch as Known
     from ..analysis.comparison.scaling_table import ScalingRun, scaling_frame, scaling_sentence

@@ -30,28 +30,33 @@ _KINDS = ("a", "b")
 
 @dataclass(frozen=True, eq=False, repr=False)
 class ProfileDiff:
-    """What changed from run `a` to run `b`. Every table is computed when first asked for and kept.
+    """What changed from run `a` to run `b`, and whether that is more than noise: what `diff` gives.
 
-    Each table has one row per key of either run, the largest change first. Times are own times in ms per step, of the steps
-    that `Profile.overview` averages: where a row occurs in nearly every step the mean of the middle half of the steps, so that
-    a step which was interrupted does not count, else the plain mean; so rows do not add up exactly. Where a run has no steps
-    they are ms of the whole captures. `change_ms` is b - a, `ratio` b / a (NaN where a is 0); `state` is
+    In a notebook it shows itself as a view; `print` gives it as text. Every table is computed when you first ask for it
+    and then kept.
 
-    - `slower` or `faster` (of memory `larger` or `smaller`): it changed by more than `noise_ms` and differently from nearly all
-      other rows. A run during which the machine was busier slows all rows alike: the verdict tells that, and no row is
-      singled out for it;
+    Each table has a row for each key of either run, the largest change first. Times are own times in ms a step, of the
+    steps that `Profile.overview` averages: where a row occurs in nearly every step the mean of the middle half of the
+    steps, so that a step which was interrupted does not count, else the plain mean; so rows do not add up exactly.
+    Where a run has no steps they are ms of the whole captures. `change_ms` is b - a, `ratio` is b / a (NaN where a is
+    0), and `state` is
+
+    - `slower` or `faster` (of memory `larger` or `smaller`): it changed by more than `noise_ms` and differently from
+      nearly all other rows. A run during which the machine was busier slows all rows alike: the verdict tells that, and
+      no row is singled out for it;
     - `added` or `removed`: only one run has it, which chance does not explain;
-    - `same`: neither; `unknown`: it changed, but with fewer than 6 steps in a run, or none, no noise is known.
+    - `same`: neither of these;
+    - `unknown`: it changed, but with fewer than 6 steps in a run, or none, no noise is known.
 
-    `noise_ms`, for a change in its direction, allows for the differences between stretches of each run, for how much unchanged
-    rows scatter between the two runs, and for the number of rows, and is 0.5 % of a step at least: of two runs of one program
-    all tables together name a change in one case of 20 at most.
+    `noise_ms`, for a change in its direction, allows for the differences between stretches of each run, for how much
+    unchanged rows scatter between the two runs, and for the number of rows, and is 0.5 % of a step at least: of two
+    runs of one program all tables together name a change in one case of 20 at most.
     """
 
     a: str
-    """Title of the first run."""
+    """Title of the first run, the one to compare with."""
     b: str
-    """Title of the second run."""
+    """Title of the second run, the one that is judged."""
     _runs: RunDiff = field(repr=False)
     _told: tuple[str, ...] = ()
     _profiles: tuple[Profile | None, Profile | None] = field(default=(None, None), repr=False)
@@ -61,33 +66,47 @@ class ProfileDiff:
 
     @property
     def step_time_ratio(self) -> float:
-        """Median step time of b over that of a; NaN where a run has no steps."""
+        """Median step time of b over that of a: 1.05 means that a step takes 5 % longer. NaN where a run has no steps.
+
+        Examples:
+            >>> tfprof.diff(before, after).step_time_ratio < 1.05
+            True
+        """
         return self._runs.step_times.ratio
 
     @property
     def step_time_interval(self) -> tuple[float, float]:
-        """95 % interval of `step_time_ratio`; NaN with fewer than 6 steps in a run. Drift within a run widens it."""
+        """Lower and upper end of the 95 % interval of `step_time_ratio`; both NaN with fewer than 6 steps in a run. Drift
+        within a run widens it.
+        """
         return self._runs.step_times.interval
 
     @property
     def time_per_sample_ratio(self) -> float:
-        """Mean time per sample of b over that of a, `1 - gain` of a change of the batch size; NaN where a run has no steps or
-        tf.data does not tell how large its batches are."""
+        """Mean time per sample of b over that of a, for runs with different batch sizes. NaN where a run has no steps, or
+        where tf.data does not tell how large its batches are.
+        """
         return self._runs.samples.ratio
 
     @property
     def time_per_sample_interval(self) -> tuple[float, float]:
-        """95 % interval of `time_per_sample_ratio`; NaN likewise, and with fewer than 6 steps in a run."""
+        """Lower and upper end of the 95 % interval of `time_per_sample_ratio`; both NaN where that is, and with fewer than
+        6 steps in a run.
+        """
         return self._runs.samples.interval
 
     @property
     def common_ratio(self) -> float:
-        """What nearly all ops of the host did alike, b / a of the middle one; 1.0 where there are too few to tell."""
+        """What nearly all ops of the CPU did alike, as b / a of the middle one: a busier machine slows all of them. 1.0
+        where there are too few to tell.
+        """
         return self._runs.common[0].ratio
 
     @cached_property
     def is_within_noise(self) -> bool:
-        """Whether nothing changed beyond noise: not the step time, and no row of any table. False where noise is unknown."""
+        """Whether nothing changed beyond noise: neither the step time nor a row of any table. False where noise is not
+        known.
+        """
         tables = (self.categories, self.layers, self.ops, self.kernels, self.source_lines, self.iterators, self.memory)
         return not self._runs.step_times.is_beyond_noise and all((one["state"] == "same").all() for one in tables)
 
@@ -100,30 +119,46 @@ class ProfileDiff:
 
     @cached_property
     def notices(self) -> tuple[str, ...]:
-        """What makes the runs hard to compare, one sentence each; mostly none."""
+        """What makes the runs hard to compare, a sentence each; mostly empty."""
         from ..analysis.comparison.sentence import notices
 
         return self._told + notices(self._runs)
 
     # ---- tables -----------------------------------------------------------------------------------------------------
 
-    summary = table_at("_runs.summary")
-    categories = table_at("_runs.categories", "Empty without steps.")
-    ops = table_at("_runs.ops", "The numbers in names that TensorFlow appends may differ between the runs.")
-    layers = table_at("_runs.layers")
-    source_lines = table_at("_runs.source_lines", "Moved lines are found again.")
-    kernels = table_at("_runs.kernels", "A kernel is one row, whatever its launch configuration.")
-    iterators = table_at("_runs.iterators", "The time of those that work ahead is mostly waiting.")
+    summary = table_at(
+        "_runs.summary",
+        "The metrics are `n_steps`, `step_time`, `batch_size`, `samples_per_second`, `time_per_sample_us`, "
+        "`host_op_time`, `device_op_time`, `input_time`, `op_executions` and `peak_memory`; what neither run has is "
+        "left out. It is never empty.",
+    )
+    categories = table_at("_runs.categories", "Empty where a run has no steps.")
+    ops = table_at(
+        "_runs.ops",
+        "The numbers in names that TensorFlow appends may differ between the runs. Empty where no op ran in either.",
+    )
+    layers = table_at("_runs.layers", "Empty where no op ran in either run.")
+    source_lines = table_at(
+        "_runs.source_lines", "Lines that moved are found again. Empty where no op ran in either run."
+    )
+    kernels = table_at(
+        "_runs.kernels",
+        "A kernel is one row, whatever its launch configuration. Empty where nothing ran on a GPU in either run.",
+    )
+    iterators = table_at(
+        "_runs.iterators",
+        "The time of those that work ahead is mostly waiting. Empty where tf.data did nothing in either run.",
+    )
     memory = table_at(
         "_runs.memory",
         "The metrics are `peak_bytes`, `allocated_bytes` and `n_allocations`, of a typical step or, without steps, of the whole "
-        "captures.",
+        "captures. Empty where no memory was recorded in either run.",
     )
 
     # ---- shown ------------------------------------------------------------------------------------------------------
 
     def dashboard(self) -> DiffPanel:
-        """Verdict, step times, tables of what changed, and the timelines of both runs, linked, in one widget."""
+        """The widget that shows it: verdict, step times, tables of what changed, and the timelines of both runs, linked."""
         panel = self._panel
         self._timelines()
         if panel.comm is None:  # closed, as a cell that showed it was run again
@@ -133,13 +168,16 @@ class ProfileDiff:
         return panel
 
     def to_html(self, path: str | Path, *, embed: Amount = "steps") -> Path:
-        """Write the comparison as one self-contained page that needs no kernel and no network; returns its path.
+        """Write the comparison as one page that needs no kernel and no network.
 
         Args:
-            path: of the page.
-            embed: how much of both traces the page holds, besides some 0.8 MB of scripts. `"steps"`: totals as far as they fit,
-                every event of three typical steps of each and a sample of the others; or a number of bytes for both together.
-                The page says what it leaves out. `"full"` keeps everything.
+            path: of the page; its folder is made where it is not there.
+            embed: how much of both traces the page holds, besides some 0.8 MB of scripts. `"steps"`: totals as far as
+                they fit, every event of three typical steps of each and a sample of the others. A number: so many bytes
+                for both together. `"full"`: everything. The page says what it leaves out.
+
+        Returns:
+            The path.
 
         Raises:
             ValueError: `embed` is neither "steps" nor "full" nor a positive number.
@@ -207,23 +245,27 @@ class ProfileDiff:
 def diff(a: Profile, b: Profile) -> ProfileDiff:
     """Compare two runs: what changed from `a` to `b`, and whether that is more than noise.
 
-    Both may be captured or loaded, with different numbers of steps. Ops and layers whose names differ only by numbers that
-    TensorFlow appends are found again. A test of a training's speed needs no more than
-
-        assert tfprof.diff(before, after).step_time_ratio < 1.05
+    Both may be captured or loaded, with different numbers of steps. Ops and layers whose names differ only by numbers
+    that TensorFlow appends are found again. A test of a training's speed needs no more than the example.
 
     Args:
         a: the run to compare with.
         b: the run to judge.
 
     Returns:
-        A comparison; where a run has no events or no steps its `verdict` and `notices` say so.
+        The comparison. Where a run has no events or no steps its `verdict` and `notices` say so.
 
     Raises:
         TypeError: one of them is no `Profile`.
-        TfProfError: one of them is a reduced profile.
+        TfProfError: one of them is a reduced profile (`Profile.is_reduced`): compare its hosts, `a.host(name)` and
+            `b.host(name)`.
         CaptureError: one of them is still being captured.
         TraceError: the trace of one of them cannot be read.
+
+    Examples:
+        >>> changes = tfprof.diff(before, after)
+        >>> assert changes.step_time_ratio < 1.05, changes.verdict
+        >>> slower_ops = changes.ops[changes.ops["state"] == "slower"]
     """
     from ..analysis.comparison.run_diff import RunDiff
 

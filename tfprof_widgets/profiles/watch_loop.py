@@ -150,6 +150,8 @@ class WatchLoop:
 
     def _take_steps(self, *, is_last: bool) -> None:
         steps = self.feed.take(is_last=is_last)
+        for ns, n_bytes in self.feed.recorder.take_memory():
+            self.finder.add_memory(ns, n_bytes)
         if len(steps):
             self._add(steps)
         for end in self.feed.recorder.take_epochs():

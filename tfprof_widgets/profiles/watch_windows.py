@@ -63,7 +63,7 @@ class WindowReader:
         """Take a window that has closed."""
         index = len(self.windows)
         found = WatchedWindow(index, window, why, Profile(title=_title(index, window)))
-        found.profile.take(self._record(window, program))
+        found.profile.run.take(self._record(window, program))
         self.windows.append(found)
         self._waiting.put((found, program))
         return found

@@ -7,6 +7,7 @@ from html import escape
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from ..analysis.columns.docstrings import tell_columns
 from .display import WithoutWidgets, output_of, write_page
 from .watch_table import steps_table
 
@@ -21,10 +22,13 @@ if TYPE_CHECKING:
 
 
 class WatchedRun:
-    """A training that was watched, from the folder that holds it; made by `load()` of that folder, and by `watch()`.
+    """A training that was watched: a row for each step, profiles of some, and what went wrong.
+
+    `load` of its folder makes it, also while the training still runs; `watch()` gives one that is live. It shows itself
+    as the widget.
 
     Raises:
-        TraceError: from whatever needs data, where a file of the folder cannot be read.
+        TraceError: whatever needs data raises it where a file of the folder cannot be read.
     """
 
     def __init__(self, read: Callable[[], WatchLog]) -> None:
@@ -33,40 +37,36 @@ class WatchedRun:
 
     @property
     def log(self) -> WatchLog:
-        """What the folder holds until now."""
+        """What the folder holds until now, as its files have it."""
         return self._read()
 
     @property
     def folder(self) -> Path:
-        """The folder; `tfprof.load(folder)` opens it in another process, also while the training runs."""
+        """The folder of its files; `tfprof.load(folder)` opens it in another process, also while the training runs."""
         return self.log.folder
 
     @property
     def steps(self) -> pd.DataFrame:
-        """One row per step, validation included, in the order of their ends. Empty before the first.
-
-        `number`, `kind` (`train`, `validation`, `predict`, `other`), `start_s` (after the first), `step_time_ms`, `wait_ms` (of
-        it, waited for the next batch), `outside_ms` (of it, outside of the function that computes: callbacks, logs), `loss`,
-        `n_batches`, `profiled`, `begins_epoch`. NaN where something is not known. Rows are read from the file each time: 10
-        million steps take some 600 MB.
+        """Validation is included. NaN stands for what is not known. Rows are read from the file each time: 10 million
+        steps take some 600 MB. Empty before the first step.
         """
         return steps_table(self.log.steps)
 
     @property
     def samples(self) -> pd.DataFrame:
-        """Samples of the machine, about one a second: `time_ns` (Unix time), `cpu_pct`, `process_cpu_pct`, `rss_bytes`,
-        `tf_bytes` (held by TensorFlow's allocators of GPUs), `gpu_pct`, `gpu_memory_bytes`, `gpu_clock_mhz`, `gpu_throttled`.
-        NaN where something is not known."""
+        """About one a second. NaN stands for what is not known, such as figures of a GPU where there is none. Empty before
+        the first sample.
+        """
         return self.log.samples
 
     @property
     def windows(self) -> list[Profile]:
-        """The profiles of the windows that have closed, oldest first; none where nothing was profiled."""
+        """The profiles of the windows that have closed, oldest first; empty where nothing was profiled."""
         return [self._window(run_dir) for run_dir in self.log.windows]
 
     @property
     def anomalies(self) -> list[Anomaly]:
-        """What was beyond the run's own noise, as it was told while it ran, oldest first."""
+        """What was beyond the run's own noise, as it was told while it ran: a list of `Anomaly`, oldest first."""
         from ..analysis.watched.told import anomalies_of
 
         return anomalies_of(self.log)
@@ -80,8 +80,14 @@ class WatchedRun:
     def to_html(self, path: str | Path) -> Path:
         """Write the widget as one page that needs no kernel and no network, without the dashboards of the windows.
 
+        Args:
+            path: of the page; its folder is made where it is not there.
+
+        Returns:
+            The path.
+
         Raises:
-            TfProfError: it cannot be written; what was at the path before is still there.
+            TfProfError: it cannot be written. What was at the path before is still there.
         """
         return write_page(path, self._page, embed="steps")
 
@@ -119,3 +125,6 @@ class WatchedRun:
         if run_dir not in self._loaded:
             self._loaded[run_dir] = load_profile(run_dir)
         return self._loaded[run_dir]
+
+
+tell_columns(WatchedRun, "watch.")

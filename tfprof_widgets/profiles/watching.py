@@ -45,30 +45,27 @@ def watch(
     detail: Detail = "normal",
     token: str | None = None,
 ) -> Watch | WorkersWatch:
-    """Watch the training in a `with` block: every step in a widget that moves while the cell runs, profiles where it matters.
+    """Watch a training while it runs: every step in a widget that moves, and profiles of those that go wrong.
 
-        with tfprof.watch() as watch:
-            model.fit(dataset, epochs=50)
+    A widget shows how long each step takes, what it waits for, the loss and the machine, and names what is beyond the
+    run's own noise. Some steps are profiled by themselves: after a step or a phase that is slow, and as `every` says;
+    each such window opens its dashboard while the training goes on. On a terminal one line tells the same figures.
+    `fit`, `evaluate` and `predict` tell their steps; in a loop of your own `trace_steps` or `step` do.
 
-    A widget shows how long each step takes, what it waits for, the loss and the machine, and names what is beyond the run's own
-    noise. Some steps are profiled by themselves: after a step or a phase that is slow, and as `every` says; each such window
-    opens its dashboard while the training goes on. On a terminal one line tells the same figures. `fit`, `evaluate` and
-    `predict` tell their steps; in a loop of your own `trace_steps` or `step` do.
-
-        tfprof.watch(["10.0.0.5:6009", "10.0.0.6:6009"])
-
-    With addresses it shows the steps of processes in which `serve()` runs, side by side, from a notebook that trains nothing,
-    until its `stop()`. Their windows are those of `capture_remote`.
+    With addresses it shows the steps of processes in which `serve()` runs, side by side, from a notebook that trains
+    nothing, until its `stop()`: `tfprof.watch(["10.0.0.5:6009", "10.0.0.6:6009"])`. What profiles these is
+    `capture_remote`.
 
     Args:
-        workers: addresses of other processes, `host:port` each; None: this one.
+        workers: addresses of other processes, `host:port` each; None: this one. With addresses only `logdir` and
+            `token` count.
         every: profile some steps at each step whose number is a multiple of this.
-        every_seconds: and as often as this.
+        every_seconds: and as often as this, in seconds.
         windows: whether what goes wrong is profiled without being asked.
-        max_windows: so many windows open without being asked, at most; 10 by default.
-        window_steps: how many steps a window has; 5 by default.
-        logdir: keep the steps and windows in a folder below this one. Without it they live as long as what is returned; of a
-            process that was killed, `recover` lists them. `load` opens the folder.
+        max_windows: how many windows open without being asked, at most.
+        window_steps: how many steps a window has.
+        logdir: keep the steps and windows in a folder below this one. Without it they live as long as what is returned;
+            of a process that was killed, `recover` lists them. `load` opens the folder.
         detail: of the windows, as of `profile`.
         token: what workers ask for that were started with one.
 
@@ -76,9 +73,16 @@ def watch(
         A `Watch`, for a `with` block; a `WorkersWatch`, which runs at once, for workers.
 
     Raises:
-        CaptureError: from the block: TensorFlow is missing, another capture runs, or there is no place for files. For workers:
-            gRPC is missing.
-        TypeError, ValueError: an argument that means nothing.
+        CaptureError: from the block: TensorFlow is missing, another capture runs, or there is no place for files. For
+            workers: gRPC is missing.
+        TypeError: an argument of the wrong type.
+        ValueError: an argument that means nothing.
+
+    Examples:
+        >>> with tfprof.watch(windows=False) as watch:
+        ...     history = model.fit(dataset, epochs=2, verbose=0)
+        >>> len(watch.steps)
+        16
     """
     if workers is not None:
         return WorkersWatch(workers, logdir=logdir, token=token)

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from ..analysis.columns.docstrings import tell_columns
 from ..analysis.watched.anomalies import AnomalyFinder
 from ..analysis.watched.bins import StepBins
 from ..trace.watched import AFTER_WINDOW, PROFILED, Steps, trained
@@ -36,7 +37,10 @@ _STATES = {"asked": "waiting", "running": "running", "idle": "idle", "lost": "lo
 
 
 class WorkersWatch:
-    """Steps of several processes, from when it is made until `stop()`; also a context manager. `watch([...])` makes it."""
+    """The steps of several training processes, side by side, from when it is made until `stop()`; `watch([...])` makes it.
+
+    Each process must run `tfprof.serve()`. It is also a context manager, and shows itself as the widget.
+    """
 
     def __init__(self, workers: Sequence[str], *, logdir: str | Path | None = None, token: str | None = None) -> None:
         from ..capture.remote.client import check_token
@@ -54,7 +58,7 @@ class WorkersWatch:
         else:
             folder = free_folder(Path(logdir).expanduser().absolute(), self.started_ns)
         self.folder = folder
-        """One folder a worker in it, each of which `load` opens."""
+        """The folder of its files; each worker has a folder in it, which `load` opens."""
         self._client = StepsClient(workers, token=token)
         self._workers = [
             _Worker(WatchWriter(folder / f"worker-{i}"), address, self.started_ns) for i, address in enumerate(workers)
@@ -72,8 +76,7 @@ class WorkersWatch:
 
     @property
     def states(self) -> pd.DataFrame:
-        """How each worker is, one row each in the order of the addresses: `address`, `host`, `process_id`, `state` (`waiting` for
-        its first answer, `running`, `idle`, `lost`), `words` (why), `n_steps` since its server began, `n_missed` of these."""
+        """They come in the order of the addresses. It always has a row for each."""
         import pandas as pd
 
         return pd.DataFrame(
@@ -93,7 +96,9 @@ class WorkersWatch:
 
     @property
     def steps(self) -> pd.DataFrame:
-        """One row per step that came, as `WatchedRun.steps`, with `worker` (its address) in front; worker by worker."""
+        """Worker by worker, in the order of the addresses; the other columns are those of `WatchedRun.steps`. Empty where
+        no step came.
+        """
         import pandas as pd
 
         tables = []
@@ -224,3 +229,6 @@ def _of_worker(name: str, anomaly: Any) -> Any:
     from dataclasses import replace
 
     return replace(anomaly, title=f"{name}: {anomaly.title}", window=None)
+
+
+tell_columns(WorkersWatch, "workers.")

@@ -32,16 +32,16 @@ class Failure:
 
 @dataclass(frozen=True, kw_only=True)
 class CaptureCost:
-    """What the capture itself cost the program; sums over the windows."""
+    """What the capture itself cost the program: what `Profile.cost` gives. Sums over the windows of the profiler."""
 
     start_s: float
-    """What starting the profiler took, in s. The program waited for it, between steps."""
+    """Seconds that starting the profiler took. The program waited for it, between steps."""
     stop_s: float
-    """What stopping it and writing its files took, in s, likewise."""
+    """Seconds that stopping it and writing its files took, likewise."""
     n_bytes: int
     """Size of its files."""
     n_events: int | None = None
-    """Known once the files are read: see `Profile.cost`."""
+    """Events in its files; None as long as they were not read."""
 
 
 @dataclass(frozen=True)
@@ -49,16 +49,19 @@ class Interference:
     """Steps inside windows of the profiler against steps outside."""
 
     overhead_ratio: float = math.nan
-    """Median step inside a window over median step outside, minus 1: 0.05 for steps that took 5 % longer. NaN if unknown."""
+    """By how much steps took longer while they were captured: median step inside a window over median step outside, minus
+    1, so 0.05 is 5 % longer. NaN where it is not known.
+    """
     overhead_interval: tuple[float, float] = UNKNOWN
-    """In which the ratio lies in 95 of 100 such captures; NaN with fewer than 5 steps inside or outside."""
+    """Lower and upper end of its 95 % interval; both NaN with fewer than 5 steps inside or outside."""
     n_steps_inside: int = 0
-    """How many steps were compared."""
+    """How many steps inside of windows were compared."""
     n_steps_outside: int = 0
+    """How many steps outside of windows they were compared with."""
 
     @property
     def is_distorting(self) -> bool:
-        """Whether steps took over a tenth longer while they were captured, and that is no accident."""
+        """Whether steps surely took over a tenth longer while they were captured: the whole interval is above that."""
         return self.overhead_interval[0] > DISTORTED_RATIO
 
 

@@ -55,11 +55,14 @@ class StatKind(IntEnum):
 
 @dataclass(frozen=True)
 class Plane:
-    """One XPlane: a host or a device of one host."""
+    """A host, or a device of one host: an element of `Trace.planes`."""
 
     name: str
+    """Such as `/host:CPU` or `/device:GPU:0`."""
     host: str
+    """The machine that it is of."""
     stats: dict[str, StatValue] = field(default_factory=dict)
+    """What the profiler noted of it, by name."""
 
     @property
     def is_host(self) -> bool:
@@ -74,13 +77,16 @@ class Plane:
 
 @dataclass(frozen=True)
 class Line:
-    """One XLine: a thread of a host plane or a stream of a device plane."""
+    """A thread of a host, or a stream of a device: an element of `Trace.lines`."""
 
     plane: int
     """Index into `Trace.planes`."""
     id: int
+    """As the file has it."""
     name: str
+    """Of the thread or stream."""
     display_name: str
+    """What to show for it; empty where that is its name."""
 
     @property
     def is_derived(self) -> bool:
@@ -91,57 +97,76 @@ class Line:
 
 @dataclass(frozen=True)
 class Session:
-    """One run of TensorFlow's profiler on one host: the window in which its events lie, after the trace origin."""
+    """One window in which the profiler ran: an element of `Trace.sessions`."""
 
     host: str
+    """The machine on which it ran."""
     start_ps: int
+    """Its begin, in ps after the trace origin."""
     stop_ps: int
+    """Its end, likewise."""
 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Trace:
-    """All events of all planes, sorted by (plane, line, start, longest first).
+    """All events as arrays, in the order of `Profile.events`: by plane, line and start, the longest first. `Profile.trace`
+    gives it.
 
-    Every per-event array has length `n_events`; times are picoseconds after the trace origin. Strings live once, in
-    `strings`. What a capture of ten million events must not keep twice is made when asked for: `end_ps`, and the columns of
-    the stats, which `stats` holds packed.
+    It is for code that needs more than tables. Every array of events has length `n_events`; times are picoseconds after
+    the trace origin. Texts live once, in `strings`, and arrays hold their places there. Arrays cannot be written to.
+
+    Examples:
+        >>> trace = prof.trace
+        >>> longest = int(trace.duration_ps.argmax())
+        >>> name = trace.strings[trace.name_id[longest]]
+        >>> stats = trace.stats_of(longest)
     """
 
     planes: tuple[Plane, ...]
+    """The hosts and devices."""
     lines: tuple[Line, ...]
+    """The threads and streams of all of them."""
     sessions: tuple[Session, ...]
+    """The windows in which the profiler ran."""
     origin_ns: int
     """Unix time of the trace origin, 0 where the file does not say."""
     strings: tuple[str, ...]
+    """All texts: names, and values of stats."""
     blobs: tuple[bytes, ...]
+    """All stats that are bytes."""
 
     start_ps: Int64
+    """When each event began."""
     duration_ps: Int64
+    """How long it took."""
     name_id: Int32
-    """Index into `strings`: the metadata name."""
+    """Its name: index into `strings`."""
     line_id: Int32
-    """Index into `lines` (not the id in the file)."""
+    """Its thread or stream: index into `lines`."""
     metadata_id: Int32 | npt.NDArray[np.uint16]
-    """Index into the metadata table: `display_name_id` and `metadata_stat_offsets`; in 16 bits where they do."""
+    """Its metadata, which events of one kind share: index into `display_name_id` and `metadata_stat_offsets`."""
     session_id: Int32
-    """Index into `sessions`: ids such as `_p`, `group_id`, iterator `id` are unique only within one session."""
+    """Its window: index into `sessions`. Ids in stats, such as `group_id`, are unique only within one."""
     n_occurrences: Int32
-    """0 for a timed event; for an aggregated event how often it ran (`start_ps` is then its line's start)."""
+    """How often an aggregated event ran (`start_ps` is then the start of its line); 0 for a timed event."""
 
     stats: StatTable
     """The stats of all events, packed. Keys are indices into `strings`."""
 
     display_name_id: Int32
-    """One per metadata row: index into `strings`, -1 where there is none."""
+    """For each metadata row the text to show, -1 where there is none."""
     metadata_name_id: Int32
-    """One per metadata row: index into `strings`; rows may have no event, such as those that carry HLO modules."""
+    """Likewise its name; rows may have no event, such as those that carry programs of XLA."""
     metadata_plane_id: Int32
-    """One per metadata row: the plane whose it is, -1 for the row that stands for missing metadata."""
+    """Likewise the host or device whose it is, -1 for missing metadata."""
     metadata_stat_offsets: Int64
-    """The stats of metadata row `i` are rows `metadata_stat_offsets[i]:metadata_stat_offsets[i + 1]`."""
+    """The stats of metadata row `i` are `metadata_stat_offsets[i]` to `metadata_stat_offsets[i + 1] - 1`."""
     metadata_stat_key: Int32
+    """The name of each of these stats: index into `strings`."""
     metadata_stat_kind: UInt8
+    """Its type."""
     metadata_stat_bits: UInt64
+    """Its value, as 64 bits."""
 
     warnings: tuple[str, ...] = ()
     """What the profiler or the reader reported about this trace."""
@@ -160,18 +185,18 @@ class Trace:
 
     @property
     def end_ps(self) -> Int64:
-        """`start_ps + duration_ps`, anew each time; `ends` for some events."""
+        """When each event ended, an array made anew each time; `ends` has it for some events."""
         end_ps = self.start_ps + self.duration_ps
         freeze((end_ps,))  # what is made when asked for must not look as if writing to it changed the trace
         return end_ps
 
     def ends(self, events: npt.NDArray[np.integer] | slice) -> Int64:
-        """`end_ps` of some events."""
+        """When some `events` ended (rows, or a slice of them), in ps after the trace origin."""
         return self.start_ps[events] + self.duration_ps[events]
 
     @cached_property
     def plane_id(self) -> npt.NDArray[np.int16]:
-        """For each event the index of its plane."""
+        """For each event its host or device: index into `planes`."""
         planes = np.array([line.plane for line in self.lines], np.int16)
         used = np.unique(planes[np.diff(self.line_offsets) > 0])
         if len(used) <= 1:  # no memory for what is the same everywhere
@@ -180,11 +205,11 @@ class Trace:
 
     @cached_property
     def line_offsets(self) -> Int64:
-        """The events of line `k` are rows `line_offsets[k]:line_offsets[k + 1]`."""
+        """The events of `lines[k]` are rows `line_offsets[k]` to `line_offsets[k + 1] - 1`."""
         return np.searchsorted(self.line_id, np.arange(len(self.lines) + 1)).astype(np.int64)
 
     def on_lines(self, lines: Sequence[bool] | Bool) -> Bool:
-        """For each event whether its line is one of those; `lines` has a flag per line."""
+        """For each event whether its thread or stream is chosen; `lines` has a flag for each of `Trace.lines`."""
         found = np.zeros(self.n_events, np.bool_)
         offsets = self.line_offsets.tolist()
         for line in np.flatnonzero(lines).tolist():  # as many turns as lines
@@ -192,11 +217,11 @@ class Trace:
         return found
 
     def on_planes(self, planes: Sequence[bool] | Bool) -> Bool:
-        """For each event whether its plane is one of those; `planes` has a flag per plane."""
+        """For each event whether its host or device is chosen; `planes` has a flag for each of `Trace.planes`."""
         return self.on_lines([bool(planes[line.plane]) for line in self.lines])
 
     def events_of_plane(self, plane: int) -> slice:
-        """The rows of the events of a plane; planes are contiguous."""
+        """The rows of the events of one host or device, which follow each other; `plane` is an index into `planes`."""
         low, high = np.searchsorted(self.plane_id, [plane, plane + 1])
         return slice(int(low), int(high))
 
@@ -212,21 +237,21 @@ class Trace:
 
     @property
     def depth(self) -> npt.NDArray[np.int16] | Int32:
-        """How many events of the same line enclose each event."""
+        """How many events of the same thread or stream enclose each event."""
         return self.nesting.depth
 
     @cached_property
     def string_ids(self) -> dict[str, int]:
-        """From a string to its index in `strings`."""
+        """From a text to its place in `strings`."""
         return dict(zip(self.strings, range(len(self.strings)), strict=True))
 
     @cached_property
     def used_names(self) -> Int64:
-        """Ids of the strings that name at least one event, ascending."""
+        """The places in `strings` that name at least one event, ascending."""
         return np.flatnonzero(np.bincount(self.name_id, minlength=len(self.strings)))
 
     def names_matching(self, names: Sequence[str]) -> Bool:
-        """For each event, whether its name is exactly one of `names`."""
+        """For each event whether its name is exactly one of `names`."""
         ids = [self.string_ids[name] for name in dict.fromkeys(names) if name in self.string_ids]
         if len(ids) > _FEW_NAMES:
             return np.isin(self.name_id, ids)
@@ -240,16 +265,15 @@ class Trace:
         return self.stats.of_key(self.string_ids.get(key, -1))
 
     def has_stat(self, key: str) -> Bool:
-        """For each event, whether it carries this stat."""
+        """For each event whether it carries a stat of the name `key`."""
         return self.stats.holds(self.string_ids.get(key, -1))
 
     def int_stat(self, key: str, *, default: int = 0, signed_only: bool = False) -> Int64:
-        """An integer stat as a column; `default` where it is missing, the last one where it is repeated.
+        """A whole number that events carry as a stat of the name `key`, as an array; of one that carries it twice the last
+        counts.
 
-        Args:
-            key: name of the stat.
-            default: value for events without it.
-            signed_only: read a uint64-encoded value as 0, as XProf's `IntValue` does (semantics 1.2.4).
+        Events without it have the `default`. With `signed_only` a number that was written without a sign is 0, as in
+        XProf.
         """
         column = np.full(self.n_events, default, np.int64)
         found = self.keyed_stats(key)
@@ -262,7 +286,9 @@ class Trace:
         return column
 
     def float_stat(self, key: str, *, default: float = np.nan) -> Float64:
-        """A double stat as a column; `default` where it is missing or of another kind."""
+        """A number that events carry as a stat of the name `key`, as an array; `default` for those without it, or of
+        another type.
+        """
         column = np.full(self.n_events, default, np.float64)
         found = self.keyed_stats(key)
         real = found.kind == StatKind.DOUBLE
@@ -270,7 +296,9 @@ class Trace:
         return column
 
     def string_stat(self, key: str) -> Int32:
-        """A string stat as a column of indices into `strings`; -1 where it is missing or of another kind."""
+        """A text that events carry as a stat of the name `key`, as an array of places in `strings`; -1 where there is
+        none.
+        """
         column = np.full(self.n_events, -1, np.int32)
         found = self.keyed_stats(key)
         text = found.kind == StatKind.STRING
@@ -278,18 +306,18 @@ class Trace:
         return column
 
     def metadata_stats_of(self, metadata: int) -> dict[str, StatValue]:
-        """All stats of one metadata row; a later one replaces an earlier one of the same name."""
+        """All stats of one kind of event by name, `metadata` as in `metadata_id`; of two with one name the later."""
         low, high = self.metadata_stat_offsets[metadata : metadata + 2]
         columns = (self.metadata_stat_key, self.metadata_stat_kind, self.metadata_stat_bits)
         rows = zip(*(column[low:high].tolist() for column in columns), strict=True)
         return {self.strings[key]: self._value(kind, bits) for key, kind, bits in rows}
 
     def stats_of(self, event: int) -> dict[str, StatValue]:
-        """All stats of one event, those of its metadata first; a later one replaces an earlier one of the same name."""
+        """All stats of one `event`, a row, by name, those of its metadata first; of two with one name the later."""
         return self.stats_of_each(np.array([event]))[0]
 
     def stats_of_each(self, events: Int64) -> list[dict[str, StatValue]]:
-        """`stats_of` of some events, in any order: looked up together, which is much faster than one by one."""
+        """The stats of some `events`, rows in any order: looked up together, which is much faster than one by one."""
         metadata = self.metadata_id[events].tolist()
         of_metadata = {row: self.metadata_stats_of(row) for row in set(metadata)}
         own = self.stats.of(events)

@@ -1,4 +1,4 @@
-/** Types of the anywidget front-end interface (anywidget >= 0.11): what a view is given and what it returns. */
+/** Types of the anywidget front-end interface (of anywidget 0.11; `manager_host.ts` makes it of what those before give): what a view is given and what it returns. */
 
 export type Listener = (...args: never[]) => void;
 
@@ -32,5 +32,5 @@ export interface RenderProps {
 
 /** The default export of each entry. */
 export interface WidgetModule {
-  render(props: RenderProps): void | Promise<void>;
+  render(props: RenderProps): unknown;
 }

@@ -112,8 +112,6 @@ export function mountPlain({ name, build }: ViewBuilder): WidgetModule {
       noteDrawn(name, props.model.get("data"), view.signal); // from here on it is its own place that tells what goes wrong
       try {
         Object.assign(view.options, readOptions(props.model));
-        if (!props.host)
-          throw new Error("This view needs anywidget 0.11 or later: pip install -U anywidget, then restart.");
         await build(view);
       } catch (error) {
         view.fail(error);

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from tfprof_widgets.capture.keras.own_marks import without_own_marks
-from tfprof_widgets.capture.keras.patch import KerasPatch
+from tfprof_widgets.capture.keras.patch import KerasPatch, OwnMarksPatch
 
 MODULE = "engine_of_keras_2"
 PROGRAM = """
@@ -46,9 +46,10 @@ def marks(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     return found
 
 
-def test_steps_are_not_marked_twice_while_the_patch_is_in(marks: list[str]) -> None:
+@pytest.mark.parametrize("kind", [KerasPatch, OwnMarksPatch])
+def test_steps_are_not_marked_twice_while_the_patch_is_in(marks: list[str], kind: type[OwnMarksPatch]) -> None:
     model = sys.modules["keras"].Model()
-    patch = KerasPatch()
+    patch = kind()
     patch.install()
     assert model.fit() == 3
     assert marks == []

@@ -37,7 +37,7 @@ def captured(*run_dirs: Path, **fields: Any) -> Profile:
     cost = CaptureCost(start_s=0.5, stop_s=1.5, n_bytes=7)
     known: dict[str, Any] = {"windows": (), "notices": (), "system": no_samples(), "outcome": "complete", "n_steps": 3}
     prof = Profile(title="my run")
-    prof.take(CaptureRecord(run_dirs=run_dirs, cost=cost, **(known | fields)))
+    prof.run.take(CaptureRecord(run_dirs=run_dirs, cost=cost, **(known | fields)))
     return prof
 
 

@@ -41,7 +41,8 @@ def run() -> dict[str, Any]:
                        isinstance(mine, keras.callbacks.Callback), mine.profile.steps["name"].tolist()]
         for copied in (copy.copy(tfprof.ProfileCallback(steps=[4])), copy.deepcopy(tfprof.ProfileCallback(steps=[4]))):
             trained.fit(x, y, callbacks=[copied], **FIT)
-            out.setdefault("copies", []).append([isinstance(copied, tfprof.ProfileCallback), copied.profile.steps["name"].tolist()])
+            is_one = isinstance(copied, tfprof.ProfileCallback)
+            out.setdefault("copies", []).append([is_one, copied.profile.steps["name"].tolist()])
         out["own"] = error_of(lambda: tfprof.WatchCallback(every=0))
     """)
 

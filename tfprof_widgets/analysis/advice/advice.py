@@ -31,14 +31,14 @@ STAGES = (
 
 @dataclass(frozen=True, kw_only=True)
 class Highlight:
-    """What to select so that every view shows the evidence."""
+    """What to select in the views to see the evidence of an advice."""
 
     op_names: tuple[str, ...] = ()
-    """Names of ops as in `ops`, or of events as in `events`."""
+    """Names of ops as in `Profile.ops`, or of events as in `Profile.events`."""
     time_range_ns: tuple[int, int] | tuple[()] = ()
-    """After the trace origin; `()` for the whole capture."""
+    """Nanoseconds after the trace origin; `()` for the whole capture."""
     step: int | None = None
-    """Row of `steps` in which it is seen well; None for no step."""
+    """Row of `Profile.steps` in which it is seen well; None for no step."""
     view: str = "timeline"
     """The view that shows it best, such as `input_graph`: the name of the method of `Profile`."""
     host: str = ""
@@ -47,44 +47,46 @@ class Highlight:
 
 @dataclass(frozen=True, kw_only=True)
 class Advice:
-    """One thing to change."""
+    """One thing to change: an element of `Profile.advice`."""
 
     rule: str
+    """The name of the rule that found it, such as `input_bound`."""
     severity: Severity
     """By `gain_ratio`: `high` from 0.20 on, `medium` from 0.05 on, `low` below, and where it is not about time."""
     title: str
     """Why: one sentence with the numbers."""
     evidence: Mapping[str, float | str]
-    """The numbers, read-only; each name ends in its unit, such as `input_ms` or `input_ratio`. `estimate` says how `gain_ratio`
-    was estimated, where it is no upper bound."""
+    """The numbers, read-only; each name ends in its unit, such as `input_ms` or `input_ratio`. `estimate` says how
+    `gain_ratio` was estimated, where it is no upper bound.
+    """
     fix: str
-    """Code to paste, with the user's own names where they are known; remarks in it are comments."""
+    """Code to paste, with your own names where they are known; remarks in it are comments."""
     selection: Highlight
+    """What to select to see the evidence: a `Highlight` with `op_names`, `time_range_ns`, `step`, `view` and `host`."""
     gain_ratio: float
-    """The share of the step time that the fix could win at most, in [0, 1]; 0 where it is not about time. With an `estimate`
-    among the evidence about as much, or more.
+    """The share of the step time that the fix could win at most, in [0, 1]; 0 where it is not about time. With an
+    `estimate` among the evidence about as much, or more.
 
-    Of a run of several hosts it is a share of the step time of all of them, in a reduced profile as in one read whole: on the
-    average of the hosts, each counted by the time of its steps, and 0 for those on which the rule found nothing. It is no more
-    than the host where it costs most could win, and no sum. What hosts that wait for each other wait for one of them is not in
-    it: `straggler` tells that.
+    Of a run of several hosts it is a share of the step time of all of them, in a reduced profile as in one read whole:
+    on the average of the hosts, each counted by the time of its steps, and 0 for those on which the rule found nothing.
+    It is no more than the host where it costs most could win, and no sum. What hosts that wait for each other wait for
+    one of them is not in it: the rule `straggler` tells that. `share_of` names what else than a step it is a share of,
+    where it is.
 
-    `share_of` names what else than a step it is a share of, where it is.
-
-    It is told from this capture: a bound of what these steps could have saved. What a fix wins is measured in another run, on
-    a machine that other programs may slow down more or less by then, so it may come out above the bound.
+    It is told from this capture: a bound of what these steps could have saved. What a fix wins is measured in another
+    run, on a machine that other programs may slow down more or less by then, so it may come out above the bound.
     """
     stage: str = ""
-    """Of `input_bound` one of `STAGES`; else empty."""
+    """For the rule `input_bound` what in the input is slow, such as `slow_map`, `no_prefetch` or `generator`; else empty."""
 
     @property
     def bound(self) -> Literal["at most", "about"]:
-        """How to read the gain: as a bound, or an estimate."""
+        """How to read the gain: `at most` for a bound, `about` for an estimate."""
         return "about" if "estimate" in self.evidence else "at most"
 
     @property
     def share_of(self) -> Literal["step", "sample", "time captured"]:
-        """What the gain is a share of."""
+        """What the gain is a share of: `step`, `sample` (larger batches make a step longer), or `time captured`."""
         return "time captured" if self.rule in OF_CAPTURE else "sample" if self.rule in OF_SAMPLE else "step"
 
     @property

@@ -18,6 +18,8 @@ if TYPE_CHECKING:
     from .called_work import CalledWork
     from .run import Run
 
+LONG_STEP = 3.0
+"""A step that takes so many times the median is worth a word."""
 BESIDE = 0.5
 """Of what a thread could hide behind the rest of the step: both need Python's lock. 0.2 to 0.9 were seen."""
 
@@ -35,6 +37,7 @@ def host_callback(run: Run) -> Iterator[Advice]:
         return
     if not is_usual(run):
         yield from _now_and_then(run)
+        yield from _once(run)
         return
     line = gap.lines[0] if gap.is_named else None
     idle_ratio = float(gap.ms.mean()) / steps.mean_ms
@@ -92,6 +95,33 @@ def _now_and_then(run: Run) -> Iterator[Advice]:
             fix=_less_often(one.line),
             selection=step_highlight(steps.frame, int(one.ms.argmax()), view="source_view"),
             gain_ratio=gain,
+        )
+
+
+def _once(run: Run) -> Iterator[Advice]:
+    """A function that made a single step much longer. Whether it comes again is not known, so nothing is promised."""
+    steps = run.steps
+    for one in run.called_at_all:
+        at = int(one.ms.argmax())
+        excess_ms = float(steps.time_ms[at]) - steps.median_ms
+        is_long = excess_ms >= (LONG_STEP - 1) * steps.median_ms and one.ms[at] >= MOST_OF_STALL * excess_ms
+        if one.n_steps > 1 or not is_long or run.traced.cost_ms[at] > 0 or run.saves.is_saving[at]:
+            continue
+        yield advise(
+            "host_callback",
+            f"{one.line.where} takes {number(float(one.ms[at]))} ms in one of {plural(len(steps), 'step')}, which take "
+            f"{number(steps.median_ms)} ms as a rule. Whether it comes again, this capture does not tell.",
+            evidence={
+                "called_ms": float(one.ms[at]),
+                "n_called_steps": 1,
+                "n_steps": len(steps),
+                "step_time_ms": steps.median_ms,
+                "line": one.line.place,
+                "function": one.line.function,
+                "code": one.line.code,
+            },
+            fix=_less_often(one.line),
+            selection=step_highlight(steps.frame, at, view="source_view"),
         )
 
 

@@ -15,8 +15,6 @@ MIN_SAMPLES = 8
 """Of one function in all steps, or of fewer samples all"""
 FEW_SAMPLES = 3
 """at least so many, each in a step of its own: where cores are few, samples are, too."""
-MIN_STEPS = 2
-"""In so many steps; what happens in a single one may never come again."""
 MOST_OF_STALL = 0.5
 """Of what a step takes longer than others: whoever was seen at so much of it explains it."""
 _MOST = 0.5
@@ -71,7 +69,7 @@ def called_work(
     found = []
     for _, own in samples.groupby(["file", "function"]):  # one turn per function
         n_seen = own["entry"].nunique()
-        if n_seen < MIN_STEPS or (len(own) < MIN_SAMPLES and n_seen < max(len(own), FEW_SAMPLES)):
+        if len(own) < MIN_SAMPLES and n_seen < max(len(own), FEW_SAMPLES):
             continue
         if not calls_only_hooks and own["computes"].mean() > 1 - _MOST:
             continue

@@ -204,12 +204,17 @@ class Run:
         return self.eager.is_hot and not has_function
 
     @cached_property
-    def called(self) -> tuple[CalledWork, ...]:
-        """What functions of the user's take of the steps beside computing."""
+    def called_at_all(self) -> tuple[CalledWork, ...]:
+        """What functions of the user's take of the steps beside computing, be it of a single one."""
         source_map = self.results.source_map
         return called_work(
             self.trace, source_map, self.steps, calls_only_hooks=self.is_keras_loop and not self.runs_eagerly
         )
+
+    @property
+    def called(self) -> tuple[CalledWork, ...]:
+        """Those seen in several steps: what happens in a single one may never come again."""
+        return tuple(one for one in self.called_at_all if one.n_steps > 1)
 
     @cached_property
     def called_ms(self) -> Float64:

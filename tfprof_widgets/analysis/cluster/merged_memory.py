@@ -35,44 +35,57 @@ _NOTHING = {"allocator": "", "before_capture_bytes": 0, "stack_bytes": 0}
 
 @dataclass(frozen=True, eq=False, repr=False)
 class ReducedMemory(MemoryTables):
-    """The memory of all hosts of a reduced profile, of the whole capture; `remedy` tells the views what is not here.
+    """The memory of all hosts of a reduced profile (`Profile.is_reduced`): what `Profile.memory` gives there.
 
-    Calling what needs every allocation (`timeline`, `live`, `lifetimes`, `steps`, `unfreed`) raises an error that says which
-    host to open.
+    It has `summary`, `peak`, `held_at_peak` and `growth` of a `MemoryProfile`. What needs every allocation (`timeline`,
+    `live`, `lifetimes`, `steps`, `unfreed`) raises a `TfProfError` that says which host to open in full.
     """
 
     place: pd.DataFrame
-    """For each row of `summary` its `host`, its `own` name there, its row in the `stack`, and what `growth` tells."""
+    """For each row of `summary` the host, and the name of the allocator there."""
     peaks: pd.DataFrame
+    """The rows of `peak` of all allocators."""
     held: pd.DataFrame
-    """Of all allocators, each row with its `allocator`, a row of the stack."""
+    """The rows of `held_at_peak` of all allocators."""
     by_op: OpMemory
+    """Bytes by op, of all hosts."""
 
     def __repr__(self) -> str:
         n_hosts = self.place["host"].nunique()
         return f"ReducedMemory({plural(len(self.allocators), 'allocator')} of {plural(n_hosts, 'host')})"
 
     def peak(self, allocator: str) -> pd.DataFrame:
-        """See `MemoryProfile.peak`; of many rows the largest, and one of the others.
+        """Who held the memory at the peak, in the columns of `MemoryProfile.peak`; of many rows the largest, and one of
+        the others.
+
+        Args:
+            allocator: one of `allocators`.
 
         Raises:
-            KeyError: no such allocator.
+            KeyError: there is no such allocator.
         """
         return self._rows(self.peaks, allocator)
 
     def held_at_peak(self, allocator: str) -> pd.DataFrame:
-        """See `MemoryProfile.held_at_peak`; of many rows the largest, as in `peak`.
+        """Who really held the memory at the peak, in the columns of `peak`; of many rows the largest, and one of the
+        others.
+
+        Args:
+            allocator: one of `allocators`.
 
         Raises:
-            KeyError: no such allocator.
+            KeyError: there is no such allocator.
         """
         return self._rows(self.held, allocator)
 
     def growth(self, allocator: str) -> MemoryGrowth:
-        """See `MemoryProfile.growth`.
+        """Whether the memory in use at the end of steps keeps growing, as a `MemoryGrowth`.
+
+        Args:
+            allocator: one of `allocators`.
 
         Raises:
-            KeyError: no such allocator.
+            KeyError: there is no such allocator.
         """
         return MemoryGrowth(*self._place(allocator)[_GROWTH].to_dict().values())
 

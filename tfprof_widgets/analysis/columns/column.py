@@ -37,11 +37,16 @@ _UNITS = {
 
 @dataclass(frozen=True)
 class Column:
-    """One column."""
+    """One column of a table."""
 
     name: str
+    """As the table has it."""
     kind: Kind
+    """`int`, `float`, `number` (whole or not, as the numbers come), `bool`, `text`, or `object` (a list, a tuple or a
+    dict).
+    """
     meaning: str
+    """What it tells."""
     unit: str
     """In words; "" for a count, a text, and what another column gives the unit of."""
 

@@ -18,7 +18,7 @@ def tell_columns(owner: type, prefix: str = "") -> None:
     for name in dir(owner):
         table, member = TABLES.get(prefix + name), inspect.getattr_static(owner, name)
         if table is not None and member.__doc__ is not None:  # python -OO has no docstrings
-            told = [f"A row is {table.row}.", inspect.cleandoc(member.__doc__)]
+            told = [f"A table: a row is {table.row}.", inspect.cleandoc(member.__doc__)]
             told = told if isinstance(member, property) else told[::-1]
             member.__doc__ = "\n\n".join([*filter(None, told), _listed(table)])
 

@@ -121,4 +121,41 @@ experiment(...).table: a variant
     ratio                   float  its rate over that of the first variant
     ratio_low               float  lower end of the 95 % interval of the ratio [ratio, 1 is all]
     ratio_high              float  upper end of that [ratio, 1 is all]
+watch.steps: a step that has ended, in the order of their ends
+    number                  int    its own number, as Keras or the loop counts
+    kind                    text   `train`, `validation`, `predict` or `other`
+    start_s                 float  after the begin of the first step
+    step_time_ms            float  how long it took
+    wait_ms                 float  the part of it that waited for the next batch
+    outside_ms              float  the part of it outside of the function that computes: callbacks, logs
+    loss                    float  as Keras told it
+    n_batches               int    that it took, several with `steps_per_execution`
+    profiled                bool   whether a window of the profiler held it
+    begins_epoch            bool   whether it is the first of an epoch
+watch.samples: a sample of the machine, in time order
+    time_ns                 number Unix time
+    cpu_pct                 float  load of all cores
+    process_cpu_pct         float  load by this process, 100 for one core
+    rss_bytes               number resident memory of this process
+    tf_bytes                number held by TensorFlow's allocators of GPUs
+    gpu_pct                 float  load of GPUs
+    gpu_memory_bytes        number used on GPUs
+    gpu_clock_mhz           float  of the slowest GPU [MHz]
+    gpu_throttled           number 1 where a GPU is slowed down by heat or power, else 0
+workers.states: a worker
+    address                 text   as it was given
+    host                    text   name of its machine, empty before its first answer
+    process_id              int    of its process
+    state                   text   `waiting` for its first answer, `running`, `idle` or `lost`
+    words                   text   why
+    n_steps                 int    since its server began
+    n_missed                int    the part of these that came too late to be told
+workers.steps: a step that came
+    worker                  text   its address
+    *watch.steps
+doctor().frame: a check
+    check                   text   what was looked at
+    status                  text   `ok`, `warning`, or `unknown` where it cannot be found out
+    value                   text   what was found
+    remedy                  text   a command or a line of code, empty where the status is `ok`
 """)

@@ -22,8 +22,8 @@ flows: an event that made another start
     to_name                 text   of the effect
     delay_ns                float  from the start of the cause to that of the effect
 steps: a training step, by start
-    step                    int    the row
-    name                    text   of the mark, such as `train 3`; `train 2·3` in the epoch 2 where numbers start again
+    step                    int    the row, 0 the first that was captured; not the step's own number
+    name                    text   with that number, such as `train 3`; `train 2·3` in epoch 2 where numbers start again
     host                    text   on which it ran
     start_ms                float  after the trace origin
     step_time_ms            float  how long it took; the categories add up to it

@@ -24,60 +24,70 @@ _logger = logging.getLogger(__name__)
 
 @dataclass(frozen=True, eq=False, repr=False, kw_only=True)
 class MemoryFailure:
-    """An allocation that failed, what held the memory then, and what to do; displays itself as text and as HTML.
+    """An allocation that failed, what held the memory then, and what to do: what `Profile.memory_failure` gives.
 
-    What is not known is NaN, "" or None. Bytes are those of the last snapshot of the allocator before the failure.
+    It shows itself as text and as HTML. What is not known is NaN, "" or None. Bytes are those of the last moment that
+    the allocator recorded before the failure.
     """
 
     kind: str
-    """Class of the exception, such as "ResourceExhaustedError" or "MemoryError"."""
+    """Class of the exception, such as `ResourceExhaustedError` or `MemoryError`."""
     message: str
     """The first line of its message that tells of the allocation."""
     requested_bytes: float
-    """Shape times type; the allocator rounds it up to its blocks."""
+    """How much was asked for: shape times type. The allocator rounds it up to its blocks."""
     shape: tuple[int, ...] | None
+    """Of the tensor; None where the message does not tell."""
     dtype: str
+    """Of the tensor, such as `float32`."""
     op: str
     """The op that asked, as the trace calls it, else as the message does."""
     layer: str = ""
-    """Its Keras layer, or the entry of `layers` that it belongs to."""
+    """Its Keras layer, or the row of `Profile.layers` that it belongs to."""
     line: str
     """`file:line` that made the op; without one the line of yours that was executed."""
     code: str
     """The text of that line."""
     allocator: str
+    """The allocator that could not give it, such as `GPU_0_bfc`."""
     device: str
-    """Such as "GPU:0"; "host" for memory of the process that no allocator of TensorFlow's has asked for."""
+    """Such as `GPU:0`; `host` for memory of the process that no allocator of TensorFlow's was asked for."""
     step: int = -1
-    """Row of the `steps` table; -1 between steps, and where it is not known."""
+    """Row of `Profile.steps`; -1 between steps, and where it is not known."""
     at_ms: float = math.nan
-    """Time of the snapshot after the trace origin."""
+    """When the state below was recorded, in ms after the trace origin."""
     in_use_bytes: float = math.nan
+    """In use at that moment."""
     capacity_bytes: float = math.nan
     """In use and free together."""
     largest_free_bytes: float = math.nan
     """At most so much lay in one piece: the free bytes times (1 - fragmentation). Memory that the allocator has not taken from
     the device yet counts as free, so the largest block may be smaller. NaN where that is more than the request, which failed."""
     fragmentation_ratio: float = math.nan
-    """1 - largest free block / free bytes, as the allocator reports it."""
+    """How scattered the free memory was: 1 - largest free block / free bytes, as the allocator reports it."""
     by_op: pd.DataFrame
-    """`op, dtype, shape` (of the largest of its tensors), `bytes, ratio` (of the bytes in use), `occurrences` (allocations) and
-    `ops` (names to select), largest first. All of these tables add up to the bytes in use; empty where nothing was recorded."""
+    """A table of who held it, the largest first: `op`, `dtype` and `shape` (of the largest of its tensors), `bytes`,
+    `ratio` (of the bytes in use), `occurrences` (allocations), `ops` (names to select). It and the next two each add up
+    to the bytes in use; empty where nothing was recorded.
+    """
     by_layer: pd.DataFrame
-    """The same by Keras layer: `layer, kind, bytes, ratio, occurrences, ops`."""
+    """The same by Keras layer: `layer`, `kind`, `bytes`, `ratio`, `occurrences`, `ops`."""
     by_line: pd.DataFrame
-    """The same by source line: `line` ("file:line", or the name of what has no line), `code, bytes, ratio, occurrences, ops`."""
+    """The same by source line: `line` (`file:line`, or the name of what has no line), `code`, `bytes`, `ratio`,
+    `occurrences`, `ops`.
+    """
     batch_size: int | None = None
+    """What the program trained with; None where that is not known."""
     batch_size_that_fits: int | None = None
-    """An estimate to start from, see `estimate`."""
+    """A batch size to start from: an estimate, which `estimate` explains; None where there is none."""
     estimate: str = ""
     """How it was estimated, or why it was not."""
     sentence: str = ""
     """What happened."""
     actions: tuple[Action, ...] = ()
-    """What to do: words, and code to paste."""
+    """What to do, each with `words`, `code` to paste, and `detail`."""
     remedy: str = ""
-    """Where nothing of that moment was recorded: why."""
+    """Where nothing of that moment was recorded: why, and how to record it."""
 
     @property
     def is_recorded(self) -> bool:

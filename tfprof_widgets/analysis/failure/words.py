@@ -31,11 +31,12 @@ _MIN_FLOAT_RATIO = 0.2
 
 @dataclass(frozen=True, kw_only=True)
 class Action:
-    """One thing to do about a failed allocation."""
+    """One thing to do about a failed allocation: an element of `MemoryFailure.actions`."""
 
     words: str
+    """What to do, in words."""
     code: str = ""
-    """To paste; "" where there is none."""
+    """Code to paste; empty where there is none."""
     detail: str = ""
     """How that is known."""
 

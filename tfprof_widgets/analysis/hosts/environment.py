@@ -25,9 +25,10 @@ _NVIDIA = {2: "Fermi", 3: "Kepler", 5: "Maxwell", 6: "Pascal", 9: "Hopper", 10: 
 
 @dataclass(frozen=True)
 class Environment:
-    """What a trace says of the machine it ran on."""
+    """What a trace says of the machine it ran on: `Profile.overview.environment`."""
 
     hosts: tuple[str, ...]
+    """Names of the hosts."""
     n_tasks_per_host: int
     """Profilers that ran on one host at one time, the most of any host."""
     device_type: str
@@ -43,6 +44,7 @@ class Environment:
     n_threads: int
     """Host threads with at least one event."""
     n_events: int
+    """Events of the trace."""
     captured_ms: float
     """For how long any of the windows was open."""
     framework: Framework
@@ -52,10 +54,13 @@ class Environment:
     tensorflow_version: str
     """Empty where the capture did not say."""
     keras_version: str
+    """Likewise."""
     python_version: str
+    """Likewise."""
     host_memory_bytes: int
-    """Of the machine that captured, 0 where the capture did not say."""
+    """Main memory of the machine that captured, 0 where the capture did not say."""
     n_cpus: int
+    """CPU cores of that machine, 0 likewise."""
     memory_bandwidth_bytes_per_s: int
     """Of one device, 0 where the trace does not say."""
 

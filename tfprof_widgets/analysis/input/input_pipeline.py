@@ -43,66 +43,116 @@ def _time_in(category: str, told: str) -> property:
 
 @dataclass(frozen=True, eq=False, repr=False)
 class InputPipeline:
-    """What the input of the training costs."""
+    """What the input of the training costs, and what to change: what `Profile.input_pipeline` gives. Tables are empty
+    where tf.data did nothing.
+    """
 
     verdict: str
-    """One sentence with numbers."""
+    """Whether the training waits for data, in one sentence with numbers."""
     input_ratio: float
     """Share of the step time in which the training waits for data, in [0, 1]; NaN where there are no steps."""
     categories: pd.DataFrame
-    """Of all host threads. The columns of this and the next tables are told in `columns/input.py`."""
+    """What the CPU did for the input, a row for each category: `category` (enqueueing, reading on demand or ahead,
+    preprocessing, other), `time_ms` (self time over all threads), `ratio` (of all categories).
+    """
     ops: pd.DataFrame
+    """The input ops, most self time first: `op`, `count` (executions), `total_time_ms`, `total_time_ratio`,
+    `self_time_ms`, `self_time_ratio`, `category`, `work_time_ms` (without the iterators that it takes elements from),
+    `waiting_time_ms` (for those).
+    """
     tf_data: Pipelines
+    """The pipelines and iterators as they were found, with `slowest_calls`, which is what TensorBoard's tf.data analysis
+    told.
+    """
     bottleneck: str
-    """Long name of the iterator that holds the training up, such as `Iterator::Root::Map`; empty when there is none."""
+    """Long name of the iterator that holds the training up, such as `Iterator::Root::Map`; empty where there is none."""
     suggestion: str
-    """What to change, its last line the code; empty when the pipeline keeps up or there is none."""
+    """What to change, its last line the code; empty where the pipeline keeps up or there is none."""
     suggestion_code: str
     """The code line of `suggestion`."""
     steps: pd.DataFrame
-    """The wait for data against the step number, one row per step in their order."""
+    """The wait for data, a row for each step in the order of `Profile.steps`: `step` (the row there), `name`, `host`,
+    `start_ms`, `step_time_ms`, `input_ms`, `input_ratio`, `is_averaged`.
+    """
     hosts: pd.DataFrame
-    """The most input-bound host first, by its slowest call (semantics 8.5). Hosts on which tf.data did nothing have no row."""
+    """The most input-bound host first, by its slowest call: `host`, `n_pipelines`, `n_calls`, `n_slow_calls` (over 50 us),
+    `total_time_ms`, `max_latency_us`, `pipeline`, `bottleneck`, `long_name`, `input_ratio`. Hosts on which tf.data did
+    nothing have no row.
+    """
 
     def __repr__(self) -> str:
         return f"InputPipeline({plural(len(self.pipelines), 'pipeline')}: {self.verdict})"
 
     @property
     def pipelines(self) -> pd.DataFrame:
-        """See `Pipelines.pipelines`."""
+        """A pipeline of a device only hands on what one of the CPU made. Empty where tf.data did nothing."""
         return self.tf_data.pipelines
 
     @property
     def iterators(self) -> pd.DataFrame:
-        """See `Pipelines.iterators`."""
+        """Iterators of one place in the program are one row, over all epochs. Empty where tf.data did nothing."""
         return self.tf_data.iterators
 
     @property
     def is_input_bound(self) -> bool:
-        """Whether a host pipeline ever took more than 50 us to hand an element over. Source: semantics 8.5."""
+        """Whether a pipeline of the CPU ever took more than 50 us to hand an element over: the bound of TensorBoard's
+        tf.data analysis.
+        """
         slowest = self.tf_data.slowest_calls["max_latency_us"]
         return bool((slowest > SLOW_CALL_PS / PS_PER_US).any())
 
     @property
     def sentence(self) -> str:
-        """What that says of tf.data, in one sentence."""
+        """What `is_input_bound` is told from, in one sentence: the slowest call."""
         return self.tf_data.summary
 
     def executions(self, pipeline: int) -> pd.DataFrame:
-        """Every execution of a pipeline, slowest first; see `TfData.executions`."""
+        """Every execution of a pipeline, that is each element that it handed over.
+
+        Args:
+            pipeline: row of `pipelines`.
+
+        Raises:
+            ValueError: there is no such pipeline.
+            TfProfError: the profile is reduced (`Profile.is_reduced`).
+        """
         return self.tf_data.executions(pipeline)
 
     def execution(self, pipeline: int, rank: int = 0) -> pd.DataFrame:
-        """The iterators of one execution of a pipeline, 0 the slowest; see `TfData.execution`."""
+        """The iterators of one execution of a pipeline, a consumer before what it consumes, in the columns of `iterators`.
+
+        Times, calls, critical path and bottleneck are of this execution alone. Work that was done ahead of it counts in
+        `total_time_ms`, not in `wait_time_ms`, which adds up to how long the execution took.
+
+        Args:
+            pipeline: row of `pipelines`.
+            rank: 0 for the slowest execution, 1 for the next, and so on.
+
+        Raises:
+            ValueError: there is no such pipeline, or it was executed fewer times.
+            TfProfError: the profile is reduced (`Profile.is_reduced`).
+
+        Examples:
+            >>> slowest = prof.input_pipeline.execution(0)
+            >>> slowest["name"].iloc[0]
+            'Root'
+        """
         return self.tf_data.execution(pipeline, rank)
 
-    enqueue_ms = _time_in(ENQUEUE, "Time that the host spent handing data to a device.")
-    read_on_demand_ms = _time_in(DEMANDED_READ, "Time spent reading files when somebody already waited.")
-    read_in_advance_ms = _time_in(
-        ADVANCED_READ, "Time spent reading files ahead: by a prefetch, an interleave or a parallel map."
+    enqueue_ms = _time_in(
+        ENQUEUE, "Time that the CPU spent handing data to a device, in ms, over all threads and the whole capture."
     )
-    preprocessing_ms = _time_in(PREPROCESSING, "Time spent in everything between reading and handing over.")
-    unclassified_ms = _time_in(UNCLASSIFIED, "Time of the input that is none of these.")
+    read_on_demand_ms = _time_in(
+        DEMANDED_READ, "Time spent reading files when somebody already waited, in ms; likewise."
+    )
+    read_in_advance_ms = _time_in(
+        ADVANCED_READ,
+        "Time spent reading files ahead, by a prefetch, an interleave or a parallel map, in ms; likewise.",
+    )
+    preprocessing_ms = _time_in(
+        PREPROCESSING, "Time spent in everything between reading and handing over, in ms; likewise."
+    )
+    unclassified_ms = _time_in(UNCLASSIFIED, "Time of the input that is none of these, in ms; likewise.")
 
 
 def compute_input_pipeline(

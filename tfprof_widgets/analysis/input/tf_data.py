@@ -1,4 +1,7 @@
-"""Trace -> `TfData`: the tf.data pipelines of a capture, what each iterator costs, and which holds the training up."""
+"""Trace -> `TfData`: the tf.data pipelines of a capture, what each iterator costs, and which holds the training up.
+
+Differs from XProf: D11.
+"""
 
 from __future__ import annotations
 
@@ -36,33 +39,36 @@ CALL_TYPES: Types = {
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Pipelines(ABC):
-    """What tf.data did during the capture. All frames are empty when it did nothing.
+    """What tf.data did during the capture: `InputPipeline.tf_data`. All tables are empty where it did nothing.
 
     The bottleneck is decided over all calls of a pipeline's root, weighted by time, without the first call of each
-    epoch: it starts threads and fills buffers, and would hide what holds up the rest. Where there are only first calls, or
-    only they make an average call longer than 50 us, they count.
+    epoch: it starts threads and fills buffers, and would hide what holds up the rest. Where there are only first calls,
+    or only they make an average call longer than 50 us, they count.
 
-    Source: semantics 8. Differs from XProf: D11 (it no longer has this analysis); iterators are merged over
-    epochs, windows and the files of an interleave; its bottleneck, that of the slowest call, is in `slowest_calls`.
+    Differs from XProf: it no longer has this analysis; iterators are merged over epochs, windows and the files of an
+    interleave; its bottleneck, that of the slowest call, is in `slowest_calls`.
     """
 
     pipelines: pd.DataFrame
-    """One row per pipeline, in order of first use; its columns and those of `iterators` are told in `columns/input.py`."""
+    """A row is a pipeline, in order of first use; `InputPipeline.pipelines` tells its columns."""
     iterators: pd.DataFrame
-    """One row per iterator, a consumer before what it consumes. `is_bottleneck` is the one on the critical path with the
-    largest `wait_time_ms`; a shuffle that took most of the time to fill its buffer; or, where it is a prefetch whose thread
-    was busy meanwhile, what that thread spent most time on. `long_name` has `[*]` where `event_names` differ."""
+    """A row is an iterator, a consumer before what it consumes; `InputPipeline.iterators` tells its columns.
+    `is_bottleneck` is the one on the critical path with the largest `wait_time_ms`; a shuffle that took most of the
+    time to fill its buffer; or, where it is a prefetch whose thread was busy meanwhile, what that thread spent most
+    time on.
+    """
     slowest_calls: pd.DataFrame
-    """XProf's result: for each host pipeline the bottleneck of its slowest call (semantics 8.5), slowest first: `host,
-    pipeline, max_latency_us, bottleneck, long_name, self_time_us`."""
+    """For each pipeline of the CPU the bottleneck of its slowest call, slowest first: `host`, `pipeline`,
+    `max_latency_us`, `bottleneck`, `long_name`, `self_time_us`.
+    """
 
     @abstractmethod
     def executions(self, pipeline: int) -> pd.DataFrame:
-        """See `TfData.executions`."""
+        """Every execution of a `pipeline`, a row of `pipelines`, slowest first."""
 
     @abstractmethod
     def execution(self, pipeline: int, rank: int = 0) -> pd.DataFrame:
-        """See `TfData.execution`."""
+        """The iterators of one execution of a `pipeline`, a row of `pipelines`; `rank` 0 is the slowest."""
 
     @property
     def is_empty(self) -> bool:
@@ -86,7 +92,7 @@ class Pipelines(ABC):
 
     @property
     def summary(self) -> str:
-        """XProf's conclusion in one sentence, by the slowest call of all host pipelines (semantics 8.5)."""
+        """By the slowest call of all pipelines of the CPU, in one sentence, as TensorBoard's tf.data analysis told it."""
         if self.slowest_calls.empty:
             return "No call of a host tf.data pipeline was captured; capture more steps."
         slowest = float(self.slowest_calls["max_latency_us"].iloc[0])

@@ -30,15 +30,20 @@ OF_DEVICE = "GPU_"
 class MemoryTables(ABC):
     """What TensorFlow's allocators did during the capture, as a whole.
 
-    Source: semantics 7. Times are ms after the trace origin.
-    Differs from XProf: its times are offsets within the event's line.
+    Source: semantics 7.
     """
 
     allocators: tuple[str, ...]
-    """Names, sorted; prefixed with the host ("host: name") where more than one host recorded memory."""
+    """Names of the allocators, sorted, such as `GPU_0_bfc`; as `host: name` where more than one host recorded memory.
+    Empty where none was recorded.
+    """
     summary: pd.DataFrame
-    """One row per allocator, see `columns/memory.py`. `capacity_bytes` is 0 where no event told of free memory, as in the
-    files of TensorFlow's first profiler.
+    """A table: a row is an allocator, with its state when most was in use; empty where none was recorded.
+
+    `allocator`, `n_allocations` and `n_deallocations` (during the capture), `capacity_bytes` (in use and free together;
+    0 where no event told of free memory), `peak_heap_bytes` (most ever allocated, before the capture too), `peak_bytes`
+    (most in use during the capture, stack and heap), `peak_at_ms` (when that was, after the trace origin), and at that
+    moment `stack_bytes`, `heap_bytes`, `free_bytes`, `fragmentation_ratio` (1 - largest free block / free bytes).
 
     Differs from XProf: `peak_heap_bytes` is the largest reported mark, not the one on the last event in line order.
     """
@@ -49,7 +54,7 @@ class MemoryTables(ABC):
     def fullest_device(self) -> pd.Series | None:
         """The row of `summary` of the GPU whose peak takes most of its capacity; None where no GPU reported memory.
 
-        The allocators of a host are no bound: they may take what the machine has.
+        Allocators of the CPU have no such bound: they may take what the machine has.
         """
         own = self.summary
         own = own[own["allocator"].str.contains(OF_DEVICE, regex=False) & (own["capacity_bytes"] > 0)]
@@ -57,7 +62,7 @@ class MemoryTables(ABC):
 
     @property
     def main_allocator(self) -> str:
-        """The allocator of `fullest_device`; without one that with the highest peak, "" where none reported."""
+        """The name of the allocator of `fullest_device`; without one that with the highest peak, "" where none reported."""
         device = self.fullest_device
         if device is not None or self.summary.empty:
             return "" if device is None else str(device["allocator"])
@@ -70,42 +75,47 @@ class MemoryTables(ABC):
 
     @abstractmethod
     def peak(self, allocator: str) -> pd.DataFrame:
-        """See `MemoryProfile.peak`."""
+        """Who held the memory at the peak."""
 
     @abstractmethod
     def held_at_peak(self, allocator: str) -> pd.DataFrame:
-        """See `MemoryProfile.held_at_peak`."""
+        """Who really held the memory at the peak."""
 
     @abstractmethod
     def growth(self, allocator: str) -> MemoryGrowth:
-        """See `MemoryProfile.growth`."""
+        """Whether the memory in use at the end of steps keeps growing."""
 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class MemoryProfile(MemoryTables):
-    """What TensorFlow's allocators did during the capture, with every allocation."""
+    """What TensorFlow's allocators did during the capture, with every allocation: what `Profile.memory` gives.
+
+    Times are ms after the trace origin. Each method takes the name of an allocator, one of `allocators`, and raises KeyError
+    for any other; on a CPU allocations are recorded only
+    with `TF_CPU_ALLOCATOR_USE_BFC=true`, which `%load_ext tfprof_widgets` and a capture set where TensorFlow has not
+    started yet.
+
+    Examples:
+        >>> memory = prof.memory
+        >>> held = memory.held_at_peak(memory.main_allocator)
+        >>> largest = held.nlargest(5, "total_bytes")
+    """
 
     snapshots: Snapshots
-    """The memory events as columns, for views."""
+    """The memory events as arrays, which the views draw."""
     strings: tuple[str, ...]
-    """What the string ids of `snapshots` point into."""
+    """The texts that those arrays point to."""
     event_step: SmallInt | None
-    """For each event of the trace its row in the `steps` table, where steps were computed."""
+    """For each event of the trace its row in `Profile.steps`, -1 between steps; None where steps are not known."""
     step_spans: StepSpans
-    """When those steps were; none where steps were not computed."""
+    """When those steps began and ended."""
 
     def __repr__(self) -> str:
         n = len(self.snapshots.event)
         return f"MemoryProfile({plural(n, 'memory event')} of {plural(len(self.allocators), 'allocator')})"
 
     def timeline(self, allocator: str) -> pd.DataFrame:
-        """Every memory event of one allocator, in time order; nothing is sampled away.
-
-        `step` is XProf's step id where no steps were given.
-
-        Raises:
-            KeyError: no such allocator.
-        """
+        """Every allocation and deallocation of one allocator, in time order; nothing is sampled away."""
         table, rows = self.snapshots, self.snapshots.rows_of(allocator)
         freed_at = table.freed_at[rows]
         return pd.DataFrame(
@@ -130,43 +140,38 @@ class MemoryProfile(MemoryTables):
         )
 
     def peak(self, allocator: str) -> pd.DataFrame:
-        """Who holds the memory at the peak, as XProf tells it: the allocations of the peak's step, the rest as one row.
+        """Who held the memory at the peak, as TensorBoard's profiler tells it: the allocations of the peak's step, all
+        else as one row.
 
-        Raises:
-            KeyError: no such allocator.
+        `held_at_peak` tells what really lived then.
 
         Differs from XProf: no row is hidden for being small.
         """
         return peak_table(self.snapshots, self.snapshots.rows_of(allocator), self.strings)
 
     def live(self, allocator: str, at_ms: float) -> pd.DataFrame:
-        """Who holds the memory at a time (ms after the trace origin): the true live set, columns as in `peak`.
+        """Who held the memory at a moment: all that lived then, in the columns of `peak`.
 
-        The row "allocated before the capture" is what is in use and was not seen being allocated.
+        The row "allocated before the capture" is what was in use and was not seen being allocated.
 
-        Raises:
-            KeyError: no such allocator.
+        Args:
+            allocator: one of `allocators`.
+            at_ms: the moment, in ms after the trace origin.
         """
         rows = self.snapshots.rows_of(allocator)
         return live_table(self.snapshots, rows, self.strings, at_ps=round(at_ms * PS_PER_MS))
 
     def held_at_peak(self, allocator: str) -> pd.DataFrame:
-        """Who holds the memory at the peak: `live` at the moment that `summary` gives as `peak_at_ms`.
-
-        Raises:
-            KeyError: no such allocator.
-        """
+        """Who really held the memory at the peak: `live` at the moment that `summary` gives as `peak_at_ms`."""
         self.snapshots.rows_of(allocator)
         row = self.summary[self.summary["allocator"] == allocator].iloc[0]
         return self.live(allocator, float(row["peak_at_ms"]))
 
     def lifetimes(self, allocator: str) -> pd.DataFrame:
-        """How long each allocation lived, in the order in which they were made; empty where none was.
+        """How long each allocation lived. An address that is handed out again counts as given back then.
 
-        An address that is handed out again counts as given back then. `step` as in `timeline`.
-
-        Raises:
-            KeyError: no such allocator.
+        Returns:
+            Empty where nothing was allocated.
         """
         table, rows = self.snapshots, self.snapshots.rows_of(allocator)
         at = np.flatnonzero(~table.is_free[rows]) + rows.start
@@ -188,23 +193,23 @@ class MemoryProfile(MemoryTables):
         )
 
     def steps(self, allocator: str) -> pd.DataFrame:
-        """What each step did to one allocator, by the time between its begin and its end.
+        """What each step did to one allocator between its begin and its end.
 
-        Where a step only gave back, `peak_at_ms` is its begin. A step of a session in which the allocator reports nothing has
-        no row; empty where there are no steps.
+        Where a step only gave memory back, `peak_at_ms` is its begin. A step of a session of the profiler in which the
+        allocator reports nothing has no row.
 
-        Raises:
-            KeyError: no such allocator.
+        Returns:
+            Empty where there are no steps.
         """
         return step_table(self.snapshots, self.snapshots.rows_of(allocator), self.step_spans)
 
     def growth(self, allocator: str) -> MemoryGrowth:
         """Whether the memory in use at the end of steps keeps growing, which is how a leak shows.
 
-        Raises:
-            KeyError: no such allocator.
+        Returns:
+            A `MemoryGrowth`: `.bytes_per_step`, `.is_significant`, `.sentence`.
 
-        Source: Theil-Sen slope and Mann-Kendall test, see `memory_growth`.
+        Source: a Theil-Sen slope and a Mann-Kendall test.
         """
         steps, rows = self.steps(allocator), self.snapshots.rows_of(allocator)
         spans = pd.Series(self.step_spans.session)
@@ -219,18 +224,18 @@ class MemoryProfile(MemoryTables):
         return MemoryGrowth(slope, len(steps), is_significant, sentence)
 
     def unfreed(self, allocator: str, after_steps: int = 2) -> pd.DataFrame:
-        """Which ops allocate in a step what is still held some steps later: variables and caches once, leaks in every step.
+        """Which ops allocate in a step what is still held some steps later: variables and caches once, leaks in every
+        step.
 
         Args:
             allocator: one of `allocators`.
-            after_steps: how many steps later, at the end of the step; steps too near to the end of their session do
-                not count.
+            after_steps: how many steps later, at the end of the step; steps too near to the end of their session of the
+                profiler do not count.
 
         Returns:
-            Empty where all is given back in time or there are no steps.
+            Empty where all is given back in time, or where there are no steps.
 
         Raises:
-            KeyError: no such allocator.
             ValueError: `after_steps` is negative.
         """
         if after_steps < 0:

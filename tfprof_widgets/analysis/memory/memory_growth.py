@@ -33,11 +33,14 @@ UNFREED_COLUMNS = list(TABLES["memory.unfreed"].names)
 
 @dataclass(frozen=True, eq=False)
 class MemoryGrowth:
-    """How the memory in use changes from the end of one step to the end of the next."""
+    """Whether the memory in use grows from the end of one step to the end of the next: what `Profile.memory.growth` gives."""
 
     bytes_per_step: float
-    """Robust slope, negative where memory shrinks; NaN where no session has two steps."""
+    """How much it grows a step: a robust slope, negative where it shrinks; NaN where no session of the profiler has two
+    steps.
+    """
     n_steps: int
+    """Steps that it is told from."""
     is_significant: bool
     """Whether it looks like a leak: a steady rise that matters."""
     sentence: str

@@ -42,64 +42,84 @@ MOST = 0.5
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Overview:
-    """The figures a reader wants first. Without steps, times and ratios of steps are 0 and `verdict` says why."""
+    """The figures that you want first: what `Profile.overview` gives. Without steps, times and ratios of steps are 0 and
+    `verdict` says why.
+    """
 
     n_steps: int
+    """How many steps were captured: rows of `Profile.steps`."""
     n_steps_averaged: int
+    """How many of them the averages are over; `left_out` says why not all."""
     step_time_avg_ms: float
+    """Mean time of an averaged step, in ms."""
     step_time_std_ms: float
     """Sample standard deviation, 0 for a single step."""
     step_time_min_ms: float
+    """The shortest averaged step, in ms."""
     step_time_max_ms: float
+    """The longest averaged step, in ms."""
     is_averaged: Bool
-    """For each step whether the averages include it."""
+    """For each row of `Profile.steps` whether the averages include it: an array of bool."""
     left_out: str
-    """Which steps the averages leave out and why; empty where all are in."""
+    """Which steps the averages leave out and why, such as a first step that compiles; empty where all are in."""
     is_inferred: bool
-    """Whether any step was inferred rather than marked."""
+    """Whether any step was found by what repeats, rather than marked."""
     breakdown: pd.DataFrame
-    """`category`, `ms` (average a step), `std_ms`, `ratio` (of the step time), in the order of `STEP_CATEGORIES`."""
+    """What an averaged step is made of, a row for each category: `category` (such as `input` for the column `input_ms` of
+    `Profile.steps`), `ms` (mean a step), `std_ms`, `ratio` (of the step time).
+    """
     limiter: str
-    """The category that limits the steps, empty where there are none."""
+    """The category that limits the steps, such as `input`; empty where there are none."""
     verdict: str
-    """One sentence."""
+    """What limits the steps, in one sentence."""
     verdict_detail: str
     """What else the breakdown says, and what the averages are over; or, without steps, what to do."""
     busy_ratio: float
     """Share of the step time in which the device (on a machine without one: the CPU) computes."""
     covered_ratio: float
-    """Share of the time captured that lies in steps of the kind that the averages are over, see `Coverage`; 1 without steps."""
+    """Share of the time captured that lies in steps of the kind that the averages are over; 1 without steps."""
     compute_16bit_ratio: float
-    """Share of 16-bit kernels in device compute time; nan where no device computed, or the trace does not tell (TPU)."""
+    """Share of 16-bit kernels in device compute time; NaN where no device computed, or the trace does not tell (TPU)."""
     compute_32bit_ratio: float
+    """Share of all other kernels in it; NaN likewise."""
     host_time_ratio: float
-    """Share of op time spent on the host; with `device_time_ratio` it adds up to 1, or both are 0 without ops."""
+    """Share of op time spent on the CPU; with `device_time_ratio` it adds up to 1, or both are 0 without ops."""
     device_time_ratio: float
+    """Share of op time spent on devices."""
     host_eager_ratio: float
-    """Share of eagerly run ops in the op time of the host, see `OpTime`."""
+    """Share of eagerly run ops, outside of any `tf.function`, in the op time of the CPU."""
     device_eager_ratio: float
+    """The same of devices."""
     device_idle_ratio: float
-    """Share of the time in which nothing ran on the devices, see `Idle`; nan without a device."""
+    """Share of the time from the first to the last event of a device in which nothing ran on it; NaN without a device."""
     host_idle_ratio: float
-    """Share of the time in which host threads ran no op, summed over threads, see `Idle`; nan without host ops."""
+    """Share of the time from the first to the last op of a CPU thread in which it ran none, summed over threads: high in a
+    healthy program too. NaN without ops on the CPU."""
     device_duty_cycle_ratio: float
-    """On a TPU the share of the time in which its cores did something else than waiting for the host; nan elsewhere."""
+    """On a TPU the share of the time in which its cores did something else than wait for the host; NaN elsewhere."""
     top_ops: pd.DataFrame
-    """The ops that took most time of their own within the averaged steps (the whole trace where there are none), those of
-    devices where any ran ops, else those of the host; iterators that only wait for others are left out. Columns in
-    `_top_ops`."""
+    """The ops with the most self time within the averaged steps (the whole capture where there are none), of devices where
+    any ran ops, else of the CPU; iterators that only wait for others are left out. Columns: `name`, `type`, `device`,
+    `occurrences`, `self_time_ms`, `self_time_ms_per_step`, `self_time_ratio`.
+    """
     tf_functions: pd.DataFrame
-    """What calls of `tf.function`s cost; columns in `tf_functions.compute_tf_functions`."""
+    """What calls of `tf.function`s cost, a row for each function: `function`, `compiler`, `tracing_count`, `eager_calls`,
+    `concrete_calls`, `traced_calls`, `not_traced_calls`, `self_time_ms`, `expensive_time_ms` (of calls that traced or
+    ran as Python), `expensive_ratio`.
+    """
     findings: tuple[str, ...]
-    """What else is wrong beside what limits the steps: memory that is nearly full or fragmented."""
+    """What else is wrong beside what limits the steps, a sentence each: memory that is nearly full or fragmented."""
     environment: Environment
+    """The machine, as far as the trace tells: `hosts`, `device_type`, `n_devices`, `device_memory_bytes`, versions, and
+    more.
+    """
     _found: Findings | None
     _advice: Callable[[], Sequence[Advice]] = tuple
     """Gives the advice, which takes these figures as given: it is found when it is first asked for."""
 
     @cached_property
     def next_steps(self) -> tuple[str, ...]:
-        """Sentences on where to look and what to change: the titles of the advice, then what none is about."""
+        """Where to look and what to change, a sentence each: the titles of the advice, then what none is about."""
         if self.environment.framework != "TensorFlow":  # the rest is about its functions
             return tuple(one.title for one in self._advice())
         return () if self._found is None else suggest_next_steps(self._found, self._advice())

@@ -72,25 +72,31 @@ def _medians(durations: Float64, rng: np.random.Generator) -> Float64:
 
 @dataclass(frozen=True, kw_only=True)
 class CaptureSummary(CaptureFacts):
-    """What a capture was, and what it cost the program that it looked at."""
+    """What a capture was, and what it cost the program that it looked at: what `Profile.capture` gives."""
 
     start_s: float
-    """What starting the profiler took, in s; the sum over the windows. The program waited for it, between steps."""
+    """Seconds that starting the profiler took, the sum over the windows. The program waited for it, between steps."""
     stop_s: float
-    """What stopping it and writing its files took, in s, likewise."""
+    """Seconds that stopping it and writing its files took, likewise."""
     n_bytes: int
     """Size of its files."""
     n_events: int
+    """Events in them."""
     windows: tuple[Any, ...] = field(default=(), repr=False, compare=False)
-    """The sessions of the profiler, a `Window` each, in time order; none for a profile that was loaded."""
+    """The sessions of the profiler in time order, each with `run_dir`, `first_step`, `last_step`, `n_steps`, times and
+    size; empty for a profile that was loaded.
+    """
     step_times: pd.DataFrame | None = field(default=None, repr=False, compare=False)
-    """How long each marked step took, the columns of `CaptureRecord.step_times`; None for a profile that was loaded."""
+    """How long each marked step took, captured or not: `number` and `name` of the step, `start_ns` (Unix time),
+    `duration_ns`, `phase` (`before` the first window, `during` one, `after` one, or `cut` by one). None for a profile
+    that was loaded.
+    """
     held_bytes: int = field(default=0, compare=False)
-    """Memory of functions of the program that are gone but for this profile, until its lines or layers are asked for."""
+    """Memory of functions of the program that only this profile keeps, until its lines or layers are asked for."""
 
     @property
     def sentence(self) -> str:
-        """What it cost, in a sentence or two; with advice where the capture distorts what it shows."""
+        """What the capture cost, in a sentence or two; with advice where it distorts what it shows."""
         told = (
             step_sentence(self, self.detail)
             if self.n_steps

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -23,11 +24,11 @@ from .rows import is_usual, rows_of
 from .slow_steps import SlowSteps
 from .words import after_anomaly, drift_anomaly, series_anomaly, slow_steps_anomaly
 
-_MOST_WAITING = 16
+_MOST_WAITING = 64
 """So many samples wait for the steps of their time; more are taken as of the last step."""
 _MOST_PLACES = 256
 _SETTLING_NS = 5_000_000_000
-"""So long after its begin a process fills its memory."""
+"""So long after its first step a process fills its memory."""
 
 
 class AnomalyFinder:
@@ -40,7 +41,9 @@ class AnomalyFinder:
         self._after = AfterEvents()
         self._episodes = Episodes(self._phases, self._machine, self._after)
         self._memory = {name: GrowingMemory() for name in ("rss_bytes", "tf_bytes")}
-        self._samples: deque[Any] = deque()
+        self._samples: deque[tuple[float, Callable[[float, int], None]]] = deque()
+        """Their times, and what takes them when the step of that time is known, by its ordinal and its number."""
+        self._has_fine_memory = False
         self._places: dict[int, str] = {}
         self._windows: deque[tuple[int, int, int]] = deque(maxlen=64)
         self._numbers: dict[str, int] = {}
@@ -52,7 +55,7 @@ class AnomalyFinder:
         rows = rows_of(rows[trained(rows)], self._n_steps)
         if not len(rows):
             return
-        self._started_ns = self._started_ns or int(rows["start_ns"][0])
+        self._started_ns = self._started_ns or int(rows["start_ns"][0] + 1e6 * rows["ms"][0])
         self._n_steps += len(rows)
         for ordinal in rows["ordinal"][(rows["flags"] & EPOCH_BEGIN) != 0].tolist():
             self._slow.begin_epoch(ordinal)
@@ -64,9 +67,21 @@ class AnomalyFinder:
 
     def add_samples(self, given: Any) -> None:
         """Take samples of the machine: a table with `SAMPLE_COLUMNS`, or one row of them."""
-        self._samples += list(sample_rows(given))
+        for row in sample_rows(given):
+            self._wait(float(row[0]), partial(self._take_sample, row))
+
+    def add_memory(self, ns: float, n_bytes: Mapping[str, float]) -> None:
+        """Take what is in use of memory, by the names of the columns of samples, some times a second.
+
+        Where this is told, what samples tell of it is left out.
+        """
+        self._has_fine_memory = True
+        self._wait(ns, partial(self._take_memory, ns, n_bytes))
+
+    def _wait(self, ns: float, take: Callable[[float, int], None]) -> None:
+        self._samples.append((ns, take))
         while len(self._samples) > _MOST_WAITING:
-            self._take_sample(self._samples.popleft(), float(self._n_steps), self._last_number)
+            self._samples.popleft()[1](float(self._n_steps), self._last_number)
 
     def add_event(self, event: Event) -> None:
         """Take what happened; kinds that tell nothing here are left out."""
@@ -133,19 +148,27 @@ class AnomalyFinder:
     def _place_samples(self, rows: Any) -> None:
         """Take the samples of which the steps are known by now."""
         starts = rows["start_ns"]
-        while self._samples and self._samples[0][0] <= starts[-1]:
-            row = self._samples.popleft()
-            i = int(np.searchsorted(starts, row[0], side="right")) - 1
-            ordinal = float(rows["ordinal"][0]) if i < 0 else _ordinal_at(rows, i, row[0])
-            self._take_sample(row, ordinal, int(rows["number"][max(i, 0)]))
+        waiting, self._samples = self._samples, deque()
+        for ns, take in waiting:
+            if ns > starts[-1]:
+                self._samples.append((ns, take))
+                continue
+            i = int(np.searchsorted(starts, ns, side="right")) - 1
+            ordinal = float(rows["ordinal"][0]) if i < 0 else _ordinal_at(rows, i, ns)
+            take(ordinal, int(rows["number"][max(i, 0)]))
 
     def _take_sample(self, row: Any, ordinal: float, number: int) -> None:
         self._machine.add(row)
-        if row[0] - self._started_ns < _SETTLING_NS or not self._n_steps:
+        if not self._has_fine_memory:
+            n_bytes = {name: float(row[SAMPLE_COLUMNS.index(name)]) for name in self._memory}
+            self._take_memory(float(row[0]), n_bytes, ordinal, number)
+
+    def _take_memory(self, ns: float, n_bytes: Mapping[str, float], ordinal: float, number: int) -> None:
+        if ns - self._started_ns < _SETTLING_NS or not self._n_steps:
             return
         for name, memory in self._memory.items():
-            if np.isfinite(value := row[SAMPLE_COLUMNS.index(name)]):
-                memory.add(float(value), float(row[0]), ordinal, number)
+            if np.isfinite(value := n_bytes[name]):
+                memory.add(value, ns, ordinal, number)
 
     def _window_of(self, anomaly: Anomaly, steps: Sequence[int] | None) -> int | None:
         """The last profile window that has steps of it."""

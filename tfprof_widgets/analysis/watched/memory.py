@@ -12,16 +12,20 @@ N_BLOCKS = 16
 """Growth is looked for in so many blocks in a row, each with the least of its samples: what a collector frees does not count."""
 _FACTOR = 4
 """A block has 1 sample, or so many times as many: slow growth shows in longer ones."""
-_N_SCALES = 7
+_N_SCALES = 8
 _FEW_BLOCKS = 8
 MIN_GROWTH_BYTES = 32 * 2**20
 MIN_GROWTH_RATIO = 0.02
 """Less is what allocators keep for later."""
-_LARGE_BYTES = 256 * 2**20
+_LARGE_BYTES = 128 * 2**20
 _MOST_SLOWING = 0.85
 """In the last quarter it grows at least so fast as on average, or it is a buffer that fills."""
 _MOST_FALL = 0.15
 """Of the growth: what falls by more is a buffer that is filled again."""
+_GROWS_NS, _ENDS_NS = 12e9, 6e9
+"""What grows evenly is looked for over so long at least, and what has ended, where samples come many a second."""
+_FILLS_NS = 60e9
+"""Buffers fill in less."""
 _ENDED = 0.1
 _FEWEST_FLAT = 3
 """Of the first blocks: where it begins to grow later, it did not so from the begin."""
@@ -33,6 +37,7 @@ class Growth:
 
     first_number: int
     """Of the step that ran when it began."""
+    first_ordinal: float
     first_ns: float
     from_bytes: float
     has_begun_before: bool
@@ -45,6 +50,14 @@ class Growth:
     has_ended: bool = False
     is_steady: bool = False
     """It grows as fast as at first, for longer than buffers fill."""
+
+    def go_on(self, block: Floats) -> None:
+        """Take the latest block: figures are those from the begin to it."""
+        self.to_bytes, self.last_ns, ordinal, last_number = block.tolist()
+        self.last_number = round(last_number)
+        n_bytes, n_steps = self.to_bytes - self.from_bytes, ordinal - self.first_ordinal
+        self.bytes_per_second = n_bytes / max(self.last_ns - self.first_ns, 1.0) * 1e9
+        self.bytes_per_step = n_bytes / n_steps if n_steps > 0 else np.nan
 
 
 class GrowingMemory:
@@ -71,11 +84,14 @@ class GrowingMemory:
         blocks = self._scales[i].last(N_BLOCKS)
         growth = self.growth
         if growth is None or growth.has_ended:
-            if _grows(blocks) or _grows_fast(self._scales[i].last(_FEW_BLOCKS)):
+            if _grows(blocks) or _grows_fast(blocks[-_FEW_BLOCKS:]):
                 self._start(i)
         elif i == self._scale:
-            self._go_on(blocks)
-        elif i > self._scale and _grows(blocks):
+            if _has_ended(self._scales[i].last(_Scale.MOST), growth):
+                growth.has_ended = True
+            else:
+                growth.go_on(blocks[-1])
+        elif i > self._scale and _grows(blocks) and _span_ns(blocks) >= _FILLS_NS:
             growth.is_steady = True
             self._scale = i
 
@@ -87,24 +103,13 @@ class GrowingMemory:
         before = float(np.median(earlier[-N_BLOCKS:, 0]))
         back_ns = (latest[-1, 0] - before) / _rate(latest) * 1e9
         first_ns = float(np.clip(latest[-1, 1] - back_ns, known[0, 1], latest[0, 1]))
-        from_bytes, first_number = (float(np.interp(first_ns, known[:, 1], known[:, column])) for column in (0, 3))
+        from_bytes, ordinal, number = (
+            float(np.interp(first_ns, known[:, 1], known[:, column])) for column in (0, 2, 3)
+        )
         has_begun_before = first_ns < known[min(_FEWEST_FLAT, len(known) - 1), 1]
-        self.growth = Growth(round(first_number), first_ns, from_bytes, has_begun_before)
+        self.growth = Growth(round(number), ordinal, first_ns, from_bytes, has_begun_before)
         self._scale = i
-        self._go_on(known[-N_BLOCKS:])
-
-    def _go_on(self, blocks: Floats) -> None:
-        growth = self.growth
-        assert growth is not None
-        if growth.bytes_per_second and _rate(blocks[-_FEW_BLOCKS:]) < _ENDED * growth.bytes_per_second:
-            growth.has_ended = True
-            return
-        blocks = blocks[blocks[:, 1] >= growth.first_ns]
-        growth.to_bytes, growth.last_ns, _, last_number = blocks[-1].tolist()
-        growth.last_number = round(last_number)
-        n_bytes, ns, n_steps, _ = (blocks[-1] - blocks[0]).tolist()
-        growth.bytes_per_second = n_bytes / ns * 1e9
-        growth.bytes_per_step = n_bytes / n_steps if n_steps > 0 else np.nan
+        self.growth.go_on(known[-1])
 
 
 class _Scale:
@@ -137,9 +142,21 @@ def _rate(blocks: Floats) -> float:
     return float((blocks[-1, 0] - blocks[0, 0]) / max(blocks[-1, 1] - blocks[0, 1], 1.0) * 1e9)
 
 
+def _span_ns(blocks: Floats) -> float:
+    return float(blocks[-1, 1] - blocks[0, 1]) if len(blocks) else 0.0
+
+
+def _has_ended(blocks: Floats, growth: Growth) -> bool:
+    """Whether the latest blocks hardly rise any more, for long enough."""
+    n_late = int((blocks[:, 1] >= blocks[-1, 1] - _ENDS_NS).sum())
+    late = blocks[-max(n_late + 1, _FEW_BLOCKS) :]
+    late = late[late[:, 1] >= growth.first_ns]
+    return _span_ns(late) >= _ENDS_NS and _rate(late) < _ENDED * growth.bytes_per_second
+
+
 def _grows(blocks: Floats) -> bool:
     """Whether memory rises from block to block, and in the end hardly slower than at first."""
-    if len(blocks) < N_BLOCKS:
+    if len(blocks) < N_BLOCKS or _span_ns(blocks) < _GROWS_NS:
         return False
     n_bytes = blocks[:, 0]
     growth = n_bytes[-1] - n_bytes[0]
@@ -158,4 +175,7 @@ def _grows_fast(blocks: Floats) -> bool:
         return False
     rises = np.diff(blocks[:, 0])
     middle = np.median(rises)
-    return bool(rises.sum() >= _LARGE_BYTES and (rises > 0.5 * middle).all() and (rises < 2 * middle).all())
+    # A sample of two steps is beside one of a single step.
+    is_even = (rises > 0.4 * middle).all() and (rises < 2.5 * middle).all()
+    is_slowing = rises[-_FEW_BLOCKS // 4 :].mean() < _MOST_SLOWING * rises.mean()
+    return bool(rises.sum() >= _LARGE_BYTES and is_even and not is_slowing)

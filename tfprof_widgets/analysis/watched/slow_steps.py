@@ -205,6 +205,8 @@ class SlowSteps:
                 series.n_missed, series.next_ordinal = 0, step.ordinal + series.period
                 if not series.is_sure and self._rate <= _MOST_RATE:
                     n, rate = self._by_chance(series.cause)
+                    first = series.steps[max(len(series.steps) - series.n_in_row, 0)].ordinal
+                    rate = max(rate, self._share_slow(first, step.ordinal))
                     series.is_sure = _MOST_CANDIDATES * n * rate ** (series.n_in_row - 2) < _CHANCE
                 return True
         return False
@@ -225,7 +227,7 @@ class SlowSteps:
                 found = _in_row(self._slots(last, last.ordinal - ordinal, in_epoch=in_epoch), slow)
                 if len(found) < _FEWEST_INTERVALS:
                     continue
-                near = sum(step.ordinal >= found[-1] for step in self._all) / (last.ordinal - found[-1] + 1)
+                near = self._share_slow(found[-1], last.ordinal)
                 chance = len(earlier) * n * max(rate, near) ** (len(found) - 1)
                 candidates.append((chance, last.ordinal - ordinal, in_epoch, found))
         # A multiple of the period is as regular, and more so where a step between was not looked at.
@@ -242,6 +244,10 @@ class SlowSteps:
         same = [step.ordinal for step in self._all if step.cause == cause]
         part = len(same) / len(self._all)
         return part * self._n_slow, max((len(same) - 1) / max(same[-1] - same[0], 1), part * self._rate)
+
+    def _share_slow(self, first: int, last: int) -> float:
+        """The share of the latest steps that are slow, from the ordinal of one on."""
+        return sum(first <= step.ordinal <= last for step in self._all) / (last - first + 1)
 
     def _start_series(
         self, last: SlowStep, slow: dict[int, SlowStep], chance: float, period: int, in_epoch: bool, found: list[int]

@@ -198,12 +198,14 @@ class _Phase:
 
     def element_of(self, iterator: Any, n_batches: int) -> ElementSource | None:
         """Where the batches came from that the model took now; None of an iterator that cannot be asked."""
-        if not hasattr(iterator, "_iterator_resource"):
-            return None
-        reference = weakref.ref(iterator)
         last = self._source
-        taken = last.first + self._n_taken if last is not None and last.iterator is reference else 0
-        self._source, self._n_taken = ElementSource(reference, taken), n_batches
+        if last is not None and last.iterator() is iterator:
+            self._source = ElementSource(last.iterator, last.first + self._n_taken)
+        elif hasattr(iterator, "_iterator_resource"):
+            self._source = ElementSource(weakref.ref(iterator), 0)
+        else:
+            return None
+        self._n_taken = n_batches
         return self._source
 
     def unwatch(self) -> None:

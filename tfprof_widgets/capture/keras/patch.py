@@ -21,32 +21,41 @@ _logger = logging.getLogger(__name__)
 _lock = threading.Lock()
 
 
-class KerasPatch:
-    """Wraps the public methods of every Keras `Model` class in this process, and takes the wrappers out again.
-
-    Subclasses that override `fit` and call `super().fit(...)` pass through the wrapper too; so do instances that exist.
-    """
+class OwnMarksPatch:
+    """Takes away the marks that Keras 2 makes of steps itself, while a callback of ours makes them, and puts them back."""
 
     def __init__(self) -> None:
         self._undo: list[Callable[[], None]] = []
 
     def install(self) -> None:
-        """Put the wrappers in; a second call does nothing."""
+        """Change what there is to change; a second call does nothing."""
         with _lock:
-            if self._undo:
-                return
-            for model_class in _model_classes():
-                for method in METHODS:
-                    self._undo.append(_wrap(model_class, method))
-                undo = without_own_marks(sys.modules.get(model_class.__module__))
-                if undo is not None:
-                    self._undo.append(undo)
+            if not self._undo:
+                for model_class in _model_classes():
+                    self._change(model_class)
 
     def remove(self) -> None:
-        """Take the wrappers out; a second call does nothing."""
+        """Change it back; a second call does nothing."""
         with _lock:
             while self._undo:
                 self._undo.pop()()
+
+    def _change(self, model_class: type) -> None:
+        undo = without_own_marks(sys.modules.get(model_class.__module__))
+        if undo is not None:
+            self._undo.append(undo)
+
+
+class KerasPatch(OwnMarksPatch):
+    """Wraps the public methods of every Keras `Model` class in this process besides, and takes the wrappers out again.
+
+    Subclasses that override `fit` and call `super().fit(...)` pass through the wrapper too; so do instances that exist.
+    """
+
+    def _change(self, model_class: type) -> None:
+        for method in METHODS:
+            self._undo.append(_wrap(model_class, method))
+        super()._change(model_class)
 
 
 def _model_classes() -> list[type]:

@@ -78,6 +78,10 @@ class MachineReader:
         totals = [now - then for now, then in zip(self._counters.totals(), self._base, strict=True)]
         return [all_cores, self._own_load(), rss_bytes, *totals, *cores, self._counters.available(), n_threads]
 
+    def rss_bytes(self) -> float:
+        """Return the resident memory of this process; some 10 us."""
+        return self._counters.process()[0]
+
     def close(self) -> None:
         """Let go of what is open."""
         self._counters.close()

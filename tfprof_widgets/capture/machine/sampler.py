@@ -86,6 +86,14 @@ class SystemSampler:
         frame.insert(0, "time_ns", np.array(times[:n_rows], np.int64))
         return frame
 
+    def rss_bytes(self) -> float:
+        """Return the resident memory of this process now; NaN where it cannot be read. On any thread."""
+        reader = self._reader
+        try:
+            return float("nan") if reader is None else reader.rss_bytes()
+        except Exception:  # it is asked in the middle of a training, and may have been closed
+            return float("nan")
+
     @property
     def latest(self) -> dict[str, float]:
         """The last row, `time_ns` among its columns; empty before the first."""

@@ -39,7 +39,7 @@ _logger = logging.getLogger(__name__)
 
 
 class ProfilerServer:
-    """A running server; it ends with `stop()`, at the end of its `with` block, or with the process."""
+    """A running server, which `serve` gives. It ends with `stop()`, at the end of its `with` block, or with the process."""
 
     def __init__(self, server: Any, host: str, port: int, *, asks_token: bool) -> None:
         self._server = server
@@ -51,11 +51,11 @@ class ProfilerServer:
 
     @property
     def address(self) -> str:
-        """What `capture_remote` takes, on this machine or, where it listens for others, on them."""
+        """`host:port`: what `capture_remote` takes, on this machine or, where it listens for others, on them."""
         return f"{self.host}:{self.port}"
 
     def stop(self) -> None:
-        """Answer no more requests; a capture under way is dropped. Stopping twice does nothing."""
+        """Answer no more requests; a capture under way is dropped. A second call does nothing."""
         global _step_log
         self._server.stop(grace=None).wait()
         _running.discard(self)

@@ -154,7 +154,8 @@ class WindowControl:
 
     def steps_here(self) -> list[OpenStep]:
         """The steps in progress on this thread, in no order."""
-        return [step for step in tuple(self._open_steps) if step.thread_id == threading.get_ident()]
+        here = threading.get_ident()
+        return [step for step in tuple(self._open_steps) if step.thread_id == here] if self._open_steps else []
 
     def finish_thread(self) -> None:
         """End the steps in progress on this thread, as an exception leaves them."""

@@ -16,10 +16,7 @@ T = TypeVar("T")
 
 
 class trace_steps(Generic[T]):  # noqa: N801 -- it is called like a function, as `range` is
-    """Iterate over `dataset` with every iteration marked as one step, `next()` included.
-
-        for batch in tfprof.trace_steps(dataset):
-            train_step(batch)
+    """Iterate over a dataset with every iteration marked as one step, the wait for its batch included.
 
     Steps are numbered over the whole capture, so a second epoch goes on where the first ended. Outside a capture it
     marks steps for whatever profiler runs, counting from 0 in each loop, and costs next to nothing. Leaving the loop by
@@ -27,7 +24,14 @@ class trace_steps(Generic[T]):  # noqa: N801 -- it is called like a function, as
 
     Args:
         dataset: anything that can be iterated: a `tf.data.Dataset`, a distributed dataset, a list, a generator.
-        name: of the markers; XProf takes names that begin with `train` or `test` for steps.
+        name: of the steps. TensorBoard's profiler takes names that begin with `train` or `test` for steps.
+
+    Examples:
+        >>> with tfprof.profile() as prof:
+        ...     for batch in tfprof.trace_steps(dataset):
+        ...         train_step(batch)
+        >>> len(prof.steps)
+        8
     """
 
     def __init__(self, dataset: Iterable[T], *, name: str = "train") -> None:
@@ -62,17 +66,26 @@ class trace_steps(Generic[T]):  # noqa: N801 -- it is called like a function, as
 
 
 class step:  # noqa: N801 -- it is called like a function
-    """Mark the body of a `with` block as one step.
+    """Mark the body of a `with` block as one step of the training.
 
-        with tfprof.step(i):
-            train_step(next(batches))
+    For a loop over a dataset `trace_steps` is simpler, and counts the wait for data as part of the step.
 
     Args:
-        number: the step's number, 0 or more. The selection of a capture (`steps=`) is about these numbers.
-        name: of the marker; XProf takes names that begin with `train` or `test` for steps.
+        number: the step's number, 0 or more. The `steps=` of a capture is about these numbers.
+        name: of the step. TensorBoard's profiler takes names that begin with `train` or `test` for steps.
 
     Raises:
-        TypeError, ValueError: the number is not a whole number, or negative.
+        TypeError: the number is not a whole number.
+        ValueError: the number is negative.
+
+    Examples:
+        >>> batches = iter(dataset)
+        >>> with tfprof.profile(steps=range(2, 4)) as prof:
+        ...     for number in range(6):
+        ...         with tfprof.step(number):
+        ...             train_step(next(batches))
+        >>> prof.steps["name"].tolist()
+        ['train 2', 'train 3']
     """
 
     def __init__(self, number: int, *, name: str = "train") -> None:

@@ -7,7 +7,7 @@ import threading
 import time
 import weakref
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, NamedTuple
 
 from .tf_profiler import import_tensorflow
 
@@ -26,8 +26,7 @@ class StepNumbers:
     """The number of the next step that is not given one by the user."""
 
 
-@dataclass(frozen=True)
-class ElementSource:
+class ElementSource(NamedTuple):
     """Where the batches of a step came from."""
 
     iterator: weakref.ref[Any]
@@ -35,7 +34,7 @@ class ElementSource:
     """Which element of it the first one was, from 0 on."""
 
 
-@dataclass(eq=False)
+@dataclass(eq=False, slots=True)
 class OpenStep:
     """A step between its begin and its end, which must be on the same thread."""
 
@@ -60,10 +59,11 @@ class OpenStep:
     """Unix time of its begin."""
     _begin_ns: int = field(default_factory=time.perf_counter_ns, init=False)
     _marker: Any = field(init=False)
-    """TensorFlow's `Trace`, running; nothing is recorded where no session runs."""
+    """TensorFlow's `Trace`, running; None where no session runs, and so nothing is recorded."""
 
     def __post_init__(self) -> None:
-        self._marker = _marker_class()(self.name)
+        marker = _marker_class()(self.name)
+        self._marker = marker if getattr(marker, "_traceme", marker) is not None else None
 
     @property
     def elapsed_ns(self) -> int:
@@ -75,9 +75,11 @@ class OpenStep:
 
         Source: semantics 2.2, `_r=1` makes an event the root of a group.
         """
-        first = {"epoch_start": 1} if self.begins_epoch else {}
-        self._marker.set_metadata(step_num=self.number, _r=1, **first)
+        if self._marker is not None:
+            first = {"epoch_start": 1} if self.begins_epoch else {}
+            self._marker.set_metadata(step_num=self.number, _r=1, **first)
 
     def close(self) -> None:
         """End its marker, which becomes an event of this thread's line."""
-        self._marker.__exit__(None, None, None)
+        if self._marker is not None:
+            self._marker.__exit__(None, None, None)

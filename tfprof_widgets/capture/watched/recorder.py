@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import time
+from collections.abc import Callable
 from typing import Any, NamedTuple
 
 from ..session.markers import ElementSource, OpenStep
@@ -11,6 +12,8 @@ from ..session.overhead import Phase
 
 MAX_WAITING = 1_000_000
 """So many steps wait to be taken; later ones are lost, so that a watcher that hangs costs no more memory."""
+MEMORY_NS = 100_000_000
+"""So often what is in use of memory is read."""
 MAX_LOSSES = 10_000
 """Of so many steps the loss waits for its step to be taken; one that comes too late is not known."""
 
@@ -50,7 +53,16 @@ class EpochEnd(NamedTuple):
 class StepRecorder:
     """Is told of each step of a capture (a `StepListener`), and gives them to whoever takes them, in the order of their ends."""
 
-    def __init__(self) -> None:
+    def __init__(self, read_memory: Callable[[], dict[str, float]] | None = None) -> None:
+        """Begin.
+
+        Args:
+            read_memory: tells what is in use now. It is asked between two steps, on the thread that trains: in the middle of a
+                step ops hold what they give back.
+        """
+        self._read_memory = read_memory
+        self._memory: list[tuple[int, dict[str, float]]] = []
+        self._memory_due_ns = 0
         self.losses: dict[int, float] = {}
         """Of the latest steps, by number, as far as Keras told them; whoever takes rows takes these."""
         self._ended: list[tuple[OpenStep, int, Phase]] = []
@@ -61,6 +73,10 @@ class StepRecorder:
     def began(self, step: OpenStep) -> None:
         """Note which step runs."""
         self._current = step
+        if self._read_memory is not None and step.start_ns >= self._memory_due_ns:
+            self._memory_due_ns = step.start_ns + MEMORY_NS
+            if len(self._memory) < MAX_LOSSES:
+                self._memory.append((step.start_ns, self._read_memory()))
 
     def ended(self, step: OpenStep, elapsed_ns: int, phase: Phase) -> None:
         """Keep it; its row is made by whoever takes it."""
@@ -85,6 +101,11 @@ class StepRecorder:
         elif self._epoch is not None and len(self._epochs) < MAX_LOSSES:
             self._epochs.append(self._epoch._replace(seconds=(now_ns - self._epoch.at_ns) / 1e9))
             self._epoch = None
+
+    def take_memory(self) -> list[tuple[int, dict[str, float]]]:
+        """Return what was in use since the last call, with its Unix time."""
+        taken, self._memory = self._memory, []
+        return taken
 
     def take_epochs(self) -> list[EpochEnd]:
         """Return the ends of epochs since the last call."""

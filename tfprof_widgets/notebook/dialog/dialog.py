@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Mapping
 from html import escape
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import ipywidgets
 
@@ -17,20 +17,23 @@ from .rows import counted, rows_html
 from .run import Capture, CaptureRun
 from .style import DIALOG_CLASS, STYLE
 
+if TYPE_CHECKING:
+    from ...profiles.one_run import Profile
+
 _NO_CODE = "The line of code that captures the same comes here once no field has a problem."
 _INTRODUCTION = "Workers that train now, captured in the same seconds. Cells run meanwhile."
 
 
 class CaptureDialog(ipywidgets.VBox):  # type: ignore[misc]
-    """The fields of `capture_remote`, a button, and the dashboard of the last capture. Made by `tfprof.capture_dialog`.
+    """A form for `capture_remote`, a button, and the dashboard of the last capture: what `capture_dialog` gives.
 
-    Captures run in a thread, one at a time; what fails there is told in the dialog.
+    Captures run in a thread, one at a time; what fails there is told in the form.
     """
 
     def __init__(self, given: Mapping[str, Any], *, defaults: Mapping[str, Any], read: Read, capture: Capture) -> None:
         """Begin with `given`; `read` knows the rules of the fields and `capture` captures with what they hold."""
         self._defaults, self._capture = defaults, capture
-        self._profiles: tuple[Any, ...] = ()
+        self._profiles: tuple[Profile, ...] = ()
         self._run: CaptureRun | None = None
         self._replaced: list[Any] = []
         self._is_closed = False
@@ -58,13 +61,13 @@ class CaptureDialog(ipywidgets.VBox):  # type: ignore[misc]
     # ---- what it gives ------------------------------------------------------------------------------------------------
 
     @property
-    def profile(self) -> Any:
-        """The `Profile` of the last capture that got a trace; None before the first."""
+    def profile(self) -> Profile | None:
+        """The profile of the last capture that got a trace; None before the first."""
         return self._profiles[-1] if self._profiles else None
 
     @property
-    def profiles(self) -> tuple[Any, ...]:
-        """The profiles of all captures that got a trace, oldest first."""
+    def profiles(self) -> tuple[Profile, ...]:
+        """The profiles of all captures that got a trace, oldest first; empty before the first."""
         return self._profiles
 
     @property
@@ -81,10 +84,10 @@ class CaptureDialog(ipywidgets.VBox):  # type: ignore[misc]
     # ---- what it does -------------------------------------------------------------------------------------------------
 
     def capture(self) -> None:
-        """Begin a capture with what the fields hold, as the button does, and return; see `wait`.
+        """Begin a capture with what the fields hold, as the button does, and return at once; `wait` waits for it.
 
         Raises:
-            CaptureError: one is running.
+            CaptureError: one is running, or the form was closed.
             ValueError: a field has a problem; the message says which.
         """
         if self._is_closed:
@@ -110,7 +113,14 @@ class CaptureDialog(ipywidgets.VBox):  # type: ignore[misc]
             self._run.cancel()
 
     def wait(self, timeout_s: float | None = None) -> bool:
-        """Wait until the capture that runs has ended; False when it has not within so many seconds."""
+        """Wait until the capture that runs has ended.
+
+        Args:
+            timeout_s: for how many seconds at most; None: as long as it takes.
+
+        Returns:
+            False where it still runs after that time.
+        """
         return self._run is None or self._run.wait(timeout_s)
 
     def close(self) -> None:
@@ -203,6 +213,9 @@ class CaptureDialog(ipywidgets.VBox):  # type: ignore[misc]
         state = "capturing" if self.is_capturing else plural(len(self._profiles), "capture")
         return f"<CaptureDialog: {state}>"
 
-    def _repr_mimebundle_(self, **kwargs: Any) -> Any:
+    _ipython_display_ = None
+    """What ipywidgets 7 displays by, which has no `_repr_mimebundle_`."""
+
+    def _repr_mimebundle_(self, **_: Any) -> dict[str, Any]:
         note_shown(self)
-        return super()._repr_mimebundle_(**kwargs)
+        return {"text/plain": repr(self), "application/vnd.jupyter.widget-view+json": self.get_view_spec()}

@@ -32,28 +32,35 @@ def capture_dialog(
     logdir: str | Path | None = None,
     token: str | None = None,
 ) -> CaptureDialog:
-    """Fill in what to capture, press a button, and look at the profile: `capture_remote` as a widget.
+    """A form in the notebook that captures training processes elsewhere and shows the profile: `capture_remote` as a
+    widget.
 
     It captures in the background: cells run meanwhile. It says which workers answered and why others did not, shows the
     dashboard of the last capture, and the line of code that captures the same.
 
     Args:
-        addresses: as for `capture_remote`, and all other arguments too; each is what its field begins with. None at all
-            leaves the field empty.
-        duration_ms: how long to capture, 1 to 600,000.
+        addresses: what the field begins with, as for `capture_remote`; `""` leaves it empty. The other arguments are
+            those of `capture_remote`, too.
+        duration_ms: for how many milliseconds to capture, 1 to 600,000.
         host_tracer_level: 1 critical events only, 2 info, 3 verbose.
         device_tracer_level: 1 to trace devices, 0 not to.
-        delay_ms: how far ahead all begin together.
+        delay_ms: how many milliseconds ahead all begin together.
         num_tracing_attempts: how often all are asked while one has no events to send, or is busy with another capture.
         logdir: keep the traces of each capture as a run of this log directory.
-        token: what the workers ask for. It has no field, as a notebook keeps what fields hold, and the line of code says
-            `token=token` for it.
+        token: what the workers ask for. It has no field, as a notebook keeps what fields hold, and the line of code
+            says `token=token` for it.
 
     Returns:
         The widget: `.profile` is that of the last capture, `.profiles` those of all, oldest first.
 
     Raises:
-        TypeError, ValueError: an argument that means nothing.
+        TypeError: an argument of the wrong type.
+        ValueError: an argument out of its range.
+
+    Examples:
+        >>> dialog = tfprof.capture_dialog("10.0.0.5:6009", duration_ms=500)
+        >>> dialog.code
+        'tfprof.capture_remote(["10.0.0.5:6009"], duration_ms=500)'
     """
     from ...capture.remote.client import RemoteOptions, worker_addresses
     from .dialog import CaptureDialog

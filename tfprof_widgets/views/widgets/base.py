@@ -14,26 +14,31 @@ from .diff_data import DiffData
 from .kept_once import shared_by
 from .library import built, views_js
 from .link import LinkModel
+from .reference import Reference
 from .saved_page import publish_after_cell
 
 
 class View(anywidget.AnyWidget):  # type: ignore[misc]
-    """One widget of one profile. Subclasses name their folder in `js/src/views/`."""
+    """One widget of one profile: what `Profile.timeline()` and the others give. All views of a profile are linked: what is
+    selected in one is selected in all.
+    """
 
     entry: ClassVar[str]
 
     _esm = built("loader.js")
+    # What ipywidgets 7 displays by, which would come before `_repr_mimebundle_`.
+    _ipython_display_ = None
 
-    script = anywidget.WidgetTrait().tag(sync=True)
-    """The `Library` with all views. Not `_esm`: that is in the state of every widget."""
+    script = Reference()
+    """The scripts of all views, shared by all widgets of the page."""
     builder = traitlets.Unicode().tag(sync=True)
-    """Under which name `js/src/entries/views.ts` has this kind of view: `entry`."""
-    link = anywidget.WidgetTrait().tag(sync=True)
-    """The `LinkModel` shared by all views of a profile."""
-    data = anywidget.WidgetTrait().tag(sync=True)
-    """The `TraceData` shared by all views of a profile; the view itself where it draws from its own state."""
+    """The name of this kind of view in those scripts."""
+    link = Reference()
+    """The selection that all views of the profile share: a `LinkModel`."""
+    data = Reference()
+    """What the views of the profile draw from, shared by all of them; the view itself where it draws from its own state."""
     options = traitlets.Unicode("{}").tag(sync=True)
-    """JSON settings of the view. A string, because saved notebooks sort the keys of a dict."""
+    """Settings of the view as JSON."""
 
     def __init__(
         self,
@@ -51,7 +56,7 @@ class View(anywidget.AnyWidget):  # type: ignore[misc]
         add_view(self)
 
     def shown_data(self) -> tuple[Any, ...]:
-        """What a reader sees with this view: one model for each profile or comparison in it."""
+        """What the view draws from, each profile or comparison once."""
         return (self.data,)
 
     def _repr_mimebundle_(self, **kwargs: Any) -> tuple[dict[str, Any], dict[str, Any]]:

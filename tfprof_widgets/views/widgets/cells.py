@@ -17,6 +17,7 @@ import ipywidgets
 
 from .kept_once import refers_to
 from .library import Library
+from .open_widgets import open_widgets
 from .shell import kernel_shell
 
 if TYPE_CHECKING:
@@ -154,8 +155,6 @@ def family(data: Data) -> list[ipywidgets.Widget]:
 
 def _is_held(data: Data) -> bool:
     """Whether a widget outside the family, such as a box, refers to one of it."""
-    from ipywidgets.widgets.widget import _instances as instances  # there is no public list of all widgets
-
     own = {id(widget) for widget in family(data)}
-    others = (widget for widget in list(instances.values()) if id(widget) not in own)
+    others = (widget for widget in open_widgets() if id(widget) not in own)
     return any(id(referred) in own for widget in others for referred in refers_to(widget))

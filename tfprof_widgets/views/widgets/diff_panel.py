@@ -4,20 +4,20 @@ from __future__ import annotations
 
 from typing import Any
 
-import anywidget
-
 from .base import View
 from .diff_data import DiffData
+from .reference import Reference
 
 
 class DiffPanel(View):
-    """Verdict, step times, tables of what changed, and both timelines, linked. Made by `ProfileDiff.dashboard`."""
+    """Verdict, step times, tables of what changed, and both timelines, linked: what `ProfileDiff.dashboard()` gives."""
 
     entry = "diff_panel"
 
-    timeline_a = anywidget.WidgetTrait().tag(sync=True)
+    timeline_a = Reference()
     """The timeline of the first run; None where it recorded nothing."""
-    timeline_b = anywidget.WidgetTrait().tag(sync=True)
+    timeline_b = Reference()
+    """The timeline of the second run; None likewise."""
 
     def __init__(self, *, data: DiffData, timelines: tuple[Any, Any], **traits: Any) -> None:
         """Show a comparison beside the timelines of its runs; a selection in one is translated into the other by the page."""

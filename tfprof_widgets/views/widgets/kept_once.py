@@ -19,6 +19,8 @@ from weakref import WeakSet
 
 import ipywidgets
 
+from .open_widgets import open_widgets
+
 
 class KeptOnce(ipywidgets.Widget):  # type: ignore[misc]
     """A model that widgets share, with traits that are too large to be in a notebook twice."""
@@ -61,10 +63,8 @@ _left_out: WeakSet[KeptOnce] = WeakSet()
 
 def put_back_held() -> None:
     """Put back for good what widgets of others show."""
-    from ipywidgets.widgets.widget import _instances as instances  # there is no public list of all widgets
-
     ours = __name__.partition(".")[0]
-    for widget in list(instances.values()) if _left_out else ():
+    for widget in open_widgets() if _left_out else ():
         if not isinstance(widget, ipywidgets.Layout) and type(widget).__module__.partition(".")[0] != ours:
             for model in _left_out.intersection(shared_by(widget)):
                 model.show()

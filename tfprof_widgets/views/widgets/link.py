@@ -23,23 +23,37 @@ def _whole_names(names: Iterable[object], link: LinkModel) -> tuple[str, ...]:
 
 
 class LinkModel(ipywidgets.Widget):  # type: ignore[misc]
-    """The time range, selection, hover, step and host that every view of one profile follows. It has no view of its own."""
+    """What all views of one profile have selected: what `Profile.link` gives. It has no view of its own.
+
+    Set a field to move every view; observe it, as any trait of ipywidgets, to follow what is selected on the screen.
+
+    Raises:
+        TraitError: a time range that ends before it begins, or a host that the profile does not have.
+
+    Examples:
+        >>> seen = []
+        >>> prof.link.observe(lambda change: seen.append(change["new"]), "step")
+        >>> prof.link.step = 2
+        >>> seen
+        [2]
+        >>> prof.link.step = -1
+    """
 
     time_range = traitlets.Tuple(default_value=()).tag(sync=True)
-    """`(t0_ns, t1_ns)` after the trace origin, or `()` for none. One trait, because two would tear."""
+    """`(t0_ns, t1_ns)`, nanoseconds after the trace origin, or `()` for none."""
     whole_capture = traitlets.Bool(False).tag(sync=True)
-    """Whether figures without a time range are of the whole capture; else they are of the averaged steps, a step, where there are
-    any."""
+    """Whether figures without a time range are of the whole capture; else they are of the averaged steps, a step, where
+    there are any.
+    """
     selection = traitlets.Tuple(default_value=()).tag(sync=True, to_json=_cut_names, from_json=_whole_names)
-    """Names of the selected ops; an iterator is selected by its long name, any other event by its own. They are whole here,
-    and cut like all others on their way to the browser."""
+    """Names of the selected ops: a tuple. An iterator of tf.data is selected by its long name, any other event by its own."""
     hover = traitlets.Unicode("").tag(sync=True)
-    """Name of the op under the pointer, or empty. The browser does not save it to the kernel."""
+    """Name of the op under the pointer, or empty."""
     step = traitlets.Int(-1).tag(sync=True)
-    """Row of the selected step in `Profile.steps`, or -1."""
+    """Row of the selected step in `Profile.steps`, 0 the first, or -1 for none."""
 
     host = traitlets.Unicode("").tag(sync=True)
-    """Name of the host that the views are about, or empty for all. A name that no host of the profile has is refused."""
+    """Name of the host that the views are about, or empty for all."""
 
     def __init__(self, hosts: Callable[[], Sequence[str]] | None = None) -> None:
         """Know no names yet.
@@ -52,7 +66,7 @@ class LinkModel(ipywidgets.Widget):  # type: ignore[misc]
         super().__init__()
 
     def use(self, cutter: Cutter) -> None:
-        """Cut names from now on as those are that the browser has."""
+        """Cut long names from now on as the page has them; the views call it."""
         is_other = any(cutter(name) != self.cutter(name) for name in self.selection)
         self.cutter = cutter
         if is_other:

@@ -11,7 +11,6 @@ import sys
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-import anywidget
 import numpy as np
 import traitlets
 from numpy.typing import ArrayLike
@@ -22,6 +21,7 @@ from .base import View
 from .beside_cells import hear_beside_cells, is_beside_cells
 from .cells import close_unseen
 from .kept_once import referred, shared_by
+from .reference import Reference, names
 
 _HEAD: dict[str, Any] = {
     **dict.fromkeys(("title", "n_kept_text", "file", "trigger_file", "budget"), ""),
@@ -35,13 +35,10 @@ _HEAD: dict[str, Any] = {
 """The fields of `head`, before anything is known; `LiveHead` of `js/src/views/live/payload.ts` says what each is."""
 
 
-def _references(widgets: Sequence[Any], _widget: object = None) -> list[str]:
-    """As `anywidget.WidgetTrait` sends each of them."""
-    return [f"anywidget:{widget.model_id}" for widget in widgets]
-
-
 class LiveView(View):
-    """Step times, waits, machine and anomalies of a training that runs; a window of it that was profiled opens in place."""
+    """The steps, waits, machine and anomalies of a training that runs, and the dashboards of its windows: what
+    `Watch.dashboard()` gives.
+    """
 
     entry = "live"
 
@@ -55,7 +52,7 @@ class LiveView(View):
     """The same of `samples`."""
     samples = traitlets.Unicode().tag(sync=True)
     """Of the machine: `time_s` after the start, shares in per cent, sizes in bytes."""
-    opened = traitlets.List(anywidget.WidgetTrait()).tag(sync=True, to_json=_references)
+    opened = traitlets.List(Reference()).tag(sync=True, to_json=names)
     """The dashboards of the windows whose state is `ready`, in the order of the windows."""
 
     def __init__(self) -> None:

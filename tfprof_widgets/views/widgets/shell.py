@@ -34,9 +34,10 @@ def is_in_output_widget() -> bool:
     if "ipywidgets" not in sys.modules:
         return False
     from ipywidgets import Output
-    from ipywidgets.widgets.widget import _instances as instances  # there is no public list of all widgets
 
-    return any(isinstance(widget, Output) and widget.msg_id for widget in list(instances.values()))
+    from .open_widgets import open_widgets
+
+    return any(isinstance(widget, Output) and widget.msg_id for widget in open_widgets())
 
 
 def is_cell_running() -> bool:

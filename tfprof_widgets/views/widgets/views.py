@@ -9,7 +9,6 @@ import json
 from collections.abc import Callable
 from typing import Any, ClassVar, Literal
 
-import anywidget
 import traitlets
 
 from ...analysis.tree.tree_options import VIEWS, check_view
@@ -17,84 +16,100 @@ from ...analysis.tree.tree_options import TreeView as Structure
 from .base import View
 from .figures import memory_figure, step_chart_figure
 from .library import Library, bokeh_js
+from .reference import Reference
 
 
 class OverviewPanel(View):
-    """How long a step takes, what limits it, where its time goes and which ops cost most."""
+    """How long a step takes, what limits it, where its time goes and which ops cost most: what `Profile.overview_panel()`
+    gives.
+    """
 
     entry = "overview_panel"
 
 
 class OpTable(View):
-    """Ops by self time, for the selected time range or the whole capture; sortable, filterable, with CSV."""
+    """Ops by self time, of the selected range or of a step; to sort, filter and copy as CSV. `Profile.op_table()` gives
+    it.
+    """
 
     entry = "op_table"
 
 
 class SourceView(View):
-    """Your cells and files with the time of each line beside it, for the selected time range or the whole capture."""
+    """Your cells and files with the time of each line beside it: what `Profile.source_view()` gives."""
 
     entry = "source_view"
 
 
 class LayerTable(View):
-    """Keras layers by time and memory, for the selected time range or the whole capture."""
+    """Keras layers by time and memory: what `Profile.layer_table()` gives."""
 
     entry = "layer_table"
 
 
 class ScopeIcicle(View):
-    """Name scopes from the root down, as wide as their time; click one to see inside it and to select its ops."""
+    """Name scopes from the root down, as wide as their time; click one to look into it. `Profile.scope_icicle()` gives it."""
 
     entry = "scope_icicle"
 
 
 class KernelTable(View):
-    """Kernels by time, for the selected time range or the whole capture, and whether they run on Tensor Cores."""
+    """Kernels of GPUs by time, and whether they run on Tensor Cores: what `Profile.kernel_table()` gives."""
 
     entry = "kernel_table"
 
 
 class CopyTable(View):
-    """Copies between host and devices by exposed time: which tensor, which way, how fast, and what hid behind kernels."""
+    """Copies between host and GPUs by what they cost: what `Profile.copy_table()` gives."""
 
     entry = "copy_table"
 
 
 class RooflineChart(View):
-    """Ops of GPUs by float operations a byte and a second, under what their device could do."""
+    """Ops of GPUs by float operations a byte and a second, under what their device could do: what
+    `Profile.roofline_chart()` gives.
+    """
 
     entry = "roofline_chart"
 
 
 class HloTable(View):
-    """Ops of XLA programs by self time, for the selected time range or the whole capture, with the op each was made from."""
+    """Ops of compiled XLA programs by self time, with the op that each was made from: what `Profile.hlo_table()` gives."""
 
     entry = "hlo_table"
 
 
 class InputGraph(View):
-    """One node per iterator; the critical path is bold, the bottleneck outlined and its remedy beside it."""
+    """A node for each tf.data iterator; what the training waits for is bold, the bottleneck outlined.
+    `Profile.input_graph()` gives it.
+    """
 
     entry = "input_graph"
 
 
 class WorkerChart(View):
-    """The same step on every host, one stacked bar a host; of the selected step, or the mean of the selected range."""
+    """The same step on every host, a stacked bar for each, or the mean of the selected range: what
+    `Profile.worker_chart()` gives.
+    """
 
     entry = "worker_chart"
 
 
 class TreeView(View):
-    """Where the cost goes, by structure: an icicle and a table of scopes or calls, a ranking of op types, the drawn graph."""
+    """The cost by structure: icicle and table of scopes or calls, a ranking of op types, the drawn graph.
+    `Profile.tree_view()` gives it.
+    """
 
     entry = "tree_view"
 
     def begin_with(self, view: Structure | Literal["hlo"]) -> None:
-        """Begin with a view of a tree, or the graphs of HLO ops; those who look at the widget already keep what they chose.
+        """Begin with a view of a tree, or the graphs of HLO ops; who looks at the widget already keeps what they chose.
+
+        Args:
+            view: `"scope"`, `"graph"`, `"op"`, `"code"` or `"hlo"`.
 
         Raises:
-            ValueError: there is no such view; the message names those there are.
+            ValueError: there is no such view; the message names those that there are.
         """
         check_view(view, (*VIEWS, "hlo"))
         self.options = json.dumps({**json.loads(self.options), "view": view})
@@ -104,12 +119,12 @@ class ChartView(View):
     """A view with a Bokeh figure, drawn by the installed wheel's own JavaScript; the browser fills it from the shared data."""
 
     make_figure: ClassVar[Callable[[], str]]
-    """Gives the figure, `bokeh.embed.json_item` deflated."""
+    """Makes the figure, as JSON that is deflated."""
 
     figure = traitlets.Unicode().tag(sync=True)
-    """What `make_figure` gave."""
-    bokeh = anywidget.WidgetTrait().tag(sync=True)
-    """The `Library` that draws it."""
+    """The figure that the browser fills with data."""
+    bokeh = Reference()
+    """The script that draws it."""
 
     @traitlets.default("figure")  # type: ignore[untyped-decorator]
     def _default_figure(self) -> str:
@@ -121,25 +136,29 @@ class ChartView(View):
 
 
 class StepChart(ChartView):
-    """One stacked bar a step, by category; click a bar for that step, drag for a range."""
+    """A stacked bar for each step, by what its time went to; click a bar for that step, drag for a range.
+    `Profile.step_chart()` gives it.
+    """
 
     entry = "step_chart"
     make_figure = staticmethod(step_chart_figure)
 
 
 class MemoryTimeline(ChartView):
-    """Stack, heap, free and fragmentation against time, with what was held at the peak of the time range."""
+    """Memory in use, free and fragmented against time, with who held it at the peak of the range: what
+    `Profile.memory_timeline()` gives.
+    """
 
     entry = "memory_timeline"
     make_figure = staticmethod(memory_figure)
 
 
 def _panel() -> Any:
-    return anywidget.WidgetTrait().tag(sync=True, is_panel=True)
+    return Reference().tag(is_panel=True)
 
 
 class Dashboard(View):
-    """The overview on top, the timeline across, and a tab for each other view. Made by `Profile.dashboard`."""
+    """The overview on top, the timeline across, and a tab for each other view: what `Profile.dashboard()` gives."""
 
     entry = "dashboard"
 
@@ -157,9 +176,9 @@ class Dashboard(View):
     memory_timeline = _panel()
     input_graph = _panel()
     worker_chart = _panel()
-    opened = anywidget.WidgetTrait().tag(sync=True)
+    opened = Reference()
     """The dashboard of one host that is shown in place of this one; None for none."""
 
 
 class Compact(Dashboard):
-    """The same with its overview and steps only, until a button opens the rest. Made by `Profile.compact`."""
+    """The overview and the steps, until a button opens all that the dashboard has: what `Profile.compact()` gives."""

@@ -77,6 +77,14 @@ class Run:
             found[:, 8] = (mean(self.throttled) > 0.5) if self.throttled is not None else 0
         return found
 
+    def memory(self, rows: Any) -> Any:
+        """Time and memory of this process ten times a second."""
+        end = rows["start_ns"][-1] + int(rows["duration_us"][-1] * 1e3)
+        times = np.arange(STARTED_NS, end, 10**8)
+        at = np.clip(np.searchsorted(rows["start_ns"], times, side="right") - 1, 0, self.n - 1)
+        noise = np.random.default_rng(0).normal(0, 1e6, len(times))
+        return np.column_stack([times, self.rss((times - STARTED_NS) / 1e9, at) + noise])
+
 
 def healthy(seed: int, n: int, ms: float = 4.0, sigma: float = 0.1) -> Run:
     """Steps with jitter, a slow begin, and a single epoch."""
@@ -130,12 +138,13 @@ def show(run: Run, finder: AnomalyFinder | None = None, *, call_s: float = 0.25,
 
 def _calls(run: Run, call_s: float) -> Iterator[tuple[int, Callable[[AnomalyFinder], None]]]:
     rows = run.rows()
-    samples = run.samples(rows)
+    samples, memory = run.samples(rows), run.memory(rows)
     events = sorted(run.events)
     end = rows["start_ns"] + (rows["duration_us"] * 1e3).astype(np.int64)
     at, n_samples = 0, 0
     time = STARTED_NS
     while at < run.n:
+        begin = time
         time = max(time + int(call_s * 1e9), int(end[at]))
         stop = int(np.searchsorted(end, time, side="right"))
         n_until = int(np.searchsorted(samples[:, 0], time, side="right"))
@@ -143,10 +152,20 @@ def _calls(run: Run, call_s: float) -> Iterator[tuple[int, Callable[[AnomalyFind
         lines = [(step, place) for step, place in run.places.items() if at <= step < stop]
 
         def feed(
-            finder: AnomalyFinder, at=at, stop=stop, first=n_samples, n_until=n_until, now=now, lines=lines
+            finder: AnomalyFinder,
+            at=at,
+            stop=stop,
+            first=n_samples,
+            n_until=n_until,
+            now=now,
+            lines=lines,
+            begin=begin,
+            time=time,
         ) -> None:
             for row in samples[first:n_until]:
                 finder.add_samples(row)
+            for ns, n_bytes in memory[slice(*np.searchsorted(memory[:, 0], (begin, time), side="right"))]:
+                finder.add_memory(ns, {"rss_bytes": n_bytes, "tf_bytes": np.nan})
             for step, kind in now:
                 finder.add_event(
                     {"kind": kind, "at_ns": int(rows["start_ns"][step]) - 1000, "step": step, "seconds": 1.0}

@@ -7,6 +7,7 @@ import time
 from types import SimpleNamespace
 from typing import Any
 
+import numpy as np
 import pytest
 
 from tests.unit.capture.nvml_double import nvml
@@ -69,3 +70,28 @@ def test_what_a_gpu_does_not_tell_is_left_out(monkeypatch: pytest.MonkeyPatch) -
 def test_a_machine_without_gpus_has_no_clocks(monkeypatch: pytest.MonkeyPatch, module: Any) -> None:
     monkeypatch.setitem(sys.modules, "pynvml", module)
     assert GpuClocks().read() == {}
+
+
+def test_tensorflow_is_asked_for_its_devices_only_by_whoever_knows_that_it_uses_them(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    asked = []
+
+    def list_logical_devices(kind: str) -> list[Any]:
+        asked.append(kind)
+        return [SimpleNamespace(name="/device:GPU:0")]
+
+    experimental = SimpleNamespace(get_memory_info=lambda name: {"current": 7})
+    config = SimpleNamespace(list_logical_devices=list_logical_devices, experimental=experimental)
+    monkeypatch.setitem(sys.modules, "tensorflow", SimpleNamespace(config=config))
+    machine = MachineRows()
+    machine.start()
+    try:
+        assert np.isnan(machine.take()[SAMPLE_COLUMNS.index("tf_bytes")])  # type: ignore[index]
+        assert asked == []
+        memory = machine.memory()
+        assert memory["tf_bytes"] == 7
+        assert memory["rss_bytes"] > 1e6
+    finally:
+        machine.stop()
+    assert np.isnan(machine.memory()["rss_bytes"])  # what is closed tells nothing, and fails nobody's training

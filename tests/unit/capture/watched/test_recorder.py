@@ -50,3 +50,16 @@ def test_steps_that_nobody_takes_cost_no_more_than_some_memory(monkeypatch: pyte
     assert [row.number for row in recorder.take()] == list(range(10))
     recorder.ended(a_step(25), 1, "before")
     assert [row.number for row in recorder.take()] == [25]
+
+
+def test_memory_is_read_between_steps_ten_times_a_second() -> None:
+    asked: list[int] = []
+    recorder = StepRecorder(lambda: {"rss_bytes": float(asked.append(1) or len(asked))})
+    for start_ns in (10**18, 10**18 + 50_000_000, 10**18 + 100_000_000, 10**18 + 150_000_000, 10**18 + 10**9):
+        recorder.began(SimpleNamespace(start_ns=start_ns))  # type: ignore[arg-type]
+    assert recorder.take_memory() == [
+        (10**18, {"rss_bytes": 1.0}),
+        (10**18 + 100_000_000, {"rss_bytes": 2.0}),
+        (10**18 + 10**9, {"rss_bytes": 3.0}),
+    ]
+    assert recorder.take_memory() == []
