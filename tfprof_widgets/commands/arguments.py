@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import argparse
+import contextlib
 import re
 import sys
 from collections.abc import Callable
 from typing import NoReturn
 
 from . import machine, one_run, processes, queries, two_runs
-from .terminal import write_error
+from .terminal import plain_streams, write_error
 
 ERROR = 2
 """The exit status of what could not be done."""
@@ -32,6 +33,11 @@ Profiles of TensorFlow, JAX and PyTorch/XLA in a terminal, a script or CI.
 `tfprof COMMAND --help` tells its options. --json: output for programs.
 RUN is what tfprof.load opens: a log directory, an .xplane.pb, a Chrome trace, a URL.
 Exit status: 0 done; 1 diff: above the limit, doctor: something to do; 2 error."""
+
+_SERVE = (
+    "Run a Python program, as `python PROGRAM ...` does, with a profiler server in its process. Who sends a request must send "
+    f"the token in the variable {processes.TOKEN}, where that is set; else whoever reaches the port is answered."
+)
 
 Command = Callable[[argparse.Namespace], int]
 
@@ -63,9 +69,8 @@ def make_parser() -> Parser:
 
     def add(name: str, command: Command, told: str) -> Parser:
         one: Parser = commands.add_parser(name, description=told)
-        one.set_defaults(run_command=command)
-        if command is not processes.run_served:  # the output is the program's own
-            one.add_argument("--json", action="store_true", help="print JSON for programs")
+        one.set_defaults(run_command=command, streams=plain_streams)
+        one.add_argument("--json", action="store_true", help="print JSON for programs")
         return one
 
     one = add("summary", one_run.print_summary, "Print how long a step takes, what limits it and what to change.")
@@ -85,7 +90,7 @@ def make_parser() -> Parser:
     written = ", ".join(dict.fromkeys(one_run.OUTPUTS.values()))
     one.add_argument("-o", "--output", metavar="PATH", help=f"the file or, of tables, the folder ({written})")
     _add_capture(add)
-    _add_serve(add)
+    _add_serve(commands.add_parser("serve", description=_SERVE))
     add("doctor", machine.print_checks, "Say whether a capture will work on this machine; status 1: something to do.")
     return parser
 
@@ -114,13 +119,9 @@ def _add_capture(add: Callable[[str, Command, str], Parser]) -> None:
     one.add_argument("-o", "--output", default="tfprof_logs", metavar="DIR", help="the log directory (tfprof_logs)")
 
 
-def _add_serve(add: Callable[[str, Command, str], Parser]) -> None:
-    one = add(
-        "serve",
-        processes.run_served,
-        "Run a Python program, as `python PROGRAM ...` does, with a profiler server in its process. Who sends a request "
-        f"must send the token in the variable {processes.TOKEN}, where that is set; else whoever reaches the port is answered.",
-    )
+def _add_serve(one: argparse.ArgumentParser) -> None:
+    """Of this one the output, the warnings and the exit status are the program's own."""
+    one.set_defaults(run_command=processes.run_served, streams=contextlib.nullcontext)
     one.add_argument("--port", type=int, default=6009, metavar="N", help="to listen at (6009); 0 for any free one")
     one.add_argument("--host", default="127.0.0.1", help="the address to listen at (127.0.0.1: this machine alone)")
     one.add_argument("program", metavar="PROGRAM", help="the program that trains, such as train.py")

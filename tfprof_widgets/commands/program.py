@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 from ..errors import TfProfError
 from .arguments import ERROR, make_parser
-from .terminal import drop_output, plain_streams, write_error
+from .terminal import drop_output, write_error
 
 _INTERRUPTED, _NO_READER = 130, 141
 """What a shell tells of a program that Ctrl-C ended, and of one whose output nobody reads any more."""
@@ -28,7 +28,7 @@ def main(words: Sequence[str] | None = None) -> int:
     """
     options = make_parser().parse_args(words)
     try:
-        with plain_streams():
+        with options.streams():
             status: int = options.run_command(options)
     except BrokenPipeError:
         drop_output()

@@ -13,11 +13,12 @@ from tests.unit.commands.shell import Shell
 from tests.warm_process import run_python
 
 SERVED = """
-import socket, sys
+import socket, sys, warnings
 from tfprof_widgets.capture.remote.server import _running
 (server,) = _running
 socket.create_connection((server.host, server.port), timeout=5).close()
 print(sys.argv[1:], __name__, repr(server))
+warnings.warn("of the program's own")
 sys.exit(int(sys.argv[1]))
 """
 

@@ -114,9 +114,9 @@ def test_lists_are_the_text_of_their_json(prof: Profile) -> None:
         ("install httpfs", "this is LOAD"),
         ("set enable_external_access = true", "this is SET"),
         ("select * from '/etc/passwd'", "does not exist"),
-        ("select * from read_text('/etc/passwd')", "disabled by configuration"),
-        ("select * from read_csv('https://example.org/x.csv')", "disabled by configuration"),
-        ("select * from glob('/*')", "disabled by configuration"),
+        ("select * from read_text('/etc/passwd')", "disabled"),
+        ("select * from read_csv('https://example.org/x.csv')", "disabled"),
+        ("select * from glob('/*')", "disabled"),
         ("select * from of_the_program", "does not exist"),
     ],
 )
