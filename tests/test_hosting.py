@@ -148,3 +148,9 @@ def test_what_the_security_policy_says_of_ports_and_of_what_is_shared(tmp_path: 
     prof.to_chrome_trace(tmp_path / "trace.json.gz")
     texts = [gzip.decompress(path.read_bytes()).decode() for path in (sources, tmp_path / "trace.json.gz")]
     assert (line, [line in text for text in texts]) == ("x = dense(x)", [True, False])
+
+
+def test_the_published_site_is_the_one_that_is_built() -> None:
+    (built,) = re.findall(r"^site_dir: (.+)$", (ROOT / "mkdocs.yml").read_text(encoding="utf-8"), re.MULTILINE)
+    (upload,) = (step for step in steps("docs") if "upload-pages" in step.get("uses", ""))
+    assert upload["with"]["path"] == built
