@@ -12,6 +12,7 @@ from typing import NoReturn
 from . import machine, one_run, processes, queries, two_runs
 from .terminal import plain_streams, write_error
 
+_LEAST_RATIO = 0.5
 ERROR = 2
 """The exit status of what could not be done."""
 _RUN = "a run: what tfprof.load opens, such as a log directory, an .xplane.pb or a URL"
@@ -129,6 +130,9 @@ def _add_serve(one: argparse.ArgumentParser) -> None:
 
 
 def _ratio(text: str) -> float:
-    if re.fullmatch(r"\d+(\.\d*)?|\.\d+", text) is None or not float(text) > 0:
-        raise argparse.ArgumentTypeError(f"{text!r} is no limit: give a number above 0, such as 1.05 for 5 % more")
+    # 0.05 is what somebody writes who means 5 %.
+    if re.fullmatch(r"\d+(\.\d*)?|\.\d+", text) is None or not float(text) >= _LEAST_RATIO:
+        raise argparse.ArgumentTypeError(
+            f"{text!r} is no limit: give a ratio of {_LEAST_RATIO:g} or more, such as 1.05 for 5 % more"
+        )
     return float(text)

@@ -14,6 +14,8 @@ if TYPE_CHECKING:
     from ..profiles.two_runs import ProfileDiff
 
 WITHIN, ABOVE = 0, 1
+FEWEST = 6
+"""With fewer steps in a run a comparison has no interval."""
 
 
 def print_diff(options: argparse.Namespace) -> int:
@@ -23,7 +25,7 @@ def print_diff(options: argparse.Namespace) -> int:
         `ABOVE` where the step of the second run takes more than `--fail-above` times that of the first, else `WITHIN`.
 
     Raises:
-        TfProfError: a limit was given and a run has no steps to judge by it, or a run cannot be read or compared.
+        TfProfError: a limit was given and a run has too few steps to judge by it, or a run cannot be read or compared.
     """
     from ..profiles.two_runs import diff
 
@@ -40,14 +42,19 @@ def print_diff(options: argparse.Namespace) -> int:
 
 
 def _check_steps(found: ProfileDiff, options: argparse.Namespace, limit: float) -> None:
-    if found.step_time_ratio == found.step_time_ratio:
-        return
-    counts = _figures(found, "n_steps")
-    without = [path for path, count in zip((options.a, options.b), counts, strict=True) if not count]
-    raise TfProfError(
-        f"--fail-above {limit:g} compares the time of steps, and there are none in {' and in '.join(without)}: "
-        "tfprof summary tells how to mark them"
-    )
+    counts = dict(zip((options.a, options.b), _figures(found, "n_steps"), strict=True))
+    without = [path for path, count in counts.items() if not count]
+    if without:
+        raise TfProfError(
+            f"--fail-above {limit:g} compares the time of steps, and there are none in {' and in '.join(without)}: "
+            "tfprof summary tells how to mark them"
+        )
+    if is_beyond_noise(found) is None:  # a training that was cut short must not pass
+        few = " and ".join(f"{count:.0f} in {path}" for path, count in counts.items() if count < FEWEST)
+        raise TfProfError(
+            f"--fail-above {limit:g} compares steps with what they vary by, which takes {FEWEST} comparable steps in each "
+            f"run, and there are {few or 'fewer'}: capture more"
+        )
 
 
 def _judgement(found: ProfileDiff, limit: float) -> str:
@@ -56,19 +63,17 @@ def _judgement(found: ProfileDiff, limit: float) -> str:
 
     (n_a, n_b), (a_ms, b_ms) = _figures(found, "n_steps"), _figures(found, "step_time")
     ratio, (low, high) = found.step_time_ratio, found.step_time_interval
-    beyond = is_beyond_noise(found)
-    sure = "no interval, as a run has fewer than 6 steps" if beyond is None else f"95 % {number(low)} to {number(high)}"
     told = (
         f"Step time, the median of comparable steps: {number(a_ms)} ms (a, {n_a:.0f} steps) -> {number(b_ms)} ms "
-        f"(b, {n_b:.0f} steps), x{ratio:.4g} ({sure})."
+        f"(b, {n_b:.0f} steps), x{ratio:.4g} (95 % {number(low)} to {number(high)})."
     )
     if ratio <= limit:
         return f"{told}\nWithin the limit of x{limit:g}."
-    why = {
-        True: "The difference is more than noise.",
-        False: "But the difference is within the noise of the two runs: capture more steps, or again on a quieter machine.",
-        None: "Whether it is more than noise is not known: capture at least 6 steps in each run.",
-    }[beyond]
+    why = (
+        "The difference is more than noise."
+        if is_beyond_noise(found)
+        else "But the difference is within the noise of the two runs: capture more steps, or again on a quieter machine."
+    )
     return f"{told}\nAbove the limit of x{limit:g}. {why}"
 
 

@@ -68,7 +68,7 @@ def test_the_entry_point_is_the_program() -> None:
         (("reports", "x"), "invalid choice: 'reports'"),
         (("report",), "RUN"),
         (("diff", "a"), "B"),
-        (("diff", "a", "b", "--fail-above", "5%"), "'5%' is no limit: give a number above 0, such as 1.05"),
+        (("diff", "a", "b", "--fail-above", "5%"), "'5%' is no limit: give a ratio of 0.5 or more, such as 1.05"),
         (("diff", "a", "b", "--fail-above", "0"), "'0' is no limit"),
         (("diff", "a", "b", "--fail-above", "nan"), "'nan' is no limit"),
         (("export", "x"), "--to"),

@@ -9,7 +9,7 @@ import pandas as pd
 from ..base.iterator_names import base_name
 from ..base.wording import percent
 from .code_text import named, remark
-from .input_stages import kept_ratio, waits_idly
+from .input_stages import kept_ratio, runs_python, waits_idly
 from .mapped_function import mapped_function
 
 if TYPE_CHECKING:
@@ -87,6 +87,9 @@ def _of_function(run: Run, stage: str, name: str) -> str:
     return f"# do it once: cache what is not random, after the map; or map whole batches\n{once}"
 
 
+_ONE_AT_A_TIME = "# where it computes in Python, which runs one call at a time, write it in ops of TensorFlow instead"
+
+
 def _parallel(run: Run, mapped: str) -> str:
     """A map that makes several elements at a time."""
     is_idle = waits_idly(run)
@@ -101,6 +104,7 @@ def _parallel(run: Run, mapped: str) -> str:
     return (
         f"dataset = dataset.map({mapped}, num_parallel_calls=tf.data.AUTOTUNE)\n"
         + (f"# where it waits for a disk or a network: {hint}\n" if is_idle is None else "")
+        + (f"{_ONE_AT_A_TIME}\n" if runs_python(run) else "")
         + f"{_LAST}dataset = dataset.prefetch(tf.data.AUTOTUNE)"
     )
 

@@ -14,7 +14,7 @@ from ..input.iterator_calls import FILE_READERS
 from ..input.iterator_table import slowest_below
 from .advice import Advice, advise
 from .input_fixes import input_fix
-from .input_stages import MOST_KEPT, kept_ratio, map_stage
+from .input_stages import MOST_KEPT, kept_ratio, map_stage, runs_python, waits_idly
 
 if TYPE_CHECKING:
     from .run import Run
@@ -109,7 +109,8 @@ def _stage(run: Run, pipeline: pd.Series, gain: float) -> str:
     if base == "Map" and kept_ratio(run) <= MOST_KEPT:
         return "filter_after"
     if base == "Map" or (base in _PARALLEL and code.startswith(".map(f, num_parallel_calls")):
-        return "no_parallel_map"
+        # Python that waits lets others run: where it is not known to compute, calls in parallel may help.
+        return "python_map" if runs_python(run) and waits_idly(run) is False else "no_parallel_map"
     if base in _PARALLEL or (base == "Filter" and kept_ratio(run) <= MOST_KEPT):
         return map_stage(run, pipeline)
     return "slow_read" if base in _READERS else "sequential_stage"

@@ -52,14 +52,20 @@ def map_stage(run: Run, pipeline: pd.Series) -> str:
         return "few_threads"
     if waits_idly(run):
         return "slow_map"
-    own_us, kinds = input_ops(run)
+    if runs_python(run):
+        return "python_map"
+    own_us, _ = input_ops(run)
     if not len(own_us):
         return "slow_map"
-    if kinds[int(own_us.argmax())] in _PYTHON:
-        return "python_map"
     waited_ms = float(run.results.steps.frame["input_ms"].sum())
     is_called_for_elements = own_us.sum() / US_PER_MS <= FEW_OPS * waited_ms and _batches_behind(run, pipeline)
     return "element_map" if is_called_for_elements else "slow_map"
+
+
+def runs_python(run: Run) -> bool:
+    """Whether the costliest op of mapped functions is one that runs Python."""
+    own_us, kinds = input_ops(run)
+    return bool(len(own_us)) and kinds[int(own_us.argmax())] in _PYTHON
 
 
 def input_ops(run: Run) -> tuple[np.ndarray, list[str]]:

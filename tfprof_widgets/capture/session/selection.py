@@ -107,7 +107,9 @@ def make_selection(
         require_positive("every_seconds", every_seconds, Real, give="a number of seconds, such as 30.0")
         words.append(f"every_seconds={every_seconds}")
     combined = (lambda number: all(rule(number) for rule in rules)) if len(rules) > 1 else None
-    return Selection(rules[0] if len(rules) == 1 else combined, every_seconds=every_seconds, description=", ".join(words), ends=ends)
+    return Selection(
+        rules[0] if len(rules) == 1 else combined, every_seconds=every_seconds, description=", ".join(words), ends=ends
+    )
 
 
 def _step_rule(steps: Steps) -> tuple[StepRule, str, tuple[int, int] | None]:

@@ -203,11 +203,21 @@ def test_a_filter_behind_the_map_is_the_cause_of_what_it_throws_away(kept: int, 
         ("Parse:ParseExampleV2", 700, ("ParallelMapV2",), "slow_map"),  # not batched behind it
     ],
 )
-def test_why_a_parallel_map_is_slow_is_told_by_its_ops(
-    op: str, op_us: float, stages: tuple[str, ...], stage: str
-) -> None:
+def test_why_a_map_is_slow_is_told_by_its_ops(op: str, op_us: float, stages: tuple[str, ...], stage: str) -> None:
     advice = top(pipeline(*stages, op=op, op_us=op_us))
     assert (advice.rule, advice.stage) == ("input_bound", stage)
+    compile(advice.fix, "fix", "exec")
+
+
+@pytest.mark.parametrize(
+    ("cpu_pct", "stage"), [(120, "python_map"), (25, "no_parallel_map"), (None, "no_parallel_map")]
+)
+def test_calls_in_parallel_are_no_remedy_for_python_that_computes(cpu_pct: float | None, stage: str) -> None:
+    """The load of the process tells whether it computes or waits; where it is not known, the fix says what depends on it."""
+    drawn = pipeline("BatchV2", "Map", op="PyFunc:PyFunc", op_us=7_000)
+    advice = top(drawn if cpu_pct is None else sampled(drawn, cpu_pct))
+    assert (advice.rule, advice.stage) == ("input_bound", stage)
+    assert ("where it computes in Python" in advice.fix) == (cpu_pct is None)
     compile(advice.fix, "fix", "exec")
 
 
