@@ -11,7 +11,9 @@ _CPU_REMEDY = (
     "Restart the kernel, set it (%load_ext tfprof_widgets does that, too), and capture again:\n"
     'import os; os.environ["TF_CPU_ALLOCATOR_USE_BFC"] = "true"'
 )
-_NOT_RECORDED = "{framework} records no memory of a CPU. What XLA planned for the programs in the trace:\nprof.program_memory"
+_NOT_RECORDED = (
+    "{framework} records no memory of a CPU. What XLA planned for the programs in the trace:\nprof.program_memory"
+)
 _IDLE_REMEDY = (
     "Nothing of TensorFlow ran while this capture was on, so no memory was allocated. Put the code that trains inside it:\n"
     "with tfprof.profile() as prof: model.fit(...)"
