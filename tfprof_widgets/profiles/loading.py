@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from ..errors import CaptureError
+from ..errors import CaptureError, EmptyTraceError
 from ..views.widgets.shell import kernel_shell
 from .feedback import following, record_text
 from .one_run import Profile
@@ -41,7 +41,8 @@ def load(
     - a directory or a glob of timelines, of `RunMetadata` or of `ProfileProto`: several steps of one profile, each with
       the number in its file's name; files of several directories are of several tasks;
     - any other glob of files and run directories: all are merged; a capture that is there twice counts once;
-    - the folder of a training that is watched, or was: a `WatchedRun` in place of a `Profile`.
+    - the folder of a training that is watched, or was, or the `logdir` of such, without a profile of its own, for the
+      last one: a `WatchedRun` in place of a `Profile`.
 
     Each of these may be a URL that fsspec knows: `http://`, `https://`, `memory://`, and `gs://` and `s3://` with their
     packages installed. Only the files of what is opened are fetched, and there are limits on their size, on listings
@@ -76,12 +77,24 @@ def load(
         >>> prof
         <Profile run: 8 steps, ... ms a step, ... events>
     """
-    from ..formats.watch_log.reader import is_watch_log, read_watch_log
+    from ..formats.watch_log.reader import is_watch_log, newest_watch
 
     if is_watch_log(path):
-        read_watch_log(path)  # what cannot be read is told now
-        return WatchedRun(lambda: read_watch_log(path))
-    return load_profile(path, graph=graph, executor=executor)
+        return _watched(path)
+    try:
+        return load_profile(path, graph=graph, executor=executor)
+    except EmptyTraceError:
+        newest = newest_watch(path)
+        if newest is None:
+            raise
+        return _watched(newest)
+
+
+def _watched(folder: str | Path) -> WatchedRun:
+    from ..formats.watch_log.reader import read_watch_log
+
+    read_watch_log(folder)  # what cannot be read is told now
+    return WatchedRun(lambda: read_watch_log(folder))
 
 
 def load_profile(path: str | Path, *, graph: str | Path | None = None, executor: Executor | None = None) -> Profile:

@@ -24,6 +24,7 @@ from ..analysis.watched.anomalies import AnomalyFinder
 from ..analysis.watched.anomaly import Anomaly
 from ..analysis.watched.bins import StepBins
 from ..capture.watched.place import place_of
+from ..formats.watch_log.layout import FOLDER
 from ..trace.watched import AFTER_WINDOW, PROFILED, VALIDATION, Steps, trained
 from .watch_borders import Borders
 from .watch_samples import SampleBins
@@ -218,7 +219,7 @@ def _nothing(**_: object) -> None:
 
 def folder_name(started_ns: int) -> str:
     """`tfprof-watch-20261126-074512`, of local time."""
-    return time.strftime("tfprof-watch-%Y%m%d-%H%M%S", time.localtime(started_ns / 1e9))
+    return time.strftime(f"{FOLDER}%Y%m%d-%H%M%S", time.localtime(started_ns / 1e9))
 
 
 def free_folder(logdir: Path, started_ns: int) -> Path:

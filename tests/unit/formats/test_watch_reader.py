@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 import time
 from contextlib import closing
 from pathlib import Path
@@ -12,9 +13,10 @@ from typing import Any
 import numpy as np
 import pytest
 
+import tfprof_widgets as tfprof
 from tfprof_widgets.errors import TraceError
 from tfprof_widgets.formats.watch_log import layout, reader
-from tfprof_widgets.formats.watch_log.reader import is_watch_log, read_watch_log
+from tfprof_widgets.formats.watch_log.reader import is_watch_log, newest_watch, read_watch_log
 from tfprof_widgets.formats.watch_log.writer import WatchWriter
 from tfprof_widgets.trace.watched import SAMPLE_COLUMNS, STEP
 
@@ -123,6 +125,18 @@ def test_what_is_no_watch_is_none(tmp_path: Path) -> None:
         assert not is_watch_log(path)
     with pytest.raises(TraceError, match="holds no watched training"):
         read_watch_log(tmp_path)
+
+
+def test_the_newest_watch_of_a_logdir_is_the_last_that_is_whole(folder: Path, tmp_path: Path) -> None:
+    assert newest_watch(tmp_path) is None
+    for name in ("tfprof-watch-20261125-235959", "tfprof-watch-20261126-000000"):
+        shutil.copytree(folder, tmp_path / name)
+    (tmp_path / "tfprof-watch-20261127-000000").mkdir()
+    assert newest_watch(tmp_path) == tmp_path / "tfprof-watch-20261126-000000"
+    run = tfprof.load(tmp_path)
+    assert isinstance(run, tfprof.WatchedRun)
+    assert run.folder == tmp_path / "tfprof-watch-20261126-000000"
+    assert newest_watch("http://nobody.test/logs") is None
 
 
 def test_samples_of_other_columns_are_read_by_name(folder: Path) -> None:

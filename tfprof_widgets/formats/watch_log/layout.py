@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 HEADER, STEPS, SAMPLES, EVENTS, WINDOWS = "watch.json", "steps.bin", "samples.bin", "events.jsonl", "windows"
+FOLDER = "tfprof-watch-"
+"""What the name of a folder in a `logdir` begins with; its time follows."""
 FORMAT = "tfprof watch"
 VERSION = 1
 

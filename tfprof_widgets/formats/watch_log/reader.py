@@ -17,6 +17,7 @@ from ...trace.regular_file import content_of, opened
 from ...trace.watched import OTHER, SAMPLE_COLUMNS, STEP, Event, Steps, WatchLog
 from .layout import (
     EVENTS,
+    FOLDER,
     FORMAT,
     HEADER,
     MAX_COLUMNS,
@@ -47,6 +48,17 @@ def is_watch_log(path: str | Path) -> bool:
         return _header_of(_folder_of(Path(path))) is not None
     except (OSError, ValueError, TraceError):
         return False
+
+
+def newest_watch(logdir: str | Path) -> Path | None:
+    """The folder of the last training that was watched with this `logdir`; None where there is none."""
+    if "://" in str(logdir):
+        return None
+    try:
+        found = sorted(Path(logdir).glob(f"{FOLDER}*"), reverse=True)
+        return next((folder for folder in found if is_watch_log(folder)), None)
+    except (OSError, ValueError):
+        return None
 
 
 def read_watch_log(path: str | Path) -> WatchLog:
