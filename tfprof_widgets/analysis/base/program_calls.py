@@ -14,8 +14,10 @@ from typing import Literal
 
 import numpy as np
 
+from ...trace.times import MAX_PS
 from ...trace.trace import Bool, Int64, Trace
 from .event_names import by_ends, once
+from .matching import same_key
 
 _BEGIN, _END = "ThreadpoolListener::StartRegion", "ThreadpoolListener::StopRegion"
 _JIT = "PjitFunction("
@@ -94,36 +96,54 @@ def _run_links(trace: Trace) -> Links:
     numbered = np.unique(trace.keyed_stats("run_id").event)
     numbered = numbered[(trace.int_stat("run_id")[numbered] != _NO_RUN) & _on_pools(trace)[numbered]]
     calls = program_calls(trace)
-    links = [(np.empty(0, np.int64), np.empty(0, np.int64))]
     if not len(numbered) or not len(calls):
-        return links[0]
-    module = trace.string_stat("hlo_module")
-    run = np.stack([trace.session_id[numbered].astype(np.int64), trace.int_stat("run_id")[numbered]])
-    _, run_of = np.unique(run, axis=1, return_inverse=True)
-    run_of = run_of.reshape(-1)
-    n_runs = int(run_of.max()) + 1
-    start = np.full(n_runs, np.iinfo(np.int64).max)
-    np.minimum.at(start, run_of, trace.start_ps[numbered])
-    program = np.full(n_runs, -1, np.int64)
-    has_module = module[numbered] >= 0
-    program[run_of[has_module]] = module[numbered[has_module]]
-    session = np.zeros(n_runs, np.int64)
-    session[run_of] = trace.session_id[numbered]
-    call_of_run = np.full(n_runs, -1, np.int64)
-    texts = {i: _sanitized(trace.strings[i]) for i in np.unique(program[program >= 0]).tolist()}
-    for name in np.unique(trace.name_id[calls]).tolist():  # bounded by the number of functions
-        wanted = [i for i, text in texts.items() if text == _program_of(trace.strings[name])]
-        for one in range(len(trace.sessions)):
-            own = calls[(trace.name_id[calls] == name) & (trace.session_id[calls] == one)]
-            runs = np.flatnonzero(np.isin(program, wanted) & (session == one))
-            own, runs = own[np.argsort(trace.start_ps[own])], runs[np.argsort(start[runs])]
-            runs = runs[start[runs] >= trace.start_ps[own[0]]] if len(own) else runs[:0]
-            n = min(len(own), len(runs))
-            if (start[runs[:n]] >= trace.start_ps[own[:n]]).all():
-                call_of_run[runs[:n]] = own[:n]
-    known = call_of_run[run_of] >= 0
+        return np.empty(0, np.int64), np.empty(0, np.int64)
+    of_run = same_key(trace.int_stat("run_id")[numbered], trace.session_id[numbered])
+    start, program = _runs(trace, numbered, of_run)
+    session = np.zeros(len(start), np.int64)
+    session[of_run] = trace.session_id[numbered]
+    call_of_run = _called(trace, calls, start, program, session)
+    known = call_of_run[of_run] >= 0
     top, first = np.unique(_outermost(trace, numbered[known]), return_index=True)
-    return call_of_run[run_of[known]][first], top
+    return call_of_run[of_run[known]][first], top
+
+
+def _runs(trace: Trace, numbered: Int64, of_run: Int64) -> tuple[Int64, Int64]:
+    """Of each run when its first event begins, and the name of its program, -1 for none."""
+    n_runs = int(of_run.max()) + 1
+    start, program = np.full(n_runs, MAX_PS), np.full(n_runs, -1, np.int64)
+    np.minimum.at(start, of_run, trace.start_ps[numbered])
+    module = trace.string_stat("hlo_module")[numbered]
+    program[of_run[module >= 0]] = module[module >= 0]
+    return start, program
+
+
+def _called(trace: Trace, calls: Int64, start: Int64, program: Int64, session: Int64) -> Int64:
+    """The call of each run by their order among those of one function in one session, -1 for none."""
+    code: dict[str, int] = {}
+    of_call = {
+        i: code.setdefault(_program_of(trace.strings[i]), len(code)) for i in np.unique(trace.name_id[calls]).tolist()
+    }
+    of_program = {i: code.get(_sanitized(trace.strings[i]), -1) for i in np.unique(program[program >= 0]).tolist()}
+    n_codes = len(code)
+    group = trace.session_id[calls] * n_codes + np.array([of_call[i] for i in trace.name_id[calls].tolist()], np.int64)
+    order = np.lexsort((trace.start_ps[calls], group))
+    calls, group = calls[order], group[order]
+    own = np.array([of_program.get(i, -1) for i in program.tolist()], np.int64)
+    runs = np.flatnonzero(own >= 0)
+    run_group = session[runs] * n_codes + own[runs]
+    first = np.minimum(np.searchsorted(group, run_group), len(group) - 1)
+    is_later = (group[first] == run_group) & (start[runs] >= trace.start_ps[calls[first]])
+    order = np.lexsort((start[runs], run_group))
+    runs, run_group, first = (column[order][is_later[order]] for column in (runs, run_group, first))
+    at = first + np.arange(len(runs)) - np.searchsorted(run_group, run_group)
+    matched = (at < len(group)) & (np.append(group, -1)[np.minimum(at, len(group))] == run_group)
+    runs, run_group, called = runs[matched], run_group[matched], calls[at[matched]]
+    doubtful = np.unique(run_group[start[runs] < trace.start_ps[called]])
+    sure = ~np.isin(run_group, doubtful)
+    found = np.full(len(start), -1, np.int64)
+    found[runs[sure]] = called[sure]
+    return found
 
 
 def _program_of(call: str) -> str:

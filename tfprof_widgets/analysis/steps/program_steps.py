@@ -9,8 +9,8 @@ from __future__ import annotations
 import numpy as np
 
 from ...trace.times import MAX_PS
-from ...trace.trace import Bool, Int64, Trace
-from ..base.event_graph import EventGraph, build_graph
+from ...trace.trace import Bool, Int32, Int64, Trace
+from ..base.event_graph import build_graph
 from ..base.program_calls import program_calls
 from .step_table import StepTable
 
@@ -26,25 +26,33 @@ def program_steps(trace: Trace, *, sessions: Bool) -> StepTable:
     calls = calls[sessions[trace.session_id[calls]]]
     if not len(calls):
         return table
-    graph = build_graph(trace)
-    for session in np.unique(trace.session_id[calls]).tolist():  # bounded by the number of sessions
-        table = table.joined(_steps_of(trace, graph, calls[trace.session_id[calls] == session], session))
-    return table
-
-
-def _steps_of(trace: Trace, graph: EventGraph, calls: Int64, session: int) -> StepTable:
-    """Those of one session."""
-    member = graph.reach(calls, np.arange(len(calls)), nearest=False)
+    member = build_graph(trace).reach(calls, np.arange(len(calls)), nearest=False)
     work = np.unique(trace.keyed_stats("hlo_op").event)
-    work = work[(member[work] >= 0) & (trace.session_id[work] == session)]
+    work = work[member[work] >= 0]
     begin, end, busy = np.full(len(calls), MAX_PS), trace.ends(calls), np.zeros(len(calls), np.int64)
     np.minimum.at(begin, member[work], trace.start_ps[work])
     np.maximum.at(end, member[work], trace.ends(work))
     np.add.at(busy, member[work], trace.duration_ps[work])
-    chosen = _training(trace, calls, busy)
-    chosen = chosen[np.argsort(begin[chosen], kind="stable")]
-    if len(chosen) < 2:
-        return StepTable.empty(trace.n_events)
+    for session in np.unique(trace.session_id[calls]).tolist():  # bounded by the number of sessions
+        own = np.flatnonzero(trace.session_id[calls] == session)
+        chosen = own[_training(trace, calls[own], busy[own])]
+        chosen = chosen[np.argsort(begin[chosen], kind="stable")]
+        if len(chosen) > 1:
+            table = table.joined(_steps_of(trace, calls, chosen, (begin, end), member))
+    return table
+
+
+def _steps_of(trace: Trace, calls: Int64, chosen: Int64, work_ps: tuple[Int64, Int64], member: Int32) -> StepTable:
+    """The steps that some calls of one session are, in the order in which their work begins.
+
+    Args:
+        trace: the trace.
+        calls: all calls.
+        chosen: those that are steps, rows of `calls`.
+        work_ps: of each call when its work begins, and when the work and the call have ended.
+        member: for each event the row of the call that led to it, -1 for none.
+    """
+    begin, end = work_ps
     start = begin[chosen]
     until = np.append(start[1:], end[chosen[-1]])
     is_open = until - start > _PAUSE * np.median(np.diff(start))
@@ -54,7 +62,7 @@ def _steps_of(trace: Trace, graph: EventGraph, calls: Int64, session: int) -> St
     place[chosen] = np.arange(len(chosen))
     name = trace.strings[trace.name_id[calls[chosen[0]]]].partition("(")
     return StepTable(
-        session=np.full(len(chosen), session, np.int64),
+        session=trace.session_id[calls[chosen]].astype(np.int64),
         start_ps=start,
         end_ps=until,
         name=tuple(f"{name[2].removesuffix(')') or name[0]} {i}" for i in range(len(chosen))),
