@@ -47,7 +47,7 @@ class StepFeed:
 
     def _as_steps(self, rows: list[StepRow], waited_ns: Floats) -> Steps:
         steps = np.empty(len(rows), STEP)
-        columns = StepRow(*zip(*rows, strict=True))  # type: ignore[arg-type]
+        columns = StepRow(*zip(*rows, strict=True))
         elapsed, computing = (np.array(column, np.float64) for column in (columns.elapsed_ns, columns.computing_ns))
         # Keras takes a batch within the call that computes it, a loop of the user's outside; computing is of the former.
         steps["start_ns"] = columns.start_ns
