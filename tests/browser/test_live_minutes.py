@@ -1,4 +1,4 @@
-"""A `fit` of some minutes with a fault from step 2,000 on -> it is on the screen within 20 steps, and a window shows it."""
+"""A `fit` of minutes with a fault from step 2,000 on: the screen says so within 20 steps (of a leak 60), a window shows it."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ held = []
 class Report(keras.callbacks.Callback):
     def on_train_batch_end(self, batch, logs=None):
         self.model.stop_training = os.path.exists("end")
-        if FAULT == "callback" and batch >= {FROM} and batch % 20 == 0:
+        if FAULT == "callback" and batch >= {FROM} and batch % 40 == 0:
             time.sleep(0.5)
         if FAULT == "leak" and batch >= {FROM} and len(held) < 200:
             held.append(np.ones(2**22))
@@ -68,12 +68,16 @@ NOTE_CARDS = f"""() => {{
     }});
 }}"""
 FAULTS = {
-    "input": (r"since step 2,00\d.* wait for data", r"data|generator"),
+    "input": (r"since step 2,00\d.* wait for data", "wait for data", r"data|generator"),
     # On a busy machine other steps are slow, too: they are told together.
-    "callback": (r"[Ss]tep 2,000 (took|\()", r"on_train_batch_end"),
-    "leak": (r"memory of this process grows by 3\d(\.\d)? MiB a step since about step (1,99\d|2,00\d)", r" ms"),
+    "callback": (r"[Ss]tep 2,000 (took|\()|step 2,000:", "Every 40 steps", r"on_train_batch_end"),
+    "leak": (
+        r"memory of this process grows by 3\d(\.\d)? MiB a step since about step (1,99\d|2,00\d)",
+        "memory of this process",
+        r" ms",
+    ),
 }
-"""What the screen says of each, and the dashboard of a window behind it."""
+"""What the screen says of each, why a window opened, and what its dashboard says."""
 
 
 def told_at(notebook: Notebook, words: str) -> int | None:
@@ -83,28 +87,25 @@ def told_at(notebook: Notebook, words: str) -> int | None:
 
 
 def check(notebook: Notebook, fault: str) -> None:
-    words, cause = FAULTS[fault]
+    words, why, cause = FAULTS[fault]
     live = notebook.view("live")
     check_it_moves(notebook)
     notebook.page.evaluate(NOTE_CARDS)
-    poll(lambda: told_at(notebook, words), lambda: live.locator(".odd").inner_text(), timeout_s=540)
+    poll(lambda: told_at(notebook, words), lambda: live.locator("section.odd").inner_text(), timeout_s=300)
     n = told_at(notebook, words)
     print(f"{fault}: told at step {n:,}")
     chip = live.locator("button.chip:not([disabled])")
 
-    def first_step_of_last() -> int:
-        found = re.findall(r"[\d,]{5,}", chip.last.inner_text()) if chip.count() else []
-        return int(found[0].replace(",", "")) if found else 0
-
-    poll(lambda: first_step_of_last() >= FROM, lambda: live.locator(".windows").inner_text(), timeout_s=120)
-    chip.last.click()
+    poll(lambda: chip.filter(has_text=why).count(), lambda: live.locator(".windows").inner_text(), timeout_s=120)
+    chip.filter(has_text=why).last.click()
     dashboard = live.locator('[data-tfprof="dashboard"]')
     poll(lambda: re.search(cause, dashboard.inner_text()), lambda: dashboard.inner_text(), timeout_s=90)
     assert is_training(notebook)
     shoot(notebook, f"live-minutes-{fault}")
     end(notebook)
     assert n is not None
-    assert n <= FROM + WITHIN
+    # A leak has to be seen to go on: eight samples in a second or two.
+    assert n <= FROM + (3 * WITHIN if fault == "leak" else WITHIN)
 
 
 @pytest.mark.parametrize("fault", list(FAULTS))

@@ -88,7 +88,7 @@ class WindowPlan:
         Args:
             why: is told of the window.
             known_as: while a wish of this name waits, it takes the place of that.
-            at: the number of a step; None: the next one.
+            at: the number of a step, which is not profiled where it has begun by then; None: the next one.
         """
         with self._lock:
             if self.n_own >= self.max_windows or self._is_resting or self._n_tried[known_as] >= MAX_TRIES:
@@ -117,7 +117,8 @@ class WindowPlan:
     def _next(self, number: int) -> Wish | None:
         with self._lock:
             for wish in self._wishes:
-                if wish.at is None or wish.at <= number:
+                # One that comes too late for its step waits until it is wished for the next such one.
+                if wish.at is None or wish.at == number:
                     self._wishes.remove(wish)
                     self.n_own += wish.is_own
                     self._n_tried[wish.known_as] += 1

@@ -32,6 +32,15 @@ def test_a_suggestion_for_a_later_step_waits_for_it() -> None:
     assert profiled(plan, range(490, 510)) == [500, 501]
 
 
+def test_a_wish_that_comes_too_late_for_its_step_waits_for_the_next() -> None:
+    plan = WindowPlan(n_steps=2)
+    assert profiled(plan, range(501)) == []
+    assert plan.suggest("every 500 steps", known_as="0", at=500)
+    assert profiled(plan, range(501, 700)) == []
+    assert plan.suggest("every 500 steps", known_as="0", at=1000)
+    assert profiled(plan, range(700, 1100)) == [1000, 1001]
+
+
 def test_every_so_many_steps_a_window_opens_but_not_at_the_first_step() -> None:
     plan = WindowPlan(every=100, n_steps=2)
     assert profiled(plan, range(301)) == [100, 101, 200, 201, 300]
