@@ -43,6 +43,8 @@ MAX_TAKE_S = 0.4
 """A widget that moves twice a second."""
 MAX_UNREAD = 60
 """tf.data remembers 100 gaps: so many steps are taken at once, where that costs less than 1 % of a core."""
+LEAD = 2
+"""A window begins so many steps before the one that it is for: the first step of a capture counts as one that warms up."""
 LONG_RATIO, LONG_S = 3.0, 0.05
 """A step that has run for so many times the usual and for so long is looked at while it runs."""
 N_LATEST = 20
@@ -201,7 +203,8 @@ class WatchLoop:
                 at = {"at_ns": time.time_ns(), "step": anomaly.first_step}
                 self.writer.add_event({**asdict(anomaly), "what": anomaly.kind, "kind": "anomaly", **at})
             if self._finds_windows and anomaly.wants_window:
-                self.plan.suggest(anomaly.title, known_as=str(anomaly.number), at=anomaly.next_at)
+                at = None if anomaly.next_at is None else max(anomaly.next_at - LEAD, 0)
+                self.plan.suggest(anomaly.title, known_as=str(anomaly.number), at=at)
 
     def _heed_file(self, **_: object) -> None:
         file = self.writer.folder / TRIGGER
