@@ -120,10 +120,10 @@ def test_a_file_of_the_system_that_fails_is_told_in_a_line(
     tfprof: Shell, monkeypatch: pytest.MonkeyPatch, run: Path
 ) -> None:
     def fail(_: object) -> None:
-        raise PermissionError(13, "Permission denied", "/root/x")
+        raise PermissionError(13, "Permission denied", "/data/x")
 
     monkeypatch.setattr("tfprof_widgets.commands.one_run.open_run", fail)
-    assert tfprof("summary", run).refused() == "tfprof: /root/x: Permission denied\n"
+    assert tfprof("summary", run).refused() == "tfprof: /data/x: Permission denied\n"
 
 
 def test_ctrl_c_is_quiet(tfprof: Shell, monkeypatch: pytest.MonkeyPatch, run: Path) -> None:
