@@ -23,17 +23,21 @@ def answer(_widget, message, _buffers):
 widget.on_msg(answer)
 is_running = False
 """
-CELL = """
-is_running = True
+MESSAGES = 50
+CELL = f"""
+is_running, ticks = True, []
 def tell():
-    for i in range(8):
-        print("tick", i, flush=True)
-        time.sleep(0.2)
+    while is_running:
+        ticks.append(len(ticks))
+        print("tick", ticks[-1], flush=True)
+        time.sleep(0.002)
 other = threading.Thread(target=tell)
 other.start()
-time.sleep(1.8)
-other.join()
+end_s = time.monotonic() + 30
+while len(heard) < {MESSAGES} and time.monotonic() < end_s:
+    time.sleep(0.01)
 is_running = False
+other.join()
 """
 
 
@@ -91,14 +95,14 @@ def test_a_message_is_heard_while_a_cell_runs_which_loses_nothing(
     if not is_in_the_cell:
         text_of(client, client.execute("hear_beside_cells(widget)"))
     running = client.execute(("hear_beside_cells(widget)\n" if is_in_the_cell else "") + "ended.clear()\n" + CELL)
-    for n in range(3):
-        time.sleep(0.4)
+    time.sleep(0.4)
+    for n in range(MESSAGES):
+        time.sleep(0.02)
         send(client, comm_id, n, subshell_id)
-    assert [f"tick {i}" for i in range(8)] == [
-        line for line in text_of(client, running).splitlines() if line.startswith("tick")
-    ]
-    assert printed(client, "heard") == [[n, True, True] for n in range(3)]
-    assert printed(client, "ended") == ["MainThread"] * 2, "of two cells"
+    ticks = [line for line in text_of(client, running).splitlines() if line.startswith("tick")]
+    assert ticks == [f"tick {i}" for i in range(printed(client, "len(ticks)"))]
+    assert printed(client, "heard") == [[n, True, True] for n in range(MESSAGES)]
+    assert printed(client, "ended") == ["MainThread"] * 3, "of three cells"
     assert printed(client, "is_running") is False
 
 

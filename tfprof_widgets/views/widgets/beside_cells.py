@@ -34,14 +34,11 @@ def hear_beside_cells(widget: Widget) -> None:
     handle = comm.handle_msg
 
     def hear(message: dict[str, Any]) -> None:
-        if not is_beside_cells():
+        # `handle_msg` tells IPython that a cell has ended, upon which figures are shown that are still drawn.
+        if is_beside_cells():
+            widget._handle_msg(message)
+        else:
             handle(message)
-            return
-        # ipykernel takes the message for what all threads print for from now on, and `handle_msg` tells IPython that a cell has
-        # ended, upon which figures are shown that are still drawn (ipython/ipykernel issue 1564): both would be lost.
-        if _running_cell:
-            contextvars.copy_context().run(shell.set_parent, _running_cell)
-        widget._handle_msg(message)
 
     comm.handle_msg = hear
 
@@ -52,20 +49,35 @@ def is_beside_cells() -> bool:
 
 
 def _watch_cells(shell: Any) -> None:
-    """Know from now on which cell runs."""
+    """Know from now on which cell runs, and leave it what its threads print.
+
+    ipykernel takes a message beside a cell for what *all* threads print for from then on (ipython/ipykernel issue 1564).
+    """
     if id(shell) in _watched_shells:
         return
     _watched_shells.add(id(shell))
+    set_parent = shell.set_parent
+
+    def keep_parent(parent: dict[str, Any]) -> None:
+        if not (_running_cell and is_beside_cells()):
+            set_parent(parent)
+        elif hasattr(shell, "set_thread_parent"):
+            shell.set_thread_parent(parent)
+        else:  # ipykernel before 7.4
+            set_parent(parent)
+            contextvars.copy_context().run(set_parent, dict(_running_cell))
 
     def begin(*_: object) -> None:
         if not is_beside_cells():
             _running_cell.clear()
             _running_cell.update(shell.get_parent())
+            set_parent(dict(_running_cell))
 
     def end(*_: object) -> None:
         if not is_beside_cells():
             _running_cell.clear()
 
+    shell.set_parent = keep_parent
     if is_cell_running():
         begin()
     shell.events.register("pre_run_cell", begin)
