@@ -200,8 +200,8 @@ class WatchLoop:
             known = (anomaly.kind, anomaly.last_step, anomaly.severity, anomaly.window)
             if self._told.get(anomaly.number) != known or is_last:
                 self._told[anomaly.number] = known
-                at = {"at_ns": time.time_ns(), "step": anomaly.first_step}
-                self.writer.add_event({**asdict(anomaly), "what": anomaly.kind, "kind": "anomaly", **at})
+                told = {"what": anomaly.kind, "kind": "anomaly", "at_ns": time.time_ns(), "step": anomaly.first_step}
+                self.writer.add_event({**asdict(anomaly), **told})
             if self._finds_windows and anomaly.wants_window:
                 at = None if anomaly.next_at is None else max(anomaly.next_at - LEAD, 0)
                 self.plan.suggest(anomaly.title, known_as=str(anomaly.number), at=at)
