@@ -12,7 +12,7 @@ N_BLOCKS = 16
 """Growth is looked for in so many blocks in a row, each with the least of its samples: what a collector frees does not count."""
 _FACTOR = 4
 """A block has 1 sample, or so many times as many: slow growth shows in longer ones."""
-_N_SCALES = 8
+_N_SCALES = 9
 _FEW_BLOCKS = 8
 MIN_GROWTH_BYTES = 32 * 2**20
 MIN_GROWTH_RATIO = 0.02
@@ -84,7 +84,8 @@ class GrowingMemory:
         blocks = self._scales[i].last(N_BLOCKS)
         growth = self.growth
         if growth is None or growth.has_ended:
-            if _grows(blocks) or _grows_fast(blocks[-_FEW_BLOCKS:]):
+            has_risen = len(blocks) > 1 and blocks[-1, 0] > blocks[-2, 0]
+            if has_risen and (_grows(blocks) or _grows_fast(blocks[-_FEW_BLOCKS:])):
                 self._start(i)
         elif i == self._scale:
             if _has_ended(self._scales[i].last(_Scale.MOST), growth):
@@ -115,7 +116,8 @@ class GrowingMemory:
 class _Scale:
     """The latest blocks of one length: least bytes, and the time and the steps of that sample."""
 
-    MOST = 64
+    MOST = 256
+    """More than 6 s of samples: so long nothing may grow before growth has ended."""
 
     def __init__(self) -> None:
         self._blocks = np.empty((0, 4))

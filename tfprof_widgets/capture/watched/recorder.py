@@ -12,8 +12,9 @@ from ..session.overhead import Phase
 
 MAX_WAITING = 1_000_000
 """So many steps wait to be taken; later ones are lost, so that a watcher that hangs costs no more memory."""
-MEMORY_NS = 100_000_000
-"""So often what is in use of memory is read."""
+MEMORY_NS, MAX_MEMORY_NS = 25_000_000, 1_000_000_000
+"""So often what is in use of memory is read; where to read it takes more than `MEMORY_SHARE` of the time, more rarely."""
+MEMORY_SHARE = 0.001
 MAX_LOSSES = 10_000
 """Of so many steps the loss waits for its step to be taken; one that comes too late is not known."""
 
@@ -74,9 +75,11 @@ class StepRecorder:
         """Note which step runs."""
         self._current = step
         if self._read_memory is not None and step.start_ns >= self._memory_due_ns:
-            self._memory_due_ns = step.start_ns + MEMORY_NS
+            begin_ns = time.perf_counter_ns()
             if len(self._memory) < MAX_LOSSES:
                 self._memory.append((step.start_ns, self._read_memory()))
+            rest_ns = round((time.perf_counter_ns() - begin_ns) / MEMORY_SHARE)
+            self._memory_due_ns = step.start_ns + min(max(MEMORY_NS, rest_ns), MAX_MEMORY_NS)
 
     def ended(self, step: OpenStep, elapsed_ns: int, phase: Phase) -> None:
         """Keep it; its row is made by whoever takes it."""

@@ -11,6 +11,7 @@ import numpy as np
 from tests.unit.analysis.watched.drawn_steps import STARTED_NS
 from tfprof_widgets.analysis.watched.anomalies import AnomalyFinder
 from tfprof_widgets.analysis.watched.anomaly import Anomaly
+from tfprof_widgets.capture.watched.recorder import MEMORY_NS
 from tfprof_widgets.trace.watched import EPOCH_BEGIN, SAMPLE_COLUMNS, STEP
 
 MB = 2.0**20
@@ -78,12 +79,14 @@ class Run:
         return found
 
     def memory(self, rows: Any) -> Any:
-        """Time and memory of this process ten times a second."""
-        end = rows["start_ns"][-1] + int(rows["duration_us"][-1] * 1e3)
-        times = np.arange(STARTED_NS, end, 10**8)
-        at = np.clip(np.searchsorted(rows["start_ns"], times, side="right") - 1, 0, self.n - 1)
+        """Time and memory of this process at the begin of a step, where the last was read long enough before."""
+        starts = rows["start_ns"]
+        at = [0]
+        while (due := int(np.searchsorted(starts, starts[at[-1]] + MEMORY_NS))) < self.n:
+            at.append(due)
+        times = starts[at]
         noise = np.random.default_rng(0).normal(0, 1e6, len(times))
-        return np.column_stack([times, self.rss((times - STARTED_NS) / 1e9, at) + noise])
+        return np.column_stack([times, self.rss((times - STARTED_NS) / 1e9, np.array(at)) + noise])
 
 
 def healthy(seed: int, n: int, ms: float = 4.0, sigma: float = 0.1) -> Run:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 import threading
+from itertools import count
 from types import SimpleNamespace
 from typing import Any
 
@@ -52,14 +53,14 @@ def test_steps_that_nobody_takes_cost_no_more_than_some_memory(monkeypatch: pyte
     assert [row.number for row in recorder.take()] == [25]
 
 
-def test_memory_is_read_between_steps_ten_times_a_second() -> None:
-    asked: list[int] = []
-    recorder = StepRecorder(lambda: {"rss_bytes": float(asked.append(1) or len(asked))})
-    for start_ns in (10**18, 10**18 + 50_000_000, 10**18 + 100_000_000, 10**18 + 150_000_000, 10**18 + 10**9):
-        recorder.began(SimpleNamespace(start_ns=start_ns))  # type: ignore[arg-type]
-    assert recorder.take_memory() == [
-        (10**18, {"rss_bytes": 1.0}),
-        (10**18 + 100_000_000, {"rss_bytes": 2.0}),
-        (10**18 + 10**9, {"rss_bytes": 3.0}),
-    ]
+@pytest.mark.parametrize(("took_us", "read_ms"), [(20, [0, 25, 51, 1000]), (40, [0, 51, 1000]), (5000, [0, 1000])])
+def test_memory_is_read_between_steps_but_more_rarely_where_that_takes_long(
+    monkeypatch: pytest.MonkeyPatch, took_us: int, read_ms: list[int]
+) -> None:
+    took_ns = count(0, took_us * 1000)
+    monkeypatch.setattr(module, "time", SimpleNamespace(perf_counter_ns=lambda: next(took_ns)))
+    recorder = StepRecorder(lambda: {"rss_bytes": 1.0})
+    for at_ms in (0, 10, 25, 30, 51, 1000):
+        recorder.began(SimpleNamespace(start_ns=10**18 + at_ms * 10**6))  # type: ignore[arg-type]
+    assert recorder.take_memory() == [(10**18 + ms * 10**6, {"rss_bytes": 1.0}) for ms in read_ms]
     assert recorder.take_memory() == []
