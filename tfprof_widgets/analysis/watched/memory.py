@@ -24,6 +24,8 @@ _MOST_FALL = 0.15
 """Of the growth: what falls by more is a buffer that is filled again."""
 _GROWS_NS, _ENDS_NS = 12e9, 6e9
 """What grows evenly is looked for over so long at least, and what has ended, where samples come many a second."""
+_LEAST_STEPS = 0.1
+"""Between two samples, where a step takes minutes."""
 _FILLS_NS = 60e9
 """Buffers fill in less."""
 _ENDED = 0.1
@@ -175,9 +177,9 @@ def _grows_fast(blocks: Floats) -> bool:
     """Whether few blocks show much growth that is even."""
     if len(blocks) < _FEW_BLOCKS:
         return False
-    rises = np.diff(blocks[:, 0])
+    # By step: a sample of several steps is beside one of a single step.
+    rises = np.diff(blocks[:, 0]) / np.maximum(np.diff(blocks[:, 2]), _LEAST_STEPS)
     middle = np.median(rises)
-    # A sample of two steps is beside one of a single step.
     is_even = (rises > 0.4 * middle).all() and (rises < 2.5 * middle).all()
     is_slowing = rises[-_FEW_BLOCKS // 4 :].mean() < _MOST_SLOWING * rises.mean()
-    return bool(rises.sum() >= _LARGE_BYTES and is_even and not is_slowing)
+    return bool(blocks[-1, 0] - blocks[0, 0] >= _LARGE_BYTES and is_even and not is_slowing)

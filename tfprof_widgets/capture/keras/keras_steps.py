@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Any
 
 from ...trace.capture_facts import Failure
 from ..session.failure import read_failure
-from ..session.markers import ElementSource
 
 if TYPE_CHECKING:
     from ..session.session import Capture, OpenStep
@@ -69,15 +68,17 @@ class StepMarks:
         if not self._phases:
             return
         phase = self._phases[-1]
-        self._go_on()
-        if self._step is not None and batch > phase.first_batch:
-            phase.last_batch = batch - 1
-        self.end_step()
+        if self._ended_epoch is not None:
+            self._go_on()
+        if self._step is not None:
+            if batch > phase.first_batch:
+                phase.last_batch = batch - 1
+            self.end_step()
         if batch == 0:
             phase.base = self._n_validated if phase.is_inner else self._taker.next_number
         phase.begin(batch)
         self._step = self._taker.begin_step(
-            KINDS[phase.kind],
+            phase.marker,
             phase.base + batch,
             n_batches=phase.last_batch + 1 - batch,
             is_selectable=not phase.is_inner,
@@ -143,13 +144,17 @@ class StepMarks:
     def _failed(self, error: BaseException) -> None:
         self.failure = read_failure(error, batch_size=self._taker.batch_size)
 
-    def _computed(self, elapsed_ns: int, source: Any) -> None:
+    def _computed(self, elapsed_ns: int, iterator: Any) -> None:
         self._confirm()
-        phase = self._phases[-1] if self._phases else None
-        if phase is not None and self._step is not None:
-            self._step.computing_ns = (self._step.computing_ns or 0) + elapsed_ns
-            self._step.source = phase.element_of(source, self._step.n_batches)
-        if phase is not None and phase.is_last_batch:
+        step = self._step
+        if step is None or not self._phases:
+            return
+        phase = self._phases[-1]
+        step.computing_ns = (step.computing_ns or 0) + elapsed_ns
+        if (phase.iterator is not None and phase.iterator() is iterator) or phase.begin_iterator(iterator):
+            step.iterator, step.first_element = phase.iterator, phase.n_elements
+            phase.n_elements += step.n_batches
+        if phase.is_last_batch:
             self.end_step()
 
 
@@ -163,6 +168,8 @@ class _Phase:
 
     def __init__(self, kind: str, *, is_inner: bool, n_batches: int | None) -> None:
         self.kind = kind
+        self.marker = KINDS[kind]
+        """The name of its markers."""
         self.is_inner = is_inner
         self.base = 0
         self.first_batch = 0
@@ -171,8 +178,10 @@ class _Phase:
         """Whether `computed` is called after each computation."""
         self._n_batches = n_batches
         self._model: Any = None
-        self._source: ElementSource | None = None
-        self._n_taken = 0
+        self.iterator: weakref.ref[Any] | None = None
+        """What gave the latest batches, where that can be asked how long it was waited for."""
+        self.n_elements = 0
+        """How many it has given."""
 
     @property
     def is_last_batch(self) -> bool:
@@ -196,17 +205,11 @@ class _Phase:
             self.is_watched = True
             setattr(model, self._function_name, _WatchedFunction(function, computed, failed))
 
-    def element_of(self, iterator: Any, n_batches: int) -> ElementSource | None:
-        """Where the batches came from that the model took now; None of an iterator that cannot be asked."""
-        last = self._source
-        if last is not None and last.iterator() is iterator:
-            self._source = ElementSource(last.iterator, last.first + self._n_taken)
-        elif hasattr(iterator, "_iterator_resource"):
-            self._source = ElementSource(weakref.ref(iterator), 0)
-        else:
-            return None
-        self._n_taken = n_batches
-        return self._source
+    def begin_iterator(self, iterator: Any) -> bool:
+        """Note that the model took its batches from another iterator; False where that cannot be asked."""
+        is_known = hasattr(iterator, "_iterator_resource")
+        self.iterator, self.n_elements = weakref.ref(iterator) if is_known else None, 0
+        return is_known
 
     def unwatch(self) -> None:
         """Give the model its function back."""

@@ -106,26 +106,21 @@ class WindowControl:
         elapsed_ns = step.elapsed_ns
         if not self.drop(step):
             return False
-        phase = self._phase(step)
-        self.step_times.add(step.number, step.name, start_ns=step.start_ns, duration_ns=elapsed_ns, phase=phase)
+        keeper = self.keeper
+        # No window has been closed for its sake yet.
+        phase: Phase = "before" if not keeper.n_opened else "after" if step.window_id is None else "during"
+        if step.n_opened != keeper.n_opened or step.window_id != keeper.open_id:
+            phase = "cut"
+        self.step_times.add(step.number, step.name, step.start_ns, elapsed_ns, phase)
         for listener in self._listeners:
             listener.ended(step, elapsed_ns, phase)
-        if self.keeper.watch is not None:
-            self.keeper.watch.count_step()
+        if keeper.watch is not None:
+            keeper.watch.count_step()
         if step.is_selectable:
             self.n_steps += step.n_batches
-            if step.window_id is not None and step.window_id == self.keeper.open_id:
-                self.keeper.count_step(step.number, step.n_batches)
+            if step.window_id is not None and step.window_id == keeper.open_id:
+                keeper.count_step(step.number, step.n_batches)
         return True
-
-    def _phase(self, step: OpenStep) -> Phase:
-        """Where a step that ends now lay; no window has been closed for its sake yet."""
-        keeper = self.keeper
-        if step.n_opened != keeper.n_opened or step.window_id != keeper.open_id:
-            return "cut"
-        if step.window_id is not None:
-            return "during"
-        return "after" if keeper.n_opened else "before"
 
     def after_step(self, step: OpenStep, next_number: int) -> None:
         """Close the window where a bound waits for the end of this step, or the next one is not selected."""

@@ -7,7 +7,7 @@ import threading
 import time
 import weakref
 from dataclasses import dataclass, field
-from typing import Any, NamedTuple
+from typing import Any
 
 from .tf_profiler import import_tensorflow
 
@@ -24,14 +24,6 @@ class StepNumbers:
 
     next: int = 0
     """The number of the next step that is not given one by the user."""
-
-
-class ElementSource(NamedTuple):
-    """Where the batches of a step came from."""
-
-    iterator: weakref.ref[Any]
-    first: int
-    """Which element of it the first one was, from 0 on."""
 
 
 @dataclass(eq=False, slots=True)
@@ -52,8 +44,10 @@ class OpenStep:
     """Of it, inside the function that computes its batches; None where nobody tells."""
     waited_ns: int | None = field(default=None, init=False)
     """Of it, inside `next()`; None where nobody measured it."""
-    source: ElementSource | None = field(default=None, init=False)
-    """The iterator that gave it its batches, where that can be asked how long it was waited for."""
+    iterator: weakref.ref[Any] | None = field(default=None, init=False)
+    """What gave it its batches, where that can be asked how long it was waited for."""
+    first_element: int = field(default=0, init=False)
+    """Which element of the iterator its first batch was, from 0 on."""
     thread_id: int = field(default_factory=threading.get_ident, init=False)
     start_ns: int = field(default_factory=time.time_ns, init=False)
     """Unix time of its begin."""

@@ -4,19 +4,28 @@ from __future__ import annotations
 
 import math
 import time
+import weakref
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
-from ..session.markers import ElementSource, OpenStep
+from ..session.markers import OpenStep
 from ..session.overhead import Phase
 
 MAX_WAITING = 1_000_000
 """So many steps wait to be taken; later ones are lost, so that a watcher that hangs costs no more memory."""
-MEMORY_NS, MAX_MEMORY_NS = 25_000_000, 1_000_000_000
-"""So often what is in use of memory is read; where to read it takes more than `MEMORY_SHARE` of the time, more rarely."""
+MEMORY_NS = 25_000_000
+"""So often what is in use of memory is read; where that takes more than `MEMORY_SHARE` of the time of a core, more rarely."""
 MEMORY_SHARE = 0.001
 MAX_LOSSES = 10_000
 """Of so many steps the loss waits for its step to be taken; one that comes too late is not known."""
+
+
+class ElementSource(NamedTuple):
+    """Where the batches of a step came from."""
+
+    iterator: weakref.ref[Any]
+    first: int
+    """Which element of it the first one was, from 0 on."""
 
 
 class StepRow(NamedTuple):
@@ -75,11 +84,11 @@ class StepRecorder:
         """Note which step runs."""
         self._current = step
         if self._read_memory is not None and step.start_ns >= self._memory_due_ns:
-            begin_ns = time.perf_counter_ns()
+            begin_ns = time.thread_time_ns()
             if len(self._memory) < MAX_LOSSES:
                 self._memory.append((step.start_ns, self._read_memory()))
-            rest_ns = round((time.perf_counter_ns() - begin_ns) / MEMORY_SHARE)
-            self._memory_due_ns = step.start_ns + min(max(MEMORY_NS, rest_ns), MAX_MEMORY_NS)
+            took_ns = time.thread_time_ns() - begin_ns
+            self._memory_due_ns = step.start_ns + max(MEMORY_NS, round(took_ns / MEMORY_SHARE))
 
     def ended(self, step: OpenStep, elapsed_ns: int, phase: Phase) -> None:
         """Keep it; its row is made by whoever takes it."""
@@ -131,7 +140,7 @@ class StepRecorder:
                 step.begins_epoch,
                 step.computing_ns,
                 step.waited_ns,
-                step.source,
+                None if step.iterator is None else ElementSource(step.iterator, step.first_element),
             )
             for step, elapsed_ns, phase in ended
         ]

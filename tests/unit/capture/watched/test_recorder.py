@@ -15,7 +15,7 @@ from tfprof_widgets.capture.watched.recorder import StepRecorder
 
 
 def a_step(number: int) -> Any:
-    source = {"computing_ns": None, "waited_ns": None, "source": None}
+    source = {"computing_ns": None, "waited_ns": None, "iterator": None}
     return SimpleNamespace(
         number=number, start_ns=0, n_batches=1, name="train", begins_epoch=False, thread_id=1, **source
     )
@@ -53,12 +53,12 @@ def test_steps_that_nobody_takes_cost_no_more_than_some_memory(monkeypatch: pyte
     assert [row.number for row in recorder.take()] == [25]
 
 
-@pytest.mark.parametrize(("took_us", "read_ms"), [(20, [0, 25, 51, 1000]), (40, [0, 51, 1000]), (5000, [0, 1000])])
+@pytest.mark.parametrize(("took_us", "read_ms"), [(20, [0, 25, 51, 1000]), (40, [0, 51, 1000]), (500, [0, 1000])])
 def test_memory_is_read_between_steps_but_more_rarely_where_that_takes_long(
     monkeypatch: pytest.MonkeyPatch, took_us: int, read_ms: list[int]
 ) -> None:
     took_ns = count(0, took_us * 1000)
-    monkeypatch.setattr(module, "time", SimpleNamespace(perf_counter_ns=lambda: next(took_ns)))
+    monkeypatch.setattr(module, "time", SimpleNamespace(thread_time_ns=lambda: next(took_ns)))
     recorder = StepRecorder(lambda: {"rss_bytes": 1.0})
     for at_ms in (0, 10, 25, 30, 51, 1000):
         recorder.began(SimpleNamespace(start_ns=10**18 + at_ms * 10**6))  # type: ignore[arg-type]

@@ -22,7 +22,7 @@ def step(number: int, **fields: Any) -> Any:
         "begins_epoch": False,
         "computing_ns": 3_000_000,
         "waited_ns": None,
-        "source": None,
+        "iterator": None,
         "thread_id": 7,
         "elapsed_ns": 1,
     }

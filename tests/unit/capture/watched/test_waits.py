@@ -9,9 +9,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from tfprof_widgets.capture.session.markers import ElementSource
 from tfprof_widgets.capture.watched import waits
-from tfprof_widgets.capture.watched.recorder import StepRow
+from tfprof_widgets.capture.watched.recorder import ElementSource, StepRow
 from tfprof_widgets.capture.watched.waits import Gaps, Waits
 
 
