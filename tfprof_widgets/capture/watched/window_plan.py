@@ -105,26 +105,32 @@ class WindowPlan:
         """Whether the step of this number is to be profiled; asked on the thread that trains."""
         if self._begin <= number < self._end:
             return True
+        is_behind = number == self._end
         self._end = -1  # a loop may number its steps anew
         if not self._wishes and self._every is None and self._every_seconds is None:
             return False
-        wish = self._next(number)
+        wish = self._next(number, is_behind=is_behind)
         if wish is None:
             return False
         self.why, self._begin, self._end = wish.why, number, number + wish.n_steps
         return True
 
-    def _next(self, number: int) -> Wish | None:
+    def _next(self, number: int, *, is_behind: bool) -> Wish | None:
         with self._lock:
-            for wish in self._wishes:
-                # One that comes too late for its step waits until it is wished for the next such one.
-                if wish.at is None or wish.at == number:
-                    self._wishes.remove(wish)
-                    self.n_own += wish.is_own
-                    self._n_tried[wish.known_as] += 1
-                    return wish
+            # One that comes too late for its step waits until it is wished for the next such one.
+            due = [wish for wish in self._wishes if wish.at is None or wish.at == number]
+            asked = next((wish for wish in due if not wish.is_own), None)
+            if asked is not None:
+                self._wishes.remove(asked)
+                return asked
             if self.n_own >= self.max_windows or self._is_resting:
                 return None
+            if due and not is_behind:  # what the window shows that has just ended is not known yet
+                for wish in due:
+                    self._wishes.remove(wish)
+                    self._n_tried[wish.known_as] += 1
+                self.n_own += 1
+                return Wish(self.n_steps, "; ".join(wish.why for wish in due))
             if self._every is not None and number % self._every == 0 and number:
                 self.n_own += 1
                 return Wish(self.n_steps, f"every {self._every:,} steps")

@@ -67,6 +67,20 @@ def test_after_a_window_none_opens_by_itself_for_a_multiple_of_its_time(monkeypa
     assert profiled(plan, range(5, 10)) == [5]
 
 
+def test_what_is_odd_at_the_same_time_shares_a_window_and_none_follows_at_once() -> None:
+    plan = WindowPlan(n_steps=3)
+    plan.suggest("slow", known_as="0")
+    plan.suggest("memory grows", known_as="1")
+    assert profiled(plan, range(2)) == [0, 1]
+    plan.suggest("waits", known_as="2")
+    assert profiled(plan, range(2, 4)) == [2]
+    assert (plan.why, plan.n_own) == ("slow; memory grows", 1)
+    plan.rest_after(1.0)
+    assert profiled(plan, range(4, 10)) == []
+    plan.ask(2, "asked for")
+    assert profiled(plan, range(10, 20)) == [10, 11]
+
+
 def test_a_suggestion_takes_the_place_of_the_one_before_and_is_tried_a_few_times_only() -> None:
     plan = WindowPlan(n_steps=1)
     for _ in range(2):
