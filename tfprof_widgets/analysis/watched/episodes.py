@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 
 from .after_events import AfterEvents
@@ -62,10 +62,13 @@ class Episodes:
 
     def anomalies(self) -> Iterator[Anomaly]:
         """One for each kind: of the stretch that goes on, else of the most severe, else of the latest."""
-        going = {
-            anomaly.kind: anomaly
-            for anomaly in map(self._told, (*self._ending, *self._phases.ending, *self._phases.open))
-        }
+        going = {anomaly.kind: anomaly for anomaly in map(self._told, (*self._ending, *self._phases.ending))}
+        around: dict[str, list[Phase]] = {}
+        for phase in self._phases.open:
+            told = self._told(phase)
+            within = around.setdefault(told.kind, [])
+            going[told.kind] = self._told(phase, within) if within else told
+            within.append(phase)
         for kind in {**self._ended, **going}:
             if kind.startswith("slow_after_") and self._after.repeated(kind.removeprefix("slow_after_")):
                 continue  # told of all of them
@@ -94,11 +97,17 @@ class Episodes:
             near_ns = round(_NEAR_STEPS * phase.before.ms * 1e6)
             phase.notes["after"] = self._after.last_before(phase.began_ns, near_ns)
 
-    def _told(self, phase: Phase) -> Anomaly:
-        """A stretch in words, as far as it is known."""
+    def _told(self, phase: Phase, within: Sequence[Phase] = ()) -> Anomaly:
+        """A stretch in words, as far as it is known.
+
+        Args:
+            phase: the stretch.
+            within: those of its kind that it is a part of, the outermost first: with it they became slower still.
+        """
         change, machine, since = change_of(phase), self._machine, (phase.began_ns, phase.ended_ns)
         n_samples = machine.n_during(since)
-        took_ns = (phase.ended_ns or int(phase.rows["start_ns"][-1])) - phase.began_ns
+        first = within[0] if within else phase
+        took_ns = (phase.ended_ns or int(phase.rows["start_ns"][-1])) - first.began_ns
         is_long = phase.is_short or change.now.n >= LONG  # one that only means show may be a few slow steps
         is_sure = is_long and took_ns >= _SURE_NS and (not machine.last_ns or n_samples >= _SURE_SAMPLES)
         others: tuple[str, ...]
@@ -114,7 +123,9 @@ class Episodes:
             kind, cause = "clocks_dropped", _said(machine, "gpu_clock_mhz", since) + ", lowered for heat or power"
         elif is_sure and n_samples and kind == "slower" and machine.is_gpu_idler(since):
             kind, cause, others = "gpu_idles", _said(machine, "gpu_pct", since), ("process_cpu_pct",)
-        title = change_title(change, phase.first_number, phase.last_number, cause)
+        if within:
+            change = replace(change, before=change_of(first).before)
+        title = change_title(change, phase.first_number, phase.last_number, cause, within=within)
         after_words = f"it began right after a {phase.notes['after']}" if phase.notes.get("after") else ""
         facts = joined(
             [after_words, part_words(change) if cause else "", *(_said(machine, name, since) for name in others)]
@@ -124,7 +135,7 @@ class Episodes:
             kind,
             title,
             change_evidence(change) + (f" {facts}" if facts else ""),
-            phase.first_number,
+            first.first_number,
             phase.last_number,
             severity_of(change.share) if is_severe else "info",
             wants_window=phase.last_number is None and kind not in ("machine_busy", "clocks_dropped"),

@@ -63,12 +63,22 @@ def change_of(phase: Phase) -> Change:
     return Change(phase.mean_before, pace_of(rows[rows["ms"] <= phase.cut], np.mean), "mean")
 
 
-def change_title(change: Change, first_number: int, last_number: int | None, cause: str = "") -> str:
-    """`Steps take 8.10 ms since step 2,000, 3.90 ms before: they wait for data 4.05 ms of it, 0.05 ms before`."""
+def change_title(
+    change: Change, first_number: int, last_number: int | None, cause: str = "", *, within: Sequence[Phase] = ()
+) -> str:
+    """`Steps take 8.10 ms since step 2,000, 3.90 ms before: they wait for data 4.05 ms of it, 0.05 ms before`.
+
+    Args:
+        change: what is told.
+        first_number, last_number: of its steps.
+        cause: why, where that is known from elsewhere than the parts of steps.
+        within: slower stretches around it, the outermost first: what steps took since their first, is told as well.
+    """
     mean = " on average" if change.by == "mean" else ""
     now, before = milliseconds(change.now.ms), milliseconds(change.before.ms)
     if last_number is None:
-        said = f"Steps take {now}{mean} since step {first_number:,}, {before} before"
+        between = (f", {milliseconds(change_of(one).now.ms)} since step {one.first_number:,}" for one in within[::-1])
+        said = f"Steps take {now}{mean} since step {first_number:,}{''.join(between)}, {before} before"
     else:
         said = f"Steps took {now}{mean} from step {first_number:,} to {last_number:,}, {before} before"
     cause = cause or part_words(change)

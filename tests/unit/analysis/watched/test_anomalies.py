@@ -250,6 +250,19 @@ def test_a_large_leak_is_named_within_seconds_with_the_step_that_it_began_at(
     assert found.severity == "info"  # a buffer that fills looks the same
 
 
+def test_what_gets_worse_is_told_from_its_begin_with_what_was_before_all_of_it() -> None:
+    run = healthy(2, 1700, ms=7)
+    run.wait[1200:1288] += 40 * run.rng.lognormal(0, 0.2, 88)
+    run.wait[1288:] += 80 * run.rng.lognormal(0, 0.4, 412)
+    (found,) = [one for one in show(run).last if one.kind == "wait_grows"]
+    assert re.match(
+        r"Steps take 8\d\.\d ms since step 1,28\d, 4\d\.\d ms since step 1,200, 7\.\d\d ms before: they wait for data 7\d\.\d ms "
+        r"of it, 1\d\d µs before$",
+        found.title,
+    )
+    assert (found.first_step, found.severity, found.last_step) == (1200, "high", None)
+
+
 def test_memory_that_fills_for_seconds_and_stops_is_told_no_more() -> None:
     run = healthy(1, 6000)
     run.rss = lambda seconds, steps: 2e9 + 1e6 * np.clip(steps - 3000, 0, 1000)
