@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import email
+import re
 import subprocess
 import sys
 import tarfile
@@ -68,6 +69,11 @@ def test_the_metadata_has_the_one_version_and_the_addresses(held: dict[str, byte
     addresses = dict(line.split(", ") for line in told.get_all("Project-URL", []))
     assert addresses.keys() == {"Documentation", "Source", "Issues", "Changelog"}
     assert told["Description-Content-Type"] == "text/markdown"
+    pictures = re.findall(r"!\[[^]]+\]\(([^)]+)\)", str(told.get_payload()))
+    own = [picture for picture in pictures if picture.startswith(addresses["Source"])]
+    assert own
+    assert all(picture.startswith("https://") for picture in pictures)  # PyPI knows no other files
+    assert all((ROOT / picture.partition("/raw/main/")[2]).is_file() for picture in own)
 
 
 def test_the_source_archive_holds_what_the_javascript_is_built_from(archives: tuple[Path, Path]) -> None:
