@@ -58,3 +58,18 @@ describe("an empty view", () => {
     }
   });
 });
+
+describe("layers", () => {
+  it.each([
+    ["JAX", 1],
+    ["TensorFlow", 0],
+  ])("of %s are there below the scope of a loss: %i", async (framework, isThere) => {
+    const { meta, tables } = tableScene();
+    const layers = ((meta as unknown as TraceMeta).layers ?? []).map((layer) =>
+      layer.kind === "layer" ? { ...layer, layer: "loss/dense", kind: "loss" } : layer,
+    );
+    const { root } = await showWidget(layerTable, packOf(framework, { meta: { ...meta, layers }, tables }));
+    expect(root.querySelectorAll(".empty").length).toBe(1 - isThere);
+    expect(root.querySelectorAll('[data-layer="loss/dense"]').length).toBe(isThere);
+  });
+});

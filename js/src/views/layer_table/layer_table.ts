@@ -75,8 +75,14 @@ class LayerTable {
         ratio: `Of ${this.#side}, %`,
         allocated: perStep("Allocated", nSteps),
       }),
-      empty: () => (this.#layers.some((layer) => layer.kind === "layer") ? null : noLayers(this.view)),
+      empty: () => (this.#hasLayers ? null : noLayers(this.view)),
     });
+  }
+
+  get #hasLayers(): boolean {
+    const isKeras = frameworkOf(this.view.data.meta) === "TensorFlow";
+    // Of JAX the function that computes the loss is a scope around all layers.
+    return this.#layers.some(({ kind }) => (isKeras ? kind === "layer" : kind !== "other"));
   }
 
   /** Whether the memory that is known is that of the side shown: of a device, where any tells. */
