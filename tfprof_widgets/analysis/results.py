@@ -40,13 +40,10 @@ class Results(Facts):
     def notices(self) -> tuple[str, ...]:
         """What of the trace could not be used: compiled programs that are damaged, clocks of hosts that disagree, and, once it
         was asked for advice, rules that failed."""
-        found = self.__dict__.get("_found_advice")
+        advice = self._found_advice.notices if "_found_advice" in self.__dict__ else ()
         told = self.occurrences.hlo.modules.warnings if self.trace.blobs else ()
         graphs = graphs_switched_off(self.trace).notice
-        if self.environment.framework != "TensorFlow":
-            has_ops = bool(len(self.occurrences.hlo))
-            told = (*framework_notices(self.environment, self.steps.frame, has_ops=has_ops), *told)
-        return (*told, *((graphs,) if graphs else ()), *self.clock_notices, *(() if found is None else found.notices))
+        return tuple(filter(None, (*framework_notices(self), *told, graphs, *self.clock_notices, *advice)))
 
     @cached_property
     def op_graph(self) -> OpGraph:

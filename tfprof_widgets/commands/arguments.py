@@ -5,16 +5,14 @@ from __future__ import annotations
 import argparse
 import contextlib
 import re
-import sys
 from collections.abc import Callable
 from typing import NoReturn
 
+from ..errors import TfProfError
 from . import machine, one_run, processes, queries, two_runs
-from .terminal import plain_streams, write_error
+from .terminal import plain_streams
 
 _LEAST_RATIO = 0.5
-ERROR = 2
-"""The exit status of what could not be done."""
 _RUN = "a run: what tfprof.load opens, such as a log directory, an .xplane.pb or a URL"
 _MAIN = """\
 usage: tfprof COMMAND ...
@@ -31,7 +29,7 @@ Profiles of TensorFlow, JAX and PyTorch/XLA in a terminal, a script or CI.
   serve train.py          run a training so that it can be captured
   doctor                  will a capture work on this machine?
 
-`tfprof COMMAND --help` tells its options. --json: output for programs.
+`tfprof COMMAND --help` tells its options. --json: output and errors for programs.
 RUN is what tfprof.load opens: a log directory, an .xplane.pb, a Chrome trace, a URL.
 Exit status: 0 done; 1 diff: above the limit, doctor: something to do; 2 error."""
 
@@ -43,13 +41,16 @@ _SERVE = (
 Command = Callable[[argparse.Namespace], int]
 
 
+class WordsError(TfProfError):
+    """Words that mean nothing."""
+
+
 class Parser(argparse.ArgumentParser):
     """A parser whose errors are one line that says what to do."""
 
     def error(self, message: str) -> NoReturn:
-        """End with an error."""
-        write_error(f"{message}; see {self.prog} --help")
-        sys.exit(ERROR)
+        """Refuse the words."""
+        raise WordsError(f"{message}; see {self.prog} --help")
 
 
 class MainParser(Parser):
@@ -71,7 +72,7 @@ def make_parser() -> Parser:
     def add(name: str, command: Command, told: str) -> Parser:
         one: Parser = commands.add_parser(name, description=told)
         one.set_defaults(run_command=command, streams=plain_streams)
-        one.add_argument("--json", action="store_true", help="print JSON for programs")
+        one.add_argument("--json", action="store_true", help='print JSON for programs; of an error {"error": "..."}')
         return one
 
     one = add("summary", one_run.print_summary, "Print how long a step takes, what limits it and what to change.")
@@ -122,7 +123,7 @@ def _add_capture(add: Callable[[str, Command, str], Parser]) -> None:
 
 def _add_serve(one: argparse.ArgumentParser) -> None:
     """Of this one the output, the warnings and the exit status are the program's own."""
-    one.set_defaults(run_command=processes.run_served, streams=contextlib.nullcontext)
+    one.set_defaults(run_command=processes.run_served, streams=contextlib.nullcontext, json=False)
     one.add_argument("--port", type=int, default=6009, metavar="N", help="to listen at (6009); 0 for any free one")
     one.add_argument("--host", default="127.0.0.1", help="the address to listen at (127.0.0.1: this machine alone)")
     one.add_argument("program", metavar="PROGRAM", help="the program that trains, such as train.py")

@@ -28,7 +28,12 @@ def write_json(value: Any) -> None:
 
 def write_error(text: object) -> None:
     """Say on standard error what went wrong, in one line."""
-    print(f"tfprof: {' '.join(without_controls(str(text)).split())}", file=sys.stderr, flush=True)  # noqa: T201
+    print(f"tfprof: {one_line(text)}", file=sys.stderr, flush=True)  # noqa: T201
+
+
+def one_line(text: object) -> str:
+    """A text on one line; what a trace holds does nothing to the terminal."""
+    return " ".join(without_controls(str(text)).split())
 
 
 @contextlib.contextmanager

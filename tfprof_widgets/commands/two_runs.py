@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import argparse
+from dataclasses import replace
+from itertools import takewhile
 from typing import TYPE_CHECKING
 
 from ..errors import TfProfError
@@ -11,6 +13,8 @@ from .one_run import open_run
 from .terminal import write_json, write_text
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from ..profiles.two_runs import ProfileDiff
 
 WITHIN, ABOVE = 0, 1
@@ -30,6 +34,8 @@ def print_diff(options: argparse.Namespace) -> int:
     from ..profiles.two_runs import diff
 
     found, limit = diff(open_run(options.a), open_run(options.b)), options.fail_above
+    a, b = names(options.a, options.b)
+    found = replace(found, a=a, b=b)
     if limit is not None:
         _check_steps(found, options, limit)
     if options.json:
@@ -39,6 +45,22 @@ def print_diff(options: argparse.Namespace) -> int:
         if limit is not None:
             write_text(_judgement(found, limit))
     return ABOVE if limit is not None and found.step_time_ratio > limit else WITHIN
+
+
+def names(a: str, b: str) -> tuple[str, str]:
+    """Two paths as they were typed, without the folders in front and behind that are the same.
+
+    names("runs/before/logs", "runs/after/logs") -> ("before", "after")
+    """
+    parts = [path.rstrip("/").split("/") for path in (a, b)]
+    n_first = _n_alike(*parts)
+    n_last = _n_alike(*(one[n_first:][::-1] for one in parts))
+    first, second = ("/".join(one[n_first : len(one) - n_last]) for one in parts)
+    return (first, second) if first and second else (a, b)
+
+
+def _n_alike(a: Sequence[str], b: Sequence[str]) -> int:
+    return sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], zip(a, b, strict=False)))
 
 
 def _check_steps(found: ProfileDiff, options: argparse.Namespace, limit: float) -> None:

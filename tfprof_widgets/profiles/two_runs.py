@@ -147,7 +147,8 @@ class ProfileDiff:
     )
     iterators = table_at(
         "_runs.iterators",
-        "The time of those that work ahead is mostly waiting. Empty where tf.data did nothing in either run.",
+        "A stage is found again below one that only one run has, such as a new `prefetch`. The time of those that work ahead is "
+        "mostly waiting. Empty where tf.data did nothing in either run.",
     )
     memory = table_at(
         "_runs.memory",

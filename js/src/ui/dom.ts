@@ -1,6 +1,8 @@
 /** Elements from a tag, attributes and children. Strings become text nodes, so text of a trace can never become markup. */
 
 import { guarded } from "../host/failures";
+import { CAPTURE_CODE, frameworkOf } from "../model/overview/framework";
+import type { TraceMeta } from "../model/wire/meta";
 
 /** A style is an object of properties by their CSS names. */
 export type Attributes = Readonly<
@@ -191,11 +193,12 @@ export function emptyState(title: string, reason: string, code: string, signal: 
 }
 
 /** The empty state of every view of ops in a capture without one. */
-export function noOps(signal: AbortSignal): HTMLElement {
+export function noOps(meta: TraceMeta, signal: AbortSignal): HTMLElement {
+  const framework = frameworkOf(meta);
   return emptyState(
-    "No TensorFlow op in this capture",
-    "The captured code ran no op, or only code that TensorFlow's profiler does not see. Capture a cell that trains or predicts:",
-    "%%tfprofile\nmodel.fit(dataset, epochs=1)",
+    `No ${framework} op in this capture`,
+    `The captured code ran no op, or only code that ${framework}'s profiler does not see. Capture code that trains or predicts:`,
+    CAPTURE_CODE[framework],
     signal,
   );
 }

@@ -31,8 +31,16 @@ class Answer:
 
     def refused(self) -> str:
         """The one line that says why nothing was done."""
-        assert self.status == 2
         assert self.out == ""
+        return self._line()
+
+    def refused_in_json(self) -> str:
+        """The same line, which standard output holds as JSON."""
+        assert self.value == {"error": self._line().removeprefix("tfprof: ").rstrip("\n")}
+        return self.err
+
+    def _line(self) -> str:
+        assert self.status == 2
         assert self.err.startswith("tfprof: ")
         assert self.err.count("\n") == 1
         assert self.err.endswith("\n")

@@ -104,7 +104,7 @@ def test_a_watched_training_has_no_profile_of_its_own(tfprof: Shell, command: st
     with closing(WatchWriter(folder := tmp_path / "watched")) as writer:
         writer.add_steps(steps(np.full(40, 4.0)))
     assert "tfprof report tells of it" in tfprof(command, folder).refused()
-    assert "tfprof report tells of it" in tfprof("report", folder, "--json").refused()
+    assert "tfprof report tells of it" in tfprof("report", folder, "--json").refused_in_json()
     told = tfprof("report", folder)
     assert told.status == 0
     assert told.out.startswith("# ")

@@ -49,6 +49,7 @@ def test_a_program_that_fails_fails_as_in_python(tmp_path: Path) -> None:
 def test_what_cannot_be_served_is_refused(tfprof: Shell, tmp_path: Path) -> None:
     (tmp_path / "train.py").write_text("")
     assert "no file" in tfprof("serve", tmp_path / "gone.py").refused()
+    assert "no file" in tfprof("serve", tmp_path / "gone.py", "--json").refused()  # which is the program's
     assert "port=70000 is no port" in tfprof("serve", "--port", "70000", tmp_path / "train.py").refused()
 
 

@@ -27,7 +27,7 @@ def test_help_fits_a_screen(tfprof: Shell, words: tuple[str, ...], monkeypatch: 
     assert (told.status, told.err) == (0, "")
     lines = told.out.splitlines()
     assert len(lines) <= 24
-    assert max(map(len, lines)) <= 86 if not words else 80
+    assert max(map(len, lines)) <= (80 if words else 86)
 
 
 def test_help_names_every_command(tfprof: Shell) -> None:
@@ -85,6 +85,12 @@ def test_words_that_mean_nothing_are_refused_in_one_line(tfprof: Shell, words: t
     assert re.search(r"; see tfprof( \w+)? --help\n$", error)
 
 
+def test_an_error_is_json_for_programs(tfprof: Shell, tmp_path: Path) -> None:
+    assert "Nothing is at" in tfprof("summary", tmp_path / "missing", "--json").refused_in_json()
+    assert "see tfprof summary --help" in tfprof("summary", "--json").refused_in_json()
+    assert "see tfprof export --help" in tfprof("export", "--json", "x", "--to", "excel").refused_in_json()
+
+
 @pytest.mark.parametrize("command", ["summary", "report", "html", "sql", "export"])
 def test_what_is_no_run_is_refused_in_one_line(tfprof: Shell, command: str, tmp_path: Path) -> None:
     (tmp_path / "garbage").write_bytes(b"\xff\xfe no trace \x1b[31m" * 40)
@@ -112,8 +118,10 @@ def test_text_of_a_trace_does_nothing_to_a_terminal(tfprof: Shell, tmp_path: Pat
 def test_a_fault_of_ours_is_not_taken_for_a_verdict(tfprof: Shell, monkeypatch: pytest.MonkeyPatch, run: Path) -> None:
     monkeypatch.setattr("tfprof_widgets.profiles.two_runs.diff", lambda *_: 1 / 0)
     told = tfprof("diff", run, run, "--fail-above", "1.05")
-    assert told.status == 2
+    assert (told.status, told.out) == (2, "")
     assert "ZeroDivisionError" in told.err
+    told = tfprof("diff", run, run, "--json")
+    assert (told.status, told.value) == (2, {"error": "ZeroDivisionError: division by zero"})
 
 
 def test_a_file_of_the_system_that_fails_is_told_in_a_line(

@@ -10,6 +10,7 @@ import pytest
 
 from tests.unit.commands.shell import Shell
 from tfprof_widgets.commands.documents import QUANTITY
+from tfprof_widgets.commands.two_runs import names
 from tfprof_widgets.profiles.loading import load_profile
 from tfprof_widgets.profiles.two_runs import diff
 
@@ -30,9 +31,37 @@ def test_without_a_limit_it_only_tells(tfprof: Shell, drawn: Drawn) -> None:
     a, b = drawn("a", steady(10)), drawn("b", steady(20))
     told = tfprof("diff", a, b)
     assert (told.status, told.err) == (0, "")
-    assert told.out == f"{diff(load_profile(a), load_profile(b))}\n"
+    _, *rest = str(diff(load_profile(a), load_profile(b))).split("\n")
+    assert told.out.splitlines() == ["a.xplane.pb (a) -> b.xplane.pb (b)", *rest]
     found = tfprof("diff", a, b, "--json").value
+    assert (found["a"], found["b"]) == ("a.xplane.pb", "b.xplane.pb")
     assert (found["fail_above"], found["is_above"]) == (None, None)
+
+
+@pytest.mark.parametrize(
+    ("a", "b", "named"),
+    [
+        ("good", "now", ("good", "now")),
+        ("./logs/good/", "./logs/now", ("good", "now")),
+        ("/runs/before/logs", "/runs/after/logs", ("before", "after")),
+        ("runs/2/a.xplane.pb", "runs/10/b.xplane.pb", ("2/a.xplane.pb", "10/b.xplane.pb")),
+        ("gs://one/run", "gs://two/run", ("one", "two")),
+        ("logs", "logs/second", ("logs", "logs/second")),
+        ("logs/run", "logs/second/run", ("logs/run", "logs/second/run")),
+        ("logs", "logs/", ("logs", "logs/")),
+    ],
+)
+def test_runs_are_called_by_what_tells_their_paths_apart(a: str, b: str, named: tuple[str, str]) -> None:
+    assert names(a, b) == named
+
+
+def test_saved_runs_are_called_by_their_paths(tfprof: Shell, drawn: Drawn, tmp_path: Path) -> None:
+    for name, ms in (("before", 10), ("after", 20)):
+        saved = load_profile(drawn(name, steady(ms)))
+        saved.title = "profile"
+        saved.save(tmp_path / name / "logs")
+    told = tfprof("diff", tmp_path / "before" / "logs", tmp_path / "after" / "logs").out
+    assert told.startswith("before (a) -> after (b)\n")
 
 
 def test_the_limit_is_on_the_median_time_of_comparable_steps(tfprof: Shell, drawn: Drawn) -> None:
@@ -70,9 +99,10 @@ def test_a_failure_within_noise_says_so(tfprof: Shell, drawn: Drawn) -> None:
 def test_few_steps_pass_no_build(tfprof: Shell, drawn: Drawn) -> None:
     few, many = drawn("few", steady(10)[:3]), drawn("many", steady(20))
     for runs in ((few, many), (many, few)):
-        for options in ((), ("--json",)):
-            told = tfprof("diff", *runs, "--fail-above", "1.05", *options).refused()
-            assert f"takes 6 comparable steps in each run, and there are 3 in {few}: capture more" in told
+        told = tfprof("diff", *runs, "--fail-above", "1.05")
+        assert f"takes 6 comparable steps in each run, and there are 3 in {few}: capture more" in told.refused()
+        in_json = tfprof("diff", *runs, "--fail-above", "1.05", "--json")
+        assert in_json.refused_in_json() == told.refused()
     found = tfprof("diff", few, many, "--json").value
     assert (found["is_beyond_noise"], found["interval_95"]) == (None, [None, None])
 
@@ -80,7 +110,9 @@ def test_few_steps_pass_no_build(tfprof: Shell, drawn: Drawn) -> None:
 def test_runs_without_steps_cannot_be_judged(tfprof: Shell, drawn: Drawn) -> None:
     none, other, some = drawn("none", []), drawn("other", []), drawn("some", steady(10))
     assert f"there are none in {none}:" in tfprof("diff", none, some, "--fail-above", "1.05").refused()
-    assert f"there are none in {none}:" in tfprof("diff", some, none, "--fail-above", "1.05", "--json").refused()
+    assert (
+        f"there are none in {none}:" in tfprof("diff", some, none, "--fail-above", "1.05", "--json").refused_in_json()
+    )
     assert f"{none} and in {other}:" in tfprof("diff", none, other, "--fail-above", "1.05").refused()
     assert tfprof("diff", none, some).status == 0
 

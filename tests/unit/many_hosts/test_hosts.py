@@ -5,6 +5,7 @@ from __future__ import annotations
 import gzip
 import json
 import shutil
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
@@ -40,6 +41,23 @@ def test_a_run_of_many_hosts_is_reduced_and_one_of_few_is_not(
 def test_logdirs_and_globs_of_many_hosts_are_reduced_too(run: Path, reduced: tfprof.Profile) -> None:
     for path in (run.parents[2], f"{run}/*.xplane.pb"):
         assert_equal(tfprof.load(path), reduced)
+
+
+@pytest.mark.parametrize("name", ["jax_marked", "torch_xla_unmarked"])
+def test_hosts_of_another_framework_are_told_as_such(
+    capture_of: Callable[[str], Path], name: str, tmp_path: Path
+) -> None:
+    path = capture_of(name)
+    for number in range(N_HOSTS):
+        shutil.copy(path, tmp_path / f"{host_name(number)}.xplane.pb")
+    one, many = tfprof.load(path), tfprof.load(tmp_path)
+    assert many.is_reduced
+    assert many.overview.environment.framework == one.overview.environment.framework != "TensorFlow"
+    assert many.overview.environment.jax_version == one.overview.environment.jax_version
+    # They count steps, which are those of all hosts.
+    told = [notice.replace(f"{len(many.steps):,} that", f"{len(one.steps):,} that") for notice in many.notices]
+    assert set(one.notices) <= set(told)
+    assert many.input_pipeline.verdict == one.input_pipeline.verdict
 
 
 def test_a_host_of_a_reduced_profile_opens_in_full(run: Path, reduced: tfprof.Profile) -> None:

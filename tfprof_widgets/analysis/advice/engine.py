@@ -8,7 +8,6 @@ from dataclasses import dataclass
 
 import pandas as pd
 
-from ..base.program_calls import framework_of
 from ..base.table_types import Types, typed_table
 from ..columns.registry import TABLES
 from ..facts.totals import Totals
@@ -115,7 +114,7 @@ def find_advice(results: Totals, rules: Sequence[Rule] | None = None) -> FoundAd
             logger.exception("the advice rule %s failed", rule.__name__)
             failed.setdefault(f"{type(error).__name__}: {error}", []).append(rule.__name__)
     return FoundAdvice(
-        ranked(fitting(without_explained(found), framework_of(results.trace)), covered=results.coverage.ratio),
+        ranked(fitting(without_explained(found), results.environment.framework), covered=results.coverage.ratio),
         tuple(_failure(rules, why) for why, rules in failed.items()),
     )
 

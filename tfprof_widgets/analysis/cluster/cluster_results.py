@@ -38,6 +38,7 @@ from ..ops.op_shares import OpShares
 from ..ops.ops import OpSums, ops_table, sums_of_units
 from ..ops.step_totals import StepTotals
 from ..ops.unit_totals import UnitTotals
+from ..overview.framework_words import framework_notices
 from ..overview.overview import Overview
 from ..steps.steps import Steps
 from ..timeline.counters import Counters
@@ -121,6 +122,7 @@ class ClusterResults(Totals):
             n_events=self.sums["n_events"],
             n_threads=self.sums["n_threads"],
             n_active_devices=self.sums["n_active_devices"],
+            framework=next((one.framework for one in self.summaries if one.framework != "TensorFlow"), "TensorFlow"),
         )
 
     @cached_property
@@ -250,9 +252,8 @@ class ClusterResults(Totals):
     @cached_property
     def hosts(self) -> pd.DataFrame:
         """The `hosts` table, with the path of each host's file (of several files the first)."""
-        path: dict[str, str] = {}
-        for host, owner in zip(self.every["hosts"]["host"], self.every["hosts"][OWNER], strict=True):
-            path.setdefault(host, self.summaries[owner].path)
+        first = self.every["hosts"].drop_duplicates("host")
+        path = {host: self.summaries[i].path for host, i in zip(first["host"], first[OWNER], strict=True)}
         return host_table(self.host_facts, self.steps.frame, [path[one.host] for one in self.host_facts])
 
     @cached_property
@@ -307,12 +308,11 @@ class ClusterResults(Totals):
 
     @property
     def notices(self) -> tuple[str, ...]:
-        """What of the hosts did not travel, CUDA graphs that a profiler switched off, clocks that disagree, and which rules of
-        the advice failed."""
-        found = self.__dict__.get("_found_advice")
+        """Whose traces they are, what did not travel, graphs switched off, clocks that disagree, and advice that failed."""
+        advice = self._found_advice.notices if "_found_advice" in self.__dict__ else ()
         graphs = GraphsSwitchedOff(**{one.name: self.sums[one.name] for one in fields(GraphsSwitchedOff)}).notice
-        told = (*left_out(self.summaries, self.sums), *((graphs,) if graphs else ()), *self.clock_notices)
-        return told if found is None else (*told, *found.notices)
+        told = *framework_notices(self), *left_out(self.summaries, self.sums), graphs, *self.clock_notices, *advice
+        return tuple(filter(None, told))
 
     @property
     def _host_names(self) -> list[str]:

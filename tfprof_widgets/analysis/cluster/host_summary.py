@@ -16,6 +16,7 @@ import pandas as pd
 from ...trace.merging import with_host
 from ...trace.trace import Trace
 from ..advice.engine import FoundAdvice
+from ..base.program_calls import Framework
 from ..hosts.roles import HostFacts
 from ..ops.ops import idle_by_side
 from ..overview.idle import idle_times
@@ -55,6 +56,8 @@ class HostSummary:
     """What is added up over all hosts."""
     facts: Mapping[str, str]
     """What the capture noted of the machine, see `compute_environment`."""
+    framework: Framework
+    """Which calls tell, of which not all travel."""
     memory_remedy: str | None
     """Why little or no memory was recorded; None where all is there."""
     advice: FoundAdvice
@@ -129,6 +132,7 @@ def summarize_host(results: Facts, *, path: str = "") -> HostSummary:
             "enqueue_period_ps": results.enqueue_ps[1],
         },
         facts=results.noted,
+        framework=results.environment.framework,
         memory_remedy=results.memory.remedy,
         advice=host_advice(results),
     )

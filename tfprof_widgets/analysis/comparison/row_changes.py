@@ -17,9 +17,6 @@ ALPHA = 0.05
 """How often all tables of a comparison of two runs of one program together may name a change that is none."""
 _N_FAMILIES = 3
 """So many tables count as independent: ops, input and memory; the others show the same time in another way."""
-STATES = ("added", "removed", "slower", "faster", "same", "unknown")
-"""`unknown`: no noise is known, as there are no steps or too few of them. Of bytes and counts `slower` and `faster` are
-`larger` and `smaller`."""
 _LEAST_PART = 5e-3
 """What changed by less than this part of a step is never beyond noise: it is not worth mentioning, and rows this small differ
 between runs of one program by more than what is measured of larger ones allows for (by up to 0.35 % of a step)."""

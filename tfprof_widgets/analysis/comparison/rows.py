@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable
+from difflib import SequenceMatcher
 
 import numpy as np
 import numpy.typing as npt
@@ -11,19 +12,22 @@ import pandas as pd
 from ...trace.trace import Bool, Int64
 from ..base.frame_places import TF_DATA
 from ..base.framework_names import without_calls
+from ..base.iterator_names import base_name
 from ..base.matching import dense_codes
 from ..base.table_types import text_column
 from ..base.units import PS_PER_MS
 from ..facts.facts import Facts
 from ..steps.categories import STEP_CATEGORIES
-from .name_pairs import Path
+from .name_pairs import MAX_SIBLINGS, Path
 from .op_sums import OpSums
-from .quantities import Quantities, numbered
+from .quantities import Quantities, numbered, pair_rows
 from .run_cells import RunCells
 
 _SIDES = np.array(["Host", "Device"], np.object_)
 _ITERATOR, _FETCH = "Dataset", "IteratorGetNext"
 """The type of tf.data iterators among the ops, and what those of ops that fetch from them begin with."""
+_STAGE = "Iterator::"
+"""With it the names of tf.data's stages begin, among iterators and among ops."""
 _WAITING = ("input", "dispatch", "sync", "other", "output")
 """Categories in which a step waits: for data, or for nobody knows what."""
 PEAK = "peak_bytes"
@@ -198,6 +202,29 @@ def _whole(facts: Facts, allocator: str) -> pd.DataFrame:
     peak = summary.loc[summary["allocator"] == allocator, "peak_bytes"].iloc[0]
     allocated = made["allocation_bytes"].sum()
     return pd.DataFrame([{"step": 0, PEAK: peak, "allocated_bytes": allocated, "n_allocations": len(made)}])
+
+
+def pair_stages(a: Quantities, b: Quantities, names: str) -> Int64:
+    """Pair rows by their names, then what is left of tf.data's stages by what they are, in order: a stage that only one run has
+    is in the name of each below it.
+
+    Args:
+        a: the rows of one run.
+        b: those of the other.
+        names: the column of labels with their names.
+    """
+    found = pair_rows(a, b)
+    left = (found < 0, ~np.isin(np.arange(len(b)), found))
+    stages, kinds = [], []
+    for side, is_left in zip((a, b), left, strict=True):
+        name = side.labels[names][is_left]
+        name = name[name.str.startswith(_STAGE)].sort_values()
+        stages.append(name.index.to_numpy(np.int64))
+        kinds.append([base_name(one.rpartition("::")[2]) for one in name])
+    if max(map(len, kinds)) <= MAX_SIBLINGS:  # comparing more would take too long
+        for i, j, n in SequenceMatcher(a=kinds[0], b=kinds[1], autojunk=False).get_matching_blocks():
+            found[stages[0][i : i + n]] = stages[1][j : j + n]
+    return found
 
 
 def pair_lines(a: Quantities, b: Quantities) -> Int64:

@@ -25,6 +25,7 @@ from .rows import (
     memory_rows,
     op_rows,
     pair_lines,
+    pair_stages,
 )
 from .run_cells import RunCells, run_cells
 from .samples import Samples, compare_samples, pace_of, step_ms
@@ -99,9 +100,11 @@ class RunDiff:
     @cached_property
     def iterators(self) -> pd.DataFrame:
         """tf.data iterators: `name, long_name`, then numbers as in `ops`."""
-        rows = tuple(iterator_rows(*side) for side in self._sides)
+        first, second = (iterator_rows(*side) for side in self._sides)
         host = self._scale.host.with_scatter_from(UNKNOWN_SCATTER)
-        return self._changes(rows, scale=replace(self._scale, host=host))
+        return self._changes(
+            (first, second), pair_stages(first, second, "long_name"), scale=replace(self._scale, host=host)
+        )
 
     @cached_property
     def memory(self) -> pd.DataFrame:
@@ -169,7 +172,7 @@ class RunDiff:
 
     @cached_property
     def _op_pairs(self) -> Int64:
-        return pair_rows(*self._op_rows)
+        return pair_stages(*self._op_rows, "name")
 
     @cached_property
     def _op_times(self) -> tuple[Measured, Measured, Bool]:

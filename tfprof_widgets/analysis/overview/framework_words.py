@@ -4,10 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 
-import pandas as pd
-
 from ..base.program_calls import Framework
-from ..hosts.environment import Environment
+from ..facts.totals import Totals
 
 MARKING: Mapping[Framework, str] = {
     "TensorFlow": "`for batch in tfprof.trace_steps(dataset): ...` or `with tfprof.step(i): ...`",
@@ -20,14 +18,9 @@ UNTOLD_INPUT = (
 )
 
 
-def framework_notices(environment: Environment, steps: pd.DataFrame, *, has_ops: bool) -> Iterator[str]:
-    """What is not in a trace of another framework than TensorFlow, and that its steps were inferred.
-
-    Args:
-        environment: of the trace.
-        steps: the `steps` table.
-        has_ops: whether the trace holds any op of a compiled program.
-    """
+def framework_notices(results: Totals) -> Iterator[str]:
+    """What is not in a trace of another framework than TensorFlow, and that its steps were inferred."""
+    environment = results.environment
     framework = environment.framework
     if framework == "TensorFlow":
         return
@@ -36,11 +29,12 @@ def framework_notices(environment: Environment, steps: pd.DataFrame, *, has_ops:
         f"This is a trace of {framework}{version}. What only TensorFlow records is not in it, such as its input pipeline, Keras "
         "layers and the memory of a CPU; advice about these is left out."
     )
-    if not has_ops:
+    if results.hlo_ops.frame.empty:
         yield (
             "No op of a compiled program is in it, so what ran is not known: JAX 0.4.30 records none on a CPU, 0.10 does. "
             "Time in programs counts as Python's."
         )
+    steps = results.steps.frame
     inferred = steps[steps["source"] == "inferred"]
     if len(inferred):
         yield (

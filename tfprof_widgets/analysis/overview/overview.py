@@ -303,7 +303,7 @@ def _without_steps(
     if failure is not None:
         return failure.sentence, " ".join(f"{action.words.rstrip('.:')}." for action in failure.actions[:1])
     if frame.empty and not environment.n_events:
-        return "Nothing was recorded.", "The capture holds no events: no TensorFlow op ran while it was on."
+        return "Nothing was recorded.", "The capture holds no events: no op ran while it was on."
     if frame.empty:
         return (
             "No steps found: nothing in this capture was marked as a step, and no call on the main thread repeats for a fair "

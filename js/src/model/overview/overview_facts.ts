@@ -97,6 +97,7 @@ function hostFacts(overview: OverviewMeta): Fact[] {
     ["memory", count("host_memory_bytes") > 0 ? formatBytes(count("host_memory_bytes")) : null],
     ["CPUs", count("n_cpus") > 0 ? formatCount(count("n_cpus")) : null],
     ["TensorFlow", version("tensorflow_version")],
+    ["JAX", version("jax_version")],
     ["Keras", version("keras_version")],
     ["Python", version("python_version")],
   );

@@ -1,8 +1,5 @@
 /** Code and a width in characters -> the same code in lines that fit where they can, broken where a person would. */
 
-/** How a reader marks the steps of a loop of their own. */
-export const MARK_STEPS_CODE = "for batch in tfprof.trace_steps(dataset):\n    train_step(batch)";
-
 const INDENT = "  ";
 
 /** Breaks long lines after an opening bracket or a comma, then after "=", and never inside a word. */

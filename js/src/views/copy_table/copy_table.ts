@@ -1,6 +1,7 @@
 /** The copies between host and devices in the linked time range -> a table of them, those that no kernel hid first. */
 
 import type { TraceData } from "../../host/data";
+import { DEVICES_CODE, frameworkOf } from "../../model/overview/framework";
 import { type CsvColumns, fields } from "../../model/text/csv";
 import { formatAmount, formatBytes, formatMsNumber, formatNumber } from "../../model/text/format";
 import { perStep, stepsOfScope } from "../../model/time/scope";
@@ -119,13 +120,12 @@ export const copyTable: TraceBuilder = {
   build(view) {
     const { meta } = view.data;
     if (meta.copies?.length) showCopies(view, meta.copies);
-    else if (meta.op_name.length === 0) view.root.append(noOps(view.signal));
+    else if (meta.op_name.length === 0) view.root.append(noOps(meta, view.signal));
     else {
       const why =
         "No device copied anything here: tensors stayed where they were made. Of a GPU, this says what is found:";
-      view.root.append(
-        emptyState("No copies in this capture", why, 'tf.config.list_physical_devices("GPU")', view.signal),
-      );
+      const code = DEVICES_CODE[frameworkOf(meta)];
+      view.root.append(emptyState("No copies in this capture", why, code, view.signal));
     }
   },
   needs: ["copies", "steps", "step_totals"],

@@ -1,5 +1,6 @@
 /** A row of the HLO table -> its cells on the screen and in a CSV file. */
 
+import type { Framework } from "../../model/overview/framework";
 import type { Cell, CsvColumns } from "../../model/text/csv";
 import { plural } from "../../model/text/format";
 import { countColumn, nameColumn, numberColumn, rankColumn, textColumn, titled } from "../../ui/cells";
@@ -10,6 +11,7 @@ import type { Grouping, HloOp, HloRow } from "./rows";
 export interface HloLook {
   /** What a row is of now. */
   readonly grouping: () => Grouping;
+  readonly framework: Framework;
   readonly opOf: (row: HloRow) => { readonly name: string; readonly isOwn: boolean; readonly title: string };
 }
 
@@ -20,15 +22,14 @@ export interface HloHas {
   readonly source: boolean;
 }
 
-export function hloColumns({ grouping, opOf }: HloLook, has: HloHas): GridColumn<HloRow>[] {
+export function hloColumns({ grouping, framework, opOf }: HloLook, has: HloHas): GridColumn<HloRow>[] {
   const isOp = () => grouping() === "op";
   const late = { isOptional: true, shownFrom: 1340 };
   const program = (row: HloRow) => (isOp() ? row.meta.program : "");
   const source = (row: HloRow) => (isOp() ? row.meta.source : "");
   const category = (row: HloRow) => (grouping() === "program" ? "" : row.meta.category);
   const op = (row: HloRow) => (isOp() ? opOf(row).name : "");
-  const opTip =
-    "The TensorFlow op that the instruction was made from, of a fusion that of its result; grey where it names none: the op that its time counts for";
+  const opTip = `The ${framework} op that the instruction was made from, of a fusion that of its result; grey where it names none: the op that its time counts for`;
   const ratioTip = "Of the self time of all HLO ops";
   const over = "over total time, as the trace says or else estimated from the program";
   const rate = (id: "gflops" | "gibps", title: string, what: string, width: number) =>
@@ -38,7 +39,7 @@ export function hloColumns({ grouping, opOf }: HloLook, has: HloHas): GridColumn
     nameColumn({ id: "category", title: "Category", width: 130, narrowWidth: 104 }, category),
     hloColumn(grouping),
     nameColumn(
-      { id: "op", title: "TensorFlow op", tip: opTip },
+      { id: "op", title: `${framework} op`, tip: opTip },
       op,
       (row) => (isOp() ? opOf(row).title : ""),
       (row) => isOp() && !opOf(row).isOwn,

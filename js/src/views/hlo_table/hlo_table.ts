@@ -1,6 +1,7 @@
 /** The executions of HLO ops in the linked time range -> a table of what XLA's programs are made of and what each part costs. */
 
 import { N_SHARES } from "../../model/ops/top_shares";
+import { COMPILE_CODE, frameworkOf } from "../../model/overview/framework";
 import { formatPercent, plural } from "../../model/text/format";
 import { perStep } from "../../model/time/scope";
 import type { Scope } from "../../model/time/viewport";
@@ -65,14 +66,15 @@ class HloTable {
       source: this.#hlos.some((hlo) => hlo.is_users),
     };
     const grouping = () => this.#grouping;
+    const framework = frameworkOf(data.meta);
     const bar = new ShareBar("By kind", (key) => this.#pickFamily(key), signal);
     return new LinkedTable<HloRow>(this.view, {
       label: "HLO ops by self time",
-      filterLabel: "Filter HLO ops by name, category, TensorFlow op or program",
+      filterLabel: `Filter HLO ops by name, category, ${framework} op or program`,
       noun: () => NOUNS[this.#grouping],
       weightNoun: "self time",
       weight: (row) => row.selfPs,
-      columns: hloColumns({ grouping, opOf: (row) => this.#opOf(row) }, has),
+      columns: hloColumns({ grouping, framework, opOf: (row) => this.#opOf(row) }, has),
       sortBy: "self",
       key: (row) => `${this.#grouping}:${row.key}`,
       attributes: (row) => ({ "data-hlo-name": row.meta.name }),
@@ -155,13 +157,14 @@ const SHARE_LOOK: ShareLook<HloRow> = {
 };
 
 function noPrograms(meta: TraceMeta, signal: AbortSignal): HTMLElement {
-  if (meta.op_name.length === 0) return noOps(signal);
-  return emptyState(
-    "No XLA program in this capture",
-    "XLA compiled nothing that ran here, so the Ops view tells everything. Keras compiles a training step by itself on one GPU, and anywhere when asked to:",
-    'model.compile(optimizer="adam", loss=loss, jit_compile=True)',
-    signal,
-  );
+  if (meta.op_name.length === 0) return noOps(meta, signal);
+  const framework = frameworkOf(meta);
+  const ofKeras =
+    framework === "TensorFlow"
+      ? " Keras compiles a training step by itself on one GPU, and anywhere when asked to:"
+      : "";
+  const why = `XLA compiled nothing that ran here, so the Ops view tells everything.${ofKeras}`;
+  return emptyState("No XLA program in this capture", why, COMPILE_CODE[framework], signal);
 }
 
 export const hloTable: TraceBuilder = {

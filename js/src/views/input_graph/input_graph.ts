@@ -11,6 +11,7 @@ import {
   type NodeStats,
   nodeStats,
 } from "../../model/input/pipeline";
+import { type Framework, frameworkOf } from "../../model/overview/framework";
 import { formatCount, formatTime, plural } from "../../model/text/format";
 import { perStep, scopeOf, stepsOfScope } from "../../model/time/scope";
 import { rangeInPs } from "../../model/time/span_text";
@@ -261,6 +262,9 @@ function slowest(pipelines: readonly PipelineMeta[]): number {
   return time.indexOf(Math.max(...time));
 }
 
+const TF_DATA_CODE =
+  "dataset = tf.data.Dataset.from_tensor_slices((x, y)).batch(32).prefetch(tf.data.AUTOTUNE)\nmodel.fit(dataset)";
+
 /** Built anew for a host: its pipelines are others. */
 const INPUT_OF_HOST: OfHost = {
   follows: false,
@@ -269,15 +273,20 @@ const INPUT_OF_HOST: OfHost = {
   needsExecutions: true,
 };
 
+function noPipelines(framework: Framework, signal: AbortSignal): HTMLElement {
+  const isOwn = framework === "TensorFlow";
+  const reason = isOwn
+    ? "No tf.data iterator ran while the capture was on. Feed the model from a tf.data pipeline to see what each stage costs:"
+    : `${framework} records no input pipeline. What reads and prepares data is part of Python's time.`;
+  const code = isOwn ? TF_DATA_CODE : "";
+  return emptyState("No input pipeline in this capture", reason, code, signal);
+}
+
 export const inputGraph: TraceBuilder = {
   name: "input_graph",
   build(view) {
     if (!view.data.meta.pipelines?.length) {
-      const reason =
-        "No tf.data iterator ran while the capture was on. Feed the model from a tf.data pipeline to see what each stage costs:";
-      const code =
-        "dataset = tf.data.Dataset.from_tensor_slices((x, y)).batch(32).prefetch(tf.data.AUTOTUNE)\nmodel.fit(dataset)";
-      view.root.append(emptyState("No input pipeline in this capture", reason, code, view.signal));
+      view.root.append(noPipelines(frameworkOf(view.data.meta), view.signal));
       return;
     }
     new InputView(view);

@@ -45,7 +45,7 @@ export function kernelColumns(
 }
 
 function opColumn(grouping: () => Grouping): GridColumn<KernelGroup> {
-  const tip = "The TensorFlow op that launched it; under XLA the op with the largest share in it";
+  const tip = "The op that launched it; under XLA the one with the largest share in it";
   const title = (row: KernelRow) =>
     [row.op_name || "The trace names no op for it", row.op_type].filter(Boolean).join("\n");
   const name = ({ op_name }: KernelRow) => op_name;

@@ -1,5 +1,6 @@
 /** The executions of kernels in the linked time range -> a bar of the top kernels and a table of all of them. */
 
+import { DEVICES_CODE, frameworkOf } from "../../model/overview/framework";
 import { formatPercent, formatTime } from "../../model/text/format";
 import { readableKernels, shortKernel } from "../../model/text/kernel_names";
 import { perStep } from "../../model/time/scope";
@@ -138,12 +139,13 @@ function shareLook(rows: readonly KernelGroup[], noun: string): ShareLook<Kernel
 }
 
 function noKernels(meta: TraceMeta, signal: AbortSignal): HTMLElement {
-  if (meta.op_name.length === 0) return noOps(signal);
+  if (meta.op_name.length === 0) return noOps(meta, signal);
   if (meta.op_device.includes(1)) return emptyState("No kernels in this trace", NO_LAUNCHES, "", signal);
+  const framework = frameworkOf(meta);
   return emptyState(
     "No kernels: nothing ran on a GPU in this capture",
-    "The ops ran on the CPU; the Ops view has their time. Where TensorFlow finds a GPU, this view lists the kernels that the ops launch there and whether Tensor Cores serve them. This says what it finds:",
-    'tf.config.list_physical_devices("GPU")',
+    `The ops ran on the CPU; the Ops view has their time. Where ${framework} finds a GPU, this view lists the kernels that the ops launch there and whether Tensor Cores serve them. This says what it finds:`,
+    DEVICES_CODE[framework],
     signal,
   );
 }

@@ -3,6 +3,7 @@
 import { type LayerRow, layerRows } from "../../model/ops/layer_rows";
 import { PHASES } from "../../model/ops/places";
 import { opsOfScope, withoutWaiting } from "../../model/ops/ranged_ops";
+import { frameworkOf } from "../../model/overview/framework";
 import { perStep } from "../../model/time/scope";
 import { type Scope, STEADY } from "../../model/time/viewport";
 import { numbers } from "../../model/wire/column";
@@ -53,7 +54,7 @@ class LayerTable {
       ofSide(this.#scope === null ? row.allocated_bytes : this.#scope === STEADY ? row.step_bytes : null);
     const atPeak = (row: LayerRow) => ofSide(row.peak_bytes);
     return new LinkedTable<LayerRow>(this.view, {
-      label: "Keras layers by self time",
+      label: "Layers by self time",
       filterLabel: "Filter layers by name or class",
       noun: () => "layers and others",
       weightNoun: "self time",
@@ -74,8 +75,14 @@ class LayerTable {
         ratio: `Of ${this.#side}, %`,
         allocated: perStep("Allocated", nSteps),
       }),
-      empty: () => (this.#layers.some((layer) => layer.kind === "layer") ? null : noLayers(this.view)),
+      empty: () => (this.#hasLayers ? null : noLayers(this.view)),
     });
+  }
+
+  get #hasLayers(): boolean {
+    const isKeras = frameworkOf(this.view.data.meta) === "TensorFlow";
+    // Of JAX the function that computes the loss is a scope around all layers.
+    return this.#layers.some(({ kind }) => (isKeras ? kind === "layer" : kind !== "other"));
   }
 
   /** Whether the memory that is known is that of the side shown: of a device, where any tells. */
@@ -118,7 +125,20 @@ function memoryOfAll(data: TraceView["data"]): string {
 }
 
 function noLayers({ data, signal }: TraceView): HTMLElement {
-  if (data.meta.op_name.length === 0) return noOps(signal);
+  if (data.meta.op_name.length === 0) return noOps(data.meta, signal);
+  const framework = frameworkOf(data.meta);
+  if (framework !== "TensorFlow") {
+    const isJax = framework === "JAX";
+    const why = isJax
+      ? "No op carries a name scope. Layers of JAX are what runs in one:"
+      : `Which op belongs to which layer is not known: traces of ${framework} do not tell.`;
+    return emptyState(
+      "No layer in this capture",
+      why,
+      isJax ? 'with jax.named_scope("dense"):\n    x = x @ w' : "",
+      signal,
+    );
+  }
   return emptyState(
     "No Keras layer in this capture",
     "No op carries the name of a layer: the code builds no Keras model, or the capture has no training step in it. Name scopes of your own are in the Scopes view; layers come from a model that is called, fitted or evaluated in the captured cell:",

@@ -93,7 +93,7 @@ class OpTable {
       controls: this.#controls(),
       above: [this.#distribution.element],
       onSelection: (chosen) => this.#distribution.setSelected(this.#keysOf(chosen)),
-      empty: () => (isEmpty(view) ? noOps(view.signal) : null),
+      empty: () => (isEmpty(view) ? noOps(view.data.meta, view.signal) : null),
     });
   }
 

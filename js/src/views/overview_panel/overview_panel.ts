@@ -1,5 +1,6 @@
 /** The overview of a trace -> how long a step takes, what limits it, where its time goes, what to do next. */
 
+import { frameworkOf, MARK_STEPS_CODE } from "../../model/overview/framework";
 import {
   compilingStep,
   decimalsOf,
@@ -9,7 +10,6 @@ import {
   meanFigure,
 } from "../../model/overview/overview";
 import { hostsOfOverview } from "../../model/overview/overview_facts";
-import { MARK_STEPS_CODE } from "../../model/text/code";
 import {
   formatBytes,
   formatCount,
@@ -118,9 +118,9 @@ function breakdown(view: TraceView): HTMLElement {
   const box = h("section.tfp-breakdown", { "aria-label": "A step, on average" });
   if (steps.n === 0 || !overview.breakdown?.length) {
     const why = "No step marker and nothing that repeats was found. Mark the steps of your loop:";
-    const code = h("pre", MARK_STEPS_CODE);
-    const copy = copyButton("Copy", () => MARK_STEPS_CODE, signal);
-    box.append(h("div.tfp-ov-none", { role: "status" }, h("p", why), code, copy));
+    const code = MARK_STEPS_CODE[frameworkOf(data.meta)];
+    const copy = copyButton("Copy", () => code, signal);
+    box.append(h("div.tfp-ov-none", { role: "status" }, h("p", why), h("pre", code), copy));
     return box;
   }
   const decimals = decimalsOf(overview.step_time?.avg ?? 0);

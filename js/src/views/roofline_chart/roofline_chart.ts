@@ -1,5 +1,6 @@
 /** The ops of GPUs in the linked time range -> a roofline: what each reaches, under what its device could do. */
 
+import { COMPILE_CODE, frameworkOf } from "../../model/overview/framework";
 import { scopeOf, stepsOfScope } from "../../model/time/scope";
 import { rangeInPs } from "../../model/time/span_text";
 import type { RooflineMeta } from "../../model/wire/roofline_meta";
@@ -54,7 +55,7 @@ class RooflineChart {
 }
 
 const NOT_KNOWN =
-  "Ops ran on a GPU, but the capture does not tell both the float operations and the bytes of any: a program that XLA compiled tells them. Keras has it compile the training step when asked to:";
+  "Ops ran on a GPU, but the capture does not tell both the float operations and the bytes of any: a program that XLA compiled tells them.";
 const NO_GPU =
   "A roofline sets what kernels of a GPU compute and move against what it could. The Ops view has the time of all ops.";
 const REDUCED =
@@ -63,8 +64,9 @@ const REDUCED =
 function nothing({ data, signal }: TraceView): HTMLElement {
   if (data.meta.is_reduced) return emptyState("No roofline of a reduced profile", REDUCED, "", signal);
   if (data.meta.roofline === undefined) return emptyState("No kernel of a GPU in this capture", NO_GPU, "", signal);
-  const code = 'model.compile(optimizer="adam", loss=loss, jit_compile=True)';
-  return emptyState("No roofline: what the ops compute is not known", NOT_KNOWN, code, signal);
+  const code = COMPILE_CODE[frameworkOf(data.meta)];
+  const why = `${NOT_KNOWN}${code && " Have XLA compile the training step:"}`;
+  return emptyState("No roofline: what the ops compute is not known", why, code, signal);
 }
 
 export const rooflineChart: TraceBuilder = {

@@ -135,7 +135,7 @@ export const scopeIcicle: TraceBuilder = {
   build(view) {
     const hasOps = ranOps(view.data.table) && (view.data.meta.scopes ?? []).length > 0;
     if (hasOps) new ScopeIcicle(view);
-    else view.root.append(noOps(view.signal));
+    else view.root.append(noOps(view.data.meta, view.signal));
   },
   needs: ["scopes", "scope_note", "op_places", "steps", "step_totals"],
   forRange: ["occurrences"],

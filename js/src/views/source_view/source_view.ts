@@ -2,9 +2,11 @@
 
 import { ranOps } from "../../model/ops/ranged_ops";
 import { codeLines, coverage, type Heat, hottestLine } from "../../model/ops/source_lines";
+import { CAPTURE_CODE, frameworkOf } from "../../model/overview/framework";
 import { aStep, csvOf } from "../../model/text/csv";
 import { formatPercent } from "../../model/text/format";
 import { describeRange } from "../../model/time/span_text";
+import type { TraceMeta } from "../../model/wire/meta";
 import { button, download, emptyState, h, noOps, on } from "../../ui/dom";
 import { follow } from "../../ui/following";
 import { OVER_THREADS } from "../../ui/linked_table";
@@ -232,12 +234,18 @@ class SourceView {
   }
 }
 
-const EMPTY_CODE = "%%tfprofile\nmodel.fit(dataset, epochs=1)";
+const LINES_OF_PROGRAMS = "Lines are known where the compiled program in the trace names them. This one names none.";
 const NO_LINES =
   "A trace file alone does not say which line of code made which op. tfprof notes that while the program runs, in the process that builds the model, and keeps it beside the trace. Profile the run with it:";
 
 function samplesOfAll({ meta }: TraceView["data"]): string {
   return (meta.source_samples ?? []).length > 0 ? "The samples of your thread are of all hosts." : "";
+}
+
+function noLines(meta: TraceMeta, signal: AbortSignal): HTMLElement {
+  const isOwn = frameworkOf(meta) === "TensorFlow";
+  const [why, code] = isOwn ? [NO_LINES, CAPTURE_CODE.TensorFlow] : [LINES_OF_PROGRAMS, ""];
+  return emptyState("No source lines in this profile", why, code, signal);
 }
 
 export const sourceView: TraceBuilder = {
@@ -246,8 +254,8 @@ export const sourceView: TraceBuilder = {
     const { data, signal } = view;
     const hasOps = ranOps(data.table);
     const hasLines = (data.meta.source_files ?? []).length > 0;
-    if (!hasOps) view.root.append(noOps(signal));
-    else if (!hasLines) view.root.append(emptyState("No source lines in this profile", NO_LINES, EMPTY_CODE, signal));
+    if (!hasOps) view.root.append(noOps(data.meta, signal));
+    else if (!hasLines) view.root.append(noLines(data.meta, signal));
     else new SourceView(view);
   },
   needs: ["source_files", "source_lines", "source_samples", "op_places", "steps", "step_totals"],

@@ -9,7 +9,7 @@ import type { TimelineState } from "./state";
 const KEY = "tracks";
 /** Hidden tracks listed by name; all come back with one press. */
 const MOST_NAMES = 40;
-const NO_EVENTS = "This trace has no events: nothing that TensorFlow runs was running while it was captured.";
+const NO_EVENTS = "This trace has no events: nothing that the profiler sees was running while it was captured.";
 
 export class TracksPanel {
   /** In place of the tracks when none is left. */

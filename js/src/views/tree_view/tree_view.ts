@@ -1,6 +1,7 @@
 /** The ops of a profile by name scope, graph, type and call -> where the cost goes, in the figure that the reader chooses. */
 
 import { Structure } from "../../model/graph/structure";
+import { CAPTURE_CODE, COMPILE_CODE, frameworkOf } from "../../model/overview/framework";
 import type { HloGraphMeta } from "../../model/wire/hlo_graph_meta";
 import type { FigureKey } from "../../model/wire/structure_meta";
 import { type Choice, emptyState, h, noOps, on, segmented } from "../../ui/dom";
@@ -24,8 +25,6 @@ const KINDS: readonly Choice<ViewKind>[] = [
   { value: "hlo", text: "HLO" },
 ];
 
-const CAPTURE = "%%tfprofile\nmodel.fit(dataset, epochs=1)";
-const COMPILED = 'model.compile(optimizer="adam", loss=loss, jit_compile=True)';
 const WITH_GRAPH = 'tfprof.load("profile_100", graph="graph.pb")';
 
 class TreeWidget {
@@ -122,17 +121,22 @@ class TreeWidget {
     const { meta } = this.#model.structure;
     const { signal } = this.view;
     const isStored = meta.is_stored;
+    const framework = frameworkOf(this.view.data.meta);
+    const capture = isStored || framework !== "TensorFlow" ? "" : CAPTURE_CODE[framework];
     if (kind === "code" && meta.no_code) {
       const reason = `Lines are unknown because ${meta.no_code}`;
-      return emptyState("No call stacks in this profile", reason, isStored ? "" : CAPTURE, signal);
+      return emptyState("No call stacks in this profile", reason, capture, signal);
     }
     if (kind === "graph" && meta.no_edges) {
       const reason = `What feeds what is unknown because ${meta.no_edges}`;
-      return emptyState("No graph of ops in this profile", reason, isStored ? WITH_GRAPH : CAPTURE, signal);
+      return emptyState("No graph of ops in this profile", reason, isStored ? WITH_GRAPH : capture, signal);
     }
     if (kind === "hlo" && this.#hlos.length === 0) {
-      if (this.view.data.nRows("hlo_ops") === 0)
-        return emptyState("No XLA program in this capture", "XLA compiled nothing that ran here:", COMPILED, signal);
+      if (this.view.data.nRows("hlo_ops") === 0) {
+        const code = COMPILE_CODE[framework];
+        const why = `XLA compiled nothing that ran here${code ? ":" : "."}`;
+        return emptyState("No XLA program in this capture", why, code, signal);
+      }
       const reason = "What its XLA programs are made of is unknown: the trace does not hold them.";
       return emptyState("No HLO in this capture", reason, "", signal);
     }
@@ -232,7 +236,7 @@ export const treeView: TraceBuilder = {
     if (meta?.problem) {
       const reason = `They could not be worked out: ${meta.problem}`;
       view.root.append(emptyState("No views by structure", reason, "", view.signal));
-    } else if (meta === undefined || meta.names.length === 0) view.root.append(noOps(view.signal));
+    } else if (meta === undefined || meta.names.length === 0) view.root.append(noOps(view.data.meta, view.signal));
     else new TreeWidget(view, new Structure(meta));
   },
   needs: ["structure", "hlo_graphs", "steps", "step_totals"],

@@ -1,6 +1,7 @@
 /** The same step on every host -> who holds the others up: a table with bars, stacked columns or a heat map of the hosts. */
 
 import type { WorkerRow } from "../../model/hosts/worker_steps";
+import { frameworkOf, MARK_STEPS_CODE } from "../../model/overview/framework";
 import { type CsvColumns, csvOf } from "../../model/text/csv";
 import { EMPTY_TABLE } from "../../model/wire/wire";
 import { button, type Choice, download, emptyState, h, on, segmented, setAria } from "../../ui/dom";
@@ -189,7 +190,6 @@ function select(
 
 const SEVERAL_CODE = 'tfprof.load("logs/plugins/profile/2026_11_20")  # a run folder with one file a host';
 const WHOLE_CODE = 'prof.to_html("trace.html", embed="full")';
-const NO_STEPS_CODE = "for batch in tfprof.trace_steps(dataset):\n    train_step(batch)";
 
 export const workerChart: TraceBuilder = {
   name: "worker_chart",
@@ -204,9 +204,8 @@ export const workerChart: TraceBuilder = {
     }
     if ((data.table("worker_steps") ?? EMPTY_TABLE).n === 0) {
       const note = data.meta.worker_note || "This capture has no steps that hosts could be compared by.";
-      view.root.append(
-        emptyState("No steps to compare", `${note} Mark the steps of your loop:`, NO_STEPS_CODE, signal),
-      );
+      const code = MARK_STEPS_CODE[frameworkOf(data.meta)];
+      view.root.append(emptyState("No steps to compare", `${note} Mark the steps of your loop:`, code, signal));
       return;
     }
     new WorkerChart(view);

@@ -42,7 +42,9 @@ class Run:
     rare: Mapping[str, float] = field(default_factory=dict)
     """Ops that run in one step of ten."""
     input_us: float = 0.0
-    """A tf.data iterator that maps elements while the step waits."""
+    """A tf.data pipeline that makes elements while the step waits, of which its last stage takes so long."""
+    stages: tuple[str, ...] = ("Root", "Map")
+    """Those of the pipeline, each below the one before it."""
     wait_us: float = 0.0
     """How long a step waits for a batch that is prepared beside it."""
     busy: range = range(0)
@@ -68,11 +70,11 @@ class Run:
             work = dict(own) | ({name: us for name, us in self.rare.items() if step % 10 == 3})
             if self.input_us:
                 taken = self.input_us * np.exp(self.noise * rng.standard_normal())
-                events += [
-                    event("Iterator::Root", now, taken + 2, id=1),
-                    event("Iterator::Root::Map", now + 1, taken, id=2, parent_id=1),
-                ]
-                now += taken + 4
+                for depth, last in enumerate(range(1, len(self.stages) + 1)):
+                    inner, parent = len(self.stages) - last, {"parent_id": depth} if depth else {}
+                    name = "::".join(("Iterator", *self.stages[:last]))
+                    events.append(event(name, now + depth, taken + 2 * inner, id=last, **parent))
+                now += taken + 2 * len(self.stages)
             if self.wait_us:
                 wait = self.busy_wait_us if step in self.busy else self.wait_us
                 taken = wait * np.exp(self.noise * rng.standard_normal())

@@ -38,6 +38,20 @@ def test_the_framework_of_a_trace() -> None:
     assert framework_of(trace(plane("/host:CPU", line("a", event("SyncTensorsGraph", 0, 1))))) == "PyTorch/XLA"
 
 
+@pytest.mark.parametrize(
+    ("found", "code"),
+    [
+        (trace(plane("/host:CPU")), "with tfprof.profile() as prof: model.fit(...)"),
+        (trace(plane("/host:CPU", jax_version="0.10.2")), 'with jax.profiler.trace("logs"): ...'),
+        (trace(plane("/device:GPU:0"), plane("/host:CPU", line("a", event("SyncTensorsGraph", 0, 1)))), "torch_xla."),
+    ],
+)
+def test_where_no_memory_was_recorded_the_code_is_of_the_framework(found: Trace, code: str) -> None:
+    remedy = Results(found).memory.remedy
+    assert remedy is not None
+    assert remedy.splitlines()[-1].startswith(code)
+
+
 def test_only_the_outermost_call_counts() -> None:
     found = drawn([call(0), call(10)], [])
     assert found.start_ps[program_calls(found)].tolist() == [0, 10_000_000]
