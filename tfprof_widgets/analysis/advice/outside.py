@@ -68,27 +68,37 @@ def outside_work(
         kind=_kind_at(time_ps, others, kinds[~is_trained]),
     )[weight_ms > 0]
     samples = samples[samples["file"] >= 0].copy()  # of a damaged map of sources some frames are in no file
+    first, last = _first_and_last(coverage, frame["start_ps"][is_trained])
+    samples["is_between"] = (samples["stretch"] > first) & (samples["stretch"] < last)
     samples["is_main"] = (samples["file"] == main[0]) & (samples["line"] == main[1])
-    start_ps = frame["start_ps"][is_trained]
-    first, last = np.searchsorted(coverage.start_ps, [start_ps.min(), start_ps.max()], side="left") - [1, 0]
     found = []
     for _, own in samples.groupby(["file", "function", "is_main"]):  # one turn per function
         by_line = own.groupby("line")["ms"].sum().sort_values(ascending=False)
         is_main, top = bool(own["is_main"].iloc[0]), int(by_line.index[0])
         known = own["kind"][(own["line"] == top) & (own["kind"] != "")]
         kind = str(known.mode().iloc[0]) if len(known) else ""
+        if is_main and not kind:  # a framework begins and ends a call of its own once, which is nothing between epochs
+            own = own[own["is_between"]]
+            if own.empty:
+                continue
         found.append(
             OutsideWork(
                 line=code_line(source_map, int(own["file"].iloc[0]), top, len(own) / len(samples)),
                 is_training_call=is_main,
                 ms=_usual_ms(own),
-                is_between=bool(((own["stretch"] > first) & (own["stretch"] < last)).any()),
+                is_between=bool(own["is_between"].any()),
                 n_times=int(own["stretch" if is_main else "gap"].nunique()),
                 kind=kind,
                 n_steps=int((kinds == kind).sum()) if kind else 0,
             )
         )
     return tuple(sorted(found, key=lambda one: -one.ms))
+
+
+def _first_and_last(coverage: Coverage, start_ps: pd.Series) -> tuple[int, int]:
+    """The stretch before the first training step, and the one after the last."""
+    before, after = np.searchsorted(coverage.start_ps, [start_ps.min(), start_ps.max()], side="left")
+    return int(before) - 1, int(after)
 
 
 def _usual_ms(samples: pd.DataFrame) -> float:

@@ -65,6 +65,13 @@ def test_short_pauses_between_epochs_are_no_fault() -> None:
     assert results.overview.verdict.startswith("Compute-bound")
 
 
+def test_what_a_framework_does_between_epochs_is_not_what_it_does_before_and_after_all_of_them() -> None:
+    assert epochs(1, n_epochs=2, before_us=GAP_US).advice == ()
+    advice = only(epochs(1, before_us=GAP_US))
+    assert "does between epochs takes 600 ms of the 1.20 s captured (50 %)" in advice.title
+    assert "3 times, 200 ms each" in advice.title
+
+
 def test_validation_within_fit_is_told_as_such() -> None:
     advice = only(epochs(1, others=validation))
     assert (advice.rule, advice.gain_ratio) == ("validation", pytest.approx(SHARE))
