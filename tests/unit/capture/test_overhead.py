@@ -15,8 +15,8 @@ COLUMNS = ["number", "name", "start_ns", "duration_ns", "phase"]
 
 def test_steps_are_told_in_the_order_of_their_begins() -> None:
     times = StepTimes()
-    times.add(1, "train", 20, 5, "during")
-    times.add(0, "train", 10, 50, "before")
+    times.latest.append((1, "train", 20, 5, "during"))
+    times.latest.append((0, "train", 10, 50, "before"))
     frame = times.frame()
     assert list(frame.columns) == list(no_step_times().columns) == COLUMNS
     assert frame["number"].tolist() == [0, 1]
@@ -28,7 +28,7 @@ def test_of_a_long_training_an_even_spread_is_kept_and_every_step_of_a_short_win
     times = StepTimes(max_steps=20)
     for number in range(1000):
         phase: Any = "during" if 500 <= number < 505 else "before"
-        times.add(number, "train", number, 1, phase)
+        times.latest.append((number, "train", number, 1, phase))
     frame = times.frame()
     assert len(frame) <= 20
     assert frame.loc[frame["phase"] == "during", "number"].tolist() == [500, 501, 502, 503, 504]
@@ -39,7 +39,7 @@ def test_of_a_long_training_an_even_spread_is_kept_and_every_step_of_a_short_win
 
 def test_no_step_times_have_the_types_of_some() -> None:
     times = StepTimes()
-    times.add(1, "train", 20, 5, "during")
+    times.latest.append((1, "train", 20, 5, "during"))
     assert times.frame().dtypes.to_dict() == no_step_times().dtypes.to_dict()
 
 

@@ -145,16 +145,21 @@ class StepMarks:
         self.failure = read_failure(error, batch_size=self._taker.batch_size)
 
     def _computed(self, elapsed_ns: int, iterator: Any) -> None:
-        self._confirm()
         step = self._step
         if step is None or not self._phases:
             return
+        if not self._is_computed:
+            self._is_computed = True
+            if step.marker is not None:
+                step.confirm()
         phase = self._phases[-1]
         step.computing_ns = (step.computing_ns or 0) + elapsed_ns
         if (phase.iterator is not None and phase.iterator() is iterator) or phase.begin_iterator(iterator):
             step.iterator, step.first_element = phase.iterator, phase.n_elements
             phase.n_elements += step.n_batches
-        if phase.is_last_batch:
+        # Where nobody knows, as in validation, each may be the last.
+        is_last = phase.is_inner if phase.n_batches is None else phase.last_batch + 1 >= phase.n_batches
+        if is_last:
             self.end_step()
 
 
@@ -176,24 +181,21 @@ class _Phase:
         self.last_batch = -1
         self.is_watched = False
         """Whether `computed` is called after each computation."""
-        self._n_batches = n_batches
+        self.n_batches = n_batches
+        """Of an epoch; None where Keras does not know."""
         self._model: Any = None
         self.iterator: weakref.ref[Any] | None = None
         """What gave the latest batches, where that can be asked how long it was waited for."""
         self.n_elements = 0
         """How many it has given."""
 
-    @property
-    def is_last_batch(self) -> bool:
-        """Whether no other batch follows in this epoch; also true where nobody knows, in validation."""
-        return self.is_inner if self._n_batches is None else self.last_batch + 1 >= self._n_batches
-
     def begin(self, batch: int) -> None:
         """Note that a call begins, with as many batches as the model takes at once."""
-        per_call = int(getattr(self._model, "steps_per_execution", None) or 1)
-        left = per_call if self._n_batches is None else self._n_batches - batch
-        self.first_batch = batch
-        self.last_batch = batch + max(min(per_call, left), 1) - 1
+        self.first_batch = self.last_batch = batch
+        per_call = getattr(self._model, "steps_per_execution", None) or 1
+        if per_call != 1:
+            left = per_call if self.n_batches is None else self.n_batches - batch
+            self.last_batch += max(min(int(per_call), left), 1) - 1
 
     def watch(self, model: Any, computed: Callable[[int, Any], None], failed: Callable[[BaseException], None]) -> None:
         """Have `computed` called after each computation of a batch, with its time in ns and its argument (an iterator), and

@@ -11,7 +11,7 @@ from ...errors import CaptureError
 from .bounds import BoundKind, BoundWatch, FileRate
 from .markers import OpenStep
 from .notices import bound_text
-from .overhead import Phase, StepTimes
+from .overhead import MOST_LATEST, Phase, StepTimes
 from .record import CaptureOptions
 from .shield import run_shielded
 from .windows import WindowKeeper
@@ -47,7 +47,7 @@ class WindowControl:
 
     def __init__(self, options: CaptureOptions, keeper: WindowKeeper, listeners: tuple[StepListener, ...] = ()) -> None:
         self._options = options
-        self._listeners = listeners
+        self.listeners = listeners
         self.keeper = keeper
         self.n_steps = 0
         """How many batches the program has marked, captured or not."""
@@ -58,7 +58,8 @@ class WindowControl:
         self.selection = options.selection()
         """Which steps are wanted; None: everything."""
         self._lock = threading.RLock()
-        self._open_steps: set[OpenStep] = set()
+        self.open_steps: set[OpenStep] = set()
+        """Of all threads."""
         self._pending: BoundKind | None = None
         self._file_rate = FileRate()
         self._is_over = False
@@ -86,33 +87,37 @@ class WindowControl:
 
     def add(self, step: OpenStep) -> None:
         """Note that a step has begun."""
-        self._open_steps.add(step)
-        for listener in self._listeners:
+        self.open_steps.add(step)
+        for listener in self.listeners:
             listener.began(step)
         if self.keeper.watch is not None:
             self.keeper.watch.await_step()
 
-    def drop(self, step: OpenStep) -> bool:
-        """End the marker of a step that counts for nothing; False when it has ended before."""
-        if step not in self._open_steps:
-            return False
-        step.close()
-        self._open_steps.discard(step)
-        return True
+    def drop(self, step: OpenStep) -> None:
+        """End the marker of a step that counts for nothing, unless it has ended before."""
+        if step in self.open_steps:
+            step.close()
+            self.open_steps.discard(step)
 
     def finish(self, step: OpenStep) -> bool:
         """End the marker of a step and count it; False when it has ended before."""
         # Read before the marker ends, which a running profiler records.
-        elapsed_ns = step.elapsed_ns
-        if not self.drop(step):
+        elapsed_ns = time.perf_counter_ns() - step.begin_ns
+        if step not in self.open_steps:
             return False
+        if step.marker is not None:
+            step.close()
+        self.open_steps.discard(step)
         keeper = self.keeper
         # No window has been closed for its sake yet.
         phase: Phase = "before" if not keeper.n_opened else "after" if step.window_id is None else "during"
         if step.n_opened != keeper.n_opened or step.window_id != keeper.open_id:
             phase = "cut"
-        self.step_times.add(step.number, step.name, step.start_ns, elapsed_ns, phase)
-        for listener in self._listeners:
+        times = self.step_times
+        times.latest.append((step.number, step.name, step.start_ns, elapsed_ns, phase))
+        if len(times.latest) >= MOST_LATEST:
+            times.sort_in()
+        for listener in self.listeners:
             listener.ended(step, elapsed_ns, phase)
         if keeper.watch is not None:
             keeper.watch.count_step()
@@ -130,27 +135,17 @@ class WindowControl:
         is_last = self.selection is not None and step.is_selectable and not self.selection.continues(next_number)
         if is_last or self._pending is not None:
             run_shielded(lambda: self._close(window_id))
-        elif self._is_long and not self._open_steps:
+        elif self._is_long and not self.open_steps:
             run_shielded(lambda: self._go_on(window_id))
 
     @property
     def _is_long(self) -> bool:
         return self.selection is None and self.keeper.session_seconds >= LONGEST_SESSION_S
 
-    def note_logs(self, number: int, logs: Any) -> None:
-        """Tell of what Keras said of a step."""
-        for listener in self._listeners:
-            listener.note_logs(number, logs)
-
-    def note_epoch(self, epoch: int, logs: Any) -> None:
-        """Tell of the end of an epoch."""
-        for listener in self._listeners:
-            listener.note_epoch(epoch, logs)
-
     def steps_here(self) -> list[OpenStep]:
         """The steps in progress on this thread, in no order."""
         here = threading.get_ident()
-        return [step for step in tuple(self._open_steps) if step.thread_id == here] if self._open_steps else []
+        return [step for step in tuple(self.open_steps) if step.thread_id == here] if self.open_steps else []
 
     def finish_thread(self) -> None:
         """End the steps in progress on this thread, as an exception leaves them."""
@@ -167,7 +162,7 @@ class WindowControl:
         """Do nothing any more, in a fork of the process whose capture it is; a thread that is not here may hold its lock."""
         self._lock = threading.RLock()
         self._is_over = True
-        self._open_steps.clear()
+        self.open_steps.clear()
         self.keeper.open_id = self.keeper.watch = None
 
     def _go_on(self, window_id: int) -> None:
@@ -212,7 +207,7 @@ class WindowControl:
         """End the window from the watching thread: after the step in progress, or without it when it takes long."""
         self._pending = kind
         deadline_s = time.monotonic() + STEP_GRACE_S
-        while self._open_steps and self.keeper.open_id == window_id and time.monotonic() < deadline_s:
+        while self.open_steps and self.keeper.open_id == window_id and time.monotonic() < deadline_s:
             time.sleep(0.01)
         self._close(window_id)
 
@@ -230,7 +225,7 @@ class WindowControl:
             elif pending == "bytes" and self._is_small(self.keeper.n_bytes):
                 # The program's own data had grown, not the profiler's: go on in a next window. Within a step too: its marker
                 # is lost, but it may be the one that fails.
-                if self.selection is None or any(step.is_selectable for step in self._open_steps):
+                if self.selection is None or any(step.is_selectable for step in self.open_steps):
                     self._open_or_tell()
             elif pending is not None or self.keeper.n_bytes >= self._options.bytes_bound:
                 self.bound = bound_text(pending or "bytes", self._options, self.keeper)

@@ -6,7 +6,7 @@ import functools
 import threading
 import time
 import weakref
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
 
 from .tf_profiler import import_tensorflow
@@ -26,54 +26,78 @@ class StepNumbers:
     """The number of the next step that is not given one by the user."""
 
 
-@dataclass(eq=False, slots=True)
 class OpenStep:
-    """A step between its begin and its end, which must be on the same thread."""
+    """A step between its begin and its end, which must be on the same thread.
 
-    name: str
-    number: int
-    n_batches: int = 1
-    is_selectable: bool = True
-    window_id: int | None = None
-    """The window that was open at its begin."""
-    n_opened: int = 0
-    """How many windows had been opened at its begin."""
-    begins_epoch: bool = False
-    """Whether it is known to be the first of an epoch, which waits for data longer than others."""
-    computing_ns: int | None = field(default=None, init=False)
-    """Of it, inside the function that computes its batches; None where nobody tells."""
-    waited_ns: int | None = field(default=None, init=False)
-    """Of it, inside `next()`; None where nobody measured it."""
-    iterator: weakref.ref[Any] | None = field(default=None, init=False)
-    """What gave it its batches, where that can be asked how long it was waited for."""
-    first_element: int = field(default=0, init=False)
-    """Which element of the iterator its first batch was, from 0 on."""
-    thread_id: int = field(default_factory=threading.get_ident, init=False)
-    start_ns: int = field(default_factory=time.time_ns, init=False)
-    """Unix time of its begin."""
-    _begin_ns: int = field(default_factory=time.perf_counter_ns, init=False)
-    _marker: Any = field(init=False)
-    """TensorFlow's `Trace`, running; None where no session runs, and so nothing is recorded."""
+    Between two steps all that this package does is cold: each function that it calls costs some 2 us, not 0.1. So what each step
+    needs is in few functions, here and in those who make steps and end them.
+    """
 
-    def __post_init__(self) -> None:
-        marker = _marker_class()(self.name)
-        self._marker = marker if getattr(marker, "_traceme", marker) is not None else None
+    __slots__ = (
+        *(
+            "name",
+            "number",
+            "n_batches",
+            "is_selectable",
+            "window_id",
+            "n_opened",
+            "begins_epoch",
+            "computing_ns",
+            "waited_ns",
+        ),
+        *("iterator", "first_element", "thread_id", "start_ns", "begin_ns", "marker"),
+    )
 
-    @property
-    def elapsed_ns(self) -> int:
-        """How long ago it began; the clock of the computer may be set meanwhile."""
-        return time.perf_counter_ns() - self._begin_ns
+    def __init__(
+        self,
+        name: str,
+        number: int,
+        n_batches: int = 1,
+        is_selectable: bool = True,
+        window_id: int | None = None,
+        n_opened: int = 0,
+        begins_epoch: bool = False,
+    ) -> None:
+        """Begin.
+
+        Args:
+            name: of its marker.
+            number: of the step.
+            n_batches: how many numbers it covers.
+            is_selectable: whether windows open and close for it.
+            window_id: the window that is open; None for none.
+            n_opened: how many windows have been opened.
+            begins_epoch: whether it is known to be the first of an epoch, which waits for data longer than others.
+        """
+        self.name, self.number, self.n_batches, self.is_selectable = name, number, n_batches, is_selectable
+        self.window_id, self.n_opened, self.begins_epoch = window_id, n_opened, begins_epoch
+        self.computing_ns: int | None = None
+        """Of it, inside the function that computes its batches; None where nobody tells."""
+        self.waited_ns: int | None = None
+        """Of it, inside `next()`; None where nobody measured it."""
+        self.iterator: weakref.ref[Any] | None = None
+        """What gave it its batches, where that can be asked how long it was waited for."""
+        self.first_element = 0
+        """Which element of the iterator its first batch was, from 0 on."""
+        self.thread_id = threading.get_ident()
+        self.start_ns = time.time_ns()
+        """Unix time of its begin."""
+        self.begin_ns = time.perf_counter_ns()
+        """By the clock that nobody sets."""
+        marker = _marker_class()(name)
+        self.marker: Any = marker if getattr(marker, "_traceme", marker) is not None else None
+        """TensorFlow's `Trace`, running; None where no session runs, and so nothing is recorded."""
 
     def confirm(self) -> None:
         """Make its marker that of a step: without it the event is not one.
 
         Source: semantics 2.2, `_r=1` makes an event the root of a group.
         """
-        if self._marker is not None:
+        if self.marker is not None:
             first = {"epoch_start": 1} if self.begins_epoch else {}
-            self._marker.set_metadata(step_num=self.number, _r=1, **first)
+            self.marker.set_metadata(step_num=self.number, _r=1, **first)
 
     def close(self) -> None:
         """End its marker, which becomes an event of this thread's line."""
-        if self._marker is not None:
-            self._marker.__exit__(None, None, None)
+        if self.marker is not None:
+            self.marker.__exit__(None, None, None)

@@ -13,7 +13,7 @@ Phase = Literal["before", "during", "after", "cut"]
 MAX_STEPS = 100_000
 """Rows of `CaptureRecord.step_times`: half of them for the steps inside windows, half for the others."""
 
-_MOST_LATEST = 512
+MOST_LATEST = 512
 
 _COLUMNS = {"number": "int64", "name": "str", "start_ns": "int64", "duration_ns": "int64", "phase": "str"}
 _Row = tuple[int, str, int, int, Phase]
@@ -28,27 +28,15 @@ class StepTimes:
 
     def __init__(self, *, max_steps: int = MAX_STEPS) -> None:
         self._inside, self._outside = _Kept(max_steps // 2), _Kept(max_steps // 2)
-        self._latest: list[_Row] = []
-        """Not yet among the others: to append here is all that a step pays."""
-        self._lock = threading.Lock()
-
-    def add(self, number: int, name: str, start_ns: int, duration_ns: int, phase: Phase) -> None:
-        """Take up one step that ended.
-
-        Args:
-            number: of the step.
-            name: of its marker.
-            start_ns: Unix time of its begin.
-            duration_ns: from the begin of its marker to its end.
-            phase: where it lay.
+        self.latest: list[tuple[int, str, int, int, Phase]] = []
+        """Not yet among the others: to append here is all that a step pays. Of each its number, the name of its marker, the Unix
+        time of its begin, its duration and where it lay.
         """
-        self._latest.append((number, name, start_ns, duration_ns, phase))
-        if len(self._latest) >= _MOST_LATEST:
-            self._sort_in()
+        self._lock = threading.Lock()
 
     def frame(self) -> pd.DataFrame:
         """One row per step: `number, name, start_ns, duration_ns, phase`; in the order of their begins."""
-        self._sort_in()
+        self.sort_in()
         with self._lock:
             rows = sorted([*self._inside.rows, *self._outside.rows], key=lambda row: row[2])
         # A table without rows has the types of one with rows.
@@ -57,7 +45,7 @@ class StepTimes:
     @property
     def notice(self) -> str:
         """That not every step is in the table; empty where every one is."""
-        self._sort_in()
+        self.sort_in()
         with self._lock:
             n_rows = len(self._inside.rows) + len(self._outside.rows)
             n_steps = self._inside.n_added + self._outside.n_added
@@ -67,11 +55,12 @@ class StepTimes:
             f"Of the times of {n_steps:,} steps {n_rows:,} are kept, evenly spread: the table of step times is bounded."
         )
 
-    def _sort_in(self) -> None:
+    def sort_in(self) -> None:
+        """Take up the latest steps; to be called when `MOST_LATEST` wait."""
         with self._lock:
             # The list stays the same one: a step may be about to be appended on another thread.
-            latest = self._latest[:]
-            del self._latest[: len(latest)]
+            latest = self.latest[:]
+            del self.latest[: len(latest)]
             for row in latest:
                 (self._inside if row[-1] == "during" else self._outside).add(row)
 

@@ -62,11 +62,8 @@ class Selection:
         return self._wants_any(number, n_batches)
 
     def _wants_any(self, number: int, n_batches: int) -> bool:
-        if n_batches <= 1:  # of nearly all steps; it is asked before each
-            return self._wants(number)
-        return any(self._wants(n) for n in range(number, number + n_batches))
-
-    def _wants(self, number: int) -> bool:
+        if n_batches > 1:
+            return any(self._wants_any(n, 1) for n in range(number, number + n_batches))
         if self.rule is None:
             return True
         # The end of a step and the begin of the next ask about the same number; a user's rule may be stateful.

@@ -299,16 +299,14 @@ class Capture:
             name: "train", or another name that starts with `train` or `test` (XProf knows these as steps).
             number: its number.
             n_batches: how many numbers it covers.
-            is_selectable: False for steps that open and close no window, such as validation; nor does any step inside
-                another of its thread.
+            is_selectable: False for steps that open and close no window, such as validation, and those inside of others.
             is_certain: False when it turns out later whether there is a step: call `confirm` of it then.
             begins_epoch: whether it is known to be the first of an epoch.
         """
-        control = self._running_control()
-        is_selectable = is_selectable and not control.steps_here()
+        control = self._control or self._running_control()
+        keeper, is_selectable = control.keeper, is_selectable and not (control.open_steps and control.steps_here())
         if is_selectable:
             control.before_step(number, n_batches)
-        keeper = control.keeper
         step = OpenStep(name, number, n_batches, is_selectable, keeper.open_id, keeper.n_opened, begins_epoch)
         control.add(step)
         if is_certain:
@@ -317,11 +315,13 @@ class Capture:
 
     def note_logs(self, number: int, logs: Any) -> None:
         """Note what Keras tells of a step, by its number, on any thread."""
-        self._running_control().note_logs(number, logs)
+        for listener in (self._control or self._running_control()).listeners:
+            listener.note_logs(number, logs)
 
     def note_epoch(self, epoch: int, logs: Any) -> None:
         """Note the end of an epoch of Keras, and with None that what follows it is over."""
-        self._running_control().note_epoch(epoch, logs)
+        for listener in self._running_control().listeners:
+            listener.note_epoch(epoch, logs)
 
     def cancel_step(self, step: OpenStep) -> None:
         """Forget a step that was not certain and did not happen."""
@@ -331,18 +331,18 @@ class Capture:
         """Mark the end of a step, closing the window after it where the next is not selected or a bound was met.
 
         Args:
-            step: from `begin_step`, on the same thread. Ending it twice does nothing.
-            n_batches: how many numbers it covered, when it turned out to be another count.
+            step: from `begin_step`, on the same thread; ending it twice does nothing.
+            n_batches: how many numbers it covered; None: as many as it was to.
         """
-        control = self._running_control()
-        if n_batches is not None:
-            step.n_batches = n_batches
+        control = self._control or self._running_control()
+        step.n_batches = step.n_batches if n_batches is None else n_batches
         if control.finish(step):
             if self._on_window is None or step.window_id is not None:
                 self.program.hold()  # windows that are read apart need what ran in them
             if step.is_selectable:
                 self._numbers.next = step.number + step.n_batches
-            control.after_step(step, self.next_number)
+            if step.window_id is not None:
+                control.after_step(step, self._numbers.next)
 
     def _running_control(self) -> WindowControl:
         if self._control is None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import threading
+import time
 from typing import TYPE_CHECKING, Any
 
 from .active import active_capture
@@ -69,7 +70,7 @@ class StepNotes:
 
     def end_step(self, step: OpenStep, *, n_batches: int | None = None) -> None:
         """Mark the end of a step, and tell of it; ending it twice does nothing."""
-        elapsed_ns = step.elapsed_ns
+        elapsed_ns = time.perf_counter_ns() - step.begin_ns
         if not self._drop(step):
             return
         if n_batches is not None:

@@ -154,4 +154,4 @@ class StepRecorder:
     def current(self) -> tuple[int, int, int] | None:
         """Number, thread and age in ns of the step that runs; None between two."""
         step = self._current
-        return None if step is None else (step.number, step.thread_id, step.elapsed_ns)
+        return None if step is None else (step.number, step.thread_id, time.perf_counter_ns() - step.begin_ns)

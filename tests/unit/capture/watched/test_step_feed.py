@@ -24,7 +24,7 @@ def step(number: int, **fields: Any) -> Any:
         "waited_ns": None,
         "iterator": None,
         "thread_id": 7,
-        "elapsed_ns": 1,
+        "begin_ns": 1,
     }
     return SimpleNamespace(**{**known, **fields})
 
