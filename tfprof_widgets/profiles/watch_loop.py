@@ -25,9 +25,10 @@ from ..analysis.watched.anomaly import Anomaly
 from ..analysis.watched.bins import StepBins
 from ..capture.watched.place import place_of
 from ..formats.watch_log.layout import FOLDER
-from ..trace.watched import AFTER_WINDOW, PROFILED, VALIDATION, Steps, trained
+from ..trace.watched import VALIDATION, Steps, trained
 from .watch_borders import Borders
 from .watch_samples import SampleBins
+from .watch_state import N_LATEST, latest_of
 
 if TYPE_CHECKING:
     from ..capture.watched.machine_rows import MachineRows
@@ -47,8 +48,6 @@ LEAD = 2
 """A window begins so many steps before the one that it is for: the first step of a capture counts as one that warms up."""
 LONG_RATIO, LONG_S = 3.0, 0.05
 """A step that has run for so many times the usual and for so long is looked at while it runs."""
-N_LATEST = 20
-"""Of so many steps the widget tells the median."""
 TRIGGER = "capture"
 """A file of this name in the folder asks for a window; the number in it is how many steps."""
 
@@ -77,7 +76,7 @@ class WatchLoop:
         self.finder = AnomalyFinder(n_cores=os.cpu_count() or 0)
         self.borders = Borders()
         self.last: Steps | None = None
-        """The latest steps of training, at most `N_LATEST`."""
+        """The latest steps of training."""
         self.on_tick: Callable[..., None] = _nothing
         """Called after each take, on this thread."""
         self._finds_windows = finds_windows
@@ -171,12 +170,10 @@ class WatchLoop:
         self.writer.add_steps(steps)
         self.bins.add(steps)
         self._note_borders(steps)
-        own = steps[trained(steps)]
-        usual = own[own["flags"] & (PROFILED | AFTER_WINDOW) == 0]
-        if len(usual):
-            self.last = (usual if self.last is None else np.concatenate([self.last, usual]))[-N_LATEST:]
-            if len(self.last) == N_LATEST:
-                self._long_ns = max(1e3 * LONG_RATIO * float(np.median(self.last["duration_us"])), 1e9 * LONG_S)
+        self.last = latest_of(self.last, steps)
+        if self.last is not None and len(self.last) >= N_LATEST:
+            usual_ns = 1e3 * float(np.median(self.last["duration_us"][-N_LATEST:]))
+            self._long_ns = max(LONG_RATIO * usual_ns, 1e9 * LONG_S)
         self.finder.add_steps(steps)  # last: it makes more of them than the others
 
     def _note_borders(self, steps: Steps) -> None:

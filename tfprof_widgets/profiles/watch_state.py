@@ -12,7 +12,7 @@ import numpy as np
 from ..analysis.base.wording import number, plural
 from ..analysis.watched.bins import Floats, StepBins
 from ..errors import TfProfError
-from ..trace.watched import SAMPLE_COLUMNS, STEP, Steps, WatchLog, trained
+from ..trace.watched import AFTER_WINDOW, PROFILED, SAMPLE_COLUMNS, STEP, Steps, WatchLog, trained
 from .watch_borders import Borders, borders_of
 from .watch_samples import SampleBins
 
@@ -26,17 +26,30 @@ STRETCHES = frozenset(("slower", "wait_grows", "outside_grows", "gpu_idles", "cl
 """Kinds of anomalies that hold from their first step to their last; others are single steps, or slow growth."""
 MOST_TOLD = 100
 """Of anomalies, windows and marks, the latest so many are shown; the file has all."""
+N_LATEST, N_KEPT = 20, 200
+"""Figures are of so many of the latest steps, of which more are kept: what the last ones of an epoch waited is not known, as
+their iterator is gone, and those before tell it.
+"""
+
+
+def latest_of(before: Steps | None, steps: Steps) -> Steps | None:
+    """The latest steps of training that no profiler held up, at most `N_KEPT`, as the next ones come; None: none yet."""
+    usual = steps[trained(steps) & (steps["flags"] & (PROFILED | AFTER_WINDOW) == 0)]
+    if not len(usual):
+        return before
+    return (usual if before is None else np.concatenate([before, usual]))[-N_KEPT:]
 
 
 def figures(latest: Steps | None) -> dict[str, float]:
-    """`step_ms` (median), `steps_per_s`, `wait_ratio`, `outside_ratio` and `loss` of some steps; NaN where not known."""
-    rows = np.empty(0, STEP) if latest is None else latest
+    """`step_ms` (median), `steps_per_s`, `wait_ratio`, `outside_ratio` and `loss` of the latest steps; NaN where not known."""
+    latest = np.empty(0, STEP) if latest is None else latest
+    rows = latest[-N_LATEST:]
     nan = float("nan")
     if not len(rows):
         return dict.fromkeys(("step_ms", "steps_per_s", "wait_ratio", "outside_ratio", "loss"), nan)
     whole = float(rows["duration_us"].sum())
     share = {
-        name: _share(rows, column) for name, column in (("wait_ratio", "wait_us"), ("outside_ratio", "outside_us"))
+        name: _share(latest, column) for name, column in (("wait_ratio", "wait_us"), ("outside_ratio", "outside_us"))
     }
     losses = rows["loss"][np.isfinite(rows["loss"])]
     return {
@@ -47,11 +60,12 @@ def figures(latest: Steps | None) -> dict[str, float]:
     }
 
 
-def _share(rows: Steps, column: str) -> float:
-    """What a part is of the time of the steps of which it is known; NaN where that is less than half of them."""
-    known = rows[np.isfinite(rows[column])]
+def _share(latest: Steps, column: str) -> float:
+    """What a part is of the time of the latest steps of which it is known; NaN where that is less than half of them."""
+    is_known = np.isfinite(latest[column])
+    known = latest[is_known][-N_LATEST:]
     whole = float(known["duration_us"].sum())
-    return float(known[column].sum()) / whole if whole and 2 * len(known) >= len(rows) else float("nan")
+    return float(known[column].sum()) / whole if whole and 2 * is_known.sum() >= len(latest) else float("nan")
 
 
 def line_of(n_steps: int, found: Mapping[str, float], n_windows: int, n_anomalies: int) -> str:
@@ -167,7 +181,6 @@ def view_of(log: WatchLog, windows: Sequence[Profile]) -> LiveView:
         bins.add(np.asarray(log.steps[first : first + 2**20]))
     for row in log.samples[list(SAMPLE_COLUMNS)].to_numpy(np.float64):
         samples.add(row)
-    own = log.steps[-1000:][trained(log.steps[-1000:])][-20:]
     end = next((event for event in reversed(log.events) if event["kind"] == "end"), None)
     told = [event for event in log.events if event["kind"] == "window"]
     dashboards = [_dashboard_of(windows[i] if i < len(windows) else None) for i in range(len(told))]
@@ -178,7 +191,7 @@ def view_of(log: WatchLog, windows: Sequence[Profile]) -> LiveView:
             state=_STATES.get(str(end.get("outcome")), "ended") if end else "lost",
             columns=bins.columns(),
             n_steps=bins.n_steps,
-            latest=own,
+            latest=latest_of(None, log.steps[-1000:]),
             borders=borders_of(log),
             started_ns=started_ns,
             ended_ns=int(log.steps["start_ns"][-1] + log.steps["duration_us"][-1] * 1e3) if len(log.steps) else None,

@@ -13,15 +13,13 @@ from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
-
 from ..analysis.columns.docstrings import tell_columns
 from ..analysis.watched.anomalies import AnomalyFinder
 from ..analysis.watched.bins import StepBins
-from ..trace.watched import AFTER_WINDOW, PROFILED, Steps, trained
+from ..trace.watched import Steps
 from .watch_borders import Borders
-from .watch_loop import N_LATEST, free_folder
-from .watch_state import figures, head_of
+from .watch_loop import free_folder
+from .watch_state import figures, head_of, latest_of
 from .watch_table import steps_table
 
 if TYPE_CHECKING:
@@ -206,9 +204,7 @@ class _Worker:
         self.writer.add_steps(rows)
         self.bins.add(rows)
         self.finder.add_steps(rows)
-        usual = rows[trained(rows) & (rows["flags"] & (PROFILED | AFTER_WINDOW) == 0)]
-        if len(usual):
-            self.latest = (usual if self.latest is None else np.concatenate([self.latest, usual]))[-N_LATEST:]
+        self.latest = latest_of(self.latest, rows)
 
 
 def _follow(tick: weakref.WeakMethod[Any], over: threading.Event) -> None:
