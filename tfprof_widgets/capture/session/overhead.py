@@ -14,6 +14,7 @@ MAX_STEPS = 100_000
 """Rows of `CaptureRecord.step_times`: half of them for the steps inside windows, half for the others."""
 
 MOST_LATEST = 512
+"""So many steps wait to be taken up, at most."""
 
 _COLUMNS = {"number": "int64", "name": "str", "start_ns": "int64", "duration_ns": "int64", "phase": "str"}
 _Row = tuple[int, str, int, int, Phase]
