@@ -43,7 +43,7 @@ TAKE_S = 0.25
 MAX_TAKE_S = 0.4
 """A widget that moves twice a second."""
 MAX_UNREAD = 60
-"""tf.data remembers 100 gaps: so many steps are taken at once, where that costs less than 1 % of a core."""
+"""tf.data remembers 100 gaps: so many steps are taken, where that costs less than 1 % of a core, else its gaps are read."""
 LEAD = 2
 """A window begins so many steps before the one that it is for: the first step of a capture counts as one that warms up."""
 LONG_RATIO, LONG_S = 3.0, 0.05
@@ -125,6 +125,8 @@ class WatchLoop:
                 # 0.4 % of a core where a take costs 1 ms, 1 % where it costs 4 ms: steps may wait for Python's lock meanwhile.
                 due_s = now_s + min(max(TAKE_S, 250 * used_s), MAX_TAKE_S)
                 early_s = now_s + 100 * used_s
+            elif self.feed.recorder.n_waiting >= MAX_UNREAD:
+                self.feed.ask()
         self._take(is_last=True)
 
     def _look(self) -> None:

@@ -53,6 +53,21 @@ def scenario(body: str, **how: Any) -> dict[str, Any]:
     return run_scenario(WATCH + textwrap.dedent(body), **how)
 
 
+@pytest.mark.parametrize("n", [10, 60])
+def test_the_waits_of_short_epochs_are_known_but_for_their_last_steps(n: int) -> None:
+    out = scenario(f"""
+        x, y = arrays({n})
+        trained = model()
+        trained.fit(x, y, **FIT)
+        with tfprof.watch(windows=False) as watch:
+            trained.fit(x, y, epochs=12, **FIT)
+        table = watch.steps
+        out["n"], out["known"] = len(table), int(table.wait_ms.notna().sum())
+    """)
+    assert out["n"] == 12 * n
+    assert out["known"] >= 11 * (n - 1)
+
+
 def test_every_step_of_a_fit_is_there_with_its_wait_loss_and_epoch() -> None:
     out = scenario("""
         watch = fitted(dict(windows=False), n=60, epochs=2, data=dataset(60, 0.02))

@@ -30,6 +30,7 @@ class StepMarks:
         self.failure: Failure | None = None
         """The allocation that failed in the last computation that raised, for callbacks: Keras does not tell them."""
         self._taker = taker
+        self._listeners = taker.listeners
         self._step: OpenStep | None = None
         self._is_computed = False
         self._is_announced_end = False
@@ -46,6 +47,7 @@ class StepMarks:
             n_batches: how many batches an epoch has, as far as Keras knows.
         """
         self.end_step()
+        self._let_go()
         is_inner = bool(self._phases)
         # Within fit Keras tells the number of batches of the training, not of the validation.
         phase = _Phase(kind, is_inner=is_inner, n_batches=None if is_inner else n_batches)
@@ -58,6 +60,7 @@ class StepMarks:
         self._go_on()
         if not self._phases:
             return
+        self._let_go()
         phase = self._phases.pop()
         phase.unwatch()
         if phase.is_inner:
@@ -98,7 +101,8 @@ class StepMarks:
             phase.last_batch = batch
             self._is_announced_end = True
             if not phase.is_inner:
-                self._taker.note_logs(phase.base + batch, logs)
+                for listener in self._listeners:
+                    listener.note_logs(phase.base + batch, logs)
 
     def end_step(self) -> None:
         """End the step in progress, if there is one."""
@@ -118,12 +122,22 @@ class StepMarks:
     def end_epoch(self, epoch: int, logs: Any) -> None:
         """An epoch of training has ended; what comes until its next batch is the work of other callbacks."""
         self._ended_epoch = epoch
-        self._taker.note_epoch(epoch, logs or {})
+        self._let_go()
+        for listener in self._listeners:
+            listener.note_epoch(epoch, logs or {})
+
+    def _let_go(self) -> None:
+        """Keep the iterator of the innermost loop no longer; it may be asked about its last batches until then."""
+        iterator = self._phases[-1].take_iterator() if self._phases else None
+        if iterator is not None:
+            for listener in self._listeners:
+                listener.let_go(iterator)
 
     def _go_on(self) -> None:
         epoch, self._ended_epoch = self._ended_epoch, None
         if epoch is not None:
-            self._taker.note_epoch(epoch, None)
+            for listener in self._listeners:
+                listener.note_epoch(epoch, None)
 
     def close(self, *, is_failed: bool = False) -> None:
         """End what is in progress and leave the model as it was; after the call, however it ended.
@@ -154,9 +168,11 @@ class StepMarks:
                 step.confirm()
         phase = self._phases[-1]
         step.computing_ns = (step.computing_ns or 0) + elapsed_ns
-        if (phase.iterator is not None and phase.iterator() is iterator) or phase.begin_iterator(iterator):
-            step.iterator, step.first_element = phase.iterator, phase.n_elements
-            phase.n_elements += step.n_batches
+        if phase.iterator is None or phase.iterator() is not iterator:
+            self._let_go()
+            phase.begin_iterator(iterator)
+        step.iterator, step.first_element = phase.iterator, phase.n_elements
+        phase.n_elements += step.n_batches
         # Where nobody knows, as in validation, each may be the last.
         is_last = phase.is_inner if phase.n_batches is None else phase.last_batch + 1 >= phase.n_batches
         if is_last:
@@ -188,6 +204,8 @@ class _Phase:
         """What gave the latest batches, where that can be asked how long it was waited for."""
         self.n_elements = 0
         """How many it has given."""
+        self._kept: Any = None
+        """It, as Keras lets go of it before the last batches of an epoch were asked about."""
 
     def begin(self, batch: int) -> None:
         """Note that a call begins, with as many batches as the model takes at once."""
@@ -207,11 +225,16 @@ class _Phase:
             self.is_watched = True
             setattr(model, self._function_name, _WatchedFunction(function, computed, failed))
 
-    def begin_iterator(self, iterator: Any) -> bool:
-        """Note that the model took its batches from another iterator; False where that cannot be asked."""
+    def begin_iterator(self, iterator: Any) -> None:
+        """Note that the model took its batches from another iterator, which can be asked or not."""
         is_known = hasattr(iterator, "_iterator_resource")
-        self.iterator, self.n_elements = weakref.ref(iterator) if is_known else None, 0
-        return is_known
+        self._kept, self.iterator = (iterator, weakref.ref(iterator)) if is_known else (None, None)
+        self.n_elements = 0
+
+    def take_iterator(self) -> Any:
+        """Return the iterator that is kept, and keep it no longer; None: none is."""
+        kept, self._kept = self._kept, None
+        return kept
 
     def unwatch(self) -> None:
         """Give the model its function back."""

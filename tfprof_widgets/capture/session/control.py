@@ -38,6 +38,9 @@ class StepListener(Protocol):
     def note_logs(self, number: int, logs: Any) -> None:
         """Keras told this of a step, by its number; on any thread."""
 
+    def let_go(self, iterator: Any) -> None:
+        """An iterator of tf.data has given the last batches of an epoch; it lives as long as somebody keeps it."""
+
     def note_epoch(self, epoch: int, logs: Any) -> None:
         """An epoch of Keras ended with these logs, before other callbacks hear of it; None: what follows its end is over."""
 

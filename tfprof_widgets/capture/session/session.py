@@ -106,6 +106,11 @@ class Capture:
         return self.program.batch_size
 
     @property
+    def listeners(self) -> tuple[StepListener, ...]:
+        """Who is told of its steps, besides the capture."""
+        return self._running_control().listeners
+
+    @property
     def window_id(self) -> int | None:
         """The window that is open; None where no session of the profiler runs."""
         return None if self._control is None else self._control.keeper.open_id
@@ -312,16 +317,6 @@ class Capture:
         if is_certain:
             step.confirm()
         return step
-
-    def note_logs(self, number: int, logs: Any) -> None:
-        """Note what Keras tells of a step, by its number, on any thread."""
-        for listener in (self._control or self._running_control()).listeners:
-            listener.note_logs(number, logs)
-
-    def note_epoch(self, epoch: int, logs: Any) -> None:
-        """Note the end of an epoch of Keras, and with None that what follows it is over."""
-        for listener in self._running_control().listeners:
-            listener.note_epoch(epoch, logs)
 
     def cancel_step(self, step: OpenStep) -> None:
         """Forget a step that was not certain and did not happen."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import threading
 import time
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from .active import active_capture
 from .control import StepListener
@@ -28,6 +28,7 @@ class StepNotes:
 
     def __init__(self, listener: StepListener) -> None:
         self.listener = listener
+        self.listeners = (listener,)
         self.numbers = StepNumbers()
         self._open_steps: set[OpenStep] = set()
 
@@ -55,14 +56,6 @@ class StepNotes:
         if is_certain:
             step.confirm()
         return step
-
-    def note_logs(self, number: int, logs: Any) -> None:
-        """Note what Keras tells of a step, by its number, on any thread."""
-        self.listener.note_logs(number, logs)
-
-    def note_epoch(self, epoch: int, logs: Any) -> None:
-        """Note the end of an epoch of Keras, and with None that what follows it is over."""
-        self.listener.note_epoch(epoch, logs)
 
     def cancel_step(self, step: OpenStep) -> None:
         """Forget a step that was not certain and did not happen."""

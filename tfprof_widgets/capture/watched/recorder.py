@@ -79,6 +79,8 @@ class StepRecorder:
         self._epoch: EpochEnd | None = None
         self._epochs: list[EpochEnd] = []
         self._current: OpenStep | None = None
+        self.on_let_go: Callable[[Any], None] | None = None
+        """Is given an iterator before it is gone, on the thread that trains."""
 
     def began(self, step: OpenStep) -> None:
         """Note which step runs."""
@@ -103,6 +105,11 @@ class StepRecorder:
             if len(self.losses) >= MAX_LOSSES:
                 self.losses.clear()
             self.losses[number] = loss
+
+    def let_go(self, iterator: Any) -> None:
+        """Have an iterator asked that is about to be gone."""
+        if self.on_let_go is not None:
+            self.on_let_go(iterator)
 
     def note_epoch(self, epoch: int, logs: Any) -> None:
         """Note the end of an epoch and what Keras tells of it; with None that its callbacks have run."""
@@ -144,6 +151,12 @@ class StepRecorder:
             )
             for step, elapsed_ns, phase in ended
         ]
+
+    @property
+    def latest_iterator(self) -> weakref.ref[Any] | None:
+        """Of the latest step that waits to be taken; None where there is none, or its iterator cannot be asked."""
+        latest = self._ended[-1:]
+        return latest[0][0].iterator if latest else None
 
     @property
     def n_waiting(self) -> int:

@@ -23,6 +23,7 @@ class StepFeed:
     def __init__(self, recorder: StepRecorder) -> None:
         self.recorder = recorder
         self._waits = Waits()
+        recorder.on_let_go = self._waits.read
         self._disturbances: deque[tuple[int, int]] = deque(maxlen=16)
 
     @contextmanager
@@ -35,6 +36,13 @@ class StepFeed:
         finally:
             self._disturbances.remove((begin_ns, 2**62))
             self._disturbances.append((begin_ns, time.time_ns()))
+
+    def ask(self) -> None:
+        """Ask the iterator of the latest step for the waits that it remembers, for the next `take`; 0.2 ms."""
+        reference = self.recorder.latest_iterator
+        iterator = None if reference is None else reference()
+        if iterator is not None:
+            self._waits.read(iterator)
 
     def take(self, *, is_last: bool = False) -> Steps:
         """Return the steps since the last call: rows of `STEP`, in the order of their ends.

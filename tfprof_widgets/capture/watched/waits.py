@@ -9,6 +9,8 @@ Source: tensorflow/core/framework/model.proto, `ModelProto.gap_times` (in us, of
 from __future__ import annotations
 
 import logging
+import weakref
+from collections import deque
 from dataclasses import dataclass
 from typing import Any
 
@@ -17,6 +19,8 @@ import numpy.typing as npt
 
 from .recorder import StepRow
 
+MAX_READ = 64
+"""Of iterators that were asked before, the latest so many are remembered."""
 MAX_GAPS = 100
 """Of how many calls tf.data remembers the gaps: who asks less often misses some."""
 
@@ -49,7 +53,14 @@ class Waits:
 
     def __init__(self) -> None:
         self._held: list[StepRow] = []
+        self._read_before: deque[tuple[weakref.ref[Any], Gaps]] = deque(maxlen=MAX_READ)
         self._is_readable = True
+
+    def read(self, iterator: Any) -> None:
+        """Ask an iterator now, on any thread, for the next call of `find`: by then it may have forgotten, or be gone."""
+        gaps = self._ask(iterator)
+        if gaps is not None:
+            self._read_before.append((weakref.ref(iterator), gaps))
 
     def find(self, rows: list[StepRow], *, is_last: bool = False) -> tuple[list[StepRow], Floats]:
         """Return the steps of earlier calls that were held back, and these, with their waits in ns; NaN where not known.
@@ -59,28 +70,32 @@ class Waits:
             is_last: whether there is no next call.
         """
         n_held, rows = len(self._held), self._held + rows
+        # They stay: the last steps of one that was asked meanwhile may be told in the next call.
+        known = self._read_before.copy()
         self._held = []
         waited = np.array([row.waited_ns for row in rows], np.float64)
-        source = rows[-1].source if rows else None
-        iterator = source.iterator() if source is not None and self._is_readable else None
-        gaps = None if iterator is None else self._read(iterator)
-        if source is None or gaps is None:
-            return rows, waited
-        known = [row.source if row.source and row.source.iterator is source.iterator else None for row in rows]
-        first = np.array([-1 if one is None else one.first for one in known], np.int64)
+        is_early = np.zeros(len(rows), np.bool_)
+        first = np.array([-1 if row.source is None else row.source.first for row in rows], np.int64)
         n_batches = np.array([row.n_batches for row in rows], np.int64)
         elapsed = np.array([row.elapsed_ns for row in rows], np.float64)
-        found = np.where(first >= 0, np.maximum(elapsed - 1e3 * gaps.behind(first, n_batches), 0.0), np.nan)
-        waited = np.where(np.isnan(waited), found, waited)
-        # The gap behind the last step is known when the next one has its batch.
-        is_early = (first + n_batches >= gaps.n_elements) & np.isnan(waited)
+        of_row = np.array([-1 if row.source is None else id(row.source.iterator) for row in rows], np.int64)
+        references = {id(row.source.iterator): row.source.iterator for row in rows if row.source is not None}
+        for key, reference in references.items():
+            told = [gaps for one, gaps in known if one is reference]
+            latest = self._ask(reference())
+            for gaps in told if latest is None else [*told, latest]:
+                own = (of_row == key) & np.isnan(waited)
+                waited[own] = np.maximum(elapsed[own] - 1e3 * gaps.behind(first[own], n_batches[own]), 0.0)
+            if latest is not None:
+                # The gap behind the last step is known when the next one has its batch.
+                is_early |= (of_row == key) & (first + n_batches >= latest.n_elements) & np.isnan(waited)
         n_early = 0 if is_last else int(np.argmin(np.append(is_early[n_held:][::-1], False)))
         self._held = rows[len(rows) - n_early :]
         return rows[: len(rows) - n_early], waited[: len(rows) - n_early]
 
-    def _read(self, iterator: Any) -> Gaps | None:
+    def _ask(self, iterator: Any) -> Gaps | None:
         try:
-            return read_gaps(iterator)
+            return None if iterator is None or not self._is_readable else read_gaps(iterator)
         except Exception:  # an op and a message without a promise: without them waits are not known
             _logger.debug("the gaps of an iterator cannot be read", exc_info=True)
             self._is_readable = False

@@ -95,6 +95,29 @@ def test_steps_of_an_iterator_that_is_gone_have_no_wait_and_are_not_lost() -> No
     assert np.isnan(waited).all()
 
 
+def test_the_steps_of_short_epochs_have_an_iterator_each(monkeypatch: pytest.MonkeyPatch) -> None:
+    first, second = Iterator(), Iterator()
+    gaps = {first: Gaps(2, np.array([1e3])), second: Gaps(3, np.array([2e3, 3e3]))}
+    monkeypatch.setattr(waits, "read_gaps", gaps.__getitem__)
+    rows, waited = Waits().find([row(0, first), row(1, first), *(row(i, second) for i in range(2))])
+    assert [one.number for one in rows] == [0, 1, 0, 1]
+    assert ms(np.nan_to_num(waited, nan=-1e6)) == [4.0, -1.0, 3.0, 2.0]
+
+
+def test_what_an_iterator_told_before_it_was_gone_or_forgot_is_known_later(monkeypatch: pytest.MonkeyPatch) -> None:
+    gone, forgetful, found = Iterator(), Iterator(), Waits()
+    of_gone, early = [row(0, gone), row(1, gone)], [row(i, forgetful) for i in range(3)]
+    told(monkeypatch, 3, 1.0, 2.0)
+    found.read(gone)
+    del gone
+    gc.collect()
+    found.read(forgetful)
+    told(monkeypatch, 5, 4.0)
+    rows, waited = found.find([*of_gone, *early, row(3, forgetful)])
+    assert len(rows) == 6
+    assert ms(np.nan_to_num(waited, nan=-1e6)) == [4.0, 3.0, 4.0, 3.0, -1.0, 1.0]
+
+
 def test_an_iterator_that_cannot_be_asked_is_asked_once(monkeypatch: pytest.MonkeyPatch) -> None:
     iterator, found, asked = Iterator(), Waits(), []
 
