@@ -114,7 +114,7 @@ class Episodes:
         kind, cause, others = KIND_OF_PART.get(change.part, "slower"), "", ("gpu_pct",)
         # A wait that grew while others took what they took before has a cause of its own.
         is_busy = n_samples and machine.is_busy_with_others(since)
-        if is_busy and (kind == "slower" or machine.is_busier(since)):
+        if is_busy and (kind == "slower" or (machine.is_busier(since) and not change.is_beyond_slowing)):
             kind, cause = "machine_busy", "the machine is busy with other processes"
             others = ("cpu_pct", "process_cpu_pct")
         elif after := phase.notes.get("after", ""):

@@ -22,6 +22,8 @@ _PLACES = {
     "inside": "inside the training function",
 }
 _OWN_SHARE = 0.5
+_MOST_SLOWED = 3.0
+"""Times as much as all else a part is slowed by a busy machine."""
 _MIN_MEDIAN_RISE = 1.1
 KIND_OF_PART = {"wait": "wait_grows", "outside": "outside_grows"}
 
@@ -47,6 +49,19 @@ class Change:
             "inside": self.now.is_wait_known and self.now.is_outside_known,
         }
         return found if rises[found] >= _OWN_SHARE * longer and is_known[found] else ""
+
+    @property
+    def is_beyond_slowing(self) -> bool:
+        """Whether the part grew by far more than all else: a busy machine slows that as well.
+
+        A wait may have been hidden: data that took nearly a step is waited for once it takes longer.
+        """
+        part = self.part
+        if part not in KIND_OF_PART:
+            return False
+        slowing = (self.now.ms - self.now.parts[part]) / max(self.before.ms - self.before.parts[part], 1e-9)
+        hidden = self.before.ms if part == "wait" else self.before.parts[part]
+        return self.now.parts[part] > _MOST_SLOWED * max(slowing, 1.0) * hidden
 
     @property
     def share(self) -> float:

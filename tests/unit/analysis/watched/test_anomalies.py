@@ -263,6 +263,19 @@ def test_what_gets_worse_is_told_from_its_begin_with_what_was_before_all_of_it()
     assert (found.first_step, found.severity, found.last_step) == (1200, "high", None)
 
 
+@pytest.mark.parametrize(("wait_ms", "kind"), [(40, "wait_grows"), (9, "machine_busy")])
+def test_a_wait_that_grows_by_far_more_than_a_busy_machine_slows_all_else_has_its_own_cause(
+    wait_ms: float, kind: str
+) -> None:
+    run = healthy(2, 3000, ms=7)
+    run.compute[2000:] *= 1.2
+    run.others[2000:] = 0.7
+    run.wait[2000:] += wait_ms * run.rng.lognormal(0, 0.2, 1000)
+    (found,) = [one for one in show(run).last if one.kind != "slow_step"]
+    assert found.kind == kind
+    assert abs(found.first_step - 2000) <= 3
+
+
 def test_memory_that_fills_for_seconds_and_stops_is_told_no_more() -> None:
     run = healthy(1, 6000)
     run.rss = lambda seconds, steps: 2e9 + 1e6 * np.clip(steps - 3000, 0, 1000)
