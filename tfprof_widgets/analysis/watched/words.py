@@ -52,16 +52,15 @@ class Change:
 
     @property
     def is_beyond_slowing(self) -> bool:
-        """Whether the part grew by far more than all else: a busy machine slows that as well.
-
-        A wait may have been hidden: data that took nearly a step is waited for once it takes longer.
+        """Whether the part is now far longer than a whole step was, more than all else is slowed: a busy machine slows that as
+        well.
         """
         part = self.part
         if part not in KIND_OF_PART:
             return False
         slowing = (self.now.ms - self.now.parts[part]) / max(self.before.ms - self.before.parts[part], 1e-9)
-        hidden = self.before.ms if part == "wait" else self.before.parts[part]
-        return self.now.parts[part] > _MOST_SLOWED * max(slowing, 1.0) * hidden
+        # Of a whole step: data that took nearly as long was not waited for.
+        return self.now.parts[part] > _MOST_SLOWED * max(slowing, 1.0) * self.before.ms
 
     @property
     def share(self) -> float:

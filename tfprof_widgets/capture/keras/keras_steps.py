@@ -168,11 +168,12 @@ class StepMarks:
                 step.confirm()
         phase = self._phases[-1]
         step.computing_ns = (step.computing_ns or 0) + elapsed_ns
-        if phase.iterator is None or phase.iterator() is not iterator:
-            self._let_go()
-            phase.begin_iterator(iterator)
-        step.iterator, step.first_element = phase.iterator, phase.n_elements
-        phase.n_elements += step.n_batches
+        if self._listeners:  # nobody else asks an iterator, nor is it to live longer for anybody else
+            if phase.iterator is None or phase.iterator() is not iterator:
+                self._let_go()
+                phase.begin_iterator(iterator)
+            step.iterator, step.first_element = phase.iterator, phase.n_elements
+            phase.n_elements += step.n_batches
         # Where nobody knows, as in validation, each may be the last.
         is_last = phase.is_inner if phase.n_batches is None else phase.last_batch + 1 >= phase.n_batches
         if is_last:
