@@ -67,7 +67,7 @@ def _duckdb() -> Any:
         import duckdb
     except ImportError as error:
         raise TfProfError(
-            f'Queries need DuckDB, which cannot be imported ({error}). pip install -U "tfprof-widgets[sql]" installs it.'
+            f'Queries need DuckDB, which cannot be imported ({error}). `pip install -U "duckdb>=1.1"` installs it.'
         ) from error
     return duckdb
 

@@ -282,7 +282,7 @@ class Exports:
         return list_tables(self._table_makers(), self._run.system)
 
     def sql(self, query: str) -> pd.DataFrame:
-        """The rows of an SQL query over all tables and events; needs `pip install "tfprof-widgets[sql]"`.
+        """The rows of an SQL query over all tables and events; needs DuckDB: `pip install "duckdb>=1.1"`.
 
         Only the tables that the query names are computed; they are kept, as all tables of a profile are. A list or a
         dict in a cell is the text of its JSON there. A query reads no file, no network and no variable of the program,

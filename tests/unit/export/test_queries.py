@@ -138,5 +138,5 @@ def test_without_duckdb_the_extra_is_named(prof: Profile, monkeypatch: pytest.Mo
         return own(name, *given, **more)
 
     monkeypatch.setattr(builtins, "__import__", missing)
-    with pytest.raises(TfProfError, match=r'pip install -U "tfprof-widgets\[sql\]" installs it'):
+    with pytest.raises(TfProfError, match=r'`pip install -U "duckdb>=1\.1"` installs it'):
         prof.sql("select 1")
