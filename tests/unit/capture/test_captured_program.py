@@ -181,6 +181,34 @@ out["notices"] = one.warnings
     assert out["lines"] > 0
 
 
+def test_models_that_are_gone_cost_those_that_are_left_nothing() -> None:
+    out = run_scenario(
+        PROGRAM
+        + """
+class Window(keras.callbacks.Callback):
+    def on_epoch_end(self, epoch, logs=None):
+        window.append(capture.stop().program)
+def trained(name, *callbacks):
+    made = keras.Sequential([keras.Input((4,)), keras.layers.Dense(1, name="last")], name=name)
+    made.compile("sgd", "mse")
+    made.fit(*arrays(2), callbacks=[*callbacks], **FIT)
+def forget():
+    keras.backend.clear_session()
+    gc.collect()
+window = []
+capture = started()
+trained("gone")
+forget()
+trained("trains", Window())
+forget()
+one = window[0].read()
+out.update(layers=one.layers["layer"].tolist(), notices=[text for text in one.warnings if "Layers" in text])
+"""
+    )
+    assert {"gone/last", "trains/last"} <= set(out["layers"])
+    assert out["notices"] == []
+
+
 def test_what_reads_which_variable_is_told_or_said_to_be_unknown() -> None:
     out = run_scenario(
         PROGRAM

@@ -28,9 +28,8 @@ class NotedModels:
     def successor(self) -> NotedModels:
         """One that has taken the same models, and notes them when it is asked to."""
         other = NotedModels()
-        for reference in (*self._expected, *self._seen):
-            if (model := reference()) is not None:
-                other.expect(model)
+        for model in self._alive():
+            other.expect(model)
         return other
 
     def expect(self, model: Any) -> None:
@@ -47,9 +46,14 @@ class NotedModels:
 
     def note_seen(self) -> None:
         """Note those of the models taken that are alive as they are now."""
-        for reference in dict.fromkeys((*self._expected, *self._seen)):
-            if (model := reference()) is not None:
-                self._note_model(model)
+        for model in self._alive():
+            self._note_model(model)
+
+    def _alive(self) -> list[Any]:
+        """The models taken that are alive, each once."""
+        models = [reference() for reference in (*self._expected, *self._seen)]
+        # By id: the hash of a reference is that of its model, which may be gone, or be of a class that has none.
+        return list({id(model): model for model in models if model is not None}.values())
 
     def _note_model(self, model: Any) -> None:
         own = own_values(model)
