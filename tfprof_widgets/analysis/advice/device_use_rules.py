@@ -33,11 +33,14 @@ def low_utilisation(run: Run) -> Iterator[Advice]:
     """The devices compute for less than half of the step, and no other rule says why; nor does a profiler that had XLA launch
     kernels one by one.
 
-    Gain: the share of the step time in which no device computes.
+    Gain: the share of the step time in which no device computes nor waits for data, which no other batch changes.
     """
     steps = run.steps
     busy = steps.ratio("device_compute")
     if not steps.device_computes or busy >= LOW or uneven(run) is not None or graphs_switched_off(run.trace).n_graphs:
+        return
+    gain = 1 - busy - (run.wait.ratio if run.wait.is_long else 0.0)
+    if gain < MEDIUM_GAIN:
         return
     busy_ms = steps.ms("device_compute")
     yield advise(
@@ -48,12 +51,12 @@ def low_utilisation(run: Run) -> Iterator[Advice]:
             "busy_ms": busy_ms,
             "step_time_ms": steps.mean_ms,
             "utilisation_ratio": busy,
-            "estimate": "all of the time in which it does not compute",
+            "estimate": "all of the time in which it neither computes nor waits for data",
         },
         fix=LARGER_BATCH
         + (f"# ops that run one after the other as one\n{compiled(run)}" if run.can_be_compiled else ""),
         selection=steps.usual(steps.category_ms("device_compute"), view="timeline"),
-        gain_ratio=1 - busy,
+        gain_ratio=gain,
     )
 
 

@@ -252,7 +252,7 @@ def _owned_ms(run: Run) -> Float64:
     steps, gap = run.steps, run.gap
     owned = np.maximum(run.traced.cost_ms, steps.category_ms("compile")) + steps.category_ms("device_collectives")
     owned = owned + run.calls.converted_ms
-    if run.wait.is_told or run.new_iterator_ms.any():
+    if run.wait.is_long or run.new_iterator_ms.any():
         owned = owned + np.maximum(run.wait.ms, run.new_iterator_ms)
     # A save is in a callback, whose time it is part of.
     return owned + np.maximum(gap.ms if is_usual(run) else run.called_ms, run.saves.stall_ms)

@@ -30,22 +30,26 @@ class InputWait:
     """For each step; without copies to a device that nothing hides, which are not the pipeline's."""
     ratio: float
     """Share of the time of all steps."""
+    is_long: bool
+    """Whether it is more than handing ready batches over, which takes the same for any batch."""
     is_told: bool
-    """Whether it is more than handing ready batches over, and more than chance."""
+    """Whether it is long, and more than chance: not only beside other programs that take the cores."""
     sets_the_pace: bool
-    """Whether it is so long in so many steps that nothing else could make the training faster."""
+    """Whether it is so long in so many steps that nothing else could make the training faster, whoever slows the input."""
 
 
 def input_wait(run: Run) -> InputWait:
     """Find it."""
     steps = run.steps
     if not len(steps):
-        return InputWait(np.zeros(0), 0.0, is_told=False, sets_the_pace=False)
+        return InputWait(np.zeros(0), 0.0, is_long=False, is_told=False, sets_the_pace=False)
     wait = steps.wait_ms("input")
     ratio = float(wait.mean()) / steps.mean_ms if steps.mean_ms else 0.0
-    is_told = run.results.waits_are_usual and limits_steps(wait, steps.time_ms)
+    is_long = run.results.waits_are_usual and limits_steps(wait, steps.time_ms)
     # Where others take the cores, a pipeline that keeps up otherwise falls behind; one in Python that never rests does not.
     never_rests = float(np.median(input_python_ms(run))) >= NEVER_RESTS * steps.median_ms > 0
-    is_told &= never_rests or ratio >= CROWDED or run.other_cores < MANY_CORES
+    is_told = is_long and (never_rests or ratio >= CROWDED or run.other_cores < MANY_CORES)
     often = waits_often(wait, steps.time_ms)
-    return InputWait(wait, ratio, is_told=is_told, sets_the_pace=is_told and often and ratio >= INPUT_HIGH)
+    return InputWait(
+        wait, ratio, is_long=is_long, is_told=is_told, sets_the_pace=is_long and often and ratio >= INPUT_HIGH
+    )

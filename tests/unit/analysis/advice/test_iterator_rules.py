@@ -9,7 +9,7 @@ import pytest
 
 from tests.builders import Event, event, line, plane, session, trace
 from tests.unit.analysis.advice.test_host_rules import WORK, only, run
-from tests.unit.analysis.advice.test_input_rules import drawn
+from tests.unit.analysis.advice.test_input_rules import drawn, tiny_model
 from tests.unit.analysis.input.iterator_drawings import ROOT, call
 from tfprof_widgets.analysis.advice.run import Run
 from tfprof_widgets.analysis.results import Results
@@ -179,6 +179,27 @@ def test_beside_other_programs_a_pipeline_that_falls_behind_is_no_cause() -> Non
     assert "data" not in busy.overview.verdict
     much = Results(drawn(6_000).trace, system=busy.system)
     assert [one.rule for one in much.advice] == ["input_bound"]
+
+
+def crowded(alone: Results) -> Results:
+    """The same on two cores that other programs take."""
+    time_ms = [5.0 * k for k in range(40)]
+    system = pd.DataFrame({"time_ms": time_ms, "cpu_pct": 95.0, "process_cpu_pct": 90.0})
+    return Results(alone.trace, system=system.assign(cpu0_pct=95.0, cpu1_pct=95.0))
+
+
+@pytest.mark.parametrize(
+    ("stages", "told"),
+    [(("Prefetch", "ParallelMapV2"), {}), (("Map",), {"small_batch": pytest.approx(0.57, abs=0.02)})],
+)
+def test_waiting_that_other_programs_may_cause_is_nothing_that_a_larger_batch_saves(
+    stages: tuple[str, ...], told: dict[str, object]
+) -> None:
+    """750 of 1,750 us a step: where a pipeline works ahead it sets the pace, whoever slows it; else the rest of the step is
+    the model's."""
+    busy = crowded(tiny_model(lambda _: 750, stages=stages))
+    assert not Run(busy).wait.is_told
+    assert {one.rule: one.gain_ratio for one in busy.advice} == told
 
 
 @pytest.mark.parametrize(("python_us", "is_told"), [(9_000, True), (5_000, False)])
