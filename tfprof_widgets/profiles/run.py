@@ -248,11 +248,10 @@ class Run:
 
     @cached_property
     def system_findings(self) -> pd.DataFrame:
-        """What is odd in `system`: dips of the load, memory that rises, a choppy or full network, uploads that grow, a
-        late start.
+        """What is odd in `system`: dips of the load, a choppy or full network, uploads that grow, a late start.
 
-        The kinds are `utilisation_dip`, `rising_memory`, `choppy_network_in`, `saturated_network_in`,
-        `growing_network_out` and `late_start`. Samples from while the profiler wrote its files are not looked at. Empty
+        The kinds are `utilisation_dip`, `choppy_network_in`, `saturated_network_in`, `growing_network_out` and
+        `late_start`. Samples from while the profiler wrote its files are not looked at. Empty
         where nothing is odd, and where there are too few samples to tell: less than 2 s, or fewer than 20.
         """
         from ..analysis.system.anomalies import find_anomalies
@@ -263,7 +262,7 @@ class Run:
             ((begin_ns - trace.origin_ns) / 1e6, (end_ns - trace.origin_ns) / 1e6)
             for begin_ns, end_ns in (() if known is None else known.pauses_ns)
         ]
-        return find_anomalies(self.system, n_events=trace.n_events, pauses_ms=pauses_ms)
+        return find_anomalies(self.system, pauses_ms=pauses_ms)
 
     @property
     def memory_failure(self) -> MemoryFailure | None:

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from ...trace.watched import EPOCH_BEGIN, SAMPLE_COLUMNS, Event, Steps, trained
+from ...trace.watched import AFTER_WINDOW, EPOCH_BEGIN, PROFILED, SAMPLE_COLUMNS, Event, Steps, trained
 from .after_events import KINDS, AfterEvents
 from .anomaly import Anomaly
 from .drift import Drift
@@ -28,7 +28,7 @@ _MOST_WAITING = 64
 """So many samples wait for the steps of their time; more are taken as of the last step."""
 _MOST_PLACES = 256
 _SETTLING_NS = 5_000_000_000
-"""So long after its first step a process fills its memory."""
+"""So long after its first step a process fills its memory, and after a window the profiler gives its own back."""
 
 
 class AnomalyFinder:
@@ -47,15 +47,17 @@ class AnomalyFinder:
         self._places: dict[int, str] = {}
         self._windows: deque[tuple[int, int, int]] = deque(maxlen=64)
         self._numbers: dict[str, int] = {}
-        self._n_steps, self._last_number, self._started_ns = 0, 0, 0
+        self._n_steps, self._last_number, self._settled_ns = 0, 0, 0
         self._n_epochs = 0
 
     def add_steps(self, rows: Steps) -> None:
         """Take the next steps, of any kind."""
+        self._settle(rows[(rows["flags"] & (PROFILED | AFTER_WINDOW)) != 0])
         rows = rows_of(rows[trained(rows)], self._n_steps)
         if not len(rows):
             return
-        self._started_ns = self._started_ns or int(rows["start_ns"][0] + 1e6 * rows["ms"][0])
+        if not self._n_steps:
+            self._settled_ns = max(self._settled_ns, int(rows["start_ns"][0] + 1e6 * rows["ms"][0]) + _SETTLING_NS)
         self._n_steps += len(rows)
         for ordinal in rows["ordinal"][(rows["flags"] & EPOCH_BEGIN) != 0].tolist():
             self._slow.begin_epoch(ordinal)
@@ -64,6 +66,13 @@ class AnomalyFinder:
             self._take(rows[at : at + LONG])
         self._last_number = int(rows["number"][-1])
         self._place_samples(rows)
+
+    def _settle(self, profiled: Steps) -> None:
+        """Compare no memory of this process before these steps with that after them: the profiler's is given back late or never."""
+        if len(profiled):
+            self._memory["rss_bytes"].restart()
+            end_ns = int(profiled[-1]["start_ns"] + 1e3 * profiled[-1]["duration_us"])
+            self._settled_ns = max(self._settled_ns, end_ns + _SETTLING_NS)
 
     def add_samples(self, given: Any) -> None:
         """Take samples of the machine: a table with `SAMPLE_COLUMNS`, or one row of them."""
@@ -164,7 +173,7 @@ class AnomalyFinder:
             self._take_memory(float(row[0]), n_bytes, ordinal, number)
 
     def _take_memory(self, ns: float, n_bytes: Mapping[str, float], ordinal: float, number: int) -> None:
-        if ns - self._started_ns < _SETTLING_NS or not self._n_steps:
+        if ns < self._settled_ns or not self._n_steps:
             return
         for name, memory in self._memory.items():
             if np.isfinite(value := n_bytes[name]):

@@ -44,6 +44,8 @@ class Growth:
     from_bytes: float
     has_begun_before: bool
     """It grew in the first samples already: since when is not known."""
+    may_be_cache: bool
+    """It may have begun with the training, as a cache of the data set does."""
     to_bytes: float = np.nan
     last_number: int = 0
     last_ns: float = np.nan
@@ -70,6 +72,13 @@ class GrowingMemory:
         self._scales = [_Scale() for _ in range(_N_SCALES)]
         self._scale = 0
         """At which the growth shows."""
+        self._is_earlier = False
+        """The growth is that of samples before `restart`."""
+
+    def restart(self) -> None:
+        """Compare what comes with nothing that was before, and leave the growth as it was known until now."""
+        self._scales = [_Scale() for _ in range(_N_SCALES)]
+        self._is_earlier = self.growth is not None
 
     def add(self, n_bytes: float, ns: float, ordinal: float, number: int) -> None:
         """Take a sample of a time at which so many steps had begun, the last of this number."""
@@ -85,14 +94,16 @@ class GrowingMemory:
     def _look(self, i: int) -> None:
         blocks = self._scales[i].last(N_BLOCKS)
         growth = self.growth
-        if growth is None or growth.has_ended:
-            has_risen = len(blocks) > 1 and blocks[-1, 0] > blocks[-2, 0]
-            if has_risen and (_grows(blocks) or _grows_fast(blocks[-_FEW_BLOCKS:])):
-                self._start(i)
+        has_risen = len(blocks) > 1 and blocks[-1, 0] > blocks[-2, 0]
+        may_start = growth is None or growth.has_ended or self._is_earlier
+        if may_start and has_risen and (_grows(blocks) or _grows_fast(blocks[-_FEW_BLOCKS:])):
+            self._start(i)
+        elif growth is None or growth.has_ended:
+            return
         elif i == self._scale:
             if _has_ended(self._scales[i].last(_Scale.MOST), growth):
                 growth.has_ended = True
-            else:
+            elif not self._is_earlier:
                 growth.go_on(blocks[-1])
         elif i > self._scale and _grows(blocks) and _span_ns(blocks) >= _FILLS_NS:
             growth.is_steady = True
@@ -110,8 +121,11 @@ class GrowingMemory:
             float(np.interp(first_ns, known[:, 1], known[:, column])) for column in (0, 2, 3)
         )
         has_begun_before = first_ns < known[min(_FEWEST_FLAT, len(known) - 1), 1]
-        self.growth = Growth(round(number), ordinal, first_ns, from_bytes, has_begun_before)
-        self._scale = i
+        earlier = self.growth if self._is_earlier else None
+        self.growth = Growth(round(number), ordinal, first_ns, from_bytes, has_begun_before, has_begun_before)
+        if earlier is not None and not earlier.has_ended:
+            self.growth.may_be_cache, self.growth.is_steady = earlier.may_be_cache, earlier.is_steady
+        self._scale, self._is_earlier = i, False
         self.growth.go_on(known[-1])
 
 

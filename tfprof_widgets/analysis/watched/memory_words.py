@@ -40,7 +40,7 @@ def _anomaly(kind: str, whose: str, growth: Growth, *, is_first_epoch: bool) -> 
     span = (
         f"grew by {by} from about step {first} to {last}" if growth.has_ended else f"grows by {by} {since} step {first}"
     )
-    may_cache = is_first_epoch and growth.has_begun_before and kind == "memory_grows"
+    may_cache = is_first_epoch and growth.may_be_cache and kind == "memory_grows"
     may_fill = may_cache or not growth.is_steady
     hedge = " A cache or a buffer that fills looks the same at first." if may_fill and not growth.has_ended else ""
     severe = "medium" if growth.bytes_per_second * _HOUR_S >= _MANY_BYTES else "low"

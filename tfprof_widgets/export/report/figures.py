@@ -80,6 +80,6 @@ def _samples(subject: Subject) -> Iterator[tuple[str, str]]:
         if column in system and system[column].notna().any():
             parts.append(f"{label} {number(float(system[column].mean()))} %")
     if "rss_bytes" in system and system["rss_bytes"].notna().any():
-        parts.append(f"resident memory at most {size(float(system['rss_bytes'].max()))}")
+        parts.append(f"resident memory with the profiler's at most {size(float(system['rss_bytes'].max()))}")
     if parts:
         yield "Machine meanwhile", f"{', '.join(parts)} (means over {plural(len(system), 'sample')})"

@@ -78,30 +78,8 @@ def test_what_falls_into_a_pause_of_the_program_is_not_looked_at() -> None:
     assert find_anomalies(system, pauses_ms=[(2_900, 4_900)]).empty
 
 
-def test_memory_that_grows_all_the_time_is_told_with_its_rate() -> None:
-    grown = sampled(20, rss_bytes=lambda time_s: 1e9 + 20 * MB * time_s, noise=1e-4)
-    (row,) = find_anomalies(grown).to_dict("records")
-    assert (row["kind"], row["metric"], row["unit"]) == ("rising_memory", "rss_bytes", "bytes/s")
-    assert row["value"] == pytest.approx(20 * MB, rel=0.05)
-
-
-@pytest.mark.parametrize(
-    "rss",
-    [
-        lambda time_s: 1e9 + 5e8 * (1 - np.exp(-time_s / 2)),  # levels off
-        lambda time_s: np.where(time_s < 3, 1e9, 2e9),  # one step
-        lambda time_s: 1e9 + 1e8 * np.sin(time_s),
-        lambda time_s: 1e9 + 1e5 * time_s,
-    ],
-)
-def test_memory_that_levels_off_steps_swings_or_hardly_grows_is_no_leak(rss) -> None:  # type: ignore[no-untyped-def]
-    assert kinds(sampled(20, rss_bytes=rss, noise=0.0)) == []
-
-
-def test_the_memory_that_the_profiler_holds_its_events_in_is_not_the_programs() -> None:
-    system = sampled(20, rss_bytes=lambda time_s: 1e9 + 20 * MB * time_s, noise=0.0)
-    assert find_anomalies(system, n_events=350_000).empty
-    assert len(find_anomalies(system, n_events=10_000)) == 1
+def test_nothing_is_said_of_memory_which_is_the_profilers_too() -> None:
+    assert kinds(sampled(20, rss_bytes=lambda time_s: 1e9 + 2000 * MB * time_s, noise=1e-4)) == []
 
 
 def test_a_choppy_network_in() -> None:

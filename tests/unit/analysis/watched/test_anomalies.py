@@ -9,7 +9,7 @@ from dataclasses import asdict
 import numpy as np
 import pytest
 
-from tests.unit.analysis.watched.drawn_runs import healthy, show
+from tests.unit.analysis.watched.drawn_runs import Run, healthy, show
 from tests.unit.analysis.watched.drawn_steps import steps
 from tfprof_widgets.analysis.watched.anomalies import AnomalyFinder
 from tfprof_widgets.trace.watched import AFTER_WINDOW, COMPILED, EPOCH_BEGIN, PROFILED
@@ -283,3 +283,42 @@ def test_memory_that_fills_for_seconds_and_stops_is_told_no_more() -> None:
     assert list(seen.named) == ["memory_grows"]
     assert not seen.last
     assert not seen.worst
+
+
+def _profiled(run: Run, *windows: tuple[int, int]) -> None:
+    for begin, end in windows:
+        run.flags[begin:end] |= PROFILED
+        run.flags[end : end + 50] |= AFTER_WINDOW
+
+
+def test_memory_that_grows_while_the_profiler_runs_is_not_the_programs() -> None:
+    run = healthy(1, 9000)
+    _profiled(run, (3000, 4500))
+    run.rss = lambda seconds, steps: 2e9 + 1e6 * np.clip(steps - 3000, 0, 1500)
+    assert not show(run).named
+
+
+def test_memory_that_each_window_leaves_behind_is_not_the_programs() -> None:
+    run = healthy(1, 60_000)
+    _profiled(run, *((at, at + 50) for at in range(2000, 60_000, 3000)))
+    run.rss = lambda seconds, steps: 2e9 + 2e8 * np.ceil((steps - 2000) / 3000)
+    assert not show(run).named
+
+
+def test_a_leak_is_named_from_what_lies_between_windows_and_with_its_own_rate() -> None:
+    run = healthy(1, 60_000)
+    _profiled(run, (30_000, 30_100), (45_000, 45_100))
+    run.rss = lambda seconds, steps: 2e9 + 2e4 * np.maximum(steps - 3000, 0) + 1e9 * np.searchsorted((3e4, 45e3), steps)
+    seen = show(run)
+    assert list(seen.named) == ["memory_grows"]
+    (last,) = seen.last
+    assert re.search(r"grows by 19\.[3-7] KiB a step at least since step 46,\d\d\d: 4\.5\d GiB then", last.title)
+    assert last.severity != "info", "it grew for over a minute before"
+
+
+def test_a_leak_that_ends_with_a_window_is_told_with_what_was_known_before_it() -> None:
+    run = healthy(1, 60_000)
+    _profiled(run, (30_000, 30_100))
+    run.rss = lambda seconds, steps: 2e9 + 2e4 * np.minimum(steps, 30_050) + 1e9 * (steps > 30_000)
+    (last,) = show(run).last
+    assert re.search(r"grew by 19\.[3-7] KiB a step from about step [\d,]+ to 28,\d\d\d: .* 2\.\d\d GiB at", last.title)
