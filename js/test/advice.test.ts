@@ -224,11 +224,11 @@ describe("cards of the overview panel", () => {
   it("tell their numbers while their evidence is shown, also where there is nothing to select", async () => {
     const whole = { op_names: [], time_range_ns: [], step: -1 };
     const { cards, evidence } = await show([adviceOf("a"), adviceOf("b", whole)]);
-    const told = () => cards().map((card) => !card.querySelector<HTMLElement>("dl")?.hidden);
+    const told = () => cards().map((card) => !card.querySelector<HTMLElement>(".evidence")?.hidden);
     expect(told()).toEqual([false, false]);
     evidence(0).click();
     expect(told()).toEqual([true, false]);
-    expect(cards()[0].querySelector("dl")?.textContent).toBe("input13.1 ms");
+    expect(cards()[0].querySelector(".evidence")?.textContent).toBe("input13.1 ms");
     evidence(1).click();
     expect(told()).toEqual([false, true]);
     evidence(1).click();

@@ -183,14 +183,10 @@ describe("step chart", () => {
 describe("memory timeline", () => {
   /** The figures beside the chart: what -> its cells. */
   const facts = (root: HTMLElement) => {
-    const found: Record<string, string[]> = {};
-    let term = "";
-    for (const cell of root.querySelectorAll(".tfp-mem-facts > *")) {
-      const text = cell.textContent ?? "";
-      if (cell.tagName === "DT") term = text;
-      else found[term] = [...(found[term] ?? []), text];
-    }
-    return found;
+    const rows = [...root.querySelectorAll(".tfp-mem-facts > *")].map((row) =>
+      [...row.children].map((cell) => cell.textContent ?? ""),
+    );
+    return Object.fromEntries(rows.map(([label, ...values]): [string, string[]] => [label, values]));
   };
   const choose = async (root: HTMLElement, text: string) => {
     const buttons = [...root.querySelectorAll<HTMLElement>(".seg button")];

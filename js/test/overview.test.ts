@@ -138,7 +138,7 @@ describe("the parts of a step", () => {
     ];
     const stressed = async (limiter: string) => {
       const { root } = await show({ breakdown, limiter });
-      return [...root.querySelectorAll(".tfp-cat.top dt")].map((one) => one.textContent);
+      return [...root.querySelectorAll(".tfp-cat.top .label")].map((one) => one.textContent);
     };
     expect(await stressed("kernel_launch")).toEqual(["Kernel launch"]);
     expect(await stressed("")).toEqual(["Device compute"]);

@@ -160,8 +160,8 @@ def _captured(texts: Texts) -> Iterator[Figure]:
             rf"whole capture · (?:[\d,]+ steps? · )?({TIME})$", text
         ):
             said.append((place, match[1]))
-        if text == "captured" and " dt." in place:
-            said.append((place, texts[place.replace(" dt.", " dd.")]))
+        if text == "captured" and " span.label" in place:
+            said.append((place, texts[place.replace("span.label", "span.value")]))
         if "of the time captured is outside of" in text and f"{place} span.nb[2]" in texts:
             said.append((place, texts[f"{place} span.nb[2]"].rstrip(").")))
     for place, time in said:
@@ -229,7 +229,7 @@ def _header(texts: Texts) -> Iterator[Figure]:
             yield figure(("part of a step", name, "", "time"), STEADY, time, place)
             yield figure(("part of a step", name, "", "share"), STEADY, share, place)
             start = place.removesuffix("@title")
-            for row, unit, quantity in (("dd.[0]", "ms", "time"), ("dd.[1]", "%", "share")):
+            for row, unit, quantity in (("span.value[0]", "ms", "time"), ("span.value[1]", "%", "share")):
                 said = texts.get(f"{start} {row}")
                 if said:
                     yield figure(("part of a step", name, "", quantity), STEADY, f"{said} {unit}", f"{start} {row}")
@@ -255,8 +255,8 @@ def _header(texts: Texts) -> Iterator[Figure]:
 def _facts(texts: Texts) -> Iterator[Figure]:
     """The details, as pairs of a term and what it is."""
     for place, text in texts.items():
-        if "tfp-facts" in place and " dt." in place and text == "average":
-            value = texts.get(place.replace(" dt.", " dd."), "")
+        if "tfp-facts" in place and " span.label" in place and text == "average":
+            value = texts.get(place.replace("span.label", "span.value"), "")
             yield figure(("step", "", "", "time"), STEADY, value, place)
 
 

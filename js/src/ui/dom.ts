@@ -10,21 +10,17 @@ export type Attributes = Readonly<
 >;
 export type Child = Node | string | null | undefined | false;
 type Parts = readonly [Attributes, ...Child[]] | readonly Child[];
+/** Not those that JupyterLab lays out itself in outputs: `labelList` is for labels and values. */
+type Tag = Exclude<keyof HTMLElementTagNameMap, "dl" | "dt" | "dd">;
 
 /** An HTML element, its classes behind its tag: "div.bar.on". `true` sets an empty attribute; `false` and `undefined` set none. */
-export function h<K extends keyof HTMLElementTagNameMap>(
-  tag: K | `${K}.${string}`,
-  ...parts: Parts
-): HTMLElementTagNameMap[K] {
+export function h<K extends Tag>(tag: K | `${K}.${string}`, ...parts: Parts): HTMLElementTagNameMap[K] {
   const [name, ...classes] = tag.split(".");
   return fill(document.createElement(name as K), classes, parts);
 }
 
 /** An HTML element that a screen reader leaves out: what it shows is said elsewhere. */
-export function unspoken<K extends keyof HTMLElementTagNameMap>(
-  tag: K | `${K}.${string}`,
-  ...children: Child[]
-): HTMLElementTagNameMap[K] {
+export function unspoken<K extends Tag>(tag: K | `${K}.${string}`, ...children: Child[]): HTMLElementTagNameMap[K] {
   return h(tag, { "aria-hidden": "true" }, ...children);
 }
 

@@ -3,6 +3,7 @@ import { formatMs, formatNumber } from "../../model/text/format";
 import { niceTicks } from "../../model/time/step_bars";
 import { CATEGORIES, CATEGORY_LABELS } from "../../model/wire/categories";
 import { h, svg, unspoken } from "../../ui/dom";
+import { labelList, labelled } from "../../ui/label_list";
 import { categorySwatch } from "../../ui/legend";
 import type { Category, StepTimes } from "./payload";
 import { isChanged, runBadge, signed, stateMark } from "./words";
@@ -84,7 +85,7 @@ function axis(top: number): HTMLElement {
 
 function figures(categories: readonly Category[]): HTMLElement {
   const isThere = (one: Category) => one.a_ms !== 0 || one.b_ms !== 0;
-  const list = h("dl", ...categories.filter(isThere).map(entry));
+  const list = labelList("cats", "The parts of a step", ...categories.filter(isThere).map(entry));
   const others = categories.filter((one) => !isThere(one)).map((one) => label(one.category));
   const none = others.length > 0 && h("div.q", `0 in both runs: ${others.join(", ")}`);
   return h("div", list, none);
@@ -93,12 +94,7 @@ function figures(categories: readonly Category[]): HTMLElement {
 function entry(one: Category): HTMLElement {
   const noise = one.noise_ms === null ? "" : `, noise ${formatMs(one.noise_ms)}`;
   const title = `${label(one.category)}: ${formatMs(one.a_ms)} in a, ${formatMs(one.b_ms)} in b${noise}`;
-  return h(
-    "div",
-    { class: isChanged(one.state) ? "cat top" : "cat", title },
-    h("dt", categorySwatch(one.category), label(one.category)),
-    h("dd", `${formatNumber(one.a_ms)} → ${formatNumber(one.b_ms)}`),
-    h("dd", signed(one.change_ms)),
-    h("dd", stateMark(one.state)),
-  );
+  const values = [`${formatNumber(one.a_ms)} → ${formatNumber(one.b_ms)}`, signed(one.change_ms), stateMark(one.state)];
+  const name = h("span", categorySwatch(one.category), label(one.category));
+  return labelled(name, values, { class: isChanged(one.state) ? "cat top" : "cat", title });
 }

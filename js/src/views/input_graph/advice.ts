@@ -4,6 +4,7 @@ import { wrapCode } from "../../model/text/code";
 import { formatCount, formatMs, formatTime } from "../../model/text/format";
 import type { AdviceMeta } from "../../model/wire/meta";
 import { copyButton, h } from "../../ui/dom";
+import { labelList, labelled } from "../../ui/label_list";
 import type { InputScene } from "./scene";
 
 /** Advance of a character of the code box, and its padding. */
@@ -57,8 +58,8 @@ function headline({ pipeline, rank, range, slow, stats, nBatches, kept }: InputS
 
 function facts({ scene, nPipelines }: Finding): HTMLElement {
   const { pipeline, root, stats, nBatches } = scene;
-  const list = h("dl.tfp-kv");
-  const fact = (term: string, text: string) => list.append(h("dt", term), h("dd", text));
+  const list = labelList("tfp-kv", "Figures of the pipeline");
+  const fact = (label: string, text: string) => list.append(labelled(label, [text]));
   if (nPipelines > 1) fact("pipeline", `${pipeline.name} on ${String(pipeline.host ?? "this host")}`);
   const batches = nBatches === 1 ? "batch" : "batches";
   fact("fetched", `${formatCount(nBatches)} ${batches} in ${formatTime(stats.totalPs[root])} of the fetching thread`);

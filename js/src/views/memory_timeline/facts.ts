@@ -6,7 +6,8 @@ import { formatBytes, formatCount, formatInstant, formatPercent, plural } from "
 import { stepLabel } from "../../model/time/span_text";
 import type { RangePs } from "../../model/time/viewport";
 import type { TraceMeta } from "../../model/wire/meta";
-import { h } from "../../ui/dom";
+import { type Child, h } from "../../ui/dom";
+import { labelled } from "../../ui/label_list";
 import { legendEntry, swatch } from "../../ui/legend";
 
 /** More steps than these, and what is free lasts long enough. */
@@ -26,18 +27,18 @@ export interface Facts {
   readonly isFragmentationDrawn: boolean;
 }
 
-/** Fills `list` (a `dl` of three columns: what, at the peak, at the moment). */
+/** Fills `list`: what, at the peak, at the moment. */
 export function showFacts(list: HTMLElement, facts: Facts): void {
   const { meta, events, peak, moment, momentRow } = facts;
-  const rows: Node[] = [];
+  const rows: HTMLElement[] = [];
   const at = (value: (row: number) => string) =>
-    [peak, ...(moment === null ? [] : [momentRow])].map((row) => h("dd", row < 0 ? "–" : value(row)));
-  const line = (term: Node | string, cells: readonly Node[]) => rows.push(h("dt", term), ...cells);
+    [peak, ...(moment === null ? [] : [momentRow])].map((row) => (row < 0 ? "–" : value(row)));
+  const line = (label: Node | string, cells: readonly Child[]) => rows.push(labelled(label, cells));
   const bytes = (column: ArrayLike<number>) => at((row) => formatBytes(column[row]));
   const heads = ["at the peak", ...(moment === null ? [] : ["then"])];
   line(
     "",
-    heads.map((text) => h("dd.q", text)),
+    heads.map((text) => h("span.q", text)),
   );
   line(
     h("b", "In use"),
@@ -61,30 +62,25 @@ export function showFacts(list: HTMLElement, facts: Facts): void {
     );
   const times = [peak < 0 ? "–" : formatInstant(events.time[peak], 1e8)];
   if (moment !== null) times.push(formatInstant(moment, 1e8));
-  line(
-    "Time",
-    times.map((text) => h("dd", text)),
-  );
+  line("Time", times);
   line(
     "Step",
     at((row) => (events.step[row] >= 0 ? stepLabel(meta.step_names, events.step[row]) : "none")),
   );
   rows.push(...totals(facts));
-  list.classList.toggle("two", moment !== null);
   list.replaceChildren(...rows);
 }
 
 /** What happened in the range, and since the process began. */
-function totals({ events, range, peakHeapBytes }: Facts): Node[] {
+function totals({ events, range, peakHeapBytes }: Facts): HTMLElement[] {
   const { allocations, deallocations } = countEvents(events, range);
-  const wide = (term: string, tip: string, value: string) => [h("dt", { title: tip }, term), h("dd.wide", value)];
   return [
-    ...wide(
-      "Allocated, freed",
-      "Allocations and deallocations in this range",
-      `${formatCount(allocations)}, ${formatCount(deallocations)}`,
-    ),
-    ...wide("Peak heap, lifetime", "The highest mark since the process began", formatBytes(peakHeapBytes)),
+    labelled("Allocated, freed", [`${formatCount(allocations)}, ${formatCount(deallocations)}`], {
+      title: "Allocations and deallocations in this range",
+    }),
+    labelled("Peak heap, lifetime", [formatBytes(peakHeapBytes)], {
+      title: "The highest mark since the process began",
+    }),
   ];
 }
 

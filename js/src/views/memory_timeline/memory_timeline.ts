@@ -10,6 +10,7 @@ import type { RangePs } from "../../model/time/viewport";
 import { EMPTY_TABLE } from "../../model/wire/wire";
 import { button, copyButton, emptyState, h, on } from "../../ui/dom";
 import { FailurePanel } from "../../ui/failure_panel";
+import { labelList } from "../../ui/label_list";
 import type { OfHost } from "../../ui/of_host";
 import { MANY_ROWS, paced } from "../../ui/page";
 import type { TraceBuilder, TraceView } from "../../ui/view";
@@ -27,7 +28,7 @@ class MemoryTimeline {
   #moment: number | null = null;
   readonly #say = h("span.tfp-say", { role: "status" });
   readonly #growth = h("div.tfp-growth");
-  readonly #facts = h("dl.tfp-mem-facts");
+  readonly #facts = labelList("tfp-mem-facts", "Figures of the memory");
   readonly #chart: MemoryChart;
   readonly #panes: Panes;
 

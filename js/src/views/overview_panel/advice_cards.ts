@@ -5,6 +5,7 @@ import { formatShare } from "../../model/overview/overview";
 import { formatCount } from "../../model/text/format";
 import type { AdviceMeta } from "../../model/wire/meta";
 import { button, copyButton, h, on, onKeys, setAria, unspoken } from "../../ui/dom";
+import { labelList, labelled } from "../../ui/label_list";
 import type { TraceView } from "../../ui/view";
 import { BRING_VIEW, VIEW_TITLES } from "../../ui/view_links";
 
@@ -203,6 +204,6 @@ function isMeasurable({ data, options }: TraceView, { rule, fix }: AdviceMeta): 
 
 /** The numbers behind it. */
 function factsOf(one: AdviceMeta): HTMLElement {
-  const rows = evidenceFacts(one.evidence).map(({ name, value }) => h("div", h("dt", name), h("dd", value)));
-  return h("dl", { "aria-label": "Evidence" }, ...rows);
+  const rows = evidenceFacts(one.evidence).map(({ name, value }) => labelled(name, [value]));
+  return labelList("evidence", "Evidence", ...rows);
 }

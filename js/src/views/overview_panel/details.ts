@@ -2,6 +2,7 @@
 
 import { overviewFacts } from "../../model/overview/overview_facts";
 import { button, h, on, onKeys, setAria } from "../../ui/dom";
+import { labelList, labelled } from "../../ui/label_list";
 import type { TraceView } from "../../ui/view";
 
 export class Details {
@@ -19,9 +20,11 @@ export class Details {
     });
     this.#box = h("div.tfp-facts", { id, role: "region", "aria-label": "Details", hidden: true });
     for (const { title, facts, notes } of overviewFacts(view.data.meta)) {
-      const rows = facts.flatMap(({ name, value, hint }) => [h("dt", { title: hint }, name), h("dd", value)]);
+      const rows = facts.map(({ name, value, hint }) => labelled(name, [value], { title: hint }));
       const said = notes.map((note) => h("p", note));
-      this.#box.append(h("section", h("h3", title), ...(rows.length ? [h("dl", ...rows)] : []), ...said));
+      this.#box.append(
+        h("section", h("h3", title), rows.length > 0 && labelList("tfp-fact-list", title, ...rows), ...said),
+      );
     }
     this.element.append(this.#button, this.#box);
     const close = (event: Event) => {

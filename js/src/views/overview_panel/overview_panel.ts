@@ -25,6 +25,7 @@ import { CATEGORY_LABELS } from "../../model/wire/categories";
 import { EMPTY_TABLE } from "../../model/wire/wire";
 import { copyButton, h } from "../../ui/dom";
 import { FailurePanel } from "../../ui/failure_panel";
+import { labelList, labelled } from "../../ui/label_list";
 import { categorySwatch } from "../../ui/legend";
 import type { TraceBuilder, TraceView } from "../../ui/view";
 import { Details } from "./details";
@@ -128,23 +129,17 @@ function breakdown(view: TraceView): HTMLElement {
   // What the verdict is about is what stands out.
   const emphasized = overview.limiter || most.category;
   const compiling = compilingStep(steps);
-  const list = h("dl");
+  const list = labelList("tfp-cats", "Milliseconds and per cent of a step");
   const parts = overview.breakdown.filter(({ category, ms }) => ms > 0 || !BEYOND_THE_GUIDE.includes(category));
   for (const { category, ms, ratio } of parts) {
     const values =
       category === "compile" && ms === 0 && compiling >= 0
-        ? [h("dd.wide", `in ${stepWords(data.meta.step_names, compiling)}`)]
-        : [h("dd", formatPart(ms, decimals)), h("dd", formatShare(ratio))];
+        ? [`in ${stepWords(data.meta.step_names, compiling)}`]
+        : [formatPart(ms, decimals), formatShare(ratio)];
     const emphasis = ms === 0 ? " z" : category === emphasized ? " top" : "";
     const title = `${CATEGORY_LABELS[category] ?? category}: ${formatMs(ms)} a step, ${formatPercent(ratio)}`;
-    list.append(
-      h(
-        "div",
-        { class: `tfp-cat${emphasis}`, title },
-        h("dt", categorySwatch(category), CATEGORY_LABELS[category] ?? category),
-        ...values,
-      ),
-    );
+    const name = h("span", categorySwatch(category), CATEGORY_LABELS[category] ?? category);
+    list.append(labelled(name, values, { class: `tfp-cat${emphasis}`, title }));
   }
   box.append(h("div.tfp-h", h("b", "A step, on average"), h("span", "ms · %")), list);
   return box;
