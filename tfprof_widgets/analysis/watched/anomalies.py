@@ -68,7 +68,7 @@ class AnomalyFinder:
         self._place_samples(rows)
 
     def _settle(self, profiled: Steps) -> None:
-        """Compare no memory of this process before these steps with that after them: the profiler's is given back late or never."""
+        """Compare no memory before these steps with that after them: the profiler gives its own back late or never."""
         if len(profiled):
             self._memory["rss_bytes"].restart()
             end_ns = int(profiled[-1]["start_ns"] + 1e3 * profiled[-1]["duration_us"])

@@ -121,10 +121,10 @@ class GrowingMemory:
             float(np.interp(first_ns, known[:, 1], known[:, column])) for column in (0, 2, 3)
         )
         has_begun_before = first_ns < known[min(_FEWEST_FLAT, len(known) - 1), 1]
-        earlier = self.growth if self._is_earlier else None
+        kept = self.growth if self._is_earlier else None
         self.growth = Growth(round(number), ordinal, first_ns, from_bytes, has_begun_before, has_begun_before)
-        if earlier is not None and not earlier.has_ended:
-            self.growth.may_be_cache, self.growth.is_steady = earlier.may_be_cache, earlier.is_steady
+        if kept is not None and not kept.has_ended:
+            self.growth.may_be_cache, self.growth.is_steady = kept.may_be_cache, kept.is_steady
         self._scale, self._is_earlier = i, False
         self.growth.go_on(known[-1])
 
