@@ -80,7 +80,7 @@ class Widgets:
         from ..views.widgets.data import TraceData
         from ..views.widgets.library import views_js
 
-        views_js()  # which the page receives while the payload is made
+        views_js(self.link)  # which the page receives while the payload is made
         payload = build_payload(self._run.results, title=self._run.title)
         data = TraceData(payload)
         data.calls |= {

@@ -12,7 +12,6 @@ from tests.builders import event, line, plane, space
 from tests.fake_shell import FakeShell
 from tfprof_widgets.profiles.loading import load
 from tfprof_widgets.profiles.one_run import Profile
-from tfprof_widgets.views.widgets import library
 from tfprof_widgets.views.widgets.data import TraceData
 from tfprof_widgets.views.widgets.kept_once import KeptOnce, shared_by
 from tfprof_widgets.views.widgets.library import Library
@@ -21,7 +20,6 @@ from tfprof_widgets.views.widgets.library import Library
 @pytest.fixture
 def shell(monkeypatch: pytest.MonkeyPatch) -> FakeShell:
     """Of a kernel that has shown nothing yet."""
-    monkeypatch.setattr(library, "_models", {})
     return FakeShell().install(monkeypatch)
 
 

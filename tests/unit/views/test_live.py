@@ -13,7 +13,6 @@ from tests.builders import event, line, plane, space
 from tests.fake_shell import FakeShell
 from tfprof_widgets.profiles.loading import load
 from tfprof_widgets.profiles.one_run import Profile
-from tfprof_widgets.views.widgets import library
 from tfprof_widgets.views.widgets.live import LiveView
 
 
@@ -82,7 +81,6 @@ def test_windows_are_referred_to_and_closed_with_the_view(messages: list[dict[st
 
 
 def test_a_window_that_a_cell_shows_outlives_the_view(monkeypatch: pytest.MonkeyPatch, window: Profile) -> None:
-    monkeypatch.setattr(library, "_models", {})
     shell = FakeShell().install(monkeypatch)
     view, dashboard = LiveView(), window.dashboard()
     view.push({}, bins={}, samples={}, opened=[dashboard])
@@ -92,7 +90,6 @@ def test_a_window_that_a_cell_shows_outlives_the_view(monkeypatch: pytest.Monkey
 
 
 def test_a_cell_that_is_run_again_ends_the_view_of_its_last_run(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(library, "_models", {})
     shell = FakeShell().install(monkeypatch)
     first, second = LiveView(), LiveView()
     in_cell(shell, "training", "1", first)

@@ -49,7 +49,7 @@ class View(anywidget.AnyWidget):  # type: ignore[misc]
         **traits: Any,
     ) -> None:
         """Refer to what the view shares with others; without `data` it draws from its own state."""
-        shared = {"script": views_js(), "builder": self.entry, "link": link, "data": data}
+        shared = {"script": views_js(link or data or self), "builder": self.entry, "link": link, "data": data}
         super().__init__(**shared, options=json.dumps(options or {}), **traits)
         if data is None:
             self.data = self

@@ -1,7 +1,8 @@
 """Library: JavaScript as the state of one shared model, so that a page and a saved notebook hold it once.
 
 State, so that a view appears while the kernel is busy and in a reopened notebook; a model of its own, because the state of
-each widget is in a notebook as often as there are widgets.
+each widget is in a notebook as often as there are widgets. Outside a Jupyter kernel a process may serve several pages (as
+marimo, Shiny and Panel do), which know no model of each other: there each profile has its own.
 """
 
 from __future__ import annotations
@@ -10,11 +11,13 @@ import zlib
 from functools import cache
 from pathlib import Path
 from typing import NamedTuple
+from weakref import WeakKeyDictionary
 
 import traitlets
 
 from ..payload.wire import as_text
 from .kept_once import KeptOnce
+from .shell import kernel_shell
 
 STATIC = Path(__file__).parents[2] / "static"
 
@@ -33,7 +36,8 @@ class Library(KeptOnce):
     """The same of its style sheet; empty for none."""
 
 
-_models: dict[str, Library] = {}
+_models: WeakKeyDictionary[object, dict[str, Library]] = WeakKeyDictionary()
+"""By what shares them: the kernel's shell, or the owner that a view named."""
 
 
 class Script(NamedTuple):
@@ -58,14 +62,14 @@ def views_script() -> Script:
     return _script(version, STATIC / "views.js", styles=STATIC / "views.css", notices=STATIC / "licenses.txt")
 
 
-def bokeh_js() -> Library:
-    """The model that holds `bokeh_script`."""
-    return _library("bokeh", bokeh_script())
+def bokeh_js(owner: object) -> Library:
+    """The model that holds `bokeh_script`, of this kernel or else of the owner."""
+    return _library(owner, "bokeh", bokeh_script())
 
 
-def views_js() -> Library:
-    """The model that holds `views_script`."""
-    return _library("tfprof_widgets", views_script())
+def views_js(owner: object) -> Library:
+    """The model that holds `views_script`, of this kernel or else of the owner."""
+    return _library(owner, "tfprof_widgets", views_script())
 
 
 def built(file_name: str) -> str:
@@ -83,12 +87,12 @@ def built(file_name: str) -> str:
         ) from None
 
 
-def _library(name: str, script: Script) -> Library:
-    """The one model of this kernel; a new one when the last was closed (as by `Widget.close_all()`) or is of another version."""
-    model = _models.get(name)
+def _library(owner: object, name: str, script: Script) -> Library:
+    """The shared model; a new one when the last was closed (as by `Widget.close_all()`) or is of another version."""
+    models = _models.setdefault(kernel_shell() or owner, {})
+    model = models.get(name)
     if model is None or model.comm is None or model.version != script.version:
-        model = Library(name=name, **script._asdict())
-        _models[name] = model
+        model = models[name] = Library(name=name, **script._asdict())
     return model
 
 

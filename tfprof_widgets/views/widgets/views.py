@@ -132,7 +132,7 @@ class ChartView(View):
 
     @traitlets.default("bokeh")  # type: ignore[untyped-decorator]
     def _default_bokeh(self) -> Library:
-        return bokeh_js()
+        return bokeh_js(self.link)
 
 
 class StepChart(ChartView):
