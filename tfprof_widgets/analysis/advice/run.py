@@ -29,7 +29,7 @@ from .task_work import TaskWork, task_work
 from .traced_ops import TracedOps, traced_ops
 
 _NOT_IN_XLA = re.compile(r"CudnnRNN|(Eager)?PyFunc|Lookup|HashTable|String|Regex|Nccl|Collective")
-_KERAS_STEPS = ("_step_on_iterator", "_step_on_data_distributed", "multi_step_on_data", "train_function")
+KERAS_STEPS = ("_step_on_iterator", "_step_on_data_distributed", "multi_step_on_data", "train_function")
 """Functions of `fit`, `evaluate` and `predict`, which take `steps_per_execution`; `train_on_batch` calls `one_step_on_data`."""
 
 
@@ -160,7 +160,7 @@ class Run:
             return True
         # Of hosts that were read elsewhere the trace has few names, but all functions.
         texts = (*self.trace.strings, *self.results.tf_functions["function"])
-        return any(word in text for text in texts for word in _KERAS_STEPS)
+        return any(word in text for text in texts for word in KERAS_STEPS)
 
     @cached_property
     def _in_keras_calls(self) -> bool:

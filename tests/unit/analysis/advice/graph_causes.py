@@ -34,9 +34,10 @@ TABLE = (
     Op("adam/Mul", "Mul", 4_000, ["items/ReadVariableOp", 1], "100000x16;()", "100000x16"),
     Op("adam/AssignSubVariableOp", "AssignSubVariableOp", 4_000, [2, "adam/Mul"], "();100000x16", ""),
 )
+IN_LOOP = "rnn/while/body/_4"
 LOOP = (
     Op("rnn/while", "While", 0, [0], "()", "()"),
-    Op("rnn/while/body/_4/cell/MatMul", "MatMul", 5, [], "8x8;8x8", "8x8", times=100),
+    Op(f"{IN_LOOP}/cell/MatMul", "MatMul", 5, [], "8x8;8x8", "8x8", times=100),
 )
 SLICED = (
     Op("net/Relu", "Relu", 100, [0], "-1x48x64", "-1x48x64"),
@@ -122,7 +123,7 @@ GRAPH_CAUSES: dict[str, Callable[[], Results]] = {
     "turned_images": lambda: graph_run(*TURNED),
     "dense_update": lambda: graph_run(*TABLE, variables=[("items/embeddings", "100000x16", "float32")]),
     "graph_loop": lambda: graph_run(
-        *LOOP, processes=600, python=[*calling(9_900), *(("x/Shape:Shape", 600.0 + 90 * i, 1.0) for i in range(100))]
+        *LOOP, python=[*calling(9_900), *((f"{IN_LOOP}/x/Shape:Shape", 600.0 + 92 * i, 1.0) for i in range(100))]
     ),
     "many_variables": lambda: graph_run(
         *SMALL, variables=[(f"net/bias_{i}", "24", "float32") for i in range(64)], step_us=2_000, python=calling(1_800)

@@ -66,6 +66,7 @@ def graph_run(
     facts: dict[str, str] | None = None,
     python: Sequence[tuple[str, float, float]] = (),
     n_steps: int = 8,
+    graph: str = "step",
 ) -> Results:
     """Steps in which one function runs the ops one after the other, on the step's thread.
 
@@ -77,6 +78,7 @@ def graph_run(
         facts: what is known of the machine.
         python: further events of the step's thread, as `(name, start, duration)`.
         n_steps: how many steps there are.
+        graph: the name of the graph.
     """
     events: list[Event] = []
     for i in range(n_steps):
@@ -92,7 +94,7 @@ def graph_run(
                 at += op.us
         events += [event("ExecutorState::Process", begin + 3 + k * 0.001, 0.0005) for k in range(processes)]
     planes = plane("/host:CPU", line("python", *events))
-    found = noted(ops, variables)
+    found = noted(ops, variables, graph)
     known = pd.DataFrame([*(facts or {}).items()], columns=["name", "value"])
     return Results(trace(planes, session(duration_us=n_steps * step_us)), replace(found, facts=known))
 
