@@ -9,9 +9,11 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pandas as pd
 import pytest
 
 import tfprof_widgets as tfprof
+from tests.captures import committed
 from tfprof_widgets.analysis.timeline.flows import compute_flows
 from tfprof_widgets.errors import EmptyTraceError, TraceError
 from tfprof_widgets.formats.chrome import json_reader
@@ -164,6 +166,33 @@ def test_the_old_timeline_of_tensorflow_has_ops_of_host_and_device(tmp_path: Pat
     assert any("1 of 1 tensors" in text and "no end" in text for text in prof.trace.warnings)
 
 
+def test_an_old_timeline_keeps_its_ops_beside_an_odd_event(tmp_path: Path) -> None:
+    name = {"ph": "M", "name": "process_name", "pid": 1, "args": {"name": "/device:CPU:0 Compute"}}
+    op = {
+        "ph": "X",
+        "cat": "Op",
+        "pid": 1,
+        "tid": 0,
+        "ts": "5",
+        "dur": 7,
+        "name": "MatMul",
+        "args": {"name": "a", "op": "MatMul"},
+    }
+    file = tmp_path / "timeline-1.json"
+    file.write_text(json.dumps({"traceEvents": [name, op, None, {**op, "ts": ""}]}))
+    prof = tfprof.load(file)
+    assert prof.ops[["name", "total_time_us"]].values.tolist() == [["a", 7]]
+    left_out = (
+        "2 of 4 events were left out: no object (1), bad ts (1). The first is event 2: it is a NoneType, not an object."
+    )
+    assert f"{file}: {left_out}" in prof.trace.warnings
+    file.write_text(json.dumps({"traceEvents": [name, {**op, "ts": ""}]}))
+    with pytest.raises(
+        TraceError, match=r"none of its events can be shown; the first odd one is event 1: its ts is ''"
+    ):
+        tfprof.load(file)
+
+
 def test_an_old_timeline_beside_spans_of_others_keeps_the_ops_of_host_and_device(tmp_path: Path) -> None:
     processes = ["/job:localhost/device:CPU:0 Compute", "/gpu:1/stream:all Compute", "/device:CPU:1 Compute", "mine"]
     op = {"ph": "X", "cat": "Op", "tid": 0, "ts": 5, "dur": 7, "name": "MatMul"}
@@ -219,7 +248,6 @@ BAD = [
     b'{"traceEvents":[]',
     b'{"traceEvents":[{"ph":"X"',
     b'{"traceEvents":[],"traceEvents":[]}',
-    b"[{} {]",
     b'[{"ph":"X","ts":1,"dur":1} oops {"ph":"X"}]',
     b"[" * 200_000,
     b'[{"ph":"X","ts":1,"args":' + b'{"a":' * 100_000,
@@ -228,8 +256,9 @@ BAD = [
     b'[{"ph":"X","ts":NaN}]',
     b'[{"ph":"X","ts":1e999}]',
     b'[{"ph":"X","ts":-Infinity}]',
-    b'[{"ph":"X","ts":1,"dur":"5"}]',
-    b'[{"ph":"X","ts":"1"}]',
+    b'[{"ph":"X","ts":1,"dur":""}]',
+    b'[{"ph":"X","ts":"1 s"}]',
+    b'[{"ph":"X","ts":inf}]',
     b'[{"ph":"X","ts":true}]',
     b'[{"ph":"X"}]',
     b'[{"ph":5,"ts":1}]',
@@ -253,6 +282,124 @@ def test_what_is_no_chrome_trace_is_refused_with_a_sentence(content: bytes, tmp_
     (tmp_path / "x.json").write_bytes(content)
     with pytest.raises(TraceError, match=r"x\.json is no readable Chrome trace: .+\.$"):
         tfprof.load(tmp_path / "x.json")
+
+
+@pytest.mark.parametrize(
+    ("odd", "what", "why"),
+    [
+        (b"null", "no object", "it is a NoneType, not an object"),
+        (b"[1]", "no object", "it is a list, not an object"),
+        (b'{"ts":1}', "no ph", "it has no ph"),
+        (b'{"ph":5,"ts":1}', "no ph", "its ph is '5', not a letter"),
+        (b'{"ph":"X","dur":1}', "no ts", "it has no ts"),
+        (b'{"ph":"X","ts":"soon"}', "bad ts", "its ts is 'soon', not a time in microseconds"),
+        (b'{"ph":"X","ts":NaN}', "bad ts", "its ts is nan, not a time in microseconds"),
+        (b'{"ph":"i","ts":1,"pid":99,"name":[]}', "bad name", "its name is a list, not a text"),
+        (b'{"ph":"X","ts":1,"dur":""}', "bad dur", "its dur is '', not a time in microseconds"),
+        (b'{"ph":"B","ts":1,"tid":[]}', "bad tid", "its tid is a list, neither a number nor a text"),
+        (b'{"ph":"b","ts":1,"id":[]}', "bad id", "its id is a list, neither a number nor a text"),
+        (b'{"ph":"s","pid":99,"id":1}', "no ts", "it has no ts"),
+        (b'{"ph":"C","ts":1}', "counter without args", "it is a counter without args"),
+        (b'{"ph":"X","ts":1,"args":[]}', "bad args", "its args are a list, not an object"),
+    ],
+)
+def test_an_odd_event_is_left_out_with_its_reason_and_the_others_are_read(odd: bytes, what: str, why: str) -> None:
+    x = json.dumps(X).encode()
+    trace = read_chrome_trace(b'{"traceEvents":[' + x + b"," + odd + b"," + x + b"," + odd + b"]}").trace
+    assert rows(trace) == [("Process 1", "Thread 2", "a", 10, 5)] * 2
+    assert len(trace.lines) == 1
+    assert trace.warnings == (f"2 of 4 events were left out: {what} (2). The first is event 1: {why}.",)
+
+
+def test_one_notice_counts_all_kinds_of_odd_events() -> None:
+    trace = read(*[X] * 2_000, None, {"ph": "X"}, {"ph": "X"}, {"ph": "C", "ts": 1})
+    assert trace.n_events == 2_000
+    assert trace.warnings == (
+        "4 of 2,004 events were left out: no ts (2), no object (1), counter without args (1). "
+        "The first is event 2000: it is a NoneType, not an object.",
+    )
+
+
+def test_a_file_of_odd_events_alone_is_refused_by_the_first() -> None:
+    named = {"ph": "M", "name": "process_name", "pid": 1, "args": {"name": "p"}}
+    with pytest.raises(
+        TraceError, match=r"none of its events can be shown; the first odd one is event 1: it has no ts\.$"
+    ):
+        read(named, {"ph": "X"}, None)
+    assert read({}).n_events == 0
+
+
+def test_times_and_counters_may_be_texts() -> None:
+    trace = read(
+        {**X, "ts": "1587074269993629", "dur": "20"},
+        {**X, "ts": "1587074269993659.123456", "dur": "2.025e1"},
+        {"ph": "C", "pid": 1, "ts": "1587074269993660", "name": "c", "args": {"v": "25.7"}},
+    )
+    assert [row[3:] for row in rows(trace)] == [(0, 20), (30.123456, 20.25), (31, 0)]
+    assert trace.stats_of(2)["counter_value"] == 25.7
+    assert trace.warnings == ()
+
+
+def test_infinity_and_no_number_as_c_prints_them_are_values_and_never_end_a_file() -> None:
+    content = b'{"ph":"X","ts":1,"dur":1,"name":"k: inf","args":{"a":inf,"b":-inf,"c":nan,"d":-NaN,"e":Infinity}},'
+    counter = b'{"ph":"C","ts":2,"name":"c","args":{"x":nan,"y":inf,"z":3}},'
+    trace = read_chrome_trace(b"[" + content * 3 + counter + json.dumps(X).encode() + b"]").trace
+    stats = trace.stats_of(0)
+    assert (stats["a"], stats["b"], stats["e"]) == (float("inf"), float("-inf"), float("inf"))
+    assert str(stats["c"]) == str(stats["d"]) == "nan"
+    assert sorted(row[2] for row in rows(trace)) == ["a", "c z", *["k: inf"] * 3]
+    assert trace.warnings == ("2 values of counters are no finite numbers and were left out.",)
+    with pytest.raises(TraceError, match="it is no JSON at byte 1"):
+        read_chrome_trace(
+            b'[{"ph":"X","ts":1,"args":{"a":[' + b"inf," * 1_000 + b"inf]}}," + json.dumps(X).encode() * 9
+        )
+
+
+def test_durations_below_0_are_counted() -> None:
+    trace = read({**X, "dur": -3}, {**X, "dur": -0.000001}, X)
+    assert sorted(row[4] for row in rows(trace)) == [0, 0, 5]
+    assert trace.warnings == ("2 durations below 0 are shown as 0.",)
+
+
+def test_numbers_that_differ_only_in_how_they_are_written_are_one() -> None:
+    trace = read(
+        {"ph": "b", "id": "0x10", "ts": 1, "pid": 1, "tid": 7, "name": "r"},
+        {"ph": "e", "id": 16, "ts": 9, "pid": "1", "tid": 7},
+        {**X, "pid": "1", "tid": "7", "name": "s"},
+        {**X, "pid": 1.0, "tid": 7, "ts": 20, "name": "t"},
+    )
+    assert {row[1:] for row in rows(trace)} == {
+        ("Thread 7", "s", 10, 5),
+        ("Thread 7", "t", 20, 5),
+        ("Thread 7 (overlapping)", "r", 1, 8),
+    }
+    assert len(trace.planes) == 1
+
+
+def test_of_a_phase_of_three_letters_the_first_counts() -> None:
+    assert [row[2:] for row in rows(read({**X, "ph": "XXX"}))] == [("a", 10, 5)]
+
+
+def test_texts_that_are_numbers_are_read_as_numbers_where_they_look_the_same() -> None:
+    args = {"i": "-3", "f": "0.5", "z": "007", "v": "1.10", "h": "0x10", "big": "1" * 30, "step_name": "3", "t": "x1"}
+    assert read({**X, "args": args}).stats_of(0) == {**args, "i": -3, "f": 0.5}
+
+
+def test_json_that_jax_writes_has_the_steps_of_its_xplane_pb(tmp_path: Path) -> None:
+    logs = committed.unpack("jax_json", tmp_path / "logs").parent
+    ours = tfprof.load(logs / "vm.trace.json.gz")
+    theirs = tfprof.load(logs / "vm.xplane.pb")
+    assert len(ours.steps) == 12
+    pd.testing.assert_frame_equal(ours.steps, theirs.steps)
+    assert ours.overview.verdict == theirs.overview.verdict
+    assert not any("left out:" in text or "links the threads" in text for text in ours.notices)
+
+
+def test_json_of_xprof_without_links_between_threads_says_so() -> None:
+    span = {**X, "args": {"step_num": "0"}}
+    assert any("load that" in text for text in read(span, {}).warnings)
+    assert read(span, {**X, "args": {"run_id": "7"}}, {}).warnings == ()
+    assert read(span).warnings == ()
 
 
 def test_more_lists_in_a_value_than_the_limit_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -28,6 +28,11 @@ from .tracks import Tracks, foreign_tracks, own_tracks
 _UNIX_US = range(10**15, 10**16)
 """Microseconds since 1970 of this and the next two centuries; smaller times count from when something started."""
 
+_UNLINKED = (
+    "XProf's converter to JSON leaves out what links the threads of a step: here work of other threads counts to no step. "
+    "The .xplane.pb of the same run has the links; load that."
+)
+
 
 @dataclass(frozen=True)
 class ChromeTrace:
@@ -44,7 +49,8 @@ def read_chrome_trace(content: bytes, *, source: str = "") -> ChromeTrace:
     What this package wrote comes back as it was. Of other tools' files, processes become planes and threads lines;
     spans told by two events become one (those without an end last until the end of the trace); counters become events
     without duration on a line `Counters`, their values as stats; arrows become the stats `_p` and `_c`, of which
-    `flows` makes them again. TensorFlow's old timelines get the names of planes and ops that the analyses know.
+    `flows` makes them again. Numbers that are written as texts are numbers. Events that cannot be read are left out, with a
+    notice. TensorFlow's old timelines get the names of planes and ops that the analyses know.
 
     Args:
         content: of the file, unpacked.
@@ -52,7 +58,7 @@ def read_chrome_trace(content: bytes, *, source: str = "") -> ChromeTrace:
 
     Raises:
         EmptyTraceError: there are no bytes.
-        TraceError: it is no Chrome trace, or a damaged one; the message says where and what.
+        TraceError: it is no Chrome trace, a damaged one, or one without any event that can be read; the message says what.
     """
     where = source or "The trace"
     if not content:
@@ -80,9 +86,19 @@ class _Reader:
         found = collector.found
         if n_ends := match_edges(found):
             self.warnings.append(f"{n_ends} ends of spans without a begin were left out.")
+        found.left_out.check_some(found_any=bool(found.n_events or found.ignored))
+        self.warnings += found.left_out.notices
+        if found.n_negative:
+            self.warnings.append(f"{found.n_negative:,} durations below 0 are shown as 0.")
+        if found.n_values_left_out:
+            self.warnings.append(
+                f"{found.n_values_left_out:,} values of counters are no finite numbers and were left out."
+            )
         if found.ignored:
-            phases = ", ".join(f"{phase or '(none)'} ({n})" for phase, n in found.ignored.most_common(5))
+            phases = ", ".join(f"{phase} ({n})" for phase, n in found.ignored.most_common(5))
             self.warnings.append(f"Events of phases that mean nothing here were left out: {phases}.")
+        if found.left_out.is_of_xprof and not {"run_id", "group_id"} & set(self._strings.texts):
+            self.warnings.append(_UNLINKED)
         if self._document.is_truncated:
             self.warnings.append("The file ends inside its list of events: the program that wrote it was stopped.")
         tracks = own_tracks(found, marker) if marker else foreign_tracks(found)

@@ -8,10 +8,10 @@ from collections.abc import Hashable, Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from ...errors import TraceError
 from ...trace.string_table import StatRow, StringTable
 from .json_reader import Real
-from .members import args_of, id_of, phase_of, picoseconds, text_of
+from .left_out import LeftOut, OddEventError
+from .members import args_of, id_of, link_id_of, number_or_text, phase_of, picoseconds, text_of
 from .stats import stat_rows
 
 UNFINISHED = -1
@@ -82,6 +82,11 @@ class Collected:
     """What metadata events say: `(their name, process, thread)` to the value."""
     ignored: Counter[str] = field(default_factory=Counter)
     """How many events of each phase mean nothing here."""
+    left_out: LeftOut = field(default_factory=LeftOut)
+    n_negative: int = 0
+    """Durations below 0, which became 0."""
+    n_values_left_out: int = 0
+    """Values of counters that are no finite numbers."""
 
     @property
     def n_events(self) -> int:
@@ -105,31 +110,22 @@ class Collector:
         self._strings = strings
         self._unsigned = unsigned
         self._is_own = is_own
-        self._n_read = 0
 
-    def add(self, events: Iterable[dict[str, Any]]) -> None:
-        """Take up some events.
+    def add(self, events: Iterable[Any]) -> None:
+        """Take up some events, but for those that cannot be read."""
+        self.found.left_out.take(events, self._add)
 
-        Raises:
-            TraceError: one has the wrong types; the message says which one.
-        """
-        for event in events:  # JSON has no columns; this loop is what makes them
-            try:
-                self._add(event)
-            except TraceError as error:
-                raise TraceError(f"trace event {self._n_read}: {error}") from error
-            self._n_read += 1
-
-    def _add(self, event: dict[str, Any]) -> None:
+    def _add(self, event: Any) -> None:
         phase = phase_of(event)
         if phase == "X":
             self._span(event)
         elif self._is_own and (phase in _OWN_EXTRA or (phase == "i" and event.get("cat") == "step")):
             return
         elif phase in _INSTANTS:
-            is_aggregated = self._is_own and event.get("cat") == "aggregated"
-            duration = self._aggregated(event) if is_aggregated else 0
-            self._row(event, self._track(event), picoseconds(event, "ts"), duration, self._args(event))
+            if self._is_own and event.get("cat") == "aggregated":
+                self._aggregated(event)
+            else:
+                self._row(event, "", picoseconds(event, "ts"), 0, self._args(event))
         elif phase in _BEGINS or phase in _ENDS:
             self._edge(event, phase)
         elif phase == "C":
@@ -139,53 +135,55 @@ class Collector:
         elif phase == "M":
             self._name(event)
         else:
-            self.found.ignored[phase[:1]] += 1
+            self.found.ignored[phase] += 1
 
     def _span(self, event: dict[str, Any]) -> None:
-        duration = UNFINISHED
-        if event.get("dur") is not None:
-            duration = min(max(0, picoseconds(event, "dur")), LONGEST_PS)
+        told = UNFINISHED if event.get("dur") is None else picoseconds(event, "dur")
+        is_negative = told < 0 and event.get("dur") is not None
         if not self._is_own and event.get("cat") == "Op":
             event = event | {"name": _op_name(event)}
-        self._row(event, self._track(event), picoseconds(event, "ts"), duration, self._args(event))
+        duration = 0 if is_negative else min(told, LONGEST_PS)
+        self._row(event, "", picoseconds(event, "ts"), duration, self._args(event))
+        self.found.n_negative += is_negative
 
     def _edge(self, event: dict[str, Any], phase: str) -> None:
-        process, thread = id_of(event, "pid"), id_of(event, "tid")
         time_ps = picoseconds(event, "ts")
         args = self._args(event)
         is_thread = phase in "BE"
-        track: Hashable = (process, thread) if is_thread else (process, "", *self._async_id(event))
+        at = (id_of(event, "tid"),) if is_thread else ("", *self._async_id(event))
+        track: Hashable = (id_of(event, "pid"), *at)
         row = -1
         if phase in _BEGINS:
             row = self.found.n_events
-            kind = "" if is_thread or self._is_own else OVERLAPPING
-            self._row(event, self._track(event, kind), time_ps, UNFINISHED, args)
+            self._row(event, "" if is_thread or self._is_own else OVERLAPPING, time_ps, UNFINISHED, args)
         self.found.edges.append(Edge(track, time_ps, row, args if row < 0 else ()))
 
     def _async_id(self, event: dict[str, Any]) -> tuple[Hashable, ...]:
         local = event.get("id2")
-        id_ = str(local) if isinstance(local, dict) else id_of(event, "id")
+        id_ = str(local) if isinstance(local, dict) else link_id_of(event)
         return (id_, text_of(event, "cat"), text_of(event, "scope"))
 
     def _counter(self, event: dict[str, Any]) -> None:
         """Each series as an event with the stat that counters of devices have, so that `counters` finds it."""
         series = event.get("args")
         if not isinstance(series, dict):
-            raise TraceError("it is a counter without args")
-        track, time_ps = self._track(event, COUNTERS), picoseconds(event, "ts")
+            raise OddEventError("it is a counter without args", "counter without args")
+        time_ps = picoseconds(event, "ts")
         name = " ".join(part for part in (text_of(event, "name"), str(event.get("id", ""))[:80]) if part)
         for what, value in series.items():
+            value = number_or_text(value) if type(value) is str else value
             if isinstance(value, (int, float, Real)) and -_MOST_VALUE < _number(value) < _MOST_VALUE:
-                one = {"name": name if len(series) == 1 else f"{name} {what}"}
-                self._row(
-                    one, track, time_ps, 0, stat_rows({"counter_value": float(value)}, self._strings, self._unsigned)
-                )
+                one = {"pid": event.get("pid"), "name": name if len(series) == 1 else f"{name} {what}"}
+                stats = stat_rows({"counter_value": float(value)}, self._strings, self._unsigned)
+                self._row(one, COUNTERS, time_ps, 0, stats)
+            else:
+                self.found.n_values_left_out += 1
 
     def _flow(self, event: dict[str, Any], phase: str) -> None:
         flow = (*self._async_id(event), text_of(event, "name"))
         is_enclosed = phase != "f" or event.get("bp") == "e"
         time_ps = picoseconds(event, "ts")
-        self.found.flows.append(FlowEnd(flow, time_ps, self._track(event), phase, is_enclosed))
+        self.found.flows.append(FlowEnd(flow, time_ps, self._track(event, ""), phase, is_enclosed))
 
     def _name(self, event: dict[str, Any]) -> None:
         args = event.get("args")
@@ -197,39 +195,40 @@ class Collector:
             thread = id_of(event, "tid") if what.startswith("thread") else None
             self.found.names[what, id_of(event, "pid"), thread] = value
 
-    def _row(
-        self, event: dict[str, Any], track: int, start_ps: int, duration_ps: int, stats: Sequence[StatRow]
-    ) -> None:
+    def _row(self, event: dict[str, Any], kind: str, start_ps: int, duration_ps: int, stats: Sequence[StatRow]) -> None:
         found = self.found
+        name, track = text_of(event, "name"), self._track(event, kind)  # before anything is added: they may be odd
         found.add_stats(found.n_events, stats)
         whole, rest = divmod(start_ps, 1_000_000)
         found.start_us.append(whole)
         found.start_rest_ps.append(rest)
         found.duration_ps.append(duration_ps)
-        found.name_id.append(self._strings.id_of(text_of(event, "name")))
+        found.name_id.append(self._strings.id_of(name))
         found.track.append(track)
 
-    def _track(self, event: dict[str, Any], kind: str = "") -> int:
+    def _track(self, event: dict[str, Any], kind: str) -> int:
         track = (id_of(event, "pid"), None if kind == COUNTERS else id_of(event, "tid"), kind)
         return self.found.tracks.setdefault(track, len(self.found.tracks))
 
     def _args(self, event: dict[str, Any]) -> Sequence[StatRow]:
         args = args_of(event)
-        if not self._is_own and (category := text_of(event, "cat")):
-            args = {"cat": category} | args
-        return stat_rows(args, self._strings, self._unsigned) if args else ()
+        if not self._is_own:
+            if category := text_of(event, "cat"):
+                args = {"cat": category} | args
+            if type(step := args.get("step_num")) is str and step.isdecimal():
+                args = args | {"_r": 1}  # what says that it marks a step, and XProf's converter leaves out
+        return stat_rows(args, self._strings, self._unsigned, is_own=self._is_own) if args else ()
 
-    def _aggregated(self, event: dict[str, Any]) -> int:
-        """Note how often the next event ran, leaving its stats in `args`; gives how long in all."""
-        args = event.get("args")
-        if not isinstance(args, dict):
-            raise TraceError("it is aggregated and has no args")
+    def _aggregated(self, event: dict[str, Any]) -> None:
+        """An event with how often it ran, and how long in all, which stand among its args."""
+        args = args_of(event)
         count, total_ps = args.pop("$occurrences", None), picoseconds(args, "$total_us")
         if type(count) is not int or not 0 < count < 2**31:
-            raise TraceError(f"its $occurrences are {str(count)[:40]}, not a count")
+            raise OddEventError(f"its $occurrences are {str(count)[:40]}, not a count", "bad $occurrences")
         del args["$total_us"]
-        self.found.n_occurrences[self.found.n_events] = count
-        return min(max(0, total_ps), LONGEST_PS)
+        row = self.found.n_events
+        self._row(event, "", picoseconds(event, "ts"), min(max(0, total_ps), LONGEST_PS), self._args(event))
+        self.found.n_occurrences[row] = count
 
 
 def _op_name(event: dict[str, Any]) -> str:

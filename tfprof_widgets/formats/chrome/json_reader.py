@@ -23,6 +23,12 @@ _MOST_WINDOW = 256 * 2**20
 _MOST_BRACKETS = 2 * 2**20
 """more lists and objects than this, each of which takes 20 times its bytes."""
 _PLAIN = json.JSONDecoder()
+_BARE_NUMBER = re.compile(r"(-?)(?:(inf(?:inity)?)|nan)\b", re.IGNORECASE)
+"""Infinity and no number as C prints them, which JSON has no word for."""
+_MOST_BARE_NUMBERS = 16
+"""In one value, which may take"""
+_BARE_WINDOW = 2**16
+"""characters, as it is read again for each of them."""
 _SPACE = re.compile(r"[\s,\ufeff]*")
 _STRUCTURE = re.compile(rb'["\[\]{},]')
 
@@ -69,8 +75,8 @@ class Document:
                 self._skip()
         return None
 
-    def events(self) -> Iterator[list[dict[str, Any]]]:
-        """The trace events in the order of the file, some thousand at a time.
+    def events(self) -> Iterator[list[Any]]:
+        """The trace events in the order of the file, some thousand at a time, whatever they are.
 
         Raises:
             TraceError: it is no JSON, or no Chrome trace; the message says where.
@@ -109,7 +115,7 @@ class Document:
         self._at += 1
         return str(name)
 
-    def _members(self) -> Iterator[list[dict[str, Any]]]:
+    def _members(self) -> Iterator[list[Any]]:
         has_events = False
         while (name := self._member()) is not None:
             if name != "traceEvents":
@@ -123,7 +129,7 @@ class Document:
         if not has_events:
             raise TraceError("it is JSON without traceEvents, so no Chrome trace")
 
-    def _array(self, *, may_end_early: bool) -> Iterator[list[dict[str, Any]]]:
+    def _array(self, *, may_end_early: bool) -> Iterator[list[Any]]:
         batch: list[Any] = []
         size = _WINDOW
         is_open = True
@@ -136,9 +142,9 @@ class Document:
                 is_open = False
             size = _WINDOW if values else 2 * size
             while len(batch) >= _BATCH:
-                yield _objects(batch[:_BATCH])
+                yield batch[:_BATCH]
                 del batch[:_BATCH]
-        yield _objects(batch)
+        yield batch
 
     def _read(self, window: str, batch: list[Any]) -> tuple[int, int, bool]:
         """Append the whole values of a window to a batch: how many, where the rest begins, and whether more may follow."""
@@ -153,9 +159,28 @@ class Document:
                 value, at = self._decoder.raw_decode(window, at)
             except json.JSONDecodeError as error:
                 self._error = error
-                return n_values, at, True
+                if (spelled := self._with_bare_numbers(window, at)) is None:
+                    return n_values, at, True
+                value, at = spelled
             batch.append(value)
             n_values += 1
+
+    def _with_bare_numbers(self, window: str, at: int) -> tuple[Any, int] | None:
+        """The value that failed to be read at `at`, and where it ends, if `inf` and `nan` in it are why; else None."""
+        text, n_added, place = window[at : at + _BARE_WINDOW], 0, self._error.pos - at
+        for _ in range(_MOST_BARE_NUMBERS):
+            if (bare := _BARE_NUMBER.match(text, place)) is None:
+                return None
+            number = f"{bare[1]}Infinity" if bare[2] else "NaN"
+            text = f"{text[:place]}{number}{text[bare.end() :]}"
+            n_added += len(number) - len(bare[0])
+            try:
+                value, end = self._decoder.raw_decode(text)
+            except json.JSONDecodeError as error:
+                place = error.pos
+                continue
+            return value, at + end - n_added
+        return None
 
     def _end_early(self, window: str, at: int, *, may_end_early: bool) -> None:
         """Accept or refuse that the file ends before its array does."""
@@ -230,10 +255,3 @@ class Document:
 def _n_bytes(text: str, end: int) -> int:
     """How many bytes of the file the first `end` characters were."""
     return end if text.isascii() else len(text[:end].encode("utf-8", "surrogateescape"))
-
-
-def _objects(batch: list[Any]) -> list[dict[str, Any]]:
-    for value in batch:
-        if type(value) is not dict:
-            raise TraceError(f"one of its traceEvents is a {type(value).__name__}, not an object")
-    return batch

@@ -10,27 +10,34 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from ...errors import TraceError
 from ...trace.event_metadata import EventMetadata
 from ...trace.string_table import StatRow, StringTable
 from ...trace.trace import Int32, Int64, StatValue, UInt8, UInt64
 from .json_reader import Real
+from .left_out import OddEventError
+from .members import number_or_text
 
 BYTES_MEMBER, DOUBLE_MEMBER = "$bytes", "$double"
 """The one member of the objects that stand for values for which JSON has no word: base64, and infinite or no numbers."""
 
 
-def stat_rows(args: dict[str, Any], strings: StringTable, unsigned: frozenset[str]) -> list[StatRow]:
+def stat_rows(
+    args: dict[str, Any], strings: StringTable, unsigned: frozenset[str], *, is_own: bool = True
+) -> list[StatRow]:
     """The members of an `args` object as stats.
 
     Args:
         args: as decoded by `chrome_json`.
         strings: takes up the strings.
         unsigned: names whose integers are unsigned.
+        is_own: this package wrote them; other programs write numbers as texts, too.
     """
     rows = []
     for name, value in args.items():
         kind = type(value)
+        if not is_own and kind is str and value[-1:].isdecimal() and not name.endswith("name"):
+            value = number_or_text(value)
+            kind = type(value)
         plain = value if kind is str or (kind is int and -(2**63) <= value < 2**64) else _plain(value)
         rows.append(strings.stat(name, plain, is_unsigned=name in unsigned))
     return rows
@@ -50,7 +57,7 @@ def _plain(value: Any) -> StatValue:
             if name == DOUBLE_MEMBER and isinstance(content, str):
                 return float(content)
         except (binascii.Error, ValueError) as error:
-            raise TraceError(f"a value of {name} is broken: {error}") from error
+            raise OddEventError(f"a value of {name} is broken: {error}", "bad args") from error
     return json.dumps(_as_numbers(value), ensure_ascii=False) if isinstance(value, (dict, list)) else str(value)
 
 

@@ -8,11 +8,13 @@ from __future__ import annotations
 import re
 from collections import Counter
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any
 
 from ...errors import TraceError
 from ...trace.bounds import clean_text
 from ..chrome.json_reader import Document
+from ..chrome.left_out import LeftOut, OddEventError
 from ..chrome.members import args_of, id_of, phase_of, picoseconds
 from .graph_def import source_of
 from .step_stats import RECEIVED, Execution
@@ -56,6 +58,7 @@ class TimelineFile:
     made: list[TimelineObject] = field(default_factory=list)
     counters: list[tuple[str, int, float]] = field(default_factory=list)
     others: Counter[str] = field(default_factory=Counter)
+    left_out: LeftOut = field(default_factory=LeftOut)
     is_truncated: bool = False
 
 
@@ -68,19 +71,14 @@ def read_timeline(content: bytes) -> TimelineFile:
     """
     document = Document(content)
     found = TimelineFile()
-    n_read = 0
     for batch in document.events():
-        for event in batch:  # JSON has no columns; this loop is what makes them
-            try:
-                _add(found, event)
-            except TraceError as error:
-                raise type(error)(f"trace event {n_read}: {error}") from error
-            n_read += 1
+        found.left_out.take(batch, partial(_add, found))
+    found.left_out.check_some(found_any=bool(found.ops or found.made or found.counters))
     found.is_truncated = document.is_truncated
     return found
 
 
-def _add(found: TimelineFile, event: dict[str, Any]) -> None:
+def _add(found: TimelineFile, event: Any) -> None:
     phase = phase_of(event)
     if phase == "M":
         if event.get("name") == "process_name":
@@ -91,13 +89,12 @@ def _add(found: TimelineFile, event: dict[str, Any]) -> None:
         _object(found, event, phase)
     elif phase == "C":
         time_ns = picoseconds(event, "ts") // 1000
-        for name, value in args_of(event).items():
-            found.counters.append((name, time_ns, _finite(value)))
+        found.counters += [(name, time_ns, _finite(value)) for name, value in args_of(event).items()]
     elif phase in "tf":
         key = id_of(event, "pid"), id_of(event, "tid"), picoseconds(event, "ts") // 1000
         found.arrows.setdefault(key, []).append(source_of(clean_text(event.get("name", ""))))
     elif phase != "s":
-        found.others[phase[:1]] += 1
+        found.others[phase] += 1
 
 
 def _op(event: dict[str, Any]) -> tuple[tuple[Any, Any], Execution]:
@@ -105,7 +102,7 @@ def _op(event: dict[str, Any]) -> tuple[tuple[Any, Any], Execution]:
     if event.get("cat") != "Op" or "name" not in args:
         raise NotATimelineError(f"a span of category {str(event.get('cat'))[:40]!r}")
     if len(args) > _MOST_INPUTS:
-        raise TraceError(f"it has {len(args)} args, more than {_MOST_INPUTS}, the limit")
+        raise OddEventError(f"it has {len(args)} args, more than {_MOST_INPUTS}, the limit", "too many args")
     node, op = clean_text(args["name"]), clean_text(args.get("op", ""))
     start_ns = picoseconds(event, "ts") // 1000
     duration_ns = max(0, picoseconds(event, "dur") // 1000) if event.get("dur") is not None else 0
@@ -146,5 +143,5 @@ def _finite(value: Any) -> float:
     try:
         number = float(value)
     except (TypeError, ValueError, OverflowError) as error:
-        raise TraceError(f"it counts {str(value)[:40]!r}, which is no number") from error
+        raise OddEventError(f"it counts {str(value)[:40]!r}, which is no number", "bad counter") from error
     return number if abs(number) < 1e300 else 0.0

@@ -152,6 +152,7 @@ def _life(step: int, device: str, one: TimelineObject, tensor: Tensor) -> Tensor
 
 
 def _warn(found: StepStats, file: TimelineFile, name: str) -> None:
+    found.warnings.extend(f"{name}: {notice}" for notice in file.left_out.notices)
     if file.is_truncated:
         found.warnings.append(f"{name} ends inside its list of events: the program that wrote it was stopped.")
     if n_open := sum(one.end_ns < 0 for one in file.made):
@@ -159,5 +160,5 @@ def _warn(found: StepStats, file: TimelineFile, name: str) -> None:
             f"{n_open} of {len(file.made)} tensors in {name} have no end: they are shown until they were made."
         )
     if file.others:
-        phases = ", ".join(f"{phase or '(none)'} ({n})" for phase, n in file.others.most_common(5))
+        phases = ", ".join(f"{phase} ({n})" for phase, n in file.others.most_common(5))
         found.warnings.append(f"Events of phases that mean nothing in a timeline were left out of {name}: {phases}.")
