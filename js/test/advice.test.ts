@@ -115,6 +115,15 @@ describe("words of an advice", () => {
   });
 });
 
+describe("the header of the overview panel", () => {
+  it("says beside the time of a step how many batches it is", async () => {
+    const overview = (makeScene().meta as unknown as TraceMeta).overview;
+    const { root } = await show([], { overview: { ...overview, batches: "5 batches in one call, 4.26 ms a batch" } });
+    const figure = root.querySelector(".tfp-ov-header .tfp-fig");
+    expect(figure?.textContent).toContain("a step5 batches in one call, 4.26 ms a batch");
+  });
+});
+
 describe("cards of the overview panel", () => {
   it("are three at first, and all when asked for", async () => {
     const { root, cards, press } = await show(["a", "b", "c", "d", "e"].map((rule) => adviceOf(rule)));

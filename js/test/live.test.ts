@@ -39,7 +39,7 @@ function runOf(columns: Columns): Run {
 }
 
 const HEAD: LiveHead = {
-  ...{ title: "fit", state: "running", n_steps: 0, n_kept_text: "", step_ms: null, steps_per_s: null },
+  ...{ title: "fit", state: "running", n_steps: 0, n_kept_text: "", step_ms: null, batches: "", steps_per_s: null },
   ...{ wait_ratio: null, outside_ratio: null, loss: null, epoch: null, epochs: null, elapsed_s: null, now_ns: null },
   ...{ file: "", trigger_file: "", budget: "", marks: [], anomalies: [], windows: [], notices: [], workers: [] },
   ...{ last_run: null, can_ask: false },
@@ -319,6 +319,9 @@ describe("the view", () => {
     expect(figures).toEqual(["4.00 msa step, median of the last 20", "13 %waits for data", "1 of 5epoch", "3steps"]);
     expect(root.textContent).toContain("No anomaly so far.");
     expect(root.textContent).toContain("waits for data 500 µs, 13 %");
+    await push({ n_steps: 3, step_ms: 4, batches: "5 batches in one call, 800 µs a batch" });
+    const told = "4.00 msa step, median of the last 20; 5 batches in one call, 800 µs a batch";
+    expect(root.querySelector(".tfp-fig")?.textContent).toBe(told);
   });
 
   it("keeps hostile words as text", async () => {

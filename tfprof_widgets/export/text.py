@@ -65,7 +65,7 @@ def step_words(results: AnyResults) -> str:
         return ""
     return (
         f"{number(overview.step_time_avg_ms)} ± {number(overview.step_time_std_ms)} ms a step"
-        f"   ({overview.n_steps_averaged} of {overview.n_steps} steps"
+        f"   ({f'{overview.batches}; ' if overview.batches else ''}{overview.n_steps_averaged} of {overview.n_steps} steps"
         f"{', inferred' if overview.is_inferred else ''}; "
         f"{number(overview.step_time_min_ms)} to {number(overview.step_time_max_ms)} ms)"
     )

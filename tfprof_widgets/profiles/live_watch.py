@@ -19,7 +19,7 @@ from .last_watch import N_STEPS, keep_last, last_watch
 from .one_run import Profile
 from .status_line import StatusLine, status_line
 from .watch_loop import WatchLoop, free_folder
-from .watch_state import figures, head_of, line_of, state_of_outcome, window_head
+from .watch_state import batches_told, figures, head_of, line_of, state_of_outcome, window_head
 from .watch_windows import WindowReader, place_in
 from .watched_run import WatchedRun
 
@@ -249,7 +249,8 @@ class Watch(WatchedRun):
         if loop is None or self._reader is None:
             return ""
         told = sum(one.severity != "info" for one in loop.anomalies)
-        return line_of(loop.bins.n_steps, figures(loop.last), len(self._reader.windows), told)
+        n_windows, batches = len(self._reader.windows), batches_told(loop.last)
+        return line_of(loop.bins.n_steps, figures(loop.last), n_windows, told, batches=batches)
 
     def _push(self) -> None:
         view, loop, reader = self._view, self._loop, self._reader

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ..analysis.base.wording import number, plural
+from ..analysis.steps.step_batches import batch_words
 from ..analysis.watched.bins import Floats, StepBins
 from ..errors import TfProfError
 from ..trace.watched import AFTER_WINDOW, PROFILED, SAMPLE_COLUMNS, STEP, Steps, WatchLog, trained
@@ -60,6 +61,12 @@ def figures(latest: Steps | None) -> dict[str, float]:
     }
 
 
+def batches_told(latest: Steps | None) -> str:
+    """`5 batches in one call, 0.961 ms a batch` of the latest steps; "" where each is one batch."""
+    rows = np.empty(0, STEP) if latest is None else latest[-N_LATEST:]
+    return batch_words(rows["n_batches"].astype(np.int64), rows["duration_us"] / 1e3)
+
+
 def _share(latest: Steps, column: str) -> float:
     """What a part is of the time of the latest steps of which it is known; NaN where that is less than half of them."""
     is_known = np.isfinite(latest[column])
@@ -68,13 +75,14 @@ def _share(latest: Steps, column: str) -> float:
     return float(known[column].sum()) / whole if whole and 2 * is_known.sum() >= len(latest) else float("nan")
 
 
-def line_of(n_steps: int, found: Mapping[str, float], n_windows: int, n_anomalies: int) -> str:
+def line_of(n_steps: int, found: Mapping[str, float], n_windows: int, n_anomalies: int, *, batches: str = "") -> str:
     """`tfprof: step 12,345, 4.81 ms a step, 208 steps/s, waits 3 %, loss 0.41; 2 windows; 1 anomaly`."""
     if not n_steps:
         return "tfprof: waiting for the first step"
     parts = [plural(n_steps, "step")]
     if math.isfinite(found["step_ms"]):
-        parts += [f"{number(found['step_ms'])} ms a step", f"{number(found['steps_per_s'])} steps/s"]
+        batches = f" ({batches})" if batches else ""
+        parts += [f"{number(found['step_ms'])} ms a step{batches}", f"{number(found['steps_per_s'])} steps/s"]
     if math.isfinite(found["wait_ratio"]):
         parts.append(f"waits for data {100 * found['wait_ratio']:.0f} %")
     if math.isfinite(found["loss"]):
@@ -126,6 +134,7 @@ def head_of(
         "state": state,
         "n_steps": n_steps,
         **figures(latest),
+        "batches": batches_told(latest),
         "epoch": borders.n_epochs or None,
         "epochs": None,
         "elapsed_s": ((ended_ns or now_ns) - started_ns) / 1e9,

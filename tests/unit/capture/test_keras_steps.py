@@ -157,6 +157,15 @@ MODELS = """
         out["eager"] = kept(lambda m: m.fit(x, y, **FIT), model(run_eagerly=True))
         out["several_per_call"] = kept(lambda m: m.fit(x, y, epochs=2, **FIT), model(steps_per_execution=4))
 
+        capture, made = started(), model(steps_per_execution=4)
+        made.fit(x, y, validation_data=(x[:16], y[:16]), **FIT)
+        made.predict(x, batch_size=8, verbose=0)
+        (window,) = capture.stop().windows
+        trace = open_traces(window.run_dir).trace
+        for kind in ("train", "test", "test_predict"):
+            rows = np.flatnonzero(trace.names_matching((kind,)) & trace.has_stat("_r"))
+            out["batches_of_" + kind] = trace.int_stat("n_batches", default=1)[rows].tolist()
+
         def batches():
             for _ in range(6):
                 yield x[:8], y[:8]
@@ -214,6 +223,10 @@ def test_the_users_callbacks_run_as_ever(shapes: dict[str, Any]) -> None:
 
 def test_several_batches_in_a_call_are_one_step_with_the_number_of_the_first(shapes: dict[str, Any]) -> None:
     assert shapes["several_per_call"] == [[0, 4, 6, 10]]
+
+
+def test_their_markers_say_how_many_batches_they_are(shapes: dict[str, Any]) -> None:
+    assert [shapes[f"batches_of_{kind}"] for kind in ("train", "test", "test_predict")] == [[4, 2], [4], [4, 2]]
 
 
 def test_training_that_stops_early_ends_its_last_step(shapes: dict[str, Any]) -> None:

@@ -49,6 +49,9 @@ def test_the_figures_are_those_of_the_steps(tmp_path: Path, rows: Any) -> None:
     assert (outcome.longest_ms, outcome.longest_number) == (61, 500)
     assert outcome.wait_ratio == pytest.approx(900 / (899 * 4 + 61))
     assert outcome.seconds == pytest.approx(4.0, abs=0.07)
+    assert outcome.batches == ""
+    rows["n_batches"] = 8
+    assert outcome_of(_log(tmp_path / "several", rows)).batches == "8 batches in one call, 508 µs a batch"
 
 
 def test_the_report_has_what_was_found(tmp_path: Path, rows: Any) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from tfprof_widgets.profiles.watch_state import N_KEPT, figures, latest_of
+from tfprof_widgets.profiles.watch_state import N_KEPT, batches_told, figures, latest_of, line_of
 from tfprof_widgets.trace.watched import PROFILED, STEP, Steps
 
 
@@ -30,6 +30,17 @@ def test_where_the_last_waits_are_not_known_those_before_tell_them() -> None:
     known, unknown = steps(100, ms=4, wait_ms=1), steps(25, ms=4, wait_ms=np.nan)
     assert figures(latest_of(latest_of(None, known), unknown))["wait_ratio"] == pytest.approx(0.25)
     assert np.isnan(figures(unknown)["wait_ratio"])
+
+
+def test_a_step_of_several_batches_is_told_as_such() -> None:
+    rows = steps(30, ms=10, wait_ms=0)
+    assert batches_told(rows) == batches_told(None) == ""
+    rows["n_batches"] = 5
+    told = batches_told(latest_of(None, rows))
+    assert told == "5 batches in one call, 2.00 ms a batch"
+    assert "10.0 ms a step (5 batches in one call, 2.00 ms a batch), 100 steps/s" in line_of(
+        30, figures(rows), 0, 0, batches=told
+    )
 
 
 def test_without_steps_nothing_is_known() -> None:

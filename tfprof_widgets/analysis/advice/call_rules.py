@@ -13,7 +13,7 @@ from ..failure.batch_estimate import batch_size_of
 from ..steps.averaged_steps import MIN_STEPS
 from .advice import MEDIUM_GAIN, Advice, advise
 from .code_text import named, remark
-from .host_rules import FIXED, LARGER_BATCH, QUICK, STEPS_IN_ONE_CALL
+from .host_rules import FIXED, LARGER_BATCH, QUICK, in_one_call
 from .input_rules import works_ahead
 from .op_work import OP_OVERHEAD_MS
 from .python_calls import MIN_CALLS
@@ -128,12 +128,8 @@ def step_overhead(run: Run) -> Iterator[Advice]:
         f"{run.work.n_ops:,.0f} ops compute for {number(_op_ms(run))} ms.",
         evidence=python.evidence
         | {"function_ms": float(np.median(calls.function_ms)), "op_ms": _op_ms(run), "ops_per_step": run.work.n_ops},
-        fix=(
-            "model.compile(..., steps_per_execution=32)  # one call for 32 steps\n"
-            if run.is_keras_loop
-            else f"# several steps in one call\n{STEPS_IN_ONE_CALL}\n"
-        )
-        + f"# or fewer, larger steps, which changes the training\n{LARGER_BATCH}".rstrip(),
+        fix=(f"# several steps in one call\n{in_one_call(run)}\n# or " if in_one_call(run) else "# ")
+        + f"fewer, larger steps, which changes the training\n{LARGER_BATCH}".rstrip(),
         selection=steps.usual(steps.time_ms, view="timeline"),
         gain_ratio=python.ratio,
     )

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from ..base.wording import number, size
 from .advice import MEDIUM_GAIN, Advice, advise
 from .device_copies import copy_events
-from .host_rules import event_names
+from .host_rules import event_names, in_one_call
 from .task_rules import task_communication
 
 if TYPE_CHECKING:
@@ -22,14 +22,14 @@ def device_idle(run: Run) -> Iterator[Advice]:
     """
     steps = run.steps
     idle = steps.part("idle", steps.ms("other"))
-    if not steps.has_device or idle.ratio < MEDIUM_GAIN:
+    if not steps.has_device or idle.ratio < MEDIUM_GAIN or (run.is_keras_loop and run.takes_several):
         return
     yield advise(
         "device_idle",
         f"The {steps.device} idles and no op runs in {idle}.",
         evidence=idle.evidence,
         fix=(
-            "model.compile(..., steps_per_execution=32)  # one call of Python for 32 steps"
+            f"{in_one_call(run)}  # one call of Python for 32 steps"
             if run.is_keras_loop
             else "# the whole step in one function, so that the device never waits for Python\n"
             "@tf.function\n"
@@ -53,13 +53,15 @@ def h2d_bound(run: Run) -> Iterator[Advice]:
     if part.ratio < MEDIUM_GAIN:
         return
     table = run.results.copies
-    table = table[(table["direction"] == "host to device") & (table["bytes"] > 0)]
+    table = table[(table["direction"] == "host to device") & (table["bytes"] > 0) & (table["exposed_time_ms"] > 0)]
     what, evidence = "", dict[str, float | str]()
-    for top in table.head(1).to_dict("records"):  # the most exposed one
-        n_bytes = float(top["bytes"]) / max(steps.n_all, 1)
-        source = f" from {top['source']} memory" if top["source"] else ""
-        what = f", most of it {size(n_bytes)} a step at {number(float(top['gb_per_s']))} GB/s{source}"
-        evidence = {"h2d_bytes": n_bytes, "host_memory": str(top["source"]), "op": str(top["op"])}
+    if not table.empty:
+        n_bytes, seconds = float(table["bytes"].sum()), float(table["total_time_ms"].sum()) / 1e3
+        by_source = table.groupby("source")["bytes"].sum()
+        source, whole = str(by_source.idxmax()), ", most of it" if len(by_source) > 1 else ""
+        what = f", {size(n_bytes / max(steps.n_all, 1))} a step at {number(n_bytes / seconds / 1e9)} GB/s"
+        what += f"{whole} from {source} memory" if source else ""
+        evidence = {"h2d_bytes": n_bytes / max(steps.n_all, 1), "host_memory": source, "op": str(table["op"].iloc[0])}
     yield advise(
         "h2d_bound",
         f"The {steps.device} waits {part} for copies from the host{what}.",

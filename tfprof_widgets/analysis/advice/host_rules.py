@@ -43,12 +43,18 @@ QUICK = 0.1
 the program's; of well-fed networks on such a machine the usual step seemed to be fixed by half."""
 LARGER_BATCH = "dataset = dataset.batch(8 * batch_size).prefetch(tf.data.AUTOTUNE)\n"
 """A fix that several rules propose."""
-STEPS_IN_ONE_CALL = """\
+_STEPS_IN_ONE_CALL = """\
 @tf.function
 def train(iterator):
     for _ in tf.range(32):
         train_step(next(iterator))"""
-"""Another, of loops that are not those of Keras."""
+
+
+def in_one_call(run: Run) -> str:
+    """Another: several steps in one call of Python; "" where a call takes several already."""
+    if run.takes_several:
+        return ""
+    return "model.compile(..., steps_per_execution=32)" if run.is_keras_loop else _STEPS_IN_ONE_CALL
 
 
 def output_bound(run: Run) -> Iterator[Advice]:
@@ -61,7 +67,7 @@ def output_bound(run: Run) -> Iterator[Advice]:
         return
     copies = steps.wait_ms("output")
     output = steps.part("output", float(copies.mean()))
-    if output.ratio < MEDIUM_GAIN:
+    if output.ratio < MEDIUM_GAIN or (run.is_keras_loop and run.takes_several):  # metrics are fetched once a call
         return
     rows = copy_events(run, "d2h")
     n = int((run.entry[rows] >= 0).sum()) / len(steps)
@@ -70,7 +76,7 @@ def output_bound(run: Run) -> Iterator[Advice]:
         f"Copies back to the host take {output}, {number(n)} copies a step.",
         evidence=output.evidence | {"copies_per_step": n},
         fix=(
-            "model.compile(..., steps_per_execution=32)  # metrics are fetched once for 32 steps"
+            f"{in_one_call(run)}  # metrics are fetched once for 32 steps"
             if run.is_keras_loop
             else "# fetch results every hundredth step; until then they stay on the device\n"
             "loss = train_step(batch)\n"
@@ -237,10 +243,8 @@ def small_batch(run: Run) -> Iterator[Advice]:
             "avg_op_time_us": average_us,
             "op_overhead_us": 1e3 * OP_OVERHEAD_MS,
         },
-        fix=(
-            LARGER_BATCH
-            + "# with the same batch: several steps in one call of Python\n"
-            + ("model.compile(..., steps_per_execution=32)" if run.is_keras_loop else STEPS_IN_ONE_CALL)
+        fix="\n# with the same batch: several steps in one call of Python\n".join(
+            one for one in (LARGER_BATCH.rstrip(), in_one_call(run)) if one
         ),
         selection=steps.usual(steps.time_ms, view="step_chart"),
         gain_ratio=gain,

@@ -13,7 +13,7 @@ from ..base.wording import amount, number, percent
 from ..layers.layers import OPTIMIZER
 from .advice import MEDIUM_GAIN, Advice, advise
 from .callback_rules import host_callback, is_usual
-from .host_rules import LARGER_BATCH, STEPS_IN_ONE_CALL
+from .host_rules import LARGER_BATCH, in_one_call
 from .input_lock import input_python_ms, python_stage, without_python
 from .step_facts import StepPart, usual_step
 
@@ -59,6 +59,9 @@ def idle_border(run: Run) -> Iterator[Advice]:
     waits_for_lock = lock_ms >= MOST * idle.ms
     if waits_for_lock and run.wait.is_told:  # `input_bound` tells that cause
         return
+    fix = without_python(run) if waits_for_lock else _several_at_once(run)
+    if not fix:  # one call takes several batches already
+        return
     yield advise(
         "idle_border",
         f"The {steps.device} idles {idle} between the last kernel of a step and the first of the next, "
@@ -70,7 +73,7 @@ def idle_border(run: Run) -> Iterator[Advice]:
         evidence=idle.evidence
         | {"won_ms": won.ms, "estimate": "a step keeps what the host needs to run its graph"}
         | ({"input_python_ms": lock_ms} if waits_for_lock else {}),
-        fix=without_python(run) if waits_for_lock else _several_at_once(run),
+        fix=fix,
         selection=steps.usual(waits.border_ms, view="timeline"),
         gain_ratio=won.ratio,
         stage=python_stage(run) if waits_for_lock else "",
@@ -86,16 +89,15 @@ def _owned_ms(run: Run) -> Float64:
 
 
 def _several_at_once(run: Run) -> str:
-    """A fix: one border for several steps; and, where steps wait for results, none of these."""
+    """A fix: one border for several steps, and, where steps wait for results, none of these; "" where there is none."""
+    several = in_one_call(run)
     if run.is_keras_loop:
-        return "model.compile(..., steps_per_execution=32)  # one call of Python, and one wait for its result, for 32 steps"
+        return several and f"{several}  # one call of Python, and one wait for its result, for 32 steps"
     fetched = float(np.median(run.steps.wait_ms("sync") + run.steps.wait_ms("output"))) > 0
     rarely = (
-        "if step % 100 == 0:\n"
-        "    print(float(loss))  # fetching a result waits for the device: not in every step\n"
-        "# or several steps in one call\n"
+        "if step % 100 == 0:\n    print(float(loss))  # fetching a result waits for the device: not in every step\n"
     )
-    return rarely * fetched + STEPS_IN_ONE_CALL
+    return (rarely + "# or several steps in one call\n" * bool(several)) * fetched + several
 
 
 def unfused_optimizer(run: Run) -> Iterator[Advice]:

@@ -13,6 +13,7 @@ from ...trace.trace import Float64, Int32, Trace
 from ..base.stretches import Stretches
 from ..facts.facts import Facts
 from ..facts.totals import Totals
+from ..steps.step_batches import fetches_in_a_loop
 from .called_work import CalledWork, called_work
 from .device_waits import DeviceWaits, device_waits
 from .input_wait import InputWait, input_wait
@@ -161,6 +162,12 @@ class Run:
         # Of hosts that were read elsewhere the trace has few names, but all functions.
         texts = (*self.trace.strings, *self.results.tf_functions["function"])
         return any(word in text for text in texts for word in KERAS_STEPS)
+
+    @cached_property
+    def takes_several(self) -> bool:
+        """Whether a call takes several batches already, as with `steps_per_execution`."""
+        is_marked = bool((self.steps.waits["n_batches"] > 1).any())
+        return is_marked or fetches_in_a_loop(self.trace, self.results.steps.event_step, self.steps.row)
 
     @cached_property
     def _in_keras_calls(self) -> bool:

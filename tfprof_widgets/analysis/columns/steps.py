@@ -43,6 +43,7 @@ steps: a training step, by start
     source                  text   `marker` or `inferred`
     is_complete             bool   whether the capture holds all of it
     session                 int    of the profiler in which it ran
+    n_batches               int    that it took in one call, several with `steps_per_execution`; 1 where nothing tells of more
     tensor_16bit_ratio      float  part of its kernel time on Tensor Cores in 16 bits or fewer; NaN where nothing is known
     tensor_tf32_ratio       float  the same on Tensor Cores in TF32
     vector_16bit_ratio      float  the same on ordinary cores in 16 bits

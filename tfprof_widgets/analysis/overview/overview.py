@@ -28,6 +28,7 @@ from ..ops.op_shares import OpShares
 from ..ops.top_ops import ALL_HOSTS
 from ..steps.averaged_steps import MIN_STEPS
 from ..steps.categories import GUIDE_CATEGORIES, GUIDE_PREFIX, STEP_CATEGORIES
+from ..steps.step_batches import batch_words, batches_of
 from ..steps.step_names import kinds_of
 from ..steps.steps import Steps, ran_on_device
 from .framework_words import MARKING
@@ -72,6 +73,9 @@ class Overview:
     """The category that limits the steps, such as `input`; empty where there are none."""
     verdict: str
     """What limits the steps, in one sentence."""
+    batches: str
+    """How many batches an averaged step takes in one call, and the time of each; empty for one, and where nothing tells of more.
+    """
     verdict_detail: str
     """What else the breakdown says, and what the averages are over; or, without steps, what to do."""
     busy_ratio: float
@@ -176,6 +180,7 @@ def overview_of(
     breakdown = _breakdown(chosen, times["step_time_avg_ms"], STEP_CATEGORIES)
     has_device = ran_on_device(chosen)
     device = "TPU" if "TPU" in environment.device_type else "GPU"
+    n_batches = chosen["n_batches"].to_numpy(np.int64)
     judged = breakdown
     if not has_device:
         judged = _breakdown(chosen, times["step_time_avg_ms"], GUIDE_CATEGORIES, prefix=GUIDE_PREFIX)
@@ -184,7 +189,13 @@ def overview_of(
     # A device takes its data without the threads of the host, whose waking is what short waits are elsewhere.
     waits = has_device or Run(facts).wait.is_told
     verdict = judge(
-        category_ms, times["step_time_avg_ms"], has_device=has_device, device=device, waits=waits, ops_ms=ops_ms
+        category_ms,
+        times["step_time_avg_ms"],
+        has_device=has_device,
+        device=device,
+        waits=waits,
+        ops_ms=ops_ms,
+        batches=batches_of(n_batches),
     )
     findings = Findings(
         ratio=dict(zip(judged["category"], judged["ratio"], strict=True)),
@@ -208,6 +219,7 @@ def overview_of(
         breakdown=breakdown,
         limiter=verdict.limiter,
         verdict=sentence,
+        batches=batch_words(n_batches, chosen["step_time_ms"].to_numpy(np.float64)),
         verdict_detail=detail,
         covered_ratio=facts.coverage.ratio,
         busy_ratio=findings.ratio["device_compute" if has_device else "host_compute"],

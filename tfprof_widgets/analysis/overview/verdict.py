@@ -36,17 +36,17 @@ _HIGH = {
     "host_compute": HOST_HIGH,
 }
 _SENTENCES = {
-    "input": "Input-bound: the {who} waits {part} of {whole} ms a step for data ({share}).",
-    "compile": "Compile-bound: tracing and compilation take {part} of {whole} ms a step ({share}).",
-    "copy_to_device": "Copy-bound: the {device} waits {part} of {whole} ms a step for copies from the host ({share}).",
-    "dispatch": "Host-bound: the {device} waits {part} of {whole} ms a step for Python and dispatch ({share}).",
-    "kernel_launch": "Launch-bound: the {device} idles {part} of {whole} ms a step until kernels are launched ({share}).",
-    "sync": "Host-bound: in {part} of {whole} ms a step the host waits for a {device} that has nothing to do ({share}).",
-    "checkpoint": "Checkpoint-bound: saving and restoring weights takes {part} of {whole} ms a step ({share}).",
-    "device_collectives": "Communication-bound: exchange between {peers} takes {part} of {whole} ms a step ({share}).",
-    "device_to_device": "Copy-bound: copies within and between {peers} take {part} of {whole} ms a step ({share}).",
-    "output": "Output-bound: copies back to the host take {part} of {whole} ms a step ({share}).",
-    "host_compute": "Host-bound: the {device} waits {part} of {whole} ms a step for ops on the CPU ({share}).",
+    "input": "Input-bound: the {who} waits {part} of {whole} ms {step} for data ({share}).",
+    "compile": "Compile-bound: tracing and compilation take {part} of {whole} ms {step} ({share}).",
+    "copy_to_device": "Copy-bound: the {device} waits {part} of {whole} ms {step} for copies from the host ({share}).",
+    "dispatch": "Host-bound: the {device} waits {part} of {whole} ms {step} for Python and dispatch ({share}).",
+    "kernel_launch": "Launch-bound: the {device} idles {part} of {whole} ms {step} until kernels are launched ({share}).",
+    "sync": "Host-bound: in {part} of {whole} ms {step} the host waits for a {device} that has nothing to do ({share}).",
+    "checkpoint": "Checkpoint-bound: saving and restoring weights takes {part} of {whole} ms {step} ({share}).",
+    "device_collectives": "Communication-bound: exchange between {peers} takes {part} of {whole} ms {step} ({share}).",
+    "device_to_device": "Copy-bound: copies within and between {peers} take {part} of {whole} ms {step} ({share}).",
+    "output": "Output-bound: copies back to the host take {part} of {whole} ms {step} ({share}).",
+    "host_compute": "Host-bound: the {device} waits {part} of {whole} ms {step} for ops on the CPU ({share}).",
 }
 _ALSO_OF_HOST = {
     "dispatch": ("kernel_launch", "kernel launches"),
@@ -69,17 +69,17 @@ _LOST_TO = {
 }
 """What a step loses time to that otherwise mostly computes."""
 _OTHER = {
-    True: "Stalled: the {device} idles in {part} of {whole} ms a step ({share}), and nothing on the host tells why.",
-    False: "Python-bound: no op runs in {part} of {whole} ms a step ({share}): Python, or waiting.",
+    True: "Stalled: the {device} idles in {part} of {whole} ms {step} ({share}), and nothing on the host tells why.",
+    False: "Python-bound: no op runs in {part} of {whole} ms {step} ({share}): Python, or waiting.",
 }
 _COMPUTE = {
-    True: "Compute-bound: the {device} computes in {part} of {whole} ms a step ({share}).",
-    False: "Compute-bound: ops on the CPU take {ops} of {whole} ms a step ({ops_share}), with the runtime around them {part} ms "
+    True: "Compute-bound: the {device} computes in {part} of {whole} ms {step} ({share}).",
+    False: "Compute-bound: ops on the CPU take {ops} of {whole} ms {step} ({ops_share}), with the runtime around them {part} ms "
     "({share}).",
 }
 _LOST = {
-    True: "The {device} computes {computing} of a step; {share} ({part} of {whole} ms) is lost to {lost}.",
-    False: "Ops on the CPU, with the runtime around them, take {computing} of a step; {share} ({part} of {whole} ms) is "
+    True: "The {device} computes {computing} of {step}; {share} ({part} of {whole} ms) is lost to {lost}.",
+    False: "Ops on the CPU, with the runtime around them, take {computing} of {step}; {share} ({part} of {whole} ms) is "
     "lost to {lost}.",
 }
 """Where something limits a step that computes for longer than that."""
@@ -93,6 +93,7 @@ def judge(
     device: str = "GPU",
     waits: bool = True,
     ops_ms: float = 0.0,
+    batches: str = "",
 ) -> Verdict:
     """Name what limits a step: the largest of waiting for data and of what else is too much, else computing.
 
@@ -113,6 +114,7 @@ def judge(
         waits: whether steps wait for data for longer than handing ready batches over takes, see `limits_steps`; else that is
             no limit, however large a part of a short step it is.
         ops_ms: without a device, what of `host_compute` ops alone take, as `STEP_CATEGORIES` have it.
+        batches: that a step takes in one call, such as `5 batches`; empty for one.
     """
     if step_ms <= 0:
         return Verdict("", "No step time was measured, so what limits the steps cannot be told.")
@@ -128,6 +130,7 @@ def judge(
     peers = f"{device}s" if has_device else "hosts"
     words = {"peers": peers, "part": number(ms[limiter]), "whole": number(step_ms), "share": percent(share[limiter])}
     words |= {"ops": number(ops_ms), "ops_share": percent(ops_ms / step_ms)}
+    words["step"] = f"a step{f' of {batches}' if batches else ''}"
     words |= {"device": device, "who": device if has_device else "model", "computing": percent(share[compute])}
     is_python = limiter == "other" and not has_device
     if limiter == compute:

@@ -29,6 +29,7 @@ from .inferred_steps import infer_steps, with_fair_share
 from .marked_steps import device_steps, marked_steps
 from .program_steps import program_steps
 from .served_steps import served_steps
+from .step_batches import step_batches
 from .step_names import distinct_names
 from .step_pieces import Pieces, resolve
 from .step_spans import SpanType, classify, on_stream
@@ -45,8 +46,8 @@ class Steps:
     frame: pd.DataFrame
     """One row per step, by start: `step` (0, 1, 2, ...: the row), `name` (`train 3`), `host`, `start_ms` (after the trace
     origin), `step_time_ms`, one `<category>_ms` column each, `source` (`marker` or `inferred`), `is_complete`, `session`,
-    `start_ps`, `duration_ps`, four shares of its kernel time (`unit_ratios`), and in `guide_<category>_ms` the categories of
-    `GUIDE_CATEGORIES`. Those of either kind add up to the step time."""
+    `start_ps`, `duration_ps`, `n_batches`, four shares of its kernel time (`unit_ratios`), and in `guide_<category>_ms` the
+    categories of `GUIDE_CATEGORIES`. Those of either kind add up to the step time."""
     pieces: pd.DataFrame
     """The composition of each step in time order, without overlap or gap: `step` (row of `frame`), `start_ps`,
     `duration_ps`, `category` (categorical over `STEP_CATEGORIES`)."""
@@ -192,6 +193,7 @@ def _frame(trace: Trace, table: StepTable, pieces: Pieces, guide: Pieces, by_uni
         "session": table.session.astype(np.int32),
         "start_ps": table.start_ps,
         "duration_ps": duration_ps,
+        "n_batches": step_batches(trace, table),
         **{f"{GUIDE_PREFIX}{kind}_ms": guide_ms[:, i] for i, kind in enumerate(GUIDE_CATEGORIES)},
         **unit_ratios(by_unit),
     }

@@ -14,12 +14,14 @@ from ..base.units import US_PER_MS
 from ..base.wording import milliseconds
 from ..comparison.sentence import speed_words
 from ..comparison.step_times import BUSY_MACHINE, compare_steps
+from ..steps.step_batches import batch_words
 from .phases import WARM_UP_STEPS
 from .rows import UNUSUAL
 
 COMPARED_STEPS = 4000
 """Of a run that are compared with those of another, spread over it."""
 _AT_ONCE = 2**20
+_LATEST = 1000
 
 
 @dataclass(frozen=True)
@@ -37,6 +39,8 @@ class Outcome:
     """From the begin of its first step of any kind to the end of the last."""
     median_ms: float
     """Of steps of training without flags, and so the next."""
+    batches: str
+    """How many batches the latest of them took in one call, and the time of each; empty for one."""
     p95_ms: float
     longest_ms: float
     longest_number: int
@@ -53,6 +57,8 @@ def outcome_of(log: WatchLog) -> Outcome:
     """The figures of a log."""
     steps = log.steps
     ms = usual_ms(steps)
+    latest = steps[-_LATEST:]
+    latest = latest[trained(latest) & ((latest["flags"] & UNUSUAL) == 0)]
     sums, longest_ms, longest_number = _sums(steps)
     begin = next((event for event in log.events if event["kind"] == "begin"), {})
     end = next((event for event in reversed(log.events) if event["kind"] == "end"), {})
@@ -67,6 +73,7 @@ def outcome_of(log: WatchLog) -> Outcome:
         n_profiled=int(sums["n_profiled"]),
         seconds=spent_ns / 1e9 + last_s,
         median_ms=middle,
+        batches=batch_words(latest["n_batches"].astype(np.int64), latest["duration_us"] / US_PER_MS),
         p95_ms=high,
         longest_ms=longest_ms,
         longest_number=longest_number,

@@ -98,6 +98,8 @@ class OpenStep:
             self.marker.set_metadata(step_num=self.number, _r=1, **first)
 
     def close(self) -> None:
-        """End its marker, which becomes an event of this thread's line."""
+        """End its marker, which becomes an event of this thread's line; how many batches it covered is known by now."""
         if self.marker is not None:
+            if self.n_batches > 1:
+                self.marker.set_metadata(n_batches=self.n_batches)
             self.marker.__exit__(None, None, None)

@@ -64,10 +64,9 @@ class StepNotes:
     def end_step(self, step: OpenStep, *, n_batches: int | None = None) -> None:
         """Mark the end of a step, and tell of it; ending it twice does nothing."""
         elapsed_ns = time.perf_counter_ns() - step.begin_ns
+        step.n_batches = step.n_batches if n_batches is None else n_batches
         if not self._drop(step):
             return
-        if n_batches is not None:
-            step.n_batches = n_batches
         if step.is_selectable:
             self.numbers.next = step.number + step.n_batches
         is_profiled = step.window_id is not None or _window_id() is not None

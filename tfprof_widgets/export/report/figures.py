@@ -34,6 +34,8 @@ def _steps(subject: Subject) -> Iterator[tuple[str, str]]:
         yield "Step time", f"{number(average)} ms{spread}"
     else:
         yield "Step time", f"{number(average)} ms (of {over})"
+    if overview.batches:
+        yield "A step", overview.batches
     frame = subject.results.steps.frame
     slowest = frame.loc[overview.is_averaged].nlargest(1, "step_time_ms")
     if overview.n_steps_averaged > 1:

@@ -77,6 +77,8 @@ def _figures(outcome: Outcome) -> Iterator[tuple[str, str]]:
     yield "steps", f"{outcome.n_steps:,} in {number(outcome.seconds)} s"
     if math.isfinite(outcome.median_ms):
         yield "step (median)", milliseconds(outcome.median_ms)
+        if outcome.batches:
+            yield "a step", outcome.batches
         yield "step (95th percentile)", milliseconds(outcome.p95_ms)
         yield "step (longest)", f"{milliseconds(outcome.longest_ms)}, step {outcome.longest_number:,}"
         yield "throughput", f"{number(outcome.steps_per_s)} steps/s inside of steps"

@@ -125,6 +125,7 @@ def _overview(results: AnyResults) -> dict[str, Any]:
             "n": overview.n_steps,
             "n_averaged": overview.n_steps_averaged,
         },
+        "batches": overview.batches,
         "verdict": overview.verdict,
         "verdict_detail": overview.verdict_detail,
         "limiter": overview.limiter,

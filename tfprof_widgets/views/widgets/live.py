@@ -24,7 +24,7 @@ from .kept_once import referred, shared_by
 from .reference import Reference, names
 
 _HEAD: dict[str, Any] = {
-    **dict.fromkeys(("title", "n_kept_text", "file", "trigger_file", "budget"), ""),
+    **dict.fromkeys(("title", "n_kept_text", "batches", "file", "trigger_file", "budget"), ""),
     **dict.fromkeys(("step_ms", "steps_per_s", "wait_ratio", "outside_ratio", "loss", "epoch", "epochs", "elapsed_s")),
     **dict.fromkeys(("started_ns", "now_ns", "last_run")),
     **{name: [] for name in ("marks", "anomalies", "windows", "notices", "workers")},

@@ -82,6 +82,8 @@ export interface MemorySummaryRow {
 
 export interface OverviewMeta {
   step_time?: { avg: number; std: number; min: number; max: number; n: number; n_averaged: number };
+  /** "5 batches in one call, 21.4 ms a batch"; "" where a step is one batch. */
+  batches?: string;
   verdict?: string;
   verdict_detail?: string;
   limiter?: string | null;

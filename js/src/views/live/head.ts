@@ -54,7 +54,7 @@ function setText(element: HTMLElement, text: string): void {
 function figures(head: LiveHead): HTMLElement[] {
   const of = known(head.epochs) ? ` of ${formatCount(head.epochs)}` : "";
   const all: Figure[] = [
-    [head.step_ms, formatMs, "a step, median of the last 20"],
+    [head.step_ms, formatMs, `a step, median of the last 20${head.batches ? `; ${head.batches}` : ""}`],
     [head.steps_per_s, formatNumber, "steps a second"],
     [head.wait_ratio, formatPercent, "waits for data"],
     [head.outside_ratio, formatPercent, "outside computing"],

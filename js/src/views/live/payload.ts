@@ -51,6 +51,8 @@ export interface LiveHead {
   /** How many steps are kept, and where. */
   readonly n_kept_text: string;
   readonly step_ms: Known;
+  /** "5 batches in one call, 0.961 ms a batch"; "" where a step is one. */
+  readonly batches: string;
   readonly steps_per_s: Known;
   readonly wait_ratio: Known;
   readonly outside_ratio: Known;

@@ -46,7 +46,7 @@ function header(view: TraceView): HTMLElement {
   if (typeof since === "string" && since) verdict.append(h("small.since", since));
   return h(
     "header.tfp-ov-header",
-    time && time.n > 0 ? stepFigure(time, hostsOfOverview(overview).length) : noStepFigure(),
+    time && time.n > 0 ? stepFigure(time, hostsOfOverview(overview).length, overview.batches ?? "") : noStepFigure(),
     verdict,
     sideFigures(view),
   );
@@ -55,6 +55,7 @@ function header(view: TraceView): HTMLElement {
 function stepFigure(
   time: { avg: number; std: number; min: number; max: number; n: number; n_averaged: number },
   nHosts: number,
+  batches: string,
 ) {
   const figure = meanFigure(time.avg, time.std);
   const steps = nHosts > 1 ? `${plural(time.n, "step")} of ${plural(nHosts, "host")}` : plural(time.n, "step");
@@ -65,6 +66,7 @@ function stepFigure(
     h("span.n.big", figure.value),
     time.n_averaged > 1 ? h("span.n", ` ± ${figure.deviation}`) : "",
     h("span.u", ` ${figure.unit} a step`),
+    batches ? h("div.d", batches) : "",
     h("div.d", `${counted}${range}`),
   );
 }

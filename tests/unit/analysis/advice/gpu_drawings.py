@@ -26,6 +26,7 @@ def gpu_run(
     ops: Mapping[str, str] | None = None,
     memory: Sequence[Event] = (),
     kernel_stats: Mapping[str, Any] | None = None,
+    mark: Mapping[str, Any] | None = None,
     **stats: Any,
 ) -> Results:
     """Steps that begin every `step_us` and are marked but for their last hundredth.
@@ -40,17 +41,18 @@ def gpu_run(
         ops: the op that some kernels are of, by name of the kernel.
         memory: memory events, at any time.
         kernel_stats: of each kernel, besides its own.
+        mark: of each step's marker, besides its own.
         stats: of the device's plane.
     """
     main, driver, stream = list(memory), [], []
     for i in range(n_steps):
         at = step_us * i
-        main += [event("train", at, 0.99 * step_us, _r=1, step_num=i)]
+        main += [event("train", at, 0.99 * step_us, _r=1, step_num=i, **(mark or {}))]
         main += [event(name, at + start, us) for name, start, us in host]
         for k, (name, start, us) in enumerate(launches):
             driver.append(event(name, at + start, us, correlation_id=U(100 * i + k + 1), _c=1, _ct=0))
         for k, (name, start, us) in enumerate(compute):
-            of = (ops or {}).get(name, op)
+            of = (ops or {}).get(name, "" if name.startswith("Memcpy") else op)
             stream.append(
                 _on_stream(name, at + start, us, 100 * i + min(k, len(launches) - 1) + 1, of, kernel_stats or {})
             )
@@ -61,8 +63,9 @@ def gpu_run(
 
 def _on_stream(name: str, at: float, us: float, correlation: int, op: str, stats: Mapping[str, Any]) -> Event:
     if name.startswith("Memcpy"):
+        copied = {"tf_op": op} if op else {}
         details = "kind_src:pageable kind_dst:device size:4000000 dest:0 async:1"
-        return event(name, at, us, correlation_id=U(correlation), memcpy_details=details)
+        return event(name, at, us, correlation_id=U(correlation), memcpy_details=details, **copied)
     return event(name, at, us, correlation_id=U(correlation), tf_op=op, kernel_details=DETAILS, **stats)
 
 

@@ -211,6 +211,35 @@ def test_the_methods_of_keras_are_told_where_keras_calls_the_steps_and_only_ther
     assert "def train_step" not in of_keras.fix
 
 
+def test_what_a_run_has_already_is_not_advised() -> None:
+    """One call of Python for several batches, however they are called."""
+    for cause, fix in {**dict.fromkeys(PLANTED, ""), **FIXES}.items():
+        for ran in ("__inference_multi_step_on_iterator_2305", "__inference_train_7"):
+            drawn = {**PLANTED[cause][0]} if cause in PLANTED else {"compute": [(HALF, 10, 490)], **VOLTA}
+            host = [*drawn.pop("host", ()), (ran, 1, 2)]
+            for one in gpu_run(**drawn, host=host, mark={"n_batches": 5}).advice:
+                assert "steps_per_execution" not in one.fix, (cause, fix)
+                assert "def train(iterator)" not in one.fix, cause
+
+
+def test_the_border_of_steps_of_several_batches_has_no_card() -> None:
+    for mark in ({}, {"n_batches": 5}):
+        keras = [("__inference_multi_step_on_iterator_2305", 1, 2)]
+        found = rules(gpu_run([(HALF, 10, 490)], host=keras, mark=mark, **VOLTA).advice)
+        assert ("idle_border" in found) == (not mark)
+
+
+def test_all_copies_of_a_step_are_added_up() -> None:
+    copies = [(f"MemcpyH2D{i}", 10 + 100 * i, 90.0) for i in range(5)]
+    launches = [("cuMemcpyHtoDAsync", 2 + i, 0.5) for i in range(6)]
+    ops = {f"MemcpyH2D{i}": f"input_{i}/_Recv:_Recv" for i in range(5)}
+    results = gpu_run([*copies, (HALF, 520, 460)], launches=launches, ops=ops, **VOLTA)
+    (advice,) = (one for one in results.advice if one.rule == "h2d_bound")
+    assert len(results.copies) == 5
+    assert "19.1 MiB a step at 44.4 GB/s from pageable memory" in advice.title
+    assert advice.evidence["h2d_bytes"] == 5 * 4_000_000
+
+
 def test_where_products_are_made_in_16_bits_none_is_told_to_make_them_so() -> None:
     """Of a network whose optimizer takes most of the time."""
     ops = {"update": "net/relu/Relu:Relu"}
