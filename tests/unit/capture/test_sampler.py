@@ -224,8 +224,8 @@ def test_a_sampler_with_gpus_has_their_columns_last(monkeypatch: pytest.MonkeyPa
     one = SystemSampler(interval_s=0.05)
     one.start()
     frame = one.stop()
-    assert list(frame.columns)[-8:] == [
-        *("memory_available_bytes", "n_threads", "gpu_pct", "gpu_memory_bytes"),
+    assert list(frame.columns)[-9:] == [
+        *("memory_available_bytes", "n_threads", "children_cpu_pct", "gpu_pct", "gpu_memory_bytes"),
         *("gpu0_pct", "gpu0_memory_bytes", "gpu1_pct", "gpu1_memory_bytes"),
     ]
     assert set(frame["gpu0_pct"]) == {90}

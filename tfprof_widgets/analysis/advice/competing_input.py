@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING
 from ..base.units import US_PER_MS
 from ..base.wording import number, percent
 from ..steps.averaged_steps import MIN_STEPS
+from ..system.machine_load import FREE
 from .advice import MEDIUM_GAIN, Advice, advise
 from .code_text import named, remark
 from .input_stages import input_ops
-from .machine_load import FREE, MANY_CORES, free_cores, mean_during
 from .mapped_function import mapped_function
 
 if TYPE_CHECKING:
@@ -27,16 +27,15 @@ def input_competes(run: Run) -> Iterator[Advice]:
     Gain: half the share of this process' time on cores that functions of the input take. It is about that: how much of what is
     freed the model can use is its own matter.
     """
-    steps, system = run.steps, run.results.system
-    busy_pct, free = mean_during(system, steps, "process_cpu_pct"), free_cores(system, steps)
-    if len(steps) < MIN_STEPS or steps.has_device or run.wait.is_told or not busy_pct:
+    steps, load = run.steps, run.load
+    if len(steps) < MIN_STEPS or steps.has_device or run.wait.is_told or load is None:
         return
     # Where others take the cores, it is not the input that leaves none.
-    if free is None or free >= FREE or run.other_cores >= MANY_CORES:
+    if load.free >= FREE or load.is_busy:
         return
     input_ms = float(input_ops(run)[0].sum()) / US_PER_MS
     frame = run.results.steps.frame
-    core_ms = float(frame["step_time_ms"].sum()) * busy_pct / 100
+    core_ms = float(frame["step_time_ms"].sum()) * load.own
     share = input_ms / core_ms if core_ms else 0.0
     # More than the process computed is no computing: Python that sleeps, or reads.
     if share > 1 or _WON * share < MEDIUM_GAIN:
@@ -52,7 +51,7 @@ def input_competes(run: Run) -> Iterator[Advice]:
             "input_ops_ms": each_ms,
             "step_time_ms": steps.mean_ms,
             "share_of_cores_ratio": share,
-            "free_cores": free,
+            "free_cores": load.free,
             "estimate": "half of the time on cores that is freed",
             **({"line": costly.place, "code": costly.code} if costly else {}),
         },

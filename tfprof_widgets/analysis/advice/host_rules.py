@@ -16,7 +16,6 @@ from .called_work import MOST_OF_STALL
 from .code_text import remark
 from .device_copies import copy_events
 from .input_rules import input_bound, works_ahead
-from .machine_load import MANY_CORES
 from .op_work import OP_OVERHEAD_MS
 from .python_gaps import top_line
 from .step_facts import usual_step
@@ -177,14 +176,14 @@ def straggler_step(run: Run) -> Iterator[Advice]:
         return
     if part == "input" and (run.shuffle_fill is not None or next(input_bound(run), None) is not None):
         return
-    others = run.other_cores
+    others = run.load.others if run.load is not None and run.load.is_busy else 0.0
     at = int(np.where(slow, excess, -1.0).argmax())
     numbers = ", ".join(str(row) for row in steps.row[slow][:5].tolist()) + (", ..." if n > 5 else "")
     yield advise(
         "straggler_step",
         f"{n} of {plural(len(steps), 'step')} (steps {numbers}) take over {number(STRAGGLER)} times the median of "
         f"{number(steps.median_ms)} ms: {percent(gain)} of the time, most of it {part.replace('_', ' ')}"
-        f"{f'; other programs took {number(others)} cores meanwhile' if others >= MANY_CORES else ''}.",
+        f"{f'; other programs took {number(others)} cores meanwhile' if others else ''}.",
         evidence={
             "n_stragglers": n,
             "n_steps": len(steps),
@@ -192,7 +191,7 @@ def straggler_step(run: Run) -> Iterator[Advice]:
             "longest_step_time_ms": float(steps.time_ms.max()),
             "excess_ratio": gain,
             "part": part,
-            **({"other_cores": others} if others >= MANY_CORES else {}),
+            **({"other_cores": others} if others else {}),
         },
         fix=(
             f"prof.select(step={int(steps.row[at])})  # the slowest: compare its timeline with that of a usual one\n"
@@ -200,7 +199,7 @@ def straggler_step(run: Run) -> Iterator[Advice]:
         ),
         selection=step_highlight(steps.frame, at, view="step_chart"),
         # Where others take the cores, no change of this program wins that.
-        gain_ratio=gain if others < MANY_CORES else 0.0,
+        gain_ratio=0.0 if others else gain,
     )
 
 

@@ -10,15 +10,12 @@ import pandas as pd
 from ..base.iterator_names import base_name
 from ..base.units import US_PER_MS
 from ..input.iterator_table import slowest_below
-from .machine_load import free_cores, mean_during
 
 if TYPE_CHECKING:
     from .run import Run
 
 IDLE = 0.5
 """Of the wait for data: where the process computes less than this beside its ops, the pipeline waits itself."""
-NO_CORE = 0.5
-"""Of a core: where less is free, whoever computes little may want to compute more."""
 MOST_KEPT = 0.7
 """A filter that keeps more than this has little left to save."""
 FEW_OPS = 0.3
@@ -93,14 +90,12 @@ def _has_one_thread(run: Run, pipeline: pd.Series) -> bool:
 
 def waits_idly(run: Run) -> bool | None:
     """Whether the wait for data is one for a disk, a network or a clock rather than for a core; None where nobody sampled that,
-    and where no core is free: then the process may compute little because others compute.
+    and where other programs took the cores: then the process may compute little because they compute.
 
     Of what this process computed in the meantime, the ops of the steps are taken off; were all of the rest the pipeline's, it
     would still fill less than half of the wait.
     """
-    steps = run.steps
-    system = run.results.system
-    busy, free = mean_during(system, steps, "process_cpu_pct"), free_cores(system, steps)
-    if busy is None or (free is not None and free < NO_CORE):
+    load = run.load
+    if load is None or load.is_busy:
         return None
-    return busy / 100 - steps.ratio("host_compute") < IDLE * run.wait.ratio
+    return load.own - run.steps.ratio("host_compute") < IDLE * run.wait.ratio

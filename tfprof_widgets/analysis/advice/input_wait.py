@@ -10,7 +10,6 @@ import numpy as np
 from ...trace.trace import Float64
 from ..input.input_usage import INPUT_HIGH, limits_steps, waits_often
 from .input_lock import input_python_ms
-from .machine_load import MANY_CORES
 
 if TYPE_CHECKING:
     from .run import Run
@@ -48,7 +47,7 @@ def input_wait(run: Run) -> InputWait:
     is_long = run.results.waits_are_usual and limits_steps(wait, steps.time_ms)
     # Where others take the cores, a pipeline that keeps up otherwise falls behind; one in Python that never rests does not.
     never_rests = float(np.median(input_python_ms(run))) >= NEVER_RESTS * steps.median_ms > 0
-    is_told = is_long and (never_rests or ratio >= CROWDED or run.other_cores < MANY_CORES)
+    is_told = is_long and (never_rests or ratio >= CROWDED or not run.is_machine_busy)
     often = waits_often(wait, steps.time_ms)
     return InputWait(
         wait, ratio, is_long=is_long, is_told=is_told, sets_the_pace=is_long and often and ratio >= INPUT_HIGH

@@ -19,7 +19,6 @@ from ..input.iterator_table import slowest_below
 from ..steps.averaged_steps import MIN_STEPS
 from .advice import HIGH_GAIN, MEDIUM_GAIN, Advice, advise, step_highlight
 from .code_text import named, remark
-from .machine_load import MANY_CORES
 from .mapped_function import mapped_function
 from .step_facts import StepPart
 
@@ -111,7 +110,7 @@ def shuffle_fill_of(run: Run) -> ShuffleFill | None:
     ms = float(iterators["fill_time_ms"].iloc[row])
     ratio = ms / (coverage.captured_ps / PS_PER_MS)
     # Beside other programs a buffer takes longer to fill than it would.
-    if ms < MIN_FILL_MS or ratio < (MEDIUM_GAIN if run.other_cores < MANY_CORES else HIGH_GAIN):
+    if ms < MIN_FILL_MS or ratio < (HIGH_GAIN if run.is_machine_busy else MEDIUM_GAIN):
         return None
     of_pipeline = iterators["pipeline"] == iterators["pipeline"].iloc[row]
     n_times = int(iterators["n_iterators"][of_pipeline & (iterators["parent_id"] < 0)].sum())

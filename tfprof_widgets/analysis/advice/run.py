@@ -14,11 +14,11 @@ from ..base.stretches import Stretches
 from ..facts.facts import Facts
 from ..facts.totals import Totals
 from ..steps.step_batches import fetches_in_a_loop
+from ..system.machine_load import MachineLoad, machine_load
 from .called_work import CalledWork, called_work
 from .device_waits import DeviceWaits, device_waits
 from .input_wait import InputWait, input_wait
 from .iterator_rules import ShuffleFill, new_iterator_ms, shuffle_fill_of
-from .machine_load import other_cores
 from .op_work import OpWork, op_work
 from .outside import OutsideWork, outside_work
 from .python_calls import EagerWork, Saves, TracedCalls, eager_work, find_saves, traced_calls
@@ -30,6 +30,7 @@ from .task_work import TaskWork, task_work
 from .traced_ops import TracedOps, traced_ops
 
 _NOT_IN_XLA = re.compile(r"CudnnRNN|(Eager)?PyFunc|Lookup|HashTable|String|Regex|Nccl|Collective")
+_DECIMAL = re.compile(r"\d{1,6}(?:\.\d{1,6})?", re.ASCII)
 KERAS_STEPS = ("_step_on_iterator", "_step_on_data_distributed", "multi_step_on_data", "train_function")
 """Functions of `fit`, `evaluate` and `predict`, which take `steps_per_execution`; `train_on_batch` calls `one_step_on_data`."""
 
@@ -124,9 +125,18 @@ class Run:
         return shuffle_fill_of(self)
 
     @cached_property
-    def other_cores(self) -> float:
-        """How many cores other programs took during the steps, on average; 0 where one was free, or nobody sampled that."""
-        return other_cores(self.results.system, self.steps)
+    def load(self) -> MachineLoad | None:
+        """Who used the cores of the machine during the steps; None where nobody sampled that."""
+        sources, steps = self.results.sources, self.steps
+        facts = {} if sources is None else dict(zip(sources.facts["name"], sources.facts["value"], strict=True))
+        quota = str(facts.get("cpu_quota", ""))
+        cores = float(quota) if _DECIMAL.fullmatch(quota) else 0.0
+        return machine_load(self.results.system, steps.start_ps, steps.end_ps, quota=cores)
+
+    @property
+    def is_machine_busy(self) -> bool:
+        """Whether other programs took cores that this one could have used."""
+        return self.load is not None and self.load.is_busy
 
     @cached_property
     def waits(self) -> DeviceWaits:

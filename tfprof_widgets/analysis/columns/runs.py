@@ -134,8 +134,8 @@ watch.steps: a step that has ended, in the order of their ends
     begins_epoch            bool   whether it is the first of an epoch
 watch.samples: a sample of the machine, in time order
     time_ns                 number Unix time
-    cpu_pct                 float  load of all cores
-    process_cpu_pct         float  load by this process, 100 for one core
+    cpu_pct                 float  load of all cores that this process may run on
+    process_cpu_pct         float  load by this process and those that it started, 100 for one core
     rss_bytes               number resident memory of this process
     tf_bytes                number held by TensorFlow's allocators of GPUs
     gpu_pct                 float  load of GPUs

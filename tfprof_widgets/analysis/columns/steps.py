@@ -103,7 +103,7 @@ counters: a change of a counter, by counter, then time
     value                   float  until the next change
 system: a sample of the machine
     time_ms                 float  after the trace origin, negative before the first window of the profiler
-    cpu_pct                 float  load of all cores
+    cpu_pct                 float  load of all cores that this process may run on
     process_cpu_pct         float  load by this process, 100 for one core
     rss_bytes               number resident memory of this process
     disk_read_bytes         number read from all disks since the machine started
@@ -112,6 +112,7 @@ system: a sample of the machine
     net_sent_bytes          number sent over the network since then
     memory_available_bytes  number memory of the machine that is left
     n_threads               number threads of this process
+    children_cpu_pct        float  load by the processes that this one started, 100 for one core
 system_findings: something odd in the samples, by kind and start
     kind                    text   such as `utilisation_dip`
     metric                  text   the column of the samples that shows it

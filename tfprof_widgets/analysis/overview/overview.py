@@ -37,6 +37,8 @@ from .next_steps import Findings, suggest_next_steps
 from .op_time import OpTime, compute_op_time
 from .verdict import judge
 
+_OF_DEVICES = ("device_compute", "device_to_device", "device_collectives", "copy_to_device", "output")
+"""What limits a step whatever the cores of the host do."""
 MOST = 0.5
 """A verdict on steps that are less than this of the time from the first step to the last says so first."""
 
@@ -77,7 +79,8 @@ class Overview:
     """How many batches an averaged step takes in one call, and the time of each; empty for one, and where nothing tells of more.
     """
     verdict_detail: str
-    """What else the breakdown says, and what the averages are over; or, without steps, what to do."""
+    """That other programs took the cores, what else the breakdown says, and what the averages are over; or, without steps, what
+    to do."""
     busy_ratio: float
     """Share of the step time in which the device (on a machine without one: the CPU) computes."""
     covered_ratio: float
@@ -187,7 +190,8 @@ def overview_of(
     category_ms = dict(zip(judged["category"], judged["ms"], strict=True))
     ops_ms = float(breakdown["ms"][breakdown["category"] == "host_compute"].sum())
     # A device takes its data without the threads of the host, whose waking is what short waits are elsewhere.
-    waits = has_device or Run(facts).wait.is_told
+    run = Run(facts)
+    waits = has_device or run.wait.is_told
     verdict = judge(
         category_ms,
         times["step_time_avg_ms"],
@@ -205,9 +209,13 @@ def overview_of(
         top_ops=_top_ops(facts),
         memory=judge_memory(facts.memory.summary),
     )
+    # What a device takes is the same beside any program.
+    machine = [] if run.load is None or verdict.limiter in _OF_DEVICES else [run.load.sentence]
     sentence, detail = _without_steps(environment, steps.frame, failure) or (
         f"{_outside(facts, chosen)}{verdict.sentence}",
-        " ".join([*findings.memory, _detail(steps.frame, breakdown, verdict.limiter, left_out)]),
+        " ".join(
+            filter(None, (*machine, *findings.memory, _detail(steps.frame, breakdown, verdict.limiter, left_out)))
+        ),
     )
     return Overview(
         n_steps=len(steps),

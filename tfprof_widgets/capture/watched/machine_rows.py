@@ -48,6 +48,8 @@ class MachineRows:
             return None
         self._last_ns = row["time_ns"]
         row |= {"tf_bytes": self._tf_bytes, **self._clocks.read()}
+        # Workers of the program are no other programs.
+        row["process_cpu_pct"] += row.get("children_cpu_pct", 0.0)
         return [float(row.get(name, "nan")) for name in SAMPLE_COLUMNS]
 
     def memory(self) -> dict[str, float]:

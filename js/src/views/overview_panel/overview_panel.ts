@@ -41,7 +41,7 @@ function header(view: TraceView): HTMLElement {
   verdict.append(...keepTogether(words).map((part, i) => (i % 2 ? h("span.nb", part) : part)));
   const detail = overview.verdict_detail || "";
   const since = view.options.since_last;
-  if (detail) verdict.append(h("small", detail));
+  if (detail) verdict.append(h("small.detail", detail));
   if (time && time.n > 0) verdict.append(glance(view));
   if (typeof since === "string" && since) verdict.append(h("small.since", since));
   return h(

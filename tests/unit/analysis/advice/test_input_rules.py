@@ -90,9 +90,10 @@ def test_a_prefetch_alone_helps_where_it_can_hide_all_of_the_work(wait_us: float
 
 
 def sampled(results: Results, process_cpu_pct: float) -> Results:
-    """The same with the load of the process, sampled every 10 ms."""
-    time_ms = [10.0 * i for i in range(7)]
-    return dataclasses.replace(results, system=pd.DataFrame({"time_ms": time_ms, "process_cpu_pct": process_cpu_pct}))
+    """The same with the load of the process, which runs alone on two cores, sampled every 10 ms."""
+    system = pd.DataFrame({"time_ms": [10.0 * i for i in range(7)], "process_cpu_pct": process_cpu_pct})
+    each = dict.fromkeys(("cpu_pct", "cpu0_pct", "cpu1_pct"), process_cpu_pct / 2)
+    return dataclasses.replace(results, system=system.assign(**each))
 
 
 @pytest.mark.parametrize("stage", ["FlatMap[0]::Generator", "Map"])
