@@ -72,12 +72,12 @@ def test_of_more_calls_than_layers_the_nearest_are_taken() -> None:
     assert {name: line for name, (_, line) in found.items()} == {"dense": 3, "dense_1": 4, "dense_2": 5, "dense_3": 6}
 
 
-def test_calls_told_by_order_tell_of_their_neighbours() -> None:
+def test_the_only_function_with_a_call_for_each_layer_made_a_model() -> None:
     text = "def a():\n  Dense(8)\ndef b():\n  Dense(8)\n  Dense(1)\ndef c():\n  Dense(1)\n"
     made = [layer("dense", units=8), layer("dense_1", units=8), layer("dense_2", units=1)]
     model_of = {"dense": "a", "dense_1": "b", "dense_2": "b"}
     found = creation_lines(made, {"a": text}, model_of=model_of)
-    assert {name: line for name, (_, line) in found.items()} == {"dense": 2, "dense_1": 4, "dense_2": 5}
+    assert {name: line for name, (_, line) in found.items()} == {"dense_1": 4, "dense_2": 5}
 
 
 def test_layers_of_one_model_are_put_together_even_where_none_is_sure() -> None:
@@ -138,3 +138,19 @@ def test_a_model_of_a_library_is_at_the_line_that_asked_for_it() -> None:
     names = ["mobilenetv2_1.00_224", "sequential_3", "other"]
     found = creation_lines([], {"a.py": text}, models=names)
     assert found == {"mobilenetv2_1.00_224": ("a.py", 2), "sequential_3": ("a.py", 3)}
+
+
+def test_layers_that_several_functions_may_have_made_have_no_line() -> None:
+    """One made them all; a guess would charge those that never ran."""
+    text = """def ran():
+    return Sequential([Dense(n, activation="relu") for n in sizes])
+def never_ran():
+    first = Dense(n, activation="relu")
+    return Dense(n, activation="relu")(first)
+class Neither(Model):
+    def __init__(self):
+        self.dense = Dense(n, activation="relu")
+"""
+    made = [layer("dense" if i == 0 else f"dense_{i}", units=8 * i, activation="relu") for i in range(6)]
+    assert creation_lines(made, {"a": text}, model_of={one.name: "m" for one in made}) == {}
+    assert creation_lines([], {"a": "def f():\n  ResNet50()\ndef g():\n  ResNet50()\n"}, models=["resnet50"]) == {}

@@ -2,7 +2,8 @@
 
 No frame is kept when a layer is made, and to wrap Keras for it would have to happen before the model is built. So the texts
 are searched for calls of the layer's class, and those whose constant arguments contradict the layer are ruled out. Of
-those that are left, the ones beside calls that surely made layers of the same model are taken.
+those that are left, the ones beside calls that surely made layers of the same model are taken. What still may have been made in
+several functions has no line.
 """
 
 from __future__ import annotations
@@ -110,8 +111,9 @@ def creation_lines(
     Returns:
         Name of a layer or model -> file and line of the call that made it; without those for which there is none. Where several
         calls fit a layer, those in a function or file with calls that surely made layers of its model go before, and of more
-        calls than layers the nearest to these. What is left is in order: the newest layer is the newest call's, and so on
-        backwards, as a cell that is run again makes its layers again, and one that was changed leaves its old text behind.
+        calls than layers the nearest to these. Of calls in several functions none is named: not all need have run. Others are
+        in order: the newest layer is the newest call's, and so on backwards, as a cell that is run again makes its layers
+        again, and one that was changed leaves its old text behind.
     """
     wanted = Wanted({layer.class_name for layer in layers}, {plain(name) for name in models})
     calls: dict[str, list[Call]] = {}
@@ -124,7 +126,7 @@ def creation_lines(
     }
     for model in models:
         makers = [call for name, those in calls.items() if makes(name, plain(model)) for call in those]
-        if makers:
+        if makers and not _may_not_have_run(makers):
             lines.setdefault(model, (makers[-1].file, makers[-1].line))
     return lines
 
@@ -138,44 +140,53 @@ def _assigned(fitting: _Fitting, model_of: Mapping[str, str]) -> dict[str, Call]
     for layer, calls in fitting:
         if len(calls) == 1 and layer.name in model_of:
             sure.setdefault(model_of[layer.name], []).append(calls[0])
-    found, settled = _turn(fitting, model_of, sure)
-    # Again, beside those too that were told by order with no call left over; where there are none, beside the likely ones.
-    for names in (settled, found):
-        more: dict[str, list[Call]] = {}
-        for name, call in names.items():
-            if model_of.get(name, "") not in sure and name in model_of:
-                more.setdefault(model_of[name], []).append(call)
-        sure |= more
-    return _turn(fitting, model_of, sure)[0]
-
-
-def _turn(
-    fitting: _Fitting, model_of: Mapping[str, str], sure: Mapping[str, list[Call]]
-) -> tuple[dict[str, Call], dict[str, Call]]:
-    """Name of each layer -> its call, as far as the sure calls of the models tell it; and those without a call left over."""
+    sure = _in_only_function(fitting, model_of) | sure
     groups: dict[tuple[int, ...], tuple[list[Call], list[LayerFacts]]] = {}
     for layer, calls in fitting:
         if calls:
             near = _beside(calls, sure.get(model_of.get(layer.name, ""), []))
             groups.setdefault(tuple(map(id, near)), (near, []))[1].append(layer)
     found: dict[str, Call] = {}
-    settled: dict[str, Call] = {}
     for calls, members in groups.values():
         beside = [call for name in {model_of.get(layer.name, "") for layer in members} for call in sure.get(name, [])]
-        in_order = _expanded(_nearest(calls, beside, n=len(members)), n=len(members))
+        nearest = _nearest(calls, beside, n=len(members))
+        if _may_not_have_run(nearest):
+            continue
+        in_order = _expanded(nearest, n=len(members))
         newest_first = sorted(members, key=lambda member: member.number, reverse=True)
-        chosen = {layer.name: in_order[-1 - i % len(in_order)] for i, layer in enumerate(newest_first)}
-        found |= chosen
-        if len(calls) <= len(members):
-            settled |= chosen
-    return found, settled
+        found |= {layer.name: in_order[-1 - i % len(in_order)] for i, layer in enumerate(newest_first)}
+    return found
+
+
+def _in_only_function(fitting: _Fitting, model_of: Mapping[str, str]) -> dict[str, list[Call]]:
+    """By model the calls in the only function that has one for each of its layers."""
+    layers: dict[str, list[list[Call]]] = {}
+    for layer, calls in fitting:
+        if calls and layer.name in model_of:
+            layers.setdefault(model_of[layer.name], []).append(calls)
+    found = {}
+    for model, fits in layers.items():
+        common = set.intersection(*({_place(call) for call in calls} for calls in fits))
+        if len(common) == 1:
+            found[model] = [call for calls in fits for call in calls if _place(call) in common]
+    return found
+
+
+def _place(call: Call) -> tuple[str, int]:
+    """The function that a call is in."""
+    return call.file, call.function_line
+
+
+def _may_not_have_run(calls: list[Call]) -> bool:
+    """Whether calls are in different functions, of which nothing tells which ran; text outside of functions did."""
+    return len({_place(call) for call in calls}) > 1 and any(call.function_line for call in calls)
 
 
 def _beside(calls: list[Call], sure: list[Call]) -> list[Call]:
     """The calls in the same function as a sure one, else in the same file, else all."""
-    functions = {(call.file, call.function_line) for call in sure}
+    functions = {_place(call) for call in sure}
     files = {call.file for call in sure}
-    same = [call for call in calls if (call.file, call.function_line) in functions]
+    same = [call for call in calls if _place(call) in functions]
     return same or [call for call in calls if call.file in files] or calls
 
 
