@@ -112,12 +112,36 @@ describe("the header", () => {
 describe("the line beside the verdict", () => {
   const step_time = { avg: 10, std: 1, min: 9, max: 11, n: 4, n_averaged: 4 };
 
+  /** What is said of a scene whose ops are all of one layer or part. */
+  const said = async (limiter: string, part: Partial<LayerMeta>) => {
+    const n = (makeScene().meta as unknown as TraceMeta).op_name.length;
+    const layers = [{ layer: "net/dense", kind: "layer", ...part }] as unknown as LayerMeta[];
+    const told = { op_places: { n, columns: { layer: new Int32Array(n), phase: new Int32Array(n) } } };
+    return (await show({ step_time, limiter }, { layers, batch_room: [] }, told)).find(".glance").textContent;
+  };
+
+  it("is about the side whose ops limit the steps, or says nothing", async () => {
+    expect(await said("host_compute", {})).toMatch(/^Costliest layer: net\/dense, .+ of the host\)$/);
+    expect(await said("device_compute", {})).toMatch(/^Costliest layer: net\/dense, .+ of the device\)$/);
+    for (const limiter of ["input", "dispatch", "kernel_launch", "copy_to_device", ""])
+      expect(await said(limiter, {})).toBe("\u00a0");
+  });
+
+  it("names the optimizer or the copies where they cost most, and no layer where what costs most is of none", async () => {
+    expect(await said("device_compute", { layer: "adam", kind: "optimizer" })).toMatch(
+      /^Costliest part: adam \(optimizer\), /,
+    );
+    expect(await said("device_compute", { layer: "copies", kind: "other" })).toMatch(/^Costliest part: copies, /);
+    expect(await said("device_compute", { layer: "not in a layer", kind: "other" })).toBe("\u00a0");
+    expect(await said("host_compute", { layer: "input", kind: "input" })).toBe("\u00a0");
+  });
+
   it("names the layer that costs most and says whether a larger batch fits", async () => {
     const n = (makeScene().meta as unknown as TraceMeta).op_name.length;
     const layers = ["net/dense", "net/conv"].map((layer) => ({ layer, kind: "layer" })) as unknown as LayerMeta[];
     const batch_room = ["A larger batch fits and may help", "1 of 80 GiB used"];
     const told = { op_places: { n, columns: { layer: new Int32Array(n), phase: new Int32Array(n) } } };
-    const { find } = await show({ step_time }, { layers, batch_room }, told);
+    const { find } = await show({ step_time, limiter: "device_compute" }, { layers, batch_room }, told);
     expect(find(".glance").textContent).toMatch(
       /^Costliest layer: net\/dense, .+ a step \(\d+ % of the \w+\) · A larger batch fits/,
     );

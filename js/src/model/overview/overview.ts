@@ -57,6 +57,11 @@ export function formatShare(ratio: number): string {
   return ratio < 0.005 ? "<1" : String(Math.round(ratio * 100));
 }
 
+/** The side whose ops limit a step, 1 a device's and 0 the host's; null where something else than ops does. */
+export function limitingSide({ limiter }: TraceMeta["overview"]): 0 | 1 | null {
+  return limiter === "device_compute" ? 1 : limiter === "host_compute" ? 0 : null;
+}
+
 /** The first step that compiled but is left out of the averages, or -1. */
 export function compilingStep(steps: Table): number {
   const compile = steps.columns.compile_ms === undefined ? [] : numbers(steps, "compile_ms");

@@ -4,6 +4,7 @@ import { type LayerRow, layerRows } from "../../model/ops/layer_rows";
 import { PHASES } from "../../model/ops/places";
 import { opsOfScope, withoutWaiting } from "../../model/ops/ranged_ops";
 import { frameworkOf } from "../../model/overview/framework";
+import { limitingSide } from "../../model/overview/overview";
 import { perStep } from "../../model/time/scope";
 import { type Scope, STEADY } from "../../model/time/viewport";
 import { numbers } from "../../model/wire/column";
@@ -41,7 +42,13 @@ class LayerTable {
     meta.op_name.forEach((name, op) => void this.#ops[places[op]]?.push(meta.names[name]));
     const hasDevice = meta.op_device.includes(1);
     this.#hasBothSides = hasDevice && meta.op_device.includes(0);
-    this.#side = hasDevice ? "device" : "host";
+    this.#side = this.#hasBothSides
+      ? limitingSide(meta.overview) === 0
+        ? "host"
+        : "device"
+      : hasDevice
+        ? "device"
+        : "host";
     this.#table = this.#createTable();
   }
 
