@@ -143,3 +143,26 @@ def test_a_session_that_goes_on_from_a_checkpoint_goes_on_counting(tmp_path: Pat
         """
     )
     assert out["steps"] == [6, 7, 8]
+
+
+def test_nothing_is_said_of_the_time_between_profiled_runs_which_nobody_recorded() -> None:
+    """Runs that were not asked for lie there, and the hook, which reads the graph and writes files."""
+    out = run(
+        """
+        import time
+        for name, options in (("seldom", dict(save_steps=4)), ("in_a_row", dict(steps=range(2, 8)))):
+            graph, train = built()
+            hook = tfprof.ProfilerHook(**options)
+            keep = tfprof.capture.v1.session_capture.SessionCapture.keep
+            with graph.as_default(), session(hook) as running:
+                hook._captures[-1].keep = lambda *given, capture=hook._captures[-1]: (time.sleep(0.1), keep(capture, *given))
+                for _ in range(20):
+                    running.run(train)
+            seen = hook.profile.overview
+            out[name] = [seen.n_steps, seen.verdict, seen.covered_ratio]
+        """
+    )
+    assert (out["seldom"][0], out["in_a_row"][0]) == (4, 6)
+    for _, verdict, covered_ratio in out.values():
+        assert "outside of" not in verdict
+        assert covered_ratio == 1

@@ -211,7 +211,7 @@ class Totals(ABC):
     @cached_property
     def coverage(self) -> Coverage:
         """How much of the time captured lies in steps of the kind that the averages are over."""
-        return step_coverage(self.trace.sessions, self.steps.frame, self.is_averaged)
+        return step_coverage(self.trace, self.steps.frame, self.is_averaged)
 
     @cached_property
     def top_ops(self) -> pd.DataFrame:

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
 import pandas as pd
 
-from ...trace.trace import Bool, Int64, Session
+from ...trace.trace import Bool, Int64, Trace
 from ..base.stretches import Stretches
 from .step_names import kinds_of
 
@@ -38,20 +37,22 @@ class Coverage:
         return self.outside_ps - self.edges_ps
 
 
-def step_coverage(sessions: Sequence[Session], frame: pd.DataFrame, averaged: Bool) -> Coverage:
-    """Find it.
+def step_coverage(trace: Trace, frame: pd.DataFrame, averaged: Bool) -> Coverage:
+    """Find it. It is not told of single runs of a session: what is between them was not recorded, and is in part the profiler's.
 
     Args:
-        sessions: `Trace.sessions`.
+        trace: the trace.
         frame: the `steps` table.
         averaged: for each step whether the averages are over it; all steps of the same kinds count here.
     """
+    is_told = frame["host"].nunique() == 1 and not _is_of_single_runs(trace)
+    sessions = trace.sessions if is_told else ()
     kinds = kinds_of(frame["name"])
     chosen = frame[np.isin(kinds, np.unique(kinds[averaged]))]
     start = chosen["start_ps"].to_numpy(np.int64)
     end = start + chosen["duration_ps"].to_numpy(np.int64)
     captured, edges, starts, ends = 0, 0, [np.empty(0, np.int64)], [np.empty(0, np.int64)]
-    for number, session in enumerate(sessions if frame["host"].nunique() == 1 else ()):  # one turn per session
+    for number, session in enumerate(sessions):  # one turn per session
         own = chosen["session"].to_numpy() == number
         if not own.any():
             continue
@@ -68,3 +69,8 @@ def step_coverage(sessions: Sequence[Session], frame: pd.DataFrame, averaged: Bo
     order = np.argsort(begin, kind="stable")
     order = order[until[order] > begin[order]]
     return Coverage(captured, int((until - begin)[order].sum()), edges, begin[order], until[order])
+
+
+def _is_of_single_runs(trace: Trace) -> bool:
+    """Whether TensorFlow's first profiler recorded it, which writes one file a run: the reader makes the line of its steps."""
+    return any(line.name == "Steps" and trace.planes[line.plane].is_host for line in trace.lines)
