@@ -118,6 +118,7 @@ def numbers(prof: tfprof.Profile) -> float:
     assert_type(overview.step_time_avg_ms, float)
     assert_type(overview.verdict, str)
     memory: tfprof.MemoryProfile | tfprof.ReducedMemory = prof.memory
+    assert_type(memory.peak(), pd.DataFrame)
     for allocator in memory.allocators:
         assert_type(memory.peak(allocator), pd.DataFrame)
         growth: tfprof.MemoryGrowth = memory.growth(allocator)

@@ -112,14 +112,13 @@ class Numbers:
     def memory(self) -> MemoryProfile | ReducedMemory:
         """The memory that TensorFlow's allocators gave, in bytes: a `MemoryProfile`.
 
-        `.summary` has a row for each allocator, `.timeline(allocator)` every allocation, `.peak(allocator)` who held
-        the memory at the peak, `.growth(allocator)` whether it leaks. `.allocators` is empty where none was recorded,
-        as on a CPU without `TF_CPU_ALLOCATOR_USE_BFC=true`; `.remedy` then says what to do. A reduced profile
-        (`is_reduced`) has a `ReducedMemory`, without single allocations.
+        `.summary` has a row for each allocator, `.timeline(allocator)` every allocation, `.peak()` who held the memory
+        at the peak of the main one, `.growth(allocator)` whether it leaks. All is empty where none was recorded, as on a
+        CPU without `TF_CPU_ALLOCATOR_USE_BFC=true`; `.remedy` then says what to do. A reduced profile (`is_reduced`) has a
+        `ReducedMemory`, without single allocations.
 
         Examples:
-            >>> for allocator in prof.memory.allocators:
-            ...     who = prof.memory.peak(allocator)
+            >>> who = prof.memory.peak()
         """
         return self._run.results.memory
 

@@ -54,24 +54,24 @@ class ReducedMemory(MemoryTables):
         n_hosts = self.place["host"].nunique()
         return f"ReducedMemory({plural(len(self.allocators), 'allocator')} of {plural(n_hosts, 'host')})"
 
-    def peak(self, allocator: str) -> pd.DataFrame:
+    def peak(self, allocator: str | None = None) -> pd.DataFrame:
         """Who held the memory at the peak, in the columns of `MemoryProfile.peak`; of many rows the largest, and one of
         the others.
 
         Args:
-            allocator: one of `allocators`.
+            allocator: one of `allocators`; without one `main_allocator`.
 
         Raises:
             KeyError: there is no such allocator.
         """
         return self._rows(self.peaks, allocator)
 
-    def held_at_peak(self, allocator: str) -> pd.DataFrame:
+    def held_at_peak(self, allocator: str | None = None) -> pd.DataFrame:
         """Who really held the memory at the peak, in the columns of `peak`; of many rows the largest, and one of the
         others.
 
         Args:
-            allocator: one of `allocators`.
+            allocator: one of `allocators`; without one `main_allocator`.
 
         Raises:
             KeyError: there is no such allocator.
@@ -105,8 +105,10 @@ class ReducedMemory(MemoryTables):
 
         return refuse
 
-    def _rows(self, frame: pd.DataFrame, allocator: str) -> pd.DataFrame:
-        own = frame[frame["allocator"] == self._place(allocator)["stack"]]
+    def _rows(self, frame: pd.DataFrame, allocator: str | None) -> pd.DataFrame:
+        own = frame[:0]
+        if allocator is not None or self.allocators:
+            own = frame[frame["allocator"] == self._place(allocator or self.main_allocator)["stack"]]
         rows: pd.DataFrame = own[list(PEAK_TYPES)].reset_index(drop=True)
         return rows
 

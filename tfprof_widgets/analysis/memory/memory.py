@@ -74,11 +74,11 @@ class MemoryTables(ABC):
         return not self.allocators
 
     @abstractmethod
-    def peak(self, allocator: str) -> pd.DataFrame:
+    def peak(self, allocator: str | None = None) -> pd.DataFrame:
         """Who held the memory at the peak."""
 
     @abstractmethod
-    def held_at_peak(self, allocator: str) -> pd.DataFrame:
+    def held_at_peak(self, allocator: str | None = None) -> pd.DataFrame:
         """Who really held the memory at the peak."""
 
     @abstractmethod
@@ -91,13 +91,13 @@ class MemoryProfile(MemoryTables):
     """What TensorFlow's allocators did during the capture, with every allocation: what `Profile.memory` gives.
 
     Times are ms after the trace origin. Each method takes the name of an allocator, one of `allocators`, and raises KeyError
-    for any other; on a CPU allocations are recorded only
-    with `TF_CPU_ALLOCATOR_USE_BFC=true`, which `%load_ext tfprof_widgets` and a capture set where TensorFlow has not
-    started yet.
+    for any other; `peak()` and `held_at_peak()` without one are of `main_allocator`, and empty where no memory was recorded:
+    `remedy` says why. On a CPU allocations are recorded only with `TF_CPU_ALLOCATOR_USE_BFC=true`, which
+    `%load_ext tfprof_widgets` and a capture set where TensorFlow has not started yet.
 
     Examples:
         >>> memory = prof.memory
-        >>> held = memory.held_at_peak(memory.main_allocator)
+        >>> held = memory.held_at_peak()
         >>> largest = held.nlargest(5, "total_bytes")
     """
 
@@ -139,7 +139,7 @@ class MemoryProfile(MemoryTables):
             }
         )
 
-    def peak(self, allocator: str) -> pd.DataFrame:
+    def peak(self, allocator: str | None = None) -> pd.DataFrame:
         """Who held the memory at the peak, as TensorBoard's profiler tells it: the allocations of the peak's step, all
         else as one row.
 
@@ -147,7 +147,10 @@ class MemoryProfile(MemoryTables):
 
         Differs from XProf: no row is hidden for being small.
         """
-        return peak_table(self.snapshots, self.snapshots.rows_of(allocator), self.strings)
+        if allocator is None and self.is_empty:
+            return typed_table((), TABLES["memory.peak"].types)
+        name = self.main_allocator if allocator is None else allocator
+        return peak_table(self.snapshots, self.snapshots.rows_of(name), self.strings)
 
     def live(self, allocator: str, at_ms: float) -> pd.DataFrame:
         """Who held the memory at a moment: all that lived then, in the columns of `peak`.
@@ -161,11 +164,14 @@ class MemoryProfile(MemoryTables):
         rows = self.snapshots.rows_of(allocator)
         return live_table(self.snapshots, rows, self.strings, at_ps=round(at_ms * PS_PER_MS))
 
-    def held_at_peak(self, allocator: str) -> pd.DataFrame:
+    def held_at_peak(self, allocator: str | None = None) -> pd.DataFrame:
         """Who really held the memory at the peak: `live` at the moment that `summary` gives as `peak_at_ms`."""
-        self.snapshots.rows_of(allocator)
-        row = self.summary[self.summary["allocator"] == allocator].iloc[0]
-        return self.live(allocator, float(row["peak_at_ms"]))
+        if allocator is None and self.is_empty:
+            return self.peak()
+        name = self.main_allocator if allocator is None else allocator
+        self.snapshots.rows_of(name)
+        row = self.summary[self.summary["allocator"] == name].iloc[0]
+        return self.live(name, float(row["peak_at_ms"]))
 
     def lifetimes(self, allocator: str) -> pd.DataFrame:
         """How long each allocation lived. An address that is handed out again counts as given back then.

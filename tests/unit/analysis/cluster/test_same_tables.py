@@ -124,6 +124,8 @@ def test_who_holds_memory_at_the_peak_is_told_as_of_the_files_read_whole(
 ) -> None:
     mine, theirs = both_of(run).reduced.memory, both_of(run).whole.memory
     assert mine.allocators == theirs.allocators
+    assert_same(mine.peak(), theirs.peak())
+    assert_same(mine.held_at_peak(), theirs.held_at_peak())
     for allocator in theirs.allocators:
         assert_same(mine.peak(allocator), theirs.peak(allocator))
         assert_same(mine.held_at_peak(allocator), theirs.held_at_peak(allocator))

@@ -7,6 +7,7 @@ from dataclasses import replace
 from typing import Any
 
 import numpy as np
+import pandas as pd
 import pytest
 
 from tests.builders import EPOCH_NS, Event, U, event, line, plane, session, trace
@@ -246,6 +247,21 @@ def test_the_last_stat_that_names_the_allocator_wins() -> None:
 def test_memory_events_elsewhere_than_on_the_host_do_not_count() -> None:
     drawn = trace(plane("/device:GPU:0", line("stream", take(1, 1, 1, 1))))
     assert compute_memory(drawn).is_empty
+
+
+def test_who_held_the_memory_at_the_peak_needs_no_name_of_an_allocator() -> None:
+    other = {"allocator_name": "GPU_0_bfc"}
+    profile = memory(take(0, 1, 100, 100), take(1, 2, 900, 900, **other), take(2, 3, 50, 150))
+    assert profile.main_allocator == "GPU_0_bfc"
+    pd.testing.assert_frame_equal(profile.peak(), profile.peak("GPU_0_bfc"))
+    pd.testing.assert_frame_equal(profile.held_at_peak(), profile.held_at_peak("GPU_0_bfc"))
+    nothing = memory(event("foo:MatMul", 0, 1))
+    for table in (nothing.peak(), nothing.held_at_peak()):
+        assert table.empty
+        assert table.columns.tolist() == profile.peak().columns.tolist()
+    assert "TF_CPU_ALLOCATOR_USE_BFC" in str(nothing.remedy)
+    with pytest.raises(KeyError, match="none: the capture holds no memory events"):
+        nothing.peak("cpu")
 
 
 def test_no_memory_events_give_the_remedy_and_empty_frames() -> None:
