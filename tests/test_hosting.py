@@ -137,7 +137,9 @@ def test_no_text_or_code_sends_anyone_to_what_is_not_published() -> None:
     tracked = subprocess.run(["git", "ls-files"], cwd=ROOT, capture_output=True, text=True, check=True).stdout
     kinds = {".md", ".py", ".ts", ".ipynb", ".toml", ".yml", ".cff", ".txt", ""}
     skipped = ("tests/", "js/package-lock.json", "CHANGELOG.md")
-    texts = [ROOT / name for name in tracked.splitlines() if not name.startswith(skipped) and Path(name).suffix in kinds]
+    texts = [
+        ROOT / name for name in tracked.splitlines() if not name.startswith(skipped) and Path(name).suffix in kinds
+    ]
     assert ROOT / "README.md" in texts
     unpublished = r"(?:github\.com|github\.io|pypi\.org|mybinder\.org|colab\.research)\S*tfprof|tfprof-widgets\.github"
     install = r"pip install[^\n`]*\btfprof[-_]widgets(?!\S*\.whl)"

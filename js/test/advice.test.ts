@@ -20,7 +20,7 @@ function adviceOf(rule: string, given: Partial<AdviceMeta> = {}): AdviceMeta {
     severity: "high",
     title: `${rule} costs time.`,
     evidence: [["input_ms", 13.1]],
-    fix: `# remark\nimport x\n${rule}()\nmore()`,
+    fix: { words: `Do ${rule}.`, code: `# remark\nimport x\n${rule}()\nmore()` },
     gain_ratio: 0.33,
     op_names: [`model/${rule}`],
     time_range_ns: [1000, 2000],
@@ -160,9 +160,9 @@ describe("cards of the overview panel", () => {
     ]);
   });
 
-  it("offer a measurement where the kernel can make one of what their code does", async () => {
-    const compile = { fix: "model.compile(..., jit_compile=True)" };
-    const other = { fix: 'os.environ["TF_GPU_THREAD_MODE"] = "gpu_private"' };
+  it("offer a measurement where the kernel can make one of what they say", async () => {
+    const compile = { fix: { words: "Compile it: jit_compile=True.", code: "" } };
+    const other = { fix: { words: "Set TF_GPU_THREAD_MODE.", code: "" } };
     const advice = [adviceOf("launch_bound", compile), adviceOf("launch_bound", other), adviceOf("retracing")];
     const { cards } = await show(advice, {}, {}, { measurable: { launch_bound: "jit_compile" } });
     expect(cards().map((card) => card.textContent?.includes("Measure this"))).toEqual([true, false, false]);
@@ -209,7 +209,7 @@ describe("cards of the overview panel", () => {
     const { cards, title } = await show([
       adviceOf("a", { headline: "Do it." }),
       adviceOf("b", { headline: "Do that." }),
-      adviceOf("c", { fix: "" }),
+      adviceOf("c", { fix: { words: "Do it less often.", code: "" } }),
     ]);
     const open = () => cards().map((card) => !card.querySelector<HTMLElement>(".body")?.hidden);
     expect(cards().map((_, i) => title(i).textContent)).toEqual(["Do it.", "Do that.", "c costs time."]);
@@ -223,7 +223,12 @@ describe("cards of the overview panel", () => {
       "Show evidence",
       "Copy",
     ]);
+    expect(cards()[1].querySelector(".body p + p")?.textContent).toBe("Do b.");
     expect([...cards()[2].querySelectorAll(".acts button")].map((one) => one.textContent)).toEqual(["Show evidence"]);
+    expect([cards()[2].querySelector(".body p:last-of-type")?.textContent, cards()[2].querySelector("pre")]).toEqual([
+      "Do it less often.",
+      null,
+    ]);
     cards()[1]
       .querySelector("pre")
       ?.dispatchEvent(new KeyboardEvent("keydown", { key: "Escape", bubbles: true }));
@@ -245,7 +250,13 @@ describe("cards of the overview panel", () => {
   });
 
   it("are text, whatever a trace put into them", async () => {
-    const hostile = adviceOf(EVIL, { title: EVIL, fix: EVIL, evidence: [[EVIL, EVIL]], op_names: [EVIL], view: EVIL });
+    const hostile = adviceOf(EVIL, {
+      title: EVIL,
+      fix: { words: EVIL, code: EVIL },
+      evidence: [[EVIL, EVIL]],
+      op_names: [EVIL],
+      view: EVIL,
+    });
     const { root, evidence, page } = await show([hostile]);
     expect(root.querySelector("img, .title b, .body b, pre *, script")).toBeNull();
     expect(root.querySelector("pre")?.textContent).toBe(EVIL);

@@ -14,10 +14,12 @@ from tests.browser.full_run import PLAIN, write_run
 from tests.browser.harness import SCREENSHOTS
 from tfprof_widgets.analysis.advice import engine
 from tfprof_widgets.analysis.advice.advice import Advice, Highlight, advise
+from tfprof_widgets.analysis.advice.fix import Fix
 from tfprof_widgets.analysis.advice.run import Run
 
 TITLE = "The model waits 36.6 of 48.9 ms a step for data (75 %) in Generator: Python makes one element after another."
-FIX = "# why\nimport os\nds = slices(names)\nds = ds.map(load_one_image_and_its_label, num_parallel_calls=16)\nds = ds.batch(8)"
+CODE = "# why\nimport os\nds = slices(names)\nds = ds.map(load_one_image_and_its_label, num_parallel_calls=16)\nds = ds.batch(8)"
+FIX = Fix("Load several at a time.", CODE, frozenset(("slices", "names", "load_one_image_and_its_label")))
 SHOWN = """panel => {
     const all = (selector) =>
         [...panel.querySelectorAll(`.tfp-card:not([hidden]) ${selector}`)].filter((one) => one.checkVisibility());
@@ -38,19 +40,19 @@ def page_of(tmp_path: Path, browser: Browser, monkeypatch: pytest.MonkeyPatch) -
     """`page_of(n_cards, width_px)`: what the panel of an exported page shows once it has been laid out."""
     contexts = []
 
-    def rule(run: Run, number: int) -> Iterator[Advice]:
+    def rule(run: Run, fix: Fix) -> Iterator[Advice]:
         yield advise(
             "input_bound",
             TITLE,
             evidence={"a_ms": 1.0},
-            fix=FIX,
+            fix=fix,
             selection=Highlight(),
             gain_ratio=0.75,
             stage="generator",
         )
 
-    def shown(n_cards: int, width_px: int) -> Any:
-        rules = tuple(lambda run, number=number: rule(run, number) for number in range(n_cards))
+    def shown(n_cards: int, width_px: int, fix: Fix = FIX) -> Any:
+        rules = tuple(lambda run: rule(run, fix) for _ in range(n_cards))
         monkeypatch.setattr(engine, "RULES", rules)
         write_run(tmp_path / "run", PLAIN)
         path = tfprof.load(tmp_path / "run").to_html(tmp_path / "page.html")
@@ -78,7 +80,15 @@ def test_the_open_card_has_all_of_its_code_and_the_others_a_line(
 ) -> None:
     shown = page_of(n_cards, width_px)
     assert len(shown["titles"]) == min(3, n_cards)
-    assert (shown["why"], shown["code"]) == ([TITLE], [FIX])
+    assert (shown["why"], shown["code"]) == ([TITLE, FIX.words], [FIX.code])
     assert shown["acts"] == ["Show evidence", "Copy"]
     assert shown["cut"] == 0
     assert shown["height"] < 300
+
+
+def test_a_fix_of_words_alone_has_no_box_for_code_and_nothing_to_copy(page_of: Callable[..., Any]) -> None:
+    words = "Do it every hundredth batch instead of each, or in a thread of its own (train.py:3: draw(batch))."
+    shown = page_of(2, 900, Fix(words))
+    assert (shown["why"], shown["code"]) == ([TITLE, words], [])
+    assert shown["acts"] == ["Show evidence"]
+    assert shown["cut"] == 0

@@ -18,6 +18,7 @@ import time
 import tfprof_widgets as tfprof
 from tfprof_widgets.analysis.advice import engine
 from tfprof_widgets.analysis.advice.advice import Highlight, advise
+from tfprof_widgets.analysis.advice.fix import Fix
 from tfprof_widgets.views.payload import first_pack
 
 first_pack._MOST_EVENTS = 0  # any capture is a long one
@@ -25,7 +26,7 @@ first_pack._MOST_EVENTS = 0  # any capture is a long one
 def slow_rule(run):
     time.sleep(1.5)
     for i in range(4):
-        step = dict(evidence={"idle_ms": 1.0}, fix="train()", selection=Highlight(view="timeline"))
+        step = dict(evidence={"idle_ms": 1.0}, fix=Fix("Train it."), selection=Highlight(view="timeline"))
         title = f"Rule {i} found what is slow in this training and says it in one sentence."
         yield advise(f"rule_{i}", title, gain_ratio=0.9, **step)
 

@@ -33,7 +33,7 @@ def examine(program: Program) -> dict[str, Any]:
     run()
     with tfprof.profile() as prof:
         run()
-    cards = [Card(a.rule, a.severity, a.title, a.fix, a.gain_ratio) for a in prof.advice]
+    cards = [Card(a.rule, a.severity, a.title, str(a.fix), a.gain_ratio) for a in prof.advice]
     told = {
         "cards": [asdict(card) for card in cards],
         "n_steps": len(prof.steps),

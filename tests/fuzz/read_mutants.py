@@ -58,7 +58,7 @@ def advise(trace: Trace) -> None:
     """Ask for the advice, and with it for most analyses: no rule fails, and its fixes are Python."""
     results = Results(trace)
     for one in results.advice:
-        compile(one.fix, one.rule, "exec")
+        compile(one.fix.code, one.rule, "exec")
     assert results.advice_notices == (), results.advice_notices
     assert all(results.overview.next_steps)
 

@@ -59,7 +59,7 @@ def answer_everything(results: Results) -> None:
     summarize(results).encode()
     known = set(results.ops["name"]) | set(trace.strings)
     for one in results.advice:
-        compile(one.fix, one.rule, "exec")
+        compile(one.fix.code, one.rule, "exec")
         assert 0 <= one.gain_ratio <= 1
         assert all(math.isfinite(value) for value in one.evidence.values() if not isinstance(value, str))
         assert set(one.selection.op_names) <= known

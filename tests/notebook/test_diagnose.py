@@ -17,11 +17,11 @@ NOTEBOOK = "diagnose"
 MOST_BYTES = 8_000_000
 PLANTED = {
     # case: advice, words of the fix
-    "small batch": ("small_batch", "8 * batch_size"),
+    "small batch": ("small_batch", "8 times as many samples"),
     "slow read": ("input_bound generator", "num_parallel_calls"),
     "overloaded preprocessing": ("input_bound slow_map", "map(blur, num_parallel_calls=tf.data.AUTOTUNE).cache()"),
-    "inefficient graph": ("inefficient_op", "Conv2D(filters, 3"),
-    "heavy callback": ("host_callback", "def on_train_batch_end"),
+    "inefficient graph": ("inefficient_op", "Put 5 convolutions of 3 x 3"),
+    "heavy callback": ("host_callback", "every hundredth batch"),
     "retracing": ("retracing", "tf.constant(i)"),
     "eager loop": ("eager_hot_loop", "@tf.function"),
 }
@@ -29,7 +29,7 @@ PLANTED = {
 FACTS = """
 import json as _json
 _advice = {name: [one for one in before.advice if one.rule != "straggler_step"] for name, before, *_ in cases}
-_first = {name: (f"{found[0].rule} {found[0].stage}".strip(), found[0].fix) for name, found in _advice.items() if found}
+_first = {name: (f"{found[0].rule} {found[0].stage}".strip(), str(found[0].fix)) for name, found in _advice.items() if found}
 print(_json.dumps({"table": _json.loads(table.to_json(orient="index")), "first": _first}))
 """
 

@@ -193,7 +193,7 @@ def _parquet_writer() -> Callable[[BinaryIO, pd.DataFrame, Callable[[int], objec
     except ImportError as error:
         raise TfProfError(
             f"Parquet files need pyarrow, which cannot be imported: {str(error).rstrip('.')}. "
-            '`pip install pyarrow` installs it; to_csv writes the same tables without it.'
+            "`pip install pyarrow` installs it; to_csv writes the same tables without it."
         ) from error
 
     def write(file: BinaryIO, table: pd.DataFrame, on_rows: Callable[[int], object]) -> None:

@@ -20,6 +20,7 @@ from tests.browser.full_run import HOSTILE, PLAIN, Words, write_run
 from tests.builders import event, line, plane, space
 from tfprof_widgets.analysis.advice.advice import Highlight, advise
 from tfprof_widgets.analysis.advice.engine import RULES
+from tfprof_widgets.analysis.advice.fix import Fix
 from tfprof_widgets.analysis.results import Results
 from tfprof_widgets.errors import TfProfError
 from tfprof_widgets.export.report.kernel_names import readable_kernel
@@ -180,7 +181,7 @@ def many_pieces(text: str, n: int) -> tuple[Any, ...]:
     evidence = {f"{text[:50]}{i}_ms": 1.0 for i in range(30)} | {"op": text}
     at = Highlight(op_names=(text,) * 50, time_range_ns=(0, 10**9), step=1, view="timeline")
     return tuple(
-        advise("retracing", text, evidence=evidence, fix=f"{text}\n" * 50, selection=at, gain_ratio=0.5)
+        advise("retracing", text, evidence=evidence, fix=Fix(f"{text}\n" * 50), selection=at, gain_ratio=0.5)
         for _ in range(n)
     )
 
@@ -221,7 +222,14 @@ def test_of_each_advice_it_tells_gain_numbers_place_and_fix() -> None:
     results = Results(read_xspace(space(plane("/host:CPU", line("main", event("x:MatMul", 0, 1))))))
     at = Highlight(op_names=("Iterator::Root::Map",), time_range_ns=(2_000_000, 5_000_000), step=7, view="input_graph")
     evidence = {"input_ms": 2.8326, "input_ratio": 0.43063, "held_bytes": 3 * 2**20, "n_traces": 1234, "op": "Map"}
-    one = advise("input_bound", "Waits for data.", evidence=evidence, fix="ds.map(f)", selection=at, gain_ratio=0.43063)
+    one = advise(
+        "input_bound",
+        "Waits for data.",
+        evidence=evidence,
+        fix=Fix("Map in parallel.", "import os"),
+        selection=at,
+        gain_ratio=0.43063,
+    )
     results.__dict__["advice"] = (replace(one, stage="slow_map"),)
     told = render_report(Subject(results=results))
     assert (
@@ -232,7 +240,7 @@ def test_of_each_advice_it_tells_gain_numbers_place_and_fix() -> None:
     assert f"- Evidence: {numbers}" in told
     assert "`prof.input_graph()`; row 7 of `prof.steps`; 3.00 ms from 2.00 ms on" in told
     assert "`prof.select(time_range=(2000000, 5000000))`" in told
-    assert "```python\nds.map(f)\n```" in told
+    assert "- Fix: Map in parallel.\n\n```python\nimport os\n```" in told
     assert "**First to change (at most 43.1 % of the step time):** Waits for data." in told
 
 
@@ -332,7 +340,7 @@ def test_a_real_training_is_told_from_its_own_file_and_from_a_chrome_trace(
 
 def test_advice_of_low_severity_is_not_announced_as_the_first_to_change() -> None:
     results = Results(read_xspace(space(plane("/host:CPU", line("main", event("x:MatMul", 0, 1))))))
-    one = advise("memory_headroom", "It has room.", evidence={}, fix="x", selection=Highlight())
+    one = advise("memory_headroom", "It has room.", evidence={}, fix=Fix("Try it."), selection=Highlight())
     results.__dict__["advice"] = (one,)
     told = render_report(Subject(results=results))
     assert "**First to change:** nothing that would win much" in told

@@ -12,6 +12,7 @@ from tests.browser.full_run import PLAIN, write_run
 from tests.unit.analysis.advice.gpu_drawings import gpu_run
 from tests.unit.analysis.advice.test_device_rules import PLANTED
 from tfprof_widgets.analysis.advice.advice import Highlight, advise
+from tfprof_widgets.analysis.advice.fix import Fix
 from tfprof_widgets.views.payload import first_pack
 from tfprof_widgets.views.payload.embedding import embed
 from tfprof_widgets.views.payload.lists import advice_list
@@ -24,7 +25,7 @@ def test_an_advice_becomes_json_with_null_for_what_is_no_number() -> None:
         "input_bound",
         "The model waits.",
         evidence={"input_ms": np.float64(13.1), "gap_ms": float("nan"), "settings": "2 at once"},
-        fix="dataset.prefetch(2)",
+        fix=Fix("Prefetch.", "data = data.prefetch(2)", frozenset(("data",))),
         selection=Highlight(op_names=("a",) * 500, time_range_ns=(np.int64(1), np.int64(2)), view="input_graph"),
         gain_ratio=0.33,
     )

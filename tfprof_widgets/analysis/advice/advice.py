@@ -10,6 +10,7 @@ from typing import Any, Literal
 import pandas as pd
 
 from ..base.units import PS_PER_NS
+from .fix import Fix
 from .headlines import headline_of
 
 Severity = Literal["high", "medium", "low"]
@@ -59,8 +60,8 @@ class Advice:
     """The numbers, read-only; each name ends in its unit, such as `input_ms` or `input_ratio`. `estimate` says how
     `gain_ratio` was estimated, where it is no upper bound.
     """
-    fix: str
-    """Code to paste, with your own names where they are known; remarks in it are comments."""
+    fix: Fix
+    """What to do: `fix.words`, and `fix.code` where code runs as it is pasted, with your own names; `print` gives both."""
     selection: Highlight
     """What to select to see the evidence: a `Highlight` with `op_names`, `time_range_ns`, `step`, `view` and `host`."""
     gain_ratio: float
@@ -109,7 +110,7 @@ def advise(
     title: str,
     *,
     evidence: Mapping[str, float | str],
-    fix: str,
+    fix: Fix,
     selection: Highlight,
     gain_ratio: float = 0.0,
     stage: str = "",

@@ -67,7 +67,7 @@ def batch_words(results: Totals, advice: Sequence[Advice]) -> tuple[str, ...]:
         return ()
     used = f"{size(room.peak)} of {size(room.capacity)} used"
     larger = f"A batch {'twice' if room.factor == 2 else f'{room.factor} times'} as large fits"
-    if any("batch_size" in one.fix for one in advice):
+    if any("larger batch" in one.fix.words for one in advice):
         return "A larger batch fits", used
     if run.wait.sets_the_pace:
         return f"{larger}, but the input sets the pace", used

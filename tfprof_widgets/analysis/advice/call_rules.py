@@ -12,8 +12,10 @@ from ..base.wording import amount, number, size
 from ..failure.batch_estimate import batch_size_of
 from ..steps.averaged_steps import MIN_STEPS
 from .advice import MEDIUM_GAIN, Advice, advise
-from .code_text import named, remark
-from .host_rules import FIXED, LARGER_BATCH, QUICK, in_one_call
+from .call_fixes import fewer_calls
+from .fix import Fix
+from .function_rules import PYTHON_STAYS
+from .host_rules import FIXED, QUICK
 from .input_rules import works_ahead
 from .op_work import OP_OVERHEAD_MS
 from .python_calls import MIN_CALLS
@@ -51,10 +53,11 @@ def argument_conversion(run: Run) -> Iterator[Advice]:
         "into tensors"
         f"{f' ({line.place})' if line else ''} takes {part}.",
         evidence=part.evidence | {"converted_bytes": calls.converted_bytes} | _told(line),
-        fix=(remark(f"{line.place}: {line.code}") if line else "")
-        + "array = tf.constant(array)  # once, before the loop: of an array that stays the same\n"
-        "# batches that change: a pipeline that gives whole ones makes tensors of them ahead of the training\n"
-        "dataset = tf.data.Dataset.from_tensor_slices(batches).prefetch(tf.data.AUTOTUNE)",
+        fix=Fix(
+            "Make a tensor of an array that stays the same once, before the loop: tf.constant(array). Of batches "
+            "that change, a pipeline (tf.data.Dataset.from_tensor_slices, with .prefetch) makes tensors ahead of "
+            "the training."
+        ),
         selection=steps.usual(calls.converted_ms, view="source_view" if line else "timeline"),
         gain_ratio=part.ratio,
     )
@@ -81,8 +84,7 @@ def eager_ops(run: Run) -> Iterator[Advice]:
         f"Beside its function a step{at} calls {amount(calls.n_ops)} ops one by one from Python: {python} are "
         "Python and calling them.",
         evidence=python.evidence | {"eager_calls_per_step": calls.n_ops, "op_ms": eager.op_ms} | _told(line),
-        fix=(remark(f"{line.place}: {line.code}") if line else "") + "@tf.function\n"
-        f"def {named(line.function if line else '', 'train_step')}(*args): ...  # with these ops in it, metrics too",
+        fix=Fix(f"Call them in a tf.function, metrics too: the step's, or one of their own. {PYTHON_STAYS}"),
         selection=steps.usual(steps.time_ms, view="source_view" if line else "timeline"),
         gain_ratio=python.ratio,
     )
@@ -105,9 +107,10 @@ def many_calls(run: Run) -> Iterator[Advice]:
         evidence=python.evidence
         | {"functions_per_step": calls.n_functions, "op_ms": _op_ms(run), "ops_per_step": run.work.n_ops}
         | _told(line),
-        fix=(remark(f"{line.place}: {line.code}") if line else "")
-        + "@tf.function  # around the whole step: the functions that it calls become part of its graph\n"
-        f"def {named(line.function if line else '', 'train_step')}(*args): ...",
+        fix=Fix(
+            f"Put @tf.function around the whole step{f', {line.where}' if line else ''}: the functions that it calls "
+            f"become part of its graph. {PYTHON_STAYS}"
+        ),
         selection=steps.usual(steps.time_ms, view="source_view" if line else "timeline"),
         gain_ratio=python.ratio,
     )
@@ -128,8 +131,7 @@ def step_overhead(run: Run) -> Iterator[Advice]:
         f"{run.work.n_ops:,.0f} ops compute for {number(_op_ms(run))} ms.",
         evidence=python.evidence
         | {"function_ms": float(np.median(calls.function_ms)), "op_ms": _op_ms(run), "ops_per_step": run.work.n_ops},
-        fix=(f"# several steps in one call\n{in_one_call(run)}\n# or " if in_one_call(run) else "# ")
-        + f"fewer, larger steps, which changes the training\n{LARGER_BATCH}".rstrip(),
+        fix=fewer_calls(run),
         selection=steps.usual(steps.time_ms, view="timeline"),
         gain_ratio=python.ratio,
     )

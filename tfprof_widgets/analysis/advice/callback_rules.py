@@ -11,7 +11,8 @@ from ..base.wording import number, percent, plural
 from ..steps.averaged_steps import MIN_STEPS
 from .advice import MEDIUM_GAIN, Advice, advise, step_highlight
 from .called_work import MOST_OF_STALL
-from .code_text import named, remark
+from .code_text import one_line
+from .fix import Fix
 from .python_gaps import CodeLine
 
 if TYPE_CHECKING:
@@ -131,22 +132,18 @@ def _is_saving(run: Run, one: CalledWork) -> bool:
     return in_saves_ms >= MOST_OF_STALL * float(one.ms.sum()) and (bool(run.saves.op_types) or one.line.writes)
 
 
-def _less_often(line: CodeLine | None) -> str:
-    where = remark(f"{line.place}, {line.function}: {line.code}") if line else ""
-    if line is None or line.function.startswith("on_"):
-        hook = named(line.function if line else "", "on_train_batch_end")
-        return (
-            f"{where}def {hook}(self, batch, logs=None):\n"
-            "    if batch % 100 == 0:  # every hundredth batch instead of each; or on_epoch_end\n"
-            "        ...  # what it does now"
+def _less_often(line: CodeLine | None) -> Fix:
+    if line is None:
+        return Fix(
+            "What a callback or the loop does in Python after each batch: do it every hundredth batch, or once an epoch."
         )
+    where = one_line(f"{line.place}: {line.code}")
     if line.is_needed:
-        name = named(line.function, "prepare")
-        return (
-            f"{where}# each batch needs it: let a thread run it while the model computes; ops of TensorFlow are faster\n"
-            "def batches():\n"
-            "    for x, y in data:\n"
-            f"        yield {name}(x), y\n"
-            "dataset = tf.data.Dataset.from_generator(batches, output_signature=signature).prefetch(tf.data.AUTOTUNE)"
+        return Fix(
+            f"Each batch needs it ({where}): let a map of tf.data do it, with a prefetch behind it, so that it runs "
+            "while the model computes; in ops of TensorFlow, as Python shares its lock with the loop."
         )
-    return f"{where}if step % 100 == 0:  # every hundredth step instead of each, or in a thread of its own\n    ..."
+    return Fix(
+        f"Do it every hundredth batch instead of each, once an epoch, or in a thread of its own ({where}); what the "
+        "training itself depends on, such as a learning rate, stays in each."
+    )

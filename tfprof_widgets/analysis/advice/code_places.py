@@ -9,6 +9,7 @@ from __future__ import annotations
 import ast
 import re
 from collections.abc import Iterator, Sequence
+from functools import lru_cache
 from typing import Literal
 
 import pandas as pd
@@ -82,14 +83,22 @@ def function_body(lines: Sequence[str], line: int) -> Sequence[str]:
 
 def result_is_used(text: str, function: str) -> bool:
     """Whether a file calls a function of its own and does something with what it returns; False of a text that is no Python."""
-    lines = ["" if line.lstrip().startswith(("%", "!")) else line for line in text.split("\n")]
-    try:
-        tree = ast.parse("\n".join(lines))
-    except (SyntaxError, ValueError, RecursionError, MemoryError):
+    tree = parsed(text)
+    if tree is None:
         return False
     alone = {id(node.value) for node in ast.walk(tree) if isinstance(node, ast.Expr)}
     calls = (node for node in ast.walk(tree) if isinstance(node, ast.Call) and id(node) not in alone)
     return any(function in (getattr(one.func, "id", ""), getattr(one.func, "attr", "")) for one in calls)
+
+
+@lru_cache(16)
+def parsed(text: str) -> ast.Module | None:
+    """A file or a cell, whose lines that are not Python count as blank; None where it is no Python."""
+    lines = ["" if line.lstrip().startswith(("%", "!")) else line for line in text.split("\n")]
+    try:
+        return ast.parse("\n".join(lines))
+    except (SyntaxError, ValueError, RecursionError, MemoryError):
+        return None
 
 
 def _heads(lines: Sequence[str], line: int) -> Iterator[str]:

@@ -1,4 +1,4 @@
-"""Names and lines of the user's -> text of a fix that compiles, whatever they hold.
+"""Names and lines of the user's -> text of a fix, whatever they hold.
 
 remark("train.py:3: f(x)") == "# train.py:3: f(x)\\n"
 """
@@ -12,9 +12,14 @@ _MOST_CHARACTERS = 300
 
 def remark(text: str) -> str:
     """A comment of one line; nothing where there is no text."""
-    words = " ".join(text.split()).replace("\x00", "")
-    words = words if len(words) <= _MOST_CHARACTERS else f"{words[:_MOST_CHARACTERS]}..."
+    words = one_line(text)
     return f"# {words}\n" if words else ""
+
+
+def one_line(text: str) -> str:
+    """The same as part of a sentence."""
+    words = " ".join(text.split()).replace("\x00", "")
+    return words if len(words) <= _MOST_CHARACTERS else f"{words[:_MOST_CHARACTERS]}..."
 
 
 def named(name: str, otherwise: str) -> str:

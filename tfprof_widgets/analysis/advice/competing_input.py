@@ -10,7 +10,7 @@ from ..base.wording import number, percent
 from ..steps.averaged_steps import MIN_STEPS
 from ..system.machine_load import FREE
 from .advice import MEDIUM_GAIN, Advice, advise
-from .code_text import named, remark
+from .input_fixes import cheaper_map
 from .input_stages import input_ops
 from .mapped_function import mapped_function
 
@@ -41,7 +41,6 @@ def input_competes(run: Run) -> Iterator[Advice]:
     if share > 1 or _WON * share < MEDIUM_GAIN:
         return
     costly = mapped_function(run)
-    where = remark(f"the costly function: {costly.place}  {costly.code}") if costly else ""
     each_ms = input_ms / len(frame)
     yield advise(
         "input_competes",
@@ -55,10 +54,7 @@ def input_competes(run: Run) -> Iterator[Advice]:
             "estimate": "half of the time on cores that is freed",
             **({"line": costly.place, "code": costly.code} if costly else {}),
         },
-        fix=(
-            f"{where}# do it once: cache what is not random, after the map; or prepare the data offline\n"
-            f"dataset = dataset.map({named(costly.name if costly else '', 'f')}, num_parallel_calls=tf.data.AUTOTUNE).cache()"
-        ),
+        fix=cheaper_map(run),
         selection=steps.usual(steps.time_ms, view="step_chart"),
         gain_ratio=_WON * share,
     )

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from .advice import Advice
+from .fix import Fix
 from .spent_ops import SpentOps
 
 if TYPE_CHECKING:
@@ -42,7 +43,9 @@ def costly_line(run: Run) -> Iterator[Advice]:
     yield ops.advise(
         "costly_line",
         f"{ops.type} at {ops.place} takes {ops.part}{f', on {read}' if read else ''}. No cause is known: look there first.",
-        fix=f"# {ops.type}: smaller, less often, in another form, or as it must be",
+        fix=Fix(
+            f"See whether {ops.type} can work on less, run less often, or take another form; it may be as it must be."
+        ),
         gain_ratio=0.0,
         op_type=ops.type,
     )

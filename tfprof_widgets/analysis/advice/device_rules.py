@@ -7,8 +7,10 @@ from typing import TYPE_CHECKING
 
 from ..base.wording import number, size
 from .advice import MEDIUM_GAIN, Advice, advise
+from .call_fixes import several_in_one_call
 from .device_copies import copy_events
-from .host_rules import event_names, in_one_call
+from .fix import Fix
+from .host_rules import event_names
 from .task_rules import task_communication
 
 if TYPE_CHECKING:
@@ -28,13 +30,8 @@ def device_idle(run: Run) -> Iterator[Advice]:
         "device_idle",
         f"The {steps.device} idles and no op runs in {idle}.",
         evidence=idle.evidence,
-        fix=(
-            f"{in_one_call(run)}  # one call of Python for 32 steps"
-            if run.is_keras_loop
-            else "# the whole step in one function, so that the device never waits for Python\n"
-            "@tf.function\n"
-            "def train_step(batch): ..."
-        ),
+        fix=(several_in_one_call(run) if run.is_keras_loop else None)
+        or Fix("Put the whole step into one tf.function, so that the device never waits for Python."),
         selection=steps.stretch(steps.category_ms("other"), "other", view="timeline"),
         gain_ratio=idle.ratio,
     )
@@ -66,10 +63,10 @@ def h2d_bound(run: Run) -> Iterator[Advice]:
         "h2d_bound",
         f"The {steps.device} waits {part} for copies from the host{what}.",
         evidence=part.evidence | evidence,
-        fix=(
-            f'dataset = dataset.apply(tf.data.experimental.prefetch_to_device("/{steps.device}:0"))  # the last step\n'
-            "# send less: uint8 images, indices instead of one-hot masks, and convert on the device\n"
-            "x = tf.cast(x, tf.float32) / 255.0  # in the model, not in the map"
+        fix=Fix(
+            f'Copy ahead: tf.data.experimental.prefetch_to_device("/{steps.device}:0") as the last step of the '
+            f"dataset. Send less: uint8 "
+            "images and indices instead of one-hot masks, converted in the model, not in the map."
         ),
         selection=steps.stretch(
             copies, "copy_to_device", view="timeline", op_names=event_names(run, copy_events(run, "h2d"))
@@ -92,10 +89,10 @@ def collective_bound(run: Run) -> Iterator[Advice]:
         "collective_bound",
         f"Collectives between devices take {part} in which nothing is computed.",
         evidence=part.evidence | {"n_devices": run.results.environment.n_active_devices},
-        fix=(
-            "# larger batches exchange less often, smaller gradients faster\n"
-            "optimizer = keras.optimizers.Adam(gradient_accumulation_steps=4)\n"
-            "strategy = tf.distribute.MirroredStrategy(cross_device_ops=tf.distribute.NcclAllReduce(num_packs=2))"
+        fix=Fix(
+            "Exchange less often, by larger batches or gradient_accumulation_steps=4 of a Keras optimizer: fewer, "
+            "larger updates, which changes the training. Or exchange in larger pieces: "
+            "tf.distribute.NcclAllReduce(num_packs=2) for MirroredStrategy."
         ),
         selection=steps.stretch(
             steps.category_ms("device_collectives"),

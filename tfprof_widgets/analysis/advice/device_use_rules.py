@@ -14,8 +14,8 @@ from ..steps.averaged_steps import MIN_STEPS
 from ..steps.step_spans import SpanType
 from ..xla.command_buffers import graphs_switched_off
 from .advice import MEDIUM_GAIN, Advice, advise
-from .host_rules import LARGER_BATCH
-from .launch_rules import compiled
+from .call_fixes import LARGER_BATCH, compiled
+from .fix import Fix
 
 if TYPE_CHECKING:
     from ...trace.trace import Float64
@@ -53,8 +53,7 @@ def low_utilisation(run: Run) -> Iterator[Advice]:
             "utilisation_ratio": busy,
             "estimate": "all of the time in which it neither computes nor waits for data",
         },
-        fix=LARGER_BATCH
-        + (f"# ops that run one after the other as one\n{compiled(run)}" if run.can_be_compiled else ""),
+        fix=compiled(run).also(LARGER_BATCH) if run.can_be_compiled else Fix(LARGER_BATCH),
         selection=steps.usual(steps.category_ms("device_compute"), view="timeline"),
         gain_ratio=gain,
     )
@@ -83,10 +82,9 @@ def uneven_devices(run: Run) -> Iterator[Advice]:
             "n_devices": len(names),
             "device": names[least],
         },
-        fix=(
-            "strategy = tf.distribute.MirroredStrategy()  # each device gets its part of every batch\n"
-            "with strategy.scope():\n"
-            "    model = make_model()  # where the model is made and compiled\n"
+        fix=Fix(
+            "Make and compile the model in the scope() of a tf.distribute.MirroredStrategy: each device gets its "
+            "part of every batch."
         ),
         selection=steps.usual(steps.category_ms("device_compute"), view="timeline"),
         gain_ratio=gain,

@@ -126,4 +126,4 @@ def _failure(rules: list[str], why: str) -> str:
 
 def advice_table(advice: tuple[Advice, ...]) -> pd.DataFrame:
     """The same as a table: `rule, severity, title, gain_ratio, fix, view`, in the same order."""
-    return typed_table([vars(one) | {"view": one.selection.view} for one in advice], TABLE_TYPES)
+    return typed_table([vars(one) | {"fix": str(one.fix), "view": one.selection.view} for one in advice], TABLE_TYPES)

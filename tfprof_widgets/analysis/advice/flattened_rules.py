@@ -11,6 +11,7 @@ import numpy as np
 from ...trace.source_map import parse_shapes
 from ..base.wording import number
 from .advice import Advice
+from .fix import Fix
 from .spent_ops import SpentOps
 
 if TYPE_CHECKING:
@@ -49,10 +50,10 @@ def flattened_features(run: Run) -> Iterator[Advice]:
             "flattened_features",
             f"{name} has {number(n_weights / 1e6)} of the {number(n_all / 1e6)} million weights, as it reads flattened images "
             f"({size}): its product and its update take {ops.part}.",
-            fix="# one number a channel in place of one a point; it trains differently\n"
-            "x = keras.layers.GlobalAveragePooling2D()(x)  # in place of keras.layers.Flatten()\n"
-            "# or pool before it\n"
-            "x = keras.layers.Flatten()(keras.layers.MaxPooling2D(4)(x))",
+            fix=Fix(
+                "Put keras.layers.GlobalAveragePooling2D in place of Flatten, one number a channel in place of one "
+                "a point, or pool before Flatten (MaxPooling2D): another model, which trains differently."
+            ),
             gain_ratio=ops.part.ratio * (1 - 1 / n_points),
             n_weights=n_weights,
             n_points=n_points,

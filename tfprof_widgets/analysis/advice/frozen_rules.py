@@ -9,6 +9,8 @@ import numpy as np
 
 from ..base.wording import plural
 from .advice import HIGH_GAIN, Advice
+from .code_text import one_line
+from .fix import Fix
 from .spent_ops import SpentOps
 
 if TYPE_CHECKING:
@@ -41,9 +43,10 @@ def frozen_layers(run: Run) -> Iterator[Advice]:
         "frozen_layers",
         f"{plural(len(own), 'frozen layer')}{f' of {base}' if base else ''} take{'s' if len(own) == 1 else ''} {ops.part}: the "
         "same features of the same input in each epoch.",
-        fix="# compute them once, then train the layers behind them alone\n"
-        "features = base.predict(x, batch_size=256)\n"
-        "head.fit(features, y, epochs=epochs)",
+        fix=Fix(
+            f"Compute what {one_line(base) or 'they'} give{'s' if base else ''} once, by predict of a model of the "
+            "frozen layers alone, and train the layers behind them on that."
+        ),
         gain_ratio=ops.part.ratio,
         n_layers=len(own),
         layer=base,

@@ -14,8 +14,9 @@ from ..steps.averaged_steps import MIN_STEPS
 from ..steps.step_names import kinds_of
 from .advice import MEDIUM_GAIN, Advice, Highlight, advise, ns_range, step_highlight
 from .code_places import noted_place
-from .code_text import named, remark
-from .python_gaps import top_line
+from .code_text import named
+from .fix import Fix
+from .python_gaps import CodeLine, top_line
 from .step_facts import StepPart, usual_step
 from .trace_causes import TraceCause, trace_cause
 
@@ -26,11 +27,14 @@ MIN_TRACES = 3
 """A function is traced once, and once more for a last, smaller batch; what comes after that is once too often."""
 MIN_MADE = 2
 """A function of the same name that is another object, traced by steps of the same kind, was made for the second loop anew."""
-ONE_SHAPE = """\
-# XLA compiles a program for each shape: pad to one, or to a few
-dataset = dataset.padded_batch(batch_size, padded_shapes=([longest], []), drop_remainder=True)
-# of batches of unequal numbers of samples
-dataset = dataset.batch(batch_size, drop_remainder=True)"""
+PYTHON_STAYS = (
+    "Python in it then runs while it is traced alone: what draws numbers with NumPy, counts, writes or needs values "
+    "(float(), .numpy()) stays outside."
+)
+ONE_SHAPE = (
+    "XLA compiles a program for each shape: pad to one, or to a few (padded_batch with padded_shapes). Of batches "
+    "of unequal numbers of samples drop_remainder=True leaves the last, smaller one out."
+)
 
 
 def retracing(run: Run) -> Iterator[Advice]:
@@ -68,7 +72,7 @@ def retracing(run: Run) -> Iterator[Advice]:
             **({"cause": cause.kind} if cause.kind else {}),
             **({"line": place} if place else {}),
         },
-        fix=remark(place) + _one_graph(run, cause, named(name, "train_step")),
+        fix=_one_graph(run, cause, named(name, "the function")),
         selection=Highlight(
             op_names=(name,),
             time_range_ns=ns_range(int(run.trace.start_ps[event]), int(run.trace.end_ps[event])),
@@ -87,31 +91,28 @@ def _because(cause: TraceCause) -> str:
     return ", as each is another function object, made anew" if cause.kind == "object" else ""
 
 
-def _one_graph(run: Run, cause: TraceCause, name: str) -> str:
+def _one_graph(run: Run, cause: TraceCause, name: str) -> Fix:
     """What makes the calls share a graph."""
     if cause.kind == "object":
         if run.is_keras_loop:
-            return (
-                "model.compile(...)  # once, before all calls of fit, evaluate and predict\n"
-                "model.set_weights(first_weights)  # begins anew, with no other model\n"
-                "model.optimizer.learning_rate = rate  # nor does this need one"
+            return Fix(
+                "Call compile once, before all calls of fit, evaluate and predict: another learning rate needs none "
+                "(model.optimizer.learning_rate = rate), nor does another start (model.set_weights)."
             )
-        return f"{name} = tf.function({name})  # once, before the loop: a function made in it is traced anew"
+        return Fix(f"Make it once, before the loop: tf.function({name}), called in the loop, is traced anew each time.")
     if cause.kind == "value":
-        return (
-            "# pass what changes as a tensor: a Python number is traced anew for each value\n"
-            f"{name}(..., tf.constant(i))"
+        return Fix(
+            f"Pass what changes as a tensor, such as tf.constant(i): {name} is traced anew for each value of a Python number."
         )
     if run.compiles_functions:
-        return ONE_SHAPE
-    relaxed = f"@tf.function(reduce_retracing=True)  # one graph for batches of any length\ndef {name}(*args): ...\n"
-    if cause.kind == "shape":
-        return relaxed + "# or every batch of one shape\ndataset = dataset.batch(batch_size, drop_remainder=True)"
-    return (
-        f"{relaxed}# pass numbers that change as tensors: a Python number is traced anew for each value\n"
-        f"{name}(..., tf.constant(i))\n"
-        "dataset = dataset.batch(batch_size, drop_remainder=True)  # every batch of one shape"
+        return Fix(ONE_SHAPE)
+    relaxed = Fix(
+        f"Have one graph for batches of any length, @tf.function(reduce_retracing=True) on {name}, or every batch of one "
+        "shape (drop_remainder=True leaves the last, smaller one out)."
     )
+    if cause.kind == "shape":
+        return relaxed
+    return relaxed.also("Pass numbers that change as tensors, such as tf.constant(i): a Python number is traced anew.")
 
 
 def eager_hot_loop(run: Run) -> Iterator[Advice]:
@@ -133,7 +134,6 @@ def eager_hot_loop(run: Run) -> Iterator[Advice]:
     line = top_line(run.trace, run.results.source_map, steps.pieces)
     in_fit = run.is_keras_loop or (line is not None and ".train_on_batch(" in line.code)
     has_function = bool((run.results.tf_functions["eager_calls"] > 0).any())
-    name = named(line.function if line is not None else "", "train_step")
     where = f" of {line.function} ({line.place})" if line is not None else ""
     top = run.results.ops[run.results.ops["eager"]]["name"].head(5).tolist()
     yield advise(
@@ -148,17 +148,25 @@ def eager_hot_loop(run: Run) -> Iterator[Advice]:
             "eager_ratio": eager.share,
             **({"line": line.place, "function": line.function} if line is not None else {}),
         },
-        fix=(remark(f"{line.place}: {line.code}") if line is not None else "")
-        + (
-            "model.compile(..., run_eagerly=False)\ntf.config.run_functions_eagerly(False)"
-            if in_fit
-            else "tf.config.run_functions_eagerly(False)  # it is switched on: the step is a tf.function already"
-            if has_function
-            else f"@tf.function\ndef {name}(*args): ..."
-        ),
+        fix=_as_graph(in_fit=in_fit, has_function=has_function, line=line),
         selection=steps.usual(steps.time_ms, view="op_table", op_names=run.known(*top)),
         gain_ratio=python.ratio,
     )
+
+
+def _as_graph(*, in_fit: bool, has_function: bool, line: CodeLine | None) -> Fix:
+    """What makes the steps a graph."""
+    eagerly = "import tensorflow as tf\n\ntf.config.run_functions_eagerly(False)"
+    if in_fit:
+        return Fix(
+            "Leave run_eagerly out of compile (run_eagerly=False), and run_functions_eagerly out of the program.",
+            eagerly,
+        )
+    if has_function:
+        return Fix(
+            "Functions are run op by op, as somebody switched that on: the step is a tf.function already.", eagerly
+        )
+    return Fix(f"Put @tf.function on {line.where if line else 'the function of a step'}. {PYTHON_STAYS}")
 
 
 def compilation(run: Run) -> Iterator[Advice]:
@@ -201,7 +209,7 @@ class _Compiling:
     """What advice on compiling says of one cause."""
 
     title: str
-    fix: str
+    fix: Fix
     gain_ratio: float
 
 
@@ -214,7 +222,7 @@ def _compiled_again(run: Run, gain: float) -> _Compiling | None:
     return _Compiling(
         f"XLA compiles again in {len(again)} of {plural(len(steps), 'step')}, as it does for tensors of other shapes: "
         f"{steps.part('compile', gain * steps.mean_ms)}.",
-        ONE_SHAPE,
+        Fix(ONE_SHAPE),
         gain,
     )
 
@@ -236,7 +244,7 @@ def _made_anew(run: Run) -> _Compiling | None:
     return _Compiling(
         f"{name}{f' ({place})' if place else ''} is made anew {int(is_first.sum())} times, and traced in the first step of each "
         f"loop: without the first time {number(again_ms)} of the {number(part.step_ms)} ms of all steps ({percent(part.ratio)}).",
-        remark(place) + _one_graph(run, TraceCause("object"), named(name, "train_step")),
+        _one_graph(run, TraceCause("object"), named(name, "the function")),
         part.ratio,
     )
 
@@ -248,22 +256,8 @@ def _compiled_once(run: Run, at: int, share: float, gain: float) -> _Compiling:
     return _Compiling(
         f"Tracing and compiling take {number(float(row['compile_ms']))} of the {number(float(row['step_time_ms']))} ms of "
         f"step {at}, in {n_steps} of {plural(len(frame), 'step')}: {percent(share)} of the time of all steps.",
-        _warm(run),
+        Fix(
+            "Run two steps before the capture begins: it then holds what later steps take, and no tracing or compiling."
+        ),
         gain,
-    )
-
-
-def _warm(run: Run) -> str:
-    if run.is_keras_loop:
-        return (
-            "model.fit(dataset.take(2))  # trace and compile first\n"
-            "with tfprof.profile() as prof:  # then capture what later steps take\n"
-            "    model.fit(dataset)"
-        )
-    return (
-        "for batch in dataset.take(2):\n"
-        "    train_step(batch)  # trace and compile first\n"
-        "with tfprof.profile() as prof:  # then capture what later steps take\n"
-        "    for batch in tfprof.trace_steps(dataset):\n"
-        "        train_step(batch)"
     )

@@ -11,13 +11,15 @@ from ...trace.trace import Float64, Int64
 from ..base.wording import number, percent, plural
 from ..steps.averaged_steps import MIN_STEPS
 from .advice import MEDIUM_GAIN, Advice, advise, step_highlight
+from .call_fixes import fewer_calls, several_in_one_call
 from .callback_rules import is_usual
 from .called_work import MOST_OF_STALL
-from .code_text import remark
+from .code_text import one_line
 from .device_copies import copy_events
+from .fix import Fix
 from .input_rules import input_bound, works_ahead
 from .op_work import OP_OVERHEAD_MS
-from .python_gaps import top_line
+from .python_gaps import CodeLine, top_line
 from .step_facts import usual_step
 
 if TYPE_CHECKING:
@@ -40,20 +42,6 @@ worth a third more samples a second. Well-fed networks of a few hundred kFLOP a 
 QUICK = 0.1
 """A busy machine makes steps longer, the ops in them hardly: they wait to run. The quickest tenth of the steps tells what is
 the program's; of well-fed networks on such a machine the usual step seemed to be fixed by half."""
-LARGER_BATCH = "dataset = dataset.batch(8 * batch_size).prefetch(tf.data.AUTOTUNE)\n"
-"""A fix that several rules propose."""
-_STEPS_IN_ONE_CALL = """\
-@tf.function
-def train(iterator):
-    for _ in tf.range(32):
-        train_step(next(iterator))"""
-
-
-def in_one_call(run: Run) -> str:
-    """Another: several steps in one call of Python; "" where a call takes several already."""
-    if run.takes_several:
-        return ""
-    return "model.compile(..., steps_per_execution=32)" if run.is_keras_loop else _STEPS_IN_ONE_CALL
 
 
 def output_bound(run: Run) -> Iterator[Advice]:
@@ -70,17 +58,15 @@ def output_bound(run: Run) -> Iterator[Advice]:
         return
     rows = copy_events(run, "d2h")
     n = int((run.entry[rows] >= 0).sum()) / len(steps)
+    several = several_in_one_call(run) if run.is_keras_loop else None
     yield advise(
         "output_bound",
         f"Copies back to the host take {output}, {number(n)} copies a step.",
         evidence=output.evidence | {"copies_per_step": n},
-        fix=(
-            f"{in_one_call(run)}  # metrics are fetched once for 32 steps"
-            if run.is_keras_loop
-            else "# fetch results every hundredth step; until then they stay on the device\n"
-            "loss = train_step(batch)\n"
-            "if step % 100 == 0:\n"
-            "    print(float(loss))"
+        fix=several.also("Metrics are then fetched once for 32 steps.")
+        if several
+        else Fix(
+            "Read results, as float(loss) and .numpy() do, every hundredth step: until then they stay on the device."
         ),
         selection=steps.stretch(copies, "output", view="timeline", op_names=event_names(run, rows)),
         gain_ratio=output.ratio,
@@ -124,12 +110,10 @@ def checkpoint_stall(run: Run) -> Iterator[Advice]:
             "stall_ratio": gain,
             **({"line": line.place, "code": line.code} if line else {}),
         },
-        fix=(
-            (remark(f"{line.place}: {line.code}") if line else "") + "# once an epoch instead of every few steps\n"
-            'keras.callbacks.ModelCheckpoint("model.keras", save_freq="epoch")\n'
-            "# or beside the training\n"
-            "options = tf.train.CheckpointOptions(enable_async=True)\n"
-            "checkpoint.save(path, options=options)"
+        fix=Fix(
+            f"Save once an epoch instead of every few steps{_at(line)}, as ModelCheckpoint does with "
+            f'save_freq="epoch"; or beside the '
+            "training, by tf.train.CheckpointOptions(enable_async=True) for checkpoint.save."
         ),
         selection=step_highlight(
             steps.frame,
@@ -193,10 +177,7 @@ def straggler_step(run: Run) -> Iterator[Advice]:
             "part": part,
             **({"other_cores": others} if others else {}),
         },
-        fix=(
-            f"prof.select(step={int(steps.row[at])})  # the slowest: compare its timeline with that of a usual one\n"
-            f"prof.select(step={int(steps.row[steps.typical(steps.time_ms)])})"
-        ),
+        fix=Fix("Compare the slowest of these steps, which the evidence selects, with a usual one in the timeline."),
         selection=step_highlight(steps.frame, at, view="step_chart"),
         # Where others take the cores, no change of this program wins that.
         gain_ratio=0.0 if others else gain,
@@ -242,12 +223,14 @@ def small_batch(run: Run) -> Iterator[Advice]:
             "avg_op_time_us": average_us,
             "op_overhead_us": 1e3 * OP_OVERHEAD_MS,
         },
-        fix="\n# with the same batch: several steps in one call of Python\n".join(
-            one for one in (LARGER_BATCH.rstrip(), in_one_call(run)) if one
-        ),
+        fix=fewer_calls(run),
         selection=steps.usual(steps.time_ms, view="step_chart"),
         gain_ratio=gain,
     )
+
+
+def _at(line: CodeLine | None) -> str:
+    return f" ({one_line(f'{line.place}: {line.code}')})" if line else ""
 
 
 def _owned_ms(run: Run) -> Float64:

@@ -1,29 +1,35 @@
-"""A slow stage of the input -> the code to write instead, for elements of any structure."""
+"""A slow stage of the input -> what to write instead: the user's own statement, or words where it is not known."""
 
 from __future__ import annotations
 
+import ast
 from typing import TYPE_CHECKING
 
 import pandas as pd
 
 from ..base.iterator_names import base_name
 from ..base.wording import percent
-from .code_text import named, remark
-from .input_stages import kept_ratio, runs_python, waits_idly
+from .code_text import remark
+from .fix import Fix
+from .input_stages import MAPS, kept_ratio, runs_python, waits_idly
 from .mapped_function import mapped_function
+from .mapped_kind import Kind, has_cache, is_same_each_epoch, kind_of_input, names_of
+from .user_code import UserCall, is_of_model, only_call, rewritten
 
 if TYPE_CHECKING:
     from .run import Run
 
 N_WAITING = 16
 """Calls at a time of a function that waits; AUTOTUNE takes one a core at most. Sleeping ones fit on few cores."""
-_LAST = "# then batched as before\n"
-_FREE = "options = tf.data.Options()\noptions.threading.private_threadpool_size = "
-_DTYPES = {"float": "float32", "double": "float64", "half": "float16"}
-"""What a trace calls types of which TensorFlow has another name."""
+_AUTOTUNE = "tf.data.AUTOTUNE"
+_THREADS = f"options.threading.private_threadpool_size = {N_WAITING}"
+_MANY_CALLS = (
+    f"It waits more than it computes: num_parallel_calls={N_WAITING}, more than there are cores, with a thread for "
+    f"each ({_THREADS}, of a tf.data.Options() for with_options)."
+)
 
 
-def input_fix(run: Run, stage: str, short: str, pipeline: pd.Series | None) -> str:
+def input_fix(run: Run, stage: str, short: str, pipeline: pd.Series | None) -> Fix:
     """What to write.
 
     Args:
@@ -32,112 +38,200 @@ def input_fix(run: Run, stage: str, short: str, pipeline: pd.Series | None) -> s
         short: the name of the iterator that is slow.
         pipeline: its row of `pipelines`; None where no pipeline was seen.
     """
-    costly = mapped_function(run) if stage in _OF_FUNCTIONS else None
-    name = named(costly.name if costly else "", "f")
-    where = remark(f"the costly function: {costly.place}  {costly.code}") if costly else ""
-    if stage == "generator":
-        return _generator(run, pipeline)
-    if stage == "slow_read":
-        return (
-            "# several files at a time; more files than readers, near to the machine\n"
-            "files = tf.data.Dataset.list_files(pattern)\n"
-            f"dataset = files.interleave({_reader(short)}, num_parallel_calls=tf.data.AUTOTUNE)\n"
-            f"{_LAST}dataset = dataset.prefetch(tf.data.AUTOTUNE)"
-        )
-    if stage in _OF_FUNCTIONS:
-        return where + _of_function(run, stage, name)
-    code = "" if pipeline is None else str(pipeline["suggestion_code"])
-    if code.startswith("."):
-        return f"{remark(short)}dataset = dataset{code}"
-    return code or "dataset = dataset.prefetch(tf.data.AUTOTUNE)"
-
-
-_OF_FUNCTIONS = frozenset(
-    ("slow_map", "no_parallel_map", "no_prefetch", "python_map", "element_map", "filter_after", "few_threads")
-)
-
-
-def _of_function(run: Run, stage: str, name: str) -> str:
-    """What to do about the function that a stage calls."""
-    once = f"dataset = dataset.map({name}, num_parallel_calls=tf.data.AUTOTUNE).cache()"
     match stage:
         case "no_parallel_map":
-            return _parallel(run, name)
+            return _parallel(run)
         case "no_prefetch":
-            return "dataset = dataset.prefetch(tf.data.AUTOTUNE)  # the last step of the pipeline"
-        case "python_map":
-            return (
-                "# write it in ops of TensorFlow: Python runs one call at a time, however many are made in parallel\n"
-                f"# or do it once: cache what is not random\n{once}"
+            return _prefetch(run)
+        case "slow_map":
+            return _parallel(run) if waits_idly(run) else cheaper_map(run)
+        case "generator":
+            return _generator(run)
+        case "slow_read":
+            return Fix(
+                "Keep the files near to the machine, and read several at a time: interleave over their names with "
+                f"num_parallel_calls={_AUTOTUNE}. Elements of several files then alternate, which is another order."
             )
+        case "python_map":
+            return without_python(run)
         case "element_map":
-            return (
-                "# for whole batches, such as tf.io.parse_example in place of tf.io.parse_single_example\n"
-                f"dataset = dataset.batch(batch_size).map({name}, num_parallel_calls=tf.data.AUTOTUNE)"
+            return Fix(
+                f"Batch first, and map whole batches: {_name(run)} as a function of a batch, such as "
+                "tf.io.parse_example in place of tf.io.parse_single_example."
             )
         case "filter_after":
-            return (
-                f"# {percent(1 - kept_ratio(run))} of what it prepares is thrown away: judge first, by what is there before\n"
-                f"dataset = dataset.filter(keep).map({name}, num_parallel_calls=tf.data.AUTOTUNE)"
+            return Fix(
+                f"{percent(1 - kept_ratio(run))} of what {_name(run)} prepares is thrown away: where the filter can "
+                "judge by what is there before the map, put it there."
             )
         case "few_threads":
-            return f"{_FREE}0  # one for each core\ndataset = dataset.with_options(options)"
-    if waits_idly(run):
-        return _parallel(run, name)
-    return f"# do it once: cache what is not random, after the map; or map whole batches\n{once}"
+            return Fix("Leave private_threadpool_size = 1 out of the dataset's options; 0 is one thread for each core.")
+    return _of_stage(run, short, pipeline)
 
 
-_ONE_AT_A_TIME = "# where it computes in Python, which runs one call at a time, write it in ops of TensorFlow instead"
+def _name(run: Run) -> str:
+    costly = mapped_function(run)
+    return costly.words if costly else "the mapped function"
 
 
-def _parallel(run: Run, mapped: str) -> str:
-    """A map that makes several elements at a time."""
-    is_idle = waits_idly(run)
+def map_call(run: Run) -> UserCall | None:
+    """The call of `map` that is given the costly function."""
+    costly = mapped_function(run)
+    if costly is None:
+        return None
+
+    def gives_it(call: ast.Call) -> bool:
+        given = call.args[0] if call.args else next((one.value for one in call.keywords if one.arg == "map_func"), None)
+        if isinstance(given, ast.Lambda):
+            return not costly.name.isidentifier() and given.lineno <= costly.line <= (given.end_lineno or 0)
+        return isinstance(given, ast.Name) and given.id == costly.name
+
+    return only_call(run.results.source_map, "map", gives_it)
+
+
+def _parallel(run: Run) -> Fix:
+    """A map that makes several elements at a time, in their order."""
+    kind, call, is_idle = kind_of_input(run), map_call(run), waits_idly(run)
+    words = f"Let {_name(run)} run several times at once: map(..., num_parallel_calls={_AUTOTUNE}). The order of elements stays."
+    words += {
+        "pure": "",
+        "random": " Random numbers are drawn by another element each time, also with a seed.",
+        "stateful": " It calls Python or reads what changes: only where no call depends on those before it.",
+        "unknown": " Only where no call depends on those before it.",
+    }[kind]
     if is_idle:
+        words += f" {_MANY_CALLS}"
+    elif is_idle is None:
+        words += f" Where it waits for a disk or a network: num_parallel_calls={N_WAITING}, and {_THREADS}."
+    if runs_python(run) and not is_idle:
+        words += " Where it computes in Python, which runs one call at a time, write it in ops of TensorFlow instead."
+    if call is None or kind not in ("pure", "random"):
+        return Fix(words)
+    code = call.with_keyword("num_parallel_calls", str(N_WAITING) if is_idle else _AUTOTUNE)
+    return rewritten(words, call, code, _own_threads(call) if is_idle else "")
+
+
+def _own_threads(call: UserCall) -> str:
+    if not call.target or "tf" not in call.names:
+        return ""
+    return (
+        f"\npipeline_options = tf.data.Options()\npipeline_{_THREADS}\n{call.target} = "
+        f"{call.target}.with_options(pipeline_options)"
+    )
+
+
+def _prefetch(run: Run) -> Fix:
+    """What `fit` is given, made ahead."""
+    words = (
+        f"Add .prefetch({_AUTOTUNE}) as the last step of the pipeline: a batch is prepared while the model computes."
+    )
+
+    def takes_a_dataset(call: ast.Call) -> bool:
+        given = {one.arg for one in call.keywords}
+        return is_of_model(call) and len(call.args) == 1 and not given & {"x", "y", "batch_size"}
+
+    call = only_call(run.results.source_map, "fit", takes_a_dataset)
+    data = call.call.args[0] if call else None
+    if call is None or not isinstance(data, ast.Name) or "tf" not in call.names or kind_of_input(run) == "stateful":
+        return Fix(words)
+    return Fix(
+        words, f"{remark(f'before {call.place}')}{data.id} = {data.id}.prefetch({_AUTOTUNE})", call.names | {data.id}
+    )
+
+
+def cheaper_map(run: Run) -> Fix:
+    """A function that is the cost itself: its results kept, where they are known to be the same in each epoch."""
+    words = f"Make {_name(run)} cheaper: smaller images, whole batches at a time, or done once before the training."
+    told, call = _on_keeping(run, run.results.tf_data.bottleneck_pipeline)
+    words = f"{words} {told}"
+    return rewritten(words, call, call.followed_by(".cache()")) if call else Fix(words)
+
+
+def without_python(run: Run) -> Fix:
+    """What a mapped function does in Python, done without."""
+    told, _ = _on_keeping(run, run.results.tf_data.bottleneck_pipeline)
+    return Fix(
+        f"Write {_name(run)} in ops of TensorFlow: Python runs one call at a time, however many are made in parallel. {told}"
+    )
+
+
+_KEPT = "keep its results by .cache() behind the map, if they fit in memory."
+_WORDS: dict[Kind, str] = {
+    "pure": f"It gives the same in each epoch: {_KEPT}",
+    "random": "It draws random numbers: a cache behind it would give the same ones in each epoch. Keep what comes "
+    "before them by .cache(), as of a map of its own.",
+    "stateful": f"Only where Python and what else it reads give the same in each epoch, {_KEPT}",
+    "unknown": f"Only where nothing in it or before it is random or shuffled, {_KEPT}",
+}
+
+
+def _on_keeping(run: Run, pipeline: pd.Series | None) -> tuple[str, UserCall | None]:
+    """Whether to keep what a map gives, and the call of it where that is safe, whichever of its maps it is."""
+    names, kind = names_of(run, pipeline), kind_of_input(run)
+    maps = [k for k, name in enumerate(names) if name in MAPS]
+    if has_cache(names):
+        return _on_cache(names), None
+    if kind != "pure" or not maps:
+        return _WORDS[kind if maps or kind == "random" else "unknown"], None
+    if not is_same_each_epoch(names[maps[0] + 1 :]):
         return (
-            f"dataset = dataset.map({mapped}, num_parallel_calls={N_WAITING})\n"
-            "# it waits more than it computes: more calls at a time than cores, each with a thread of its own\n"
-            f"{_FREE}{N_WAITING}\n"
-            f"{_LAST}dataset = dataset.prefetch(tf.data.AUTOTUNE).with_options(options)"
+            "Something before it is shuffled or repeated: map first, and keep that by .cache() before the shuffle.",
+            None,
         )
-    hint = f"num_parallel_calls={N_WAITING} and options.threading.private_threadpool_size = {N_WAITING}"
+    if any("Take" in name for name in names[: maps[-1]]):
+        return "Keep its results by .cache() behind take(): a cache that is not read to its end is thrown away.", None
+    return _WORDS[kind], map_call(run)
+
+
+def _on_cache(names: list[str]) -> str:
+    at = next(k for k, name in enumerate(names) if "Cache" in name)
+    put = " Put take() before cache()." if any("Take" in name for name in names[:at]) else ""
     return (
-        f"dataset = dataset.map({mapped}, num_parallel_calls=tf.data.AUTOTUNE)\n"
-        + (f"# where it waits for a disk or a network: {hint}\n" if is_idle is None else "")
-        + (f"{_ONE_AT_A_TIME}\n" if runs_python(run) else "")
-        + f"{_LAST}dataset = dataset.prefetch(tf.data.AUTOTUNE)"
+        "There is a cache in this pipeline. What is before it runs in the first epoch alone, unless an epoch does not read "
+        f"all of it, which throws the cache away; what is behind it runs in each.{put}"
     )
 
 
-def _generator(run: Run, pipeline: pd.Series | None) -> str:
-    """Python that loads one element by its number, with the types and shapes of the generator's."""
-    params = {} if pipeline is None else run.results.tf_data.iterators["params"].iloc[int(pipeline["bottleneck"])]
-    types, shapes = (str(params.get(key, "")).split() for key in ("types", "shapes"))
-    known = len(types) == len(shapes) > 0 and all(one.isidentifier() for one in types)
-    parts = [f"x{k}" for k in range(len(types))] if known else ["x"]
-    dtypes = ", ".join(f"tf.{_DTYPES.get(one, one)}" for one in (types if known else ["float"]))
-    set_shape = (
-        [f"tf.ensure_shape({x}, {_shape(one)})" for x, one in zip(parts, shapes, strict=False)] if known else parts
-    )
-    busy = "# where Python itself computes, one call runs at a time: dataset.cache() behind the generator helps then\n"
-    return (
-        f"{busy if waits_idly(run) is False else ''}"
-        "# let Python load one element by its number, several at a time\n"
-        "def load_one(i):\n"
-        f"    {', '.join(parts)}{',' * (len(parts) == 1)} = tf.numpy_function(load, [i], [{dtypes}])\n"
-        f"    return {', '.join(set_shape)}\n"
-        "dataset = tf.data.Dataset.range(n_elements)\n" + _parallel(run, "load_one")
+def _generator(run: Run) -> Fix:
+    is_idle = waits_idly(run)
+    how = f" {_MANY_CALLS}" if is_idle else ""
+    if is_idle is None:
+        how = f" Where it waits for a disk or a network: num_parallel_calls={N_WAITING}, and {_THREADS}."
+    if is_idle is False:
+        how = " Where Python computes, one call runs at a time whatever is parallel: prepare the data before the training."
+    return Fix(
+        "Let the generator give only names or numbers, and load their elements by tf.numpy_function in a map with "
+        f"num_parallel_calls={_AUTOTUNE}; or read with a source of tf.data.{how}"
     )
 
 
-def _shape(text: str) -> str:
-    """`(None, 28, 1)` of `[?,28,1]`; None, for any, of what tells nothing."""
-    sizes = text.strip("[]").split(",") if text not in ("[]", "") else []
-    if not text.startswith("[") or not all(one == "?" or one.isdigit() for one in sizes):
-        return "None"
-    return f"[{', '.join('None' if one == '?' else one for one in sizes)}]"
+def _of_stage(run: Run, short: str, pipeline: pd.Series | None) -> Fix:
+    """What the table of the input says of the iterator, and the statement where one argument does it."""
+    words = "" if pipeline is None else str(pipeline["suggestion"])
+    words = words or f"Add .prefetch({_AUTOTUNE}) as the last step of the pipeline."
+    source_map = run.results.source_map
+    if ".rebatch(" in words:
+        call = only_call(source_map, "batch", _is_behind_unbatch)
+        return rewritten(words, call, _rebatched(call) if call else "")
+    if base_name(short) == "Interleave":
+        call = only_call(source_map, "interleave", lambda call: any(one.arg == "cycle_length" for one in call.keywords))
+        is_safe = call is not None and kind_of_input(run) in ("pure", "random") and "tf" in call.names
+        return rewritten(words, call, call.with_keyword("num_parallel_calls", _AUTOTUNE) if call and is_safe else "")
+    return Fix(words)
 
 
-def _reader(short: str) -> str:
-    known = {"TextLine": "tf.data.TextLineDataset", "FixedLengthRecord": "tf.data.FixedLengthRecordDataset"}
-    return known.get(base_name(short), "tf.data.TFRecordDataset")
+def _is_behind_unbatch(call: ast.Call) -> bool:
+    given = call.func.value if isinstance(call.func, ast.Attribute) else None
+    return isinstance(given, ast.Call) and isinstance(given.func, ast.Attribute) and given.func.attr == "unbatch"
+
+
+def _rebatched(call: UserCall) -> str:
+    """`rebatch` in place of `unbatch` and `batch`; empty where it does not take the same arguments."""
+    whole = call.call.func
+    unbatched = whole.value if isinstance(whole, ast.Attribute) else None
+    unbatch = unbatched.func if isinstance(unbatched, ast.Call) else None
+    if not isinstance(unbatch, ast.Attribute) or len(call.call.args) > 2:
+        return ""
+    if {one.arg for one in call.call.keywords} - {"batch_size", "drop_remainder", "name"}:
+        return ""
+    return call.instead_of(unbatch.value, whole, ".rebatch")

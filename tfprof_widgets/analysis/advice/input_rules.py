@@ -12,6 +12,7 @@ from ..base.op_names import parse_op_names
 from ..base.wording import number, percent
 from ..input.iterator_calls import FILE_READERS
 from ..input.iterator_table import slowest_below
+from ..input.suggestions import calls_at_a_time
 from .advice import Advice, advise
 from .input_fixes import input_fix
 from .input_stages import MOST_KEPT, kept_ratio, map_stage, runs_python, waits_idly
@@ -58,7 +59,7 @@ def input_bound(run: Run) -> Iterator[Advice]:
     pipeline = run.results.tf_data.bottleneck_pipeline
     stage = "generator" if pipeline is None else _stage(run, pipeline, part.ratio)
     name = "" if pipeline is None else str(pipeline["bottleneck_name"])
-    short = "" if pipeline is None else _working(run, pipeline)
+    short = "" if pipeline is None else str(_working(run, pipeline)["name"])
     by = f" in {short}" if short else ""
     who = f"The {steps.device if steps.has_device else 'model'}"
     yield advise(
@@ -93,22 +94,24 @@ def works_ahead(run: Run) -> bool:
     return bool(iterators["is_async"][iterators["pipeline"] == pipeline["id"]].any())
 
 
-def _working(run: Run, pipeline: pd.Series) -> str:
-    """The name of the bottleneck; where that only hands on, of the first iterator below it that does something."""
+def _working(run: Run, pipeline: pd.Series) -> pd.Series:
+    """The row of the bottleneck; where that only hands on, of the first iterator below it that does something."""
     iterators, row = run.results.tf_data.iterators, int(pipeline["bottleneck"])
-    names: list[str] = iterators["name"].iloc[[row, *slowest_below(iterators, row)]].tolist()
-    return next((name for name in names if base_name(name) not in _HANDS_ON), names[-1])
+    below = iterators.iloc[[row, *slowest_below(iterators, row)]]
+    works = (~below["name"].map(base_name).isin(_HANDS_ON)).to_numpy()
+    return below.iloc[int(works.argmax()) if works.any() else -1]
 
 
 def _stage(run: Run, pipeline: pd.Series, gain: float) -> str:
-    base, code = base_name(_working(run, pipeline)), str(pipeline["suggestion_code"])
+    working = _working(run, pipeline)
+    base = base_name(str(working["name"]))
     if base == "Generator":
         return "generator"
     if not works_ahead(run) and gain <= HIDDEN_BY_PREFETCH:
         return "no_prefetch"
     if base == "Map" and kept_ratio(run) <= MOST_KEPT:
         return "filter_after"
-    if base == "Map" or (base in _PARALLEL and code.startswith(".map(f, num_parallel_calls")):
+    if calls_at_a_time(base, working["params"]):
         # Python that waits lets others run: where it is not known to compute, calls in parallel may help.
         return "python_map" if runs_python(run) and waits_idly(run) is False else "no_parallel_map"
     if base in _PARALLEL or (base == "Filter" and kept_ratio(run) <= MOST_KEPT):

@@ -18,7 +18,7 @@ from ..input.iterator_calls import MAKES_ITERATOR
 from ..input.iterator_table import slowest_below
 from ..steps.averaged_steps import MIN_STEPS
 from .advice import HIGH_GAIN, MEDIUM_GAIN, Advice, advise, step_highlight
-from .code_text import named, remark
+from .fix import Fix
 from .mapped_function import mapped_function
 from .step_facts import StepPart
 
@@ -78,10 +78,9 @@ def new_iterator(run: Run) -> Iterator[Advice]:
             "n_steps": len(steps),
             "estimate": "the first batch of each iterator; its threads take more beside the step",
         },
-        fix=(
-            "iterator = iter(dataset.repeat())  # once, before the loop\n"
-            "for step in range(n_steps):\n"
-            "    batch = next(iterator)"
+        fix=Fix(
+            "Make one iterator, iter(...), before the loop, and take next(iterator) in each step. Each step then "
+            "gets the next batch; an iterator made anew begins the data from its start."
         ),
         selection=steps.usual(spent_ms, view="timeline", op_names=run.known("IteratorGetNext")),
         gain_ratio=part.ratio,
@@ -162,16 +161,17 @@ def shuffle_fill(run: Run) -> Iterator[Advice]:
     )
 
 
-def _smaller_fill(run: Run, shuffle: pd.Series, prepared: str, *, is_repeated: bool) -> str:
-    size = int(shuffle["buffer_size"]) if shuffle["buffer_size"] > 0 else 10_000
+def _smaller_fill(run: Run, shuffle: pd.Series, prepared: str, *, is_repeated: bool) -> Fix:
     costly = mapped_function(run) if prepared else None
-    note = "# before repeat(): behind it the buffer takes the same elements several times\n" if is_repeated else ""
+    note = (
+        " Shuffle before repeat(): behind it the buffer takes the same elements several times." if is_repeated else ""
+    )
     if prepared:
-        name = named(costly.name if costly else "", "f")
-        return (
-            (remark(f"the costly function: {costly.place}  {costly.code}") if costly else "")
-            + note
-            + "# shuffle elements, names or indices first, and prepare them afterwards: a full buffer then costs little\n"
-            + f"dataset = dataset.shuffle({size}).map({name}, num_parallel_calls=tf.data.AUTOTUNE)"
+        return Fix(
+            "Shuffle elements, names or indices first, and prepare them "
+            f"afterwards{f' by {costly.words}' if costly else ''}: a full buffer then costs little, and the order is "
+            f"as random.{note}"
         )
-    return f"{note}dataset = dataset.shuffle({max(size // 10, 1)})  # a smaller buffer is full sooner"
+    size = int(shuffle["buffer_size"])
+    smaller = f", such as of {max(size // 10, 1):,} elements," if size > 0 else ""
+    return Fix(f"A smaller buffer{smaller} is full sooner; it shuffles less.{note}")

@@ -12,9 +12,11 @@ from ...trace.trace import Float64, Int64
 from ..base.wording import amount, number, percent
 from ..layers.layers import OPTIMIZER
 from .advice import MEDIUM_GAIN, Advice, advise
+from .call_fixes import LARGER_BATCH, compiled, several_in_one_call
 from .callback_rules import host_callback, is_usual
-from .host_rules import LARGER_BATCH, in_one_call
-from .input_lock import input_python_ms, python_stage, without_python
+from .fix import Fix
+from .input_fixes import without_python
+from .input_lock import input_python_ms, python_stage
 from .step_facts import StepPart, usual_step
 
 if TYPE_CHECKING:
@@ -25,18 +27,10 @@ LAUNCH_US = 10.0
 makes them longer; longer ones that the device waits for have a busy host beside them."""
 MOST = 0.5
 """From this share on something is most of a whole."""
+_ONE_KERNEL = "of Adam, one kernel a variable instead of a dozen: tf.raw_ops.ResourceApplyAdam."
+_OWN_THREADS = 'Give the GPU threads of its own: TF_GPU_THREAD_MODE="gpu_private", set before TensorFlow is imported.'
 _GAPS_ALONE = "the gaps alone; a compiled step keeps some of them, but its fewer kernels take less time as well"
 _GAPS_OF_SHORT = "of a large batch the gaps alone; kernels as short as these take it in little more time as well"
-
-
-def compiled(run: Run) -> str:
-    """A fix that several rules propose for what XLA did not compile."""
-    if run.is_keras_loop:
-        return "model.compile(..., jit_compile=True)  # the whole step, with the optimizer: fewer, larger kernels\n"
-    return (
-        "@tf.function(jit_compile=True)  # the whole step, with the optimizer: fewer, larger kernels\n"
-        "def train_step(batch): ...\n"
-    )
 
 
 def idle_border(run: Run) -> Iterator[Advice]:
@@ -59,8 +53,8 @@ def idle_border(run: Run) -> Iterator[Advice]:
     waits_for_lock = lock_ms >= MOST * idle.ms
     if waits_for_lock and run.wait.is_told:  # `input_bound` tells that cause
         return
-    fix = without_python(run) if waits_for_lock else _several_at_once(run)
-    if not fix:  # one call takes several batches already
+    fix = _without_lock(run) if waits_for_lock else _several_at_once(run)
+    if fix is None:  # one call takes several batches already
         return
     yield advise(
         "idle_border",
@@ -88,16 +82,23 @@ def _owned_ms(run: Run) -> Float64:
     return owned + made + run.new_iterator_ms + run.calls.converted_ms
 
 
-def _several_at_once(run: Run) -> str:
-    """A fix: one border for several steps, and, where steps wait for results, none of these; "" where there is none."""
-    several = in_one_call(run)
-    if run.is_keras_loop:
-        return several and f"{several}  # one call of Python, and one wait for its result, for 32 steps"
-    fetched = float(np.median(run.steps.wait_ms("sync") + run.steps.wait_ms("output"))) > 0
-    rarely = (
-        "if step % 100 == 0:\n    print(float(loss))  # fetching a result waits for the device: not in every step\n"
-    )
-    return (rarely + "# or several steps in one call\n" * bool(several)) * fetched + several
+def _without_lock(run: Run) -> Fix:
+    if python_stage(run) == "generator":
+        return Fix(
+            "Give the data by ops of TensorFlow, which need no lock, such as tf.data.Dataset.from_tensor_slices, in place of "
+            "a generator or a PyDataset."
+        )
+    return without_python(run)
+
+
+def _several_at_once(run: Run) -> Fix | None:
+    """A fix: one border for several steps; and, where steps wait for results, none of these; None where there is none."""
+    fix = several_in_one_call(run)
+    waits = float(np.median(run.steps.wait_ms("sync") + run.steps.wait_ms("output"))) > 0
+    if run.is_keras_loop or not waits:
+        return fix
+    rarely = "Fetching a result, as float(loss) does, waits for the device: not in every step."
+    return fix.also(rarely) if fix else Fix(rarely)
 
 
 def unfused_optimizer(run: Run) -> Iterator[Advice]:
@@ -119,9 +120,7 @@ def unfused_optimizer(run: Run) -> Iterator[Advice]:
         evidence=launch.evidence
         | {"optimizer_kernels_per_step": n, "optimizer_wait_ms": share * launch.ms, "optimizer_wait_ratio": share}
         | ({"estimate": _GAPS_ALONE} if run.can_be_compiled else {}),
-        fix=(compiled(run) if run.can_be_compiled else "")
-        + "# or, of Adam, one kernel a variable instead of a dozen\n"
-        + "tf.raw_ops.ResourceApplyAdam(..., var=variable.handle, m=m.handle, v=v.handle, grad=gradient)",
+        fix=compiled(run).also(f"Or, {_ONE_KERNEL}") if run.can_be_compiled else Fix(f"O{_ONE_KERNEL[1:]}"),
         selection=steps.usual(run.waits.launching_ms, view="timeline", op_names=run.known(*run.waits.most("op"))),
         gain_ratio=launch.ratio if run.can_be_compiled else launch.ratio * share,
     )
@@ -151,12 +150,7 @@ def launch_bound(run: Run) -> Iterator[Advice]:
         | phases
         | ({"longest_before": layer} if layer else {})
         | ({"estimate": _GAPS_ALONE} if run.can_be_compiled else {"estimate": _GAPS_OF_SHORT} if is_small else {}),
-        fix=(compiled(run) if run.can_be_compiled else "")
-        + (
-            LARGER_BATCH.rstrip()
-            if is_small
-            else 'import os; os.environ["TF_GPU_THREAD_MODE"] = "gpu_private"  # before TensorFlow is imported\n'
-        ),
+        fix=_fewer_launches(run, LARGER_BATCH if is_small else _OWN_THREADS),
         # A whole step: single gaps between kernels are far shorter than what can be seen.
         selection=steps.usual(run.waits.launching_ms, view="timeline", op_names=run.known(*run.waits.most("op"))),
         gain_ratio=launch.ratio,
@@ -164,6 +158,10 @@ def launch_bound(run: Run) -> Iterator[Advice]:
 
 
 _PHASES = ("forward", "backward", "optimizer")
+
+
+def _fewer_launches(run: Run, otherwise: str) -> Fix:
+    return compiled(run).also(f"Or: {otherwise[0].lower()}{otherwise[1:]}") if run.can_be_compiled else Fix(otherwise)
 
 
 def few_blocks(run: Run) -> Iterator[Advice]:
@@ -198,7 +196,7 @@ def few_blocks(run: Run) -> Iterator[Advice]:
             "step_time_ms": steps.mean_ms,
             "estimate": "of the kernel time per sample the part of the multiprocessors that have no block",
         },
-        fix=LARGER_BATCH,
+        fix=Fix(LARGER_BATCH),
         selection=steps.usual(
             steps.category_ms("device_compute"), view="kernel_table", op_names=run.of_kernels(chosen)
         ),

@@ -10,11 +10,11 @@ import numpy as np
 from ..base.wording import number
 from ..steps.averaged_steps import MIN_STEPS
 from .advice import HIGH_GAIN, Advice, advise
+from .call_fixes import LARGER_BATCH, compiled
 from .code_places import last_part, title_of
-from .code_text import remark
+from .fix import Fix
 from .graph_loops import GraphLoops, graph_loops
-from .host_rules import FIXED, LARGER_BATCH
-from .launch_rules import compiled
+from .host_rules import FIXED
 from .step_facts import StepPart, usual_step
 
 if TYPE_CHECKING:
@@ -22,10 +22,6 @@ if TYPE_CHECKING:
     from .run import Run
     from .traced_ops import TracedOps
 
-_WITHOUT_LOOP = """\
-# or without a loop, where an iteration needs nothing of those before
-y = tf.vectorized_map(f, x)  # in place of tf.map_fn
-"""
 HARDLY_MS = 0.1
 """Work of less than this has no figure."""
 LITTLE = 0.1
@@ -68,13 +64,22 @@ def graph_loop(run: Run) -> Iterator[Advice]:
         | {"op_ms": op_ms, "loop": name}
         | ({"iterations": n_iterations} if n_iterations else {})
         | ({"line": place} if place else {}),
-        fix=remark(place)
-        + (compiled(run).replace("fewer, larger kernels", "XLA compiles the loop") if run.can_be_compiled else "")
-        + ("" if run.has_layers else _WITHOUT_LOOP)
-        + f"# or more samples in each iteration\n{LARGER_BATCH}".rstrip(),
+        fix=_without_loop(run),
         selection=steps.usual(steps.time_ms, view="timeline"),
         gain_ratio=part.ratio,
     )
+
+
+def _without_loop(run: Run) -> Fix:
+    more = (
+        []
+        if run.has_layers
+        else ["Where an iteration needs nothing of those before, tf.vectorized_map in place of tf.map_fn has no loop."]
+    )
+    more.append(LARGER_BATCH)
+    if run.can_be_compiled:
+        return compiled(run, "one program, the loop with it").also(" ".join(more))
+    return Fix(" ".join(more))
 
 
 def _launch_ms(loops: GraphLoops) -> Float64:

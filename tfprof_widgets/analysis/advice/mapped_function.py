@@ -12,6 +12,7 @@ from ...trace.source_map import SourceMap
 from ...trace.trace import Bool, Float64
 from ..base.frame_places import FrameTable, frame_places
 from .code_places import line_text, place_of
+from .code_text import named, one_line
 
 if TYPE_CHECKING:
     from .run import Run
@@ -19,7 +20,7 @@ if TYPE_CHECKING:
 RAN = 0.8
 """A function belongs to the running pipeline where so large a part of its ops ran, compared with the one of which most did;
 graph rewriting leaves out, fuses and renames some."""
-_DATA_GRAPH = re.compile(r"Dataset_")
+DATA_GRAPH = re.compile(r"Dataset_")
 _MAY_NOT_RUN = frozenset(("Const", "Identity", "NoOp", "Placeholder", "_Arg", "_Retval"))
 """Types of ops that a graph has but the executor may not run, or not as such."""
 
@@ -36,6 +37,13 @@ class MappedFunction:
     """`train.py:7`, or `Cell [3]:7`."""
     code: str
     """Its text without indentation, empty where it is not known."""
+    line: int = 0
+    """The same line, in the file of its text."""
+
+    @property
+    def words(self) -> str:
+        """What a sentence calls it."""
+        return f"{named(self.name, 'the lambda')} ({one_line(self.place)})"
 
 
 def mapped_function(run: Run) -> MappedFunction | None:
@@ -60,7 +68,7 @@ def mapped_function(run: Run) -> MappedFunction | None:
     file, line, function = min(lines, default=charged)
     texts = source_map.files["text"][source_map.files["file"] == file]
     code = line_text(str(texts.iloc[-1]), line) if len(texts) else ""
-    return MappedFunction(function, place_of(source_map, file, line), code)
+    return MappedFunction(function, place_of(source_map, file, line), code, line)
 
 
 def _costliest_op(run: Run, own_us: Float64) -> int:
@@ -79,7 +87,7 @@ def _lines_of(source_map: SourceMap, op: _Op, ran: set[_Op]) -> set[tuple[str, i
     """File, line and function of an op in each function of a dataset that may have been running."""
     names, types = source_map.ops["op"].tolist(), source_map.ops["type"].tolist()
     graphs, frames = source_map.ops["graph"].tolist(), source_map.ops["frame"].tolist()
-    is_data = {row for row, name in enumerate(source_map.functions["graph"]) if _DATA_GRAPH.match(name)}
+    is_data = {row for row, name in enumerate(source_map.functions["graph"]) if DATA_GRAPH.match(name)}
     of_graph: dict[int, set[_Op]] = {}
     for graph, name, kind in zip(graphs, names, types, strict=True):  # bounded by the sidecar's rows
         if graph in is_data and kind not in _MAY_NOT_RUN:

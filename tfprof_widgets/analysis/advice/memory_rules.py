@@ -9,7 +9,8 @@ from ..base.wording import number, percent, size
 from ..memory.memory_findings import FRAGMENTED, FRAGMENTED_FROM
 from .advice import Advice, Highlight, advise, ns_range, step_highlight
 from .batch_room import WAITS, batch_room
-from .code_text import remark
+from .code_text import one_line
+from .fix import Fix
 
 if TYPE_CHECKING:
     from .run import Run
@@ -36,7 +37,10 @@ def memory_fragmentation(run: Run) -> Iterator[Advice]:
                 "capacity_bytes": float(capacity),
                 "allocator": str(row["allocator"]),
             },
-            fix='import os; os.environ["TF_GPU_ALLOCATOR"] = "cuda_malloc_async"  # before TensorFlow is imported',
+            fix=Fix(
+                "Let CUDA allocate: set this before TensorFlow is imported.",
+                'import os\n\nos.environ["TF_GPU_ALLOCATOR"] = "cuda_malloc_async"',
+            ),
             selection=_at_peak(run, str(row["allocator"]), float(row["peak_at_ms"])),
         )
 
@@ -64,7 +68,10 @@ def memory_headroom(run: Run) -> Iterator[Advice]:
             "batch_factor": room.factor,
             "allocator": name,
         },
-        fix=f"dataset = dataset.batch({room.factor} * batch_size).prefetch(tf.data.AUTOTUNE)",
+        fix=Fix(
+            f"Try a larger batch, {room.factor} times as many samples: an epoch then has fewer, larger updates, "
+            "which changes the training."
+        ),
         selection=_at_peak(run, name, room.peak_at_ms),
     )
 
@@ -92,9 +99,9 @@ def memory_growth(run: Run) -> Iterator[Advice]:
                 "allocator": name,
                 **({"op": op, "held_bytes": float(held["held_bytes"].iloc[0])} if op else {}),
             },
-            fix=(
-                remark(f"{op or 'tensors'} of each step kept in a list, a closure or a metric: keep numbers instead")
-                + "losses.append(float(loss))  # not losses.append(loss)"
+            fix=Fix(
+                f"{one_line(op) or 'Tensors'} of each step may be kept in a list, a closure or a metric: keep "
+                "numbers instead, float(loss) and not loss."
             ),
             selection=Highlight(
                 op_names=run.known(op, f"eager/{op}"),

@@ -13,7 +13,8 @@ from ..base.wording import plural
 from ..layers.op_scopes import without_number
 from ..layers.scope_words import FUNCTIONS, OPS
 from .advice import MEDIUM_GAIN, Advice, advise
-from .launch_rules import compiled
+from .call_fixes import compiled
+from .fix import Fix
 from .spent_ops import SpentOps
 from .traced_ops import PRODUCTS
 
@@ -52,12 +53,12 @@ def layout_conversion(run: Run) -> Iterator[Advice]:
         "layout_conversion",
         f"Converting images between channels first and channels last takes {part}.",
         evidence=part.evidence,
-        fix=(
-            'keras.backend.set_image_data_format("channels_last")  # from the input on: Tensor Cores want it'
+        fix=Fix(
+            "Keep images as channels last from the input on, as Tensor Cores want them: data, layers and losses alike."
             if run.results.steps.compute_16bit_ratio >= FEW_16BIT
-            else 'keras.mixed_precision.set_global_policy("mixed_float16")  # Tensor Cores want channels last, as in Keras\n'
-            "# in 32 bits without Tensor Cores, GPUs want channels first, from the input on:\n"
-            'keras.backend.set_image_data_format("channels_first")'
+            else "Tensor Cores want channels last, as in Keras, and 16 bits (the policy mixed_float16, which "
+            "changes the precision); in 32 bits without them GPUs want channels first, from the input on: data, "
+            "layers and losses alike."
         ),
         selection=steps.usual(
             steps.category_ms("device_compute"), view="kernel_table", op_names=run.of_kernels(kernels[chosen])
@@ -94,16 +95,13 @@ def unfused_norm(run: Run) -> Iterator[Advice]:
     )
 
 
-def _one_norm(run: Run) -> str:
+def _one_norm(run: Run) -> Fix:
     """How to have one kernel for a batch normalisation: Keras 3 has no form of its layer for that."""
     if run.results.stored_graph is not None:
-        return "y = tf.compat.v1.layers.batch_normalization(x, fused=True, training=True)"
+        return Fix("Make it by tf.compat.v1.layers.batch_normalization with fused=True.")
     if run.can_be_compiled:
         return compiled(run)
-    return (
-        "# what a layer of your own calls\n"
-        "y, mean, variance = tf.compat.v1.nn.fused_batch_norm(x, scale, offset, is_training=True)"
-    )
+    return Fix("Call tf.compat.v1.nn.fused_batch_norm in a layer of your own: Keras 3 has no fused form of its layer.")
 
 
 def _separate_norms(run: Run) -> Bool:
@@ -153,10 +151,9 @@ def useless_bias(run: Run) -> Iterator[Advice]:
     yield ops.advise(
         "useless_bias",
         f"The bias of {plural(len(biased), 'layer')} takes {ops.part}, and the batch normalisation after it subtracts it again.",
-        fix=(
-            "x = keras.layers.Conv2D(filters, 3, use_bias=False)(x)\n"
-            "x = keras.layers.BatchNormalization()(x)  # its beta is the bias\n"
-            "# a model of keras.applications is built with it: copy the function that makes its blocks"
+        fix=Fix(
+            "Make these convolutions with use_bias=False: beta of the batch normalisation is the bias. A model of "
+            "keras.applications is built with it: copy the function that makes its blocks."
         ),
         gain_ratio=ops.part.ratio,
         n_layers=len(biased),
@@ -208,15 +205,19 @@ def unfused_attention(run: Run) -> Iterator[Advice]:
     )
 
 
-def _fewer_passes_over_scores(run: Run) -> str:
+def _fewer_passes_over_scores(run: Run) -> Fix:
     """What TensorFlow can do about it, if anything: Keras 3.15 raises where fused attention is asked for, and XLA in TensorFlow
     2.21 has no pass that makes it."""
-    none = "# Keras on TensorFlow has no fused attention: flash_attention=True raises, enable_flash_attention() changes nothing"
+    none = "Keras on TensorFlow has no fused attention: flash_attention=True raises, enable_flash_attention() changes nothing."
     if run.is_compiled:
-        return (
-            f"{none}\n# XLA fused what it can already: the products stay apart, and the scores between them in memory"
+        return Fix(
+            f"{none} XLA fused what it can already: the products stay apart, and the scores between them in memory."
         )
-    return f"{compiled(run)}# scale, mask, softmax and casts as one kernel\n{none}" if run.can_be_compiled else none
+    return (
+        compiled(run).also(f"Scale, mask, softmax and casts become one kernel. {none}")
+        if run.can_be_compiled
+        else Fix(none)
+    )
 
 
 @lru_cache(_MOST_KNOWN)

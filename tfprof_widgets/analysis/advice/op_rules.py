@@ -14,8 +14,9 @@ from ..base.units import PS_PER_MS
 from ..base.wording import number, percent
 from .advice import MEDIUM_GAIN, Advice, advise
 from .code_places import noted_place
-from .code_text import remark
+from .code_text import one_line
 from .conv_sizes import filter_sizes
+from .fix import Fix
 from .spent_ops import SpentOps, costliest
 
 if TYPE_CHECKING:
@@ -79,12 +80,9 @@ def _large_filters(run: Run) -> Iterator[Advice]:
                 "layer": layer,
                 **({"line": place} if place else {}),
             },
-            fix=(
-                remark(place)
-                + remark(f"instead of {layer}, Conv2D(filters, {size}):")
-                + f"for _ in range({n}):\n"
-                + '    x = keras.layers.Conv2D(filters, 3, padding="same", activation="relu")(x)\n'
-                + f'# or: keras.layers.SeparableConv2D(filters, {size}, padding="same")'
+            fix=Fix(
+                f'Put {n} convolutions of 3 x 3 with padding="same" and an activation each in place of {one_line(layer)}, or a '
+                f"SeparableConv2D of {size} x {size}: another model, which trains differently."
             ),
             selection=run.steps.usual(run.steps.time_ms, view="op_table", op_names=costliest(run, chosen)),
             gain_ratio=gain,
@@ -109,10 +107,7 @@ def _python_ops(run: Run) -> Iterator[Advice]:
         "inefficient_op",
         f"Python inside the graph ({names[0] if names else 'py_function'}) takes {part}, under the interpreter's lock.",
         evidence=part.evidence,
-        fix=(
-            "# write it in ops of TensorFlow or keras.ops instead of tf.py_function or tf.numpy_function\n"
-            "y = tf.where(x > 0, x, 0.0)"
-        ),
+        fix=Fix("Write it in ops of TensorFlow or keras.ops instead of tf.py_function or tf.numpy_function."),
         selection=steps.usual(steps.time_ms, view="op_table", op_names=names),
         gain_ratio=part.ratio,
     )
@@ -135,11 +130,11 @@ def _outside_layers(run: Run) -> Iterator[Advice]:
     yield ops.advise(
         "inefficient_op",
         f"{ops.type} in the {where}{ops.where} takes, with its gradient, {ops.part}.",
-        fix=(
-            "# leave it out, or compute it on fewer points: smaller filters (two of 1 x K and K x 1), a coarser grid\n"
-            "prediction = tf.nn.avg_pool2d(prediction, 2, 2, 'SAME')"
+        fix=Fix(
+            "Leave it out, or compute it on fewer points, which changes what is trained: smaller filters (two of 1 "
+            "x K and K x 1), a coarser grid."
             if where == "loss"
-            else "model.compile(..., metrics=[])  # compute them in evaluate, or every hundredth step"
+            else "Leave metrics out of compile, and compute them in evaluate, or every hundredth step."
         ),
         gain_ratio=ops.part.ratio,
         op_type=ops.type,
@@ -185,11 +180,10 @@ def host_fallback(run: Run) -> Iterator[Advice]:
             "op": name,
             "op_type": occurrences.type[top],
         },
-        fix=(
-            remark(f"{name}: no kernel of this type and dtype for the {steps.device}, or placed by hand")
-            + "tf.debugging.set_log_device_placement(True)  # says where each op is placed\n"
-            f'with tf.device("/{steps.device}:0"):\n'
-            "    y = tf.cast(x, tf.float32)  # float32 and int32 have kernels where float64, strings and int64 have none"
+        fix=Fix(
+            f"It has no kernel of this type and dtype for the {steps.device}, or is placed by hand (tf.device). "
+            "float32 and int32 have kernels where float64, strings and int64 have none; "
+            "tf.debugging.set_log_device_placement(True), before anything runs, says where each op is placed."
         ),
         selection=steps.stretch(
             host_ms,

@@ -10,7 +10,7 @@ import numpy as np
 from ..base.units import US_PER_MS
 from ..base.wording import amount, plural
 from .advice import MEDIUM_GAIN, Advice, advise
-from .code_text import remark
+from .fix import Fix
 from .spent_ops import SpentOps, costliest, op_line
 from .traced_ops import PRODUCTS
 
@@ -42,9 +42,11 @@ def double_precision(run: Run) -> Iterator[Advice]:
     yield ops.advise(
         "double_precision",
         f"Ops in float64 take {ops.part}{held}: {ops.type}{ops.where} above all.",
-        fix='keras.backend.set_floatx("float32")  # before the model is made; leave out where it is not float64\n'
-        "array = array.astype(np.float32)  # NumPy makes float64 of what has no type: data, constants, variables\n"
-        "x = tf.cast(x, tf.float32)",
+        fix=Fix(
+            'Train in 32 bits, which changes the precision: keras.backend.set_floatx("float32") before the model is '
+            "made, and data, "
+            "constants and variables as float32 (astype(np.float32)), as NumPy makes float64 of what has no type."
+        ),
         gain_ratio=ops.part.ratio * HALF,
         n_double_variables=n_variables,
         estimate="in 32 bits half of their time",
@@ -65,8 +67,11 @@ def half_precision(run: Run) -> Iterator[Advice]:
     yield ops.advise(
         "half_precision",
         f"Ops in float16 take {ops.part}, {ops.type}{ops.where} above all: most CPUs convert each number to float32 and back.",
-        fix='keras.mixed_precision.set_global_policy("float32")  # mixed_float16 is for GPUs\n'
-        'keras.mixed_precision.set_global_policy("mixed_bfloat16")  # on a CPU that computes in bfloat16',
+        fix=Fix(
+            "Compute in float32 on this CPU, before the model is built, which changes the precision: mixed_float16 "
+            "is for GPUs. A CPU that computes in bfloat16 may take mixed_bfloat16.",
+            'import keras\n\nkeras.mixed_precision.set_global_policy("float32")',
+        ),
         gain_ratio=ops.part.ratio * HALF,
         estimate="without the conversions half of their time",
     )
@@ -116,9 +121,10 @@ def one_hot_product(run: Run) -> Iterator[Advice]:
         "one_hot_product",
         f"The product of one-hot rows{f' of {depth:,}' if depth > 0 else ''} with weights{where} takes, with its gradient, "
         f"{ops.part}: it only picks rows of them.",
-        fix="x = keras.layers.Embedding(n_classes, units)(ids)  # in place of one_hot and Dense\n"
-        "# or without Keras\n"
-        "x = tf.gather(weights, ids)  # in place of tf.one_hot(ids, n_classes) @ weights",
+        fix=Fix(
+            "Pick the rows: a keras.layers.Embedding of the numbers in place of one_hot and a Dense without bias, "
+            "or tf.gather(weights, ids) in place of the product."
+        ),
         gain_ratio=ops.part.ratio,
         depth=depth,
     )
@@ -161,10 +167,10 @@ def text_of_numbers(run: Run) -> Iterator[Advice]:
         f"{run.results.op_shares.type[top]}{f' ({place})' if place else ''} makes text of numbers in each step, as tf.print "
         f"does: {part}.",
         evidence=part.evidence | ({"line": place} if place else {}),
-        fix=remark(place)
-        + "tf.print(x, summarize=3)  # few of the numbers, or a sum of them; not all, as with -1\n"
-        + "if step % 100 == 0:  # or from Python, outside of the graph\n"
-        + "    print(float(loss))",
+        fix=Fix(
+            "Print few of the numbers (tf.print with summarize=3) or a sum of them, not all as with -1; or print "
+            "from Python every hundredth step, outside of the graph."
+        ),
         selection=steps.usual(steps.time_ms, view="op_table", op_names=names),
         gain_ratio=part.ratio,
     )
@@ -194,10 +200,10 @@ def number_checks(run: Run) -> Iterator[Advice]:
             "ops_per_step": run.work.n_ops,
             "estimate": "the checks, and what the runtime needs for any op; ops between them can be fused again, too",
         },
-        fix=(
-            "# leave out tf.debugging.enable_check_numerics() and enable_dump_debug_info(), or end it before the model is built\n"
-            "tf.debugging.disable_check_numerics()\n"
-            "keras.callbacks.TerminateOnNaN()  # stops a fit where the loss is no number"
+        fix=Fix(
+            "Leave out tf.debugging.enable_check_numerics() and enable_dump_debug_info(), or end it before the "
+            "model is built. The callback keras.callbacks.TerminateOnNaN stops a fit where the loss is no number.",
+            "import tensorflow as tf\n\ntf.debugging.disable_check_numerics()",
         ),
         selection=steps.usual(steps.time_ms, view="op_table", op_names=costliest(run, ops.own)),
         gain_ratio=part.ratio,
@@ -222,9 +228,11 @@ def turned_images(run: Run) -> Iterator[Advice]:
         "turned_images",
         f"{amount(ops.n_per_step)} transpositions a step{ops.where} turn images between channels first and channels last around "
         f"convolutions: {ops.part}.",
-        fix="# channels last from the input on: turn the data once, before the training, and no image in the model\n"
-        "dataset = dataset.map(lambda x, y: (tf.transpose(x, [0, 2, 3, 1]), y)).cache()\n"
-        'x = keras.layers.Conv2D(filters, 3, data_format="channels_last")(x)',
+        fix=Fix(
+            "Have images as channels last from the input on: turn the data once, before the training (tf.transpose(x, "
+            "[0, 2, 3, 1])), "
+            'and no image in the model; layers take data_format="channels_last".'
+        ),
         gain_ratio=ops.part.ratio,
         transposes_per_step=ops.n_per_step,
         estimate="the transpositions; ops on both sides of one can be fused without it",

@@ -12,8 +12,9 @@ from ..base.wording import amount, number
 from ..failure.batch_estimate import batch_size_of
 from ..steps.averaged_steps import MIN_STEPS
 from .advice import HIGH_GAIN, Advice, advise
-from .code_text import remark
-from .host_rules import FIXED, LARGER_BATCH
+from .call_fixes import LARGER_BATCH
+from .fix import Fix
+from .host_rules import FIXED
 from .spent_ops import SpentOps, costliest
 from .step_facts import StepPart, usual_step
 
@@ -54,12 +55,10 @@ def dense_update(run: Run) -> Iterator[Advice]:
         yield update.advise(
             "dense_update",
             f"A step works on all {sizes[0]:,} rows of {name} ({shape}) {read}: {update.part}.",
-            fix=(
-                remark(f"{name}: Keras' Adam and its kin change their own state of each row, read or not")
-                + "# SGD changes the rows that were read alone; it trains differently\n"
-                "model.compile(keras.optimizers.SGD(learning_rate), loss)\n"
-                "# or a table of fewer rows\n"
-                "ids = keras.layers.Hashing(n_rows // 16)(ids)"
+            fix=Fix(
+                "Keras' Adam and its kin change their own state of each row, read or not. keras.optimizers.SGD "
+                "changes the rows that were read alone, and a table of fewer rows (keras.layers.Hashing) has less "
+                "to change: both train differently."
             ),
             gain_ratio=update.part.ratio,
             n_rows=sizes[0],
@@ -114,11 +113,10 @@ def many_variables(run: Run) -> Iterator[Advice]:
             "ops_per_step": work.n_ops,
             "estimate": "of what no batch changes the share of the optimizer's ops",
         },
-        fix=(
-            f"# one layer in place of many small ones side by side: one variable of {number(sum(sizes))} numbers costs as "
-            "much as one of a few\n"
-            "x = keras.layers.Dense(n_branches * units)(x)\n"
-            f"# or fewer updates for as many samples\n{LARGER_BATCH}".rstrip()
+        fix=Fix(
+            f"Put one layer in place of many small ones side by side: one variable of {number(sum(sizes))} numbers "
+            "costs as much as one of a few. Or have fewer updates for as many samples: "
+            f"{LARGER_BATCH[0].lower()}{LARGER_BATCH[1:]}"
         ),
         selection=steps.usual(
             steps.time_ms, view="op_table", op_names=costliest(run, run.results.op_scopes.is_optimizer)

@@ -10,7 +10,8 @@ import numpy as np
 from ..base.units import PS_PER_MS
 from ..base.wording import milliseconds, percent, plural
 from .advice import HIGH_GAIN, MEDIUM_GAIN, Advice, Highlight, advise, ns_range
-from .code_text import named, remark
+from .code_text import one_line
+from .fix import Fix
 
 if TYPE_CHECKING:
     from .outside import OutsideWork
@@ -93,27 +94,25 @@ def _longest(run: Run) -> Highlight:
     return Highlight(time_range_ns=ns_range(begin_ps, int(coverage.end_ps[at])), step=step, view="timeline")
 
 
-def _fix(one: OutsideWork) -> str:
-    where = remark(f"{one.line.where}: {one.line.code}")
+def _fix(one: OutsideWork) -> Fix:
+    where = f" ({one_line(f'{one.line.place}: {one.line.code}')})"
     if one.is_training_call and one.kind:
-        return f"{where}model.fit(..., validation_freq=5)  # every fifth epoch; and validate on larger batches"
+        return Fix(
+            f"Validate every fifth epoch, validation_freq=5 of fit, and on larger batches{where}. Callbacks that "
+            "watch val_loss then act every fifth epoch, too."
+        )
     if one.is_training_call:
-        return f"{where}# fewer, longer epochs: callbacks and metrics run at the end of each\n" + (
-            "model.fit(dataset.repeat(), steps_per_epoch=10 * steps_per_epoch)"
+        return Fix(
+            f"Make fewer, longer epochs, as callbacks and metrics run at the end of each{where}: of a dataset that "
+            "is repeated steps_per_epoch says how long one is."
         )
     if one.line.function.startswith("on_epoch_"):
-        return (
-            f"{where}def {named(one.line.function, 'on_epoch_end')}(self, epoch, logs=None):\n"
-            "    if epoch % 10 == 9:  # every tenth time instead of each; or in a thread of its own\n"
-            "        ...  # what it does now"
-        )
+        return Fix(f"Do it every tenth epoch instead of each, or in a thread of its own{where}.")
     if "predict" in one.kind:
-        return (
-            f"{where}# each call makes a pipeline of its own first: all at once, in large batches\n"
-            "outputs = model.predict(inputs, batch_size=256)\n"
-            "# or one batch without any of that\n"
-            "outputs = model(batch, training=False)"
+        return Fix(
+            f"Each call makes a pipeline of its own first{where}: predict all at once, in large batches "
+            "(batch_size=256), or call the model itself on one batch, model(x, training=False)."
         )
     if one.kind:
-        return f"{where}# less often, and in larger batches\nmodel.evaluate(x, y, batch_size=256)"
-    return f"{where}# less often, or in a thread of its own"
+        return Fix(f"Do it less often, and in larger batches (batch_size=256){where}.")
+    return Fix(f"Do it less often, or in a thread of its own{where}.")

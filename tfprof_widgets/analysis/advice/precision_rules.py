@@ -13,6 +13,7 @@ from ...trace.trace import Bool
 from ..base.wording import number, percent
 from ..ops.kernels import beside_products
 from .advice import MEDIUM_GAIN, Advice, advise
+from .fix import Fix
 from .op_form_rules import FEW_16BIT, unfused_norm
 
 if TYPE_CHECKING:
@@ -67,9 +68,11 @@ def low_precision_unused(run: Run) -> Iterator[Advice]:
             "estimate": f"products {_times(tf32, slow)} as fast"
             + (", all else half the bytes" if run.is_compiled else ", all else as it is"),
         },
-        fix=(
-            "keras.mixed_precision.set_global_policy('mixed_float16')  # 'mixed_bfloat16' from Ampere on and on TPUs\n"
-            "# before the model is built; keep its last layer in float32: keras.layers.Activation('softmax', dtype='float32')"
+        fix=Fix(
+            "Compute in 16 bits, which changes the precision: before the model is built; 'mixed_bfloat16' from "
+            "Ampere on and on TPUs. Keep its last layer in float32, such as keras.layers.Activation('softmax', "
+            "dtype='float32').",
+            "import keras\n\nkeras.mixed_precision.set_global_policy('mixed_float16')",
         ),
         selection=steps.usual(
             steps.category_ms("device_compute"), view="kernel_table", op_names=run.of_kernels(kernels)
@@ -124,9 +127,8 @@ def tensor_core_unused(run: Run) -> Iterator[Advice]:
             "op": name,
             "estimate": f"these products {number(TENSOR_CORE_SPEEDUP)} times as fast",
         },
-        fix=(
-            "# sizes that are multiples of 8 (of 64 even better): batch, channels, units, vocabulary\n"
-            "keras.layers.Dense(8 * round(units / 8))"
+        fix=Fix(
+            "Make sizes multiples of 8 (of 64 even better): batch, channels, units, vocabulary. It is another model then."
         ),
         selection=steps.usual(
             steps.category_ms("device_compute"), view="kernel_table", op_names=run.of_kernels(unused)

@@ -13,7 +13,7 @@ from ...trace.source_map import SourceMap
 from ...trace.trace import Bool
 from ..base.wording import plural
 from .advice import MEDIUM_GAIN, Advice
-from .code_text import remark
+from .fix import Fix
 from .spent_ops import SpentOps, op_line
 from .traced_ops import PASSES_ON, TracedOps
 
@@ -45,9 +45,10 @@ def repeated_work(run: Run) -> Iterator[Advice]:
         "repeated_work",
         f"{plural(n, 'op')} of the step compute{'s' if n == 1 else ''} again what another one did, of the same tensors and "
         f"weights: {ops.type}{where} above all. That takes {ops.part}.",
-        fix=remark(", ".join(places[1:]))
-        + "prediction = model(x, training=True)  # once: its result is for the loss, the metrics and whatever else\n"
-        "gradients = tape.gradient(loss, variables)  # once, of one tape, for all variables",
+        fix=Fix(
+            "Call the model once a step, model(x, training=True): its result is for the loss, the metrics and "
+            "whatever else. Ask one tape once for the gradients of all variables."
+        ),
         gain_ratio=ops.part.ratio,
         n_repeated_ops=n,
     )

@@ -12,7 +12,7 @@ from ...trace.trace import Bool, Float64
 from ..layers.scope_words import VENDOR
 from .advice import Advice, advise
 from .code_places import place_of
-from .code_text import remark
+from .fix import Fix
 
 if TYPE_CHECKING:
     from .run import Run
@@ -113,14 +113,14 @@ class SpentOps:
         """How many of them run a step; those of a host that takes samples."""
         return float(self.run.work.per_step[self.own[self.run.results.op_shares.dominant]].sum())
 
-    def advise(self, rule: str, title: str, *, fix: str, gain_ratio: float, **evidence: float | str) -> Advice:
+    def advise(self, rule: str, title: str, *, fix: Fix, gain_ratio: float, **evidence: float | str) -> Advice:
         """Advice on them: it shows them in the step that takes as long as most do."""
         steps = self.run.steps
         return advise(
             rule,
             title,
             evidence=self.part.evidence | evidence | ({"line": self.place} if self.place else {}),
-            fix=remark(self.place) + fix,
+            fix=fix,
             selection=steps.usual(steps.time_ms, view="op_table", op_names=costliest(self.run, self.own)),
             gain_ratio=gain_ratio,
         )

@@ -9,7 +9,7 @@ import numpy as np
 
 from ..base.wording import number, plural, size
 from .advice import MEDIUM_GAIN, Advice, advise, step_highlight
-from .code_text import remark
+from .fix import Fix
 from .host_rules import event_names
 from .step_facts import SERVERS, StepPart, job_of
 
@@ -19,24 +19,12 @@ if TYPE_CHECKING:
 
 UNEVEN = 1.5
 """Times the average of its job from which on a task does more than its part."""
-_SERVERS_FIX = """\
-# variables go to the parameter servers in turn, however large they are; instead, each to the one that holds least:
-held = [0] * {n_tasks}
-
-
-def place(op):
-    task = held.index(min(held))
-    held[task] += op.outputs[0].shape.num_elements()
-    return task
-
-
-device = tf.compat.v1.train.replica_device_setter(ps_tasks={n_tasks}, ps_strategy=place)
-# TensorFlow 2: tf.distribute.ParameterServerStrategy(..., variable_partitioner=MinSizePartitioner(max_shards={n_tasks}))
-"""
-_WORKERS_FIX = """\
-# each worker should get batches of the same size, and as much of the data as any other
-dataset = dataset.shard(num_workers, worker_index).batch(batch_size, drop_remainder=True)
-"""
+_SERVERS_FIX = Fix(
+    "Variables go to the parameter servers in turn, however large they are. Place each on the server that holds "
+    "least (ps_strategy of tf.compat.v1.train.replica_device_setter), or cut large ones up (variable_partitioner of "
+    "ParameterServerStrategy)."
+)
+_WORKERS_FIX = Fix("Give each worker batches of the same size, and as much of the data as any other.")
 
 
 def task_communication(run: Run) -> Iterator[Advice]:
@@ -65,10 +53,11 @@ def task_communication(run: Run) -> Iterator[Advice]:
             **({"received_bytes": n_bytes} if n_bytes else {}),
             **({"sender": sender} if sender else {}),
         },
-        fix=(
-            remark(f"{size(n_bytes)} arrive a step" if n_bytes else "")
-            + "# exchange less often: larger batches; exchange less: embeddings by tf.gather on the task that holds them\n"
-            + "strategy = tf.distribute.MultiWorkerMirroredStrategy()  # gradients all-reduced, no parameter server"
+        fix=Fix(
+            (f"{size(n_bytes)} arrive a step. " if n_bytes else "")
+            + "Exchange less often, by larger batches, which change the training; exchange less, such as rows of "
+            "embeddings gathered on the task that holds them; or reduce gradients among workers "
+            "(tf.distribute.MultiWorkerMirroredStrategy)."
         ),
         selection=step_highlight(run.task_steps.frame, entry, view="timeline", op_names=event_names(run, rows)),
         gain_ratio=part.ratio,
@@ -112,7 +101,7 @@ def uneven_tasks(run: Run) -> Iterator[Advice]:
                 "task": own[top],
                 "n_tasks": len(own),
             },
-            fix=_SERVERS_FIX.format(n_tasks=len(own)) if job == SERVERS else _WORKERS_FIX,
+            fix=_SERVERS_FIX if job == SERVERS else _WORKERS_FIX,
             selection=step_highlight(
                 run.task_steps.frame,
                 int(entries[run.task_steps.typical(tasks.busy_ms[entries])]),

@@ -11,6 +11,7 @@ import numpy as np
 from ..base.wording import amount, percent
 from ..failure.batch_estimate import batch_size_of
 from .advice import HIGH_GAIN, MEDIUM_GAIN, Advice
+from .fix import Fix
 from .spent_ops import SpentOps
 from .traced_ops import PRODUCTS
 
@@ -49,9 +50,9 @@ def unused_results(run: Run) -> Iterator[Advice]:
     yield ops.advise(
         "unused_results",
         f"A slice keeps {percent(kept[row])} of what {ops.type}{ops.where} makes: with its gradient that takes {ops.part}.",
-        fix="# slice first: compute for what is used alone, such as the last position\n"
-        "x = x[:, -1]\n"
-        "logits = dense(x)  # not dense(x)[:, -1]",
+        fix=Fix(
+            "Slice first, and compute for what is used alone, such as the last position: dense(x[:, -1]), not dense(x)[:, -1]."
+        ),
         gain_ratio=ops.part.ratio * (1 - kept[row]),
         kept_ratio=kept[row],
     )
@@ -117,10 +118,10 @@ def all_pairs(run: Run) -> Iterator[Advice]:
             "all_pairs",
             f"{traced.type[makers[0]]}{first.where} makes {amount(n_made)} numbers of all pairs of {amount(n_read)}: "
             f"{ops.part} with what works on them.",
-            fix="# squared distances of all pairs by a product: |a - b|^2 = |a|^2 - 2 a.b + |b|^2\n"
-            "norms = tf.reduce_sum(x**2, -1)\n"
-            "distances = norms[:, None] - 2 * tf.matmul(x, x, transpose_b=True) + norms[None]\n"
-            "# what is no distance: tf.einsum, or sum up before the broadcast",
+            fix=Fix(
+                "Make squared distances of all pairs by a product, |a - b|^2 = |a|^2 - 2 a.b + |b|^2 (tf.matmul "
+                "with transpose_b=True); what is no distance by tf.einsum, or sum up before the broadcast."
+            ),
             gain_ratio=ops.part.ratio * HALF,
             numbers_made=n_made,
             numbers_read=n_read,

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from ..base.wording import plural
 from ..steps.averaged_steps import MIN_STEPS
 from .advice import MEDIUM_GAIN, Advice, advise
+from .fix import Fix
 
 if TYPE_CHECKING:
     from .run import Run
@@ -33,10 +34,10 @@ def few_threads(run: Run) -> Iterator[Advice]:
         "few_threads",
         f"TensorFlow was told to use {plural(n_threads, 'thread')} for an op, of {n_cpus} cores: ops compute for {computing}.",
         evidence=computing.evidence | {"intra_op_threads": n_threads, "n_cpus": n_cpus},
-        fix=(
-            "# before anything runs: leave these out, 0 is one thread a core\n"
-            "tf.config.threading.set_intra_op_parallelism_threads(0)\n"
-            "tf.config.threading.set_inter_op_parallelism_threads(0)"
+        fix=Fix(
+            "Leave the numbers of threads out, or set 0, one thread a core, before anything runs.",
+            "import tensorflow as "
+            "tf\n\ntf.config.threading.set_intra_op_parallelism_threads(0)\ntf.config.threading.set_inter_op_parallelism_threads(0)",
         ),
         selection=steps.usual(steps.time_ms, view="timeline"),
         gain_ratio=gain,

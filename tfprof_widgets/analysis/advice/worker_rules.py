@@ -12,7 +12,8 @@ from ..hosts.stragglers import waiting_ms
 from ..hosts.workers import EXCHANGE
 from ..steps.averaged_steps import MIN_STEPS
 from .advice import MEDIUM_GAIN, Advice, Highlight, advise, step_highlight
-from .code_text import remark
+from .code_text import one_line
+from .fix import Fix
 from .step_facts import StepPart
 from .task_work import RECEIVED
 
@@ -37,37 +38,25 @@ _WORDS = {
     "other": "nothing tells what it waits for",
 }
 _FIXES = {
-    "input": """\
-# the same work for each host, read ahead; and see whether the disk or the network of this one is slower
-dataset = dataset.shard(num_workers, worker_index).map(parse, num_parallel_calls=tf.data.AUTOTUNE)
-dataset = dataset.batch(batch_size, drop_remainder=True).prefetch(tf.data.AUTOTUNE)
-""",
-    "host_compute": """\
-# the same work for each host; and see whether other programs keep the processors of this one busy
-dataset = dataset.shard(num_workers, worker_index).batch(batch_size, drop_remainder=True)
-""",
-    "device_compute": """\
-# the same model of device and the same batch on each host; see whether this one is throttled or shared: nvidia-smi -q -d CLOCK
-print([tf.config.experimental.get_device_details(device) for device in tf.config.list_physical_devices("GPU")])
-""",
-    "compile": """\
-# shapes that change from batch to batch make a function trace and compile again
-dataset = dataset.batch(batch_size, drop_remainder=True)
-""",
-    "dispatch": """\
-# what only one host does (saving, logging, callbacks) holds all others up: do it rarely, or beside the training
-callbacks = [keras.callbacks.BackupAndRestore(backup_dir, save_freq=1000)]
-""",
+    "input": "give each host the same work, shards of the same size read ahead (.prefetch), and see whether the "
+    "disk or the network of this one is slower.",
+    "host_compute": "give each host the same work, shards and batches of the same size, and see whether other "
+    "programs keep the processors of this one busy.",
+    "device_compute": "give each host the same model of device and the same batch, and see whether this one is "
+    "throttled or shared (nvidia-smi -q -d CLOCK).",
+    "compile": "keep the shapes of batches the same: others make a function trace and compile again.",
+    "dispatch": "what only one host does (saving, logging, callbacks) holds all others up: do it rarely, or beside the training.",
 }
 _FALLBACK = "host_compute"
-_COLLECTIVE_FIX = """\
-# larger batches exchange less often: more of them for each worker, or gradients of several batches at once
-optimizer = keras.optimizers.Adam(gradient_accumulation_steps=4)
-"""
-_SERVER_FIX = """\
-# larger batches ask for the variables less often; without parameter servers gradients are summed among the workers
-strategy = tf.distribute.MultiWorkerMirroredStrategy()
-"""
+_COLLECTIVE_FIX = Fix(
+    "Exchange less often: more samples for each worker, or the gradients of several batches at once "
+    "(gradient_accumulation_steps=4 of a Keras optimizer). Updates are then fewer and larger, which changes the "
+    "training."
+)
+_SERVER_FIX = Fix(
+    "Larger batches ask for the variables less often, which changes the training; without parameter servers "
+    "(tf.distribute.MultiWorkerMirroredStrategy) gradients are summed among the workers."
+)
 
 
 def straggler(run: Run) -> Iterator[Advice]:
@@ -154,8 +143,8 @@ def _title(worst: Mapping[Hashable, Any], hosts: list[str], category: str, wait:
     return f"{len(hosts):,} of {n_all:,} hosts hold the others up, {worst['host']} most (in {steps}), as {why}: {cost}."
 
 
-def _fix(hosts: list[str], category: str) -> str:
-    return remark(f"on {listed(hosts, _MOST_NAMED)}:") + _FIXES.get(category, _FIXES[_FALLBACK])
+def _fix(hosts: list[str], category: str) -> Fix:
+    return Fix(f"On {one_line(listed(hosts, _MOST_NAMED))}: {_FIXES.get(category, _FIXES[_FALLBACK])}")
 
 
 def _selection(run: Run, host: str, stragglers: list[str]) -> Highlight:

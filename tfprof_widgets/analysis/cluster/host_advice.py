@@ -10,8 +10,8 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING
 
 from ..advice.advice import Advice
-from ..advice.code_text import remark
 from ..advice.engine import HOST_RULES, FoundAdvice, find_advice
+from ..advice.fix import Fix
 from ..base.wording import head
 
 if TYPE_CHECKING:
@@ -22,8 +22,7 @@ MAX_ADVICE = 24
 MAX_TEXT = 600
 """Characters of a title, of a text of the evidence, of a notice."""
 MAX_FIX = 3_000
-"""Characters of a fix; what is longer is left on the host, as code that is cut does not compile."""
-_LEFT = remark("the fix is too long: the advice of this host in full has it")
+"""Characters of a fix; of what is longer the words travel, as code that is cut does not run."""
 MAX_NAMES = 10
 """Ops that an advice selects; one whose name is longer than `MAX_TEXT` is left out."""
 
@@ -42,7 +41,7 @@ def _bounded(one: Advice) -> Advice:
         evidence=MappingProxyType(
             {name: _cut(value) if isinstance(value, str) else value for name, value in one.evidence.items()}
         ),
-        fix=one.fix if len(one.fix) <= MAX_FIX else _LEFT,
+        fix=one.fix if len(str(one.fix)) <= MAX_FIX else Fix(_cut(one.fix.words)),
         selection=replace(one.selection, op_names=tuple(names[:MAX_NAMES])),
     )
 

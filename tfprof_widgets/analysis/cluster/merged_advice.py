@@ -123,8 +123,6 @@ def _moved(one: Advice, host: HostAdvice, known: Collection[str]) -> Advice:
     step = int(host.rows[at.step]) if at.step is not None and at.step < len(host.rows) else None
     return replace(
         one,
-        # The only lines of a fix that count steps; those are the host's own.
-        fix=one.fix.replace("prof.select(", f"prof.host({host.host!r}).select("),
         selection=Highlight(
             op_names=tuple(name for name in at.op_names if name in known),
             time_range_ns=_shifted(at.time_range_ns, shift_ns),

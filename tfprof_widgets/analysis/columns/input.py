@@ -57,7 +57,6 @@ input_pipeline.pipelines: a tf.data pipeline, in order of first use
     bottleneck_name         text   its long name
     bottleneck_time_ms      float  how long the consumer waited for its own work
     suggestion              text   what to change; empty where the pipeline keeps up
-    suggestion_code         text   the code line of that
     summary                 text   the pipeline in a sentence
 input_pipeline.iterators: a tf.data iterator, a consumer before what it consumes
     id                      int    the row

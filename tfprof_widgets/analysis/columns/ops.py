@@ -211,6 +211,6 @@ advice_table: a piece of advice, the largest gain first
     severity                text   `high`, `medium` or `low`
     title                   text   what to change, in a sentence
     gain_ratio              float  part of the step time that it could win at most
-    fix                     text   code to paste
+    fix                     text   what to do: words, and code that can be pasted
     view                    text   the view that shows it
 """)

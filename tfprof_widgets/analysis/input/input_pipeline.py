@@ -29,8 +29,6 @@ from .tf_data import Pipelines, compute_tf_data
 OTHER_RATIO = 0.03
 """From this share of unattributed step time on, a small input share is no proof. Source: semantics 5.1."""
 
-_NOTHING = {"suggestion": "", "suggestion_code": ""}
-
 
 def _time_in(category: str, told: str) -> property:
     """The time of a category of the input, all host threads, with its docstring."""
@@ -67,9 +65,7 @@ class InputPipeline:
     bottleneck: str
     """Long name of the iterator that holds the training up, such as `Iterator::Root::Map`; empty where there is none."""
     suggestion: str
-    """What to change, its last line the code; empty where the pipeline keeps up or there is none."""
-    suggestion_code: str
-    """The code line of `suggestion`."""
+    """What to change; empty where the pipeline keeps up or there is none."""
     steps: pd.DataFrame
     """The wait for data, a row for each step in the order of `Profile.steps`: `step` (the row there), `name`, `host`,
     `start_ms`, `step_time_ms`, `input_ms`, `input_ratio`, `is_averaged`.
@@ -185,7 +181,6 @@ def compute_input_pipeline(
     # Averages leave the first step out, in which a shuffle fills its buffer.
     fills = _fills(pipeline, whole_ms=float(waits["step_time_ms"].sum()))
     keeps_up = ratio < INPUT_MODERATE and not fills  # False where there are no steps to tell
-    advised = _NOTHING if keeps_up or pipeline is None else pipeline
     verdict = _verdict(counted, total_ms, data, None if fills else pipeline)
     return InputPipeline(
         verdict=f"{verdict} {pipeline['summary']}" if fills and pipeline is not None and total_ms else verdict,
@@ -194,8 +189,7 @@ def compute_input_pipeline(
         ops=table,
         tf_data=data,
         bottleneck=str(pipeline["bottleneck_name"]) if pipeline is not None else "",
-        suggestion="\n".join(filter(None, (advised["suggestion"], advised["suggestion_code"]))),
-        suggestion_code=str(advised["suggestion_code"]),
+        suggestion="" if keeps_up or pipeline is None else str(pipeline["suggestion"]),
         steps=waits,
         hosts=host_waits(data.pipelines, data.slowest_calls, waits),
     )

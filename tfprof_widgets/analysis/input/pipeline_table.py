@@ -19,8 +19,9 @@ from ..columns.registry import TABLES
 from .iterator_table import FILL_SHARE, chain_below, slowest_inputs
 from .pipeline_executions import SLOW_CALL_PS
 from .pipeline_usage import Usage
-from .suggestions import NOTHING, Place, suggest
+from .suggestions import Place, suggest
 
+_NEEDED = ["name", "long_name", "params", "wait_time_ms", "fill_time_ms", "parent_id", "self_time_ms", "calls"]
 _Row = dict[Hashable, Any]
 """A row of a table by its columns."""
 PIPELINE_TYPES: Types = TABLES["input_pipeline.pipelines"].types
@@ -122,6 +123,8 @@ class _HeldUp:
     iterators: list[_Row]
     """The rows of the table, as far as they are needed here."""
     slowest_input: Int64
+    with_cache: frozenset[int]
+    """Pipelines that have a cache."""
     most_ms: Float64
     """For each pipeline the longest `wait_time_ms` of what works on its critical path."""
 
@@ -130,8 +133,9 @@ class _HeldUp:
         on_path = np.flatnonzero(iterators["on_critical_path"].to_numpy(np.bool_) & ~iterators["name"].isin(WRAPPERS))
         most_ms = np.full(n_pipelines, np.nan)
         np.fmax.at(most_ms, of_node[on_path], iterators["wait_time_ms"].to_numpy(np.float64)[on_path])
-        rows = iterators[["name", "long_name", "params", "wait_time_ms", "fill_time_ms"]].to_dict("records")
-        return cls(rows, slowest_inputs(iterators), most_ms)
+        rows = iterators[_NEEDED].to_dict("records")
+        cached = of_node[iterators["name"].str.contains("Cache", regex=False).to_numpy(np.bool_)]
+        return cls(rows, slowest_inputs(iterators), frozenset(cached.tolist()), most_ms)
 
     def by(self, row: int, pipeline: _Row, n_counted: int, counted_ps: int) -> dict[str, object]:
         """The columns about the bottleneck of one pipeline, given its other columns and the calls that count."""
@@ -142,25 +146,33 @@ class _HeldUp:
                 else "no call of its outermost iterator ended during the capture; capture more steps."
             )
             summary = f"{pipeline['name']}: {told}"
-            advice, name, wait_ms = NOTHING, "", 0.0
+            advice, name, wait_ms = "", "", 0.0
         else:
             entry = self.iterators[row]
             name = str(entry["long_name"])
             wait_ms, summary = self._cost(entry, pipeline, n_counted, counted_ps)
-            params = entry["params"]
-            inputs = tuple(str(self.iterators[one]["name"]) for one in chain_below(self.slowest_input, row))
-            place = Place(is_device=bool(pipeline["is_device"]), inputs=inputs)
             # Below 50 us a call the pipeline keeps up, whatever its largest part is.
             is_slow = counted_ps > SLOW_CALL_PS * n_counted or wait_ms == entry["fill_time_ms"]
-            advice = suggest(str(entry["name"]), params, place) if is_slow else NOTHING
+            advice = suggest(str(entry["name"]), entry["params"], self._place(row, pipeline)) if is_slow else ""
         return {
             "bottleneck": row,
             "bottleneck_name": name,
             "bottleneck_time_ms": wait_ms,
-            "suggestion": advice.text,
-            "suggestion_code": advice.code,
+            "suggestion": advice,
             "summary": summary,
         }
+
+    def _place(self, row: int, pipeline: _Row) -> Place:
+        entry, parent = self.iterators[row], int(self.iterators[row]["parent_id"])
+        size = entry["params"].get("batch_size")
+        n_elements = entry["calls"] * size if isinstance(size, int) else 0
+        return Place(
+            is_device=bool(pipeline["is_device"]),
+            inputs=tuple(str(self.iterators[one]["name"]) for one in chain_below(self.slowest_input, row)),
+            consumer=str(self.iterators[parent]["name"]) if parent >= 0 else "",
+            has_cache=pipeline["id"] in self.with_cache,
+            element_us=US_PER_MS * entry["self_time_ms"] / n_elements if n_elements else 0.0,
+        )
 
     def _cost(self, entry: _Row, pipeline: _Row, n_counted: int, counted_ps: int) -> tuple[float, str]:
         """How long the training waited because of a bottleneck, and a sentence that says why."""

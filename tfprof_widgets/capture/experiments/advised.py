@@ -58,14 +58,14 @@ class Advised:
     variants: Variants
     can_be: Callable[[Fitted], bool] = bool
     """Whether a training can be changed so; any can where nothing is said of it."""
-    code: str = ""
-    """What the advised code has in it where this is what it does: a rule may advise another thing, too."""
+    words: str = ""
+    """What the advised fix says where this is what it does: a rule may advise another thing, too."""
     per: str = "step"
     """What the times are of: a `step`, or a `sample` where steps have different batches."""
 
 
-_COMPILED = Advised("compiled by XLA", _compiled, _is_interpreted, code="jit_compile=True")
-_TWICE = Advised("with twice the batch", _twice_the_batch, code="batch_size", per="sample")
+_COMPILED = Advised("compiled by XLA", _compiled, _is_interpreted, words="jit_compile=True")
+_TWICE = Advised("with twice the batch", _twice_the_batch, words="larger batch", per="sample")
 ADVISED: dict[str, Advised] = {
     "input_bound": Advised("with one batch from memory", _without_input),
     "host_callback": Advised("without callbacks", _without_callbacks, _has_callbacks),
@@ -76,10 +76,10 @@ ADVISED: dict[str, Advised] = {
 
 
 def measurable_rules(fit: Fitted | None) -> dict[str, str]:
-    """Rules of which the advice on this training can be measured, and what its code has in it then."""
+    """Rules of which the advice on this training can be measured, and what its fix says then."""
     if fit is None or not getattr(fit.model, "compiled", False):
         return {}
-    return {rule: advised.code for rule, advised in ADVISED.items() if advised.can_be(fit)}
+    return {rule: advised.words for rule, advised in ADVISED.items() if advised.can_be(fit)}
 
 
 def measure_rule(rule: str, fit: Fitted, bounds: Bounds = BOUNDS) -> Measured:

@@ -67,8 +67,12 @@ def _piece(rank: int, one: Advice, room: Room) -> Iterator[str]:
     evidence = "; ".join(f"{code(name, 40)} {_value(name, value, room)}" for name, value in told[:_MOST_EVIDENCE])
     if len(told) > _MOST_EVIDENCE:
         evidence += f" ({_MOST_EVIDENCE} of {len(told)} figures)"
-    yield f"- Evidence: {evidence or 'none'}\n- Look at: {_place(one.selection, room)}\n- Fix:"
-    yield fence(one.fix, room.code)
+    yield (
+        f"- Evidence: {evidence or 'none'}\n- Look at: {_place(one.selection, room)}\n- Fix: "
+        f"{sentence(one.fix.words, room.code)}"
+    )
+    if 0 < len(one.fix.code) <= room.code:  # cut code would not run
+        yield fence(one.fix.code, room.code)
 
 
 def _value(name: str, value: float | str, room: Room) -> str:

@@ -42,7 +42,7 @@ def advice_list(advice: Sequence[Advice]) -> list[dict[str, Any]]:
             "headline": one.headline,
             "title": one.title,
             "evidence": [[name, plain(value)] for name, value in one.evidence.items()],
-            "fix": one.fix,
+            "fix": {"words": one.fix.words, "code": one.fix.code},
             "gain_ratio": one.gain_ratio,
             "share_of": one.share_of,
             "op_names": list(one.selection.op_names[:_MOST_OPS]),

@@ -52,7 +52,6 @@ export interface PipelineMeta {
   name: string;
   bottleneck: number | null;
   suggestion: string;
-  suggestion_code: string;
   summary: string;
   nodes: IteratorNode[];
   [other: string]: unknown;
@@ -184,7 +183,8 @@ export interface AdviceMeta {
   /** Each name ends in its unit, such as `input_ms`; null where there is no number. */
   evidence: [name: string, value: number | string | null][];
   /** Code to paste. */
-  fix: string;
+  /** What to do; the code is empty where words alone say it, and runs as it is pasted. */
+  fix: { words: string; code: string };
   /** The share of a step that it could win at most; about, where `estimate` says how; 0: not about time. */
   gain_ratio: number;
   /** What the gain is a share of. */

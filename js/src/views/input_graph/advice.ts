@@ -24,12 +24,12 @@ export interface Finding {
 export function showAdvice(aside: HTMLElement, finding: Finding, signal: AbortSignal): void {
   const { scene, verdict, card } = finding;
   const { bottleneck } = scene.pipeline;
-  const suggestion = card?.title ?? scene.pipeline.suggestion;
-  const code = card?.fix ?? scene.pipeline.suggestion_code;
+  const words = card ? [card.title, card.fix.words] : [scene.pipeline.suggestion];
+  const code = card?.fix.code;
   const parts = opening(scene, verdict);
   // The suggestion is about the bottleneck of the whole capture.
   if (scene.kept === null && (scene.slow < 0 || scene.slow === (bottleneck ?? -1))) {
-    if (suggestion) parts.push(h("p", suggestion));
+    parts.push(...words.filter(Boolean).map((text) => h("p", text)));
     if (code) {
       const copy = copyButton("Copy the fix", () => code, signal);
       parts.push(h("pre", wrapCode(code, codeColumns(aside))), h("p", copy));

@@ -82,15 +82,17 @@ export class AdviceCards {
     const evidence = button("Show evidence", () => this.#choose(index), signal, {
       title: where ? `Select the evidence in every view and open ${where}` : "Select the evidence in every view",
     });
-    const copy = copyButton("Copy", () => one.fix, signal);
+    const { words, code } = one.fix;
+    const copy = copyButton("Copy", () => code, signal);
     copy.title = "Copy the code";
     const facts = factsOf(one);
     const body = h(
       "div.body",
       { id, role: "group", "aria-label": "Why, and what to write" },
       one.headline && h("p", one.title),
-      one.fix && h("pre", { tabindex: 0, role: "group", "aria-label": "The code" }, one.fix),
-      h("div.acts", evidence, one.fix && copy, isMeasurable(this.view, one) && this.#measureButton(one, gain)),
+      h("p", words),
+      code && h("pre", { tabindex: 0, role: "group", "aria-label": "The code" }, code),
+      h("div.acts", evidence, code && copy, isMeasurable(this.view, one) && this.#measureButton(one, gain)),
       facts,
     );
     onKeys(body, signal, ({ key }) => {
@@ -198,8 +200,8 @@ export class AdviceCards {
 
 /** Whether the kernel can measure what is advised, on the model and data of the profiled `fit`. */
 function isMeasurable({ data, options }: TraceView, { rule, fix }: AdviceMeta): boolean {
-  const code = (options.measurable as Record<string, string> | undefined)?.[rule];
-  return !data.isOffline && code !== undefined && fix.includes(code);
+  const words = (options.measurable as Record<string, string> | undefined)?.[rule];
+  return !data.isOffline && words !== undefined && fix.words.includes(words);
 }
 
 /** The numbers behind it. */

@@ -6,11 +6,16 @@ import tfprof_widgets as tfprof
 
 PLANTED = {
     # kind: rule, stage, words of the title, words of the fix
-    "small_batch": ("small_batch", "", "the same for any batch", "8 * batch_size"),
+    "small_batch": ("small_batch", "", "the same for any batch", "8 times as many samples"),
     "slow_read": ("input_bound", "generator", "for data", "private_threadpool_size"),
-    "overloaded_map": ("input_bound", "slow_map", "for data", "map(blur, num_parallel_calls=tf.data.AUTOTUNE).cache()"),
-    "inefficient_graph": ("inefficient_op", "", "11 x 11 convolution of sequential", "Conv2D(filters, 3"),
-    "heavy_callback": ("host_callback", "", "on_train_batch_end (trainings.py:", "def on_train_batch_end"),
+    "overloaded_map": (
+        "input_bound",
+        "slow_map",
+        "for data",
+        "mapped = data.map(blur, num_parallel_calls=tf.data.AUTOTUNE).cache()",
+    ),
+    "inefficient_graph": ("inefficient_op", "", "11 x 11 convolution of sequential", "Put 5 convolutions of 3 x 3"),
+    "heavy_callback": ("host_callback", "", "on_train_batch_end (trainings.py:", "every hundredth batch"),
     "retracing": ("retracing", "", "train_step (trainings.py:", "tf.constant(i)"),
     "eager_loop": ("eager_hot_loop", "", "one by one from Python", "@tf.function"),
     "checkpoints": ("checkpoint_stall", "", "Saving weights", 'save_freq="epoch"'),
@@ -29,7 +34,7 @@ def why_not_planted(kind: str, prof: tfprof.Profile) -> str:
     top = prof.advice[0]
     if (top.rule, top.stage, top.severity) != (rule, stage, "high"):
         return f"first is {top}"
-    return "" if title in top.title and fix in top.fix else f"{top.title}\n{top.fix}"
+    return "" if title in top.title and fix in str(top.fix) else f"{top.title}\n{top.fix}"
 
 
 def why_not_the_gain(bound: float, ratio: float, interval: tuple[float, float]) -> str:

@@ -12,12 +12,13 @@ from tests.builders import session, trace
 from tfprof_widgets.analysis.advice import engine
 from tfprof_widgets.analysis.advice.advice import Advice, Highlight, advise, ranked
 from tfprof_widgets.analysis.advice.engine import RULES, TABLE_TYPES, advice_table
+from tfprof_widgets.analysis.advice.fix import Fix
 from tfprof_widgets.analysis.advice.run import Run
 from tfprof_widgets.analysis.results import Results
 
 
 def one(rule: str, gain: float) -> Advice:
-    return advise(rule, "why", evidence={"a_ms": 1.0}, fix="do", selection=Highlight(), gain_ratio=gain)
+    return advise(rule, "why", evidence={"a_ms": 1.0}, fix=Fix("Do it."), selection=Highlight(), gain_ratio=gain)
 
 
 @pytest.mark.parametrize(

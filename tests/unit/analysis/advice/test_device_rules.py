@@ -150,7 +150,7 @@ def test_kernels_of_the_optimizer_are_named_where_most_waits_lie_before_them() -
         found = gpu_run(kernels, launches=launches, ops=ops, **VOLTA).advice
         assert found[0].rule == rule
         assert found[0].gain_ratio == pytest.approx(0.78, abs=0.02)
-        assert "jit_compile=True" in found[0].fix
+        assert "jit_compile=True" in str(found[0].fix)
 
 
 def test_launches_that_only_a_profiler_makes_are_no_fault() -> None:
@@ -166,7 +166,7 @@ def test_what_xla_compiled_is_not_to_be_compiled() -> None:
     for stats, rule in (({}, "unfused_optimizer"), ({"hlo_op": "fusion.1", "hlo_module": "step"}, "small_batch")):
         found = gpu_run(kernels, launches=launches, op="adam/mul:Mul", kernel_stats=stats, **VOLTA).advice
         assert found[0].rule == rule
-        assert any("jit_compile=True" in one.fix for one in found) == (not stats)
+        assert any("jit_compile=True" in str(one.fix) for one in found) == (not stats)
 
 
 @pytest.mark.parametrize("kind", ["CudnnRNNV3", "NcclAllReduce", "CollectiveReduceV2"])
@@ -175,13 +175,13 @@ def test_a_larger_batch_wins_more_than_the_gaps_of_what_xla_has_no_program_for(k
     launches = [("cuLaunchKernel", 100 * i + 85, 9) for i in range(9)]
     found = gpu_run(kernels, launches=launches, ops={"k3": f"net/other:{kind}"}, **VOLTA).advice
     assert (found[0].rule, found[0].bound) == ("small_batch", "about")
-    assert "jit_compile" not in found[0].fix
+    assert "jit_compile" not in str(found[0].fix)
 
 
 LOOPS = {
     "__inference_multi_step_on_iterator_2305": "steps_per_execution",
-    "__inference_one_step_on_data_2305": "def train(iterator)",  # train_on_batch, which takes one step
-    "while/cond/OptionalHasValue:OptionalHasValue": "def train(iterator)",
+    "__inference_one_step_on_data_2305": "tf.range(32)",  # train_on_batch, which takes one step
+    "while/cond/OptionalHasValue:OptionalHasValue": "tf.range(32)",
 }
 
 
@@ -189,8 +189,8 @@ LOOPS = {
 def test_only_where_keras_calls_the_steps_it_can_be_told_to_call_several_at_once(ran: str) -> None:
     (border,) = gpu_run([(HALF, 10, 490)], host=[(ran, 1, 2)], **VOLTA).advice
     assert border.rule == "idle_border"
-    assert LOOPS[ran] in border.fix
-    assert sum(fix in border.fix for fix in {*LOOPS.values()}) == 1
+    assert LOOPS[ran] in str(border.fix)
+    assert sum(fix in str(border.fix) for fix in {*LOOPS.values()}) == 1
 
 
 FIXES = {
@@ -206,9 +206,8 @@ def test_the_methods_of_keras_are_told_where_keras_calls_the_steps_and_only_ther
     own = gpu_run(**drawn).advice[0]
     of_keras = gpu_run(**drawn, host=[("__inference_multi_step_on_iterator_2305", 1, 2)]).advice[0]
     assert own.rule == of_keras.rule
-    assert f"model.compile(..., {FIXES[cause]})" in of_keras.fix
-    assert "model.compile" not in own.fix
-    assert "def train_step" not in of_keras.fix
+    assert f"{FIXES[cause]}, an argument of compile." in of_keras.fix.words
+    assert "argument of compile" not in own.fix.words
 
 
 def test_what_a_run_has_already_is_not_advised() -> None:
@@ -290,11 +289,11 @@ def test_attention_in_separate_kernels_could_be_one() -> None:
 
 def test_attention_is_told_what_tensorflow_can_do_about_it(capture_of: Callable[[str], Path]) -> None:
     (advice,) = attention_run("softmax_warp_forward").advice
-    assert "jit_compile=True" in advice.fix
+    assert "jit_compile=True" in str(advice.fix)
     compiled = Results(read_xspace(capture_of("h100_transformer_xla").read_bytes()))
     (told,) = (one for one in compiled.advice if one.rule == "unfused_attention")
-    assert all(line.startswith("# ") for line in told.fix.splitlines())
-    assert "jax" not in (told.fix + advice.fix).lower()
+    assert told.fix.code == ""
+    assert "jax" not in f"{told.fix}{advice.fix}".lower()
 
 
 def test_a_pascal_has_no_tensor_cores_to_use() -> None:
@@ -318,7 +317,7 @@ def test_room_for_a_larger_batch_of_a_waiting_device_is_told_by_a_factor_one_wou
     if found:
         assert (found[0].severity, found[0].gain_ratio) == ("low", 0)
         assert found[0].evidence["fixed_bytes"] == before * GIGABYTE
-        assert f"{factor} * batch_size" in found[0].fix
+        assert f"{factor} times as many samples" in found[0].fix.words
 
 
 def test_a_device_that_computes_or_waits_for_data_needs_no_larger_batch() -> None:
@@ -332,7 +331,7 @@ def test_free_memory_in_pieces_is_told_where_the_memory_is_in_use() -> None:
     (advice,) = gpu_run([(HALF, 10, 980)], memory=torn, **VOLTA).advice
     assert advice.rule == "memory_fragmentation"
     assert advice.selection.step == 0
-    assert "cuda_malloc_async" in advice.fix
+    assert "cuda_malloc_async" in str(advice.fix)
 
 
 def test_memory_that_rises_in_every_step_is_a_leak() -> None:

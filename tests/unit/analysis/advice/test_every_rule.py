@@ -34,14 +34,14 @@ def test_the_view_that_is_named_shows_what_is_selected(cause: str, drawn: dict[s
 @pytest.mark.parametrize("cause", CAUSES)
 def test_a_fix_is_python_that_compiles(cause: str, drawn: dict[str, Results]) -> None:
     for one in drawn[cause].advice:
-        compile(one.fix, one.rule, "exec")
+        compile(one.fix.code, one.rule, "exec")
 
 
 def test_what_a_real_gpu_trace_is_told_can_be_seen_and_compiled(v100_xplane: Path) -> None:
     results = Results(read_xspace(v100_xplane.read_bytes()))
     for one in results.advice:
         assert why_nothing_is_seen(results, one) == "", one.rule
-        compile(one.fix, one.rule, "exec")
+        compile(one.fix.code, one.rule, "exec")
 
 
 @pytest.mark.parametrize("text", ["", "f(x)", "a\nimport os", "a\rb\u2028c\x0cd\x00", "é" * 2000])

@@ -21,7 +21,7 @@ SAYS = {
     "turned_images": ("turned_images", "foreign_faults.py:", "tf.transpose(x, [0, 2, 3, 1])"),
     "double_precision": ("double_precision", "3 weights are", "np.float32"),
     "number_checks": ("number_checks", "ops a step check", "disable_check_numerics"),
-    "repeated_work": ("repeated_work", "compute again", "of one tape"),
+    "repeated_work": ("repeated_work", "compute again", "Ask one tape once"),
     "argument_conversion": (
         "argument_conversion",
         "arrays of Python or NumPy into tensors",
@@ -31,13 +31,13 @@ SAYS = {
     "eager_ops": ("eager_ops", "one by one from Python", "metrics too"),
     "step_overhead": ("step_overhead", "the same for any step", "steps_per_execution=32"),
     "compiled_shapes": ("retracing", "with compiling by XLA", "pad to one"),
-    "new_functions": ("retracing", "another function object", "tf.function(train)  # once"),
-    "function_per_loop": ("compilation", "is made anew 3 times", "tf.function(train)  # once"),
+    "new_functions": ("retracing", "another function object", "tf.function(train), called in the loop"),
+    "function_per_loop": ("compilation", "is made anew 3 times", "tf.function(train), called in the loop"),
     "run_eagerly": ("eager_hot_loop", "one by one from Python", "run_functions_eagerly(False)"),
     "half_precision": ("half_precision", "foreign_models.py:", 'set_global_policy("float32")'),
-    "frozen_layers": ("frozen_layers", "3 frozen layers", "base.predict"),
+    "frozen_layers": ("frozen_layers", "3 frozen layers", "by predict of a model of the frozen layers"),
     "flattened_features": ("flattened_features", "flattened images (40x40x16)", "GlobalAveragePooling2D"),
-    "unused_results": ("unused_results", "A slice keeps 2 %", "x = x[:, -1]"),
+    "unused_results": ("unused_results", "A slice keeps 2 %", "dense(x[:, -1])"),
     "all_pairs": ("all_pairs", "numbers of all pairs of", "transpose_b=True"),
     "eager_fit": ("eager_hot_loop", "one by one from Python", "run_eagerly=False"),
 }
@@ -55,8 +55,7 @@ def test_the_cause_comes_first(fault: str, runs: dict[str, Path]) -> None:
     top = prof.advice[0]
     assert (top.rule, top.severity) in ((rule, "high"), (rule, "medium")), prof.advice
     assert title in top.title
-    assert fix in top.fix
-    assert "def on_" not in top.fix
-    compile(top.fix, rule, "exec")
+    assert fix in str(top.fix)
+    compile(top.fix.code, rule, "exec")
     assert why_nothing_is_seen(prof.run.results, top) == ""
     assert "small_batch" not in [one.rule for one in prof.advice]

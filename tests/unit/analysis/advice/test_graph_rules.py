@@ -41,24 +41,28 @@ def rules(results: Results) -> list[str]:
 SAYS = {
     # rule: words of the title, words of the fix, the gain
     "one_hot_product": ("one-hot rows of 1,000", "keras.layers.Embedding", 0.70),
-    "repeated_work": ("computes again what another one did", "model(x, training=True)  # once", 0.40),
+    "repeated_work": ("computes again what another one did", "once a step, model(x, training=True)", 0.40),
     "turned_images": ("2 transpositions a step (net.py:2)", "tf.transpose(x, [0, 2, 3, 1])", 0.40),
     "dense_update": ("all 100,000 rows of items/embeddings", "Hashing", 0.80),
     "graph_loop": ("rnn (net.py:2) of at least 100 iterations", "jit_compile=True", 0.99),
     "many_variables": ("64 variables of 24 numbers each", "one layer in place of many", 1.0),
     "double_precision": ("float64", "np.float32", 0.45),
     "half_precision": ("float16", 'set_global_policy("float32")', 0.45),
-    "unused_results": ("A slice keeps 2 % of what BatchMatMulV2", "x = x[:, -1]", 0.83),
+    "unused_results": ("A slice keeps 2 % of what BatchMatMulV2", "dense(x[:, -1])", 0.83),
     "all_pairs": ("2,560,000 numbers of all pairs of 12,800", "transpose_b=True", 0.42),
     "flattened_features": ("dense/kernel has 1.64 of the 1.64 million weights", "GlobalAveragePooling2D", 0.88),
-    "frozen_layers": ("1 frozen layer of net/base takes 6.20 of 10.0 ms", "base.predict", 0.62),
+    "frozen_layers": (
+        "1 frozen layer of net/base takes 6.20 of 10.0 ms",
+        "by predict of a model of the frozen layers",
+        0.62,
+    ),
     "number_checks": ("40 of 41 ops a step", "disable_check_numerics", 0.26),
     "text_of_numbers": ("StringFormat (net.py:2) makes text of numbers in each step", "summarize=3", 0.75),
     "few_threads": ("1 thread for an op, of 4 cores", "set_intra_op_parallelism_threads(0)", 0.71),
     "argument_conversion": ("64.0 MiB a step", "tf.constant(array)", 0.50),
-    "eager_ops": ("calls 40 ops one by one", "@tf.function", 0.39),
+    "eager_ops": ("calls 40 ops one by one", "in a tf.function", 0.39),
     "many_calls": ("calls 20 functions from Python", "around the whole step", 0.96),
-    "step_overhead": ("its 4 ops compute for 0.120 ms", "for _ in tf.range(32)", 0.88),
+    "step_overhead": ("its 4 ops compute for 0.120 ms", "tf.range(32)", 0.88),
 }
 
 
@@ -69,7 +73,7 @@ def test_the_cause_is_named_first_and_alone(rule: str) -> None:
     assert rules(results) == [rule]
     title, fix, gain = SAYS[rule]
     assert title in results.advice[0].title
-    assert fix in results.advice[0].fix
+    assert fix in str(results.advice[0].fix)
     assert results.advice[0].gain_ratio == pytest.approx(gain, abs=0.02)
 
 

@@ -60,4 +60,4 @@ def test_python_of_the_input_is_one_cause_and_has_one_card(profiles: dict[str, t
     assert [one.rule for one in profiles["spectrograms_in_py_function"].advice] == ["input_bound"]
     told = profiles["windows_of_a_pydataset"].advice[0]
     assert (told.stage, told.headline) == ("generator", "Replace the Python generator")
-    assert "generator or a PyDataset" in told.fix
+    assert "generator or a PyDataset" in str(told.fix)

@@ -95,7 +95,8 @@ def test_samples_name_the_line_of_the_callback() -> None:
     assert advice.evidence["line"] == "train.py:3"
     assert advice.evidence["code"] == "draw(batch)"
     assert "on_train_batch_end (train.py:3)" in advice.title
-    assert "# train.py:3, on_train_batch_end: draw(batch)" in advice.fix
+    assert "every hundredth batch instead of each" in advice.fix.words
+    assert "(train.py:3: draw(batch))" in advice.fix.words
     assert advice.selection.view == "source_view"
 
 
@@ -106,8 +107,8 @@ def test_what_each_batch_needs_moves_to_a_thread_and_wins_no_more_than_that_can_
     advice = only(run(("net/dense/MatMul:MatMul", 0, 60_000), source_map=seen))
     assert (advice.rule, advice.bound) == ("host_callback", "about")
     assert advice.gain_ratio == pytest.approx(0.5 * 0.4)
-    assert "yield prepare(x), y" in advice.fix
-    assert "% 100" not in advice.fix
+    assert "let a map of tf.data do it" in advice.fix.words
+    assert "hundredth" not in advice.fix.words
 
 
 def test_a_line_of_the_program_is_quoted_and_never_code_of_a_fix() -> None:
@@ -116,9 +117,8 @@ def test_a_line_of_the_program_is_quoted_and_never_code_of_a_fix() -> None:
     source_map = sampled(*moments)
     source_map.files["text"] = "model.fit(dataset)\nos.system('rm -rf ~')\n"
     fix = only(run(("net/dense/MatMul:MatMul", 0, 60_000), source_map=source_map)).fix
-    assert all(line.lstrip().startswith("#") for line in fix.splitlines() if "system" in line)
-    assert fix.endswith("or on_epoch_end\n        ...  # what it does now")
-    compile(fix, "fix", "exec")
+    assert "os.system('rm -rf ~')" in fix.words
+    assert fix.code == ""
 
 
 @pytest.mark.parametrize(
@@ -135,8 +135,7 @@ def test_a_comprehension_belongs_to_the_function_that_it_is_written_in(text: str
     advice = only(run(("net/dense/MatMul:MatMul", 0, 60_000), source_map=source_map))
     assert advice.evidence["function"] == "on_train_batch_end"
     assert "on_train_batch_end (train.py:3)" in advice.title
-    assert "def on_train_batch_end(self, batch, logs=None):" in advice.fix
-    assert "<listcomp>" not in advice.fix
+    assert "<listcomp>" not in str(advice.fix)
 
 
 def test_a_comprehension_outside_of_any_function_keeps_its_name() -> None:
@@ -218,8 +217,8 @@ def test_steps_of_short_ops_are_a_small_batch() -> None:
     advice = only(run(*short, step_us=1_000, n_steps=40))
     assert (advice.rule, advice.severity) == ("small_batch", "high")
     assert advice.evidence["ops_per_step"] == 45
-    assert "8 * batch_size" in advice.fix
-    assert "steps_per_execution" not in advice.fix  # Keras does not call these steps
+    assert "8 times as many samples" in str(advice.fix)
+    assert "steps_per_execution" not in str(advice.fix)  # Keras does not call these steps
 
 
 def test_saves_leave_a_small_batch_its_share_of_all_the_time() -> None:
@@ -256,7 +255,7 @@ def test_tracing_in_the_first_step_alone_is_low() -> None:
     results = run(WORK, only=lambda i: i == 0, longer=500_000, extra=[("tf.function-graph_building", 100_000, 499_000)])
     advice = only(results)
     assert (advice.rule, advice.severity, advice.gain_ratio) == ("compilation", "low", 0)
-    assert "model.fit" not in advice.fix  # Keras does not call these steps
+    assert "model.fit" not in str(advice.fix)  # Keras does not call these steps
     assert advice.selection.step == 0
 
 

@@ -36,7 +36,7 @@ def test_the_slow_stage_of_a_real_pipeline_is_named(kind: str, tf_data_captures:
     assert advice.stage == STAGE_OF[kind] or is_hidden
     assert advice.stage in STAGES
     assert advice.selection.view == "input_graph"
-    assert "dataset" in advice.fix
+    assert advice.fix.words
     assert set(advice.selection.op_names) <= set(results.ops["name"])
 
 
@@ -99,26 +99,23 @@ def sampled(results: Results, process_cpu_pct: float) -> Results:
 @pytest.mark.parametrize("stage", ["FlatMap[0]::Generator", "Map"])
 def test_what_waits_and_computes_nothing_gets_more_calls_at_a_time_than_cores(stage: str) -> None:
     """Steps of which 8 of 10 ms are waits and 2 ms ops, which make a fifth of a core busy."""
-    many = ("num_parallel_calls=16)", "options.threading.private_threadpool_size = 16\n", ".with_options(options)")
-    idle, busy = (top(sampled(drawn(8_000, stage=stage), pct)).fix for pct in (25, 100))
-    assert all(words in idle for words in many)
-    assert not any(words in busy for words in many)
-    assert "num_parallel_calls=tf.data.AUTOTUNE)" in busy
-    for fix in (idle, busy):
-        compile(fix, "fix", "exec")
+    idle, busy = (top(sampled(drawn(8_000, stage=stage), pct)).fix.words for pct in (25, 100))
+    assert "num_parallel_calls=16" in idle
+    assert "options.threading.private_threadpool_size = 16" in idle
+    assert "16" not in busy
+    assert "num_parallel_calls=tf.data.AUTOTUNE" in busy
 
 
 def test_beside_other_programs_nobody_knows_whether_it_waits() -> None:
     results = drawn(8_000, stage="Map")
     system = pd.DataFrame({"time_ms": [10.0 * i for i in range(7)], "process_cpu_pct": 25.0, "cpu_pct": 95.0})
     busy = dataclasses.replace(results, system=system.assign(cpu0_pct=95.0, cpu1_pct=95.0))
-    assert "# where it waits for a disk or a network:" in top(busy).fix
+    assert "Where it waits for a disk or a network:" in top(busy).fix.words
 
 
 def test_where_nobody_sampled_the_load_the_fix_says_what_to_do_if_it_waits() -> None:
-    fix = top(drawn(8_000, stage="FlatMap[0]::Generator")).fix
-    assert "num_parallel_calls=tf.data.AUTOTUNE)\n# where it waits for a disk or a network:" in fix
-    assert "private_threadpool_size = 16" in fix
+    words = top(drawn(8_000, stage="FlatMap[0]::Generator")).fix.words
+    assert "Where it waits for a disk or a network: num_parallel_calls=16, and options.threading" in words
 
 
 def test_handing_a_batch_over_is_no_wait_for_the_pipeline() -> None:
@@ -192,7 +189,7 @@ def test_a_filter_behind_the_map_is_the_cause_of_what_it_throws_away(kept: int, 
     advice = top(pipeline("BatchV2", "Filter", "ParallelMapV2", stats=counted, **work))  # type: ignore[arg-type]
     assert (advice.rule, advice.stage) == ("input_bound", stage)
     assert advice.gain_ratio == pytest.approx(gain, abs=0.01)
-    assert ("dataset.filter(keep).map(f" in advice.fix) == (stage == "filter_after")
+    assert ("put it there" in advice.fix.words) == (stage == "filter_after")
 
 
 @pytest.mark.parametrize(
@@ -207,7 +204,6 @@ def test_a_filter_behind_the_map_is_the_cause_of_what_it_throws_away(kept: int, 
 def test_why_a_map_is_slow_is_told_by_its_ops(op: str, op_us: float, stages: tuple[str, ...], stage: str) -> None:
     advice = top(pipeline(*stages, op=op, op_us=op_us))
     assert (advice.rule, advice.stage) == ("input_bound", stage)
-    compile(advice.fix, "fix", "exec")
 
 
 @pytest.mark.parametrize(
@@ -218,22 +214,10 @@ def test_calls_in_parallel_are_no_remedy_for_python_that_computes(cpu_pct: float
     drawn = pipeline("BatchV2", "Map", op="PyFunc:PyFunc", op_us=7_000)
     advice = top(drawn if cpu_pct is None else sampled(drawn, cpu_pct))
     assert (advice.rule, advice.stage) == ("input_bound", stage)
-    assert ("where it computes in Python" in advice.fix) == (cpu_pct is None)
-    compile(advice.fix, "fix", "exec")
+    assert ("Where it computes in Python" in advice.fix.words) == (cpu_pct is None)
 
 
 def test_one_thread_for_a_parallel_map_is_told_where_there_are_more_cores() -> None:
     for cores, stage in ((8, "few_threads"), (1, "slow_map")):
         stats = {"Root": {"threadpool_size": 1, "cpu_budget": cores}}
         assert top(pipeline("ParallelMapV2", stats=stats)).stage == stage  # type: ignore[arg-type]
-
-
-def test_what_replaces_a_generator_has_its_types_and_shapes() -> None:
-    stats = {"Generator": {"types": "float int64", "shapes": "[?,28,1] []"}}
-    fix = top(pipeline("BatchV2", "Generator", stats=stats)).fix  # type: ignore[arg-type]
-    assert "    x0, x1 = tf.numpy_function(load, [i], [tf.float32, tf.int64])\n" in fix
-    assert "    return tf.ensure_shape(x0, [None, 28, 1]), tf.ensure_shape(x1, [])\n" in fix
-    untold = top(pipeline("BatchV2", "Generator")).fix
-    assert "    x, = tf.numpy_function(load, [i], [tf.float32])\n    return x\n" in untold
-    for one in (fix, untold):
-        compile(one, "fix", "exec")

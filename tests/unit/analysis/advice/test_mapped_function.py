@@ -72,10 +72,9 @@ def found(*functions: Mapped, ran: Sequence[str] = ("PyFunc", "FloorMod"), title
 
 def test_a_cell_is_called_what_the_notebook_shows_and_not_the_name_of_its_file() -> None:
     results = waiting(noted(Mapped("load", 7)))
-    assert mapped_function(Run(results)) == MappedFunction("load", "Cell [4]:7", "line_7()")
-    fix = results.advice[0].fix
-    assert "# the costly function: Cell [4]:7 line_7()" in fix
-    assert "3813533853" not in fix + results.advice[0].title
+    assert mapped_function(Run(results)) == MappedFunction("load", "Cell [4]:7", "line_7()", 7)
+    assert "load (Cell [4]:7)" in results.advice[0].fix.words
+    assert "3813533853" not in f"{results.advice[0].fix}{results.advice[0].title}"
 
 
 def test_a_file_is_called_by_its_name() -> None:
@@ -85,7 +84,7 @@ def test_a_file_is_called_by_its_name() -> None:
 
 def test_of_two_datasets_whose_functions_have_the_same_ops_none_is_named() -> None:
     assert found(Mapped("slow", 3), Mapped("fast", 9)) == ("", "")
-    assert "costly" not in waiting(noted(Mapped("slow", 3), Mapped("fast", 9))).advice[0].fix
+    assert "the mapped function" in waiting(noted(Mapped("slow", 3), Mapped("fast", 9))).advice[0].fix.words
 
 
 def test_two_datasets_with_one_function_leave_no_doubt() -> None:

@@ -62,7 +62,7 @@ def test_the_evidence_can_be_seen_and_the_fix_is_python(kind: str, prof_of: Call
     for one in prof.advice:
         assert callable(getattr(tfprof.Profile, one.selection.view))
         assert why_nothing_is_seen(prof.run.results, one) == "", one.rule
-        compile(one.fix, one.rule, "exec")
+        compile(one.fix.code, one.rule, "exec")
         if one.selection.time_range_ns:
             selected = prof.select(time_range=one.selection.time_range_ns, ops=one.selection.op_names)
             assert len(selected.steps) >= 1

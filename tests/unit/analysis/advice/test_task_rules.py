@@ -47,26 +47,12 @@ def test_parameter_servers_with_unequal_work_are_told_how_to_share_it() -> None:
     assert advice.evidence["task"] == "/job:ps/replica:0/task:0"
     assert advice.evidence["mean_busy_ms"] == pytest.approx(0.305, abs=0.01)
     assert advice.gain_ratio == pytest.approx(0.40, abs=0.02)
+    assert "Place each on the server that holds least" in advice.fix.words
     assert advice.selection.op_names == ("var_0/ApplyAdam", "var_0/read")
 
 
 def test_parameter_servers_with_equal_work_are_told_nothing() -> None:
     assert found(worker_and_servers(server_us=(700, 700, 700)), "uneven_tasks") == []
-
-
-def test_the_fix_for_parameter_servers_gives_each_its_part() -> None:
-    advice = only(worker_and_servers(server_us=(700, 100, 100)), "uneven_tasks")
-    place = advice.fix.partition("device =")[0]
-    names: dict[str, object] = {}
-    exec(place, names)
-
-    class Sized:
-        def __init__(self, n: int) -> None:
-            self.outputs = [self]
-            self.shape = self
-            self.num_elements = lambda: n
-
-    assert [names["place"](Sized(n)) for n in (100, 10, 10, 50, 70)] == [0, 1, 2, 1, 2]  # type: ignore[operator]
 
 
 def test_a_gpu_that_computes_little_while_its_host_schedules_has_low_utilisation() -> None:
@@ -127,12 +113,12 @@ def test_a_batch_norm_in_separate_ops_is_told() -> None:
 
 
 def test_a_batch_norm_is_fused_by_what_there_is_for_its_program() -> None:
-    assert "jit_compile=True" in only(norm_run("Mean", "Rsqrt"), "unfused_norm").fix
+    assert "jit_compile=True" in str(only(norm_run("Mean", "Rsqrt"), "unfused_norm").fix)
     text = [("IteratorGetNext:IteratorGetNext", 1, 1), ("net/split/StringSplitV2:StringSplitV2", 2, 1)]
     of_text = gpu_run([("root", 10, 490), (HALF, 500, 490)], host=text, ops={"root": f"{NORM}/Rsqrt:Rsqrt"}, **VOLTA)
-    fix = only(of_text, "unfused_norm").fix
-    assert "jit_compile" not in fix
-    assert "tf.compat.v1.nn.fused_batch_norm(" in fix
+    words = only(of_text, "unfused_norm").fix.words
+    assert "jit_compile" not in words
+    assert "tf.compat.v1.nn.fused_batch_norm" in words
 
 
 def test_a_fused_batch_norm_is_not() -> None:

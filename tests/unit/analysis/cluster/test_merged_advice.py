@@ -9,12 +9,18 @@ import pytest
 
 from tfprof_widgets.analysis.advice.advice import Advice, Highlight, advise
 from tfprof_widgets.analysis.advice.engine import FoundAdvice
+from tfprof_widgets.analysis.advice.fix import Fix
 from tfprof_widgets.analysis.cluster.merged_advice import HostAdvice, merge_advice
 
 
-def said(rule: str, gain: float, *, at: Highlight | None = None, fix: str = "do()", **evidence: str) -> Advice:
+def said(rule: str, gain: float, *, at: Highlight | None = None, **evidence: str) -> Advice:
     return advise(
-        rule, f"{gain:.0%} by {rule}.", evidence=evidence, fix=fix, selection=at or Highlight(), gain_ratio=gain
+        rule,
+        f"{gain:.0%} by {rule}.",
+        evidence=evidence,
+        fix=Fix("Do it."),
+        selection=at or Highlight(),
+        gain_ratio=gain,
     )
 
 
@@ -95,11 +101,6 @@ def test_a_selection_has_the_times_the_steps_and_the_names_of_the_reduced_profil
 def test_a_step_that_did_not_travel_is_not_selected() -> None:
     (found,) = merged(host("a", said("x", 0.4, at=Highlight(step=2)), rows=[3, 7]))
     assert found.selection.step is None
-
-
-def test_a_fix_that_counts_steps_counts_those_of_the_host() -> None:
-    (found,) = merged(host("w'1", said("x", 0.4, fix="prof.select(step=3)  # slow\nprof.select(step=1)")))
-    assert found.fix == """prof.host("w'1").select(step=3)  # slow\nprof.host("w'1").select(step=1)"""
 
 
 def test_rules_that_failed_are_told_with_the_number_of_hosts() -> None:

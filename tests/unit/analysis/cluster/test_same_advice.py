@@ -132,7 +132,7 @@ def test_what_is_selected_is_in_the_reduced_profile(cause: str) -> None:
     reduced = drawn(cause).reduced
     for one in reduced.advice:
         assert _why_nothing_is_seen(reduced, one) == "", one.rule
-        compile(one.fix, one.rule, "exec")
+        compile(one.fix.code, one.rule, "exec")
 
 
 def _why_nothing_is_seen(reduced: ClusterResults, one: Advice) -> str:
@@ -185,7 +185,8 @@ def test_what_a_host_says_travels_in_few_bytes(monkeypatch: pytest.MonkeyPatch) 
     assert len(cut.title) == 20
     assert cut.title.endswith("…")
     assert all(len(value) <= 20 for value in cut.evidence.values() if isinstance(value, str))
-    assert cut.fix == "# the fix is too long: the advice of this host in full has it\n"
+    assert cut.fix.code == ""
+    assert len(cut.fix.words) == 20
     monkeypatch.setattr(host_advice, "MAX_ADVICE", 0)
     assert host_advice.host_advice(results).advice == ()
 

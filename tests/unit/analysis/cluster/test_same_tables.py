@@ -74,7 +74,7 @@ OVERVIEW = (
     "environment",
 )
 GROWTH = tuple(field.name for field in fields(MemoryGrowth))
-INPUT = ("verdict", "input_ratio", "bottleneck", "suggestion", "suggestion_code", "is_input_bound", "sentence")
+INPUT = ("verdict", "input_ratio", "bottleneck", "suggestion", "is_input_bound", "sentence")
 
 
 @pytest.mark.parametrize("table", TABLES)

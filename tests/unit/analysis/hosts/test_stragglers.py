@@ -226,7 +226,7 @@ def test_the_advice_names_the_host_its_category_and_one_of_its_steps() -> None:
     assert advice.evidence["category"] == "input"
     assert advice.gain_ratio == pytest.approx(results.stragglers["cost_ratio"].iloc[0])
     assert advice.severity == "high"
-    assert "prefetch" in advice.fix
+    assert "prefetch" in advice.fix.words
     assert results.steps.frame["host"][advice.selection.step] == host_name(5)
 
 

@@ -71,7 +71,7 @@ def test_a_shuffle_whose_filling_takes_most_of_the_time_is_the_bottleneck() -> N
     assert bottleneck(data) == f"{ROOT}::Shuffle"
     assert row["fill_time_ms"] == row["bottleneck_time_ms"] == pytest.approx(1.002)
     assert row["summary"].startswith("Shuffle fills its buffer before the first batch: 1.00 ms of the 1.07 ms")
-    assert ".shuffle(10)" in row["suggestion_code"]
+    assert "a smaller buffer is full sooner, but shuffles less" in row["suggestion"]
 
 
 def test_a_shuffle_is_not_where_what_fills_it_keeps_on_holding_the_training_up() -> None:
@@ -134,7 +134,7 @@ def test_where_a_prefetch_waits_while_its_thread_works_the_work_is_the_bottlenec
     assert row["summary"].startswith("Batch kept the processor busy while the training waited in a prefetch: 1.23 ms")
     assert row["bottleneck_time_ms"] == pytest.approx(4 * 0.308)
     assert data.iterators["wait_time_ms"].tolist() == pytest.approx([4 * 0.002, 4 * 0.308, 0, 0])
-    assert row["suggestion_code"].startswith(".batch(")
+    assert row["suggestion"].startswith("batch takes its elements one after another.")
     assert not data.iterators["on_critical_path"].iloc[data.bottleneck]
 
 

@@ -83,8 +83,7 @@ def test_high_input_share_names_the_iterator() -> None:
     )
     assert result.input_ratio == pytest.approx(13.1 / 21.3)
     assert result.bottleneck == "Iterator::Root::Map"
-    assert result.suggestion.endswith("\n" + result.suggestion_code)
-    assert "num_parallel_calls" in result.suggestion_code
+    assert "num_parallel_calls" in result.suggestion
 
 
 @pytest.mark.parametrize(
@@ -112,7 +111,7 @@ def test_times_have_three_significant_digits() -> None:
 
 def test_a_pipeline_that_keeps_up_with_the_steps_gets_no_suggestion() -> None:
     result = judge(steps(10.0, 0.2), *SLOW_MAP)
-    assert (result.suggestion, result.suggestion_code) == ("", "")
+    assert result.suggestion == ""
     assert result.bottleneck == "Iterator::Root::Map"
 
 
@@ -186,5 +185,5 @@ def test_a_shuffle_that_fills_outside_the_averaged_steps_is_told_all_the_same() 
     result = judge(frame, *fill)
     assert result.verdict.startswith("Not input-bound")
     assert "Shuffle fills its buffer before the first batch: 5.00 ms" in result.verdict
-    assert ".shuffle(" in result.suggestion_code
+    assert result.suggestion.startswith("shuffle fetches until its buffer is full")
     assert judge(steps(1000.0, 0.0), *fill).suggestion == ""  # too short to matter

@@ -14,22 +14,14 @@ from tfprof_widgets.formats.xspace.xspace import read_xspace
 
 pytestmark = pytest.mark.tensorflow
 PLANTED = {
-    # kind: the iterator planted as slow, words of the advice, code of the advice
-    "slow_read": ("TFRecord", "several files at a time", ".interleave(tf.data.TFRecordDataset, num_parallel_calls="),
-    "slow_map": ("MapAndBatch", "one of its calls at a time", ".map(f, num_parallel_calls=tf.data.AUTOTUNE)"),
-    "slow_map_after_parallel": (
-        "MapAndBatch",
-        "The map after the parallel ones runs one of its calls at a time",
-        ".map(f, num_parallel_calls=tf.data.AUTOTUNE)",
-    ),
-    "slow_batch": ("BatchV2", "several batches in parallel", ".batch(8, num_parallel_calls=tf.data.AUTOTUNE)"),
-    "slow_filter": (
-        "Filter",
-        "no parallel form",
-        ".map(lambda *x: (x if len(x) > 1 else x[0], keep(*x)), num_parallel_calls=",
-    ),
-    "slow_shuffle_fill": ("Shuffle", "its buffer of 48 elements is full", ".shuffle(4)"),
-    "slow_generator": ("Generator", "interpreter's lock", ".map(load, num_parallel_calls=tf.data.AUTOTUNE)"),
+    # kind: the iterator planted as slow, words of the advice
+    "slow_read": ("TFRecord", "several files at a time"),
+    "slow_map": ("MapAndBatch", "one of its calls at a time"),
+    "slow_map_after_parallel": ("MapAndBatch", "The map after the parallel ones runs one of its calls at a time"),
+    "slow_batch": ("BatchV2", "several batches in parallel"),
+    "slow_filter": ("Filter", "no parallel form"),
+    "slow_shuffle_fill": ("Shuffle", "its buffer of 48 elements is full"),
+    "slow_generator": ("Generator", "interpreter's lock"),
 }
 
 
@@ -49,11 +41,9 @@ def pipeline_of(tf_data_captures: dict[str, Path]) -> Callable[[str], InputPipel
 def test_the_planted_bottleneck_is_the_reported_one_and_the_advice_names_the_change(
     kind: str, pipeline_of: Callable[[str], InputPipeline]
 ) -> None:
-    pipeline, (name, words, code) = pipeline_of(kind), PLANTED[kind]
+    pipeline, (name, words) = pipeline_of(kind), PLANTED[kind]
     assert pipeline.bottleneck.rsplit("::", 1)[-1] == name
     assert words in pipeline.suggestion
-    assert code in pipeline.suggestion_code
-    assert pipeline.suggestion.endswith("\n" + pipeline.suggestion_code)
     assert pipeline.is_input_bound
 
 

@@ -12,6 +12,7 @@ import pytest
 
 from tests.builders import U, event, line, plane, space
 from tfprof_widgets.analysis.advice.advice import Highlight, advise
+from tfprof_widgets.analysis.advice.fix import Fix
 from tfprof_widgets.analysis.memory.memory_findings import judge_memory
 from tfprof_widgets.analysis.ops.tf_functions import compute_tf_functions
 from tfprof_widgets.analysis.overview.next_steps import Findings, suggest_next_steps
@@ -44,7 +45,7 @@ def said(*rules: str, **changes: object) -> tuple[str, ...]:
     `rules` name pieces of advice that there are besides; their titles are left out.
     """
     shares = {name: changes.pop(name) for name in STEP_CATEGORIES if name in changes}
-    advice = [advise(rule, rule, evidence={}, fix="", selection=Highlight()) for rule in rules]
+    advice = [advise(rule, rule, evidence={}, fix=Fix("Do it."), selection=Highlight()) for rule in rules]
     sentences = suggest_next_steps(replace(HEALTHY, ratio={**HEALTHY.ratio, **shares}, **changes), advice)
     assert sentences[: len(rules)] == rules
     return sentences[len(rules) :]
