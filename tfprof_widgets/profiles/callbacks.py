@@ -29,8 +29,9 @@ class ProfileCallback(CapturingCallback[Profile]):
     One callback may be passed to many calls. A call that fails leaves the profile of what ran before.
 
     Args:
-        steps: numbers of the steps to capture, counted from 0 in each call: a range, other whole numbers, or a function
-            from a number to True or False. None: all.
+        steps: numbers of the steps to capture, counted from 0 in each call: a range, the first and the last as a tuple,
+            such as `(10, 20)`, other whole numbers, or a function from a number to True or False. Two numbers that are
+            meant one by one are a set, `{10, 20}`. None: all.
         every: capture each step whose number is a multiple of this.
         system: sample the machine meanwhile: True for ten times a second, a number for another rate, 5 to 20 Hz, False
             for not at all.

@@ -188,9 +188,10 @@ def profile(
     what is kept of a process that died.
 
     Args:
-        steps: numbers of the steps to capture, counted from 0 over the whole block: a range, other whole numbers, or a
-            function from a number to True or False. Steps that follow each other share a short session of the profiler.
-            None: all.
+        steps: numbers of the steps to capture, counted from 0 over the whole block: a range, the first and the last as a
+            tuple, such as `(10, 20)`, other whole numbers, or a function from a number to True or False. Two numbers that
+            are meant one by one are a set, `{10, 20}`. Steps that follow each other share a short session of the
+            profiler. None: all.
         every: capture each step whose number is a multiple of this.
         system: sample CPU, each core, memory, disk, network and GPUs meanwhile: True for ten times a second, a number
             for another rate, 5 to 20 Hz, False for not at all. At 10 Hz it takes 0.1 to 0.5 % of one core.

@@ -85,8 +85,9 @@ class ProfilerHook(SessionObserver[Profile]):
     Args:
         save_steps: profile one step, then the first after so many more; never the first run.
         save_secs: profile one step as often as this, in seconds; never the first run.
-        steps: numbers of the steps to profile: a range, other whole numbers, or a function from a number to True or
-            False.
+        steps: numbers of the steps to profile: a range, the first and the last as a tuple, such as `(10, 20)`, other whole
+            numbers, or a function from a number to True or False. Two numbers that are meant one by one are a set,
+            `{10, 20}`.
         output_dir: also write the metadata of each step there as it comes, with the graph, so that a crash keeps them,
             and `load(output_dir)` gives the profile again.
         max_steps: how many steps are kept at most; of more the profile says so.

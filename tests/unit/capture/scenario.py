@@ -59,11 +59,12 @@ class RecordCallback(CapturingCallback):
 callback_of = RecordCallback
 
 def steps(record, *names):
-    '''The numbers of the steps named so, window by window, in time order.'''
+    '''The numbers of the steps named so that ran to their end, window by window, in time order.'''
     found = []
     for window in record.windows:
         trace = open_traces(window.run_dir).trace
-        rows = np.flatnonzero(trace.names_matching(names or ("train",)) & trace.has_stat("_r"))
+        ended = trace.has_stat("_r") & ~trace.has_stat("step_left")
+        rows = np.flatnonzero(trace.names_matching(names or ("train",)) & ended)
         numbers = trace.int_stat("step_num", default=-1)
         found.append([int(numbers[i]) for i in rows[np.argsort(trace.start_ps[rows])]])
     return found

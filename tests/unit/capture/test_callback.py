@@ -87,7 +87,7 @@ def test_asking_before_a_fit_says_what_to_do(run: dict[str, Any]) -> None:
 def test_a_fit_that_fails_leaves_its_profile(run: dict[str, Any]) -> None:
     assert run["error"] == ["RuntimeError", "from the user"]
     assert run["while_running"] == 0
-    assert run["failed"] == [["exception", [list(range(6))]]]
+    assert run["failed"] == [["exception", [list(range(5))]]]
     assert run["after_failure"] == [list(range(20))]
     assert run["function"] != "_WatchedFunction"
 
@@ -99,7 +99,7 @@ def test_a_fit_that_failed_is_finished_by_the_next_fit(run: dict[str, Any]) -> N
 def test_a_fit_that_failed_keeps_nobody_else_from_capturing(run: dict[str, Any]) -> None:
     assert run["capture_after_failure"] is None
     assert run["callback_after_failure"] is None
-    assert run["left"] == [["exception", [list(range(6))]]] * 2
+    assert run["left"] == [["exception", [list(range(5))]]] * 2
 
 
 def test_a_callback_inside_a_capture_is_refused(run: dict[str, Any]) -> None:

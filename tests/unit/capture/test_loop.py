@@ -45,6 +45,62 @@ ITERABLES = """
 
         out["break"] = kept(breaks)
 
+        def returns():
+            for i in trace_steps(range(10)):
+                if i == 2:
+                    return
+
+        def closes():
+            items = iter(trace_steps(range(10)))
+            next(items), next(items)
+            items.close()
+
+        held = []
+        def holds():
+            items = iter(trace_steps(range(10)))
+            held.append(items)
+            for i in items:
+                if i == 2:
+                    break
+
+        def by_hand_fails():
+            items = iter(range(2))
+            for i in range(10):
+                with step(i):
+                    next(items)
+
+        def fit_fails():
+            class Stops(keras.Sequential):
+                def train_step(self, data):
+                    calls.append(1)
+                    if len(calls) == 4:
+                        raise RuntimeError("in the batch")
+                    return super().train_step(data)
+            calls = []
+            failing = Stops([keras.Input((4,)), keras.layers.Dense(1)])
+            failing.compile("sgd", "mse", run_eagerly=True)
+            failing.fit(*arrays(6), **FIT)
+
+        def of(body):
+            capture = started(system=False)
+            error_of(body)
+            return steps(capture.stop())[0]
+
+        out["left"] = {
+            "return": of(returns), "close": of(closes), "held": of(holds), "by hand": of(by_hand_fails), "fit": of(fit_fails),
+        }
+        capture = started(system=False, steps=range(0, 3))
+        returns()
+        out["left_window"] = [steps(capture.stop()), len(capture.record.windows)]
+
+        from tfprof_widgets.analysis.facts.facts import Facts
+        from tfprof_widgets.trace.capture_facts import Failure
+        capture = started(system=False)
+        returns()
+        trace = open_traces(capture.stop().run_dirs[0]).trace
+        failure = Failure(kind="ResourceExhaustedError", text="OOM", at_ns=time.time_ns())
+        out["left_steps"] = [list(Facts(trace, failure=why).steps.frame["name"]) for why in (None, failure)]
+
         def slow():
             for i in range(3):
                 time.sleep(0.02)
@@ -140,8 +196,15 @@ def test_anything_that_can_be_iterated_is_marked(run: dict[str, Any], kind: str,
 
 
 @pytest.mark.tensorflow
-def test_a_loop_left_by_break_ends_its_step_and_the_next_goes_on_counting(run: dict[str, Any]) -> None:
-    assert run["break"] == [[0, 1, 2, 3, 4]]
+def test_an_iteration_that_the_program_leaves_is_no_step_and_the_next_has_its_number(run: dict[str, Any]) -> None:
+    assert run["break"] == [[0, 1, 2, 3]]
+    assert run["left"] == {"return": [0, 1], "close": [0], "held": [0, 1], "by hand": [0, 1], "fit": [0, 1, 2]}
+    assert run["left_window"] == [[[0, 1]], 1]
+
+
+@pytest.mark.tensorflow
+def test_a_step_that_the_program_left_is_none_in_the_profile_but_where_memory_ran_out(run: dict[str, Any]) -> None:
+    assert run["left_steps"] == [["train 0", "train 1"], ["train 0", "train 1", "train 2"]]
 
 
 @pytest.mark.tensorflow
@@ -151,9 +214,9 @@ def test_waiting_for_data_is_in_the_step(run: dict[str, Any]) -> None:
 
 
 @pytest.mark.tensorflow
-def test_an_exception_in_the_body_goes_on_and_its_step_is_kept(run: dict[str, Any]) -> None:
+def test_an_exception_in_the_body_goes_on_and_leaves_no_step(run: dict[str, Any]) -> None:
     assert run["error"] == ["RuntimeError", "in the body"]
-    assert run["after_error"] == [[0, 1, 2]]
+    assert run["after_error"] == [[0, 1]]
 
 
 @pytest.mark.tensorflow

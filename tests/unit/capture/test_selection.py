@@ -40,6 +40,10 @@ def test_nothing_selected_means_no_selection() -> None:
         ({"steps": range(2, 5)}, [[2, 3, 4]]),
         ({"steps": range(0, 9, 4)}, [[0], [4], [8]]),
         ({"steps": [7, 1, 2]}, [[1, 2], [7]]),
+        ({"steps": (2, 5)}, [[2, 3, 4, 5]]),
+        ({"steps": (3, 3)}, [[3]]),
+        ({"steps": {2, 5}}, [[2], [5]]),
+        ({"steps": [4, 5]}, [[4, 5]]),
         ({"steps": lambda n: n % 5 < 2}, [[0, 1], [5, 6]]),
         ({"every": 4}, [[0], [4], [8]]),
         ({"every": 1}, [list(range(10))]),
@@ -82,6 +86,10 @@ def test_a_call_with_several_batches_is_selected_for_any_of_them() -> None:
         ({"steps": range(-3, 5)}, ValueError, "negative"),
         ({"steps": 5}, TypeError, "range"),
         ({"steps": "10:20"}, TypeError, "range"),
+        ({"steps": (20, 10)}, ValueError, r"give \(10, 20\)"),
+        ({"steps": (-1, 4)}, ValueError, "negative"),
+        ({"steps": [10, 20]}, ValueError, r"range\(10, 21\) for steps 10 to 20, or the set \{10, 20\}"),
+        ({"steps": np.array([20, 10])}, ValueError, r"range\(10, 21\)"),
         ({"every": 0}, ValueError, "greater than 0"),
         ({"every": 2.5}, TypeError, "whole number"),
         ({"every": True}, TypeError, "whole number"),
@@ -100,3 +108,4 @@ def test_a_senseless_argument_is_refused_with_a_remedy(
 
 def test_the_description_is_in_the_users_words() -> None:
     assert made(steps=range(10, 20), every=5).description == "steps=range(10, 20), every=5"
+    assert made(steps=(10, 20)).description == "steps=(10, 20)"

@@ -60,7 +60,7 @@ def test_a_session_that_never_advances_counts_its_runs(start: int | None) -> Non
 
 
 def test_a_session_that_goes_on_from_5000_does_not_keep_its_first_run_as_step_1() -> None:
-    capture, _ = captured([1] * 5, 5000, steps=[1, 5003])
+    capture, _ = captured([1] * 5, 5000, steps={1, 5003})
     assert list(capture.runs) == [5003]
     assert capture.notices == ()
 

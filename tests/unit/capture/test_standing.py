@@ -31,7 +31,7 @@ def run() -> dict[str, Any]:
 
         out["all"] = played(2)
         out["range"] = played(6, steps=range(2, 4))
-        out["two"] = played(6, steps=[1, 4])
+        out["two"] = played(6, steps={1, 4})
         out["callable"] = played(1, steps=lambda number: number > 5)
         out["every"] = played(1, every=2, steps=range(1, 9))
         out["not_met"] = played(0, steps=range(2, 4))

@@ -59,6 +59,47 @@ def run(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
                     train_step(x, y)
             out["loop"].append(told(prof))
 
+        from tfprof_widgets.capture.session import control
+
+        class SlowToTrace(keras.layers.Layer):
+            seconds = 0.0
+
+            def call(self, x):
+                time.sleep(self.seconds)
+                return x
+
+        slow = SlowToTrace()
+        traced = keras.Sequential([keras.Input((4,)), keras.layers.Dense(1), slow])
+        traced.compile("sgd", "mse")
+        slow.seconds = 2.5
+        long, control.LONGEST_SESSION_S = control.LONGEST_SESSION_S, 2.0
+        x, y = arrays(20)
+        with tfprof.profile() as prof:
+            traced.fit(x, y, **FIT)
+        control.LONGEST_SESSION_S = long
+        out["slow_first"] = {
+            "sessions": prof.steps["session"].tolist(),
+            "averaged": np.flatnonzero(prof.overview.is_averaged).tolist(),
+            "left_out": prof.overview.left_out,
+            "gains": [one.gain_ratio for one in prof.advice if one.rule == "compilation"],
+        }
+
+        @tf.function
+        def scaled(x, factor):
+            time.sleep(0.2)
+            return x * factor
+
+        scaled(tf.ones(4), tf.constant(1.0))
+        with tfprof.profile() as prof:
+            for i, x in enumerate(tfprof.trace_steps([tf.ones(4)] * 20)):
+                time.sleep(0.005)
+                scaled(x, float(i) if i % 5 == 4 else tf.constant(1.0))
+        out["traced_again"] = {
+            "averaged": np.flatnonzero(prof.overview.is_averaged).tolist(),
+            "verdict": prof.overview.verdict,
+            "advice": [[one.title, one.gain_ratio] for one in prof.advice if one.rule == "retracing"],
+        }
+
         memory = tf.data.Dataset.from_tensors((np.ones((64, 4), "f4"), np.ones((64, 1), "f4"))).repeat(40)
         with tfprof.profile(logdir=LOGDIR):
             for x, y in tfprof.trace_steps(memory):
@@ -66,6 +107,27 @@ def run(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
         out["marked"] = LOGDIR
     """.replace("LOGDIR", repr(logdir))
     )
+
+
+def test_a_first_step_that_ends_its_window_by_tracing_is_in_no_average(run: dict[str, Any]) -> None:
+    told = run["slow_first"]
+    assert told["sessions"] == [0, *[1] * 19]
+    assert told["averaged"][0] >= 1
+    assert told["left_out"].startswith("Step 0 (")
+    assert "compiles)" in told["left_out"]
+    assert max(told["gains"], default=0.0) < 0.05
+
+
+def test_a_function_that_is_traced_again_and_again_is_in_no_average_but_in_verdict_and_advice(
+    run: dict[str, Any],
+) -> None:
+    told = run["traced_again"]
+    assert not {4, 9, 14, 19} & set(told["averaged"])
+    assert told["verdict"].startswith("4 steps compile again and take ")
+    ((title, gain),) = told["advice"]
+    assert "is traced again in 4 calls of 20 steps" in title
+    assert title.endswith("the steps that compile included.")
+    assert gain > 0.5
 
 
 def test_each_batch_of_a_fit_is_a_marked_step(run: dict[str, Any]) -> None:

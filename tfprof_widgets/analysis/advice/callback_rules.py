@@ -37,7 +37,7 @@ def host_callback(run: Run) -> Iterator[Advice]:
     if len(steps) < MIN_STEPS or run.runs_eagerly or np.median(run.traced.cost_ms) > 0:
         return
     if not is_usual(run):
-        yield from _now_and_then(run)
+        yield from _now_and_then(run.with_compiling)  # what they call may trace
         yield from _once(run)
         return
     line = gap.lines[0] if gap.is_named else None

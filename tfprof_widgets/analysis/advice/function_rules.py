@@ -43,6 +43,7 @@ def retracing(run: Run) -> Iterator[Advice]:
     Gain: what its tracing calls took but the running of the graphs, of the step time; once traced for all, they only run. Where
     XLA compiles each graph, that goes with it.
     """
+    run = run.with_compiling
     steps, traced = run.steps, run.traced
     functions = Counter(traced.function)
     if not functions or not steps.mean_ms or max(functions.values()) < MIN_TRACES:
@@ -62,7 +63,7 @@ def retracing(run: Run) -> Iterator[Advice]:
     yield advise(
         "retracing",
         f"{name}{f' ({place})' if place else ''} is traced again in {n} calls of {plural(len(steps), 'step')}"
-        f"{_because(cause)}: {tracing}{', with compiling by XLA' if run.compiles_functions else ''}.",
+        f"{_because(cause)}: {tracing}{', with compiling by XLA' if run.compiles_functions else ''}{_counting(run)}.",
         evidence={
             **tracing.evidence,
             "n_traces": n,
@@ -81,6 +82,11 @@ def retracing(run: Run) -> Iterator[Advice]:
         ),
         gain_ratio=tracing.ratio,
     )
+
+
+def _counting(run: Run) -> str:
+    """That the time of a step is not that of the averages, where it is not."""
+    return ", the steps that compile included" if run.counts_compiling else ""
 
 
 def _because(cause: TraceCause) -> str:
@@ -178,17 +184,15 @@ def compilation(run: Run) -> Iterator[Advice]:
     steps, all_steps = run.steps, run.results.steps.frame
     if not len(all_steps):
         return
-    # What a function of the user's traces that some steps call, such as an evaluation, goes with that call.
-    own = np.maximum(steps.category_ms("compile"), run.traced.cost_ms) if len(steps) else np.zeros(0)
-    inside_ms = float(own[run.called_ms == 0].sum()) if len(steps) else 0.0
-    once_ms = float(all_steps["compile_ms"].sum()) - (float(steps.category_ms("compile").sum()) if len(steps) else 0.0)
-    gain = inside_ms / float(steps.time_ms.sum()) if len(steps) else 0.0
+    inside_ms, within_ms = _own_ms(run.with_compiling)
+    once_ms = float(all_steps["compile_ms"].sum()) - within_ms
+    gain = _own_ms(run)[0] / float(steps.time_ms.sum()) if len(steps) else 0.0
     share = (inside_ms + once_ms) / float(all_steps["step_time_ms"].sum())
     if share < MEDIUM_GAIN:
         return
     at = int(all_steps["compile_ms"].to_numpy().argmax())
     is_compiling = all_steps["compile_ms"] > 0.01 * all_steps["step_time_ms"]
-    told = _compiled_again(run, gain) or _made_anew(run) or _compiled_once(run, at, share, gain)
+    told = _compiled_again(run.with_compiling) or _made_anew(run) or _compiled_once(run, at, gain)
     yield advise(
         "compilation",
         told.title,
@@ -204,6 +208,15 @@ def compilation(run: Run) -> Iterator[Advice]:
     )
 
 
+def _own_ms(run: Run) -> tuple[float, float]:
+    """How long the steps trace and compile themselves, and with the functions of the user's that some call: what an evaluation
+    traces goes with its call."""
+    if not len(run.steps):
+        return 0.0, 0.0
+    compile_ms = run.steps.category_ms("compile")
+    return float(np.maximum(compile_ms, run.traced.cost_ms)[run.called_ms == 0].sum()), float(compile_ms.sum())
+
+
 @dataclass(frozen=True)
 class _Compiling:
     """What advice on compiling says of one cause."""
@@ -213,17 +226,18 @@ class _Compiling:
     gain_ratio: float
 
 
-def _compiled_again(run: Run, gain: float) -> _Compiling | None:
-    """XLA compiles in many averaged steps, or still does in the later half of them."""
+def _compiled_again(run: Run) -> _Compiling | None:
+    """XLA compiles in many steps, and still does in the later half of them."""
     steps = run.steps
     again = np.flatnonzero(steps.category_ms("compile") > 0.01 * steps.time_ms)
     if not run.compiles_functions or len(again) < MIN_TRACES or len(run.traced.event) or again[-1] < len(steps) / 2:
         return None
+    part = steps.part("compile", _own_ms(run)[0] / len(steps))
     return _Compiling(
         f"XLA compiles again in {len(again)} of {plural(len(steps), 'step')}, as it does for tensors of other shapes: "
-        f"{steps.part('compile', gain * steps.mean_ms)}.",
+        f"{part}{_counting(run)}.",
         Fix(ONE_SHAPE),
-        gain,
+        part.ratio,
     )
 
 
@@ -249,9 +263,10 @@ def _made_anew(run: Run) -> _Compiling | None:
     )
 
 
-def _compiled_once(run: Run, at: int, share: float, gain: float) -> _Compiling:
+def _compiled_once(run: Run, at: int, gain: float) -> _Compiling:
     """Most of it is over after the first steps."""
     frame = run.results.steps.frame
+    share = float(frame["compile_ms"].sum()) / float(frame["step_time_ms"].sum())
     row, n_steps = frame.iloc[at], int((frame["compile_ms"] > 0.01 * frame["step_time_ms"]).sum())
     return _Compiling(
         f"Tracing and compiling take {number(float(row['compile_ms']))} of the {number(float(row['step_time_ms']))} ms of "
@@ -259,5 +274,5 @@ def _compiled_once(run: Run, at: int, share: float, gain: float) -> _Compiling:
         Fix(
             "Run two steps before the capture begins: it then holds what later steps take, and no tracing or compiling."
         ),
-        gain,
+        gain if len(run.steps) >= MIN_STEPS else 0.0,  # of fewer nobody can tell whether the next ones do so, too
     )

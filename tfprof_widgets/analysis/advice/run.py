@@ -44,6 +44,14 @@ class Run:
     """
 
     results: Totals
+    counts_compiling: bool = False
+    """Whether steps that compile are among `steps`, but for the first of each loop."""
+
+    @cached_property
+    def with_compiling(self) -> Run:
+        """The same with these, for rules on what compiles."""
+        has_more = not self.counts_compiling and self.results.averaged_steps.compiles_again.any()
+        return Run(self.results, counts_compiling=True) if has_more else self
 
     @property
     def trace(self) -> Trace:
@@ -64,7 +72,7 @@ class Run:
     @cached_property
     def steps(self) -> StepFacts:
         """The steps that averages are over, but for those of parameter servers."""
-        return step_facts(self.results)
+        return step_facts(self.results, with_compiling=self.counts_compiling)
 
     @cached_property
     def task_steps(self) -> StepFacts:

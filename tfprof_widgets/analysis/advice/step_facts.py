@@ -182,9 +182,12 @@ def trained(hosts: Iterable[str]) -> list[str]:
     return [host for host in every if job_of(host) != SERVERS] or every
 
 
-def step_facts(results: Totals, *, with_servers: bool = False) -> StepFacts:
-    """Collect them: of the steps that the averages of the overview are over; those of parameter servers only if asked for."""
+def step_facts(results: Totals, *, with_servers: bool = False, with_compiling: bool = False) -> StepFacts:
+    """Collect them: of the steps that the averages of the overview are over; those of parameter servers, and those that
+    compile although no loop begins with them, only if asked for."""
     frame, is_averaged = results.steps.frame, results.is_averaged
+    if with_compiling:
+        is_averaged = is_averaged | results.averaged_steps.compiles_again
     chosen = frame[is_averaged]
     if with_servers:
         is_server = np.array([job_of(host) == SERVERS for host in frame["host"]], np.bool_)

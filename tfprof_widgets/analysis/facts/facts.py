@@ -52,7 +52,7 @@ class Facts(Totals):
     @cached_property
     def steps(self) -> TracedSteps:
         """Steps with their breakdown, and the step of each event."""
-        return compute_steps(self.trace, units=self.kernel_units)
+        return compute_steps(self.trace, units=self.kernel_units, has_failed=self.failure is not None)
 
     @cached_property
     def epoch_starts(self) -> Bool:

@@ -40,7 +40,7 @@ from ..ops.step_ops import step_ops
 from ..ops.step_totals import StepTotals
 from ..ops.top_ops import compute_top_ops
 from ..source.source_lines import SourceLines, compute_source_lines
-from ..steps.averaged_steps import choose_steps, is_selection
+from ..steps.averaged_steps import Averaged, choose_steps, is_selection
 from ..steps.coverage import Coverage, step_coverage
 from ..steps.steps import Steps, guide_of
 from ..timeline.flows import Flows, compute_flows
@@ -186,8 +186,8 @@ class Totals(ABC):
         return self.averaged_steps[0]
 
     @cached_property
-    def averaged_steps(self) -> tuple[Bool, str]:
-        """The same, and a sentence on the others; see `choose_steps`."""
+    def averaged_steps(self) -> Averaged:
+        """The same, and what is told of the others; see `choose_steps`."""
         coordinators = not_training(self.host_facts)
         return choose_steps(
             self.steps.frame,

@@ -26,7 +26,7 @@ from ..memory.memory_findings import judge_memory
 from ..ops.op_occurrences import Occurrences
 from ..ops.op_shares import OpShares
 from ..ops.top_ops import ALL_HOSTS
-from ..steps.averaged_steps import MIN_STEPS
+from ..steps.averaged_steps import MIN_STEPS, Averaged
 from ..steps.categories import GUIDE_CATEGORIES, GUIDE_PREFIX, STEP_CATEGORIES
 from ..steps.step_batches import batch_words, batches_of
 from ..steps.step_names import kinds_of
@@ -64,7 +64,9 @@ class Overview:
     is_averaged: Bool
     """For each row of `Profile.steps` whether the averages include it: an array of bool."""
     left_out: str
-    """Which steps the averages leave out and why, such as a first step that compiles; empty where all are in."""
+    """Which steps the averages leave out and why, such as those that compile, and how many of the averaged ones compile;
+    empty where all are in and none does.
+    """
     is_inferred: bool
     """Whether any step was found by what repeats, rather than marked."""
     breakdown: pd.DataFrame
@@ -145,8 +147,8 @@ def compute_overview(
         advice: gives the advice on it, for `next_steps`; called when those are first asked for.
         failure: the allocation that failed, which is all there is to say of such a capture.
 
-    Differs from XProf: averages are over all complete steps but a first one that compiles or is an outlier, not over all
-    but the first and last (D3); bfloat16 is 16-bit (D9); host and device shares are of time, not of counts (D10).
+    Differs from XProf: averages are over all complete steps but those that compile and a first one that is an outlier, not
+    over all but the first and last (D3); bfloat16 is 16-bit (D9); host and device shares are of time, not of counts (D10).
     """
     steps, occurrences, shares = facts.steps, facts.occurrences, facts.op_shares
     averaged = facts.is_averaged
@@ -177,7 +179,7 @@ def overview_of(
 ) -> Overview:
     """Sum up what is known of executions, steps and memory; arguments as of `compute_overview`."""
     steps, environment = facts.steps, facts.environment
-    averaged, left_out = facts.averaged_steps
+    averaged, left_out, _ = facts.averaged_steps
     chosen = steps.frame[averaged]
     times = _step_times(chosen)
     breakdown = _breakdown(chosen, times["step_time_avg_ms"], STEP_CATEGORIES)
@@ -212,7 +214,7 @@ def overview_of(
     # What a device takes is the same beside any program.
     machine = [] if run.load is None or verdict.limiter in _OF_DEVICES else [run.load.sentence]
     sentence, detail = _without_steps(environment, steps.frame, failure) or (
-        f"{_outside(facts, chosen)}{verdict.sentence}",
+        f"{_outside(facts, chosen)}{_in_compiling(steps.frame, facts.averaged_steps)}{verdict.sentence}",
         " ".join(
             filter(None, (*machine, *findings.memory, _detail(steps.frame, breakdown, verdict.limiter, left_out)))
         ),
@@ -255,6 +257,20 @@ def _outside(facts: Totals, chosen: pd.DataFrame) -> str:
     return (
         f"{percent(coverage.between_ps / whole_ps)} of the time from the first step to the last is outside of {which} "
         f"({between} of {whole}). In them: "
+    )
+
+
+def _in_compiling(frame: pd.DataFrame, chosen: Averaged) -> str:
+    """That most of the time of steps is in those that compile again and are not averaged, before what limits the others."""
+    time_ms = frame["step_time_ms"].to_numpy()
+    compiling_ms = float(time_ms[chosen.compiles_again].sum())
+    whole_ms = compiling_ms + float(time_ms[chosen.is_averaged].sum())
+    n = int(chosen.compiles_again.sum())
+    if n < MIN_STEPS or compiling_ms <= MOST * whole_ms:
+        return ""
+    return (
+        f"{n} steps compile again and take {percent(compiling_ms / whole_ms)} of the time of all steps "
+        f"({milliseconds(compiling_ms)} of {milliseconds(whole_ms)}). In the others: "
     )
 
 

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Collection
+from collections.abc import Collection, Iterator
+from typing import NamedTuple
 
 import numpy as np
 import pandas as pd
 
-from ...trace.trace import Bool
+from ...trace.trace import Bool, Int64
 from ..base.units import PS_PER_MS
 from ..base.wording import milliseconds, plural
 from .step_names import kinds_of
@@ -18,7 +19,9 @@ MIN_STEPS = 3
 _OUTLIER = 3.0
 """The first step of a session is left out of averages when it takes more than this many medians of the others."""
 _COMPILING = 0.1
-"""A first step that spends this share of its time compiling is left out too."""
+"""A step that spends this share of its time compiling is left out, wherever it lies."""
+_MOST_NAMED = 3
+"""Of more steps that compile only their number is told."""
 _PAUSE = 10.0
 """A loop of steps begins anew, such as another `fit`, where the time since the last step is so many usual ones, and"""
 _MIN_PAUSE_MS = 1.0
@@ -27,14 +30,24 @@ _TRAINS = "train"
 """The kind of steps that a capture of a training is about, however long it validates."""
 
 
+class Averaged(NamedTuple):
+    """Which steps count."""
+
+    is_averaged: Bool
+    left_out: str
+    """Why not all; "" where all do."""
+    compiles_again: Bool
+    """Which are left out as they compile, although no loop begins with them."""
+
+
 def choose_steps(
     frame: pd.DataFrame,
     *,
     coordinators: Collection[str] = (),
     has_failed: bool = False,
     epoch_starts: Bool | None = None,
-) -> tuple[Bool, str]:
-    """Leave out what is not typical: incomplete steps, other kinds of steps, a first one that compiles or is an outlier.
+) -> Averaged:
+    """Leave out what is not typical: incomplete steps, other kinds of steps, those that compile, a first one that is an outlier.
 
     Args:
         frame: the `steps` table.
@@ -45,7 +58,8 @@ def choose_steps(
             many of those may be among them as of all others.
     """
     if has_failed:
-        return np.zeros(len(frame), np.bool_), "No step is averaged, as memory ran out." if len(frame) else ""
+        none = np.zeros(len(frame), np.bool_)
+        return Averaged(none, "No step is averaged, as memory ran out." if len(frame) else "", none)
     averaged = frame["is_complete"].to_numpy(np.bool_).copy()
     reasons = [plural(int((~averaged).sum()), "incomplete step")] if not averaged.all() else []
     coordinating = frame["host"].isin(list(coordinators)).to_numpy(np.bool_)
@@ -59,13 +73,18 @@ def choose_steps(
         for kind, count in Counter(kinds[averaged & (kinds != main)].tolist()).items():
             reasons.append(plural(count, f"{kind} step" if kind else "unnamed step"))
         averaged &= kinds == main
-    reasons += _slow_first_steps(frame, averaged)
+    compiles = _compiles(frame)
+    again = np.zeros(len(frame), np.bool_)
+    for host in sorted(set(frame["host"][averaged])):  # bounded by the number of hosts
+        own = np.flatnonzero(averaged & (frame["host"] == host).to_numpy())
+        reasons += _leave_out_unusual(frame, own, compiles, averaged, again)
     if epoch_starts is not None and is_selection(frame, averaged):
         others = averaged & ~epoch_starts
         if MIN_STEPS <= others.sum() < averaged.sum():
             reasons.append(f"{plural(int(averaged.sum() - others.sum()), 'step')} at the begin of an epoch")
             averaged = others
-    return averaged, _sentence(reasons)
+    sentences = _sentence(reasons), _still_compiling(int((averaged & compiles).sum()), int(averaged.sum()))
+    return Averaged(averaged, " ".join(filter(None, sentences)), again)
 
 
 def is_selection(frame: pd.DataFrame, averaged: Bool) -> bool:
@@ -83,30 +102,53 @@ def _sentence(reasons: list[str]) -> str:
     return f"{said[0].upper()}{said[1:]} {'is' if is_one else 'are'} excluded."
 
 
-def _slow_first_steps(frame: pd.DataFrame, averaged: Bool) -> list[str]:
-    """Take the first step of each session out of `averaged` where it is not like the others, and say why."""
-    reasons = []
-    time_ms, compile_ms = frame["step_time_ms"].to_numpy(), frame["compile_ms"].to_numpy()
-    sessions: dict[tuple[str, int], list[int]] = {}
-    of_step = zip(frame["host"].tolist(), frame["session"].tolist(), averaged.tolist(), strict=True)
-    for step, (host, session, counts) in enumerate(of_step):
-        if counts:
-            sessions.setdefault((host, session), []).append(step)
-    is_compiling = compile_ms >= _COMPILING * time_ms
-    for _, (first, *others) in sorted(sessions.items()):
-        if not others:
-            continue
-        if is_compiling[first] or time_ms[first] > _OUTLIER * np.median(time_ms[others]):
+def _still_compiling(n: int, n_averaged: int) -> str:
+    """That averaged steps compile, as most do or no other was captured."""
+    if not n:
+        return ""
+    if n < n_averaged:
+        return f"{n} of the {n_averaged} averaged steps compile."
+    return "All averaged steps compile." if n > 1 else "The only averaged step compiles."
+
+
+def _compiles(frame: pd.DataFrame) -> Bool:
+    compile_ms = frame["compile_ms"].to_numpy()
+    found: Bool = (compile_ms > 0) & (compile_ms >= _COMPILING * frame["step_time_ms"].to_numpy())
+    return found
+
+
+def _leave_out_unusual(frame: pd.DataFrame, own: Int64, compiles: Bool, averaged: Bool, again: Bool) -> Iterator[str]:
+    """Take steps of one host out of `averaged` that compile, unless most do, and first ones that take long, and say why; set
+    `again` for those that compile although no loop begins with them."""
+    session = frame["session"].to_numpy()[own]
+    parts = [own[session == one].tolist() for one in sorted(set(session.tolist()))]
+    begins = {part[0] for at, part in enumerate(parts) if len(part) > 1 or not at}
+    of_loops = {step for part in parts for step in _first_of_loops(frame, part)}
+    is_begin = np.isin(own, [*begins, *of_loops])
+    compiling, later = own[compiles[own]], own[~is_begin]
+    if 2 * np.count_nonzero(compiles[later]) > len(later):  # it is what a step does
+        compiling = own[compiles[own] & is_begin]
+    if len(compiling) < len(own):
+        averaged[compiling] = False
+        again[np.setdiff1d(compiling, own[is_begin])] = True
+        yield from _compile_words(frame, compiling.tolist(), of_loops)
+    for at, (first, *others) in enumerate(parts):
+        others = [step for step in others or (own.tolist() if not at else ()) if averaged[step] and step != first]
+        time_ms = frame["step_time_ms"].to_numpy()
+        if averaged[first] and others and time_ms[first] > _OUTLIER * np.median(time_ms[others]):
             averaged[first] = False
-            why = "compiles" if is_compiling[first] else "warm-up"
-            reasons.append(f"step {first} ({milliseconds(time_ms[first])}, {why})")
-        begins = [step for step in _first_of_loops(frame, [first, *others]) if is_compiling[step]]
-        averaged[begins] = False
-        if begins:
-            reasons.append(
-                f"{plural(len(begins), 'step')} that {'compile' if len(begins) > 1 else 'compiles'} at the begin of a loop"
-            )
-    return reasons
+            yield f"step {first} ({milliseconds(time_ms[first])}, warm-up)"
+
+
+def _compile_words(frame: pd.DataFrame, steps: list[int], of_loops: Collection[int]) -> Iterator[str]:
+    """Of steps that compile and are left out: `step 0 (1.03 s, compiles)`; of many how many they are."""
+    named = [step for step in steps if step not in of_loops]
+    for step in named[: len(named) if len(named) <= _MOST_NAMED else 1]:
+        yield f"step {step} ({milliseconds(frame['step_time_ms'].iloc[step])}, compiles)"
+    if len(named) > _MOST_NAMED:
+        yield f"{len(named) - 1} more that compile"
+    if n := len(steps) - len(named):
+        yield f"{plural(n, 'step')} that {'compile' if n > 1 else 'compiles'} at the begin of a loop"
 
 
 def _first_of_loops(frame: pd.DataFrame, steps: list[int]) -> list[int]:

@@ -14,8 +14,9 @@ from .step_spans import longest_device_marker, longest_host_marker, on_host, ses
 from .step_table import StepTable
 
 
-def marked_steps(trace: Trace, grouping: Grouping, *, sessions: Bool) -> StepTable:
-    """Steps of the groups of `sessions` (one flag per session) that have a marker on the host.
+def marked_steps(trace: Trace, grouping: Grouping, *, sessions: Bool, counts_left: bool = False) -> StepTable:
+    """Steps of the groups of `sessions` (one flag per session) that have a marker on the host; those whose marker says that
+    the program left them before their end (by `break`, say) only where they are asked for.
 
     A step with device work lasts from its marker's start to the end of its marker or its device work, whichever is later,
     but starts no sooner than the step before it ended: with kernels queued ahead, step times then add up to the elapsed
@@ -28,6 +29,8 @@ def marked_steps(trace: Trace, grouping: Grouping, *, sessions: Bool) -> StepTab
     marker = np.where(is_served_call(trace, grouping), -1, longest_host_marker(trace, grouping))
     device_start, device_duration = longest_device_marker(trace, grouping)
     has_device = device_duration >= 0
+    if not counts_left:
+        marker = np.where(trace.has_stat("step_left")[marker] & (marker >= 0), -1, marker)
     chosen = np.flatnonzero((marker >= 0) & sessions[session])
     is_marked = marker >= 0
     start, end = np.zeros(len(marker), np.int64), np.zeros(len(marker), np.int64)

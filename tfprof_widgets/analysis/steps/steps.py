@@ -87,7 +87,9 @@ class TracedSteps(Steps):
     grouping: Grouping
 
 
-def compute_steps(trace: Trace, *, grouping: Grouping | None = None, units: UInt8 | None = None) -> TracedSteps:
+def compute_steps(
+    trace: Trace, *, grouping: Grouping | None = None, units: UInt8 | None = None, has_failed: bool = False
+) -> TracedSteps:
     """Find the steps of a trace and break each down.
 
     A session with a TPU has that one's steps. Any other has the steps that were marked in it; else the functions that
@@ -99,6 +101,7 @@ def compute_steps(trace: Trace, *, grouping: Grouping | None = None, units: UInt
         trace: the trace.
         grouping: the result of `group_events(trace)` where the caller has it.
         units: for each event the `ComputeUnit` of its kernel; without it nothing is known of any.
+        has_failed: whether memory ran out: the step that failed is then one too, although the program left it.
 
     Differs from XProf: host and device events count together, and copies count as copies (D1); sessions without markers
     have inferred steps (D2); all steps are kept, incomplete ones marked (D3); steps bear the marker's name (D8). What a host
@@ -106,7 +109,8 @@ def compute_steps(trace: Trace, *, grouping: Grouping | None = None, units: UInt
     """
     grouping = grouping or group_events(trace)
     table = tpu_steps(trace, grouping)
-    table = table.joined(marked_steps(trace, grouping, sessions=_without_steps(trace, table)))
+    sessions = _without_steps(trace, table)
+    table = table.joined(marked_steps(trace, grouping, sessions=sessions, counts_left=has_failed))
     table = table.joined(served_steps(trace, grouping, sessions=_without_steps(trace, table)))
     programs = program_steps(trace, sessions=_without_steps(trace, table))
     table = table.joined(with_fair_share(trace, programs))

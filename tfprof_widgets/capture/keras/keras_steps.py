@@ -143,10 +143,12 @@ class StepMarks:
         """End what is in progress and leave the model as it was; after the call, however it ended.
 
         Args:
-            is_failed: whether the call raised: the batch that failed is a step too.
+            is_failed: whether the call raised: the batch that failed is no step.
         """
-        if is_failed:
-            self._confirm()
+        if is_failed and self._step is not None and not self._is_computed:
+            step, self._step = self._step, None
+            step.confirm()
+            self._taker.leave_step(step)
         while self._phases:
             self.end_phase()
 

@@ -102,6 +102,14 @@ class WindowControl:
             step.close()
             self.open_steps.discard(step)
 
+    def leave(self, step: OpenStep) -> bool:
+        """The same of a step that was left before its end, of which its marker tells; False when it has ended before."""
+        if step not in self.open_steps:
+            return False
+        step.leave()
+        self.drop(step)
+        return True
+
     def finish(self, step: OpenStep) -> bool:
         """End the marker of a step and count it; False when it has ended before."""
         # Read before the marker ends, which a running profiler records.
@@ -151,9 +159,9 @@ class WindowControl:
         return [step for step in tuple(self.open_steps) if step.thread_id == here] if self.open_steps else []
 
     def finish_thread(self) -> None:
-        """End the steps in progress on this thread, as an exception leaves them."""
+        """End the steps in progress on this thread, which are left before their end."""
         for step in self.steps_here():
-            self.finish(step)
+            self.leave(step)
 
     def end(self) -> None:
         """Close the open window for good."""

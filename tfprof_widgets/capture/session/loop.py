@@ -19,8 +19,8 @@ class trace_steps(Generic[T]):  # noqa: N801 -- it is called like a function, as
     """Iterate over a dataset with every iteration marked as one step, the wait for its batch included.
 
     Steps are numbered over the whole capture, so a second epoch goes on where the first ended. Outside a capture it
-    marks steps for whatever profiler runs, counting from 0 in each loop, and costs next to nothing. Leaving the loop by
-    `break` or an exception ends the step in progress.
+    marks steps for whatever profiler runs, counting from 0 in each loop, and costs next to nothing. An iteration that
+    `break`, `return` or an exception leaves is no step.
 
     Args:
         dataset: anything that can be iterated: a `tf.data.Dataset`, a distributed dataset, a list, a generator.
@@ -60,15 +60,18 @@ class trace_steps(Generic[T]):  # noqa: N801 -- it is called like a function, as
             current.confirm(time.perf_counter_ns() - begin_ns)
             try:
                 yield item
-            finally:
-                current.end()
+            except BaseException:  # the generator is closed, as `break` and exceptions of the loop's body do
+                current.leave()
+                raise
+            current.end()
             n_done += 1
 
 
 class step:  # noqa: N801 -- it is called like a function
     """Mark the body of a `with` block as one step of the training.
 
-    For a loop over a dataset `trace_steps` is simpler, and counts the wait for data as part of the step.
+    For a loop over a dataset `trace_steps` is simpler, and counts the wait for data as part of the step. A body that
+    raises is no step.
 
     Args:
         number: the step's number, 0 or more. The `steps=` of a capture is about these numbers.
@@ -103,7 +106,10 @@ class step:  # noqa: N801 -- it is called like a function
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        self._step.end()
+        if error is None:
+            self._step.end()
+        else:
+            self._step.leave()
 
 
 class _Step:
@@ -134,6 +140,13 @@ class _Step:
         if self._taker is not None and self._open is not None:
             self._taker.cancel_step(self._open)
         elif self._open is not None:
+            self._open.close()
+
+    def leave(self) -> None:
+        if self._taker is not None and self._open is not None:
+            self._taker.leave_step(self._open)
+        elif self._open is not None:
+            self._open.leave()
             self._open.close()
 
     def end(self) -> None:

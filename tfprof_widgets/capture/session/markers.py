@@ -97,6 +97,11 @@ class OpenStep:
             first = {"epoch_start": 1} if self.begins_epoch else {}
             self.marker.set_metadata(step_num=self.number, _r=1, **first)
 
+    def leave(self) -> None:
+        """Have its marker say that it was left before its end: it is then no step, but for a program whose memory ran out."""
+        if self.marker is not None:
+            self.marker.set_metadata(step_left=1)
+
     def close(self) -> None:
         """End its marker, which becomes an event of this thread's line; how many batches it covered is known by now."""
         if self.marker is not None:

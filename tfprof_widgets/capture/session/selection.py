@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import operator
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from numbers import Integral, Real
 
 StepRule = Callable[[int], bool]
@@ -78,7 +78,8 @@ def make_selection(
     """Turn the user's arguments into a `Selection`; None when all three are None: capture everything.
 
     Args:
-        steps: step numbers: a range, any iterable of ints, or a callable of the step's number, asked once per step.
+        steps: step numbers: a range, any iterable of ints, or a callable of the step's number, asked once per step. A tuple of
+            two is the first and the last, as Keras' TensorBoard callback has it; a list of two could mean either, and is refused.
         every: every step whose number is a multiple of it (0 included).
         every_seconds: one step at once, then one whenever so many seconds have passed.
             Given together, a step has to meet all conditions.
@@ -113,17 +114,24 @@ def _step_rule(steps: Steps) -> tuple[StepRule, str, tuple[int, int] | None]:
     """The rule, its words, and the least and the greatest number that it takes, where it tells them."""
     if callable(steps):
         return steps, f"steps={getattr(steps, '__name__', 'a callable')}", None
-    numbers: range | frozenset[int]
     try:
         if isinstance(steps, (str, bytes)):
             raise TypeError
-        numbers = steps if isinstance(steps, range) else frozenset(map(operator.index, steps))
+        given = steps if isinstance(steps, range) else [operator.index(one) for one in steps]
     except TypeError:
         raise TypeError(
             f"steps={steps!r} is a {type(steps).__name__}; give a range such as range(10, 20), "
             "a list of step numbers, or a callable that takes a step number."
         ) from None
-    word = f"steps={steps!r}" if isinstance(steps, range) else f"steps={sorted(numbers)}"
+    numbers: range | frozenset[int]
+    if isinstance(given, range):
+        numbers = given
+    elif isinstance(steps, tuple) and len(given) == 2:
+        numbers = _first_to_last(*given)
+    else:
+        _refuse_either(steps, given)
+        numbers = frozenset(given)
+    word = f"steps={steps!r}" if isinstance(steps, (range, tuple)) else f"steps={sorted(numbers)}"
     if not numbers:
         raise ValueError(f"{word} selects no step; give a range such as range(10, 20).")
     ordered = numbers if isinstance(numbers, range) else sorted(numbers)
@@ -131,6 +139,25 @@ def _step_rule(steps: Steps) -> tuple[StepRule, str, tuple[int, int] | None]:
     if first < 0:
         raise ValueError(f"{word} names a negative step; steps count from 0 over the whole capture.")
     return numbers.__contains__, word, (first, last)
+
+
+def _first_to_last(first: int, last: int) -> range:
+    """The steps of a pair, which Keras' TensorBoard callback takes as `profile_batch`: the last one is included."""
+    if last < first:
+        raise ValueError(
+            f"steps=({first}, {last}) ends before it begins; give ({last}, {first}) for steps {last} to {first}."
+        )
+    return range(first, last + 1)
+
+
+def _refuse_either(steps: object, numbers: Sequence[int]) -> None:
+    """Refuse two numbers in order that may be two steps, or the first and the last of many."""
+    if len(numbers) == 2 and hasattr(steps, "__getitem__") and abs(numbers[0] - numbers[1]) > 1:
+        first, last = sorted(numbers)
+        raise ValueError(
+            f"steps={steps!r} could be two steps, or all from one to the other; give range({first}, {last + 1}) for steps "
+            f"{first} to {last}, or the set {{{first}, {last}}} for these two."
+        )
 
 
 def require_positive(name: str, value: object, kind: type[Real | Integral], *, give: str) -> None:

@@ -322,6 +322,11 @@ class Capture:
         """Forget a step that was not certain and did not happen."""
         self._running_control().drop(step)
 
+    def leave_step(self, step: OpenStep) -> None:
+        """Forget a step that was left before its end, closing the window where those behind it are not selected."""
+        if (control := self._running_control()).leave(step):
+            control.after_step(step, step.number + step.n_batches)
+
     def end_step(self, step: OpenStep, *, n_batches: int | None = None) -> None:
         """Mark the end of a step, closing the window after it where the next is not selected or a bound was met.
 

@@ -61,6 +61,12 @@ class StepNotes:
         """Forget a step that was not certain and did not happen."""
         self._drop(step)
 
+    def leave_step(self, step: OpenStep) -> None:
+        """Forget a step that was left before its end."""
+        if step in self._open_steps:
+            step.leave()
+            self._drop(step)
+
     def end_step(self, step: OpenStep, *, n_batches: int | None = None) -> None:
         """Mark the end of a step, and tell of it; ending it twice does nothing."""
         elapsed_ns = time.perf_counter_ns() - step.begin_ns
