@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from ..base.compute_units import ComputeUnit
 from ..base.units import US_PER_MS
 from ..base.wording import amount, plural
 from .advice import MEDIUM_GAIN, Advice, advise
@@ -34,7 +35,7 @@ def double_precision(run: Run) -> Iterator[Advice]:
     steps = run.steps
     if not steps.mean_ms or run.eager.is_hot:
         return
-    ops = SpentOps(run, "double", _ops_of_type(run, "float64"))
+    ops = SpentOps(run, "double", _ops_of_type(run, "float64") | _ops_on(run, ComputeUnit.VECTOR_64))
     if ops.part.ratio * HALF < MEDIUM_GAIN:
         return
     n_variables = len(_double_variables(run))
@@ -87,6 +88,13 @@ def _ops_of_type(run: Run, dtype: str) -> Bool:
     variables = traced.source_map.variables
     weights = variables["dtype"][variables["trainable"].astype(bool)]
     found: Bool = (told == dtype) | (told == "") & bool(len(weights) and (weights == dtype).all())
+    return found & ~run.results.op_scopes.is_input
+
+
+def _ops_on(run: Run, unit: ComputeUnit) -> Bool:
+    """The framework ops most of whose kernel time is on one unit."""
+    unit_ns = run.results.op_sums.unit_ns
+    found: Bool = 2 * unit_ns[:, unit] > unit_ns.sum(axis=1)
     return found & ~run.results.op_scopes.is_input
 
 

@@ -10,11 +10,13 @@ import numpy as np
 import pandas as pd
 
 from ...trace.trace import Bool
+from ..base.compute_units import UNIT_TEXTS, ComputeUnit
 from ..base.wording import number, percent
 from ..ops.kernels import beside_products
 from .advice import MEDIUM_GAIN, Advice, advise
 from .fix import Fix
 from .op_form_rules import FEW_16BIT, unfused_norm
+from .op_waste_rules import double_precision
 
 if TYPE_CHECKING:
     from .run import Run
@@ -24,7 +26,9 @@ TENSOR_CORE_SPEEDUP = 8.0
 HALF_SPEEDUP = 2.0
 """Of products in 16 bits over TF32 on the same Tensor Cores, and of what memory limits: half the bytes."""
 _WITHOUT_TENSOR_CORES = ("Fermi", "Kepler", "Maxwell", "Pascal")
-_TF32, _TENSOR_16 = "TF32 Tensor Core", "16-bit Tensor Core"
+_TF32, _TENSOR_16, _DOUBLE = (
+    UNIT_TEXTS[unit] for unit in (ComputeUnit.TENSOR_TF32, ComputeUnit.TENSOR_16, ComputeUnit.VECTOR_64)
+)
 _NEVER = re.compile(r"gemv|depthwise|dwconv", re.IGNORECASE)
 """Kernels of products for which Tensor Cores have no instruction."""
 
@@ -43,22 +47,26 @@ def low_precision_unused(run: Run) -> Iterator[Advice]:
     share = run.results.steps.compute_16bit_ratio
     if not share < FEW_16BIT or next(unfused_norm(run), None) is not None:  # nan: the trace does not tell
         return
+    if next(double_precision(run), None) is not None:  # float32 first: it may be all that is missing
+        return
     tf32 = time_ratio(kernels[kernels["unit"] == _TF32], kernels)
     slow = time_ratio(kernels[_without_tensor_cores(kernels)], kernels)
     if time_ratio(kernels[kernels["unit"] == _TENSOR_16], kernels) > tf32 + slow:  # mixed precision is in use
         return
-    rest = 1 - tf32 - slow
+    double = time_ratio(kernels[kernels["unit"] == _DOUBLE], kernels)
+    rest = 1 - tf32 - slow - double
     if rest > 0.5 and not run.is_compiled:
         return
     saved = tf32 * (1 - 1 / HALF_SPEEDUP) + slow * (1 - 1 / TENSOR_CORE_SPEEDUP)
     saved += rest * (1 - 1 / HALF_SPEEDUP) if run.is_compiled else 0.0
-    gain = steps.ratio("device_compute") * (1 - share) * saved
+    single = 1 - share - double
+    gain = steps.ratio("device_compute") * single * saved
     if gain < MEDIUM_GAIN:
         return
     yield advise(
         "low_precision_unused",
         f"The {steps.device} computes {number(steps.ms('device_compute'))} of {number(steps.mean_ms)} ms a step; "
-        f"{'all' if share < 0.005 else percent(1 - share) + ' of'} its arithmetic is float32.",
+        f"{'all' if single > 0.995 else percent(single) + ' of'} its arithmetic is float32.",
         evidence={
             "compute_16bit_ratio": share,
             "device_compute_ms": steps.ms("device_compute"),
@@ -89,8 +97,9 @@ def _times(tf32: float, slow: float) -> str:
 
 
 def _without_tensor_cores(kernels: pd.DataFrame) -> Bool:
-    """Which kernels are of ops that Tensor Cores could serve and do not."""
+    """Which kernels are of ops that Tensor Cores could serve and do not, as they are: those in float64 are another matter."""
     found = (kernels["tensor_core_eligible"] & ~kernels["uses_tensor_core"]).to_numpy() & ~beside_products(kernels)
+    found &= (kernels["unit"] != _DOUBLE).to_numpy()
     rows = np.flatnonzero(found)
     found[rows] = [_NEVER.search(name) is None for name in kernels["name"].to_numpy()[rows].tolist()]
     return found

@@ -17,7 +17,7 @@ class ComputeUnit(IntEnum):
     """What a kernel computes on, and in which type."""
 
     VECTOR_32 = 0
-    """Ordinary cores, on 32 bits or more."""
+    """Ordinary cores, on 32 bits, or on integers of more."""
     VECTOR_16 = 1
     """Ordinary cores, on fewer."""
     TENSOR_TF32 = 2
@@ -26,6 +26,8 @@ class ComputeUnit(IntEnum):
     """Tensor Cores, or AMD's matrix cores, on 16 bits or fewer."""
     TENSOR_OTHER = 4
     """Tensor Cores on float64; AMD's matrix cores on float32 and float64."""
+    VECTOR_64 = 5
+    """Ordinary cores, on float64."""
     UNKNOWN = 255
     """The trace does not tell, or the event computes nothing."""
 
@@ -36,22 +38,23 @@ UNIT_TEXTS: dict[int, str] = {
     ComputeUnit.TENSOR_TF32: "TF32 Tensor Core",
     ComputeUnit.TENSOR_16: "16-bit Tensor Core",
     ComputeUnit.TENSOR_OTHER: "other Tensor Core",
+    ComputeUnit.VECTOR_64: "64-bit vector",
     ComputeUnit.UNKNOWN: "",
 }
-N_UNITS = 5
+N_UNITS = 6
 """How many are known."""
 UNIT_RATIOS = {
-    "tensor_16bit_ratio": ComputeUnit.TENSOR_16,
-    "tensor_tf32_ratio": ComputeUnit.TENSOR_TF32,
-    "vector_16bit_ratio": ComputeUnit.VECTOR_16,
-    "vector_32bit_ratio": ComputeUnit.VECTOR_32,
+    "tensor_16bit_ratio": (ComputeUnit.TENSOR_16,),
+    "tensor_tf32_ratio": (ComputeUnit.TENSOR_TF32,),
+    "vector_16bit_ratio": (ComputeUnit.VECTOR_16,),
+    "vector_32bit_ratio": (ComputeUnit.VECTOR_32, ComputeUnit.VECTOR_64),
 }
-"""Columns of tables: the part of the kernel time in each class."""
+"""Columns of tables: the part of the kernel time in some units, those of 32 bits or more in one."""
 
 
 def on_tensor_cores(unit: npt.NDArray[np.integer]) -> Bool:
     """Which of some `ComputeUnit`s are Tensor Cores."""
-    found: Bool = (unit >= ComputeUnit.TENSOR_TF32) & (unit < N_UNITS)
+    found: Bool = (unit >= ComputeUnit.TENSOR_TF32) & (unit <= ComputeUnit.TENSOR_OTHER)
     return found
 
 
@@ -80,4 +83,4 @@ def unit_ratios(time: Float64) -> dict[str, Float64]:
     """Columns of tables, from `time_by_unit`: the part of each class in a row's time, NaN where there is none."""
     whole = time.sum(axis=1)
     part = time / np.where(whole > 0, whole, np.nan)[:, None]
-    return {name: part[:, unit] for name, unit in UNIT_RATIOS.items()}
+    return {name: part[:, list(units)].sum(axis=1) for name, units in UNIT_RATIOS.items()}

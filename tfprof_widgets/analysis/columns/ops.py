@@ -77,7 +77,7 @@ kernels: a kernel by name, launch and op, most total time first
     occupancy_pct           float  warps that may be active, of the most that the device holds
     tensor_core_eligible    bool   whether Tensor Cores could serve its op, as told by the op's name
     uses_tensor_core        bool   whether it runs on Tensor Cores
-    unit                    text   `16-bit Tensor Core`, `TF32 Tensor Core`, `16-bit vector`, `32-bit vector`; empty unknown
+    unit                    text   such as `16-bit Tensor Core`, `32-bit vector` or `64-bit vector`; empty unknown
     op_name                 text   the framework op that launched it, empty where the trace names none
     occurrences             int    how often it was executed
     total_time_us           float  time of all executions, with what ran inside

@@ -12,6 +12,7 @@ import math
 import re
 
 import numpy as np
+import numpy.typing as npt
 
 from ...formats.hlo.modules import HloModules
 from ...trace.stat_shapes import ranges
@@ -46,22 +47,23 @@ _XMMA_TYPES = re.compile(rf"_{_TYPE}{_TYPE}(?=_)")
 _SIXTEEN = re.compile(
     r"half(?!_?pixel)|fp16|bf16|float16|df16|(?<![a-z])f16|fp8|e\dm\d|_(?:f8|b8|i8|[hb](?:hs|ss|hh|bs|bb|b|h)_)"
 )
-_SIXTY_FOUR = re.compile(r"[dz](?:884|1688|16816)|dmma|f64|double")
+_DOUBLE_CORE = re.compile(r"[dz](?:884|1688|16816)|dmma|f64|double")
+SIXTY_FOUR = re.compile(r"double(?!_?buffer)|f64|(?<![a-z])[dz](?:gemm|gemv)", re.IGNORECASE)
 _THIRTY_TWO = re.compile(r"f32|tfloat32|s1688")
 _PRODUCTS = ("dot", "convolution")
-_F16, _F32, _F64, _BF16 = 10, 11, 12, 16
-_WIDE = (4, 5, 8, 9, _F64, 15, 18)
+_F16, _F32, _F64, _BF16, _C128 = 10, 11, 12, 16, 18
+_WIDE = (4, 5, 8, 9, _F64, 15, _C128)
 """Types of HLO of 32 bits or more that no Tensor Core multiplies for XLA: integers, float64 and complex numbers."""
 _LEAST_CAPABILITY = {_F16: (7, 0), _BF16: (8, 0), _F32: (8, 0)}
 """By type of HLO: from which compute capability on Tensor Cores multiply it (float32 as TF32)."""
 _SHAPE_BYTES = {"half": 2, "bfloat16": 2, "float": 4, "double": 8}
 _SHAPE = re.compile(rf"\b({'|'.join(_SHAPE_BYTES)})\[([\d,]*)\]")
-_DT_WIDE, _DT_SIXTEEN = (1, 2), (14, 19)
-"""TensorFlow's types: float and double, bfloat16 and half."""
+_DT_FLOAT, _DT_DOUBLE, _DT_SIXTEEN = (1,), (2,), (14, 19)
+"""TensorFlow's types: float, double, bfloat16 and half."""
 
 
 def unit_of_name(kernel: str) -> ComputeUnit:
-    """What the kernel of this name computes on; unknown where its name tells neither Tensor Cores nor 16 bits."""
+    """What the kernel of this name computes on; unknown where its name tells neither Tensor Cores nor 16 or 64 bits."""
     small = kernel.lower()
     if not _NO_TENSOR_CORE.search(small):
         if "xmma_" in kernel:
@@ -72,7 +74,9 @@ def unit_of_name(kernel: str) -> ComputeUnit:
             return _tensor_unit(small)
         if _MATRIX_CORE.search(kernel):
             return ComputeUnit.TENSOR_16 if _SIXTEEN.search(small) else ComputeUnit.TENSOR_OTHER
-    return ComputeUnit.VECTOR_16 if _SIXTEEN.search(small) else ComputeUnit.UNKNOWN
+    if _SIXTEEN.search(small):
+        return ComputeUnit.VECTOR_16
+    return ComputeUnit.VECTOR_64 if SIXTY_FOUR.search(small) else ComputeUnit.UNKNOWN
 
 
 def _xmma_unit(kernel: str, small: str) -> ComputeUnit:
@@ -90,7 +94,7 @@ def _xmma_unit(kernel: str, small: str) -> ComputeUnit:
 def _tensor_unit(small: str) -> ComputeUnit:
     if _SIXTEEN.search(small):
         return ComputeUnit.TENSOR_16
-    if _SIXTY_FOUR.search(small):
+    if _DOUBLE_CORE.search(small):
         return ComputeUnit.TENSOR_OTHER
     return ComputeUnit.TENSOR_TF32 if _THIRTY_TWO.search(small) else ComputeUnit.TENSOR_16
 
@@ -123,7 +127,7 @@ def kernel_units(trace: Trace, hlo: HloExecutions) -> UInt8:
     # Whether matrix cores of AMD made a product only its kernel's name tells.
     found[is_product & is_amd & ~on_tensor_cores(found)] = ComputeUnit.UNKNOWN
     is_told = on_tensor_cores(found) | (is_product & is_amd)
-    width = np.where(found == ComputeUnit.VECTOR_16, found, ComputeUnit.VECTOR_32)
+    width = np.where(found == ComputeUnit.UNKNOWN, ComputeUnit.VECTOR_32, found)
     widths = _shape_widths(trace, rows), _allocated_widths(trace, rows), _hlo_widths(hlo.units.modules, instruction)
     for told in widths:
         width = np.where(told == ComputeUnit.UNKNOWN, width, told)
@@ -169,6 +173,7 @@ def _products(trace: Trace, rows: Int64, modules: HloModules, instruction: Int64
                 unit = ComputeUnit.TENSOR_16 if narrow else ComputeUnit.TENSOR_TF32
             else:
                 unit = ComputeUnit.VECTOR_16 if narrow else ComputeUnit.VECTOR_32
+                unit = ComputeUnit.VECTOR_64 if dtype in (_F64, _C128) else unit
             found[own & (types == dtype)] = unit
     return found
 
@@ -196,21 +201,28 @@ def _product_types(modules: HloModules, rows: Int64) -> Int64:
 def _hlo_widths(modules: HloModules, instruction: Int64) -> UInt8:
     """The width of most bytes that HLO instructions read and write; unknown for none.
 
-    A result of several arrays counts as one of no 16 bits, whatever they are.
+    A result of several arrays counts as one of 32 bits, whatever they are.
     """
     if not modules.n_instructions:
         return np.full(len(instruction), ComputeUnit.UNKNOWN, np.uint8)
     owner = np.repeat(np.arange(modules.n_instructions), np.diff(modules.operand_offsets))
     is_held = modules.operand >= 0
-    is_narrow = np.isin(modules.dtype, (_F16, _BF16))
 
     def read_and_written(n_bytes: Int64) -> Float64:
         read = np.bincount(owner[is_held], n_bytes[modules.operand[is_held]], minlength=len(n_bytes))
         return np.add(n_bytes, read, dtype=np.float64)
 
-    narrow = 2 * read_and_written(np.where(is_narrow, modules.n_bytes, 0)) > read_and_written(modules.n_bytes)
-    width = np.where(narrow, ComputeUnit.VECTOR_16, ComputeUnit.VECTOR_32)
+    def of_types(*types: int) -> Float64:
+        return read_and_written(np.where(np.isin(modules.dtype, types), modules.n_bytes, 0))
+
+    width = _width_of_bytes(of_types(_F16, _BF16), of_types(_F64, _C128), read_and_written(modules.n_bytes))
     return np.append(width, ComputeUnit.UNKNOWN)[instruction].astype(np.uint8)
+
+
+def _width_of_bytes(narrow: npt.ArrayLike, wide: npt.ArrayLike, whole: npt.ArrayLike) -> Int64:
+    """The unit of most bytes, given how many are of 16 bits, of float64, and of any type."""
+    rest = np.where(np.greater(wide, np.subtract(whole, wide)), ComputeUnit.VECTOR_64, ComputeUnit.VECTOR_32)
+    return np.where(np.greater(narrow, np.subtract(whole, narrow)), ComputeUnit.VECTOR_16, rest)
 
 
 def _shape_widths(trace: Trace, rows: Int64) -> UInt8:
@@ -227,7 +239,7 @@ def _width_of_shapes(text: str) -> ComputeUnit:
         n_bytes[width] += width * math.prod(int(size[:18]) for size in sizes.split(",") if size)
     if not any(n_bytes.values()):
         return ComputeUnit.UNKNOWN
-    return ComputeUnit.VECTOR_16 if n_bytes[2] > n_bytes[4] + n_bytes[8] else ComputeUnit.VECTOR_32
+    return ComputeUnit(int(_width_of_bytes(n_bytes[2], n_bytes[8], sum(n_bytes.values()))))
 
 
 def _allocated_widths(trace: Trace, rows: Int64) -> UInt8:
@@ -235,7 +247,7 @@ def _allocated_widths(trace: Trace, rows: Int64) -> UInt8:
     found = np.full(len(rows), ComputeUnit.UNKNOWN, np.uint8)
     events = np.flatnonzero(trace.names_matching(("MemoryAllocation",)))
     dtype = trace.int_stat("data_type", default=0)[events]
-    events, dtype = (one[np.isin(dtype, _DT_WIDE + _DT_SIXTEEN)] for one in (events, dtype))
+    events, dtype = (one[np.isin(dtype, _DT_FLOAT + _DT_DOUBLE + _DT_SIXTEEN)] for one in (events, dtype))
     if not len(events):
         return found
     texts = trace.string_stat("tf_op")
@@ -244,10 +256,12 @@ def _allocated_widths(trace: Trace, rows: Int64) -> UInt8:
     numbers: dict[str, int] = {}
     op = np.array([numbers.setdefault(name, len(numbers)) for name in names], np.int64)[place.reshape(-1)]
     size = trace.int_stat("requested_bytes", default=0)[events].astype(np.float64)
-    sign = np.where(np.isin(dtype, _DT_SIXTEEN), 1, -1)
-    more = np.bincount(op[: len(events)], sign * size, len(numbers))
-    is_known = (np.bincount(op[: len(events)], size, len(numbers)) > 0) & (np.array(list(numbers)) != "")
-    width = np.where(more > 0, ComputeUnit.VECTOR_16, ComputeUnit.VECTOR_32)
+    narrow, wide, whole = (
+        np.bincount(op[: len(events)], np.where(chosen, size, 0.0), len(numbers))
+        for chosen in (np.isin(dtype, _DT_SIXTEEN), np.isin(dtype, _DT_DOUBLE), True)
+    )
+    is_known = (whole > 0) & (np.array(list(numbers)) != "")
+    width = _width_of_bytes(narrow, wide, whole)
     found[:] = np.where(is_known, width, ComputeUnit.UNKNOWN)[op[len(events) :]]
     found[named_like(trace, rows, _NO_NUMBERS)] = ComputeUnit.UNKNOWN
     return found

@@ -38,7 +38,7 @@ def op_totals(ops: pd.DataFrame, shares: OpShares) -> OpTotals:
     occurrences = np.append(ops["occurrences"].to_numpy(np.int64), 0)
     parts = {name: ops[name].fillna(0).to_numpy(np.float64) for name in ("tensor_core_ratio", *UNIT_RATIOS)}
     ratios = np.zeros((len(ops) + 1, N_UNITS))
-    for name, unit in UNIT_RATIOS.items():
+    for name, (unit, *_) in UNIT_RATIOS.items():
         ratios[:-1, unit] = parts[name]
     ratios[:-1, ComputeUnit.TENSOR_OTHER] = (
         parts["tensor_core_ratio"] - parts["tensor_16bit_ratio"] - parts["tensor_tf32_ratio"]

@@ -31,6 +31,8 @@ class Peaks:
     """The same with operands of TF32."""
     vector_16: float = _NAN
     vector_32: float = _NAN
+    vector_64: float = _NAN
+    """In float64 without Tensor Cores."""
     bytes_per_s: float = _NAN
     """To and from the device's memory."""
 
@@ -44,17 +46,18 @@ class _Rates:
     vector_16: float
     """In float16; bfloat16 has half of it on GA100."""
     vector_32: float
+    vector_64: float
 
 
 _ARCHITECTURES: dict[tuple[object, object], _Rates] = {
-    (7, 0): _Rates(1024, _NAN, 256, 128),
-    (7, 5): _Rates(1024, _NAN, 256, 128),
-    (8, 0): _Rates(2048, 1024, 512, 128),
-    (8, 6): _Rates(1024, 512, 256, 256),
-    (8, 9): _Rates(1024, 512, 256, 256),
-    (9, 0): _Rates(4096, 2048, 512, 256),
-    (10, 0): _Rates(8192, 4096, 512, 256),
-    (12, 0): _Rates(1024, 512, 256, 256),
+    (7, 0): _Rates(1024, _NAN, 256, 128, 64),
+    (7, 5): _Rates(1024, _NAN, 256, 128, 4),
+    (8, 0): _Rates(2048, 1024, 512, 128, 64),
+    (8, 6): _Rates(1024, 512, 256, 256, 4),
+    (8, 9): _Rates(1024, 512, 256, 256, 4),
+    (9, 0): _Rates(4096, 2048, 512, 256, 128),
+    (10, 0): _Rates(8192, 4096, 512, 256, 128),
+    (12, 0): _Rates(1024, 512, 256, 256, 4),
 }
 """By compute capability."""
 _TENSOR_CLOCKS: dict[tuple[object, object], tuple[tuple[re.Pattern[str], float], ...]] = {
@@ -86,6 +89,7 @@ def peaks_of(stats: Mapping[str, object]) -> Peaks:
         tensor_32=tensor * rates.tensor_32,
         vector_16=cycles * rates.vector_16,
         vector_32=cycles * rates.vector_32,
+        vector_64=cycles * rates.vector_64,
         bytes_per_s=n_bytes,
     )
 
@@ -112,6 +116,7 @@ def peak_table(trace: Trace) -> Float64:
             table[number, ComputeUnit.TENSOR_TF32] = peaks.tensor_32
             table[number, ComputeUnit.VECTOR_16] = peaks.vector_16
             table[number, ComputeUnit.VECTOR_32] = peaks.vector_32
+            table[number, ComputeUnit.VECTOR_64] = peaks.vector_64
             table[number, -1] = peaks.bytes_per_s
     return table
 

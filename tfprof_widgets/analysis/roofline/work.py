@@ -9,7 +9,7 @@ import numpy as np
 import pandas as pd
 
 from ...trace.trace import Float64, Int32, Trace, UInt8
-from ..base.compute_units import N_UNITS, on_tensor_cores
+from ..base.compute_units import N_UNITS, ComputeUnit, on_tensor_cores
 from ..ops.op_occurrences import Occurrences
 from ..steps.step_spans import SpanType
 from .peaks import peak_table
@@ -50,6 +50,7 @@ def work_of(trace: Trace, occurrences: Occurrences, flops: Float64, n_bytes: Flo
     table = peak_table(trace)
     told = np.where(unit < N_UNITS, table[plane, np.minimum(unit, N_UNITS - 1)], np.nan)
     is_narrow, is_other = of_other_width(trace, occurrences, rows)
+    is_other &= unit != ComputeUnit.VECTOR_64
     told[is_narrow | is_other] = np.nan
     best = np.full(len(occurrences.name), np.nan)
     np.fmax.at(best, op, told)

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from ...analysis.base.compute_units import N_UNITS, UNIT_TEXTS
+from ...analysis.base.compute_units import N_UNITS, UNIT_TEXTS, ComputeUnit
 from ...analysis.base.units import PS_PER_US
 from ...analysis.results import Results
 from ...trace.trace import Float64
@@ -43,7 +43,15 @@ def roofline_list(results: Results) -> list[dict[str, Any]]:
     }
     steps = roofline.by("step")
     found = {
-        "kinds": [{"text": text, "peak": _most(roofline.peaks[:, kind])} for kind, text in enumerate(_KINDS)],
+        "kinds": [
+            {
+                "text": text,
+                "peak": _most(roofline.peaks[:, kind])
+                if kind != ComputeUnit.VECTOR_64 or kind in ops["kind"]
+                else None,
+            }
+            for kind, text in enumerate(_KINDS)  # hardly any program computes in float64: its roof would be in the way
+        ],
         "bytes_per_s": _most(roofline.peaks[:, -1]),
         "ops": ops,
         "n_ops": len(roofline.units),

@@ -18,7 +18,7 @@ from tfprof_widgets.formats.hlo.messages import MESSAGES
 from tfprof_widgets.formats.xspace.xspace import read_xspace
 
 TENSOR_16, TF32, OTHER = ComputeUnit.TENSOR_16, ComputeUnit.TENSOR_TF32, ComputeUnit.TENSOR_OTHER
-VECTOR_16, VECTOR_32, SILENT = ComputeUnit.VECTOR_16, ComputeUnit.VECTOR_32, ComputeUnit.UNKNOWN
+VECTOR_16, VECTOR_64, SILENT = ComputeUnit.VECTOR_16, ComputeUnit.VECTOR_64, ComputeUnit.UNKNOWN
 MANGLED = "_ZN17cutlass__5x_cudnn6KernelINS_4conv6kernel23ImplicitGemmConvolutionINS_10{type}ENS4_4warp11{math}INS7_"
 UMMA = (
     "void cutlass::device_kernel<cutlass::gemm::kernel::GemmUniversal<cutlass::gemm::collective::CollectiveMma"
@@ -29,6 +29,9 @@ NAMES = {
     "volta_fp16_s884cudnn_fp16_128x128_ldg8_relu_f2f_exp_small_nhwc_tn_v1": TENSOR_16,
     "volta_fp16_scudnn_fp16_128x64_relu_small_nn_v1": VECTOR_16,
     "volta_sgemm_128x64_nn": SILENT,
+    "volta_dgemm_128x64_nn": VECTOR_64,
+    "void Eigen::internal::EigenMetaKernel<Eigen::TensorCwiseBinaryOp<scalar_product_op<double, double>>, int>": VECTOR_64,
+    "void stridedBatchedGemm_double_buffered<float>": SILENT,
     "turing_fp16_s1688gemm_fp16_128x128_ldg8_f2f_tn": TENSOR_16,
     "turing_int8_i8816cudnn_int8_256x128_ldg16_relu": TENSOR_16,
     "ampere_fp16_s16816gemm_fp16_128x64_ldg8_f2f_stages_64x4_nn": TENSOR_16,
@@ -193,7 +196,7 @@ def units_of(*planes: Any) -> dict[str, str]:
         (F16, (6, 0), "Nvidia", "16-bit vector"),
         (F32, (8, 0), "Nvidia", "TF32 Tensor Core"),
         (F32, (7, 5), "Nvidia", "32-bit vector"),
-        (F64, (9, 0), "Nvidia", "32-bit vector"),
+        (F64, (9, 0), "Nvidia", "64-bit vector"),
         (F8, (9, 0), "Nvidia", "16-bit Tensor Core"),
         (S32, (9, 0), "Nvidia", "32-bit vector"),
         (C64, (9, 0), "Nvidia", "32-bit vector"),
@@ -287,6 +290,7 @@ def test_without_a_program_an_op_has_the_width_of_most_of_what_it_allocates(half
         ("(half[8];float[8])", "32-bit vector"),
         ("(bfloat16[8])", "16-bit vector"),
         ("(float[8])", "32-bit vector"),
+        ("(double[8];float[8])", "64-bit vector"),
         ("(int32[8])", "16-bit vector"),
         ("", "16-bit vector"),
     ],

@@ -67,6 +67,22 @@ def test_peaks_are_those_of_the_data_sheets(
 
 
 @pytest.mark.parametrize(
+    ("device", "vector_64"),
+    [
+        (card("NVIDIA H100 80GB HBM3", (9, 0), 132, 1980, 3352), 33.5),
+        (card("NVIDIA A100-SXM4-40GB", (8, 0), 108, 1410, 1555), 9.7),
+        (card("Tesla V100-SXM2-16GB", (7, 0), 80, 1530, 898), 7.8),
+        (card("Tesla T4", (7, 5), 40, 1590, 320), 0.254),
+        (card("NVIDIA A10", (8, 6), 72, 1695, 600), 0.488),
+        (card("NVIDIA L4", (8, 9), 58, 2040, 300), 0.473),
+        (card("NVIDIA B200", (10, 0), 148, 1965, 7672), 37.2),
+    ],
+)
+def test_peaks_in_float64_are_those_of_ordinary_cores(device: dict[str, Any], vector_64: float) -> None:
+    assert peaks_of(device).vector_64 / 1e12 == pytest.approx(vector_64, rel=0.015)
+
+
+@pytest.mark.parametrize(
     "changed",
     [
         {"compute_cap_major": 99},

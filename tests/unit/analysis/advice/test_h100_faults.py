@@ -1,0 +1,51 @@
+"""Captures that an H100 made of programs with one known fault each -> what is said of them.
+
+Each is `h100/NAME.tar.xz`, a saved profile.
+"""
+
+from __future__ import annotations
+
+import tarfile
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+import tfprof_widgets as tfprof
+from tfprof_widgets.analysis.results import Results
+from tfprof_widgets.formats.xspace.xspace import read_xspace
+
+SAVED = Path(__file__).parent / "h100"
+
+
+@pytest.fixture(scope="module")
+def fault(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], Path]:
+    """Unpack one of them."""
+
+    def opened(name: str) -> Path:
+        folder = tmp_path_factory.mktemp(name)
+        with tarfile.open(SAVED / f"{name}.tar.xz") as archive:
+            archive.extractall(folder, filter="data")
+        return folder
+
+    return opened
+
+
+def test_float64_has_one_card_and_a_unit(fault: Callable[[str], Path]) -> None:
+    prof = tfprof.load(fault("g07_float64"))
+    first, *others = prof.advice
+    assert first.rule == "double_precision"
+    assert not {one.rule for one in others} & {"low_precision_unused", "tensor_core_unused", "half_precision"}
+    assert not any("float32" in one.title for one in prof.advice)
+    kernels = prof.kernels
+    is_double = kernels["name"].str.contains("double")
+    assert is_double.sum() > 20
+    assert set(kernels["unit"][is_double]) <= {"64-bit vector", "other Tensor Core"}
+    on_double = kernels["total_time_us"][kernels["unit"] == "64-bit vector"].sum()
+    assert on_double > 0.9 * kernels["total_time_us"].sum()
+
+
+def test_float64_is_told_by_its_kernels_where_nothing_is_noted(fault: Callable[[str], Path]) -> None:
+    captured = next(fault("g07_float64").rglob("*.xplane.pb"))
+    bare = Results(read_xspace(captured.read_bytes()))
+    assert [one.rule for one in bare.advice if "precision" in one.rule] == ["double_precision"]
