@@ -1,10 +1,11 @@
-"""What the profiler logs of itself does not reach a notebook's cell; everything else does, and nothing is left changed."""
+"""What the profiler logs of itself reaches no output; everything else does, and nothing is left changed."""
 
 from __future__ import annotations
 
 import os
 import subprocess
 import sys
+import tempfile
 import threading
 from pathlib import Path
 
@@ -105,7 +106,7 @@ def test_only_the_first_of_two_at_once_holds_the_lines(capfd: pytest.CaptureFixt
     assert capfd.readouterr().err == "from the other thread\n"
 
 
-def test_outside_a_notebook_nothing_is_touched(
+def test_outside_a_notebook_standard_error_is_not_touched(
     capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.undo()
@@ -166,3 +167,59 @@ for detail in ("normal", "high"):
     assert done.returncode == 0, done.stderr[-3000:]
     _, *told = done.stderr.split("@@")
     assert told == ["between "] * 2
+
+
+@pytest.mark.tensorflow
+@pytest.mark.skipif(not hasattr(os, "openpty"), reason="there are no terminals here")
+def test_a_script_logs_nothing_of_a_session_and_loses_no_line_of_its_own() -> None:
+    """Its standard error is a file, a pipe, a terminal; a thread and a forked process write to it meanwhile."""
+    program = """
+import os, pathlib, sys, tempfile, threading
+import tensorflow as tf
+from tfprof_widgets.capture.session import log_lines, tf_profiler
+tf.constant(1.0) + 1
+if log_lines._level_calls() is None:
+    sys.exit()  # a TensorFlow without Abseil's log
+own, before = os.dup(2), log_lines._level_calls()[0]()
+
+def say(text):
+    os.write(2, text.encode())
+    print(end=text, file=sys.stderr, flush=True)
+
+def session():
+    with tempfile.TemporaryDirectory() as folder:
+        say("1\\n")
+        tf_profiler.start_session(pathlib.Path(folder))
+        say("2\\n")
+        thread = threading.Thread(target=lambda: [say("3\\n") for _ in range(100)])
+        thread.start()
+        tf_profiler.stop_session(pathlib.Path(folder))
+        thread.join()
+        say("4\\n")
+
+file = os.open("out", os.O_CREAT | os.O_RDONLY), os.open("out", os.O_WRONLY)
+kinds = {"file": file, "pipe": os.pipe(), "terminal": os.openpty()}
+for name, (read, write) in kinds.items():
+    os.dup2(write, 2)
+    session()
+    with log_lines.without_profiler_lines():
+        if not os.fork():
+            level = log_lines._level_calls()[0]()
+            say("child\\n" if level == before else f"level {level}\\n")
+            os._exit(0)
+        os.wait()
+    say("end\\n")
+    os.dup2(own, 2)
+    text = ""
+    while not text.replace("\\r", "").endswith("end\\nend\\n"):
+        text += os.read(read, 65536).decode()
+    lines = text.split()
+    assert lines == ["1"] * 2 + ["2"] * 2 + ["3"] * 200 + ["4"] * 2 + ["child"] * 2 + ["end"] * 2, (name, text)
+    assert log_lines._level_calls()[0]() == before
+"""
+    level = {"TF_CPP_MIN_LOG_LEVEL": "0"}
+    with tempfile.TemporaryDirectory() as folder:
+        done = subprocess.run(
+            [sys.executable, "-c", program], capture_output=True, text=True, env=os.environ | level, cwd=folder
+        )
+    assert done.returncode == 0, done.stderr[-3000:]

@@ -1,20 +1,26 @@
-"""log_lines: what TensorFlow's profiler says of itself on standard error -> kept out of the output of a notebook's cell.
+"""log_lines: what TensorFlow's profiler says of itself on standard error -> kept out of what a program or a cell prints.
 
-TensorFlow writes to the descriptor, past Python, and ipykernel shows in the cell what arrives there. So the descriptor leads
-elsewhere while a session starts or stops, and all but the profiler's own lines is written afterwards to where it belongs. What
-CUPTI says between a start and a stop is not caught.
+TensorFlow writes to the descriptor, past Python, and ipykernel shows in the cell what arrives there. So in a kernel the
+descriptor leads elsewhere while a session starts or stops, and all but the profiler's own lines is written afterwards to where
+it belongs. A program's standard error is its own, and is what is left of it where it crashes: it is never touched. There
+TensorFlow logs no line of information meanwhile, where its Abseil can be asked. What CUPTI says between a start and a stop is
+not caught.
 """
 
 from __future__ import annotations
 
 import contextlib
+import ctypes
+import itertools
 import logging
 import os
 import re
 import sys
 import tempfile
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from functools import cache
+from pathlib import Path
 
 _SOURCES = rb"profiler_\w+|session_manager|save_profile|capture_profile|(?:host|device|python)_tracer\w*|cupti_\w+"
 _LINE = re.compile(
@@ -26,30 +32,80 @@ _LINE = re.compile(
 )
 _STDERR = 2
 
+LevelCalls = tuple[Callable[[], int], Callable[[int], None]]
+
+_WARNING = 1
+"""A level of Abseil's log; what is below is information."""
+
 _lock = threading.Lock()
 _kept: int | None = None
 """Where standard error leads while it is held."""
+_level: int | None = None
+"""The level of the log while a higher one is set."""
 
 
 @contextlib.contextmanager
 def without_profiler_lines() -> Iterator[None]:
-    """Keep what the profiler says of itself while the block runs out of a notebook's cell; elsewhere nothing is touched.
+    """Keep what the profiler says of itself while the block runs out of the output.
 
-    Never raises for its own sake: where the descriptor cannot be held, the lines appear.
+    Never raises for its own sake: where neither the descriptor can be held nor the log be asked, the lines appear.
     """
-    if not _is_in_kernel() or not _lock.acquire(blocking=False):
+    if not _lock.acquire(blocking=False):
         yield
         return
     logger = logging.getLogger("tensorflow")
     logger.addFilter(_is_not_of_profiler)
-    held = _hold()
+    held = None
+    if _is_in_kernel():
+        held = _hold()
+    else:
+        _log_less()
     try:
         yield
     finally:
+        _log_again()
         if held is not None:
             _release(held)
         logger.removeFilter(_is_not_of_profiler)
         _lock.release()
+
+
+def _log_less() -> None:
+    """Have TensorFlow log warnings and errors alone."""
+    global _level
+    if (calls := _level_calls()) is not None:
+        level, set_level = calls
+        _level = level()
+        set_level(max(_level, _WARNING))
+
+
+def _log_again() -> None:
+    """Have it log what it logged before."""
+    global _level
+    if _level is not None and (calls := _level_calls()) is not None:
+        calls[1](_level)
+    _level = None
+
+
+def _level_calls() -> LevelCalls | None:
+    """Abseil's `MinLogLevel` and `SetMinLogLevel` in TensorFlow's library; None where it has, or exports, none."""
+    package = getattr(sys.modules.get("tensorflow"), "__file__", None)
+    return None if package is None else _calls_of_library(Path(package).parent)
+
+
+@cache
+def _calls_of_library(folder: Path) -> LevelCalls | None:
+    """Their names have the date of Abseil's release in them, so all dates are tried, which takes milliseconds, once."""
+    for file in folder.glob("libtensorflow_framework.*"):
+        with contextlib.suppress(OSError, AttributeError):
+            library = ctypes.CDLL(str(file))
+            for year, month, day in itertools.product(range(2023, 2031), range(1, 13), range(1, 32)):
+                space = f"_ZN4absl12lts_{year}{month:02}{day:02}"
+                if (level := getattr(library, f"{space}11MinLogLevelEv", None)) is not None:
+                    set_level = library[f"{space}14SetMinLogLevelENS0_18LogSeverityAtLeastE"]
+                    level.restype, set_level.restype, set_level.argtypes = ctypes.c_int, None, (ctypes.c_int,)
+                    return level, set_level
+    return None
 
 
 def _is_in_kernel() -> bool:
@@ -103,8 +159,9 @@ def _release(held: int) -> None:
 
 
 def _restore_in_child() -> None:
-    # A process forked meanwhile writes where its parent writes.
+    # A process forked meanwhile writes where its parent writes, and logs what that logs.
     global _kept, _lock
+    _log_again()
     if _kept is not None:
         with contextlib.suppress(OSError):
             os.dup2(_kept, _STDERR)
