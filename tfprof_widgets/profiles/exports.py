@@ -101,7 +101,7 @@ class Exports:
     def report(self, path: str | Path | None = None) -> str:
         """The profile as Markdown that a person or a language model can act on: verdict, evidence, fixes, tables, limits.
 
-        What to change comes first, each with its numbers, the code to paste and where to look. Then come the top of
+        What to change comes first, each with its numbers, what to do and where to look. Then come the top of
         each table and the call that gives all of it; then what the capture cost, what it could not show, and how to
         record that. It has at most 20 kB, whatever the trace holds. Text of the trace cannot become markup. It quotes
         lines of your code where they are known.

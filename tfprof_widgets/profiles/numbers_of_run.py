@@ -152,7 +152,7 @@ class Numbers:
     def advice(self) -> list[Advice]:
         """What to change, as a list of `Advice`, the largest gain first.
 
-        Each has the reason with its numbers, code to paste, what to select in the views, and the share of the step time
+        Each has the reason with its numbers, what to do, what to select in the views, and the share of the step time
         that it could win. A single slow step whose cause is not known comes last. Empty where nothing is wrong, or
         where nothing can be judged.
 
