@@ -97,7 +97,7 @@ class _Reader:
         if found.ignored:
             phases = ", ".join(f"{phase} ({n})" for phase, n in found.ignored.most_common(5))
             self.warnings.append(f"Events of phases that mean nothing here were left out: {phases}.")
-        if found.left_out.is_of_xprof and not {"run_id", "group_id"} & set(self._strings.texts):
+        if found.left_out.is_of_xprof and self._is_unlinked():
             self.warnings.append(_UNLINKED)
         if self._document.is_truncated:
             self.warnings.append("The file ends inside its list of events: the program that wrote it was stopped.")
@@ -106,6 +106,12 @@ class _Reader:
 
     def _marker(self) -> Marker | None:
         return read_marker(self._document.find_marker(), self._strings)
+
+    def _is_unlinked(self) -> bool:
+        """Whether nothing says to which step work on other threads belongs: no event has the number of its run or group, or
+        XProf's viewer put the work of several runs into one event."""
+        texts = set(self._strings.texts)
+        return "ThreadpoolListener::Region" in texts or not texts & {"run_id", "group_id"}
 
     def _trace(self, found: Collected, tracks: Tracks, marker: Marker | None) -> Trace:
         origin_ns, start_ps, shift_ps = self._starts(found, is_own=marker is not None)
