@@ -164,6 +164,8 @@ MODELS = """
         trace = open_traces(window.run_dir).trace
         for kind in ("train", "test", "test_predict"):
             rows = np.flatnonzero(trace.names_matching((kind,)) & trace.has_stat("_r"))
+            begun = trace.int_stat("begun_ns")[rows]
+            out["begun_of_" + kind] = (begun > 0).tolist()
             out["batches_of_" + kind] = trace.int_stat("n_batches", default=1)[rows].tolist()
 
         def batches():
@@ -227,6 +229,14 @@ def test_several_batches_in_a_call_are_one_step_with_the_number_of_the_first(sha
 
 def test_their_markers_say_how_many_batches_they_are(shapes: dict[str, Any]) -> None:
     assert [shapes[f"batches_of_{kind}"] for kind in ("train", "test", "test_predict")] == [[4, 2], [4], [4, 2]]
+
+
+def test_the_first_step_of_a_validation_says_how_long_before_it_that_began(shapes: dict[str, Any]) -> None:
+    assert [shapes[f"begun_of_{kind}"] for kind in ("train", "test", "test_predict")] == [
+        [False] * 2,
+        [True],
+        [True, False],
+    ]
 
 
 def test_training_that_stops_early_ends_its_last_step(shapes: dict[str, Any]) -> None:

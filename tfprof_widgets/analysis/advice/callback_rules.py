@@ -13,7 +13,8 @@ from .advice import MEDIUM_GAIN, Advice, advise, step_highlight
 from .called_work import MOST_OF_STALL
 from .code_text import one_line
 from .fix import Fix
-from .python_gaps import CodeLine
+from .python_gaps import MIN_SAMPLES, CodeLine, top_line
+from .step_facts import StepPart
 
 if TYPE_CHECKING:
     from .called_work import CalledWork
@@ -34,22 +35,25 @@ def host_callback(run: Run) -> Iterator[Advice]:
     the step, beside which it could run.
     """
     steps, gap = run.steps, run.gap
-    if len(steps) < MIN_STEPS or run.runs_eagerly or np.median(run.traced.cost_ms) > 0:
+    if not _is_judged(run) or _is_in_calls(run):
         return
     if not is_usual(run):
         yield from _now_and_then(run.with_compiling)  # what they call may trace
         yield from _once(run)
         return
     line = gap.lines[0] if gap.is_named else None
+    if line is None and not run.is_keras_loop and _is_between_calls(run):
+        line = top_line(run.trace, run.results.source_map, gap.pieces)
     idle_ratio = float(gap.ms.mean()) / steps.mean_ms
     share = max(idle_ratio, 0.0 if steps.has_device or line is None else gap.sampled_ratio)
-    by = f" in {line.where}" if line else " between batches"
     is_needed = line is not None and line.is_needed
     idle = f"the {steps.device} idles and no op runs" if steps.has_device else "no op runs"
     yield advise(
         "host_callback",
-        f"Python{by} takes {number(share * steps.mean_ms)} of {number(steps.mean_ms)} ms a step ({percent(share)}), "
-        f"{'' if share == idle_ratio else 'mostly '}while {idle}.",
+        f"Python in {line.where} takes {number(share * steps.mean_ms)} of {number(steps.mean_ms)} ms a step "
+        f"({percent(share)}), {'' if share == idle_ratio else 'mostly '}while {idle}."
+        if line
+        else _without_line(run, steps.part("gap", float(gap.ms.mean())), idle),
         evidence={
             "gap_ms": float(gap.ms.mean()),
             "longest_gap_ms": gap.usual_ms,
@@ -59,11 +63,73 @@ def host_callback(run: Run) -> Iterator[Advice]:
             **({"line": line.place, "function": line.function, "code": line.code} if line else {}),
             **({"estimate": "half of what could run beside the rest of the step"} if is_needed else {}),
         },
-        fix=_less_often(line),
+        fix=_less_often(line) if line or _is_of_hooks(run) else _NOT_YOURS if gap.n_samples else _NOT_SAMPLED,
         selection=steps.stretch(gap.ms, "other", view="source_view" if line else "timeline"),
         # What each batch needs can run beside the rest of the step, which hides no more than it takes itself.
         gain_ratio=BESIDE * min(share, 1 - share) if is_needed else share,
     )
+
+
+def slow_call(run: Run) -> Iterator[Advice]:
+    """Calling a function takes long before it runs any op: Python goes through what it is given, or waits for its lock.
+
+    Gain: the share of the step time in the long stretches without an op that lie there.
+    """
+    if not _is_judged(run) or not _is_in_calls(run):
+        return
+    steps, calls = run.steps, run.call_gaps
+    part = steps.part("calling", float(calls.ms.mean()))
+    yield advise(
+        "slow_call",
+        f"Calling {calls.functions[0]} takes {part} before its first op runs.",
+        evidence=part.evidence | {"function": calls.functions[0]},
+        fix=_FEWER_ARGUMENTS,
+        selection=steps.stretch(run.gap.ms, "other", view="timeline"),
+        gain_ratio=part.ratio,
+    )
+
+
+_FEWER_ARGUMENTS = Fix(
+    "Each call goes through all of its arguments in Python: pass a few large tensors, or keep them in variables. Where another "
+    "thread of yours runs Python meanwhile, the call waits for the interpreter's lock."
+)
+_NOT_SAMPLED = Fix(
+    "Capture it with tfprof.profile(), which samples your code: the line that takes it then has its name here."
+)
+_NOT_YOURS = Fix(
+    "Do what your loop, a library or another thread does in Python meanwhile less often, or in another process."
+)
+
+
+def _is_judged(run: Run) -> bool:
+    """Whether no other rule owns Python's time."""
+    return len(run.steps) >= MIN_STEPS and not run.runs_eagerly and not np.median(run.traced.cost_ms) > 0
+
+
+def _is_in_calls(run: Run) -> bool:
+    """Whether the usual stretches of Python are at no known line, and mostly in calls of functions that run nothing yet."""
+    gap, calls = run.gap, run.call_gaps
+    return is_usual(run) and not gap.is_named and float(calls.ms.sum()) >= MOST_OF_STALL * float(gap.ms.sum())
+
+
+def _is_of_hooks(run: Run) -> bool:
+    """Whether hooks that Keras calls may take it: nobody sampled the user's code, which else was seen in one."""
+    return run.is_keras_loop and run.gap.n_samples < MIN_SAMPLES and _is_between_calls(run)
+
+
+def _is_between_calls(run: Run) -> bool:
+    return float(run.call_gaps.inside_ms.sum()) < (1 - MOST_OF_STALL) * float(run.gap.ms.sum())
+
+
+def _without_line(run: Run, part: StepPart, idle: str) -> str:
+    """Where Python takes part of a step, as far as the trace tells."""
+    if _is_of_hooks(run):
+        return f"Python between batches takes {part}, while {idle}."
+    if run.is_keras_loop and _is_between_calls(run):
+        return f"Between batches {idle} for {part}, at no line of yours: Python of a library or of another thread, or waiting."
+    calls = run.call_gaps.functions
+    outside = f" outside of its calls of {calls[0]}" if calls and _is_between_calls(run) else ""
+    return f"{idle[:1].upper()}{idle[1:]} for {part}{outside}: Python, or waiting."
 
 
 def is_usual(run: Run) -> bool:

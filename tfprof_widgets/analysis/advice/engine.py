@@ -13,7 +13,7 @@ from ..columns.registry import TABLES
 from ..facts.totals import Totals
 from .advice import Advice, ranked
 from .call_rules import argument_conversion, eager_ops, many_calls, step_overhead
-from .callback_rules import host_callback
+from .callback_rules import host_callback, slow_call
 from .competing_input import input_competes
 from .costly_line import costly_line
 from .device_rules import collective_bound, device_idle, h2d_bound
@@ -56,7 +56,7 @@ Rule = Callable[[Run], Iterator[Advice]]
 CLUSTER_RULES: tuple[Rule, ...] = (*(straggler, host_communication, collective_bound, memory_headroom),)
 """Those that need neither events nor all ops and kernels: the tables of all hosts are enough."""
 HOST_RULES: tuple[Rule, ...] = (
-    *(new_iterator, input_bound, host_callback, output_bound, checkpoint_stall, straggler_step, small_batch),
+    *(new_iterator, input_bound, host_callback, slow_call, output_bound, checkpoint_stall, straggler_step, small_batch),
     *(retracing, eager_hot_loop, eager_ops, compilation, inefficient_op, host_fallback),
     *(repeated_work, few_threads, double_precision, half_precision, one_hot_product, number_checks, turned_images),
     *(frozen_layers, flattened_features, unused_results, all_pairs, text_of_numbers),

@@ -13,7 +13,7 @@ from ..base.wording import amount, number, percent
 from ..layers.layers import OPTIMIZER
 from .advice import MEDIUM_GAIN, Advice, advise
 from .call_fixes import LARGER_BATCH, compiled, several_in_one_call
-from .callback_rules import host_callback, is_usual
+from .callback_rules import host_callback, is_usual, slow_call
 from .fix import Fix
 from .input_fixes import without_python
 from .input_lock import input_python_ms, python_stage
@@ -76,7 +76,7 @@ def idle_border(run: Run) -> Iterator[Advice]:
 
 def _owned_ms(run: Run) -> Float64:
     """What more specific rules say of Python in each step."""
-    is_told = next(host_callback(run), None) is not None
+    is_told = any(next(rule(run), None) is not None for rule in (host_callback, slow_call))
     owned = (run.gap.ms if is_usual(run) else run.called_ms) * is_told
     made = np.maximum(run.traced.cost_ms, run.steps.category_ms("compile"))
     return owned + made + run.new_iterator_ms + run.calls.converted_ms

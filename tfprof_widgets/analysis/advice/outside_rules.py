@@ -37,7 +37,7 @@ def outside_steps(run: Run) -> Iterator[Advice]:
 def validation(run: Run) -> Iterator[Advice]:
     """Much of a training is its validation.
 
-    Gain: the share of the time captured in which it validates, with what it takes to begin and to end that.
+    Gain: the share of the time captured that lies between the begin and the end of each validation, taken as the usual one.
     """
     for one in run.outside:
         if one.is_training_call and one.kind:
@@ -46,19 +46,19 @@ def validation(run: Run) -> Iterator[Advice]:
 
 def _told(run: Run, rule: str, one: OutsideWork) -> Iterator[Advice]:
     captured_ms = run.results.coverage.captured_ps / PS_PER_MS
-    gain = one.ms / captured_ms
+    gain, share = one.usual_ms / captured_ms, one.ms / captured_ms
     # What is no hook of epochs may be what the program is for, such as the next of several models.
     least = MEDIUM_GAIN if one.line.function.startswith("on_") else HIGH_GAIN
     comes_again = one.n_times >= MIN_TIMES and (one.is_between or one.kind != "")
     if comes_again and one.ms >= MIN_MS and gain >= least:
         yield advise(
             rule,
-            f"{_what(one)} takes {milliseconds(one.ms)} of the {milliseconds(captured_ms)} captured ({percent(gain)}), outside "
+            f"{_what(one)} takes {milliseconds(one.ms)} of the {milliseconds(captured_ms)} captured ({percent(share)}), outside "
             f"of training steps: {_made_of(one)}.",
             evidence={
                 "outside_ms": one.ms,
                 "captured_ms": captured_ms,
-                "outside_ratio": gain,
+                "outside_ratio": share,
                 "n_times": one.n_times,
                 "n_steps": one.n_steps,
                 "line": one.line.place,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 import pandas as pd
@@ -34,7 +34,7 @@ _MOST = 0.5
 MIN_FOR_A_SHARE = 40
 """Samples in the steps from which on a share of them says how long something took, to a tenth or so."""
 _LONG = 0.5
-"""Of the usual longest stretch: others at least this long count with it."""
+"""Of the usual longest stretch: others at least this long count with it, and all that are no framework's own."""
 
 
 @dataclass(frozen=True)
@@ -80,6 +80,8 @@ class PythonGap:
     """Median over the steps of the longest stretch."""
     lines: tuple[CodeLine, ...] = field(default=())
     """Where the user's thread was in them, the most frequent first, without the line that runs the step itself."""
+    pieces: pd.DataFrame = field(default_factory=pd.DataFrame)
+    """They: `entry` among the steps, `start_ps`, `duration_ps`."""
     n_samples: int = 0
     """How many samples lie in them."""
     sampled_ratio: float = 0.0
@@ -103,10 +105,13 @@ def python_gap(trace: Trace, source_map: SourceMap | None, steps: StepFacts) -> 
         return PythonGap(np.zeros(0), 0.0)
     usual = float(np.median(steps.longest_ms("other")))
     other = steps.pieces[steps.pieces["category"] == "other"]
-    long = other[other["duration_ps"] >= max(usual * _LONG, 1e-6) * PS_PER_MS]
+    long = other[other["duration_ps"] >= max(min(usual * _LONG, MIN_GAP_MS), 1e-6) * PS_PER_MS]
     of_step = np.zeros(steps.n_all, np.float64)
     np.add.at(of_step, long["step"].to_numpy(np.int64), long["duration_ps"].to_numpy(np.int64) / PS_PER_MS)
-    gap = PythonGap(of_step[steps.row], usual)
+    place = np.full(steps.n_all, -1, np.int64)
+    place[steps.row] = np.arange(len(steps))
+    pieces = long[["start_ps", "duration_ps"]].assign(entry=place[long["step"].to_numpy(np.int64)])
+    gap = PythonGap(of_step[steps.row], usual, pieces=pieces)
     if source_map is None or not len(source_map.samples):
         return gap
     time_ps, frame = sample_times(trace, source_map)
@@ -114,7 +119,7 @@ def python_gap(trace: Trace, source_map: SourceMap | None, steps: StepFacts) -> 
     in_work = covered(time_ps, steps.pieces[steps.pieces["category"].isin(["host_compute", "device_compute"])])
     lines = _lines(source_map, frame[in_gap], _main_line(source_map, frame[in_work]))
     ratio = _sampled_ratio(source_map, frame, in_gap, steps.pieces, time_ps, lines)
-    return PythonGap(gap.ms, gap.usual_ms, lines, int(in_gap.sum()), ratio)
+    return replace(gap, lines=lines, n_samples=int(in_gap.sum()), sampled_ratio=ratio)
 
 
 def _sampled_ratio(

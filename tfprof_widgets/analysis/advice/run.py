@@ -15,6 +15,7 @@ from ..facts.facts import Facts
 from ..facts.totals import Totals
 from ..steps.step_batches import fetches_in_a_loop
 from ..system.machine_load import MachineLoad, machine_load
+from .call_gaps import CallGaps, call_gaps
 from .called_work import CalledWork, called_work
 from .device_waits import DeviceWaits, device_waits
 from .input_wait import InputWait, input_wait
@@ -216,6 +217,11 @@ class Run:
     def gap(self) -> PythonGap:
         """The Python code between the computations of usual steps."""
         return python_gap(self.trace, self.results.source_map, self.steps)
+
+    @cached_property
+    def call_gaps(self) -> CallGaps:
+        """What of that lies in calls of functions, before anything of these runs."""
+        return call_gaps(self.trace, self.entry, self.gap)
 
     @cached_property
     def traced_ops(self) -> TracedOps | None:

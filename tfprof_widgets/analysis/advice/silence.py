@@ -20,6 +20,7 @@ OF_DEVICES = frozenset(
             "graph_loop",
             "eager_ops",
             "host_callback",
+            "slow_call",
             "output_bound",
             "checkpoint_stall",
             "small_batch",

@@ -22,8 +22,6 @@ _ALLOCATION = "MemoryAllocation"
 LARGE_BYTES = 2**23
 """From this size on copying an array in each step is no way to hand over a batch: smaller ones take no longer so than by a
 pipeline."""
-LONG_MS = 1.0
-"""What a copy of that size takes at least, where nothing tells the size."""
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -39,7 +37,7 @@ class StepCalls:
     converted_ms: Float64
     """How long large arrays take to become tensors."""
     converted_bytes: float
-    """Bytes of them a step; 0 where nothing tells."""
+    """Bytes of them a step."""
     conversions: Int64
     """The events that convert them."""
     ops: Int64
@@ -59,9 +57,8 @@ def step_calls(trace: Trace, entry: Int32, n_steps: int) -> StepCalls:
     runs = np.flatnonzero(trace.names_matching([_RUN]) & (entry >= 0) & (parent >= 0))
     runs = runs[is_function[trace.name_id[parent[runs]]]]
     conversions = _conversions(trace, entry)
+    # Where no allocator tells the size nothing is known: a short copy may wait for Python's lock, which other threads hold.
     is_large = conversions.n_bytes >= LARGE_BYTES
-    if not trace.names_matching([_ALLOCATION]).any():  # not every allocator tells
-        is_large = conversions.own_ps >= LONG_MS * PS_PER_MS
     rows, own = conversions.event[is_large], conversions.own_ps[is_large]
     return StepCalls(
         functions=calls,

@@ -32,8 +32,8 @@ _NO_COMPUTE = ("Dataset", "_Send", "_Recv", "_HostSend", "_HostRecv", "_Arg", "_
 """Types of ops that compute nothing: they wait for data, or copy it."""
 SAYS_WHY_NOTHING_RUNS = frozenset(
     (
-        *("host_callback", "device_idle", "small_batch", "eager_hot_loop", "retracing", "checkpoint_stall"),
-        *("idle_border", "unfused_optimizer", "launch_bound"),
+        *("host_callback", "slow_call", "device_idle", "small_batch", "eager_hot_loop", "retracing"),
+        *("checkpoint_stall", "idle_border", "unfused_optimizer", "launch_bound"),
     )
 )
 """Rules that explain time in which no op runs."""

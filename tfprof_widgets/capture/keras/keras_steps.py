@@ -88,6 +88,8 @@ class StepMarks:
             is_certain=False,
             begins_epoch=batch == 0,
         )
+        if batch == 0 and phase.kind != "train" and self._step.marker is not None:
+            self._step.marker.set_metadata(begun_ns=max(time.perf_counter_ns() - phase.begun_ns, 1))
         # A generator of unknown length ends when Keras has announced one batch too many.
         self._is_computed = self._is_announced_end = False
         if not phase.is_watched:
@@ -192,6 +194,7 @@ class _Phase:
 
     def __init__(self, kind: str, *, is_inner: bool, n_batches: int | None) -> None:
         self.kind = kind
+        self.begun_ns = time.perf_counter_ns()
         self.marker = KINDS[kind]
         """The name of its markers."""
         self.is_inner = is_inner

@@ -84,6 +84,11 @@ CAUSES: dict[str, Callable[[], Results]] = {
     ),
     "32 bits in short kernels": lambda: gpu_run([(SINGLE, 10 + 20 * i, 19.5) for i in range(48)], **VOLTA),
     "python": lambda: run(("net/dense/MatMul:MatMul", 0, 60_000)),
+    "python in a call": lambda: run(
+        ("train_step", 1_000, 98_000),
+        ("net/dense/MatMul:MatMul", 61_500, 36_000),
+        stats={"train_step": {"tf_function_call": "notTraced-nonXla"}},
+    ),
     "a callback": _callback,
     "a hook of epochs": lambda: epochs(4),
     "an iterator in each step": remade,

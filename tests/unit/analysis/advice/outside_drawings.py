@@ -73,6 +73,7 @@ def epochs(
     return Results(of_host, None if at_line is None else source_map(moments))
 
 
-def validation(now_us: float) -> list[Event]:
-    """Marked steps of a validation or an evaluation."""
-    return [event("test", now_us + 10_000 * k, 9_000, _r=1, step_num=k) for k in range(10)]
+def validation(now_us: float, *, begun_us: float = 0.0) -> list[Event]:
+    """Marked steps of a validation or an evaluation, which began so long before the first of them."""
+    begun = [{"begun_ns": round(begun_us * 1e3)} if begun_us else {}, *({} for _ in range(9))]
+    return [event("test", now_us + 10_000 * k, 9_000, _r=1, step_num=k, **begun[k]) for k in range(10)]
