@@ -39,6 +39,7 @@ EPOCH_BEGIN = 2
 AFTER_WINDOW = 4
 """It paid for the files of a window."""
 COMPILED = 8
+"""TensorFlow traced a function meanwhile."""
 
 SAMPLE_COLUMNS: tuple[str, ...] = (
     "time_ns",

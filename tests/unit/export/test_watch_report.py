@@ -16,7 +16,7 @@ from tfprof_widgets.analysis.watched.outcome import compared, outcome_of
 from tfprof_widgets.export.report.watched import watch_report, watch_summary
 from tfprof_widgets.formats.watch_log.reader import read_watch_log
 from tfprof_widgets.formats.watch_log.writer import WatchWriter
-from tfprof_widgets.trace.watched import PROFILED, VALIDATION, WatchLog
+from tfprof_widgets.trace.watched import COMPILED, PROFILED, VALIDATION, WatchLog
 
 
 def _log(folder: Path, rows: Any, *events: dict[str, Any]) -> WatchLog:
@@ -52,6 +52,15 @@ def test_the_figures_are_those_of_the_steps(tmp_path: Path, rows: Any) -> None:
     assert outcome.batches == ""
     rows["n_batches"] = 8
     assert outcome_of(_log(tmp_path / "several", rows)).batches == "8 batches in one call, 508 µs a batch"
+
+
+def test_waits_that_are_not_known_are_in_no_share_and_the_report_says_so(tmp_path: Path, rows: Any) -> None:
+    rows = rows[rows["kind"] != VALIDATION].copy()
+    rows["duration_us"], rows["wait_us"] = 4_000, 1_000
+    rows["duration_us"][0], rows["wait_us"][0], rows["flags"][0] = 4_000 * (len(rows) - 1), np.nan, COMPILED
+    log = _log(tmp_path, rows)
+    assert outcome_of(log).wait_ratio == pytest.approx(0.25)
+    assert "| waited for data | 25 % of the time of steps of which that is known, 50 % of all |" in watch_report(log)
 
 
 def test_the_report_has_what_was_found(tmp_path: Path, rows: Any) -> None:

@@ -99,6 +99,53 @@ def test_every_step_of_a_fit_is_there_with_its_wait_loss_and_epoch() -> None:
     assert "120" in out["repr"]
 
 
+def test_tracing_is_no_wait_for_data_in_a_fit_nor_in_a_loop() -> None:
+    out = scenario("""
+        class SlowToTrace(keras.layers.Layer):
+            def call(self, x):
+                time.sleep(0.4)
+                return x
+
+        trained = keras.Sequential([keras.Input((3, 4)), SlowToTrace(), keras.layers.Flatten(), keras.layers.Dense(1)])
+        trained.compile("sgd", "mse")
+        x, y = np.ones((8 * 40, 3, 4), "f4"), np.ones((8 * 40, 1), "f4")
+
+        @tf.function
+        def doubled(x):
+            time.sleep(0.4)
+            return x + x
+
+        def traced_in_next():
+            for i in range(4):
+                time.sleep(0.02)
+                yield doubled(tf.ones(2 + (i == 2)))
+
+        with tfprof.watch(windows=False) as watch:
+            trained.fit(x, y, shuffle=False, **FIT)
+            trained.compile("adam", "mse")  # a new train_function
+            trained.fit(x, y, shuffle=False, **FIT)
+            for x in tfprof.trace_steps(traced_in_next()):
+                pass
+            for x in tfprof.trace_steps([tf.ones(7)] * 3):
+                doubled(x)
+        kept = tfprof.load(watch.folder).steps
+        table = watch.steps
+        out["same"] = bool(np.array_equal(table.wait_ms, kept.wait_ms, equal_nan=True))
+        out["traced"] = np.flatnonzero(table.step_time_ms > 300).tolist()
+        out["known"] = table.wait_ms.notna().tolist()
+        out["mine"] = table.wait_ms[80:].fillna(-1).tolist()
+        out["longest_wait_ms"] = float(table.wait_ms.max())
+        out["report"] = watch.report()
+    """)
+    assert out["same"]
+    assert out["traced"] == [0, 40, 80, 82, 84]
+    assert not any(out["known"][i] for i in (0, 40, 80, 82))
+    assert sum(out["known"][1:39]) > 30
+    assert out["mine"][1] >= 20
+    assert 0 <= out["mine"][4] < 100, "what the loop measured in next() is known beside tracing in its body"
+    assert out["longest_wait_ms"] < 300
+
+
 def test_validation_is_told_apart_and_a_loop_of_the_users_own_is_training() -> None:
     out = scenario("""
         x, y = arrays(5)
@@ -175,7 +222,7 @@ def test_a_failure_or_an_interrupt_keeps_the_steps_and_the_next_watch_works() ->
         out["next"] = len(fitted(dict(windows=False), n=10).steps)
         out["profile"] = n_kept(started(system=False).stop())
     """)
-    assert out["failed"] == ["RuntimeError", 31, "exception", False]
+    assert out["failed"] == ["RuntimeError", 30, "exception", False]
     assert out["interrupted"][0] == "KeyboardInterrupt"
     assert out["interrupted"][1] in (30, 31)
     assert out["interrupted"][2:] == ["interrupted", False]

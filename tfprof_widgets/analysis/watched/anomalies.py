@@ -22,7 +22,8 @@ from .memory_words import memory_anomalies
 from .phases import Phases
 from .rows import is_usual, rows_of
 from .slow_steps import SlowSteps
-from .words import after_anomaly, drift_anomaly, series_anomaly, slow_steps_anomaly
+from .traced_steps import TracedSteps
+from .words import after_anomaly, drift_anomaly, series_anomaly, slow_steps_anomaly, traced_anomaly
 
 _MOST_WAITING = 64
 """So many samples wait for the steps of their time; more are taken as of the last step."""
@@ -38,7 +39,7 @@ class AnomalyFinder:
         """Begin without steps, on a machine of so many cores."""
         self._machine = Machine(n_cores)
         self._phases, self._drift, self._slow = Phases(), Drift(), SlowSteps()
-        self._after = AfterEvents()
+        self._after, self._traced = AfterEvents(), TracedSteps()
         self._episodes = Episodes(self._phases, self._machine, self._after)
         self._memory = {name: GrowingMemory() for name in ("rss_bytes", "tf_bytes")}
         self._samples: deque[tuple[float, Callable[[float, int], None]]] = deque()
@@ -133,12 +134,17 @@ class AnomalyFinder:
         for series in self._slow.series:
             found = series_anomaly(series, self._places)
             yield f"{found.kind} {series.first_number}", found, [step.number for step in series.steps]
+        if usual := self._phases.level.usual:
+            traced = self._traced.slow(usual.median)
+            if (found_traced := traced_anomaly(traced)) is not None and traced is not None:
+                yield found_traced.kind, found_traced, [step for step, _ in traced.latest]
         slow = self._slow
         if (single := slow_steps_anomaly(slow.single, slow.n_older, slow.longest, self._places)) is not None:
             yield single.kind, single, [step.number for step in slow.single]
 
     def _take(self, rows: Any) -> None:
         usual_rows = rows[is_usual(rows)]
+        self._traced.add(rows)
         self._slow.add(rows, self._phases.level)
         phases, known = self._phases, self._phases.open[-1:]
         self._after.add(usual_rows, phases.level.usual)

@@ -15,8 +15,8 @@ class Anomaly:
 
     kind: str
     """What it is: `slower`, `wait_grows`, `outside_grows`, `gpu_idles`, `clocks_dropped`, `machine_busy`, `drift`,
-    `slow_step`, `slow_callback`, `periodic_wait`, `periodic_step`, `slow_after_validation`, `slow_after_checkpoint`,
-    `memory_grows` or `gpu_memory_grows`.
+    `slow_step`, `function_traced`, `slow_callback`, `periodic_wait`, `periodic_step`, `slow_after_validation`,
+    `slow_after_checkpoint`, `memory_grows` or `gpu_memory_grows`.
     """
     title: str
     """What happened: one sentence with its numbers."""

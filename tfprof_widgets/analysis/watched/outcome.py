@@ -47,8 +47,11 @@ class Outcome:
     steps_per_s: float
     """Of the time inside of steps."""
     wait_ratio: float
-    """Of the time of all steps of training."""
+    """Of the time of the steps of training of which that is known."""
+    wait_known_ratio: float
+    """Their share of the time of all steps of training."""
     outside_ratio: float
+    """Likewise."""
     epochs: tuple[Event, ...]
     """Of each that ended."""
 
@@ -79,6 +82,7 @@ def outcome_of(log: WatchLog) -> Outcome:
         longest_number=longest_number,
         steps_per_s=1e6 * sums["n"] / sums["us"] if sums["us"] > 0 else np.nan,
         wait_ratio=_ratio(sums, "wait"),
+        wait_known_ratio=sums["wait_of_us"] / sums["us"] if sums["us"] > 0 else np.nan,
         outside_ratio=_ratio(sums, "outside"),
         epochs=tuple(event for event in log.events if event["kind"] == "epoch_end"),
     )

@@ -42,7 +42,7 @@ class SlowStep(NamedTuple):
     usual_ms: float
     """The median of steps then."""
     extra: dict[str, float]
-    """By how much each part of it is longer than usual."""
+    """By how much each part of it that is known is longer than usual."""
     is_usual: bool
     """It has no flag of its own that explains it."""
     cause: str
@@ -55,8 +55,8 @@ class SlowStep(NamedTuple):
 
 
 def _cause(extra: dict[str, float], extra_ms: float) -> str:
-    part = max(extra, key=lambda name: extra[name])
-    return part if extra[part] >= _OWN_SHARE * extra_ms else ""
+    part = max(extra, key=lambda name: extra[name], default="")
+    return part if part and extra[part] >= _OWN_SHARE * extra_ms else ""
 
 
 @dataclass
@@ -147,7 +147,9 @@ class SlowSteps:
         parts = parts_of(rows)
         for i, is_so in enumerate(is_usual(rows).tolist()):
             ordinal, number, _, ms, *_ = rows[i].item()
-            extra = {name: float(values[i]) - usual_parts[name] for name, values in parts.items()}
+            unknown = {name for name in ("wait", "outside") if np.isnan(rows[f"{name}_ms"][i])}
+            unknown |= {"inside"} if unknown else set()  # it is what is left
+            extra = {name: float(parts[name][i]) - usual_parts[name] for name in parts.keys() - unknown}
             epoch = max((first for first in self._epochs if first <= ordinal), default=0)
             yield SlowStep(ordinal, number, epoch, ms, usual_ms, extra, is_so, _cause(extra, ms - usual_ms))
 

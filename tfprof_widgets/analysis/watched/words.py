@@ -15,6 +15,7 @@ from .drift import Drift
 from .machine import BeforeAndSince
 from .phases import Pace, Phase, pace_of
 from .slow_steps import Series, SlowStep
+from .traced_steps import SlowTraced
 
 _PLACES = {
     "wait": "waiting for data",
@@ -236,6 +237,29 @@ def series_anomaly(series: Series, places: Mapping[int, str]) -> Anomaly:
         severity_of(share) if series.is_sure else "info",
         wants_window=series.last_number is None,
         next_at=series.next_number if series.last_number is None else None,
+    )
+
+
+def traced_anomaly(traced: SlowTraced | None) -> Anomaly | None:
+    """Steps that traced a function as one; None where there are none."""
+    if traced is None:
+        return None
+    ms = milliseconds(float(np.median([ms for _, ms in traced.latest])))
+    usual = f"{milliseconds(traced.usual_ms)} are usual"
+    if traced.n == 1:
+        title = f"TensorFlow traced a function in step {traced.first_number:,}: it took {ms}, {usual}"
+    else:
+        title = f"TensorFlow traced a function in {traced.n:,} steps after the first: they took {ms} (median), {usual}"
+    latest = ", ".join(f"{step:,} ({milliseconds(ms)})" for step, ms in traced.latest[-5:])
+    evidence = f"The latest: step {latest}. " if traced.n > 1 else ""
+    return Anomaly(
+        "function_traced",
+        title,
+        f"{evidence}That is {percent(traced.share)} of the time. A function is traced for each new shape and each new Python "
+        "value or object among its arguments.",
+        traced.first_number,
+        traced.latest[-1][0],
+        severity_of(traced.share) if traced.n > 1 else "info",
     )
 
 

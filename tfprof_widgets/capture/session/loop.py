@@ -8,6 +8,7 @@ from collections.abc import Iterable, Iterator
 from types import TracebackType
 from typing import Generic, TypeVar
 
+from .building import traced_us
 from .markers import OpenStep
 from .session import Capture
 from .step_notes import StepNotes, step_taker
@@ -133,7 +134,9 @@ class _Step:
 
     def confirm(self, waited_ns: int | None = None) -> None:
         if self._open is not None:
-            self._open.waited_ns = waited_ns
+            known_us = self._open.traced_us
+            if known_us is None or known_us == traced_us():  # nothing was traced meanwhile, or nobody asks
+                self._open.waited_ns = waited_ns
             self._open.confirm()
 
     def cancel(self) -> None:

@@ -44,6 +44,7 @@ class OpenStep:
             "begins_epoch",
             "computing_ns",
             "waited_ns",
+            "traced_us",
         ),
         *("iterator", "first_element", "thread_id", "start_ns", "begin_ns", "marker"),
     )
@@ -75,6 +76,8 @@ class OpenStep:
         """Of it, inside the function that computes its batches; None where nobody tells."""
         self.waited_ns: int | None = None
         """Of it, inside `next()`; None where nobody measured it."""
+        self.traced_us: int | None = None
+        """For how long functions had been traced in this process at its begin; None where nobody asked, or knows."""
         self.iterator: weakref.ref[Any] | None = None
         """What gave it its batches, where that can be asked how long it was waited for."""
         self.first_element = 0

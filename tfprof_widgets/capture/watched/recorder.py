@@ -8,6 +8,7 @@ import weakref
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
+from ..session.building import traced_us
 from ..session.markers import OpenStep
 from ..session.overhead import Phase
 
@@ -43,7 +44,9 @@ class StepRow(NamedTuple):
     computing_ns: int | None
     """Of it, inside the function that computes its batches."""
     waited_ns: int | None
-    """Of it, inside `next()`."""
+    """Of it, inside `next()`; None where nobody measured it, or a function was traced there."""
+    traced_us: tuple[int, int] | None
+    """For how long functions had been traced in this process at its begin and at its end; None where that is not known."""
     source: ElementSource | None
 
 
@@ -75,7 +78,7 @@ class StepRecorder:
         self._memory_due_ns = 0
         self.losses: dict[int, float] = {}
         """Of the latest steps, by number, as far as Keras told them; whoever takes rows takes these."""
-        self._ended: list[tuple[OpenStep, int, Phase]] = []
+        self._ended: list[tuple[OpenStep, int, Phase, int | None]] = []
         self._epoch: EpochEnd | None = None
         self._epochs: list[EpochEnd] = []
         self._current: OpenStep | None = None
@@ -85,6 +88,7 @@ class StepRecorder:
     def began(self, step: OpenStep) -> None:
         """Note which step runs."""
         self._current = step
+        step.traced_us = traced_us()
         if self._read_memory is not None and step.start_ns >= self._memory_due_ns:
             begin_ns = time.thread_time_ns()
             if len(self._memory) < MAX_LOSSES:
@@ -96,7 +100,7 @@ class StepRecorder:
         """Keep it; its row is made by whoever takes it."""
         self._current = None
         if len(self._ended) < MAX_WAITING:
-            self._ended.append((step, elapsed_ns, phase))
+            self._ended.append((step, elapsed_ns, phase, traced_us()))
 
     def note_logs(self, number: int, logs: Any) -> None:
         """Note the loss that Keras tells of a step, on any thread."""
@@ -147,9 +151,10 @@ class StepRecorder:
                 step.begins_epoch,
                 step.computing_ns,
                 step.waited_ns,
+                None if step.traced_us is None or until_us is None else (step.traced_us, until_us),
                 None if step.iterator is None else ElementSource(step.iterator, step.first_element),
             )
-            for step, elapsed_ns, phase in ended
+            for step, elapsed_ns, phase, until_us in ended
         ]
 
     @property

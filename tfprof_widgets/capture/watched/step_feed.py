@@ -9,7 +9,18 @@ from contextlib import contextmanager
 
 import numpy as np
 
-from ...trace.watched import AFTER_WINDOW, EPOCH_BEGIN, OTHER, PREDICT, PROFILED, STEP, TRAIN, VALIDATION, Steps
+from ...trace.watched import (
+    AFTER_WINDOW,
+    COMPILED,
+    EPOCH_BEGIN,
+    OTHER,
+    PREDICT,
+    PROFILED,
+    STEP,
+    TRAIN,
+    VALIDATION,
+    Steps,
+)
 from .recorder import StepRecorder, StepRow
 from .waits import Floats, Waits
 
@@ -74,7 +85,10 @@ class StepFeed:
         for begin_ns, end_ns in tuple(self._disturbances):
             is_held_up |= (ends > begin_ns) & (begins < end_ns)
         profiled = np.array(columns.is_profiled, np.bool_)
-        steps["flags"] = (
-            profiled * PROFILED + np.array(columns.begins_epoch, np.bool_) * EPOCH_BEGIN + is_held_up * AFTER_WINDOW
+        compiled = np.array(
+            [row.traced_us is not None and row.traced_us[1] > row.traced_us[0] for row in rows], np.bool_
         )
+        flags = {PROFILED: profiled, EPOCH_BEGIN: np.array(columns.begins_epoch, np.bool_)}
+        flags |= {AFTER_WINDOW: is_held_up, COMPILED: compiled}
+        steps["flags"] = sum(flag * is_set for flag, is_set in flags.items())
         return steps

@@ -17,6 +17,8 @@ from ...errors import without_controls
 from ...trace.watched import Event, WatchLog
 from .markdown import code, sentence, table
 
+_MOSTLY_KNOWN = 0.9
+"""Where waits are known of steps that take less of the time, their share is not that of the whole training."""
 _MOST_EPOCHS, _MOST_WINDOWS, _MOST_VALUES = 20, 50, 6
 _STATES = {
     "complete": "It ran to its end.",
@@ -82,15 +84,19 @@ def _figures(outcome: Outcome) -> Iterator[tuple[str, str]]:
         yield "step (95th percentile)", milliseconds(outcome.p95_ms)
         yield "step (longest)", f"{milliseconds(outcome.longest_ms)}, step {outcome.longest_number:,}"
         yield "throughput", f"{number(outcome.steps_per_s)} steps/s inside of steps"
-    for name, ratio in (
-        ("waited for data", outcome.wait_ratio),
-        ("outside of the training function", outcome.outside_ratio),
-    ):
-        yield name, f"{percent(ratio)} of the time" if math.isfinite(ratio) else "not known"
+    waited, known = _of_the_time(outcome.wait_ratio), outcome.wait_known_ratio
+    if math.isfinite(outcome.wait_ratio) and known < _MOSTLY_KNOWN:
+        waited += f" of steps of which that is known, {percent(known)} of all"
+    yield "waited for data", waited
+    yield "outside of the training function", _of_the_time(outcome.outside_ratio)
     if outcome.n_validation:
         yield "steps of validation", f"{outcome.n_validation:,}"
     if outcome.n_profiled:
         yield "profiled", plural(outcome.n_profiled, "step")
+
+
+def _of_the_time(ratio: float) -> str:
+    return f"{percent(ratio)} of the time" if math.isfinite(ratio) else "not known"
 
 
 def _odd(anomalies: Sequence[Anomaly], n_steps: int) -> Iterator[str]:

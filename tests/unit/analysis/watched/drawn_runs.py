@@ -43,7 +43,7 @@ class Run:
         return len(self.compute)
 
     def rows(self) -> Any:
-        ms = self.compute + self.wait + self.outside
+        ms = self.compute + np.nan_to_num(self.wait) + self.outside
         rows = np.zeros(self.n, STEP)
         starts = np.concatenate([[0.0], np.cumsum(ms + self.gap_ms)[:-1]])
         rows["start_ns"] = STARTED_NS + (starts * 1e6).astype(np.int64)

@@ -199,11 +199,35 @@ def test_slow_steps_after_each_validation_are_one_card(kind: str, n_slow: int) -
 
 def test_steps_that_are_long_for_a_reason_are_none() -> None:
     run = healthy(1, N)
-    run.flags[2000:2100], run.flags[3000], run.flags[4000:4030] = PROFILED, EPOCH_BEGIN, COMPILED
+    run.flags[2000:2100], run.flags[3000], run.flags[0] = PROFILED, EPOCH_BEGIN, COMPILED
     run.compute[2000:2100] *= 3
     run.compute[3000] *= 100
-    run.compute[4000:4030] *= 50
+    run.compute[0] *= 500
     assert show(run).last == []
+
+
+def test_steps_in_which_functions_were_traced_are_told_as_that_and_not_as_waits() -> None:
+    run = healthy(1, N)
+    run.flags[0] = run.flags[400:N:400] = COMPILED
+    run.compute[0] *= 500
+    run.compute[400:N:400] *= 100
+    run.wait[0] = run.wait[400:N:400] = np.nan
+    run.wait[399:N:400] = np.nan
+    (found,) = show(run).last
+    assert found.kind == "function_traced"
+    assert found.title.startswith(
+        f"TensorFlow traced a function in {len(range(400, N, 400))} steps after the first: they took "
+    )
+    assert found.severity in ("low", "medium")
+    assert "wait" not in found.title + found.evidence
+
+
+def test_one_step_that_traces_a_function_is_told_without_alarm() -> None:
+    run = healthy(1, N)
+    run.flags[700], run.compute[700], run.wait[700] = COMPILED, 900.0, np.nan
+    (found,) = show(run).last
+    assert (found.kind, found.severity) == ("function_traced", "info")
+    assert found.title.startswith("TensorFlow traced a function in step 700: it took 90")
 
 
 def test_a_window_over_its_steps_is_told_and_no_other_wanted() -> None:

@@ -15,7 +15,7 @@ from tfprof_widgets.capture.watched.recorder import StepRecorder
 
 
 def a_step(number: int) -> Any:
-    source = {"computing_ns": None, "waited_ns": None, "iterator": None}
+    source = {"computing_ns": None, "waited_ns": None, "traced_us": None, "iterator": None}
     return SimpleNamespace(
         number=number, start_ns=0, n_batches=1, name="train", begins_epoch=False, thread_id=1, **source
     )

@@ -7,10 +7,12 @@ from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
+import pytest
 
+from tfprof_widgets.capture.watched import recorder as recorder_module
 from tfprof_widgets.capture.watched.recorder import MAX_LOSSES, StepRecorder
 from tfprof_widgets.capture.watched.step_feed import StepFeed
-from tfprof_widgets.trace.watched import AFTER_WINDOW, EPOCH_BEGIN, OTHER, PROFILED, TRAIN, VALIDATION
+from tfprof_widgets.trace.watched import AFTER_WINDOW, COMPILED, EPOCH_BEGIN, OTHER, PROFILED, TRAIN, VALIDATION
 
 
 def step(number: int, **fields: Any) -> Any:
@@ -22,6 +24,7 @@ def step(number: int, **fields: Any) -> Any:
         "begins_epoch": False,
         "computing_ns": 3_000_000,
         "waited_ns": None,
+        "traced_us": None,
         "iterator": None,
         "thread_id": 7,
         "begin_ns": 1,
@@ -55,6 +58,12 @@ def test_what_a_step_is_of_is_told_by_the_name_of_its_marker() -> None:
 
 def test_a_step_in_a_window_is_profiled() -> None:
     assert fed(step(0), phase="during").take()["flags"].tolist() == [PROFILED]
+
+
+def test_a_step_in_which_a_function_was_traced_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
+    counted = iter([0, 0, 0, 900_000, 900_000, 900_000])
+    monkeypatch.setattr(recorder_module, "traced_us", lambda: next(counted))
+    assert fed(step(0), step(1, waited_ns=1_000_000), step(2)).take()["flags"].tolist() == [0, COMPILED, 0]
 
 
 def test_a_loss_that_keras_told_belongs_to_the_last_batch_of_its_step() -> None:

@@ -18,11 +18,25 @@ class Iterator:
     """Stands for one of tf.data."""
 
 
+@pytest.fixture(autouse=True)
+def _no_more_traced(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(waits, "traced_us", lambda: TRACED_US)
+
+
+TRACED_US = 700
+
+
 def row(
-    number: int, iterator: Iterator | None, *, ms: float = 5.0, n_batches: int = 1, waited_ns: int | None = None
+    number: int,
+    iterator: Iterator | None,
+    *,
+    ms: float = 5.0,
+    n_batches: int = 1,
+    waited_ns: int | None = None,
+    traced_us: tuple[int, int] | None = (TRACED_US, TRACED_US),
 ) -> StepRow:
     source = None if iterator is None else ElementSource(weakref.ref(iterator), number * n_batches)
-    return StepRow(0, int(ms * 1e6), number, n_batches, "train", False, False, None, waited_ns, source)
+    return StepRow(0, int(ms * 1e6), number, n_batches, "train", False, False, None, waited_ns, traced_us, source)
 
 
 def told(monkeypatch: pytest.MonkeyPatch, n_elements: int, *gaps_ms: float) -> None:
@@ -78,11 +92,46 @@ def test_a_step_of_several_batches_waited_for_all_of_them(monkeypatch: pytest.Mo
     assert ms(waited) == [3.5, 3.5]
 
 
+@pytest.mark.parametrize("n_elements", [30, 150])
+def test_the_end_of_the_data_moves_no_wait_to_another_step(monkeypatch: pytest.MonkeyPatch, n_elements: int) -> None:
+    """The call that finds no more data leaves a gap, too: as with a generator, whose length Keras does not know."""
+    iterator, found = Iterator(), Waits()
+    gaps_ms = [4.0 if i % 10 else 1.0 for i in range(n_elements)] + 0.001 * np.arange(n_elements)
+    told(monkeypatch, n_elements - 20, *gaps_ms[: n_elements - 21][-100:])
+    found.read(iterator)
+    told(monkeypatch, n_elements, *gaps_ms[-100:])
+    _, waited = found.find([row(i, iterator) for i in range(n_elements)])
+    known = waited[-99:]
+    np.testing.assert_allclose(known / 1e6, 5.0 - gaps_ms[-99:], atol=1e-6)
+
+
 def test_what_the_loop_itself_measured_stays(monkeypatch: pytest.MonkeyPatch) -> None:
     iterator = Iterator()
     told(monkeypatch, 3, 1.0, 1.0)
     _, waited = Waits().find([row(0, None, waited_ns=2_000_000), row(1, iterator)])
     assert ms(waited) == [2.0, 4.0]
+
+
+def test_what_was_waited_is_not_known_where_a_function_was_traced_nor_in_the_step_before(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    iterator = Iterator()
+    told(monkeypatch, 6, *[1.0] * 5)
+    traced = [(0, 0), (0, 0), (0, TRACED_US), (TRACED_US, TRACED_US), (TRACED_US, TRACED_US)]
+    _, waited = Waits().find([row(i, iterator, traced_us=one) for i, one in enumerate(traced)])
+    assert ms(np.nan_to_num(waited, nan=-1e6)) == [4.0, -1.0, -1.0, 4.0, 4.0]
+
+
+def test_the_wait_of_the_last_step_is_not_known_while_the_next_one_has_traced(monkeypatch: pytest.MonkeyPatch) -> None:
+    iterator = Iterator()
+    told(monkeypatch, 2, 1.0)
+    monkeypatch.setattr(waits, "traced_us", lambda: TRACED_US + 5)
+    assert np.isnan(Waits().find([row(0, iterator)])[1]).all()
+
+
+def test_what_the_loop_itself_measured_stays_where_a_function_was_traced(monkeypatch: pytest.MonkeyPatch) -> None:
+    _, waited = Waits().find([row(0, None, waited_ns=2_000_000, traced_us=(0, 5)), row(1, None, traced_us=None)])
+    assert ms(np.nan_to_num(waited, nan=-1e6)) == [2.0, -1.0]
 
 
 def test_steps_of_an_iterator_that_is_gone_have_no_wait_and_are_not_lost() -> None:
