@@ -113,9 +113,10 @@ class SlowSteps:
         """The share of steps that are slow."""
 
     def begin_epoch(self, ordinal: int) -> None:
-        """Note the first step of an epoch."""
+        """Note the first step of an epoch. The one before ended with its computation: what callbacks did then is not in it."""
         if ordinal > self._epochs[-1]:
             self._epochs.append(ordinal)
+            self._unheard[ordinal - 1] = None
 
     def add(self, rows: Rows, level: Level) -> None:
         """Take the next steps of any flag, of the pace that goes on."""

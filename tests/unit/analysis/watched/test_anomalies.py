@@ -124,6 +124,17 @@ def test_a_multiple_of_a_period_is_not_told_for_it_where_some_slow_steps_were_tr
     assert last.title == "Every 8 steps, 150 ms outside of the training function"
 
 
+@pytest.mark.parametrize("seed", range(3))
+def test_a_period_that_ends_with_the_epoch_is_not_told_as_a_multiple(seed: int) -> None:
+    """The last step of an epoch ends with its computation: that a callback was slow behind it shows in no step."""
+    run = healthy(seed, 600)
+    run.flags[0::200] = EPOCH_BEGIN
+    run.outside[49::50] += 400
+    run.outside[199::200] -= 400
+    (last,) = show(run).last
+    assert last.title == "Every 50 steps, 400 ms outside of the training function"
+
+
 def test_a_series_that_ends_says_so() -> None:
     run = healthy(1, N)
     run.outside[1000:4000:100] += 60
