@@ -56,10 +56,22 @@ BAD: dict[str, tuple[str, bytes | Callable[[Path], bytes], str]] = {
         "gzip stream",
     ),
     "a broken gzip": ("run.pb.gz", b"\x1f\x8b\x08\x00aaaaaaaaaaaaaaaa", r"not whole"),
-    "a time that is a text": ("timeline-1.json", timeline(ts="soon"), r"trace event 1: its ts is 'soon', not a time"),
-    "args that are a list": ("timeline-1.json", timeline(args=[1]), r"trace event 1: its args are a list"),
-    "a process that is a list": ("timeline-1.json", timeline(pid=[1]), r"trace event 1: its pid is a list"),
-    "a phase that is none": ("timeline-1.json", timeline(ph=None), r"trace event 1: its ph is"),
+    "a time that is a text": (
+        "timeline-1.json",
+        timeline(ts="soon"),
+        r"the first odd one is event 1: its ts is 'soon', not a time",
+    ),
+    "args that are a list": (
+        "timeline-1.json",
+        timeline(args=[1]),
+        r"the first odd one is event 1: its args are a list",
+    ),
+    "a process that is a list": (
+        "timeline-1.json",
+        timeline(pid=[1]),
+        r"the first odd one is event 1: its pid is a list",
+    ),
+    "a phase that is none": ("timeline-1.json", timeline(ph=None), r"the first odd one is event 1: it has no ph"),
     "nested too deeply": ("timeline-1.json", timeline()[:-1] + b',"x":' + b"[" * 10**5, r"byte|nested"),
 }
 
