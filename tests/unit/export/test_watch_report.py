@@ -60,7 +60,9 @@ def test_waits_that_are_not_known_are_in_no_share_and_the_report_says_so(tmp_pat
     rows["duration_us"][0], rows["wait_us"][0], rows["flags"][0] = 4_000 * (len(rows) - 1), np.nan, COMPILED
     log = _log(tmp_path, rows)
     assert outcome_of(log).wait_ratio == pytest.approx(0.25)
-    assert "| waited for data | 25 % of the time of steps of which that is known, 50 % of all |" in watch_report(log)
+    assert "| waited for data | 25 % of the time of the steps where it is known (50 % of all time) |" in watch_report(
+        log
+    )
 
 
 def test_the_report_has_what_was_found(tmp_path: Path, rows: Any) -> None:

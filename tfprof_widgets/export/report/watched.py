@@ -86,7 +86,7 @@ def _figures(outcome: Outcome) -> Iterator[tuple[str, str]]:
         yield "throughput", f"{number(outcome.steps_per_s)} steps/s inside of steps"
     waited, known = _of_the_time(outcome.wait_ratio), outcome.wait_known_ratio
     if math.isfinite(outcome.wait_ratio) and known < _MOSTLY_KNOWN:
-        waited += f" of steps of which that is known, {percent(known)} of all"
+        waited += f" of the steps where it is known ({percent(known)} of all time)"
     yield "waited for data", waited
     yield "outside of the training function", _of_the_time(outcome.outside_ratio)
     if outcome.n_validation:
