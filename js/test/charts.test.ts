@@ -213,6 +213,13 @@ describe("memory timeline", () => {
     expect(bokeh.data("peak").x.length).toBe(1);
   });
 
+  it("says neither capacity nor what is free where that is not known", async () => {
+    const { root } = await show(memoryTimeline, {}, { memory_summary: [{ peak_bytes: 1, capacity_bytes: 0 }] });
+    expect(facts(root)).not.toHaveProperty("Free");
+    expect(facts(root)).not.toHaveProperty("Capacity");
+    expect(facts(root)).toHaveProperty("Stack");
+  });
+
   it("begins with the allocator of the highest peak, whatever is here of its events", async () => {
     const memory_summary = [3, 7, 5].map((peak_bytes) => ({ peak_bytes }));
     const { root } = await show(memoryTimeline, {}, { allocators: ["a", "b", "c"], memory_summary });

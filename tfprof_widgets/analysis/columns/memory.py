@@ -23,7 +23,7 @@ memory.summary: an allocator; what is in use is that at its peak
     allocator               text   its name, such as `GPU_0_bfc`
     n_allocations           int    during the capture
     n_deallocations         int    during the capture
-    capacity_bytes          int    in use and free together, 0 where the allocator has no limit
+    capacity_bytes          int    in use and free together, on a host at most what the machine has; 0 where no limit is known
     peak_heap_bytes         int    most ever allocated, before the capture too
     peak_bytes              int    most in use during the capture, stack and heap
     peak_at_ms              float  when that was, after the trace origin

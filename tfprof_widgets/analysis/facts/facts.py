@@ -157,6 +157,7 @@ class Facts(Totals):
             event_step=self.steps.event_step,
             steps=self.steps.frame,
             grouping=self.steps.grouping,
+            machine_bytes=self.environment.host_memory_bytes,
         )
 
     @cached_property

@@ -13,6 +13,7 @@ from ..base.units import PS_PER_MS
 from ..base.wording import number, size
 from ..facts.facts import Facts
 from ..layers.layers import layers_of
+from ..memory.memory_snapshots import Snapshots
 from .batch_estimate import Estimate, batch_size_of, estimate_batch, progress_of
 from .holders import Holders, holders_at, lines_of, no_holders
 from .moment import Moment, allocator_of, find_moment, seconds_since_capture
@@ -180,7 +181,8 @@ def _explained(facts: Facts, failure: Failure, request: FailedRequest, moment: M
     fragmentation = float(table.fragmentation_ratio[row])
     largest = free * (1 - fragmentation)
     layer, kind, line, code = _origin(facts, moment.op)
-    is_host = _is_host(failure)
+    # The process asked the machine, which knows no such limit, or what the machine has is not known.
+    no_limit = _is_host(failure) or not _has_limit(table, moment.allocator)
     bare = replace(
         _bare(failure, request, holders),
         op=moment.op or request.op,
@@ -191,11 +193,10 @@ def _explained(facts: Facts, failure: Failure, request: FailedRequest, moment: M
         step=moment.step,
         at_ms=float(table.time_ps[row] / PS_PER_MS),
         in_use_bytes=in_use,
-        # The process asked the machine, which knows no such limit.
-        capacity_bytes=math.nan if is_host else in_use + free,
+        capacity_bytes=math.nan if no_limit else in_use + free,
         # A block as large as the request would have served it.
-        largest_free_bytes=math.nan if is_host or largest >= request.requested_bytes else largest,
-        fragmentation_ratio=math.nan if is_host else fragmentation,
+        largest_free_bytes=math.nan if no_limit or largest >= request.requested_bytes else largest,
+        fragmentation_ratio=math.nan if no_limit else fragmentation,
     )
     setting = Setting(
         is_vague=request.is_vague,
@@ -276,6 +277,10 @@ def _is_host(failure: Failure) -> bool:
     return "MemoryError" in failure.kind or "Unable to allocate" in failure.text
 
 
+def _has_limit(table: Snapshots, allocator: str) -> bool:
+    return bool(table.free_bytes[table.rows_of(allocator)].any())
+
+
 def _machine(facts: Facts, failure: Failure) -> str:
     """What the process held of the machine's memory, where that is what ran out and samples tell."""
     samples = facts.system
@@ -297,9 +302,9 @@ def _before(facts: Facts, failure: Failure, request: FailedRequest) -> str:
     allocator = (
         "" if facts.memory.is_empty or _is_host(failure) else allocator_of(facts, request, facts.memory.allocators)
     )
-    if since_s <= 0 or not allocator:
-        return ""
     table = facts.memory.snapshots
+    if since_s <= 0 or not allocator or not _has_limit(table, allocator):
+        return ""
     last = table.rows_of(allocator).stop - 1
     free, fragmentation = float(table.free_bytes[last]), float(table.fragmentation_ratio[last])
     piece = "" if math.isnan(fragmentation) else f", at most {size(free * (1 - fragmentation))} in one piece"

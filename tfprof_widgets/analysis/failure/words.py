@@ -84,7 +84,7 @@ def _state(told: MemoryFailure, setting: Setting) -> str:
     if math.isnan(told.in_use_bytes):
         return f"{machine} {setting.before}".rstrip()
     if math.isnan(told.capacity_bytes):
-        return f"{machine} TensorFlow's tensors held {size(told.in_use_bytes)} of it."
+        return f"{machine} TensorFlow's tensors held {size(told.in_use_bytes)}{' of it' if machine else ''}."
     free = told.capacity_bytes - told.in_use_bytes
     words = f" {size(told.in_use_bytes)} of {size(told.capacity_bytes)} were in use"
     if told.is_fragmented:

@@ -16,6 +16,7 @@ from ..base.units import PS_PER_MS
 from ..base.wording import plural
 from ..columns.docstrings import tell_columns
 from ..columns.registry import TABLES
+from .host_memory import within_machine
 from .memory_growth import MemoryGrowth, describe_growth, measure_growth, unfreed_table
 from .memory_live import dtype_names, find_peak, live_table, peak_table, texts
 from .memory_remedy import memory_remedy
@@ -40,12 +41,14 @@ class MemoryTables(ABC):
     summary: pd.DataFrame
     """A table: a row is an allocator, with its state when most was in use; empty where none was recorded.
 
-    `allocator`, `n_allocations` and `n_deallocations` (during the capture), `capacity_bytes` (in use and free together;
-    0 where no event told of free memory), `peak_heap_bytes` (most ever allocated, before the capture too), `peak_bytes`
-    (most in use during the capture, stack and heap), `peak_at_ms` (when that was, after the trace origin), and at that
-    moment `stack_bytes`, `heap_bytes`, `free_bytes`, `fragmentation_ratio` (1 - largest free block / free bytes).
+    `allocator`, `n_allocations` and `n_deallocations` (during the capture), `capacity_bytes` (in use and free together, on a
+    host at most what the machine has; 0 where that is not known, or no event told of free memory), `peak_heap_bytes` (most
+    ever allocated, before the capture too), `peak_bytes` (most in use during the capture, stack and heap), `peak_at_ms` (when
+    that was, after the trace origin), and at that moment `stack_bytes`, `heap_bytes`, `free_bytes`, `fragmentation_ratio`
+    (1 - largest free block / free bytes).
 
-    Differs from XProf: `peak_heap_bytes` is the largest reported mark, not the one on the last event in line order.
+    Differs from XProf: `peak_heap_bytes` is the largest reported mark, not the one on the last event in line order; of a
+    host's memory no more counts as free than the machine has.
     """
     remedy: str | None
     """Where nothing useful was recorded: why, what to do, and on the last line the code to paste; else None."""
@@ -141,11 +144,11 @@ class MemoryProfile(MemoryTables):
 
     def peak(self, allocator: str | None = None) -> pd.DataFrame:
         """Who held the memory at the peak, as TensorBoard's profiler tells it: the allocations of the peak's step, all
-        else as one row.
+        else as one row, "allocated in other steps or before the capture".
 
         `held_at_peak` tells what really lived then.
 
-        Differs from XProf: no row is hidden for being small.
+        Differs from XProf: no row is hidden for being small, and that one is not called unused.
         """
         if allocator is None and self.is_empty:
             return typed_table((), TABLES["memory.peak"].types)
@@ -264,6 +267,7 @@ def compute_memory(
     event_step: SmallInt | None = None,
     steps: pd.DataFrame | None = None,
     grouping: Grouping | None = None,
+    machine_bytes: int | None = None,
 ) -> MemoryProfile:
     """Read the memory events of a trace.
 
@@ -272,8 +276,11 @@ def compute_memory(
         event_step: for each event its row in the `steps` table, for the `step` column of the timeline.
         steps: those steps (`session, start_ps, duration_ps`), for what happened in each.
         grouping: the groups of the events, when the caller has them already.
+        machine_bytes: memory of the machine, 0 where it is not known; None to take what allocators of a host tell.
     """
     snapshots = read_snapshots(trace, grouping or group_events(trace))
+    if machine_bytes is not None:
+        snapshots = within_machine(snapshots, machine_bytes)
     return MemoryProfile(
         allocators=snapshots.allocators,
         summary=_summary(snapshots),

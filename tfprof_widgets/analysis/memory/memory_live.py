@@ -17,8 +17,9 @@ Int64 = npt.NDArray[np.int64]
 
 BEFORE_CAPTURE = "allocated before the capture"
 """The op of the row that stands for bytes in use whose allocation is not in the capture."""
-PREALLOCATED = "unused preallocated device memory"
-"""XProf's word for bytes in use at the peak that were not allocated in the peak's step."""
+OF_OTHER_STEPS = "allocated in other steps or before the capture"
+"""The op of the row that stands for bytes in use at the peak that were not allocated in the peak's step. XProf calls them
+"unused preallocated device memory", whatever they are."""
 STACK = "stack"
 NOT_RECORDED = "op not recorded"
 """Whose allocation names no op, such as arrays that became tensors."""
@@ -60,8 +61,7 @@ def find_peak(snapshots: Snapshots, rows: slice) -> Peak:
 def peak_table(snapshots: Snapshots, rows: slice, strings: tuple[str, ...]) -> pd.DataFrame:
     """Who holds the memory at the peak of one allocator, counting only allocations of the peak's step.
 
-    What was allocated in earlier steps or before the capture is one row, "unused preallocated device memory"; see
-    `live_table` for the true live set.
+    What was allocated in other steps or before the capture is one row; see `live_table` for the true live set.
 
     Source: semantics 7.3 (active allocations), followed exactly, within the session of the peak.
     """
@@ -85,7 +85,7 @@ def peak_table(snapshots: Snapshots, rows: slice, strings: tuple[str, ...]) -> p
     unmapped = heap - int(size[~free].sum()) + int(size[free].sum()) - int(size[orphan].sum())
     special = []
     if unmapped > 0:
-        special.append(_special(PREALLOCATED, "persist/dynamic", unmapped))
+        special.append(_special(OF_OTHER_STEPS, "persist/dynamic", unmapped))
     stack = int(snapshots.stack_bytes[peak.row])
     if stack > 0:
         special.append(_special(STACK, STACK, stack))

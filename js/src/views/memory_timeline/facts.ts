@@ -21,6 +21,8 @@ export interface Facts {
   readonly peak: number;
   readonly moment: number | null;
   readonly momentRow: number;
+  /** Whether it is known what the allocator may use. */
+  readonly isLimited: boolean;
   /** The highest mark since the process began; NaN where it is not known. */
   readonly peakHeapBytes: number;
   readonly isFreeDrawn: boolean;
@@ -46,15 +48,17 @@ export function showFacts(list: HTMLElement, facts: Facts): void {
   );
   line(key("stack", "Stack"), bytes(events.stack));
   line(key("heap", "Heap"), bytes(events.heap));
-  line(key(facts.isFreeDrawn ? "free" : "", "Free"), bytes(events.free));
-  line(
-    key("", "Largest free piece", "At most so much of the free memory lies in one piece"),
-    at((row) => formatBytes(largestPiece(events, row))),
-  );
-  line(
-    "Capacity",
-    at((row) => formatBytes(events.stack[row] + events.heap[row] + events.free[row])),
-  );
+  if (facts.isLimited) {
+    line(key(facts.isFreeDrawn ? "free" : "", "Free"), bytes(events.free));
+    line(
+      key("", "Largest free piece", "At most so much of the free memory lies in one piece"),
+      at((row) => formatBytes(largestPiece(events, row))),
+    );
+    line(
+      "Capacity",
+      at((row) => formatBytes(events.stack[row] + events.heap[row] + events.free[row])),
+    );
+  }
   if (facts.isFragmentationDrawn)
     line(
       key("line", "Fragmentation", "Free memory was in pieces smaller than the largest allocation"),

@@ -175,12 +175,14 @@ class MemoryTimeline {
     const { meta } = this.view.data;
     this.#sayPeak(peak);
     this.#chart.show({ events, range, peak, moment, steps: this.#steps });
-    const peakHeapBytes = meta.memory_summary[this.#allocator]?.peak_heap_bytes ?? Number.NaN;
+    const sums = meta.memory_summary[this.#allocator];
+    const peakHeapBytes = sums?.peak_heap_bytes ?? Number.NaN;
+    const isLimited = sums?.capacity_bytes !== 0;
     const { isFreeDrawn, isFragmentationDrawn } = this.#chart;
     // The other tables are of all steps, and of when what was allocated is freed.
     this.#panes.control.hidden = !this.#isHere(null);
     const drawn = { isFreeDrawn, isFragmentationDrawn };
-    showFacts(this.#facts, { meta, events, range, peak, moment, momentRow, peakHeapBytes, ...drawn });
+    showFacts(this.#facts, { meta, events, range, peak, moment, momentRow, isLimited, peakHeapBytes, ...drawn });
     const row = moment === null ? peak : momentRow;
     const when = moment === null ? "at the peak" : `at ${formatNumber(moment / 1e9, 6)} ms`;
     this.#panes.show({ events, steps: this.#steps, range, row, when });

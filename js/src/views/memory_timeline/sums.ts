@@ -53,7 +53,7 @@ function columns(unit: ByteUnit): GridColumn<SumRow>[] {
       () => unit,
     ),
     numberColumn(at, (row) => row.peak_at_ms * 1e9, formatMsNumber),
-    numberColumn(may, (row) => row.capacity_bytes ?? Number.NaN, formatBytes),
+    numberColumn(may, (row) => row.capacity_bytes || Number.NaN, formatBytes),
     numberColumn(
       { id: "n", title: "Allocations", width: 92, isOptional: false },
       (row) => row.n_allocations,

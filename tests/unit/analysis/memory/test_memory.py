@@ -191,7 +191,7 @@ def test_peak_counts_only_the_step_of_the_peak() -> None:
     )
     table = profile.peak(CPU)
     assert table[["op", "allocation_bytes", "occurrences"]].values.tolist() == [
-        ["unused preallocated device memory", 100, 1],
+        ["allocated in other steps or before the capture", 100, 1],
         ["op2", 50, 1],
         ["op3", 50, 1],
         ["op4", 30, 1],
