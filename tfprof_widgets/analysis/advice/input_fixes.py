@@ -158,8 +158,8 @@ def without_python(run: Run) -> Fix:
 _KEPT = "keep its results by .cache() behind the map, if they fit in memory."
 _WORDS: dict[Kind, str] = {
     "pure": f"It gives the same in each epoch: {_KEPT}",
-    "random": "It draws random numbers: a cache behind it would give the same ones in each epoch. Keep what comes "
-    "before them by .cache(), as of a map of its own.",
+    "random": "It draws random numbers: a cache behind it would give the same ones in each epoch. Cache what is before "
+    "them, and draw them in a map behind that.",
     "stateful": f"Only where Python and what else it reads give the same in each epoch, {_KEPT}",
     "unknown": f"Only where nothing in it or before it is random or shuffled, {_KEPT}",
 }
