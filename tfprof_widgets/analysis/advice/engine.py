@@ -15,7 +15,6 @@ from .advice import Advice, ranked
 from .call_rules import argument_conversion, eager_ops, many_calls, step_overhead
 from .callback_rules import host_callback, slow_call
 from .competing_input import input_competes
-from .costly_line import costly_line
 from .device_rules import collective_bound, device_idle, h2d_bound
 from .device_use_rules import low_utilisation, uneven_devices
 from .flattened_rules import flattened_features
@@ -24,6 +23,7 @@ from .function_rules import compilation, eager_hot_loop, retracing
 from .host_rules import checkpoint_stall, output_bound, small_batch, straggler_step
 from .input_rules import input_bound
 from .iterator_rules import new_iterator, shuffle_fill
+from .largest_part import largest_part
 from .launch_rules import few_blocks, idle_border, launch_bound, unfused_optimizer
 from .loop_rules import graph_loop
 from .memory_rules import memory_fragmentation, memory_growth, memory_headroom
@@ -77,7 +77,7 @@ RULES: tuple[Rule, ...] = (
         validation,
         shuffle_fill,
         input_competes,
-        costly_line,
+        largest_part,
     ),
 )
 """All; the last five need what is known of one program alone: its lines, its machine, all the time that it was captured for."""

@@ -15,11 +15,11 @@ class Fix:
     """What to do: of an `Advice`. `str` gives both, the words first.
 
     Raises:
-        ValueError: without words, or with code that would not run as it is.
+        ValueError: with code that has no words, or would not run as it is.
     """
 
-    words: str
-    """In a sentence or two; where pasted code would change what is trained, what changes."""
+    words: str = ""
+    """In a sentence or two, empty where nothing is known to do; where pasted code would change what is trained, what changes."""
     code: str = ""
     """Statements that run as they are; empty where words alone say it."""
     names: frozenset[str] = frozenset()
@@ -27,8 +27,8 @@ class Fix:
 
     def __post_init__(self) -> None:
         wrong = why_it_does_not_run(self.code, self.names) if self.code else ""
-        if wrong or not self.words:
-            raise ValueError(f"{wrong or 'a fix has no words'}: {self.words!r} {self.code!r}")
+        if wrong or (self.code and not self.words):
+            raise ValueError(f"{wrong or 'its code has no words'}: {self.words!r} {self.code!r}")
 
     def also(self, words: str) -> Fix:
         """The same with another sentence."""

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Sequence
 
 from .advice import MEDIUM_GAIN, Advice
 
 GENERAL = frozenset(("device_idle", "low_utilisation"))
 """Rules that tell how little a device does: nothing beside one that says what it waits for."""
-LAST = frozenset(("costly_line",))
-"""Rules that tell where time goes and no cause: nothing beside one that knows any."""
+LAST = "largest_part"
+"""The rule that tells where time goes and no cause: nothing beside one that knows a cause there."""
 OF_DEVICES = frozenset(
     (
         *(
@@ -54,7 +55,9 @@ EXPLAINED = {
     "step_overhead": frozenset(("small_batch",)),
     "number_checks": frozenset(("small_batch", "step_overhead")),
     "text_of_numbers": frozenset(("small_batch", "host_fallback", "step_overhead")),
-    "graph_loop": frozenset(("small_batch", "step_overhead", "launch_bound", "few_blocks", "memory_headroom")),
+    "graph_loop": frozenset(
+        ("small_batch", "step_overhead", "launch_bound", "few_blocks", "memory_headroom", "largest_part")
+    ),
     "dense_update": frozenset(("small_batch", "step_overhead")),
     "many_variables": frozenset(("small_batch", "step_overhead")),
     "flattened_features": frozenset(("small_batch",)),
@@ -75,6 +78,18 @@ def without_explained(found: Sequence[Advice]) -> Iterator[Advice]:
     explained = {one.rule for one in found if most.get(one.rule, -1.0) >= MUCH * one.gain_ratio}
     if any(one.rule in OF_DEVICES and one.gain_ratio >= MEDIUM_GAIN for one in found):
         explained |= GENERAL
-    if any(one.gain_ratio >= MEDIUM_GAIN for one in found):
-        explained |= LAST
-    return (one for one in found if one.rule not in explained)
+    causes = [one for one in found if one.gain_ratio >= MEDIUM_GAIN and one.rule not in explained]
+    return (
+        one
+        for one in found
+        if one.rule not in explained and not (one.rule == LAST and any(_is_there(cause, one) for cause in causes))
+    )
+
+
+def _is_there(cause: Advice, place: Advice) -> bool:
+    """Whether a cause is about the ops, the layer or the line that another piece of advice names."""
+    if cause.selection.view == "op_table" and set(cause.selection.op_names) & set(place.selection.op_names[:1]):
+        return True
+    names = [place.evidence.get(name) for name in ("layer", "line")]
+    text = " ".join((cause.title, *map(str, cause.evidence.values())))
+    return any(re.search(rf"(?<![\w/]){re.escape(str(name))}(?![\w/])", text) for name in names if name)

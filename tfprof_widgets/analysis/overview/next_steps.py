@@ -12,6 +12,7 @@ from dataclasses import dataclass
 import pandas as pd
 
 from ..advice.advice import MEDIUM_GAIN, Advice
+from ..advice.largest_part import NO_COMPUTE
 from ..base.wording import number, percent, tail
 from ..memory.memory_findings import FRAGMENTED_WORDS
 from ..ops.tf_functions import EXPENSIVE
@@ -28,8 +29,6 @@ _COMPUTE_VIEWS = {
     "TPU": "the op table and the HLO table",
     "": "the op table",
 }
-_NO_COMPUTE = ("Dataset", "_Send", "_Recv", "_HostSend", "_HostRecv", "_Arg", "_Retval", "XLA_Args", "XLA_Retvals")
-"""Types of ops that compute nothing: they wait for data, or copy it."""
 SAYS_WHY_NOTHING_RUNS = frozenset(
     (
         *("host_callback", "slow_call", "device_idle", "small_batch", "eager_hot_loop", "retracing"),
@@ -94,7 +93,7 @@ def _of_compute(found: Findings) -> Iterator[str]:
     if share >= _MUCH_COMPUTE:
         # An iterator's time is waiting as much as work, and has a sentence of its own; so have copies.
         is_own = found.top_ops["device"] == ("Device" if found.device else "Host")
-        is_own &= ~found.top_ops["type"].isin(_NO_COMPUTE) & (found.top_ops["self_time_ratio"] >= MEDIUM_GAIN)
+        is_own &= ~found.top_ops["type"].isin(NO_COMPUTE) & (found.top_ops["self_time_ratio"] >= MEDIUM_GAIN)
         own = found.top_ops[is_own]
         top = zip(own["name"].head(1).tolist(), own["self_time_ratio"].head(1).tolist(), strict=True)
         named = [f"; {_end_of(name)} alone takes {percent(ratio)} of the op time" for name, ratio in top]

@@ -90,7 +90,7 @@ export class AdviceCards {
       "div.body",
       { id, role: "group", "aria-label": "Why, and what to write" },
       one.headline && h("p", one.title),
-      h("p", words),
+      words && h("p", words),
       code && h("pre", { tabindex: 0, role: "group", "aria-label": "The code" }, code),
       h("div.acts", evidence, code && copy, isMeasurable(this.view, one) && this.#measureButton(one, gain)),
       facts,

@@ -35,7 +35,7 @@ from tfprof_widgets.analysis.results import Results
 
 def rules(results: Results) -> list[str]:
     """Those that know a cause."""
-    return [one.rule for one in results.advice if one.rule not in LAST]
+    return [one.rule for one in results.advice if one.rule != LAST]
 
 
 SAYS = {
@@ -208,10 +208,25 @@ def test_float32_among_float16_is_no_fault() -> None:
     assert "half_precision" not in rules(graph_run(replace(HALF_OPS[0], dtype="float32")))
 
 
-def test_the_costliest_line_is_told_where_no_cause_is_known() -> None:
+def test_a_large_part_of_a_step_is_told_where_no_cause_is_known() -> None:
     told = graph_run(replace(BUSY, type="Svd", inputs="256x256")).advice
-    assert [(one.rule, one.severity, one.gain_ratio) for one in told] == [("costly_line", "low", 0.0)]
-    assert told[0].title.startswith("Svd at net.py:2 takes 9.50 of 10.0 ms a step (95 %), on 256x256.")
+    assert [(one.rule, one.severity, one.gain_ratio) for one in told] == [("largest_part", "low", 0.0)]
+    assert told[0].title.startswith("The layer net (net.py:2) takes 9.50 of 10.0 ms a step (95 %), all of that in Svd.")
+    bare = graph_run(Op("Svd", "Svd", 9_500, [0], "256x256", "256")).advice
+    assert bare[0].title.startswith("Svd at net.py:2 takes 9.50 of 10.0 ms a step (95 %), on 256x256.")
+
+
+def test_neither_what_is_small_nor_waiting_nor_a_side_that_does_not_limit_is_told_as_a_large_part() -> None:
+    small = [replace(BUSY, name=f"net_{i}/op", us=3_000, type=kind) for i, kind in enumerate(("Svd", "Sort", "Qr"))]
+    waits = replace(BUSY, name="x/_2", type="_Recv")
+    half_idle = graph_run(replace(BUSY, type="Svd", us=4_000))
+    for results in (graph_run(*small), graph_run(waits), half_idle):
+        assert LAST not in [one.rule for one in results.advice]
+
+
+def test_a_large_part_that_a_cause_is_about_has_no_second_card() -> None:
+    told = graph_run(Op("net/MatMul", "MatMul", 9_000, [0, 1], "64x64;64x64", "64x64", dtype="float64")).advice
+    assert [one.rule for one in told] == ["double_precision"]
 
 
 def test_32_bits_and_all_cores_are_no_fault() -> None:

@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 
 import tfprof_widgets as tfprof
+from tests.unit.analysis.advice.selected import why_nothing_is_seen
 from tfprof_widgets.analysis.results import Results
 from tfprof_widgets.formats.xspace.xspace import read_xspace
 
@@ -49,3 +50,29 @@ def test_float64_is_told_by_its_kernels_where_nothing_is_noted(fault: Callable[[
     captured = next(fault("g07_float64").rglob("*.xplane.pb"))
     bare = Results(read_xspace(captured.read_bytes()))
     assert [one.rule for one in bare.advice if "precision" in one.rule] == ["double_precision"]
+
+
+@pytest.mark.parametrize(
+    ("name", "start", "largest_ms"),
+    [
+        ("g12_big_kernel", "The layer functional/conv2d_2 (faults.py:81) takes 9.1", 8.93),
+        ("g13_adam_table", "The optimizer adam takes 7.78 of 12.5 ms a step (62 %) of the GPU", 7.78),
+        ("g24_elementwise", "Line faults.py:132 takes 18.0 of 36.9 ms a step (49 %) of the GPU", 18.0),
+    ],
+)
+def test_what_over_a_third_of_a_step_of_a_busy_gpu_goes_to_is_named(
+    name: str, start: str, largest_ms: float, fault: Callable[[str], Path]
+) -> None:
+    prof = tfprof.load(fault(name))
+    (told,) = (one for one in prof.advice if one.rule == "largest_part")
+    assert told.title.startswith(start)
+    assert told.evidence["op_ms"] == pytest.approx(largest_ms, rel=0.05)
+    assert (told.severity, told.gain_ratio, str(told.fix)) == ("low", 0.0, "")
+    assert told is prof.advice[-1]  # behind all that can be won
+    assert why_nothing_is_seen(prof.run.results, told) == ""
+    assert told.title in prof.report()
+
+
+def test_a_line_at_which_all_layers_are_made_names_none(fault: Callable[[str], Path]) -> None:
+    """58 % of a step are at the line of the model, its largest layer has 32 %."""
+    assert "largest_part" not in [one.rule for one in tfprof.load(fault("g07_float64")).advice]
