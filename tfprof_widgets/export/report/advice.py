@@ -67,10 +67,8 @@ def _piece(rank: int, one: Advice, room: Room) -> Iterator[str]:
     evidence = "; ".join(f"{code(name, 40)} {_value(name, value, room)}" for name, value in told[:_MOST_EVIDENCE])
     if len(told) > _MOST_EVIDENCE:
         evidence += f" ({_MOST_EVIDENCE} of {len(told)} figures)"
-    fix = f"
-- Fix: {sentence(one.fix.words, room.code)}" if one.fix.words else ""
-    yield f"- Evidence: {evidence or 'none'}
-- Look at: {_place(one.selection, room)}{fix}"
+    fix = f"\n- Fix: {sentence(one.fix.words, room.code)}" if one.fix.words else ""
+    yield f"- Evidence: {evidence or 'none'}\n- Look at: {_place(one.selection, room)}{fix}"
     if 0 < len(one.fix.code) <= room.code:  # cut code would not run
         yield fence(one.fix.code, room.code)
 
