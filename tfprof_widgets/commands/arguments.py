@@ -31,7 +31,7 @@ Profiles of TensorFlow, JAX and PyTorch/XLA in a terminal, a script or CI.
 
 `tfprof COMMAND --help` tells its options. --json: output and errors for programs.
 RUN is what tfprof.load opens: a log directory, an .xplane.pb, a Chrome trace, a URL.
-Exit status: 0 done; 1 diff: above the limit, doctor: something to do; 2 error."""
+Exit status: 0 done; 1 diff: above the limit, doctor: to do; 2 error; 3 diff: unknown."""
 
 _SERVE = (
     "Run a Python program, as `python PROGRAM ...` does, with a profiler server in its process. Who sends a request must send "
@@ -102,7 +102,8 @@ def _add_diff(add: Callable[[str, Command, str], Parser]) -> None:
         "diff",
         two_runs.print_diff,
         "Print what changed from run A to run B. With --fail-above the exit status is 1 where the median time of the "
-        "comparable steps of B is more than LIMIT times that of A; the output says whether that is more than noise.",
+        "comparable steps of B is surely more than LIMIT times that of A, 0 where it surely is not, and 3 where noise or a busy "
+        "machine does not let it tell; the output says why.",
     )
     one.add_argument("a", metavar="A", help="the run to compare with")
     one.add_argument("b", metavar="B", help="the run to judge")

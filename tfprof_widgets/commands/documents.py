@@ -57,8 +57,8 @@ def report_document(profile: Profile) -> dict[str, Any]:
     }
 
 
-def diff_document(found: ProfileDiff, *, limit: float | None) -> dict[str, Any]:
-    """What changed from one run to the other, and whether the step takes longer than the limit allows."""
+def diff_document(found: ProfileDiff, *, limit: float | None, is_above: bool | None, judgement: str) -> dict[str, Any]:
+    """What changed from one run to the other, and whether the step takes longer than the limit allows; None: cannot tell."""
     ratio = found.step_time_ratio
     return {
         "a": found.a,
@@ -70,7 +70,8 @@ def diff_document(found: ProfileDiff, *, limit: float | None) -> dict[str, Any]:
         "interval_95": list(found.step_time_interval),
         "is_beyond_noise": is_beyond_noise(found),
         "fail_above": limit,
-        "is_above": None if limit is None else ratio > limit,
+        "is_above": is_above,
+        "judgement": judgement,
         "summary": _records(found.summary),
     }
 

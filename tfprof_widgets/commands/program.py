@@ -21,9 +21,9 @@ def main(words: Sequence[str] | None = None) -> int:
         words: those after `tfprof`; by default those that this process was started with.
 
     Returns:
-        The exit status: 0 where it was done; 1 where `diff` is above its limit, or `doctor` found something to do; 2 where it
-        could not be done, or the words mean nothing. Then standard error says in a line why, and with `--json` standard
-        output is `{"error": that line}`.
+        The exit status: 0 where it was done; 1 where `diff` is above its limit, or `doctor` found something to do; 3 where `diff`
+        cannot tell; 2 where it could not be done, or the words mean nothing. Then standard error says in a line why, and with
+        `--json` standard output is `{"error": that line}`.
 
     Raises:
         SystemExit: help or the version was asked for.

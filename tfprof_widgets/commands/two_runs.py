@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
     from ..profiles.two_runs import ProfileDiff
 
-WITHIN, ABOVE = 0, 1
+WITHIN, ABOVE, CANNOT_TELL = 0, 1, 3
 FEWEST = 6
 """With fewer steps in a run a comparison has no interval."""
 
@@ -26,7 +26,8 @@ def print_diff(options: argparse.Namespace) -> int:
     """Print the comparison.
 
     Returns:
-        `ABOVE` where the step of the second run takes more than `--fail-above` times that of the first, else `WITHIN`.
+        `ABOVE` where the step of the second run surely takes more than `--fail-above` times that of the first, `WITHIN` where it
+        surely does not, `CANNOT_TELL` where noise or a busy machine may hide either.
 
     Raises:
         TfProfError: a limit was given and a run has too few steps to judge by it, or a run cannot be read or compared.
@@ -38,13 +39,23 @@ def print_diff(options: argparse.Namespace) -> int:
     found = replace(found, a=a, b=b)
     if limit is not None:
         _check_steps(found, options, limit)
+    status = WITHIN if limit is None else _status(found, limit)
+    told = "" if limit is None else _judgement(found, limit, status)
     if options.json:
-        write_json(diff_document(found, limit=limit))
+        is_above = None if limit is None or status == CANNOT_TELL else status == ABOVE
+        write_json(diff_document(found, limit=limit, is_above=is_above, judgement=told))
     else:
         write_text(str(found))
-        if limit is not None:
-            write_text(_judgement(found, limit))
-    return ABOVE if limit is not None and found.step_time_ratio > limit else WITHIN
+        if told:
+            write_text(told)
+    return status
+
+
+def _status(found: ProfileDiff, limit: float) -> int:
+    low, high = found.step_time_interval
+    if low > limit:
+        return ABOVE
+    return WITHIN if high <= limit and not found.busy_machine else CANNOT_TELL
 
 
 def names(a: str, b: str) -> tuple[str, str]:
@@ -79,7 +90,7 @@ def _check_steps(found: ProfileDiff, options: argparse.Namespace, limit: float) 
         )
 
 
-def _judgement(found: ProfileDiff, limit: float) -> str:
+def _judgement(found: ProfileDiff, limit: float, status: int) -> str:
     """Which quantity is compared, how sure it is, and which side of the limit it is on."""
     from ..analysis.base.wording import number
 
@@ -89,14 +100,17 @@ def _judgement(found: ProfileDiff, limit: float) -> str:
         f"Step time, the median of comparable steps: {number(a_ms)} ms (a, {n_a:.0f} steps) -> {number(b_ms)} ms "
         f"(b, {n_b:.0f} steps), x{ratio:.4g} (95 % {number(low)} to {number(high)})."
     )
-    if ratio <= limit:
-        return f"{told}\nWithin the limit of x{limit:g}."
+    if status == WITHIN:
+        return f"{told}\nWithin the limit of x{limit:g}, with all that noise may hide."
+    if status == ABOVE:
+        return f"{told}\nAbove the limit of x{limit:g}, by more than noise."
+    busy = found.busy_machine
     why = (
-        "The difference is more than noise."
-        if is_beyond_noise(found)
-        else "But the difference is within the noise of the two runs: capture more steps, or again on a quieter machine."
+        f"{busy}. Run {'both' if ' and ' in busy else 'it'} again on a free machine."
+        if busy
+        else "the interval has it inside. Capture more steps, or on a quieter machine, or take a limit beyond the noise."
     )
-    return f"{told}\nAbove the limit of x{limit:g}. {why}"
+    return f"{told}\nCannot tell whether it is above the limit of x{limit:g}: {why}"
 
 
 def _figures(found: ProfileDiff, metric: str) -> tuple[float, float]:

@@ -63,9 +63,11 @@ def short(text: str) -> str:
 
 def _changed(runs: RunDiff) -> Iterator[tuple[str, pd.DataFrame, str, int]]:
     """Of layers and ops what changed, beyond noise first: the table, those of its rows, its column of names, all its rows."""
+    from ..analysis.comparison.row_changes import UNCHANGED
+
     for title, frame, label in (("layers", runs.layers, "layer"), ("ops", runs.ops, "name")):
         moved = frame[frame["change_ms"] != 0]
-        is_same = moved["state"].isin(["same", "unknown"])
+        is_same = moved["state"].isin(UNCHANGED)
         if not moved.empty:
             yield title, moved.loc[is_same.sort_values(kind="stable").index], label, len(frame)
 

@@ -42,15 +42,15 @@ class ProfileDiff:
     0), and `state` is
 
     - `slower` or `faster` (of memory `larger` or `smaller`): it changed by more than `noise_ms` and differently from
-      nearly all other rows. A run during which the machine was busier slows all rows alike: the verdict tells that, and
-      no row is singled out for it;
+      nearly all other rows. What slows all rows alike singles out none; the verdict tells it, and names other programs
+      where the samples of the machine do;
     - `added` or `removed`: only one run has it, which chance does not explain;
-    - `same`: neither of these;
-    - `unknown`: it changed, but with fewer than 6 steps in a run, or none, no noise is known.
+    - `same`: proven the same: its change, with all that noise may hide, is less than a quarter of it or 2 % of a step;
+    - `not sure`: none of these; also what changed where a run has fewer than 6 steps, or none, and no noise is known.
 
     `noise_ms`, for a change in its direction, allows for the differences between stretches of each run, for how much
     unchanged rows scatter between the two runs, and for the number of rows, and is 0.5 % of a step at least: of two
-    runs of one program all tables together name a change in one case of 20 at most.
+    runs of one program all tables together name a change in one case of 100 at most.
     """
 
     a: str
@@ -102,13 +102,22 @@ class ProfileDiff:
         """
         return self._runs.common[0].ratio
 
+    @property
+    def busy_machine(self) -> str:
+        """Which run other programs disturbed by taking the cores, such as `other programs used 1.20 of 2 cores during a`, from
+        the samples of the machine; empty where none was, or nobody sampled it.
+        """
+        return self._runs.busy_machine
+
     @cached_property
     def is_within_noise(self) -> bool:
         """Whether nothing changed beyond noise: neither the step time nor a row of any table. False where noise is not
         known.
         """
+        from ..analysis.comparison.row_changes import UNCHANGED
+
         tables = (self.categories, self.layers, self.ops, self.kernels, self.source_lines, self.iterators, self.memory)
-        return not self._runs.step_times.is_beyond_noise and all((one["state"] == "same").all() for one in tables)
+        return not self._runs.step_times.is_beyond_noise and all(one["state"].isin(UNCHANGED).all() for one in tables)
 
     @cached_property
     def verdict(self) -> str:

@@ -14,6 +14,7 @@ import pytest
 
 import tfprof_widgets as tfprof
 from tests.unit.analysis.comparison.drawn_runs import MODEL, Run, diff_of, with_times
+from tfprof_widgets.analysis.comparison.row_changes import UNCHANGED
 from tfprof_widgets.analysis.comparison.run_diff import RunDiff
 from tfprof_widgets.errors import TfProfError
 from tfprof_widgets.views.payload import diff_payload
@@ -56,7 +57,7 @@ def test_columns_of_a_table_are_equally_long_and_in_its_order(content: dict[str,
         changes = [abs(change) for change in one["columns"]["change"]]
         assert changes == sorted(changes, reverse=True)
     ops = table(content, "ops")
-    assert ops["n_changed"] == sum(state not in ("same", "unknown") for state in ops["columns"]["state"]) > 0
+    assert ops["n_changed"] == sum(state not in UNCHANGED for state in ops["columns"]["state"]) > 0
 
 
 def test_a_row_selects_its_op_in_the_runs_that_have_it(content: dict[str, Any]) -> None:
@@ -82,7 +83,7 @@ def test_ops_that_are_called_differently_are_paired() -> None:
 
 def test_a_capped_table_keeps_what_changed_beyond_noise(monkeypatch: pytest.MonkeyPatch) -> None:
     diff = diff_of(A, B)
-    changed = diff.ops.loc[~diff.ops["state"].isin(["same", "unknown"]), "name"].tolist()
+    changed = diff.ops.loc[~diff.ops["state"].isin(UNCHANGED), "name"].tolist()
     monkeypatch.setattr(diff_payload, "MOST_ROWS", len(changed) + 1)
     ops = table(content_of(diff), "ops")
     assert ops["n_rows"] == len(diff.ops) > len(ops["columns"]["name"]) == len(changed) + 1

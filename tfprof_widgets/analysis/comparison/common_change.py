@@ -56,6 +56,10 @@ class StepEffect:
     """b / a that nearly all ops have in common."""
     scatter: float = 0.0
     """Standard deviation, as a part of the step, of what its ops add that scatter between runs."""
+    least: float = UNKNOWN_SCATTER
+    """By which part steps of one program differ between runs in any case, however alike those of each run are."""
+    machine: float = 1.0
+    """By which factor other programs, as the samples tell, may have made steps of the slower run longer."""
 
 
 def common_change(time_a: Measured, time_b: Measured, is_counted: Bool, *, step_ms: float) -> CommonChange:

@@ -13,10 +13,15 @@ from .common_change import CommonChange
 from .quantities import Quantities
 from .spread import STEADY, Measured, measure
 
-ALPHA = 0.05
+ALPHA = 0.01
 """How often all tables of a comparison of two runs of one program together may name a change that is none."""
 _N_FAMILIES = 3
 """So many tables count as independent: ops, input and memory; the others show the same time in another way."""
+SAME, NOT_SURE = "same", "not sure"
+UNCHANGED = (SAME, NOT_SURE)
+"""States of rows of which no change is proven."""
+_ALIKE, _ALIKE_OF_STEP = 0.25, 0.02
+"""A row is proven the same where its change, with all that noise may hide, is less than this part of it, or of a step."""
 _LEAST_PART = 5e-3
 """What changed by less than this part of a step is never beyond noise: it is not worth mentioning, and rows this small differ
 between runs of one program by more than what is measured of larger ones allows for (by up to 0.35 % of a step)."""
@@ -63,7 +68,7 @@ def row_changes(a: Quantities, b: Quantities, partner: Int64, scale: Scale, *, n
         The labels (of `b`, where it has the row), then `a` and `b` (typical value per step, or the total without steps),
         `change` (b - a), `ratio` (b / a; NaN where a is 0), `a_count` and `b_count` (executions per step), `noise` (how large
         the change may be without meaning anything, in its direction; NaN where that is not known) and `state`; by size of
-        the change, falling.
+        the change, falling. Of what did not change beyond noise `SAME` is proven, `NOT_SURE` is not.
 
     A row is slower or faster where it changed by more than its noise and by more than nearly all rows did alike: it then
     changed by itself. The noise has the error of both runs, the scatter between runs and what all rows did in common; its
@@ -102,7 +107,7 @@ def row_changes(a: Quantities, b: Quantities, partner: Int64, scale: Scale, *, n
         a_count=count[0],
         b_count=count[1],
         noise=noise,
-        state=pd.Series(_states((rows_a, rows_b), change, noise, seen, n_cells, scale), dtype=object),
+        state=pd.Series(_states((rows_a, rows_b), values, change, noise, seen, n_cells, scale), dtype=object),
     )
     if name:
         frame["a_name"] = pd.Series([*a.labels[name], ""], dtype=object).to_numpy()[rows_a]
@@ -148,21 +153,24 @@ def _noise(
 
 def _states(
     rows: tuple[Int64, Int64],
+    values: tuple[Float64, ...],
     change: Float64,
     noise: Float64,
     seen: tuple[Float64, ...],
     n_cells: tuple[int, ...],
     scale: Scale,
 ) -> list[str]:
-    states = np.full(len(change), "same", dtype=object)
-    states[np.isnan(noise) & (change != 0)] = "unknown"
+    (rows_a, rows_b), (values_a, values_b) = rows, values
+    states = np.full(len(change), NOT_SURE, dtype=object)
     with np.errstate(invalid="ignore"):
+        alike = np.maximum(_ALIKE * np.maximum(values_a, values_b), _ALIKE_OF_STEP * scale.step)
+        states[(change == 0) | (np.abs(change) + noise <= alike)] = SAME
         states[change > noise] = scale.words[0]
         states[change < -noise] = scale.words[1]
     # One that occurs now and then may by chance not occur at all in the other run.
     limit = ALPHA / _N_FAMILIES / max(len(change), 1)
-    for word, here, there, other in (("added", 1, 0, rows[0]), ("removed", 0, 1, rows[1])):
+    for word, here, there, other in (("added", 1, 0, rows_a), ("removed", 0, 1, rows_b)):
         is_alone = other < 0
         by_chance = (1 - np.minimum(seen[here], 1)) ** n_cells[there]
-        states[is_alone] = np.where(by_chance[is_alone] < limit, word, "same")
+        states[is_alone] = np.where(by_chance[is_alone] < limit, word, NOT_SURE)
     return [str(state) for state in states]

@@ -10,9 +10,13 @@ import numpy as np
 import pandas as pd
 
 from ...trace.trace import Bool, Float64, Int64
+from ..advice.run import Run
+from ..base.wording import number
 from ..facts.facts import Facts
+from ..system.machine_load import MachineLoad
 from .common_change import UNKNOWN_SCATTER, CommonChange, StepEffect, common_change, step_effect
 from .op_sums import OpSums, op_sums
+from .program_changes import program_changes
 from .quantities import Quantities, pair_rows
 from .row_changes import Scale, measured_pair, row_changes
 from .rows import (
@@ -30,11 +34,15 @@ from .rows import (
 from .run_cells import RunCells, run_cells
 from .samples import Samples, compare_samples, pace_of, step_ms
 from .spread import Measured
-from .step_times import StepTimes, compare_steps
+from .step_times import BUSY_MACHINE, StepTimes, compare_steps
 from .summary import summarize
 
 _MS = {"a": "a_ms", "b": "b_ms", "change": "change_ms", "noise": "noise_ms"}
 _COUNTS = ["a_count", "b_count"]
+_LEAST_OF_HOSTS, _LEAST_OF_DEVICES = 0.1, 0.02
+"""By which part steps differ between runs of one program at least: another layout of memory, other cores, another clock."""
+_MOSTLY = 0.5
+_LEAST_CORES = 0.1
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -119,6 +127,30 @@ class RunDiff:
         return summarize(self, self._scale)
 
     @cached_property
+    def program(self) -> tuple[str, ...]:
+        """What of the programs differs, in words with figures; empty where nothing is known to."""
+        return program_changes(self.a, self.b, self.op_sums)
+
+    @cached_property
+    def loads(self) -> tuple[MachineLoad | None, MachineLoad | None]:
+        """Who used the cores of the machine during the steps of each."""
+        return Run(self.a).load, Run(self.b).load
+
+    @property
+    def busy_machine(self) -> str:
+        """Which run other programs disturbed, such as `other programs used 1.20 of 2 cores during a`; "" for none."""
+        if self._is_of_devices:
+            return ""
+        busy = [(load, name) for load, name in zip(self.loads, "ab", strict=True) if load is not None and load.is_busy]
+        told = [f"{number(load.others)} of {load.n_cores} cores during {name}" for load, name in busy]
+        return f"other programs used {' and '.join(told)}" if told else ""
+
+    @property
+    def is_machine_busier(self) -> bool:
+        """Whether the samples tell that other programs took more cores from the slower run than from the other."""
+        return self._machine > 1
+
+    @cached_property
     def common(self) -> tuple[CommonChange, CommonChange]:
         """What changed alike in nearly all ops: of hosts, and of devices."""
         rows, partner = self._op_rows, self._op_pairs
@@ -148,10 +180,39 @@ class RunDiff:
 
     @cached_property
     def _step_effect(self) -> StepEffect:
-        """What the ops tell of the steps."""
+        """What the ops, and the samples of the machine, tell of the steps."""
         rows, (time_a, _, is_steady) = self._op_rows, self._op_times
         works = is_steady & ~rows[0].is_waiting
-        return step_effect(*self.common, time_a.typical[works], rows[0].is_device[works], self._is_slower)
+        found = step_effect(*self._alike, time_a.typical[works], rows[0].is_device[works], self._is_slower)
+        return replace(
+            found, least=_LEAST_OF_DEVICES if self._is_of_devices else _LEAST_OF_HOSTS, machine=self._machine
+        )
+
+    @cached_property
+    def _alike(self) -> tuple[CommonChange, CommonChange]:
+        """What the machine did to all ops alike: of two programs nobody knows that."""
+        return (CommonChange(), CommonChange()) if self.program else self.common
+
+    @cached_property
+    def _is_of_devices(self) -> bool:
+        """Whether devices make up most of the steps of both."""
+        parts = [
+            (run.ratio("device_compute"), run.ratio("device_collectives"))
+            for run in (Run(self.a).steps, Run(self.b).steps)
+        ]
+        return min(map(sum, parts)) >= _MOSTLY
+
+    @cached_property
+    def _machine(self) -> float:
+        """By which factor other programs may have made the steps of the slower run longer; 1 where no sample tells that."""
+        other, slower = self.loads if self._is_slower else self.loads[::-1]
+        if slower is None or not slower.is_busy or self._is_of_devices:
+            return 1.0
+        if other is not None and slower.others - other.others < slower.notable:
+            return 1.0
+        # As much as the cores are fewer, twice: a thread waits for the one that lost its core, too.
+        left = max(slower.n_cores - slower.others, slower.own, _LEAST_CORES)
+        return max(BUSY_MACHINE, (slower.n_cores / left) ** 2)
 
     @property
     def _is_slower(self) -> bool:
@@ -180,7 +241,7 @@ class RunDiff:
 
     @cached_property
     def _scale(self) -> Scale:
-        host, device = self.common
+        host, device = self._alike
         scale = Scale(is_per_step=self.is_per_step, step=self._least_step_ms, host=host, device=device)
         times = self.step_times
         if not (self.is_per_step and times.is_known):

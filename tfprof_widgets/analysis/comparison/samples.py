@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
@@ -91,7 +91,7 @@ def compare_samples(a: Pace, b: Pace, *, effect: StepEffect | None = None) -> Sa
 
     Ops that take longer as they have more to do tell nothing of the machine.
     """
-    alike = effect if a.samples == b.samples else None
+    alike = effect if effect is None or a.samples == b.samples else replace(effect, ratio=1.0, scatter=0.0)
     return Samples(a.samples, b.samples, compare_steps(a.step_ms, b.step_ms, middle=np.mean, effect=alike))
 
 
@@ -101,15 +101,21 @@ def step_ms(facts: Facts) -> Float64:
 
 
 def samples_per_step(facts: Facts) -> float:
-    """How many samples a typical averaged step fetches: the batch size, times the batches that it fetches.
+    """How many samples a typical averaged step fetches; NaN as in `batches_per_step`."""
+    size, n_batches = batches_per_step(facts)
+    return size * n_batches
+
+
+def batches_per_step(facts: Facts) -> tuple[float, float]:
+    """How many samples a batch has, and how many batches a typical averaged step fetches.
 
     NaN where no pipeline batches, where one flattens its batches again, and where several branches differ.
     """
     data, averaged = facts.tf_data, facts.is_averaged
     if data.is_empty or not averaged.any():
-        return math.nan
+        return math.nan, math.nan
     sizes = _samples_of_elements(data.iterators)
-    most, found = 0.0, math.nan
+    most, found = 0.0, (math.nan, math.nan)
     for pipeline in data.pipelines.loc[~data.pipelines["is_device"].astype(bool), "id"].tolist():
         root = int(data.iterators["id"][data.iterators["pipeline"] == pipeline].iloc[0])
         calls = data.calls.loc[data.calls["iterator"] == root, "event"].to_numpy(np.int64)
@@ -119,7 +125,7 @@ def samples_per_step(facts: Facts) -> float:
         if not typical and abs(len(calls) - len(averaged)) <= _FEW:
             typical = 1.0  # a loop that marks its steps after the batch is there
         if typical and len(calls) > most:
-            most, found = len(calls), sizes[root] * typical
+            most, found = len(calls), (sizes[root], typical)
     return found
 
 

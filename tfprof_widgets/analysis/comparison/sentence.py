@@ -3,17 +3,14 @@
 from __future__ import annotations
 
 import math
-import re
 from typing import TYPE_CHECKING
 
 import numpy as np
 import pandas as pd
 
-from ...trace.trace import Float64
-from ..base.units import PS_PER_MS
-from ..base.wording import number, percent, plural
-from ..facts.facts import Facts
+from ..base.wording import number, plural
 from ..overview.framework_words import MARKING
+from .row_changes import UNCHANGED
 from .rows import waits_for_input
 from .spread import FEWEST_CELLS
 
@@ -46,14 +43,16 @@ _CATEGORIES = {
 }
 _OF_OPS = ("host_compute", "device_compute")
 """What these categories consist of, ops and layers name better."""
-_UNCHANGED = ("same", "unknown")
-_CORE = re.compile(r"cpu\d+_pct")
-_BUSIER = 0.15
-"""Other processes are worth a sentence where they used this much more of the CPU during one run."""
 
 
 def verdict(diff: RunDiff) -> str:
-    """What changed, in one sentence or, where the whole run changed, two."""
+    """What changed: first the program, with figures, then the steps and why, and the machine where its samples tell so."""
+    program = diff.program if diff.a.trace.n_events and diff.b.trace.n_events else ()
+    told = f"What differs in b: {'; '.join(program)}. " if program else ""
+    return f"{told}{_of_times(diff)}"
+
+
+def _of_times(diff: RunDiff) -> str:
     if not diff.is_per_step:
         return _without_steps(diff)
     steps, samples = diff.step_times, diff.samples
@@ -66,22 +65,20 @@ def verdict(diff: RunDiff) -> str:
     if not steps.is_beyond_noise:
         if parts:
             sure = _times_as_long(steps.ratio, steps.interval)
-            return f"The step time changed within its noise ({times}: {sure}), but {parts}."
-        return f"No change beyond noise: {times} ({_times_as_long(steps.ratio, steps.interval)}).{_only_alike(diff)}"
+            return f"The step time changed within its noise ({times}: {sure}), but {parts}.{other_load(diff)}"
+        what = "No change of the step time beyond noise" if diff.program else "No change beyond noise"
+        return f"{what}: {times} ({_times_as_long(steps.ratio, steps.interval)}).{_only_alike(diff)}"
     word = "slower" if steps.ratio > 1 else "faster"
     head = _by_how_much("Steps", steps.ratio, steps.interval, times)
     explained, is_alike = _explained(diff), _alike_share(diff) >= _MOSTLY
     if explained >= (_NOTABLE if is_alike else _MOSTLY):
-        # Those of a device need no cores.
-        shares_cores = is_alike and not (diff.ops["device"] == "Device").any()
-        cores = "takes cores from them" if steps.ratio > 1 else "leaves its cores to them"
-        return f"{head}; {parts}." + (f" Most ops are {word}, too, as what changed {cores}." if shares_cores else "")
-    if is_alike:
+        return f"{head}; {parts}.{f' Most ops are {word}, too.' if is_alike else ''}{other_load(diff)}"
+    if is_alike and not diff.program:
         besides = f" Besides, {parts}." if parts else ""
-        return f"{head}, and most ops are, too, so it is no single part. {_reason(diff)}{besides}"
+        return f"{head}, and most ops are, too: no single part is known.{other_load(diff)}{besides}"
     if parts:
-        return f"{head}, but what changed beyond its noise explains little of it: {parts}."
-    return f"{head}, but no part changed beyond its own noise: capture more steps to find which did."
+        return f"{head}, but what changed beyond its noise explains little of it: {parts}.{other_load(diff)}"
+    return f"{head}, but no part changed beyond its own noise: capture more steps to find which did.{other_load(diff)}"
 
 
 def _by_sample(samples: Samples) -> str:
@@ -122,11 +119,15 @@ def _times_as_long(ratio: float, interval: tuple[float, float]) -> str:
 
 
 def _only_alike(diff: RunDiff) -> str:
+    """Why steps that differ by more than they do within each run are not called slower or faster."""
     steps = diff.step_times
     if not steps.is_only_alike:
         return ""
-    word, machine = ("slower", "busier or slower") if steps.ratio > 1 else ("faster", "quieter or faster")
-    return f" Most ops are {word}, too, as on a {machine} machine. {other_load(diff)}".rstrip()
+    load = other_load(diff)
+    if diff.program:
+        return load
+    word = "slower" if steps.ratio > 1 else "faster"
+    return f" Most ops are {word}, too: no single part is known.{load}"
 
 
 def _explained(diff: RunDiff) -> float:
@@ -150,7 +151,7 @@ def _waits_for_input(between: pd.DataFrame) -> bool:
 
 
 def _changed(frame: pd.DataFrame) -> pd.DataFrame:
-    return frame[~frame["state"].isin(_UNCHANGED)]
+    return frame[~frame["state"].isin(UNCHANGED)]
 
 
 def changed_parts(diff: RunDiff) -> str:
@@ -186,11 +187,6 @@ def _part(row: pd.Series, label: str) -> str:
     return f"{name} {word} ({sign}{number(abs(change))} ms a step)"
 
 
-def _reason(diff: RunDiff) -> str:
-    """Why most ops changed as the steps did."""
-    return other_load(diff) or "A busier or slower machine does that, and so do larger batches; run both again to tell."
-
-
 def _alike_share(diff: RunDiff) -> float:
     """The share of the op time that is of ops which changed as the steps did, at least by half of it (of the logarithm)."""
     ops = diff.ops[(diff.ops["a_ms"] > 0) & (diff.ops["b_ms"] > 0)]
@@ -200,30 +196,12 @@ def _alike_share(diff: RunDiff) -> float:
 
 
 def other_load(diff: RunDiff) -> str:
-    """A sentence on how much other processes used the CPU where that differs much between the runs; else ""."""
-    loads = [_load_of_others(one) for one in (diff.a, diff.b)]
-    if any(load is None for load in loads):
+    """A sentence on how many cores other programs took, where the samples tell that it was more in the slower run; else ""."""
+    if not diff.is_machine_busier:
         return ""
-    a, b = (float(load or 0.0) for load in loads)
-    if abs(a - b) < _BUSIER or (b > a) != (diff.step_times.ratio > 1):
-        return ""
-    return f"Other processes used {percent(b)} of the CPU during b and {percent(a)} during a."
-
-
-def _load_of_others(facts: Facts) -> float | None:
-    """Share of all cores that other processes used during the steps, in the middle of the samples; None if not known."""
-    samples = facts.system
-    needed = {"cpu_pct", "process_cpu_pct", "time_ms"}
-    if samples is None or not needed <= set(samples) or samples.empty or not len(facts.steps):
-        return None
-    frame = facts.steps.frame[facts.is_averaged]
-    first, last = frame["start_ps"].min(), (frame["start_ps"] + frame["duration_ps"]).max()
-    during = samples[samples["time_ms"].between(first / PS_PER_MS, last / PS_PER_MS)]
-    n_cores = sum(_CORE.fullmatch(str(column)) is not None for column in samples)
-    if during.empty or not n_cores:
-        return None
-    others: Float64 = (during["cpu_pct"] - during["process_cpu_pct"] / n_cores).to_numpy()
-    return max(0.0, float(pd.Series(others).median()) / 100)
+    (a, b), n_cores = diff.loads, max(load.n_cores for load in diff.loads if load is not None)
+    used = [f"{number(load.others)} during {name}" for load, name in ((b, "b"), (a, "a")) if load is not None]
+    return f" Other programs used {' and '.join(used)} of {n_cores} cores: run both again on a free machine to tell."
 
 
 def _without_steps(diff: RunDiff) -> str:

@@ -89,7 +89,8 @@ def compare_steps(
     The interval comes from resampling each run in blocks of neighbouring steps (a circular block bootstrap with a fixed
     seed), so that it widens where a run drifts or is slow for a while. Besides, another run is taken to differ from this one
     at least as much as the fifths of a run do from each other: one capture cannot tell how busy the machine is during the
-    next. Where the machine is quiet, both are narrow. What the ops tell of the machine comes on top.
+    next. Where the machine is quiet, both are narrow; runs of one program differ by `effect.least` even then. What the ops and
+    the samples tell of the machine comes on top.
 
     Args:
         a_ms: the steps of the first run.
@@ -110,10 +111,12 @@ def compare_steps(
     widened = two_sided(0.05, min(len(block_starts(len(ms))) for ms in (a_ms, b_ms)) - 1) / _NORMAL_95
     effect = effect or StepEffect()
     at, between = math.log(ratio), _between_runs(a_ms, b_ms, middle, effect.scatter)
-    below, above = (max(width * widened, between) for width in (at - low, high - at))
-    alike, most = math.log(effect.ratio), math.log(BUSY_MACHINE)
+    below, above = (max(width * widened, between, math.log1p(effect.least)) for width in (at - low, high - at))
+    alike, most, machine = math.log(effect.ratio), math.log(BUSY_MACHINE), math.log(effect.machine)
     # Of a step that got longer only what got longer, too, explains a part, and the other way round.
-    longer, shorter = (min(max(sign * alike, 0.0), most) if sign * at > 0 else 0.0 for sign in (1, -1))
+    longer, shorter = (
+        max(min(max(sign * alike, 0.0), most), min(machine, sign * at)) if sign * at > 0 else 0.0 for sign in (1, -1)
+    )
     interval = math.exp(at - below - longer), math.exp(at + above + shorter)
     return StepTimes(middle_a, middle_b, len(a_ms), len(b_ms), ratio, interval, (below, above))
 

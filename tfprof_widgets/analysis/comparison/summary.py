@@ -10,7 +10,7 @@ import pandas as pd
 from ...trace.trace import Bool, Float64
 from ..columns.registry import TABLES
 from .quantities import Quantities
-from .row_changes import Scale, row_changes
+from .row_changes import UNCHANGED, Scale, row_changes
 from .rows import PEAK
 
 if TYPE_CHECKING:
@@ -91,7 +91,7 @@ def _sum_of(sums: OpSums, chosen: Bool, is_device: bool) -> Quantities:
 
 def _rows(frame: pd.DataFrame, metric: str, unit: str) -> list[tuple[object, ...]]:
     return [
-        _row(metric, unit, a, b, noise, is_beyond=state not in ("same", "unknown"))
+        _row(metric, unit, a, b, noise, is_beyond=state not in UNCHANGED)
         for a, b, noise, state in zip(*(frame[key].tolist() for key in ("a", "b", "noise", "state")), strict=True)
     ]
 

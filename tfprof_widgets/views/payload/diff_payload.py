@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from ...analysis.comparison.row_changes import UNCHANGED
 from ...analysis.comparison.run_diff import RunDiff
 from ...analysis.comparison.sentence import verdict
 from ...analysis.facts.facts import Facts
@@ -26,7 +27,6 @@ MOST_OPS = 200
 """That one row selects in the timelines, such as the ops of a layer."""
 _SHOWN_STEPS = 3
 """In which a reader sees when something in b starts later than in a."""
-_UNCHANGED = ("same", "unknown")
 
 Cut = Callable[[str], str]
 
@@ -154,7 +154,7 @@ def _length(facts: Facts) -> float:
 
 def _table(name: str, diff: RunDiff, cut: tuple[Cut, Cut]) -> dict[str, Any]:
     kind, frame = _KINDS[name], getattr(diff, name)
-    changed = ~frame["state"].isin(_UNCHANGED).to_numpy(np.bool_)
+    changed = ~frame["state"].isin(UNCHANGED).to_numpy(np.bool_)
     chosen = _first_rows(changed)
     shown = frame.iloc[chosen]
     rows, cut_b = shown.to_dict("records"), cut[1]

@@ -26,7 +26,7 @@ export function diffColumns(
 
 function identity(words: TableWords, { hasWhere, hasPlace }: ColumnsShown): GridColumn<DiffRow>[] {
   const state: GridColumn<DiffRow> = {
-    ...{ id: "state", title: "State", tip: "Whether the row changed by more than its noise", width: 84 },
+    ...{ id: "state", title: "State", tip: "Whether the row changed by more than its noise", width: 96 },
     value: (row) => row.state,
     cell: (row) => stateMark(row.state),
   };

@@ -11,7 +11,7 @@ const MARKS: Readonly<Record<string, string>> = {
   added: "+",
   removed: "−",
   same: "=",
-  unknown: "?",
+  "not sure": "?",
 };
 
 const MEANINGS: Readonly<Record<string, string>> = {
@@ -21,12 +21,12 @@ const MEANINGS: Readonly<Record<string, string>> = {
   smaller: "Smaller in b, by more than its noise",
   added: "Only b has it",
   removed: "Only a has it",
-  same: "The change is within noise",
-  unknown: "It changed, but with so few steps no noise is known",
+  same: "The same, but for less than a quarter of it or 2 % of a step, with all that noise may hide",
+  "not sure": "It may have changed: the noise is too large, or the steps are too few, to tell",
 };
 
 export function isChanged(state: string): boolean {
-  return state !== "same" && state !== "unknown";
+  return state !== "same" && state !== "not sure";
 }
 
 export function stateMark(state: string): HTMLElement {

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -13,6 +14,7 @@ from tests.builders import Event, event, line, plane, session, space
 from tfprof_widgets.analysis.comparison.run_diff import RunDiff
 from tfprof_widgets.analysis.results import Results
 from tfprof_widgets.formats.xspace.xspace import read_xspace
+from tfprof_widgets.trace.trace import Float64
 
 LAYERS = ("conv2d", "conv2d_1", "dense", "dense_1", "dense_2")
 MODEL: dict[str, float] = {
@@ -52,6 +54,9 @@ class Run:
     busy_wait_us: float = 0.0
     gap_us: float = 0.0
     """What a callback takes at the end of each step: no op runs."""
+    uneven: float = 0.0
+    """Standard deviation of what the machine does to all ops of a step, as a part of it: neighbours alike, with bursts in which
+    others take a core, a drift, and a level of its own for each run."""
     has_steps: bool = True
     kernels: Mapping[str, float] = field(default_factory=dict)
 
@@ -59,12 +64,13 @@ class Run:
         """The bytes of its trace."""
         rng = np.random.default_rng(self.seed)
         own = {name: us * self.speed * np.exp(self.between * rng.standard_normal()) for name, us in self.ops.items()}
+        machine = self._machine()
         host: list[Event] = []
         stream: list[Event] = []
         at = 0.0
         for step in range(self.n_steps):
             slow = (1 + self.drift * step / max(self.n_steps - 1, 1)) * (self.first_step if step == 0 else 1.0)
-            slow *= 1.6 if step in self.busy else 1.0
+            slow *= machine[step] * (1.6 if step in self.busy else 1.0)
             events: list[Event] = []
             now = at + 5
             work = dict(own) | ({name: us for name, us in self.rare.items() if step % 10 == 3})
@@ -98,6 +104,18 @@ class Run:
         if stream:
             planes.append(plane("/device:GPU:0", line("Stream #1", *stream, id=7), device_vendor="Nvidia"))
         return space(*planes, session(duration_us=at + 100))
+
+    def _machine(self) -> Float64:
+        """How many times as long ops take, step by step."""
+        rng = np.random.default_rng([self.seed, 1])
+        level, drift, now = self.uneven * rng.standard_normal(3)
+        found = np.empty(self.n_steps)
+        for step in range(self.n_steps):
+            now = 0.9 * now + math.sqrt(1 - 0.9**2) * self.uneven * rng.standard_normal()
+            found[step] = math.exp(level / 2 + drift * (step / self.n_steps - 0.5) + now)
+        for begin in rng.integers(0, max(self.n_steps, 1), 3 if self.uneven else 0):
+            found[begin : begin + rng.integers(1, 8)] *= 1 + 10 * self.uneven * rng.random()
+        return found
 
     def results(self) -> Results:
         """Its analyses."""

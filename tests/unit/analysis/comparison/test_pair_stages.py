@@ -54,7 +54,7 @@ def test_a_pipeline_that_both_runs_have_stays_itself_beside_one_that_changed() -
 
 def test_what_a_run_with_a_prefetch_more_does_is_told_of_each_stage() -> None:
     before = Run(seed=1, input_us=600)
-    after = Run(seed=2, input_us=780, stages=("Root", "Prefetch", "Map"))
+    after = Run(seed=2, input_us=1_500, stages=("Root", "Prefetch", "Map"))
     diff = diff_of(before, after)
     of_iterators = dict(zip(diff.iterators["long_name"], diff.iterators["state"], strict=True))
     names = ("Iterator::Root", "Iterator::Root::Prefetch", "Iterator::Root::Prefetch::Map")

@@ -10,6 +10,7 @@ import pandas as pd
 import pytest
 
 from tests.unit.analysis.comparison.drawn_runs import MODEL, Run, diff_of, with_times
+from tfprof_widgets.analysis.comparison.row_changes import UNCHANGED
 from tfprof_widgets.analysis.comparison.run_cells import MOST_CELLS, run_cells
 from tfprof_widgets.analysis.comparison.run_diff import RunDiff
 from tfprof_widgets.analysis.comparison.sentence import notices, verdict
@@ -23,7 +24,7 @@ def states(frame: pd.DataFrame, key: str) -> dict[str, str]:
 
 
 def changed(diff: RunDiff) -> list[str]:
-    return [table for table in TABLES if (getattr(diff, table)["state"] != "same").any()]
+    return [table for table in TABLES if not getattr(diff, table)["state"].isin(UNCHANGED).all()]
 
 
 @pytest.mark.parametrize("run", [RICH, Run(n_steps=3), Run(n_steps=1), Run(has_steps=False), Run(n_steps=0)])
@@ -72,11 +73,11 @@ def test_a_slower_layer_is_named() -> None:
     assert "model/dense_1 is slower (+" in verdict(diff)
     other = diff_of(Run(seed=2, ops=with_times({"dense_1": 1.25})), Run(seed=1))
     assert states(other.layers, "layer")["model/dense_1"] == "faster"
-    assert re.match(r"Steps of b are 1\.\d+ times faster: ", verdict(other))
+    assert "but model/dense_1 is faster (−" in verdict(other)  # 6 % of a step, which runs of one program differ by
 
 
 def test_a_slower_input_stage_is_named() -> None:
-    diff = diff_of(Run(seed=1, input_us=600), Run(seed=2, input_us=780))
+    diff = diff_of(Run(seed=1, input_us=600), Run(seed=2, input_us=960))
     assert states(diff.iterators, "long_name") == {"Iterator::Root": "same", "Iterator::Root::Map": "slower"}
 
 
@@ -101,13 +102,15 @@ def test_an_added_and_a_removed_layer_show_as_such() -> None:
 
 
 def test_a_whole_run_that_is_slower_is_told_without_blaming_any_part() -> None:
-    diff = diff_of(Run(seed=1), Run(seed=2, speed=1.5))
+    diff = diff_of(Run(seed=1), Run(seed=2, speed=1.8))
     assert changed(diff) == []
     step = diff.summary.set_index("metric").loc["step_time"]
     assert step["is_beyond_noise"]
-    assert step["ratio"] == pytest.approx(1.5, rel=0.05)
-    assert diff.common[0].ratio == pytest.approx(1.5, rel=0.05)
-    assert "most ops are, too, so it is no single part. A busier or slower machine" in verdict(diff)
+    assert step["ratio"] == pytest.approx(1.8, rel=0.05)
+    assert diff.common[0].ratio == pytest.approx(1.8, rel=0.05)
+    assert verdict(diff).endswith(
+        "and most ops are, too: no single part is known."
+    )  # of the machine no sample tells anything
 
 
 @pytest.mark.parametrize("speed", [1.25, 0.8])
@@ -119,7 +122,7 @@ def test_what_a_busy_machine_does_to_all_ops_alike_is_no_change(speed: float) ->
     assert abs(step["change"]) < step["noise"]
     said = verdict(diff)
     assert said.startswith("No change beyond noise: a step takes")
-    assert f"Most ops are {'slower' if speed > 1 else 'faster'}, too, as on a " in said
+    assert said.endswith(f"Most ops are {'slower' if speed > 1 else 'faster'}, too: no single part is known.")
 
 
 def test_ops_that_all_take_an_eighth_are_faster_each_as_no_machine_gets_so_much_quicker() -> None:
@@ -173,10 +176,10 @@ def test_what_freed_the_cores_is_named_before_the_ops_that_got_faster_by_it() ->
     diff = diff_of(Run(seed=1, ops=MODEL | layer), Run(seed=2, speed=0.6))
     said = verdict(diff)
     assert "; model/extra is gone (−1." in said
-    assert said.endswith("ms a step). Most ops are faster, too, as what changed leaves its cores to them.")
+    assert said.endswith("Most ops are faster, too.")
     back = verdict(diff_of(Run(seed=2, speed=0.6), Run(seed=1, ops=MODEL | layer)))
     assert "; model/extra is new (+1." in back
-    assert back.endswith("Most ops are slower, too, as what changed takes cores from them.")
+    assert back.endswith("Most ops are slower, too.")
 
 
 def test_rows_too_small_to_mention_are_not_mentioned() -> None:
@@ -193,7 +196,13 @@ def test_the_load_of_other_processes_is_named_where_samples_tell_it() -> None:
         columns = {"time_ms": time_ms, "cpu_pct": cpu, "process_cpu_pct": 100.0, "cpu0_pct": cpu, "cpu1_pct": cpu}
         results = run.results()
         sides.append(type(results)(results.trace, None, pd.DataFrame(columns)))
-    assert "Other processes used 48 % of the CPU during b and 2 % during a." in verdict(RunDiff(*sides))
+    diff = RunDiff(*sides)
+    assert (
+        "Other programs used 0.960 during b and 0.040 during a of 2 cores: run both again on a free machine"
+        in verdict(diff)
+    )
+    assert not diff.step_times.is_beyond_noise
+    assert "Other programs" not in verdict(RunDiff(*sides[::-1])) or diff.is_machine_busier
 
 
 def test_a_layer_that_is_slower_within_a_slower_run_stands_out() -> None:
@@ -216,7 +225,7 @@ def test_layers_with_other_numbers_are_the_same_layers() -> None:
 def test_ops_that_run_now_and_then_are_no_news() -> None:
     rare = {"model/save/Save": 30.0}
     some, none = Run(seed=1, n_steps=14, rare=rare), Run(seed=2, n_steps=14)
-    assert states(diff_of(some, none).ops, "name")["model/save/Save"] == "same"
+    assert states(diff_of(some, none).ops, "name")["model/save/Save"] == "not sure"
 
 
 def test_steps_that_the_averages_leave_out_are_left_out() -> None:
@@ -238,7 +247,7 @@ def test_different_numbers_of_steps_are_compared_per_step() -> None:
 
 def test_few_steps_judge_nothing_and_say_so() -> None:
     diff = diff_of(Run(seed=1), Run(seed=2, n_steps=4, ops=with_times({"dense": 9})))
-    assert set(diff.ops["state"]) == {"unknown"}
+    assert set(diff.ops["state"]) == {"not sure"}
     assert diff.ops["noise_ms"].isna().all()
     assert "Too few steps to judge" in verdict(diff)
     assert notices(diff)
@@ -250,7 +259,7 @@ def test_runs_without_steps_are_compared_as_wholes(which: str) -> None:
     assert not diff.is_per_step
     assert math.isnan(diff.step_times.ratio)
     assert diff.categories.empty
-    assert set(diff.ops["state"]) == {"unknown"}
+    assert set(diff.ops["state"]) == {"not sure"}
     whole = diff.ops.set_index("name").loc["model/dense/MatMul"]
     assert whole["a_count"] == 80
     assert whole["a_ms"] == pytest.approx(80 * 0.18, rel=0.2)

@@ -86,10 +86,10 @@ def test_runs_with_other_batches_are_compared_by_sample() -> None:
     assert rows.loc["samples_per_second", ["a", "b"]].tolist() == pytest.approx([2_000, 8_000])
     assert rows.loc["time_per_sample_us", ["a", "b", "ratio"]].tolist() == pytest.approx([500, 125, 0.25])
     assert rows.loc["time_per_sample_us", "is_beyond_noise"]
-    assert diff.samples.interval == pytest.approx((0.25, 0.25))
+    assert diff.samples.interval == pytest.approx((0.25 / 1.1, 0.25 * 1.1))
     assert verdict(diff) == (
-        "Samples of b are 4.00 times faster: a sample takes 125 µs in b, with 16 a step, and 500 µs in a, with 2 "
-        "(95 % interval 4.00 to 4.00)."
+        "What differs in b: batches of 16 samples, of 2 in a. Samples of b are 4.00 times faster: a sample takes 125 µs in "
+        "b, with 16 a step, and 500 µs in a, with 2 (95 % interval 3.64 to 4.40)."
     )
 
 
@@ -111,5 +111,5 @@ def test_what_is_not_known_is_nan_and_the_sentence_is_on_steps() -> None:
 
 def test_few_steps_tell_no_noise_of_a_sample() -> None:
     diff = RunDiff(run(("BatchV2", 2), n_steps=3), run(("BatchV2", 4), n_steps=3))
-    assert verdict(diff).startswith("Too few steps to judge: a sample takes")
+    assert verdict(diff).startswith("What differs in b: batches of 4 samples, of 2 in a. Too few steps to judge: ")
     assert diff.samples.ratio == pytest.approx(0.5)
