@@ -36,9 +36,7 @@ def program_changes(a: Facts, b: Facts, ops: tuple[OpSums, OpSums]) -> tuple[str
     found = [*_variables(*runs), *_layers(*runs), *_batches(a, b), *_numbers(*runs)]
     if compiled[0] != compiled[1]:
         found.append("XLA compiles it, not so in a" if compiled[1] else "XLA does not compile it, but does in a")
-    elif not (
-        compiled[0] or found
-    ):  # what XLA fuses has no executions of its own, and what was found explains other ops
+    elif not (compiled[0] or found):  # what XLA fuses has no executions, and what was found explains other ops
         found += _ops(a, b, ops)
     return tuple(found)
 
@@ -79,7 +77,7 @@ def _weights(run: Run) -> pd.DataFrame:
         return frame.iloc[:0]
     traced = run.traced_ops
     details = source_map.details
-    ran = [] if traced is None else traced.row[traced.row >= 0].unique()
+    ran = np.unique(traced.row[traced.row >= 0]) if traced is not None else np.zeros(0, np.int64)
     read = details.loc[details["op"].isin(ran) & (details["variable"] >= 0), "variable"].unique()
     if len(read):
         frame = frame.iloc[np.sort(read)]
