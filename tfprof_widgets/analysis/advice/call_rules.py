@@ -49,7 +49,8 @@ def argument_conversion(run: Run) -> Iterator[Advice]:
     line = _line_in(run, calls.conversions)
     yield advise(
         "argument_conversion",
-        f"Copying {size(calls.converted_bytes)} a step from arrays of Python or NumPy into tensors"
+        f"Copying {f'{size(calls.converted_bytes)} a step from ' if calls.converted_bytes else ''}arrays of Python or NumPy "
+        "into tensors"
         f"{f' ({line.place})' if line else ''} takes {part}.",
         evidence=part.evidence | {"converted_bytes": calls.converted_bytes} | _told(line),
         fix=Fix(

@@ -22,6 +22,9 @@ _ALLOCATION = "MemoryAllocation"
 LARGE_BYTES = 2**23
 """From this size on copying an array in each step is no way to hand over a batch: smaller ones take no longer so than by a
 pipeline."""
+LONG_MS = 10.0
+"""From here on a copy is large where nothing tells its size. A short one may wait for Python's lock, which another thread gives
+away after 5 ms."""
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -37,7 +40,7 @@ class StepCalls:
     converted_ms: Float64
     """How long large arrays take to become tensors."""
     converted_bytes: float
-    """Bytes of them a step."""
+    """Bytes of them a step; 0 where nothing tells."""
     conversions: Int64
     """The events that convert them."""
     ops: Int64
@@ -57,8 +60,9 @@ def step_calls(trace: Trace, entry: Int32, n_steps: int) -> StepCalls:
     runs = np.flatnonzero(trace.names_matching([_RUN]) & (entry >= 0) & (parent >= 0))
     runs = runs[is_function[trace.name_id[parent[runs]]]]
     conversions = _conversions(trace, entry)
-    # Where no allocator tells the size nothing is known: a short copy may wait for Python's lock, which other threads hold.
     is_large = conversions.n_bytes >= LARGE_BYTES
+    if not trace.names_matching([_ALLOCATION]).any():  # not every allocator tells
+        is_large = conversions.own_ps >= LONG_MS * PS_PER_MS
     rows, own = conversions.event[is_large], conversions.own_ps[is_large]
     return StepCalls(
         functions=calls,

@@ -219,7 +219,7 @@ def argument_conversion(directory: str) -> None:
     """A large array of NumPy in each step."""
     import tensorflow as tf
 
-    array = _numbers(60_000 * 256 + 1)[1:].reshape(60_000, 256)  # at an address whose memory TensorFlow cannot share
+    array = _numbers(120_000 * 256 + 1)[1:].reshape(120_000, 256)  # at an address whose memory TensorFlow cannot share
     _, train = _trainer()
     train = tf.function(train)
 
