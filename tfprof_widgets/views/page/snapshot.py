@@ -7,6 +7,8 @@ from typing import Any
 
 from ..widgets.base import View
 from ..widgets.kept_once import referred
+from ..widgets.library import Library
+from ..widgets.reference import names
 
 _DROPPED = ("_esm", "layout", "tabbable", "tooltip", "_dom_classes", "opened")
 """`opened` is a dashboard of another profile, which a page of this one does not have."""
@@ -21,10 +23,18 @@ def snapshot(root: View, replacing: Mapping[str, Mapping[str, Any]]) -> dict[str
 
     Returns:
         `{model id: {"state": {...}}}`, JSON-safe: the models of a notebook's widget state, as far as a page without a widget
-        manager reads them.
+        manager reads them. Scripts that several profiles have each for themselves are there once.
     """
     models: dict[str, Any] = {}
-    for widget in referred(root, _DROPPED):
-        state = {key: value for key, value in widget.get_state().items() if key not in _DROPPED}
+    widgets = referred(root, _DROPPED)
+    scripts: dict[tuple[str, str], Library] = {}
+    instead: dict[str, str] = {}
+    for one in (widget for widget in widgets if isinstance(widget, Library)):
+        instead |= zip(names([one]), names([scripts.setdefault((one.name, one.version), one)]), strict=True)
+    for widget in widgets:
+        if isinstance(widget, Library) and widget is not scripts[widget.name, widget.version]:
+            continue
+        held = widget.get_state().items()
+        state = {key: instead.get(str(value), value) for key, value in held if key not in _DROPPED}
         models[widget.model_id] = {"state": {**state, **replacing.get(widget.model_id, {})}}
     return models
