@@ -64,6 +64,7 @@ HOST_RULES: tuple[Rule, ...] = (
     *(idle_border, unfused_optimizer, launch_bound, few_blocks),
     *(low_precision_unused, tensor_core_unused, layout_conversion, unfused_norm, useless_bias, unfused_attention),
     *(device_idle, h2d_bound, low_utilisation, uneven_devices, memory_fragmentation, memory_growth),
+    largest_part,
 )
 """Those that a host's own events answer, or its ops and kernels, of which not all travel; of what tasks are to each other
 `host_communication` and `straggler` tell."""
@@ -77,10 +78,9 @@ RULES: tuple[Rule, ...] = (
         validation,
         shuffle_fill,
         input_competes,
-        largest_part,
     ),
 )
-"""All; the last five need what is known of one program alone: its lines, its machine, all the time that it was captured for."""
+"""All; the last four need what is known of one program alone: its lines, its machine, all the time that it was captured for."""
 TABLE_TYPES: Types = TABLES["advice_table"].types
 
 

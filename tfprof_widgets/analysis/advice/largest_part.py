@@ -34,6 +34,8 @@ def largest_part(run: Run) -> Iterator[Advice]:
     that computes for longer than a step loses to anything else. It may be as it must be: there is neither fix nor gain.
     """
     steps = run.steps
+    if run.traced_ops is None:  # nothing tells what it is of
+        return
     side = "device_compute" if steps.device_computes else "host_compute"
     if not steps.mean_ms or run.eager.is_hot or side != max(GUIDE_CATEGORIES, key=steps.ratio):
         return
