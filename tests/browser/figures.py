@@ -202,14 +202,14 @@ def _op_buttons(view: str, texts: Texts, scope: str) -> Iterator[Figure]:
 
 
 def _peaks(view: str, texts: Texts) -> Iterator[Figure]:
-    """What is in use at the peak of the whole capture: named by the capacity, which tells one device from the host.
+    """What is in use at the peak of the whole capture: named by the capacity, which tells devices from the host, where it is told.
 
     The chart of the memory view says it in one piece, behind the name of its allocator.
     """
     for place, text in texts.items():
-        match = re.match(rf"\S+: ({NUMBER}) (\w*i?B) of ({NUMBER} \w*i?B) at the peak(?! of)", text)
+        match = re.match(rf"\S+: ({NUMBER}) (\w*i?B)(?: of ({NUMBER} \w*i?B))? at the peak(?! of)", text)
         if match and view == "memory_timeline":
-            yield figure(("memory", match[3], match[2], "peak"), WHOLE, match[1], place)
+            yield figure(("memory", match[3] or "host", match[2], "peak"), WHOLE, match[1], place)
         if view == "overview_panel" and text.endswith(" GPU memory"):
             own, whole = re.fullmatch(rf"\s*(?:(\w*i?B) )?of ({NUMBER} \w*i?B) GPU memory", text).groups()
             value = texts[place.replace("span.u", "span.n")]
