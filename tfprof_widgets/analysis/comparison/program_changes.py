@@ -77,7 +77,7 @@ def _weights(run: Run) -> pd.DataFrame:
         return frame.iloc[:0]
     traced = run.traced_ops
     details = source_map.details
-    ran = np.unique(traced.row[traced.row >= 0]) if traced is not None else np.zeros(0, np.int64)
+    ran: list[int] = [] if traced is None else traced.row[traced.row >= 0].unique().tolist()
     read = details.loc[details["op"].isin(ran) & (details["variable"] >= 0), "variable"].unique()
     if len(read):
         frame = frame.iloc[np.sort(read)]
