@@ -94,9 +94,7 @@ function figures(categories: readonly Category[]): HTMLElement {
 function entry(one: Category): HTMLElement {
   const noise = one.noise_ms === null ? "" : `, noise ${formatMs(one.noise_ms)}`;
   const title = `${label(one.category)}: ${formatMs(one.a_ms)} in a, ${formatMs(one.b_ms)} in b${noise}`;
-  const unsure = one.state === "not sure" ? one.noise_ms : null;
-  const change = h("span", signed(one.change_ms), unsure !== null && h("small", ` ± ${formatNumber(unsure)}`));
-  const values = [`${formatNumber(one.a_ms)} → ${formatNumber(one.b_ms)}`, change, stateMark(one.state)];
+  const values = [`${formatNumber(one.a_ms)} → ${formatNumber(one.b_ms)}`, signed(one.change_ms), stateMark(one.state)];
   const name = h("span", categorySwatch(one.category), label(one.category));
   return labelled(name, values, { class: isChanged(one.state) ? "cat top" : "cat", title });
 }
