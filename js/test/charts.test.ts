@@ -128,6 +128,14 @@ describe("step chart", () => {
     expect(root.textContent).toContain("mean 21.3 ms");
   });
 
+  it("says what records the steps of another backend, and not how to mark them", async () => {
+    const environment = { unrecorded: "Keras on JAX" };
+    const overview = { verdict: "Keras ran on JAX.", verdict_detail: "Record it with jax.profiler.", environment };
+    const { root } = await show(stepChart, {}, { overview }, { steps: { n: 0, columns: {} } });
+    expect(root.textContent).toContain("Keras ran on JAX. Record it with jax.profiler.");
+    expect(root.textContent).not.toContain("trace_steps");
+  });
+
   it("chooses a step by a click, and none by a second click on it", async () => {
     const { page, plot } = await show(stepChart);
     for (const expected of [rangeOf(12, 12), []]) {

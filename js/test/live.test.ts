@@ -42,7 +42,7 @@ const HEAD: LiveHead = {
   ...{ title: "fit", state: "running", n_steps: 0, n_kept_text: "", step_ms: null, batches: "", steps_per_s: null },
   ...{ wait_ratio: null, outside_ratio: null, loss: null, epoch: null, epochs: null, elapsed_s: null, now_ns: null },
   ...{ file: "", trigger_file: "", budget: "", marks: [], anomalies: [], windows: [], notices: [], workers: [] },
-  ...{ last_run: null, can_ask: false },
+  ...{ last_run: null, can_ask: false, is_recorded: true },
 };
 
 describe("bins", () => {
@@ -305,6 +305,13 @@ describe("the view", () => {
     const text = root.querySelector(".empty")?.textContent;
     expect(text).toContain("No step of training was told");
     expect(text).toContain("tfprof.trace_steps(dataset)");
+  });
+
+  it("leaves it to the notice why the steps of another backend are not told", async () => {
+    const { root, push } = await show({ n_steps: 0 }, {});
+    await push({ is_recorded: false, notices: ["Keras ran on JAX."] });
+    expect(root.querySelector(".empty")).toBeNull();
+    expect(root.textContent).toContain("Keras ran on JAX.");
   });
 
   it("waits for the first step, then shows figures and whether there is an anomaly", async () => {

@@ -115,7 +115,7 @@ describe("input graph", () => {
     expect(root.querySelectorAll(".tfp-node").length).toBe(7);
     expect(root.querySelectorAll(".tfp-node.critical").length).toBe(6);
     expect(root.querySelectorAll(".tfp-arrow.critical[d]").length).toBeGreaterThan(4);
-    expect(root.querySelector("aside pre")?.textContent).toContain("num_parallel_calls");
+    expect(root.querySelector("aside")?.textContent).toContain("Run it in parallel");
   });
 
   it("selects an iterator by click and by key, and marks a selected one", async () => {

@@ -202,7 +202,7 @@ def _op_buttons(view: str, texts: Texts, scope: str) -> Iterator[Figure]:
 
 
 def _peaks(view: str, texts: Texts) -> Iterator[Figure]:
-    """What is in use at the peak of the whole capture: named by the capacity, which tells devices from the host, where it is told.
+    """What is in use at the peak of the whole capture: named by the capacity, which tells devices from the host.
 
     The chart of the memory view says it in one piece, behind the name of its allocator.
     """

@@ -41,7 +41,8 @@ def summarize(
         spent: seconds to start and to stop the capture and bytes it wrote, where it was captured here.
     """
     failure = results.memory_failure
-    known = "" if failure is None else failure.notice
+    overview = results.overview
+    known = f"{overview.verdict} {overview.verdict_detail}".rstrip() if failure is None else failure.notice
     lines = [f"tfprof {title}".rstrip(), *(f"! {notice}" for notice in notices if notice != known), ""]
     if since_last and failure is None:
         lines += [since_last, ""]

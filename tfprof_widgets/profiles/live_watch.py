@@ -201,6 +201,8 @@ class Watch(WatchedRun):
         if self._loop is None or self._reader is None:
             return
         self._state, self._ended_ns = state_of_outcome(outcome), time.time_ns()
+        if self._capture is not None and self._capture.program.unrecorded:
+            self._loop.event("unrecorded", name=self._capture.program.unrecorded)
         self._loop.event("end", outcome=outcome)
         self._loop.machine.stop()
         self._reader.stop(_PATIENCE_S)
@@ -279,6 +281,7 @@ class Watch(WatchedRun):
                     notices=[notice for notice in notices if notice],
                     last_run=self._last_run,
                     can_ask=self.is_running,
+                    is_recorded=capture is None or not capture.program.unrecorded,
                 ),
                 bins=columns,
                 samples=loop.samples.columns(loop.started_ns),

@@ -181,7 +181,7 @@ def window_head(found: WatchedWindow) -> dict[str, Any]:
 
 def view_of(log: WatchLog, windows: Sequence[Profile]) -> LiveView:
     """The widget of a training that is read from its folder."""
-    from ..analysis.watched.told import anomalies_of
+    from ..analysis.watched.told import anomalies_of, unrecorded_of
     from ..views.widgets.live import LiveView
 
     started_ns = int(log.steps["start_ns"][0]) if len(log.steps) else 0
@@ -217,7 +217,8 @@ def view_of(log: WatchLog, windows: Sequence[Profile]) -> LiveView:
                 for i, event in enumerate(told)
             ],
             file=str(log.folder),
-            notices=list(log.notices),
+            notices=[*unrecorded_of(log), *log.notices],
+            is_recorded=not unrecorded_of(log),
         ),
         bins=bins.columns(),
         samples=samples.columns(started_ns),

@@ -1,7 +1,7 @@
 /** Elements from a tag, attributes and children. Strings become text nodes, so text of a trace can never become markup. */
 
 import { guarded } from "../host/failures";
-import { CAPTURE_CODE, frameworkOf } from "../model/overview/framework";
+import { CAPTURE_CODE, frameworkOf, unrecordedWords } from "../model/overview/framework";
 import type { TraceMeta } from "../model/wire/meta";
 
 /** A style is an object of properties by their CSS names. */
@@ -191,12 +191,10 @@ export function emptyState(title: string, reason: string, code: string, signal: 
 /** The empty state of every view of ops in a capture without one. */
 export function noOps(meta: TraceMeta, signal: AbortSignal): HTMLElement {
   const framework = frameworkOf(meta);
-  return emptyState(
-    `No ${framework} op in this capture`,
-    `The captured code ran no op, or only code that ${framework}'s profiler does not see. Capture code that trains or predicts:`,
-    CAPTURE_CODE[framework],
-    signal,
-  );
+  const instead = unrecordedWords(meta);
+  const reason = `The captured code ran no op, or only code that ${framework}'s profiler does not see. Capture code that trains or predicts:`;
+  const code = instead ? "" : CAPTURE_CODE[framework];
+  return emptyState(`No ${framework} op in this capture`, instead || reason, code, signal);
 }
 
 /** Gives the page a text file to save. */

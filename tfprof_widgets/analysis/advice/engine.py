@@ -98,11 +98,12 @@ def find_advice(results: Totals, rules: Sequence[Rule] | None = None) -> FoundAd
     """Ask rules what to change; all, or `CLUSTER_RULES` of hosts whose events were read elsewhere, and `HOST_RULES` there.
 
     Where memory ran out there is none: `MemoryFailure.actions` tell what to do about that, and nothing else matters before.
+    Nor is there any where what computed the steps is not in the trace.
     A rule that cannot be judged (no device, no memory events, too few steps) says nothing. The gains are upper bounds, each by
     itself: two fixes together need not win their sum. A rule that fails must not take the others along, nor the views. Of JAX
     and PyTorch/XLA there is what can be done there.
     """
-    if results.failure is not None:
+    if results.failure is not None or results.environment.unrecorded:
         return FoundAdvice(())
     run = Run(results)
     found: list[Advice] = []

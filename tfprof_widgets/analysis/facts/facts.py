@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
 import pandas as pd
 
 from ...trace.trace import Bool, Int32, SmallInt, UInt8, small_int
+from ...trace.unrecorded import framework_of_keras, known_name
 from ..base.compute_units import ComputeUnit
 from ..base.launches import Launches, compute_launches
 from ..hosts.communication import compute_communication, training_first
@@ -51,8 +52,30 @@ class Facts(Totals):
 
     @cached_property
     def steps(self) -> TracedSteps:
-        """Steps with their breakdown, and the step of each event."""
+        """Steps with their breakdown, and the step of each event; none where what computed them is not in the trace."""
+        if not self.unrecorded:
+            return self._traced_steps
+        return compute_steps(self.trace, grouping=self._traced_steps.grouping, units=self.kernel_units, finds_any=False)
+
+    @cached_property
+    def _traced_steps(self) -> TracedSteps:
         return compute_steps(self.trace, units=self.kernel_units, has_failed=self.failure is not None)
+
+    @cached_property
+    def unrecorded(self) -> str:
+        """See `Environment.unrecorded`. A capture notes which Keras ran, and what else may have run where no TensorFlow did."""
+        noted = self.noted
+        backend = framework_of_keras(noted.get("keras_backend", ""))
+        known, may_be = known_name(noted.get("unrecorded", "")), known_name(noted.get("may_compute", ""))
+        if known or not (backend or may_be) or not len(self._traced_steps):
+            return known
+        rows = self._traced_steps.event_step[self.occurrences.event] >= 0
+        ran = np.unique(self.occurrences.op[rows])
+        if not len(ran):
+            return backend or may_be
+        is_input = input_work(self.trace, self.occurrences)
+        names = (self.occurrences.name[i] for i in ran[~is_input[ran]].tolist())
+        return backend if all("Iterator" in name for name in names) else ""
 
     @cached_property
     def epoch_starts(self) -> Bool:
@@ -83,7 +106,7 @@ class Facts(Totals):
     @cached_property
     def environment(self) -> Environment:
         """Where the trace was recorded: hosts, devices, cores."""
-        return compute_environment(self.trace, self.noted)
+        return replace(compute_environment(self.trace, self.noted), unrecorded=self.unrecorded)
 
     @cached_property
     def launches(self) -> Launches:
@@ -100,7 +123,7 @@ class Facts(Totals):
         """Every execution of every op."""
         return op_occurrences(
             self.trace,
-            grouping=self.steps.grouping,
+            grouping=self._traced_steps.grouping,
             launches=self.launches,
             hlo=self.hlo_executions,
             units=self.kernel_units,
@@ -152,13 +175,14 @@ class Facts(Totals):
     @cached_property
     def memory(self) -> MemoryProfile:
         """Memory by allocator."""
-        return compute_memory(
+        memory = compute_memory(
             self.trace,
             event_step=self.steps.event_step,
             steps=self.steps.frame,
             grouping=self.steps.grouping,
             machine_bytes=self.environment.host_memory_bytes,
         )
+        return replace(memory, remedy=None) if self.unrecorded else memory
 
     @cached_property
     def memory_by_op(self) -> OpMemory:
@@ -168,7 +192,10 @@ class Facts(Totals):
     @cached_property
     def tf_data(self) -> TfData:
         """tf.data pipelines and iterators."""
-        return compute_tf_data(self.trace, grouping=self.steps.grouping)
+        found = compute_tf_data(self.trace, grouping=self.steps.grouping)
+        if not self.unrecorded:
+            return found
+        return replace(found, pipelines=found.pipelines.assign(suggestion="", suggestion_code=""))
 
     @cached_property
     def step_work_ms(self) -> dict[str, float]:

@@ -14,6 +14,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from ...trace.trace import Plane, Trace
+from ...trace.unrecorded import known_name
 from ..base.program_calls import Framework, framework_of
 from ..base.stretches import Stretches
 from ..base.units import PS_PER_MS
@@ -61,6 +62,8 @@ class Environment:
     """Main memory of the machine that captured, 0 where the capture did not say."""
     n_cpus: int
     """CPU cores of that machine, 0 likewise."""
+    unrecorded: str
+    """What computed the steps and is not in the trace: `Keras on JAX`, or `JAX` in an own loop; "" for nothing."""
     memory_bandwidth_bytes_per_s: int
     """Of one device, 0 where the trace does not say."""
 
@@ -100,6 +103,7 @@ def compute_environment(trace: Trace, facts: Mapping[str, str] | None = None) ->
         python_version=known.get("python", ""),
         host_memory_bytes=_whole(known.get("memory_bytes", "")),
         n_cpus=_whole(known.get("n_cpus", "")),
+        unrecorded=known_name(known.get("unrecorded", "")),
         memory_bandwidth_bytes_per_s=_most(devices, "memory_bandwidth"),
     )
 

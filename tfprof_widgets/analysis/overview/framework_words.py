@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 
+from ...trace.unrecorded import unrecorded_notice
 from ..base.program_calls import Framework
 from ..facts.totals import Totals
 
@@ -19,9 +20,11 @@ UNTOLD_INPUT = (
 
 
 def framework_notices(results: Totals) -> Iterator[str]:
-    """What is not in a trace of another framework than TensorFlow, and that its steps were inferred."""
+    """What is not in a trace of another framework than TensorFlow, or where another one ran, and that its steps were inferred."""
     environment = results.environment
     framework = environment.framework
+    if environment.unrecorded:
+        yield unrecorded_notice(environment.unrecorded)
     if framework == "TensorFlow":
         return
     version = f" {environment.jax_version}" if environment.jax_version else ""

@@ -21,6 +21,8 @@ def input_words(overview: Overview, otherwise: str) -> str:
     """
     if (framework := overview.environment.framework) != "TensorFlow":
         return UNTOLD_INPUT.format(framework=framework)
+    if overview.environment.unrecorded:
+        return f"How long steps wait for data is not known: {overview.environment.unrecorded} is not recorded."
     if not overview.n_steps_averaged:
         return otherwise
     parts = overview.breakdown

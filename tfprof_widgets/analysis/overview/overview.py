@@ -13,6 +13,7 @@ import numpy as np
 import pandas as pd
 
 from ...trace.trace import Bool
+from ...trace.unrecorded import unrecorded_remedy, unrecorded_verdict
 from ..advice.advice import Advice
 from ..advice.run import Run
 from ..base.table_types import table_of_arrays
@@ -241,7 +242,7 @@ def overview_of(
         tf_functions=findings.tf_functions,
         findings=() if failure is not None else tuple(findings.memory),
         environment=environment,
-        _found=None if failure is not None else findings,
+        _found=None if failure is not None or environment.unrecorded else findings,
         _advice=advice,
     )
 
@@ -338,6 +339,8 @@ def _without_steps(
     """Verdict and detail of a capture that has no step to judge; None where it has."""
     if failure is not None:
         return failure.sentence, " ".join(f"{action.words.rstrip('.:')}." for action in failure.actions[:1])
+    if environment.unrecorded:
+        return unrecorded_verdict(environment.unrecorded), unrecorded_remedy(environment.unrecorded)
     if frame.empty and not environment.n_events:
         return "Nothing was recorded.", "The capture holds no events: no op ran while it was on."
     if frame.empty:

@@ -88,7 +88,12 @@ class TracedSteps(Steps):
 
 
 def compute_steps(
-    trace: Trace, *, grouping: Grouping | None = None, units: UInt8 | None = None, has_failed: bool = False
+    trace: Trace,
+    *,
+    grouping: Grouping | None = None,
+    units: UInt8 | None = None,
+    has_failed: bool = False,
+    finds_any: bool = True,
 ) -> TracedSteps:
     """Find the steps of a trace and break each down.
 
@@ -102,23 +107,14 @@ def compute_steps(
         grouping: the result of `group_events(trace)` where the caller has it.
         units: for each event the `ComputeUnit` of its kernel; without it nothing is known of any.
         has_failed: whether memory ran out: the step that failed is then one too, although the program left it.
+        finds_any: False where what computed the steps is not in the trace: there are none then.
 
     Differs from XProf: host and device events count together, and copies count as copies (D1); sessions without markers
     have inferred steps (D2); all steps are kept, incomplete ones marked (D3); steps bear the marker's name (D8). What a host
     exchanges with others counts as communication where its step computes nothing meanwhile.
     """
     grouping = grouping or group_events(trace)
-    table = tpu_steps(trace, grouping)
-    sessions = _without_steps(trace, table)
-    table = table.joined(marked_steps(trace, grouping, sessions=sessions, counts_left=has_failed))
-    table = table.joined(served_steps(trace, grouping, sessions=_without_steps(trace, table)))
-    programs = program_steps(trace, sessions=_without_steps(trace, table))
-    table = table.joined(with_fair_share(trace, programs))
-    loops = infer_steps(trace, sessions=_without_steps(trace, table))
-    table = table.joined(with_fair_share(trace, loops))
-    stretches = device_steps(trace, grouping, sessions=_without_steps(trace, table))
-    table = table.joined(with_fair_share(trace, stretches))
-    table = table.sorted()
+    table = _found_steps(trace, grouping, has_failed=has_failed) if finds_any else StepTable.empty(trace.n_events)
     units = np.full(trace.n_events, ComputeUnit.UNKNOWN, np.uint8) if units is None else units
     types = classify(trace, grouping, units)
     spans = {"tpu": tpu_pieces(trace, table, types), "waits": exchange_pieces(trace, types, table)}
@@ -140,6 +136,20 @@ def compute_steps(
         compute_16bit_ps=precision[0],
         compute_32bit_ps=precision[1],
     )
+
+
+def _found_steps(trace: Trace, grouping: Grouping, *, has_failed: bool) -> StepTable:
+    table = tpu_steps(trace, grouping)
+    sessions = _without_steps(trace, table)
+    table = table.joined(marked_steps(trace, grouping, sessions=sessions, counts_left=has_failed))
+    table = table.joined(served_steps(trace, grouping, sessions=_without_steps(trace, table)))
+    programs = program_steps(trace, sessions=_without_steps(trace, table))
+    table = table.joined(with_fair_share(trace, programs))
+    loops = infer_steps(trace, sessions=_without_steps(trace, table))
+    table = table.joined(with_fair_share(trace, loops))
+    stretches = device_steps(trace, grouping, sessions=_without_steps(trace, table))
+    table = table.joined(with_fair_share(trace, stretches))
+    return table.sorted()
 
 
 def table_of(steps: TracedSteps) -> StepTable:

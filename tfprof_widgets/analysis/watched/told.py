@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import fields
 from typing import Any
 
+from ...trace.unrecorded import known_name, unrecorded_notice
 from ...trace.watched import WatchLog
 from .anomaly import SEVERITIES, Anomaly
 
@@ -23,6 +24,12 @@ def anomalies_of(log: WatchLog) -> list[Anomaly]:
         elif event["kind"] == "anomaly" and (anomaly := _anomaly(event)) is not None:
             found[anomaly.number] = anomaly
     return [found[number] for number in sorted(found)]
+
+
+def unrecorded_of(log: WatchLog) -> list[str]:
+    """That a model ran on another backend than TensorFlow, whose steps are not told: one sentence, mostly none."""
+    names = [known_name(str(event.get("name"))) for event in log.events if event["kind"] == "unrecorded"]
+    return [unrecorded_notice(name) for name in names[-1:] if name]
 
 
 def _anomaly(event: Any) -> Anomaly | None:

@@ -12,6 +12,8 @@ from dataclasses import dataclass
 from packaging.requirements import Requirement
 from packaging.specifiers import SpecifierSet
 
+from ...trace.unrecorded import framework_of_keras
+from ..machine.keras_backend import keras_backend
 from .check import Check, ok, unknown, warning
 
 _DISTRIBUTIONS: dict[str, tuple[str, ...]] = {
@@ -24,6 +26,10 @@ _DISTRIBUTIONS: dict[str, tuple[str, ...]] = {
         "tensorflow-intel",
     ),
     "tfprof_widgets": ("tfprof-widgets",),
+}
+_RECORDED_BY = {
+    "jax": 'jax.profiler.start_trace("logs"); model.fit(...); jax.profiler.stop_trace(); tfprof.load("logs")',
+    "torch": "with torch.profiler.profile() as recorded: model.fit(...)",
 }
 _MODULES = {"protobuf": "google.protobuf"}
 """What a package is imported as, where that is not its name."""
@@ -105,8 +111,18 @@ def _lowest(allowed: SpecifierSet) -> str:
 def version_checks() -> Iterator[Check]:
     """Check Python and each package that is needed."""
     yield python_check(python_facts(), needed_python())
+    yield from backend_checks(keras_backend())
     for name, at_least in needed_packages().items():
         yield package_check(package_facts(name), at_least)
+
+
+def backend_checks(backend: str) -> Iterator[Check]:
+    """Check that Keras, where the program has imported it, runs on TensorFlow, which alone is profiled."""
+    if backend == "tensorflow":
+        yield ok("keras_backend", "TensorFlow")
+    elif backend:
+        found = f"{framework_of_keras(backend)}: TensorFlow's profiler records nothing of it"
+        yield warning("keras_backend", found, _RECORDED_BY.get(backend, 'os.environ["KERAS_BACKEND"] = "tensorflow"'))
 
 
 def python_check(facts: PackageFacts, at_least: str) -> Check:

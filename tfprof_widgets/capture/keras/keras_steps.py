@@ -8,6 +8,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from ...trace.capture_facts import Failure
+from ..machine.keras_backend import unrecorded_by
 from ..session.failure import read_failure
 
 if TYPE_CHECKING:
@@ -39,13 +40,17 @@ class StepMarks:
         self._ended_epoch: int | None = None
 
     def begin_phase(self, kind: str, model: Any, n_batches: int | None) -> None:
-        """A loop over batches begins; within another one it is validation.
+        """A loop over batches begins; within another one it is validation. On another backend than TensorFlow it has no steps:
+        what a batch computes may begin when the call is over.
 
         Args:
             kind: "train", "test" or "predict".
             model: whose loop it is.
             n_batches: how many batches an epoch has, as far as Keras knows.
         """
+        if unrecorded := unrecorded_by(model):
+            self._taker.note_unrecorded(unrecorded)
+            return
         self.end_step()
         self._let_go()
         is_inner = bool(self._phases)

@@ -10,6 +10,8 @@ import platform
 import sys
 from pathlib import Path
 
+from .keras_backend import keras_backend, may_compute
+
 _PACKAGES = ("tensorflow", "keras")
 
 
@@ -20,6 +22,8 @@ def machine_facts() -> dict[str, str]:
         version = getattr(sys.modules.get(name), "__version__", None)
         if isinstance(version, str):
             facts[name] = version
+    beside = {"keras_backend": keras_backend(), "may_compute": may_compute()}
+    facts |= {name: value for name, value in beside.items() if value}
     facts["n_cpus"] = str(os.cpu_count() or 0)
     facts |= _threads()
     if (quota := cpu_quota()) > 0:

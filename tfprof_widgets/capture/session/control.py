@@ -8,6 +8,7 @@ import weakref
 from typing import Any, Protocol
 
 from ...errors import CaptureError
+from ...trace.unrecorded import unrecorded_notice
 from .bounds import BoundKind, BoundWatch, FileRate
 from .markers import OpenStep
 from .notices import bound_text
@@ -87,6 +88,12 @@ class WindowControl:
             run_shielded(lambda: self._close(open_id))
         if self.selection is None or self.selection.opens(number, n_batches):
             run_shielded(self._open_or_tell)
+
+    def note_unrecorded(self, name: str) -> None:
+        """Tell once that a Keras model ran of which the profiler records nothing, such as `Keras on JAX`."""
+        notice = unrecorded_notice(name)
+        if notice not in self.keeper.notices:
+            self.keeper.notices.append(notice)
 
     def add(self, step: OpenStep) -> None:
         """Note that a step has begun."""

@@ -38,7 +38,7 @@ def record_of(
         windows=windows,
         notices=(
             *keeper.notices,
-            *closing_notices(options, keeper, control.bound, control.n_steps),
+            *(() if program.unrecorded else closing_notices(options, keeper, control.bound, control.n_steps)),
             *(notice for notice in told if notice),
         ),
         cost=CaptureCost(

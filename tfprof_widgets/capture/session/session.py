@@ -318,6 +318,11 @@ class Capture:
             step.confirm()
         return step
 
+    def note_unrecorded(self, name: str) -> None:
+        """Note that a Keras model ran of which the profiler records nothing, such as `Keras on JAX`."""
+        self.program.unrecorded = name
+        self._running_control().note_unrecorded(name)
+
     def cancel_step(self, step: OpenStep) -> None:
         """Forget a step that was not certain and did not happen."""
         self._running_control().drop(step)

@@ -57,6 +57,9 @@ class StepNotes:
             step.confirm()
         return step
 
+    def note_unrecorded(self, name: str) -> None:
+        """Steps of such a model are not told: nothing else is to be said here."""
+
     def cancel_step(self, step: OpenStep) -> None:
         """Forget a step that was not certain and did not happen."""
         self._drop(step)

@@ -44,6 +44,8 @@ class CapturedProgram:
         self.facts = table_frame("facts", {})
         """What the program ran on, as in a `SourceMap`; no rows before the end of the capture."""
         self.run_dirs: tuple[Path, ...] = ()
+        self.unrecorded = ""
+        """What computed a Keras model of it, such as `Keras on JAX`, where the profiler records nothing of that."""
         self.calls = KerasCalls()
         self.fit: FitCall | None = None
         """The last one, as far as it can be repeated."""
@@ -64,6 +66,7 @@ class CapturedProgram:
         """The same program from now on: for traces that are read apart from those until now."""
         other = CapturedProgram()
         other.batch_size, other.calls, other.fit = self.batch_size, self.calls, self.fit
+        other.unrecorded = self.unrecorded
         other._models, other._sampler = self._models.successor(), self._sampler.successor()
         return other
 
@@ -118,7 +121,7 @@ class CapturedProgram:
         self._ended_ns = time.time_ns()
         try:
             self._newest_number = newest_number()
-            facts = machine_facts()
+            facts = machine_facts() | ({"unrecorded": self.unrecorded} if self.unrecorded else {})
             self.facts = table_frame("facts", {"name": list(facts), "value": list(facts.values())})
         except Exception as error:
             self._fail("What the program ran on is not known", error)

@@ -44,6 +44,8 @@ def advice_section(subject: Subject, room: Room) -> Iterator[str]:
 
 
 def _without(subject: Subject) -> str:
+    if subject.results.overview.environment.unrecorded:
+        return "No advice: what ran is not in this capture."
     n_steps = subject.results.overview.n_steps
     asked = f"None of the {len(RULES)} rules has anything to say"
     if n_steps:

@@ -60,6 +60,8 @@ def _always(subject: Subject, room: Room) -> Iterator[str]:
 
 def _steps(subject: Subject, room: Room) -> Iterator[str]:
     overview = subject.results.overview
+    if overview.environment.unrecorded:
+        return  # the verdict tells why, and what to do
     framework = overview.environment.framework
     if not overview.n_steps:
         yield (
@@ -82,6 +84,8 @@ def _steps(subject: Subject, room: Room) -> Iterator[str]:
 
 def _missing(subject: Subject) -> Iterator[str]:
     results = subject.results
+    if results.overview.environment.unrecorded:
+        return
     if not results.trace.n_events:
         yield "Nothing ran while the profiler was on, so there are no tables."
         return

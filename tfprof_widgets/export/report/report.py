@@ -98,7 +98,8 @@ def _head(subject: Subject, room: Room) -> Iterator[str]:
             f" ({first.bound} {share(first.gain_ratio)} of the {TIME[first.share_of]})" if first.gain_ratio > 0 else ""
         )
         yield f"**First to change{gain}:** {sentence(first.title, room.sentence)}"
-    notices = [notice for notice in subject.notices if failure is None or notice != failure.notice]
+    said = f"{overview.verdict} {overview.verdict_detail}".rstrip() if failure is None else failure.notice
+    notices = [notice for notice in subject.notices if notice != said]
     shown = notices[: room.sentences]
     if shown:
         lines = [f"> - {sentence(notice, room.sentence)}" for notice in shown]

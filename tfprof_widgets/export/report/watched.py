@@ -12,7 +12,7 @@ from ...analysis.base.wording import milliseconds, number, percent, plural
 from ...analysis.watched.anomaly import Anomaly
 from ...analysis.watched.level import FEWEST
 from ...analysis.watched.outcome import Outcome, compared, outcome_of, usual_ms
-from ...analysis.watched.told import anomalies_of
+from ...analysis.watched.told import anomalies_of, unrecorded_of
 from ...errors import without_controls
 from ...trace.watched import Event, WatchLog
 from .markdown import code, sentence, table
@@ -42,7 +42,9 @@ def watch_report(log: WatchLog, last: WatchLog | None = None) -> str:
     ]
     if words := _since(log, last):
         blocks.append(sentence(f"{words[0].upper()}{words[1:]}."))
-    blocks += ["## What is odd", *_odd(anomalies_of(log), outcome.n_steps)]
+    blocks += map(sentence, unrecorded_of(log))
+    if outcome.n_steps or not unrecorded_of(log):
+        blocks += ["## What is odd", *_odd(anomalies_of(log), outcome.n_steps)]
     windows = [event for event in log.events if event["kind"] == "window"]
     if windows:
         blocks += ["## Profile windows", *_windows(windows)]
@@ -62,10 +64,11 @@ def watch_summary(log: WatchLog, last: WatchLog | None = None) -> str:
     if math.isfinite(outcome.median_ms):
         first += f", {figures['step (median)']} a step"
     anomalies = anomalies_of(log)
-    lines = [first, *(f"  {one.severity}: {one.title}" for one in anomalies), *(f"  {one}" for one in log.notices)]
+    told = [*unrecorded_of(log), *log.notices]
+    lines = [first, *(f"  {one.severity}: {one.title}" for one in anomalies), *(f"  {one}" for one in told)]
     if words := _since(log, last):
         lines.insert(1, f"  {words}")
-    if not outcome.n_steps:
+    if not outcome.n_steps and not unrecorded_of(log):
         lines.append(f"  {NO_STEPS}")
     return without_controls("\n".join(" ".join(line.split("\n")) for line in lines))
 

@@ -31,6 +31,7 @@ _HEAD: dict[str, Any] = {
     "state": "running",
     "n_steps": 0,
     "can_ask": False,
+    "is_recorded": True,
 }
 """The fields of `head`, before anything is known; `LiveHead` of `js/src/views/live/payload.ts` says what each is."""
 

@@ -11,6 +11,11 @@ export function frameworkOf({ overview }: TraceMeta): Framework {
   return told === "JAX" || told === "PyTorch/XLA" ? told : "TensorFlow";
 }
 
+/** That what computed the steps is not in the capture, and what records it; "" where it is. */
+export function unrecordedWords({ overview }: TraceMeta): string {
+  return overview?.environment?.unrecorded ? `${overview.verdict ?? ""} ${overview.verdict_detail ?? ""}`.trim() : "";
+}
+
 export const CAPTURE_CODE: Words = {
   TensorFlow: "%%tfprofile\nmodel.fit(dataset, epochs=1)",
   JAX: 'jax.profiler.start_trace("logs")\n# some steps\njax.profiler.stop_trace()',

@@ -83,7 +83,7 @@ class Live {
   #show(): void {
     const { head, runs } = this.#state;
     const isEmpty = runs.every((run) => run.nSteps === 0);
-    this.#tellNone(isEmpty ? head.state : "");
+    this.#tellNone(isEmpty && head.is_recorded ? head.state : "");
     this.#body.hidden = isEmpty;
     this.#head.show(this.#state);
     this.#say();

@@ -73,6 +73,8 @@ export interface LiveHead {
   readonly last_run: { readonly words: string; readonly step_ms: Known } | null;
   /** Whether a message reaches the training while it runs. */
   readonly can_ask: boolean;
+  /** Whether steps are told; a notice says why not. */
+  readonly is_recorded: boolean;
 }
 
 /** Columns of bins of steps; NaN where not known. */

@@ -1,6 +1,6 @@
 /** The steps of a trace -> one stacked bar a step; a click chooses a step, a drag a range of them. */
 
-import { frameworkOf, MARK_STEPS_CODE } from "../../model/overview/framework";
+import { frameworkOf, MARK_STEPS_CODE, unrecordedWords } from "../../model/overview/framework";
 import { stepsOfRange } from "../../model/time/span_text";
 import {
   barOf,
@@ -247,8 +247,9 @@ export const stepChart: TraceBuilder = {
   name: "step_chart",
   async build(view) {
     if ((view.data.table("steps") ?? EMPTY_TABLE).n === 0) {
-      const code = MARK_STEPS_CODE[frameworkOf(view.data.meta)];
-      view.root.append(emptyState("No steps in this capture", NO_STEPS_REASON, code, view.signal));
+      const instead = unrecordedWords(view.data.meta);
+      const code = instead ? "" : MARK_STEPS_CODE[frameworkOf(view.data.meta)];
+      view.root.append(emptyState("No steps in this capture", instead || NO_STEPS_REASON, code, view.signal));
       return;
     }
     await new StepChart(view).build();

@@ -1,7 +1,7 @@
 /** The same step on every host -> who holds the others up: a table with bars, stacked columns or a heat map of the hosts. */
 
 import type { WorkerRow } from "../../model/hosts/worker_steps";
-import { frameworkOf, MARK_STEPS_CODE } from "../../model/overview/framework";
+import { frameworkOf, MARK_STEPS_CODE, unrecordedWords } from "../../model/overview/framework";
 import { type CsvColumns, csvOf } from "../../model/text/csv";
 import { EMPTY_TABLE } from "../../model/wire/wire";
 import { button, type Choice, download, emptyState, h, on, segmented, setAria } from "../../ui/dom";
@@ -204,8 +204,10 @@ export const workerChart: TraceBuilder = {
     }
     if ((data.table("worker_steps") ?? EMPTY_TABLE).n === 0) {
       const note = data.meta.worker_note || "This capture has no steps that hosts could be compared by.";
-      const code = MARK_STEPS_CODE[frameworkOf(data.meta)];
-      view.root.append(emptyState("No steps to compare", `${note} Mark the steps of your loop:`, code, signal));
+      const instead = unrecordedWords(data.meta);
+      const code = instead ? "" : MARK_STEPS_CODE[frameworkOf(data.meta)];
+      const reason = instead || `${note} Mark the steps of your loop:`;
+      view.root.append(emptyState("No steps to compare", reason, code, signal));
       return;
     }
     new WorkerChart(view);
