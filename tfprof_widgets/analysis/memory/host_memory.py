@@ -35,6 +35,7 @@ def within_machine(snapshots: Snapshots, machine_bytes: int) -> Snapshots:
         return snapshots
     free = np.where(over, room, told)
     largest = np.minimum(told * (1 - snapshots.fragmentation_ratio), free)
-    ratio = np.divide(largest, free, out=np.ones(len(free)), where=free > 0)
+    none = np.full(len(free), 1.0 if machine_bytes else np.nan)
+    ratio = np.divide(largest, free, out=none, where=free > 0)
     fragmentation = np.where(over, 1 - ratio, snapshots.fragmentation_ratio)
     return replace(snapshots, free_bytes=free, fragmentation_ratio=fragmentation)

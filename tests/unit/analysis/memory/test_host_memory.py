@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
+import numpy as np
 import pandas as pd
 import pytest
 
@@ -63,6 +64,7 @@ def test_a_leak_lasts_as_long_as_the_memory_of_the_machine() -> None:
 def test_what_a_host_may_use_is_not_said_where_its_machine_is_not_known() -> None:
     row = results_of("cpu", 0).memory.summary.iloc[0]
     assert (row["capacity_bytes"], row["free_bytes"]) == (0, 0)
+    assert np.isnan(row["fragmentation_ratio"])
     assert row["peak_bytes"] > 0
 
 
