@@ -32,8 +32,9 @@ def train(directory: str) -> None:
     )
     model.compile("adam", keras.losses.SparseCategoricalCrossentropy(True))
     model.fit(dataset.take(4), shuffle=False, verbose=0)
-    with tfprof.profile(logdir=directory):
+    with tfprof.profile() as prof:
         model.fit(dataset, shuffle=False, verbose=0)
+    prof.save(directory)  # with the samples of the machine, which tell how busy it was
 
 
 if __name__ == "__main__":

@@ -62,8 +62,9 @@ def layer_rows(facts: Facts, sums: OpSums) -> Quantities:
     return _by_side(facts, sums, layers.op_entry, labels, _path_of_layer, labels["kind"] == "input")
 
 
-def _path_of_layer(layer: str, class_name: str, kind: str) -> Path:
-    return (f"{kind} {class_name}", *layer.split("/"))
+def _path_of_layer(layer: str, _class_name: str, kind: str) -> Path:
+    # not by its class, which only runs know that noted their layers
+    return (kind, *layer.split("/"))
 
 
 def line_rows(facts: Facts, sums: OpSums) -> Quantities:

@@ -18,7 +18,7 @@ from .common_change import UNKNOWN_SCATTER, CommonChange, StepEffect, common_cha
 from .op_sums import OpSums, op_sums
 from .program_changes import program_changes
 from .quantities import Quantities, pair_rows
-from .row_changes import Scale, measured_pair, row_changes
+from .row_changes import NOT_SURE, Scale, measured_pair, row_changes
 from .rows import (
     SCATTER,
     category_rows,
@@ -92,13 +92,21 @@ class RunDiff:
     @cached_property
     def layers(self) -> pd.DataFrame:
         """Keras layers and what is in none: `layer, class_name, kind, device`, then numbers as in `ops`."""
-        return self._changes((layer_rows(self.a, self.op_sums[0]), layer_rows(self.b, self.op_sums[1])), name="layer")
+        rows = layer_rows(self.a, self.op_sums[0]), layer_rows(self.b, self.op_sums[1])
+        return self._as_noted(self._changes(rows, name="layer"))
 
     @cached_property
     def source_lines(self) -> pd.DataFrame:
         """Lines of your code: `file, line, function, code, bucket, device`, then numbers as in `ops`."""
         first, second = (line_rows(one, sums) for one, sums in zip((self.a, self.b), self.op_sums, strict=True))
-        return self._changes((first, second), pair_lines(first, second))
+        return self._as_noted(self._changes((first, second), pair_lines(first, second)))
+
+    def _as_noted(self, rows: pd.DataFrame) -> pd.DataFrame:
+        """The same; what only one run could know, as the other noted nothing of its program, is neither new nor gone."""
+        is_noted = [one.source_map is not None and not one.source_map.is_empty for one in (self.a, self.b)]
+        if is_noted[0] == is_noted[1]:
+            return rows
+        return rows.assign(state=rows["state"].where(~rows["state"].isin(["added", "removed"]), NOT_SURE))
 
     @cached_property
     def kernels(self) -> pd.DataFrame:

@@ -79,6 +79,14 @@ def test_a_second_live_model_of_the_same_names_is_no_difference() -> None:
     assert diff_of(Run(seed=1), Run(seed=2), noted(SMALL), noted((*SMALL, *WIDE))).program == ()
 
 
+def test_what_one_run_did_not_note_is_neither_new_nor_gone() -> None:
+    for before, after in ((noted(SMALL), None), (None, noted(SMALL))):
+        diff = diff_of(Run(seed=1), Run(seed=2), before, after)
+        for table in (diff.layers, diff.source_lines):
+            assert not set(table["state"]) & {"added", "removed"}
+        assert verdict(diff).startswith("No change beyond noise: ")
+
+
 def test_other_numbers_are_named() -> None:
     halves = tuple((name, shape, "bfloat16") for name, shape, _ in SMALL)
     (told,) = diff_of(Run(seed=1), Run(seed=2), noted(SMALL), noted(halves)).program
