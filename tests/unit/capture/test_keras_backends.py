@@ -1,7 +1,7 @@
 """Keras on another backend inside of captures: its steps are not told, as their computing may begin when a call is over.
 
-A Keras that runs on TensorFlow and says that it is JAX is tried always, the real ones where JAX and PyTorch are installed. These are
-no part of the `dev` extra: TensorFlow imports JAX wherever it is.
+A Keras that runs on TensorFlow and says that it is JAX is tried always, the real ones where JAX and PyTorch are installed.
+These are no part of the `dev` extra: TensorFlow imports JAX wherever it is.
 """
 
 from __future__ import annotations
