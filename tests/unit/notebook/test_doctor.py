@@ -27,7 +27,7 @@ REPORT = DoctorReport(
         unknown("front_end", "<script>alert(1)</script> & 'co'", 'prof.to_html("<b>.html")'),
     )
 )
-NAMES = ["python", *needed_packages()]
+NAMES = ["python", *needed_packages(), "keras_backend"]
 NAMES += ["gpu", "cupti", "gpu_privileges", "gpu_sampling", "cuda_graphs", "profiler_session", "cpu_memory"]
 NAMES += ["disk", "cpu_sampling", "front_end", "page_widgets"]
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable, Iterable
 
+from ..machine.keras_backend import keras_backend
 from .check import Check, unknown
 from .front_end import gather_front_end_facts
 from .front_end_checks import front_end_checks
@@ -12,7 +13,7 @@ from .gpu_checks import gpu_checks
 from .gpu_facts import gather_gpu_facts
 from .machine_checks import gather_disk_facts, gather_sampling_facts, machine_checks
 from .session_checks import gather_session_facts, session_checks
-from .versions import version_checks
+from .versions import backend_check, version_checks
 
 _logger = logging.getLogger(__name__)
 _SHOW_ERROR = "import logging; logging.basicConfig(level=logging.DEBUG); tfprof.doctor()  # shows the traceback"
@@ -32,6 +33,7 @@ def run_all_checks() -> tuple[Check, ...]:
 
 _GROUPS: dict[str, Callable[[], Iterable[Check]]] = {
     "versions": version_checks,
+    "keras_backend": lambda: (backend_check(keras_backend()),),
     "gpu": lambda: gpu_checks(gather_gpu_facts()),
     "profiler_session": lambda: session_checks(gather_session_facts()),
     "machine": lambda: machine_checks(gather_disk_facts(), gather_sampling_facts()),

@@ -13,7 +13,6 @@ from packaging.requirements import Requirement
 from packaging.specifiers import SpecifierSet
 
 from ...trace.unrecorded import framework_of_keras
-from ..machine.keras_backend import keras_backend
 from .check import Check, ok, unknown, warning
 
 _DISTRIBUTIONS: dict[str, tuple[str, ...]] = {
@@ -111,18 +110,17 @@ def _lowest(allowed: SpecifierSet) -> str:
 def version_checks() -> Iterator[Check]:
     """Check Python and each package that is needed."""
     yield python_check(python_facts(), needed_python())
-    yield from backend_checks(keras_backend())
     for name, at_least in needed_packages().items():
         yield package_check(package_facts(name), at_least)
 
 
-def backend_checks(backend: str) -> Iterator[Check]:
+def backend_check(backend: str) -> Check:
     """Check that Keras, where the program has imported it, runs on TensorFlow, which alone is profiled."""
-    if backend == "tensorflow":
-        yield ok("keras_backend", "TensorFlow")
-    elif backend:
-        found = f"{framework_of_keras(backend)}: TensorFlow's profiler records nothing of it"
-        yield warning("keras_backend", found, _RECORDED_BY.get(backend, 'os.environ["KERAS_BACKEND"] = "tensorflow"'))
+    name = "keras_backend"
+    if backend in ("", "tensorflow"):
+        return ok(name, "TensorFlow" if backend else "Keras is not imported")
+    found = f"{framework_of_keras(backend)}: TensorFlow's profiler records nothing of it"
+    return warning(name, found, _RECORDED_BY.get(backend, 'os.environ["KERAS_BACKEND"] = "tensorflow"'))
 
 
 def python_check(facts: PackageFacts, at_least: str) -> Check:
