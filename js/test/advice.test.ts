@@ -91,6 +91,7 @@ describe("words of an advice", () => {
     expect(words({ share_of: "sample" }, 246)).toBe("saves up to 33 % of a sample's time");
     expect(words({ share_of: "time captured" }, 246)).toBe("saves up to 33 % of all captured");
     expect(words({ gain_ratio: 0 }, 246)).toBe("no speed-up");
+    expect(words({ gain_ratio: 0, fix: { words: "", code: "" } }, 246)).toBe("gain not known");
   });
 
   it("name the largest part of a step of a run without advice", () => {

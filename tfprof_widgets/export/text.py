@@ -107,7 +107,7 @@ def _advice(results: AnyResults) -> Iterator[str]:
 
 def _saving(advice: Advice, step_ms: float) -> str:
     if advice.gain_ratio <= 0:
-        return "no speed-up"
+        return advice.without_gain
     bound = "up to" if advice.bound == "at most" else "about"
     if advice.share_of != "step":
         time = f" of {'the time captured' if advice.share_of == 'time captured' else 'the time of a sample'}"

@@ -91,6 +91,11 @@ class Advice:
         return "time captured" if self.rule in OF_CAPTURE else "sample" if self.rule in OF_SAMPLE else "step"
 
     @property
+    def without_gain(self) -> str:
+        """What stands in place of a gain of 0: what has no fix may still be worth a change."""
+        return "no speed-up" if self.fix.words else "gain not known"
+
+    @property
     def headline(self) -> str:
         """What to do, in a few words."""
         return headline_of(self.rule, self.stage)

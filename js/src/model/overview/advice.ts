@@ -9,10 +9,10 @@ const MOST_CHARACTERS = 240;
 
 /** "saves up to", "33 %", "81 ms a step", or "about" of an estimate; the time only where that of a step is known. */
 export function gainWords(
-  { gain_ratio, evidence, share_of = "step" }: AdviceMeta,
+  { gain_ratio, evidence, fix, share_of = "step" }: AdviceMeta,
   stepMs: number | undefined,
 ): readonly string[] {
-  if (gain_ratio <= 0) return ["no speed-up", "", ""];
+  if (gain_ratio <= 0) return [fix.words ? "no speed-up" : "gain not known", "", ""];
   const ofStep = stepMs ? `${formatMs(gain_ratio * stepMs)} a step` : "";
   const time = { step: ofStep, sample: "of a sample's time", "time captured": "of all captured" }[share_of];
   const bound = evidence.some(([name]) => name === "estimate") ? "about" : "up to";

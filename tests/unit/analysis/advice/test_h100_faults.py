@@ -71,6 +71,7 @@ def test_what_over_a_third_of_a_step_of_a_busy_gpu_goes_to_is_named(
     assert told is prof.advice[-1]  # behind all that can be won
     assert why_nothing_is_seen(prof.run.results, told) == ""
     assert told.title in prof.report()
+    assert "severity low, gain not known" in prof.report()
 
 
 def test_a_line_at_which_all_layers_are_made_names_none(fault: Callable[[str], Path]) -> None:
