@@ -20,8 +20,8 @@ import tfprof_widgets
 ROOT = Path(__file__).resolve().parent.parent
 STATIC = ROOT / "tfprof_widgets" / "static"
 LONGEST_IMPORT_S = 0.05
-LARGEST_WHEEL_BYTES = 1_650_000
-"""Deflated by itself, each of 700 files: 1.22 MB of Python (0.34 of that are docstrings; in one piece it would be 0.94), 0.25 MB
+LARGEST_WHEEL_BYTES = 1_680_000
+"""Deflated by itself, each of 700 files: 1.24 MB of Python (a third of that are docstrings and comments), 0.25 MB
 of JavaScript and styles, 0.11 MB of the files' names and 0.05 MB of their hashes and what PyPI shows."""
 N_RUNS = 7
 
