@@ -139,7 +139,7 @@ def run() -> dict[str, Any]:
 
         for name, marked in (("marked", True), ("unmarked", False)):
             function = tf.function(compiled, jit_compile=True, input_signature=[tf.TensorSpec([None])])
-            with tfprof.profile(max_bytes=400_000, system=False) as profile:
+            with tfprof.profile(max_bytes=800_000, system=False) as profile:
                 for i in range(6):
                     with tfprof.step(i) if marked else contextlib.nullcontext():
                         # within a step another shape is compiled anew, and not traced
