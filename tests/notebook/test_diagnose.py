@@ -19,7 +19,7 @@ PLANTED = {
     # case: advice, words of the fix
     "small batch": ("small_batch", "8 times as many samples"),
     "slow read": ("input_bound generator", "num_parallel_calls"),
-    "overloaded preprocessing": ("input_bound slow_map", "map(blur, num_parallel_calls=tf.data.AUTOTUNE).cache()"),
+    "overloaded preprocessing": ("input_bound slow_map", "Make blur (Cell "),
     "inefficient graph": ("inefficient_op", "Put 5 convolutions of 3 x 3"),
     "heavy callback": ("host_callback", "every hundredth batch"),
     "retracing": ("retracing", "tf.constant(i)"),

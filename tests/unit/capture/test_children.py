@@ -51,8 +51,9 @@ def test_a_row_tells_the_load_of_workers_apart_from_that_of_the_process(
     while worker.is_alive():
         time.sleep(0.1)
         rows.append((time.perf_counter(), dict(zip(reader.columns, reader.read(), strict=True))))
-    reader.close()
     worker.join()
+    rows.append((time.perf_counter(), dict(zip(reader.columns, reader.read(), strict=True))))
+    reader.close()
     used_s, at_s = 0.0, begin_s
     for now_s, row in rows:
         used_s += row["children_cpu_pct"] / 100 * (now_s - at_s)

@@ -31,7 +31,11 @@ class Fix:
             raise ValueError(f"{wrong or 'its code has no words'}: {self.words!r} {self.code!r}")
 
     def also(self, words: str) -> Fix:
-        """The same with another sentence."""
+        """The same with another sentence.
+
+        Args:
+            words: the sentence.
+        """
         return Fix(f"{self.words} {words}", self.code, self.names)
 
     def __str__(self) -> str:

@@ -59,7 +59,9 @@ TIME = {"step": "step time", "sample": "time of a sample", "time captured": "tim
 
 def _piece(rank: int, one: Advice, room: Room) -> Iterator[str]:
     gain = (
-        f"gain {one.bound} {share(one.gain_ratio)} of the {TIME[one.share_of]}" if one.gain_ratio > 0 else one.without_gain
+        f"gain {one.bound} {share(one.gain_ratio)} of the {TIME[one.share_of]}"
+        if one.gain_ratio > 0
+        else one.without_gain
     )
     stage = f", `{one.stage}`" if one.stage else ""
     what = f"{one.headline} " if one.headline else ""
