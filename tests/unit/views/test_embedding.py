@@ -62,7 +62,7 @@ def test_no_more_is_embedded_than_may_be(payload: Payload, max_bytes: int) -> No
 
 
 def test_more_room_means_more_events_around_the_typical_steps(payload: Payload) -> None:
-    some = [embed(payload, n) for n in (200_000, 250_000, 400_000)]
+    some = [embed(payload, n) for n in (200_000, 250_000, 350_000)]
     n_events = [one.n_events for one in some]
     assert n_events == sorted(n_events)
     assert 0 < n_events[-1] < payload.n_events
@@ -246,7 +246,7 @@ def test_the_room_is_used_where_tiles_are_uneven(
 def test_a_window_is_packed_once(payload: Payload, monkeypatch: pytest.MonkeyPatch) -> None:
     spans = []
     monkeypatch.setattr(embedding, "window_pack", lambda cut, span: (spans.append(span), window_pack(cut, span))[1])
-    for max_bytes in (200_000, 225_000, 250_000, 400_000):
+    for max_bytes in (200_000, 250_000, 300_000, 350_000):
         spans.clear()
         embed(payload, max_bytes)
         assert 0 < len(spans) == len(set(spans)) <= 5
