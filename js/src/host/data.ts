@@ -7,7 +7,6 @@
  */
 
 import type { Events } from "../model/events/events";
-import type { EventsState } from "../model/time/left_out";
 import type { Span } from "../model/time/viewport";
 import type { TraceMeta } from "../model/wire/meta";
 import type { Table } from "../model/wire/wire";
@@ -17,6 +16,15 @@ import { type Change, Store } from "./store";
 import type { Reply } from "./transport";
 
 export type { Reply } from "./transport";
+
+/** Where the events come from, and whether more of them will. */
+export interface EventsState {
+  readonly problem: string;
+  readonly isOffline: boolean;
+  /** The browser holds as much as it is meant to. */
+  readonly isFull: boolean;
+  readonly hasKernel: boolean;
+}
 
 export interface TraceData {
   readonly meta: TraceMeta;

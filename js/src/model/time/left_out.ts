@@ -1,5 +1,6 @@
 /** Turns what a page holds of a capture into one sentence on what it leaves out. */
 
+import type { EventsState } from "../../host/data";
 import { formatCount, formatInstant, plural } from "../text/format";
 import type { TraceMeta } from "../wire/meta";
 import type { Table } from "../wire/wire";
@@ -48,15 +49,6 @@ export function waitingWords(names: readonly string[], here: number, all: number
     return `${hasKernel ? "Reading" : "Waiting for the kernel to read"} source lines, layers and structure …`;
   if (here > 0 || hasKernel) return `Loading: ${formatCount(here)} of ${plural(all, "part")} are here.`;
   return "Waiting for the kernel to send the data of this view; it answers when the running cell ends.";
-}
-
-/** Where the events come from, and whether more of them will. */
-export interface EventsState {
-  readonly problem: string;
-  readonly isOffline: boolean;
-  /** The browser holds as much as it is meant to. */
-  readonly isFull: boolean;
-  readonly hasKernel: boolean;
 }
 
 /** "N of M events", what happens to the others, and the reason at length. */

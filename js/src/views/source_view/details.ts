@@ -9,6 +9,7 @@ import { button, h, on } from "../../ui/dom";
 import { categorySwatch, legendEntry } from "../../ui/legend";
 import { textFits } from "../../ui/page";
 import { costText, countText, type HeatScale, heatPiece, phaseText } from "./heat";
+import type { Chosen } from "./model";
 
 const N_OPS = 8;
 /** The call of the function that is the whole step: every op is in it. */
@@ -18,14 +19,6 @@ const WIDE_PX = 240;
 const PADDING_PX = 14;
 const COLUMNS_PX = 150;
 const NARROW_COLUMNS_PX = 98;
-
-export interface Chosen {
-  /** "Line 3" or the name of a bucket. */
-  readonly title: string;
-  readonly heat: Heat;
-  /** Which function the line is in, or what the bucket means. */
-  readonly note: string;
-}
 
 export interface DetailsLook {
   readonly scale: HeatScale;

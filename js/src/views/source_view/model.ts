@@ -23,11 +23,18 @@ import { EMPTY_TABLE } from "../../model/wire/wire";
 import type { TraceView } from "../../ui/view";
 import type { Where } from "../../ui/where_switch";
 import { bucketNote } from "./buckets";
-import type { Chosen } from "./details";
 import type { HeatScale, LineSamples } from "./heat";
 
 /** Samples of which more are at one line say nothing. */
 const MOST_AT_ONE_LINE = 0.9;
+
+export interface Chosen {
+  /** "Line 3" or the name of a bucket. */
+  readonly title: string;
+  readonly heat: Heat;
+  /** Which function the line is in, or what the bucket means. */
+  readonly note: string;
+}
 
 export class SourceModel {
   readonly files: readonly SourceFile[];
