@@ -1,6 +1,6 @@
 /** One line of code or bucket -> what it costs, in which direction, and by which ops. */
 
-import type { Heat, OpCost } from "../../model/ops/source_lines";
+import type { OpCost } from "../../model/ops/source_lines";
 import { cutNames } from "../../model/text/cut";
 import { formatAmount, formatTime, plural } from "../../model/text/format";
 import { shortestSuffixes } from "../../model/text/suffix";
