@@ -1,10 +1,8 @@
-/** Keys for what the reader sets up and marks: tracks, cursor, measuring, bookmarks, views gone through, colours. */
+/** Keys for what the reader sets up and marks: tracks, cursor, measuring, bookmarks, colours. */
 import type { Workbench } from "./workbench";
 
 /** Key caps and what they do. */
 export type KeyHelp = readonly (readonly [string, string])[];
-
-export const VIEW_HELP: KeyHelp = [["Alt + ← / →", "the view before / after; Backspace: before"]];
 
 export const MARK_HELP: KeyHelp = [
   ["R", "measure from the cursor: point elsewhere, R again; without a cursor: the selected slice"],
@@ -18,13 +16,11 @@ export const MARK_HELP: KeyHelp = [
 export const TRACK_HELP: KeyHelp = [
   ["T", "filter tracks by name, show hidden ones again"],
   ["P / H", "pin / hide the track of the selected slice"],
-  ["L", "to the names of the tracks: ↑ ↓ walk, ← → fold and unfold, P pin, H hide, Alt + ↑ / ↓ move, Enter menu"],
-  ["drag its name", "move the track"],
+  ["L", "to the names of the tracks: ↑ ↓ walk, ← → fold and unfold, P pin, H hide, Enter menu"],
   ["C", "next meaning of the colours"],
 ];
 
 const KEYS: Readonly<Record<string, (bench: Workbench) => void>> = {
-  Backspace: (bench) => bench.back(),
   r: (bench) => bench.measure(),
   ",": (bench) => bench.cursor.step(-1),
   ".": (bench) => bench.cursor.step(1),
@@ -41,12 +37,6 @@ const KEYS: Readonly<Record<string, (bench: Workbench) => void>> = {
 
 /** Whether the key was one of these. */
 export function actOnBench(event: KeyboardEvent, bench: Workbench): boolean {
-  if (event.ctrlKey || event.metaKey) return false;
-  if (event.altKey) {
-    if (event.key === "ArrowLeft") bench.back();
-    else if (event.key === "ArrowRight") bench.forward();
-    return event.key === "ArrowLeft" || event.key === "ArrowRight";
-  }
   // Capital letters by the Shift key alone: CapsLock must not change what a key does.
   const key = event.key.length === 1 ? (event.shiftKey ? event.key.toUpperCase() : event.key.toLowerCase()) : event.key;
   const action = KEYS[key];

@@ -1,7 +1,7 @@
 /** Turns keys into moves; the same table gives the help. Keys act only while the timeline has the focus. */
 import { fitRange, panBy, type Span, zoomAt } from "../../model/time/viewport";
 import { onKeys } from "../../ui/dom";
-import { actOnBench, type KeyHelp, MARK_HELP, TRACK_HELP, VIEW_HELP } from "./bench_keys";
+import { actOnBench, type KeyHelp, MARK_HELP, TRACK_HELP } from "./bench_keys";
 import { alongFlow, alongRow, toEnclosing, toFirstInside, toSameOp } from "./moves";
 import type { Panes } from "./panes";
 import type { SearchBox } from "./search_box";
@@ -38,7 +38,6 @@ export const KEY_HELP: readonly (readonly [string, KeyHelp])[] = [
       ["wheel", "scroll the tracks after a click here, the page before one and after Esc"],
       ["Shift + wheel", "pan"],
       ["drag", "pan; on the ruler: select a range; on the steps: select steps; above: move the window"],
-      ...VIEW_HELP,
     ],
   ],
   [
@@ -64,8 +63,8 @@ export const KEY_HELP: readonly (readonly [string, KeyHelp])[] = [
 
 export function listenToKeys(section: HTMLElement, state: TimelineState, actions: KeyActions, signal: AbortSignal) {
   onKeys(section, signal, (event) => {
-    if (event.ctrlKey || event.metaKey || isOwnKeyOf(event.target, event.key)) return false;
-    return actOnBench(event, actions.bench) || (!event.altKey && act(event, state, actions));
+    if (event.ctrlKey || event.metaKey || event.altKey || isOwnKeyOf(event.target, event.key)) return false;
+    return actOnBench(event, actions.bench) || act(event, state, actions);
   });
 }
 

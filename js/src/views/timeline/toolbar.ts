@@ -1,4 +1,4 @@
-/** The toolbar of the timeline: what is on screen, how it is shown, finding, going back, tracks, bookmarks, and what else there is. */
+/** The toolbar of the timeline: what is on screen, how it is shown, finding, tracks, bookmarks, and what else there is. */
 import { button, type Child, h } from "../../ui/dom";
 import { KEY_HELP } from "./keys";
 import type { Popover } from "./popover";
@@ -8,8 +8,6 @@ const kbd = (name: string) => h("kbd", name);
 export interface ToolbarActions {
   readonly help: () => void;
   readonly fit: () => void;
-  readonly back: () => void;
-  readonly forward: () => void;
   readonly tracks: () => void;
   readonly bookmarks: () => void;
 }
@@ -37,9 +35,6 @@ export class Toolbar {
   readonly find = h("span.tl-finding");
   readonly tracksButton: HTMLButtonElement;
   readonly bookmarksButton: HTMLButtonElement;
-  #nBookmarks = 0;
-  readonly #back: HTMLButtonElement;
-  readonly #forward: HTMLButtonElement;
   readonly #window = h("span", " ");
   readonly #whole = h("span.opt", " ");
   readonly #unit = h("span", " ");
@@ -59,8 +54,6 @@ export class Toolbar {
     signal: AbortSignal,
   ) {
     const menu = { "aria-haspopup": "dialog", "aria-expanded": "false" };
-    this.#back = button("◂", actions.back, signal, { "aria-label": "Back", title: "The view before (Alt+←)" });
-    this.#forward = button("▸", actions.forward, signal, { "aria-label": "Forward", title: "The view after (Alt+→)" });
     const fit = button("Fit", actions.fit, signal, { title: "Show the whole capture (0)" });
     this.tracksButton = button("", actions.tracks, signal, {
       ...menu,
@@ -70,7 +63,7 @@ export class Toolbar {
       ...menu,
       title: "Bookmarks and notes (Shift+B)",
     });
-    this.#nameBookmarks(0);
+    this.nameBookmarks(0);
     this.#moreButton = button("More", () => this.#openMore(), signal, menu);
     this.#moreButton.hidden = true;
     const help = button("?", actions.help, signal, {
@@ -78,14 +71,13 @@ export class Toolbar {
       "aria-label": "All keys",
       title: "All keys (?)",
     });
-    const views = h("span.tl-views", { role: "group", "aria-label": "Views" }, this.#back, fit, this.#forward);
     this.element = h(
       "div.bar",
       h("b", "Timeline"),
       this.mode,
       this.#about,
       this.find,
-      views,
+      fit,
       this.tracksButton,
       this.bookmarksButton,
       this.#moreButton,
@@ -116,18 +108,11 @@ export class Toolbar {
     return text;
   }
 
-  #nameBookmarks(n: number) {
-    this.#nBookmarks = n;
+  /** Says how many bookmarks there are. */
+  nameBookmarks(n: number) {
     const count = n > 0 ? ` ${n}` : "";
     const names = [h("span.opt", `Bookmarks${count}`), h("span.short", `Marks${count}`)];
     this.bookmarksButton.replaceChildren(...names);
-  }
-
-  /** Where the buttons lead. */
-  tell(canGoBack: boolean, canGoForward: boolean, nBookmarks: number) {
-    this.#back.disabled = !canGoBack;
-    this.#forward.disabled = !canGoForward;
-    if (nBookmarks !== this.#nBookmarks) this.#nameBookmarks(nBookmarks);
   }
 }
 

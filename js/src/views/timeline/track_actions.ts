@@ -1,5 +1,5 @@
-/** What can be done with a track, by menu, key and drag: pin, hide, move, fold, open. */
-import { COUNTERS, keyOf, MOST_DOCKED, moveTo, ROOT, type TrackKey, togglePin } from "../../model/tracks/arrangement";
+/** What can be done with a track, by menu and key: pin, hide, fold, open. */
+import { keyOf, MOST_DOCKED, type TrackKey, togglePin } from "../../model/tracks/arrangement";
 import { setHostOpen } from "../../model/tracks/host_tracks";
 import { type LineTrack, setCountersOpen, type Track, type TrackLayout } from "../../model/tracks/tracks";
 import type { TimelineState } from "./state";
@@ -16,41 +16,6 @@ export interface TrackAction {
 /** Every track on the screen from top to bottom, the pinned counters last. */
 export function allTracks(layout: TrackLayout): Track[] {
   return [...layout.tracks, ...layout.dock];
-}
-
-/** Among whose children a track has its place. */
-function parentOf(state: TimelineState, track: Track): string {
-  if (track.isPinned) return "pinned";
-  if (track.kind === "plane" || track.kind === "fold") {
-    const host = state.hosted.source?.ofPlane[track.plane] ?? -1;
-    return host < 0 ? ROOT : keyOf("host", host);
-  }
-  if (track.kind === "line") return keyOf("plane", state.meta.lines[track.line].plane);
-  return track.kind === "counter" ? COUNTERS : ROOT;
-}
-
-/** Keys of the tracks between which a track can be moved, in the order of the screen. */
-export function siblingsOf(state: TimelineState, track: Track): TrackKey[] {
-  const parent = parentOf(state, track);
-  const { layout } = state;
-  const all = track.kind === "counter" && track.isPinned ? layout.dock : layout.tracks;
-  return all
-    .filter(
-      (other) => other.kind === track.kind && other.isPinned === track.isPinned && parentOf(state, other) === parent,
-    )
-    .map((other) => other.key);
-}
-
-/** Moves a track before the sibling that is `index`th now; at the end when there is none. */
-export function moveTrack(state: TimelineState, track: Track, index: number) {
-  const siblings = siblingsOf(state, track);
-  if (track.kind === "fold" || track.kind === "group") return;
-  state.board.change((tracks) => moveTo(tracks, parentOf(state, track), siblings, track.key, index));
-}
-
-export function moveBy(state: TimelineState, track: Track, by: 1 | -1) {
-  const at = siblingsOf(state, track).indexOf(track.key);
-  if (at + by >= 0 && at + by < siblingsOf(state, track).length) moveTrack(state, track, at + by);
 }
 
 export function pin(state: TimelineState, track: Track) {
@@ -138,8 +103,6 @@ export function actionsOf(state: TimelineState, track: Track): TrackAction[] {
   const nDocked = pinned.filter((key) => key[0] === "c").length;
   const isFull = track.kind === "counter" && !isPinned && nDocked >= MOST_DOCKED;
   const where = track.kind === "counter" ? "Pin below the tracks" : "Pin above the tracks";
-  const siblings = siblingsOf(state, track);
-  const at = siblings.indexOf(track.key);
   const actions: TrackAction[] = [];
   const add = (text: string, key: string, run: () => void, obstacle = "") => actions.push({ text, key, run, obstacle });
   if (isOwn) {
@@ -149,10 +112,6 @@ export function actionsOf(state: TimelineState, track: Track): TrackAction[] {
   add(track.kind === "fold" ? "Hide these" : "Hide", "H", () => hide(state, track));
   if (track.kind !== "fold" && track.kind !== "group" && track.kind !== "counter")
     add("Hide the others", "", () => hideOthers(state, track));
-  if (siblings.length > 1) {
-    add("Move up", "Alt+↑", () => moveBy(state, track, -1), at === 0 ? "It is the first" : "");
-    add("Move down", "Alt+↓", () => moveBy(state, track, 1), at === siblings.length - 1 ? "It is the last" : "");
-  }
   if (track.kind === "line") {
     const { line, levels: open, closed } = track;
     if (closed) add(`Open ${closed}`, "→", () => setOpen(state, track, true));

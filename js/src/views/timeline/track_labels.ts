@@ -10,7 +10,7 @@ import { h, on, onKeys } from "../../ui/dom";
 import { labelOf, nameTree } from "./label_elements";
 import { counterWords, planeInfo } from "./label_text";
 import type { TimelineState } from "./state";
-import { allTracks, hide, moveBy, openLevels, pin, setOpen } from "./track_actions";
+import { allTracks, hide, openLevels, pin, setOpen } from "./track_actions";
 
 /** Labels this far out of sight are there already, so that scrolling never shows a gap. */
 const MARGIN_PX = 150;
@@ -234,17 +234,20 @@ export class TrackLabels {
 
   #onKey(event: KeyboardEvent): boolean {
     const found = this.#trackOfEvent(event);
-    return found !== null && !event.ctrlKey && !event.metaKey && this.#act(event, found.track, found.element);
+    return (
+      found !== null &&
+      !event.ctrlKey &&
+      !event.metaKey &&
+      !event.altKey &&
+      this.#act(event, found.track, found.element)
+    );
   }
 
   #act(event: KeyboardEvent, track: Track, element: HTMLElement): boolean {
     const { state } = this;
     const { key } = event;
     const isMenu = key === "ContextMenu" || (event.shiftKey && key === "F10");
-    if (event.altKey) {
-      if (key !== "ArrowUp" && key !== "ArrowDown") return false;
-      moveBy(state, track, key === "ArrowUp" ? -1 : 1);
-    } else if (isMenu || ((key === "Enter" || key === " ") && (track.kind === "line" || track.kind === "counter"))) {
+    if (isMenu || ((key === "Enter" || key === " ") && (track.kind === "line" || track.kind === "counter"))) {
       this.actions.menu(track, element);
     } else if (event.shiftKey) return false;
     else if (key === "Enter" || key === " ")

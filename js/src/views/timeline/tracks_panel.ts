@@ -116,7 +116,7 @@ export class TracksPanel {
     const hidden = [...this.state.tracks.hidden];
     const box = h("div.tl-hidden");
     if (hidden.length === 0) {
-      box.append(h("p.q", "None hidden. H on a track's name hides it, P pins it, Alt+↑ and Alt+↓ move it."));
+      box.append(h("p.q", "None hidden. H on a track's name hides it, P pins it."));
     } else {
       box.append(h("div.sub", `${plural(layout.nHidden, "track")} hidden`));
       for (const key of hidden.slice(0, MOST_NAMES)) box.append(this.#hiddenRow(key));
@@ -133,7 +133,7 @@ export class TracksPanel {
       box.append(
         button("As at first", () => board.reset(), this.signal, {
           "data-key": "reset",
-          title: "Undo all pinning, hiding, moving and folding",
+          title: "Undo all pinning, hiding and folding",
         }),
       );
     }

@@ -1,14 +1,10 @@
 /** Builds what stands around the slices, and keeps it with the view: toolbar, labels, cursor, flags, colours, panels. */
 
 import { TRACKS_TOP_PX } from "../../draw/frame";
-import { atEnd } from "../../host/failures";
-import { ViewHistory } from "../../model/time/history";
-import type { Span } from "../../model/time/viewport";
 import { lineTrackOf } from "../../model/tracks/tracks";
 import { button, h } from "../../ui/dom";
 import { Cursor } from "./cursor";
 import { Flags } from "./flags";
-import { listenToLabelDrags } from "./label_drag";
 import { Legend } from "./legend";
 import type { Painter } from "./paint";
 import { Popover } from "./popover";
@@ -17,9 +13,6 @@ import { keyHint, Toolbar } from "./toolbar";
 import { actionsOf, hide, pin } from "./track_actions";
 import { TrackLabels } from "./track_labels";
 import { TracksPanel } from "./tracks_panel";
-
-/** A view that nothing changed for so long is one to come back to. */
-const REST_MS = 500;
 
 export interface WorkbenchPlaces {
   readonly section: HTMLElement;
@@ -37,13 +30,10 @@ export class Workbench {
   readonly tracksPanel: TracksPanel;
   readonly popover: Popover;
   readonly #labels: TrackLabels;
-  readonly #history: ViewHistory;
   readonly #pinned = h("div.tl-labels.tl-pinned");
   readonly #dock = h("div.tl-labels.tl-dock");
   readonly #column = h("div.tl-labels");
-  #view: Span;
   #bookmarks: unknown = null;
-  #timer: ReturnType<typeof setTimeout> | undefined;
 
   constructor(
     readonly state: TimelineState,
@@ -52,8 +42,6 @@ export class Workbench {
     readonly signal: AbortSignal,
   ) {
     const { section, area, scroller } = places;
-    this.#view = state.view;
-    this.#history = new ViewHistory(state.view);
     this.popover = new Popover(section, signal);
     this.bar = this.#toolbar();
     this.tracksPanel = new TracksPanel(state, this.popover, this.bar.tracksButton, signal);
@@ -65,9 +53,7 @@ export class Workbench {
     area.append(this.#pinned, this.#dock, this.tracksPanel.none, this.cursor.element, this.flags.element);
     this.#pinned.style.top = `${TRACKS_TOP_PX}px`;
     this.tracksPanel.none.style.top = `${TRACKS_TOP_PX}px`;
-    listenToLabelDrags([this.#column, this.#pinned, this.#dock], area, state, painter, signal);
     state.onCursor = () => this.#labels.tellCounters();
-    atEnd(signal, () => clearTimeout(this.#timer));
   }
 
   #toolbar(): Toolbar {
@@ -75,8 +61,6 @@ export class Workbench {
     const actions = {
       help: this.places.help,
       fit: () => state.setView(state.bounds),
-      back: () => this.back(),
-      forward: () => this.forward(),
       tracks: () => this.tracksPanel.toggle(),
       bookmarks: () => this.flags.toggleList(),
     };
@@ -139,39 +123,11 @@ export class Workbench {
     this.cursor.update();
     this.tracksPanel.update();
     this.legend.update();
-    if (this.#view !== state.view) {
-      this.#view = state.view;
-      clearTimeout(this.#timer);
-      this.#timer = setTimeout(() => this.#rest(), REST_MS);
-    }
     if (this.#bookmarks !== state.board.bookmarks) {
       this.#bookmarks = state.board.bookmarks;
       this.flags.refresh();
-      this.#tell();
+      this.bar.nameBookmarks(state.board.bookmarks.length);
     }
-  }
-
-  #rest() {
-    this.#history.rest(this.state.view);
-    this.#tell();
-  }
-
-  #tell() {
-    const { canGoBack, canGoForward } = this.#history;
-    this.bar.tell(canGoBack, canGoForward, this.state.board.bookmarks.length);
-  }
-
-  back() {
-    this.#walk(this.#history.back(this.state.view));
-  }
-
-  forward() {
-    this.#walk(this.#history.forward(this.state.view));
-  }
-
-  #walk(view: Span | null) {
-    if (view) this.state.setView(view);
-    this.#tell();
   }
 
   /** From the cursor; without one the time of the selected slice becomes the range at once. */
