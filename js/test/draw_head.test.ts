@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
-import { drawSampled, drawSessionGaps } from "../src/draw/gaps";
 import { drawOverview, drawRangeBracket, drawRuler, drawSteps, rangeLabelSpan } from "../src/draw/head";
+import { drawSampled, drawSessionGaps } from "../src/draw/tracks";
 import { Hits } from "../src/model/events/hits";
 import { Marks } from "../src/model/events/marks";
 import { xAt } from "../src/model/time/viewport";

@@ -1,8 +1,8 @@
 import { describe, expect, it } from "vitest";
-import { LabelCache } from "../src/draw/label_cache";
-import { drawTracks } from "../src/draw/slices";
+import { LabelCache } from "../src/draw/frame";
+import { drawTracks } from "../src/draw/tracks";
 import { Marks } from "../src/model/events/marks";
-import { flagsOfKeys } from "../src/views/timeline/chosen";
+import { flagsOfKeys } from "../src/views/timeline/state";
 import { events, frame, meta, recorder, rows, steps, texts } from "./drawn_frame";
 
 describe("slices", () => {

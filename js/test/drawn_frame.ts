@@ -2,8 +2,7 @@
 
 import type { Palette } from "../src/colors/palette";
 import { newColorScheme, readFamilies } from "../src/colors/schemes";
-import { type Frame, TRACKS_TOP_PX } from "../src/draw/frame";
-import { LabelCache } from "../src/draw/label_cache";
+import { type Frame, LabelCache, TRACKS_TOP_PX } from "../src/draw/frame";
 import { findSpans } from "../src/model/events/levels";
 import { RowLayouts } from "../src/model/events/row_layouts";
 import { RunBuffer } from "../src/model/time/pieces";

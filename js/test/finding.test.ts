@@ -4,8 +4,7 @@ import { countFlagged, matchNames, nextMarked, placeOf } from "../src/model/even
 import { Shares } from "../src/model/ops/op_shares";
 import type { TraceMeta } from "../src/model/wire/meta";
 import type { Table, TypedArray } from "../src/model/wire/wire";
-import { SearchTexts } from "../src/views/timeline/search_texts";
-import type { TimelineState } from "../src/views/timeline/state";
+import { SearchTexts, type TimelineState } from "../src/views/timeline/state";
 import { type Drawing, draw, randomSlices } from "./drawn_events";
 
 const ALL = { time: Number.NEGATIVE_INFINITY, position: -1 };

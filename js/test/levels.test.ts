@@ -1,9 +1,7 @@
 /** @vitest-environment jsdom */
 import { describe, expect, it } from "vitest";
-import { drawFolded } from "../src/draw/folded";
 import { TRACKS_TOP_PX } from "../src/draw/frame";
-import { drawLevel } from "../src/draw/levels";
-import { drawTracks } from "../src/draw/slices";
+import { drawFolded, drawLevel, drawTracks } from "../src/draw/tracks";
 import { findSpans } from "../src/model/events/levels";
 import { newArrangement } from "../src/model/tracks/arrangement";
 import { layoutTracks, ROW_PX, SLICE_PX, yOfRow } from "../src/model/tracks/tracks";

@@ -1,8 +1,7 @@
 import { describe, expect, it } from "vitest";
 import { newColorScheme, readFamilies } from "../src/colors/schemes";
 import { drawOverview, drawSteps } from "../src/draw/head";
-import { drawHostStrip, drawWaits } from "../src/draw/host_strip";
-import { drawTracks } from "../src/draw/slices";
+import { drawHostStrip, drawTracks, drawWaits } from "../src/draw/tracks";
 import type { Events } from "../src/model/events/events";
 import { RowLayouts } from "../src/model/events/row_layouts";
 import { layoutPieces, RunBuffer } from "../src/model/time/pieces";

@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
-import { PatternMatcher } from "../src/views/timeline/pattern";
+import { PatternMatcher } from "../src/views/timeline/search";
 
 /** A worker that answers when it is told to. */
 class FakeWorker {

@@ -7,7 +7,7 @@ import { layoutPieces, RunBuffer } from "../src/model/time/pieces";
 import { capturedPs, timeInside, uncapturedSpans } from "../src/model/time/sessions";
 import { readSteps, stepAt, typicalSteps } from "../src/model/time/steps";
 import type { TraceMeta } from "../src/model/wire/meta";
-import { flagsOfKeys } from "../src/views/timeline/chosen";
+import { flagsOfKeys } from "../src/views/timeline/state";
 import { trainingRun } from "./fixtures";
 import { loading, packOfRows } from "./loading";
 

@@ -1,7 +1,7 @@
 import { describe, expect, it } from "vitest";
 import { bandsOf, type Rows } from "../src/model/events/rows";
 import { shortName } from "../src/model/text/labels";
-import { arrangementToJson, moveTo, newArrangement, togglePin } from "../src/model/tracks/arrangement";
+import { arrangementToJson, newArrangement, togglePin } from "../src/model/tracks/arrangement";
 import { contentY, pinning, screenY, uncutHeight } from "../src/model/tracks/pinning";
 import {
   GROUP_PX,
@@ -205,16 +205,6 @@ describe("tracks", () => {
     state.filter = "nothing at all";
     const layout = layoutTracks(run, state);
     expect([layout.tracks.length, layout.nShown, layout.nTracks]).toEqual([0, 0, 9]);
-  });
-
-  it("keeps the order that the reader gave to lines, planes and counters", () => {
-    const state = newArrangement();
-    moveTo(state, "p0", ["l0", "l1", "l2"], "l2", 0);
-    moveTo(state, "root", ["p0", "p1"], "p1", 0);
-    moveTo(state, "counters", ["c0", "c1"], "c0", 1);
-    expect(shown(state).filter((name) => !name.includes(" "))).toEqual(["Steps", "tf_Compute", "python", "tf_data"]);
-    expect(shown(state).slice(-2)).toEqual(["Prefetch buffer", "GPU_0_bfc in use"]);
-    expect(shown(state)[0]).toBe("plane 2");
   });
 
   it("draws one depth of a line that the reader closed, and all of one that was opened", () => {

@@ -1,11 +1,11 @@
 /** @vitest-environment jsdom */
 import { afterEach, describe, expect, it } from "vitest";
-import { drawCounter } from "../src/draw/counter";
 import type { Frame } from "../src/draw/frame";
 import { drawStepLines } from "../src/draw/head";
+import { drawCounter } from "../src/draw/tracks";
 import { newCounter } from "../src/model/tracks/counters";
 import { button, h } from "../src/ui/dom";
-import { Popover } from "../src/views/timeline/popover";
+import { Popover } from "../src/views/timeline/toolbar";
 
 const stop = new AbortController();
 afterEach(() => document.body.replaceChildren());

@@ -1,4 +1,4 @@
-/** Turns the view into the fixed head of the timeline: overview strip with its window, ruler with the range, step row. */
+/** The head of the timeline: overview of the whole capture, ruler, steps, the linked range. */
 
 import type { Hits } from "../model/events/hits";
 import { formatInstant, formatTime } from "../model/text/format";
@@ -10,6 +10,7 @@ import { CATEGORIES } from "../model/wire/categories";
 import {
   type Frame,
   fillRect,
+  fillRuns,
   fillText,
   OVERVIEW_PX,
   RULER_PX,
@@ -18,7 +19,6 @@ import {
   STEPS_TOP_PX,
   setFont,
 } from "./frame";
-import { fillRuns } from "./pieces";
 
 const TICK_MIN_PX = 90;
 const FLAG_GAP_PX = 2;

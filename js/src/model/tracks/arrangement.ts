@@ -1,4 +1,4 @@
-/** What the reader pinned, hid, moved, folded and opened <-> the JSON that the widget keeps; no layout, no page. */
+/** What the reader pinned, hid, folded and opened <-> the JSON that the widget keeps; no layout, no page. */
 import { type ColorBy, isColorBy } from "../../colors/schemes";
 
 /** A track by kind and number: "p0" a plane, "l5" a line, "c2" a counter, "f0" the folded lines of a plane, "h1" a host. */
@@ -8,9 +8,8 @@ export const keyOf = (kind: "plane" | "line" | "fold" | "counter" | "host", id: 
 
 /** Counters drawn below the tracks at once; each takes room from them. */
 export const MOST_DOCKED = 3;
-/** Where the order of planes, of pinned tracks and of counters is kept; that of lines under the key of their plane. */
+/** The key of the head of all counters. */
 export const COUNTERS = "counters";
-export const ROOT = "root";
 
 export interface Arrangement {
   readonly closedPlanes: Set<number>;
@@ -30,8 +29,6 @@ export interface Arrangement {
   /** Lines stay on top, counters at the bottom; in this order. */
   pinned: TrackKey[];
   readonly hidden: Set<TrackKey>;
-  /** The order that the reader gave the children of a plane, of the root or of the counters. */
-  readonly order: Map<string, TrackKey[]>;
   colorBy: ColorBy;
   /** Words that the names of shown tracks have; not kept. */
   filter: string;
@@ -50,7 +47,6 @@ export function newArrangement(pinned: readonly TrackKey[] = []): Arrangement {
     calledLines: new Set(),
     pinned: [...pinned],
     hidden: new Set(),
-    order: new Map(),
     colorBy: "family",
     filter: "",
   };
@@ -74,7 +70,6 @@ export function arrangementToJson(own: Arrangement, untouched: Arrangement = new
   if (own.openLevels.size > 0) out.levels = [...own.openLevels].sort(([a], [b]) => a - b);
   if (own.hidden.size > 0) out.hidden = [...own.hidden].sort();
   if (own.pinned.join() !== untouched.pinned.join()) out.pinned = own.pinned;
-  if (own.order.size > 0) out.order = Object.fromEntries(own.order);
   if (own.colorBy !== "family") out.color = own.colorBy;
   return JSON.stringify(out);
 }
@@ -94,10 +89,6 @@ export function readArrangement(text: string, own: Arrangement, untouched: Arran
   own.hidden.clear();
   for (const key of keys(given.hidden)) own.hidden.add(key);
   own.pinned = given.pinned === undefined ? [...untouched.pinned] : keys(given.pinned);
-  own.order.clear();
-  if (typeof given.order === "object" && given.order !== null) {
-    for (const [parent, order] of Object.entries(given.order)) own.order.set(parent, keys(order));
-  }
   own.colorBy = isColorBy(given.color) ? given.color : "family";
 }
 
@@ -129,30 +120,6 @@ export function togglePin(own: Arrangement, key: TrackKey): boolean {
   own.pinned = [...own.pinned, key];
   own.hidden.delete(key);
   return true;
-}
-
-/** Moves `key` to the place of `target` among its siblings, of which `siblings` is the order on the screen. */
-export function moveTo(own: Arrangement, parent: string, siblings: readonly TrackKey[], key: TrackKey, index: number) {
-  const others = siblings.filter((other) => other !== key);
-  others.splice(Math.max(0, Math.min(others.length, index)), 0, key);
-  if (parent === "pinned") {
-    // Lines and counters are pinned at two places: each keeps its own order.
-    own.pinned = [...others, ...own.pinned.filter((other) => !others.includes(other))];
-  } else own.order.set(parent, others);
-}
-
-/** `ids` in the reader's order; those it does not name stay behind, in the order given. */
-export function arranged<T>(
-  ids: readonly T[],
-  keyOfId: (id: T) => TrackKey,
-  order: readonly TrackKey[] | undefined,
-): T[] {
-  if (!order || order.length === 0) return [...ids];
-  const rank = new Map(order.map((key, k) => [key, k]));
-  return ids
-    .map((id, k) => ({ id, rank: rank.get(keyOfId(id)) ?? order.length + k }))
-    .sort((a, b) => a.rank - b.rank)
-    .map(({ id }) => id);
 }
 
 /** Shows everything that the reader hid, and every track whatever its name. */

@@ -2,7 +2,7 @@
 
 import { hostsOf } from "../hosts/hosts";
 import type { TraceMeta } from "../wire/meta";
-import { type Arrangement, arranged, keyOf, ROOT } from "./arrangement";
+import type { Arrangement } from "./arrangement";
 
 /** So few hosts are open at first; of more each is one line, so that the steps of many are seen one below the other. */
 const FEW_OPEN = 4;
@@ -46,13 +46,6 @@ function hostOrder(meta: TraceMeta, names: readonly string[], chosen: number): n
   }
   first.delete(-1);
   return [...first, ...names.keys()].filter((host, k) => k < first.size || !first.has(host));
-}
-
-/** Hosts in the reader's order; the chosen one stays first. */
-export function arrangedHosts(source: HostSource, state: Arrangement): number[] {
-  const order = arranged(source.order, (host) => keyOf("host", host), state.order.get(ROOT));
-  if (source.chosen < 0) return order;
-  return [source.chosen, ...order.filter((host) => host !== source.chosen)];
 }
 
 export function isHostOpen({ names, chosen }: HostSource, state: Arrangement, host: number): boolean {

@@ -1,7 +1,6 @@
 /** Turns planes and lines into an order of importance: which come first, and which did so little that they are folded. */
 
 import type { LineMeta, TraceMeta } from "../wire/meta";
-import { keyOf, type TrackKey } from "./arrangement";
 
 /** Lines of a plane that together did this share of its work are shown, at most MAX_LINES; the others are folded. */
 const SHOWN_WORK_RATIO = 0.98;
@@ -19,7 +18,7 @@ export function linesByPlane(meta: TraceMeta): number[][] {
 
 /**
  * Busiest lines first, derived ones (which repeat the work of others) after them; the many that did little are folded,
- * unless they were asked for or the reader gave them a place. `workOf` is time in the window that the reader sees first:
+ * unless they were asked for. `workOf` is time in the window that the reader sees first:
  * a thread that is idle there takes no room on the first screen; where none works there, all of the capture counts.
  */
 export function splitLines(
@@ -28,7 +27,6 @@ export function splitLines(
   workOf: (line: number) => number,
   called: ReadonlySet<number>,
   most: number,
-  order: readonly TrackKey[] = [],
 ) {
   const isWorking = ids.some((id) => !all[id].is_derived && workOf(id) > 0);
   const work = new Map(ids.map((id) => [id, isWorking ? workOf(id) : all[id].busy_ps]));
@@ -40,7 +38,6 @@ export function splitLines(
       all[b].busy_ps - all[a].busy_ps ||
       a - b,
   );
-  const placed = new Set(order);
   const total = ids.reduce((sum, id) => sum + (all[id].is_derived ? 0 : of(id)), 0);
   const shown: number[] = [];
   const folded: number[] = [];
@@ -48,7 +45,7 @@ export function splitLines(
   for (const id of sorted) {
     const isNotable =
       all[id].is_derived || (done < total * SHOWN_WORK_RATIO && shown.length < most) || most >= ids.length;
-    (isNotable || called.has(id) || placed.has(keyOf("line", id)) ? shown : folded).push(id);
+    (isNotable || called.has(id) ? shown : folded).push(id);
     if (!all[id].is_derived) done += of(id);
   }
   // One folded thread saves no room.

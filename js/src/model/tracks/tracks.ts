@@ -4,8 +4,8 @@ import { bandsOf } from "../events/rows";
 import { hostsOf } from "../hosts/hosts";
 import { firstWhere } from "../wire/bisect";
 import type { TraceMeta } from "../wire/meta";
-import { type Arrangement, arranged, COUNTERS, keyOf, ROOT, type TrackKey } from "./arrangement";
-import { arrangedHosts, type HostSource, isHostOpen, setHostOpen } from "./host_tracks";
+import { type Arrangement, COUNTERS, keyOf, type TrackKey } from "./arrangement";
+import { type HostSource, isHostOpen, setHostOpen } from "./host_tracks";
 import { linesByPlane, planeOrder, splitLines } from "./line_order";
 import type { CounterTrack, LineTrack, Track, TrackLayout, TrackSource } from "./track_kinds";
 
@@ -89,7 +89,7 @@ class Layouter {
     this.#nShown = all.filter((line) => this.#isShown(line)).length + counters.filter(isShown).length;
     const { hosts } = this.source;
     if (hosts) this.#pushHosts(hosts, planes);
-    else this.#pushPlanes([...planes.keys()], planes, ROOT);
+    else this.#pushPlanes([...planes.keys()], planes);
     this.#pushCounters(free);
     const exists = (key: TrackKey) => (key[0] === "c" ? Number(key.slice(1)) < counters.length : true);
     return {
@@ -153,9 +153,9 @@ class Layouter {
   }
 
   #pushHosts(hosts: HostSource, planes: readonly (readonly number[])[]) {
-    for (const host of arrangedHosts(hosts, this.state)) this.#pushHost(hosts, host, planes);
+    for (const host of hosts.order) this.#pushHost(hosts, host, planes);
     const ofNone = [...planes.keys()].filter((plane) => hosts.ofPlane[plane] < 0);
-    this.#pushPlanes(ofNone, planes, ROOT);
+    this.#pushPlanes(ofNone, planes);
   }
 
   #pushHost(hosts: HostSource, host: number, planes: readonly (readonly number[])[]) {
@@ -174,14 +174,12 @@ class Layouter {
     // The name of the host says all that the head of its only plane could.
     if (filled.length === 1 && !this.state.hidden.has(keyOf("plane", filled[0])))
       this.#pushLines(filled[0], planes[filled[0]]);
-    else this.#pushPlanes(own, planes, key);
+    else this.#pushPlanes(own, planes);
   }
 
-  #pushPlanes(own: readonly number[], planes: readonly (readonly number[])[], parent: string) {
+  #pushPlanes(own: readonly number[], planes: readonly (readonly number[])[]) {
     const order = planeOrder(this.source.meta, own, planes, this.source.work);
-    for (const plane of arranged(order, (id) => keyOf("plane", id), this.state.order.get(parent))) {
-      this.#pushPlane(plane, planes[plane]);
-    }
+    for (const plane of order) this.#pushPlane(plane, planes[plane]);
   }
 
   #pushPlane(plane: number, lines: readonly number[]) {
@@ -208,16 +206,14 @@ class Layouter {
     const visible = this.#visible(lines);
     const isFiltered = this.#words.length > 0;
     const most = this.#isCrowded(plane) ? MAX_HOST_LINES_BESIDE_DEVICE : MAX_LINES;
-    const order = state.order.get(keyOf("plane", plane));
     const { shown, folded } = splitLines(
       meta.lines,
       visible,
       this.source.work,
       state.calledLines,
       isFiltered ? visible.length : most,
-      order,
     );
-    for (const line of arranged(shown, (id) => keyOf("line", id), order)) this.#pushLine(line, false);
+    for (const line of shown) this.#pushLine(line, false);
     if (folded.length === 0) return;
     const isFoldOpen = state.openFolds.has(plane);
     const key = keyOf("fold", plane);
@@ -236,7 +232,7 @@ class Layouter {
     const isOpen = this.#words.length > 0 || areCountersOpen(state, ids.length);
     this.#push({ kind: "group", key: COUNTERS, height: GROUP_PX, isOpen, lines: ids });
     if (!isOpen) return;
-    for (const counter of arranged(ids, (id) => keyOf("counter", id), state.order.get(COUNTERS))) {
+    for (const counter of ids) {
       const key = keyOf("counter", counter);
       this.#push({ kind: "counter", counter, key, height: COUNTER_TRACK_PX });
     }

@@ -5,7 +5,8 @@
  * the trace goes from window to window. Source: https://perfetto.dev/docs/visualization/deep-linking-to-perfetto-ui
  */
 
-import type { Reply, TraceData } from "../../host/data";
+import type { TraceData } from "../../host/data";
+import type { Reply } from "../../host/transport";
 import { fromBase64 } from "../../model/wire/wire";
 import { button, h } from "../../ui/dom";
 

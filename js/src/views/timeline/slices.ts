@@ -1,4 +1,5 @@
-/** Turns the range or the window into a table in place of the tracks: slices by name, how many, how long. */
+/** The table of slices of a span by name, worked out a part of a frame at a time. */
+
 import type { Aggregate, NameTotals } from "../../model/events/aggregate";
 import { formatCount, formatPercent, formatTime } from "../../model/text/format";
 import { readableKernels } from "../../model/text/kernel_names";
@@ -9,7 +10,6 @@ import { h } from "../../ui/dom";
 import type { GridColumn } from "../../ui/grid_column";
 import { LinkedTable } from "../../ui/linked_table";
 import type { TraceView } from "../../ui/view";
-import { SpanJob } from "./span_job";
 import type { TimelineState } from "./state";
 
 /** The colour before a name, with its margin. */
@@ -180,4 +180,51 @@ function columns(state: TimelineState, label: (row: NameTotals) => string): Grid
 
 function familyOf(state: TimelineState, name: number): string {
   return FAMILIES[state.family[name]] ?? "runtime";
+}
+
+interface Job {
+  /** Goes on until it is done or `isOver` says stop; whether it is done. */
+  step(isOver: () => boolean): boolean;
+}
+
+/** Part of a frame that one job may take. */
+const STEP_MS = 6;
+/** While events arrive, the work begins again no more often than this. */
+const ARRIVAL_MS = 500;
+
+/** Work on a span that may change with every frame of a drag: one job at a time, the latest span next. */
+export class SpanJob<J extends Job> {
+  /** The job that runs, null when the last one is done. */
+  running: J | null = null;
+  #key = "";
+  #generation = -1;
+  #startedAt = Number.NEGATIVE_INFINITY;
+
+  constructor(
+    readonly begin: (span: Span) => J,
+    readonly onDone: (job: J) => void,
+  ) {}
+
+  /**
+   * A part of a frame for the span; whether there is more to do.
+   * @param what what else the work depends on
+   * @param generation of the events
+   */
+  update(span: Span, what: string, generation: number): boolean {
+    const key = `${span.t0}|${span.t1}|${what}`;
+    const now = performance.now();
+    if (!this.running && (key !== this.#key || generation !== this.#generation)) {
+      if (key === this.#key && now - this.#startedAt < ARRIVAL_MS) return true;
+      this.#key = key;
+      this.#generation = generation;
+      this.#startedAt = now;
+      this.running = this.begin(span);
+    }
+    if (!this.running) return false;
+    const job = this.running;
+    if (!job.step(() => performance.now() - now > STEP_MS)) return true;
+    this.running = null;
+    this.onDone(job);
+    return key !== this.#key;
+  }
 }

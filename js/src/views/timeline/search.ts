@@ -1,12 +1,10 @@
-/** Turns the search field into found slices: text, whole names or a regular expression, "3 of 40 slices", next and previous. */
+/** The search field: texts and patterns, its matches in a list and one by one. */
 
 import { atEnd } from "../../host/failures";
-import { NO_QUERY, nextMarked, placeOf, type Query } from "../../model/events/search";
+import { matchNames, NO_QUERY, nextMarked, placeOf, type Query } from "../../model/events/search";
 import { formatCount, plural } from "../../model/text/format";
 import { button, h, on, setAria, toggle } from "../../ui/dom";
-import { PatternMatcher } from "./pattern";
-import { PLACES } from "./search_texts";
-import type { TimelineState } from "./state";
+import { PLACES, type TimelineState } from "./state";
 
 const WAIT_MS = 120;
 /** Searches that the arrow keys bring back. */
@@ -273,3 +271,66 @@ export class SearchBox {
 }
 
 const isPressed = (element: HTMLElement) => element.getAttribute("aria-pressed") === "true";
+
+const SOURCE = `onmessage = ({ data: { source, names } }) => {
+  const pattern = new RegExp(source, "i");
+  const flags = Uint8Array.from(names, (name) => (pattern.test(name) ? 1 : 0));
+  postMessage(flags, [flags.buffer]);
+};`;
+const LIMIT_MS = 2000;
+
+/** Matches in a worker with a time limit: some patterns take longer than a reader lives. */
+export class PatternMatcher {
+  #worker: Worker | null = null;
+  #timer: ReturnType<typeof setTimeout> | undefined;
+  #url = "";
+
+  constructor(signal: AbortSignal) {
+    atEnd(signal, () => this.cancel());
+  }
+
+  /**
+   * One flag per name to `done`, null when it takes too long; the call before this one is given up. Where a page allows no
+   * worker it happens at once, without a limit. Throws a SyntaxError for a pattern that is none.
+   */
+  run(names: readonly string[], source: string, done: (flags: Uint8Array | null) => void) {
+    this.cancel();
+    const here = () => done(matchNames(names, { text: source, isRegex: true }));
+    new RegExp(source, "i");
+    const worker = this.#start();
+    if (!worker) return here();
+    const end = (act: () => void) => {
+      if (worker !== this.#worker) return;
+      this.cancel();
+      act();
+    };
+    worker.onmessage = ({ data }: MessageEvent<Uint8Array>) => end(() => done(data));
+    worker.onerror = () => end(here);
+    this.#timer = setTimeout(() => end(() => done(null)), LIMIT_MS);
+    worker.postMessage({ source, names });
+  }
+
+  /** Whether an answer is still to come. */
+  get isRunning(): boolean {
+    return this.#worker !== null;
+  }
+
+  cancel() {
+    clearTimeout(this.#timer);
+    this.#worker?.terminate();
+    this.#worker = null;
+    if (this.#url) URL.revokeObjectURL(this.#url);
+    this.#url = "";
+  }
+
+  #start(): Worker | null {
+    if (typeof Worker === "undefined") return null;
+    try {
+      this.#url = URL.createObjectURL(new Blob([SOURCE], { type: "text/javascript" }));
+      this.#worker = new Worker(this.#url);
+    } catch {
+      this.cancel();
+    }
+    return this.#worker;
+  }
+}
