@@ -1,32 +1,11 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { legendOf, nameCategories, newColorScheme, readFamilies } from "../src/colors/schemes";
-import {
-  bookmarkOf,
-  bookmarksToJson,
-  nextBookmark,
-  readBookmarks,
-  spanOf,
-  withBookmark,
-} from "../src/model/time/bookmarks";
-import { describeMeasure, snapped, stepEdges, stepsInside } from "../src/model/time/snapping";
-import {
-  arrangementToJson,
-  newArrangement,
-  readArrangement,
-  showAll,
-  togglePin,
-} from "../src/model/tracks/arrangement";
-import {
-  extremeInSpan,
-  formatValue,
-  newCounter,
-  readCounters,
-  spliceWindow,
-  valueAt,
-} from "../src/model/tracks/counters";
-import { CATEGORIES, FAMILIES } from "../src/model/wire/categories";
-import type { CounterMeta, TraceMeta } from "../src/model/wire/meta";
+import { CATEGORIES, type CounterMeta, FAMILIES, type TraceMeta } from "../src/data/meta";
+import { arrangementToJson, newArrangement, readArrangement, showAll, togglePin } from "../src/model/arrangement";
+import { bookmarkOf, bookmarksToJson, nextBookmark, readBookmarks, spanOf, withBookmark } from "../src/model/bookmarks";
+import { legendOf, nameCategories, newColorScheme, readFamilies } from "../src/model/colors";
+import { extremeInSpan, formatValue, newCounter, readCounters, spliceWindow, valueAt } from "../src/model/counters";
+import { describeMeasure, snapped, stepEdges, stepsInside } from "../src/model/window";
 
 describe("arrangement", () => {
   it("comes back from its JSON as it was", () => {

@@ -1,9 +1,8 @@
 import { describe, expect, it } from "vitest";
+import { xAt } from "../src/data/time";
 import { drawOverview, drawRangeBracket, drawRuler, drawSteps, rangeLabelSpan } from "../src/draw/head";
 import { drawSampled, drawSessionGaps } from "../src/draw/tracks";
-import { Hits } from "../src/model/events/hits";
-import { Marks } from "../src/model/events/marks";
-import { xAt } from "../src/model/time/viewport";
+import { Hits, Marks } from "../src/model/search";
 import { events, frame, meta, palette, recorder, steps, texts } from "./drawn_frame";
 
 describe("head", () => {

@@ -1,11 +1,11 @@
 import { describe, expect, it } from "vitest";
+import { xAt } from "../src/data/time";
 import { TRACKS_TOP_PX } from "../src/draw/frame";
 import { drawArrows, markFound, outlineEvent, outlineHovered, outlineMarked } from "../src/draw/marks";
 import { drawNoCounter, drawTracks } from "../src/draw/tracks";
-import { Marks } from "../src/model/events/marks";
-import { xAt } from "../src/model/time/viewport";
-import { newArrangement } from "../src/model/tracks/arrangement";
-import { layoutTracks, ROW_PX, SLICE_PX } from "../src/model/tracks/tracks";
+import { newArrangement } from "../src/model/arrangement";
+import { Marks } from "../src/model/search";
+import { layoutTracks, ROW_PX, SLICE_PX } from "../src/model/tracks";
 import { flagsOfKeys } from "../src/views/timeline/state";
 import { events, frame, lineNames, meta, recorder, rows, steps, texts, work } from "./drawn_frame";
 

@@ -1,9 +1,8 @@
 import { describe, expect, it } from "vitest";
-import { Marks } from "../src/model/events/marks";
-import { countFlagged, matchNames, nextMarked, placeOf } from "../src/model/events/search";
-import { Shares } from "../src/model/ops/op_shares";
-import type { TraceMeta } from "../src/model/wire/meta";
-import type { Table, TypedArray } from "../src/model/wire/wire";
+import type { TraceMeta } from "../src/data/meta";
+import type { Table, TypedArray } from "../src/data/pack";
+import { Shares } from "../src/model/ops";
+import { countFlagged, Marks, matchNames, nextMarked, placeOf } from "../src/model/search";
 import { SearchTexts, type TimelineState } from "../src/views/timeline/state";
 import { type Drawing, draw, randomSlices } from "./drawn_events";
 

@@ -1,15 +1,12 @@
 import { describe, expect, it } from "vitest";
-import { namedParts, newColorScheme, readFamilies } from "../src/colors/schemes";
+import type { Rows } from "../src/data/events";
+import { CATEGORIES, FAMILIES, type LineMeta, type PlaneMeta, type TraceMeta } from "../src/data/meta";
 import { pieceAt } from "../src/draw/tracks";
-import type { Rows } from "../src/model/events/rows";
-import { hostStrips, stepsOfHost } from "../src/model/hosts/host_strips";
-import type { Steps } from "../src/model/time/steps";
-import { newArrangement } from "../src/model/tracks/arrangement";
-import { hostSource, setHostOpen } from "../src/model/tracks/host_tracks";
-import type { TrackSource } from "../src/model/tracks/track_kinds";
-import { layoutTracks, reveal, trackAt, yOfRow } from "../src/model/tracks/tracks";
-import { CATEGORIES, FAMILIES } from "../src/model/wire/categories";
-import type { LineMeta, PlaneMeta, TraceMeta } from "../src/model/wire/meta";
+import { newArrangement } from "../src/model/arrangement";
+import { namedParts, newColorScheme, readFamilies } from "../src/model/colors";
+import { hostStrips, stepsOfHost } from "../src/model/hosts";
+import type { Steps } from "../src/model/steps";
+import { hostSource, layoutTracks, reveal, setHostOpen, type TrackSource, trackAt, yOfRow } from "../src/model/tracks";
 
 /** So many hosts with one thread each, every second one with a device, too. */
 function drawn(nHosts: number, more: Partial<TraceMeta> = {}, chosen = ""): TrackSource {

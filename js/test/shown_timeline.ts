@@ -1,7 +1,7 @@
 /** A pack -> a timeline on a page of jsdom, and what a reader does with it. */
 
 import { afterEach, beforeEach, vi } from "vitest";
-import type { Pack } from "../src/model/wire/wire";
+import type { Pack } from "../src/data/pack";
 import { mount } from "../src/ui/view";
 import { type TimelineElement, timeline } from "../src/views/timeline/timeline";
 import { type FakePage, fakePage } from "./fake_host";

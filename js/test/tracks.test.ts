@@ -1,21 +1,24 @@
 import { describe, expect, it } from "vitest";
-import { bandsOf, type Rows } from "../src/model/events/rows";
-import { shortName } from "../src/model/text/labels";
-import { arrangementToJson, newArrangement, togglePin } from "../src/model/tracks/arrangement";
-import { contentY, pinning, screenY, uncutHeight } from "../src/model/tracks/pinning";
+import { bandsOf, type Rows } from "../src/data/events";
+import type { LineMeta, PlaneMeta, TraceMeta } from "../src/data/meta";
+import { arrangementToJson, newArrangement, togglePin } from "../src/model/arrangement";
+import { shortName } from "../src/model/names";
 import {
+  contentY,
   GROUP_PX,
   layoutTracks,
   lineLabels,
+  pinning,
   reveal,
+  screenY,
   setCountersOpen,
   type Track,
   type TrackSource,
   trackAt,
+  uncutHeight,
   WAITS_PX,
   yOfRow,
-} from "../src/model/tracks/tracks";
-import type { LineMeta, PlaneMeta, TraceMeta } from "../src/model/wire/meta";
+} from "../src/model/tracks";
 
 /** Lines by plane, each as [name, busy time, depths]. */
 function drawn(planes: Record<string, [string, number, number][]>, counters: string[] = []): TrackSource {

@@ -3,7 +3,7 @@ import { afterEach, describe, expect, it } from "vitest";
 import type { Frame } from "../src/draw/frame";
 import { drawStepLines } from "../src/draw/head";
 import { drawCounter } from "../src/draw/tracks";
-import { newCounter } from "../src/model/tracks/counters";
+import { newCounter } from "../src/model/counters";
 import { button, h } from "../src/ui/dom";
 import { Popover } from "../src/views/timeline/toolbar";
 

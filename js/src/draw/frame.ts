@@ -1,19 +1,17 @@
 /** What every drawing function of the timeline gets: the frame, measures, text that fits. */
 
-import type { Palette } from "../colors/palette";
-import type { ColorScheme } from "../colors/schemes";
-import type { Events } from "../model/events/events";
-import type { LevelName, Spans } from "../model/events/levels";
-import type { Marks } from "../model/events/marks";
-import type { RowLayouts } from "../model/events/row_layouts";
-import type { HostStrip } from "../model/hosts/host_strips";
-import { opLabel, shortName } from "../model/text/labels";
-import type { RunBuffer } from "../model/time/pieces";
-import type { Steps } from "../model/time/steps";
-import type { Span } from "../model/time/viewport";
-import type { Counter } from "../model/tracks/counters";
-import type { TrackLayout } from "../model/tracks/track_kinds";
-import type { TraceMeta } from "../model/wire/meta";
+import type { Events } from "../data/events";
+import type { TraceMeta } from "../data/meta";
+import type { Span } from "../data/time";
+import type { ColorScheme, Palette } from "../model/colors";
+import type { Counter } from "../model/counters";
+import type { HostStrip } from "../model/hosts";
+import type { RowLayouts } from "../model/lod";
+import { opLabel, shortName } from "../model/names";
+import type { LevelName, Spans } from "../model/rows";
+import type { Marks } from "../model/search";
+import type { RunBuffer, Steps } from "../model/steps";
+import type { TrackLayout } from "../model/tracks";
 
 export const OVERVIEW_PX = 26;
 export const RULER_TOP_PX = 28;

@@ -1,12 +1,11 @@
 /** What is drawn over the slices: outlines of what is selected, hovered or found, and arrows. */
 
-import type { Arrow } from "../model/events/flows";
-import type { Marks } from "../model/events/marks";
-import { firstVisible, type Run } from "../model/events/runs";
-import { xAt } from "../model/time/viewport";
-import type { LineTrack, Track, TrackLayout } from "../model/tracks/track_kinds";
-import { lineTrackOf, SLICE_PX, yOfDepth, yOfRow } from "../model/tracks/tracks";
-import { gallop, lowerBound } from "../model/wire/bisect";
+import { gallop, lowerBound } from "../data/columns";
+import { firstVisible, type Run } from "../data/events";
+import { xAt } from "../data/time";
+import type { Arrow } from "../model/flows";
+import type { Marks } from "../model/search";
+import { type LineTrack, lineTrackOf, SLICE_PX, type Track, type TrackLayout, yOfDepth, yOfRow } from "../model/tracks";
 import { type Frame, TRACKS_TOP_PX } from "./frame";
 
 /** Up to this wide a slice is narrow. */

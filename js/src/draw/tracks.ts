@@ -1,19 +1,26 @@
 /** The visible tracks as rectangles and names: slices, levels, strips of hosts, counters, gaps. */
 
-import type { LevelName } from "../model/events/levels";
-import { PARTS, type SliceBuffer, visibleFrom } from "../model/events/lod";
-import type { HostStrip } from "../model/hosts/host_strips";
-import { hostsOf } from "../model/hosts/hosts";
-import { formatPercent, formatTime } from "../model/text/format";
-import { layoutPieces, mainCategory } from "../model/time/pieces";
-import { timeInside } from "../model/time/sessions";
-import type { Steps } from "../model/time/steps";
-import { type Span, xAt } from "../model/time/viewport";
-import { axisTop, type Counter, extremeInSpan, loadOf } from "../model/tracks/counters";
-import type { CounterTrack, GroupTrack, HostTrack } from "../model/tracks/track_kinds";
-import { firstTrackBelow, GROUP_PX, hasWaits, levelsPx, ROW_PX, SLICE_PX } from "../model/tracks/tracks";
-import { firstWhere, gallop, lowerBound, upperBound } from "../model/wire/bisect";
-import { CATEGORIES, CATEGORY_LABELS } from "../model/wire/categories";
+import { firstWhere, gallop, lowerBound, upperBound } from "../data/columns";
+import { CATEGORIES, CATEGORY_LABELS } from "../data/meta";
+import { type Span, xAt } from "../data/time";
+import { axisTop, type Counter, extremeInSpan, loadOf } from "../model/counters";
+import { type HostStrip, hostsOf } from "../model/hosts";
+import { PARTS, type SliceBuffer, visibleFrom } from "../model/lod";
+import { timeInside } from "../model/range";
+import type { LevelName } from "../model/rows";
+import { layoutPieces, mainCategory, type Steps } from "../model/steps";
+import { formatPercent, formatTime } from "../model/text";
+import {
+  type CounterTrack,
+  firstTrackBelow,
+  GROUP_PX,
+  type GroupTrack,
+  type HostTrack,
+  hasWaits,
+  levelsPx,
+  ROW_PX,
+  SLICE_PX,
+} from "../model/tracks";
 import { type Frame, fillRect, fillRuns, fillText, setFont, TRACKS_TOP_PX } from "./frame";
 
 const FAINT_ALPHA = 0.4;

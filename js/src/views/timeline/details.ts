@@ -1,11 +1,16 @@
 /** The selected slice: its details at the side, and the ways from it to its neighbours. */
 
-import { type Arrow, arrowsAt, type Direction, FLOW_KINDS, FLOW_LABELS, FLOW_SHORT } from "../../model/events/flows";
-import { Inside, KeyFigures } from "../../model/events/key_figures";
-import { childrenOf, parentOf } from "../../model/events/nesting";
-import { firstFrom, lastBefore } from "../../model/events/row_search";
-import { nextMarked } from "../../model/events/search";
-import { statsOfEvent } from "../../model/events/stats";
+import { lowerBound, numbers } from "../../data/columns";
+import { childrenOf, parentOf } from "../../data/events";
+import { FAMILIES, FAMILY_LABELS } from "../../data/meta";
+import { EMPTY_TABLE, type Table } from "../../data/pack";
+import { Inside, KeyFigures, statsOfEvent } from "../../model/aggregate";
+import { type Arrow, arrowsAt, type Direction, FLOW_KINDS, FLOW_LABELS, FLOW_SHORT } from "../../model/flows";
+import { shortName } from "../../model/names";
+import { isWithin, KEEP_ALL, NOT_KNOWN, stepWords } from "../../model/range";
+import { firstFrom, lastBefore } from "../../model/rows";
+import { nextMarked } from "../../model/search";
+import { stepAt } from "../../model/steps";
 import {
   formatBytes,
   formatCount,
@@ -14,17 +19,9 @@ import {
   formatPercent,
   formatTime,
   plural,
-} from "../../model/text/format";
-import { shortName } from "../../model/text/labels";
-import { isWithin, KEEP_ALL, NOT_KNOWN } from "../../model/time/left_out";
-import { stepWords } from "../../model/time/span_text";
-import { stepAt } from "../../model/time/steps";
-import { lowerBound } from "../../model/wire/bisect";
-import { FAMILIES, FAMILY_LABELS } from "../../model/wire/categories";
-import { numbers } from "../../model/wire/column";
-import { EMPTY_TABLE, type Table } from "../../model/wire/wire";
+} from "../../model/text";
+import { isInDashboard, SHOW_VIEW } from "../../ui/controls";
 import { button, type Child, copyButton, h, svg, toggle } from "../../ui/dom";
-import { isInDashboard, SHOW_VIEW } from "../../ui/view_links";
 import type { TimelineState } from "./state";
 
 const MAX_COMPILED = 5;

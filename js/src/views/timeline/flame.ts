@@ -1,21 +1,21 @@
 /** The flame of a span: what it consists of, its picture on a canvas, keys and pointer. */
 
-import type { Palette } from "../../colors/palette";
+import type { Span } from "../../data/time";
 import { LabelCache } from "../../draw/frame";
-import { FlameBuilder, ROOT } from "../../model/events/flame";
+import type { Palette } from "../../model/colors";
 import {
   type Flame,
+  FlameBuilder,
   type FlameRect,
   type FlameStep,
   finishFlame,
   flameNeighbour,
   layoutFlame,
   pathTo,
-} from "../../model/events/flame_layout";
-import { formatCount, formatPercent, formatTime, plural } from "../../model/text/format";
-import type { Span } from "../../model/time/viewport";
-import { button, h, hasModifier, on, onKeys, segmented, setAria, unspoken } from "../../ui/dom";
-import { watchSize } from "../../ui/page";
+  ROOT,
+} from "../../model/flame";
+import { formatCount, formatPercent, formatTime, plural } from "../../model/text";
+import { button, h, hasModifier, on, onKeys, segmented, setAria, unspoken, watchSize } from "../../ui/dom";
 import { readPalette } from "../../ui/theme";
 import { CanvasTip } from "./hit";
 import { SpanJob } from "./slices";

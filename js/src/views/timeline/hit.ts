@@ -1,20 +1,28 @@
 /** What is under a point of the canvas: zone, time, slice, step or level; and the small frame that says it. */
 
+import { upperBound } from "../../data/columns";
+import { CATEGORIES, CATEGORY_LABELS } from "../../data/meta";
+import { type Span, timeAt, xAt } from "../../data/time";
 import { OVERVIEW_PX, STEPS_TOP_PX, TRACKS_TOP_PX } from "../../draw/frame";
 import { pieceAt } from "../../draw/tracks";
-import { eventAt } from "../../model/events/lod";
-import { formatInstant, formatLength, formatPercent, formatTime, plural } from "../../model/text/format";
-import { shortName } from "../../model/text/labels";
-import { stepWords } from "../../model/time/span_text";
-import { stepAt } from "../../model/time/steps";
-import { type Span, timeAt, xAt } from "../../model/time/viewport";
-import { contentY, isInSight, screenY } from "../../model/tracks/pinning";
-import type { LineTrack, Track } from "../../model/tracks/track_kinds";
-import { levelsPx, ROW_PX, trackAt, yOfRow } from "../../model/tracks/tracks";
-import { upperBound } from "../../model/wire/bisect";
-import { CATEGORIES, CATEGORY_LABELS } from "../../model/wire/categories";
+import { eventAt } from "../../model/lod";
+import { shortName } from "../../model/names";
+import { stepWords } from "../../model/range";
+import { stepAt } from "../../model/steps";
+import { formatInstant, formatLength, formatPercent, formatTime, plural } from "../../model/text";
+import {
+  contentY,
+  isInSight,
+  type LineTrack,
+  levelsPx,
+  ROW_PX,
+  screenY,
+  type Track,
+  trackAt,
+  yOfRow,
+} from "../../model/tracks";
 import { h } from "../../ui/dom";
-import { toggleSelection } from "../../ui/selecting";
+import { toggleSelection } from "../../ui/view";
 import type { Painter } from "./paint";
 import type { TimelineState } from "./state";
 

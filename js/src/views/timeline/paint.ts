@@ -1,7 +1,6 @@
 /** The painter: the state as one frame on the canvas, and arrows over it. */
 
-import type { Palette } from "../../colors/palette";
-import type { ColorScheme } from "../../colors/schemes";
+import type { Span } from "../../data/time";
 import { type Frame, fillRect, LabelCache, NO_COUNTER_PX, STEPS_TOP_PX, TRACKS_TOP_PX } from "../../draw/frame";
 import {
   drawOverview,
@@ -14,12 +13,12 @@ import {
 } from "../../draw/head";
 import { drawArrows, markFound, outlineEvent, outlineHovered, outlineMarked } from "../../draw/marks";
 import { drawCounterTrack, drawNoCounter, drawSampled, drawSessionGaps, drawTracks } from "../../draw/tracks";
-import type { Arrow } from "../../model/events/flows";
-import { RowLayouts } from "../../model/events/row_layouts";
-import { RunBuffer } from "../../model/time/pieces";
-import { describeRange } from "../../model/time/span_text";
-import type { Span } from "../../model/time/viewport";
-import { pinning, screenY, uncutHeight } from "../../model/tracks/pinning";
+import type { ColorScheme, Palette } from "../../model/colors";
+import type { Arrow } from "../../model/flows";
+import { RowLayouts } from "../../model/lod";
+import { describeRange } from "../../model/range";
+import { RunBuffer } from "../../model/steps";
+import { pinning, screenY, uncutHeight } from "../../model/tracks";
 import { h } from "../../ui/dom";
 import { readPalette } from "../../ui/theme";
 import type { TimelineState } from "./state";

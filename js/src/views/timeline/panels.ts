@@ -1,10 +1,10 @@
 /** The panels of the tracks (filter, hidden ones) and of the bookmarks, with the flags on the ruler. */
 
+import { fitRange, type Span, xAt } from "../../data/time";
 import { RULER_TOP_PX } from "../../draw/frame";
-import { formatCount, formatInstant, formatTime, plural } from "../../model/text/format";
-import { type Bookmark, nextBookmark, spanOf } from "../../model/time/bookmarks";
-import { fitRange, type Span, xAt } from "../../model/time/viewport";
-import { showAll, type TrackKey } from "../../model/tracks/arrangement";
+import { showAll, type TrackKey } from "../../model/arrangement";
+import { type Bookmark, nextBookmark, spanOf } from "../../model/bookmarks";
+import { formatCount, formatInstant, formatTime, plural } from "../../model/text";
 import { button, type Child, h, on } from "../../ui/dom";
 import type { Painter } from "./paint";
 import type { TimelineState } from "./state";

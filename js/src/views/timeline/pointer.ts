@@ -1,11 +1,11 @@
 /** Mouse and pen: panning, zooming, brushing, selecting; the cursor line and measuring. */
 
+import { panBy, type Span, timeAt, xAt, zoomAt } from "../../data/time";
 import { RULER_TOP_PX } from "../../draw/frame";
-import { firstFrom, lastBefore } from "../../model/events/row_search";
-import { formatInstant } from "../../model/text/format";
-import { describeMeasure, snapped, stepEdges } from "../../model/time/snapping";
-import { stepAt } from "../../model/time/steps";
-import { panBy, type Span, timeAt, xAt, zoomAt } from "../../model/time/viewport";
+import { firstFrom, lastBefore } from "../../model/rows";
+import { stepAt } from "../../model/steps";
+import { formatInstant } from "../../model/text";
+import { describeMeasure, snapped, stepEdges } from "../../model/window";
 import { h, on, unspoken } from "../../ui/dom";
 import { chooseStep, edgeUnder, eventUnder, partUnder, timeUnder, type Zone, zoneAt } from "./hit";
 import type { Painter } from "./paint";

@@ -1,8 +1,8 @@
 /** The search field: texts and patterns, its matches in a list and one by one. */
 
-import { atEnd } from "../../host/failures";
-import { matchNames, NO_QUERY, nextMarked, placeOf, type Query } from "../../model/events/search";
-import { formatCount, plural } from "../../model/text/format";
+import { atEnd } from "../../data/widget";
+import { matchNames, NO_QUERY, nextMarked, placeOf, type Query } from "../../model/search";
+import { formatCount, plural } from "../../model/text";
 import { button, h, on, setAria, toggle } from "../../ui/dom";
 import { PLACES, type TimelineState } from "./state";
 

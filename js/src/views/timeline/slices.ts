@@ -1,14 +1,13 @@
 /** The table of slices of a span by name, worked out a part of a frame at a time. */
 
-import type { Aggregate, NameTotals } from "../../model/events/aggregate";
-import { formatCount, formatPercent, formatTime } from "../../model/text/format";
-import { readableKernels } from "../../model/text/kernel_names";
-import type { Span } from "../../model/time/viewport";
-import { FAMILIES } from "../../model/wire/categories";
-import { numberColumn } from "../../ui/cells";
+import { FAMILIES } from "../../data/meta";
+import type { Span } from "../../data/time";
+import type { Aggregate, NameTotals } from "../../model/aggregate";
+import { readableKernels } from "../../model/names";
+import { formatCount, formatPercent, formatTime } from "../../model/text";
 import { h } from "../../ui/dom";
-import type { GridColumn } from "../../ui/grid_column";
-import { LinkedTable } from "../../ui/linked_table";
+import type { GridColumn } from "../../ui/sheet";
+import { LinkedTable, numberColumn } from "../../ui/table";
 import type { TraceView } from "../../ui/view";
 import type { TimelineState } from "./state";
 

@@ -1,8 +1,12 @@
 /** The state of one timeline: what is here, in view, selected, found and open. */
 
-import type { TraceData } from "../../host/data";
-import { Aggregate, newCache } from "../../model/events/aggregate";
-import type { Events } from "../../model/events/events";
+import { columns, lowerBound, numbers } from "../../data/columns";
+import { type Events, firstVisible, type Rows } from "../../data/events";
+import { CATEGORIES, type TraceMeta } from "../../data/meta";
+import { EMPTY_TABLE } from "../../data/pack";
+import type { TraceData } from "../../data/store";
+import { clamp, fitRange, type Span, shows } from "../../data/time";
+import { Aggregate, newCache } from "../../model/aggregate";
 import {
   type Arrow,
   arrowsAt,
@@ -12,35 +16,27 @@ import {
   FLOW_KINDS,
   follow,
   NO_CHAIN,
-} from "../../model/events/flows";
-import { Hits } from "../../model/events/hits";
-import { findGaps, type Gaps } from "../../model/events/idle";
-import { findSpans, LEVELS, type LevelName, type Spans } from "../../model/events/levels";
-import { coveredTime } from "../../model/events/lod";
-import { type Flags, Marks } from "../../model/events/marks";
-import { RowFindings } from "../../model/events/row_findings";
-import type { Rows } from "../../model/events/rows";
-import { firstVisible } from "../../model/events/runs";
-import { countFlagged, flagged, matchNames, type Query } from "../../model/events/search";
-import { hostNamesThatFit } from "../../model/hosts/host_names";
-import { allSteps, type HeadSteps, type HostStrip, hostStrips, stepsOfHost } from "../../model/hosts/host_strips";
-import { Shares } from "../../model/ops/op_shares";
-import { PHASES } from "../../model/ops/places";
-import { formatTime } from "../../model/text/format";
-import { opLabel } from "../../model/text/labels";
-import { isSparse, uncapturedSpans } from "../../model/time/sessions";
-import { describeRange, stepWords } from "../../model/time/span_text";
-import { readSteps, type Steps, typicalSteps } from "../../model/time/steps";
-import { clamp, fitRange, type Span, shows } from "../../model/time/viewport";
-import { type HostSource, hostSource } from "../../model/tracks/host_tracks";
-import { isInSight } from "../../model/tracks/pinning";
-import type { TrackLayout } from "../../model/tracks/track_kinds";
-import { layoutTracks, lineLabels, ROW_PX, reveal, yOfRow } from "../../model/tracks/tracks";
-import { lowerBound } from "../../model/wire/bisect";
-import { CATEGORIES } from "../../model/wire/categories";
-import { columns, numbers } from "../../model/wire/column";
-import type { TraceMeta } from "../../model/wire/meta";
-import { EMPTY_TABLE } from "../../model/wire/wire";
+} from "../../model/flows";
+import { allSteps, type HeadSteps, type HostStrip, hostNamesThatFit, hostStrips, stepsOfHost } from "../../model/hosts";
+import { coveredTime } from "../../model/lod";
+import { opLabel } from "../../model/names";
+import { PHASES, Shares } from "../../model/ops";
+import { describeRange, isSparse, stepWords, uncapturedSpans } from "../../model/range";
+import { findGaps, findSpans, type Gaps, LEVELS, type LevelName, RowFindings, type Spans } from "../../model/rows";
+import { countFlagged, type Flags, flagged, Hits, Marks, matchNames, type Query } from "../../model/search";
+import { readSteps, type Steps, typicalSteps } from "../../model/steps";
+import { formatTime } from "../../model/text";
+import {
+  type HostSource,
+  hostSource,
+  isInSight,
+  layoutTracks,
+  lineLabels,
+  ROW_PX,
+  reveal,
+  type TrackLayout,
+  yOfRow,
+} from "../../model/tracks";
 import type { TraceView } from "../../ui/view";
 import { Board } from "./board";
 

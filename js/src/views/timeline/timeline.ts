@@ -1,11 +1,10 @@
 /** The trace and the link -> the timeline: steps on top, planes and lines as tracks of nested slices, details at the side. */
 
 import { TRACKS_TOP_PX } from "../../draw/frame";
-import { formatCount, formatInstant } from "../../model/text/format";
-import { eventsWords } from "../../model/time/left_out";
-import { SHOW_WINDOW, type ShownWindow, type WantedWindow, WINDOW_SHOWN } from "../../model/time/shared_window";
-import { h, on, onKeys } from "../../ui/dom";
-import { inFrame, watchSize } from "../../ui/page";
+import { eventsWords } from "../../model/range";
+import { formatCount, formatInstant } from "../../model/text";
+import { SHOW_WINDOW, type ShownWindow, type WantedWindow, WINDOW_SHOWN } from "../../model/window";
+import { h, inFrame, on, onKeys, watchSize } from "../../ui/dom";
 import type { TraceBuilder, TraceView } from "../../ui/view";
 import { Details } from "./details";
 import { eventUnder, partUnder, placeOf, Tooltip } from "./hit";

@@ -1,9 +1,9 @@
 /** The bars above and below the tracks, and the panels that open from their buttons. */
 
-import { COLOR_CHOICES, type ColorBy, isColorBy, legendOf, type StepInView } from "../../colors/schemes";
-import { atEnd } from "../../host/failures";
-import { lowerBound } from "../../model/wire/bisect";
-import { CATEGORIES, FAMILIES } from "../../model/wire/categories";
+import { lowerBound } from "../../data/columns";
+import { CATEGORIES, FAMILIES } from "../../data/meta";
+import { atEnd } from "../../data/widget";
+import { COLOR_CHOICES, type ColorBy, isColorBy, legendOf, type StepInView } from "../../model/colors";
 import { button, type Child, h, on, setAria } from "../../ui/dom";
 import type { TimelineState } from "./state";
 

@@ -1,26 +1,29 @@
 /** The label column: a label for each track, its menu, and what the reader does with tracks: pin, hide, fold, open. */
 
-import { atEnd } from "../../host/failures";
-import { gapsIn } from "../../model/events/idle";
-import { coveredTime } from "../../model/events/lod";
-import { roleOf } from "../../model/hosts/hosts";
-import { formatCount, formatMs, formatPercent, formatTime, plural } from "../../model/text/format";
-import { timeInside } from "../../model/time/sessions";
-import type { Span } from "../../model/time/viewport";
-import { keyOf, MOST_DOCKED, type TrackKey, togglePin } from "../../model/tracks/arrangement";
-import { axisTop, type Counter, formatValue, loadOf, valueAt } from "../../model/tracks/counters";
-import { setHostOpen } from "../../model/tracks/host_tracks";
-import { pinning } from "../../model/tracks/pinning";
-import type {
-  CounterTrack,
-  FoldTrack,
-  HostTrack,
-  LineTrack,
-  PlaneTrack,
-  Track,
-  TrackLayout,
-} from "../../model/tracks/track_kinds";
-import { firstTrackBelow, GROUP_PX, ROW_PX, setCountersOpen } from "../../model/tracks/tracks";
+import type { Span } from "../../data/time";
+import { atEnd } from "../../data/widget";
+import { keyOf, MOST_DOCKED, type TrackKey, togglePin } from "../../model/arrangement";
+import { axisTop, type Counter, formatValue, loadOf, valueAt } from "../../model/counters";
+import { roleOf } from "../../model/hosts";
+import { coveredTime } from "../../model/lod";
+import { timeInside } from "../../model/range";
+import { gapsIn } from "../../model/rows";
+import { formatCount, formatMs, formatPercent, formatTime, plural } from "../../model/text";
+import {
+  type CounterTrack,
+  type FoldTrack,
+  firstTrackBelow,
+  GROUP_PX,
+  type HostTrack,
+  type LineTrack,
+  type PlaneTrack,
+  pinning,
+  ROW_PX,
+  setCountersOpen,
+  setHostOpen,
+  type Track,
+  type TrackLayout,
+} from "../../model/tracks";
 import { h, on, onKeys, setAria, unspoken } from "../../ui/dom";
 import type { TimelineState } from "./state";
 

@@ -1,12 +1,11 @@
 /** What stands around the slices and in their place: toolbar, labels, cursor, flags, panels; flame and table of slices. */
 
+import type { Span } from "../../data/time";
 import { TRACKS_TOP_PX } from "../../draw/frame";
-import { KEEP_ALL, NOT_KNOWN } from "../../model/time/left_out";
-import type { Span } from "../../model/time/viewport";
-import { lineTrackOf } from "../../model/tracks/tracks";
+import { KEEP_ALL, NOT_KNOWN } from "../../model/range";
+import { lineTrackOf } from "../../model/tracks";
 import { button, type Choice, h, segmented, setAria } from "../../ui/dom";
-import { offerKept } from "../../ui/missing";
-import type { TraceView } from "../../ui/view";
+import { offerKept, type TraceView } from "../../ui/view";
 import { FlamePane } from "./flame";
 import type { Painter } from "./paint";
 import { Flags, TracksPanel } from "./panels";
