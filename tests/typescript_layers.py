@@ -9,58 +9,42 @@ from typing import NamedTuple
 
 JS = Path(__file__).resolve().parent.parent / "js" / "src"
 
-MODEL_EDGES: dict[str, set[str]] = {
-    "model/text": set(),
-    "model/wire": set(),
-    "model/time": {"model/text", "model/wire"},
-    "colors": {"model/wire"},
-    "model/events": {"model/text", "model/wire", "model/time"},
-    "model/hosts": {"model/text", "model/wire", "model/time"},
-    "model/tracks": {"model/text", "model/wire", "model/time", "model/events", "model/hosts", "colors"},
-    "model/ops": {"model/text", "model/wire", "model/time"},
-    "model/memory": {"model/text", "model/wire", "model/time"},
-    "model/graph": {"model/text", "model/wire"},
-    "model/input": {"model/text", "model/wire", "model/time", "model/ops"},
-    "model/overview": {"model/text", "model/wire", "model/time", "model/ops"},
-}
-MODEL = set(MODEL_EDGES)
-
 EDGES: dict[str, set[str]] = {
-    **MODEL_EDGES,
     "styles": set(),
-    "draw": MODEL,
-    "host": MODEL,
-    "ui": {*MODEL, "draw", "host"},
-    "view": {*MODEL, "draw", "host", "ui", "styles"},
-    "entries": {*MODEL, "draw", "host", "ui", "styles", "view"},
+    "data": set(),
+    "model": {"data"},
+    "draw": {"data", "model"},
+    "ui": {"data", "model", "draw"},
+    "view": {"data", "model", "draw", "ui", "styles"},
+    "entries": {"data", "model", "draw", "ui", "styles", "view"},
 }
 """Unit -> units it may import besides its own folder. Each folder of views/ is a `view` and may not import another one."""
 
-PACKAGES: dict[str, set[str]] = {
-    "model/events": {"d3-hierarchy"},
-    "model/graph": {"@dagrejs/dagre", "d3-hierarchy"},
-    "model/input": {"@dagrejs/dagre"},
+BARRED: dict[str, set[str]] = {
+    "draw": {"data/link.ts", "data/page.ts", "data/store.ts", "data/transport.ts", "data/widget.ts"}
 }
+"""Unit -> files of those units that it may not import: a painter is given what it draws."""
+
+PACKAGES: dict[str, set[str]] = {"model": {"@dagrejs/dagre", "d3-hierarchy"}}
 """Unit -> packages it may import; none where it is not named."""
 
 PAGE_GLOBALS: dict[str, tuple[str, ...]] = {
-    **dict.fromkeys(MODEL, ("document", "window")),
+    "data": ("document",),
+    "model": ("document", "window"),
     "draw": ("document", "window"),
-    "host": ("document",),
 }
 """Unit -> names of the page that it may not touch: a model has no page, a painter is given what it draws on."""
 
 
 class Import(NamedTuple):
-    """One import of a file: the line it stands in, what it names, and whether only types come of it."""
+    """One import of a file: the line it stands in, and what it names."""
 
     line: int
     target: str
-    is_type_only: bool
 
 
 def folder_of(path: PurePosixPath) -> str | None:
-    """The folder of a file that rules are about, such as "ui", "model/time" or "views/op_table"; None for one in no unit.
+    """The folder of a file that rules are about, such as "ui", "model" or "views/op_table"; None for one in no unit.
 
     A folder of views/ counts where it has the entry of its name.
     """
@@ -82,9 +66,9 @@ STRINGS = re.compile(r""""(?:\\.|[^"\\\n])*"|'(?:\\.|[^'\\\n])*'|`(?:\\.|[^`\\])
 COMMENTS_AND_STRINGS = re.compile(f"{STRINGS.pattern}|({COMMENTS.pattern})", re.DOTALL)
 IMPORTS = re.compile(
     r"""
-    ^\s*(?:import|export)\s(?P<type>type\s)?[^;"'=()]*?\bfrom\s*["'](?P<named>[^"']+)["']
+    ^\s*(?:import|export)\s[^;"'=()]*?\bfrom\s*["'](?P<named>[^"']+)["']
     | ^\s*(?:import|@import)\s*["'](?P<bare>[^"']+)["']
-    | (?P<typeof>\btypeof\s+)?\bimport\(\s*["'](?P<later>[^"']+)["']
+    | \bimport\(\s*["'](?P<later>[^"']+)["']
     """,
     re.MULTILINE | re.VERBOSE,
 )
@@ -96,7 +80,7 @@ def imports(source: str) -> Iterator[Import]:
     for match in IMPORTS.finditer(code):
         target = match["named"] or match["bare"] or match["later"]
         line = code.count("\n", 0, match.start("named" if match["named"] else "bare" if match["bare"] else "later")) + 1
-        yield Import(line, target, bool(match["type"] or match["typeof"]))
+        yield Import(line, target)
 
 
 def resolved(path: PurePosixPath, target: str) -> PurePosixPath:
@@ -118,11 +102,13 @@ def violations(path: PurePosixPath, source: str) -> list[str]:
         return [f"{path} is in no unit"]
     unit = unit_of(folder)
     found = []
-    for line, target, _ in imports(source):
+    for line, target in imports(source):
         if target.startswith("."):
-            other = folder_of(resolved(path, target))
-            if other != folder and (other is None or unit_of(other) not in EDGES[unit]):
-                found.append(f"{path}:{line}: {folder} must not import {resolved(path, target)}")
+            file = resolved(path, target)
+            other = folder_of(file)
+            is_allowed = other == folder or (other is not None and unit_of(other) in EDGES[unit])
+            if not is_allowed or str(file) in BARRED.get(unit, ()):
+                found.append(f"{path}:{line}: {folder} must not import {file}")
         elif not any(target == name or target.startswith(f"{name}/") for name in PACKAGES.get(unit, ())):
             found.append(f"{path}:{line}: {folder} must not import {target}")
     bare = COMMENTS_AND_STRINGS.sub(" ", source)
@@ -140,18 +126,14 @@ def folder_graph(sources: Mapping[PurePosixPath, str]) -> dict[str, set[str]]:
     graph: dict[str, set[str]] = {}
     for path, source in sources.items():
         folder = str(folder_of(path))
-        targets = (resolved(path, target) for _, target, _ in imports(source) if target.startswith("."))
+        targets = (resolved(path, target) for _, target in imports(source) if target.startswith("."))
         graph.setdefault(folder, set()).update({str(folder_of(target)) for target in targets} - {folder})
     return graph
 
 
 def module_graph(sources: Mapping[PurePosixPath, str]) -> dict[str, set[str]]:
-    """File -> files that it imports when it runs."""
+    """File -> files that it imports, be it types alone."""
     return {
-        str(path): {
-            str(resolved(path, target))
-            for _, target, is_type_only in imports(source)
-            if target.startswith(".") and not is_type_only
-        }
+        str(path): {str(resolved(path, target)) for _, target in imports(source) if target.startswith(".")}
         for path, source in sources.items()
     }

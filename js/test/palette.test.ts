@@ -47,7 +47,7 @@ const LEAST_ON_GROUND = 3.05;
 const LEAST_TEXT = 7;
 
 function css(): string {
-  return readFileSync(new URL("../src/colors/colors.css", import.meta.url), "utf8");
+  return readFileSync(new URL("../src/styles/colors.css", import.meta.url), "utf8");
 }
 
 /** Both colours of a property. */

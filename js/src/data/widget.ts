@@ -2,6 +2,11 @@
 
 import { fromBase64, inflate } from "./pack";
 
+/** How long large traits are waited for, as outputs come one after the other. */
+const WAIT_MS = 8000;
+const ASK_MS = 500;
+const LOOK_MS = 100;
+
 export type Listener = (...args: never[]) => void;
 
 /** A widget model: the state shared with Python. Methods may be called unbound of any particular widget manager. */
@@ -81,10 +86,6 @@ type Find = (id: string) => State | undefined;
 
 /** In a page, whose JSON has no "<". */
 const STATE = /widget-state\+json">([^<]*)/;
-/** Outputs come one after the other. */
-const WAIT_MS = 8000;
-const ASK_MS = 500;
-const LOOK_MS = 100;
 const PAGES = Symbol.for("tfprof_widgets.pages");
 
 /** What finds a model in the page of an output, one for each. On globalThis, as each script has its own copy of this module. */

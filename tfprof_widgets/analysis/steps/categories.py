@@ -40,7 +40,7 @@ CATEGORY_LABELS = (
     "Checkpoint",
     "Other",
 )
-"""What a screen calls the categories; the same as in `js/src/model/wire/categories.ts`."""
+"""What a screen calls the categories; the same as in `js/src/data/meta.ts`."""
 GUIDE_CATEGORIES = (
     "input",
     "host_compute",

@@ -7,7 +7,7 @@ The bases, for row `i` of a column `x` and another column `y`, which has none of
     plain   0                       less    y[i]
     delta   x[i - 1]                gap     x[i - 1] + y[i - 1]: with durations the end of what came before
 
-The other numbers keep their bits, the low bytes of all rows first where that helps: `bits`. `js/src/model/wire/column_code.ts`
+The other numbers keep their bits, the low bytes of all rows first where that helps: `bits`. `js/src/data/pack.ts`
 undoes it.
 """
 

@@ -1,4 +1,4 @@
-"""`RunDiff` -> the JSON-safe object that `js/src/views/diff_panel/payload.ts` reads: head, categories, tables, pairs, alignment.
+"""`RunDiff` -> the JSON-safe object that `js/src/views/diff_panel/comparison.ts` reads: head, categories, tables, pairs, alignment.
 
 diff_content(diff, titles=("before", "after"), notices=(), cut=(cut_a, cut_b))
 """

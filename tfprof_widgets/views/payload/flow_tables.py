@@ -1,4 +1,4 @@
-"""Flows between events -> the tables `flows_out` and `flows_in` of each tile; `js/src/model/events/flow_tables.ts` reads them."""
+"""Flows between events -> the tables `flows_out` and `flows_in` of each tile; `js/src/data/events.ts` reads them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""HLO ops that ran -> the graphs of those that cost most; `js/src/model/wire/hlo_graph_meta.ts` gives their types."""
+"""HLO ops that ran -> the graphs of those that cost most; `js/src/data/meta.ts` gives their types."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What is told once of each layer, scope, kernel, op, pipeline and advice -> lists of the meta object (`model/wire/meta.ts`)."""
+"""What is told once of each layer, scope, kernel, op, pipeline and advice -> lists of the meta object (`data/meta.ts`)."""
 
 from __future__ import annotations
 

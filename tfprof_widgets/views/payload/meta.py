@@ -1,4 +1,4 @@
-"""Analysis results -> the meta object of a pack: names, planes, figures; `js/src/model/wire/meta.ts` gives its types."""
+"""Analysis results -> the meta object of a pack: names, planes, figures; `js/src/data/meta.ts` gives its types."""
 
 from __future__ import annotations
 

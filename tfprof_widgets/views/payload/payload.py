@@ -4,7 +4,7 @@
     payload.overview        # the first pack
     payload.part("events:3")
 
-Which parts there are, their order and their tables are told in `js/src/host/data.ts`.
+Which parts there are, their order and their tables are told in `js/src/data/store.ts`.
 """
 
 from __future__ import annotations

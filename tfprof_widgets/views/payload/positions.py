@@ -18,7 +18,7 @@ MAX_ROWS = 32_768
 _BLOCK_EVENTS = 2**20
 """Lines are ordered together up to so many events."""
 _FILLED_RATIO = 0.95
-"""From this share on the children say all that their parents could; `js/src/model/events/bands.ts` folds such rows."""
+"""From this share on the children say all that their parents could; `js/src/data/events.ts` folds such rows."""
 
 
 @dataclass(frozen=True, eq=False, repr=False)

@@ -1,4 +1,4 @@
-"""Source lines -> their part of the meta object of a pack; `js/src/model/ops/source_lines.ts` reads it."""
+"""Source lines -> their part of the meta object of a pack; `js/src/model/source.ts` reads it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The graph of ops -> its part of the meta object of a pack; `js/src/model/graph/structure.ts` reads it."""
+"""The graph of ops -> its part of the meta object of a pack; `js/src/model/structure.ts` reads it."""
 
 from __future__ import annotations
 

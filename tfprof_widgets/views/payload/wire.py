@@ -1,4 +1,4 @@
-"""Tables of NumPy columns -> one compressed pack of bytes, typed arrays in the browser (`js/src/model/wire/wire.ts`)."""
+"""Tables of NumPy columns -> one compressed pack of bytes, typed arrays in the browser (`js/src/data/pack.ts`)."""
 
 from __future__ import annotations
 
@@ -141,7 +141,7 @@ def json_text(value: object) -> str:
 
 
 def pack(meta: Mapping[str, Any], tables: Mapping[str, Table | Segment], members: Sequence[Block] = ()) -> bytes:
-    """Compress `meta` (JSON) and `tables` into one pack; its layout is in `js/src/model/wire/wire.ts`.
+    """Compress `meta` (JSON) and `tables` into one pack; its layout is in `js/src/data/pack.ts`.
 
     Args:
         meta: the meta object.

@@ -19,7 +19,7 @@ class DiffData(ipywidgets.Widget):  # type: ignore[misc]
     """What changed between two runs. It has no view of its own."""
 
     packed = traitlets.Unicode().tag(sync=True)
-    """Base64 of the zlib-compressed JSON that `js/src/views/diff_panel/payload.ts` reads."""
+    """Base64 of the zlib-compressed JSON that `js/src/views/diff_panel/comparison.ts` reads."""
 
     def __init__(self, content: Mapping[str, Any]) -> None:
         text = json.dumps(content, allow_nan=False, separators=(",", ":"))

@@ -2,7 +2,7 @@
 
 Both hold the same, and a notebook may be saved with the state of its widgets or without. So the page in the output has all,
 and what it has is taken out of the state: front ends are told that the large traits are empty, while Python still has them.
-A view whose state is saved that way finds them in the page (`js/src/host/kept.ts`), and where it does not the output draws
+A view whose state is saved that way finds them in the page (`js/src/data/widget.ts`), and where it does not the output draws
 its page in place of the view. Nothing is taken out
 
 - before the page is published, so that a notebook that is saved or interrupted before is whole;

@@ -23,7 +23,7 @@ STATIC = Path(__file__).parents[2] / "static"
 
 
 class Library(KeptOnce):
-    """The text of one script; `js/src/host/library.ts` runs it once a page."""
+    """The text of one script; `js/src/data/widget.ts` runs it once a page."""
 
     large = ("source", "styles")
 

@@ -33,7 +33,7 @@ _HEAD: dict[str, Any] = {
     "can_ask": False,
     "is_recorded": True,
 }
-"""The fields of `head`, before anything is known; `LiveHead` of `js/src/views/live/payload.ts` says what each is."""
+"""The fields of `head`, before anything is known; `LiveHead` of `js/src/views/live/training.ts` says what each is."""
 
 
 class LiveView(View):

@@ -1,7 +1,7 @@
 """A cell that showed a view -> one more output of it, empty to look at: the script that draws the view where no manager does.
 
 nbconvert puts the state of widgets into its page and leaves the drawing to a widget manager that the page fetches. Without
-a network nothing would appear. This script has the bundle in that state draw the views (`js/src/host/saved_page.ts`); in a
+a network nothing would appear. This script has the bundle in that state draw the views (`js/src/data/page.ts`); in a
 live front end it does nothing.
 """
 

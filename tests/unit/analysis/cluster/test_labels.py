@@ -7,7 +7,7 @@ from pathlib import Path
 
 from tfprof_widgets.analysis.steps.categories import CATEGORY_LABELS, STEP_CATEGORIES
 
-CATEGORIES = Path(__file__).parents[4] / "js" / "src" / "model" / "wire" / "categories.ts"
+CATEGORIES = Path(__file__).parents[4] / "js" / "src" / "data" / "meta.ts"
 
 
 def test_labels_of_the_browser_are_those_of_python() -> None:
