@@ -1,4 +1,4 @@
-/** What the reader pinned, hid, moved, folded and opened <-> the JSON that the widget keeps; no layout, no page. */
+/** What the reader pinned, hid, folded and opened <-> the JSON that the widget keeps; no layout, no page. */
 
 import { type ColorBy, isColorBy } from "./colors";
 

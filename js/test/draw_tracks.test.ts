@@ -1,6 +1,7 @@
 import { describe, expect, it } from "vitest";
 import { LabelCache } from "../src/draw/frame";
-import { drawTracks } from "../src/draw/tracks";
+import { drawCounter, drawTracks } from "../src/draw/tracks";
+import { newCounter } from "../src/model/counters";
 import { Marks } from "../src/model/search";
 import { flagsOfKeys } from "../src/views/timeline/state";
 import { events, frame, meta, recorder, rows, steps, texts } from "./drawn_frame";
@@ -87,5 +88,29 @@ describe("slices", () => {
     const { ctx, calls } = recorder();
     drawTracks(frame(ctx, { scrollTop: 10_000 }));
     expect(calls).toEqual([]);
+  });
+});
+
+describe("counter tracks", () => {
+  const meta = { name: "n", unit: "elements", kind: "input", min: 0, max: 10, before: null } as const;
+
+  const narrow = { width: 100, labelWidth: 20, view: { t0: 0, t1: 1000 } };
+
+  it("reach from 0 to the largest value that a pixel has, and begin where something is known", () => {
+    const { ctx, calls } = recorder();
+    // Within one pixel column, from 500 on, the counter goes up to its peak and down again.
+    const counter = newCounter(meta, Float64Array.of(500, 503, 506), Float64Array.of(2, 10, 4));
+    drawCounter(frame(ctx, narrow), counter, 0, 36);
+    const points = calls.filter(({ name }) => name === "lineTo").map(({ args }) => args.map(Number));
+    const [bottom, room] = [33, 30];
+    expect(points.filter(([x]) => x < 50).every(([, y]) => y === bottom)).toBe(true);
+    expect(points.some(([x, y]) => x === 50 && y === bottom - room)).toBe(true);
+    expect(points.filter(([x]) => x > 51 && x < 100).every(([, y]) => y === bottom - 0.4 * room)).toBe(true);
+  });
+
+  it("show a level that is tiny beside the peak", () => {
+    const { ctx, calls } = recorder();
+    drawCounter(frame(ctx, narrow), newCounter(meta, Float64Array.of(0), Float64Array.of(0.001)), 0, 36);
+    expect(calls.some(({ name, args }) => name === "lineTo" && args[1] === 32)).toBe(true);
   });
 });
