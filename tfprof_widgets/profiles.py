@@ -615,9 +615,8 @@ class Profile:
         return self._views.overview_panel()
 
     def timeline(self) -> Timeline:
-        """The trace as a timeline: the steps on top, below them threads and streams as tracks of nested slices.
-        Drag
-               over its ruler to select a time range, click a slice to select its op; `?` lists its keys.
+        """The trace as a timeline: the steps on top, below them threads and streams as tracks of nested slices. Drag over
+        its ruler to select a time range, click a slice to select its op; `?` lists its keys.
         """
         return self._views.timeline()
 
