@@ -67,12 +67,7 @@ def watched(run: tfprof.WatchedRun) -> list[str]:
     callback = tfprof.WatchCallback(every_seconds=600, windows=False)
     assert_type(callback.watch, tfprof.Watch)
     assert_type(callback.watches, list[tfprof.Watch])
-    with tfprof.watch(["10.0.0.5:6009"], token="secret") as workers:
-        assert_type(workers, tfprof.WorkersWatch)
-        assert_type(workers.states, pd.DataFrame)
-        assert_type(workers.steps, pd.DataFrame)
-        view: tfprof.View = workers.dashboard()
-        workers.stop()
+    view: tfprof.View = watch.dashboard()
     for table in (run.steps, run.samples):
         assert_type(table, pd.DataFrame)
     assert_type(run.windows, list[tfprof.Profile])
@@ -110,7 +105,7 @@ def numbers(prof: tfprof.Profile) -> float:
         ),
         *(prof.copies, prof.roofline, prof.hlo_ops, prof.program_memory, prof.layers, prof.source_lines, prof.scopes),
         *(prof.advice_table, prof.counters, prof.variables, prof.workers, prof.stragglers, prof.communication),
-        *(prof.system, prof.system_findings, prof.hosts, prof.op_statistics(by="type", idle=True)),
+        *(prof.system, prof.system_findings, prof.hosts, prof.select().op_statistics(by="type", idle=True)),
         *(prof.roofline_by("layer"), prof.hlo_graph("fusion.1"), prof.tree("code", max_depth=3)),
     ]
     assert_type(tables, list[pd.DataFrame])
@@ -154,12 +149,12 @@ def shown(prof: tfprof.Profile) -> list[tfprof.View]:
         *(prof.to_parquet("tables"), prof.to_pprof("costs.pb.gz", "scope"), prof.save(Path("run"))),
     ):
         assert_type(path, Path)
-    assert_type((prof.report(), prof.text(), prof.summary(), prof.tree_text("op")), tuple[str, str, str, str])
+    assert_type((prof.report(), prof.text(), prof.tree_text("op")), tuple[str, str, str])
     return [
         *(prof.timeline(), prof.memory_timeline(), prof.op_table(), prof.input_graph(), prof.step_chart()),
         *(prof.overview_panel(), prof.kernel_table(), prof.copy_table(), prof.roofline_chart(), prof.hlo_table()),
         *(prof.layer_table(), prof.source_view(), prof.scope_icicle(), prof.tree_view("op"), prof.worker_chart()),
-        *(prof.dashboard(), prof.compact()),
+        *(prof.dashboard(), prof.dashboard(compact=True)),
     ]
 
 

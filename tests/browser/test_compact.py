@@ -20,8 +20,8 @@ def written(tmp_path_factory: pytest.TempPathFactory, capture_of: Callable[[str]
     prof = tfprof.load(capture_of("h100_transformer_xla"))
     assert len(prof.advice) > 1
     path = tmp_path_factory.mktemp("compact") / "page.html"
-    embedded = embed(prof._widgets._data.payload, "steps")
-    path.write_text(dashboard_page(prof.compact(), embedded, title="compact"))
+    embedded = embed(prof._views.data.payload, "steps")
+    path.write_text(dashboard_page(prof.dashboard(compact=True), embedded, title="compact"))
     return path
 
 

@@ -18,7 +18,7 @@ from playwright.sync_api import Browser
 import tfprof_widgets as tfprof
 from tests.browser.conftest import Open
 from tests.browser.harness import Notebook, Server, opened, poll, write_notebook
-from tfprof_widgets.profiles.watched_run import WatchedRun
+from tfprof_widgets.loading import WatchedRun
 
 pytestmark = pytest.mark.tensorflow
 

@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     import pandas as pd
 
+    from ..comparing import ProfileDiff
     from ..notebook.doctor_report import DoctorReport
-    from ..profiles.one_run import Profile
-    from ..profiles.two_runs import ProfileDiff
+    from ..profiles import Profile
 
 _TOP_ROWS = 20
 _TABLES = ("ops", "kernels", "layers", "source_lines", "hlo_ops", "copies")

@@ -12,8 +12,8 @@ from .terminal import write_json, write_text
 
 if TYPE_CHECKING:
     from ..analysis.tree.tree_options import TreeView
-    from ..profiles.one_run import Profile
-    from ..profiles.watched_run import WatchedRun
+    from ..loading import WatchedRun
+    from ..profiles import Profile
 
 OUTPUTS = {
     "chrome": "trace.json.gz",
@@ -32,7 +32,7 @@ def open_run(path: str) -> Profile:
     Raises:
         TfProfError: it is none, or cannot be read.
     """
-    from ..profiles.one_run import Profile
+    from ..profiles import Profile
 
     run = _open(path)
     if isinstance(run, Profile):
@@ -44,7 +44,7 @@ def open_run(path: str) -> Profile:
 
 
 def _open(path: str) -> Profile | WatchedRun:
-    from ..profiles.loading import load
+    from ..loading import load
 
     return load(path)
 

@@ -19,7 +19,7 @@ TOKEN = "TFPROF_TOKEN"
 
 def capture_processes(options: argparse.Namespace) -> int:
     """Capture training processes while they train, keep their traces, and print the summary."""
-    from ..profiles.remote import capture_remote
+    from ..capturing import capture_remote
 
     found = capture_remote(
         options.addresses, duration_ms=options.ms, logdir=options.output, token=os.environ.get(TOKEN) or None
@@ -33,7 +33,7 @@ def capture_processes(options: argparse.Namespace) -> int:
 
 def run_served(options: argparse.Namespace) -> int:
     """Run a Python program with a profiler server in its process; its output, errors and exit status are its own."""
-    from ..profiles.remote import serve
+    from ..capturing import serve
 
     script = options.program
     if not Path(script).is_file():

@@ -40,7 +40,7 @@ def one_line(text: object) -> str:
 def plain_streams() -> Iterator[None]:
     """Within the block nothing that is written fails for its characters, a warning is a line, and where the output is no
     terminal there are no bars."""
-    from ..profiles.progress import without_bars
+    from ..progress import without_bars
 
     for stream in (sys.stdout, sys.stderr):
         if hasattr(stream, "reconfigure"):  # not the ones that tests put in their place

@@ -15,7 +15,7 @@ from .terminal import write_json, write_text
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from ..profiles.two_runs import ProfileDiff
+    from ..comparing import ProfileDiff
 
 WITHIN, ABOVE, CANNOT_TELL = 0, 1, 3
 FEWEST = 6
@@ -32,7 +32,7 @@ def print_diff(options: argparse.Namespace) -> int:
     Raises:
         TfProfError: a limit was given and a run has too few steps to judge by it, or a run cannot be read or compared.
     """
-    from ..profiles.two_runs import diff
+    from ..comparing import diff
 
     found, limit = diff(open_run(options.a), open_run(options.b)), options.fail_above
     a, b = names(options.a, options.b)

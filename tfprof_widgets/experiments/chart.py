@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from ..analysis.base.wording import number
-from ..profiles.bar_table import BarRow, bar_table
+from ..export.report.bar_table import BarRow, bar_table
 
 if TYPE_CHECKING:
     import pandas as pd

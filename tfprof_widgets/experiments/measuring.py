@@ -9,7 +9,7 @@ from ..analysis.experiments.rates import rate_table, run_frame
 from ..capture.experiments.kept import Kept
 from ..capture.experiments.measure import Bounds
 from ..capture.experiments.setups import Plan, measure_planned
-from ..profiles.progress import Progress
+from ..progress import Progress
 from .result import ExperimentResult
 
 if TYPE_CHECKING:

@@ -6,13 +6,15 @@ QueryDoc() and the formats of numbers in tfprof_utils.cc.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Any
 
 from ..analysis.tree.op_figures import COLUMN
-from ..analysis.tree.tree import Tree
-from ..analysis.tree.tree_options import TreeOptions
+from ..analysis.tree.tree import Tree, build_tree
+from ..analysis.tree.tree_options import TreeOptions, TreeView, make_tree_options
+from ..trace.op_graph import OpGraph
 
 TEXT_DEPTH = 100
 """How deep a text goes unless it is told: a chain of many thousand ops would be indented by as many."""
@@ -63,6 +65,13 @@ _HELP = {
     "residual_bytes": "residual bytes: The memory not de-allocated after the operation finishes.",
     "output_bytes": "output bytes: The memory that is output from the operation (not necessarily allocated by the operation)",
 }
+
+
+def graph_text(graph: OpGraph, view: TreeView, options: Mapping[str, Any]) -> str:
+    """The tree of a graph as text; where `max_depth` is not among the options, `TEXT_DEPTH` levels and how many that are."""
+    chosen = make_tree_options(**{"max_depth": TEXT_DEPTH, **options} if view != "op" else options)
+    tree = build_tree(graph, view, chosen)
+    return tree_text(tree, chosen) + ("" if "max_depth" in options else depth_note(tree))
 
 
 def tree_text(tree: Tree, options: TreeOptions) -> str:

@@ -6,7 +6,7 @@ import logging
 from typing import TYPE_CHECKING
 
 from ..errors import TfProfError
-from ..profiles.one_run import Profile
+from ..profiles import Profile
 from ..views.widgets.shell import kernel_shell
 
 if TYPE_CHECKING:

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from argparse import Namespace
 
-from ..profiles.live_watch import Watch
-from ..profiles.watch_options import WatchOptions
+from ..watching import Watch, WatchOptions
 
 _OTHERS = ("steps", "max_seconds", "max_bytes", "no_system", "system", "view", "compare")
 

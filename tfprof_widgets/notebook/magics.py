@@ -10,6 +10,7 @@ import logging
 import re
 import sys
 from argparse import Namespace
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from IPython.core.error import UsageError
@@ -17,14 +18,13 @@ from IPython.core.magic import Magics, line_cell_magic, magics_class, needs_loca
 from IPython.core.magic_arguments import argument, magic_arguments
 from IPython.display import display
 
+from ..capturing import capturing
+from ..comparing import diff
 from ..errors import TfProfError
-from ..profiles.feedback import READING
-from ..profiles.live_watch import watching
-from ..profiles.loading import capturing
-from ..profiles.one_run import Profile
-from ..profiles.status_line import StatusLine, status_line
-from ..profiles.two_runs import diff
+from ..profiles import Profile
+from ..progress import READING, StatusLine, status_line
 from ..views.widgets.shell import kernel_shell
+from ..watching import watching
 from .cell import CellCode, compile_cell, compile_statement
 from .doctor_report import doctor
 from .last_runs import LastRuns, cell_of
@@ -238,8 +238,8 @@ def show(profile: Profile, view: str, line: StatusLine) -> None:
 
     Never raises: the user's cell has run.
     """
-    views = {
-        "compact": profile.compact,
+    views: dict[str, Callable[[], Any]] = {
+        "compact": lambda: profile.dashboard(compact=True),
         "timeline": profile.timeline,
         "memory": profile.memory_timeline,
         "ops": profile.op_table,

@@ -6,7 +6,7 @@ import asyncio
 import logging
 
 from ..capture.session.active import active_capture
-from ..profiles.warming import load_for_display
+from ..loading import load_for_display
 from ..views.widgets.shell import kernel_shell
 
 logger = logging.getLogger(__name__)

@@ -17,7 +17,7 @@ from tests.unit.analysis.watched.drawn_steps import steps
 from tests.unit.commands.shell import Shell
 from tests.unit.export.pprof_reader import read_pprof
 from tfprof_widgets.formats.watch_log.writer import WatchWriter
-from tfprof_widgets.profiles.loading import load_profile
+from tfprof_widgets.loading import load_profile
 
 Drawn = Callable[[str, Sequence[int]], Path]
 

@@ -116,7 +116,7 @@ def test_text_of_a_trace_does_nothing_to_a_terminal(tfprof: Shell, tmp_path: Pat
 
 
 def test_a_fault_of_ours_is_not_taken_for_a_verdict(tfprof: Shell, monkeypatch: pytest.MonkeyPatch, run: Path) -> None:
-    monkeypatch.setattr("tfprof_widgets.profiles.two_runs.diff", lambda *_: 1 / 0)
+    monkeypatch.setattr("tfprof_widgets.comparing.diff", lambda *_: 1 / 0)
     told = tfprof("diff", run, run, "--fail-above", "1.05")
     assert (told.status, told.out) == (2, "")
     assert "ZeroDivisionError" in told.err

@@ -6,7 +6,7 @@ from pathlib import Path
 
 from tests.unit.commands.shell import Shell
 from tests.unit.export.duckdb_needed import needs_duckdb
-from tfprof_widgets.profiles.loading import load_profile
+from tfprof_widgets.loading import load_profile
 
 
 def test_without_a_query_it_lists_the_tables(tfprof: Shell, run: Path) -> None:

@@ -13,8 +13,8 @@ from tfprof_widgets.analysis.comparison.run_diff import RunDiff
 from tfprof_widgets.analysis.system.machine_load import MachineLoad
 from tfprof_widgets.commands.documents import QUANTITY
 from tfprof_widgets.commands.two_runs import names
-from tfprof_widgets.profiles.loading import load_profile
-from tfprof_widgets.profiles.two_runs import diff
+from tfprof_widgets.comparing import diff
+from tfprof_widgets.loading import load_profile
 
 Drawn = Callable[[str, Sequence[int]], Path]
 

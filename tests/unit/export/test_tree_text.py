@@ -12,7 +12,7 @@ from tfprof_widgets.analysis.tree.tree import build_tree
 from tfprof_widgets.analysis.tree.tree_options import VIEWS, TreeView, make_tree_options
 from tfprof_widgets.export.tree_text import format_memory, format_number, format_time, tree_text
 from tfprof_widgets.opening.opened import Opened
-from tfprof_widgets.profiles.one_run import Profile
+from tfprof_widgets.profiles import Profile
 from tfprof_widgets.trace.op_graph import OpGraph, make_op_graph
 
 

@@ -93,7 +93,7 @@ def test_text_report_plain_html_and_views_say_it(drawn: Draw) -> None:
     for text in (
         profile.text(),
         profile.report().replace("\\", ""),
-        profile._exports.plain_html(),
+        profile._plain_html(),
         str(profile.overview_panel().options),
     ):
         assert profile.run.since_last in text

@@ -90,6 +90,6 @@ def test_nothing_is_loaded_without_a_kernel_or_its_loop(loaded: list[int], monke
 
 
 def test_all_that_a_display_needs_can_be_loaded_in_pieces() -> None:
-    from tfprof_widgets.profiles.warming import load_for_display
+    from tfprof_widgets.loading import load_for_display
 
     assert len(list(load_for_display())) == 5

@@ -10,12 +10,12 @@ import pytest
 import tqdm.auto
 import tqdm.std
 
+from tfprof_widgets import progress
 from tfprof_widgets.capture.experiments.measure import Bounds
 from tfprof_widgets.capture.experiments.setups import Plan
 from tfprof_widgets.experiments import measuring
 from tfprof_widgets.experiments.measuring import progress_of
-from tfprof_widgets.profiles import progress
-from tfprof_widgets.profiles.progress import Progress
+from tfprof_widgets.progress import Progress
 
 
 @pytest.fixture

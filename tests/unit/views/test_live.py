@@ -11,8 +11,8 @@ import pytest
 
 from tests.builders import event, line, plane, space
 from tests.fake_shell import FakeShell
-from tfprof_widgets.profiles.loading import load
-from tfprof_widgets.profiles.one_run import Profile
+from tfprof_widgets.loading import load
+from tfprof_widgets.profiles import Profile
 from tfprof_widgets.views.widgets.live import LiveView
 
 

@@ -18,7 +18,7 @@ from .run import Capture, CaptureRun
 from .style import DIALOG_CLASS, STYLE
 
 if TYPE_CHECKING:
-    from ...profiles.one_run import Profile
+    from ...profiles import Profile
 
 _NO_CODE = "The line of code that captures the same comes here once no field has a problem."
 _INTRODUCTION = "Workers that train now, captured in the same seconds. Cells run meanwhile."

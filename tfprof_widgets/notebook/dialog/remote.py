@@ -7,8 +7,8 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from ...profiles.one_run import Profile
-from ...profiles.remote import capture_remote, captured
+from ...capturing import capture_remote, captured
+from ...profiles import Profile
 
 if TYPE_CHECKING:
     from .dialog import CaptureDialog

@@ -181,4 +181,6 @@ class Dashboard(View):
 
 
 class Compact(Dashboard):
-    """The overview and the steps, until a button opens all that the dashboard has: what `Profile.compact()` gives."""
+    """The overview and the steps, until a button opens all that the dashboard has: `Profile.dashboard(compact=True)`
+    gives it.
+    """

@@ -1,18 +1,108 @@
-"""status_line: where a person looks -> one line there that is rewritten in its place, and gives way to what comes at the end."""
+"""What a person sees of work that goes on: a bar of what is done, and one line that is rewritten in its place."""
 
 from __future__ import annotations
 
 import contextlib
+import contextvars
+import logging
 import os
 import shutil
 import sys
 import threading
+import time
 import uuid
+import weakref
+from collections.abc import Iterator
+from contextvars import ContextVar
 from types import TracebackType
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from ..views.widgets.shell import is_in_output_widget, kernel_shell, replaceable
-from .progress import is_watched
+from .analysis.base.wording import number, plural, size
+from .views.widgets.shell import is_in_output_widget, kernel_shell, replaceable
+
+if TYPE_CHECKING:
+    from .capture.session.record import CaptureRecord
+    from .capture.session.session import Capture
+    from .capture.session.standing import Standing
+
+_SLOW_S = 1.0
+_shows_bars = ContextVar("shows_bars", default=True)
+READING = "tfprof: reading"
+TICK_S = 0.25
+TELLING_BYTES = 100 * 2**10
+"""An estimated size below this says only that the program has hardly begun."""
+_PATIENCE_S = 0.2
+"""How long the end of a capture waits for a front end that takes nothing just now."""
+
+_logger = logging.getLogger(__name__)
+
+
+@contextlib.contextmanager
+def without_bars() -> Iterator[None]:
+    """Within the block nothing is shown of what is done."""
+    before = _shows_bars.set(False)
+    try:
+        yield
+    finally:
+        _shows_bars.reset(before)
+
+
+def is_watched() -> bool:
+    """Whether a person sees a progress bar: in a notebook, or at a terminal."""
+    try:
+        return kernel_shell() is not None or sys.stderr.isatty()
+    except (AttributeError, ValueError):  # there is no standard error, or it is closed
+        return False
+
+
+class Progress:
+    """A bar within a `with` block. It is not there before it is due, so what is quick does not load the library of bars."""
+
+    def __init__(
+        self, what: str, *, unit: str, total: int = 0, is_scaled: bool = True, after_s: float | None = None
+    ) -> None:
+        """Count towards `total`, which may grow.
+
+        Args:
+            what: is done, such as the name of the file that is written.
+            unit: of what is counted, such as `"events"`, or `"B"` for bytes.
+            total: how many there are, as far as is known.
+            is_scaled: whether large numbers are told as 1.2M.
+            after_s: how long nothing is shown; a second where none is given.
+        """
+        self._options = {"desc": what, "unit": unit if unit == "B" else f" {unit}", "unit_scale": is_scaled}
+        self._n_done, self._n_all = 0, total
+        self._after_s = _SLOW_S if after_s is None else after_s
+        self._since_s = time.monotonic()
+        self._bar: Any = None
+
+    def tell(self, n_done: int, n_more: int = 0) -> None:
+        """So many were done since it was last told, and `n_more` turned out to be there."""
+        self._n_done, self._n_all = self._n_done + n_done, self._n_all + n_more
+        if (
+            self._bar is None
+            and time.monotonic() - self._since_s >= self._after_s
+            and _shows_bars.get()
+            and is_watched()
+        ):
+            from tqdm.auto import tqdm
+
+            self._bar = tqdm(total=self._n_all, leave=False, **self._options)
+            self._bar.start_t -= time.monotonic() - self._since_s
+        if self._bar is not None:
+            self._bar.total = self._n_all
+            self._bar.update(min(self._n_done, self._n_all) - self._bar.n)
+
+    def __enter__(self) -> Progress:
+        self.tell(0)
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
+        if self._bar is None:
+            return
+        if kind is None:  # a bar closed before its total is drawn as one that failed
+            self._bar.total = self._bar.n
+        self._bar.close()
 
 
 class StatusLine:
@@ -200,3 +290,58 @@ class TerminalLine(StatusLine):
                 if stream.write != write:  # the program had put another one there before
                     stream.write = write
             self._watched.clear()
+
+
+@contextlib.contextmanager
+def following(capture: Capture, line: StatusLine) -> Iterator[None]:
+    """Have the line say how far the running capture is as long as the block runs, and then that it is read.
+
+    A thread of its own looks; steps do nothing for it.
+    """
+    if not line.is_seen:
+        yield
+        return
+    over = threading.Event()
+    running = weakref.ref(capture)  # a capture that everybody else has dropped must go
+
+    def follow() -> None:
+        try:
+            while not over.wait(TICK_S) and (found := running()) is not None:
+                line.say(standing_text(found.standing))
+                del found
+        except Exception:  # a front end that is gone: the training goes on
+            _logger.debug("the line of the capture ends", exc_info=True)
+
+    # In the context of the cell: by it ipykernel knows whose output a thread's is.
+    thread = threading.Thread(target=contextvars.copy_context().run, args=(follow,), name="tfprof-line", daemon=True)
+    try:
+        line.begin(standing_text(capture.standing))
+        thread.start()
+        yield
+    finally:
+        over.set()
+        if thread.ident is not None:
+            thread.join(_PATIENCE_S)
+        line.begin(READING)
+
+
+def standing_text(standing: Standing) -> str:
+    """`tfprof: recording, step 120, 8.2 s, 11.3 MiB`, as far as it is known; `tfprof: waiting for step 10, at step 3`."""
+    parts = [standing.state]
+    if standing.step is not None:
+        parts.append(f"{'at step' if 'step' in standing.state else 'step'} {standing.step:,}")
+    if standing.seconds >= 0.05:
+        parts.append(f"{standing.seconds:,.1f} s")
+    if standing.n_bytes >= TELLING_BYTES:
+        parts.append(size(standing.n_bytes))
+    return "tfprof: " + ", ".join(parts)
+
+
+def record_text(record: CaptureRecord) -> str:
+    """`tfprof: recorded 40 steps, 2.14 s, 3.02 MiB`; why, where there is nothing."""
+    if not record.windows:
+        return "tfprof: nothing was captured. " + " ".join(record.notices)
+    n_steps = sum(window.n_steps for window in record.windows)
+    seconds = sum(window.stop_ns - window.start_ns for window in record.windows) / 1e9
+    steps = f"{plural(n_steps, 'step')}, " if n_steps else ""
+    return f"tfprof: recorded {steps}{number(seconds)} s, {size(record.cost.n_bytes)}"

@@ -1,28 +1,30 @@
-"""Run: what one profile is made of: its files, opened when first asked for, what they hold, and how it was captured."""
+"""ProfiledRun: the files of one run, opened when first asked for, the analyses of them, and how it was captured."""
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable, Sequence
 from dataclasses import fields, replace
 from functools import cached_property
 from typing import TYPE_CHECKING
 
-from ..errors import CaptureError, EmptyTraceError, TfProfError
+from .errors import CaptureError, EmptyTraceError, TfProfError
 
 if TYPE_CHECKING:
     import pandas as pd
 
-    from ..analysis.failure.memory_failure import MemoryFailure
-    from ..analysis.results import AnyResults, Results
-    from ..analysis.steps.interference import CaptureSummary
-    from ..capture.session.record import CaptureRecord
-    from ..capture.source.captured_program import CapturedProgram
-    from ..capture.source.fit_call import FitCall
-    from ..formats.saved import SavedProfile
-    from ..opening.many_hosts import ReducedHosts
-    from ..opening.opened import Opened
-    from ..trace.capture_facts import CaptureCost, CaptureFacts
-    from ..views.widgets.bookmarks import Bookmark
+    from .analysis.failure.memory_failure import MemoryFailure
+    from .analysis.results import AnyResults, Results
+    from .analysis.steps.interference import CaptureSummary
+    from .capture.session.record import CaptureRecord
+    from .capture.source.captured_program import CapturedProgram
+    from .capture.source.fit_call import FitCall
+    from .export.report.subject import Subject
+    from .formats.saved import SavedProfile
+    from .opening.many_hosts import ReducedHosts
+    from .opening.opened import Opened
+    from .trace.capture_facts import CaptureCost, CaptureFacts
+    from .views.widgets.bookmarks import Bookmark
 
 
 _NOT_CAPTURED = (
@@ -33,8 +35,8 @@ _MOST_WARNINGS = 5
 """Of what the profiler and the reader report about a trace, a view shows so many; `trace.warnings` has all."""
 
 
-class Run:
-    """One profiled run, from which all parts of a `Profile` read.
+class ProfiledRun:
+    """One profiled run, from which `Profile` and its views read.
 
     Raises:
         CaptureError: from whatever needs data, while the capture goes on.
@@ -87,7 +89,7 @@ class Run:
     @cached_property
     def facts(self) -> CaptureFacts | None:
         """What is known of the capture beside its cost; None for a trace loaded without it."""
-        from ..analysis.steps.interference import measure_interference
+        from .analysis.steps.interference import measure_interference
 
         if self.record is None:
             return self.saved.capture if self.saved else None
@@ -95,7 +97,7 @@ class Run:
 
     def samples(self, origin_ns: int) -> pd.DataFrame:
         """The samples of the machine, as `Profile.system` has them, of a trace that begins at this Unix time."""
-        from ..capture.machine.sampler import no_samples, on_trace_clock
+        from .capture.machine.sampler import no_samples, on_trace_clock
 
         known = self.record or self.saved
         return on_trace_clock(no_samples() if known is None or known.system.empty else known.system, origin_ns)
@@ -103,7 +105,7 @@ class Run:
     @cached_property
     def results(self) -> AnyResults:
         """The analyses of the trace, each computed when first asked for."""
-        from ..analysis.results import Results
+        from .analysis.results import Results
 
         if self.reduced is not None:
             return self.reduced.results
@@ -126,45 +128,13 @@ class Run:
         Raises:
             TfProfError: it is a reduced profile, which has none.
         """
-        from ..analysis.results import Results
+        from .analysis.results import Results
 
         if isinstance(self.results, Results):
             return self.results
         raise TfProfError(
             f"a reduced profile has no {what}, as it has no single executions: open one of its hosts in full, prof.host(name)"
         )
-
-    def hlo_graph(self, name: str) -> pd.DataFrame:
-        """What an op of a compiled XLA program is made of: the instructions of a fusion, or the neighbours of any other
-        op.
-
-        Parameters of a fusion stand under the names of the operands outside. Of another op the rows are its operands,
-        its readers, and theirs.
-
-        Args:
-            name: as in `hlo_ops`. Where ops of several programs have it, the first of them there.
-
-        Returns:
-            An instruction a row, what is read first: `name`, `opcode`, `shape`, `op_name` (the TensorFlow op it was
-            compiled from), `work_ratio` (its part of the estimated work of the fusion; NaN around an op), and `reads`,
-            the names that it reads.
-
-        Raises:
-            TfProfError: no such op ran; the trace does not hold its program; or the profile is reduced (`is_reduced`).
-        """
-        from ..analysis.ops.hlo_ops import hlo_op_graph
-
-        results = self.whole("compiled programs")
-        return hlo_op_graph(results.hlo_ops, results.units.hlo, name).frame
-
-    @property
-    def is_reduced(self) -> bool:
-        """Whether the run had so many hosts that not all of their events are kept.
-
-        Then tables are of the whole capture, and the timeline has each host's steps and longest events. `host(name)`
-        opens one host in full.
-        """
-        return self.reduced is not None
 
     @property
     def n_missing_hosts(self) -> int:
@@ -177,26 +147,62 @@ class Run:
         """The marks of the timeline: those that the run was saved with until a timeline has others, which sets this."""
         import json
 
-        from ..views.widgets.bookmarks import bookmarks_from_json
+        from .views.widgets.bookmarks import bookmarks_from_json
 
         return () if self.saved is None else bookmarks_from_json(json.dumps(self.saved.bookmarks))
 
-    # ---- the capture ------------------------------------------------------------------------------------------------
+    def saved_now(self) -> SavedProfile:
+        """What is known beside the events, as of now."""
+        import json
+
+        from .formats.saved import SavedProfile
+        from .views.widgets.bookmarks import bookmarks_to_json
+
+        before = self.saved or SavedProfile()
+        known = self.record or before
+        return SavedProfile(
+            title=self.title,
+            notices=known.notices,
+            n_missing_hosts=before.n_missing_hosts,
+            system=known.system,
+            cost=known.cost,
+            capture=self.facts,
+            bookmarks=tuple(json.loads(bookmarks_to_json(self.bookmarks))),
+        )
+
+    def saved_with_trace(self) -> SavedProfile:
+        """The same to go with the events of `trace`; of a reduced profile those are few, which its notices tell."""
+        saved = self.saved_now()
+        return replace(saved, notices=self.notices) if self.results.is_reduced else saved
+
+    @cached_property
+    def hosts(self) -> pd.DataFrame:
+        """The hosts, as `Profile.hosts` has them."""
+        from .opening.hosts import with_paths
+
+        frame = self.results.hosts
+        return frame if self.reduced is not None else with_paths(frame, self.opened)
+
+    def subject(self) -> Subject:
+        """What a report is about."""
+        from .export.report.subject import Subject
+
+        return Subject(
+            results=self.results,
+            title=self.title,
+            notices=self.notices,
+            since_last=self.since_last,
+            capture=self.capture,
+            system=self.system,
+            findings=self.system_findings,
+            version=str(getattr(sys.modules[__name__.partition(".")[0]], "__version__", "")),
+        )
 
     @property
     def capture(self) -> CaptureSummary | None:
-        """What the capture was and what it cost: a `CaptureSummary`, whose `.sentence` tells it in words.
-
-        It has seconds, bytes and events, and by how much steps took longer while they were captured, with a 95 %
-        interval. None for a trace that was loaded without it, and while the capture still runs. It counts the events,
-        so it reads the trace.
-
-        Examples:
-            >>> prof.capture is None  # a trace that another program captured
-            True
-        """
-        from ..analysis.steps.interference import CaptureSummary
-        from ..trace.capture_facts import CaptureFacts
+        """What the capture was and what it cost, as `Profile.capture` has it."""
+        from .analysis.steps.interference import CaptureSummary
+        from .trace.capture_facts import CaptureFacts
 
         if not self.has_ended:
             return None
@@ -223,11 +229,7 @@ class Run:
 
     @property
     def cost(self) -> CaptureCost | None:
-        """What starting and stopping the profiler took: a `CaptureCost` with seconds, bytes and events; `capture` has
-        more.
-
-        None for a trace that was loaded without it. It counts the events, so it reads the trace.
-        """
+        """What starting and stopping the profiler took, as `Profile.cost` has it."""
         if self.record is not None and not self.record.run_dirs:
             return self.record.cost
         known = self.record or self.saved
@@ -238,23 +240,13 @@ class Run:
 
     @property
     def system(self) -> pd.DataFrame:
-        """Loads of CPU, memory, disk, network and GPUs, ten times a second unless the capture was asked for another rate.
-
-        Beside the columns below there is one for each core (`cpu0_pct`, ...) and several for each GPU (`gpu0_pct`,
-        ...). They begin before the first window of the profiler, so the first times are negative, and go on to the end
-        of the capture. Empty where none were taken, as with `system=False` or of a trace that was loaded without them.
-        """
+        """Loads of the machine on the clock of the trace, as `Profile.system` has them."""
         return self.samples(self.results.trace.origin_ns)
 
     @cached_property
     def system_findings(self) -> pd.DataFrame:
-        """What is odd in `system`: dips of the load, a choppy or full network, uploads that grow, a late start.
-
-        The kinds are `utilisation_dip`, `choppy_network_in`, `saturated_network_in`, `growing_network_out` and
-        `late_start`. Samples from while the profiler wrote its files are not looked at. Empty
-        where nothing is odd, and where there are too few samples to tell: less than 2 s, or fewer than 20.
-        """
-        from ..analysis.system.anomalies import find_anomalies
+        """What is odd in them, as `Profile.system_findings` has it."""
+        from .analysis.system.anomalies import find_anomalies
 
         trace = self.results.trace
         known = self.facts
@@ -266,13 +258,8 @@ class Run:
 
     @property
     def memory_failure(self) -> MemoryFailure | None:
-        """What held the memory when an allocation failed and ended the profiled code: a `MemoryFailure`, which shows
-        itself.
-
-        It tells the holders by op, layer and line, what to do, and a batch size to start from. None where the code
-        ended otherwise.
-        """
-        from ..analysis.failure.memory_failure import failure_alone
+        """What held the memory when an allocation failed, as `Profile.memory_failure` has it."""
+        from .analysis.failure.memory_failure import failure_alone
 
         try:
             return self.results.memory_failure
@@ -284,9 +271,7 @@ class Run:
 
     @property
     def notices(self) -> tuple[str, ...]:
-        """What you must know before you read the numbers, such as a capture that was cut short: a sentence each, mostly
-        none.
-        """
+        """What a reader must know before the numbers, as `Profile.notices` has it."""
         told = self.own_notices + (self.record.notices if self.record is not None else ())
         told += self._program.notices if self._program is not None else ()
         try:
@@ -300,7 +285,7 @@ class Run:
 
     def _saved_notices(self) -> tuple[str, ...]:
         """What was saved beside the trace; a folder may have lost the source map that some of it is about."""
-        from ..trace.earlier_words import is_of_source_map
+        from .trace.earlier_words import is_of_source_map
 
         notices = self.saved.notices if self.saved is not None else ()
         if not any(map(is_of_source_map, notices)):
@@ -311,7 +296,7 @@ class Run:
 
     def _capture_notices(self) -> tuple[str, ...]:
         """That memory ran out, and that the capture distorts what it shows; nothing where neither is so."""
-        from ..analysis.steps.interference import step_sentence
+        from .analysis.steps.interference import step_sentence
 
         facts = self.facts
         if facts is None:
@@ -327,7 +312,7 @@ def _not_in(told: tuple[str, ...], texts: Sequence[str]) -> tuple[str, ...]:
 
 
 def _open_captured(record: CaptureRecord) -> Opened:
-    from ..opening.open import open_runs
+    from .opening.open import open_runs
 
     if not record.run_dirs:
         raise EmptyTraceError("nothing was captured: " + (" ".join(record.notices) or "no session of the profiler ran"))

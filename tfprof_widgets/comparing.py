@@ -2,30 +2,37 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
-from ..analysis.columns.docstrings import tell_columns
-from ..errors import EmptyTraceError, TfProfError
+from .analysis.columns.docstrings import tell_columns
 from .display import WithoutWidgets, output_of, write_page
-from .forwarding import table_at
-from .largest_changes import changes_parts, changes_text, short
-from .one_run import Profile
+from .errors import EmptyTraceError, TfProfError
+from .profiles import Profile
 
 if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
     from pathlib import Path
 
-    from ..analysis.comparison.run_diff import RunDiff
-    from ..analysis.results import Results
-    from ..views.payload.embedding import Amount
-    from ..views.widgets.data import TraceData
-    from ..views.widgets.diff_panel import DiffPanel
-    from ..views.widgets.timeline import Timeline
+    import pandas as pd
+
+    from .analysis.comparison.run_diff import RunDiff
+    from .analysis.results import Results
+    from .export.report.part import Part, Row
+    from .views.payload.embedding import Amount
+    from .views.widgets.data import TraceData
+    from .views.widgets.diff_panel import DiffPanel
+    from .views.widgets.timeline import Timeline
+
+    Cell = str | Callable[[Row], str]
+    """A column, or what writes it."""
 
 _EMPTY_XSPACE = b"\n\x06\x12\x04none"
 """One plane that holds nothing."""
 _KINDS = ("a", "b")
+_MOST_SHOWN = 5
+_MOST_CHARS = 60
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -114,7 +121,7 @@ class ProfileDiff:
         """Whether nothing changed beyond noise: neither the step time nor a row of any table. False where noise is not
         known.
         """
-        from ..analysis.comparison.row_changes import UNCHANGED
+        from .analysis.comparison.row_changes import UNCHANGED
 
         tables = (self.categories, self.layers, self.ops, self.kernels, self.source_lines, self.iterators, self.memory)
         return not self._runs.step_times.is_beyond_noise and all(one["state"].isin(UNCHANGED).all() for one in tables)
@@ -122,48 +129,65 @@ class ProfileDiff:
     @cached_property
     def verdict(self) -> str:
         """What changed, in a sentence or two."""
-        from ..analysis.comparison.sentence import verdict
+        from .analysis.comparison.sentence import verdict
 
         return verdict(self._runs)
 
     @cached_property
     def notices(self) -> tuple[str, ...]:
         """What makes the runs hard to compare, a sentence each; mostly empty."""
-        from ..analysis.comparison.sentence import notices
+        from .analysis.comparison.sentence import notices
 
         return self._told + notices(self._runs)
 
     # ---- tables -----------------------------------------------------------------------------------------------------
 
-    summary = table_at(
-        "_runs.summary",
-        "The metrics are `n_steps`, `step_time`, `batch_size`, `samples_per_second`, `time_per_sample_us`, "
-        "`host_op_time`, `device_op_time`, `input_time`, `op_executions` and `peak_memory`; what neither run has is "
-        "left out. It is never empty.",
-    )
-    categories = table_at("_runs.categories", "Empty where a run has no steps.")
-    ops = table_at(
-        "_runs.ops",
-        "The numbers in names that TensorFlow appends may differ between the runs. Empty where no op ran in either.",
-    )
-    layers = table_at("_runs.layers", "Empty where no op ran in either run.")
-    source_lines = table_at(
-        "_runs.source_lines", "Lines that moved are found again. Empty where no op ran in either run."
-    )
-    kernels = table_at(
-        "_runs.kernels",
-        "A kernel is one row, whatever its launch configuration. Empty where nothing ran on a GPU in either run.",
-    )
-    iterators = table_at(
-        "_runs.iterators",
-        "A stage is found again below one that only one run has, such as a new `prefetch`. The time of those that work ahead is "
-        "mostly waiting. Empty where tf.data did nothing in either run.",
-    )
-    memory = table_at(
-        "_runs.memory",
-        "The metrics are `peak_bytes`, `allocated_bytes` and `n_allocations`, of a typical step or, without steps, of the whole "
-        "captures. Empty where no memory was recorded in either run.",
-    )
+    @property
+    def summary(self) -> pd.DataFrame:
+        """The metrics are `n_steps`, `step_time`, `batch_size`, `samples_per_second`, `time_per_sample_us`,
+        `host_op_time`, `device_op_time`, `input_time`, `op_executions` and `peak_memory`; what neither run has is left
+        out. It is never empty.
+        """
+        return self._runs.summary
+
+    @property
+    def categories(self) -> pd.DataFrame:
+        """Empty where a run has no steps."""
+        return self._runs.categories
+
+    @property
+    def ops(self) -> pd.DataFrame:
+        """The numbers in names that TensorFlow appends may differ between the runs. Empty where no op ran in either."""
+        return self._runs.ops
+
+    @property
+    def layers(self) -> pd.DataFrame:
+        """Empty where no op ran in either run."""
+        return self._runs.layers
+
+    @property
+    def source_lines(self) -> pd.DataFrame:
+        """Lines that moved are found again. Empty where no op ran in either run."""
+        return self._runs.source_lines
+
+    @property
+    def kernels(self) -> pd.DataFrame:
+        """A kernel is one row, whatever its launch configuration. Empty where nothing ran on a GPU in either run."""
+        return self._runs.kernels
+
+    @property
+    def iterators(self) -> pd.DataFrame:
+        """A stage is found again below one that only one run has, such as a new `prefetch`. The time of those that work
+        ahead is mostly waiting. Empty where tf.data did nothing in either run.
+        """
+        return self._runs.iterators
+
+    @property
+    def memory(self) -> pd.DataFrame:
+        """The metrics are `peak_bytes`, `allocated_bytes` and `n_allocations`, of a typical step or, without steps, of the
+        whole captures. Empty where no memory was recorded in either run.
+        """
+        return self._runs.memory
 
     # ---- shown ------------------------------------------------------------------------------------------------------
 
@@ -172,7 +196,7 @@ class ProfileDiff:
         panel = self._panel
         self._timelines()
         if panel.comm is None:  # closed, as a cell that showed it was run again
-            from ..views.widgets.cells import open_again
+            from .views.widgets.cells import open_again
 
             open_again(panel.data)
         return panel
@@ -197,9 +221,9 @@ class ProfileDiff:
 
     @cached_property
     def _panel(self) -> DiffPanel:
-        from ..views.payload.diff_payload import diff_content
-        from ..views.widgets.diff_data import DiffData
-        from ..views.widgets.diff_panel import DiffPanel
+        from .views.payload.diff_payload import diff_content
+        from .views.widgets.diff_data import DiffData
+        from .views.widgets.diff_panel import DiffPanel
 
         first, second = (one.data.payload.contents.names.cut if one is not None else str for one in self._timelines())
         content = diff_content(self._runs, titles=(self.a, self.b), notices=self.notices, cut=(first, second))
@@ -212,8 +236,8 @@ class ProfileDiff:
 
     def _page(self, amount: Amount) -> str:
         """A page with so much of both traces; of bytes both have that many together."""
-        from ..views.page.pages import comparison_page
-        from ..views.payload.embedding import embed
+        from .views.page.pages import comparison_page
+        from .views.payload.embedding import embed
 
         shown: list[TraceData] = []
         for timeline in self._timelines():
@@ -230,7 +254,7 @@ class ProfileDiff:
         return output_of(self, instead, name="comparison")
 
     def __repr__(self) -> str:
-        from ..analysis.base.wording import number
+        from .analysis.base.wording import number
 
         low, high = self.step_time_interval
         steps = (
@@ -238,18 +262,18 @@ class ProfileDiff:
             if low != low
             else f"step time x{number(self.step_time_ratio)} ({number(low)} to {number(high)})"
         )
-        return f"<ProfileDiff {short(self.a)} -> {short(self.b)}: {steps}>"
+        return f"<ProfileDiff {_short(self.a)} -> {_short(self.b)}: {steps}>"
 
     def __str__(self) -> str:
         return "\n".join(
-            [f"{short(self.a)} (a) -> {short(self.b)} (b)", self.verdict, *self.notices, *changes_text(self._runs)]
+            [f"{_short(self.a)} (a) -> {_short(self.b)} (b)", self.verdict, *self.notices, *_changes_text(self._runs)]
         )
 
     def _plain_html(self) -> str:
-        from ..export.report.plain_html import sheet
+        from .export.report.plain_html import sheet
 
-        runs = f"{short(self.a)} (a) → {short(self.b)} (b)"
-        return sheet(self.verdict, [runs, *self.notices], changes_parts(self._runs))
+        runs = f"{_short(self.a)} (a) → {_short(self.b)} (b)"
+        return sheet(self.verdict, [runs, *self.notices], _changes_parts(self._runs))
 
 
 def diff(a: Profile, b: Profile) -> ProfileDiff:
@@ -277,7 +301,7 @@ def diff(a: Profile, b: Profile) -> ProfileDiff:
         >>> assert changes.step_time_ratio < 1.05, changes.verdict
         >>> slower_ops = changes.ops[changes.ops["state"] == "slower"]
     """
-    from ..analysis.comparison.run_diff import RunDiff
+    from .analysis.comparison.run_diff import RunDiff
 
     for name, one in zip(_KINDS, (a, b), strict=True):
         if not isinstance(one, Profile):
@@ -297,8 +321,8 @@ def _results_of(profile: Profile, name: str, told: list[str]) -> Results:
     Raises:
         TfProfError: it is a reduced profile.
     """
-    from ..analysis.results import Results
-    from ..formats.xspace.xspace import read_xspace
+    from .analysis.results import Results
+    from .formats.xspace.xspace import read_xspace
 
     try:
         found = profile.run.results
@@ -311,6 +335,63 @@ def _results_of(profile: Profile, name: str, told: list[str]) -> Results:
         f"{name} is a reduced profile, which has no single executions to compare: open one host of each run in full, "
         f"tfprof.diff(a.host(name), b.host(name)), or compare their tables, such as {name}.ops"
     )
+
+
+def _changes_text(runs: RunDiff) -> Iterator[str]:
+    """The largest changes of layers and ops, one line each."""
+    from .analysis.base.wording import number
+
+    for title, frame, label, n_rows in _changed(runs):
+        shown = frame.head(_MOST_SHOWN)
+        yield f"\nChanges of {title}, beyond noise first ({len(shown)} of {n_rows}), {_unit(runs)}:"
+        for _, row in shown.iterrows():
+            noise = "" if row["noise_ms"] != row["noise_ms"] else f", noise {number(row['noise_ms'])}"
+            times = f"{number(row['a_ms'])} -> {number(row['b_ms'])} ({row['change_ms']:+.3g}{noise})"
+            yield f"  {row['state']:<8} {_short(str(row[label])):<{_MOST_CHARS}} {times}"
+
+
+def _changes_parts(runs: RunDiff) -> Iterator[Part]:
+    """What a step of both is made of, and the same changes, as tables."""
+    from .export.report.part import part_of
+    from .export.report.plain_html import ROOM
+
+    unit, made_of = _unit(runs), runs.categories
+    times: dict[str, Cell] = {
+        "change": lambda row: str(row["state"]),
+        f"a ({unit})": "a_ms",
+        f"b ({unit})": "b_ms",
+        f"b - a ({unit})": lambda row: f"{row['change_ms']:+.3g}",
+    }
+    shown = made_of[(made_of["a_ms"] > 0) | (made_of["b_ms"] > 0)]
+    columns: dict[str, Cell] = {"category": lambda row: str(row["category"]).replace("_", " "), **times}
+    room = replace(ROOM, rows=len(made_of))
+    yield from part_of("What a step is made of", "diff.categories", shown, columns, room=room)
+    for title, frame, label, n_rows in _changed(runs):
+        heading = f"Changes of {title}, beyond noise first"
+        columns = {title.removesuffix("s"): label, **times}
+        yield from part_of(heading, f"diff.{title}", frame, columns, room=ROOM, n_rows=n_rows)
+
+
+def _short(text: str) -> str:
+    """A text on one line, cut in the middle where it is long."""
+    text = " ".join(text.split())
+    half = (_MOST_CHARS - 3) // 2
+    return text if len(text) <= _MOST_CHARS else f"{text[:half]}...{text[-half:]}"
+
+
+def _changed(runs: RunDiff) -> Iterator[tuple[str, pd.DataFrame, str, int]]:
+    """Of layers and ops what changed, beyond noise first: the table, those of its rows, its column of names, all its rows."""
+    from .analysis.comparison.row_changes import UNCHANGED
+
+    for title, frame, label in (("layers", runs.layers, "layer"), ("ops", runs.ops, "name")):
+        moved = frame[frame["change_ms"] != 0]
+        is_same = moved["state"].isin(UNCHANGED)
+        if not moved.empty:
+            yield title, moved.loc[is_same.sort_values(kind="stable").index], label, len(frame)
+
+
+def _unit(runs: RunDiff) -> str:
+    return "ms a step" if runs.is_per_step else "ms"
 
 
 tell_columns(ProfileDiff, "diff(a, b).")

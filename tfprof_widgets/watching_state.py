@@ -8,20 +8,18 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+import numpy.typing as npt
 
-from ..analysis.base.wording import number, plural
-from ..analysis.steps.step_batches import batch_words
-from ..analysis.watched.bins import Floats, StepBins
-from ..errors import TfProfError
-from ..trace.watched import AFTER_WINDOW, PROFILED, SAMPLE_COLUMNS, STEP, Steps, WatchLog, trained
-from .watch_borders import Borders, borders_of
-from .watch_samples import SampleBins
+from .analysis.base.wording import number, plural
+from .analysis.steps.step_batches import batch_words
+from .analysis.watched.bins import Floats, StepBins
+from .errors import TfProfError
+from .trace.watched import AFTER_WINDOW, EPOCH_BEGIN, PROFILED, SAMPLE_COLUMNS, STEP, Steps, WatchLog, trained
 
 if TYPE_CHECKING:
-    from ..analysis.watched.anomaly import Anomaly
-    from ..views.widgets.live import LiveView
-    from .one_run import Profile
-    from .watch_windows import WatchedWindow
+    from .analysis.watched.anomaly import Anomaly
+    from .profiles import Profile
+    from .views.widgets.live import LiveView
 
 STRETCHES = frozenset(("slower", "wait_grows", "outside_grows", "gpu_idles", "clocks_dropped", "machine_busy"))
 """Kinds of anomalies that hold from their first step to their last; others are single steps, or slow growth."""
@@ -31,6 +29,12 @@ N_LATEST, N_KEPT = 20, 200
 """Figures are of so many of the latest steps, of which more are kept: what the last ones of an epoch waited is not known, as
 their iterator is gone, and those before tell it.
 """
+LONG_END_S = 0.5
+"""Callbacks that take so long at the end of an epoch are told."""
+MAX_MARKS = 200
+"""Of each kind; of more every second one is left out, and again."""
+MAX_ROWS = 600
+"""Of samples; of more each two become one."""
 
 
 def latest_of(before: Steps | None, steps: Steps) -> Steps | None:
@@ -166,23 +170,10 @@ class Places:
         return float(np.interp(step, self._numbers[i : i + 2], self._ordinals[i : i + 2]))
 
 
-def window_head(found: WatchedWindow) -> dict[str, Any]:
-    """What the widget shows of a window."""
-    window = found.window
-    return {
-        "index": found.index + 1,  # as its profile is called
-        "first_step": window.first_step,
-        "last_step": window.last_step,
-        "why": found.why,
-        "state": found.state,
-        "words": found.words,
-    }
-
-
 def view_of(log: WatchLog, windows: Sequence[Profile]) -> LiveView:
     """The widget of a training that is read from its folder."""
-    from ..analysis.watched.told import anomalies_of, unrecorded_of
-    from ..views.widgets.live import LiveView
+    from .analysis.watched.told import anomalies_of, unrecorded_of
+    from .views.widgets.live import LiveView
 
     started_ns = int(log.steps["start_ns"][0]) if len(log.steps) else 0
     bins, samples = StepBins(started_ns=started_ns), SampleBins()
@@ -247,3 +238,86 @@ def _told(anomaly: Anomaly) -> dict[str, Any]:
     names = ("title", "evidence", "severity", "first_step", "last_step", "window")
     window = None if anomaly.window is None else anomaly.window + 1
     return {**{name: getattr(anomaly, name) for name in names}, "window": window, "goes_on": anomaly.last_step is None}
+
+
+class Borders:
+    """The marks; takes steps and events in the order in which they came."""
+
+    def __init__(self) -> None:
+        self.n_epochs = 0
+        """How many have begun."""
+        self._marks: dict[str, list[dict[str, Any]]] = {"epoch": [], "validation": []}
+        self._n_steps = 0
+
+    @property
+    def marks(self) -> list[dict[str, Any]]:
+        """As the head of `LiveView` has them."""
+        return [mark for marks in self._marks.values() for mark in marks]
+
+    def add_steps(self, rows: Steps) -> None:
+        """Take the next steps, of any kind."""
+        own = rows[trained(rows)]
+        for place in np.flatnonzero(own["flags"] & EPOCH_BEGIN):
+            self.n_epochs += 1
+            self._add("epoch", self._n_steps + int(place), f"epoch {self.n_epochs:,}")
+        self._n_steps += len(own)
+
+    def add_event(self, event: Mapping[str, Any]) -> None:
+        """Take what happened behind the steps so far."""
+        seconds = event.get("seconds")
+        if not isinstance(seconds, int | float):
+            return
+        if event.get("kind") == "validation":
+            self._add("validation", self._n_steps, f"validation, {seconds:.3g} s")
+        elif event.get("kind") == "epoch_end" and seconds >= LONG_END_S and self._marks["epoch"]:
+            last = self._marks["epoch"][-1]
+            last["words"] = f"{last['words'].partition(',')[0]}, {seconds:.3g} s of callbacks"
+
+    def _add(self, kind: str, at: int, words: str) -> None:
+        marks = self._marks[kind]
+        marks.append({"kind": kind, "at": at, "to": None, "words": words, "index": None})
+        if len(marks) > MAX_MARKS:
+            del marks[1::2]
+
+
+def borders_of(log: WatchLog) -> Borders:
+    """Those of a training that is read from its folder."""
+    found = Borders()
+    ends = log.steps["start_ns"] + (1e3 * log.steps["duration_us"]).astype(np.int64)
+    events = [event for event in log.events if isinstance(event.get("at_ns"), int) and "seconds" in event]
+    done = 0
+    for event in events:
+        upto = int(np.searchsorted(ends, event["at_ns"], side="right"))
+        if upto > done:
+            found.add_steps(np.asarray(log.steps[done:upto]))
+            done = upto
+        found.add_event(event)
+    found.add_steps(np.asarray(log.steps[done:]))
+    return found
+
+
+class SampleBins:
+    """Rows of `SAMPLE_COLUMNS`; where there are too many, each two become one."""
+
+    def __init__(self) -> None:
+        self._rows: list[npt.NDArray[np.float64]] = []
+        self._waiting: list[npt.NDArray[np.float64]] = []
+        self._width = 1
+
+    def add(self, row: Sequence[float] | npt.NDArray[np.float64]) -> None:
+        """Take the next sample."""
+        self._waiting.append(np.asarray(row, np.float64))
+        if len(self._waiting) < self._width:
+            return
+        self._rows.append(np.mean(self._waiting, axis=0))
+        self._waiting = []
+        if len(self._rows) >= MAX_ROWS:
+            pairs = np.array(self._rows[: len(self._rows) // 2 * 2]).reshape(-1, 2, len(SAMPLE_COLUMNS))
+            self._rows = list(pairs.mean(axis=1))
+            self._width *= 2
+
+    def columns(self, started_ns: int) -> dict[str, npt.NDArray[np.float64]]:
+        """`time_s` after the start, and the other columns as they are; no rows before the first sample."""
+        table = np.array(self._rows).reshape(-1, len(SAMPLE_COLUMNS))
+        values = dict(zip(SAMPLE_COLUMNS, table.T, strict=True))
+        return {"time_s": (values.pop("time_ns") - started_ns) / 1e9, **values}

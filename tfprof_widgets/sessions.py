@@ -10,15 +10,15 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from ..capture.v1.session_hook import SessionObserver
-from ..capture.v1.session_options import DEFAULT_MAX_BYTES, DEFAULT_MAX_STEPS, HookOptions
-from ..errors import CaptureError, EmptyTraceError
-from .one_run import Profile
+from .capture.v1.session_hook import SessionObserver
+from .capture.v1.session_options import DEFAULT_MAX_BYTES, DEFAULT_MAX_STEPS, HookOptions
+from .errors import CaptureError, EmptyTraceError
+from .profiles import Profile
 
 if TYPE_CHECKING:
-    from ..capture.session.selection import Steps
-    from ..capture.v1.session_capture import SessionCapture
-    from ..opening.opened import Opened
+    from .capture.session.selection import Steps
+    from .capture.v1.session_capture import SessionCapture
+    from .opening.opened import Opened
 
 logger = logging.getLogger(__name__)
 
@@ -62,7 +62,7 @@ def from_run_metadata(run_metadata: Any, *, graph: Any = None, op_log: Any = Non
     if graph is None:
         content = b""
     elif hasattr(graph, "as_graph_def"):
-        from ..capture.v1.session_graph import graph_bytes, op_log_bytes
+        from .capture.v1.session_graph import graph_bytes, op_log_bytes
 
         content = graph_bytes(graph)
         log = op_log_bytes(graph, next(iter(runs.values()), b""), log)
@@ -174,10 +174,10 @@ def _raiser(text: str) -> Callable[[], Opened]:
 
 def _opened(runs: dict[int, bytes], graph: bytes, log: bytes) -> Opened:
     """What the messages tell, with themselves as files in a private folder, for saving; the folder lives as long as the trace."""
-    from ..capture.session.scratch import make_scratch, remove_scratch
-    from ..capture.v1.session_capture import GRAPH_FILE, LOG_FILE, RUN_FILE
-    from ..formats.v1.run_metadata import read_run_metadata
-    from ..opening.opened import Opened, stamp_of
+    from .capture.session.scratch import make_scratch, remove_scratch
+    from .capture.v1.session_capture import GRAPH_FILE, LOG_FILE, RUN_FILE
+    from .formats.v1.run_metadata import read_run_metadata
+    from .opening.opened import Opened, stamp_of
 
     trace, op_graph = read_run_metadata(runs, graph=graph or None, op_log=log or None)
     beside = {name: content for name, content in ((GRAPH_FILE, graph), (LOG_FILE, log)) if content}

@@ -7,13 +7,13 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, get_args
 
-from .bar_table import BarRow, bar_table
-from .one_run import Profile
+from .export.report.bar_table import BarRow, bar_table
+from .profiles import Profile
 
 if TYPE_CHECKING:
     import pandas as pd
 
-    from ..analysis.comparison.scaling_table import GlobalBatch
+    from .analysis.comparison.scaling_table import GlobalBatch
 
 
 @dataclass(frozen=True, eq=False)
@@ -71,8 +71,8 @@ def scaling(profiles: Iterable[Profile], *, global_batch: GlobalBatch = "grows")
         >>> tfprof.scaling([before, after]).sentence
         'All runs have 1 worker: how it scales cannot be told.'
     """
-    from ..analysis.comparison.scaling_table import GlobalBatch as Known
-    from ..analysis.comparison.scaling_table import ScalingRun, scaling_frame, scaling_sentence
+    from .analysis.comparison.scaling_table import GlobalBatch as Known
+    from .analysis.comparison.scaling_table import ScalingRun, scaling_frame, scaling_sentence
 
     runs = [*profiles]
     for one in runs:
@@ -92,8 +92,8 @@ def scaling(profiles: Iterable[Profile], *, global_batch: GlobalBatch = "grows")
 
 
 def _notices(frame: pd.DataFrame) -> Iterator[str]:
-    from ..analysis.base.wording import plural
-    from ..analysis.comparison.scaling_table import is_compared
+    from .analysis.base.wording import plural
+    from .analysis.comparison.scaling_table import is_compared
 
     for row, compared in zip(frame.to_dict("records"), is_compared(frame).tolist(), strict=True):
         run = f"the run {row['title'] or 'without a title'}"
@@ -128,7 +128,7 @@ def _page(scaling: Scaling) -> str:
 
 
 def _bar_row(run: dict[Any, Any], at_best: float) -> BarRow:
-    from ..analysis.base.wording import number, percent
+    from .analysis.base.wording import number, percent
 
     exchange = run["largest_exchange"]
     cells = (

@@ -8,10 +8,10 @@ import threading
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any
 
-from ..errors import TfProfError
+from .errors import TfProfError
 
 if TYPE_CHECKING:
-    from ..capture.source.fit_call import FitCall, Fitted
+    from .capture.source.fit_call import FitCall, Fitted
 
 PATIENCE_S = 20.0
 """A page asks while a cell may run, which the measurement would disturb: so long it waits for the kernel to be free."""
@@ -41,7 +41,7 @@ class MeasuredAdvice:
         """Rules of which the advice can be measured here, and what its code has in it then; none without a kernel."""
         if self._loop is None:
             return {}
-        from ..capture.experiments.advised import measurable_rules
+        from .capture.experiments.advised import measurable_rules
 
         return measurable_rules(self._fitted)
 
@@ -58,9 +58,9 @@ class MeasuredAdvice:
         return self._in_turn(lambda: self._measure(rule)), []
 
     def _measure(self, rule: str) -> dict[str, Any]:
-        from ..analysis.experiments.rates import rate_table, run_frame
-        from ..analysis.experiments.sentences import saved_ratio, saving_sentence
-        from ..capture.experiments.advised import ADVISED, measurable_rules, measure_rule
+        from .analysis.experiments.rates import rate_table, run_frame
+        from .analysis.experiments.sentences import saved_ratio, saving_sentence
+        from .capture.experiments.advised import ADVISED, measurable_rules, measure_rule
 
         fit = self._fitted
         if fit is None or rule not in measurable_rules(fit):

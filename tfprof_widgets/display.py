@@ -8,12 +8,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
-from ..errors import TfProfError
-from ..views.widgets.shell import is_cell_running, kernel_shell
+from .errors import TfProfError
+from .views.widgets.shell import is_cell_running, kernel_shell
 
 if TYPE_CHECKING:
-    from ..views.payload.embedding import Amount
-    from ..views.widgets.base import View
+    from .views.payload.embedding import Amount
+    from .views.widgets.base import View
 
 logger = logging.getLogger(__name__)
 
@@ -50,7 +50,7 @@ class WithoutWidgets:
 
     def bundle(self, root: View) -> dict[str, Any]:
         """All of it in one output, which finds out by itself whether `root` came."""
-        from ..views.page.fallback import fallback_html
+        from .views.page.fallback import fallback_html
 
         page = self.page("steps")
         return {
@@ -73,7 +73,7 @@ def output_of(shown: Shown, instead: WithoutWidgets, *, name: str) -> dict[str, 
     told = ""
     try:
         if kernel_shell() is not None and is_cell_running():
-            from ..views.widgets.fallback import publish_fallback
+            from .views.widgets.fallback import publish_fallback
 
             try:
                 root = shown.dashboard()
@@ -108,7 +108,7 @@ def write_page(path: str | Path, page: MakesPage, *, embed: Amount) -> Path:
         ValueError: `embed` is neither "steps" nor "full" nor a positive number.
         TfProfError: it cannot be written. What was at the path before is still there, and no part of a page.
     """
-    from ..export.atomic import replacing
+    from .export.atomic import replacing
 
     if embed not in ("steps", "full") and not (isinstance(embed, int) and embed > 0):
         raise ValueError(f'embed={embed!r} is no size: give "steps", a number of bytes, or "full" for everything')
