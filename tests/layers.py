@@ -24,9 +24,9 @@ EDGES: dict[str, set[str]] = {
     "profiles": {"errors", "trace", "formats", "opening", "analysis", "capture", "export", "views"},
     "experiments": {"errors", "analysis", "capture", "profiles"},
     "notebook": {"errors", "analysis", "capture", "views", "profiles"},
-    "commands": {"errors", "analysis", "views", "profiles", "notebook", "__init__"},
+    "cli": {"errors", "analysis", "views", "profiles", "notebook", "__init__"},
     "__init__": {"errors", "trace", "analysis", "export", "views", "capture", "profiles", "experiments", "notebook"},
-    "__main__": {"commands"},
+    "__main__": {"cli"},
 }
 """What each folder at the top of the package, `errors.py` and `__init__.py` may import besides itself: folders, or units
 of them (`formats.hlo`)."""
@@ -69,8 +69,7 @@ ORDERS: dict[str, tuple[str, ...]] = {
     "views": ("payload", "widgets", "page"),
     "profiles": (),
     "experiments": (),
-    "commands": (),
-    "notebook": ("cell", "doctor_report", "last_runs", "live_cell", "options", "dialog", "warming", "magics"),
+    "notebook": ("doctor_report", "dialog", "magics"),
 }
 """The units inside each folder, the lowest first: each may import those before it. None: the folder is one unit.
 
@@ -93,13 +92,13 @@ PACKAGES: dict[str, set[str]] = {
     "profiles": {"numpy", "pandas", "IPython", "tqdm"},
     "experiments": {"pandas", "tqdm"},
     "notebook": {"pandas", "ipywidgets", "IPython", "traitlets"},
-    "commands": {"pandas"},
+    "cli": {"pandas"},
     "__init__": {"IPython"},
     "__main__": set(),
 }
 """Which packages each may import besides the standard library."""
 
-LOADED_BY_IPYTHON = {("notebook/magics.py", "IPython"), ("notebook/options.py", "IPython")}
+LOADED_BY_IPYTHON = {("notebook/magics.py", "IPython")}
 LAZY = {"tensorflow", "grpc", "fsspec", "keras", "bokeh", "IPython"}
 """Packages imported only inside functions, but for IPython in the magics, which IPython itself loads."""
 

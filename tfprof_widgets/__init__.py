@@ -23,8 +23,7 @@ if TYPE_CHECKING:
     from .capture.session.loop import step, trace_steps
     from .errors import CaptureError, EmptyTraceError, TfProfError, TraceError
     from .export.table_list import TableList
-    from .notebook.dialog.dialog import CaptureDialog
-    from .notebook.dialog.remote import capture_dialog
+    from .notebook.dialog import CaptureDialog, capture_dialog
     from .notebook.doctor_report import DoctorReport, doctor
     from .profiles.callbacks import ProfileCallback, WatchCallback
     from .profiles.live_watch import Watch
@@ -109,7 +108,7 @@ _HOMES = {
     "CaptureSummary": ".analysis.steps.interference",
     "Anomaly": ".analysis.watched.anomaly",
     "ProfilerServer": ".capture.remote.server",
-    "CaptureDialog": ".notebook.dialog.dialog",
+    "CaptureDialog": ".notebook.dialog",
     "CaptureCost": ".trace.capture_facts",
     "Trace": ".trace.trace",
     "View": ".views.widgets.base",
@@ -120,7 +119,7 @@ _HOMES = {
     "EmptyTraceError": ".errors",
     "TfProfError": ".errors",
     "TraceError": ".errors",
-    "capture_dialog": ".notebook.dialog.remote",
+    "capture_dialog": ".notebook.dialog",
     "DoctorReport": ".notebook.doctor_report",
     "doctor": ".notebook.doctor_report",
     "ProfileCallback": ".profiles.callbacks",

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from tests.unit.capture.remote.processes import TrainingProcess
-from tests.unit.commands.shell import Shell
+from tests.unit.cli.shell import Shell
 from tests.warm_process import run_python
 
 SERVED = """
@@ -27,7 +27,7 @@ sys.exit(int(sys.argv[1]))
 def test_serve_runs_a_program_that_can_be_captured(tmp_path: Path) -> None:
     (tmp_path / "train.py").write_text(SERVED)
     words = ["serve", "--port", "0", str(tmp_path / "train.py"), "7", "--lr", "0.1"]
-    program = f"import sys\nfrom tfprof_widgets.commands.program import main\nsys.exit(main({words!r}))"
+    program = f"import sys\nfrom tfprof_widgets.cli import main\nsys.exit(main({words!r}))"
     done = run_python(program, TFPROF_TOKEN="secret")
     assert done.returncode == 7, done.stderr
     assert re.fullmatch(r"\['7', '--lr', '0.1'\] __main__ <ProfilerServer .*: with a token, .*>\n", done.stdout)
@@ -40,7 +40,7 @@ def test_serve_runs_a_program_that_can_be_captured(tmp_path: Path) -> None:
 def test_a_program_that_fails_fails_as_in_python(tmp_path: Path) -> None:
     (tmp_path / "train.py").write_text("1 / 0\n")
     words = ["serve", "--port", "0", str(tmp_path / "train.py")]
-    done = run_python(f"import sys\nfrom tfprof_widgets.commands.program import main\nsys.exit(main({words!r}))")
+    done = run_python(f"import sys\nfrom tfprof_widgets.cli import main\nsys.exit(main({words!r}))")
     assert done.returncode == 1
     assert done.stderr.endswith("ZeroDivisionError: division by zero\n")
     assert "train.py" in done.stderr
@@ -60,7 +60,7 @@ def test_a_port_that_is_taken_is_refused(tmp_path: Path) -> None:
         taken.bind(("127.0.0.1", 0))
         taken.listen()
         words = ["serve", "--port", str(taken.getsockname()[1]), str(tmp_path / "train.py")]
-        done = run_python(f"import sys\nfrom tfprof_widgets.commands.program import main\nsys.exit(main({words!r}))")
+        done = run_python(f"import sys\nfrom tfprof_widgets.cli import main\nsys.exit(main({words!r}))")
     assert (done.returncode, done.stdout) == (2, "")
     assert re.search(r"^tfprof: The profiler server cannot listen at .*: the port is taken", done.stderr, re.M)
 

@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 
 from tests.unit.analysis.watched.drawn_steps import steps
-from tests.unit.commands.shell import Shell
+from tests.unit.cli.shell import Shell
 from tests.unit.export.pprof_reader import read_pprof
 from tfprof_widgets.formats.watch_log.writer import WatchWriter
 from tfprof_widgets.profiles.loading import load_profile

@@ -13,9 +13,9 @@ import pytest
 
 from tests.builders import event, line, plane, space
 from tests.layers import ROOT
-from tests.unit.commands.shell import Shell, start
-from tfprof_widgets.commands import one_run
-from tfprof_widgets.commands.arguments import make_parser
+from tests.unit.cli.shell import Shell, start
+from tfprof_widgets import cli
+from tfprof_widgets.cli import make_parser
 
 COMMANDS = ("summary", "report", "html", "diff", "sql", "export", "capture", "serve", "doctor")
 
@@ -34,7 +34,7 @@ def test_help_names_every_command(tfprof: Shell) -> None:
     told = tfprof("--help").out
     assert [name for name in COMMANDS if not re.search(rf"^  {name} ", told, re.M)] == []
     made = make_parser()
-    assert made.parse_args(["summary", "x"]).run_command is one_run.print_summary
+    assert made.parse_args(["summary", "x"]).run_command is cli.print_summary
 
 
 def test_the_commands_of_the_readme_are_words_that_mean_something() -> None:
@@ -48,7 +48,7 @@ def test_the_commands_of_the_readme_are_words_that_mean_something() -> None:
 
 def test_help_imports_neither_pandas_nor_tensorflow() -> None:
     program = (
-        "import sys\nfrom tfprof_widgets.commands.program import main\n"
+        "import sys\nfrom tfprof_widgets.cli import main\n"
         "try: main(['--help'])\nexcept SystemExit: pass\n"
         "sys.exit(', '.join({'numpy', 'pandas', 'tensorflow', 'keras', 'bokeh', 'IPython', 'duckdb'} & set(sys.modules)) or 0)"
     )
@@ -58,7 +58,7 @@ def test_help_imports_neither_pandas_nor_tensorflow() -> None:
 
 def test_the_entry_point_is_the_program() -> None:
     text = (ROOT / "pyproject.toml").read_text(encoding="utf-8")
-    assert '[project.scripts]\ntfprof = "tfprof_widgets.commands.program:main"\n' in text
+    assert '[project.scripts]\ntfprof = "tfprof_widgets.cli:main"\n' in text
 
 
 @pytest.mark.parametrize(
@@ -130,7 +130,7 @@ def test_a_file_of_the_system_that_fails_is_told_in_a_line(
     def fail(_: object) -> None:
         raise PermissionError(13, "Permission denied", "/data/x")
 
-    monkeypatch.setattr("tfprof_widgets.commands.one_run.open_run", fail)
+    monkeypatch.setattr("tfprof_widgets.cli.open_run", fail)
     assert tfprof("summary", run).refused() == "tfprof: /data/x: Permission denied\n"
 
 
@@ -138,7 +138,7 @@ def test_ctrl_c_is_quiet(tfprof: Shell, monkeypatch: pytest.MonkeyPatch, run: Pa
     def interrupt(_: object) -> None:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("tfprof_widgets.commands.one_run.open_run", interrupt)
+    monkeypatch.setattr("tfprof_widgets.cli.open_run", interrupt)
     told = tfprof("summary", run)
     assert (told.status, told.out, told.err) == (128 + signal.SIGINT, "", "")
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from tests.unit.commands.shell import Shell
+from tests.unit.cli.shell import Shell
 from tests.unit.export.duckdb_needed import needs_duckdb
 from tfprof_widgets.profiles.loading import load_profile
 

@@ -8,11 +8,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from tests.unit.commands.shell import Shell
+from tests.unit.cli.shell import Shell
 from tfprof_widgets.analysis.comparison.run_diff import RunDiff
 from tfprof_widgets.analysis.system.machine_load import MachineLoad
-from tfprof_widgets.commands.documents import QUANTITY
-from tfprof_widgets.commands.two_runs import names
+from tfprof_widgets.cli import QUANTITY, names
 from tfprof_widgets.profiles.loading import load_profile
 from tfprof_widgets.profiles.two_runs import diff
 

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from tests.builders import event, line, plane, space
-from tests.unit.commands.shell import Shell
+from tests.unit.cli.shell import Shell
 
 
 @pytest.fixture

@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 from tests.layers import ROOT
-from tfprof_widgets.commands.program import main
+from tfprof_widgets.cli import main
 
 
 @dataclass(frozen=True)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tests.unit.commands.shell import Shell
+from tests.unit.cli.shell import Shell
 from tfprof_widgets.capture.checks.check import Check
 
 
