@@ -52,7 +52,18 @@ ORDERS: dict[str, tuple[str, ...]] = {
         *("selection", "experiments"),
     ),
     "opening": (),
-    "capture": ("machine", "source", "session", "keras", "v1", "watched", "remote", "checks", "experiments"),
+    "capture": (
+        "machine",
+        "source",
+        "session",
+        "keras",
+        "v1",
+        "watched",
+        "remote",
+        "checks",
+        "restoring",
+        "experiments",
+    ),
     "export": (
         "atomic",
         "json_text",
@@ -68,7 +79,6 @@ ORDERS: dict[str, tuple[str, ...]] = {
     ),
     "views": ("payload", "widgets", "page"),
     "profiles": (),
-    "experiments": (),
     "notebook": ("doctor_report", "dialog", "magics"),
 }
 """The units inside each folder, the lowest first: each may import those before it. None: the folder is one unit.

@@ -1,14 +1,89 @@
-"""A table of variants -> the sentence that says what was found, and how sure it is."""
+"""experiments: runs of the variants of a program -> their rates with intervals, and the sentence that says what was found."""
 
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from typing import Any
 
+import numpy as np
 import pandas as pd
 
-from ..base.wording import number, percent
-from .rates import rows_of
+from .base.student import two_sided
+from .base.wording import number, percent
+from .columns.registry import TABLES
+
+_OF_MEDIAN = math.sqrt(math.pi / 2)
+"""How much less certain a median is than a mean, at most, where measurements are normally distributed."""
+
+
+def median_and_interval(values: Sequence[float]) -> tuple[float, float, float]:
+    """The median of positive values and the limits of its 95 % interval.
+
+    The interval is Student's t on the logarithms, widened by `sqrt(pi / 2)`, as it is about the median: with three
+    repeats, the usual number, a bootstrap would know three values and be far too sure.
+
+    Args:
+        values: positive; one per repeat.
+
+    Returns:
+        `(median, low, high)`; the limits are nan for a single value, all are nan for none.
+    """
+    if not len(values):
+        return math.nan, math.nan, math.nan
+    logs = np.log(np.asarray(values, np.float64))
+    center = float(np.median(logs))
+    if len(logs) < 2:
+        return math.exp(center), math.nan, math.nan
+    half = min(_OF_MEDIAN * two_sided(0.05, len(logs) - 1) * float(np.std(logs, ddof=1)) / math.sqrt(len(logs)), 700.0)
+    return math.exp(center), math.exp(center - half), math.exp(min(center + half, 700.0))
+
+
+FRAME_COLUMNS = TABLES["experiment(...).frame"].names
+TABLE_COLUMNS = TABLES["experiment(...).table"].names
+
+
+def run_frame(runs: Sequence[tuple[str, int, int, int, float]]) -> pd.DataFrame:
+    """One row per run, in the order given, with the columns `FRAME_COLUMNS`.
+
+    Args:
+        runs: `(variant, repeat, n_steps, n_samples, seconds)`.
+    """
+    frame = pd.DataFrame(list(runs), columns=list(FRAME_COLUMNS[:5]))
+    frame = frame.astype(
+        {"variant": "object", "repeat": "int64", "n_steps": "int64", "n_samples": "int64", "seconds": "float64"}
+    )
+    frame["samples_per_second"] = frame["n_samples"] / frame["seconds"]
+    frame["step_time_ms"] = frame["seconds"] * 1e3 / frame["n_steps"]
+    return frame
+
+
+def rate_table(frame: pd.DataFrame, variants: Sequence[str]) -> pd.DataFrame:
+    """One row per variant in the order given, with the columns `TABLE_COLUMNS`; nan for one without runs.
+
+    `low` and `high` are the 95 % interval of `samples_per_second`. `ratio` is the rate divided by that of the first variant that
+    has runs, both of one repeat, so that what slows the machine during a repeat cancels; the median over the repeats and its
+    95 % interval.
+    """
+    by_variant = {name: rows.set_index("repeat") for name, rows in frame.groupby("variant", sort=False)}
+    first = next((by_variant[name] for name in variants if name in by_variant), None)
+    table = []
+    for name in variants:
+        rows = by_variant.get(name)
+        if rows is None or first is None:
+            table.append((name, *[math.nan] * 7))
+            continue
+        ratios = (rows["samples_per_second"] / first["samples_per_second"]).dropna()
+        rate, low, high = median_and_interval(rows["samples_per_second"].tolist())
+        step_time_ms = float(rows["step_time_ms"].median())
+        table.append((name, rate, low, high, step_time_ms, *median_and_interval(ratios.tolist())))
+    return pd.DataFrame(table, columns=list(TABLE_COLUMNS))
+
+
+def rows_of(table: pd.DataFrame) -> list[Any]:
+    """The rows of a table of variants, its columns as attributes."""
+    return list(table.itertuples(index=False))
+
 
 _FULL_OVERLAP = 0.85
 """Together at less than this share of the slower part, input and model wait for each other."""
