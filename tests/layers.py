@@ -40,7 +40,7 @@ ORDERS: dict[str, tuple[str, ...]] = {
             "timeline",
             "roofline",
             "facts",
-            "tree",
+            "graph",
             "failure",
             "advice",
             "overview",

@@ -22,7 +22,7 @@ from .errors import CaptureError, TfProfError, without_controls
 if TYPE_CHECKING:
     import pandas as pd
 
-    from .analysis.tree.tree_options import TreeView
+    from .analysis.graph.options import TreeView
     from .notebook.doctor_report import DoctorReport
     from .profiles.one_run import Profile
     from .profiles.two_runs import ProfileDiff

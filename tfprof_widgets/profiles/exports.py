@@ -14,7 +14,7 @@ from .progress import Progress
 if TYPE_CHECKING:
     import pandas as pd
 
-    from ..analysis.tree.tree_options import TreeView
+    from ..analysis.graph.options import TreeView
     from ..export.table_list import TableList
     from ..formats.saved import SavedProfile
     from .run import Run
@@ -221,8 +221,8 @@ class Exports:
         Examples:
             >>> text = prof.tree_text("op", max_depth=5, order_by="micros")
         """
-        from ..analysis.tree.tree import build_tree
-        from ..analysis.tree.tree_options import make_tree_options
+        from ..analysis.graph.options import make_tree_options
+        from ..analysis.graph.tree import build_tree
         from ..export.tree_text import TEXT_DEPTH, depth_note, tree_text
 
         chosen = make_tree_options(**{"max_depth": TEXT_DEPTH, **options} if view != "op" else options)

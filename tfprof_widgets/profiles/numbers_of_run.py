@@ -9,12 +9,12 @@ if TYPE_CHECKING:
 
     from ..analysis.advice.advice import Advice
     from ..analysis.cluster.merged_memory import ReducedMemory
+    from ..analysis.graph.options import TreeView
     from ..analysis.input.input_pipeline import InputPipeline
     from ..analysis.memory.memory import MemoryProfile
     from ..analysis.overview.overview import Overview
     from ..analysis.roofline.roofline import RooflineRows
     from ..analysis.selection import OpRows
-    from ..analysis.tree.tree_options import TreeView
     from ..trace.trace import Trace
     from .run import Run
 
@@ -207,7 +207,7 @@ class Numbers:
             >>> list(tree.columns[:4])
             ['name', 'depth', 'parent', 'op']
         """
-        from ..analysis.tree.tree import build_tree
-        from ..analysis.tree.tree_options import make_tree_options
+        from ..analysis.graph.options import make_tree_options
+        from ..analysis.graph.tree import build_tree
 
         return build_tree(self._run.results.op_graph, view, make_tree_options(**options)).frame

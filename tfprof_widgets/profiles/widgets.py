@@ -8,8 +8,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, TypeVar, cast
 
 if TYPE_CHECKING:
+    from ..analysis.graph.options import TreeView as Structure
     from ..analysis.selection import Selection
-    from ..analysis.tree.tree_options import TreeView as Structure
     from ..views.payload.embedding import Amount
     from ..views.widgets.base import View
     from ..views.widgets.data import TraceData

@@ -9,11 +9,11 @@ from typing import get_type_hints
 import pytest
 
 import tfprof_widgets as tfprof
-from tfprof_widgets.analysis.tree import tree_options
+from tfprof_widgets.analysis.graph import options
 from tfprof_widgets.profiles.forwarding import method_of, property_of
 from tfprof_widgets.views.widgets import diff_panel, timeline, views
 
-KINDS = vars(views) | {"Timeline": timeline.Timeline, "Structure": tree_options.TreeView}
+KINDS = vars(views) | {"Timeline": timeline.Timeline, "Structure": options.TreeView}
 
 
 class Engine:

@@ -1,10 +1,10 @@
-"""What to show of a tree, how to order it and what to count -> `TreeOptions`, checked."""
+"""options: what to show of a tree, how to order it and what to count -> `TreeOptions`, checked."""
 
 from __future__ import annotations
 
 import numbers
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, fields
 from difflib import get_close_matches
 from typing import Any, Literal, get_args
@@ -12,19 +12,65 @@ from typing import Any, Literal, get_args
 TreeView = Literal["scope", "graph", "op", "code"]
 VIEWS: tuple[TreeView, ...] = get_args(TreeView)
 
-FIGURES = (
-    "micros",
-    "accelerator_micros",
-    "cpu_micros",
-    "bytes",
-    "peak_bytes",
-    "residual_bytes",
-    "output_bytes",
-    "params",
-    "float_ops",
+
+@dataclass(frozen=True)
+class Selectable:
+    """What `select` may name: a figure of a node, or a detail of its ops."""
+
+    name: str
+    kind: Literal["time", "memory", "count", "detail"]
+    """Times are in microseconds, memory in bytes."""
+    title: str
+    """In the legend of a text."""
+    meaning: str
+    """In the explanation above a text, in the words of TensorFlow's first profiler."""
+    units: tuple[str, str] = ("", "")
+    """Behind a count in a text: of the scope, graph and code views, and of the op view."""
+
+
+_ACCELERATOR = (
+    "accelerator execution time: Time spent executing on the accelerator. This is normally measured by the actual hardware "
+    "library."
 )
+_CPU = (
+    "cpu execution time: The time from the start to the end of the operation. It's the sum of actual cpu run time plus the "
+    "time that it spends waiting if part of computation is launched asynchronously."
+)
+_ALL = f"total execution time: Sum of accelerator execution time and cpu execution time.\n{_CPU}\n{_ACCELERATOR}"
+_PEAK = "peak bytes: The peak amount of memory that the operation is holding at some point."
+_OUTPUT = "output bytes: The memory that is output from the operation (not necessarily allocated by the operation)"
+_FLOPS = "flops: Number of float operations. Note: Please read the implementation for the math behind it."
+_TYPES = (
+    "op_types: The attributes of the operation, includes the Kernel name device placed on and user-defined strings."
+)
+SELECTABLE = (
+    Selectable("micros", "time", "total execution time", _ALL),
+    Selectable("accelerator_micros", "time", "accelerator execution time", _ACCELERATOR),
+    Selectable("cpu_micros", "time", "cpu execution time", _CPU),
+    Selectable(
+        "bytes", "memory", "requested bytes", "requested bytes: The memory requested by the operation, accumulatively."
+    ),
+    Selectable("peak_bytes", "memory", "peak bytes", _PEAK),
+    Selectable(
+        "residual_bytes",
+        "memory",
+        "residual bytes",
+        "residual bytes: The memory not de-allocated after the operation finishes.",
+    ),
+    Selectable("output_bytes", "memory", "output bytes", _OUTPUT),
+    Selectable(
+        "params", "count", "# parameters", "param: Number of parameters (in the Variable).", ("params", "params")
+    ),
+    Selectable("float_ops", "count", "# float_ops", _FLOPS, ("flops", "float_ops")),
+    Selectable("occurrence", "detail", "op count (run|defined)", "occurrence: The number of times it occurs"),
+    Selectable("input_shapes", "detail", "input shapes", "input shape: The shape of input tensors"),
+    Selectable("device", "detail", "assigned devices", "device: which device is placed on."),
+    Selectable("op_types", "detail", "op types", _TYPES),
+    Selectable("tensor_value", "detail", "", "tensor_value: Not supported now."),
+)
+FIGURES = tuple(one.name for one in SELECTABLE if one.kind != "detail")
 """The figures of a node; each has a column of its own value and one, `total_...`, of the node with all below it."""
-DETAILS = ("occurrence", "input_shapes", "device", "op_types", "tensor_value")
+DETAILS = tuple(one.name for one in SELECTABLE if one.kind == "detail")
 ORDERS = ("name", "depth", *FIGURES, "occurrence")
 UNLIMITED = 2**31 - 1
 """A `max_depth` that no tree reaches."""
@@ -92,9 +138,6 @@ class TreeOptions:
         return self.select is None or name in self.select
 
 
-_REGEXES = ("account_type_regexes", "start_name_regexes", "trim_name_regexes", "show_name_regexes", "hide_name_regexes")
-
-
 def make_tree_options(**options: Any) -> TreeOptions:
     """Check options as a user gives them: any iterable of texts for a tuple, one text for a tuple of one.
 
@@ -102,11 +145,11 @@ def make_tree_options(**options: Any) -> TreeOptions:
         TypeError: an option that does not exist, or of the wrong kind.
         ValueError: an order or a selection that does not exist, or a regular expression that is none; the message names it.
     """
-    known = [field.name for field in fields(TreeOptions)]
+    kinds = {field.name: str(field.type) for field in fields(TreeOptions)}
     for name in options:
-        if name not in known:
-            raise TypeError(f"{name!r} is no option of a tree{_hint(name, known)} The options: {', '.join(known)}.")
-    return TreeOptions(**{name: _checked(name, value) for name, value in options.items()})
+        if name not in kinds:
+            raise TypeError(f"{name!r} is no option of a tree{_hint(name, kinds)} The options: {', '.join(kinds)}.")
+    return TreeOptions(**{name: _CHECKS[kinds[name]](name, value) for name, value in options.items()})
 
 
 def check_view(view: str, views: Sequence[str] = VIEWS) -> None:
@@ -120,22 +163,16 @@ def pattern(regex: str) -> re.Pattern[str]:
     return re.compile(regex, re.ASCII)
 
 
-def _checked(name: str, value: Any) -> Any:
-    if name in _REGEXES:
-        return tuple(_checked_regex(name, regex) for regex in _texts(name, value))
-    if name == "select":
-        return None if value is None else tuple(_known(name, key, (*FIGURES, *DETAILS)) for key in _texts(name, value))
-    if name == "order_by":
-        return _known(name, value, ORDERS)
-    if name == "average" and value is None:
-        return None
-    if name in ("average", "account_displayed_op_only"):
-        if isinstance(value, bool):
-            return value
-        raise TypeError(f"{name} is {value!r}, not True or False.")
+def _whole(name: str, value: Any) -> int:
     if isinstance(value, numbers.Integral) and not isinstance(value, bool):
         return int(value)
     raise TypeError(f"{name} is {value!r}, not a whole number.")
+
+
+def _truth(name: str, value: Any) -> bool:
+    if isinstance(value, bool):
+        return value
+    raise TypeError(f"{name} is {value!r}, not True or False.")
 
 
 def _texts(name: str, value: Any) -> tuple[str, ...]:
@@ -168,3 +205,17 @@ def _known(name: str, value: Any, allowed: tuple[str, ...]) -> str:
 def _hint(value: Any, allowed: Iterable[str]) -> str:
     close = get_close_matches(str(value), list(allowed), n=1)
     return f" (is {close[0]!r} meant?)." if close else "."
+
+
+_CHECKS: dict[str, Callable[[str, Any], Any]] = {
+    "int": _whole,
+    "bool": _truth,
+    "bool | None": lambda name, value: None if value is None else _truth(name, value),
+    "str": lambda name, value: _known(name, value, ORDERS),
+    "tuple[str, ...]": lambda name, value: tuple(_checked_regex(name, regex) for regex in _texts(name, value)),
+    "tuple[str, ...] | None": lambda name, value: (
+        None if value is None else tuple(_known(name, key, (*FIGURES, *DETAILS)) for key in _texts(name, value))
+    ),
+}
+"""From the type of a field of `TreeOptions` to what checks a value: the order, the regular expressions and the selection are
+the only fields of their types."""
