@@ -23,19 +23,13 @@ if TYPE_CHECKING:
     import pandas as pd
 
     from .analysis.graph.options import TreeView
-    from .notebook.doctor_report import DoctorReport
     from .profiles.one_run import Profile
     from .profiles.two_runs import ProfileDiff
     from .profiles.watched_run import WatchedRun
 
 TOKEN = "TFPROF_TOKEN"
 """The variable that holds the token: on the command line every user of the machine could read it."""
-OUTPUTS = {
-    "chrome": "trace.json.gz",
-    "pprof": "costs.pb.gz",
-    "parquet": "tables",
-    "csv": "tables",
-}
+OUTPUTS = {"chrome": "trace.json.gz", "pprof": "costs.pb.gz", "parquet": "tables", "csv": "tables"}
 """What `export` writes, and where when nobody says."""
 WITHIN, ABOVE, CANNOT_TELL = 0, 1, 3
 FEWEST = 6
@@ -52,18 +46,9 @@ _WITHOUT_STACKS = 2
 
 
 def main(words: Sequence[str] | None = None) -> int:
-    """Run one command.
+    """Run the command of these words, by default those that this process was started with, and return the exit status.
 
-    Args:
-        words: those after `tfprof`; by default those that this process was started with.
-
-    Returns:
-        The exit status: 0 where it was done; 1 where `diff` is above its limit, or `doctor` found something to do; 3 where `diff`
-        cannot tell; 2 where it could not be done, or the words mean nothing. Then standard error says in a line why, and with
-        `--json` standard output is `{"error": that line}`.
-
-    Raises:
-        SystemExit: help or the version was asked for.
+    Where it cannot be done, standard error says in a line why, and with `--json` standard output is `{"error": that line}`.
     """
     try:
         return _run(sys.argv[1:] if words is None else words)
@@ -102,11 +87,7 @@ def _run(words: Sequence[str]) -> int:
 
 
 def open_run(path: str) -> Profile:
-    """Open what `tfprof.load` opens, but not the folder of a watched training.
-
-    Raises:
-        TfProfError: it is none, or cannot be read.
-    """
+    """Open what `tfprof.load` opens, but not the folder of a watched training."""
     from .profiles.one_run import Profile
 
     run = _load(path)
@@ -124,23 +105,25 @@ def _load(path: str) -> Profile | WatchedRun:
     return load(path)
 
 
+def _print(options: argparse.Namespace, document: Callable[[], Any], text: Callable[[], str]) -> int:
+    """Print an answer, as JSON where that was asked for, and return 0."""
+    if options.json:
+        write_json(document())
+    else:
+        write_text(text())
+    return 0
+
+
 def print_report(options: argparse.Namespace) -> int:
     """Print the report as Markdown; with `--json` the figures, the advice and the top of the tables."""
-    if options.json:
-        write_json(report_document(open_run(options.run)))
-    else:
-        write_text(_load(options.run).report())
-    return 0
+    path = options.run
+    return _print(options, lambda: report_document(open_run(path)), lambda: _load(path).report())
 
 
 def print_summary(options: argparse.Namespace) -> int:
     """Print the summary of some thirty lines."""
     run = open_run(options.run)
-    if options.json:
-        write_json(summary_document(run))
-    else:
-        write_text(run.text())
-    return 0
+    return _print(options, lambda: summary_document(run), run.text)
 
 
 def write_page(options: argparse.Namespace) -> int:
@@ -166,12 +149,9 @@ def _stacks(run: Profile) -> TreeView:
 
 
 def _print_written(path: Path, options: argparse.Namespace) -> int:
-    if options.json:
-        files = path.iterdir() if path.is_dir() else [path]
-        write_json({"path": str(path), "n_bytes": sum(file.stat().st_size for file in files)})
-    else:
-        write_text(f"{path}")
-    return 0
+    files = path.iterdir() if path.is_dir() else [path]
+    n_bytes = sum(file.stat().st_size for file in files)
+    return _print(options, lambda: {"path": str(path), "n_bytes": n_bytes}, lambda: str(path))
 
 
 def print_rows(options: argparse.Namespace) -> int:
@@ -179,17 +159,9 @@ def print_rows(options: argparse.Namespace) -> int:
     run = open_run(options.run)
     if options.query is None:
         tables = run.tables
-        if options.json:
-            write_json(_records(tables.frame))
-        else:
-            write_text(str(tables))
-        return 0
+        return _print(options, lambda: _records(tables.frame), lambda: str(tables))
     rows = run.sql(options.query)
-    if options.json:
-        write_json(_records(rows))
-    else:
-        write_text(rows.to_string(index=False, max_colwidth=60))
-    return 0
+    return _print(options, lambda: _records(rows), lambda: rows.to_string(index=False, max_colwidth=60))
 
 
 def print_checks(options: argparse.Namespace) -> int:
@@ -197,10 +169,7 @@ def print_checks(options: argparse.Namespace) -> int:
     from .notebook.doctor_report import doctor
 
     report = doctor()
-    if options.json:
-        write_json(checks_document(report))
-    else:
-        write_text(str(report))
+    _print(options, lambda: {"is_ok": report.is_ok, "checks": _records(report.frame)}, lambda: str(report))
     return 0 if report.is_ok else 1
 
 
@@ -208,14 +177,13 @@ def capture_processes(options: argparse.Namespace) -> int:
     """Capture training processes while they train, keep their traces, and print the summary."""
     from .profiles.remote import capture_remote
 
-    found = capture_remote(
-        options.addresses, duration_ms=options.ms, logdir=options.output, token=os.environ.get(TOKEN) or None
+    place, token = options.output, os.environ.get(TOKEN) or None
+    found = capture_remote(options.addresses, duration_ms=options.ms, logdir=place, token=token)
+    return _print(
+        options,
+        lambda: {"path": place, **summary_document(found)},
+        lambda: f"{found.text()}\nKept in {place}: tfprof html {place} writes its dashboard.",
     )
-    if options.json:
-        write_json({"path": options.output, **summary_document(found)})
-    else:
-        write_text(f"{found.text()}\nKept in {options.output}: tfprof html {options.output} writes its dashboard.")
-    return 0
 
 
 def run_served(options: argparse.Namespace) -> int:
@@ -237,11 +205,8 @@ def run_served(options: argparse.Namespace) -> int:
 
 
 def print_diff(options: argparse.Namespace) -> int:
-    """Print the comparison.
-
-    Returns:
-        `ABOVE` where the step of the second run surely takes more than `--fail-above` times that of the first, `WITHIN` where it
-        surely does not, `CANNOT_TELL` where noise or a busy machine may hide either.
+    """Print the comparison; `ABOVE` where the step of run B surely takes more than `--fail-above` times that of run A, `WITHIN`
+    where it surely does not, `CANNOT_TELL` where noise or a busy machine may hide either.
 
     Raises:
         TfProfError: a limit was given and a run has too few steps to judge by it, or a run cannot be read or compared.
@@ -255,13 +220,12 @@ def print_diff(options: argparse.Namespace) -> int:
         _check_steps(found, options, limit)
     status = WITHIN if limit is None else _status(found, limit)
     judgement = "" if limit is None else _judgement(found, limit, status)
-    if options.json:
-        is_above = None if limit is None or status == CANNOT_TELL else status == ABOVE
-        write_json(diff_document(found, limit=limit, is_above=is_above, judgement=judgement))
-    else:
-        write_text(str(found))
-        if judgement:
-            write_text(judgement)
+    is_above = None if limit is None or status == CANNOT_TELL else status == ABOVE
+    _print(
+        options,
+        lambda: diff_document(found, limit=limit, is_above=is_above, judgement=judgement),
+        lambda: f"{found}\n{judgement}" if judgement else str(found),
+    )
     return status
 
 
@@ -399,11 +363,6 @@ def diff_document(found: ProfileDiff, *, limit: float | None, is_above: bool | N
     }
 
 
-def checks_document(report: DoctorReport) -> dict[str, Any]:
-    """What was checked of the machine."""
-    return {"is_ok": report.is_ok, "checks": _records(report.frame)}
-
-
 def _records(frame: pd.DataFrame) -> list[dict[str, Any]]:
     from .views.payload.plain import records
 
@@ -527,7 +486,7 @@ def _ratio(text: str) -> float:
 
 
 def write_text(text: str) -> None:
-    """Print a text; what a trace holds does nothing to the terminal."""
+    """Print a text."""
     print(without_controls(text), flush=True)  # noqa: T201 -- this is the output
 
 
@@ -544,7 +503,7 @@ def write_error(text: object) -> None:
 
 
 def one_line(text: object) -> str:
-    """A text on one line; what a trace holds does nothing to the terminal."""
+    """A text on one line."""
     return " ".join(without_controls(str(text)).split())
 
 

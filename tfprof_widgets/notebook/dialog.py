@@ -8,7 +8,7 @@ import logging
 import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 from html import escape
 from pathlib import Path
 from typing import Any, Literal, TypeAlias
@@ -215,8 +215,7 @@ class Moment:
             text = f"{into_s:.1f} of {self.duration_s:g} s captured"
         else:
             text = f"{self.duration_s:g} s captured, the traces are on their way"
-        sentence = again + text
-        return sentence[0].upper() + sentence[1:]
+        return again + text if again else text[0].upper() + text[1:]
 
 
 def counted(rows: Sequence[WorkerRow]) -> str:
@@ -266,32 +265,20 @@ class CaptureRun(Watch):
     ) -> None:
         """Capture with `arguments`: `tell` is called after each change, `take` with the profile, both in the thread."""
         self._arguments, self._capture, self._tell, self._take = arguments, capture, tell, take
-        self._rows = {address: WorkerRow(address) for address in arguments["addresses"]}
+        self.rows = {address: WorkerRow(address) for address in arguments["addresses"]}
         self._attempt, self._delay_s = 0, 0.0
         self._asked_s = self._told_s = time.monotonic()
-        self._is_cancelled = threading.Event()
+        self.is_cancelled = threading.Event()
+        """Set to have it end: workers with `tfprof.serve` stop at once, TensorFlow's own server when its time is over."""
         self.phase: Phase = "capturing"
         self.problem = ""
         """Why there is no profile, or none to see; empty unless something failed."""
-        self._thread = threading.Thread(target=self._run, name="tfprof-capture", daemon=True)
-        self.start = self._thread.start
-        self.cancel = self._is_cancelled.set
-        """Have it end; workers with `tfprof.serve` stop at once, TensorFlow's own server when its time is over."""
-
-    def wait(self, timeout_s: float | None = None) -> bool:
-        """Wait until it has ended; False when it has not by then."""
-        self._thread.join(timeout_s)
-        return not self._thread.is_alive()
+        self.thread = threading.Thread(target=self._run, name="tfprof-capture", daemon=True)
 
     @property
     def is_over(self) -> bool:
         """Whether it has ended, in whatever way."""
         return self.phase in ("done", "failed", "cancelled")
-
-    @property
-    def rows(self) -> Sequence[WorkerRow]:
-        """The workers in the order given."""
-        return tuple(self._rows.values())
 
     @property
     def moment(self) -> Moment:
@@ -307,18 +294,18 @@ class CaptureRun(Watch):
     def asked(self, attempt: int, delay_ms: int) -> None:
         """All workers have been asked: what they answered before counts no more."""
         self._attempt, self._delay_s, self._asked_s = attempt, delay_ms / 1e3, time.monotonic()
-        self._rows = {address: WorkerRow(address) for address in self._rows}
+        self.rows = {address: WorkerRow(address) for address in self.rows}
         self._changed()
 
     def answered(self, answer: Any) -> None:
         """One worker answered."""
         state: State = "failed" if answer.failure else "answered"
-        self._rows[answer.address] = WorkerRow(answer.address, state, len(answer.xspace), answer.failure)
+        self.rows[answer.address] = WorkerRow(answer.address, state, len(answer.xspace), answer.failure)
         self._changed()
 
     def waiting(self) -> None:
         """End the capture where nobody wants it any more, and show the time that is left."""
-        if self._is_cancelled.is_set():
+        if self.is_cancelled.is_set():
             raise CancelledError
         if time.monotonic() - self._told_s > _TELL_EVERY_S:
             self._changed()
@@ -336,12 +323,12 @@ class CaptureRun(Watch):
             self._take(profile)
         except CancelledError:
             phase = "cancelled"
-            rows = self._rows.items()
-            self._rows = {at: replace(row, state="dropped") if row.state == "asked" else row for at, row in rows}
+            rows = self.rows.items()
+            self.rows = {at: replace(row, state="dropped") if row.state == "asked" else row for at, row in rows}
         except TfProfError as error:
             phase, self.problem = "failed", str(error)
         except Exception as error:  # else nobody would hear of it
-            _logger.exception("the capture of %s failed", ", ".join(self._rows))
+            _logger.exception("the capture of %s failed", ", ".join(self.rows))
             phase, self.problem = "failed", f"{type(error).__name__}: {error}"
         self.phase = phase
         self._tell()
@@ -369,11 +356,8 @@ class CaptureDialog(ipywidgets.VBox):  # type: ignore[misc]
         self._fields = CaptureFields(given, self._tell_code)
         self._capture_button = ipywidgets.Button(description="Capture", button_style="primary")
         self._cancel_button = ipywidgets.Button(description="Cancel", disabled=True)
-        self._said = ipywidgets.HTML()
+        self._said, self._problem, self._rows, self._code = (ipywidgets.HTML() for _ in range(4))
         self._progress = ipywidgets.FloatProgress(max=1.0, layout={"visibility": "hidden", "width": "auto"})
-        self._problem = ipywidgets.HTML()
-        self._rows = ipywidgets.HTML()
-        self._code = ipywidgets.HTML()
         self._result = ipywidgets.VBox()
         super().__init__([self._form(), self._result])
         self._capture_button.on_click(lambda _: self._on_capture())
@@ -431,13 +415,13 @@ class CaptureDialog(ipywidgets.VBox):  # type: ignore[misc]
         self._capture_button.disabled, self._cancel_button.disabled = True, False
         self._run = CaptureRun(arguments, capture=self._capture, tell=self._tell, take=self._take)
         self._tell()
-        self._run.start()
+        self._run.thread.start()
 
     def cancel(self) -> None:
         """End the capture that runs, if one does; nothing of it is kept."""
         if self._run is not None:
             self._cancel_button.disabled = True
-            self._run.cancel()
+            self._run.is_cancelled.set()
 
     def wait(self, timeout_s: float | None = None) -> bool:
         """Wait until the capture that runs has ended.
@@ -448,7 +432,10 @@ class CaptureDialog(ipywidgets.VBox):  # type: ignore[misc]
         Returns:
             False where it still runs after that time.
         """
-        return self._run is None or self._run.wait(timeout_s)
+        if self._run is None:
+            return True
+        self._run.thread.join(timeout_s)
+        return not self._run.thread.is_alive()
 
     def close(self) -> None:
         """Close the widget and end the capture that runs; its profiles stay."""
@@ -456,7 +443,7 @@ class CaptureDialog(ipywidgets.VBox):  # type: ignore[misc]
             return
         self._is_closed = True
         self.cancel()
-        shown = [view.data for view in self._result.children if hasattr(view, "data")]
+        shown = self._shown_data()
         for widget in family(self):
             if widget is not self:
                 widget.close()
@@ -477,16 +464,17 @@ class CaptureDialog(ipywidgets.VBox):  # type: ignore[misc]
         self._said.value = f'<span role="status">{escape(text)}</span>'
 
     def _tell_code(self) -> None:
-        code = self.code
-        text = f'<code class="tfp-cap-code">{escape(code)}</code>' if code else f'<span class="soft">{_NO_CODE}</span>'
-        self._code.value = text
+        code = escape(self.code)
+        self._code.value = (
+            f'<code class="tfp-cap-code">{code}</code>' if code else f'<span class="soft">{_NO_CODE}</span>'
+        )
 
     def _tell(self) -> None:
         """Show how the capture goes on. Called in its thread but for the first time."""
         run = self._run
         if run is None or self._is_closed:
             return
-        rows, moment = run.rows, run.moment
+        rows, moment = tuple(run.rows.values()), run.moment
         words = {
             "capturing": f"{counted(rows)}. {moment.words}.",
             "reading": f"{counted(rows)}. The traces are read.",
@@ -512,13 +500,16 @@ class CaptureDialog(ipywidgets.VBox):  # type: ignore[misc]
             self._profiles += (profile,)
         if self._is_closed:
             return
-        self._replaced += [view.data for view in self._result.children if hasattr(view, "data")]
+        self._replaced += self._shown_data()
         number = len(self._profiles)
         at = time.strftime("%H:%M:%S")
         name = escape(self._name())
         text = f"Capture {number}, {at}: <code>{name}.profile</code>, also <code>{name}.profiles[{number - 1}]</code>"
         about = ipywidgets.HTML(f"<p>{text}</p>").add_class(DIALOG_CLASS).add_class("tfp-cap-about")
         self._result.children = (about, dashboard)
+
+    def _shown_data(self) -> list[Any]:
+        return [view.data for view in self._result.children if hasattr(view, "data")]
 
     def _name(self) -> str:
         """What the notebook calls this dialog."""
@@ -588,17 +579,16 @@ def capture_dialog(
         'tfprof.capture_remote(["10.0.0.5:6009"], duration_ms=500)'
     """
 
-    options: dict[str, Any] = {
-        "duration_ms": duration_ms,
-        "host_tracer_level": host_tracer_level,
-        "device_tracer_level": device_tracer_level,
-        "delay_ms": delay_ms,
-        "num_tracing_attempts": num_tracing_attempts,
-        "token": token,
-    }
-    RemoteOptions(**options)
+    options = RemoteOptions(
+        duration_ms=duration_ms,
+        host_tracer_level=host_tracer_level,
+        device_tracer_level=device_tracer_level,
+        delay_ms=delay_ms,
+        num_tracing_attempts=num_tracing_attempts,
+        token=token,
+    )
     is_empty = not addresses if not isinstance(addresses, str) else not addresses.strip()
-    given = {"addresses": () if is_empty else worker_addresses(addresses), **options, "logdir": logdir}
+    given = {"addresses": () if is_empty else worker_addresses(addresses), **asdict(options), "logdir": logdir}
     return CaptureDialog(given, capture=_captured)
 
 
