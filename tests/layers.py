@@ -70,7 +70,7 @@ ORDERS: dict[str, tuple[str, ...]] = {
             "timeline",
             "roofline",
             "facts",
-            "tree",
+            "graph",
             "failure",
             "advice",
             "overview",
@@ -82,7 +82,18 @@ ORDERS: dict[str, tuple[str, ...]] = {
         *("selection", "experiments"),
     ),
     "opening": (),
-    "capture": ("machine", "source", "session", "keras", "v1", "watched", "remote", "checks", "experiments"),
+    "capture": (
+        "machine",
+        "source",
+        "session",
+        "keras",
+        "v1",
+        "watched",
+        "remote",
+        "checks",
+        "restoring",
+        "experiments",
+    ),
     "export": (
         "atomic",
         "json_text",
@@ -134,13 +145,13 @@ PACKAGES: dict[str, set[str]] = {
     "sessions": set(),
     "experiments": {"pandas", "tqdm"},
     "notebook": {"pandas", "ipywidgets", "IPython", "traitlets"},
-    "commands": {"pandas"},
+    "cli": {"pandas"},
     "__init__": {"IPython"},
     "__main__": set(),
 }
 """Which packages each may import besides the standard library."""
 
-LOADED_BY_IPYTHON = {("notebook/magics.py", "IPython"), ("notebook/options.py", "IPython")}
+LOADED_BY_IPYTHON = {("notebook/magics.py", "IPython")}
 LAZY = {"tensorflow", "grpc", "fsspec", "keras", "bokeh", "IPython"}
 """Packages imported only inside functions, but for IPython in the magics, which IPython itself loads."""
 

@@ -26,8 +26,7 @@ if TYPE_CHECKING:
     from .errors import CaptureError, EmptyTraceError, TfProfError, TraceError
     from .export.table_list import TableList
     from .loading import WatchedRun, load, recover
-    from .notebook.dialog.dialog import CaptureDialog
-    from .notebook.dialog.remote import capture_dialog
+    from .notebook.dialog import CaptureDialog, capture_dialog
     from .notebook.doctor_report import DoctorReport, doctor
     from .profiles import Profile
     from .sessions import ProfilerHook, from_run_metadata
@@ -103,7 +102,7 @@ _HOMES = {
     "CaptureSummary": ".analysis.steps.interference",
     "Anomaly": ".analysis.watched.anomaly",
     "ProfilerServer": ".capture.remote.server",
-    "CaptureDialog": ".notebook.dialog.dialog",
+    "CaptureDialog": ".notebook.dialog",
     "CaptureCost": ".trace.capture_facts",
     "Trace": ".trace.trace",
     "View": ".views.widgets.base",
@@ -114,7 +113,7 @@ _HOMES = {
     "EmptyTraceError": ".errors",
     "TfProfError": ".errors",
     "TraceError": ".errors",
-    "capture_dialog": ".notebook.dialog.remote",
+    "capture_dialog": ".notebook.dialog",
     "DoctorReport": ".notebook.doctor_report",
     "doctor": ".notebook.doctor_report",
     "ProfileCallback": ".capturing",

@@ -41,7 +41,7 @@ class MeasuredAdvice:
         """Rules of which the advice can be measured here, and what its code has in it then; none without a kernel."""
         if self._loop is None:
             return {}
-        from .capture.experiments.advised import measurable_rules
+        from .capture.experiments import measurable_rules
 
         return measurable_rules(self._fitted)
 
@@ -58,9 +58,8 @@ class MeasuredAdvice:
         return self._in_turn(lambda: self._measure(rule)), []
 
     def _measure(self, rule: str) -> dict[str, Any]:
-        from .analysis.experiments.rates import rate_table, run_frame
-        from .analysis.experiments.sentences import saved_ratio, saving_sentence
-        from .capture.experiments.advised import ADVISED, measurable_rules, measure_rule
+        from .analysis.experiments import rate_table, run_frame, saved_ratio, saving_sentence
+        from .capture.experiments import ADVISED, measurable_rules, measure_rule
 
         fit = self._fitted
         if fit is None or rule not in measurable_rules(fit):
@@ -73,8 +72,7 @@ class MeasuredAdvice:
             reason = (str(error).strip() or type(error).__name__).splitlines()[0]
             raise TfProfError(f"It does not train {ADVISED[rule].how}: {reason} Everything is as it was.") from error
         advised = ADVISED[rule]
-        runs = [(run.variant, run.repeat, run.n_steps, run.n_samples, run.seconds) for run in found.runs]
-        table = rate_table(run_frame(runs), found.variants)
+        table = rate_table(run_frame(found.runs), found.variants)
         return {
             "gain_ratio": saved_ratio(table),
             "words": " ".join([saving_sentence(table, advised.how, advised.per), *found.notices]),

@@ -21,13 +21,13 @@ if TYPE_CHECKING:
     from .analysis.advice.advice import Advice
     from .analysis.cluster.merged_memory import ReducedMemory
     from .analysis.failure.memory_failure import MemoryFailure
+    from .analysis.graph.options import TreeView as Structure
     from .analysis.input.input_pipeline import InputPipeline
     from .analysis.memory.memory import MemoryProfile
     from .analysis.overview.overview import Overview
     from .analysis.roofline.roofline import RooflineRows
     from .analysis.selection import Selection
     from .analysis.steps.interference import CaptureSummary
-    from .analysis.tree.tree_options import TreeView as Structure
     from .export.table_list import TableList
     from .opening.many_hosts import ReducedHosts
     from .opening.opened import Opened
@@ -320,8 +320,8 @@ class Profile:
             >>> list(tree.columns[:4])
             ['name', 'depth', 'parent', 'op']
         """
-        from .analysis.tree.tree import build_tree
-        from .analysis.tree.tree_options import make_tree_options
+        from .analysis.graph.options import make_tree_options
+        from .analysis.graph.tree import build_tree
 
         return build_tree(self.run.results.op_graph, view, make_tree_options(**options)).frame
 

@@ -10,14 +10,13 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from .capture.v1.session_hook import SessionObserver
-from .capture.v1.session_options import DEFAULT_MAX_BYTES, DEFAULT_MAX_STEPS, HookOptions
+from .capture.v1 import DEFAULT_MAX_BYTES, DEFAULT_MAX_STEPS, HookOptions, SessionObserver
 from .errors import CaptureError, EmptyTraceError
 from .profiles import Profile
 
 if TYPE_CHECKING:
     from .capture.session.selection import Steps
-    from .capture.v1.session_capture import SessionCapture
+    from .capture.v1 import SessionCapture
     from .opening.opened import Opened
 
 logger = logging.getLogger(__name__)
@@ -62,7 +61,7 @@ def from_run_metadata(run_metadata: Any, *, graph: Any = None, op_log: Any = Non
     if graph is None:
         content = b""
     elif hasattr(graph, "as_graph_def"):
-        from .capture.v1.session_graph import graph_bytes, op_log_bytes
+        from .capture.v1 import graph_bytes, op_log_bytes
 
         content = graph_bytes(graph)
         log = op_log_bytes(graph, next(iter(runs.values()), b""), log)
@@ -175,8 +174,8 @@ def _raiser(text: str) -> Callable[[], Opened]:
 def _opened(runs: dict[int, bytes], graph: bytes, log: bytes) -> Opened:
     """What the messages tell, with themselves as files in a private folder, for saving; the folder lives as long as the trace."""
     from .capture.session.scratch import make_scratch, remove_scratch
-    from .capture.v1.session_capture import GRAPH_FILE, LOG_FILE, RUN_FILE
-    from .formats.v1.run_metadata import read_run_metadata
+    from .capture.v1 import GRAPH_FILE, LOG_FILE, RUN_FILE
+    from .formats.v1.run_metadata_trace import read_run_metadata
     from .opening.opened import Opened, stamp_of
 
     trace, op_graph = read_run_metadata(runs, graph=graph or None, op_log=log or None)

@@ -18,7 +18,7 @@ from tests.browser.full_run import PLAIN, write_run
 from tests.browser.harness import ROOT, poll
 from tests.unit.export.pprof_reader import read_pprof
 from tests.unit.export.test_pprof import graph_of, results_of
-from tfprof_widgets.analysis.tree.tree_options import TreeView
+from tfprof_widgets.analysis.graph.options import TreeView
 from tfprof_widgets.export.pprof.pprof import write_pprof
 
 HOME = "https://speedscope.test/"

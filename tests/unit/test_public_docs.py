@@ -18,7 +18,7 @@ from tests.public_surface import Told, classes, package_classes, surface
 from tests.unit.capture.scenario import run_scenario
 from tests.unit.export.duckdb_needed import needs_duckdb
 from tfprof_widgets.analysis.columns.registry import TABLES
-from tfprof_widgets.analysis.tree.tree_options import TreeOptions
+from tfprof_widgets.analysis.graph.options import TreeOptions
 
 SURFACE = list(surface())
 MADE_BY_USERS = {"ProfileCallback", "WatchCallback", "ProfilerHook", "step", "trace_steps"}

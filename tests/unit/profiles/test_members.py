@@ -6,12 +6,12 @@ import inspect
 from typing import get_type_hints
 
 import pytest
+from tfprof_widgets.analysis.graph import options
 
 import tfprof_widgets as tfprof
-from tfprof_widgets.analysis.tree import tree_options
 from tfprof_widgets.views.widgets import diff_panel, timeline, views
 
-KINDS = vars(views) | {"Timeline": timeline.Timeline, "Structure": tree_options.TreeView}
+KINDS = vars(views) | {"Timeline": timeline.Timeline, "Structure": options.TreeView}
 
 
 @pytest.mark.parametrize("kind", [tfprof.Profile, tfprof.ProfileDiff, tfprof.Scaling])

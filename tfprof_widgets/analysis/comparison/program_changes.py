@@ -15,7 +15,7 @@ from ...trace.trace import Bool
 from ..advice.run import Run
 from ..base.wording import number, plural
 from ..facts.facts import Facts
-from ..tree.variables import compute_variables
+from ..graph.op_graph import compute_variables
 from .name_pairs import Path, pair_names
 from .op_sums import OpSums
 from .samples import batches_per_step

@@ -11,8 +11,8 @@ from typing import Any, ClassVar, Literal
 
 import traitlets
 
-from ...analysis.tree.tree_options import VIEWS, check_view
-from ...analysis.tree.tree_options import TreeView as Structure
+from ...analysis.graph.options import VIEWS, check_view
+from ...analysis.graph.options import TreeView as Structure
 from .base import View
 from .figures import memory_figure, step_chart_figure
 from .library import Library, bokeh_js
