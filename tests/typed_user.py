@@ -154,7 +154,7 @@ def shown(prof: tfprof.Profile) -> list[tfprof.View]:
         *(prof.to_parquet("tables"), prof.to_pprof("costs.pb.gz", "scope"), prof.save(Path("run"))),
     ):
         assert_type(path, Path)
-    assert_type((prof.report(), prof.text(), prof.summary(), prof.tree_text("op")), tuple[str, str, str, str])
+    assert_type((prof.report(), prof.text(), prof.tree_text("op")), tuple[str, str, str])
     return [
         *(prof.timeline(), prof.memory_timeline(), prof.op_table(), prof.input_graph(), prof.step_chart()),
         *(prof.overview_panel(), prof.kernel_table(), prof.copy_table(), prof.roofline_chart(), prof.hlo_table()),

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
@@ -266,11 +265,6 @@ class Profile:
     text = method_of("_exports", Exports.text)
     to_pprof = method_of("_exports", Exports.to_pprof)
     tree_text = method_of("_exports", Exports.tree_text)
-
-    def summary(self) -> str:
-        """The former name of `text()`; it gives a `DeprecationWarning`."""
-        warnings.warn("Profile.summary() is called Profile.text() now.", DeprecationWarning, stacklevel=2)
-        return self.text()
 
     def __repr__(self) -> str:
         if not self.run.has_ended:

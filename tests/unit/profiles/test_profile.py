@@ -242,8 +242,6 @@ def test_what_the_profiler_warns_of_is_told_in_every_view(tmp_path: Path) -> Non
     prof = tfprof.load(tmp_path)
     assert prof.notices == ("lost", "dropped", "dropped")
     assert "! lost" in prof.text()
-    with pytest.warns(DeprecationWarning, match=r"text\(\) now"):
-        assert prof.summary() == prof.text()
     assert '"lost"' in prof.dashboard().options
 
 
