@@ -37,7 +37,6 @@ if TYPE_CHECKING:
     from .profiles.two_runs import ProfileDiff, diff
     from .profiles.watched_run import WatchedRun
     from .profiles.watching import watch
-    from .profiles.workers_watch import WorkersWatch
     from .trace.capture_facts import CaptureCost
     from .trace.trace import Trace
     from .views.widgets.base import View
@@ -76,7 +75,6 @@ __all__ = [
     "Watch",
     "WatchCallback",
     "WatchedRun",
-    "WorkersWatch",
     "capture_dialog",
     "capture_remote",
     "diff",
@@ -141,7 +139,6 @@ _HOMES = {
     "diff": ".profiles.two_runs",
     "WatchedRun": ".profiles.watched_run",
     "watch": ".profiles.watching",
-    "WorkersWatch": ".profiles.workers_watch",
 }
 """Public name -> the module that has it, imported where the name is first used: what the whole package needs takes seconds."""
 

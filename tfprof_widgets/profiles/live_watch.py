@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import logging
 import threading
 import time
 import weakref
@@ -15,7 +14,6 @@ from typing import TYPE_CHECKING, Any
 
 from ..errors import CaptureError
 from ..views.widgets.shell import kernel_shell
-from .last_watch import N_STEPS, keep_last, last_watch
 from .one_run import Profile
 from .status_line import StatusLine, status_line
 from .watch_loop import WatchLoop, free_folder
@@ -36,8 +34,6 @@ MAX_SECONDS, MAX_BYTES = 60.0, 32 * 2**20
 ROOM_BYTES = 256 * 2**20
 """Where the folder is to have room: for steps of some hours, and some windows."""
 _PATIENCE_S = 2.0
-
-_logger = logging.getLogger(__name__)
 
 
 class Watch(WatchedRun):
@@ -66,10 +62,6 @@ class Watch(WatchedRun):
         self._capture: Capture | None = None
         self._lock = threading.Lock()
         self._block = contextlib.ExitStack()
-        self._before = last_watch()
-        self._last_run: dict[str, Any] | None = None
-        if self._before is not None:
-            self._last_run = {"words": self._before.words(None), "step_ms": self._before.step_ms}
 
     # ---- while it runs ----------------------------------------------------------------------------------------------
 
@@ -207,21 +199,8 @@ class Watch(WatchedRun):
         self._loop.machine.stop()
         self._reader.stop(_PATIENCE_S)
         self._loop.stop()
-        try:
-            self._compare(self._loop)
-        except Exception:  # the training has run, and what was seen of it is kept
-            _logger.warning("the run could not be compared with the last one", exc_info=True)
         self._loop.writer.close()
         self._line.rest = self._words()
-
-    def _compare(self, loop: WatchLoop) -> None:
-        """Tell how the run compares with the last one, in whose place it is kept."""
-        n_rows = loop.bins.n_rows
-        latest = loop.writer.read_steps(max(n_rows - N_STEPS, 0), n_rows)
-        if self._before is not None:
-            self._last_run = {"words": self._before.words(latest), "step_ms": self._before.step_ms}
-            self._push()
-        keep_last(latest)
 
     def _take_window(self, window: Window, program: CapturedProgram) -> None:
         """On the thread that trains."""
@@ -279,7 +258,6 @@ class Watch(WatchedRun):
                     trigger_file=str(loop.writer.folder / "capture"),
                     budget=f"{self._plan.n_own} of {self._plan.max_windows} windows",
                     notices=[notice for notice in notices if notice],
-                    last_run=self._last_run,
                     can_ask=self.is_running,
                     is_recorded=capture is None or not capture.program.unrecorded,
                 ),

@@ -1,23 +1,19 @@
-"""watch(): a training of this process, or those of others, while they run."""
+"""watch(): a training of this process while it runs."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, overload
+from typing import TYPE_CHECKING
 
 from ..capture.watched.window_plan import DEFAULT_STEPS, DEFAULT_WINDOWS
 from .live_watch import Watch
 from .watch_options import WatchOptions
-from .workers_watch import WorkersWatch
 
 if TYPE_CHECKING:
     from ..capture.session.detail import Detail
 
 
-@overload
 def watch(
-    workers: None = None,
     *,
     every: int | None = None,
     every_seconds: float | None = None,
@@ -26,25 +22,7 @@ def watch(
     window_steps: int = DEFAULT_STEPS,
     logdir: str | Path | None = None,
     detail: Detail = "normal",
-) -> Watch: ...
-
-
-@overload
-def watch(workers: Sequence[str], *, logdir: str | Path | None = None, token: str | None = None) -> WorkersWatch: ...
-
-
-def watch(
-    workers: Sequence[str] | None = None,
-    *,
-    every: int | None = None,
-    every_seconds: float | None = None,
-    windows: bool = True,
-    max_windows: int = DEFAULT_WINDOWS,
-    window_steps: int = DEFAULT_STEPS,
-    logdir: str | Path | None = None,
-    detail: Detail = "normal",
-    token: str | None = None,
-) -> Watch | WorkersWatch:
+) -> Watch:
     """Watch a training while it runs: every step in a widget that moves, and profiles of those that go wrong.
 
     A widget shows how long each step takes, what it waits for, the loss and the machine, and names what is beyond the
@@ -52,13 +30,7 @@ def watch(
     each such window opens its dashboard while the training goes on. On a terminal one line tells the same figures.
     `fit`, `evaluate` and `predict` tell their steps; in a loop of your own `trace_steps` or `step` do.
 
-    With addresses it shows the steps of processes in which `serve()` runs, side by side, from a notebook that trains
-    nothing, until its `stop()`: `tfprof.watch(["10.0.0.5:6009", "10.0.0.6:6009"])`. What profiles these is
-    `capture_remote`.
-
     Args:
-        workers: addresses of other processes, `host:port` each; None: this one. With addresses only `logdir` and
-            `token` count.
         every: profile some steps at each step whose number is a multiple of this.
         every_seconds: and as often as this, in seconds.
         windows: whether what goes wrong is profiled without being asked.
@@ -67,14 +39,12 @@ def watch(
         logdir: keep the steps and windows in a folder below this one. Without it they live as long as what is returned;
             of a process that was killed, `recover` lists them. `load` opens the folder.
         detail: of the windows, as of `profile`.
-        token: what workers ask for that were started with one.
 
     Returns:
-        A `Watch`, for a `with` block; a `WorkersWatch`, which runs at once, for workers.
+        A `Watch`, for a `with` block.
 
     Raises:
-        CaptureError: from the block: TensorFlow is missing, another capture runs, or there is no place for files. For
-            workers: gRPC is missing.
+        CaptureError: from the block: TensorFlow is missing, another capture runs, or there is no place for files.
         TypeError: an argument of the wrong type.
         ValueError: an argument that means nothing.
 
@@ -84,8 +54,6 @@ def watch(
         >>> len(watch.steps)
         16
     """
-    if workers is not None:
-        return WorkersWatch(workers, logdir=logdir, token=token)
     options = WatchOptions(
         every=every,
         every_seconds=every_seconds,
