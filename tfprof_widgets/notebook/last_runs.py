@@ -10,7 +10,7 @@ from ..profiles.one_run import Profile
 from ..views.widgets.shell import kernel_shell
 
 if TYPE_CHECKING:
-    from ..analysis.comparison.samples import Pace
+    from ..analysis.comparison.changes import Pace
 
 logger = logging.getLogger(__name__)
 
@@ -28,8 +28,8 @@ class LastRuns:
 
         A run without steps, or that cannot be read, changes nothing.
         """
-        from ..analysis.comparison.last_run import since_last
-        from ..analysis.comparison.samples import pace_of
+        from ..analysis.comparison.changes import pace_of
+        from ..analysis.comparison.words import since_last
         from ..analysis.results import Results
 
         try:

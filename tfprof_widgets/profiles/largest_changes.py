@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     import pandas as pd
 
-    from ..analysis.comparison.run_diff import RunDiff
+    from ..analysis.comparison.comparison import RunDiff
     from ..export.report.part import Part, Row
 
     Cell = str | Callable[[Row], str]
@@ -63,7 +63,7 @@ def short(text: str) -> str:
 
 def _changed(runs: RunDiff) -> Iterator[tuple[str, pd.DataFrame, str, int]]:
     """Of layers and ops what changed, beyond noise first: the table, those of its rows, its column of names, all its rows."""
-    from ..analysis.comparison.row_changes import UNCHANGED
+    from ..analysis.comparison.changes import UNCHANGED
 
     for title, frame, label in (("layers", runs.layers, "layer"), ("ops", runs.ops, "name")):
         moved = frame[frame["change_ms"] != 0]

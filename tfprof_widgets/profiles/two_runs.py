@@ -16,7 +16,7 @@ from .one_run import Profile
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from ..analysis.comparison.run_diff import RunDiff
+    from ..analysis.comparison.comparison import RunDiff
     from ..analysis.results import Results
     from ..views.payload.embedding import Amount
     from ..views.widgets.data import TraceData
@@ -114,7 +114,7 @@ class ProfileDiff:
         """Whether nothing changed beyond noise: neither the step time nor a row of any table. False where noise is not
         known.
         """
-        from ..analysis.comparison.row_changes import UNCHANGED
+        from ..analysis.comparison.changes import UNCHANGED
 
         tables = (self.categories, self.layers, self.ops, self.kernels, self.source_lines, self.iterators, self.memory)
         return not self._runs.step_times.is_beyond_noise and all(one["state"].isin(UNCHANGED).all() for one in tables)
@@ -122,14 +122,14 @@ class ProfileDiff:
     @cached_property
     def verdict(self) -> str:
         """What changed, in a sentence or two."""
-        from ..analysis.comparison.sentence import verdict
+        from ..analysis.comparison.words import verdict
 
         return verdict(self._runs)
 
     @cached_property
     def notices(self) -> tuple[str, ...]:
         """What makes the runs hard to compare, a sentence each; mostly empty."""
-        from ..analysis.comparison.sentence import notices
+        from ..analysis.comparison.words import notices
 
         return self._told + notices(self._runs)
 
@@ -277,7 +277,7 @@ def diff(a: Profile, b: Profile) -> ProfileDiff:
         >>> assert changes.step_time_ratio < 1.05, changes.verdict
         >>> slower_ops = changes.ops[changes.ops["state"] == "slower"]
     """
-    from ..analysis.comparison.run_diff import RunDiff
+    from ..analysis.comparison.comparison import RunDiff
 
     for name, one in zip(_KINDS, (a, b), strict=True):
         if not isinstance(one, Profile):

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from tests.unit.commands.shell import Shell
-from tfprof_widgets.analysis.comparison.run_diff import RunDiff
+from tfprof_widgets.analysis.comparison.comparison import RunDiff
 from tfprof_widgets.analysis.system.machine_load import MachineLoad
 from tfprof_widgets.commands.documents import QUANTITY
 from tfprof_widgets.commands.two_runs import names

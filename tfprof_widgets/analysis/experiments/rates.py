@@ -8,8 +8,8 @@ from typing import Any
 
 import pandas as pd
 
+from ..base.intervals import median_and_interval
 from ..columns.registry import TABLES
-from .intervals import median_and_interval
 
 FRAME_COLUMNS = TABLES["experiment(...).frame"].names
 TABLE_COLUMNS = TABLES["experiment(...).table"].names

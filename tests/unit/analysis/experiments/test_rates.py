@@ -8,7 +8,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from tfprof_widgets.analysis.experiments.intervals import median_and_interval
+from tfprof_widgets.analysis.base.intervals import median_and_interval
 from tfprof_widgets.analysis.experiments.rates import FRAME_COLUMNS, TABLE_COLUMNS, rate_table, run_frame
 from tfprof_widgets.analysis.experiments.sentences import (
     batch_sizes_sentence,
