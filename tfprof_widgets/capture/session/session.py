@@ -110,11 +110,6 @@ class Capture:
         return self._running_control().listeners
 
     @property
-    def window_id(self) -> int | None:
-        """The window that is open; None where no session of the profiler runs."""
-        return None if self._control is None else self._control.keeper.open_id
-
-    @property
     def standing(self) -> Standing:
         """How far it is; to be looked at from any thread.
 
