@@ -59,7 +59,7 @@ def loaded(path: Path) -> tfprof.Profile:
 
 
 def watched(run: tfprof.WatchedRun) -> list[str]:
-    """Watch a training, here and elsewhere, and read what was seen of it."""
+    """Watch a training and read what was seen of it."""
     with tfprof.watch(every=1000, max_windows=3, detail="high") as watch:
         assert_type(watch, tfprof.Watch)
         watch.capture(10)
@@ -67,12 +67,12 @@ def watched(run: tfprof.WatchedRun) -> list[str]:
     callback = tfprof.WatchCallback(every_seconds=600, windows=False)
     assert_type(callback.watch, tfprof.Watch)
     assert_type(callback.watches, list[tfprof.Watch])
-    view: tfprof.View = watch.dashboard()
     for table in (run.steps, run.samples):
         assert_type(table, pd.DataFrame)
     assert_type(run.windows, list[tfprof.Profile])
     assert_type(run.folder, Path)
     assert_type(run.to_html("watch.html"), Path)
+    view: tfprof.View = watch.dashboard()
     view.close()
     oddities: list[tfprof.Anomaly] = [*run.anomalies, *watch.anomalies]
     return [f"{one.first_step} {one.title}" for one in oddities] + [run.report()]

@@ -246,16 +246,15 @@ class ProfileCallback(CapturingCallback[Profile]):
 def serve(port: int = 0, host: str = "127.0.0.1", *, token: str | None = None) -> ProfilerServer:
     """Let other processes capture this one while it trains: with `capture_remote`, TensorFlow's own client or TensorBoard.
 
-    Call it once in each training process, before the training. Until somebody asks it only notes the steps of `fit`,
-    `evaluate`, `predict`, `trace_steps` and `step`, the latest 100,000 of them, which takes some microseconds a step;
-    `watch([address])` shows them.
+    Call it once in each training process, before the training. Until somebody asks it only marks the steps of `fit`,
+    `evaluate`, `predict`, `trace_steps` and `step`, which takes some microseconds a step.
 
     **Without `token` it has no authentication**: whoever reaches the port can have this process profiled, which slows
     it down, and gets the names, shapes and source lines of the program; a warning says so. So it listens on this
     machine alone unless `host` says otherwise. Use an address of a private network for captures from other machines,
-    never a public one. With a token it answers only `capture_remote`, `capture_dialog` and `watch` with the same
-    `token`; TensorFlow's client and TensorBoard, which can send none, are refused. Nothing on the way is encrypted, the
-    token neither: a tunnel, such as SSH's, does that.
+    never a public one. With a token it answers only `capture_remote` and `capture_dialog` with the same `token`;
+    TensorFlow's client and TensorBoard, which can send none, are refused. Nothing on the way is encrypted, the token
+    neither: a tunnel, such as SSH's, does that.
 
     Args:
         port: to listen at; 0 for any free one, which the result tells.

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
     import pandas as pd
 
-    from .analysis.comparison.run_diff import RunDiff
+    from .analysis.comparison.comparison import RunDiff
     from .analysis.results import Results
     from .export.report.part import Part, Row
     from .views.payload.embedding import Amount
@@ -121,7 +121,7 @@ class ProfileDiff:
         """Whether nothing changed beyond noise: neither the step time nor a row of any table. False where noise is not
         known.
         """
-        from .analysis.comparison.row_changes import UNCHANGED
+        from .analysis.comparison.changes import UNCHANGED
 
         tables = (self.categories, self.layers, self.ops, self.kernels, self.source_lines, self.iterators, self.memory)
         return not self._runs.step_times.is_beyond_noise and all(one["state"].isin(UNCHANGED).all() for one in tables)
@@ -129,14 +129,14 @@ class ProfileDiff:
     @cached_property
     def verdict(self) -> str:
         """What changed, in a sentence or two."""
-        from .analysis.comparison.sentence import verdict
+        from .analysis.comparison.words import verdict
 
         return verdict(self._runs)
 
     @cached_property
     def notices(self) -> tuple[str, ...]:
         """What makes the runs hard to compare, a sentence each; mostly empty."""
-        from .analysis.comparison.sentence import notices
+        from .analysis.comparison.words import notices
 
         return self._told + notices(self._runs)
 
@@ -301,7 +301,7 @@ def diff(a: Profile, b: Profile) -> ProfileDiff:
         >>> assert changes.step_time_ratio < 1.05, changes.verdict
         >>> slower_ops = changes.ops[changes.ops["state"] == "slower"]
     """
-    from .analysis.comparison.run_diff import RunDiff
+    from .analysis.comparison.comparison import RunDiff
 
     for name, one in zip(_KINDS, (a, b), strict=True):
         if not isinstance(one, Profile):
@@ -381,7 +381,7 @@ def _short(text: str) -> str:
 
 def _changed(runs: RunDiff) -> Iterator[tuple[str, pd.DataFrame, str, int]]:
     """Of layers and ops what changed, beyond noise first: the table, those of its rows, its column of names, all its rows."""
-    from .analysis.comparison.row_changes import UNCHANGED
+    from .analysis.comparison.changes import UNCHANGED
 
     for title, frame, label in (("layers", runs.layers, "layer"), ("ops", runs.ops, "name")):
         moved = frame[frame["change_ms"] != 0]

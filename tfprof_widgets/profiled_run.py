@@ -285,7 +285,7 @@ class ProfiledRun:
 
     def _saved_notices(self) -> tuple[str, ...]:
         """What was saved beside the trace; a folder may have lost the source map that some of it is about."""
-        from .trace.earlier_words import is_of_source_map
+        from .trace.source_map import is_of_source_map
 
         notices = self.saved.notices if self.saved is not None else ()
         if not any(map(is_of_source_map, notices)):

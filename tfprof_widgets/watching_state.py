@@ -147,7 +147,6 @@ def head_of(
         "marks": marks[-3 * MOST_TOLD :],
         "anomalies": [_told(one) for one in anomalies[-MOST_TOLD:]],
         "windows": list(windows[-MOST_TOLD:]),
-        "workers": [],
         **more,
     }
 

@@ -12,7 +12,7 @@ import pytest
 
 import tfprof_widgets as tfprof
 from tests.fuzz.same_program import N_STEPS
-from tfprof_widgets.analysis.comparison.row_changes import UNCHANGED
+from tfprof_widgets.analysis.comparison.changes import UNCHANGED
 
 ROOT = Path(__file__).parents[2]
 N_TRIES = 40

@@ -38,7 +38,7 @@ from .doctor_report import doctor
 if TYPE_CHECKING:
     from IPython.core.interactiveshell import InteractiveShell
 
-    from ..analysis.comparison.samples import Pace
+    from ..analysis.comparison.changes import Pace
     from ..capture.session.record import CaptureOptions
 
 
@@ -494,8 +494,8 @@ class LastRuns:
 
         A run without steps, or that cannot be read, changes nothing.
         """
-        from ..analysis.comparison.last_run import since_last
-        from ..analysis.comparison.samples import pace_of
+        from ..analysis.comparison.changes import pace_of
+        from ..analysis.comparison.words import since_last
         from ..analysis.results import Results
 
         try:

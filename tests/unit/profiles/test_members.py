@@ -6,9 +6,9 @@ import inspect
 from typing import get_type_hints
 
 import pytest
-from tfprof_widgets.analysis.graph import options
 
 import tfprof_widgets as tfprof
+from tfprof_widgets.analysis.graph import options
 from tfprof_widgets.views.widgets import diff_panel, timeline, views
 
 KINDS = vars(views) | {"Timeline": timeline.Timeline, "Structure": options.TreeView}

@@ -10,9 +10,8 @@ import pytest
 import tqdm.auto
 import tqdm.std
 
-from tfprof_widgets import experiments
+from tfprof_widgets import experiments, progress
 from tfprof_widgets.capture.experiments import Bounds, Plan
-from tfprof_widgets import progress
 from tfprof_widgets.progress import Progress
 
 

@@ -64,13 +64,6 @@ def test_a_push_is_one_message_with_all_of_it(messages: list[dict[str, Any]]) ->
     assert columns(view, "sample_columns", "samples") == {"time_s": [0.5]}
 
 
-def test_columns_of_workers_are_as_long_as_the_longest() -> None:
-    view = LiveView()
-    view.push({}, bins={"n@0": [1, 2, 3], "n@1": np.array([4], np.int64)}, samples={})
-    assert columns(view)["n@0"] == [1, 2, 3]
-    np.testing.assert_array_equal(columns(view)["n@1"], [4, np.nan, np.nan])
-
-
 def test_windows_are_referred_to_and_closed_with_the_view(messages: list[dict[str, Any]], window: Profile) -> None:
     view = LiveView()
     dashboard = window.dashboard()

@@ -22,12 +22,11 @@ export class StepAxis {
   readonly nSteps: number;
 
   constructor(
-    /** Of which numbers and times are told: that with most steps. */
-    readonly run: Run | null,
+    readonly run: Run,
     readonly left: number,
     readonly width: number,
   ) {
-    this.nSteps = Math.max(LEAST_STEPS, run?.nSteps ?? 0);
+    this.nSteps = Math.max(LEAST_STEPS, run.nSteps);
   }
 
   get right(): number {
@@ -46,7 +45,7 @@ export class StepAxis {
   /** Numbers of steps, round ones where the numbers only grow. */
   numberTicks(leastPx: number): Tick[] {
     const { run } = this;
-    if (run === null || run.nBins === 0) return [];
+    if (run.nBins === 0) return [];
     const numbers = run.first_number;
     const grows = numbers.every((number, i) => i === 0 || number > numbers[i - 1]);
     const values = grows ? numbers : run.first_ordinal;
@@ -63,7 +62,7 @@ export class StepAxis {
   /** Times since the start, apart by what a clock has. */
   timeTicks(leastPx: number): Tick[] {
     const { run } = this;
-    if (run === null || run.nBins === 0) return [];
+    if (run.nBins === 0) return [];
     const end = timeOf(run, run.nSteps);
     const wanted = (end - run.start_s[0]) / Math.max(2, this.width / leastPx);
     const every = CLOCK_S.find((step) => step >= wanted) ?? Math.ceil(wanted / 86_400) * 86_400;
@@ -143,15 +142,10 @@ export function nearest(values: ArrayLike<number>, value: number): number {
  *
  * A bin that is slower than its neighbours does not count, a run of slow ones does.
  */
-export function topOf(runs: readonly Run[]): number {
-  const usual: number[] = [];
-  let highest = 0;
-  for (const run of runs) {
-    const reach = run.mean_ms.map((mean, i) => (Number.isFinite(run.p95_ms[i]) ? run.p95_ms[i] : mean));
-    usual.push(...calmed(reach));
-    highest = Math.max(highest, ...run.max_ms.filter(Number.isFinite));
-  }
-  usual.sort((a, b) => a - b);
+export function topOf(run: Run): number {
+  const reach = run.mean_ms.map((mean, i) => (Number.isFinite(run.p95_ms[i]) ? run.p95_ms[i] : mean));
+  const usual = calmed(reach).sort((a, b) => a - b);
+  const highest = Math.max(0, ...run.max_ms.filter(Number.isFinite));
   const bound = HEADROOM * (usual[Math.floor(0.99 * (usual.length - 1))] ?? 0);
   const top = (bound > 0 ? Math.min(bound, highest * 1.05) : highest) || 1;
   const unit = (niceTicks(top, 4)[1] ?? top) / 2;

@@ -2,7 +2,7 @@
 
 import type { Palette } from "../../colors/palette";
 import { h, on, onKeys, unspoken } from "../../ui/dom";
-import { inFrame, textFits, watchSize } from "../../ui/page";
+import { inFrame, watchSize } from "../../ui/page";
 import { createTip, drawLabels } from "../../ui/plot";
 import { readPalette } from "../../ui/theme";
 import type { View } from "../../ui/view";
@@ -11,19 +11,11 @@ import { drawFlags } from "./flags";
 import { liveLabels } from "./labels";
 import { LABELS_PX, type Layout, layOut, RIGHT_PX } from "./layout";
 import { paintLive } from "./paint";
-import type { LiveState, Mark, Run } from "./payload";
+import type { LiveState, Mark } from "./payload";
 import { stripsOf } from "./strips";
 import { binTip, markWords, stripWords, summary } from "./words";
 
-/** The last run is shown where it is at most so many times as high as the chart. */
-const MOST_LAST_RUN = 1.5;
 const TIP_PX = 14;
-
-/** A step in a row of the chart. */
-interface Place {
-  readonly row: number;
-  readonly ordinal: number;
-}
 
 export class LiveChart {
   readonly element: HTMLElement;
@@ -39,8 +31,8 @@ export class LiveChart {
   #palette: Palette | null = null;
   #width = 0;
   #opened: number | null = null;
-  /** What is pointed at, and whether it was clicked or walked to: then it stays. */
-  #cursor: Place | null = null;
+  /** The step that is pointed at, and whether it was clicked or walked to: then it stays. */
+  #cursor: number | null = null;
   #isHeld = false;
 
   constructor(
@@ -78,30 +70,21 @@ export class LiveChart {
   }
 
   #draw(): void {
-    const { root, signal } = this.view;
+    const { signal } = this.view;
     const state = this.#state;
     if (state === null || this.#width === 0) return;
-    const longest = state.runs.reduce<Run | null>(
-      (most, run) => (run.nSteps > (most?.nSteps ?? -1) ? run : most),
-      null,
-    );
-    const axis = new StepAxis(longest, LABELS_PX, Math.max(1, this.#width - LABELS_PX - RIGHT_PX));
-    const layout = layOut(state, stripsOf(state), axis, topOf(state.runs));
+    const axis = new StepAxis(state.run, LABELS_PX, Math.max(1, this.#width - LABELS_PX - RIGHT_PX));
+    const layout = layOut(state, stripsOf(state), axis, topOf(state.run));
     this.#layout = layout;
     this.#plot.style.height = `${layout.height}px`;
     this.#plot.setAttribute("aria-label", summary(state));
-    const last = state.head.last_run?.step_ms ?? Number.NaN;
-    const lastRunMs = last < MOST_LAST_RUN * layout.top ? last : Number.NaN;
-    drawLabels(
-      this.#labels,
-      liveLabels(layout, state.head, lastRunMs, (px) => textFits(root, px)),
-    );
+    drawLabels(this.#labels, liveLabels(layout, state.head));
     drawFlags(this.#flags, layout, state.head, this.#opened, this.onWindow, signal);
-    this.#paint(layout, state, lastRunMs);
+    this.#paint(layout, state);
     this.#tell(layout, state);
   }
 
-  #paint(layout: Layout, state: LiveState, lastRunMs: number): void {
+  #paint(layout: Layout, state: LiveState): void {
     const canvas = this.#canvas;
     const ratio = globalThis.devicePixelRatio || 1;
     const [width, height] = [Math.round(this.#width * ratio), Math.round(layout.height * ratio)];
@@ -111,23 +94,18 @@ export class LiveChart {
     if (ctx === null) return;
     this.#palette ??= readPalette(this.view.root);
     ctx.setTransform(ratio, 0, 0, ratio, 0, 0);
-    const cursor = this.#cursor?.ordinal ?? null;
-    paintLive(ctx, { layout, marks: state.head.marks, palette: this.#palette, lastRunMs, cursor });
+    paintLive(ctx, { layout, marks: state.head.marks, palette: this.#palette, cursor: this.#cursor });
   }
 
-  /** The step under the pointer, in the row that is nearest; null beside the steps. */
-  #at(event: MouseEvent): Place | null {
+  /** The step under the pointer; null beside the steps. */
+  #at(event: MouseEvent): number | null {
     const layout = this.#layout;
     if (layout === null) return null;
-    const box = this.#plot.getBoundingClientRect();
-    const [x, y] = [event.clientX - box.left, event.clientY - box.top];
-    const below = layout.rows.findIndex(({ top, height }) => y < top + height);
-    const row = below < 0 ? layout.rows.length - 1 : below;
-    const ordinal = Math.floor(layout.axis.ordinal(x));
-    return ordinal >= 0 && ordinal < (layout.rows[row]?.run.nSteps ?? 0) ? { row, ordinal } : null;
+    const ordinal = Math.floor(layout.axis.ordinal(event.clientX - this.#plot.getBoundingClientRect().left));
+    return ordinal >= 0 && ordinal < layout.run.nSteps ? ordinal : null;
   }
 
-  #point(at: Place | null, isHeld = false): boolean {
+  #point(at: number | null, isHeld = false): boolean {
     this.#isHeld = isHeld && at !== null;
     this.#cursor = at;
     this.#redraw();
@@ -142,15 +120,13 @@ export class LiveChart {
     return marks.filter((mark) => ordinal >= mark.at - near && ordinal <= end(mark) + near);
   }
 
-  #tell({ rows, strips, axis }: Layout, { head }: LiveState): void {
-    const { row = 0, ordinal = 0 } = this.#cursor ?? {};
-    const shown = rows[row];
-    if (this.#cursor === null || shown === undefined) {
+  #tell({ run, times, strips, axis }: Layout, { head }: LiveState): void {
+    const ordinal = this.#cursor;
+    if (ordinal === null) {
       this.#tip.hide();
       return;
     }
-    const { run, worker, top } = shown;
-    const { title, lines } = binTip(run, binOf(run, ordinal), ordinal, head.workers[worker]?.name);
+    const { title, lines } = binTip(run, binOf(run, ordinal), ordinal);
     const marks = this.#marksAt(ordinal).map((mark) => markWords(mark, head));
     const all = [
       ...lines,
@@ -160,35 +136,31 @@ export class LiveChart {
       ),
       ...marks,
     ].filter(Boolean);
-    this.#tip.show(axis.x(ordinal + 0.5), top + TIP_PX, { title, lines: all });
+    this.#tip.show(axis.x(ordinal + 0.5), times.top + TIP_PX, { title, lines: all });
     if (this.#isHeld) this.#said.textContent = [title, ...all].join(", ");
   }
 
   #key(key: string, isShift: boolean): boolean {
-    const { row = 0, ordinal } = this.#cursor ?? {};
-    const { rows } = this.#layout ?? { rows: [] };
-    const run = rows[row]?.run;
+    const run = this.#layout?.run;
     if (run === undefined) return false;
-    if (key === "Escape") return ordinal !== undefined && this.#point(null);
+    if (key === "Escape") return this.#cursor !== null && this.#point(null);
     if (key === "Enter" || key === " ") return this.#open();
-    const other = row + ({ ArrowUp: -1, ArrowDown: 1 }[key] ?? 0);
-    if (other !== row) return rows[other] !== undefined && this.#point({ row: other, ordinal: ordinal ?? 0 }, true);
     const marks = (this.#state?.head.marks ?? []).filter(({ kind }) => kind === "window" || kind === "anomaly");
     const isOfBins = isShift || marks.length === 0;
     const places = isOfBins ? [...run.first_ordinal] : marks.map(({ at }) => at).sort((a, b) => a - b);
-    const now = ordinal ?? Number.POSITIVE_INFINITY;
+    const now = this.#cursor ?? Number.POSITIVE_INFINITY;
     const next = {
       ArrowLeft: places.findLast((at) => at < now) ?? places[0],
       ArrowRight: places.find((at) => at > now) ?? places.at(-1),
       Home: places[0],
       End: places.at(-1),
     }[key];
-    return next !== undefined && this.#point({ row, ordinal: next }, true);
+    return next !== undefined && this.#point(next, true);
   }
 
   #open(): boolean {
-    const at = this.#cursor?.ordinal;
-    const window = at === undefined ? undefined : this.#marksAt(at).find(({ kind }) => kind === "window");
+    const at = this.#cursor;
+    const window = at === null ? undefined : this.#marksAt(at).find(({ kind }) => kind === "window");
     if (window === undefined) return false;
     this.onWindow(window.index ?? -1);
     return true;

@@ -64,23 +64,20 @@ function figures(head: LiveHead): HTMLElement[] {
     [head.elapsed_s, clockText, "since the start"],
   ];
   const shown = all.filter(([value]) => known(value) && head.n_steps > 0);
-  return [
-    ...shown.map(([value, say, what]) => h("div.tfp-fig", h("div.n", say(value as number)), h("div.d", what))),
-    h("div.q", head.last_run?.words),
-  ];
+  return shown.map(([value, say, what]) => h("div.tfp-fig", h("div.n", say(value as number)), h("div.d", what)));
 }
 
 /** The newest anomaly that goes on; else how many there were. */
-function verdict({ head: { anomalies, state }, runs }: LiveState): string {
+function verdict({ head: { anomalies, state }, run }: LiveState): string {
   const [newest] = newestFirst(anomalies);
   if (newest?.goes_on) return newest.title;
   const soFar = state === "running" ? " so far" : "";
   if (newest) return `${anomalyCount(anomalies.length)}${soFar}; none goes on.`;
-  return runs.length > 0 ? `No anomaly${soFar}.` : "";
+  return run.nBins > 0 ? `No anomaly${soFar}.` : "";
 }
 
-function legend({ head, runs }: LiveState): HTMLElement[] {
-  const has = (name: "p95_ms" | "wait_ms" | "outside_ms") => runs.some((run) => run[name].some(Number.isFinite));
+function legend({ head, run }: LiveState): HTMLElement[] {
+  const has = (name: "p95_ms" | "wait_ms" | "outside_ms") => run[name].some(Number.isFinite);
   const hasMark = (kind: string) => head.marks.some((mark) => mark.kind === kind);
   const share = (ratio: Known) =>
     known(ratio) && known(head.step_ms) ? ` ${formatMs(ratio * head.step_ms)}, ${formatPercent(ratio)}` : "";

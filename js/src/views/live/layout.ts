@@ -10,9 +10,6 @@ export const RIGHT_PX = 10;
 const FLAGS_PX = 22;
 const EVENTS_PX = 15;
 const MAIN_PX = 208;
-const WORKER_PX = { least: 52, most: 92, all: 420 };
-/** Of more workers the slowest have a row. */
-export const MOST_WORKERS = 12;
 const GAP_PX = 10;
 const AXIS_PX = 19;
 const STRIP_PX = 34;
@@ -22,56 +19,35 @@ export interface Box {
   readonly height: number;
 }
 
-/** One row of step times. */
-export interface RunRow extends Box {
-  readonly run: Run;
-  /** Place in `head.workers`; -1 where there is but one process. */
-  readonly worker: number;
-}
-
 export interface StripRow extends Box {
   readonly strip: Strip;
 }
 
 export interface Layout {
   readonly axis: StepAxis;
-  /** ms at the top of each row of step times. */
+  readonly run: Run;
+  /** ms at the top of the step times. */
   readonly top: number;
   readonly levels: readonly Tick[];
   readonly events: Box;
-  readonly rows: readonly RunRow[];
+  readonly times: Box;
   /** Middle of the labels of step numbers, and of times. */
   readonly numbersY: number;
   readonly timesY: number;
   readonly strips: readonly StripRow[];
-  /** From the first row of step times to the last chart: lines through all of it. */
+  /** From the step times to the last chart: lines through all of it. */
   readonly body: Box;
   readonly height: number;
 }
 
-/** Workers that have a row: all, or the slowest, in their own order. */
-function shownWorkers({ runs, head }: LiveState): number[] {
-  const all = [...runs.keys()];
-  const msOf = (i: number) => head.workers[i]?.step_ms ?? 0;
-  const slowest = all.toSorted((a, b) => msOf(b) - msOf(a)).slice(0, MOST_WORKERS);
-  return all.filter((i) => slowest.includes(i));
-}
-
 export function layOut(state: LiveState, strips: readonly Strip[], axis: StepAxis, top: number): Layout {
-  const { runs, head } = state;
-  const workers = shownWorkers(state);
+  const { run, head } = state;
   const above = head.marks.some(({ kind }) => kind === "window") ? FLAGS_PX : 0;
   const hasEvents = head.marks.some(({ kind }) => kind !== "window" && kind !== "anomaly");
   const events = { top: above, height: hasEvents ? EVENTS_PX : 0 };
   let y = above + events.height + 2;
-  const begin = y;
-  const each = Math.max(WORKER_PX.least, Math.min(WORKER_PX.most, WORKER_PX.all / Math.max(1, workers.length)));
-  const height = runs.length > 1 ? Math.round(each) : MAIN_PX;
-  const rows = workers.map((i, place) => {
-    y += place > 0 ? GAP_PX : 0;
-    y += height;
-    return { run: runs[i], worker: runs.length > 1 ? i : -1, top: y - height, height };
-  });
+  const times = { top: y, height: MAIN_PX };
+  y += MAIN_PX;
   const numbersY = y + AXIS_PX / 2;
   y += AXIS_PX;
   const placed = strips.map((strip, place) => {
@@ -79,8 +55,8 @@ export function layOut(state: LiveState, strips: readonly Strip[], axis: StepAxi
     y += STRIP_PX;
     return { strip, top: y - STRIP_PX, height: STRIP_PX };
   });
-  const body = { top: begin, height: y - begin };
-  const levels = levelTicks(top, Math.max(2, Math.floor(height / 40)));
+  const body = { top: times.top, height: y - times.top };
+  const levels = levelTicks(top, Math.max(2, Math.floor(MAIN_PX / 40)));
   const ends = { timesY: y + AXIS_PX / 2, height: y + AXIS_PX };
-  return { axis, top, levels, events, rows, numbersY, strips: placed, body, ...ends };
+  return { axis, run, top, levels, events, times, numbersY, strips: placed, body, ...ends };
 }

@@ -1,7 +1,6 @@
 /** What is known of a training while it runs -> how its steps do, what stood out, and the windows that were profiled. */
 
 import { atEnd } from "../../host/failures";
-import { plural } from "../../model/text/format";
 import { emptyState, h } from "../../ui/dom";
 import { inFrame } from "../../ui/page";
 import type { View, ViewBuilder } from "../../ui/view";
@@ -10,7 +9,6 @@ import { drawCards } from "./cards";
 import { LiveChart } from "./chart";
 import { Head } from "./head";
 import { Heard } from "./heard";
-import { MOST_WORKERS } from "./layout";
 import { type LiveState, readState } from "./payload";
 import { Windows } from "./windows";
 
@@ -81,15 +79,13 @@ class Live {
   }
 
   #show(): void {
-    const { head, runs } = this.#state;
-    const isEmpty = runs.every((run) => run.nSteps === 0);
+    const { head, run } = this.#state;
+    const isEmpty = run.nSteps === 0;
     this.#tellNone(isEmpty && head.is_recorded ? head.state : "");
     this.#body.hidden = isEmpty;
     this.#head.show(this.#state);
     this.#say();
-    const nLeft = runs.length - MOST_WORKERS;
-    const left = nLeft > 0 ? [`The ${MOST_WORKERS} slowest workers are shown, ${plural(nLeft, "other")} not.`] : [];
-    this.#notices.replaceChildren(...[...head.notices, ...left].map((text) => h("div.note", text)));
+    this.#notices.replaceChildren(...head.notices.map((text) => h("div.note", text)));
     drawCards(this.#cards, head, this.#toggle, this.view.signal);
     this.#showWindows();
     if (!isEmpty) this.#chart.show(this.#state, this.#windows.opened);

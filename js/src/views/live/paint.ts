@@ -2,7 +2,7 @@
 
 import type { Palette } from "../../colors/palette";
 import { CATEGORIES } from "../../model/wire/categories";
-import type { Layout, RunRow, StripRow } from "./layout";
+import type { Layout, StripRow } from "./layout";
 import type { Mark, Run } from "./payload";
 
 const PALE = 0.13;
@@ -19,8 +19,6 @@ export interface Scene {
   readonly layout: Layout;
   readonly marks: readonly Mark[];
   readonly palette: Palette;
-  /** ms of the last run; NaN draws none. */
-  readonly lastRunMs: number;
   /** The step that is pointed at; null for none. */
   readonly cursor: number | null;
 }
@@ -36,10 +34,10 @@ class Painter {
 
   paint(): void {
     const { layout, palette, cursor, marks } = this.scene;
-    const { axis, rows, strips, events, body } = layout;
+    const { axis, strips, events, body } = layout;
     this.ctx.clearRect(0, 0, axis.right + 100, layout.height);
     for (const mark of marks) if (mark.kind === "anomaly") this.#shade(mark);
-    for (const row of rows) this.#row(row);
+    this.#times(layout);
     for (const row of strips) this.#strip(row);
     for (const { at } of shownEpochs(marks, axis.width / axis.nSteps, EPOCH_PX))
       this.#upright(palette.rule2, axis.x(at), events.top + 2, [2, 2]);
@@ -77,7 +75,7 @@ class Painter {
     );
   }
 
-  #level(color: string, at: number, dash: number[] = []): void {
+  #level(color: string, at: number): void {
     const { axis } = this.scene.layout;
     const y = Math.round(at) + 0.5;
     this.#line(
@@ -86,7 +84,6 @@ class Painter {
       () => y,
       color,
       1,
-      dash,
     );
   }
 
@@ -113,16 +110,15 @@ class Painter {
     const { axis } = layout;
     const x = axis.x(at);
     const wide = Math.max(SHADE_LEAST_PX, axis.x(to === null ? axis.nSteps : to + 1) - x);
-    for (const { top, height } of [...layout.rows, ...layout.strips])
+    for (const { top, height } of [layout.times, ...layout.strips])
       this.#fill(palette.warn, PALE, x, top, wide, height);
     this.#fill(palette.warn, 1, x, layout.body.top, wide, 2);
   }
 
-  #row({ run, top, height }: RunRow): void {
-    const { layout, palette, lastRunMs } = this.scene;
-    const { axis } = layout;
+  #times({ axis, run, levels, times: { top, height }, top: most }: Layout): void {
+    const { palette } = this.scene;
     const bottom = top + height;
-    const y = (ms: number) => bottom - (Math.min(layout.top, ms) / layout.top) * height;
+    const y = (ms: number) => bottom - (Math.min(most, ms) / most) * height;
     const { mean_ms, nBins } = run;
     const wait = run.wait_ms.map((ms) => ms || 0);
     const beside = run.outside_ms.map((ms, i) => wait[i] + (ms || 0));
@@ -136,12 +132,11 @@ class Painter {
     area(palette.ink, PALE, of(beside), of(mean_ms));
     area(other, STACK_ALPHA, of(wait), of(beside));
     area(input, STACK_ALPHA, () => bottom, of(wait));
-    for (const { at } of layout.levels) this.#level(palette.rule, y(at));
+    for (const { at } of levels) this.#level(palette.rule, y(at));
     this.#level(palette.rule2, bottom);
-    if (lastRunMs < layout.top) this.#level(palette.ink, y(lastRunMs), [5, 4]);
     this.#line(2 * nBins, x, of(run.p95_ms), palette.ink2, 1);
     this.#line(2 * nBins, x, of(mean_ms), palette.ink, 1.6);
-    for (const bin of peaks(run, layout.top).slice(0, MOST_PEAKS)) this.#peak((x(2 * bin) + x(2 * bin + 1)) / 2, top);
+    for (const bin of peaks(run, most).slice(0, MOST_PEAKS)) this.#peak((x(2 * bin) + x(2 * bin + 1)) / 2, top);
   }
 
   #area(n: number, x: Scale, low: Scale, high: Scale, color: string, alpha: number): void {

@@ -36,14 +36,6 @@ export interface ProfileWindow {
   readonly words: string;
 }
 
-export interface WorkerFigures {
-  readonly name: string;
-  readonly n_steps: Known;
-  readonly step_ms: Known;
-  readonly wait_ratio: Known;
-  readonly state: string;
-}
-
 export interface LiveHead {
   readonly title: string;
   readonly state: "running" | "ended" | "failed" | "interrupted" | "lost";
@@ -69,8 +61,6 @@ export interface LiveHead {
   readonly anomalies: readonly Anomaly[];
   readonly windows: readonly ProfileWindow[];
   readonly notices: readonly string[];
-  readonly workers: readonly WorkerFigures[];
-  readonly last_run: { readonly words: string; readonly step_ms: Known } | null;
   /** Whether a message reaches the training while it runs. */
   readonly can_ask: boolean;
   /** Whether steps are told; a notice says why not. */
@@ -84,7 +74,7 @@ const COLUMNS = [
 ] as const;
 type Column = (typeof COLUMNS)[number];
 
-/** The bins of one process, in the order of its steps. */
+/** The bins, in the order of the steps. */
 export interface Run extends Readonly<Record<Column, Float32Array>> {
   readonly nBins: number;
   readonly nSteps: number;
@@ -92,8 +82,7 @@ export interface Run extends Readonly<Record<Column, Float32Array>> {
 
 export interface LiveState {
   readonly head: LiveHead;
-  /** One, or one a worker in the order of `head.workers`. */
-  readonly runs: readonly Run[];
+  readonly run: Run;
   readonly samples: Table;
 }
 
@@ -102,7 +91,7 @@ export function readState(model: AnyModel): LiveState {
   const names = (trait: string) => JSON.parse(text(trait) || "[]") as string[];
   const head = JSON.parse(text("head")) as LiveHead;
   const bins = readColumns(text("bins"), names("columns"));
-  return { head, runs: runsOf(bins), samples: readColumns(text("samples"), names("sample_columns")) };
+  return { head, run: runOf(bins), samples: readColumns(text("samples"), names("sample_columns")) };
 }
 
 /** Columns of float32, one after the other. */
@@ -114,20 +103,9 @@ export function readColumns(text: string, names: readonly string[]): Table {
   return { n, columns: Object.fromEntries(names.map((name, i) => [name, values.subarray(i * n, (i + 1) * n)])) };
 }
 
-/** The bins of each worker; names without "@" are those of the only one. */
-export function runsOf(bins: Table): Run[] {
-  const suffixes = new Set(Object.keys(bins.columns).map((name) => /@\d+$/.exec(name)?.[0] ?? ""));
-  const order = [...suffixes].sort((a, b) => Number(a.slice(1)) - Number(b.slice(1)));
-  return order.map((suffix) => runOf(bins, suffix));
-}
-
-function runOf({ n, columns }: Table, suffix: string): Run {
-  const whole = (name: Column) => (columns[name + suffix] as Float32Array) ?? new Float32Array(n).fill(Number.NaN);
-  const counts = whole("n");
-  let nBins = 0;
-  let nSteps = 0;
-  // A worker that has fewer bins than others has none in its last rows.
-  while (nBins < n && counts[nBins] > 0) nSteps += counts[nBins++];
-  const own = COLUMNS.map((name) => [name, whole(name).subarray(0, nBins)] as const);
-  return { nBins, nSteps, ...(Object.fromEntries(own) as Record<Column, Float32Array>) };
+export function runOf({ n, columns }: Table): Run {
+  const whole = (name: Column) => (columns[name] as Float32Array) ?? new Float32Array(n).fill(Number.NaN);
+  const nSteps = n === 0 ? 0 : whole("n").reduce((sum, count) => sum + count, 0);
+  const own = COLUMNS.map((name) => [name, whole(name)] as const);
+  return { nBins: n, nSteps, ...(Object.fromEntries(own) as Record<Column, Float32Array>) };
 }

@@ -37,11 +37,10 @@ const MACHINE: readonly Kind[] = [
 /** Memory and loss have no scale from 0, but noise must not fill the chart. */
 const LEAST_SPAN = 0.02;
 
-export function stripsOf({ runs, samples }: LiveState): Strip[] {
-  const [run] = runs;
-  if (run === undefined || run.nBins === 0) return [];
+export function stripsOf({ run, samples }: LiveState): Strip[] {
+  if (run.nBins === 0) return [];
   const strips: Strip[] = [];
-  if (runs.length === 1 && run.loss.some(Number.isFinite)) {
+  if (run.loss.some(Number.isFinite)) {
     const at = run.first_ordinal.map((first, i) => first + run.n[i] / 2);
     strips.push({ title: "Loss", at, values: run.loss, say: formatAny, ...lossSpan(run.loss) });
   }

@@ -3,7 +3,7 @@
 import { formatCount, formatMs, formatPercent, plural } from "../../model/text/format";
 import type { Tip } from "../../ui/plot";
 import { clockText, nearest, numberOf, timeOf } from "./axes";
-import type { Anomaly, Known, LiveHead, LiveState, Mark, ProfileWindow, Run, WorkerFigures } from "./payload";
+import type { Anomaly, Known, LiveHead, LiveState, Mark, ProfileWindow, Run } from "./payload";
 import type { Strip } from "./strips";
 
 export const known = (value: Known | undefined): value is number => typeof value === "number" && Number.isFinite(value);
@@ -33,7 +33,7 @@ export function windowWords({ why, state, words }: ProfileWindow): string {
 }
 
 /** What is known of the steps of a bin. */
-export function binTip(run: Run, bin: number, ordinal: number, title = ""): Tip {
+export function binTip(run: Run, bin: number, ordinal: number): Tip {
   const n = run.n[bin];
   const [first, last] = [numberOf(run, run.first_ordinal[bin]), numberOf(run, run.first_ordinal[bin] + n - 1)];
   const steps = n > 1 ? `${stepsText(first, last)} (${formatCount(n)})` : stepsText(first, null);
@@ -53,7 +53,7 @@ export function binTip(run: Run, bin: number, ordinal: number, title = ""): Tip 
     run.profiled[bin] > 0 && (n > 1 ? `${formatPercent(run.profiled[bin])} of them profiled` : "profiled"),
     `${clockText(timeOf(run, ordinal))} after the start`,
   ];
-  return { title: [title, steps].filter(Boolean).join(" · "), lines: lines.filter((line) => line !== false) };
+  return { title: steps, lines: lines.filter((line) => line !== false) };
 }
 
 /** The loss and the machine while a step ran. */
@@ -69,26 +69,14 @@ export function markWords(mark: Mark, { anomalies, windows }: LiveHead): string 
   return mark.kind === "window" && shown ? `${windowTitle(shown)}, ${windowWords(shown)}` : mark.words || mark.kind;
 }
 
-/** Of the workers the slowest, where it is slower than the next by more than they usually differ; -1 for none. */
-export function slowestWorker(workers: readonly WorkerFigures[]): number {
-  const order = workers.map((_, i) => i).filter((i) => known(workers[i].step_ms));
-  order.sort((a, b) => (workers[b].step_ms ?? 0) - (workers[a].step_ms ?? 0));
-  const [first, second] = order;
-  if (second === undefined) return -1;
-  return (workers[first].step_ms ?? 0) > CLEARLY * (workers[second].step_ms ?? 0) ? first : -1;
-}
-
-const CLEARLY = 1.05;
-
 /** The chart for those who do not see it. */
-export function summary({ head, runs }: LiveState): string {
+export function summary({ head }: LiveState): string {
   const nSteps = plural(head.n_steps, "step");
-  const of = runs.length > 1 ? ` of ${formatCount(runs.length)} workers` : "";
   const time = known(head.step_ms) ? `, the last ones ${formatMs(head.step_ms)} each` : "";
   const found = head.anomalies.length > 0 ? `, ${anomalyCount(head.anomalies.length)}` : "";
   const keys =
     "Left and right walk over windows and anomalies, with Shift over the steps; Enter opens a window, Esc ends.";
-  return `Step times${of}: ${nSteps}${time}${found}. ${keys}`;
+  return `Step times: ${nSteps}${time}${found}. ${keys}`;
 }
 
 /** "1 anomaly", "3 anomalies". */

@@ -12,8 +12,8 @@ import pytest
 
 import tfprof_widgets as tfprof
 from tests.unit.analysis.comparison.drawn_runs import MODEL, Run, with_times
-from tfprof_widgets.analysis.comparison.run_diff import RunDiff
-from tfprof_widgets.analysis.comparison.sentence import verdict
+from tfprof_widgets.analysis.comparison.comparison import RunDiff
+from tfprof_widgets.analysis.comparison.words import verdict
 from tfprof_widgets.analysis.results import Results
 from tfprof_widgets.trace.source_map import SourceMap, table_frame
 

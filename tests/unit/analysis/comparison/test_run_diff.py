@@ -10,10 +10,10 @@ import pandas as pd
 import pytest
 
 from tests.unit.analysis.comparison.drawn_runs import MODEL, Run, diff_of, with_times
-from tfprof_widgets.analysis.comparison.row_changes import UNCHANGED
-from tfprof_widgets.analysis.comparison.run_cells import MOST_CELLS, run_cells
-from tfprof_widgets.analysis.comparison.run_diff import RunDiff
-from tfprof_widgets.analysis.comparison.sentence import notices, verdict
+from tfprof_widgets.analysis.comparison.changes import UNCHANGED
+from tfprof_widgets.analysis.comparison.comparison import RunDiff
+from tfprof_widgets.analysis.comparison.rows import MOST_CELLS, run_cells
+from tfprof_widgets.analysis.comparison.words import notices, verdict
 
 TABLES = ("categories", "ops", "layers", "source_lines", "kernels", "iterators", "memory")
 RICH = Run(rare={"model/save/Save": 300.0}, input_us=200, kernels={"gemm": 60.0})

@@ -1,20 +1,56 @@
-"""What a server may send -> limits on its bytes, its time and its listings, each told with what to do instead.
-
-Looking: the listings of one load.     Copying: the bytes of one file on their way here.
-session_options(): what makes fsspec's sessions give up on servers that keep silent or send pages without end.
-"""
+"""URLs -> fsspec's file systems, within limits on what servers may send, and with errors that tell no password, key or token."""
 
 from __future__ import annotations
 
+import asyncio
 import contextlib
+import re
 import time
 from collections.abc import Iterator
 from functools import cache
 from typing import Any
+from urllib.parse import quote, unquote
 
 from ..errors import TraceError
 from ..formats.wire.content import Watcher
-from .shown_url import shown_url
+
+_URL = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*://(?:[^\s/?#]*@)?[^\s'\"<>]*")
+"""In a text, where quotes mostly end a URL; but a password may hold some."""
+_USER = re.compile(r"(://)(?:([^/?#]*)@|([^/?#@:]*:(?!\d*(?:[/?#]|$)).*)@)", re.DOTALL)
+"""Who logs in, up to the last @. What follows a colon and is no port is a password even with signs that none may hold."""
+_QUERY = re.compile(r"[?#].*", re.DOTALL)
+_SHORTEST = 3
+"""Anything shorter is no secret, and stands in many a word."""
+
+
+def shown_url(url: str) -> str:
+    """A URL without user, password, query and fragment; what was there is told by dots."""
+    return _QUERY.sub("?...", _USER.sub(r"\1...@", url))
+
+
+def without_secrets(text: str, url: str = "") -> str:
+    """A text of any file system with `shown_url` of each URL in it.
+
+    Args:
+        text: such as the message of an error.
+        url: what the text is about. Its secrets are left out wherever they stand.
+    """
+    for secret in _secrets_of(url):
+        text = text.replace(secret, "...")
+    return _URL.sub(lambda match: shown_url(match[0]), text)
+
+
+def _secrets_of(url: str) -> list[str]:
+    """Users with their passwords, passwords alone, and the query, as a text may spell them; the longest first."""
+    found = {_USER.sub("", url).partition("?")[2].partition("#")[0]}
+    for _, *users in _USER.findall(url):
+        user = "".join(users)
+        found |= {user, user.partition(":")[2]}
+    spelled = {
+        form for one in found for form in (one, unquote(one), quote(one), quote(one, safe=""), quote(one, safe=":"))
+    }
+    return sorted((one for one in spelled if len(one) >= _SHORTEST), key=lambda one: (-len(one), one))
+
 
 MAX_FILE_BYTES = 2 * 2**30
 """Of one file, as it comes: no message of protobuf is longer."""
@@ -111,14 +147,6 @@ class Copying:
             self._watcher(n_read, n_more)
 
 
-def no_answer(url: str) -> TraceError:
-    """What to tell of a server that keeps silent, or takes too long."""
-    return TraceError(
-        f"{shown_url(url)} does not answer: nothing came for {SILENT_S:.0f} s, or an answer took more than {ANSWER_S:.0f} s, the "
-        "limits. Try again later, or copy the files to this machine and load those."
-    )
-
-
 @cache
 def session_options(silent_s: float) -> dict[str, Any]:
     """How fsspec's sessions with web servers are made."""
@@ -143,3 +171,58 @@ def session_options(silent_s: float) -> dict[str, Any]:
 
     timeout = aiohttp.ClientTimeout(total=None, sock_connect=silent_s, sock_read=silent_s)
     return {"timeout": timeout, "response_class": Page}
+
+
+_PROGRAMS = {"gs": "gcsfs", "gcs": "gcsfs", "s3": "s3fs", "s3a": "s3fs", "http": "aiohttp", "https": "aiohttp"}
+"""What to install for a scheme."""
+
+
+def file_system_of(url: str) -> Any:
+    """fsspec's file system for a URL.
+
+    Raises:
+        TraceError: there is none; the message says what to install.
+    """
+    scheme = url.partition("://")[0].rpartition("::")[2].lower()
+    try:
+        from fsspec.core import url_to_fs
+
+        is_web = scheme in ("http", "https") and url.lower().startswith(scheme)
+        options = {"client_kwargs": session_options(SILENT_S)} if is_web else {}
+        return url_to_fs(url, **options)[0]
+    except ImportError as error:
+        what = _PROGRAMS.get(scheme)
+        remedy = f"pip install {what}" if what else without_secrets(str(error), url)
+        raise TraceError(f"{shown_url(url)} cannot be read: no file system for {scheme}:// is here: {remedy}") from None
+    except ValueError as error:
+        raise TraceError(
+            f"{shown_url(url)} cannot be read: {without_secrets(str(error), url)}. Copy it here and load that."
+        ) from None
+    except Exception as error:
+        raise failure(url, error) from None
+
+
+@contextlib.contextmanager
+def remote_errors(url: str) -> Iterator[None]:
+    """Whatever a file system raises inside the `with` block leaves it as a `TraceError` that names the URL."""
+    try:
+        yield
+    except TraceError:
+        raise
+    except Exception as error:  # each file system has errors of its own
+        raise failure(url, error) from None
+
+
+def failure(url: str, error: BaseException) -> TraceError:
+    """What to tell of an error of a file system: its text without secrets. It is not chained, as its own text has them."""
+    if isinstance(error, FileNotFoundError) and error.__cause__ is None:
+        return TraceError(f"Nothing is at {shown_url(url)}. Check the address.")
+    if isinstance(error, (TimeoutError, asyncio.TimeoutError)):
+        return TraceError(
+            f"{shown_url(url)} does not answer: nothing came for {SILENT_S:.0f} s, or an answer took more than {ANSWER_S:.0f} s, "
+            "the limits. Try again later, or copy the files to this machine and load those."
+        )
+    reason = without_secrets(str(error), url).strip() or "no reason given"
+    return TraceError(
+        f"{shown_url(url)} cannot be read: {type(error).__name__}: {reason}. Check the address and your access to it."
+    )
