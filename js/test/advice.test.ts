@@ -1,11 +1,11 @@
 // @vitest-environment jsdom
 
 import { afterEach, describe, expect, it } from "vitest";
-import { evidenceFacts, gainWords, isShown, largestPart } from "../src/model/overview/advice";
-import type { AdviceMeta, TraceMeta } from "../src/model/wire/meta";
-import type { Pack } from "../src/model/wire/wire";
+import type { AdviceMeta, TraceMeta } from "../src/data/meta";
+import type { Pack } from "../src/data/pack";
+import { evidenceFacts, gainWords, isShown, largestPart } from "../src/model/overview";
+import { BRING_VIEW } from "../src/ui/controls";
 import { mount } from "../src/ui/view";
-import { BRING_VIEW } from "../src/ui/view_links";
 import { overviewPanel } from "../src/views/overview_panel/overview_panel";
 import { encodePack } from "./encoding";
 import { fakePage } from "./fake_host";

@@ -1,7 +1,7 @@
 import { describe, expect, it } from "vitest";
-import { Aggregate, type NameTotals } from "../src/model/events/aggregate";
-import { FlameBuilder } from "../src/model/events/flame";
-import type { Span } from "../src/model/time/viewport";
+import type { Span } from "../src/data/time";
+import { Aggregate, type NameTotals } from "../src/model/aggregate";
+import { FlameBuilder } from "../src/model/flame";
 import { type Drawing, draw, randomSlices } from "./drawn_events";
 import { loading, packOfRows } from "./loading";
 

@@ -1,34 +1,11 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { legendOf, nameCategories, newColorScheme, readFamilies } from "../src/colors/schemes";
-import {
-  bookmarkOf,
-  bookmarksToJson,
-  nextBookmark,
-  readBookmarks,
-  spanOf,
-  withBookmark,
-} from "../src/model/time/bookmarks";
-import { ViewHistory } from "../src/model/time/history";
-import { describeMeasure, snapped, stepEdges, stepsInside } from "../src/model/time/snapping";
-import {
-  arranged,
-  arrangementToJson,
-  newArrangement,
-  readArrangement,
-  showAll,
-  togglePin,
-} from "../src/model/tracks/arrangement";
-import {
-  extremeInSpan,
-  formatValue,
-  newCounter,
-  readCounters,
-  spliceWindow,
-  valueAt,
-} from "../src/model/tracks/counters";
-import { CATEGORIES, FAMILIES } from "../src/model/wire/categories";
-import type { CounterMeta, TraceMeta } from "../src/model/wire/meta";
+import { CATEGORIES, type CounterMeta, FAMILIES, type TraceMeta } from "../src/data/meta";
+import { arrangementToJson, newArrangement, readArrangement, showAll, togglePin } from "../src/model/arrangement";
+import { bookmarkOf, bookmarksToJson, nextBookmark, readBookmarks, spanOf, withBookmark } from "../src/model/bookmarks";
+import { legendOf, nameCategories, newColorScheme, readFamilies } from "../src/model/colors";
+import { extremeInSpan, formatValue, newCounter, readCounters, spliceWindow, valueAt } from "../src/model/counters";
+import { describeMeasure, snapped, stepEdges, stepsInside } from "../src/model/window";
 
 describe("arrangement", () => {
   it("comes back from its JSON as it was", () => {
@@ -39,7 +16,6 @@ describe("arrangement", () => {
     own.openLevels.set(8, 2);
     own.openFolds.add(0);
     own.hidden.add("l9").add("c2");
-    own.order.set("p0", ["l4", "l2"]);
     own.colorBy = "step";
     togglePin(own, "l5");
     const back = newArrangement(["c0"]);
@@ -59,17 +35,14 @@ describe("arrangement", () => {
     expect(back.pinned).toEqual([]);
   });
 
-  it.each([
-    "",
-    "[",
-    "null",
-    "3",
-    '{"pinned": 7, "hidden": [1, "<b>"], "order": [], "color": "rainbow", "deep": ["x"]}',
-  ])("is untouched after the text %s", (text) => {
-    const own = newArrangement();
-    readArrangement(text, own);
-    expect({ ...own, pinned: [] }).toEqual(newArrangement());
-  });
+  it.each(["", "[", "null", "3", '{"pinned": 7, "hidden": [1, "<b>"], "color": "rainbow", "deep": ["x"]}'])(
+    "is untouched after the text %s",
+    (text) => {
+      const own = newArrangement();
+      readArrangement(text, own);
+      expect({ ...own, pinned: [] }).toEqual(newArrangement());
+    },
+  );
 
   it("shows everything again with one call", () => {
     const own = newArrangement();
@@ -77,46 +50,6 @@ describe("arrangement", () => {
     own.filter = "x";
     showAll(own);
     expect([own.hidden.size, own.filter]).toEqual([0, ""]);
-  });
-
-  it("keeps every id once, whatever order it is given", () => {
-    const key = (id: number) => `l${id}`;
-    fc.assert(
-      fc.property(fc.uniqueArray(fc.nat(30)), fc.array(fc.nat(40)), (ids, order) => {
-        const found = arranged(ids, key, order.map(key));
-        expect([...found].sort()).toEqual([...ids].sort());
-      }),
-    );
-  });
-});
-
-describe("history of views", () => {
-  const view = (t0: number) => ({ t0, t1: t0 + 10 });
-
-  it("goes back to where the reader rested and forward again", () => {
-    const history = new ViewHistory(view(0));
-    history.rest(view(10));
-    history.rest(view(20));
-    expect(history.back(view(20))).toEqual(view(10));
-    expect(history.back(view(10))).toEqual(view(0));
-    expect(history.back(view(0))).toBeNull();
-    expect(history.forward(view(0))).toEqual(view(10));
-    expect([history.canGoBack, history.canGoForward]).toEqual([true, true]);
-  });
-
-  it("keeps the view that a drag is at when the reader goes back from it", () => {
-    const history = new ViewHistory(view(0));
-    history.rest(view(10));
-    expect(history.back(view(37))).toEqual(view(10));
-    expect(history.forward(view(10))).toEqual(view(37));
-  });
-
-  it("forgets the way forward with a new view", () => {
-    const history = new ViewHistory(view(0));
-    history.rest(view(10));
-    history.back(view(10));
-    history.rest(view(50));
-    expect(history.canGoForward).toBe(false);
   });
 });
 

@@ -1,8 +1,6 @@
 // @vitest-environment jsdom
 import { afterEach, describe, expect, it, vi } from "vitest";
-import { addStyles } from "../src/host/bundle";
-import { runOnce } from "../src/host/library";
-import { makeModel } from "../src/host/page_host";
+import { addStyles, makeModel, runOnce } from "../src/data/widget";
 
 const sheets = (place: ParentNode) => [...place.querySelectorAll("style")].map((sheet) => sheet.textContent);
 

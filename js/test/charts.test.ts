@@ -1,11 +1,10 @@
 // @vitest-environment jsdom
 import { deflateSync } from "node:zlib";
 import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
-import type { TraceMeta } from "../src/model/wire/meta";
+import type { TraceMeta } from "../src/data/meta";
 import { mount, type TraceBuilder } from "../src/ui/view";
 import { memoryTimeline } from "../src/views/memory_timeline/memory_timeline";
-import { lowestRun } from "../src/views/step_chart/paint";
-import { stepChart } from "../src/views/step_chart/step_chart";
+import { lowestRun, stepChart } from "../src/views/step_chart/step_chart";
 import { type FakePage, fakePage } from "./fake_host";
 import { makeScene, type SceneOptions } from "./scene";
 import { settle } from "./shown";

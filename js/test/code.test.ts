@@ -1,6 +1,6 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { wrapCode } from "../src/model/text/code";
+import { wrapCode } from "../src/model/text";
 
 describe("wrapCode", () => {
   it("leaves code alone that fits", () => {

@@ -2,8 +2,8 @@
 /** The table of copies: what they cost beyond kernels, which tensors they move, and what is selected with them. */
 
 import { describe, expect, it } from "vitest";
-import type { CopyMeta } from "../src/model/wire/copy_meta";
-import type { TypedArray } from "../src/model/wire/wire";
+import type { CopyMeta } from "../src/data/meta";
+import type { TypedArray } from "../src/data/pack";
 import { copyTable } from "../src/views/copy_table/copy_table";
 import { EVIL, settle, showWidget, withLayout } from "./shown";
 import { f8, i4, tableScene } from "./table_scene";

@@ -1,7 +1,7 @@
 // @vitest-environment jsdom
 import { describe, expect, it } from "vitest";
-import { crumbButtons } from "../src/ui/crumbs";
-import { familyLegend } from "../src/ui/legend";
+import { crumbButtons } from "../src/ui/controls";
+import { familyLegend } from "../src/ui/share_bar";
 
 const PATH = ["All ops", "train", "layer", "dense", "MatMul"].map((text, row) => ({ row, text }));
 

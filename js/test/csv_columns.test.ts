@@ -1,12 +1,12 @@
 /** The CSV files of views have columns of the tables of Python, called the same and in their order. */
 
 import { describe, expect, it } from "vitest";
-import type { CsvColumns } from "../src/model/text/csv";
-import { hloCsv } from "../src/views/hlo_table/columns";
-import { KERNEL_CSV } from "../src/views/kernel_table/columns";
-import { LAYER_CSV } from "../src/views/layer_table/columns";
-import { opCsv } from "../src/views/op_table/columns";
-import { sourceCsv } from "../src/views/source_view/csv";
+import type { CsvColumns } from "../src/model/text";
+import { hloCsv } from "../src/views/hlo_table/hlo_table";
+import { KERNEL_CSV } from "../src/views/kernel_table/kernel_table";
+import { LAYER_CSV } from "../src/views/layer_table/layer_table";
+import { opCsv } from "../src/views/op_table/op_table";
+import { sourceCsv } from "../src/views/source_view/lines";
 import { vector } from "./vectors";
 
 const COLUMNS = vector<Record<string, string[]>>("columns");

@@ -2,9 +2,8 @@
 /** The dashboard: what stands where, which tabs a run has, and what it says of the capture's limits. */
 
 import { describe, expect, it } from "vitest";
-import type { MemoryFailureMeta } from "../src/model/wire/memory_failure_meta";
-import type { HloMeta, TraceMeta } from "../src/model/wire/meta";
-import { BRING_VIEW } from "../src/ui/view_links";
+import type { HloMeta, MemoryFailureMeta, TraceMeta } from "../src/data/meta";
+import { BRING_VIEW } from "../src/ui/controls";
 import { dashboard } from "../src/views/dashboard/dashboard";
 import type { FakePage } from "./fake_host";
 import { makeScene } from "./scene";

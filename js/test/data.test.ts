@@ -1,6 +1,6 @@
 import { afterEach, describe, expect, it, vi } from "vitest";
-import { connectData } from "../src/host/data";
-import type { Pack, Table, TypedArray } from "../src/model/wire/wire";
+import type { Pack, Table, TypedArray } from "../src/data/pack";
+import { connectData } from "../src/data/store";
 import { encodePack } from "./encoding";
 import { type FakePage, fakePage } from "./fake_host";
 import { trainingRun } from "./fixtures";

@@ -1,13 +1,21 @@
 // @vitest-environment jsdom
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { connectLink } from "../src/host/link";
-import { Partners } from "../src/views/diff_panel/partners";
-import type { DiffTable } from "../src/views/diff_panel/payload";
-import { ratioMarks } from "../src/views/diff_panel/ratio_axis";
-import { countWords, largestChanges, passing, rowsOf, valueText } from "../src/views/diff_panel/rows";
-import { SharedSelection } from "../src/views/diff_panel/selection";
-import { signed, stateMark, times } from "../src/views/diff_panel/words";
+import { connectLink } from "../src/data/link";
+import {
+  countWords,
+  type DiffTable,
+  largestChanges,
+  Partners,
+  passing,
+  ratioMarks,
+  rowsOf,
+  SharedSelection,
+  signed,
+  stateMark,
+  times,
+  valueText,
+} from "../src/views/diff_panel/comparison";
 import { FakeModel } from "./fake_host";
 
 function table(states: readonly string[], more: Partial<DiffTable> = {}): DiffTable {

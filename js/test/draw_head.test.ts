@@ -1,9 +1,8 @@
 import { describe, expect, it } from "vitest";
-import { drawSampled, drawSessionGaps } from "../src/draw/gaps";
-import { drawOverview, drawRangeBracket, drawRuler, drawSteps, rangeLabelSpan } from "../src/draw/head";
-import { Hits } from "../src/model/events/hits";
-import { Marks } from "../src/model/events/marks";
-import { xAt } from "../src/model/time/viewport";
+import { xAt } from "../src/data/time";
+import { drawOverview, drawRangeBracket, drawRuler, drawStepLines, drawSteps, rangeLabelSpan } from "../src/draw/head";
+import { drawSampled, drawSessionGaps } from "../src/draw/tracks";
+import { Hits, Marks } from "../src/model/search";
 import { events, frame, meta, palette, recorder, steps, texts } from "./drawn_frame";
 
 describe("head", () => {
@@ -101,5 +100,24 @@ describe("head", () => {
     const span = { t0: steps.start[14] + 5e9, t1: steps.end[14] - 5e9 };
     drawSessionGaps(frame(ctx, { uncaptured: [span] }), 47, 300);
     expect(texts(calls)[0]).toMatch(/^not captured, 1\d\.\d ms$/);
+  });
+});
+
+describe("borders of steps", () => {
+  const evenSteps = (n: number) => ({
+    ...steps,
+    n,
+    start: Float64Array.from({ length: n }, (_, k) => (k * 1000) / n),
+    end: Float64Array.from({ length: n }, (_, k) => ((k + 1) * 1000) / n),
+  });
+  const nLines = (n: number) => {
+    const { ctx, calls } = recorder();
+    drawStepLines(frame(ctx, { width: 100, view: { t0: 0, t1: 1000 }, steps: evenSteps(n) }), 10, 90);
+    return calls.length;
+  };
+
+  it("are hairlines over all tracks, and none where they would be a hatching", () => {
+    expect(nLines(4)).toBe(4);
+    expect(nLines(50)).toBe(0);
   });
 });

@@ -1,14 +1,12 @@
 import { describe, expect, it } from "vitest";
-import { drawArrows } from "../src/draw/arrows";
-import { drawNoCounter } from "../src/draw/counter";
+import { xAt } from "../src/data/time";
 import { TRACKS_TOP_PX } from "../src/draw/frame";
-import { markFound, outlineEvent, outlineHovered, outlineMarked } from "../src/draw/outlines";
-import { drawTracks } from "../src/draw/slices";
-import { Marks } from "../src/model/events/marks";
-import { xAt } from "../src/model/time/viewport";
-import { newArrangement } from "../src/model/tracks/arrangement";
-import { layoutTracks, ROW_PX, SLICE_PX } from "../src/model/tracks/tracks";
-import { flagsOfKeys } from "../src/views/timeline/chosen";
+import { drawArrows, markFound, outlineEvent, outlineHovered, outlineMarked } from "../src/draw/marks";
+import { drawNoCounter, drawTracks } from "../src/draw/tracks";
+import { newArrangement } from "../src/model/arrangement";
+import { Marks } from "../src/model/search";
+import { layoutTracks, ROW_PX, SLICE_PX } from "../src/model/tracks";
+import { flagsOfKeys } from "../src/views/timeline/state";
 import { events, frame, lineNames, meta, recorder, rows, steps, texts, work } from "./drawn_frame";
 
 describe("outlines", () => {

@@ -1,6 +1,6 @@
 /** Slices written by hand -> the tables of a first pack and of its tiles, and `Events` that has taken them. */
-import { Events } from "../src/model/events/events";
-import type { Table, TypedArray } from "../src/model/wire/wire";
+import { Events } from "../src/data/events";
+import type { Table, TypedArray } from "../src/data/pack";
 
 export interface Slice {
   readonly line?: number;

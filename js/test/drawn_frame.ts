@@ -1,16 +1,13 @@
 /** A training run -> a frame to draw on, whose context records what is called. */
 
-import type { Palette } from "../src/colors/palette";
-import { newColorScheme, readFamilies } from "../src/colors/schemes";
-import { type Frame, TRACKS_TOP_PX } from "../src/draw/frame";
-import { LabelCache } from "../src/draw/label_cache";
-import { findSpans } from "../src/model/events/levels";
-import { RowLayouts } from "../src/model/events/row_layouts";
-import { RunBuffer } from "../src/model/time/pieces";
-import { readSteps } from "../src/model/time/steps";
-import { newArrangement } from "../src/model/tracks/arrangement";
-import { layoutTracks } from "../src/model/tracks/tracks";
-import type { TraceMeta } from "../src/model/wire/meta";
+import type { TraceMeta } from "../src/data/meta";
+import { type Frame, LabelCache, TRACKS_TOP_PX } from "../src/draw/frame";
+import { newArrangement } from "../src/model/arrangement";
+import { newColorScheme, type Palette, readFamilies } from "../src/model/colors";
+import { RowLayouts } from "../src/model/lod";
+import { findSpans } from "../src/model/rows";
+import { RunBuffer, readSteps } from "../src/model/steps";
+import { layoutTracks } from "../src/model/tracks";
 import { trainingRun } from "./fixtures";
 import { loading } from "./loading";
 

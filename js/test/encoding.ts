@@ -9,7 +9,7 @@ import {
   type Pack,
   parsePack,
   type TypedArray,
-} from "../src/model/wire/wire";
+} from "../src/data/pack";
 
 /** Decodes a Pack. */
 export async function decodePack(bytes: Uint8Array): Promise<Pack> {

@@ -1,8 +1,7 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { ColorTimes } from "../src/model/events/color_times";
-import { childrenOf, type Events, intervals, parentOf, subtreeOf } from "../src/model/events/events";
-import { coveredTime, eventAt, layoutRow, SliceBuffer, visibleFrom } from "../src/model/events/lod";
+import { childrenOf, type Events, intervals, parentOf, subtreeOf } from "../src/data/events";
+import { ColorTimes, coveredTime, eventAt, layoutRow, SliceBuffer, visibleFrom } from "../src/model/lod";
 import { loading, packOfRows, type Row } from "./loading";
 
 /** Slices that nest: each level splits the room of the one around it. */

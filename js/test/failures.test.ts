@@ -1,8 +1,8 @@
 // @vitest-environment jsdom
 import { beforeEach, describe, expect, it, vi } from "vitest";
-import { guarded, showFailures, within } from "../src/host/failures";
+import { guarded, showFailures, within } from "../src/data/widget";
 import { mount, mountPlain, type TraceView, type View } from "../src/ui/view";
-import { OpenedHost } from "../src/views/dashboard/opened";
+import { OpenedHost } from "../src/views/dashboard/dashboard";
 import { inputGraph } from "../src/views/input_graph/input_graph";
 import { opTable } from "../src/views/op_table/op_table";
 import { overviewPanel } from "../src/views/overview_panel/overview_panel";

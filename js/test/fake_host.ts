@@ -1,8 +1,8 @@
 /** A page without a widget manager: models that record what a view does to them. */
 
 import { setMaxListeners } from "node:events";
-import type { AnyModel, Host, Listener } from "../src/host/afm";
-import type { Pack } from "../src/model/wire/wire";
+import type { Pack } from "../src/data/pack";
+import type { AnyModel, Host, Listener } from "../src/data/widget";
 import { encodePack } from "./encoding";
 import { tiled } from "./tiling";
 

@@ -1,7 +1,6 @@
 // @vitest-environment jsdom
 import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
-import { noteDrawn } from "../src/host/drawn";
-import { standIn } from "../src/host/fallback";
+import { noteDrawn, standIn } from "../src/data/page";
 
 const WIDGET = '<div class="lm-Panel jp-OutputArea-output">Loading widget...</div>';
 let view: AbortController;

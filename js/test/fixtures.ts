@@ -1,8 +1,7 @@
 /** A training run -> a Pack as Python would write it: host threads, tf.data, ops, steps, memory. */
 
-import { CATEGORIES, FAMILIES } from "../src/model/wire/categories";
-import type { TraceMeta } from "../src/model/wire/meta";
-import type { Pack, Table, TypedArray } from "../src/model/wire/wire";
+import { CATEGORIES, FAMILIES, type TraceMeta } from "../src/data/meta";
+import type { Pack, Table, TypedArray } from "../src/data/pack";
 import { MS, N_HOST_LINES, type RawEvent, type RunOptions, TF_OPS, TrainingRun } from "./training_run";
 
 function packOf(run: TrainingRun): Pack {

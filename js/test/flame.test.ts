@@ -1,7 +1,16 @@
 import { describe, expect, it } from "vitest";
-import { FlameBuilder, type FlameOptions, FlameTree, ROOT } from "../src/model/events/flame";
-import { type Flame, finishFlame, flameNeighbour, layoutFlame, pathTo } from "../src/model/events/flame_layout";
-import type { Span } from "../src/model/time/viewport";
+import type { Span } from "../src/data/time";
+import {
+  type Flame,
+  FlameBuilder,
+  type FlameOptions,
+  FlameTree,
+  finishFlame,
+  flameNeighbour,
+  layoutFlame,
+  pathTo,
+  ROOT,
+} from "../src/model/flame";
 import { type Drawing, draw, randomSlices } from "./drawn_events";
 
 const EACH_LINE: FlameOptions = { groupOf: (line) => line };

@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import * as format from "../src/model/text/format";
+import * as format from "../src/model/text";
 
 describe("numbers for people", () => {
   it.each([

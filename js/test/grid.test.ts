@@ -1,8 +1,7 @@
 // @vitest-environment jsdom
 import { describe, expect, it } from "vitest";
-import { numberColumn } from "../src/ui/cells";
-import { Grid } from "../src/ui/grid";
-import { fitted, type GridColumn } from "../src/ui/grid_column";
+import { fitted, type GridColumn } from "../src/ui/sheet";
+import { Grid, numberColumn } from "../src/ui/table";
 import { withLayout } from "./shown";
 
 interface Row {

@@ -1,7 +1,7 @@
 // @vitest-environment jsdom
 import { describe, expect, it } from "vitest";
-import { graphOfOps, hloBoxes } from "../src/model/graph/hlo_graph";
-import type { HloGraphMeta } from "../src/model/wire/hlo_graph_meta";
+import type { HloGraphMeta } from "../src/data/meta";
+import { graphOfOps, hloBoxes } from "../src/model/op_graph";
 import { treeView } from "../src/views/tree_view/tree_view";
 import type { FakePage } from "./fake_host";
 import { EVIL, settle, showWidget, withLayout } from "./shown";

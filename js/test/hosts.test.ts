@@ -1,12 +1,10 @@
 import { describe, expect, it } from "vitest";
-import { hostMeta } from "../src/model/hosts/host_meta";
-import { HostTables } from "../src/model/hosts/host_tables";
-import { findHosts, hostCuts, pythonText, shortHost } from "../src/model/hosts/hosts";
-import { opTotals } from "../src/model/ops/ops";
-import { rangedOps, wholeTotals } from "../src/model/ops/ranged_ops";
-import { describeRange } from "../src/model/time/span_text";
-import type { TraceMeta } from "../src/model/wire/meta";
-import type { Table, TypedArray } from "../src/model/wire/wire";
+import type { TraceMeta } from "../src/data/meta";
+import type { Table, TypedArray } from "../src/data/pack";
+import { findHosts, hostCuts, pythonText, shortHost } from "../src/model/hosts";
+import { HostTables, hostMeta } from "../src/model/one_host";
+import { opTotals, rangedOps, wholeTotals } from "../src/model/ops";
+import { describeRange } from "../src/model/range";
 
 const MS = 1e9;
 const LONG = Array.from({ length: 1000 }, (_, i) => {

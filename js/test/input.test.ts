@@ -1,10 +1,17 @@
 // @vitest-environment jsdom
 import { describe, expect, it } from "vitest";
-import { inputOps, inputParts, inputShares } from "../src/model/input/input_ops";
-import { executionStats, executions, latencyOf, nodeStats } from "../src/model/input/pipeline";
-import { countedSteps, statisticsOf } from "../src/model/time/statistics";
-import type { TraceMeta } from "../src/model/wire/meta";
-import type { Pack, Table } from "../src/model/wire/wire";
+import type { TraceMeta } from "../src/data/meta";
+import type { Pack, Table } from "../src/data/pack";
+import {
+  executionStats,
+  executions,
+  inputOps,
+  inputParts,
+  inputShares,
+  latencyOf,
+  nodeStats,
+} from "../src/model/input";
+import { countedSteps, statisticsOf } from "../src/model/steps";
 import { inputGraph } from "../src/views/input_graph/input_graph";
 import { makeScene } from "./scene";
 import { settle, showWidget, withLayout } from "./shown";

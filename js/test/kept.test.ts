@@ -2,8 +2,7 @@
 /** What a notebook keeps in the page of an output is found there, and full state needs no page. */
 
 import { beforeEach, describe, expect, it } from "vitest";
-import { notePage, wholeTraits } from "../src/host/kept";
-import { makeModel } from "../src/host/page_host";
+import { makeModel, notePage, wholeTraits } from "../src/data/widget";
 
 const PAGES = Symbol.for("tfprof_widgets.pages");
 

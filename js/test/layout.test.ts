@@ -1,29 +1,13 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { depthsOf, placeGraph } from "../src/model/input/graph";
-import { bottleneckOf, firstCallEnd, nodeStats } from "../src/model/input/pipeline";
-import { formatPart, formatShare, meanFigure } from "../src/model/overview/overview";
-import { toCsv } from "../src/model/text/csv";
-import { cutNames } from "../src/model/text/cut";
-import {
-  describeRange,
-  keepTogether,
-  rangeInPs,
-  stepLabel,
-  stepsOfRange,
-  stepWords,
-} from "../src/model/time/span_text";
-import {
-  barOf,
-  chartTop,
-  niceTicks,
-  stepBars,
-  stepToBarAxis,
-  timeOfSteps,
-  timeToStepAxis,
-} from "../src/model/time/step_bars";
-import type { SessionMeta, TraceMeta } from "../src/model/wire/meta";
-import type { Table } from "../src/model/wire/wire";
+import type { SessionMeta, TraceMeta } from "../src/data/meta";
+import type { Table } from "../src/data/pack";
+import { bottleneckOf, depthsOf, firstCallEnd, nodeStats, placeGraph } from "../src/model/input";
+import { cutNames } from "../src/model/names";
+import { formatPart, formatShare, meanFigure } from "../src/model/overview";
+import { describeRange, keepTogether, rangeInPs, stepLabel, stepsOfRange, stepWords } from "../src/model/range";
+import { barOf, chartTop, niceTicks, stepBars, stepToBarAxis, timeOfSteps, timeToStepAxis } from "../src/model/steps";
+import { toCsv } from "../src/model/text";
 
 describe("cutNames", () => {
   const part = fc.constantFrom(

@@ -1,13 +1,11 @@
 /** @vitest-environment jsdom */
 import { describe, expect, it } from "vitest";
-import { drawFolded } from "../src/draw/folded";
+import type { Pack } from "../src/data/pack";
 import { TRACKS_TOP_PX } from "../src/draw/frame";
-import { drawLevel } from "../src/draw/levels";
-import { drawTracks } from "../src/draw/slices";
-import { findSpans } from "../src/model/events/levels";
-import { newArrangement } from "../src/model/tracks/arrangement";
-import { layoutTracks, ROW_PX, SLICE_PX, yOfRow } from "../src/model/tracks/tracks";
-import type { Pack } from "../src/model/wire/wire";
+import { drawFolded, drawLevel, drawTracks } from "../src/draw/tracks";
+import { newArrangement } from "../src/model/arrangement";
+import { findSpans } from "../src/model/rows";
+import { layoutTracks, ROW_PX, SLICE_PX, yOfRow } from "../src/model/tracks";
 import { draw } from "./drawn_events";
 import { frame as frameOf, lineNames, meta, recorder, rows, steps, work } from "./drawn_frame";
 import { click, frame, pointer, RUN, show, usesFakePage } from "./shown_timeline";

@@ -1,6 +1,6 @@
 import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
-import type { Host } from "../src/host/afm";
-import { connectLink } from "../src/host/link";
+import { connectLink } from "../src/data/link";
+import type { Host } from "../src/data/widget";
 import { FakeModel } from "./fake_host";
 
 function page() {

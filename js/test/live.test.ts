@@ -1,15 +1,26 @@
 // @vitest-environment jsdom
 import fc from "fast-check";
 import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
-import type { WidgetModule } from "../src/host/afm";
+import type { WidgetModule } from "../src/data/widget";
 import { mountPlain } from "../src/ui/view";
-import { clockText, numberOf, ordinalAt, StepAxis, timeOf, topOf } from "../src/views/live/axes";
-import { Heard } from "../src/views/live/heard";
-import { live } from "../src/views/live/live";
-import { peaks, shownEpochs } from "../src/views/live/paint";
-import { type LiveHead, type Mark, type Run, readColumns, runOf as runOfTable } from "../src/views/live/payload";
-import { stripsOf } from "../src/views/live/strips";
-import { newestFirst, stepsText } from "../src/views/live/words";
+import { peaks, shownEpochs } from "../src/views/live/chart";
+import { Heard, live } from "../src/views/live/live";
+import {
+  clockText,
+  type LiveHead,
+  type Mark,
+  newestFirst,
+  numberOf,
+  ordinalAt,
+  type Run,
+  readColumns,
+  runOf as runOfTable,
+  StepAxis,
+  stepsText,
+  stripsOf,
+  timeOf,
+  topOf,
+} from "../src/views/live/training";
 import { FakeModel } from "./fake_host";
 import { EVIL, settle } from "./shown";
 

@@ -1,7 +1,7 @@
 /** A pack with all events in one table -> `Events`, with the tiles that are said to have arrived. */
-import { Events } from "../src/model/events/events";
-import type { TraceMeta } from "../src/model/wire/meta";
-import type { Pack, Table } from "../src/model/wire/wire";
+import { Events } from "../src/data/events";
+import type { TraceMeta } from "../src/data/meta";
+import type { Pack, Table } from "../src/data/pack";
 import { type Tiled, type TilingOptions, tiled } from "./tiling";
 
 export interface Loading extends Tiled {

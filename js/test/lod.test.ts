@@ -1,13 +1,10 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { ColorTimes } from "../src/model/events/color_times";
-import type { Events } from "../src/model/events/events";
-import { coveredTime, eventAt, layoutRow, SliceBuffer, visibleFrom } from "../src/model/events/lod";
-import { RowLayouts } from "../src/model/events/row_layouts";
-import { nextFrom } from "../src/model/events/runs";
-import { zoomAt } from "../src/model/time/viewport";
-import { gallop, lowerBound, lowerBoundNear, upperBound } from "../src/model/wire/bisect";
-import type { TraceMeta } from "../src/model/wire/meta";
+import { gallop, lowerBound, lowerBoundNear, upperBound } from "../src/data/columns";
+import { type Events, nextFrom } from "../src/data/events";
+import type { TraceMeta } from "../src/data/meta";
+import { zoomAt } from "../src/data/time";
+import { ColorTimes, coveredTime, eventAt, layoutRow, RowLayouts, SliceBuffer, visibleFrom } from "../src/model/lod";
 import { loading, packOfRows } from "./loading";
 
 /** A single row of separate events. */

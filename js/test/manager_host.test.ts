@@ -1,8 +1,6 @@
 // @vitest-environment jsdom
 import { afterEach, describe, expect, it, vi } from "vitest";
-import type { RenderProps, WidgetModule } from "../src/host/afm";
-import { loader } from "../src/host/loader";
-import { managerHost } from "../src/host/manager_host";
+import { loader, managerHost, type RenderProps, type WidgetModule } from "../src/data/widget";
 import { FakeModel } from "./fake_host";
 
 /** As in Backbone: methods need their model, and `off` with a context ends what was listened to with it. */

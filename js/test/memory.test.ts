@@ -1,5 +1,8 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
+import type { TraceMeta } from "../src/data/meta";
+import type { Table } from "../src/data/pack";
+import { fullestAllocator } from "../src/model/counters";
 import {
   bytesInUse,
   byteUnit,
@@ -10,16 +13,13 @@ import {
   liveAt,
   type MemoryEvents,
   memoryEvents,
+  OpPlaces,
   peakRow,
   REMAINDER,
   rowAt,
   STACK,
   stepCurves,
-} from "../src/model/memory/memory";
-import { OpPlaces } from "../src/model/memory/memory_holders";
-import { fullestAllocator } from "../src/model/tracks/counters";
-import type { TraceMeta } from "../src/model/wire/meta";
-import type { Table } from "../src/model/wire/wire";
+} from "../src/model/memory";
 
 interface Action {
   readonly gap: number;

@@ -1,12 +1,19 @@
 /** Memory by step, by lifetime and by op: the same rules, on the same drawn runs, as tests/unit/analysis/memory/test_memory_steps.py. */
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { type MemoryEvents, memoryEvents } from "../src/model/memory/memory";
-import { type Growth, leakingOp, measureGrowth, unfreedByOp } from "../src/model/memory/memory_growth";
-import { lifetimePs, topLifetimes } from "../src/model/memory/memory_lifetimes";
-import { memorySteps } from "../src/model/memory/memory_steps";
-import type { Table } from "../src/model/wire/wire";
-import { growthWords } from "../src/views/memory_timeline/facts";
+import type { Table } from "../src/data/pack";
+import {
+  type Growth,
+  leakingOp,
+  lifetimePs,
+  type MemoryEvents,
+  measureGrowth,
+  memoryEvents,
+  memorySteps,
+  topLifetimes,
+  unfreedByOp,
+} from "../src/model/memory";
+import { growthWords } from "../src/views/memory_timeline/memory_timeline";
 
 const STEP = 100;
 const WORK = 0;

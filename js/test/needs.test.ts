@@ -1,8 +1,8 @@
 // @vitest-environment jsdom
 import { afterEach, describe, expect, it, vi } from "vitest";
-import { eventsWords, waitingWords, windowWords } from "../src/model/time/left_out";
-import type { TraceMeta } from "../src/model/wire/meta";
-import type { Pack, Table, TypedArray } from "../src/model/wire/wire";
+import type { TraceMeta } from "../src/data/meta";
+import type { Pack, Table, TypedArray } from "../src/data/pack";
+import { eventsWords, waitingWords, windowWords } from "../src/model/range";
 import { mount, type Needs } from "../src/ui/view";
 import { encodePack } from "./encoding";
 import { type FakePage, fakePage } from "./fake_host";

@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { Shares } from "../src/model/ops/op_shares";
+import { Shares } from "../src/model/ops";
 
 /** Unit 0 is an op, unit 1 a fusion of three, unit 2 one of two; op `i` has the name `10 + i`. */
 const META = { op_name: [10, 11, 12, 13] };

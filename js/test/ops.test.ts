@@ -1,9 +1,9 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { opCategory } from "../src/colors/op_colors";
-import { type OpNames, opRows, opTotals, shareTotals, textFilter } from "../src/model/ops/ops";
-import type { RangePs } from "../src/model/time/viewport";
-import type { Table } from "../src/model/wire/wire";
+import type { Table } from "../src/data/pack";
+import type { RangePs } from "../src/data/time";
+import { opCategory } from "../src/model/colors";
+import { type OpNames, opRows, opTotals, shareTotals, textFilter } from "../src/model/ops";
 
 interface Span {
   readonly op: number;

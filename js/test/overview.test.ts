@@ -1,8 +1,8 @@
 // @vitest-environment jsdom
 
 import { afterEach, describe, expect, it } from "vitest";
-import { type FactGroup, overviewFacts } from "../src/model/overview/overview_facts";
-import type { LayerMeta, OverviewMeta, TraceMeta } from "../src/model/wire/meta";
+import type { LayerMeta, OverviewMeta, TraceMeta } from "../src/data/meta";
+import { type FactGroup, overviewFacts } from "../src/model/overview";
 import { mount } from "../src/ui/view";
 import { overviewPanel } from "../src/views/overview_panel/overview_panel";
 import { fakePage } from "./fake_host";

@@ -1,6 +1,6 @@
 // @vitest-environment jsdom
 import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
-import { paced, textFits } from "../src/ui/page";
+import { paced, textFits } from "../src/ui/dom";
 
 describe("paced", () => {
   beforeEach(() => void vi.useFakeTimers());

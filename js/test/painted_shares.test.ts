@@ -1,16 +1,13 @@
 import { describe, expect, it } from "vitest";
-import { newColorScheme, readFamilies } from "../src/colors/schemes";
+import type { Events } from "../src/data/events";
+import { CATEGORIES, type TraceMeta } from "../src/data/meta";
 import { drawOverview, drawSteps } from "../src/draw/head";
-import { drawHostStrip, drawWaits } from "../src/draw/host_strip";
-import { drawTracks } from "../src/draw/slices";
-import type { Events } from "../src/model/events/events";
-import { RowLayouts } from "../src/model/events/row_layouts";
-import { layoutPieces, RunBuffer } from "../src/model/time/pieces";
-import type { Steps } from "../src/model/time/steps";
-import { newArrangement } from "../src/model/tracks/arrangement";
-import { layoutTracks, SLICE_PX } from "../src/model/tracks/tracks";
-import { CATEGORIES } from "../src/model/wire/categories";
-import type { TraceMeta } from "../src/model/wire/meta";
+import { drawHostStrip, drawTracks, drawWaits } from "../src/draw/tracks";
+import { newArrangement } from "../src/model/arrangement";
+import { newColorScheme, readFamilies } from "../src/model/colors";
+import { RowLayouts } from "../src/model/lod";
+import { layoutPieces, RunBuffer, type Steps } from "../src/model/steps";
+import { layoutTracks, SLICE_PX } from "../src/model/tracks";
 import { type Call, frame, meta, palette, recorder, steps } from "./drawn_frame";
 import { loading, packOfRows } from "./loading";
 

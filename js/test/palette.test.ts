@@ -1,6 +1,6 @@
 import { readFileSync } from "node:fs";
 import { describe, expect, it } from "vitest";
-import { CATEGORIES, FAMILIES } from "../src/model/wire/categories";
+import { CATEGORIES, FAMILIES } from "../src/data/meta";
 
 type Three = readonly [number, number, number];
 

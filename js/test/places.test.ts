@@ -1,6 +1,6 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { selfByPhase, sumByEntry } from "../src/model/ops/places";
+import { selfByPhase, sumByEntry } from "../src/model/ops";
 import {
   type Charges,
   codeLines,
@@ -9,7 +9,7 @@ import {
   knownRatio,
   LINE_PHASES,
   sourceHeat,
-} from "../src/model/ops/source_lines";
+} from "../src/model/source";
 
 const sum = (values: Iterable<number>) => [...values].reduce((total, value) => total + value, 0);
 const totalsOf = (ps: readonly number[]) => ({

@@ -1,9 +1,8 @@
 /** The scene of scene.ts, of which every op has a source line, a phase and a name scope; and a scene of several hosts. */
 
-import { PHASES } from "../src/model/ops/places";
-import { CATEGORIES } from "../src/model/wire/categories";
-import type { TraceMeta } from "../src/model/wire/meta";
-import type { Pack } from "../src/model/wire/wire";
+import { CATEGORIES, type TraceMeta } from "../src/data/meta";
+import type { Pack } from "../src/data/pack";
+import { PHASES } from "../src/model/ops";
 import { makeScene, type SceneOptions } from "./scene";
 
 const SOURCE = [

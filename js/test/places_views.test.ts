@@ -1,10 +1,9 @@
 // @vitest-environment jsdom
 import { describe, expect, it } from "vitest";
-import type { Pack } from "../src/model/wire/wire";
+import type { Pack } from "../src/data/pack";
 import type { TraceBuilder } from "../src/ui/view";
 import { scopeIcicle } from "../src/views/scope_icicle/scope_icicle";
-import { CodeList } from "../src/views/source_view/code_list";
-import { sourceView } from "../src/views/source_view/source_view";
+import { CodeList, sourceView } from "../src/views/source_view/source_view";
 import { workerChart } from "../src/views/worker_chart/worker_chart";
 import type { FakePage } from "./fake_host";
 import { sceneHosts, scenePlaces } from "./places_scene";

@@ -1,13 +1,11 @@
 // @vitest-environment jsdom
 /** The roofline: what ops reach in a range, where they are drawn, what is said of them, and how they are selected. */
 import { beforeEach, describe, expect, it, vi } from "vitest";
-import { STEADY } from "../src/model/time/viewport";
-import type { TraceMeta } from "../src/model/wire/meta";
-import type { RooflineMeta } from "../src/model/wire/roofline_meta";
-import type { Pack } from "../src/model/wire/wire";
+import type { RooflineMeta, TraceMeta } from "../src/data/meta";
+import type { Pack } from "../src/data/pack";
+import { STEADY } from "../src/data/time";
+import { hasPlace, Scene, workOf } from "../src/views/roofline_chart/roofline";
 import { rooflineChart } from "../src/views/roofline_chart/roofline_chart";
-import { Scene } from "../src/views/roofline_chart/scene";
-import { hasPlace, workOf } from "../src/views/roofline_chart/work";
 import { makeScene } from "./scene";
 import { EVIL, settle, showWidget, withLayout } from "./shown";
 

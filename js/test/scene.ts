@@ -1,9 +1,8 @@
 /** The run of fixtures.ts -> a Pack with every table: op occurrences, tf.data pipeline, allocations and the overview. */
 
-import { opRows, opTotals } from "../src/model/ops/ops";
-import { CATEGORIES } from "../src/model/wire/categories";
-import type { IteratorNode, TraceMeta } from "../src/model/wire/meta";
-import type { Pack, Table, TypedArray } from "../src/model/wire/wire";
+import { CATEGORIES, type IteratorNode, type TraceMeta } from "../src/data/meta";
+import type { Pack, Table, TypedArray } from "../src/data/pack";
+import { opRows, opTotals } from "../src/model/ops";
 import { trainingRun } from "./fixtures";
 
 const MS = 1e9;

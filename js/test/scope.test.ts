@@ -1,13 +1,11 @@
 // @vitest-environment jsdom
 /** What figures are of: the averaged steps, a step, until the reader asks for a range or for the whole capture. */
 import { describe, expect, it, vi } from "vitest";
-import { opTotals } from "../src/model/ops/ops";
-import { opsOfScope, withoutWaiting } from "../src/model/ops/ranged_ops";
-import { perStep, scopeOf, stepsOfScope } from "../src/model/time/scope";
-import { describeRange } from "../src/model/time/span_text";
-import { STEADY } from "../src/model/time/viewport";
-import type { TraceMeta } from "../src/model/wire/meta";
-import type { Pack, Table } from "../src/model/wire/wire";
+import type { TraceMeta } from "../src/data/meta";
+import type { Pack, Table } from "../src/data/pack";
+import { STEADY } from "../src/data/time";
+import { opsOfScope, opTotals, withoutWaiting } from "../src/model/ops";
+import { describeRange, perStep, scopeOf, stepsOfScope } from "../src/model/range";
 import type { TraceBuilder } from "../src/ui/view";
 import { dashboard } from "../src/views/dashboard/dashboard";
 import { hloTable } from "../src/views/hlo_table/hlo_table";

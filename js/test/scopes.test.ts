@@ -1,7 +1,15 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { scopeFigures } from "../src/model/graph/scope_figures";
-import { layoutScopes, opsUnder, pathOf, scopePath, scopeTimes, scopeTree, WHOLE } from "../src/model/graph/scopes";
+import {
+  layoutScopes,
+  opsUnder,
+  pathOf,
+  scopeFigures,
+  scopePath,
+  scopeTimes,
+  scopeTree,
+  WHOLE,
+} from "../src/model/scopes";
 
 /** A tree of up to 60 scopes, each below an earlier one, and up to 80 ops in them. */
 const TREES = fc

@@ -1,8 +1,8 @@
 /** A widget and its data -> the widget on a page of jsdom, which has no layout of its own. */
 
 import { afterEach, beforeEach, vi } from "vitest";
-import type { Host } from "../src/host/afm";
-import type { Pack } from "../src/model/wire/wire";
+import type { Pack } from "../src/data/pack";
+import type { Host } from "../src/data/widget";
 import { mount, type TraceBuilder } from "../src/ui/view";
 import { type FakePage, fakePage } from "./fake_host";
 

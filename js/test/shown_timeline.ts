@@ -1,10 +1,9 @@
 /** A pack -> a timeline on a page of jsdom, and what a reader does with it. */
 
 import { afterEach, beforeEach, vi } from "vitest";
-import type { Pack } from "../src/model/wire/wire";
+import type { Pack } from "../src/data/pack";
 import { mount } from "../src/ui/view";
-import type { TimelineElement } from "../src/views/timeline/locate";
-import { timeline } from "../src/views/timeline/timeline";
+import { type TimelineElement, timeline } from "../src/views/timeline/timeline";
 import { type FakePage, fakePage } from "./fake_host";
 import { trainingRun } from "./fixtures";
 

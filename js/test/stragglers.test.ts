@@ -1,13 +1,18 @@
 import { describe, expect, it } from "vitest";
-import { hostGrid, hostMatrix, rangeOf } from "../src/model/hosts/host_grid";
-import { shortHosts } from "../src/model/hosts/host_names";
-import { medianOfOthers, stragglersIn } from "../src/model/hosts/stragglers";
-import { workerRows } from "../src/model/hosts/worker_steps";
-import { median } from "../src/model/time/statistics";
-import { partOf } from "../src/model/wire/bisect";
-import type { StragglerMeta } from "../src/model/wire/meta";
-import type { Table } from "../src/model/wire/wire";
-import { verdict } from "../src/views/worker_chart/words";
+import { partOf } from "../src/data/columns";
+import type { StragglerMeta } from "../src/data/meta";
+import type { Table } from "../src/data/pack";
+import {
+  hostGrid,
+  hostMatrix,
+  medianOfOthers,
+  rangeOf,
+  shortHosts,
+  stragglersIn,
+  workerRows,
+} from "../src/model/hosts";
+import { median } from "../src/model/steps";
+import { verdict } from "../src/views/worker_chart/model";
 import { vector } from "./vectors";
 
 const CATEGORIES = ["input", "host_compute", "device_collectives"];

@@ -1,19 +1,31 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import {
+  CUT_LIMITS,
+  cutGraph,
+  firstOpen,
+  heatMarks,
+  heatOf,
+  heatPercent,
+  opCounts,
+  placeOpGraph,
+  TITLE_PX,
+} from "../src/model/op_graph";
+import { type ScopeTree, scopeTree } from "../src/model/scopes";
+import {
   around,
+  FIGURES,
   findNodes,
+  formatFigure,
   largestPath,
+  leafOf,
   nodeFigures,
   nodeOfOp,
   openRows,
   opsOfNode,
-} from "../src/model/graph/cost_tree";
-import { heatMarks, heatOf, heatPercent } from "../src/model/graph/heat";
-import { CUT_LIMITS, cutGraph, firstOpen, opCounts } from "../src/model/graph/op_graph";
-import { placeOpGraph, TITLE_PX } from "../src/model/graph/op_graph_layout";
-import { type ScopeTree, scopeTree } from "../src/model/graph/scopes";
-import { FIGURES, formatFigure, leafOf, Structure, type TreeKind } from "../src/model/graph/structure";
+  Structure,
+  type TreeKind,
+} from "../src/model/structure";
 import { structureMeta } from "./structure_scene";
 
 const OPS = [

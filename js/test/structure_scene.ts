@@ -1,7 +1,6 @@
 /** An invented graph of ops as it travels, with the scene of scene.ts around it. */
-import type { TraceMeta } from "../src/model/wire/meta";
-import type { StructureMeta } from "../src/model/wire/structure_meta";
-import type { Pack } from "../src/model/wire/wire";
+import type { StructureMeta, TraceMeta } from "../src/data/meta";
+import type { Pack } from "../src/data/pack";
 import { makeScene, type SceneOptions } from "./scene";
 
 export const coded = (texts: readonly string[]) => {

@@ -1,7 +1,7 @@
 /** The run of scene.ts with kernels, an XLA program and Keras layers -> a Pack for the tables of those. */
 
-import type { HloMeta, KernelMeta, LayerMeta, TraceMeta } from "../src/model/wire/meta";
-import type { Pack, Table } from "../src/model/wire/wire";
+import type { HloMeta, KernelMeta, LayerMeta, TraceMeta } from "../src/data/meta";
+import type { Pack, Table } from "../src/data/pack";
 import { makeScene, type SceneOptions } from "./scene";
 
 const MS = 1e9;

@@ -1,7 +1,7 @@
 // @vitest-environment jsdom
 import { describe, expect, it, vi } from "vitest";
-import type { TraceMeta } from "../src/model/wire/meta";
-import type { Pack } from "../src/model/wire/wire";
+import type { TraceMeta } from "../src/data/meta";
+import type { Pack } from "../src/data/pack";
 import type { TraceBuilder } from "../src/ui/view";
 import { hloTable } from "../src/views/hlo_table/hlo_table";
 import { kernelTable } from "../src/views/kernel_table/kernel_table";

@@ -1,15 +1,13 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { layerRows } from "../src/model/ops/layer_rows";
-import { topShares } from "../src/model/ops/top_shares";
-import { readableKernel, readableKernels, shortKernel } from "../src/model/text/kernel_names";
-import { type Scope, STEADY } from "../src/model/time/viewport";
-import type { HloMeta, TraceMeta } from "../src/model/wire/meta";
-import type { Table, TypedArray } from "../src/model/wire/wire";
-import { hloRows, hloTotals, opsOfHlos, withPrograms } from "../src/views/hlo_table/rows";
-import { shortDimensions } from "../src/views/kernel_table/columns";
-import { kernelRows, tensorCore } from "../src/views/kernel_table/rows";
-import { labelsOf } from "../src/views/op_table/distribution";
+import type { HloMeta, TraceMeta } from "../src/data/meta";
+import type { Table, TypedArray } from "../src/data/pack";
+import { type Scope, STEADY } from "../src/data/time";
+import { readableKernel, readableKernels, shortKernel } from "../src/model/names";
+import { layerRows, topShares } from "../src/model/ops";
+import { hloRows, hloTotals, opsOfHlos, withPrograms } from "../src/views/hlo_table/hlo_table";
+import { kernelRows, shortDimensions, tensorCore } from "../src/views/kernel_table/kernel_table";
+import { labelsOf } from "../src/views/op_table/op_table";
 import { f8, hloMeta, i4, kernelMeta, layerMeta } from "./table_scene";
 
 describe("shares", () => {

@@ -1,6 +1,6 @@
 /** A pack with all events in one table -> the first pack and the parts that the kernel would send: what views/payload/tiles.py does. */
-import type { TraceMeta } from "../src/model/wire/meta";
-import type { Pack, Table, TypedArray } from "../src/model/wire/wire";
+import type { TraceMeta } from "../src/data/meta";
+import type { Pack, Table, TypedArray } from "../src/data/pack";
 
 export interface TilingOptions {
   readonly nTiles?: number;

@@ -1,7 +1,7 @@
 // @vitest-environment jsdom
 
 import { describe, expect, it, vi } from "vitest";
-import type { Pack } from "../src/model/wire/wire";
+import type { Pack } from "../src/data/pack";
 import { mount } from "../src/ui/view";
 import { timeline } from "../src/views/timeline/timeline";
 import { encodePack } from "./encoding";

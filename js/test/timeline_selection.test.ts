@@ -1,7 +1,7 @@
 // @vitest-environment jsdom
 import { describe, expect, it, vi } from "vitest";
-import type { TraceMeta } from "../src/model/wire/meta";
-import type { Pack } from "../src/model/wire/wire";
+import type { TraceMeta } from "../src/data/meta";
+import type { Pack } from "../src/data/pack";
 import { trainingRun } from "./fixtures";
 import { BATCH, click, compiledRun, details, frame, LABEL, press, RUN, show, usesFakePage } from "./shown_timeline";
 

@@ -1,13 +1,11 @@
 import { describe, expect, it } from "vitest";
-import { findGaps, gapsIn } from "../src/model/events/idle";
-import { Inside, KeyFigures } from "../src/model/events/key_figures";
-import { Marks } from "../src/model/events/marks";
-import { statsOfEvent, statText } from "../src/model/events/stats";
-import { layoutPieces, RunBuffer } from "../src/model/time/pieces";
-import { capturedPs, timeInside, uncapturedSpans } from "../src/model/time/sessions";
-import { readSteps, stepAt, typicalSteps } from "../src/model/time/steps";
-import type { TraceMeta } from "../src/model/wire/meta";
-import { flagsOfKeys } from "../src/views/timeline/chosen";
+import type { TraceMeta } from "../src/data/meta";
+import { Inside, KeyFigures, statsOfEvent, statText } from "../src/model/aggregate";
+import { capturedPs, timeInside, uncapturedSpans } from "../src/model/range";
+import { findGaps, gapsIn } from "../src/model/rows";
+import { Marks } from "../src/model/search";
+import { layoutPieces, RunBuffer, readSteps, stepAt, typicalSteps } from "../src/model/steps";
+import { flagsOfKeys } from "../src/views/timeline/state";
 import { trainingRun } from "./fixtures";
 import { loading, packOfRows } from "./loading";
 

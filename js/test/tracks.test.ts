@@ -1,21 +1,24 @@
 import { describe, expect, it } from "vitest";
-import { bandsOf, type Rows } from "../src/model/events/rows";
-import { shortName } from "../src/model/text/labels";
-import { arrangementToJson, moveTo, newArrangement, togglePin } from "../src/model/tracks/arrangement";
-import { contentY, pinning, screenY, uncutHeight } from "../src/model/tracks/pinning";
+import { bandsOf, type Rows } from "../src/data/events";
+import type { LineMeta, PlaneMeta, TraceMeta } from "../src/data/meta";
+import { arrangementToJson, newArrangement, togglePin } from "../src/model/arrangement";
+import { shortName } from "../src/model/names";
 import {
+  contentY,
   GROUP_PX,
   layoutTracks,
   lineLabels,
+  pinning,
   reveal,
+  screenY,
   setCountersOpen,
   type Track,
   type TrackSource,
   trackAt,
+  uncutHeight,
   WAITS_PX,
   yOfRow,
-} from "../src/model/tracks/tracks";
-import type { LineMeta, PlaneMeta, TraceMeta } from "../src/model/wire/meta";
+} from "../src/model/tracks";
 
 /** Lines by plane, each as [name, busy time, depths]. */
 function drawn(planes: Record<string, [string, number, number][]>, counters: string[] = []): TrackSource {
@@ -205,16 +208,6 @@ describe("tracks", () => {
     state.filter = "nothing at all";
     const layout = layoutTracks(run, state);
     expect([layout.tracks.length, layout.nShown, layout.nTracks]).toEqual([0, 0, 9]);
-  });
-
-  it("keeps the order that the reader gave to lines, planes and counters", () => {
-    const state = newArrangement();
-    moveTo(state, "p0", ["l0", "l1", "l2"], "l2", 0);
-    moveTo(state, "root", ["p0", "p1"], "p1", 0);
-    moveTo(state, "counters", ["c0", "c1"], "c0", 1);
-    expect(shown(state).filter((name) => !name.includes(" "))).toEqual(["Steps", "tf_Compute", "python", "tf_data"]);
-    expect(shown(state).slice(-2)).toEqual(["Prefetch buffer", "GPU_0_bfc in use"]);
-    expect(shown(state)[0]).toBe("plane 2");
   });
 
   it("draws one depth of a line that the reader closed, and all of one that was opened", () => {

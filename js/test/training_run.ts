@@ -1,5 +1,5 @@
 /** A training run out of nothing -> its events, steps, sessions and allocations, as plain rows. */
-import { CATEGORIES } from "../src/model/wire/categories";
+import { CATEGORIES } from "../src/data/meta";
 
 export const MS = 1e9;
 

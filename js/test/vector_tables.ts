@@ -1,23 +1,18 @@
 /** What Python says of a range or a host -> the same as views work it out, compared. */
 
-import { opColors } from "../src/colors/op_colors";
-import type { TraceData } from "../src/host/data";
-import { scopeFigures } from "../src/model/graph/scope_figures";
-import { scopePath, scopeTimes, scopeTree } from "../src/model/graph/scopes";
-import { hostMeta } from "../src/model/hosts/host_meta";
-import { HostTables } from "../src/model/hosts/host_tables";
-import { layerRows } from "../src/model/ops/layer_rows";
-import { type OpRow, type OpTotals, opRows } from "../src/model/ops/ops";
-import { PHASES } from "../src/model/ops/places";
-import { sourceHeat } from "../src/model/ops/source_lines";
-import { topOps } from "../src/model/overview/overview";
-import type { RangePs } from "../src/model/time/viewport";
-import { FAMILIES } from "../src/model/wire/categories";
-import { numbers } from "../src/model/wire/column";
-import type { TraceMeta } from "../src/model/wire/meta";
-import { EMPTY_TABLE, type Table } from "../src/model/wire/wire";
-import { hloRows, hloTotals, withPrograms } from "../src/views/hlo_table/rows";
-import { kernelRows } from "../src/views/kernel_table/rows";
+import { numbers } from "../src/data/columns";
+import { FAMILIES, type TraceMeta } from "../src/data/meta";
+import { EMPTY_TABLE, type Table } from "../src/data/pack";
+import type { TraceData } from "../src/data/store";
+import type { RangePs } from "../src/data/time";
+import { opColors } from "../src/model/colors";
+import { HostTables, hostMeta } from "../src/model/one_host";
+import { layerRows, type OpRow, type OpTotals, opRows, PHASES } from "../src/model/ops";
+import { topOps } from "../src/model/overview";
+import { scopeFigures, scopePath, scopeTimes, scopeTree } from "../src/model/scopes";
+import { sourceHeat } from "../src/model/source";
+import { hloRows, hloTotals, withPrograms } from "../src/views/hlo_table/hlo_table";
+import { kernelRows } from "../src/views/kernel_table/kernel_table";
 import { expectRows, expectSameRows, type Row } from "./vectors";
 
 const SIDES = ["Host", "Device"] as const;

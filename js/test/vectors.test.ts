@@ -1,28 +1,31 @@
 /** What views work out for a range or a host is what Python says; its side of each is `tests/make_vectors.py`. */
 
 import { beforeAll, describe, expect, it } from "vitest";
-import type { TraceData } from "../src/host/data";
-import { Aggregate } from "../src/model/events/aggregate";
-import { nodeFigures, nodeOfOp } from "../src/model/graph/cost_tree";
-import { scopePath } from "../src/model/graph/scopes";
-import { Structure } from "../src/model/graph/structure";
-import { stragglersIn } from "../src/model/hosts/stragglers";
-import { workerRows } from "../src/model/hosts/worker_steps";
-import { inputOps, inputShares } from "../src/model/input/input_ops";
-import { executionStats, executions, latencyOf, nodeStats } from "../src/model/input/pipeline";
-import { countEvents, liveAt, memoryEvents, peakRow, rowAt } from "../src/model/memory/memory";
-import { measureGrowth, unfreedByOp } from "../src/model/memory/memory_growth";
-import { lifetimePs, topLifetimes } from "../src/model/memory/memory_lifetimes";
-import { memorySteps } from "../src/model/memory/memory_steps";
-import { opsOfScope, rangedOps } from "../src/model/ops/ranged_ops";
-import { readableKernel, shortKernel } from "../src/model/text/kernel_names";
-import { shortName } from "../src/model/text/labels";
-import { countedSteps, statisticsOf } from "../src/model/time/statistics";
-import { type RangePs, STEADY } from "../src/model/time/viewport";
-import { numbers } from "../src/model/wire/column";
-import type { StragglerMeta } from "../src/model/wire/meta";
-import type { StructureMeta } from "../src/model/wire/structure_meta";
-import { EMPTY_TABLE } from "../src/model/wire/wire";
+import { numbers } from "../src/data/columns";
+import type { StragglerMeta, StructureMeta } from "../src/data/meta";
+import { EMPTY_TABLE } from "../src/data/pack";
+import type { TraceData } from "../src/data/store";
+import { type RangePs, STEADY } from "../src/data/time";
+import { Aggregate } from "../src/model/aggregate";
+import { stragglersIn, workerRows } from "../src/model/hosts";
+import { executionStats, executions, inputOps, inputShares, latencyOf, nodeStats } from "../src/model/input";
+import {
+  countEvents,
+  lifetimePs,
+  liveAt,
+  measureGrowth,
+  memoryEvents,
+  memorySteps,
+  peakRow,
+  rowAt,
+  topLifetimes,
+  unfreedByOp,
+} from "../src/model/memory";
+import { readableKernel, shortKernel, shortName } from "../src/model/names";
+import { opsOfScope, rangedOps } from "../src/model/ops";
+import { scopePath } from "../src/model/scopes";
+import { countedSteps, statisticsOf } from "../src/model/steps";
+import { nodeFigures, nodeOfOp, Structure } from "../src/model/structure";
 import {
   expectHloOps,
   expectKernels,

@@ -2,8 +2,8 @@
 
 import { readFileSync } from "node:fs";
 import { expect } from "vitest";
-import { connectData, type TraceData } from "../src/host/data";
-import type { Table, TypedArray } from "../src/model/wire/wire";
+import type { Table, TypedArray } from "../src/data/pack";
+import { connectData, type TraceData } from "../src/data/store";
 import { fakePage } from "./fake_host";
 
 export type Row = Readonly<Record<string, string | number | boolean | null>>;

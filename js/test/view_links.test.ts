@@ -1,8 +1,8 @@
 // @vitest-environment jsdom
 /** Names of views in a sentence: links inside a dashboard, words elsewhere. */
 import { afterEach, expect, it } from "vitest";
+import { SHOW_VIEW, withViewLinks } from "../src/ui/controls";
 import { h } from "../src/ui/dom";
-import { SHOW_VIEW, withViewLinks } from "../src/ui/view_links";
 
 const { signal } = new AbortController();
 const TEXT = " see the op table and the kernel table; the top table is no view.";

@@ -1,8 +1,7 @@
 // @vitest-environment jsdom
 
 import { describe, expect, it, vi } from "vitest";
-import type { WidgetModule } from "../src/host/afm";
-import { makeHost, makeModel } from "../src/host/page_host";
+import { makeHost, makeModel, type WidgetModule } from "../src/data/widget";
 import type { TraceBuilder } from "../src/ui/view";
 import { inputGraph } from "../src/views/input_graph/input_graph";
 import { memoryTimeline } from "../src/views/memory_timeline/memory_timeline";

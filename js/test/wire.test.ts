@@ -1,7 +1,7 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { GrowingTable } from "../src/host/growing_table";
-import { fromBase64, parsePack } from "../src/model/wire/wire";
+import { GrowingTable } from "../src/data/columns";
+import { fromBase64, parsePack } from "../src/data/pack";
 import { decodePack, encodePack } from "./encoding";
 import { vector } from "./vectors";
 

@@ -1,8 +1,8 @@
 import { describe, expect, it } from "vitest";
-import { alignedIn, alignedOf, rowsOf, usualSteps, workerRows } from "../src/model/hosts/worker_steps";
-import { shortestSuffixes } from "../src/model/text/suffix";
-import type { Table } from "../src/model/wire/wire";
-import { card, verdict } from "../src/views/worker_chart/words";
+import type { Table } from "../src/data/pack";
+import { alignedIn, alignedOf, rowsOf, usualSteps, workerRows } from "../src/model/hosts";
+import { shortestSuffixes } from "../src/model/names";
+import { card, verdict } from "../src/views/worker_chart/model";
 
 const CATEGORIES = ["input", "host_compute"];
 const HOSTS = ["a", "b"];

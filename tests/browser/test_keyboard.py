@@ -49,7 +49,6 @@ KEYS: dict[str, tuple[str, ...]] = {
     "Shift + ↑ / ↓": ("Shift+ArrowDown", "Shift+ArrowUp"),
     "< / >": (">", "<"),
     "G": ("g", "g", "g"),
-    "Alt + ← / →": ("f", "Alt+ArrowLeft", "Alt+ArrowRight", "Backspace"),
     "R": ("]", "r"),
     ", / .": (".", ","),
     "B": ("b", "type:why", "Enter", "Escape"),
@@ -61,7 +60,7 @@ KEYS: dict[str, tuple[str, ...]] = {
     "C": ("c",),
     "Esc": ("Escape",),
 }
-BY_POINTER = {"Ctrl + wheel", "wheel", "Shift + wheel", "drag", "Shift + drag", "drag its name"}
+BY_POINTER = {"Ctrl + wheel", "wheel", "Shift + wheel", "drag", "Shift + drag"}
 """Each has a key that does the same."""
 STATE = """root => {
     const active = document.activeElement;

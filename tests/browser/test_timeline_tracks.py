@@ -242,18 +242,6 @@ def test_a_filter_shows_what_it_names_folded_or_not_with_n_of_m(face: Face) -> N
     eventually(lambda: face.label("tf_Compute").count() == 1, "the filter is still there")
 
 
-def test_tracks_are_moved_by_keys_and_by_dragging_their_names(face: Face) -> None:
-    streams = ["Stream #13", "Stream #14"]
-    face.label("Stream #14").focus()
-    face.press("Alt+ArrowUp")
-    eventually(lambda: [n for n in face.names() if n in streams] == streams[::-1], "Alt+Up did not move the track")
-    assert face.page.evaluate("document.activeElement.dataset.name") == "Stream #14"
-    first, last = face.label("Stream #14").bounding_box(), face.label("Stream #13").bounding_box()
-    assert first and last
-    face.drag((first["x"] + 40, first["y"] + 6), (last["x"] + 40, last["y"] + last["height"] - 2))
-    eventually(lambda: [n for n in face.names() if n in streams] == streams, "dragging did not move the track")
-
-
 def test_labels_are_walked_and_folded_with_arrows(face: Face) -> None:
     name = "document.activeElement.dataset.name"
     face.press("l", "Home")
@@ -361,22 +349,6 @@ def test_measuring_is_cancelled_with_escape(face: Face) -> None:
     assert "long" not in face.root.locator(".tl-note").first.inner_text()
 
 
-def test_views_are_gone_through_back_and_forward(face: Face) -> None:
-    whole = face.window()
-    back, forward = face.button("Back"), face.button("Forward")
-    face.press("w", "w")
-    eventually(lambda: face.window() != whole, "the view did not change")
-    eventually(back.is_enabled, "a view that rested cannot be left")
-    near = face.window()
-    face.press("Alt+ArrowLeft")
-    eventually(lambda: face.window() == whole, "Alt+Left did not go back")
-    forward.click()
-    eventually(lambda: face.window() == near, "the button did not go forward")
-    face.focus()
-    face.press("Backspace")
-    eventually(lambda: face.window() == whole, "Backspace did not go back")
-
-
 def test_a_bookmark_is_set_written_edited_gone_to_and_deleted_by_keys(face: Face) -> None:
     face.page.mouse.move(*face.plot(0.5, TRACKS_TOP_PX + 150))
     face.press("b")
@@ -404,7 +376,7 @@ def test_a_bookmark_is_set_written_edited_gone_to_and_deleted_by_keys(face: Face
 def test_every_key_is_in_the_help_sheet(face: Face) -> None:
     face.press("?")
     text = face.root.locator(".tl-help").inner_text()
-    for key in ("Backspace", "Shift + drag", "N / Shift + N", "P / H", "Alt + ↑ / ↓"):
+    for key in ("Shift + drag", "N / Shift + N", "P / H"):
         assert key in text
     face.press("Escape")
 

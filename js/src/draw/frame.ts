@@ -1,19 +1,17 @@
-/** What every drawing function of the timeline is given, and the measures that they share. */
+/** What every drawing function of the timeline gets: the frame, measures, text that fits. */
 
-import type { Palette } from "../colors/palette";
-import type { ColorScheme } from "../colors/schemes";
-import type { Events } from "../model/events/events";
-import type { Marks } from "../model/events/marks";
-import type { RowLayouts } from "../model/events/row_layouts";
-import type { HostStrip } from "../model/hosts/host_strips";
-import type { RunBuffer } from "../model/time/pieces";
-import type { Steps } from "../model/time/steps";
-import type { Span } from "../model/time/viewport";
-import type { Counter } from "../model/tracks/counters";
-import type { TrackLayout } from "../model/tracks/tracks";
-import type { TraceMeta } from "../model/wire/meta";
-import type { LabelCache } from "./label_cache";
-import type { LevelSource } from "./levels";
+import type { Events } from "../data/events";
+import type { TraceMeta } from "../data/meta";
+import type { Span } from "../data/time";
+import type { ColorScheme, Palette } from "../model/colors";
+import type { Counter } from "../model/counters";
+import type { HostStrip } from "../model/hosts";
+import type { RowLayouts } from "../model/lod";
+import { opLabel, shortName } from "../model/names";
+import type { LevelName, Spans } from "../model/rows";
+import type { Marks } from "../model/search";
+import type { RunBuffer, Steps } from "../model/steps";
+import type { TrackLayout } from "../model/tracks";
 
 export const OVERVIEW_PX = 26;
 export const RULER_TOP_PX = 28;
@@ -23,6 +21,12 @@ export const STEPS_PX = 24;
 export const TRACKS_TOP_PX = STEPS_TOP_PX + STEPS_PX;
 /** The line that says why there is no counter. */
 export const NO_COUNTER_PX = 20;
+
+/** Where the painter takes levels from. */
+interface LevelSource {
+  spans(row: number, name: LevelName): Spans;
+  nameOf(name: LevelName, position: number): string;
+}
 
 /** One frame: all x are relative to the left edge of the plot (the context is translated there), all times in ps. */
 export interface Frame {
@@ -97,4 +101,92 @@ export function fillRect(ctx: CanvasRenderingContext2D, x: number, y: number, w:
 
 export function setFont(frame: Frame, weight: 400 | 600 = 400) {
   frame.ctx.font = `${weight} 11px ${frame.palette.font}`;
+}
+
+const ELLIPSIS = "…";
+const ELLIPSIS_PX = 11;
+
+/** Names cut to a width, measured once. */
+export class LabelCache {
+  /** Of each text its width, and its cuts by their length. */
+  readonly #texts = new Map<string, { readonly px: number; readonly cuts: string[] }>();
+  readonly #short: string[] = [];
+  /** By name id of an op and of its kernel: both of them, or the op alone. */
+  readonly #kernels = new Map<number, { readonly both: string; readonly op: string }>();
+
+  constructor(readonly names: readonly string[]) {}
+
+  /** After a change of font, or of names. */
+  clear() {
+    this.#texts.clear();
+    this.#kernels.clear();
+  }
+
+  /** Of a kernel first the op that launched it, by its name id, then the kernel itself where there is room. */
+  fitKernel(ctx: CanvasRenderingContext2D, op: number, id: number, px: number): string {
+    const key = op * this.names.length + id;
+    let label = this.#kernels.get(key);
+    if (label === undefined) {
+      const own = opLabel(this.names[op]);
+      label = { both: `${own} · ${shortName(this.names[id])}`, op: own };
+      this.#kernels.set(key, label);
+    }
+    if (this.#measured(ctx, label.both).px <= px) return label.both;
+    return this.#measured(ctx, label.op).px <= px ? label.op : this.fit(ctx, op, px);
+  }
+
+  /** The name, its informative part, or a cut of that; "" when not even three characters fit. */
+  fit(ctx: CanvasRenderingContext2D, id: number, px: number): string {
+    const name = this.names[id];
+    if (this.#measured(ctx, name).px <= px) return name;
+    this.#short[id] ??= shortName(name);
+    return this.#cut(ctx, this.#short[id], px);
+  }
+
+  /** A path, its last parts, or a cut of the last one; "" when not even three characters fit. */
+  fitPath(ctx: CanvasRenderingContext2D, path: string, px: number): string {
+    const slash = path.indexOf("/");
+    if (slash < 0) return this.#cut(ctx, path, px);
+    return this.#measured(ctx, path).px <= px ? path : this.fitPath(ctx, path.slice(slash + 1), px);
+  }
+
+  #cut(ctx: CanvasRenderingContext2D, text: string, px: number): string {
+    const { px: whole, cuts } = this.#measured(ctx, text);
+    if (whole <= px) return text;
+    const n = Math.floor(((px - ELLIPSIS_PX) / whole) * text.length);
+    if (n < 3) return "";
+    cuts[n] ??= text.slice(0, n) + ELLIPSIS;
+    return cuts[n];
+  }
+
+  #measured(ctx: CanvasRenderingContext2D, text: string) {
+    let found = this.#texts.get(text);
+    if (found === undefined) {
+      found = { px: ctx.measureText(text).width, cuts: [] };
+      this.#texts.set(text, found);
+    }
+    return found;
+  }
+}
+
+/** Fills the areas but for those that have all of the height and a width of `widePx`. */
+export function fillRuns(
+  ctx: CanvasRenderingContext2D,
+  runs: RunBuffer,
+  y: number,
+  height: number,
+  colors: readonly string[],
+  widePx = Number.POSITIVE_INFINITY,
+) {
+  const { n, x0, x1, low, high, category } = runs;
+  // A change of colour costs more than a rectangle.
+  for (let c = 0; c < colors.length; c++) {
+    let isSet = false;
+    for (let k = 0; k < n; k++) {
+      if (category[k] !== c || runs.isWide(k, widePx)) continue;
+      if (!isSet) ctx.fillStyle = colors[c];
+      isSet = true;
+      ctx.fillRect(x0[k], y + height * (1 - high[k]), x1[k] - x0[k], height * (high[k] - low[k]));
+    }
+  }
 }

@@ -1,15 +1,15 @@
-/** Turns the view into the fixed head of the timeline: overview strip with its window, ruler with the range, step row. */
+/** The head of the timeline: overview of the whole capture, ruler, steps, the linked range. */
 
-import type { Hits } from "../model/events/hits";
-import { formatInstant, formatTime } from "../model/text/format";
-import { layoutPieces, RunBuffer } from "../model/time/pieces";
-import type { Steps } from "../model/time/steps";
-import { type Span, tickStep, xAt } from "../model/time/viewport";
-import { lowerBound, upperBound } from "../model/wire/bisect";
-import { CATEGORIES } from "../model/wire/categories";
+import { lowerBound, upperBound } from "../data/columns";
+import { CATEGORIES } from "../data/meta";
+import { type Span, tickStep, xAt } from "../data/time";
+import type { Hits } from "../model/search";
+import { layoutPieces, RunBuffer, type Steps } from "../model/steps";
+import { formatInstant, formatTime } from "../model/text";
 import {
   type Frame,
   fillRect,
+  fillRuns,
   fillText,
   OVERVIEW_PX,
   RULER_PX,
@@ -18,7 +18,6 @@ import {
   STEPS_TOP_PX,
   setFont,
 } from "./frame";
-import { fillRuns } from "./pieces";
 
 const TICK_MIN_PX = 90;
 const FLAG_GAP_PX = 2;

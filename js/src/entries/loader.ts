@@ -1,3 +1,3 @@
 /** The module that the state of each widget holds. */
 
-export { loader as default } from "../host/loader";
+export { loader as default } from "../data/widget";

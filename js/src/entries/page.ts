@@ -1,7 +1,6 @@
 /** A page that holds the state of widgets and no kernel -> has the bundle in that state draw them, once a page. */
 
-import { loadBundle } from "../host/bundle";
-import { makeModel, type SavedModels } from "../host/page_host";
+import { loadBundle, makeModel, type SavedModels } from "../data/widget";
 
 const STATE = 'script[type="application/vnd.jupyter.widget-state+json"]';
 const DRAWN = Symbol.for("tfprof_widgets.saved_page");

@@ -1,10 +1,9 @@
 /** Every kind of view under its name in Python, and what draws them in a page without a widget manager: the one bundle. */
 
 import "./views.css";
-import type { WidgetModule } from "../host/afm";
-import type { SavedModels } from "../host/page_host";
-import { drawSavedWidgets } from "../host/saved_page";
-import { addThemeSwitch } from "../ui/theme_switch";
+import { drawSavedWidgets } from "../data/page";
+import type { SavedModels, WidgetModule } from "../data/widget";
+import { addThemeSwitch } from "../ui/theme";
 import { mount, mountPlain } from "../ui/view";
 import { copyTable } from "../views/copy_table/copy_table";
 import { dashboard } from "../views/dashboard/dashboard";

@@ -1,10 +1,9 @@
-/** An allocation that failed -> what happened, the memory against the request, who held it, and what to do. */
+/** A failed allocation: what happened, the memory against the request, who held it, and what to do. */
 
-import { cutNames } from "../model/text/cut";
-import { formatBytes, formatCount, formatPercent, plural } from "../model/text/format";
-import type { FailureRow, FailureTable, MemoryFailureMeta } from "../model/wire/memory_failure_meta";
-import { button, copyButton, h, setAria } from "./dom";
-import { textFits, watchSize } from "./page";
+import type { FailureRow, FailureTable, MemoryFailureMeta } from "../data/meta";
+import { cutNames } from "../model/names";
+import { formatBytes, formatCount, formatPercent, plural } from "../model/text";
+import { button, copyButton, h, setAria, textFits, watchSize } from "./dom";
 import type { TraceView } from "./view";
 
 /** Holders that have a segment of their own in the bar. */

@@ -1,12 +1,40 @@
-/** Shares of a whole -> one bar of full width, each share as long as its part, with its name where it fits. */
+/** Shares of a whole as one bar of full width, and the legend of its colours. */
 
-import { topShares } from "../model/ops/top_shares";
-import { cutNames } from "../model/text/cut";
-import { formatCount, formatPercent, formatTime } from "../model/text/format";
-import { h, on } from "./dom";
-import { textWidth, watchSize } from "./page";
+import { FAMILIES, FAMILY_LABELS } from "../data/meta";
+import { cutNames } from "../model/names";
+import { topShares } from "../model/ops";
+import { formatCount, formatPercent, formatTime } from "../model/text";
+import { h, on, textWidth, watchSize } from "./dom";
 
-export interface Segment {
+/** A square of a CSS colour. */
+export function swatch(color: string): HTMLElement {
+  return h("i.sw", { style: { background: color } });
+}
+
+/** The square of a category of time. */
+export function categorySwatch(category: string): HTMLElement {
+  return swatch(`var(--c-${category})`);
+}
+
+export function legendEntry(mark: HTMLElement, text: string): HTMLElement {
+  return h("span.tfp-key", mark, text);
+}
+
+/** Properties with the colours of a slice family, "mixed" for several. */
+export function familyColors(family: string) {
+  return { "--fill": `var(--s-${family})`, "--edge": `var(--e-${family})` };
+}
+
+/** One entry for each family that is drawn, in the order of the palette. */
+export function familyLegend(drawn: ReadonlySet<string>): HTMLElement[] {
+  return [...FAMILIES, "mixed"]
+    .filter((family) => drawn.has(family))
+    .map((family) =>
+      legendEntry(h("i.sw", { style: familyColors(family) }), FAMILY_LABELS[family] ?? "several, none over half"),
+    );
+}
+
+interface Segment {
   /** What `onPick` and `setSelected` know it by. */
   readonly key: string;
   /** Labels, the most telling first; the first that fits and is not yet taken is shown. */

@@ -1,11 +1,9 @@
-/** Turns the page's theme into a `data-theme` attribute and resolved colours for canvases. */
+/** The page's theme as a `data-theme` attribute and as colours for canvases, and the button that changes it in an exported page. */
 
-import type { Palette } from "../colors/palette";
-import { atEnd } from "../host/failures";
-import { CATEGORIES, FAMILIES } from "../model/wire/categories";
+import { CATEGORIES, FAMILIES } from "../data/meta";
+import { atEnd } from "../data/widget";
+import type { Palette } from "../model/colors";
 import { h } from "./dom";
-
-export type { Palette } from "../colors/palette";
 
 /** What the page shows: JupyterLab, Notebook 7, Voila and exported pages first, then VS Code, then Colab. */
 export function isDarkTheme(doc: Document): boolean {
@@ -63,4 +61,30 @@ export function readPalette(root: HTMLElement): Palette {
   };
   probe.remove();
   return palette;
+}
+
+/** Sets the attribute that JupyterLab sets as well, and that views watch. */
+export function addThemeSwitch(page: Document): void {
+  const { body, documentElement } = page;
+  const system = matchMedia("(prefers-color-scheme: dark)");
+  let chosen = body.dataset.jpThemeLight ? isDarkTheme(page) : null;
+  const toggle = h("button", { type: "button", class: "tfp-theme-switch" });
+  const line = h("div.tfp", toggle);
+  const apply = () => {
+    const isDark = chosen ?? system.matches;
+    body.dataset.jpThemeLight = String(!isDark);
+    documentElement.style.colorScheme = isDark ? "dark" : "light";
+    body.style.background = isDark ? "#212121" : "#ffffff";
+    toggle.textContent = isDark ? "Light theme" : "Dark theme";
+    line.dataset.theme = isDark ? "dark" : "light";
+  };
+  toggle.addEventListener("click", () => {
+    chosen = !(chosen ?? system.matches);
+    apply();
+  });
+  body.style.margin = "0";
+  toggle.style.cssText = "display:block;margin:4px 10px 0 auto";
+  body.prepend(line);
+  system.addEventListener("change", apply);
+  apply();
 }

@@ -1,15 +1,344 @@
-/** Turns a build function into a widget module: root element, theme, shared models, and errors shown in their own place. */
-import type { AnyModel, Host, RenderProps, WidgetModule } from "../host/afm";
-import { connectData, type TraceData } from "../host/data";
-import { noteDrawn } from "../host/drawn";
-import { atEnd, guarded, showFailures, within } from "../host/failures";
-import { connectLink, type Link } from "../host/link";
-import { h } from "./dom";
+/** A build function as a widget: its root element, theme, data and link, the host it follows, and what stands for it while data is missing. */
+
+import { connectLink, type Link } from "../data/link";
+import type { TraceMeta } from "../data/meta";
+import { noteDrawn } from "../data/page";
+import { connectData, type TraceData } from "../data/store";
+import type { Span } from "../data/time";
+import {
+  type AnyModel,
+  atEnd,
+  guarded,
+  type Host,
+  type RenderProps,
+  showFailures,
+  type WidgetModule,
+  within,
+} from "../data/widget";
+import { hostsOf, shortHost } from "../model/hosts";
+import { OneHost } from "../model/one_host";
+import { ranOps } from "../model/ops";
+import { isWithin, NOT_HERE, notKnownWords, rangeInPs, waitingWords } from "../model/range";
+import { button, emptyState, h, MANY_ROWS, paced } from "./dom";
 import { HostBar } from "./host_bar";
-import { Hosted } from "./hosted";
-import { sayWhatIsMissing, waitFor } from "./missing";
-import { hasHosts, type OfHost } from "./of_host";
 import { watchTheme } from "./theme";
+
+interface Followers {
+  /** The range or scope, or tables that figures of it are made from. */
+  readonly compute: () => void;
+  readonly select: () => void;
+  readonly hover?: () => void;
+}
+
+/** What all views of the ops of a range follow; errors are shown in the view. */
+export function follow(view: TraceView, { compute, select, hover }: Followers, more: readonly string[] = []): void {
+  const { signal, data, link } = view;
+  const later = paced(compute, signal, () => data.nRows("occurrences") > MANY_ROWS);
+  for (const field of ["time_range", "whole_capture"] as const) link.on(field, later, signal);
+  data.onTables(later, signal, ["occurrences", "steps", ...more]);
+  link.on("selection", select, signal);
+  if (hover) link.on("hover", hover, signal);
+}
+
+/** Selects ops, or nothing when exactly they are selected; no names change nothing. */
+export function toggleSelection(link: Link, names: readonly string[]): void {
+  if (names.length === 0) return;
+  const wanted = new Set(names);
+  const isChosen = wanted.size === link.selection.length && link.selection.every((name) => wanted.has(name));
+  link.setSelection(isChosen ? [] : [...wanted]);
+}
+
+/** Draws the child of a trait into `el`; a child that cannot be drawn says so there and leaves the others alone. */
+export async function renderChild(view: View, trait: string, el: HTMLElement): Promise<void> {
+  const ref = view.model.get(trait);
+  if (ref) await renderWidget(view, ref, trait.replaceAll("_", " "), el);
+  else el.remove();
+}
+
+/** The same of a widget that is referred to anywhere else; `name` is what it is called where it cannot be drawn. */
+export async function renderWidget(
+  { host, signal }: Pick<View, "host" | "signal">,
+  ref: unknown,
+  name: string,
+  el: HTMLElement,
+): Promise<void> {
+  try {
+    const child = await host.getWidget(String(ref), { signal });
+    await child.render({ el, signal });
+  } catch (error) {
+    const reason = error instanceof Error ? error.message : String(error);
+    el.append(h("div.tfp-error", { role: "alert" }, `The ${name} view failed: ${reason}`));
+  }
+}
+
+/** How a view is of one host. */
+export interface OfHost {
+  /** Whether it draws itself anew when its tables change; else it is built anew for another host. */
+  readonly follows: boolean;
+  /** Whether a host has nothing to show here, and what that is called: "worker0003 recorded no memory". */
+  readonly isEmpty?: (data: TraceData) => boolean;
+  readonly emptyWords?: string;
+  /** What of the view is of all hosts even so, in words; "" where nothing is. */
+  readonly ofAll?: (data: TraceData) => string;
+  /** Whether a time range means nothing in a reduced profile, which has no single executions. */
+  readonly needsExecutions?: boolean;
+}
+
+/** Views of ops: of each host the totals are known, and of a whole profile every execution. */
+export const OPS_OF_HOST: OfHost = {
+  follows: true,
+  isEmpty: (data) => !ranOps(data.table),
+  emptyWords: "ran no op",
+  needsExecutions: true,
+};
+
+/** Whether views are of one of several hosts, or of a host that may be opened in full. */
+function hasHosts({ hosts = [], is_reduced }: TraceMeta): boolean {
+  return hosts.length > 1 || is_reduced === true;
+}
+
+/** A view that is built sooner shows no placeholder: it would only flash. */
+const PATIENCE_MS = 200;
+const PS_PER_NS = 1000;
+
+/** Resolves when the tables and lists are here; until then the view's place says what it waits for. */
+async function waitFor(view: TraceView, names: readonly string[]): Promise<void> {
+  const { data, root, signal } = view;
+  const missing = names.filter((name) => !data.isWhole(name));
+  if (missing.length === 0 || (data.window && data.isOffline)) return;
+  const ended = within(signal);
+  const bar = h("progress", { "aria-label": "Parts that have arrived" });
+  const words = h("span");
+  const box = h("div.tfp-waiting", { role: "status" }, words, bar);
+  const say = () => {
+    const [here, all] = data.arrived(missing);
+    const text = data.problem || (data.isOffline ? NOT_HERE : waitingWords(missing, here, all, data.hasKernel));
+    if (words.textContent !== text) words.textContent = text;
+    bar.hidden = data.isOffline || data.problem !== "";
+    bar.max = all;
+    bar.value = here;
+  };
+  say();
+  const timer = setTimeout(() => root.append(box), data.isOffline ? 0 : PATIENCE_MS);
+  data.onChange(say, ended.signal);
+  await data.ready(missing);
+  clearTimeout(timer);
+  ended.abort();
+  box.remove();
+}
+
+/** Hides the view where its figures would be of what happens to be here, and says why, for as long as that is so. */
+function sayWhatIsMissing(view: TraceView, needs: Needs) {
+  const { data, link, root, signal } = view;
+  const box = h("div.tfp-left-out", { role: "note" });
+  const isOfWindow = (name: string) =>
+    data.isOffline && data.window !== null && !link.timeRange && needs.ofWindow?.includes(name);
+  const update = () => {
+    const missing = readBy(link, needs).filter((name) => !data.isWhole(name) && !isOfWindow(name));
+    const isKnown = missing.every((name) => isKnownOfRange(view, name));
+    root.classList.toggle("tfp-unknown", !isKnown);
+    if (isKnown) box.remove();
+    else {
+      box.replaceChildren(...whyMissing(view, missing));
+      if (!box.isConnected) root.prepend(box);
+    }
+  };
+  if (ABOUT.every((about) => readBy(about, needs).every((name) => data.isWhole(name)))) return;
+  data.onChange(update, signal);
+  for (const field of ["time_range", "host"] as const) link.on(field, update, signal);
+  update();
+}
+
+/** Of executions, of the whole capture: a window has none. */
+const TOTALS = ["unit_totals", "host_totals", "step_totals", "kernel_totals", "kernel_step_totals"];
+/** What a view may be about: all, one host, a range. */
+const ABOUT = [
+  { timeRange: null, host: "" },
+  { timeRange: null, host: "one" },
+  { timeRange: [0, 0], host: "" },
+];
+
+/** The tables and lists that a view reads: without a range views of executions read their totals. */
+function readBy(
+  link: { readonly timeRange: unknown; readonly host: string },
+  { needs = [], forRange = [], forHost = ["host_totals"] }: Needs,
+): string[] {
+  if (link.timeRange) return [...needs, ...forRange];
+  if (!forRange.includes("occurrences")) return [...needs];
+  return [...needs, ...(link.host === "" ? ["unit_totals"] : forHost)];
+}
+
+/** Whether the rows of a table that the linked range needs are all here, though not the whole table. */
+function isKnownOfRange({ data, link }: TraceView, name: string): boolean {
+  const { window } = data;
+  const range = rangeInPs(link.timeRange, data.table("steps"));
+  return window !== null && data.table(name) !== undefined && isWithin(range, window);
+}
+
+function whyMissing(view: TraceView, missing: readonly string[]): (string | HTMLElement)[] {
+  const { data, link } = view;
+  const { window } = data;
+  const [here, all] = data.arrived(missing);
+  if (window === null && !data.isOffline)
+    return [
+      `${link.timeRange ? "Figures of a range follow. " : ""}${waitingWords(missing, here, all, data.hasKernel)}`,
+    ];
+  if (window === null || missing.some((name) => !TOTALS.includes(name) && data.table(name) === undefined))
+    return [NOT_HERE];
+  return offerKept(view, window);
+}
+
+/** That the figures are not known, and a button that makes all views be about what is here. */
+export function offerKept({ data, link, signal }: TraceView, window: Span): (string | HTMLElement)[] {
+  const [why, held] = notKnownWords(data.meta, data.table("steps"), window, link.timeRange !== null);
+  const inside = [Math.ceil(window.t0 / PS_PER_NS), Math.floor(window.t1 / PS_PER_NS)] as const;
+  const show = button(`Show ${held}`, () => link.setTimeRange(inside), signal, { class: "link" });
+  return [`${why} `, show];
+}
+
+const GROUP = '[role="group"][aria-label]';
+const BOX = 'input[type="search"][aria-label]';
+
+/** What the reader chose, by the names of the controls. */
+function keptControls(root: HTMLElement): (next: HTMLElement) => void {
+  const pressed = new Map<string, string>();
+  for (const group of root.querySelectorAll(GROUP)) {
+    const button = group.querySelector(':scope > button[aria-pressed="true"]');
+    if (button) pressed.set(labelOf(group), button.textContent ?? "");
+  }
+  const written = new Map<string, string>();
+  for (const input of root.querySelectorAll<HTMLInputElement>(BOX)) {
+    if (input.value !== "") written.set(labelOf(input), input.value);
+  }
+  return (next) => {
+    for (const group of next.querySelectorAll(GROUP)) {
+      const text = pressed.get(labelOf(group));
+      for (const button of group.querySelectorAll<HTMLElement>(':scope > button[aria-pressed="false"]')) {
+        if (button.textContent === text) button.click();
+      }
+    }
+    for (const input of next.querySelectorAll<HTMLInputElement>(BOX)) {
+      const text = written.get(labelOf(input));
+      if (text === undefined) continue;
+      input.value = text;
+      input.dispatchEvent(new Event("input", { bubbles: true }));
+    }
+  };
+}
+
+function labelOf(element: Element): string {
+  return element.getAttribute("aria-label") ?? "";
+}
+
+const NO_RANGE =
+  "A reduced profile has no op times of a range; those without one are shown here. Open a host in full for a range.";
+
+class Hosted {
+  readonly #one: OneHost;
+  readonly #of: OfHost;
+  readonly #note = h("div.tfp-left-out", { role: "note" });
+  #built: AbortController | null = null;
+  #isEmpty = false;
+
+  constructor(
+    readonly view: TraceView,
+    readonly build: (view: TraceView) => void | Promise<void>,
+    readonly needs: Needs & { readonly ofHost: OfHost },
+  ) {
+    const { link, data, signal } = view;
+    this.#of = needs.ofHost;
+    const ignoresRange = () => this.#of.needsExecutions === true && data.meta.is_reduced === true;
+    this.#one = new OneHost(link, data, ignoresRange);
+    link.on("host", () => this.#follow(), signal);
+    link.on("time_range", () => this.#say(), signal);
+    data.onTables(() => this.#one.tell(), signal, ["host_totals"]);
+  }
+
+  async start(): Promise<void> {
+    if (this.view.signal.aborted) return;
+    const built = within(this.view.signal);
+    this.#built = built;
+    const one = this.#one;
+    const view: TraceView = {
+      ...this.view,
+      link: one.link,
+      data: one.data,
+      whole: { link: this.view.link, data: this.view.data },
+      signal: built.signal,
+      // What was built for another host must not draw.
+      onTheme: (listener) => this.view.onTheme(() => !built.signal.aborted && listener()),
+    };
+    this.#isEmpty = this.#hasNone();
+    if (this.#isEmpty) this.view.root.append(this.#emptyState());
+    else {
+      await this.build(view);
+      if (built.signal.aborted) return;
+      sayWhatIsMissing(view, this.needs);
+    }
+    this.#say();
+  }
+
+  #follow(): void {
+    const last = this.#one.name;
+    void this.view.data.ready(["host_totals"]);
+    this.#one.choose();
+    if (this.#one.name === last) return;
+    if (this.#of.follows && !this.#isEmpty && !this.#hasNone()) {
+      this.#one.tell();
+      this.#say();
+    } else void this.#rebuild();
+  }
+
+  async #rebuild(): Promise<void> {
+    const { root } = this.view;
+    this.#built?.abort();
+    const keep = keptControls(root);
+    // The page must not jump.
+    root.style.minHeight = `${root.offsetHeight}px`;
+    root.replaceChildren();
+    try {
+      await this.start();
+      keep(root);
+    } catch (error) {
+      this.view.fail(error);
+    } finally {
+      root.style.minHeight = "";
+    }
+  }
+
+  #hasNone(): boolean {
+    const { isEmpty } = this.#of;
+    return isEmpty !== undefined && this.#one.name !== "" && isEmpty(this.#one.data) && !isEmpty(this.view.data);
+  }
+
+  #emptyState(): HTMLElement {
+    const { signal, link } = this.view;
+    const box = emptyState(
+      `${shortHost(this.#one.name, hostsOf(this.view.data.meta))} ${this.#of.emptyWords ?? "has nothing to show here"}`,
+      "Other hosts did. Choose another one, or all of them.",
+      "",
+      signal,
+    );
+    box.append(
+      h(
+        "p",
+        button("All hosts", () => link.setHost(""), signal),
+      ),
+    );
+    return box;
+  }
+
+  /** What the figures are not of, above the view. */
+  #say(): void {
+    const { root, link, data } = this.view;
+    const isRanged = this.#of.needsExecutions === true && data.meta.is_reduced === true && link.timeRange !== null;
+    const ofAll = this.#one.name !== "" && !this.#isEmpty ? (this.#of.ofAll?.(this.#one.data) ?? "") : "";
+    const words = [isRanged ? NO_RANGE : "", ofAll].filter(Boolean).join(" ");
+    this.#note.textContent = words;
+    if (words === "") this.#note.remove();
+    else if (!this.#note.isConnected) root.prepend(this.#note);
+  }
+}
 
 /** What every view is built from. */
 export interface View {

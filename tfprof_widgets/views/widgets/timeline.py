@@ -21,4 +21,4 @@ class Timeline(View):
     B in the page, or assign here; `Profile.save`, a saved notebook and a page keep them.
     """
     arrangement = traitlets.Unicode("{}").tag(sync=True)
-    """JSON: which tracks are pinned, hidden, moved, folded and open, and what the colours mean."""
+    """JSON: which tracks are pinned, hidden, folded and open, and what the colours mean."""

@@ -1,19 +1,78 @@
-/** The copies between host and devices in the linked time range -> a table of them, those that no kernel hid first. */
+/** Copies between host and devices in the linked time range: a table of tensors and ways, those that no kernel hid first. */
 
-import type { TraceData } from "../../host/data";
-import { DEVICES_CODE, frameworkOf } from "../../model/overview/framework";
-import { type CsvColumns, fields } from "../../model/text/csv";
-import { formatAmount, formatBytes, formatMsNumber, formatNumber } from "../../model/text/format";
-import { perStep, stepsOfScope } from "../../model/time/scope";
-import { type Scope, STEADY } from "../../model/time/viewport";
-import type { CopyMeta } from "../../model/wire/copy_meta";
-import type { Table } from "../../model/wire/wire";
-import { barColumn, nameColumn, numberColumn, rankColumn, textColumn } from "../../ui/cells";
+import { columns } from "../../data/columns";
+import type { CopyMeta } from "../../data/meta";
+import type { Table } from "../../data/pack";
+import type { TraceData } from "../../data/store";
+import { isInRange, overlapPs, type Scope, STEADY } from "../../data/time";
+import { DEVICES_CODE, frameworkOf } from "../../model/overview";
+import { perStep, stepsOfScope } from "../../model/range";
+import { type CsvColumns, fields, formatAmount, formatBytes, formatMsNumber, formatNumber } from "../../model/text";
 import { emptyState, noOps } from "../../ui/dom";
-import type { GridColumn } from "../../ui/grid_column";
-import { LinkedTable } from "../../ui/linked_table";
+import type { GridColumn } from "../../ui/sheet";
+import { barColumn, LinkedTable, nameColumn, numberColumn, rankColumn, textColumn } from "../../ui/table";
 import type { TraceBuilder, TraceView } from "../../ui/view";
-import { type CopyRow, copyRows } from "./rows";
+
+interface CopyRow extends CopyMeta {
+  readonly rank: number;
+  /** Memory read and written, as far as it is known. */
+  readonly memory: string;
+}
+
+const PS_PER_MS = 1e9;
+/** Of one row, in ps. */
+const SUMS = ["occurrences", "bytes", "total", "exposed", "back"] as const;
+
+/**
+ * The copies of a scope, those that cost most first. Of one cut by a range the part inside counts, with the same share of
+ * what no kernel hides.
+ * @param runs every copy; undefined where only the sums of the whole capture are known
+ * @param nSteps what sums are divided by
+ */
+function copyRows(copies: readonly CopyMeta[], runs: Table | undefined, scope: Scope, nSteps: number): CopyRow[] {
+  const found = runs === undefined ? copies : summed(copies, runs, scope, nSteps);
+  return found
+    .filter(({ occurrences }) => occurrences > 0)
+    .toSorted((a, b) => b.exposed_time_ms - a.exposed_time_ms)
+    .map((copy, i) => ({ ...copy, rank: i + 1, memory: memoryOf(copy) }));
+}
+
+function summed(copies: readonly CopyMeta[], runs: Table, scope: Scope, nSteps: number): CopyMeta[] {
+  const sums = copies.map(
+    () => Object.fromEntries(SUMS.map((name) => [name, 0])) as Record<(typeof SUMS)[number], number>,
+  );
+  const [copy, start, duration, exposed] = columns(runs, "copy", "start_ps", "duration_ps", "exposed_ps");
+  const [bytes, isBack, isSteady] = columns(runs, "bytes", "is_back", "is_steady");
+  for (let i = 0; i < runs.n; i++) {
+    const isIn = scope === STEADY ? isSteady[i] === 1 : isInRange(start[i], duration[i], scope);
+    if (!isIn) continue;
+    const ps = scope === STEADY ? duration[i] : overlapPs(start[i], duration[i], scope);
+    const own = sums[copy[i]];
+    own.occurrences += 1;
+    own.bytes += bytes[i];
+    own.total += ps;
+    own.exposed += duration[i] > 0 ? (exposed[i] * ps) / duration[i] : 0;
+    own.back += isBack[i];
+  }
+  return copies.map((one, k) => {
+    const own = sums[k];
+    return {
+      ...one,
+      occurrences: own.occurrences / nSteps,
+      bytes: own.bytes / nSteps,
+      bytes_per_copy: own.bytes > 0 ? own.bytes / own.occurrences : null,
+      total_time_ms: own.total / PS_PER_MS / nSteps,
+      // What was cut by a range moved fewer bytes than all of it: the rate stays that of the whole.
+      hidden_time_ms: (own.total - own.exposed) / PS_PER_MS / nSteps,
+      exposed_time_ms: own.exposed / PS_PER_MS / nSteps,
+      round_trips: own.back / nSteps,
+    };
+  });
+}
+
+function memoryOf({ source, destination }: CopyMeta): string {
+  return source || destination ? `${source || "?"} → ${destination || "?"}` : "";
+}
 
 /** Their categories in a step, for their colours. */
 const CATEGORIES: Readonly<Record<string, string>> = {
@@ -30,7 +89,7 @@ function showCopies(view: TraceView, copies: readonly CopyMeta[]) {
     noun: () => "copies",
     weightNoun: "the time that no kernel hides",
     weight: (row) => row.exposed_time_ms,
-    columns: columns(copies),
+    columns: gridColumns(copies),
     sortBy: "exposed",
     key: ({ direction, memory, op, read_by, tensor }) => ["copy", direction, memory, op, read_by, tensor].join(":"),
     attributes: ({ direction }) => ({ "data-copy": direction }),
@@ -58,7 +117,7 @@ function runsOf(data: TraceData, scope: Scope): Table | undefined {
   return isRange || data.isWhole("copy_runs") ? data.table("copy_runs") : undefined;
 }
 
-function columns(rows: readonly CopyMeta[]): GridColumn<CopyRow>[] {
+function gridColumns(rows: readonly CopyMeta[]): GridColumn<CopyRow>[] {
   const ms = (value: number) => formatMsNumber(value * 1e9);
   const exposed = "Time in which no kernel ran on the device: what the copies cost";
   const total = "On the device, also beside kernels";

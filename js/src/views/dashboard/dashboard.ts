@@ -1,22 +1,378 @@
-/** The views of one profile -> one page: overview, step chart and timeline on top, the others in tabs below. */
+/** The views of one profile on one page: overview, step chart and timeline on top, the others in tabs, drawn when first looked at. */
 
-import { hostMeta } from "../../model/hosts/host_meta";
-import { HostTables } from "../../model/hosts/host_tables";
-import { hostCuts, hostsOf } from "../../model/hosts/hosts";
-import { hasSteady } from "../../model/time/scope";
-import { describeRange } from "../../model/time/span_text";
-import { STEADY } from "../../model/time/viewport";
-import type { TraceMeta } from "../../model/wire/meta";
-import type { Table } from "../../model/wire/wire";
-import { renderChild } from "../../ui/child";
-import { button, h, on, setAria } from "../../ui/dom";
-import { HostBar } from "../../ui/host_bar";
-import { drawn, textFits, watchSize } from "../../ui/page";
-import type { TraceBuilder, TraceView } from "../../ui/view";
-import { BRING_VIEW, SHOW_VIEW } from "../../ui/view_links";
-import { limitLine, limitsOf } from "./limits";
-import { OpenedHost } from "./opened";
-import { Tabs } from "./tabs";
+import type { TraceMeta } from "../../data/meta";
+import type { Table } from "../../data/pack";
+import { STEADY } from "../../data/time";
+import { type AnyModel, atEnd, within } from "../../data/widget";
+import { hostCuts, hostsOf, shortHost } from "../../model/hosts";
+import { HostTables, hostMeta } from "../../model/one_host";
+import { describeRange, hasSteady } from "../../model/range";
+import { formatCount, plural } from "../../model/text";
+import { BRING_VIEW, SHOW_VIEW, TabBar, VIEW_TITLES } from "../../ui/controls";
+import { button, drawn, h, on, setAria, textFits, watchSize } from "../../ui/dom";
+import { HostBar, openCode } from "../../ui/host_bar";
+import { renderChild, type TraceBuilder, type TraceView } from "../../ui/view";
+
+interface TabView {
+  readonly trait: string;
+  /** How many things the view lists. */
+  readonly count?: (meta: TraceMeta) => number;
+  /** Whether there is anything for it to show; always when left out. */
+  readonly isThere?: (meta: TraceMeta) => boolean;
+}
+
+interface Tab {
+  /** Of several views; a single one gives its own. */
+  readonly title?: (meta: TraceMeta) => string;
+  readonly views: readonly TabView[];
+}
+
+type List = "kernels" | "hlo_ops" | "pipelines";
+
+/** Rows of a list, here or still to come. */
+function rowsOf(meta: TraceMeta, name: List): number {
+  return meta.sections?.[name]?.n_rows ?? meta[name]?.length ?? 0;
+}
+
+const has = (name: List) => (meta: TraceMeta) => rowsOf(meta, name) > 0;
+
+function hasInput(meta: TraceMeta): boolean {
+  return has("pipelines")(meta) || (meta.input?.ops.length ?? 0) > 0;
+}
+
+function hasMemory(meta: TraceMeta): boolean {
+  return Boolean(meta.memory_failure) || (meta.n_allocators ?? meta.allocators?.length ?? 0) > 0;
+}
+
+/** XLA compiles for CPUs, too. */
+function deviceTitle(meta: TraceMeta): string {
+  const names = meta.planes.filter(({ kind }) => kind === "device").map(({ name }) => name);
+  return names.length === 0 ? "XLA" : names.every((name) => name.includes("TPU")) ? "TPU" : "GPU";
+}
+
+function countHosts(meta: TraceMeta): number {
+  return Math.max(meta.hosts?.length ?? 0, meta.worker_hosts?.length ?? 0);
+}
+
+const TABS: readonly Tab[] = [
+  { views: [{ trait: "op_table", count: (meta) => meta.n_ops ?? meta.op_name.length }] },
+  { title: () => "Code", views: [{ trait: "source_view" }, { trait: "tree_view" }] },
+  { views: [{ trait: "layer_table" }] },
+  { views: [{ trait: "memory_timeline", isThere: hasMemory }] },
+  { views: [{ trait: "input_graph", isThere: hasInput }] },
+  {
+    title: deviceTitle,
+    views: [
+      { trait: "kernel_table", count: (meta) => rowsOf(meta, "kernels"), isThere: has("kernels") },
+      { trait: "hlo_table", count: (meta) => rowsOf(meta, "hlo_ops"), isThere: has("hlo_ops") },
+      { trait: "copy_table", isThere: (meta) => meta.sections?.copies !== undefined || meta.copies !== undefined },
+      {
+        trait: "roofline_chart",
+        isThere: (meta) => meta.sections?.roofline !== undefined || meta.roofline !== undefined,
+      },
+    ],
+  },
+  { views: [{ trait: "worker_chart", count: countHosts, isThere: (meta) => countHosts(meta) > 1 }] },
+];
+
+interface Limit {
+  readonly text: string;
+  /** Trait of the view that it is about; "" for the capture as a whole. */
+  readonly view: string;
+  /** Whether that view tells it in its own words. */
+  readonly is_told?: boolean;
+}
+
+/** What the tabs of a dashboard are called, by the trait of a view. */
+interface TabNames {
+  titleOf(trait: string): string | undefined;
+  isOffered(trait: string): boolean;
+  show(trait: unknown, how: { readonly moves: boolean }): void;
+}
+
+/** Of a text, what comes before a colon; a longer beginning is no headline. */
+const HEADLINE = /^(.{1,80}?): /;
+
+function limitsOf({ data, options }: TraceView): readonly Limit[] {
+  const { memory_failure: failure, memory_remedy: remedy } = data.meta;
+  const limits = (options.limits ?? []) as readonly Limit[];
+  // The overview tells of a failed allocation, and more of it.
+  const told = failure ? limits.filter(({ text }) => !text.startsWith(failure.sentence)) : limits;
+  // Where there is some memory, its view tells what is missing.
+  const why =
+    remedy && !hasMemory(data.meta) ? [`Memory was not recorded: ${remedy.split("\n")[0].replace(/:$/, ".")}`] : [];
+  return [...told, ...why.map((text) => ({ text, view: "memory_timeline" }))];
+}
+
+/** How many limits there are, which of them are about everything, and where the others are told; opened, all of them. */
+function limitLine({ options, signal }: TraceView, limits: readonly Limit[], tabs: TabNames): HTMLElement[] {
+  if (limits.length === 0) return [];
+  const counted = plural(limits.length, "limit");
+  const head = options.outcome === "complete" ? `Capture complete, ${counted}` : `${counted} of this capture`;
+  const placeOf = (view: string) =>
+    view === "timeline" ? "Timeline" : tabs.isOffered(view) ? tabs.titleOf(view) : undefined;
+  const others = limits.filter(({ view }) => placeOf(view) === undefined);
+  const places = [...new Set(limits.flatMap(({ view }) => placeOf(view) ?? []))];
+  const about = [
+    ...others.map(({ text }) => headlineOf(text)),
+    ...(places.length > 0 ? [`in ${places.join(", ")}`] : []),
+  ];
+  const items = limits.map(({ text, view }) => {
+    const title = tabs.titleOf(view);
+    const head = HEADLINE.exec(text)?.[1];
+    const words = head ? [h("b", `${head}:`), text.slice(head.length + 1)] : [text];
+    const open = () => tabs.show(view, { moves: true });
+    return h(
+      "p",
+      ...words,
+      ...(title === undefined ? [] : [" ", button(`See ${title}`, open, signal, { class: "link" })]),
+    );
+  });
+  const line = h("summary", h("b", head), about.length > 0 && h("span", `: ${about.join(" · ")}`));
+  const isCalm = limits.every(({ view }) => view !== "");
+  return [h(isCalm ? "details.note.calm" : "details.note", { role: "status" }, line, ...items)];
+}
+
+function headlineOf(text: string): string {
+  return HEADLINE.exec(text)?.[1] ?? text.replace(/\.$/, "");
+}
+
+/** Above a view in its tab: what is not known of what it shows. */
+function limitNote(limits: readonly Limit[], trait: string): HTMLElement | null {
+  const words = limits.filter(({ view, is_told }) => view === trait && !is_told).map(({ text }) => text);
+  return words.length > 0 ? h("p.tfp-limit.q", words.join(" ")) : null;
+}
+
+/** One view or several of which one is shown, each drawn when it is first looked at. */
+class Views {
+  readonly elements: readonly HTMLElement[];
+  readonly #bar: TabBar | null;
+  readonly #places: readonly HTMLElement[];
+  readonly #drawn = new Set<number>();
+  #chosen: number;
+
+  constructor(
+    readonly view: TraceView,
+    readonly tab: Tab,
+    readonly title: string,
+    limits: readonly Limit[],
+  ) {
+    const { meta } = view.data;
+    const { views } = tab;
+    const isThere = views.map((one) => one.isThere?.(meta) ?? true);
+    this.#chosen = Math.max(0, isThere.indexOf(true));
+    const titles = views.map(({ trait, count }, i) => {
+      return { text: VIEW_TITLES[trait], note: count && formatCount(count(meta)), isHidden: !isThere[i] };
+    });
+    const choose = (chosen: number) => this.#choose(chosen);
+    this.#bar = views.length > 1 ? new TabBar(title, titles, choose, view.signal) : null;
+    this.#places = views.map(({ trait }, i) => {
+      const note = isThere[i] ? limitNote(limits, trait) : null; // an empty view says why
+      const place = h(note ? "div.place.limited" : "div.place", note);
+      this.#bar?.panels[i].append(place);
+      return place;
+    });
+    this.elements = this.#bar ? [this.#bar.bar, ...this.#bar.panels] : this.#places;
+    this.#bar?.choose(this.#chosen);
+  }
+
+  #choose(chosen: number): void {
+    this.#chosen = chosen;
+    if (this.#drawn.size > 0) this.draw();
+  }
+
+  draw(): void {
+    const chosen = this.#chosen;
+    if (this.#drawn.has(chosen)) return;
+    this.#drawn.add(chosen);
+    void renderChild(this.view, this.tab.views[chosen].trait, this.#places[chosen]);
+  }
+
+  show(trait: unknown): void {
+    this.#bar?.choose(this.tab.views.findIndex((one) => one.trait === trait));
+  }
+}
+
+class Tabs implements TabNames {
+  readonly #bar: TabBar;
+  readonly #titles: readonly string[];
+  readonly #offered: readonly boolean[];
+  readonly #views: readonly Views[];
+  #chosen = 0;
+  #isHeld = true;
+
+  constructor(
+    readonly view: TraceView,
+    limits: readonly Limit[],
+  ) {
+    const { meta } = view.data;
+    const titles = TABS.map(({ title, views }) => ({
+      text: title?.(meta) ?? VIEW_TITLES[views[0].trait],
+      note: views.length === 1 && views[0].count && formatCount(views[0].count(meta)),
+      isHidden: !views.some(({ isThere }) => isThere?.(meta) ?? true),
+    }));
+    this.#titles = titles.map(({ text }) => text);
+    this.#offered = titles.map(({ isHidden }) => !isHidden);
+    this.#views = TABS.map((tab, i) => new Views(view, tab, this.#titles[i], limits));
+    this.#bar = new TabBar("Views", titles, (chosen) => this.#onChoose(chosen), view.signal);
+    this.#views.forEach(({ elements }, i) => {
+      this.panels[i].append(...elements);
+    });
+  }
+
+  get bar(): HTMLElement {
+    return this.#bar.bar;
+  }
+  get panels(): readonly HTMLElement[] {
+    return this.#bar.panels;
+  }
+
+  /** What the tab of a trait is called; undefined for what is in none. */
+  titleOf(trait: string): string | undefined {
+    return this.#titles[tabOf(trait)];
+  }
+
+  /** Whether there is something in the tab of a trait. */
+  isOffered(trait: string): boolean {
+    return this.#offered[tabOf(trait)] ?? false;
+  }
+
+  /** Draws the tab that is open, and from now on each when it is opened. */
+  start(): void {
+    this.#isHeld = false;
+    this.#views[this.#chosen].draw();
+  }
+
+  /** Opens the tab of a trait, the first one where there is none. */
+  choose(trait: unknown): void {
+    const wanted = tabOf(trait);
+    this.#views[Math.max(0, wanted)].show(wanted < 0 ? TABS[0].views[0].trait : trait);
+    this.#bar.choose(Math.max(0, wanted));
+  }
+
+  #onChoose(chosen: number): void {
+    this.#chosen = chosen;
+    if (!this.#isHeld) this.#views[chosen].draw();
+  }
+
+  /** Opens the tab of a trait, also one that had nothing to offer, and where asked to moves there whoever came by keys. */
+  show(trait: unknown, { moves }: { readonly moves: boolean }): void {
+    const wanted = tabOf(trait);
+    if (wanted < 0) return;
+    this.choose(trait);
+    if (moves) this.#bar.focus(wanted);
+  }
+}
+
+function tabOf(trait: unknown): number {
+  return TABS.findIndex(({ views }) => views.some((one) => one.trait === trait));
+}
+
+/** From then on it is said that reading takes a while. */
+const SLOW_MS = 3000;
+
+export class OpenedHost {
+  /** The dashboard of the host, with its bar. */
+  readonly element = h("div", { hidden: true });
+  /** What becomes of the request to open one. */
+  readonly say = h("div.tfp-opening", { role: "status", hidden: true });
+  #drawn: AbortController | null = null;
+  #asked: AbortController | null = null;
+  #ref: unknown = null;
+
+  constructor(
+    readonly view: TraceView,
+    /** What the host's dashboard stands in place of. */
+    readonly place: HTMLElement,
+  ) {
+    const { model, signal, guard } = view;
+    const update = guard(() => this.#update());
+    model.on("change:opened", update);
+    atEnd(signal, () => model.off("change:opened", update));
+    this.#update();
+  }
+
+  /** Has the kernel read a host. Its answer is the dashboard, however long that takes. */
+  async open(host: string): Promise<void> {
+    this.#asked?.abort();
+    const asked = within(this.view.signal);
+    this.#asked = asked;
+    const say = (...words: (string | HTMLElement)[]) => {
+      this.say.hidden = false;
+      this.say.replaceChildren(...words);
+    };
+    say(h("progress", { "aria-label": `Reading ${this.#short(host)}` }), ` Reading ${this.#short(host)} …`);
+    const slow = setTimeout(() => {
+      const reading = h("progress", { "aria-label": `Reading ${this.#short(host)}` });
+      say(
+        reading,
+        ` Reading ${this.#short(host)} … The kernel answers when it is free. `,
+        ...this.#code(host, asked.signal),
+      );
+    }, SLOW_MS);
+    try {
+      await this.view.data.call("open_host", { host }, asked.signal);
+      if (!asked.signal.aborted) this.say.hidden = true;
+    } catch (error) {
+      if (asked.signal.aborted) return;
+      const reason = error instanceof Error ? error.message : String(error);
+      const words = h("span", { role: "alert" }, `${this.#short(host)} could not be opened: ${reason} `);
+      say(words, ...this.#code(host, asked.signal));
+    } finally {
+      clearTimeout(slow);
+    }
+  }
+
+  #short(host: string): string {
+    return shortHost(host, hostsOf(this.view.data.meta));
+  }
+
+  #code(host: string, signal: AbortSignal): HTMLElement[] {
+    return openCode(host, signal);
+  }
+
+  #update(): void {
+    const { model } = this.view;
+    const ref = model.get("opened") ?? null;
+    if (ref === this.#ref) return;
+    this.#ref = ref;
+    this.#drawn?.abort();
+    this.element.replaceChildren();
+    this.element.hidden = ref === null;
+    this.place.hidden = ref !== null;
+    if (ref === null) return;
+    this.#drawn = within(this.view.signal);
+    this.say.hidden = true;
+    void this.#show(model, this.#drawn.signal);
+  }
+
+  async #show(model: AnyModel, signal: AbortSignal): Promise<void> {
+    const close = () => {
+      model.set("opened", null);
+      model.save_changes();
+    };
+    const title = h("b", await this.#title());
+    if (signal.aborted) return;
+    const back = button("Back to all hosts", close, signal);
+    const bar = h("div.tfp-host-bar", { role: "region", "aria-label": "Opened host" }, title, back);
+    const place = h("div");
+    this.element.append(bar, place);
+    back.focus({ preventScroll: true });
+    await renderChild({ ...this.view, signal }, "opened", place);
+  }
+
+  /** The dashboard of a host has its name for a title. */
+  async #title(): Promise<string> {
+    const { host, signal } = this.view;
+    try {
+      const opened = await host.getModel(String(this.#ref), { signal });
+      const { title } = JSON.parse(String(opened.get("options") ?? "{}")) as { title?: unknown };
+      return typeof title === "string" ? title : "";
+    } catch {
+      return "";
+    }
+  }
+}
 
 /** Room for the name of a host in the chip. */
 const HOST_PX = 150;

@@ -1,19 +1,409 @@
-/** A comparison of two runs -> verdict, step times, what a step is made of, tables of what changed, and both timelines, linked. */
+/** A comparison of two runs: verdict, step times, what a step is made of, tables of what changed, and both timelines, linked. */
 
-import { connectLink, type Link } from "../../host/link";
-import { formatCount } from "../../model/text/format";
-import { button, h } from "../../ui/dom";
-import type { FilteredTable } from "../../ui/filtered_table";
-import { TabBar, type TabTitle } from "../../ui/tabs";
-import type { View, ViewBuilder } from "../../ui/view";
-import { breakdown } from "./breakdown";
-import { head } from "./head";
-import { Partners } from "./partners";
-import { type DiffContent, type DiffTable, readContent } from "./payload";
-import { type DiffRow, TABLE_WORDS } from "./rows";
-import { SharedSelection } from "./selection";
-import { diffTable } from "./table";
-import { Timelines } from "./timelines";
+import { connectLink, type Link } from "../../data/link";
+import { CATEGORIES, CATEGORY_LABELS } from "../../data/meta";
+import { keepTogether } from "../../model/range";
+import { niceTicks } from "../../model/steps";
+import { type CsvColumns, fields, formatCount, formatMs, formatNumber } from "../../model/text";
+import { SHOW_WINDOW, SharedWindow, type ShownWindow, WINDOW_SHOWN } from "../../model/window";
+import { labelList, labelled, TabBar, type TabTitle } from "../../ui/controls";
+import { button, h, segmented, svg, unspoken } from "../../ui/dom";
+import { categorySwatch } from "../../ui/share_bar";
+import type { GridColumn } from "../../ui/sheet";
+import { FilteredTable, nameColumn, textColumn } from "../../ui/table";
+import { renderChild, type View, type ViewBuilder } from "../../ui/view";
+import {
+  type Category,
+  countWords,
+  type DiffContent,
+  type DiffRow,
+  type DiffTable,
+  isChanged,
+  type Known,
+  largestChanges,
+  Partners,
+  passing,
+  ratioMarks,
+  readContent,
+  rowsOf,
+  runBadge,
+  SharedSelection,
+  type StepTimes,
+  signed,
+  stateMark,
+  TABLE_WORDS,
+  type TableWords,
+  times,
+  valueText,
+} from "./comparison";
+
+const MOST_TICKS = 8;
+
+/** Null without steps. */
+function breakdown(categories: readonly Category[], steps: StepTimes | null): HTMLElement | null {
+  const ordered = CATEGORIES.flatMap((name) => categories.filter((one) => one.category === name));
+  if (ordered.length === 0) return null;
+  const sums = [sum(ordered, "a_ms"), sum(ordered, "b_ms")];
+  const top = Math.max(...sums);
+  if (!(top > 0)) return null;
+  return h(
+    "section.tfp-diff-parts",
+    { "aria-label": "A step by category, in a and in b" },
+    h("div.head", h("b", "What a step is made of"), h("span.q", "ms a step, both on one scale")),
+    h(
+      "div.stacks",
+      runBadge(0),
+      stack(ordered, "a_ms", top),
+      total(steps?.a_ms ?? sums[0]),
+      h("span"),
+      joints(ordered, top),
+      h("span"),
+      runBadge(1),
+      stack(ordered, "b_ms", top),
+      total(steps?.b_ms ?? sums[1]),
+      h("span"),
+      axis(top),
+    ),
+    figures(ordered),
+  );
+}
+
+type Side = "a_ms" | "b_ms";
+
+function sum(categories: readonly Category[], side: Side): number {
+  return categories.reduce((all, one) => all + Math.max(0, one[side]), 0);
+}
+
+function total(ms: number): HTMLElement {
+  return h("span.total", formatMs(ms));
+}
+
+function label(category: string): string {
+  return CATEGORY_LABELS[category] ?? category;
+}
+
+function stack(categories: readonly Category[], side: Side, top: number): HTMLElement {
+  const words = categories.map((one) => `${label(one.category)} ${formatMs(one[side])}`).join(", ");
+  const track = h("div.track", { role: "img", "aria-label": `${side[0]}: ${words}` });
+  for (const one of categories) {
+    if (!(one[side] > 0)) continue;
+    const style = { width: `${(one[side] / top) * 100}%`, background: `var(--c-${one.category})` };
+    track.append(h("i", { title: `${label(one.category)} in ${side[0]}: ${formatMs(one[side])}`, style }));
+  }
+  return track;
+}
+
+/** Lines from where a category ends in a to where it ends in b: their slant is the change. */
+function joints(categories: readonly Category[], top: number): SVGSVGElement {
+  const lines: SVGElement[] = [];
+  let [a, b] = [0, 0];
+  for (const one of categories) {
+    a += Math.max(0, one.a_ms);
+    b += Math.max(0, one.b_ms);
+    if (one.a_ms <= 0 && one.b_ms <= 0) continue;
+    const ends = { x1: (a / top) * 100, y1: 0, x2: (b / top) * 100, y2: 10 };
+    lines.push(svg("line", { ...ends, "vector-effect": "non-scaling-stroke" }));
+  }
+  return svg("svg", { viewBox: "0 0 100 10", preserveAspectRatio: "none", "aria-hidden": "true" }, ...lines);
+}
+
+function axis(top: number): HTMLElement {
+  const mark = (tick: number) => h("span.tick", { style: { left: `${(tick / top) * 100}%` } }, String(tick));
+  return unspoken("div.axis", ...niceTicks(top, MOST_TICKS).map(mark));
+}
+
+function figures(categories: readonly Category[]): HTMLElement {
+  const isThere = (one: Category) => one.a_ms !== 0 || one.b_ms !== 0;
+  const list = labelList("cats", "The parts of a step", ...categories.filter(isThere).map(entry));
+  const others = categories.filter((one) => !isThere(one)).map((one) => label(one.category));
+  const none = others.length > 0 && h("div.q", `0 in both runs: ${others.join(", ")}`);
+  return h("div", list, none);
+}
+
+function entry(one: Category): HTMLElement {
+  const noise = one.noise_ms === null ? "" : `, noise ${formatMs(one.noise_ms)}`;
+  const title = `${label(one.category)}: ${formatMs(one.a_ms)} in a, ${formatMs(one.b_ms)} in b${noise}`;
+  const values = [`${formatNumber(one.a_ms)} → ${formatNumber(one.b_ms)}`, signed(one.change_ms), stateMark(one.state)];
+  const name = h("span", categorySwatch(one.category), label(one.category));
+  return labelled(name, values, { class: isChanged(one.state) ? "cat top" : "cat", title });
+}
+
+interface ColumnsShown {
+  readonly hasWhere: boolean;
+  readonly hasPlace: boolean;
+  /** What the numbers are in: "ms a step", "ms", "" where each row has a unit of its own. */
+  readonly unit: string;
+  readonly isNoiseKnown: boolean;
+}
+
+/** @param largest change that fills half the bar of a row now */
+function diffColumns(words: TableWords, shown: ColumnsShown, largest: (row: DiffRow) => number): GridColumn<DiffRow>[] {
+  return [...identity(words, shown), ...numbers(shown, largest)];
+}
+
+function identity(words: TableWords, { hasWhere, hasPlace }: ColumnsShown): GridColumn<DiffRow>[] {
+  const state: GridColumn<DiffRow> = {
+    ...{ id: "state", title: "State", tip: "Whether the row changed by more than its noise", width: 96 },
+    value: (row) => row.state,
+    cell: (row) => stateMark(row.state),
+  };
+  const name = nameColumn<DiffRow>({ id: "name", title: words.name }, (row) => row.name);
+  const detail = { id: "detail", title: words.detail, width: 130, narrowWidth: 104, isOptional: true };
+  const place = { id: "place", title: "Where", width: 190, narrowWidth: 152 };
+  return [
+    state,
+    name,
+    ...(words.detail ? [nameColumn<DiffRow>(detail, (row) => row.detail)] : []),
+    ...(hasPlace ? [nameColumn<DiffRow>(place, (row) => row.place)] : []),
+    ...(hasWhere ? [textColumn<DiffRow>({ id: "where", title: "Side", width: 56 }, (row) => row.where)] : []),
+  ];
+}
+
+function numbers({ unit, isNoiseKnown }: ColumnsShown, largest: (row: DiffRow) => number): GridColumn<DiffRow>[] {
+  const head = (title: string) => (unit.startsWith("ms") ? `${title}, ms` : title);
+  const of = unit === "" ? "" : `, ${unit}`;
+  const number = (id: "a" | "b" | "noise", title: string, tip: string, width: number): GridColumn<DiffRow> => ({
+    ...{ id, title: head(title), tip: `${tip}${of}`, width, narrowWidth: width - 8, isRight: true },
+    value: (row) => row[id] ?? -1,
+    cell: (row) => text(row, row[id]),
+  });
+  const noiseTip = "How large a change may be without meaning anything";
+  const noise = (row: DiffRow) => (row.noise === null ? "" : `±${text(row, row.noise)}`);
+  return [
+    number("a", "a", "In the first run", 72),
+    number("b", "b", "In the second run", 72),
+    {
+      ...{ id: "change", title: head("Change"), width: 250, narrowWidth: 156 },
+      tip: `b - a${of}; the pale band is what noise may do, a change that ends in it means nothing`,
+      value: (row) => Math.abs(row.change ?? 0),
+      cell: (row) => changeCell(row, largest(row)),
+    },
+    {
+      ...{ id: "ratio", title: "b / a", width: 62, isRight: true },
+      value: (row) => row.ratio ?? -1,
+      cell: (row) => times(row.ratio),
+    },
+    ...(isNoiseKnown ? [{ ...number("noise", "Noise", noiseTip, 74), cell: noise }] : []),
+  ];
+}
+
+function text(row: DiffRow, value: Known): string {
+  return value === null ? "" : valueText(row, value);
+}
+
+/** The change as a number and as a bar from the middle: right is more, left is less, the pale band is noise. */
+function changeCell(row: DiffRow, largest: number): Node {
+  const { change, noise } = row;
+  const axis = unspoken("div.ax");
+  const share = (value: number) => (largest > 0 ? Math.min(1, value / largest) * 50 : 0);
+  if (noise !== null && noise > 0) axis.append(span("noise", 50 - share(noise), 2 * share(noise)));
+  if (change !== null && change !== 0) {
+    const width = share(Math.abs(change));
+    axis.append(span(isChanged(row.state) ? "len on" : "len", change > 0 ? 50 : 50 - width, width));
+  }
+  axis.append(span("zero", 50));
+  const figure = signed(change, (value) => valueText(row, value));
+  return h("div.tfp-change", h("span.figure", figure), axis);
+}
+
+function span(kind: string, left: number, width?: number): HTMLElement {
+  const style = { left: `${left}%`, ...(width !== undefined && { width: `max(1px, ${width}%)` }) };
+  return h("i", { class: kind, style });
+}
+
+const DIFF_CSV: CsvColumns<DiffRow> = {
+  ...fields<DiffRow>("state", "name", "detail", "place"),
+  side: (row) => row.where,
+  ...fields<DiffRow>("unit", "a", "b", "change", "ratio", "noise"),
+};
+
+interface TableActions {
+  /** Selects what a row stands for, or nothing when that is selected. */
+  readonly pick: (row: DiffRow) => void;
+  /** Whether the row is what is selected now. */
+  readonly isPicked: (row: DiffRow) => boolean;
+}
+
+/** @param unit what the numbers are in where rows have no unit of their own: "ms a step" or "ms of the whole capture" */
+function diffTable(view: View, table: DiffTable, unit: string, actions: TableActions): FilteredTable<DiffRow> {
+  const words = TABLE_WORDS[table.id];
+  const rows = rowsOf(table);
+  let onlyChanged = table.n_changed > 0;
+  let largest: ReadonlyMap<string, number> = new Map();
+  const shown = {
+    hasWhere: new Set(rows.map((row) => row.where)).size > 1,
+    hasPlace: rows.some((row) => row.place !== ""),
+    unit: table.id === "memory" ? "" : unit,
+    isNoiseKnown: rows.some((row) => row.noise !== null),
+  };
+  const choices = [
+    { value: "changed", text: "Beyond noise" },
+    { value: "all", text: "All" },
+  ] as const;
+  const choose = (value: "changed" | "all") => {
+    onlyChanged = value === "changed";
+    made.apply();
+  };
+  const made: FilteredTable<DiffRow> = new FilteredTable<DiffRow>(view, {
+    label: `Changes of ${words.noun}`,
+    filterLabel: `Filter ${words.noun} by name`,
+    columns: diffColumns(words, shown, (row) => largest.get(row.unit) ?? 0),
+    sortBy: "change",
+    key: (row) => String(row.rank),
+    attributes: (row) => ({ "data-diff-name": row.name, "data-state": row.state }),
+    onPick: actions.pick,
+    isMarked: actions.isPicked,
+    passing: (test) => passing(rows, onlyChanged, test),
+    describe: (passed, isOff) => [countWords(table, passed.length, onlyChanged, !isOff)],
+    whyEmpty: () => "No row matches the filter. Clear it, or show all rows.",
+    onShown: (passed) => {
+      largest = largestChanges(passed);
+    },
+    csv: { file: `diff_${table.id}.csv`, columns: () => DIFF_CSV },
+    // Nothing to leave out where nothing changed, or noise is not known.
+    controls: table.n_changed > 0 ? [segmented("Rows", choices, "changed", choose, view.signal)] : [],
+  });
+  made.apply();
+  return made;
+}
+
+function head(content: DiffContent): HTMLElement {
+  const { step_times: steps, verdict } = content;
+  const words = keepTogether(verdict).map((part, i) => (i % 2 ? h("span.nb", part) : part));
+  return h(
+    "header.tfp-diff-head",
+    h("div.tfp-diff-runs", run(0, content), unspoken("span.q", "→"), run(1, content)),
+    figure(steps),
+    h("div.tfp-diff-verdict", ...words),
+    interval(steps),
+  );
+}
+
+function run(which: 0 | 1, { titles }: DiffContent): HTMLElement {
+  return h("span.run", { title: titles[which] }, runBadge(which), h("span", titles[which]));
+}
+
+function figure(steps: StepTimes | null): HTMLElement {
+  if (steps === null || steps.a_ms === null || steps.b_ms === null) {
+    return h("div.tfp-fig", h("span.n.big", "–"), h("span.u", " ms a step"), h("div.d", "a run has no steps"));
+  }
+  const unit = formatMs(Math.max(steps.a_ms, steps.b_ms)).split(" ").pop() ?? "ms";
+  const scale = unit === "s" ? 1e3 : unit === "µs" ? 1e-3 : 1;
+  const [a, b] = [steps.a_ms / scale, steps.b_ms / scale];
+  return h(
+    "div.tfp-fig",
+    h("span.n.was", formatNumber(a)),
+    h("span.u", " → "),
+    h("span.n.big", formatNumber(b)),
+    h("span.u", ` ${unit} a step`),
+    h("div.d", `median of ${formatCount(steps.n_a)} and ${formatCount(steps.n_b)} steps`),
+  );
+}
+
+const AXIS_PX = 240;
+
+/** "×1.75, beyond noise" over a bar from the lower to the upper bound, and a line at 1. */
+function interval(steps: StepTimes | null): HTMLElement {
+  const marks = steps && ratioMarks(steps.ratio, steps.interval);
+  if (!steps || !marks) {
+    const why = steps === null ? "no step times to compare" : "too few steps to know the noise";
+    return h("div.tfp-interval", h("div.q", why));
+  }
+  const [low, high] = steps.interval.map((bound) => formatNumber(bound ?? Number.NaN));
+  const judged = steps.is_beyond_noise ? "beyond noise" : "within noise";
+  const reach = { ...placed(marks.low), width: `${Math.max(marks.high - marks.low, 2 / AXIS_PX) * 100}%` };
+  const bar = h("i", { class: steps.is_beyond_noise ? "reach on" : "reach", style: reach });
+  const dot = h("i.dot", { style: placed(marks.ratio) });
+  const one = h("i.one", { style: placed(marks.one) });
+  const ticks = marks.ticks.map(({ at, ratio }) =>
+    h("span", { class: ratio === 1 ? "tick base" : "tick", style: placed(at) }, `×${ratio}`),
+  );
+  const words = `Step time of b over that of a: ${times(steps.ratio)}, 95 % interval ${low} to ${high}, ${judged}`;
+  return h(
+    "div.tfp-interval",
+    { title: words },
+    h("div.say", h("b", times(steps.ratio)), h("span.q", ` 95 %: ${low}–${high} · `), judged),
+    h("div.axis", { role: "img", "aria-label": words }, one, bar, dot),
+    unspoken("div.ticks", ...ticks),
+  );
+}
+
+function placed(at: number) {
+  return { left: `${at * 100}%` };
+}
+
+const TRAITS = ["timeline_a", "timeline_b"] as const;
+/** Of what is shown at first, before the moments at which the runs are aligned, and behind it. */
+const MARGIN = 0.03;
+
+class Timelines {
+  readonly element: HTMLElement;
+  readonly #places: readonly HTMLElement[];
+  readonly #window: SharedWindow;
+
+  constructor(
+    readonly view: View,
+    readonly content: DiffContent,
+  ) {
+    const { start_ps, span_ps } = content.alignment;
+    const pad = content.is_per_step ? span_ps * MARGIN : 0;
+    this.#places = TRAITS.map(() => h("div.place"));
+    this.#window = new SharedWindow(start_ps, { t0: -pad, t1: span_ps + pad }, (run, wanted) => {
+      const root = this.#places[run].querySelector('[data-tfprof="timeline"]');
+      root?.dispatchEvent(new CustomEvent(SHOW_WINDOW, { detail: wanted }));
+    });
+    this.#places.forEach((place, run) => {
+      place.addEventListener(
+        WINDOW_SHOWN,
+        (event) => {
+          event.stopPropagation();
+          this.#window.told(run, (event as CustomEvent<ShownWindow>).detail);
+        },
+        { signal: view.signal },
+      );
+    });
+    const runs = this.#places.map((place, run) => h("div.run", this.#title(run as 0 | 1), place));
+    this.element = h(
+      "section.tfp-diff-lines",
+      { "aria-label": "Timelines of both runs" },
+      this.#head(),
+      h("div.runs", ...runs),
+    );
+  }
+
+  /** Draws both; one that fails says so in its place. */
+  async draw(): Promise<void> {
+    await Promise.all(this.#places.map((place, run) => this.#draw(place, run)));
+  }
+
+  async #draw(place: HTMLElement, run: number): Promise<void> {
+    if (this.view.model.get(TRAITS[run])) await renderChild(this.view, TRAITS[run], place);
+    else place.append(h("div.empty", { role: "status" }, h("p", "This run recorded no event: it has no timeline.")));
+  }
+
+  #head(): HTMLElement {
+    const { step } = this.content.alignment;
+    const where =
+      step[0] && step[1]
+        ? `aligned at the start of step ${step[0]} of a and step ${step[1]} of b`
+        : "aligned at the start of the captures";
+    const reset = button("Align again", () => this.#window.reset(), this.view.signal, {
+      title: "Back to the steps at which the comparison began",
+    });
+    return h(
+      "div.bar",
+      h("b", "Timelines"),
+      h("span.q", `one time scale, ${where}; pan or zoom one and the other follows`),
+      h("span.sp"),
+      reset,
+    );
+  }
+
+  #title(run: 0 | 1): HTMLElement {
+    const title = this.content.titles[run];
+    return h("div.name", { title }, runBadge(run), h("span", title));
+  }
+}
 
 /** The link of a run's timeline; null where the run has none. */
 async function linkOf(view: View, trait: string): Promise<Link | null> {

@@ -1,29 +1,254 @@
-/** The executions of HLO ops in the linked time range -> a table of what XLA's programs are made of and what each part costs. */
+/** HLO ops in the linked time range: what XLA's programs are made of and what each part costs. */
 
-import { N_SHARES } from "../../model/ops/top_shares";
-import { COMPILE_CODE, frameworkOf } from "../../model/overview/framework";
-import { formatPercent, plural } from "../../model/text/format";
-import { perStep } from "../../model/time/scope";
-import type { Scope } from "../../model/time/viewport";
-import { FAMILIES, FAMILY_LABELS } from "../../model/wire/categories";
-import type { TraceMeta } from "../../model/wire/meta";
+import { columns, numbers } from "../../data/columns";
+import { FAMILIES, FAMILY_LABELS, type HloMeta, type TraceMeta } from "../../data/meta";
+import { EMPTY_TABLE, type Table } from "../../data/pack";
+import { isInRange, overlapPs, type RangePs, type Scope, STEADY } from "../../data/time";
+import { dividedTotals, N_SHARES, type OpTotals, unitTotals } from "../../model/ops";
+import { COMPILE_CODE, type Framework, frameworkOf } from "../../model/overview";
+import { perStep, stepsOfScope } from "../../model/range";
+import { type Cell, type CsvColumns, formatPercent, plural } from "../../model/text";
 import { type Choice, emptyState, noOps, segmented } from "../../ui/dom";
-import { LinkedTable } from "../../ui/linked_table";
-import { OPS_OF_HOST } from "../../ui/of_host";
-import { timeTitles } from "../../ui/op_columns";
 import { ShareBar, type ShareLook, shareSegments } from "../../ui/share_bar";
-import type { TraceBuilder, TraceView } from "../../ui/view";
-import { hloColumns, hloCsv } from "./columns";
+import type { GridColumn } from "../../ui/sheet";
 import {
-  type Grouping,
-  type HloOp,
-  type HloRow,
-  hloRows,
-  hloTotals,
-  type OpShare,
-  opsOfHlos,
-  withPrograms,
-} from "./rows";
+  averageColumn,
+  countColumn,
+  LinkedTable,
+  nameColumn,
+  numberColumn,
+  rankColumn,
+  selfColumn,
+  TIMES_CSV,
+  textColumn,
+  timeTitles,
+  titled,
+  totalColumn,
+} from "../../ui/table";
+import { OPS_OF_HOST, type TraceBuilder, type TraceView } from "../../ui/view";
+
+type Grouping = "op" | "category" | "program";
+
+interface HloOp extends HloMeta {
+  /** The name of its program, unique. */
+  readonly program: string;
+}
+
+interface HloRow {
+  readonly key: string;
+  readonly rank: number;
+  /** Rows of the meta object's `hlo_ops`: one, or those of a group. */
+  readonly hlos: readonly number[];
+  /** What the row is of: the only one, or the first of a group. */
+  readonly meta: HloOp;
+  readonly occurrences: number;
+  readonly totalPs: number;
+  readonly selfPs: number;
+  /** Of the self time of all HLO ops. */
+  readonly ratio: number;
+  /** Over total time; NaN where nothing is known of the op. */
+  readonly gflops: number;
+  readonly gibps: number;
+}
+
+interface Totals extends Pick<OpTotals, "totalPs" | "selfPs" | "occurrences"> {
+  /** Occurrences; of one that the range cuts the part within it, since as much of its work counts. */
+  readonly done: Float64Array;
+}
+
+/** Totals per row of `hlo_ops` from those of its units; a step, where the scope is of whole steps. */
+export function hloTotals(
+  meta: TraceMeta,
+  tables: (name: string) => Table | undefined,
+  nHlos: number,
+  scope: Scope,
+): Totals {
+  const units = tables("hlo_units") ?? EMPTY_TABLE;
+  const row = numbers(units, "hlo");
+  const totals = unitTotals({ ...meta, n_units: units.n }, tables, scope);
+  const isWhole = scope === null || scope === STEADY;
+  const done = isWhole ? totals.occurrences : doneParts(tables("occurrences") ?? EMPTY_TABLE, units.n, scope);
+  const sums = {
+    totalPs: new Float64Array(nHlos),
+    selfPs: new Float64Array(nHlos),
+    occurrences: new Float64Array(nHlos),
+    done: new Float64Array(nHlos),
+  };
+  for (let unit = 0; unit < units.n; unit++) {
+    if (row[unit] < 0) continue;
+    sums.totalPs[row[unit]] += totals.totalPs[unit];
+    sums.selfPs[row[unit]] += Math.max(0, totals.selfPs[unit]);
+    sums.occurrences[row[unit]] += totals.occurrences[unit];
+    sums.done[row[unit]] += done[unit];
+  }
+  const nSteps = stepsOfScope(tables("steps"), scope) ?? 1;
+  return { ...dividedTotals(sums, nSteps), done: sums.done.map((n) => n / nSteps) };
+}
+
+/** Occurrences per unit, of each the part within the range. */
+function doneParts(occurrences: Table, nUnits: number, range: RangePs): Float64Array {
+  const done = new Float64Array(nUnits);
+  const [op, start, duration] = columns(occurrences, "op", "start_ps", "duration_ps");
+  for (let i = 0; i < occurrences.n; i++) {
+    if (!isInRange(start[i], duration[i], range)) continue;
+    done[op[i]] += duration[i] > 0 ? overlapPs(start[i], duration[i], range) / duration[i] : 1;
+  }
+  return done;
+}
+
+/** The HLO ops that ran, or their groups, most self time first. */
+export function hloRows(hlos: readonly HloOp[], totals: Totals, grouping: Grouping | "family"): HloRow[] {
+  const groups = new Map<string, number[]>();
+  hlos.forEach((hlo, i) => {
+    if (totals.occurrences[i] === 0) return;
+    const key = grouping === "op" ? `op:${i}` : String(hlo[grouping]);
+    const group = groups.get(key);
+    if (group) group.push(i);
+    else groups.set(key, [i]);
+  });
+  const sum = (rows: readonly number[], value: (i: number) => number) => rows.reduce((total, i) => total + value(i), 0);
+  const drafts = [...groups].map(([key, rows]) => {
+    const totalPs = sum(rows, (i) => totals.totalPs[i]);
+    // What of a group is unknown would make its rate too low: it has none.
+    const work = (of: "flops" | "bytes_accessed") => sum(rows, (i) => (hlos[i][of] ?? Number.NaN) * totals.done[i]);
+    return {
+      ...{ key, hlos: rows, meta: hlos[rows[0]], totalPs },
+      occurrences: sum(rows, (i) => totals.occurrences[i]),
+      selfPs: sum(rows, (i) => totals.selfPs[i]),
+      gflops: totalPs > 0 ? (work("flops") / totalPs) * 1e3 : Number.NaN,
+      gibps: totalPs > 0 ? (work("bytes_accessed") / totalPs) * (1e12 / 2 ** 30) : Number.NaN,
+    };
+  });
+  drafts.sort((a, b) => b.selfPs - a.selfPs || a.hlos[0] - b.hlos[0]);
+  const whole = drafts.reduce((total, row) => total + row.selfPs, 0);
+  return drafts.map((row, i) => ({ ...row, rank: i + 1, ratio: whole > 0 ? row.selfPs / whole : 0 }));
+}
+
+/** Each HLO op with the name of its program: its module, with the id where several programs have modules of that name. */
+export function withPrograms(hlos: readonly HloMeta[]): HloOp[] {
+  const ids = new Map<string, Set<string>>();
+  for (const { module, program_id } of hlos) ids.set(module, (ids.get(module) ?? new Set()).add(program_id));
+  return hlos.map((hlo) => {
+    const isAlone = (ids.get(hlo.module)?.size ?? 0) < 2;
+    const name = hlo.module || "program";
+    return { ...hlo, program: isAlone ? name : `${name} (${hlo.program_id})` };
+  });
+}
+
+/** A framework op that an HLO op stands for, and in which proportion. */
+type OpShare = readonly [op: number, ratio: number];
+
+/** For each row of `hlo_ops` the framework ops that it stands for, largest share first. */
+export function opsOfHlos(tables: (name: string) => Table | undefined, nHlos: number): readonly (readonly OpShare[])[] {
+  const row = numbers(tables("hlo_units") ?? EMPTY_TABLE, "hlo");
+  const shares = tables("op_shares") ?? EMPTY_TABLE;
+  const [unit, op, ratio] = [numbers(shares, "unit"), numbers(shares, "op"), numbers(shares, "ratio")];
+  const found: OpShare[][] = Array.from({ length: nHlos }, () => []);
+  for (let i = 0; i < shares.n; i++) if (row[unit[i]] >= 0) found[row[unit[i]]].push([op[i], ratio[i]]);
+  return found.map((list) => list.sort((a, b) => b[1] - a[1]));
+}
+
+interface HloLook {
+  /** What a row is of now. */
+  readonly grouping: () => Grouping;
+  readonly framework: Framework;
+  readonly opOf: (row: HloRow) => { readonly name: string; readonly isOwn: boolean; readonly title: string };
+}
+
+interface HloHas {
+  readonly manyPrograms: boolean;
+  readonly flops: boolean;
+  readonly bytes: boolean;
+  readonly source: boolean;
+}
+
+function hloColumns({ grouping, framework, opOf }: HloLook, has: HloHas): GridColumn<HloRow>[] {
+  const isOp = () => grouping() === "op";
+  const late = { isOptional: true, shownFrom: 1340 };
+  const program = (row: HloRow) => (isOp() ? row.meta.program : "");
+  const source = (row: HloRow) => (isOp() ? row.meta.source : "");
+  const category = (row: HloRow) => (grouping() === "program" ? "" : row.meta.category);
+  const op = (row: HloRow) => (isOp() ? opOf(row).name : "");
+  const opTip = `The ${framework} op that the instruction was made from, of a fusion that of its result; grey where it names none: the op that its time counts for`;
+  const ratioTip = "Of the self time of all HLO ops";
+  const over = "over total time, as the trace says or else estimated from the program";
+  const rate = (id: "gflops" | "gibps", title: string, what: string, width: number) =>
+    numberColumn<HloRow>({ id, title, tip: `${what} ${over}`, width }, (row) => row[id]);
+  return [
+    rankColumn("Rank by self time"),
+    nameColumn({ id: "category", title: "Category", width: 130, narrowWidth: 104 }, category),
+    hloColumn(grouping),
+    nameColumn(
+      { id: "op", title: `${framework} op`, tip: opTip },
+      op,
+      (row) => (isOp() ? opOf(row).title : ""),
+      (row) => isOp() && !opOf(row).isOwn,
+    ),
+    countColumn("Executions in the range"),
+    selfColumn(200, 140, (row) => `var(--c-${row.meta.device === "Device" ? "device_compute" : "host_compute"})`),
+    numberColumn(
+      { id: "ratio", title: "Self, %", tip: ratioTip, width: 58, isOptional: false },
+      (row) => row.ratio * 100,
+    ),
+    totalColumn(1240),
+    averageColumn("Total time per execution"),
+    ...(has.flops ? [rate("gflops", "GFLOP/s", "Floating point operations", 70)] : []),
+    ...(has.bytes ? [rate("gibps", "GiB/s", "Bytes read and written", 62)] : []),
+    // The file's name and the line; the path is on hover.
+    ...(has.source
+      ? [
+          textColumn(
+            {
+              ...{ id: "source", title: "Source", width: 130, ...late },
+              cell: (row) => titled(source(row).replace(/^.*[\\/]/, ""), source(row)),
+            },
+            source,
+          ),
+        ]
+      : []),
+    ...(has.manyPrograms ? [nameColumn({ id: "program", title: "Program", width: 140, ...late }, program)] : []),
+  ];
+}
+
+function hloColumn(grouping: () => Grouping): GridColumn<HloRow> {
+  const nOps = (row: HloRow) => plural(row.hlos.length, "HLO op");
+  return {
+    ...{ id: "name", title: "HLO op", value: (row) => row.meta.name },
+    names: ({ meta }) => (grouping() === "program" ? meta.program : meta.name),
+    cell: (row, { cut }) => {
+      const { name, program, expression } = row.meta;
+      if (grouping() === "op") return titled(cut(name), expression || name);
+      if (grouping() === "program") return titled(cut(program), `${program}\n${nOps(row)}`);
+      return titled(plural(row.hlos.length, "op"), "", true);
+    },
+  };
+}
+
+/** The columns of `Profile.hlo_ops`, and the number of HLO ops behind a row of a group. */
+export function hloCsv(grouping: () => Grouping): CsvColumns<HloRow> {
+  /** What a group has only where it is by that. */
+  const own =
+    (key: keyof HloOp, group: Grouping = "op") =>
+    ({ meta }: HloRow): Cell =>
+      grouping() === "op" || grouping() === group ? (meta[key] as Cell) : "";
+  return {
+    rank: (row) => row.rank,
+    program_id: own("program_id", "program"),
+    module: own("module", "program"),
+    category: own("category", "category"),
+    name: own("name"),
+    expression: own("expression"),
+    op_name: own("op_name"),
+    op_type: own("op_type"),
+    device: (row) => row.meta.device,
+    n_hlo_ops: (row) => row.hlos.length,
+    ...TIMES_CSV,
+    self_time_ratio: (row) => row.ratio,
+    flop_rate_gflops: (row) => row.gflops,
+    memory_bandwidth_gibps: (row) => row.gibps,
+    source: own("source"),
+  };
+}
 
 const GROUPINGS: readonly Choice<Grouping>[] = [
   { value: "op", text: "by op" },

@@ -1,34 +1,108 @@
-/** tf.data pipelines, steps and input ops -> whether the training waits for data, for which part of the input, and what to change. */
+/** Whether the training waits for data, for which part of the input, and what to change. */
 
-import { inputOps, inputWait, keepsUp } from "../../model/input/input_ops";
+import type { AdviceMeta, PipelineMeta } from "../../data/meta";
+import { EMPTY_TABLE, type Table } from "../../data/pack";
+import type { RangePs } from "../../data/time";
 import {
   bottleneckOf,
   emptyStats,
   executionStats,
   executions,
   firstCallEnd,
+  inputOps,
+  inputWait,
+  keepsUp,
   latencyOf,
   type NodeStats,
   nodeStats,
-} from "../../model/input/pipeline";
-import { type Framework, frameworkOf } from "../../model/overview/framework";
-import { formatCount, formatTime, plural } from "../../model/text/format";
-import { perStep, scopeOf, stepsOfScope } from "../../model/time/scope";
-import { rangeInPs } from "../../model/time/span_text";
-import type { RangePs } from "../../model/time/viewport";
-import type { PipelineMeta } from "../../model/wire/meta";
-import { EMPTY_TABLE, type Table } from "../../model/wire/wire";
-import { button, emptyState, h, on, segmented } from "../../ui/dom";
-import { Ledger } from "../../ui/ledger";
-import type { OfHost } from "../../ui/of_host";
-import { inFrame } from "../../ui/page";
-import { toggleSelection } from "../../ui/selecting";
-import type { TraceBuilder, TraceView } from "../../ui/view";
-import { showAdvice } from "./advice";
-import { GraphPane } from "./graph_pane";
-import { type InputOpRow, OP_LEDGER, PIPELINE_LEDGER, type PipelineRow, pipelineRow } from "./ledgers";
-import type { InputScene } from "./scene";
-import { WaitPane } from "./wait_pane";
+} from "../../model/input";
+import { type Framework, frameworkOf } from "../../model/overview";
+import { perStep, rangeInPs, scopeOf, stepsOfScope } from "../../model/range";
+import { formatCount, formatMs, formatTime, plural, wrapCode } from "../../model/text";
+import { labelList, labelled } from "../../ui/controls";
+import { button, copyButton, emptyState, h, inFrame, on, segmented } from "../../ui/dom";
+import { Ledger } from "../../ui/table";
+import { type OfHost, type TraceBuilder, type TraceView, toggleSelection } from "../../ui/view";
+import { GraphPane, type InputScene } from "./graph";
+import { type InputOpRow, OP_LEDGER, PIPELINE_LEDGER, type PipelineRow, pipelineRow, WaitPane } from "./wait";
+
+/** Advance of a character of the code box, and its padding. */
+const CODE_CHARACTER_PX = 6.65;
+const CODE_PADDING_PX = 16;
+
+interface Finding {
+  readonly scene: InputScene;
+  readonly nPipelines: number;
+  /** Whether the training waits for data at all, in one sentence about the whole capture. */
+  readonly verdict: string;
+  /** Of what to change in the run what is about its input: then that is the fix here, too. */
+  readonly card: Pick<AdviceMeta, "title" | "fix"> | undefined;
+}
+
+/** Fills `aside`: the verdict and the finding, the fix where one is known, and the figures of the pipeline. */
+function showAdvice(aside: HTMLElement, finding: Finding, signal: AbortSignal): void {
+  const { scene, verdict, card } = finding;
+  const { bottleneck } = scene.pipeline;
+  const words = card ? [card.title, card.fix.words] : [scene.pipeline.suggestion];
+  const code = card?.fix.code;
+  const parts = opening(scene, verdict);
+  // The suggestion is about the bottleneck of the whole capture.
+  if (scene.kept === null && (scene.slow < 0 || scene.slow === (bottleneck ?? -1))) {
+    parts.push(...words.filter(Boolean).map((text) => h("p", text)));
+    if (code) {
+      const copy = copyButton("Copy the fix", () => code, signal);
+      parts.push(h("pre", wrapCode(code, codeColumns(aside))), h("p", copy));
+    }
+  }
+  aside.replaceChildren(...parts, facts(finding));
+}
+
+/** First what is shown: of a range its own finding, of the whole capture the verdict. */
+function opening(scene: InputScene, verdict: string): HTMLElement[] {
+  const found = headline(scene);
+  if (!verdict) return [h("h3", found)];
+  if (scene.range === null) return [h("h3", verdict), ...(scene.kept === null ? [h("p", found)] : [])];
+  return [h("h3", found), h("p.q", `The whole capture: ${verdict}`)];
+}
+
+function headline({ pipeline, rank, range, slow, stats, nBatches, kept }: InputScene): string {
+  if (kept !== null) return `The input keeps up here: it costs ${formatMs(kept.ms)} of a step.`;
+  if (slow < 0) return "No iterator of this pipeline kept a step waiting.";
+  const { name } = pipeline.nodes[slow];
+  const wait = formatTime(stats.waitPs[slow] / Math.max(1, nBatches));
+  if (rank !== null) return `${name} held this execution up: waited ${wait} for its own work.`;
+  if (range !== null) return `${name} is the slowest here: ${wait} of waiting a batch.`;
+  return pipeline.summary || `${name} is the bottleneck: ${wait} a batch.`;
+}
+
+function facts({ scene, nPipelines }: Finding): HTMLElement {
+  const { pipeline, root, stats, nBatches } = scene;
+  const list = labelList("tfp-kv", "Figures of the pipeline");
+  const fact = (label: string, text: string) => list.append(labelled(label, [text]));
+  if (nPipelines > 1) fact("pipeline", `${pipeline.name} on ${String(pipeline.host ?? "this host")}`);
+  const batches = nBatches === 1 ? "batch" : "batches";
+  fact("fetched", `${formatCount(nBatches)} ${batches} in ${formatTime(stats.totalPs[root])} of the fetching thread`);
+  const { min_latency_us: least, max_latency_us: most, n_slow_calls: nSlow } = pipeline;
+  if (
+    scene.rank === null &&
+    scene.range === null &&
+    typeof least === "number" &&
+    typeof most === "number" &&
+    most > 0
+  ) {
+    const more = scene.startupPs > 0 ? ", with the first" : "";
+    fact("each", `${formatTime(least * 1e6)} to ${formatTime(most * 1e6)}${more}`);
+    if (typeof nSlow === "number") fact("> 50 µs", `${formatCount(nSlow)}${more}`);
+  }
+  if (scene.slow >= 0) fact("long name", pipeline.nodes[scene.slow].long_name);
+  return list;
+}
+
+/** Characters in a line of the code box. */
+function codeColumns(aside: HTMLElement): number {
+  const padding = Number.parseFloat(getComputedStyle(aside).paddingLeft || "0") + CODE_PADDING_PX;
+  return Math.max(16, Math.floor(((aside.clientWidth || 292) - padding) / CODE_CHARACTER_PX));
+}
 
 const CHOICES = [
   { value: "graph", text: "Graph" },

@@ -1,19 +1,327 @@
-/** The executions of kernels in the linked time range -> a bar of the top kernels and a table of all of them. */
+/** Kernels in the linked time range: a bar of those that cost most, and a table by kernel, op, type or unit. */
 
-import { DEVICES_CODE, frameworkOf } from "../../model/overview/framework";
-import { formatPercent, formatTime } from "../../model/text/format";
-import { readableKernels, shortKernel } from "../../model/text/kernel_names";
-import { perStep } from "../../model/time/scope";
-import { STEADY } from "../../model/time/viewport";
-import type { KernelMeta, TraceMeta } from "../../model/wire/meta";
+import { columns } from "../../data/columns";
+import { FAMILIES, type KernelMeta, type TraceMeta } from "../../data/meta";
+import { EMPTY_TABLE, type Table } from "../../data/pack";
+import { isInRange, overlapPs, type RangePs, type Scope, STEADY } from "../../data/time";
+import { readableKernels, shortKernel } from "../../model/names";
+import { DEVICES_CODE, frameworkOf } from "../../model/overview";
+import { perStep, stepsOfScope } from "../../model/range";
+import { type CsvColumns, fields, formatBytes, formatCount, formatPercent, formatTime, plural } from "../../model/text";
 import { type Choice, emptyState, h, noOps, segmented } from "../../ui/dom";
-import { LinkedTable } from "../../ui/linked_table";
-import type { OfHost } from "../../ui/of_host";
 import { isMostlyRest, ShareBar, type ShareLook, shareSegments } from "../../ui/share_bar";
-import type { TraceBuilder, TraceView } from "../../ui/view";
-import { KERNEL_CSV, kernelColumns } from "./columns";
-import { type Grouping, groupKernels, type KernelGroup } from "./groups";
-import { familyOf, type KernelRow, kernelRows, tensorCore } from "./rows";
+import type { GridColumn } from "../../ui/sheet";
+import { countColumn, LinkedTable, msBarColumn, nameColumn, numberColumn, rankColumn, titled } from "../../ui/table";
+import type { OfHost, TraceBuilder, TraceView } from "../../ui/view";
+
+interface KernelRow extends KernelMeta {
+  readonly rank: number;
+  /** The name as a person reads it. */
+  readonly readable: string;
+  /** Row of the meta object's `kernels`. */
+  readonly kernel: number;
+  readonly occurrences: number;
+  readonly totalPs: number;
+  readonly minPs: number;
+  readonly maxPs: number;
+  /** Of the time of all kernels. */
+  readonly ratio: number;
+}
+
+/**
+ * The kernels that ran in a scope, most time first; of one cut by a range the part inside counts. Times and counts are a step
+ * where the scope is of whole steps.
+ * @param readable name -> name as a person reads it
+ */
+export function kernelRows(
+  kernels: readonly KernelMeta[],
+  readable: ReadonlyMap<string, string>,
+  tables: (name: string) => Table | undefined,
+  scope: Scope,
+): KernelRow[] {
+  const { total, count, longest, shortest } = sumsOf(kernels, tables, scope);
+  const nSteps = stepsOfScope(tables("steps"), scope) ?? 1;
+  const sum = total.reduce((all, ps) => all + ps, 0);
+  const ran = kernels.map((_, k) => k).filter((k) => count[k] > 0);
+  ran.sort((a, b) => total[b] - total[a] || a - b);
+  return ran.map((k, i) => ({
+    ...kernels[k],
+    readable: readable.get(kernels[k].name) ?? kernels[k].name,
+    ...{ rank: i + 1, kernel: k, occurrences: count[k] / nSteps, ratio: sum > 0 ? total[k] / sum : 0 },
+    ...{ totalPs: total[k] / nSteps, minPs: shortest[k], maxPs: longest[k] },
+  }));
+}
+
+interface Sums {
+  readonly total: Float64Array;
+  readonly count: Float64Array;
+  readonly longest: Float64Array;
+  readonly shortest: Float64Array;
+}
+
+function sumsOf(kernels: readonly KernelMeta[], tables: (name: string) => Table | undefined, scope: Scope): Sums {
+  const n = kernels.length;
+  const [total, count, longest] = [new Float64Array(n), new Float64Array(n), new Float64Array(n)];
+  const sums = { total, count, longest, shortest: new Float64Array(n).fill(Number.POSITIVE_INFINITY) };
+  if (scope !== null && scope !== STEADY) addRuns(sums, tables("kernel_runs") ?? EMPTY_TABLE, scope);
+  else if (scope === null && kernels[0]?.occurrences !== undefined) addKnown(sums, kernels);
+  else addTotals(sums, tables(scope === STEADY ? "kernel_step_totals" : "kernel_totals") ?? EMPTY_TABLE);
+  return sums;
+}
+
+function add({ total, count, longest, shortest }: Sums, k: number, n: number, ps: number, least: number, most: number) {
+  count[k] += n;
+  total[k] += ps;
+  shortest[k] = Math.min(shortest[k], least);
+  longest[k] = Math.max(longest[k], most);
+}
+
+function addRuns(sums: Sums, runs: Table, range: RangePs): void {
+  const [kernel, start, duration] = columns(runs, "kernel", "start_ps", "duration_ps");
+  for (let i = 0; i < runs.n; i++) {
+    if (!isInRange(start[i], duration[i], range)) continue;
+    const ps = overlapPs(start[i], duration[i], range);
+    add(sums, kernel[i], 1, ps, ps, ps);
+  }
+}
+
+/** Sums of executions that were added up before, of each host. */
+function addTotals(sums: Sums, known: Table): void {
+  const [kernel, count, total, least, most] = columns(known, "kernel", "occurrences", "total_ps", "min_ps", "max_ps");
+  for (let i = 0; i < known.n; i++) add(sums, kernel[i], count[i], total[i], least[i], most[i]);
+}
+
+/** Sums that are told without any executions, as in a reduced profile. */
+function addKnown(sums: Sums, kernels: readonly KernelMeta[]): void {
+  kernels.forEach(({ occurrences = 0, total_time_us = 0, min_time_us = 0, max_time_us = 0 }, k) => {
+    add(sums, k, occurrences, total_time_us * 1e6, min_time_us * 1e6, max_time_us * 1e6);
+  });
+}
+
+type TensorCore = "used" | "idle" | "none";
+
+/** Whether Tensor Cores serve the kernel, could but do not, or cannot. */
+export function tensorCore(kernel: Pick<KernelMeta, "could_use_tensor_core" | "uses_tensor_core">): TensorCore {
+  if (kernel.uses_tensor_core) return "used";
+  return kernel.could_use_tensor_core ? "idle" : "none";
+}
+
+function familyOf(kernel: Pick<KernelMeta, "family">): string {
+  return FAMILIES[kernel.family] ?? "runtime";
+}
+
+type Grouping = "name" | "op" | "type" | "unit";
+
+/** One kernel, or several that belong together. */
+interface KernelGroup extends KernelRow {
+  /** What tells the row from others, whatever the grouping. */
+  readonly key: string;
+  readonly nKernels: number;
+  /** Names of the ops that launched them, each once. */
+  readonly ops: readonly string[];
+}
+
+const UNKNOWN = "not known";
+/** Of kernels that are put together, and differ. */
+const SEVERAL = "several";
+
+const NAME_OF: Readonly<Record<Exclude<Grouping, "name">, (row: KernelRow) => string>> = {
+  op: (row) => row.op_name,
+  type: (row) => row.op_type,
+  unit: (row) => row.unit,
+};
+
+/**
+ * An op takes more than its kernels, such as copies: a row of those is called otherwise than the op.
+ * @param isLed whether kernels may be for several ops: all of one is that of the op with the largest share in it
+ */
+function groupKernels(rows: readonly KernelRow[], by: Grouping, isLed: boolean): KernelGroup[] {
+  if (by === "name")
+    return rows.map((row) => ({
+      ...row,
+      key: `kernel:${row.kernel}`,
+      nKernels: 1,
+      ops: row.op_name ? [row.op_name] : [],
+    }));
+  const groups = new Map<string, KernelRow[]>();
+  for (const row of rows) {
+    const known = NAME_OF[by](row);
+    const name = known && by !== "unit" ? `${isLed ? "led by" : "of"} ${known}` : known || UNKNOWN;
+    const own = groups.get(name);
+    if (own) own.push(row);
+    else groups.set(name, [row]);
+  }
+  const found = [...groups].map(([name, own]) => summed(own, name, `${by}:${name}`));
+  found.sort((a, b) => b.totalPs - a.totalPs);
+  return found.map((group, i) => ({ ...group, rank: i + 1 }));
+}
+
+/** What the rows have together; how they were launched is told of single kernels only. */
+function summed(rows: readonly KernelRow[], name: string, key: string): KernelGroup {
+  const sum = (value: (row: KernelRow) => number) => rows.reduce((total, row) => total + value(row), 0);
+  const same = (value: (row: KernelRow) => string) => {
+    const first = value(rows[0]);
+    return rows.every((row) => value(row) === first) ? first : SEVERAL;
+  };
+  const [type, op] = [same((row) => row.op_type), same((row) => row.op_name)];
+  return {
+    ...rows[0],
+    ...{ key, name, readable: name, nKernels: rows.length, kernel: -1 },
+    ops: [...new Set(rows.flatMap(({ op_name }) => op_name || []))],
+    ...{ op_type: type === SEVERAL ? "" : type, op_name: op === SEVERAL ? "" : op, unit: same((row) => row.unit) },
+    tensor_core_eligible: rows.some((row) => row.tensor_core_eligible),
+    could_use_tensor_core: rows.some((row) => row.could_use_tensor_core && !row.uses_tensor_core),
+    uses_tensor_core: rows.every((row) => row.uses_tensor_core),
+    ...{ registers_per_thread: Number.NaN, shared_memory_bytes: Number.NaN, occupancy_pct: Number.NaN },
+    ...{ block_dim: "", grid_dim: "" },
+    ...{
+      totalPs: sum((row) => row.totalPs),
+      occurrences: sum((row) => row.occurrences),
+      ratio: sum((row) => row.ratio),
+    },
+    minPs: rows.reduce((least, row) => Math.min(least, row.minPs), Number.POSITIVE_INFINITY),
+    maxPs: rows.reduce((most, row) => Math.max(most, row.maxPs), 0),
+  };
+}
+
+const TITLES: Readonly<Record<TensorCore, string>> = {
+  used: "This kernel runs on Tensor Cores.",
+  idle: "Tensor Cores could serve this op, but this kernel does not run on them: try mixed_float16 or TF32, and sizes that are multiples of 8.",
+  none: "Tensor Cores serve matrix products and convolutions; this kernel makes none.",
+};
+/** Sorting by the column puts the finding first. */
+const ORDER: Readonly<Record<TensorCore, number>> = { idle: 2, used: 1, none: 0 };
+
+/** Widths of the table that leave some 200 px each to the names of kernel and op. */
+const ROOM_PX = { launch: 1200, times: 1340, dimensions: 1520 };
+
+/**
+ * @param hasOps whether any kernel names its op
+ * @param hasOccupancy whether the trace tells any occupancy
+ * @param grouping what a row is now
+ */
+function kernelColumns(hasOps: boolean, hasOccupancy: boolean, grouping: () => Grouping): GridColumn<KernelGroup>[] {
+  const columns = [
+    rankColumn<KernelGroup>("Rank by total time"),
+    nameColumn<KernelGroup>(
+      { id: "name", title: "Kernel" },
+      ({ readable }) => readable,
+      ({ name }) => name,
+    ),
+    ...(hasOps ? [opColumn(grouping)] : []),
+    countColumn<KernelRow>("Executions in the range"),
+    ...timeColumns(),
+    ...launchColumns(),
+  ];
+  return hasOccupancy ? [...columns, occupancyColumn()] : columns;
+}
+
+function opColumn(grouping: () => Grouping): GridColumn<KernelGroup> {
+  const tip = "The op that launched it; under XLA the one with the largest share in it";
+  const title = (row: KernelRow) =>
+    [row.op_name || "The trace names no op for it", row.op_type].filter(Boolean).join("\n");
+  const name = ({ op_name }: KernelRow) => op_name;
+  const isSingle = () => grouping() === "name";
+  return {
+    ...{ id: "op", title: "Op", tip, names: (row) => (isSingle() ? name(row) : "") },
+    value: (row) => (isSingle() ? name(row) : row.nKernels),
+    cell: (row, { cut }) =>
+      isSingle()
+        ? titled(cut(name(row)), title(row))
+        : titled(plural(row.nKernels, "kernel"), row.ops.join("\n"), true),
+  };
+}
+
+function timeColumns(): GridColumn<KernelRow>[] {
+  const total = {
+    id: "total",
+    title: "Total, ms",
+    tip: "Summed over streams and devices",
+    width: 210,
+    narrowWidth: 140,
+  };
+  const ratio = { id: "ratio", title: "Total, %", tip: "Of the time of all kernels", width: 62, isOptional: false };
+  const ends = { width: 66, shownFrom: ROOM_PX.times };
+  return [
+    msBarColumn(
+      total,
+      ({ totalPs }) => totalPs,
+      () => "var(--c-device_compute)",
+    ),
+    numberColumn(ratio, (row) => row.ratio * 100),
+    tensorCoreColumn(),
+    numberColumn({ id: "average", title: "Average, µs", width: 82 }, (row) => averagePs(row) / 1e6),
+    numberColumn({ id: "min", title: "Min, µs", ...ends }, (row) => row.minPs / 1e6),
+    numberColumn({ id: "max", title: "Max, µs", ...ends }, (row) => row.maxPs / 1e6),
+  ];
+}
+
+function averagePs({ totalPs, occurrences }: KernelRow): number {
+  return totalPs / occurrences;
+}
+
+function tensorCoreColumn(): GridColumn<KernelRow> {
+  const tip = "What the kernel computes on; coloured where Tensor Cores could serve its op and do not";
+  const cell = (row: KernelRow) => {
+    const kind = tensorCore(row);
+    return h("span", { class: `tfp-tc-${kind}`, title: TITLES[kind] }, row.unit || "–");
+  };
+  return { id: "tensor", title: "Computes on", tip, width: 124, value: (row) => ORDER[tensorCore(row)], cell };
+}
+
+function launchColumns(): GridColumn<KernelRow>[] {
+  const [registers, shared] = ["Registers per thread", "Shared memory per block, static and dynamic"];
+  const shownFrom = ROOM_PX.launch;
+  return [
+    numberColumn(
+      { id: "registers", title: "Regs", tip: registers, width: 50, shownFrom },
+      (row) => row.registers_per_thread,
+      formatCount,
+    ),
+    numberColumn(
+      { id: "shared", title: "Shared", tip: shared, width: 74, shownFrom },
+      (row) => row.shared_memory_bytes,
+      formatBytes,
+    ),
+    dimensions("block", "Block", "Threads per block: x, y, z", (row) => row.block_dim),
+    dimensions("grid", "Grid", "Blocks: x, y, z", (row) => row.grid_dim),
+  ];
+}
+
+function dimensions(id: string, title: string, tip: string, text: (row: KernelRow) => string): GridColumn<KernelRow> {
+  const product = (row: KernelRow) =>
+    text(row)
+      .split(",")
+      .reduce((n, part) => n * Number(part), 1);
+  const cell = (row: KernelRow) => shortDimensions(text(row));
+  return numberColumn({ id, title, tip, width: 92, shownFrom: ROOM_PX.dimensions, cell }, product);
+}
+
+/** "160,1,1" -> "160": dimensions of one at the end say nothing. */
+export function shortDimensions(text: string): string {
+  return text.replace(/(,1)+$/, "").replaceAll(",", "×");
+}
+
+function occupancyColumn(): GridColumn<KernelRow> {
+  const tip =
+    "Theoretical occupancy: warps that registers and shared memory leave room for, of the most a multiprocessor holds";
+  return numberColumn(
+    { id: "occupancy", title: "Occupancy, %", tip, width: 90 },
+    (row) => row.occupancy_pct || Number.NaN,
+  );
+}
+
+/** The columns of `Profile.kernels`. */
+export const KERNEL_CSV: CsvColumns<KernelGroup> = {
+  ...fields<KernelRow>("rank", "name", "registers_per_thread", "shared_memory_bytes", "block_dim", "grid_dim"),
+  ...fields<KernelRow>("occupancy_pct", "tensor_core_eligible", "uses_tensor_core", "unit"),
+  ...fields<KernelRow>("op_name", "occurrences"),
+  total_time_us: (row) => row.totalPs / 1e6,
+  avg_time_us: (row) => averagePs(row) / 1e6,
+  min_time_us: (row) => row.minPs / 1e6,
+  max_time_us: (row) => row.maxPs / 1e6,
+  op_type: (row) => row.op_type,
+};
 
 const GROUPINGS: readonly Choice<Grouping>[] = [
   { value: "name", text: "by name" },

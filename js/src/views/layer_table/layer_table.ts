@@ -1,21 +1,128 @@
-/** Ops of the linked time range and the Keras layers they belong to -> a table of forward, backward and optimizer time. */
+/** Keras layers in the linked time range: forward, backward and optimizer time. */
 
-import { type LayerRow, layerRows } from "../../model/ops/layer_rows";
-import { PHASES } from "../../model/ops/places";
-import { opsOfScope, withoutWaiting } from "../../model/ops/ranged_ops";
-import { frameworkOf } from "../../model/overview/framework";
-import { limitingSide } from "../../model/overview/overview";
-import { perStep } from "../../model/time/scope";
-import { type Scope, STEADY } from "../../model/time/viewport";
-import { numbers } from "../../model/wire/column";
-import type { LayerMeta } from "../../model/wire/meta";
-import { EMPTY_TABLE } from "../../model/wire/wire";
+import { numbers } from "../../data/columns";
+import type { LayerMeta } from "../../data/meta";
+import { EMPTY_TABLE } from "../../data/pack";
+import { type Scope, STEADY } from "../../data/time";
+import { type LayerRow, layerRows, opsOfScope, PHASES, withoutWaiting } from "../../model/ops";
+import { frameworkOf, limitingSide } from "../../model/overview";
+import { perStep } from "../../model/range";
+import { type CsvColumns, fields, formatBytes, formatCount, formatPercent, formatTo } from "../../model/text";
 import { type Choice, emptyState, h, noOps, segmented } from "../../ui/dom";
-import { legendEntry, swatch } from "../../ui/legend";
-import { LinkedTable } from "../../ui/linked_table";
-import { OPS_OF_HOST } from "../../ui/of_host";
-import type { TraceBuilder, TraceView } from "../../ui/view";
-import { INPUT_COLOR, LAYER_CSV, layerColumns, PHASE_COLORS } from "./columns";
+import { legendEntry, swatch } from "../../ui/share_bar";
+import type { GridColumn } from "../../ui/sheet";
+import { barCell, LinkedTable, nameColumn, numberColumn, rankColumn } from "../../ui/table";
+import { OPS_OF_HOST, type TraceBuilder, type TraceView } from "../../ui/view";
+
+/** One hue, since all is the layer's work; striped is backward in every view. */
+const PHASE_COLORS: readonly string[] = [
+  "var(--work)",
+  "repeating-linear-gradient(135deg, var(--work) 0 1.5px, transparent 1.5px 3.5px)",
+  "color-mix(in srgb, var(--work) 50%, var(--bg))",
+  "var(--c-other)",
+];
+
+/** tf.data ops have their colour in every view. */
+const INPUT_COLOR = "var(--c-input)";
+
+/**
+ * @param memoryOf what a layer allocated in the scope shown and held at the peak, null where no memory of layers is known
+ * @param hasParams whether the parameters of any layer are known
+ * @param hasClasses whether the Keras class of any is
+ */
+function layerColumns(
+  memoryOf: readonly [allocated: (row: LayerRow) => number, atPeak: (row: LayerRow) => number] | null,
+  hasParams: boolean,
+  hasClasses: boolean,
+): GridColumn<LayerRow>[] {
+  const share = {
+    id: "ratio",
+    title: "Of device, %",
+    tip: "Of the self time of all ops on the device, or on the host",
+    width: 82,
+  };
+  const ops = { id: "ops", title: "Ops", tip: "Different ops of the layer that ran", width: 54, shownFrom: 1200 };
+  return [
+    rankColumn("Rank by self time"),
+    nameColumn(
+      { id: "layer", title: "Layer" },
+      ({ layer }) => layer,
+      ({ layer }) => layer,
+      ({ kind }) => kind !== "layer",
+    ),
+    ...(hasClasses ? [classColumn()] : []),
+    timeColumn(),
+    numberColumn({ ...share, isOptional: false }, (row) => blankZero(row.ratio * 100)),
+    ...PHASES.map((phase, i) => phaseColumn(phase, i)),
+    numberColumn(ops, (row) => row.nOps || Number.NaN, formatCount),
+    ...(hasParams ? [paramsColumn()] : []),
+    ...(memoryOf === null ? [] : memoryColumns(...memoryOf)),
+  ];
+}
+
+function classColumn(): GridColumn<LayerRow> {
+  const className = (row: LayerRow) => row.class_name || (row.kind === "layer" ? "" : row.kind);
+  const head = { id: "class", title: "Class", width: 150, narrowWidth: 120 };
+  return nameColumn(head, className, className, (row) => row.class_name === "");
+}
+
+function paramsColumn(): GridColumn<LayerRow> {
+  const tip = "How many numbers the weights of the layer hold, those that are not trained included";
+  const head = { id: "params", title: "Parameters", tip, width: 92, isOptional: false };
+  return numberColumn(head, (row) => row.n_params ?? Number.NaN, formatCount);
+}
+
+/** What did not run has a blank cell. */
+function blankZero(value: number): number {
+  return value > 0 ? value : Number.NaN;
+}
+
+function timeColumn(): GridColumn<LayerRow> {
+  const tip = "Self time of the layer's ops: forward, backward, optimizer, other";
+  const amounts = ({ selfPs }: LayerRow) => selfPs;
+  return {
+    ...{ id: "time", title: "Time, ms", tip, width: 240, narrowWidth: 220, value: amounts, amounts },
+    figures: ({ selfPs }) => blankZero(selfPs / 1e9),
+    cell: (row, { most, decimals }) => {
+      const ms = (ps: number) => formatTo(ps / 1e9, decimals);
+      const parts = row.phasePs.map((ps, i) => {
+        const title = `${PHASES[i]} ${ms(ps)} ms, ${formatPercent(ps / (row.selfPs || 1))}`;
+        const color = row.kind === "input" ? INPUT_COLOR : PHASE_COLORS[i];
+        return { share: most > 0 ? ps / most : 0, color, title };
+      });
+      return barCell(row.selfPs > 0 ? ms(row.selfPs) : "", parts);
+    },
+  };
+}
+
+function phaseColumn(phase: string, i: number): GridColumn<LayerRow> {
+  const title = `${phase[0].toUpperCase()}${phase.slice(1)}, ms`;
+  const head = { id: phase, title, tip: `Self time of ${phase} ops`, width: 92, shownFrom: i < 2 ? 0 : 1340 };
+  return numberColumn(head, (row) => blankZero(row.phasePs[i] / 1e9));
+}
+
+function memoryColumns(
+  allocatedOf: (row: LayerRow) => number,
+  peakOf: (row: LayerRow) => number,
+): GridColumn<LayerRow>[] {
+  const allocated = "All bytes that ops of the layer allocated, whether or not freed again";
+  const peak = "What ops of the layer had allocated of the memory in use at the peak of the whole capture";
+  const column = (id: string, title: string, tip: string, bytes: (row: LayerRow) => number) => {
+    const figures = (row: LayerRow) => blankZero(bytes(row));
+    return numberColumn<LayerRow>({ id, title, tip, width: 100, isOptional: false, figures }, figures, formatBytes);
+  };
+  return [column("allocated", "Allocated", allocated, allocatedOf), column("peak", "At peak", peak, peakOf)];
+}
+
+/** The columns of `Profile.layers` but for the side, which stands in the file's name. */
+export const LAYER_CSV: CsvColumns<LayerRow> = {
+  ...fields<LayerRow>("layer", "class_name", "kind"),
+  ...Object.fromEntries(PHASES.map((phase, i) => [`${phase}_time_us`, (row: LayerRow) => row.phasePs[i] / 1e6])),
+  self_time_us: (row) => row.selfPs / 1e6,
+  self_time_ratio: (row) => row.ratio,
+  n_ops: (row) => row.nOps,
+  ...fields<LayerRow>("occurrences", "allocated_bytes", "peak_bytes"),
+};
 
 type Side = "device" | "host";
 

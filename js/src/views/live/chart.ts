@@ -1,19 +1,379 @@
-/** The state of a training -> its chart: redrawn at most once a frame, and only when there is something new to draw. */
+/** The chart of a running training: step times and small charts, redrawn at most once a frame and only for something new. */
 
-import type { Palette } from "../../colors/palette";
-import { h, on, onKeys, unspoken } from "../../ui/dom";
-import { inFrame, watchSize } from "../../ui/page";
-import { createTip, drawLabels } from "../../ui/plot";
+import { CATEGORIES } from "../../data/meta";
+import type { Palette } from "../../model/colors";
+import { formatCount, formatMs } from "../../model/text";
+import { button, h, inFrame, on, onKeys, unspoken, watchSize } from "../../ui/dom";
+import { createTip, drawLabels, type PlotLabel } from "../../ui/plot";
 import { readPalette } from "../../ui/theme";
 import type { View } from "../../ui/view";
-import { binOf, StepAxis, topOf } from "./axes";
-import { drawFlags } from "./flags";
-import { liveLabels } from "./labels";
-import { LABELS_PX, type Layout, layOut, RIGHT_PX } from "./layout";
-import { paintLive } from "./paint";
-import type { LiveState, Mark } from "./payload";
-import { stripsOf } from "./strips";
-import { binTip, markWords, stripWords, summary } from "./words";
+import {
+  binOf,
+  binTip,
+  type LiveHead,
+  type LiveState,
+  levelTicks,
+  type Mark,
+  markWords,
+  type Run,
+  StepAxis,
+  type Strip,
+  stripsOf,
+  stripWords,
+  summary,
+  type Tick,
+  topOf,
+} from "./training";
+
+/** Room for names, levels and figures at the left. */
+const LABELS_PX = 128;
+const RIGHT_PX = 10;
+const FLAGS_PX = 22;
+const EVENTS_PX = 15;
+const MAIN_PX = 208;
+const GAP_PX = 10;
+const AXIS_PX = 19;
+const STRIP_PX = 34;
+
+interface Box {
+  readonly top: number;
+  readonly height: number;
+}
+
+interface StripRow extends Box {
+  readonly strip: Strip;
+}
+
+interface Layout {
+  readonly axis: StepAxis;
+  readonly run: Run;
+  /** ms at the top of the step times. */
+  readonly top: number;
+  readonly levels: readonly Tick[];
+  readonly events: Box;
+  readonly times: Box;
+  /** Middle of the labels of step numbers, and of times. */
+  readonly numbersY: number;
+  readonly timesY: number;
+  readonly strips: readonly StripRow[];
+  /** From the step times to the last chart: lines through all of it. */
+  readonly body: Box;
+  readonly height: number;
+}
+
+function layOut(state: LiveState, strips: readonly Strip[], axis: StepAxis, top: number): Layout {
+  const { run, head } = state;
+  const above = head.marks.some(({ kind }) => kind === "window") ? FLAGS_PX : 0;
+  const hasEvents = head.marks.some(({ kind }) => kind !== "window" && kind !== "anomaly");
+  const events = { top: above, height: hasEvents ? EVENTS_PX : 0 };
+  let y = above + events.height + 2;
+  const times = { top: y, height: MAIN_PX };
+  y += MAIN_PX;
+  const numbersY = y + AXIS_PX / 2;
+  y += AXIS_PX;
+  const placed = strips.map((strip, place) => {
+    y += place > 0 ? GAP_PX : 3;
+    y += STRIP_PX;
+    return { strip, top: y - STRIP_PX, height: STRIP_PX };
+  });
+  const body = { top: times.top, height: y - times.top };
+  const levels = levelTicks(top, Math.max(2, Math.floor(MAIN_PX / 40)));
+  const ends = { timesY: y + AXIS_PX / 2, height: y + AXIS_PX };
+  return { axis, run, top, levels, events, times, numbersY, strips: placed, body, ...ends };
+}
+
+const PALE = 0.13;
+const STACK_ALPHA = 0.85;
+const SHADE_LEAST_PX = 3;
+const PEAK_PX = 5;
+/** Where every bin has a slow step, marks on all would be a bar. */
+const MOST_PEAKS = 20;
+/** Epochs closer than this are no lines: one in so many is. */
+const EPOCH_PX = 24;
+const STRIDES = [1, 2, 5, 10, 20, 50, 100, 200, 500, 1000];
+
+interface Scene {
+  readonly layout: Layout;
+  readonly marks: readonly Mark[];
+  readonly palette: Palette;
+  /** The step that is pointed at; null for none. */
+  readonly cursor: number | null;
+}
+
+type Scale = (value: number) => number;
+
+/** Paints one scene. */
+class Painter {
+  constructor(
+    readonly ctx: CanvasRenderingContext2D,
+    readonly scene: Scene,
+  ) {}
+
+  paint(): void {
+    const { layout, palette, cursor, marks } = this.scene;
+    const { axis, strips, events, body } = layout;
+    this.ctx.clearRect(0, 0, axis.right + 100, layout.height);
+    for (const mark of marks) if (mark.kind === "anomaly") this.#shade(mark);
+    this.#times(layout);
+    for (const row of strips) this.#strip(row);
+    for (const { at } of shownEpochs(marks, axis.width / axis.nSteps, EPOCH_PX))
+      this.#upright(palette.rule2, axis.x(at), events.top + 2, [2, 2]);
+    for (const { kind, at, to } of marks) {
+      const x = axis.x(at);
+      if (kind === "window") {
+        this.#fill(palette.act, 0.2, x, body.top, Math.max(1, axis.x((to ?? at) + 1) - x), body.height);
+        this.#upright(palette.act, x, events.top - 3);
+      } else if (kind === "validation" || kind === "checkpoint") {
+        const color = palette.categories[CATEGORIES.indexOf(kind === "checkpoint" ? kind : "output")];
+        this.#fill(color, 1, x - 3, events.top + (kind === "checkpoint" ? 8 : 1), 6, 6);
+      }
+    }
+    if (cursor !== null) this.#upright(palette.ink, axis.x(cursor + 0.5), body.top);
+  }
+
+  #fill(color: string, alpha: number, x: number, y: number, width: number, height: number): void {
+    this.ctx.globalAlpha = alpha;
+    this.ctx.fillStyle = color;
+    this.ctx.fillRect(x, y, width, height);
+    this.ctx.globalAlpha = 1;
+  }
+
+  /** A line through all charts. */
+  #upright(color: string, at: number, top: number, dash: number[] = []): void {
+    const { body } = this.scene.layout;
+    const x = Math.round(at) + 0.5;
+    this.#line(
+      2,
+      () => x,
+      (i) => (i ? body.top + body.height : top),
+      color,
+      1,
+      dash,
+    );
+  }
+
+  #level(color: string, at: number): void {
+    const { axis } = this.scene.layout;
+    const y = Math.round(at) + 0.5;
+    this.#line(
+      2,
+      (i) => (i ? axis.right : axis.left),
+      () => y,
+      color,
+      1,
+    );
+  }
+
+  /** A line through `n` points, broken where one is not known. */
+  #line(n: number, x: Scale, y: Scale, color: string, px: number, dash: number[] = []): void {
+    const { ctx } = this;
+    ctx.strokeStyle = color;
+    ctx.lineWidth = px;
+    ctx.lineJoin = "round";
+    ctx.setLineDash(dash);
+    ctx.beginPath();
+    let isDown = false;
+    for (let i = 0; i < n; i++) {
+      const at = y(i);
+      if (isDown) ctx.lineTo(x(i), at);
+      else ctx.moveTo(x(i), at);
+      isDown = Number.isFinite(at);
+    }
+    ctx.stroke();
+  }
+
+  #shade({ at, to }: Mark): void {
+    const { layout, palette } = this.scene;
+    const { axis } = layout;
+    const x = axis.x(at);
+    const wide = Math.max(SHADE_LEAST_PX, axis.x(to === null ? axis.nSteps : to + 1) - x);
+    for (const { top, height } of [layout.times, ...layout.strips])
+      this.#fill(palette.warn, PALE, x, top, wide, height);
+    this.#fill(palette.warn, 1, x, layout.body.top, wide, 2);
+  }
+
+  #times({ axis, run, levels, times: { top, height }, top: most }: Layout): void {
+    const { palette } = this.scene;
+    const bottom = top + height;
+    const y = (ms: number) => bottom - (Math.min(most, ms) / most) * height;
+    const { mean_ms, nBins } = run;
+    const wait = run.wait_ms.map((ms) => ms || 0);
+    const beside = run.outside_ms.map((ms, i) => wait[i] + (ms || 0));
+    const [input, other] = [palette.categories[CATEGORIES.indexOf("input")], palette.categories.at(-1) as string];
+    // Two points a bin: its time lasts over its whole width.
+    const x = (i: number) => axis.x(run.first_ordinal[i >> 1] + (i & 1 ? run.n[i >> 1] : 0));
+    const of = (values: Float32Array) => (i: number) => y(values[i >> 1]);
+    const area = (color: string, alpha: number, low: Scale, high: Scale) =>
+      this.#area(2 * nBins, x, low, high, color, alpha);
+    area(palette.ink, PALE, of(run.min_ms), of(run.max_ms));
+    area(palette.ink, PALE, of(beside), of(mean_ms));
+    area(other, STACK_ALPHA, of(wait), of(beside));
+    area(input, STACK_ALPHA, () => bottom, of(wait));
+    for (const { at } of levels) this.#level(palette.rule, y(at));
+    this.#level(palette.rule2, bottom);
+    this.#line(2 * nBins, x, of(run.p95_ms), palette.ink2, 1);
+    this.#line(2 * nBins, x, of(mean_ms), palette.ink, 1.6);
+    for (const bin of peaks(run, most).slice(0, MOST_PEAKS)) this.#peak((x(2 * bin) + x(2 * bin + 1)) / 2, top);
+  }
+
+  #area(n: number, x: Scale, low: Scale, high: Scale, color: string, alpha: number): void {
+    const { ctx } = this;
+    ctx.globalAlpha = alpha;
+    ctx.fillStyle = color;
+    ctx.beginPath();
+    for (let i = 0; i < n; i++) ctx.lineTo(x(i), high(i));
+    for (let i = n - 1; i >= 0; i--) ctx.lineTo(x(i), low(i));
+    ctx.fill();
+    ctx.globalAlpha = 1;
+  }
+
+  /** It goes on above the chart. */
+  #peak(x: number, top: number): void {
+    const half = PEAK_PX / 2 + 1;
+    this.#area(
+      3,
+      (i) => x + (i - 1) * half,
+      () => top + PEAK_PX,
+      (i) => top + (i === 1 ? 0 : PEAK_PX),
+      this.scene.palette.ink,
+      1,
+    );
+  }
+
+  #strip({ strip, top, height }: StripRow): void {
+    const { layout, palette } = this.scene;
+    const { at, values, low, high } = strip;
+    const bottom = top + height;
+    const y = (i: number) => bottom - 1 - ((Math.min(high, values[i]) - low) / (high - low)) * (height - 2);
+    this.#level(palette.rule, bottom);
+    this.#line(at.length, (i) => layout.axis.x(at[i]), y, palette.ink2, 1.25);
+  }
+}
+
+function paintLive(ctx: CanvasRenderingContext2D, scene: Scene): void {
+  new Painter(ctx, scene).paint();
+}
+
+/** Bins that reach above the chart, the highest first. */
+export function peaks({ max_ms }: Run, top: number): number[] {
+  const above = Array.from(max_ms.keys()).filter((i) => max_ms[i] > top);
+  return above.sort((a, b) => max_ms[b] - max_ms[a]);
+}
+
+/** So many epochs that they are `px` apart. */
+export function shownEpochs(marks: readonly Mark[], stepPx: number, px: number): Mark[] {
+  const epochs = marks.filter(({ kind }) => kind === "epoch");
+  const span = stepPx * ((epochs.at(-1)?.at ?? 0) - (epochs[0]?.at ?? 0));
+  const every = STRIDES.find((n) => (n * span) / epochs.length >= px) ?? epochs.length;
+  return epochs.filter((_, i) => i % every === 0);
+}
+
+const NUMBER_PX = 84;
+const EPOCH_LABEL_PX = 58;
+const LABEL_GAP_PX = 6;
+/** Half the width of a number: closer to an edge it would be cut. */
+const EDGE_PX = 26;
+
+function liveLabels(layout: Layout, head: LiveHead): PlotLabel[] {
+  const { axis, times, strips, events, numbersY, timesY } = layout;
+  const faint = (x: number, y: number, text: string, align: PlotLabel["align"] = "center"): PlotLabel => {
+    return { x, y, text, align, isFaint: true };
+  };
+  const beside = (y: number, text: string) => faint(axis.left - LABEL_GAP_PX, y, text, "right");
+  const along = (y: number, title: string, ticks: readonly Tick[]) => [
+    beside(y, title),
+    ...ticks.map(({ at, text }) => {
+      const x = axis.x(at);
+      return faint(x, y, text, x < axis.left + EDGE_PX ? "left" : x > axis.right - EDGE_PX ? "right" : "center");
+    }),
+  ];
+  const { top, height } = times;
+  const levels = layout.levels.map(({ at, text }, i, { length }) =>
+    beside(Math.max(top + 6, top + height - (at / layout.top) * height), i === length - 1 ? `${text} ms` : text),
+  );
+  const epochs = shownEpochs(head.marks, axis.width / axis.nSteps, EPOCH_LABEL_PX).filter(
+    ({ at }) => axis.x(at) < axis.right - EPOCH_LABEL_PX,
+  );
+  return [
+    ...levels,
+    ...highest(layout),
+    ...along(numbersY, "step", axis.numberTicks(NUMBER_PX)),
+    ...along(timesY, "time", axis.timeTicks(NUMBER_PX)),
+    ...strips.flatMap((row) => [...stripFigures(row), ...scale(row).map(([y, text]) => beside(y, text))]),
+    ...epochs.map(({ at, words }) => faint(axis.x(at) + 6, events.top + 7, words, "left")),
+  ];
+}
+
+/** The value of the highest of the bins that leave the chart. */
+function highest({ axis, run, top, times }: Layout): PlotLabel[] {
+  const [first, ...others] = peaks(run, top);
+  if (first === undefined) return [];
+  const x = axis.x(run.first_ordinal[first] + run.n[first] / 2);
+  const more = others.length > 0 ? ` · ${formatCount(others.length)} more above` : "";
+  const isLeft = x < axis.left + axis.width * 0.75;
+  const text = formatMs(run.max_ms[first]) + more;
+  return [{ x: x + (isLeft ? 7 : -7), y: times.top + 8, text, align: isLeft ? "left" : "right" }];
+}
+
+/** Name and last value of a small chart. */
+function stripFigures({ strip, top, height }: StripRow): PlotLabel[] {
+  const last = Array.from(strip.values).findLast(Number.isFinite);
+  return [
+    { x: 0, y: top + 6, text: strip.title, align: "left" },
+    { x: 0, y: top + height - 6, text: strip.say(last ?? Number.NaN), align: "left", isBold: true },
+  ];
+}
+
+/** The ends of its scale. */
+function scale({ strip, top, height }: StripRow): (readonly [y: number, text: string])[] {
+  return [
+    [top + 6, strip.say(strip.high)],
+    [top + height - 6, strip.say(strip.low)],
+  ];
+}
+
+const SHOWN = new WeakMap<HTMLElement, string>();
+
+/** Fills `element` with what `make` gives for `what`; the focus stays on the element of the same `data-key`. */
+export function renew(element: HTMLElement, what: unknown, make: () => readonly (Node | string)[]): void {
+  const now = JSON.stringify(what);
+  if (SHOWN.get(element) === now) return;
+  SHOWN.set(element, now);
+  const { activeElement } = document;
+  const key = element.contains(activeElement) ? (activeElement as HTMLElement).dataset.key : undefined;
+  element.replaceChildren(...make());
+  if (key) element.querySelector<HTMLElement>(`[data-key="${key}"]`)?.focus();
+}
+
+const FLAG_PX = 26;
+
+function drawFlags(
+  element: HTMLElement,
+  { axis }: Layout,
+  head: LiveHead,
+  opened: number | null,
+  onWindow: (index: number) => void,
+  signal: AbortSignal,
+): void {
+  const own = head.marks.filter(({ kind }) => kind === "window").sort((a, b) => a.at - b.at);
+  let free = 0;
+  const places = own.map(({ at }) => {
+    const left = Math.max(free, Math.min(axis.x(at), axis.right - FLAG_PX));
+    free = left + FLAG_PX;
+    return left;
+  });
+  renew(element, [places, own, head.windows, opened], () =>
+    own.map((mark, i) => {
+      const index = mark.index ?? -1;
+      const words = markWords(mark, head);
+      const style = { left: `${places[i]}px` };
+      const says = { title: words, "aria-label": words, "aria-pressed": String(index === opened) };
+      // By keys the chart walks over the windows.
+      const rest = { class: "flag", "data-key": index, tabindex: -1, style };
+      return button(`⚑${index}`, () => onWindow(index), signal, { ...says, ...rest });
+    }),
+  );
+}
 
 const TIP_PX = 14;
 

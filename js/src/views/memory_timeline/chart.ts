@@ -1,29 +1,198 @@
-/** Memory events and a window -> the Bokeh chart: stacked bytes, fragmentation, the peak, steps, hover and clicks. */
+/** The Bokeh chart of memory: stacked bytes, fragmentation, the peak, steps, hover and clicks. */
 
+import { columns } from "../../data/columns";
+import type { TraceMeta } from "../../data/meta";
+import { EMPTY_TABLE, type Table } from "../../data/pack";
+import type { RangePs } from "../../data/time";
 import {
   bytesInUse,
+  byteUnit,
   envelope,
   heldBy,
   isFreeInformative,
   isInSmallPieces,
+  largestPiece,
   type MemoryEvents,
+  type MemoryStep,
   rowAt,
   stepCurves,
-} from "../../model/memory/memory";
-import type { MemoryStep } from "../../model/memory/memory_steps";
-import { formatCount } from "../../model/text/format";
-import { isSparse, uncapturedSpans } from "../../model/time/sessions";
-import type { RangePs } from "../../model/time/viewport";
-import { EMPTY_TABLE } from "../../model/wire/wire";
-import { type Chart, createChart } from "../../ui/bokeh";
-import { h, onKeys, svg, unspoken } from "../../ui/dom";
-import { inFrame, watchSize } from "../../ui/page";
-import { createTip, drawLabels, type PlotLabel, watchPlot } from "../../ui/plot";
+} from "../../model/memory";
+import { isSparse, stepLabel, stepWords, uncapturedSpans } from "../../model/range";
+import { niceTicks } from "../../model/steps";
+import { formatBytes, formatCount, formatInstant, formatNumber } from "../../model/text";
+import { h, inFrame, onKeys, svg, unspoken, watchSize } from "../../ui/dom";
+import {
+  bokehColors,
+  type Chart,
+  colorAxes,
+  createChart,
+  createTip,
+  drawLabels,
+  type PlotLabel,
+  setTicks,
+  type Tip,
+  watchPlot,
+} from "../../ui/plot";
 import type { TraceView } from "../../ui/view";
-import { paintColors, paintLevels, paintTime } from "./paint";
-import { eventTip, momentLabel, peakLabel } from "./words";
 
 const MS = 1e9;
+
+const inUse = (events: MemoryEvents, row: number) => formatBytes(bytesInUse(events, row));
+
+/** " · largest free piece 36.0 of 72.0 GiB free"; "" where the allocator tells nothing of it. */
+function pieceWords(events: MemoryEvents, row: number): string {
+  const piece = largestPiece(events, row);
+  if (Number.isNaN(piece) || events.free[row] <= 0) return "";
+  const [size, unit] = byteUnit(events.free[row]);
+  const [part, all] = [piece, events.free[row]].map((bytes) => formatNumber(bytes / size));
+  return ` · largest free piece ${part} of ${all} ${unit} free`;
+}
+
+/** The name of an op, or what is known of an allocation that names none. */
+export function opName({ names, sections, hlo_ops }: TraceMeta, id: number): string {
+  const hasXla = (sections?.hlo_ops?.n_rows ?? hlo_ops?.length ?? 0) > 0;
+  return names[id] || (hasXla ? "allocated by XLA (op unknown)" : "op not recorded");
+}
+
+function inStep(meta: TraceMeta, events: MemoryEvents, row: number): string {
+  const step = events.step[row];
+  return step >= 0 ? `, ${stepWords(meta.step_names, step)}` : "";
+}
+
+/** A label beside x, on the side where there is more room. */
+function beside(chart: Chart, x: number, y: number, gap: number, text: string): PlotLabel {
+  const { left, right } = chart.frame();
+  const isLeft = x > (left + right) / 2;
+  return { x: isLeft ? x - gap : x + gap, y, text, align: isLeft ? "right" : "left" };
+}
+
+/** "peak 3.34 GiB at 483.4 ms, step 13, Conv2DBackpropInput", beside its marker; `t0` is where the plot begins. */
+function peakLabel(chart: Chart, meta: TraceMeta, events: MemoryEvents, peak: number, t0: number): PlotLabel {
+  const leaf = leafOf(meta.names[events.op[peak]] ?? "");
+  const when = `at ${formatInstant(events.time[peak], 1e8)}${inStep(meta, events, peak)}`;
+  const text = `peak ${inUse(events, peak)} ${when}${leaf ? `, ${leaf}` : ""}`;
+  const x = chart.xToPx(Math.max(t0, events.time[peak]) / MS);
+  // In the room above the highest level, where it covers none.
+  return { ...beside(chart, x, chart.frame().top + 6, 9, text), isBold: true };
+}
+
+/** The last part of an op's path; `Const/_11` stays whole, for the number alone says nothing. */
+function leafOf(name: string): string {
+  return /[^/]*(?:\/_\d+)?$/.exec(name)?.[0] ?? name;
+}
+
+/** What is in use at a chosen moment, beside its line. */
+function momentLabel(chart: Chart, events: MemoryEvents, moment: number): PlotLabel {
+  const row = rowAt(events, moment);
+  const text = `${inUse(events, row < 0 ? ~events.begin : row)} at ${formatInstant(moment, 1e8)}`;
+  return beside(chart, chart.xToPx(moment / MS), chart.frame().bottom - 10, 4, text);
+}
+
+/** One allocation or free, and the state of the allocator after it. */
+function eventTip(meta: TraceMeta, events: MemoryEvents, row: number): Tip {
+  const name = (id: number) => meta.names[id] ?? "";
+  const dtype = name(events.dtype[row]);
+  const verb = events.isFree[row] ? "frees" : "allocates";
+  const kind = [name(events.region[row]), dtype === "INVALID" ? "" : dtype, name(events.shape[row])].filter(Boolean);
+  const when = `at ${formatInstant(events.time[row], 1e6)}${inStep(meta, events, row)}`;
+  const lines = [
+    kind.join(" · "),
+    `in use ${inUse(events, row)}${pieceWords(events, row)}`,
+    `${when} · requested ${formatBytes(events.requested[row])}`,
+  ];
+  const title = `${verb} ${formatBytes(events.allocated[row])} · ${opName(meta, events.op[row])}`;
+  return { title, lines: lines.filter(Boolean) };
+}
+
+const FRAGMENTATION_TICKS = 3;
+const STEP_LABEL_PX = 58;
+const TIME_LABEL_PX = 110;
+/** Steps narrower than this have no ticks at their borders. */
+const MIN_STEP_PX = 6;
+/** A step that a range of whole steps only touches, for its bounds are rounded to ns, is not inside. */
+const TOUCH_PS = 2000;
+/** Room above the highest level for the words about the peak. */
+const HEADROOM = 1.3;
+
+/** The left axis up to `most` bytes, and the right one for the fragmentation of all events, where that is drawn. */
+function paintLevels(chart: Chart, events: MemoryEvents, most: number, hasFragmentation: boolean): void {
+  const [size, unit] = byteUnit(most);
+  const levels = niceTicks(most / size, 4).map((level) => level * size);
+  const last = levels[levels.length - 1];
+  chart.get("y").setv({ start: 0, end: most * HEADROOM });
+  setTicks(chart, "y_axis", levels, (level) => `${formatTick(level / size)}${level === last ? ` ${unit}` : ""}`);
+  chart.get("fragmentation_axis").setv({ visible: hasFragmentation });
+  if (!hasFragmentation) return;
+  let worst = 0;
+  for (let i = events.begin; i < events.end; i++) worst = Math.max(worst, events.fragmentation[i]);
+  // Twice the worst value, so that the line keeps to the lower half and leaves the peak in sight.
+  const top = Math.max(0.05, worst * 2);
+  const ticks = niceTicks(Math.min(1, top), FRAGMENTATION_TICKS);
+  chart.get("fragmentation").setv({ start: 0, end: top * HEADROOM });
+  setTicks(chart, "fragmentation_axis", ticks, (ratio) => `${formatTick(ratio * 100)} %`);
+}
+
+interface TimeWindow {
+  readonly t0: number;
+  readonly t1: number;
+  /** px. */
+  readonly width: number;
+}
+
+/** Names the steps of the window where there are several, else the time. */
+function paintTime(chart: Chart, { t0, t1, width }: TimeWindow, steps: Table, stepNames: readonly string[]): void {
+  chart.get("x").setv({ start: t0 / MS, end: Math.max(t1, t0 + 1) / MS });
+  const [start, duration] = columns(steps, "start_ps", "duration_ps");
+  const inside: number[] = [];
+  for (let i = 0; i < steps.n; i++) {
+    if (start[i] < t1 - TOUCH_PS && start[i] + duration[i] > t0 + TOUCH_PS) inside.push(i);
+  }
+  const labels = new Map<number, string>();
+  const pxPerPs = width / Math.max(1, t1 - t0);
+  if (inside.length < 2) {
+    const [, step = t1 - t0] = niceTicks(t1 - t0, width / TIME_LABEL_PX);
+    for (let t = Math.ceil(t0 / step) * step; t <= t1; t += step) labels.set(t / MS, formatInstant(t, step));
+  }
+  let free = -Infinity;
+  for (const i of inside.length < 2 ? [] : inside) {
+    const middle = (Math.max(t0, start[i]) + Math.min(t1, start[i] + duration[i])) / 2;
+    const px = (middle - t0) * pxPerPs;
+    if (px < free) continue;
+    free = px + STEP_LABEL_PX;
+    labels.set(middle / MS, `step ${stepLabel(stepNames, i)}`);
+  }
+  const meanPx = ((t1 - t0) / Math.max(1, inside.length)) * pxPerPs;
+  const borders = inside.length > 1 && meanPx > MIN_STEP_PX ? inside.map((i) => start[i] / MS) : [];
+  chart.get("x_axis_ticker").setv({ minor_ticks: borders });
+  setTicks(chart, "x_axis", [...labels.keys()], (tick) => labels.get(tick) ?? "");
+}
+
+function paintColors(chart: Chart, root: HTMLElement, isFreeDrawn: boolean, hasFragmentation: boolean): void {
+  const names = ["ink", "ink-2", "bg", "rule", "rule-2", "act", "m-stack", "m-heap", "m-free", "m-frag"];
+  const color = bokehColors(root, names);
+  for (const layer of ["stack", "heap", "free"]) {
+    chart.get(`area_${layer}`).setv({ fill_color: { value: color[`m-${layer}`] }, fill_alpha: { value: 1 } });
+  }
+  chart.get("level").setv({ line_color: { value: color["m-heap"] } });
+  chart.get("held").setv({ fill_color: { value: color.ink }, fill_alpha: { value: 0.45 } });
+  const alpha = { line_alpha: { value: hasFragmentation ? 1 : 0 } };
+  chart.get("fragmentation_halo").setv({ line_color: { value: color.bg }, ...alpha });
+  chart.get("fragmentation_line").setv({ line_color: { value: color["m-frag"] }, ...alpha });
+  chart.get("peak_mark").setv({ fill_color: { value: color.ink } });
+  chart.get("moment").setv({ line_color: color.act });
+  chart.get("range").setv({ fill_color: color.act, fill_alpha: 0.14, line_color: color.act });
+  chart.get("grid").setv({ grid_line_color: color.rule, grid_line_alpha: isFreeDrawn ? 0 : 1 });
+  const font = getComputedStyle(root).fontFamily;
+  colorAxes(chart, ["x_axis", "y_axis", "fragmentation_axis"], color["ink-2"], font);
+  chart.get("x_axis").setv({ minor_tick_line_color: color["rule-2"] });
+}
+
+function formatTick(value: number): string {
+  return formatNumber(value, 4)
+    .replace(/(\.\d*?)0+$/, "$1")
+    .replace(/\.$/, "");
+}
+
 /** Steps narrower than this have no mark of their own peak. */
 const MIN_PEAK_PX = 5;
 /** Width from which a gap says what it is. */

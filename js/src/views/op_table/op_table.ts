@@ -1,18 +1,208 @@
-/** The occurrences of ops in the linked time range -> a table to sort, filter and save, one row per op or per type. */
+/** Ops in the linked time range: bars of shares and a table, one row per op or per type. */
 
-import { opColors } from "../../colors/op_colors";
-import { type OpRow, opRows } from "../../model/ops/ops";
-import { type OpsOfSteps, opsOfScope, ranOps, withoutWaiting } from "../../model/ops/ranged_ops";
-import { perStep } from "../../model/time/scope";
-import { type Scope, STEADY } from "../../model/time/viewport";
+import { EMPTY_TABLE, type Table } from "../../data/pack";
+import { type Scope, STEADY } from "../../data/time";
+import { opCategory, opColors } from "../../model/colors";
+import { shortName } from "../../model/names";
+import { type OpRow, type OpsOfSteps, opRows, opsOfScope, ranOps, withoutWaiting } from "../../model/ops";
+import { perStep } from "../../model/range";
+import { type CsvColumns, plural } from "../../model/text";
+import { type Where, whereSwitch } from "../../ui/controls";
 import { type Choice, h, noOps, segmented, toggle } from "../../ui/dom";
-import { LinkedTable } from "../../ui/linked_table";
-import { OPS_OF_HOST } from "../../ui/of_host";
-import { timeTitles } from "../../ui/op_columns";
-import type { TraceBuilder, TraceView } from "../../ui/view";
-import { type Where, whereSwitch } from "../../ui/where_switch";
-import { opColumns, opCsv, opRates, type RankedOp } from "./columns";
-import { Distribution } from "./distribution";
+import { isMostlyRest, ShareBar, shareSegments } from "../../ui/share_bar";
+import type { GridColumn } from "../../ui/sheet";
+import {
+  averageColumn,
+  countColumn,
+  LinkedTable,
+  nameColumn,
+  numberColumn,
+  rankColumn,
+  selfColumn,
+  TIMES_CSV,
+  textColumn,
+  timeTitles,
+  titled,
+  totalColumn,
+} from "../../ui/table";
+import { OPS_OF_HOST, type TraceBuilder, type TraceView } from "../../ui/view";
+
+interface RankedOp extends OpRow {
+  readonly rank: number;
+}
+
+/** What is known of the work of each op over the whole capture, by op id; NaN unknown. */
+type OpRates = Readonly<Record<"gflops" | "gibps" | "tensorCore", ArrayLike<number>>>;
+
+function opRates(table: Table | undefined): OpRates {
+  const { columns } = table ?? EMPTY_TABLE;
+  const column = (name: string) => (columns[name] as Float64Array | undefined) ?? [];
+  return {
+    ...{ gflops: column("flop_rate_gflops"), gibps: column("memory_bandwidth_gibps") },
+    tensorCore: column("tensor_core_ratio"),
+  };
+}
+
+/**
+ * @param isByType whether a row is of a type now
+ * @param isOfBothSides whether the rows are of the host and of devices
+ * @param familyOf slice family of an op, for its colour
+ */
+function opColumns(
+  isByType: () => boolean,
+  isOfBothSides: () => boolean,
+  familyOf: (op: number) => string,
+  rates: OpRates,
+): GridColumn<RankedOp>[] {
+  const color = (row: RankedOp) => `var(--c-${opCategory(row, row.isIdle ? "runtime" : familyOf(row.op))})`;
+  const ofSide = "Of the self time of all ops of its side, device or host";
+  const upTo = "Self time of this and all larger ops of its side";
+  return [
+    rankColumn("Rank by self time"),
+    nameColumn({ id: "type", title: "Type", width: 152, narrowWidth: 132 }, (row) => row.type),
+    opColumn(isByType),
+    textColumn({ id: "where", title: "Where", width: 58, value: (row) => row.device }, whereOf),
+    countColumn("Occurrences in the range"),
+    selfColumn(250, 158, color),
+    numberColumn(
+      { id: "ratio", title: "Of side, %", tip: ofSide, width: 70, isOptional: false },
+      (row) => row.selfRatio * 100,
+    ),
+    numberColumn(
+      { id: "cumulative", title: "Cumulative, %", tip: upTo, width: 90 },
+      // Of two sides in one list it would go up and down.
+      (row) => (isOfBothSides() ? Number.NaN : row.cumulativeRatio * 100),
+    ),
+    totalColumn(),
+    averageColumn("Total time per occurrence"),
+    ...rateColumns(rates),
+  ];
+}
+
+function opColumn(isByType: () => boolean): GridColumn<RankedOp> {
+  const names = ({ name }: RankedOp) => name;
+  return {
+    ...{ id: "name", title: "Name", names, value: (row) => row.name || row.type },
+    cell: (row, { cut }) => {
+      if (row.isIdle) return titled("no op running", "", true);
+      if (isByType()) return titled(plural(row.nOps, "op"), "", true);
+      return titled(cut(row.name), row.isEager ? `${row.name}\n(runs eagerly)` : row.name);
+    },
+  };
+}
+
+/** The rate of the one op that a row stands for. */
+function rateOf(rates: ArrayLike<number>, row: RankedOp): number {
+  return row.name && !row.isIdle ? (rates[row.op] ?? Number.NaN) : Number.NaN;
+}
+
+/** Only what the trace tells of any op. */
+function rateColumns({ gflops, gibps, tensorCore }: OpRates): GridColumn<RankedOp>[] {
+  const over = "over total time in the whole capture, as the trace says or else estimated from the compiled program";
+  const used = "Part of the op's kernel time in the whole capture that ran on Tensor Cores";
+  const column = (
+    head: { id: string; title: string; tip: string; width: number },
+    rates: ArrayLike<number>,
+    scale = 1,
+  ) =>
+    Array.from(rates).some(Number.isFinite)
+      ? // Else too little is left for the names.
+        [numberColumn<RankedOp>({ ...head, shownFrom: 1240 }, (row) => rateOf(rates, row) * scale)]
+      : [];
+  return [
+    ...column({ id: "gflops", title: "GFLOP/s", tip: `Operations ${over}`, width: 68 }, gflops),
+    ...column({ id: "gibps", title: "GiB/s", tip: `Bytes read and written ${over}`, width: 58 }, gibps),
+    ...column({ id: "tensor", title: "Tensor Core, %", tip: used, width: 104 }, tensorCore, 100),
+  ];
+}
+
+function whereOf({ device }: RankedOp): string {
+  return device ? "device" : "host";
+}
+
+/** The columns of `Profile.ops`, and the number of ops behind a row by type. */
+export function opCsv({ gflops, gibps, tensorCore }: OpRates): CsvColumns<RankedOp> {
+  return {
+    rank: (row) => row.rank,
+    device: whereOf,
+    type: (row) => row.type,
+    name: (row) => row.name,
+    n_ops: (row) => row.nOps,
+    ...TIMES_CSV,
+    self_time_ratio: (row) => row.selfRatio,
+    cumulative_ratio: (row) => row.cumulativeRatio,
+    eager: (row) => row.isEager,
+    flop_rate_gflops: (row) => rateOf(gflops, row),
+    memory_bandwidth_gibps: (row) => rateOf(gibps, row),
+    tensor_core_ratio: (row) => rateOf(tensorCore, row),
+  };
+}
+
+const SIDES = [
+  { device: 1, name: "Device" },
+  { device: 0, name: "Host" },
+] as const;
+
+interface SideBars {
+  readonly device: 0 | 1;
+  readonly byType: ShareBar;
+  readonly byOp: ShareBar;
+}
+
+class Distribution {
+  readonly element = h("div.tfp-distribution");
+  readonly #sides: readonly SideBars[];
+
+  constructor(
+    /** Slice family of an op, for its colour. */
+    readonly familyOf: (op: number) => string,
+    /** Gets the key of a row. */
+    onPick: (key: string) => void,
+    signal: AbortSignal,
+  ) {
+    this.#sides = SIDES.map(({ device, name }) => ({
+      device,
+      byType: new ShareBar(`${name} by type`, onPick, signal),
+      byOp: new ShareBar(`${name} by op`, onPick, signal),
+    }));
+    for (const { byType, byOp } of this.#sides) this.element.append(byType.element, byOp.element);
+  }
+
+  /** @param each what times are of, such as " a step" */
+  set(byType: readonly OpRow[], byOp: readonly OpRow[], each: string): void {
+    for (const side of this.#sides) {
+      const own = (rows: readonly OpRow[]) => rows.filter((row) => row.device === side.device);
+      this.#fill(side.byType, own(byType), "types", each);
+      this.#fill(side.byOp, own(byOp), "ops", each);
+    }
+  }
+
+  /** Marks the rows whose keys these are. */
+  setSelected(keys: ReadonlySet<string>): void {
+    for (const { byType, byOp } of this.#sides) {
+      byType.setSelected(keys);
+      byOp.setSelected(keys);
+    }
+  }
+
+  #fill(bar: ShareBar, rows: readonly OpRow[], noun: string, each: string): void {
+    const of = (row: OpRow) => {
+      const name = row.isIdle ? "no op running" : row.name || row.type;
+      const short = row.isIdle ? [name, "idle"] : labelsOf(name);
+      return { key: row.key, name, short, family: row.isIdle ? "runtime" : this.familyOf(row.op) };
+    };
+    const segments = shareSegments(rows, (row) => row.selfPs, { noun, whole: "self time", each, of });
+    bar.element.hidden = segments.length === 0 || isMostlyRest(segments);
+    bar.set(segments);
+  }
+}
+
+/** Ever shorter names, each of which still says which op it is. */
+export function labelsOf(name: string): string[] {
+  const parts = name.split("/");
+  const lastTwo = parts.length > 2 ? [`…/${parts.slice(-2).join("/")}`] : [];
+  return [...new Set([name, ...lastTwo, shortName(name)])];
+}
 
 const ROWS: readonly Choice<"op" | "type">[] = [
   { value: "op", text: "by op" },

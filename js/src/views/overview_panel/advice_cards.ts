@@ -1,13 +1,11 @@
-/** What to change -> cards, those that win most first: one is open, with why, the code and the way to its evidence. */
+/** What to change as cards, those that win most first: one is open, with why, the code and the way to its evidence. */
 
-import { evidenceFacts, gainWords, isShown, selectsNothing, timeRangeOf } from "../../model/overview/advice";
-import { formatShare } from "../../model/overview/overview";
-import { formatCount } from "../../model/text/format";
-import type { AdviceMeta } from "../../model/wire/meta";
+import type { AdviceMeta } from "../../data/meta";
+import { evidenceFacts, formatShare, gainWords, isShown, selectsNothing, timeRangeOf } from "../../model/overview";
+import { formatCount } from "../../model/text";
+import { BRING_VIEW, labelList, labelled, VIEW_TITLES } from "../../ui/controls";
 import { button, copyButton, h, on, onKeys, setAria, unspoken } from "../../ui/dom";
-import { labelList, labelled } from "../../ui/label_list";
 import type { TraceView } from "../../ui/view";
-import { BRING_VIEW, VIEW_TITLES } from "../../ui/view_links";
 
 const N_CARDS = 3;
 /** Filled bars of the mark beside the word. */

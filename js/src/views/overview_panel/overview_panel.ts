@@ -1,36 +1,303 @@
-/** The overview of a trace -> how long a step takes, what limits it, where its time goes, what to do next. */
+/** How long a step takes, what limits it, where its time goes, what to do next. */
 
-import { frameworkOf, MARK_STEPS_CODE } from "../../model/overview/framework";
+import { numbers } from "../../data/columns";
+import { CATEGORY_LABELS } from "../../data/meta";
+import { EMPTY_TABLE } from "../../data/pack";
+import { STEADY } from "../../data/time";
+import { within } from "../../data/widget";
+import { opColors } from "../../model/colors";
+import { cutNames } from "../../model/names";
+import { type LayerRow, layerRows, opsOfScope, withoutWaiting } from "../../model/ops";
 import {
   compilingStep,
   decimalsOf,
   formatMsSpan,
   formatPart,
   formatShare,
+  frameworkOf,
+  hostsOfOverview,
+  largestPart,
+  limitingSide,
+  MARK_STEPS_CODE,
   meanFigure,
-} from "../../model/overview/overview";
-import { hostsOfOverview } from "../../model/overview/overview_facts";
-import {
-  formatBytes,
-  formatCount,
-  formatMs,
-  formatNumber,
-  formatPercent,
-  formatTime,
-  plural,
-} from "../../model/text/format";
-import { capturedPs } from "../../model/time/sessions";
-import { keepTogether, stepWords } from "../../model/time/span_text";
-import { CATEGORY_LABELS } from "../../model/wire/categories";
-import { EMPTY_TABLE } from "../../model/wire/wire";
-import { copyButton, h } from "../../ui/dom";
+  overviewFacts,
+  type TopOp,
+  topOps,
+} from "../../model/overview";
+import { capturedPs, keepTogether, NOT_HERE, stepWords } from "../../model/range";
+import { formatBytes, formatCount, formatMs, formatNumber, formatPercent, formatTime, plural } from "../../model/text";
+import { labelList, labelled, withViewLinks } from "../../ui/controls";
+import { button, copyButton, h, inFrame, on, onKeys, segmented, setAria, textFits, watchSize } from "../../ui/dom";
 import { FailurePanel } from "../../ui/failure_panel";
-import { labelList, labelled } from "../../ui/label_list";
-import { categorySwatch } from "../../ui/legend";
-import type { TraceBuilder, TraceView } from "../../ui/view";
-import { Details } from "./details";
-import { glance } from "./glance";
-import { WhatNext } from "./what_next";
+import { categorySwatch } from "../../ui/share_bar";
+import { type TraceBuilder, type TraceView, toggleSelection } from "../../ui/view";
+import { AdviceCards } from "./advice_cards";
+
+const N_TOP_OPS = 6;
+
+class TopOps {
+  readonly list = h("ol");
+  readonly unit = h("span.unit");
+  /** Which side the ops are of; empty where only one has any. */
+  readonly side: HTMLElement;
+  #isDevice: boolean;
+
+  constructor(readonly view: TraceView) {
+    const { op_device } = view.data.meta;
+    const sides = [1, 0].filter((side) => op_device.includes(side));
+    this.#isDevice = sides[0] === 1;
+    const choices = sides.map((side) => ({ value: String(side), text: side === 1 ? "device" : "host" }));
+    const choose = (side: string) => {
+      this.#isDevice = side === "1";
+      this.draw();
+    };
+    this.side =
+      choices.length > 1
+        ? segmented("Side of the ops", choices, choices[0].value, choose, view.signal, "tfp-words")
+        : h("span");
+    const draw = inFrame(() => this.draw(), view.signal);
+    view.link.on("selection", () => this.#followSelection(), view.signal);
+    view.data.onTables(draw, view.signal, ["top_ops"]);
+    watchSize(this.list, draw, view.signal);
+    this.draw();
+  }
+
+  draw(): void {
+    if (this.list.hidden) return;
+    const { data } = this.view;
+    const side = this.#isDevice ? 1 : 0;
+    const top = topOps(data.meta, data.table("top_ops") ?? EMPTY_TABLE, side).slice(0, N_TOP_OPS);
+    const isOfStep = numbers(data.table("steps") ?? EMPTY_TABLE, "is_averaged").some(Boolean);
+    this.unit.textContent = `self time, ms ${isOfStep ? "a step " : ""}· %`;
+    if (top.length === 0) {
+      this.list.replaceChildren(h("li.q", "No op was recorded."));
+      return;
+    }
+    const room = (this.list.clientWidth || 400) * 0.78 - 110;
+    const names = top.map((row) => row.name);
+    const cuts = cutNames(names, textFits(this.view.root, room));
+    const items = top.map((row) => this.#item(row, cuts.get(row.name) ?? row.name, top[0].ms));
+    this.list.replaceChildren(...items);
+    this.#followSelection();
+  }
+
+  #item(row: TopOp, text: string, most: number): HTMLElement {
+    const { link, data, signal } = this.view;
+    const { categoryOf } = opColors(data.meta);
+    const color = `var(--c-${categoryOf(row.op)})`;
+    const bar = h("i", { style: { width: `max(1px, ${(row.ms / most) * 100}%)`, background: color } });
+    const title = `${row.name}\n${row.type} on the ${this.#isDevice ? "device" : "host"}, ${plural(row.occurrences, "time")}`;
+    const cells = [
+      h("span.name.cut", text),
+      bar,
+      h("span.v", formatNumber(row.ms)),
+      h("span.v.q", formatShare(row.ratio)),
+    ];
+    const attributes = { title, "data-op-name": row.name, class: "bare" };
+    return h(
+      "li",
+      button("", () => toggleSelection(link, [row.name]), signal, attributes, ...cells),
+    );
+  }
+
+  #followSelection(): void {
+    const chosen = new Set(this.view.link.selection);
+    for (const element of this.list.querySelectorAll("button")) {
+      setAria(element, "pressed", chosen.has(element.getAttribute("data-op-name") ?? ""));
+    }
+  }
+}
+
+class Details {
+  readonly element = h("span.tfp-more");
+  readonly #button: HTMLButtonElement;
+  readonly #box: HTMLElement;
+
+  constructor(view: TraceView, label: string) {
+    const { signal } = view;
+    const id = `tfp-more-${Math.random().toString(36).slice(2)}`;
+    this.#button = button(`${label} ▾`, () => this.#show(this.#box.hidden === true), signal, {
+      "aria-expanded": "false",
+      "aria-controls": id,
+      title: "The machine, the capture and more figures",
+    });
+    this.#box = h("div.tfp-facts", { id, role: "region", "aria-label": "Details", hidden: true });
+    for (const { title, facts, notes } of overviewFacts(view.data.meta)) {
+      const rows = facts.map(({ name, value, hint }) => labelled(name, [value], { title: hint }));
+      const said = notes.map((note) => h("p", note));
+      this.#box.append(
+        h("section", h("h3", title), rows.length > 0 && labelList("tfp-fact-list", title, ...rows), ...said),
+      );
+    }
+    this.element.append(this.#button, this.#box);
+    const close = (event: Event) => {
+      if (!event.composedPath().includes(this.element)) this.#show(false);
+    };
+    on(document, signal, { pointerdown: close });
+    onKeys(this.element, signal, ({ key }) => this.#key(key));
+  }
+
+  #show(isShown: boolean): void {
+    this.#box.hidden = !isShown;
+    setAria(this.#button, "expanded", isShown);
+  }
+
+  #key(key: string): boolean {
+    if (key !== "Escape" || this.#box.hidden) return false;
+    this.#show(false);
+    this.#button.focus();
+    return true;
+  }
+}
+
+/** What the tables call ops that send tensors from one device to another. */
+const COPIES = "copies";
+const SECTIONS = ["layers", "op_places", "step_totals", "batch_room"];
+
+/** It has its height from the beginning: its words may come late, and nothing below may move. */
+function glance({ data }: TraceView): HTMLElement {
+  const line = h("small.glance", "\u00a0");
+  void data.ready(SECTIONS).then(() => {
+    const words = [costliest(data), data.meta.batch_room?.[0] ?? ""].filter(Boolean).join(" · ");
+    line.textContent = words || "\u00a0";
+    line.title = words;
+  });
+  return line;
+}
+
+/** As the layer table says it of the averaged steps, on the side whose ops limit them; empty where no side's do. */
+function costliest(data: TraceView["data"]): string {
+  const { meta } = data;
+  const side = limitingSide(meta.overview);
+  if (side === null) return "";
+  const totals = withoutWaiting(
+    meta,
+    opsOfScope(meta, (name) => data.table(name), STEADY),
+  );
+  const table = data.table("op_places") ?? EMPTY_TABLE;
+  const places = { layer: numbers(table, "layer"), phase: numbers(table, "phase"), device: meta.op_device };
+  // What the input pipeline computes runs beside the steps.
+  const top = layerRows(meta.layers ?? [], places, totals, side, false).find(({ kind }) => kind !== "input");
+  const name = top && top.selfPs > 0 ? nameOf(top) : "";
+  if (!top || !name) return "";
+  return `${name}, ${formatMs(top.selfPs / 1e9)} a step (${formatPercent(top.ratio)} of the ${side ? "device" : "host"})`;
+}
+
+/** Empty for ops of which it is not known what they are of. */
+function nameOf({ kind, layer }: LayerRow): string {
+  if (kind === "layer") return `Costliest layer: ${layer}`;
+  if (kind === "other") return layer === COPIES ? "Costliest part: copies" : "";
+  return `Costliest part: ${layer === kind ? layer : `${layer} (${kind})`}`;
+}
+
+/** Lists that may come after the first paint: finding them takes longer than everything else that the overview shows. */
+const LATE = ["advice", "next_steps", "advice_notices"];
+
+/** Reached by keys, as it may scroll; the notebook must not take those for its own. */
+const LIST = {
+  class: "tfp-next",
+  tabindex: 0,
+  "aria-label": "What to look at and to change",
+  "data-lm-suppress-shortcuts": "true",
+};
+
+type Pane = "next" | "top";
+
+class WhatNext {
+  readonly element = h("section.tfp-top");
+  readonly #top: TopOps;
+  /** What the reader chose; it stays when the advice arrives. */
+  #pane: Pane = "next";
+
+  constructor(readonly view: TraceView) {
+    this.#top = new TopOps(view);
+    if (this.#isHere) this.#show();
+    else this.#wait();
+  }
+
+  get #isHere(): boolean {
+    return LATE.every((name) => this.view.data.isWhole(name));
+  }
+
+  /** A place of the size that the cards will take, until they are here. */
+  #wait() {
+    const { data, signal } = this.view;
+    const words = h("p.tfp-healthy", { role: "status" });
+    this.#panes("What to change", [], words);
+    const ended = within(signal);
+    const update = () => {
+      if (this.#isHere) {
+        ended.abort();
+        this.#show();
+        return;
+      }
+      const text = data.problem || (data.isOffline ? NOT_HERE : "Looking for what to change …");
+      if (words.textContent !== text) words.textContent = text;
+    };
+    update();
+    data.onChange(update, ended.signal);
+    if (!data.isOffline) void data.ready(LATE);
+  }
+
+  #show() {
+    const { advice = [], next_steps = [], advice_notices = [] } = this.view.data.meta;
+    const notices = advice_notices.map((text) => h("li.tfp-healthy", text));
+    if (advice.length > 0) {
+      const cards = new AdviceCards(this.view, advice);
+      cards.list.append(...notices);
+      this.#panes("What to change", [cards.side], cards.list);
+      return;
+    }
+    const healthy = nothingStandsOut(this.view);
+    if (next_steps.length + notices.length > 0) {
+      const items = next_steps.map((text) => nextStep(text, this.view));
+      this.#panes("Next steps", [], h("ul", LIST, healthy && h("li", ...healthy), ...items, ...notices));
+      return;
+    }
+    const top = this.#top;
+    const head = h("div.tfp-h", h("b", "Top ops"), top.side, top.unit);
+    for (const part of [top.side, top.unit, top.list]) part.hidden = false;
+    const words = healthy ? [h("p.tfp-healthy", ...healthy)] : [];
+    this.element.replaceChildren(head, ...words, top.list);
+    this.element.setAttribute("aria-label", "Top ops by self time");
+    top.draw();
+  }
+
+  #panes(title: string, side: readonly HTMLElement[], list: HTMLElement): void {
+    const top = this.#top;
+    const hadFocus = this.element.contains(document.activeElement);
+    const choose = (pane: Pane) => {
+      this.#pane = pane;
+      for (const part of [...side, list]) part.hidden = pane !== "next";
+      for (const part of [top.side, top.unit, top.list]) part.hidden = pane === "next";
+      if (pane === "top") top.draw();
+    };
+    const panes = [
+      { value: "next" as Pane, text: this.view.link.host === "" ? title : `${title}, all hosts` },
+      { value: "top" as Pane, text: "Top ops" },
+    ];
+    const pane = segmented("What the column shows", panes, this.#pane, choose, this.view.signal, "tfp-words");
+    const head = h("div.tfp-h", pane, ...side, top.side, top.unit);
+    this.element.replaceChildren(head, list, top.list);
+    this.element.setAttribute("aria-label", `${title} and top ops`);
+    choose(this.#pane);
+    if (hadFocus) pane.querySelector<HTMLElement>('[aria-pressed="true"]')?.focus();
+  }
+}
+
+/** Of a run with steps for which there is no advice. */
+function nothingStandsOut(view: TraceView): (HTMLElement | string)[] | null {
+  const largest = largestPart(view.whole.data.meta.overview);
+  return largest ? [h("b", "Nothing to change stands out."), ` ${largest}`] : null;
+}
+
+/** What comes before the first colon is the headline. */
+function nextStep(text: string, view: TraceView): HTMLElement {
+  const colon = text.indexOf(": ");
+  const end = colon > 0 && colon < 90 ? colon + 1 : 0;
+  const head = end > 0 && h("b", text.slice(0, end));
+  return h("li", head, ...withViewLinks(text.slice(end), view));
+}
 
 function header(view: TraceView): HTMLElement {
   const { overview } = view.data.meta;

@@ -1,18 +1,209 @@
-/** The ops of the linked time range and their name scopes -> an icicle to look into, the whole on top. */
+/** The name scopes of the ops in the linked time range: an icicle to look into, the whole on top. */
 
-import { type Cell, opsUnder } from "../../model/graph/scopes";
-import { ranOps } from "../../model/ops/ranged_ops";
-import { formatPercent } from "../../model/text/format";
+import { FAMILIES } from "../../data/meta";
+import { EMPTY_TABLE } from "../../data/pack";
+import { opColors } from "../../model/colors";
+import { cutNames } from "../../model/names";
+import { type OpsOfSteps, opsOfScope, PHASES, type Phase, ranOps, withoutWaiting } from "../../model/ops";
+import { scopeOf } from "../../model/range";
+import {
+  type Cell,
+  opsUnder,
+  type ScopeFigures,
+  type ScopeTimes,
+  type ScopeTree,
+  scopeFigures,
+  scopePath,
+  scopeTimes,
+  scopeTree,
+  WHOLE,
+} from "../../model/scopes";
+import { formatPercent, formatTime, plural } from "../../model/text";
+import { type Where, whereSwitch } from "../../ui/controls";
 import { type Choice, h, noOps, segmented } from "../../ui/dom";
-import { follow } from "../../ui/following";
-import { IciclePlace, type IcicleSource } from "../../ui/icicle_place";
-import { OPS_OF_HOST } from "../../ui/of_host";
+import { type CellLook, IciclePlace, type IcicleSource, restLabel } from "../../ui/icicle";
 import type { Tip } from "../../ui/plot";
-import { toggleSelection } from "../../ui/selecting";
-import type { TraceBuilder, TraceView } from "../../ui/view";
-import { type Where, whereSwitch } from "../../ui/where_switch";
-import { type Part, ScopeModel } from "./model";
-import { cellLook, cellTip, costOf } from "./words";
+import { follow, OPS_OF_HOST, type TraceBuilder, type TraceView, toggleSelection } from "../../ui/view";
+
+type Part = "all" | Phase;
+
+class ScopeModel {
+  readonly tree: ScopeTree;
+  /** The row that there is when nothing was zoomed into. */
+  readonly top: number;
+  /** Parts of a step that the ops of the trace have. */
+  readonly phases: ReadonlySet<Phase>;
+  readonly familyOf: (op: number) => string;
+  where: Where = "both";
+  part: Part = "all";
+  selected: ReadonlySet<string> = new Set();
+  times: ScopeTimes;
+  figures: ScopeFigures;
+  readonly #phase: ArrayLike<number>;
+  #totals: OpsOfSteps;
+
+  constructor(readonly view: TraceView) {
+    const { data } = view;
+    const places = data.table("op_places") ?? EMPTY_TABLE;
+    this.#phase = (places.columns.phase as Uint8Array | undefined) ?? [];
+    this.phases = new Set(Array.from(this.#phase, (phase) => PHASES[phase]));
+    this.tree = scopeTree(data.meta.scopes ?? [], (places.columns.scope as Int32Array | undefined) ?? []);
+    this.top = this.tree.roots.length === 1 ? this.tree.roots[0] : WHOLE;
+    this.familyOf = opColors(data.meta).familyOf;
+    this.#totals = this.#work();
+    this.times = scopeTimes(this.tree, (op) => this.opPs(op));
+    this.figures = this.#figure();
+  }
+
+  /** Whether times are a step. */
+  get isPerStep(): boolean {
+    return this.#totals.nSteps !== null;
+  }
+
+  #work(): OpsOfSteps {
+    const { link, data } = this.view;
+    const table = (name: string) => data.table(name);
+    return withoutWaiting(data.meta, opsOfScope(data.meta, table, scopeOf(link, table)));
+  }
+
+  /** After a change of the range or of a switch. */
+  compute(): void {
+    this.#totals = this.#work();
+    this.times = scopeTimes(this.tree, (op) => this.opPs(op));
+    this.figures = this.#figure();
+  }
+
+  /** Whether that changed what is selected. */
+  select(names: Iterable<string>): boolean {
+    const selected = new Set(names);
+    if (selected.size === this.selected.size && [...selected].every((name) => this.selected.has(name))) return false;
+    this.selected = selected;
+    this.figures = this.#figure();
+    return true;
+  }
+
+  /** Self time of an op, 0 for one that a switch leaves out. */
+  opPs(op: number): number {
+    if (this.where !== "both" && this.where !== this.sideOf(op)) return 0;
+    if (this.part !== "all" && this.phaseOf(op) !== this.part) return 0;
+    return Math.max(0, this.#totals.selfPs[op]);
+  }
+
+  occurrences(op: number): number {
+    return this.#totals.occurrences[op];
+  }
+
+  phaseOf(op: number): Phase {
+    return PHASES[this.#phase[op]] ?? "other";
+  }
+
+  sideOf(op: number): "host" | "device" {
+    return this.view.data.meta.op_device[op] === 1 ? "device" : "host";
+  }
+
+  opName(op: number): string {
+    const { meta } = this.view.data;
+    return meta.names[meta.op_name[op]] ?? "";
+  }
+
+  opType(op: number): string {
+    const { meta } = this.view.data;
+    return meta.names[meta.op_type[op]] ?? "";
+  }
+
+  psOf(row: number): number {
+    return row === WHOLE ? this.times.wholePs : this.times.totalPs[row];
+  }
+
+  nameOf(row: number): string {
+    return (row === WHOLE ? "" : this.tree.entries[row].name) || "all ops";
+  }
+
+  #figure(): ScopeFigures {
+    return scopeFigures(this.tree, {
+      ps: (op) => this.opPs(op),
+      occurrences: (op) => this.occurrences(op),
+      isBackward: (op) => this.phaseOf(op) === "backward",
+      isSelected: (op) => this.selected.has(this.opName(op)),
+      family: (op) => FAMILIES.indexOf(this.familyOf(op) as (typeof FAMILIES)[number]),
+    });
+  }
+}
+
+const MOST_TIP_LETTERS = 72;
+
+/** "4.72 ms a step" */
+function costOf(model: ScopeModel, ps: number): string {
+  return `${formatTime(ps)}${model.isPerStep ? " a step" : ""}`;
+}
+
+function shareOf(model: ScopeModel, ps: number): string {
+  return formatPercent(model.times.wholePs > 0 ? ps / model.times.wholePs : 0);
+}
+
+function cellLook(model: ScopeModel, cell: Cell): CellLook {
+  const label = cellLabel(model, cell);
+  const figure = formatTime(cell.ps);
+  const where = cell.kind === "rest" ? `${label} in ${model.nameOf(cell.row)}` : label;
+  const spoken = `${where}: ${costOf(model, cell.ps)}, ${shareOf(model, cell.ps)}`;
+  const plain = { label, figure, spoken };
+  if (cell.kind === "op") {
+    const isBackward = model.phaseOf(cell.op) === "backward";
+    const selected = model.selected.has(model.opName(cell.op)) ? "all" : "none";
+    return { ...plain, family: model.familyOf(cell.op), backwardRatio: isBackward ? 1 : 0, selected };
+  }
+  if (cell.kind === "rest" || cell.row === WHOLE) {
+    return { ...plain, family: "", backwardRatio: 0, selected: "none" };
+  }
+  const { nSelected, nOps, backwardPs, family } = model.figures;
+  const { row } = cell;
+  const selected = nSelected[row] === 0 ? "none" : nSelected[row] >= nOps[row] ? "all" : "some";
+  return {
+    ...plain,
+    family: FAMILIES[family[row]] ?? "mixed",
+    backwardRatio: backwardPs[row] / Math.max(1, cell.ps),
+    selected,
+  };
+}
+
+function cellLabel(model: ScopeModel, cell: Cell): string {
+  if (cell.kind === "rest") return restLabel(cell.n);
+  if (cell.kind === "scope") return cell.chain.map((row) => model.nameOf(row)).join("/");
+  const name = model.opName(cell.op);
+  const joint = name.includes("::") ? "::" : "/";
+  const leaf = name.slice(name.lastIndexOf(joint) + joint.length);
+  return name.includes(joint) && leaf !== "" ? leaf : name;
+}
+
+/** A name whose informative parts fit the tooltip. */
+function shortened(name: string): string {
+  return cutNames([name], (text) => text.length <= MOST_TIP_LETTERS).get(name) ?? name;
+}
+
+/** What the tooltip says; `zoom` is the scope on top. */
+function cellTip(model: ScopeModel, cell: Cell, zoom: number): { title: string; lines: string[] } {
+  const ofZoom =
+    zoom === model.top ? "" : `${formatPercent(cell.ps / Math.max(1, model.psOf(zoom)))} of ${model.nameOf(zoom)}`;
+  const cost = [costOf(model, cell.ps), `${shareOf(model, cell.ps)} of op time`, ofZoom].filter(Boolean).join(" · ");
+  if (cell.kind === "rest") {
+    const title = `${restLabel(cell.n)} in ${model.nameOf(cell.row)}`;
+    return { title, lines: [cost, "each too narrow to draw: click to look inside"] };
+  }
+  if (cell.kind === "op") {
+    const runs = plural(model.occurrences(cell.op), "run");
+    const kind = `${model.opType(cell.op)} on the ${model.sideOf(cell.op)} · ${model.phaseOf(cell.op)} · ${runs}`;
+    return { title: shortened(model.opName(cell.op)), lines: [kind, cost] };
+  }
+  if (cell.row === WHOLE) return { title: "All ops", lines: [cost] };
+  const { backwardPs, nOps, occurrences } = model.figures;
+  const back = backwardPs[cell.row];
+  const own = model.times.ownPs[cell.row];
+  const lines = [cost];
+  if (back > 0) lines.push(`backward ${costOf(model, back)} · all else ${costOf(model, cell.ps - back)}`);
+  if (own > 0 && own < cell.ps) lines.push(`${costOf(model, own)} in ops directly in it`);
+  lines.push(`${plural(nOps[cell.row], "op")} · ${plural(occurrences[cell.row], "run")}`);
+  return { title: shortened(scopePath(model.tree, cell.row)) || "All ops", lines };
+}
 
 const PARTS: readonly Choice<Part>[] = [
   { value: "all", text: "All" },

@@ -1,27 +1,419 @@
-/** The ops of the linked time range and the lines that made them -> the reader's code with its time beside it. */
+/** The reader's code with its time beside it. */
 
-import { ranOps } from "../../model/ops/ranged_ops";
-import { codeLines, coverage, type Heat, hottestLine } from "../../model/ops/source_lines";
-import { CAPTURE_CODE, frameworkOf } from "../../model/overview/framework";
-import { aStep, csvOf } from "../../model/text/csv";
-import { formatPercent } from "../../model/text/format";
-import { describeRange } from "../../model/time/span_text";
-import type { TraceMeta } from "../../model/wire/meta";
-import { button, download, emptyState, h, noOps, on } from "../../ui/dom";
-import { follow } from "../../ui/following";
-import { OVER_THREADS } from "../../ui/linked_table";
-import { OPS_OF_HOST } from "../../ui/of_host";
-import { watchSize } from "../../ui/page";
+import { CATEGORY_LABELS, type TraceMeta } from "../../data/meta";
+import { cutNames, shortestSuffixes } from "../../model/names";
+import { ranOps } from "../../model/ops";
+import { CAPTURE_CODE, frameworkOf } from "../../model/overview";
+import { describeRange } from "../../model/range";
+import {
+  type BucketHeat,
+  codeLines,
+  coverage,
+  type FileHeat,
+  type Heat,
+  hottestLine,
+  type LineHeat,
+  type OpCost,
+} from "../../model/source";
+import { aStep, csvOf, formatAmount, formatPercent, formatTime, plural } from "../../model/text";
+import { type Where, whereSwitch } from "../../ui/controls";
+import { button, download, emptyState, h, noOps, on, onKeys, setAria, textFits, watchSize } from "../../ui/dom";
 import { createTip, type TipBox } from "../../ui/plot";
-import { toggleSelection } from "../../ui/selecting";
-import type { TraceBuilder, TraceView } from "../../ui/view";
-import { type Where, whereSwitch } from "../../ui/where_switch";
-import { CodeList } from "./code_list";
-import { sourceCsv, sourceRows } from "./csv";
-import { Details } from "./details";
-import { ElseList, type ElseRow, elseRows } from "./else_list";
-import { type HeatScale, tipLines } from "./heat";
-import { SourceModel } from "./model";
+import { categorySwatch, legendEntry } from "../../ui/share_bar";
+import { OVER_THREADS } from "../../ui/table";
+import { follow, OPS_OF_HOST, type TraceBuilder, type TraceView, toggleSelection } from "../../ui/view";
+import {
+  bucketNote,
+  type Chosen,
+  costText,
+  countText,
+  Gutter,
+  type HeatScale,
+  heatPiece,
+  type LineSamples,
+  phaseText,
+  SourceModel,
+  sourceCsv,
+  sourceRows,
+  tipLines,
+} from "./lines";
+
+/** A file of more lines is shown around its hot ones only. */
+const MAX_LINES = 4000;
+const AROUND = 40;
+
+interface Row {
+  readonly element: HTMLElement;
+  readonly gutter: Gutter;
+  heat: LineHeat | undefined;
+}
+
+interface CodeListeners {
+  onPick(line: LineHeat): void;
+  /** `null` when the pointer leaves. */
+  onHover(line: LineHeat | null, row: HTMLElement | null): void;
+}
+
+export class CodeList {
+  readonly element = h("div.tfp-code", { role: "group" });
+  readonly #rows = new Map<number, Row>();
+  /** The line that Tab reaches. */
+  #current = -1;
+
+  constructor(
+    readonly listeners: CodeListeners,
+    signal: AbortSignal,
+  ) {
+    onKeys(this.element, signal, (event) => this.#key(event));
+    on(this.element, signal, {
+      click: (event) => this.#pick(event.target),
+      pointerover: (event) => this.#hover(event.target),
+      pointerleave: () => listeners.onHover(null, null),
+    });
+  }
+
+  /** Shows other text. */
+  setCode(title: string, code: ReadonlyMap<number, string>, hot: Iterable<number>): void {
+    this.#rows.clear();
+    this.#current = -1;
+    this.element.setAttribute("aria-label", `${title}: time of each line`);
+    const shown = chooseLines(code, hot);
+    const children: HTMLElement[] = [];
+    const width = String(Math.max(...shown, 0)).length;
+    let before = 0;
+    for (const line of shown) {
+      if (line > before + 1 && (before > 0 || code.has(1))) children.push(h("div.gap", skipped(before, line)));
+      const gutter = new Gutter();
+      const number = h("span.no", { style: { "min-width": `${Math.max(3, width)}ch` } }, String(line));
+      const element = h("div.ln", { "data-line": line }, gutter.element, number, h("span.tx", code.get(line) ?? ""));
+      this.#rows.set(line, { element, gutter, heat: undefined });
+      children.push(element);
+      before = line;
+    }
+    if (code.size > 0 && before < Math.max(...code.keys()) && shown.length < code.size)
+      children.push(h("div.gap", skipped(before, Math.max(...code.keys()) + 1)));
+    this.element.replaceChildren(...children);
+  }
+
+  setHeat(heat: FileHeat | undefined, scale: HeatScale): void {
+    for (const [line, row] of this.#rows) {
+      const now = heat?.lines.get(line);
+      if (now === undefined && row.heat === undefined) continue;
+      row.heat = now;
+      row.gutter.show(now, scale);
+      row.element.classList.toggle("hot", now !== undefined);
+      if (now === undefined) {
+        for (const name of ["role", "tabindex", "aria-pressed", "aria-description"]) row.element.removeAttribute(name);
+      } else {
+        row.element.setAttribute("role", "button");
+        row.element.setAttribute("aria-description", `line ${line}: ${costText(now, scale)}: ${now.code.trim()}`);
+      }
+    }
+    if (this.#rows.get(this.#current)?.heat === undefined) this.#current = hottest(this.#rows);
+    this.#roam();
+  }
+
+  /** Where the user's thread was found, by line. */
+  setSamples(samples: ReadonlyMap<number, LineSamples>): void {
+    for (const [line, { gutter }] of this.#rows) gutter.showSamples(samples.get(line));
+  }
+
+  /** Marks lines; the first mark that is out of sight is scrolled to when asked. */
+  setSelected(isSelected: (heat: LineHeat) => boolean, reveal: boolean): void {
+    const marked: number[] = [];
+    for (const [line, { element, heat }] of this.#rows) {
+      if (heat === undefined) continue;
+      const is = isSelected(heat);
+      setAria(element, "pressed", is);
+      if (is) marked.push(line);
+    }
+    if (reveal && marked.length > 0 && !marked.some((line) => this.#isInSight(line))) this.reveal(marked[0]);
+  }
+
+  setHovered(isHovered: (heat: LineHeat) => boolean): void {
+    for (const { element, heat } of this.#rows.values()) {
+      if (heat !== undefined) element.classList.toggle("hover", isHovered(heat));
+    }
+  }
+
+  /** Scrolls a line to the middle. */
+  reveal(line: number): void {
+    const row = this.#rows.get(line)?.element;
+    if (row === undefined) return;
+    const above = row.offsetTop - this.element.offsetTop - this.element.clientHeight / 2 + row.offsetHeight / 2;
+    // By whole lines, so that the first one in sight is not cut under the heads.
+    const height = Math.max(1, row.offsetHeight);
+    this.element.scrollTop = Math.max(0, Math.ceil(above / height) * height);
+  }
+
+  #isInSight(line: number): boolean {
+    const row = this.#rows.get(line)?.element;
+    if (row === undefined) return false;
+    const top = row.offsetTop - this.element.offsetTop - this.element.scrollTop;
+    return top >= 0 && top + row.offsetHeight <= this.element.clientHeight;
+  }
+
+  #rowOf(target: EventTarget | null): Row | undefined {
+    const element = target instanceof Element ? target.closest<HTMLElement>(".ln") : null;
+    return element === null ? undefined : this.#rows.get(Number(element.dataset.line));
+  }
+
+  #pick(target: EventTarget | null): void {
+    const row = this.#rowOf(target);
+    if (row?.heat === undefined) return;
+    this.#current = row.heat.line;
+    this.#roam();
+    this.listeners.onPick(row.heat);
+  }
+
+  #hover(target: EventTarget | null): void {
+    // Over the code itself a tooltip would only hide the next lines.
+    const isGutter = target instanceof Element && target.closest(".tfp-gut") !== null;
+    const row = isGutter ? this.#rowOf(target) : undefined;
+    this.listeners.onHover(row?.heat ?? null, row?.element ?? null);
+  }
+
+  #roam(): void {
+    for (const [line, { element, heat }] of this.#rows) {
+      if (heat !== undefined) element.tabIndex = line === this.#current ? 0 : -1;
+    }
+  }
+
+  #key(event: KeyboardEvent): boolean {
+    const row = this.#rowOf(event.target);
+    if (row === undefined) return false;
+    if (event.key === "Enter" || event.key === " ") this.#pick(event.target);
+    else {
+      const hot = [...this.#rows].filter(([, { heat }]) => heat !== undefined).map(([line]) => line);
+      const at = hot.indexOf(this.#current);
+      const next = { ArrowDown: at + 1, ArrowUp: at - 1, Home: 0, End: hot.length - 1 }[event.key];
+      if (next === undefined) return false;
+      this.#current = hot[Math.max(0, Math.min(hot.length - 1, next))];
+      this.#roam();
+      this.#rows.get(this.#current)?.element.focus();
+    }
+    return true;
+  }
+}
+
+function hottest(rows: ReadonlyMap<number, Row>): number {
+  let [line, most] = [-1, -1];
+  for (const [number, { heat }] of rows) if (heat && heat.selfPs > most) [line, most] = [number, heat.selfPs];
+  return line;
+}
+
+/** All lines of a file, or of a very long one those around its hot lines. */
+function chooseLines(code: ReadonlyMap<number, string>, hot: Iterable<number>): number[] {
+  const all = [...code.keys()].sort((a, b) => a - b);
+  if (all.length <= MAX_LINES) return all;
+  const near = [...hot].sort((a, b) => a - b);
+  let k = 0;
+  return all.filter((line) => {
+    while (k < near.length && near[k] + AROUND < line) k += 1;
+    return k < near.length && near[k] - AROUND <= line;
+  });
+}
+
+function skipped(before: number, next: number): string {
+  return next - before === 2 ? `line ${before + 1} left out` : `lines ${before + 1} to ${next - 1} left out`;
+}
+
+interface ElseRow {
+  readonly heat: Heat;
+  readonly text: string;
+  readonly note: string;
+  /** A file to open, or a bucket whose ops are picked. */
+  readonly target: { readonly file: number } | { readonly bucket: BucketHeat };
+}
+
+/** The sum of a file's lines. */
+function fileTotal(file: FileHeat): Heat {
+  const lines = [...file.lines.values()];
+  const sum = (value: (heat: Heat) => number) => lines.reduce((total, line) => total + value(line), 0);
+  const parts = new Map<string, { category: string; isBackward: boolean; ps: number }>();
+  for (const { category, isBackward, ps } of lines.flatMap((line) => line.parts)) {
+    const key = `${category} ${isBackward}`;
+    parts.set(key, { category, isBackward, ps: (parts.get(key)?.ps ?? 0) + ps });
+  }
+  return {
+    entries: lines.flatMap((line) => line.entries),
+    selfPs: file.selfPs,
+    forwardPs: sum((heat) => heat.forwardPs),
+    backwardPs: sum((heat) => heat.backwardPs),
+    otherPs: sum((heat) => heat.otherPs),
+    occurrences: sum((heat) => heat.occurrences),
+    parts: [...parts.values()],
+    ops: lines.flatMap((line) => line.ops).sort((a, b) => b.ps - a.ps),
+  };
+}
+
+class ElseList {
+  readonly element = h("div.tfp-else", { role: "group", "aria-label": "Other files, and time without a line" });
+  #rows: readonly { element: HTMLButtonElement; row: ElseRow }[] = [];
+
+  constructor(
+    readonly onPick: (row: ElseRow) => void,
+    onHover: (row: ElseRow | null, element: HTMLElement | null) => void,
+    signal: AbortSignal,
+  ) {
+    const rowOf = (target: EventTarget | null) => {
+      const element = target instanceof Element ? target.closest("button") : null;
+      return this.#rows.find((one) => one.element === element);
+    };
+    on(this.element, signal, {
+      click: (event) => {
+        const found = rowOf(event.target);
+        if (found !== undefined) this.onPick(found.row);
+      },
+      pointerover: (event) => {
+        const found = rowOf(event.target);
+        onHover(found?.row ?? null, found?.element ?? null);
+      },
+      pointerleave: () => onHover(null, null),
+    });
+  }
+
+  show(rows: readonly ElseRow[], scale: HeatScale): void {
+    const focused = this.#rows.findIndex(({ element }) => element === document.activeElement);
+    const key = this.#rows[focused]?.row.text;
+    this.#rows = rows.map((row) => {
+      const gutter = new Gutter();
+      gutter.show(row.heat, scale);
+      const isFile = "file" in row.target;
+      const name = h("span", { class: isFile ? "tx file" : "tx" }, row.text);
+      const what = "bucket" in row.target ? bucketNote(row.target.bucket.bucket) : "";
+      const label = `${row.text}: ${costText(row.heat, scale)}`;
+      const attributes = {
+        type: "button",
+        class: "ln hot bare",
+        "aria-description": what ? `${label}. ${what}` : label,
+      };
+      const element = h("button", attributes, gutter.element, name, h("span.q", row.note));
+      return { element, row };
+    });
+    this.element.replaceChildren(...this.#rows.map(({ element }) => element));
+    if (key !== undefined) this.#rows.find(({ row }) => row.text === key)?.element.focus();
+  }
+
+  setSelected(isSelected: (heat: Heat) => boolean): void {
+    for (const { element, row } of this.#rows) setAria(element, "pressed", isSelected(row.heat));
+  }
+}
+
+/** Rows of all files but `shown`, and of the buckets, most time first. */
+function elseRows(
+  files: readonly FileHeat[],
+  buckets: readonly BucketHeat[],
+  shown: number,
+  titleOf: (file: number) => string,
+): ElseRow[] {
+  const rows: ElseRow[] = files
+    .filter(({ file }) => file !== shown)
+    .map((file) => ({
+      heat: fileTotal(file),
+      text: titleOf(file.file),
+      note: plural(file.lines.size, "line"),
+      target: { file: file.file },
+    }));
+  for (const bucket of buckets)
+    rows.push({ heat: bucket, text: bucket.bucket, note: plural(bucket.ops.length, "op"), target: { bucket } });
+  return rows.sort((a, b) => b.heat.selfPs - a.heat.selfPs);
+}
+
+const N_OPS = 8;
+/** The call of the function that is the whole step: every op is in it. */
+const WRAPPER = /^StatefulPartitionedCall(_\d+)?\//;
+/** What the style sheet leaves beside the names of ops; a narrow pane has no column of counts. */
+const WIDE_PX = 240;
+const PADDING_PX = 14;
+const COLUMNS_PX = 150;
+const NARROW_COLUMNS_PX = 98;
+
+interface DetailsLook {
+  readonly scale: HeatScale;
+  readonly categoryOf: (op: number) => string;
+  readonly isBackward: (op: number) => boolean;
+  readonly sideOf: (op: number) => "host" | "device";
+  /** All categories in the view, for the legend. */
+  readonly categories: readonly string[];
+  readonly hasBackward: boolean;
+  readonly selection: readonly string[];
+}
+
+class Details {
+  readonly element = h("aside.tfp-line-details", { tabindex: 0, "aria-label": "The chosen line" });
+
+  constructor(
+    readonly onPickOp: (name: string) => void,
+    readonly onHoverOp: (name: string) => void,
+    readonly signal: AbortSignal,
+  ) {}
+
+  show(chosen: Chosen | undefined, look: DetailsLook): void {
+    const parts: HTMLElement[] = [];
+    if (chosen !== undefined) parts.push(...this.#about(chosen, look));
+    this.element.replaceChildren(...parts, legend(look));
+  }
+
+  #about({ title, heat, note }: Chosen, look: DetailsLook): HTMLElement[] {
+    const { scale } = look;
+    const parts: HTMLElement[] = [
+      h("h3", `${title}: ${costText(heat, scale)}`),
+      h("p.q", phaseText(heat)),
+      h("p.q", countText(heat, scale)),
+    ];
+    if (note !== "") parts.push(h("p.q", note));
+    const rows = heat.ops.slice(0, N_OPS);
+    const names = labels(rows.map(({ op }) => scale.opName(op)));
+    const width = this.element.clientWidth || WIDE_PX;
+    const room = width - PADDING_PX - (width < WIDE_PX ? NARROW_COLUMNS_PX : COLUMNS_PX);
+    const cuts = cutNames(names, textFits(this.element, room));
+    const list = h("ul.tfp-line-ops");
+    rows.forEach((cost, i) => {
+      list.append(h("li", this.#op(cost, cuts.get(names[i]) ?? names[i], rows[0].ps, look)));
+    });
+    const rest = heat.ops.slice(N_OPS);
+    const restPs = rest.reduce((sum, { ps }) => sum + ps, 0);
+    if (rest.length > 0) list.append(h("li.q", `${plural(rest.length, "op")} more · ${formatTime(restPs)}`));
+    parts.push(h("p.head", "Ops, most self time first"), list);
+    return parts;
+  }
+
+  #op(
+    { op, ps, occurrences }: OpCost,
+    text: string,
+    mostPs: number,
+    { scale, categoryOf, isBackward, sideOf, selection }: DetailsLook,
+  ): HTMLElement {
+    const name = scale.opName(op);
+    const bar = heatPiece(categoryOf(op), isBackward(op), mostPs > 0 ? ps / mostPs : 0);
+    const each = scale.nSteps === null ? "" : " a step";
+    const title = `${name}\n${plural(occurrences, "run")}${each} on the ${sideOf(op)}, ${formatTime(ps)}${each}`;
+    const pressed = String(selection.length === 1 && selection[0] === name);
+    const attributes = { title, "data-op-name": name, "aria-pressed": pressed, class: "bare" };
+    const count = h("span.q.n", `× ${formatAmount(occurrences)}`);
+    const cells = [h("span.name.cut", text), count, h("span.bx", bar), h("span.v", formatTime(ps))];
+    const element = button("", () => this.onPickOp(name), this.signal, attributes, ...cells);
+    on(element, this.signal, { pointerenter: () => this.onHoverOp(name), pointerleave: () => this.onHoverOp("") });
+    return element;
+  }
+}
+
+/** Last parts of the ops' paths, as many as tell them apart; of an iterator its own name. */
+function labels(names: readonly string[]): string[] {
+  return shortestSuffixes(
+    names.map((name) => name.replace(WRAPPER, "").split(name.startsWith("Iterator::") ? "::" : "/")),
+    "/",
+  );
+}
+
+function legend({ categories, hasBackward }: DetailsLook): HTMLElement {
+  const box = h("div.tfp-line-legend");
+  for (const category of categories)
+    box.append(legendEntry(categorySwatch(category), (CATEGORY_LABELS[category] ?? category).toLowerCase()));
+  if (hasBackward) box.append(legendEntry(h("i.sw.bw", { style: "--c:var(--ink-2)" }), "backward"));
+  return box;
+}
 
 const SAMPLES_TITLE =
   "Of the whole capture: the share of time that your thread spent at the line, Python and waiting included, by samples";

@@ -1,17 +1,8 @@
 /** What the reader set up and marked in one timeline <-> two traits of its model; and the counters of the capture. */
 
-import {
-  type ColorBy,
-  type ColorScheme,
-  nameCategories,
-  namedParts,
-  newColorScheme,
-  readFamilies,
-} from "../../colors/schemes";
-import { atEnd } from "../../host/failures";
-import { LateSave } from "../../host/late_save";
-import { type Bookmark, bookmarkOf, bookmarksToJson, readBookmarks, withBookmark } from "../../model/time/bookmarks";
-import type { Span } from "../../model/time/viewport";
+import { LateSave } from "../../data/link";
+import type { Span } from "../../data/time";
+import { atEnd } from "../../data/widget";
 import {
   type Arrangement,
   arrangementToJson,
@@ -19,8 +10,17 @@ import {
   newArrangement,
   readArrangement,
   type TrackKey,
-} from "../../model/tracks/arrangement";
-import { type Counter, fullestAllocator, readCounters, spliceWindow } from "../../model/tracks/counters";
+} from "../../model/arrangement";
+import { type Bookmark, bookmarkOf, bookmarksToJson, readBookmarks, withBookmark } from "../../model/bookmarks";
+import {
+  type ColorBy,
+  type ColorScheme,
+  nameCategories,
+  namedParts,
+  newColorScheme,
+  readFamilies,
+} from "../../model/colors";
+import { type Counter, fullestAllocator, readCounters, spliceWindow } from "../../model/counters";
 import type { TraceView } from "../../ui/view";
 
 const SAVE_AFTER_MS = 200;

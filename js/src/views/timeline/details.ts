@@ -1,18 +1,27 @@
-/** Turns the selected slice (or the op selected in another view) into the details pane. */
+/** The selected slice: its details at the side, and the ways from it to its neighbours. */
 
-import { statsOfEvent } from "../../model/events/stats";
-import { formatInstant, formatLength, formatPercent, formatTime, plural } from "../../model/text/format";
-import { shortName } from "../../model/text/labels";
-import { KEEP_ALL, NOT_KNOWN } from "../../model/time/left_out";
-import { stepWords } from "../../model/time/span_text";
-import { stepAt } from "../../model/time/steps";
-import { FAMILIES, FAMILY_LABELS } from "../../model/wire/categories";
-import { button, copyButton, h } from "../../ui/dom";
-import { type Filling, insideRows, sameSlices, usualStrip } from "./detail_figures";
-import { flowRows } from "./detail_flows";
-import { originRows, viewLink } from "./detail_origin";
-import { heading, kernelTitle, keyValues, type Pair, title } from "./detail_parts";
-import { alongRow, toSameOp } from "./moves";
+import { lowerBound, numbers } from "../../data/columns";
+import { childrenOf, parentOf } from "../../data/events";
+import { FAMILIES, FAMILY_LABELS } from "../../data/meta";
+import { EMPTY_TABLE, type Table } from "../../data/pack";
+import { Inside, KeyFigures, statsOfEvent } from "../../model/aggregate";
+import { type Arrow, arrowsAt, type Direction, FLOW_KINDS, FLOW_LABELS, FLOW_SHORT } from "../../model/flows";
+import { shortName } from "../../model/names";
+import { isWithin, KEEP_ALL, NOT_KNOWN, stepWords } from "../../model/range";
+import { firstFrom, lastBefore } from "../../model/rows";
+import { nextMarked } from "../../model/search";
+import { stepAt } from "../../model/steps";
+import {
+  formatBytes,
+  formatCount,
+  formatInstant,
+  formatLength,
+  formatPercent,
+  formatTime,
+  plural,
+} from "../../model/text";
+import { isInDashboard, SHOW_VIEW } from "../../ui/controls";
+import { button, type Child, copyButton, h, svg, toggle } from "../../ui/dom";
 import type { TimelineState } from "./state";
 
 const MAX_COMPILED = 5;
@@ -256,4 +265,398 @@ function typeOf(state: TimelineState, event: number, signal: AbortSignal): [Node
   const where = meta.op_device[op] === 1 ? "device" : "host";
   const link = viewLink(state, meta.names[meta.op_type[op]], "op_table", signal, "Show it among all ops");
   return [link as Node, ` · ${where} op${meta.op_eager[op] === 1 ? ", eager" : ""}`];
+}
+
+const LONG_NAME = 110;
+/** Dots that are told apart. */
+const MAX_DOTS = 400;
+
+/** Key, value and what is said beside it. */
+type Pair = readonly [key: string, value: Child, more?: Child];
+
+/** The name; of one that would fill the pane (C++ kernels) the telling part, and the whole in a box of its own. */
+function title(name: string): Node[] {
+  if (name.length <= LONG_NAME) return [h("h2", name)];
+  return [h("h2", shortName(name)), fullName(name)];
+}
+
+/** The op that launched a kernel, and the kernel. */
+function kernelTitle(op: string, kernel: string): Node[] {
+  return [h("h2", op), fullName(kernel)];
+}
+
+function fullName(name: string): HTMLElement {
+  return h("div.tl-full", { tabindex: 0, "aria-label": "Full name" }, name);
+}
+
+/** Short names, but never the same one for two different names. */
+function distinctLabels(names: readonly string[]): string[] {
+  const short = names.map(shortName);
+  return short.map((label, i) => (short.indexOf(label) === short.lastIndexOf(label) ? label : names[i]));
+}
+
+function keyValues(rows: readonly Pair[]): HTMLElement {
+  return h("div.kv", ...rows.flatMap(([key, ...value]) => [h("span", key), h("div", ...value)]));
+}
+
+function heading(text: string): HTMLElement {
+  return h("div.sub", text);
+}
+
+/** Dots on one time axis: is `own` usual? */
+function dotStrip(times: ArrayLike<number>, own: number): SVGElement {
+  const stride = Math.max(1, Math.ceil(times.length / MAX_DOTS));
+  let [low, high] = [Number.POSITIVE_INFINITY, Number.NEGATIVE_INFINITY];
+  for (let i = 0; i < times.length; i++) {
+    low = Math.min(low, times[i]);
+    high = Math.max(high, times[i]);
+  }
+  const x = (time: number) => (high > low ? 4 + ((time - low) / (high - low)) * 172 : 90).toFixed(1);
+  const label = `From ${formatTime(low)} to ${formatTime(high)}${Number.isNaN(own) ? "" : `, this one ${formatTime(own)}`}`;
+  const size = { class: "tl-dots", viewBox: "0 0 180 34", width: 180, height: 34 };
+  const strip = svg("svg", { ...size, role: "img", "aria-label": label });
+  strip.append(svg("line", { x1: 4, x2: 176, y1: 20.5, y2: 20.5, class: "axis" }));
+  for (let i = 0; i < times.length; i += stride) strip.append(svg("circle", { cx: x(times[i]), cy: 14, r: 2 }));
+  if (!Number.isNaN(own)) strip.append(svg("path", { d: `M${x(own)} 20v-12`, class: "own" }));
+  strip.append(svg("text", { x: 4, y: 32 }, formatTime(low)));
+  if (high > low) strip.append(svg("text", { x: 176, y: 32, "text-anchor": "end" }, formatTime(high)));
+  return strip;
+}
+
+function goTo(state: TimelineState, event: number) {
+  if (event < 0) return;
+  state.select(event);
+  state.show(event);
+}
+
+/** The slice before or after of the same op; without a selected slice the nearest of the selected op. */
+export function toSameOp(state: TimelineState, direction: 1 | -1) {
+  const { events, focus, selected } = state;
+  if (!selected) return;
+  selected.advance();
+  const from = focus >= 0 ? { time: events.start[focus], position: focus } : { time: state.view.t0, position: -1 };
+  goTo(state, nextMarked(events, selected, from, direction));
+}
+
+/** The slice before or after on the same row. */
+export function alongRow(state: TimelineState, direction: 1 | -1) {
+  const { events, focus } = state;
+  if (focus < 0) return;
+  const row = events.rowOf(focus);
+  const next = focus + direction;
+  if (next >= 0 && next < events.n && events.has(next) && events.rowOf(next) === row) goTo(state, next);
+  else if (direction === 1) goTo(state, firstFrom(events, row, events.start[focus] + 1));
+  else goTo(state, lastBefore(events, row, events.start[focus]));
+}
+
+export function toEnclosing(state: TimelineState) {
+  if (state.focus >= 0) goTo(state, parentOf(state.events, state.focus));
+}
+
+export function toFirstInside(state: TimelineState) {
+  if (state.focus < 0) return;
+  const [low, high] = childrenOf(state.events, state.focus);
+  if (high > low) goTo(state, low);
+}
+
+/** To what made the selected slice start ("up"), or to what it made start. */
+export function alongFlow(state: TimelineState, direction: Direction) {
+  goTo(state, state.finding.follow(state.focus, direction));
+}
+
+const MAX_INSIDE = 5;
+
+/** A place of the pane that is filled when its figures are there; the old content stays until then. */
+interface Filling {
+  readonly element: HTMLElement;
+  /** A part of a frame; whether it is done. */
+  step(isOver: () => boolean): boolean;
+}
+
+/**
+ * Events that count together with an event: the same side of the op, the same name, and not its copies on derived lines.
+ * A reduced profile has nothing but such lines: its longest events are copies of what it left behind.
+ */
+function peersOf({ events, meta }: TimelineState, event: number): (other: number) => boolean {
+  const isDerived = (position: number) => !meta.is_reduced && meta.lines[events.lineOf(position)].is_derived;
+  if (event < 0) return (other) => !isDerived(other);
+  const [op, name, own] = [events.op[event], events.name[event], isDerived(event)];
+  return (other) => events.op[other] === op && events.name[other] === name && isDerived(other) === own;
+}
+
+/**
+ * How many slices of a key, how long, in the range or the whole capture.
+ * @param event one of them, -1 for none
+ */
+function sameSlices(state: TimelineState, id: number, event: number, signal: AbortSignal): Filling {
+  const { events, range, selected, bounds } = state;
+  const element = h("div");
+  if (!selected) return { element, step: () => true };
+  if (!events.hasAll(range ?? bounds)) {
+    const all = markAll(state, event, signal);
+    element.append(keyValues([notKnown(range ? "in range" : "in all"), ...(all ? [all] : [])]));
+    return { element, step: () => true };
+  }
+  const counts = peersOf(state, event);
+  const figures = new KeyFigures(events, selected, id, { span: range, nSteps: 0, counts, limit: 1 });
+  const step = (isOver: () => boolean) => {
+    if (!selected.isUpToDate || !figures.step(isOver)) return false;
+    element.replaceChildren(keyValues(rowsOf(state, figures, event, signal)));
+    return true;
+  };
+  return { element, step };
+}
+
+function rowsOf(state: TimelineState, figures: KeyFigures, event: number, signal: AbortSignal): Pair[] {
+  const { count, totalPs, minPs, maxPs, longest } = figures;
+  const { range, meta } = state;
+  const more = meta.is_reduced ? h("span.q", " · of the events here") : "";
+  const isInstant = count > 0 && maxPs === 0;
+  const total = isInstant ? (count > 1 ? "all instant" : "instant") : formatTime(totalPs);
+  const rows: Pair[] = [[range ? "in range" : "in all", `${formatCount(count)} × · ${total}`, more]];
+  if (count > 1 && !isInstant) {
+    rows.push(["mean", formatTime(totalPs / count), ` · min ${formatTime(minPs)}`]);
+  }
+  if (longest >= 0 && longest !== event) {
+    const go = () => goTo(state, longest);
+    const title = isInstant ? "Go to the first" : "Go to the longest";
+    const link = button(formatLength(maxPs), go, signal, { class: "link", title });
+    rows.push([count === 1 ? "its slice" : isInstant ? "first" : "longest", link]);
+  } else if (longest >= 0 && count > 1 && !isInstant) rows.push(["longest", "this one"]);
+  const all = markAll(state, event, signal);
+  return all ? [...rows, all] : rows;
+}
+
+function markAll({ events, finding }: TimelineState, event: number, signal: AbortSignal): Pair | null {
+  if (event < 0) return null;
+  const all = () => finding.onName(events.name[event]);
+  const tip = "Search for exactly this name: mark all, count, next and previous";
+  return ["", button("mark all of this name", all, signal, { class: "link", title: tip })];
+}
+
+function notKnown(what: string): Pair {
+  const title = `Some events that it takes are not here. ${KEEP_ALL}`;
+  return [what, h("span.q", { title }, NOT_KNOWN)];
+}
+
+/** Dots on one time axis, one a step or one a slice: is this slice usual? */
+function usualStrip(state: TimelineState, id: number, event: number): Filling {
+  const { events, steps, selected } = state;
+  const element = h("div");
+  if (!selected || !events.isComplete) return { element, step: () => true };
+  const counts = peersOf(state, event);
+  const figures = new KeyFigures(events, selected, id, { span: null, nSteps: steps.n, counts, limit: MAX_DOTS });
+  const step = (isOver: () => boolean) => {
+    if (!selected.isUpToDate || !figures.step(isOver)) return false;
+    element.replaceChildren(...stripOf(state, figures, event));
+    return true;
+  };
+  return { element, step };
+}
+
+function stripOf({ events, steps }: TimelineState, figures: KeyFigures, event: number): Node[] {
+  const { perStep, hasSteps, durations, count } = figures;
+  const ownStep = event < 0 ? -1 : events.step[event];
+  // Steps left out of the averages (the first compiles) would squeeze the others into one dot.
+  const isShown = (ps: number, step: number) => !Number.isNaN(ps) && (steps.isAveraged[step] === 1 || step === ownStep);
+  const times = hasSteps ? perStep.filter(isShown) : durations;
+  if (times.length < 3 || times.every((time: number) => time === 0)) return [];
+  const own = event < 0 ? Number.NaN : hasSteps ? (perStep[ownStep] ?? Number.NaN) : events.duration[event];
+  const all = times.length === steps.n ? "all " : "";
+  const text = hasSteps
+    ? `This op in ${all}${plural(times.length, "step")}, time a step`
+    : `All ${formatCount(count)} slices of this op, duration`;
+  return [heading(text), dotStrip(times, own)];
+}
+
+/** What a slice spends its time in. */
+function insideRows(state: TimelineState, event: number): Filling {
+  const { events } = state;
+  const inside = new Inside(events, event);
+  const element = h("div");
+  if (!events.hasAll({ t0: events.start[event], t1: events.endOf(event) })) return { element, step: () => true };
+  const step = (isOver: () => boolean) => {
+    if (!inside.step(isOver)) return false;
+    element.replaceChildren(...barsOf(state, inside));
+    return true;
+  };
+  return { element, step };
+}
+
+function barsOf({ meta, family }: TimelineState, inside: Inside): Node[] {
+  const rows = inside.rows();
+  if (rows.length < 2) return [];
+  const shown = rows.slice(0, MAX_INSIDE);
+  const rest = rows.slice(MAX_INSIDE);
+  const most = shown[0].selfPs || 1;
+  const labels = distinctLabels(shown.map((row) => meta.names[row.name]));
+  const lines = shown.map(({ name, count, selfPs }, i) => {
+    const label = count > 1 ? `${labels[i]} × ${formatCount(count)}` : labels[i];
+    const style = `width:${Math.max(1, (selfPs / most) * 100)}%;background:var(--e-${FAMILIES[family[name]]})`;
+    const time = h("span.v", formatTime(selfPs));
+    return h("div.ib", { title: meta.names[name] }, h("span.cut", label), h("i", { style }), time);
+  });
+  if (rest.length > 0) {
+    const time = formatTime(rest.reduce((sum, row) => sum + row.selfPs, 0));
+    lines.push(h("div.ib", h("span.cut", `${rest.length} more`), h("i"), h("span.v", time)));
+  }
+  return [heading("Inside it, self time"), ...lines];
+}
+
+const MAX_FLOWS = 3;
+const ALL_KINDS = FLOW_KINDS.map(() => 1);
+
+/** What started the slice and what it started, each with the time that passed in between. */
+function flowRows(state: TimelineState, event: number, signal: AbortSignal): Node[] {
+  const { events, finding } = state;
+  const kinds = new Set(chainKinds(state, event));
+  if (kinds.size === 0) return [];
+  const up = arrowsAt(events, event, "up", finding.shownKinds);
+  const down = arrowsAt(events, event, "down", finding.shownKinds);
+  const rows = [...pairsOf(state, up, "up", signal), ...pairsOf(state, down, "down", signal)];
+  const { arrows, nMore, nAbsent } = finding.chainOf(event);
+  const notes: string[] = [];
+  const nFar = arrows.filter(({ hop }) => hop > 1).length;
+  if (nFar > 0) notes.push(`${plural(nFar, "arrow")} further along`);
+  if (nMore > 0) notes.push("more are left out");
+  if (nAbsent > 0) notes.push(`${plural(nAbsent, "end")} not here yet`);
+  return [
+    heading("Arrows"),
+    flowSwitch(state, signal, kinds),
+    ...(rows.length > 0 ? [keyValues(rows)] : []),
+    ...(notes.length > 0 ? [h("div.q.tl-note", notes.join(" · "))] : []),
+  ];
+}
+
+/** Kinds of the arrows next to a slice, shown or not. */
+function chainKinds({ events }: TimelineState, event: number): number[] {
+  const next = [...arrowsAt(events, event, "up", ALL_KINDS), ...arrowsAt(events, event, "down", ALL_KINDS)];
+  return next.map(({ kind }) => kind);
+}
+
+function pairsOf(state: TimelineState, arrows: readonly Arrow[], direction: Direction, signal: AbortSignal): Pair[] {
+  const { events, meta } = state;
+  const label = direction === "up" ? "started by" : "starts";
+  const here = arrows.filter(({ from, to }) => events.has(direction === "up" ? from : to));
+  const rows = here.slice(0, MAX_FLOWS).map(({ from, to, kind }): Pair => {
+    const other = direction === "up" ? from : to;
+    const name = meta.names[events.name[other]];
+    const waited = events.start[to] - events.endOf(from);
+    const thread = state.lineNames[events.lineOf(other)];
+    // A number stays on the line of its unit.
+    const when = waited >= 0 ? `+${formatTime(waited)}`.replace(" ", "\u00a0") : "at once";
+    const text = ` ${when} · ${thread}`;
+    const more: Child = h(
+      "span.q",
+      { title: `${FLOW_LABELS[kind]}; from the end of the one to the start of the other` },
+      text,
+    );
+    return [label, button(shortName(name), () => goTo(state, other), signal, { class: "link", title: name }), more];
+  });
+  if (here.length > MAX_FLOWS) rows.push(["", h("span.q", `and ${here.length - MAX_FLOWS} more`)]);
+  return rows;
+}
+
+/** A button for each kind of arrow that there is, pressed while it is drawn. */
+function flowSwitch(state: TimelineState, signal: AbortSignal, kinds: ReadonlySet<number>): HTMLElement {
+  const { shownKinds } = state.finding;
+  const buttons = FLOW_KINDS.flatMap((_, kind) => {
+    if (!kinds.has(kind)) return [];
+    const show = (isOn: boolean) => {
+      shownKinds[kind] = Number(isOn);
+      state.invalidate();
+    };
+    const title = `Draw the arrows of this kind: ${FLOW_LABELS[kind]}`;
+    return [toggle(FLOW_SHORT[kind], shownKinds[kind] === 1, show, signal, { title })];
+  });
+  return h("div.tl-kinds", { role: "group", "aria-label": "Kinds of arrows that are drawn" }, ...buttons);
+}
+
+const PLACE_SECTIONS = ["op_places", "source_lines", "source_files", "layers"];
+
+/** Rows that may come later: of a big capture the tables of places are not in the first pack. */
+function originRows(state: TimelineState, event: number, signal: AbortSignal): Node[] {
+  const { trace, events } = state;
+  const op = events.op[event];
+  if (op < 0) return [];
+  const place = h("div");
+  const fill = async () => {
+    await trace.data.ready(PLACE_SECTIONS);
+    const rows = [...placeRows(state, op, signal), ...memoryRows(state, event)];
+    if (rows.length > 0) place.replaceChildren(keyValues(rows));
+  };
+  trace.guard(fill)();
+  return [place];
+}
+
+function placeRows(state: TimelineState, op: number, signal: AbortSignal): Pair[] {
+  const { meta, trace } = state;
+  const places = trace.data.table("op_places") ?? EMPTY_TABLE;
+  if (op >= places.n) return [];
+  const rows: Pair[] = [];
+  const line = meta.source_lines?.[numbers(places, "line")[op]];
+  if (line) rows.push(["code", ...sourceOf(state, line, signal)]);
+  const layer = meta.layers?.[numbers(places, "layer")[op]];
+  if (layer && layer.kind !== "other") rows.push(["layer", viewLink(state, layer.layer, "layer_table", signal)]);
+  return rows;
+}
+
+type SourceLine = NonNullable<TimelineState["meta"]["source_lines"]>[number];
+
+function sourceOf(state: TimelineState, line: SourceLine, signal: AbortSignal): [Child, Child?] {
+  const file = state.meta.source_files?.[line.file];
+  if (!file) return [line.bucket];
+  const link = viewLink(state, `${file.title}, line ${line.line}`, "source_view", signal, file.file);
+  return [link, h("div.tl-code", line.code.trim())];
+}
+
+/** Text that opens a view of the dashboard around; plain where there is none. */
+function viewLink(state: TimelineState, text: string, trait: string, signal: AbortSignal, tip = ""): Child {
+  const { root } = state.trace;
+  if (!isInDashboard(root)) return tip ? h("span", { title: tip }, text) : text;
+  const show = () => root.dispatchEvent(new CustomEvent(SHOW_VIEW, { bubbles: true, composed: true, detail: trait }));
+  return button(text, show, signal, { class: "link", title: tip || undefined });
+}
+
+/** What the op allocated while the slice ran; nothing where some of those allocations may not be here. */
+function memoryRows({ trace, events }: TimelineState, event: number): Pair[] {
+  const table = trace.data.table("memory");
+  const span = [events.start[event], events.endOf(event)] as const;
+  const isKnown = trace.data.isWhole("memory") || (trace.data.window && isWithin(span, trace.data.window));
+  if (!table || table.n === 0 || !isKnown) return [];
+  const columns = ["time_ps", "is_free", "allocation_bytes", "op", "freed_at"];
+  const [time, isFree, bytes, op, freedAt] = columns.map((name) => numbers(table, name));
+  const key = events.keyOf(event);
+  const end = events.endOf(event);
+  let [total, kept, n] = [0, 0, 0];
+  for (const [low, high] of blocksOf(table)) {
+    for (let row = lowerBound(time, events.start[event], low, high); row < high && time[row] <= end; row++) {
+      if (isFree[row] || op[row] !== key) continue;
+      n += 1;
+      total += bytes[row];
+      if (freedAt[row] < 0 || time[freedAt[row]] > end) kept += bytes[row];
+    }
+  }
+  if (n === 0) return [];
+  const more = kept === total ? "all kept" : kept === 0 ? "freed in it" : `${formatBytes(kept)} kept`;
+  return [["memory", formatBytes(total), h("span.q", ` in ${formatCount(n)} · ${more}`)]];
+}
+
+/** Found once a table: it may have millions of rows. */
+const BLOCKS = new WeakMap<Table, readonly (readonly [number, number])[]>();
+
+/** Rows [low, high) of each allocator and session, in which times ascend. */
+function blocksOf(table: Table): readonly (readonly [number, number])[] {
+  const known = BLOCKS.get(table);
+  if (known) return known;
+  const [allocator, session] = [numbers(table, "allocator"), numbers(table, "session")];
+  const blocks: (readonly [number, number])[] = [];
+  let low = 0;
+  for (let row = 1; row <= table.n; row++) {
+    if (row < table.n && allocator[row] === allocator[low] && session[row] === session[low]) continue;
+    blocks.push([low, row]);
+    low = row;
+  }
+  BLOCKS.set(table, blocks);
+  return blocks;
 }

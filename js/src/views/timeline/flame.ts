@@ -1,17 +1,24 @@
-/** Turns the range or the window into a flame in place of the tracks: merged by names, the longest on the left. */
+/** The flame of a span: what it consists of, its picture on a canvas, keys and pointer. */
 
-import type { Palette } from "../../colors/palette";
-import { drawFlame, FLAME_ROW_PX, type FlamePicture, flameRectAt } from "../../draw/flame";
-import { LabelCache } from "../../draw/label_cache";
-import { ROOT } from "../../model/events/flame";
-import { type FlameRect, type FlameStep, flameNeighbour } from "../../model/events/flame_layout";
-import { formatPercent, formatTime, plural } from "../../model/text/format";
-import type { Span } from "../../model/time/viewport";
-import { button, h, hasModifier, on, onKeys, segmented, setAria, unspoken } from "../../ui/dom";
-import { watchSize } from "../../ui/page";
+import type { Span } from "../../data/time";
+import { LabelCache } from "../../draw/frame";
+import type { Palette } from "../../model/colors";
+import {
+  type Flame,
+  FlameBuilder,
+  type FlameRect,
+  type FlameStep,
+  finishFlame,
+  flameNeighbour,
+  layoutFlame,
+  pathTo,
+  ROOT,
+} from "../../model/flame";
+import { formatCount, formatPercent, formatTime, plural } from "../../model/text";
+import { button, h, hasModifier, on, onKeys, segmented, setAria, unspoken, watchSize } from "../../ui/dom";
 import { readPalette } from "../../ui/theme";
-import { CanvasTip } from "./canvas_tip";
-import { type By, FlameModel, flameFigures } from "./flame_model";
+import { CanvasTip } from "./hit";
+import { SpanJob } from "./slices";
 import type { TimelineState } from "./state";
 
 const STEPS: Readonly<Record<string, FlameStep>> = {
@@ -278,4 +285,248 @@ export class FlamePane {
       ps: rect.ps,
     }));
   }
+}
+
+type By = "thread" | "all";
+
+const LEAST_PX = 1.5;
+
+/** What a flame of a span merges, how far it is zoomed, which rectangles that makes. */
+class FlameModel {
+  flame: Flame | null = null;
+  rects: readonly FlameRect[] = [];
+  /** Index of the rectangle of the keyboard, -1 for none. */
+  cursor = -1;
+  /** Name id whose slices are the bottom, -1 for everything. */
+  base = -1;
+  #by: By = "thread";
+  /** Labels of the nodes that lead to the zoomed one, so that it is found again in the next flame. */
+  #zoom: readonly number[] = [];
+  #groups: readonly string[] = [];
+  #width = 0;
+  readonly #job: SpanJob<FlameBuilder>;
+
+  constructor(
+    readonly state: TimelineState,
+    /** Called when there are other rectangles. */
+    readonly onRects: () => void,
+  ) {
+    this.#job = new SpanJob(
+      (span) => this.#begin(span),
+      (builder) => this.#finish(builder),
+    );
+  }
+
+  /** A part of a frame; whether there is more to do. */
+  update(span: Span): boolean {
+    return this.#job.update(span, `${this.#by}|${this.base}`, this.state.events.generation);
+  }
+
+  /** Share of the next flame that is done; null while none is made. */
+  get progress(): number | null {
+    return this.#job.running?.progress ?? null;
+  }
+  get isZoomed(): boolean {
+    return this.#zoom.length > 0;
+  }
+
+  #begin(span: Span): FlameBuilder {
+    const { meta, events } = this.state;
+    const isThread = this.#by === "thread";
+    this.#groups = isThread ? this.#threadNames() : meta.planes.map((_, plane) => this.#planeName(plane));
+    const groupOf = (line: number) => (meta.lines[line].is_derived ? -1 : isThread ? line : meta.lines[line].plane);
+    const { base } = this;
+    const isBase = base < 0 ? undefined : (position: number) => events.name[position] === base;
+    return new FlameBuilder(events, span, { groupOf, isBase });
+  }
+
+  #threadNames(): string[] {
+    const { meta, lineNames } = this.state;
+    const isHost = (plane: number) => meta.planes[plane].kind === "host";
+    return meta.lines.map(({ plane }, id) =>
+      isHost(plane) ? lineNames[id] : `${this.#planeName(plane)} ${lineNames[id]}`,
+    );
+  }
+
+  #planeName(plane: number): string {
+    const { planes } = this.state.meta;
+    const hasSeveral = planes.some(({ host }) => host !== planes[0].host);
+    return hasSeveral ? `${planes[plane].host}${planes[plane].name}` : planes[plane].name;
+  }
+
+  #finish(builder: FlameBuilder) {
+    this.flame = this.state.events.hasAll(builder.span) ? finishFlame(builder.tree) : null;
+    if (this.flame) this.layout();
+    else this.#forget();
+  }
+
+  #forget() {
+    this.rects = [];
+    this.cursor = -1;
+    this.onRects();
+  }
+
+  setWidth(width: number) {
+    this.#width = width;
+    this.layout();
+  }
+
+  layout() {
+    const { flame } = this;
+    if (!flame || this.#width === 0) return;
+    const at = this.rects[this.cursor];
+    this.rects = layoutFlame(flame, this.#zoomed(flame), LEAST_PX / this.#width);
+    const isAt = ({ node, nRest }: FlameRect) => node === at?.node && nRest > 0 === at.nRest > 0;
+    this.cursor = at ? this.rects.findIndex(isAt) : -1;
+    this.onRects();
+  }
+
+  /** The zoomed node in this flame; as far as the path leads. */
+  #zoomed({ tree, offset, children }: Flame): number {
+    let node = ROOT;
+    for (const label of this.#zoom) {
+      const next = children.subarray(offset[node], offset[node + 1]).find((child) => tree.label[child] === label);
+      if (next === undefined) break;
+      node = next;
+    }
+    return node;
+  }
+
+  setBy(by: By) {
+    this.#by = by;
+    this.#zoom = [];
+  }
+
+  setBase(name: number) {
+    this.base = name;
+    this.#zoom = [];
+  }
+
+  zoomTo(node: number) {
+    const { flame } = this;
+    this.#zoom = flame ? pathTo(flame.tree, node).map((at) => flame.tree.label[at]) : [];
+    this.layout();
+  }
+
+  zoomOut() {
+    this.#zoom = this.#zoom.slice(0, -1);
+    this.layout();
+  }
+
+  /** Name id of a rectangle, negative for what is no slice. */
+  labelOf({ node, nRest }: FlameRect): number {
+    return nRest > 0 ? -1 : (this.flame?.tree.label[node] ?? -1);
+  }
+
+  nameOf({ node, nRest }: FlameRect): string {
+    if (nRest > 0) return `${formatCount(nRest)} smaller`;
+    const { names } = this.state.meta;
+    if (node === ROOT) return this.base >= 0 ? `Inside ${names[this.base]}` : "All threads and streams";
+    const label = this.flame?.tree.label[node] ?? -1;
+    return label >= 0 ? names[label] : (this.#groups[-2 - label] ?? "");
+  }
+}
+
+/** Total, self, how many, share of what is around it and of the whole. */
+function flameFigures({ tree, self }: Flame, { node, nRest, ps }: FlameRect): string[] {
+  const whole = tree.total[ROOT];
+  const parent = nRest > 0 ? node : tree.parent[node];
+  const parts = [formatTime(ps)];
+  if (nRest === 0) parts.push(`self ${formatTime(self[node])}`, `${formatCount(tree.count[node])} ×`);
+  if (nRest === 0 && tree.label[node] >= 0 && tree.count[node] > 1)
+    parts.push(`mean ${formatTime(ps / tree.count[node])}`);
+  if (parent > ROOT) parts.push(`${formatPercent(ps / tree.total[parent])} of what is around it`);
+  if (node !== ROOT || nRest > 0) parts.push(`${formatPercent(ps / whole)} of all`);
+  return parts;
+}
+
+const FLAME_ROW_PX = 18;
+const BOX_PX = FLAME_ROW_PX - 1;
+/** A name needs this width; a narrower rectangle is drawn in its edge colour. */
+const TEXT_MIN_PX = 26;
+const FILL_MIN_PX = 3;
+const PADDING_PX = 4;
+const DIM_ALPHA = 0.4;
+
+interface FlamePicture {
+  readonly ctx: CanvasRenderingContext2D;
+  readonly palette: Palette;
+  readonly width: number;
+  readonly height: number;
+  readonly scrollTop: number;
+  readonly rects: readonly FlameRect[];
+  readonly fills: readonly string[];
+  readonly edges: readonly string[];
+  /** Index into `fills` and `edges`, -1 for what is no slice. */
+  readonly colorOf: (rect: FlameRect) => number;
+  /** The text of a rectangle that fits into a width. */
+  readonly textOf: (rect: FlameRect, px: number) => string;
+  /** Beside the name where there is room. */
+  readonly figureOf: (rect: FlameRect) => string;
+  readonly isDim: (rect: FlameRect) => boolean;
+  /** Rectangles under the pointer and of the keyboard; -1 for none. */
+  readonly hover: number;
+  readonly cursor: number;
+}
+
+function drawFlame(picture: FlamePicture) {
+  const { ctx, palette, width, height, rects, hover, cursor } = picture;
+  ctx.fillStyle = palette.bg;
+  ctx.fillRect(0, 0, width, height);
+  ctx.font = `400 11px ${palette.font}`;
+  ctx.textBaseline = "middle";
+  ctx.textAlign = "left";
+  for (const rect of rects) drawRect(picture, rect);
+  if (hover >= 0 && rects[hover]) outline(picture, rects[hover], 1);
+  if (cursor >= 0 && rects[cursor]) outline(picture, rects[cursor], 2);
+}
+
+function drawRect(picture: FlamePicture, rect: FlameRect) {
+  const { ctx, palette, width, height, scrollTop } = picture;
+  const y = rect.level * FLAME_ROW_PX - scrollTop;
+  if (y + FLAME_ROW_PX < 0 || y > height) return;
+  const x0 = rect.x0 * width;
+  const px = (rect.x1 - rect.x0) * width;
+  const color = picture.colorOf(rect);
+  const [fill, edge] = color < 0 ? [palette.bg2, palette.rule2] : [picture.fills[color], picture.edges[color]];
+  ctx.globalAlpha = picture.isDim(rect) ? DIM_ALPHA : 1;
+  ctx.fillStyle = px < FILL_MIN_PX ? edge : fill;
+  ctx.fillRect(x0, y, Math.max(0.6, px - (px < FILL_MIN_PX ? 0.3 : 1)), BOX_PX);
+  if (px >= FILL_MIN_PX) {
+    ctx.fillStyle = edge;
+    ctx.fillRect(x0, y, 1, BOX_PX);
+  }
+  if (px >= TEXT_MIN_PX) drawText(picture, rect, x0, y, px, color < 0 ? palette.ink : palette.sliceInk);
+  ctx.globalAlpha = 1;
+}
+
+function drawText(picture: FlamePicture, rect: FlameRect, x0: number, y: number, px: number, ink: string) {
+  const { ctx } = picture;
+  const room = px - 2 * PADDING_PX;
+  const middle = y + BOX_PX / 2 + 0.5;
+  const text = picture.textOf(rect, room);
+  if (text === "") return;
+  ctx.fillStyle = ink;
+  ctx.fillText(text, x0 + PADDING_PX, middle);
+  const figure = picture.figureOf(rect);
+  const figurePx = ctx.measureText(figure).width;
+  if (ctx.measureText(text).width + figurePx + 12 > room) return;
+  ctx.fillText(figure, x0 + px - PADDING_PX - figurePx, middle);
+}
+
+function outline({ ctx, palette, width, scrollTop }: FlamePicture, rect: FlameRect, lineWidth: number) {
+  const half = lineWidth / 2;
+  const left = rect.x0 * width;
+  const right = Math.max(left + 3, rect.x1 * width - 1);
+  ctx.strokeStyle = palette.ink;
+  ctx.lineWidth = lineWidth;
+  const y = rect.level * FLAME_ROW_PX - scrollTop;
+  ctx.strokeRect(left + half, y + half, right - left - lineWidth, BOX_PX - lineWidth);
+}
+
+/** Index of the rectangle at a point of the flame's whole picture, -1 for none. */
+function flameRectAt(rects: readonly FlameRect[], width: number, x: number, y: number): number {
+  const level = Math.floor(y / FLAME_ROW_PX);
+  const at = x / width;
+  return rects.findIndex((rect) => rect.level === level && rect.x0 <= at && at < rect.x1);
 }

@@ -1,14 +1,13 @@
-/** Turns keys into moves; the same table gives the help. Keys act only while the timeline has the focus. */
-import { fitRange, panBy, type Span, zoomAt } from "../../model/time/viewport";
-import { onKeys } from "../../ui/dom";
-import { actOnBench, type KeyHelp, MARK_HELP, TRACK_HELP, VIEW_HELP } from "./bench_keys";
-import { alongFlow, alongRow, toEnclosing, toFirstInside, toSameOp } from "./moves";
-import type { Panes } from "./panes";
-import type { SearchBox } from "./search_box";
-import type { TimelineState } from "./state";
-import type { Workbench } from "./workbench";
+/** The keys of the timeline and their list; they act only while the timeline has the focus. */
 
-export interface KeyActions {
+import { fitRange, panBy, type Span, zoomAt } from "../../data/time";
+import { button, h, onKeys } from "../../ui/dom";
+import { alongFlow, alongRow, toEnclosing, toFirstInside, toSameOp } from "./details";
+import type { SearchBox } from "./search";
+import type { TimelineState } from "./state";
+import type { Panes, Workbench } from "./workbench";
+
+interface KeyActions {
   readonly bench: Workbench;
   readonly search: SearchBox;
   readonly panes: Panes;
@@ -25,7 +24,7 @@ const PAN_RATIO = 0.15;
 const SCROLL_PX = 45;
 
 /** Key caps and what they do, by what the reader wants, in the order of the help. */
-export const KEY_HELP: readonly (readonly [string, KeyHelp])[] = [
+const KEY_HELP: readonly (readonly [string, readonly (readonly [string, string])[]])[] = [
   [
     "Look around",
     [
@@ -38,7 +37,6 @@ export const KEY_HELP: readonly (readonly [string, KeyHelp])[] = [
       ["wheel", "scroll the tracks after a click here, the page before one and after Esc"],
       ["Shift + wheel", "pan"],
       ["drag", "pan; on the ruler: select a range; on the steps: select steps; above: move the window"],
-      ...VIEW_HELP,
     ],
   ],
   [
@@ -51,8 +49,27 @@ export const KEY_HELP: readonly (readonly [string, KeyHelp])[] = [
       ["< / >", "along the arrows: to what started the slice / to what it started"],
     ],
   ],
-  ["Select and mark", [["M", "the selected slice becomes the time range, which all views are about"], ...MARK_HELP]],
-  ["Tracks", TRACK_HELP],
+  [
+    "Select and mark",
+    [
+      ["M", "the selected slice becomes the time range, which all views are about"],
+      ["R", "measure from the cursor: point elsewhere, R again; without a cursor: the selected slice"],
+      [", / .", "move the cursor to the previous / next edge of the selected row, else of a step"],
+      ["Shift + drag", "measure an area; edges of slices and steps catch it"],
+      ["B", "bookmark the selected slice, else the range, else the cursor, with a note"],
+      ["N / Shift + N", "next / previous bookmark"],
+      ["Shift + B", "list of bookmarks: go to, edit, delete"],
+    ],
+  ],
+  [
+    "Tracks",
+    [
+      ["T", "filter tracks by name, show hidden ones again"],
+      ["P / H", "pin / hide the track of the selected slice"],
+      ["L", "to the names of the tracks: ↑ ↓ walk, ← → fold and unfold, P pin, H hide, Enter menu"],
+      ["C", "next meaning of the colours"],
+    ],
+  ],
   [
     "Views",
     [
@@ -62,10 +79,41 @@ export const KEY_HELP: readonly (readonly [string, KeyHelp])[] = [
   ],
 ];
 
+/** The list of all keys over the tracks. */
+export class Help {
+  readonly element = h("div.tl-help", { role: "dialog", "aria-label": "Keys of the timeline" });
+  readonly #close: HTMLButtonElement;
+
+  constructor(
+    readonly onClose: () => void,
+    signal: AbortSignal,
+  ) {
+    const groups = KEY_HELP.flatMap(([title, rows]) => [
+      h("b", title),
+      ...rows.map(([keys, what]) => h("div", h("span", h("kbd", keys)), h("span", what))),
+    ]);
+    this.#close = button("Close", () => this.toggle(), signal);
+    const title = h("b", "Keys, while the timeline has the focus");
+    const head = h("div.tl-pophead", title, this.#close);
+    this.element.append(head, h("div.tl-keys", ...groups));
+    this.element.hidden = true;
+  }
+
+  get isOpen() {
+    return !this.element.hidden;
+  }
+
+  toggle() {
+    this.element.hidden = !this.element.hidden;
+    if (this.isOpen) this.#close.focus({ preventScroll: true });
+    else this.onClose();
+  }
+}
+
 export function listenToKeys(section: HTMLElement, state: TimelineState, actions: KeyActions, signal: AbortSignal) {
   onKeys(section, signal, (event) => {
-    if (event.ctrlKey || event.metaKey || isOwnKeyOf(event.target, event.key)) return false;
-    return actOnBench(event, actions.bench) || (!event.altKey && act(event, state, actions));
+    if (event.ctrlKey || event.metaKey || event.altKey || isOwnKeyOf(event.target, event.key)) return false;
+    return actOnBench(event, actions.bench) || act(event, state, actions);
   });
 }
 
@@ -110,6 +158,31 @@ const KEYS: Readonly<Record<string, (state: TimelineState, actions: KeyActions) 
   "?": (_, actions) => actions.toggleHelp(),
   Escape: (_, actions) => actions.escape(),
 };
+
+/** Keys for what the reader sets up and marks; letters with and without Shift are different keys. */
+const BENCH_KEYS: Readonly<Record<string, (bench: Workbench) => void>> = {
+  r: (bench) => bench.measure(),
+  ",": (bench) => bench.cursor.step(-1),
+  ".": (bench) => bench.cursor.step(1),
+  b: (bench) => bench.flags.add(),
+  B: (bench) => bench.flags.toggleList(),
+  n: (bench) => bench.flags.walk(1),
+  N: (bench) => bench.flags.walk(-1),
+  t: (bench) => bench.tracksPanel.toggle(),
+  p: (bench) => bench.pinFocused(),
+  h: (bench) => bench.hideFocused(),
+  l: (bench) => bench.focusLabels(),
+  c: (bench) => bench.legend.next(),
+};
+
+/** Whether the key was one of these. */
+function actOnBench(event: KeyboardEvent, bench: Workbench): boolean {
+  // Capital letters by the Shift key alone: CapsLock must not change what a key does.
+  const key = event.key.length === 1 ? (event.shiftKey ? event.key.toUpperCase() : event.key.toLowerCase()) : event.key;
+  const action = BENCH_KEYS[key];
+  action?.(bench);
+  return action !== undefined;
+}
 
 function zoom(state: TimelineState, actions: KeyActions, factor: number) {
   const { view } = state;

@@ -1,9 +1,7 @@
-/** Turns the state into one frame on the canvas. */
+/** The painter: the state as one frame on the canvas, and arrows over it. */
 
-import type { ColorScheme } from "../../colors/schemes";
-import { drawNoCounter } from "../../draw/counter";
-import { type Frame, fillRect, NO_COUNTER_PX, STEPS_TOP_PX, TRACKS_TOP_PX } from "../../draw/frame";
-import { drawSampled, drawSessionGaps } from "../../draw/gaps";
+import type { Span } from "../../data/time";
+import { type Frame, fillRect, LabelCache, NO_COUNTER_PX, STEPS_TOP_PX, TRACKS_TOP_PX } from "../../draw/frame";
 import {
   drawOverview,
   drawRangeBracket,
@@ -13,16 +11,16 @@ import {
   drawSteps,
   rangeLabelSpan,
 } from "../../draw/head";
-import { LabelCache } from "../../draw/label_cache";
-import { markFound, outlineEvent, outlineHovered, outlineMarked } from "../../draw/outlines";
-import { drawCounterTrack, drawTracks } from "../../draw/slices";
-import { RowLayouts } from "../../model/events/row_layouts";
-import { RunBuffer } from "../../model/time/pieces";
-import { describeRange } from "../../model/time/span_text";
-import type { Span } from "../../model/time/viewport";
-import { pinning, screenY, uncutHeight } from "../../model/tracks/pinning";
-import { type Palette, readPalette } from "../../ui/theme";
-import { ArrowLayer } from "./arrow_layer";
+import { drawArrows, markFound, outlineEvent, outlineHovered, outlineMarked } from "../../draw/marks";
+import { drawCounterTrack, drawNoCounter, drawSampled, drawSessionGaps, drawTracks } from "../../draw/tracks";
+import type { ColorScheme, Palette } from "../../model/colors";
+import type { Arrow } from "../../model/flows";
+import { RowLayouts } from "../../model/lod";
+import { describeRange } from "../../model/range";
+import { RunBuffer } from "../../model/steps";
+import { pinning, screenY, uncutHeight } from "../../model/tracks";
+import { h } from "../../ui/dom";
+import { readPalette } from "../../ui/theme";
 import type { TimelineState } from "./state";
 
 export class Painter {
@@ -245,4 +243,33 @@ function clipTo(ctx: CanvasRenderingContext2D, x: number, top: number, width: nu
   ctx.beginPath();
   ctx.rect(x, top, width, Math.max(0, bottom - top));
   ctx.clip();
+}
+
+/** A canvas of their own over the tracks: heads of planes and folds are elements, which cover the other one. */
+class ArrowLayer {
+  readonly canvas = h("canvas.tl-arrows", { "aria-hidden": "true", hidden: true });
+
+  /** `frame`: that of the tracks, whose context this leaves alone. */
+  paint(frame: Frame, arrows: readonly Arrow[]) {
+    const { canvas } = this;
+    canvas.hidden = arrows.length === 0;
+    if (canvas.hidden) return;
+    const ratio = globalThis.devicePixelRatio || 1;
+    const [width, height] = [frame.labelWidth + frame.width, frame.tracksBottom].map((px) => Math.round(px * ratio));
+    if (canvas.width !== width) canvas.width = width;
+    if (canvas.height !== height) canvas.height = height;
+    canvas.style.width = `${width / ratio}px`;
+    canvas.style.height = `${height / ratio}px`;
+    const ctx = canvas.getContext("2d");
+    if (!ctx) return;
+    ctx.setTransform(1, 0, 0, 1, 0, 0);
+    ctx.clearRect(0, 0, width, height);
+    ctx.setTransform(ratio, 0, 0, ratio, frame.labelWidth * ratio, 0);
+    ctx.save();
+    ctx.beginPath();
+    ctx.rect(0, TRACKS_TOP_PX, frame.width, frame.tracksBottom - TRACKS_TOP_PX);
+    ctx.clip();
+    drawArrows({ ...frame, ctx }, arrows, frame.palette.ink);
+    ctx.restore();
+  }
 }

@@ -5,8 +5,9 @@
  * the trace goes from window to window. Source: https://perfetto.dev/docs/visualization/deep-linking-to-perfetto-ui
  */
 
-import type { Reply, TraceData } from "../../host/data";
-import { fromBase64 } from "../../model/wire/wire";
+import { fromBase64 } from "../../data/pack";
+import type { TraceData } from "../../data/store";
+import type { Reply } from "../../data/transport";
 import { button, h } from "../../ui/dom";
 
 /** The one address in all of the bundles; tests/test_bundle.py knows it. */

@@ -1,27 +1,44 @@
-/** Turns the trace and the link into the state of one timeline: what is here, in view, chosen, found and open. */
-import type { Events, Rows } from "../../model/events/events";
-import { Hits } from "../../model/events/hits";
-import { findGaps, type Gaps } from "../../model/events/idle";
-import { coveredTime } from "../../model/events/lod";
-import { Marks } from "../../model/events/marks";
-import { RowFindings } from "../../model/events/row_findings";
-import { countFlagged, flagged, matchNames, type Query } from "../../model/events/search";
-import { Shares } from "../../model/ops/op_shares";
-import { formatTime } from "../../model/text/format";
-import { isSparse, uncapturedSpans } from "../../model/time/sessions";
-import { describeRange } from "../../model/time/span_text";
-import { readSteps, type Steps, typicalSteps } from "../../model/time/steps";
-import { clamp, fitRange, type Span, shows } from "../../model/time/viewport";
-import { isInSight } from "../../model/tracks/pinning";
-import { layoutTracks, lineLabels, ROW_PX, reveal, type TrackLayout, yOfRow } from "../../model/tracks/tracks";
-import { CATEGORIES } from "../../model/wire/categories";
+/** The state of one timeline: what is here, in view, selected, found and open. */
+
+import { columns, lowerBound, numbers } from "../../data/columns";
+import { type Events, firstVisible, type Rows } from "../../data/events";
+import { CATEGORIES, type TraceMeta } from "../../data/meta";
+import { EMPTY_TABLE } from "../../data/pack";
+import type { TraceData } from "../../data/store";
+import { clamp, fitRange, type Span, shows } from "../../data/time";
+import { Aggregate, newCache } from "../../model/aggregate";
+import {
+  type Arrow,
+  arrowsAt,
+  type Chain,
+  chainOf,
+  type Direction,
+  FLOW_KINDS,
+  follow,
+  NO_CHAIN,
+} from "../../model/flows";
+import { allSteps, type HeadSteps, type HostStrip, hostNamesThatFit, hostStrips, stepsOfHost } from "../../model/hosts";
+import { coveredTime } from "../../model/lod";
+import { opLabel } from "../../model/names";
+import { PHASES, Shares } from "../../model/ops";
+import { describeRange, isSparse, stepWords, uncapturedSpans } from "../../model/range";
+import { findGaps, findSpans, type Gaps, LEVELS, type LevelName, RowFindings, type Spans } from "../../model/rows";
+import { countFlagged, type Flags, flagged, Hits, Marks, matchNames, type Query } from "../../model/search";
+import { readSteps, type Steps, typicalSteps } from "../../model/steps";
+import { formatTime } from "../../model/text";
+import {
+  type HostSource,
+  hostSource,
+  isInSight,
+  layoutTracks,
+  lineLabels,
+  ROW_PX,
+  reveal,
+  type TrackLayout,
+  yOfRow,
+} from "../../model/tracks";
 import type { TraceView } from "../../ui/view";
 import { Board } from "./board";
-import { drawnKeys, flagsOfKeys, longestMarked } from "./chosen";
-import { Finding } from "./finding";
-import { HostSteps } from "./host_steps";
-import { SearchTexts } from "./search_texts";
-import { StreamLevels } from "./stream_levels";
 
 const NONE = new Int32Array();
 const PS_PER_NS = 1000;
@@ -333,5 +350,288 @@ export class TimelineState {
   get isCounted(): boolean {
     const { found, events } = this;
     return !found?.flags.units || (events.isComplete && found.isUpToDate);
+  }
+}
+
+/** In each direction: more arrows than this say nothing. */
+const MOST_ARROWS = 60;
+
+/** What a frame needs of the reader's search: arrows of the kinds that are shown, totals, matches alone. */
+class Finding {
+  /** 1 by kind of flow; those of thread pools are many and say little until they are asked for. */
+  readonly shownKinds = Uint8Array.from(FLOW_KINDS, (kind) => Number(kind !== "pool"));
+  /** Whether slices that the search does not match are dimmed. */
+  isOnlyFound = false;
+  /** Searches for exactly one name; the search field sets it. */
+  onName: (name: number) => void = () => {};
+  readonly #totals = newCache();
+  #chain: { readonly key: string; readonly chain: Chain } = { key: "", chain: NO_CHAIN };
+  #near: { readonly key: string; readonly arrows: readonly Arrow[] } = { key: "", arrows: [] };
+
+  constructor(
+    readonly events: Events,
+    readonly meta: TraceMeta,
+  ) {}
+
+  /** Totals by name, sharing what was added up of whole tiles. */
+  newAggregate(): Aggregate {
+    const { lines, names } = this.meta;
+    return new Aggregate(this.events, names.length, (line) => !lines[line].is_derived, this.#totals);
+  }
+
+  /** All that led to an event and all that it led to; worked out once while nothing changes. */
+  chainOf(event: number): Chain {
+    if (event < 0) return NO_CHAIN;
+    const key = this.#keyOf(event);
+    if (this.#chain.key !== key) {
+      this.#chain = { key, chain: chainOf(this.events, event, this.shownKinds, MOST_ARROWS) };
+    }
+    return this.#chain.chain;
+  }
+
+  /** What is next to an event. */
+  arrowsOf(event: number): readonly Arrow[] {
+    if (event < 0) return [];
+    const key = this.#keyOf(event);
+    if (this.#near.key !== key) {
+      const of = (direction: Direction) => arrowsAt(this.events, event, direction, this.shownKinds);
+      const isHere = ({ from, to }: Arrow) => this.events.has(from) && this.events.has(to);
+      this.#near = { key, arrows: [...of("up"), ...of("down")].filter(isHere).slice(0, MOST_ARROWS) };
+    }
+    return this.#near.arrows;
+  }
+
+  follow(event: number, direction: Direction): number {
+    return event < 0 ? -1 : follow(this.events, event, direction, this.shownKinds);
+  }
+
+  #keyOf(event: number): string {
+    return `${event}|${this.events.generation}|${this.shownKinds.join("")}`;
+  }
+}
+
+/** An event is selected by the name of its op, else by its own. */
+export function flagsOfKeys(meta: TraceMeta, ids: ArrayLike<number>): Flags {
+  const names = new Uint8Array(meta.names.length);
+  for (let k = 0; k < ids.length; k++) names[ids[k]] = 1;
+  return { names, ops: Uint8Array.from(meta.op_name, (name) => names[name]) };
+}
+
+/** One flag per name id: whether slices are selected by it. */
+function drawnKeys(data: TraceData, shares: Shares): Uint8Array {
+  const { meta } = data;
+  const isDrawn = new Uint8Array(meta.names.length);
+  const count = data.table("names")?.columns.count;
+  if (count) for (let id = 0; id < count.length; id++) isDrawn[id] = count[id] > 0 ? 1 : 0;
+  for (const unit of unitsThatRan(data)) {
+    // A slice of a compiled program has the name of the op that it is most of.
+    const op = shares.isEmpty ? unit : (shares.ofUnit(unit)[0]?.op ?? -1);
+    if (op >= 0) isDrawn[meta.op_name[op]] = 1;
+  }
+  return isDrawn;
+}
+
+/** Units with executions; where nothing is known of that, all. */
+function unitsThatRan(data: TraceData): number[] {
+  const totals = data.table("unit_totals");
+  if (!totals) return Array.from({ length: data.meta.n_units ?? data.meta.op_name.length }, (_, unit) => unit);
+  const [unit, occurrences] = columns(totals, "unit", "occurrences");
+  return Array.from(unit).filter((_, i) => occurrences[i] > 0);
+}
+
+/** Of the first marked events of each row in a span the longest, -1 for none; "seen" when one is in a row that is. */
+function longestMarked(events: Events, marks: Marks, span: Span, isSeen: (row: number) => boolean): number | "seen" {
+  let longest = -1;
+  for (let k = events.runAt(span.t0); k < events.runs.length && events.runs[k].span.t0 < span.t1; k++) {
+    const run = events.runs[k];
+    for (let row = 0; row < events.rows.n; row++) {
+      const low = firstVisible(run, row, span.t0);
+      const high = lowerBound(run.times.start, span.t1, low, run.high[row]);
+      let found = -1;
+      if (!run.isSample) found = marks.next(low, high);
+      else for (let i = low; i < high && found < 0; i++) if (marks.has(run.positionOf(i))) found = run.positionOf(i);
+      if (found < 0) continue;
+      if (isSeen(row)) return "seen";
+      if (longest < 0 || events.duration[found] > events.duration[longest]) longest = found;
+    }
+  }
+  return longest;
+}
+
+/** Characters of a name that the label column has room for. */
+const NAME_CHARACTERS = 17;
+
+/** What the timeline shows host by host, and whose steps its head has. */
+class HostSteps {
+  /** Null for a capture of one host. */
+  source: HostSource | null = null;
+  /** By host. */
+  strips: readonly HostStrip[] = [];
+  /** By host, as the label column has room for. */
+  shortNames: readonly string[] = [];
+  /** The steps that the head of the timeline shows: of several hosts those of one. */
+  head: HeadSteps;
+  /** Which host that is, shortly; "" for a capture of one. */
+  headHost = "";
+  #steps: Steps;
+
+  constructor(
+    readonly trace: TraceView,
+    steps: Steps,
+  ) {
+    this.#steps = steps;
+    this.head = allSteps(steps);
+    this.read(steps);
+  }
+
+  /** Takes the steps of all hosts. */
+  read(steps: Steps) {
+    const { data } = this.trace;
+    this.#steps = steps;
+    this.head = allSteps(steps);
+    this.choose();
+    if (this.source === null) return;
+    const { names } = this.source;
+    this.shortNames = hostNamesThatFit(names, NAME_CHARACTERS);
+    const hostOfStep = numbers(data.table("steps") ?? EMPTY_TABLE, "host");
+    const pieceStep = (data.table("step_pieces")?.columns.step as Int32Array | undefined) ?? new Int32Array();
+    this.strips = hostStrips(names.length, hostOfStep, steps.piece, pieceStep);
+    this.#readHead();
+  }
+
+  /** Takes the linked host. */
+  choose() {
+    this.source = hostSource(this.trace.data.meta, this.trace.link.host);
+    this.#readHead();
+  }
+
+  /** The steps of the chosen host, else of the first that has some. */
+  #readHead() {
+    if (this.source === null) return;
+    const { chosen, names } = this.source;
+    const hasSteps = (host: number) => (this.strips[host]?.rows.length ?? 0) > 0;
+    const host = [chosen, ...names.keys()].find((one) => one >= 0 && hasSteps(one));
+    this.headHost = host === undefined ? "" : (this.shortNames[host] ?? names[host]);
+    this.head = host === undefined ? allSteps(this.#steps) : stepsOfHost(this.#steps, this.strips[host]);
+  }
+
+  /** A row of the head's steps as one of all, and the other way round; -1 for none. */
+  stepOfHead(row: number): number {
+    return row < 0 ? -1 : (this.head.rows?.[row] ?? row);
+  }
+  headOfStep(step: number): number {
+    return this.head.rows === null ? step : this.head.rows.indexOf(step);
+  }
+}
+
+/** Tables and lists with the places of ops, which may come later. */
+export const PLACES = ["op_places", "source_lines", "source_files", "layers"];
+
+/** The texts that a search looks at, and the units that a match finds. */
+export class SearchTexts {
+  #texts: readonly string[] = [];
+  #about = "";
+
+  constructor(readonly state: Pick<TimelineState, "meta" | "shares" | "trace">) {}
+
+  /** All names, then the layers, then the lines of source, each as "train.py:42" and its code. */
+  get texts(): readonly string[] {
+    const { meta, trace } = this.state;
+    const { names, layers = [], source_lines: lines = [], source_files: files = [] } = meta;
+    const about = [trace.data.namesGeneration, layers.length, lines.length, files.length].join();
+    if (about !== this.#about) {
+      const line = (k: number) => `${files[lines[k].file]?.title ?? ""}:${lines[k].line} ${lines[k].code.trim()}`;
+      const texts = lines.map(({ file }, k) => (file < 0 ? "" : line(k)));
+      this.#texts = [...names, ...layers.map(({ kind, layer }) => (kind === "other" ? "" : layer)), ...texts];
+    }
+    this.#about = about;
+    return this.#texts;
+  }
+
+  /** By unit 1 where the name or the type of an op that it stands for is flagged, or its layer or line; null for none. */
+  units(flags: Uint8Array): Uint8Array | null {
+    const { meta, shares, trace } = this.state;
+    const { names, layers = [], op_name, op_type } = meta;
+    const places = trace.data.table("op_places") ?? EMPTY_TABLE;
+    const [layer, line] = [numbers(places, "layer"), numbers(places, "line")];
+    const isAt = (first: number, place: number | undefined) =>
+      place !== undefined && place >= 0 && flags[first + place];
+    const isFound = (op: number) =>
+      flags[op_name[op]] ||
+      flags[op_type[op]] ||
+      isAt(names.length, layer[op]) ||
+      isAt(names.length + layers.length, line[op]);
+    const ops = Uint8Array.from(op_name, (_, op) => (isFound(op) ? 1 : 0));
+    if (!ops.includes(1)) return null;
+    const units = new Uint8Array(Math.max(meta.n_units ?? 0, ops.length));
+    units.set(ops);
+    for (let unit = ops.length; unit < units.length; unit++) {
+      if (shares.ofUnit(unit).some(({ op }) => ops[op] === 1)) units[unit] = 1;
+    }
+    return units;
+  }
+}
+
+/** The levels of a stream of a device (steps, layers, ops): which are known, their spans, and what those are called. */
+class StreamLevels {
+  /** By op its layer and phase as one number, -1 for none. */
+  #layerOf: Int32Array | null = null;
+  #spans: Partial<Record<LevelName, RowFindings<Spans>>> = {};
+
+  constructor(readonly state: Pick<TimelineState, "events" | "meta" | "steps" | "trace">) {}
+
+  /** Forgets what tables told that came late. */
+  clear() {
+    this.#layerOf = null;
+    this.#spans = {};
+  }
+
+  get known(): readonly LevelName[] {
+    const { steps, meta } = this.state;
+    const hasLayers = this.#layers.some((layer, op) => layer >= 0 && meta.op_device[op] === 1);
+    const isKnown = { steps: steps.n > 0, layers: hasLayers, ops: true };
+    return LEVELS.filter((name) => isKnown[name]);
+  }
+
+  get #layers(): Int32Array {
+    if (this.#layerOf) return this.#layerOf;
+    const { meta, trace } = this.state;
+    const table = trace.data.table("op_places") ?? EMPTY_TABLE;
+    const [layer, phase] = [numbers(table, "layer"), numbers(table, "phase")];
+    const isNamed = (op: number) => (meta.layers?.[layer[op]]?.kind ?? "other") !== "other";
+    this.#layerOf = Int32Array.from(layer, (own, op) => (isNamed(op) ? own * PHASES.length + phase[op] : -1));
+    return this.#layerOf;
+  }
+
+  spans(row: number, name: LevelName): Spans {
+    const { events } = this.state;
+    const find = () =>
+      new RowFindings(events, (one) => findSpans(events, one, (position) => this.#partOf(name, position)));
+    this.#spans[name] ??= find();
+    return (this.#spans[name] as RowFindings<Spans>).of(row);
+  }
+
+  #partOf(name: LevelName, position: number): number {
+    const { step, op } = this.state.events;
+    if (name === "steps") return step[position];
+    return name === "ops" ? op[position] : op[position] < 0 ? -1 : (this.#layers[op[position]] ?? -1);
+  }
+
+  /** What the span of an event is called: "step 4", "resnet50/conv1_bn · backward", "dense_8/MatMul". */
+  nameOf(name: LevelName, position: number): string {
+    const { meta, events } = this.state;
+    const part = this.#partOf(name, position);
+    if (name === "steps") return stepWords(meta.step_names, part);
+    if (name === "ops") return opLabel(meta.names[events.keyOf(position)]);
+    const layer = meta.layers?.[Math.floor(part / PHASES.length)]?.layer ?? "";
+    return PHASES[part % PHASES.length] === "backward" ? `${layer} · backward` : layer;
+  }
+
+  /** The names of the ops of the span of an event. */
+  opsOf(name: LevelName, position: number): string[] {
+    const { meta, events } = this.state;
+    const part = this.#partOf(name, position);
+    if (name === "ops") return [meta.names[events.keyOf(position)]];
+    return meta.op_name.flatMap((id, op) => (this.#layers[op] === part ? [meta.names[id]] : []));
   }
 }

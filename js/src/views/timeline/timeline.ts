@@ -1,27 +1,21 @@
 /** The trace and the link -> the timeline: steps on top, planes and lines as tracks of nested slices, details at the side. */
 
 import { TRACKS_TOP_PX } from "../../draw/frame";
-import { formatCount, formatInstant } from "../../model/text/format";
-import { eventsWords } from "../../model/time/left_out";
-import { SHOW_WINDOW, type ShownWindow, type WantedWindow, WINDOW_SHOWN } from "../../model/time/shared_window";
-import { h, on } from "../../ui/dom";
-import { inFrame, watchSize } from "../../ui/page";
+import { eventsWords } from "../../model/range";
+import { formatCount, formatInstant } from "../../model/text";
+import { SHOW_WINDOW, type ShownWindow, type WantedWindow, WINDOW_SHOWN } from "../../model/window";
+import { h, inFrame, on, onKeys, watchSize } from "../../ui/dom";
 import type { TraceBuilder, TraceView } from "../../ui/view";
 import { Details } from "./details";
-import { heightGrip } from "./height_grip";
-import { eventUnder } from "./hit";
-import { listenToKeys } from "./keys";
-import { exposeToTests, type TimelineElement } from "./locate";
+import { eventUnder, partUnder, placeOf, Tooltip } from "./hit";
+import { Help, listenToKeys } from "./keys";
 import { Painter } from "./paint";
-import { Panes } from "./panes";
-import { partUnder } from "./part_hit";
 import { PerfettoLink } from "./perfetto";
 import { listenToPointer } from "./pointer";
-import { SearchBox } from "./search_box";
+import { SearchBox } from "./search";
 import { TimelineState } from "./state";
-import { Help } from "./toolbar";
-import { Tooltip } from "./tooltip";
-import { Workbench } from "./workbench";
+
+import { Panes, Workbench } from "./workbench";
 
 /** Of the tracks and what is above them, until the reader drags the edge. */
 const TRACKS_PX = 332;
@@ -276,3 +270,117 @@ export const timeline: TraceBuilder = {
     new Timeline(view);
   },
 };
+
+const LEAST_TALL_PX = 160;
+const MOST_TALL_PX = 1600;
+const KEY_STEP_PX = 40;
+const KEPT_HEIGHT = "tfprof_widgets.timeline_px";
+
+/** A frame without an origin of its own refuses its storage: then nothing is kept. */
+function keptHeight(): number {
+  try {
+    return Number(localStorage.getItem(KEPT_HEIGHT));
+  } catch {
+    return 0;
+  }
+}
+
+function keepHeight(px: number, usual: number): void {
+  try {
+    if (px === usual) localStorage.removeItem(KEPT_HEIGHT);
+    else localStorage.setItem(KEPT_HEIGHT, String(px));
+  } catch {
+    // As above.
+  }
+}
+
+/**
+ * The edge; calls `set` with the height at once and whenever it changes.
+ *
+ * @param usual the height where none was kept, and after a double click
+ */
+function heightGrip(usual: number, set: (px: number) => void, signal: AbortSignal): HTMLElement {
+  const grip = h("div.tl-grip", {
+    tabindex: 0,
+    role: "separator",
+    "aria-orientation": "horizontal",
+    "aria-label": "Height of the timeline",
+    "aria-valuemin": LEAST_TALL_PX,
+    "aria-valuemax": MOST_TALL_PX,
+    title: "Drag: height of the timeline. Double-click: the usual height",
+  });
+  let height = usual;
+  /** Where a drag began: the pointer's place minus the height. */
+  let from: number | null = null;
+  const take = (px: number) => {
+    height = Math.round(Math.min(MOST_TALL_PX, Math.max(LEAST_TALL_PX, px)));
+    grip.setAttribute("aria-valuenow", String(height));
+    set(height);
+  };
+  const settle = () => {
+    from = null;
+    keepHeight(height, usual);
+  };
+  const keys: Record<string, () => number> = {
+    ArrowUp: () => height - KEY_STEP_PX,
+    ArrowDown: () => height + KEY_STEP_PX,
+    Home: () => LEAST_TALL_PX,
+    End: () => MOST_TALL_PX,
+    Enter: () => usual,
+  };
+  on(grip, signal, {
+    pointerdown: (event) => {
+      if (event.button !== 0) return;
+      from = event.clientY - height;
+      grip.setPointerCapture(event.pointerId);
+    },
+    pointermove: (event) => {
+      if (from !== null) take(event.clientY - from);
+    },
+    pointerup: settle,
+    pointercancel: settle,
+    dblclick: () => {
+      take(usual);
+      settle();
+    },
+  });
+  onKeys(grip, signal, (event) => {
+    const next = keys[event.key];
+    if (!next || event.ctrlKey || event.metaKey || event.altKey) return false;
+    take(next());
+    settle();
+    return true;
+  });
+  take(keptHeight() || usual);
+  return grip;
+}
+
+/** The root element of a timeline (`[data-tfprof=timeline]`). */
+export interface TimelineElement extends HTMLElement {
+  /** A point of the nth slice on screen with this event name, in client coordinates; null when there is none. */
+  tfprofLocate(name: string, nth?: number): { x: number; y: number } | null;
+  /** Pans and scrolls to the nth slice with this event name; false when the trace has none. */
+  tfprofReveal(name: string, nth?: number): boolean;
+}
+
+/** Hangs on the root element what browser tests need: a canvas has no elements to find. */
+function exposeToTests(root: TimelineElement, canvas: HTMLCanvasElement, state: TimelineState, painter: Painter) {
+  /** By line and time, so that the nth is the nth from the left. */
+  const named = (name: string) => {
+    const { events, meta } = state;
+    const id = meta.names.indexOf(name);
+    const found: number[] = [];
+    if (id >= 0) for (let p = 0; p < events.n; p++) if (events.name[p] === id && events.has(p)) found.push(p);
+    return found.sort((a, b) => events.lineOf(a) - events.lineOf(b) || events.start[a] - events.start[b]);
+  };
+  root.tfprofLocate = (name, nth = 0) => {
+    const place = named(name).flatMap((event) => placeOf(state, painter, event) ?? [])[nth];
+    const box = canvas.getBoundingClientRect();
+    return place ? { x: box.left + place.x, y: box.top + place.y } : null;
+  };
+  root.tfprofReveal = (name, nth = 0) => {
+    const event = named(name)[nth];
+    if (event !== undefined) state.show(event);
+    return event !== undefined;
+  };
+}

@@ -1,27 +1,21 @@
-/** Builds what stands around the slices, and keeps it with the view: toolbar, labels, cursor, flags, colours, panels. */
+/** What stands around the slices and in their place: toolbar, labels, cursor, flags, panels; flame and table of slices. */
 
+import type { Span } from "../../data/time";
 import { TRACKS_TOP_PX } from "../../draw/frame";
-import { atEnd } from "../../host/failures";
-import { ViewHistory } from "../../model/time/history";
-import type { Span } from "../../model/time/viewport";
-import { lineTrackOf } from "../../model/tracks/tracks";
-import { button, h } from "../../ui/dom";
-import { Cursor } from "./cursor";
-import { Flags } from "./flags";
-import { listenToLabelDrags } from "./label_drag";
-import { Legend } from "./legend";
+import { KEEP_ALL, NOT_KNOWN } from "../../model/range";
+import { lineTrackOf } from "../../model/tracks";
+import { button, type Choice, h, segmented, setAria } from "../../ui/dom";
+import { offerKept, type TraceView } from "../../ui/view";
+import { FlamePane } from "./flame";
 import type { Painter } from "./paint";
-import { Popover } from "./popover";
+import { Flags, TracksPanel } from "./panels";
+import { Cursor } from "./pointer";
+import { SlicesPane } from "./slices";
 import type { TimelineState } from "./state";
-import { keyHint, Toolbar } from "./toolbar";
-import { actionsOf, hide, pin } from "./track_actions";
-import { TrackLabels } from "./track_labels";
-import { TracksPanel } from "./tracks_panel";
+import { keyHint, Legend, Popover, Toolbar } from "./toolbar";
+import { actionsOf, hide, pin, TrackLabels } from "./tracks";
 
-/** A view that nothing changed for so long is one to come back to. */
-const REST_MS = 500;
-
-export interface WorkbenchPlaces {
+interface WorkbenchPlaces {
   readonly section: HTMLElement;
   readonly area: HTMLElement;
   readonly scroller: HTMLElement;
@@ -37,13 +31,10 @@ export class Workbench {
   readonly tracksPanel: TracksPanel;
   readonly popover: Popover;
   readonly #labels: TrackLabels;
-  readonly #history: ViewHistory;
   readonly #pinned = h("div.tl-labels.tl-pinned");
   readonly #dock = h("div.tl-labels.tl-dock");
   readonly #column = h("div.tl-labels");
-  #view: Span;
   #bookmarks: unknown = null;
-  #timer: ReturnType<typeof setTimeout> | undefined;
 
   constructor(
     readonly state: TimelineState,
@@ -52,8 +43,6 @@ export class Workbench {
     readonly signal: AbortSignal,
   ) {
     const { section, area, scroller } = places;
-    this.#view = state.view;
-    this.#history = new ViewHistory(state.view);
     this.popover = new Popover(section, signal);
     this.bar = this.#toolbar();
     this.tracksPanel = new TracksPanel(state, this.popover, this.bar.tracksButton, signal);
@@ -65,9 +54,7 @@ export class Workbench {
     area.append(this.#pinned, this.#dock, this.tracksPanel.none, this.cursor.element, this.flags.element);
     this.#pinned.style.top = `${TRACKS_TOP_PX}px`;
     this.tracksPanel.none.style.top = `${TRACKS_TOP_PX}px`;
-    listenToLabelDrags([this.#column, this.#pinned, this.#dock], area, state, painter, signal);
     state.onCursor = () => this.#labels.tellCounters();
-    atEnd(signal, () => clearTimeout(this.#timer));
   }
 
   #toolbar(): Toolbar {
@@ -75,8 +62,6 @@ export class Workbench {
     const actions = {
       help: this.places.help,
       fit: () => state.setView(state.bounds),
-      back: () => this.back(),
-      forward: () => this.forward(),
       tracks: () => this.tracksPanel.toggle(),
       bookmarks: () => this.flags.toggleList(),
     };
@@ -139,39 +124,11 @@ export class Workbench {
     this.cursor.update();
     this.tracksPanel.update();
     this.legend.update();
-    if (this.#view !== state.view) {
-      this.#view = state.view;
-      clearTimeout(this.#timer);
-      this.#timer = setTimeout(() => this.#rest(), REST_MS);
-    }
     if (this.#bookmarks !== state.board.bookmarks) {
       this.#bookmarks = state.board.bookmarks;
       this.flags.refresh();
-      this.#tell();
+      this.bar.nameBookmarks(state.board.bookmarks.length);
     }
-  }
-
-  #rest() {
-    this.#history.rest(this.state.view);
-    this.#tell();
-  }
-
-  #tell() {
-    const { canGoBack, canGoForward } = this.#history;
-    this.bar.tell(canGoBack, canGoForward, this.state.board.bookmarks.length);
-  }
-
-  back() {
-    this.#walk(this.#history.back(this.state.view));
-  }
-
-  forward() {
-    this.#walk(this.#history.forward(this.state.view));
-  }
-
-  #walk(view: Span | null) {
-    if (view) this.state.setView(view);
-    this.#tell();
   }
 
   /** From the cursor; without one the time of the selected slice becomes the range at once. */
@@ -208,5 +165,124 @@ export class Workbench {
   /** Closes or cancels one thing; false when there was none. */
   escape(): boolean {
     return this.cursor.cancelMeasure();
+  }
+}
+
+type Mode = "tracks" | "flame" | "slices";
+
+const CHOICES: readonly Choice<Mode>[] = [
+  { value: "tracks", text: "Tracks" },
+  { value: "flame", text: "Flame" },
+  { value: "slices", text: "Slices" },
+];
+
+interface Pane {
+  readonly element: HTMLElement;
+  /** A part of a frame; whether there is more to do. */
+  update(): boolean;
+  focus(): void;
+  forgetColors(): void;
+}
+
+/** The choice between tracks, flame and table of slices, and what fills the place of the tracks. */
+export class Panes {
+  /** The switch, for the toolbar. */
+  readonly element: HTMLElement;
+  /** Lies over the tracks while they are not what is shown. */
+  readonly place = h("div.tl-place");
+  mode: Mode = "tracks";
+  /** In place of sums over slices of which some are not here. */
+  readonly #why = h("div.tfp-left-out", { role: "note" });
+  #missing = "";
+  #flame: FlamePane | null = null;
+  #slices: SlicesPane | null = null;
+
+  constructor(
+    readonly view: TraceView,
+    readonly state: TimelineState,
+    readonly signal: AbortSignal,
+    /** Gives the keys back to the timeline. */
+    readonly onTracks: () => void,
+  ) {
+    this.element = segmented<Mode>(
+      "What is shown of the slices",
+      CHOICES,
+      "tracks",
+      (mode) => this.#show(mode),
+      signal,
+    );
+    this.place.hidden = true;
+    // The canvas below answers the pointer and the wheel in its own way.
+    for (const type of ["pointerdown", "pointermove", "pointerup", "wheel", "click", "dblclick", "contextmenu"]) {
+      this.place.addEventListener(type, (event) => event.stopPropagation(), { signal });
+    }
+  }
+
+  /** The next mode, for a key. */
+  next() {
+    const at = CHOICES.findIndex(({ value }) => value === this.mode);
+    this.show(CHOICES[(at + 1) % CHOICES.length].value);
+  }
+
+  show(mode: Mode) {
+    for (const [k, { value }] of CHOICES.entries()) {
+      setAria(this.element.children[k], "pressed", value === mode);
+    }
+    this.#show(mode);
+    const pane = this.#pane;
+    pane?.focus();
+    // A pane with nothing in it yet cannot take the focus, and the one that had it is gone.
+    if (!pane?.element.contains(document.activeElement)) this.onTracks();
+  }
+
+  #show(mode: Mode) {
+    this.mode = mode;
+    if (mode === "flame") this.#flame ??= new FlamePane(this.view.root, this.state, this.signal);
+    if (mode === "slices") this.#slices ??= new SlicesPane(this.view, this.state);
+    const pane = this.#pane;
+    this.place.hidden = pane === null;
+    // What lies below must not take the focus.
+    for (const below of this.place.parentElement?.querySelectorAll<HTMLElement>(".tl-scroll, .tl-pinned, .tl-dock") ??
+      []) {
+      below.inert = pane !== null;
+    }
+    if (pane && pane.element.parentElement !== this.place) this.place.replaceChildren(this.#why, pane.element);
+    this.state.invalidate();
+  }
+
+  get #pane(): Pane | null {
+    if (this.mode === "flame") return this.#flame;
+    return this.mode === "slices" ? this.#slices : null;
+  }
+
+  /** What is looked at: of a flame or a table the range, if there is one. */
+  get span(): Span {
+    const { range, view } = this.state;
+    return this.mode === "tracks" ? view : (range ?? view);
+  }
+
+  /** With each frame: the place below the head of the canvas. */
+  update(top: number, height: number) {
+    const pane = this.#pane;
+    if (!pane) return;
+    this.place.style.top = `${top}px`;
+    this.place.style.height = `${height}px`;
+    if (pane.update()) this.state.invalidate();
+    this.#sayMissing();
+  }
+
+  #sayMissing() {
+    const isKnown = this.state.events.hasAll(this.span);
+    const { window, isOffline } = this.view.data;
+    const about = isKnown ? "" : `${isOffline} ${this.view.link.timeRange}`;
+    if (about === this.#missing) return;
+    this.#missing = about;
+    this.place.classList.toggle("tfp-unknown", !isKnown);
+    const why = `Sums are ${NOT_KNOWN}: some slices of this span are not. ${KEEP_ALL}`;
+    this.#why.replaceChildren(...(isKnown ? [] : isOffline && window ? offerKept(this.view, window) : [why]));
+  }
+
+  forgetColors() {
+    this.#flame?.forgetColors();
   }
 }

@@ -1,21 +1,186 @@
-/** The ops of a profile by name scope, graph, type and call -> where the cost goes, in the figure that the reader chooses. */
+/** Where the cost goes by name scope, graph, type and call, in the figure that the reader chooses. */
 
-import { Structure } from "../../model/graph/structure";
-import { CAPTURE_CODE, COMPILE_CODE, frameworkOf } from "../../model/overview/framework";
-import type { HloGraphMeta } from "../../model/wire/hlo_graph_meta";
-import type { FigureKey } from "../../model/wire/structure_meta";
-import { type Choice, emptyState, h, noOps, on, segmented } from "../../ui/dom";
-import { follow } from "../../ui/following";
-import { categorySwatch, legendEntry } from "../../ui/legend";
-import { OPS_OF_HOST } from "../../ui/of_host";
-import { toggleSelection } from "../../ui/selecting";
-import type { TraceBuilder, TraceView } from "../../ui/view";
-import { GraphPane } from "./graph_pane";
-import { HloPane } from "./hlo_pane";
-import { IciclePane } from "./icicle_pane";
-import { type NodeListeners, TreeModel, type ViewKind } from "./model";
-import { SearchBox } from "./search_box";
-import { TablePane } from "./table_pane";
+import type { FigureKey, HloGraphMeta } from "../../data/meta";
+import { textFilter } from "../../model/ops";
+import { CAPTURE_CODE, COMPILE_CODE, frameworkOf } from "../../model/overview";
+import type { Cell } from "../../model/scopes";
+import { around, findNodes, nodeOfOp, opOfNode, Structure } from "../../model/structure";
+import { formatCount, formatPercent } from "../../model/text";
+import { type Choice, emptyState, h, inFrame, noOps, on, onKeys, segmented, setAria } from "../../ui/dom";
+import { IciclePlace, type IcicleSource } from "../../ui/icicle";
+import type { Tip } from "../../ui/plot";
+import { categorySwatch, legendEntry } from "../../ui/share_bar";
+import { follow, OPS_OF_HOST, type TraceBuilder, type TraceView, toggleSelection } from "../../ui/view";
+import { GraphPane } from "./graph";
+import { HloPane } from "./hlo";
+import { amount, cellLook, type NodeListeners, nodeOfCell, nodeTip, TreeModel, type ViewKind } from "./model";
+import { TablePane } from "./table";
+
+interface SearchBoxListeners {
+  /** The hits changed. */
+  onFound(): void;
+  /** A hit was gone to. */
+  onGoTo(node: number): void;
+}
+
+class SearchBox {
+  readonly #input = h("input", {
+    ...{ type: "search", placeholder: "Find: text or /regex/", "aria-label": "Find a scope, op or type" },
+    title: "Enter goes to the next, Shift+Enter back, Esc ends",
+  });
+  readonly #say = h("span.q.tfp-found", { role: "status" });
+  readonly elements: readonly HTMLElement[] = [this.#input, this.#say];
+
+  constructor(
+    readonly model: TreeModel,
+    readonly listeners: SearchBoxListeners,
+    signal: AbortSignal,
+  ) {
+    const search = inFrame(() => this.search(), signal);
+    on(this.#input, signal, { input: search });
+    onKeys(this.#input, signal, (event) => this.#key(event));
+  }
+
+  /** Anew, as after a change of the tree or of the figure. */
+  search(): void {
+    const { model } = this;
+    const text = this.#input.value;
+    const { test, error } = textFilter(text);
+    setAria(this.#input, "invalid", error !== "");
+    model.hitAt = -1;
+    if (text.trim() === "" || error !== "") model.hits = null;
+    else {
+      const { structure, tree } = model;
+      const about = { names: structure.meta.names, typeOf: (op: number) => structure.typeOf(op) };
+      const options = { isPath: text.trim().slice(1, -1).includes("/"), total: model.figures().total };
+      model.hits = findNodes(tree, about, test, options);
+    }
+    this.#describe(error);
+    this.listeners.onFound();
+  }
+
+  #describe(error = ""): void {
+    const { hits, hitAt, structure, nEntries } = this.model;
+    if (error !== "") this.#say.textContent = `Not searched: ${error}`;
+    else if (hits === null) this.#say.textContent = "";
+    else if (hitAt >= 0) this.#say.textContent = `${formatCount(hitAt + 1)} of ${formatCount(hits.length)} found`;
+    else {
+      const all = nEntries - 1 + structure.nOps;
+      this.#say.textContent = `${formatCount(hits.length)} of ${formatCount(all)} found${hits.length > 0 ? ", Enter: next" : ""}`;
+    }
+  }
+
+  #key(event: KeyboardEvent): boolean {
+    const { model } = this;
+    if (event.key === "Escape" && this.#input.value !== "") {
+      this.#input.value = "";
+      this.search();
+    } else if (event.key === "Enter" && model.hits !== null && model.hits.length > 0) {
+      const n = model.hits.length;
+      model.hitAt = event.shiftKey ? (Math.max(0, model.hitAt) - 1 + n) % n : (model.hitAt + 1) % n;
+      this.#describe();
+      this.listeners.onGoTo(model.hits[model.hitAt]);
+    } else return false;
+    return true;
+  }
+}
+
+const MOST_CRUMBS = 5;
+/** So wide a node is seen in the whole. */
+const WIDE_PX = 16;
+
+class IciclePane implements IcicleSource {
+  readonly element: HTMLElement;
+  readonly top = 0;
+  readonly spoken = { parts: "Inside", shown: "what is shown" };
+  readonly #place: IciclePlace;
+
+  constructor(
+    readonly model: TreeModel,
+    readonly listeners: NodeListeners,
+    signal: AbortSignal,
+  ) {
+    this.#place = new IciclePlace(this, MOST_CRUMBS, signal);
+    const { crumbs, say, element, legend } = this.#place;
+    this.element = h("div.tfp-tree-icicle", h("div.tfp-tree-line", crumbs, say), element, legend);
+  }
+
+  get tree() {
+    return this.model.tree;
+  }
+
+  nameOf(row: number): string {
+    return this.model.nameOf(row);
+  }
+
+  draw(): void {
+    this.#place.draw();
+  }
+
+  scene() {
+    const { model } = this;
+    const values = model.values(model.figure.key);
+    const { own, total } = model.figures();
+    const n = model.nEntries;
+    const hits = model.hits === null ? null : new Set(model.hits);
+    return {
+      times: { ownPs: own.subarray(0, n), totalPs: total.subarray(0, n), wholePs: model.whole },
+      psOf: (op: number) => values[op],
+      lookOf: (cell: Cell) => cellLook(model, cell, hits),
+    };
+  }
+
+  /** Zooms so that a node is seen. */
+  reveal(node: number): void {
+    const { tree } = this.model;
+    const { zoom, width } = this.#place;
+    const op = opOfNode(tree, node);
+    const place = op >= 0 ? this.model.places[op] : tree.parent[node];
+    if (around(tree, place).includes(zoom) || zoom === node) return;
+    // Where it is wide enough in all, nothing needs to be left.
+    const isWide = this.model.share(node) * width >= WIDE_PX;
+    this.#place.zoomTo(isWide ? 0 : Math.max(0, place));
+  }
+
+  setHover(name: string): void {
+    this.#place.setHover((cell) => cell.kind === "op" && this.model.isNamed(cell.op, name));
+  }
+
+  nothing(): string {
+    return `Nothing here has ${this.model.figure.noun} ${this.model.basis}.`;
+  }
+
+  words(zoom: number, merged: readonly string[]): readonly string[] {
+    const { model } = this;
+    const share = zoom === 0 ? [] : [`${formatPercent(model.share(zoom))} of ${model.figure.noun}`];
+    return [amount(model, model.total(zoom)), ...share, model.basis, ...merged];
+  }
+
+  onPick(op: number): void {
+    this.listeners.onPick(nodeOfOp(this.model.tree, op));
+  }
+
+  onOpen(row: number): void {
+    if (row === 0) this.listeners.onClear();
+    else this.listeners.onPick(row);
+  }
+
+  hasSelection(): boolean {
+    return this.model.selected.size > 0;
+  }
+
+  onClear(): void {
+    this.listeners.onClear();
+  }
+
+  onHover(cell: Cell | null): Tip | null {
+    const { model } = this;
+    this.listeners.onHover(cell === null || cell.kind === "rest" ? null : nodeOfCell(model, cell));
+    if (cell?.kind !== "rest") return cell && nodeTip(model, nodeOfCell(model, cell));
+    const title = `${formatCount(cell.n)} smaller in ${model.nameOf(cell.row)}`;
+    return { title, lines: [amount(model, cell.ps)] };
+  }
+}
 
 const KINDS: readonly Choice<ViewKind>[] = [
   { value: "scope", text: "Scope" },

@@ -1,19 +1,135 @@
-/** Hosts and aligned steps -> a heat map on a canvas: arrows walk from cell to cell, Enter or a click chooses one. */
+/** Hosts and aligned steps as a heat map on a canvas: arrows walk from cell to cell, Enter or a click chooses one. */
 
-import { type HostGrid, hostGrid, hostMatrix, largestPart, rangeOf } from "../../model/hosts/host_grid";
-import { shortHosts } from "../../model/hosts/host_names";
-import { ownTimes } from "../../model/hosts/worker_steps";
-import { formatCount, formatMs, plural } from "../../model/text/format";
-import { median } from "../../model/time/statistics";
-import { niceTicks } from "../../model/time/step_bars";
-import { partOf } from "../../model/wire/bisect";
-import { h, on, onKeys, unspoken } from "../../ui/dom";
-import { inFrame, watchSize } from "../../ui/page";
+import { partOf } from "../../data/columns";
+import { CATEGORY_LABELS } from "../../data/meta";
+import { type HostGrid, hostGrid, hostMatrix, largestPart, ownTimes, rangeOf, shortHosts } from "../../model/hosts";
+import { median, niceTicks } from "../../model/steps";
+import { formatCount, formatMs, plural } from "../../model/text";
+import { h, inFrame, on, onKeys, unspoken, watchSize } from "../../ui/dom";
 import { drawLabels, type PlotLabel } from "../../ui/plot";
-import { cellCard, rowOfCell } from "./cell_card";
-import { colorRamp, middleOf, paintCells } from "./heat_paint";
-import type { WorkerModel } from "./model";
-import type { Card } from "./words";
+import { type Card, card, type WorkerModel } from "./model";
+
+function cellCard(
+  model: WorkerModel,
+  grid: HostGrid,
+  cell: { readonly row: number; readonly column: number },
+  about: { readonly of: string; readonly medianMs: number },
+): Card {
+  const { row, column } = cell;
+  const at = row * grid.nColumns + column;
+  const [host, step] = [grid.host[at], grid.step[at]];
+  const name = model.hosts[host];
+  const what = `step ${model.stepName(step)}`;
+  const figures = model.rowAt(host, step);
+  const { title, lines } = card(figures, name, model.categories, what, { role: model.roles[host] });
+  const value = grid.value[at];
+  const more = value - about.medianMs;
+  const compared = `${valueLabel(about.of)} ${formatMs(value)}: ${formatMs(Math.abs(more))} ${more < 0 ? "under" : "over"} the median of the hosts`;
+  const nHosts = grid.firstPlace[row + 1] - grid.firstPlace[row];
+  const nSteps = grid.firstStep[column + 1] - grid.firstStep[column];
+  const merged = `the largest of ${[nHosts > 1 && plural(nHosts, "host"), nSteps > 1 && plural(nSteps, "step")].filter(Boolean).join(" and ")} here`;
+  return { title, lines: [lines[0], compared, ...lines.slice(1), ...(nHosts * nSteps > 1 ? [merged] : [])] };
+}
+
+/** What a value is called. */
+export function valueLabel(of: string): string {
+  return of === "own" ? "Own work" : of === "step" ? "Step time" : (CATEGORY_LABELS[of] ?? of);
+}
+
+/** The host that a row of the grid stands for: that with the largest value in any step. */
+function rowOfCell(grid: HostGrid, row: number): number {
+  let best = row * grid.nColumns;
+  for (let at = best; at < (row + 1) * grid.nColumns; at++) if (grid.value[at] > grid.value[best]) best = at;
+  return grid.host[best];
+}
+
+/** From this size on cells stand apart. */
+const GAP_FROM_PX = 5;
+const N_COLORS = 256;
+/** One straggler must not make all others the same shade: small differences take more of the ramp than large ones. */
+const EXPONENT = 0.5;
+
+/** The value of the shade in the middle of the ramp. */
+function middleOf([least, most]: readonly [number, number]): number {
+  return least + 0.5 ** (1 / EXPONENT) * (most - least);
+}
+
+interface Ramp {
+  /** As a style sheet has it. */
+  readonly css: string;
+  /** RGBA of each of 256 shades. */
+  readonly rgba: Uint8ClampedArray;
+}
+
+/** A category has its own colour; times of several categories have that of the text, which means none. */
+function colorRamp(root: HTMLElement, of: string): Ramp {
+  const color = of === "own" || of === "step" ? "var(--ink)" : `var(--c-${of})`;
+  const mixes = [7, 40, 96].map((percent) => `color-mix(in srgb, ${color} ${percent}%, var(--bg))`);
+  const css = `linear-gradient(to right, ${mixes.join(", ")})`;
+  const canvas = h("canvas", { width: N_COLORS, height: 1 });
+  const ctx = canvas.getContext("2d", { willReadFrequently: true });
+  if (!ctx) return { css, rgba: new Uint8ClampedArray(4 * N_COLORS) };
+  const probe = h("span", { hidden: true });
+  root.append(probe);
+  const resolved = (value: string) => {
+    probe.style.color = value;
+    return getComputedStyle(probe).color;
+  };
+  ctx.fillStyle = resolved("var(--bg)");
+  ctx.fillRect(0, 0, N_COLORS, 1);
+  const gradient = ctx.createLinearGradient(0, 0, N_COLORS, 0);
+  for (const [k, mix] of mixes.entries()) gradient.addColorStop(k / (mixes.length - 1), resolved(mix));
+  ctx.fillStyle = gradient;
+  ctx.fillRect(0, 0, N_COLORS, 1);
+  probe.remove();
+  return { css, rgba: ctx.getImageData(0, 0, N_COLORS, 1).data };
+}
+
+interface CellPlace {
+  readonly left: number;
+  readonly width: number;
+  readonly height: number;
+  /** Of the canvas. */
+  readonly total: { readonly width: number; readonly height: number };
+}
+
+function paintCells(
+  canvas: HTMLCanvasElement,
+  grid: HostGrid,
+  [least, most]: readonly [number, number],
+  ramp: Ramp,
+  place: CellPlace,
+): void {
+  const ratio = globalThis.devicePixelRatio || 1;
+  canvas.width = Math.round(place.total.width * ratio);
+  canvas.height = Math.round(place.total.height * ratio);
+  const ctx = canvas.getContext("2d");
+  const cells = h("canvas", { width: grid.nColumns, height: grid.nRows });
+  const inner = cells.getContext("2d");
+  if (!ctx || !inner || grid.value.length === 0) return;
+  const image = inner.createImageData(grid.nColumns, grid.nRows);
+  const span = Math.max(1e-12, most - least);
+  for (let i = 0; i < grid.value.length; i++) {
+    const ratio = Math.max(0, Math.min(1, (grid.value[i] - least) / span));
+    const shade = Math.round(ratio ** EXPONENT * (N_COLORS - 1));
+    image.data.set(ramp.rgba.subarray(4 * shade, 4 * shade + 4), 4 * i);
+  }
+  inner.putImageData(image, 0, 0);
+  ctx.setTransform(ratio, 0, 0, ratio, 0, 0);
+  ctx.imageSmoothingEnabled = false;
+  ctx.drawImage(cells, place.left, 0, place.width, place.height);
+  drawGaps(ctx, grid, place);
+}
+
+function drawGaps(ctx: CanvasRenderingContext2D, { nRows, nColumns }: HostGrid, place: CellPlace): void {
+  const { left, width, height } = place;
+  if (width / nColumns >= GAP_FROM_PX) {
+    for (let c = 1; c < nColumns; c++) ctx.clearRect(Math.round(left + (c / nColumns) * width), 0, 1, height);
+  }
+  if (height / nRows >= GAP_FROM_PX) {
+    for (let r = 1; r < nRows; r++) ctx.clearRect(left, Math.round((r / nRows) * height), width, 1);
+  }
+}
 
 const LABELS_PX = { least: 44, most: 132 };
 const AXIS_PX = 16;

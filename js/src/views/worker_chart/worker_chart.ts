@@ -1,20 +1,363 @@
-/** The same step on every host -> who holds the others up: a table with bars, stacked columns or a heat map of the hosts. */
+/** The same step on every host: who holds the others up, in a table, stacked columns or a heat map. */
 
-import type { WorkerRow } from "../../model/hosts/worker_steps";
-import { frameworkOf, MARK_STEPS_CODE, unrecordedWords } from "../../model/overview/framework";
-import { type CsvColumns, csvOf } from "../../model/text/csv";
-import { EMPTY_TABLE } from "../../model/wire/wire";
-import { button, type Choice, download, emptyState, h, on, segmented, setAria } from "../../ui/dom";
-import { paced } from "../../ui/page";
+import { CATEGORY_LABELS } from "../../data/meta";
+import { EMPTY_TABLE } from "../../data/pack";
+import { shortHosts, type WorkerRow } from "../../model/hosts";
+import { cutNames } from "../../model/names";
+import { decimalsOf, formatPart, frameworkOf, MARK_STEPS_CODE, unrecordedWords } from "../../model/overview";
+import { median, niceTicks } from "../../model/steps";
+import { type CsvColumns, csvOf, formatCount, formatMs, formatNumber, formatPercent } from "../../model/text";
+import {
+  button,
+  type Choice,
+  download,
+  emptyState,
+  h,
+  inFrame,
+  on,
+  onKeys,
+  paced,
+  segmented,
+  setAria,
+  textFits,
+  unspoken,
+  watchSize,
+} from "../../ui/dom";
 import { createTip, type TipBox } from "../../ui/plot";
+import { categorySwatch } from "../../ui/share_bar";
 import type { TraceBuilder, TraceView } from "../../ui/view";
-import { valueLabel } from "./cell_card";
-import { HeatMap } from "./heat_map";
-import { HostColumns } from "./host_columns";
-import { HostTable } from "./host_table";
-import { type SortBy, WorkerModel } from "./model";
-import { StragglerList } from "./straggler_list";
-import { type Card, card } from "./words";
+import { HeatMap, valueLabel } from "./heat_map";
+import { type Card, card, isSpecial, label, type SortBy, WorkerModel } from "./model";
+
+/** Room over the longest column, for what is written on it. */
+const HEADROOM = 1.14;
+/** About the width of a character, and what a name is given at most; a column is not wider than the style sheet has it. */
+const CHARACTER_PX = 6.3;
+const NAME_GAP_PX = 3;
+const LONGEST_PX = 64;
+const MOST_PX = 64;
+
+class HostColumns {
+  readonly element: HTMLElement;
+  readonly #axis = unspoken("div.axis");
+  readonly #list: HTMLElement;
+  /** Place of the host with the cursor. */
+  #active = 0;
+
+  constructor(
+    readonly model: WorkerModel,
+    /** Shows the card of a host beside its column; null hides it. */
+    readonly onHover: (host: number, column: DOMRect | null) => void,
+    signal: AbortSignal,
+  ) {
+    this.#list = h("div", {
+      class: "cols",
+      role: "listbox",
+      tabindex: 0,
+      "aria-label": "Hosts, by the parts of a step",
+    });
+    this.element = h("div", { class: "tfp-host-columns" }, this.#axis, this.#list);
+    const columnOf = (event: Event) => (event.target as Element).closest<HTMLElement>("[role=option]");
+    const leave = () => this.onHover(-1, null);
+    on(this.#list, signal, {
+      pointermove: (event) => {
+        const column = columnOf(event);
+        this.onHover(column ? Number(column.dataset.host) : -1, column?.getBoundingClientRect() ?? null);
+      },
+      pointerleave: leave,
+      blur: leave,
+      click: (event) => {
+        const column = columnOf(event);
+        if (column) model.chooseHost(Number(column.dataset.host));
+      },
+    });
+    onKeys(this.#list, signal, ({ key }) => this.#key(key));
+    const redraw = inFrame(() => this.draw(), signal);
+    watchSize(this.#list, redraw, signal);
+  }
+
+  draw(): void {
+    const { rows } = this.model;
+    const most = rows.reduce((max, { stepTimeMs }) => Math.max(max, stepTimeMs), 0) * HEADROOM || 1;
+    const { short, prefix } = shortHosts(rows.map(({ host }) => this.model.hosts[host]));
+    const named = this.#named(short);
+    this.#active = Math.min(this.#active, Math.max(0, rows.length - 1));
+    this.#axis.replaceChildren(...this.#lines(most), h("span", { class: "q host" }, prefix ? `${prefix}…` : "host"));
+    this.#axis.title = prefix;
+    this.#list.replaceChildren(...rows.map((_, place) => this.#column(place, most, named[place])));
+    this.#tellActive();
+  }
+
+  /** As many names as there is room for, those of stragglers in any case; numbers without their zeros in front. */
+  #named(short: readonly string[]): readonly string[] {
+    const { model } = this;
+    const names = short.every((name) => /^\d+$/.test(name)) ? short.map((name) => String(Number(name))) : short;
+    const longest = names.reduce((most, name) => Math.max(most, name.length), 1) * CHARACTER_PX + NAME_GAP_PX;
+    const pitch = Math.min(MOST_PX, this.#list.clientWidth / Math.max(1, names.length));
+    const every = pitch > 0 ? Math.max(1, Math.ceil(Math.min(longest, LONGEST_PX) / pitch)) : 1;
+    const held = new Set(model.rows.flatMap(({ host }, place) => (model.stragglerOf(host) ? [place] : [])));
+    const isNear = (place: number) => [...held].some((other) => other !== place && Math.abs(other - place) < every);
+    return names.map((name, place) => (held.has(place) || (place % every === 0 && !isNear(place)) ? name : ""));
+  }
+
+  /** Hairlines of the scale, and the median of the own times, which a straggler rises above. */
+  #lines(most: number): HTMLElement[] {
+    const at = (ms: number, text: string, kind = "") => {
+      const line = h("div", { class: `line ${kind}` }, h("span", {}, text));
+      line.style.bottom = `${(ms / most) * 100}%`;
+      return line;
+    };
+    const ticks = niceTicks(most, 4).filter((ms) => ms < most);
+    const lines = ticks.map((ms) => at(ms, ms === 0 ? "0 ms" : formatNumber(ms, 6).replace(/\.?0+$/, "")));
+    const own = this.model.rows.filter(({ host }) => this.model.isWorker(host)).map(({ ownMs }) => ownMs);
+    if (this.model.hasOwn && own.length > 1) {
+      const medianMs = median(own);
+      lines.push(at(medianMs, `median own work ${formatMs(medianMs)}`, "median"));
+    }
+    return [h("div", { class: "plot" }, ...lines)];
+  }
+
+  #column(place: number, most: number, name: string): HTMLElement {
+    const { model } = this;
+    const { stack, categories, hosts, roles, what, view } = model;
+    const row = model.rows[place];
+    const held = model.stragglerOf(row.host);
+    const { title, lines } = card(row, hosts[row.host], categories, what, { role: roles[row.host], held });
+    const pieces = stack.map((c) => {
+      const piece = h("i");
+      piece.style.height = `${(row.parts[c] / most) * 100}%`;
+      piece.style.background = `var(--c-${categories[c]})`;
+      return piece;
+    });
+    const mark = held ? h("b", { class: "mark", "data-text": `+${formatNumber(held.excess_ms)}` }) : null;
+    const isChosen = view.link.host === hosts[row.host];
+    return h(
+      "div",
+      {
+        role: "option",
+        id: this.#id(place),
+        class: `col${held ? " held" : ""}`,
+        "data-host": row.host,
+        "aria-selected": String(isChosen),
+        "aria-label": [title, ...lines].join(", "),
+      },
+      // Short texts come from the style sheet: the label has the whole ones.
+      h("div", { class: "stack" }, ...pieces, mark),
+      h("div", { class: "name", "data-text": name }),
+    );
+  }
+
+  /** Ids are of the page, where several charts may be. */
+  readonly #prefix = `tfp-host-${Math.random().toString(36).slice(2)}`;
+  #id(place: number): string {
+    return `${this.#prefix}-${place}`;
+  }
+
+  #tellActive(): void {
+    this.#list.setAttribute("aria-activedescendant", this.#id(this.#active));
+    [...this.#list.children].forEach((column, place) => {
+      column.classList.toggle("active", place === this.#active);
+    });
+  }
+
+  #key(key: string): boolean {
+    const { rows, view } = this.model;
+    const by = { ArrowRight: 1, ArrowDown: 1, ArrowLeft: -1, ArrowUp: -1, Home: -rows.length, End: rows.length };
+    const move = by[key as keyof typeof by];
+    if (move !== undefined) {
+      this.#active = Math.max(0, Math.min(rows.length - 1, this.#active + move));
+      this.#tellActive();
+      const column = this.#list.children[this.#active];
+      this.onHover(rows[this.#active].host, column.getBoundingClientRect());
+    } else if (key === "Enter" || key === " ") this.model.chooseHost(rows[this.#active].host);
+    else if (key === "Escape" && view.link.host !== "") view.link.setHost("");
+    else return false;
+    return true;
+  }
+}
+
+/** Room for the name of a host, as the style sheet has it. */
+const HOST_PX = 176;
+/** Rows of a table that anybody reads; more make a page slow. */
+const MOST_ROWS = 300;
+
+class HostTable {
+  readonly element: HTMLElement;
+  readonly #head = h("thead");
+  readonly #body = h("tbody");
+  readonly #foot = h("p", { class: "q tfp-workers-more", role: "status" });
+
+  constructor(
+    readonly model: WorkerModel,
+    /** Shows the card of a host beside its row; null hides it. */
+    readonly onHover: (host: number, row: DOMRect | null) => void,
+    signal: AbortSignal,
+  ) {
+    this.element = h(
+      "div",
+      { class: "tfp-workers-place" },
+      h("table", { class: "tfp-workers" }, this.#head, this.#body),
+      this.#foot,
+    );
+    const rowOf = (event: Event) => (event.target as Element).closest<HTMLElement>("tr");
+    on(this.#body, signal, {
+      pointermove: (event) => {
+        const row = rowOf(event);
+        if (row) this.onHover(Number(row.dataset.host), row.getBoundingClientRect());
+      },
+      pointerleave: () => this.onHover(-1, null),
+      click: (event) => {
+        const row = rowOf(event);
+        if (row && model.hosts.length > 1) model.chooseHost(Number(row.dataset.host));
+      },
+    });
+  }
+
+  draw(): void {
+    const { rows } = this.model;
+    const most = rows.reduce((max, { stepTimeMs }) => Math.max(max, stepTimeMs), 0);
+    this.#head.replaceChildren(this.#heads(most));
+    const shown = rows.slice(0, MOST_ROWS);
+    const several = this.model.hosts.length > 1 ? shown.map(({ host }) => this.model.shortNames[host]) : [];
+    // Cut so that several stay apart; of one the style sheet leaves out the end.
+    const cuts = cutNames(several, textFits(this.element, HOST_PX));
+    this.#body.replaceChildren(...shown.map((_, i) => this.#row(i, most, cuts)));
+    this.#foot.textContent =
+      rows.length > shown.length ? `${formatCount(shown.length)} of ${formatCount(rows.length)} hosts` : "";
+  }
+
+  #heads(most: number): HTMLElement {
+    const { stack, categories, hasOwn } = this.model;
+    return h(
+      "tr",
+      {},
+      h("th", { class: "l", scope: "col" }, "Host"),
+      h("th", { class: "l stack", scope: "col" }, `Time of a step, 0 to ${formatMs(most)}`),
+      h("th", { scope: "col" }, "Step, ms"),
+      hasOwn && h("th", { scope: "col", title: "Step time without communication" }, "Own, ms"),
+      ...stack.map((c) =>
+        h("th", { scope: "col" }, categorySwatch(categories[c]), CATEGORY_LABELS[categories[c]] ?? ""),
+      ),
+      this.#remarks !== "" && h("th", { class: "l", scope: "col" }, this.#remarks),
+    );
+  }
+
+  #row(i: number, most: number, cuts: ReadonlyMap<string, string>): HTMLElement {
+    const { model } = this;
+    const { stack, hasOwn, view } = model;
+    const row = model.rows[i];
+    const decimals = decimalsOf(most);
+    const isSlowest = model.rows.length > 1 && row.stepTimeMs === most && !hasOwn;
+    const name = model.hosts[row.host] || "unnamed host";
+    const role = model.roles[row.host];
+    const cells = stack.map((c) => {
+      const emphasis = row.parts[c] === 0 ? "z" : c === row.bottleneck ? "top" : "";
+      return h("td", { class: emphasis }, formatPart(row.parts[c], decimals));
+    });
+    const isChosen = view.link.host !== "" && view.link.host === name;
+    const choose = h("button", { type: "button", class: "link", "aria-pressed": String(isChosen), title: name });
+    const short = model.shortNames[row.host];
+    choose.append(cuts.get(short) ?? short);
+    return h(
+      "tr",
+      { "data-host": row.host, class: isChosen ? "on" : "" },
+      h(
+        "th",
+        { scope: "row", title: name },
+        model.hosts.length > 1 ? choose : name,
+        isSpecial(role) && h("span", { class: "q" }, ` ${role}`),
+      ),
+      h("td", { class: "stack" }, this.#bar(row.parts, most)),
+      h("td", { class: isSlowest ? "top" : "" }, row.stepTimeMs.toFixed(decimals)),
+      hasOwn && h("td", {}, row.ownMs.toFixed(decimals)),
+      ...cells,
+      this.#remarks !== "" && h("td", { class: "l" }, this.#remark(i)),
+    );
+  }
+
+  #bar(parts: readonly number[], most: number): HTMLElement {
+    const { stack, categories } = this.model;
+    const pieces = stack.map((c) => {
+      const piece = h("i");
+      piece.style.width = parts[c] > 0 ? `max(1px, ${(parts[c] / most) * 100}%)` : "0";
+      piece.style.background = `var(--c-${categories[c]})`;
+      return piece;
+    });
+    return h("div", {}, ...pieces);
+  }
+
+  /** Head of the last column; "" where it would be empty. */
+  get #remarks(): string {
+    const { hasOwn, stragglers } = this.model;
+    if (!hasOwn) return "Bottleneck";
+    return stragglers.length > 0 ? "Holds the others up" : "";
+  }
+
+  /** What the others lose by a host, or what it is busy with. */
+  #remark(i: number): Node | string {
+    const { rows, categories, hasOwn } = this.model;
+    const held = this.model.stragglerOf(rows[i].host);
+    if (held) return h("b", {}, `by ${label(held.category)}, ${formatMs(held.cost_ms)} a step`);
+    if (hasOwn) return "";
+    return rows[i].bottleneck < 0 ? "none" : label(categories[rows[i].bottleneck]);
+  }
+}
+
+/** Room for the name of a host, as the style sheet has it. */
+const STRAGGLER_PX = 112;
+
+class StragglerList {
+  readonly element = h("div", { class: "tfp-stragglers" });
+  readonly #body = h("tbody");
+  readonly #title = h("caption");
+
+  constructor(
+    readonly model: WorkerModel,
+    readonly signal: AbortSignal,
+  ) {
+    const head = ["Host", "Slower in", "Over the median", "Costs all"].map((text, k) =>
+      h("th", { scope: "col", class: k < 2 ? "l" : "" }, text),
+    );
+    const last = h("th", { scope: "col", class: "opt" }, "Last in");
+    const table = h(
+      "table",
+      { class: "tfp-workers" },
+      this.#title,
+      h("thead", {}, h("tr", {}, ...head, last)),
+      this.#body,
+    );
+    this.element.append(table);
+  }
+
+  draw(): void {
+    const { stragglers, nStragglers } = this.model;
+    this.element.hidden = stragglers.length === 0;
+    if (stragglers.length === 0) return;
+    const count =
+      nStragglers > stragglers.length ? `${formatCount(stragglers.length)} of ${formatCount(nStragglers)} hosts` : "";
+    this.#title.replaceChildren(h("b", {}, "Who holds the others up"), ` ${count}`);
+    const { hosts, shortNames } = this.model;
+    const nameOf = (host: string) => shortNames[hosts.indexOf(host)] ?? host;
+    const names = stragglers.map(({ host }) => nameOf(host));
+    const cuts = cutNames(names, textFits(this.element, STRAGGLER_PX));
+    this.#body.replaceChildren(
+      ...stragglers.map((one) => {
+        const isChosen = this.model.view.link.host === one.host;
+        const choose = () => this.model.chooseHost(hosts.indexOf(one.host));
+        const attributes = { class: "link", title: one.host, "aria-pressed": String(isChosen) };
+        return h(
+          "tr",
+          { class: isChosen ? "on" : "" },
+          h("th", { scope: "row" }, button(cuts.get(nameOf(one.host)) ?? one.host, choose, this.signal, attributes)),
+          h("td", { class: "l" }, categorySwatch(one.category), label(one.category)),
+          h("td", {}, formatMs(one.excess_ms)),
+          h("td", {}, `${formatMs(one.cost_ms)} · ${formatPercent(one.cost_ratio)}`),
+          h("td", { class: "opt" }, `${formatCount(one.n_steps)} of ${formatCount(one.n_aligned)}`),
+        );
+      }),
+    );
+  }
+}
 
 /** Up to so many hosts a table has them all in sight; up to so many columns can be told apart. */
 const FEW_HOSTS = 8;

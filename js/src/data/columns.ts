@@ -1,0 +1,140 @@
+/** Columns of numbers: how they are searched when sorted, and how they grow without a copy for each part. */
+
+import type { Table, TypedArray } from "./pack";
+
+type NumberArray = Exclude<TypedArray, BigUint64Array>;
+
+const NONE = new Float64Array(0);
+
+/** The values of a column; empty for a table without rows. Throws where the table has rows but not the column. */
+export function numbers(table: Table, column: string): NumberArray {
+  const values = table.columns[column];
+  if (values === undefined) {
+    if (table.n === 0) return NONE;
+    throw new Error(
+      `a table of ${table.n} rows has no column "${column}"; it has ${Object.keys(table.columns).join(", ")}`,
+    );
+  }
+  if (values instanceof BigUint64Array) throw new Error(`column "${column}" holds 64 raw bits, not numbers`);
+  return values;
+}
+
+/** The values of several columns, in the order asked for. */
+export function columns<const N extends readonly string[]>(
+  table: Table,
+  ...names: N
+): { readonly [K in keyof N]: NumberArray } {
+  return names.map((name) => numbers(table, name)) as { [K in keyof N]: NumberArray };
+}
+
+type Numbers = ArrayLike<number>;
+
+/** First index in [low, high) whose value is >= `value`; `high` when there is none. */
+export function lowerBound(values: Numbers, value: number, low = 0, high = values.length): number {
+  let lo = low;
+  let hi = high;
+  while (lo < hi) {
+    const middle = (lo + hi) >>> 1;
+    if (values[middle] < value) lo = middle + 1;
+    else hi = middle;
+  }
+  return lo;
+}
+
+/** First index in [low, high) whose value is > `value`. */
+export function upperBound(values: Numbers, value: number, low = 0, high = values.length): number {
+  let lo = low;
+  let hi = high;
+  while (lo < hi) {
+    const middle = (lo + hi) >>> 1;
+    if (values[middle] <= value) lo = middle + 1;
+    else hi = middle;
+  }
+  return lo;
+}
+
+/** Which of consecutive parts holds an item: part k is [first[k], first[k + 1]). The first or last one where none does. */
+export function partOf(first: Numbers, item: number): number {
+  return upperBound(first, item, 1, Math.max(1, first.length - 1)) - 1;
+}
+
+/** First of `n` indices that passes, where all after it pass; `n` when there is none. */
+export function firstWhere(n: number, passes: (index: number) => boolean): number {
+  let low = 0;
+  for (let high = n; low < high; ) {
+    const middle = (low + high) >>> 1;
+    if (passes(middle)) high = middle;
+    else low = middle + 1;
+  }
+  return low;
+}
+
+/** As lowerBound, but costs the logarithm of the distance to the answer instead of the length. */
+export function gallop(values: Numbers, value: number, low: number, high: number): number {
+  let step = 1;
+  let lo = low;
+  while (lo + step < high && values[lo + step] < value) {
+    lo += step;
+    step *= 2;
+  }
+  return lowerBound(values, value, lo, Math.min(high, lo + step + 1));
+}
+
+/** As lowerBound; costs the logarithm of how far `guess`, which lies in [low, high), is from the answer. */
+export function lowerBoundNear(values: Numbers, value: number, guess: number, low: number, high: number): number {
+  let step = 1;
+  if (values[guess] < value) {
+    let lo = guess + 1;
+    for (; guess + step < high && values[guess + step] < value; step *= 2) lo = guess + step + 1;
+    return lowerBound(values, value, lo, Math.min(high, guess + step));
+  }
+  let hi = guess;
+  for (; guess - step >= low && values[guess - step] >= value; step *= 2) hi = guess - step;
+  return lowerBound(values, value, Math.max(low, guess - step + 1), hi);
+}
+
+const PAGE_BYTES = 65_536;
+/** Each such memory reserves much address space, so small ones stay ordinary. */
+const LEAST_BYTES = 8 * 2 ** 20;
+
+export function lazyBuffer(nBytes: number): ArrayBuffer {
+  if (nBytes >= LEAST_BYTES) {
+    try {
+      return new WebAssembly.Memory({ initial: Math.ceil(nBytes / PAGE_BYTES) }).buffer as ArrayBuffer;
+    } catch {
+      // Forbidden, absent or out of address space: the ordinary kind may still do.
+    }
+  }
+  return new ArrayBuffer(nBytes);
+}
+
+type Column = { new (buffer: ArrayBuffer, offset: number, n: number): TypedArray; BYTES_PER_ELEMENT: number };
+
+export class GrowingTable {
+  readonly table: Table;
+  #nRows = 0;
+
+  /** `like`: a table with the same columns. */
+  constructor(like: Table, nRows: number) {
+    const columns: Record<string, TypedArray> = {};
+    const entries = Object.entries(like.columns);
+    const sizes = entries.map(([, values]) => Math.ceil((nRows * values.BYTES_PER_ELEMENT) / 8) * 8);
+    const bytes = lazyBuffer(sizes.reduce((sum, size) => sum + size, 0));
+    let offset = 0;
+    for (const [k, [name, values]] of entries.entries()) {
+      columns[name] = new (values.constructor as unknown as Column)(bytes, offset, nRows);
+      offset += sizes[k];
+    }
+    this.table = { n: nRows, columns };
+  }
+
+  append(part: Table) {
+    if (this.#nRows + part.n > this.table.n) throw new Error(`${this.#nRows + part.n} rows of ${this.table.n}`);
+    for (const [name, values] of Object.entries(this.table.columns)) {
+      const more = part.columns[name];
+      if (!more) throw new Error(`a part without column ${name}`);
+      values.set(more as never, this.#nRows);
+    }
+    this.#nRows += part.n;
+  }
+}

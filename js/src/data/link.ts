@@ -1,0 +1,191 @@
+/**
+ * What all views of a trace are about: range, selection, step, host and hover, in the shared LinkModel.
+ *
+ * Changes reach the other views of the page at once (they hold the same model) and Python after a pause, so that a drag
+ * does not flood the kernel. Hover stays in the page: it changes with every move of the mouse.
+ */
+
+import { type AnyModel, atEnd, guarded, type Host } from "./widget";
+
+export class LateSave {
+  #timer: ReturnType<typeof setTimeout> | undefined;
+
+  constructor(
+    readonly model: AnyModel,
+    readonly afterMs: number,
+    signal: AbortSignal,
+  ) {
+    atEnd(signal, () => this.#flush());
+  }
+
+  /** Sets a trait, and saves it with all that are set before it rests. */
+  set(name: string, value: unknown): void {
+    this.model.set(name, value);
+    clearTimeout(this.#timer);
+    this.#timer = setTimeout(() => this.#flush(), this.afterMs);
+  }
+
+  #flush(): void {
+    if (this.#timer === undefined) return;
+    clearTimeout(this.#timer);
+    this.#timer = undefined;
+    this.model.save_changes();
+  }
+}
+
+type TimeRange = readonly [number, number];
+type LinkField = "time_range" | "whole_capture" | "selection" | "hover" | "step" | "host";
+
+export interface Link {
+  /** In ns after the trace origin; null for none. */
+  readonly timeRange: TimeRange | null;
+  /** Whether figures without a range are of the whole capture; else they are of the averaged steps, a step. */
+  readonly isWholeCapture: boolean;
+  readonly selection: readonly string[];
+  readonly hover: string;
+  /** Row of the `steps` table, -1 for none. */
+  readonly step: number;
+  /** Name of the host that the views are about, empty for all hosts. */
+  readonly host: string;
+  setTimeRange(range: TimeRange | null): void;
+  setWholeCapture(isWhole: boolean): void;
+  setSelection(names: readonly string[]): void;
+  setHover(name: string): void;
+  setStep(step: number): void;
+  setHost(name: string): void;
+  /** Calls `listener` after the field's value has changed, whoever changed it; never twice for one value. */
+  on(field: LinkField, listener: () => void, signal: AbortSignal): void;
+}
+
+const SAVE_AFTER_MS = 150;
+const HOVER_KEY = Symbol.for("tfprof_widgets.hover");
+
+/** One target per LinkModel and page: module scope is not shared between widgets. */
+function hoverBus(ref: string): EventTarget & { value?: string } {
+  const page = globalThis as unknown as Record<symbol, Map<string, EventTarget> | undefined>;
+  page[HOVER_KEY] ??= new Map();
+  const buses = page[HOVER_KEY];
+  let bus = buses.get(ref);
+  if (!bus) {
+    bus = new EventTarget();
+    buses.set(ref, bus);
+  }
+  return bus;
+}
+
+export async function connectLink(host: Host, ref: string, signal: AbortSignal): Promise<Link> {
+  const model = await host.getModel(ref, { signal });
+  signal.throwIfAborted();
+  return new ModelLink(model, hoverBus(ref), signal);
+}
+
+/** Of each field its value in a model. */
+const READ = {
+  time_range: (model: AnyModel): TimeRange | null => {
+    const value = model.get("time_range");
+    return Array.isArray(value) && value.length === 2 ? [Number(value[0]), Number(value[1])] : null;
+  },
+  whole_capture: (model: AnyModel): boolean => model.get("whole_capture") === true,
+  selection: (model: AnyModel): readonly string[] => {
+    const value = model.get("selection");
+    return Array.isArray(value) ? value.map(String) : [];
+  },
+  step: (model: AnyModel): number => Number(model.get("step") ?? -1),
+  host: (model: AnyModel): string => String(model.get("host") ?? ""),
+  hover: (model: AnyModel): string => String(model.get("hover") ?? ""),
+};
+type Values = { [F in LinkField]: ReturnType<(typeof READ)[F]> };
+
+class ModelLink implements Link {
+  readonly #values: Values;
+  readonly #listeners = new Map<LinkField, Set<() => void>>();
+  readonly #saved: LateSave;
+
+  constructor(
+    readonly model: AnyModel,
+    readonly bus: EventTarget & { value?: string },
+    signal: AbortSignal,
+  ) {
+    const fields = Object.keys(READ) as LinkField[];
+    const read = fields.map((field) => [field, READ[field](model)]);
+    this.#values = { ...(Object.fromEntries(read) as Values), hover: bus.value ?? "" };
+    this.#saved = new LateSave(model, SAVE_AFTER_MS, signal);
+    for (const field of fields) {
+      const listener = () => this.#take(field, READ[field](model));
+      model.on(`change:${field}`, listener);
+      atEnd(signal, () => model.off(`change:${field}`, listener));
+    }
+    bus.addEventListener("hover", () => this.#take("hover", bus.value ?? ""), { signal });
+  }
+
+  get timeRange() {
+    return this.#values.time_range;
+  }
+  get isWholeCapture() {
+    return this.#values.whole_capture;
+  }
+  get selection() {
+    return this.#values.selection;
+  }
+  get hover() {
+    return this.#values.hover;
+  }
+  get step() {
+    return this.#values.step;
+  }
+  get host() {
+    return this.#values.host;
+  }
+
+  setTimeRange(range: TimeRange | null) {
+    const whole = range && ([Math.round(range[0]), Math.round(range[1])] as const);
+    if (same(whole, this.#values.time_range)) return;
+    this.#saved.set("time_range", whole ? [...whole] : []);
+  }
+
+  setWholeCapture(isWhole: boolean) {
+    if (isWhole !== this.#values.whole_capture) this.#saved.set("whole_capture", isWhole);
+  }
+
+  setSelection(names: readonly string[]) {
+    if (!same(names, this.#values.selection)) this.#saved.set("selection", [...names]);
+  }
+
+  setStep(step: number) {
+    if (step !== this.#values.step) this.#saved.set("step", step);
+  }
+
+  setHost(name: string) {
+    if (name !== this.#values.host) this.#saved.set("host", name);
+  }
+
+  setHover(name: string) {
+    if (name === (this.bus.value ?? "")) return;
+    this.bus.value = name;
+    this.bus.dispatchEvent(new Event("hover"));
+  }
+
+  on(field: LinkField, listener: () => void, signal: AbortSignal) {
+    if (signal.aborted) return;
+    let listeners = this.#listeners.get(field);
+    if (!listeners) {
+      listeners = new Set();
+      this.#listeners.set(field, listeners);
+    }
+    const own = listeners;
+    const told = guarded(listener, signal);
+    own.add(told);
+    atEnd(signal, () => own.delete(told));
+  }
+
+  #take(field: LinkField, value: unknown) {
+    if (same(value, this.#values[field])) return;
+    (this.#values as Record<string, unknown>)[field] = value;
+    for (const listener of [...(this.#listeners.get(field) ?? [])]) listener();
+  }
+}
+
+function same(a: unknown, b: unknown): boolean {
+  if (Array.isArray(a) && Array.isArray(b)) return a.length === b.length && a.every((value, i) => value === b[i]);
+  return a === b;
+}

@@ -1,0 +1,544 @@
+/** Types of a Pack's `meta` object, as views/payload/meta.py and the *_meta.py beside it write it; times are ps after the trace origin unless named otherwise. */
+
+/** Step-time categories in the order of their ids. */
+export const CATEGORIES = [
+  "input",
+  "copy_to_device",
+  "host_compute",
+  "dispatch",
+  "kernel_launch",
+  "sync",
+  "device_compute",
+  "device_to_device",
+  "device_collectives",
+  "output",
+  "compile",
+  "checkpoint",
+  "other",
+] as const;
+
+export const CATEGORY_LABELS: Readonly<Record<string, string>> = {
+  input: "Input",
+  copy_to_device: "Copy to device",
+  host_compute: "Host compute",
+  dispatch: "Python, dispatch",
+  kernel_launch: "Kernel launch",
+  sync: "Synchronising",
+  device_compute: "Device compute",
+  device_to_device: "Device to device",
+  device_collectives: "Communication",
+  output: "Output",
+  compile: "Compilation",
+  checkpoint: "Checkpoint",
+  other: "Other",
+};
+
+/** Slice families in the order of their ids in the `names` table. */
+export const FAMILIES = ["tfdata", "image", "conv", "elem", "reduce", "optim", "move", "runtime", "python"] as const;
+
+export const FAMILY_LABELS: Readonly<Record<string, string>> = {
+  tfdata: "tf.data iterators",
+  image: "decode, image ops",
+  conv: "convolution, matmul",
+  elem: "element-wise",
+  reduce: "reduction, pooling, loss",
+  optim: "optimizer",
+  move: "copies, casts, transposes",
+  runtime: "executor, runtime",
+  python: "Python",
+};
+
+export interface PlaneMeta {
+  name: string;
+  host: string;
+  kind: "host" | "device" | "other";
+}
+
+export interface LineMeta {
+  /** Index into `planes`. */
+  plane: number;
+  name: string;
+  n_events: number;
+  busy_ps: number;
+  is_derived: boolean;
+}
+
+export interface SessionMeta {
+  start_ps: number;
+  stop_ps: number;
+  host: string;
+}
+
+export interface IteratorNode {
+  id: number;
+  /** Index into the pipeline's `nodes`, -1 for the root. */
+  parent: number;
+  name: string;
+  long_name: string;
+  /** Names of its events: several where iterators that differ only in an index are one node (`[*]` in `long_name`). */
+  event_names?: string[];
+  total_time_ms: number;
+  self_time_ms: number;
+  calls: number;
+  is_async: boolean;
+  on_critical_path: boolean;
+  params: unknown;
+  /** What is known of its settings, in a few words. */
+  settings?: string;
+  /** Part of its self time for which a step waited. */
+  wait_time_ms?: number;
+}
+
+export interface PipelineMeta {
+  id: number;
+  name: string;
+  bottleneck: number | null;
+  suggestion: string;
+  summary: string;
+  nodes: IteratorNode[];
+  [other: string]: unknown;
+}
+
+/** What `InputPipeline` says of the input as a whole. */
+interface InputMeta {
+  verdict: string;
+  /** Names of input ops, each with its category; of iterators also what they worked, ms: in all, and in the averaged steps. */
+  ops: [op: string, category: string, work?: number, steady?: number | null][];
+}
+
+export interface MemorySummaryRow {
+  allocator: string;
+  n_allocations: number;
+  n_deallocations: number;
+  capacity_bytes: number | null;
+  peak_heap_bytes: number;
+  peak_bytes: number;
+  peak_at_ms: number;
+  stack_bytes: number;
+  heap_bytes: number;
+  free_bytes: number;
+  fragmentation_ratio: number;
+  [other: string]: unknown;
+}
+
+export interface OverviewMeta {
+  step_time?: { avg: number; std: number; min: number; max: number; n: number; n_averaged: number };
+  /** "5 batches in one call, 21.4 ms a batch"; "" where a step is one batch. */
+  batches?: string;
+  verdict?: string;
+  verdict_detail?: string;
+  limiter?: string | null;
+  breakdown?: { category: string; ms: number; ratio: number }[];
+  environment?: Record<string, unknown>;
+  /** Sentences on what else is wrong. */
+  findings?: string[];
+  left_out?: string;
+  [other: string]: unknown;
+}
+
+/** What a kernel is and how it was launched. */
+export interface KernelMeta {
+  name: string;
+  /** The framework op it ran for; "" where the trace names none. */
+  op_name: string;
+  registers_per_thread: number;
+  shared_memory_bytes: number;
+  /** Threads per block and blocks, "x,y,z". */
+  block_dim: string;
+  grid_dim: string;
+  /** Per cent; 0 where the trace does not say. */
+  occupancy_pct: number | null;
+  op_type: string;
+  /** By the name of the op alone, as XProf tells it. */
+  tensor_core_eligible: boolean;
+  /** By the name or the type of the op. */
+  could_use_tensor_core: boolean;
+  uses_tensor_core: boolean;
+  /** What it computes on, such as "16-bit Tensor Core"; "" where nobody knows. */
+  unit: string;
+  /** Index into FAMILIES. */
+  family: number;
+  /** Totals of the whole capture, where no execution is known. */
+  occurrences?: number;
+  total_time_us?: number;
+  min_time_us?: number;
+  max_time_us?: number;
+}
+
+/** An op of an XLA program. */
+export interface HloMeta {
+  program_id: string;
+  module: string;
+  category: string;
+  name: string;
+  expression: string;
+  /** The framework op with the largest share in it. */
+  op_name: string;
+  op_type: string;
+  device: string;
+  /** Of one execution, as the bytes; null unknown. */
+  flops: number | null;
+  bytes_accessed: number | null;
+  /** "file:line", "" unknown. */
+  source: string;
+  /** Whether that file is the user's; Python knows where the libraries lay. */
+  is_users: boolean;
+  /** Index into FAMILIES. */
+  family: number;
+}
+
+/** Something that rose and fell during the capture; its values are in the tables `counter_sample` and `counters`. */
+export interface CounterMeta {
+  name: string;
+  /** "bytes", "bytes/s", "%", "elements", ...; "" unknown. */
+  unit: string;
+  kind: "memory" | "input" | "device" | "system";
+  min: number;
+  max: number;
+  /** What it was before the first value; null where nobody knows. */
+  before: number | null;
+}
+
+/** A Keras layer, or what else ops belong to. */
+export interface LayerMeta {
+  layer: string;
+  class_name: string;
+  kind: "layer" | "loss" | "metrics" | "optimizer" | "input" | "other";
+  allocated_bytes: number | null;
+  /** Allocated in the averaged steps, a step. */
+  step_bytes?: number | null;
+  peak_bytes: number | null;
+  /** What its own variables hold; null where none is known of it. */
+  n_params?: number | null;
+  /** Names of ops that allocated for it, "" for what names none. */
+  allocating?: readonly string[];
+}
+
+/** One thing to change. */
+export interface AdviceMeta {
+  rule: string;
+  severity: "high" | "medium" | "low";
+  /** What to do, in a few words; empty where only the title says it. */
+  headline?: string;
+  /** Why: one sentence. */
+  title: string;
+  /** Each name ends in its unit, such as `input_ms`; null where there is no number. */
+  evidence: [name: string, value: number | string | null][];
+  /** Code to paste. */
+  /** What to do; the code is empty where words alone say it, and runs as it is pasted. */
+  fix: { words: string; code: string };
+  /** The share of a step that it could win at most; about, where `estimate` says how; 0: not about time. */
+  gain_ratio: number;
+  /** What the gain is a share of. */
+  share_of?: "step" | "sample" | "time captured";
+  /** What to select for it: names of ops, ns after the trace origin ([] the whole capture), a row of `steps` or -1. */
+  op_names: string[];
+  time_range_ns: number[];
+  step: number;
+  /** Trait of the view that shows it best. */
+  view: string;
+  /** The host that it is shown for; empty where it is about all that the profile has. */
+  host: string;
+}
+
+/** A host that the others wait for: as `prof.stragglers` has it. */
+export interface StragglerMeta {
+  readonly host: string;
+  /** In which category it takes longer than the others. */
+  readonly category: string;
+  /** Aligned steps in which it was the last, of all. */
+  readonly n_steps: number;
+  readonly n_aligned: number;
+  /** Mean own time over the median of the hosts. */
+  readonly excess_ms: number;
+  /** Mean time of a step that all would win without it, and its share of the step. */
+  readonly cost_ms: number;
+  readonly cost_ratio: number;
+}
+
+export interface TraceMeta {
+  version: number;
+  title: string;
+  duration_ps: number;
+  /** Events in the trace; this Pack may hold fewer. */
+  n_events: number;
+  planes: PlaneMeta[];
+  lines: LineMeta[];
+  /** Lines of the capture, where `lines` has only the busiest. */
+  n_lines?: number;
+  /** What `counter` of the tables of counters counts. */
+  counters?: CounterMeta[];
+  /** Counters of the capture, where `counters` has only some. */
+  n_counters?: number;
+  /** Every string of the trace; all name ids point here. */
+  names: string[];
+  /** Windows of time in which events travel. */
+  tiles?: number;
+  /** Tables and lists that may come later. */
+  sections?: Record<string, { n_rows: number; n_parts: number; is_here: boolean }>;
+  /** The window that the reader sees first. */
+  home?: readonly [number, number];
+  /** Idle time of the whole capture, of host lines and of device lines. */
+  idle_ps?: readonly [number, number];
+  /** Share of equal bins of the capture in which the lines of hosts are busy, on average, and devices are. */
+  activity?: { host: number[]; device: number[] };
+  /** Of a capped page: the span of time of which every table has all rows. */
+  window?: readonly [number, number];
+  /** How many units `occurrences.op` counts; without compiled programs as many as there are framework ops. */
+  n_units?: number;
+  n_ops?: number;
+  /** Indexed by framework op. */
+  op_name: number[];
+  op_type: number[];
+  /** Slice family, an index into `FAMILIES`. */
+  op_family: number[];
+  op_device: number[];
+  op_eager: number[];
+  /** 1 for one whose self time is waiting, not work. */
+  op_waits?: number[];
+  step_names: string[];
+  categories: string[];
+  sessions: SessionMeta[];
+  allocators: string[];
+  /** How many allocators reported, over all hosts; their names are a list that comes later. */
+  n_allocators?: number;
+  memory_remedy: string | null;
+  /** The allocation whose failure ended the profiled code. */
+  memory_failure?: MemoryFailureMeta | null;
+  memory_summary: MemorySummaryRow[];
+  /** The GPU whose memory is fullest at its peak; null where none reported any. */
+  device_memory?: { allocator: string; peak_bytes: number; capacity_bytes: number } | null;
+  pipelines: PipelineMeta[];
+  input?: InputMeta;
+  overview: OverviewMeta;
+  /** Texts of user files and cells, and of files whose lines ran ops. */
+  source_files?: { file: string; title: string; text: string }[];
+  /** What `op_places.line` counts; `file` is an index into `source_files`, or -1 for a bucket. */
+  source_lines?: { file: number; line: number; function: string; code: string; bucket: string }[];
+  /** Where the user's thread was found, a share of the sampled time of the whole capture; the longest first. */
+  source_samples?: { file: number; line: number; n_samples: number; time_ratio: number }[];
+  /** What `op_places.scope` counts; `parent` is -1 for the root. */
+  scopes?: { name: string; parent: number }[];
+  /** Which ops are charged to a scope around their own, a sentence; empty for none. */
+  scope_note?: string[];
+  /** What `kernel_runs.kernel` counts. */
+  kernels?: KernelMeta[];
+  /** Copies between host and devices, the most exposed time first; not there where nothing was copied. */
+  copies?: CopyMeta[];
+  /** What `hlo_units.hlo` counts. */
+  hlo_ops?: HloMeta[];
+  /** What `op_places.layer` counts. */
+  layers?: LayerMeta[];
+  /** What to change, the largest gain first. Of a long capture it comes after the first paint, with the next two. */
+  advice?: AdviceMeta[];
+  /** Sentences on what to look at and to change: the titles of the advice, then what none is about. */
+  next_steps?: string[];
+  /** Whether a larger batch fits, and why; none where none does. */
+  batch_room?: string[];
+  /** What went wrong when the advice was looked for. */
+  advice_notices?: string[];
+  /** One object: the ops of the program and their places; it comes when a view by structure asks for it. */
+  structure?: StructureMeta[];
+  /** One object: what ran on GPUs and what those could do; none where no program tells it, not there where nothing ran. */
+  roofline?: RooflineMeta[];
+  /** Graphs of the HLO ops that cost most; they come when a view by structure asks for them. */
+  hlo_graphs?: HloGraphMeta[];
+  /** Those that hold the others up, worst first, at most so many of `n_stragglers`. */
+  stragglers?: StragglerMeta[];
+  n_stragglers?: number;
+  /** What `worker_steps.host` counts. */
+  worker_hosts?: string[];
+  /** What the aligned steps leave out, and why. */
+  worker_note?: string;
+  /** Whether these hosts wait for each other; workers of parameter servers wait for the servers alone. */
+  workers_wait?: boolean;
+  /** All hosts in the order of the trace; what `steps.host` and `host_totals.host` count. */
+  hosts?: string[];
+  /** For each of them "worker", "parameter server", "coordinator" or "chief". */
+  host_roles?: string[];
+  /** Whether each host was read and summed up where a worker ran: tables are of the whole capture. */
+  is_reduced?: boolean;
+  /** The host that all of this is of, where it is of one of several; set by the page. */
+  about_host?: string;
+}
+
+/** Copies of one tensor, one way: a row of `Profile.copies`. */
+export interface CopyMeta {
+  /** Such as "host to device". */
+  direction: string;
+  /** Kinds of memory, such as "pageable"; "" where nobody knows. */
+  source: string;
+  destination: string;
+  /** That made the tensor, and that reads it; "" where nobody knows. */
+  op: string;
+  read_by: string;
+  tensor: string;
+  occurrences: number;
+  bytes: number;
+  bytes_per_copy: number | null;
+  total_time_ms: number;
+  gb_per_s: number | null;
+  hidden_time_ms: number;
+  exposed_time_ms: number;
+  round_trips: number;
+}
+
+/** An HLO op, and the instructions to draw of it. */
+export interface HloGraphMeta {
+  readonly name: string;
+  readonly module: string;
+  readonly category: string;
+  /** Of the whole capture. */
+  readonly self_us: number;
+  /** The framework ops that it stands for, and in which proportion. */
+  readonly ops: readonly string[];
+  readonly ratios: readonly number[];
+  /** Of each node; that of a fusion's parameter is the operand outside. */
+  readonly names: readonly string[];
+  readonly opcodes: Coded;
+  readonly shapes: Coded;
+  /** The framework op of each node, "" for none. */
+  readonly node_ops: Coded;
+  /** Inside a fusion the share of its work, else self time in µs. */
+  readonly values: readonly number[];
+  /** Nodes: one entry per arrow. */
+  readonly from: readonly number[];
+  readonly to: readonly number[];
+  /** How many nodes there are, with those that are left out. */
+  readonly n_nodes: number;
+  /** The node that all others are around; -1 inside a fusion. */
+  readonly centre: number;
+}
+
+/** What held the memory at the moment of a failure, by one of op, layer or line: its first rows. */
+export interface FailureTable {
+  readonly title: string;
+  /** Rows that there are. */
+  readonly n: number;
+  readonly rows: readonly FailureRow[];
+}
+
+export interface FailureRow {
+  readonly name: string;
+  readonly full: string;
+  /** Shape of the largest tensor, or the text of the line. */
+  readonly detail: string;
+  readonly bytes: number;
+  readonly ratio: number;
+  readonly count: number;
+  /** Names of ops to select, as many as there is room for, of `n_ops`. */
+  readonly ops: readonly string[];
+  readonly n_ops: number;
+}
+
+/** A failed allocation; null for what is not known. `MemoryFailure` in Python tells what each field is. */
+export interface MemoryFailureMeta {
+  readonly sentence: string;
+  readonly message: string;
+  readonly requested_bytes: number | null;
+  readonly in_use_bytes: number | null;
+  readonly capacity_bytes: number | null;
+  readonly largest_free_bytes: number | null;
+  readonly fragmentation_ratio: number | null;
+  readonly allocator: string;
+  readonly step: number;
+  readonly at_ps: number | null;
+  readonly tables: readonly FailureTable[];
+  readonly actions: readonly { readonly words: string; readonly code: string; readonly detail: string }[];
+}
+
+type Numbers = readonly (number | null)[];
+
+export interface RooflineMeta {
+  /** What kernels compute on, and how many float operations the device does on it at most. */
+  readonly kinds: readonly { readonly text: string; readonly peak: number | null }[];
+  /** To and from the memory of the device, at most. */
+  readonly bytes_per_s: number | null;
+  /** The ops of the whole capture with most time. */
+  readonly ops: {
+    readonly name: readonly string[];
+    readonly layer: readonly string[];
+    /** Of its kernels. */
+    readonly time_us: readonly number[];
+    readonly time_ratio: readonly number[];
+    readonly occurrences: readonly number[];
+    /** Of all executions, as the bytes. */
+    readonly flops: Numbers;
+    readonly bytes: Numbers;
+    /** Index into `kinds`, -1 unknown. */
+    readonly kind: readonly number[];
+    /** What `occurrences.op` counts. */
+    readonly unit: readonly number[];
+    /** The framework op that it is most of. */
+    readonly op: readonly number[];
+    /** Kernels and copies of all executions. */
+    readonly parts: readonly number[];
+    /** The same of the averaged steps, together. */
+    readonly step_time_us: readonly number[];
+    readonly step_parts: readonly number[];
+    /** Of the fastest units that its kernels run on. */
+    readonly peak: Numbers;
+  };
+  /** Of how many those are. */
+  readonly n_ops: number;
+  /** For each step of all hosts its float operations, and their part of what the device could do meanwhile; null unknown. */
+  readonly step_flops: Numbers;
+  readonly step_mfu: Numbers;
+}
+
+/** Texts that repeat: each once, and its number for each row. */
+export interface Coded {
+  readonly texts: readonly string[];
+  readonly codes: readonly number[];
+}
+
+/** As `views/payload/structure_meta.py` writes it. */
+export interface StructureMeta {
+  /** Why there is nothing else. */
+  readonly problem?: string;
+  readonly names: readonly string[];
+  readonly types: Coded;
+  readonly devices: Coded;
+  readonly shapes: Coded;
+  /** For each op its row of `scopes` and of `frames`. */
+  readonly scope: readonly number[];
+  readonly frame: readonly number[];
+  /** Only those that are not zero everywhere. */
+  readonly figures: Readonly<Partial<Record<FigureKey, readonly number[]>>>;
+  readonly scopes: { readonly name: readonly string[]; readonly parent: readonly number[] };
+  readonly frames: {
+    readonly files: Coded;
+    readonly line: readonly number[];
+    readonly function: readonly string[];
+    readonly text: readonly string[];
+    readonly parent: readonly number[];
+  };
+  /** `n` tensors go from one op to the other; 0 where it only waits. */
+  readonly edges: { readonly source: readonly number[]; readonly op: readonly number[]; readonly n: readonly number[] };
+  /** Ops of the whole graph. */
+  readonly n_ops: number;
+  /** Of them those that are named, the first; further ones are sums of the others. */
+  readonly n_named: number;
+  readonly n_edges: number;
+  /** For each op of the trace its row of `names`; -1 for none. */
+  readonly of_framework_op: readonly number[];
+  readonly n_steps: number;
+  /** Whether a file of TensorFlow's first profiler says it all, else a capture. */
+  readonly is_stored: boolean;
+  readonly is_per_step: boolean;
+  readonly no_code: string;
+  readonly no_edges: string;
+}
+
+export type FigureKey =
+  | "micros"
+  | "accelerator_micros"
+  | "cpu_micros"
+  | "bytes"
+  | "peak_bytes"
+  | "residual_bytes"
+  | "output_bytes"
+  | "params"
+  | "float_ops"
+  | "occurrence"
+  | "run_count";

@@ -1,0 +1,151 @@
+/**
+ * Pages without a kernel, by nbconvert or exported: their views are drawn from the saved state of widgets.
+ *
+ * A page of nbconvert fetches its manager from a network, so no view may depend on it.
+ */
+
+import { atEnd, loader, makeHost, notePage, type SavedModels } from "./widget";
+
+interface Drawn {
+  readonly view: string;
+}
+
+const DRAWN = Symbol.for("tfprof_widgets.drawn");
+const EVENT = "tfprof_widgets.drawn";
+
+/** On globalThis, as each script has its own copy of this module. */
+function drawn(): Set<Drawn> {
+  const page = globalThis as unknown as Record<symbol, Set<Drawn> | undefined>;
+  page[DRAWN] ??= new Set();
+  return page[DRAWN];
+}
+
+/**
+ * Notes that a view of this kind is being drawn, until `signal`: a page may show the same notebook again, where it is missing.
+ * `data` refers to what it draws from: "anywidget:<id>" or "IPY_MODEL_<id>".
+ */
+export function noteDrawn(kind: string, data: unknown, signal: AbortSignal): void {
+  if (signal.aborted) return;
+  const own = { view: `${kind} ${String(data).replace(/^(anywidget:|IPY_MODEL_)/, "")}` };
+  drawn().add(own);
+  atEnd(signal, () => drawn().delete(own));
+  globalThis.dispatchEvent(new Event(EVENT));
+}
+
+/** Calls `then` once the view is drawn. */
+function whenDrawn(view: string, then: () => void): void {
+  const look = () => {
+    if (![...drawn()].some((one) => one.view === view)) return;
+    globalThis.removeEventListener(EVENT, look);
+    then();
+  };
+  globalThis.addEventListener(EVENT, look);
+  look();
+}
+
+const VIEW = 'script[type="application/vnd.jupyter.widget-view+json"]';
+/** A manager marks the place of each widget at once when it is there; the widgets themselves may take it longer. */
+const MARK_MS = 2000;
+const DRAW_MS = 30_000;
+const ASK_MS = 100;
+
+export async function drawSavedWidgets(page: Document, models: SavedModels): Promise<void> {
+  await loaded(page);
+  const host = makeHost(models, loader);
+  const draw = async (script: Element) => {
+    const id = String((JSON.parse(script.textContent ?? "{}") as { model_id?: string }).model_id);
+    const place = script.parentElement;
+    if (!place || !isOurs(models[id]) || (await isDrawn(place))) return;
+    script.remove(); // a manager that comes later finds nothing to draw
+    const el = page.createElement("div");
+    place.append(el);
+    try {
+      await (await host.getWidget(id)).render({ el });
+    } catch (error) {
+      el.setAttribute("role", "alert");
+      el.textContent = `This view could not be drawn: ${error instanceof Error ? error.message : String(error)}`;
+    }
+  };
+  await Promise.all([...page.querySelectorAll(VIEW)].map(draw));
+}
+
+function isOurs(model: SavedModels[string] | undefined): boolean {
+  return String(model?.state._anywidget_id ?? "").startsWith("tfprof_widgets.");
+}
+
+function loaded(page: Document): Promise<void> | undefined {
+  if (page.readyState === "complete") return undefined;
+  return new Promise((resolve) => page.defaultView?.addEventListener("load", () => resolve(), { once: true }));
+}
+
+/** Whether a manager draws the widget; waits for one that may yet come. */
+async function isDrawn(place: Element): Promise<boolean> {
+  // The manager of nbconvert's pages is an AMD module.
+  if (!("requirejs" in globalThis)) return false;
+  for (let waited = 0; waited < DRAW_MS; waited += ASK_MS) {
+    if (place.querySelector("[data-tfprof]")) return true;
+    if (waited >= MARK_MS && !place.querySelector(".widget-subarea, .jupyter-widgets")) return false;
+    await new Promise((resolve) => setTimeout(resolve, ASK_MS));
+  }
+  return false;
+}
+
+/** So long nothing is shown: most widgets are there by then. */
+const HIDE_MS = 3000;
+/** So long a widget of which nothing is known may take. */
+const WAIT_MS = 8000;
+const LOOK_MS = 250;
+/** Where a cell shows widgets, or will: JupyterLab and Notebook, then pages of nbconvert. */
+const WIDGETS = ".lm-Panel.jp-OutputArea-output, .jupyter-widgets";
+
+/** `holder` has the page in its attributes; the plain HTML is before it. */
+export function standIn(holder: HTMLElement): void {
+  const plain = holder.previousElementSibling as HTMLElement;
+  const began = performance.now();
+  const frame = holder.ownerDocument.createElement("iframe");
+  const timer = setInterval(look, LOOK_MS);
+  let error: HTMLElement | undefined;
+
+  function look(): void {
+    const waited = performance.now() - began;
+    const isMissing = hasNone(places());
+    if (isMissing || waited > HIDE_MS) plain.style.display = "";
+    if (isMissing || waited > WAIT_MS) draw();
+  }
+
+  function draw(): void {
+    clearInterval(timer);
+    // A bar that told how far reading was may be there before the view.
+    error = hasNone(places()) ? places()?.at(-1) : undefined;
+    if (error) error.style.display = "none";
+    plain.querySelector(".tfprof-hint")?.remove();
+    frame.title = "tfprof: all views";
+    frame.setAttribute("sandbox", "allow-scripts allow-downloads");
+    frame.style.cssText = `width:100%;height:${holder.dataset.heightPx}px;border:0`;
+    const isLight = holder.ownerDocument.body.dataset.jpThemeLight;
+    const page = holder.dataset.page ?? "";
+    frame.srcdoc = isLight ? page.replace("<body", `<body data-jp-theme-light="${isLight}"`) : page;
+    plain.after(frame);
+  }
+
+  function places(): readonly HTMLElement[] | undefined {
+    const cell = holder.closest(".jp-OutputArea");
+    return cell ? [...cell.querySelectorAll<HTMLElement>(WIDGETS)] : undefined;
+  }
+
+  notePage(holder);
+  plain.style.display = "none";
+  look();
+  whenDrawn(holder.dataset.view ?? "", () => {
+    clearInterval(timer);
+    // The holder stays: in its page views find what the state of widgets lacks.
+    for (const part of [plain, frame]) part.remove();
+    // JupyterLab draws a view in the place of its error once it has a kernel.
+    if (error) error.style.display = "";
+  });
+}
+
+/** Whether a cell shows no widget, or says that it cannot; where cells are not known nothing is. */
+function hasNone(places: readonly HTMLElement[] | undefined): boolean {
+  return places?.every((place) => place.textContent?.includes("model not found")) ?? false;
+}

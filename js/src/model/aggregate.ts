@@ -1,0 +1,537 @@
+/**
+ * Totals by name of the slices in a span of time: how many, how long, how much of it their own.
+ *
+ * A slice counts when any part of it lies in the span; its time and self time count as far as they lie in it, its length
+ * (for mean, shortest and longest) as a whole. Where the next slice of its row outlives it, its time ends there, as drawn.
+ * Each tile is added up once, so that a span costs its two edges and one sum over the tiles between them.
+ * The work goes in steps with a clock to stop at.
+ */
+
+import { lowerBound } from "../data/columns";
+import { coveredIn, type Events, intervals, subtreeOf } from "../data/events";
+import type { Table } from "../data/pack";
+import { isInRange, overlapPs, type RangePs, type Span } from "../data/time";
+import { lastBefore } from "./rows";
+import type { Marks } from "./search";
+import { formatBytes, formatCount, formatNumber } from "./text";
+
+export abstract class Stepwise {
+  #job: Generator<undefined> | null = null;
+  isDone = false;
+
+  /** Yields where the clock may be asked. */
+  protected abstract work(): Generator<undefined>;
+
+  /** Begins anew. */
+  protected restart(): void {
+    this.#job = null;
+    this.isDone = false;
+  }
+
+  /** Goes on until it is done or `isOver` says stop; whether it is done. */
+  step(isOver: () => boolean = () => false): boolean {
+    this.#job ??= this.work();
+    while (!this.isDone) {
+      this.isDone = this.#job.next().done === true;
+      if (isOver()) break;
+    }
+    return this.isDone;
+  }
+}
+
+/** Columns by place: a name id, or a rank among the names that occur. */
+interface Sums {
+  readonly count: Float64Array;
+  readonly total: Float64Array;
+  readonly self: Float64Array;
+  /** Durations as a whole. */
+  readonly whole: Float64Array;
+  readonly least: Float64Array;
+  readonly longest: Int32Array;
+}
+
+/** Totals of one tile, of the names that occur in it. */
+interface TileTotals extends Sums {
+  readonly names: Int32Array;
+}
+
+function newSums(n: number): Sums {
+  return {
+    count: new Float64Array(n),
+    total: new Float64Array(n),
+    self: new Float64Array(n),
+    whole: new Float64Array(n),
+    least: new Float64Array(n).fill(Number.POSITIVE_INFINITY),
+    longest: new Int32Array(n).fill(-1),
+  };
+}
+
+/** Totals by name id, which remember the names they have: emptying costs what was added. */
+class Accumulator {
+  readonly sums: Sums;
+  readonly names: number[] = [];
+
+  constructor(nNames: number) {
+    this.sums = newSums(nNames);
+  }
+
+  add(name: number, count: number, total: number, self: number, whole = total) {
+    if (this.sums.count[name] === 0) this.names.push(name);
+    this.sums.count[name] += count;
+    this.sums.total[name] += total;
+    this.sums.self[name] += self;
+    this.sums.whole[name] += whole;
+  }
+
+  /** Time of a slice that is counted already. */
+  subtract(name: number, total: number, self: number) {
+    this.sums.total[name] -= total;
+    this.sums.self[name] -= self;
+  }
+
+  /** Of equally long ones the first stays the longest. */
+  offer(name: number, position: number, duration: ArrayLike<number>, least = duration[position]) {
+    const best = this.sums.longest[name];
+    if (least < this.sums.least[name]) this.sums.least[name] = least;
+    if (best < 0 || duration[position] > duration[best]) this.sums.longest[name] = position;
+  }
+
+  /** Adds all of a piece of time. */
+  merge(totals: TileTotals, duration: ArrayLike<number>) {
+    const { names, count, total, self, whole, least, longest } = totals;
+    for (let k = 0; k < names.length; k++) {
+      this.add(names[k], count[k], total[k], self[k], whole[k]);
+      this.offer(names[k], longest[k], duration, least[k]);
+    }
+  }
+
+  clear() {
+    const { count, total, self, whole, least, longest } = this.sums;
+    for (const name of this.names) {
+      count[name] = 0;
+      total[name] = 0;
+      self[name] = 0;
+      whole[name] = 0;
+      least[name] = Number.POSITIVE_INFINITY;
+      longest[name] = -1;
+    }
+    this.names.length = 0;
+  }
+
+  toTile(): TileTotals {
+    const names = Int32Array.from(this.names);
+    const { count, total, self, whole, least, longest } = this.sums;
+    const at = (values: Float64Array) => Float64Array.from(names, (name) => values[name]);
+    const tile = { names, count: at(count), total: at(total), self: at(self), whole: at(whole), least: at(least) };
+    return { ...tile, longest: Int32Array.from(names, (name) => longest[name]) };
+  }
+}
+
+export interface NameTotals {
+  /** Name id. */
+  readonly name: number;
+  readonly count: number;
+  /** Inside the span. */
+  readonly totalPs: number;
+  readonly selfPs: number;
+  /** Of the slices as a whole. */
+  readonly meanPs: number;
+  /** Of the shortest and of the longest slice, as a whole, and the position of the longest. */
+  readonly minPs: number;
+  readonly maxPs: number;
+  readonly longest: number;
+}
+
+/** Totals of pieces of time that lie in a span as a whole, which several aggregates may share. */
+interface TotalsCache {
+  readonly groups: Map<number, TileTotals>;
+  readonly tiles: Map<number, TileTotals>;
+  /** Of parts of the few tiles that edges of spans lie in. */
+  readonly parts: Map<number, TileTotals>;
+}
+
+export function newCache(): TotalsCache {
+  return { groups: new Map(), tiles: new Map(), parts: new Map() };
+}
+
+/** Tiles that are also added up together. */
+const TILES_PER_GROUP = 12;
+/** A tile is looked at in so many parts, between which the clock is asked. */
+const PARTS = 8;
+const MAX_PARTS_KEPT = 64;
+
+export class Aggregate extends Stepwise {
+  /** Share of the work for the span that is done. */
+  progress = 1;
+  span: Span = { t0: 0, t1: 0 };
+  readonly #sum: Accumulator;
+  readonly #scratch: Accumulator;
+
+  constructor(
+    readonly events: Events,
+    nNames: number,
+    /** Which lines count: those that repeat the work of others do not. */
+    readonly isCounted: (line: number) => boolean,
+    readonly cache: TotalsCache = newCache(),
+  ) {
+    super();
+    this.isDone = true;
+    this.#sum = new Accumulator(nNames);
+    this.#scratch = new Accumulator(nNames);
+  }
+
+  /** Begins anew for a span. */
+  start(span: Span) {
+    this.span = span;
+    this.#sum.clear();
+    this.progress = 0;
+    this.restart();
+  }
+
+  protected override *work(): Generator<undefined> {
+    const { events, span } = this;
+    const { n } = events.tiles;
+    const first = events.tileAt(span.t0);
+    const last = n === 0 ? first - 1 : events.tileAt(span.t1);
+    for (let tile = first; tile <= last; ) {
+      const isGroup = tile % TILES_PER_GROUP === 0 && tile + TILES_PER_GROUP - 1 <= last;
+      if (isGroup && this.#isWhole(tile, TILES_PER_GROUP)) {
+        yield* this.#addGroup(tile);
+        tile += TILES_PER_GROUP;
+      } else {
+        yield* this.#addTile(tile);
+        tile += 1;
+      }
+      this.progress = Math.min(0.999, (tile - first) / (last - first + 1));
+      yield;
+    }
+    this.#cutAtEdges();
+    this.progress = 1;
+  }
+
+  /** Whether tiles are here and lie in the span with all that starts in them. */
+  #isWhole(tile: number, count: number): boolean {
+    const [low] = this.#timesOf(tile);
+    const [, high] = this.#timesOf(tile + count - 1);
+    if (low < this.span.t0 || high > this.span.t1) return false;
+    for (let k = tile; k < tile + count; k++) if (!this.events.isLoaded(k)) return false;
+    return true;
+  }
+
+  /** Events of a tile start in [t0, t1). */
+  #timesOf(tile: number): readonly [t0: number, t1: number] {
+    const { start, end, n } = this.events.tiles;
+    return [start[tile], tile === n - 1 ? Math.max(start[tile], end[tile]) : start[tile + 1]];
+  }
+
+  *#addGroup(tile: number): Generator<undefined> {
+    let totals = this.cache.groups.get(tile);
+    if (!totals) {
+      const tiles: TileTotals[] = [];
+      for (let k = tile; k < tile + TILES_PER_GROUP; k++) tiles.push(yield* this.#totalsOf(k));
+      this.#scratch.clear();
+      for (const one of tiles) this.#scratch.merge(one, this.events.duration);
+      totals = this.#scratch.toTile();
+      this.cache.groups.set(tile, totals);
+    }
+    this.#sum.merge(totals, this.events.duration);
+  }
+
+  *#addTile(tile: number): Generator<undefined> {
+    const { events } = this;
+    if (!events.isLoaded(tile)) return;
+    if (this.#isWhole(tile, 1)) this.#sum.merge(yield* this.#totalsOf(tile), events.duration);
+    else {
+      for (let part = 0; part < PARTS; part++) {
+        this.#addPart(tile, part);
+        yield;
+      }
+    }
+  }
+
+  /** Of the first and the last tile the outer parts reach as far as there are events. */
+  #partTimes(tile: number, part: number): readonly [t0: number, t1: number] {
+    const [low, high] = this.#timesOf(tile);
+    const at = (k: number) => low + ((high - low) * k) / PARTS;
+    const isFirst = tile === 0 && part === 0;
+    const isLast = tile === this.events.tiles.n - 1 && part === PARTS - 1;
+    return [isFirst ? Number.NEGATIVE_INFINITY : at(part), isLast ? Number.POSITIVE_INFINITY : at(part + 1)];
+  }
+
+  #addPart(tile: number, part: number) {
+    const { span, events } = this;
+    const [low, high] = this.#partTimes(tile, part);
+    if (high <= span.t0 || low >= span.t1) return;
+    if (low < span.t0 || high > span.t1) {
+      this.#scan(tile, Math.max(low, span.t0), Math.min(high, span.t1), this.#sum);
+      return;
+    }
+    const { parts } = this.cache;
+    const key = tile * PARTS + part;
+    let totals = parts.get(key);
+    if (!totals) {
+      this.#scratch.clear();
+      this.#scan(tile, low, high, this.#scratch);
+      totals = this.#scratch.toTile();
+      if (parts.size >= MAX_PARTS_KEPT) parts.clear();
+      parts.set(key, totals);
+    }
+    this.#sum.merge(totals, events.duration);
+  }
+
+  *#totalsOf(tile: number): Generator<undefined, TileTotals> {
+    let totals = this.cache.tiles.get(tile);
+    if (!totals) {
+      this.#scratch.clear();
+      for (let part = 0; part < PARTS; part++) {
+        const [low, high] = this.#partTimes(tile, part);
+        this.#scan(tile, low, high, this.#scratch);
+        yield;
+      }
+      totals = this.#scratch.toTile();
+      this.cache.tiles.set(tile, totals);
+    }
+    return totals;
+  }
+
+  /** Names in the span, in no order. */
+  rows(): NameTotals[] {
+    const { names } = this.#sum;
+    return names.map((name) => this.#row(name));
+  }
+
+  /** Totals of one name in the span, null where it does not occur. */
+  of(name: number): NameTotals | null {
+    return this.#sum.sums.count[name] > 0 ? this.#row(name) : null;
+  }
+
+  #row(name: number): NameTotals {
+    const { count, total, self, whole, least, longest } = this.#sum.sums;
+    return {
+      name,
+      count: count[name],
+      totalPs: Math.max(0, total[name]),
+      selfPs: Math.max(0, self[name]),
+      meanPs: whole[name] / count[name],
+      minPs: least[name],
+      maxPs: this.events.duration[longest[name]] ?? 0,
+      longest: longest[name],
+    };
+  }
+
+  /** Adds the slices of a tile that start in [t0, t1), as a whole. */
+  #scan(tile: number, t0: number, t1: number, into: Accumulator) {
+    const { events } = this;
+    const { start, name, duration, self } = events;
+    const [, tileEnd] = this.#partTimes(tile, PARTS - 1);
+    const run = events.runs.find((one) => one.lastTile >= tile);
+    if (!run || run.isSample) return;
+    for (let row = 0; row < run.low.length; row++) {
+      if (run.high[row] === run.low[row] || !this.isCounted(events.rows.line[row])) continue;
+      const low = lowerBound(events.start, t0, run.low[row], run.high[row]);
+      const high = lowerBound(events.start, t1, low, run.high[row]);
+      for (let p = low; p < high; p++) {
+        const next = p + 1 < run.high[row] ? start[p + 1] : tileEnd;
+        const drawn = next < tileEnd ? Math.min(duration[p], next - start[p]) : duration[p];
+        into.add(name[p], 1, drawn, self[p], duration[p]);
+        into.offer(name[p], p, duration);
+      }
+    }
+  }
+
+  /** What reaches over the edges of the span: of each row at most one slice at each. */
+  #cutAtEdges() {
+    const { events, span } = this;
+    for (let row = 0; row < events.rows.n; row++) {
+      if (!this.isCounted(events.rows.line[row])) continue;
+      const before = lastBefore(events, row, span.t0);
+      const end = before >= 0 ? this.#endOf(before, row) : span.t0;
+      if (end > span.t0) {
+        const self = end - span.t0 - this.#insideOf(row, span.t0, end);
+        const name = events.name[before];
+        this.#sum.add(name, 1, end - span.t0, Math.min(self, events.self[before]), events.duration[before]);
+        this.#sum.offer(name, before, events.duration);
+      }
+      const last = lastBefore(events, row, span.t1);
+      if (last < 0 || !this.#isIn(last, span)) continue;
+      const lastEnd = this.#endOf(last, row);
+      if (lastEnd <= span.t1) continue;
+      const self = lastEnd - span.t1 - this.#insideOf(row, span.t1, lastEnd);
+      this.#sum.subtract(events.name[last], lastEnd - span.t1, Math.min(self, events.self[last]));
+    }
+  }
+
+  /** When a slice ends: where the next of its row and tile starts, if that outlives it, as it is drawn. */
+  #endOf(position: number, row: number): number {
+    const { events } = this;
+    const end = events.endOf(position);
+    const next = position + 1;
+    if (next >= events.rows.offset[row + 1] || !events.has(next)) return end;
+    const tile = events.tileOf(position);
+    return events.isLoaded(tile) && events.tileOf(next) === tile ? Math.min(end, events.start[next]) : end;
+  }
+
+  /** Whether a slice was counted: it started before the span and reaches into it, or its tile is here. */
+  #isIn(position: number, span: Span): boolean {
+    const { events } = this;
+    return events.start[position] < span.t0 || events.isLoaded(events.tileOf(position));
+  }
+
+  /** Time that the slices directly inside a slice of a row cover between two moments of it. */
+  #insideOf(row: number, t0: number, t1: number): number {
+    const { rows, runs } = this.events;
+    const below = row + 1;
+    if (below >= rows.n || rows.line[below] !== rows.line[row]) return 0;
+    let covered = 0;
+    const carried = lastBefore(this.events, below, t0);
+    const first = this.events.runAt(t0);
+    if (carried >= 0 && this.events.start[carried] < runs[first].span.t0) {
+      covered += Math.max(0, Math.min(this.events.endOf(carried), t1) - t0);
+    }
+    for (let k = first; k < runs.length && runs[k].span.t0 < t1; k++) covered += coveredIn(runs[k], below, t0, t1);
+    return covered;
+  }
+}
+
+const WHOLE: Span = { t0: Number.NEGATIVE_INFINITY, t1: Number.POSITIVE_INFINITY };
+/** Events between two looks at the clock. */
+const CHUNK = 4096;
+
+interface KeyOptions {
+  readonly span: Span | null;
+  readonly nSteps: number;
+  /** Leaves out what would count the same work twice: other sides of an op, derived lines. */
+  readonly counts: (event: number) => boolean;
+  /** Durations that are kept. */
+  readonly limit: number;
+}
+
+/** Loaded events of a key that overlap a span, and their time in it: the rule of the op table. */
+export class KeyFigures extends Stepwise {
+  count = 0;
+  /** Inside the span. */
+  totalPs = 0;
+  /** Of slices as a whole. */
+  minPs = Number.POSITIVE_INFINITY;
+  maxPs = 0;
+  /** Position of the longest, -1 for none. */
+  longest = -1;
+  /** Time in each step, ps; NaN for steps without it. */
+  readonly perStep: Float64Array;
+  hasSteps = false;
+  /** Of evenly chosen events. */
+  readonly durations: number[] = [];
+
+  constructor(
+    readonly events: Events,
+    /** Of all events of the key, and perhaps others. */
+    readonly marked: Marks,
+    readonly key: number,
+    readonly options: KeyOptions,
+  ) {
+    super();
+    this.perStep = new Float64Array(options.nSteps).fill(Number.NaN);
+  }
+
+  protected override *work(): Generator<undefined> {
+    const { events, marked, key, options } = this;
+    const { span, counts } = options;
+    const range = span && ([span.t0, span.t1] as const);
+    const stride = Math.max(1, Math.ceil(marked.n / options.limit));
+    let looked = 0;
+    for (const { low, high } of intervals(events, span ?? WHOLE)) {
+      for (let p = marked.next(low, high); p >= 0; p = marked.next(p + 1, high)) {
+        if (++looked % CHUNK === 0) yield;
+        if (events.keyOf(p) !== key || !isInRange(events.start[p], events.duration[p], range) || !counts(p)) continue;
+        if (this.count % stride === 0) this.durations.push(events.duration[p]);
+        this.#add(p, range);
+      }
+    }
+  }
+
+  #add(p: number, range: RangePs) {
+    const { events, perStep } = this;
+    const duration = events.duration[p];
+    this.count += 1;
+    this.totalPs += overlapPs(events.start[p], duration, range);
+    if (duration < this.minPs) this.minPs = duration;
+    if (this.longest < 0 || duration > this.maxPs) {
+      this.maxPs = duration;
+      this.longest = p;
+    }
+    const step = events.step[p];
+    if (step < 0 || step >= perStep.length) return;
+    perStep[step] = (Number.isNaN(perStep[step]) ? 0 : perStep[step]) + duration;
+    this.hasSteps = true;
+  }
+}
+
+interface InsideRow {
+  /** Name id. */
+  readonly name: number;
+  readonly count: number;
+  readonly selfPs: number;
+}
+
+/** Self time inside an event (itself included) by name. */
+export class Inside extends Stepwise {
+  readonly #counts = new Map<number, number>();
+  readonly #selfs = new Map<number, number>();
+
+  constructor(
+    readonly events: Events,
+    readonly event: number,
+  ) {
+    super();
+  }
+
+  /** Largest first. */
+  rows(): InsideRow[] {
+    return [...this.#counts]
+      .map(([name, count]) => ({ name, count, selfPs: this.#selfs.get(name) ?? 0 }))
+      .sort((a, b) => b.selfPs - a.selfPs || b.count - a.count);
+  }
+
+  protected override *work(): Generator<undefined> {
+    const { events } = this;
+    let looked = 0;
+    for (const { low, high } of subtreeOf(events, this.event)) {
+      for (let p = low; p < high; p++) {
+        if (++looked % CHUNK === 0) yield;
+        const name = events.name[p];
+        this.#counts.set(name, (this.#counts.get(name) ?? 0) + 1);
+        this.#selfs.set(name, (this.#selfs.get(name) ?? 0) + events.self[p]);
+      }
+    }
+  }
+}
+
+const KIND = { double: 2, uint64: 3, int64: 4, name: 5, bytes: 6 } as const;
+
+interface Stat {
+  readonly key: string;
+  readonly value: string;
+}
+
+/** `table`: the rows of one event. */
+export function statsOfEvent(table: Table, names: readonly string[]): Stat[] {
+  const { key, kind, bits } = table.columns;
+  if (!key || !kind || !(bits instanceof BigUint64Array)) return [];
+  return Array.from(bits, (value, row) => ({
+    key: names[Number(key[row])] ?? "?",
+    value: statText(Number(kind[row]), value, names),
+  }));
+}
+
+/** Value of one stat as text: ids and other integers digit by digit, doubles with six significant digits. */
+export function statText(kind: number, bits: bigint, names: readonly string[]): string {
+  if (kind === KIND.double) {
+    const value = new Float64Array(BigUint64Array.of(bits).buffer)[0];
+    return Number.isInteger(value) ? formatCount(value) : formatNumber(value, 6);
+  }
+  if (kind === KIND.uint64) return bits.toString();
+  if (kind === KIND.int64) return BigInt.asIntN(64, bits).toString();
+  if (kind === KIND.name) return names[Number(bits)] ?? "?";
+  if (kind === KIND.bytes) return `${formatBytes(Number(bits))} of binary data`;
+  return `0x${bits.toString(16)}`;
+}

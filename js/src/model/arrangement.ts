@@ -1,0 +1,130 @@
+/** What the reader pinned, hid, folded and opened <-> the JSON that the widget keeps; no layout, no page. */
+
+import { type ColorBy, isColorBy } from "./colors";
+
+/** A track by kind and number: "p0" a plane, "l5" a line, "c2" a counter, "f0" the folded lines of a plane, "h1" a host. */
+export type TrackKey = string;
+
+export const keyOf = (kind: "plane" | "line" | "fold" | "counter" | "host", id: number): TrackKey => `${kind[0]}${id}`;
+
+/** Counters drawn below the tracks at once; each takes room from them. */
+export const MOST_DOCKED = 3;
+/** The key of the head of all counters. */
+export const COUNTERS = "counters";
+
+export interface Arrangement {
+  readonly closedPlanes: Set<number>;
+  /** Hosts that the reader opened and closed. */
+  readonly openHosts: Set<number>;
+  readonly closedHosts: Set<number>;
+  /** Planes whose lines that did little are shown. */
+  readonly openFolds: Set<number>;
+  /** Lines shown with all their depths. */
+  readonly deepLines: Set<number>;
+  /** Lines shown with their outermost depth alone. */
+  readonly flatLines: Set<number>;
+  /** How many levels of a line are open, from the outermost on; none where it is not named. */
+  readonly openLevels: Map<number, number>;
+  /** Lines shown although they would be folded, because something in them was asked for; not kept. */
+  readonly calledLines: Set<number>;
+  /** Lines stay on top, counters at the bottom; in this order. */
+  pinned: TrackKey[];
+  readonly hidden: Set<TrackKey>;
+  colorBy: ColorBy;
+  /** Words that the names of shown tracks have; not kept. */
+  filter: string;
+}
+
+/** `pinned`: what is pinned until the reader changes it. */
+export function newArrangement(pinned: readonly TrackKey[] = []): Arrangement {
+  return {
+    closedPlanes: new Set(),
+    openHosts: new Set(),
+    closedHosts: new Set(),
+    openFolds: new Set(),
+    deepLines: new Set(),
+    flatLines: new Set(),
+    openLevels: new Map(),
+    calledLines: new Set(),
+    pinned: [...pinned],
+    hidden: new Set(),
+    colorBy: "family",
+    filter: "",
+  };
+}
+
+const NUMBER_SETS = {
+  closed: "closedPlanes",
+  open: "openFolds",
+  deep: "deepLines",
+  flat: "flatLines",
+  open_hosts: "openHosts",
+  closed_hosts: "closedHosts",
+} as const;
+
+/** "{}" for an arrangement that nobody touched. */
+export function arrangementToJson(own: Arrangement, untouched: Arrangement = newArrangement()): string {
+  const out: Record<string, unknown> = {};
+  for (const [name, field] of Object.entries(NUMBER_SETS)) {
+    if (own[field].size > 0) out[name] = [...own[field]].sort((a, b) => a - b);
+  }
+  if (own.openLevels.size > 0) out.levels = [...own.openLevels].sort(([a], [b]) => a - b);
+  if (own.hidden.size > 0) out.hidden = [...own.hidden].sort();
+  if (own.pinned.join() !== untouched.pinned.join()) out.pinned = own.pinned;
+  if (own.colorBy !== "family") out.color = own.colorBy;
+  return JSON.stringify(out);
+}
+
+/** Takes what of a JSON text makes sense; the rest stays as in `own`. Filter and called lines stay. */
+export function readArrangement(text: string, own: Arrangement, untouched: Arrangement = newArrangement()) {
+  const given = parseObject(text);
+  for (const [name, field] of Object.entries(NUMBER_SETS)) {
+    own[field].clear();
+    for (const id of asArray(given[name])) if (Number.isInteger(id)) own[field].add(id as number);
+  }
+  own.openLevels.clear();
+  for (const pair of asArray(given.levels)) {
+    const [line, n] = asArray(pair);
+    if (Number.isInteger(line) && Number.isInteger(n)) own.openLevels.set(line as number, n as number);
+  }
+  own.hidden.clear();
+  for (const key of keys(given.hidden)) own.hidden.add(key);
+  own.pinned = given.pinned === undefined ? [...untouched.pinned] : keys(given.pinned);
+  own.colorBy = isColorBy(given.color) ? given.color : "family";
+}
+
+function parseObject(text: string): Record<string, unknown> {
+  try {
+    const value: unknown = JSON.parse(text || "{}");
+    return typeof value === "object" && value !== null ? (value as Record<string, unknown>) : {};
+  } catch {
+    return {};
+  }
+}
+
+function asArray(value: unknown): readonly unknown[] {
+  return Array.isArray(value) ? value : [];
+}
+
+function keys(value: unknown): TrackKey[] {
+  return asArray(value).filter((key): key is string => typeof key === "string" && /^[plcfh]\d+$/.test(key));
+}
+
+/** Pins or unpins; false, and nothing changes, when there is no room for one more counter. */
+export function togglePin(own: Arrangement, key: TrackKey): boolean {
+  if (own.pinned.includes(key)) {
+    own.pinned = own.pinned.filter((other) => other !== key);
+    return true;
+  }
+  const nCounters = own.pinned.filter((other) => other.startsWith("c")).length;
+  if (key.startsWith("c") && nCounters >= MOST_DOCKED) return false;
+  own.pinned = [...own.pinned, key];
+  own.hidden.delete(key);
+  return true;
+}
+
+/** Shows everything that the reader hid, and every track whatever its name. */
+export function showAll(own: Arrangement) {
+  own.hidden.clear();
+  own.filter = "";
+}

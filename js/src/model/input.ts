@@ -1,0 +1,345 @@
+/** tf.data pipelines: what each iterator and input op cost, and where the boxes of the graph are. */
+
+import { layout as dagreLayout, Graph } from "@dagrejs/dagre";
+import { columns, numbers } from "../data/columns";
+import type { IteratorNode, TraceMeta } from "../data/meta";
+import { EMPTY_TABLE, type Table } from "../data/pack";
+import { overlapPs, type RangePs, type Scope, STEADY } from "../data/time";
+import { opsOfScope } from "./ops";
+import { countedSteps } from "./steps";
+
+/** What the events of an iterator are called, by which it is selected. */
+export function namesOf(node: IteratorNode): readonly string[] {
+  return node.event_names?.length ? node.event_names : [node.long_name];
+}
+
+/** A call longer than this keeps its consumer waiting, ps. */
+const SLOW_CALL_PS = 50e6;
+
+export interface NodeStats {
+  readonly calls: Float64Array;
+  readonly totalPs: Float64Array;
+  readonly selfPs: Float64Array;
+  /** The part of the self time for which the step waited; of first fetches nothing counts, unless there are only those. */
+  readonly waitPs: Float64Array;
+  /** When the first call began; Infinity without calls. */
+  readonly startPs: Float64Array;
+  /** Whether a step waited for a call. */
+  readonly isBlocking: Uint8Array;
+}
+
+/** Sums per node over the calls that start in the range; a call is never split, so a batch keeps its whole cost. */
+export function nodeStats(calls: Table, pipeline: number, nNodes: number, range: RangePs): NodeStats {
+  return sumUp(calls, nNodes, startsIn(calls, pipeline, range));
+}
+
+/** Whether a call is of the pipeline and starts in the range. */
+function startsIn(calls: Table, pipeline: number, range: RangePs): (row: number) => boolean {
+  const [owner, start] = columns(calls, "pipeline", "start_ps");
+  return (i) => owner[i] === pipeline && (range === null || (start[i] >= range[0] && start[i] < range[1]));
+}
+
+/** The same over the calls that one call of the root was answered with, whenever they were made. */
+export function executionStats(calls: Table, nNodes: number, rootCall: number): NodeStats {
+  const root = numbers(calls, "root");
+  return sumUp(calls, nNodes, (i) => root[i] === rootCall);
+}
+
+function sumUp(calls: Table, nNodes: number, isIn: (row: number) => boolean): NodeStats {
+  const [node, start, duration, self, wait, isBlocking, isStartup] = columns(
+    calls,
+    "node",
+    "start_ps",
+    "duration_ps",
+    "self_ps",
+    "wait_ps",
+    "is_blocking",
+    "is_startup",
+  );
+  const stats = emptyStats(nNodes);
+  const startup = new Float64Array(nNodes);
+  for (let i = 0; i < calls.n; i++) {
+    if (!isIn(i)) continue;
+    const k = node[i];
+    stats.calls[k] += 1;
+    stats.totalPs[k] += duration[i];
+    stats.selfPs[k] += self[i];
+    (isStartup[i] ? startup : stats.waitPs)[k] += wait[i];
+    stats.startPs[k] = Math.min(stats.startPs[k], start[i]);
+    if (isBlocking[i]) stats.isBlocking[k] = 1;
+  }
+  if (stats.waitPs.every((ps) => ps === 0)) stats.waitPs.set(startup);
+  return stats;
+}
+
+export function emptyStats(nNodes: number): NodeStats {
+  const zeros = () => new Float64Array(nNodes);
+  return {
+    calls: zeros(),
+    totalPs: zeros(),
+    selfPs: zeros(),
+    waitPs: zeros(),
+    startPs: zeros().fill(Number.POSITIVE_INFINITY),
+    isBlocking: new Uint8Array(nNodes),
+  };
+}
+
+/** The rows of a pipeline's root calls that start in the range, longest first: its executions by rank. */
+export function executions(calls: Table, pipeline: number, range: RangePs): number[] {
+  const isIn = startsIn(calls, pipeline, range);
+  const [root, start, duration] = columns(calls, "root", "start_ps", "duration_ps");
+  const found: number[] = [];
+  for (let i = 0; i < calls.n; i++) {
+    if (root[i] === i && isIn(i)) found.push(i);
+  }
+  return found.sort((a, b) => duration[b] - duration[a] || start[a] - start[b]);
+}
+
+export interface Latency {
+  readonly nCalls: number;
+  /** Calls longer than `SLOW_CALL_PS`. */
+  readonly nSlow: number;
+  /** ps; NaN without calls. */
+  readonly avg: number;
+  readonly min: number;
+  readonly max: number;
+}
+
+/** How long the executions in `ranked` (see `executions`) took. */
+export function latencyOf(calls: Table, ranked: readonly number[]): Latency {
+  const duration = numbers(calls, "duration_ps");
+  const times = ranked.map((row) => duration[row]);
+  return {
+    nCalls: times.length,
+    nSlow: times.filter((ps) => ps > SLOW_CALL_PS).length,
+    avg: times.reduce((sum, ps) => sum + ps, 0) / times.length,
+    min: times[times.length - 1] ?? Number.NaN,
+    max: times[0] ?? Number.NaN,
+  };
+}
+
+/** When the first call of the root ended: what came before is start-up, not the cost of a batch. 0 when there is no call. */
+export function firstCallEnd(calls: Table, pipeline: number, root: number): number {
+  const [owner, node, start, duration] = columns(calls, "pipeline", "node", "start_ps", "duration_ps");
+  let first = -1;
+  for (let i = 0; i < calls.n; i++) {
+    if (owner[i] === pipeline && node[i] === root && (first < 0 || start[i] < start[first])) first = i;
+  }
+  return first < 0 ? 0 : start[first] + duration[first];
+}
+
+/** The node of the critical path for whose own work was waited longest, or -1 where none was: what to speed up first. */
+export function bottleneckOf(waitPs: ArrayLike<number>, isCritical: readonly boolean[]): number {
+  let best = -1;
+  for (let i = 0; i < waitPs.length; i++) {
+    if (isCritical[i] && waitPs[i] > 0 && (best < 0 || waitPs[i] > waitPs[best])) best = i;
+  }
+  return best;
+}
+
+export interface PlacedNode {
+  /** Top left corner, px. */
+  readonly x: number;
+  readonly y: number;
+}
+
+export interface Placed {
+  readonly nodes: readonly PlacedNode[];
+  /** Per node the arrow to its parent as points of a path with right angles; null for a root. */
+  readonly arrows: readonly (readonly (readonly [number, number])[] | null)[];
+  readonly nodeWidth: number;
+  readonly width: number;
+  readonly height: number;
+}
+
+export interface GraphSize {
+  readonly width: number;
+  readonly nodeHeight: number;
+  readonly gap: number;
+  readonly rowGap: number;
+  readonly minNodeWidth: number;
+  readonly maxNodeWidth: number;
+}
+
+/** Places the nodes; `parents[i]` is the node that consumes node i, -1 for a root. Wider than `size.width` only when it must be. */
+export function placeGraph(parents: readonly number[], size: GraphSize): Placed {
+  const depth = depthsOf(parents);
+  const nColumns = depth.reduce((most, value) => Math.max(most, value + 1), 1);
+  const room = (size.width - (nColumns - 1) * size.gap - 4) / nColumns;
+  const nodeWidth = Math.max(size.minNodeWidth, Math.min(size.maxNodeWidth, room));
+  const graph = new Graph();
+  graph.setGraph({ rankdir: "LR", nodesep: size.rowGap, ranksep: size.gap, marginx: 2, marginy: 2 });
+  graph.setDefaultEdgeLabel(() => ({}));
+  for (const i of parents.keys()) graph.setNode(String(i), { width: nodeWidth, height: size.nodeHeight });
+  parents.forEach((parent, i) => {
+    if (parent >= 0) graph.setEdge(String(i), String(parent));
+  });
+  dagreLayout(graph);
+  const nodes = parents.map((_, i) => {
+    const node = graph.node(String(i)) as { x: number; y: number };
+    // Columns by distance from the root, so that every arrow spans one gap.
+    return { x: 2 + (nColumns - 1 - depth[i]) * (nodeWidth + size.gap), y: node.y - size.nodeHeight / 2 };
+  });
+  const top = nodes.reduce((least, node) => Math.min(least, node.y), Infinity);
+  const placed = nodes.map((node) => ({ x: node.x, y: node.y - top + 2 }));
+  return {
+    nodes: placed,
+    arrows: parents.map((parent, i) => (parent < 0 ? null : arrow(placed, parents, i, nodeWidth, size))),
+    nodeWidth,
+    width: 4 + nColumns * nodeWidth + (nColumns - 1) * size.gap,
+    height: placed.reduce((most, node) => Math.max(most, node.y), 0) + size.nodeHeight + 2,
+  };
+}
+
+/** Steps from each node to its root; a cycle (a broken trace) ends where it began. */
+export function depthsOf(parents: readonly number[]): number[] {
+  return parents.map((_, i) => {
+    let depth = 0;
+    for (let at = parents[i]; at >= 0 && depth < parents.length; at = parents[at]) depth++;
+    return depth;
+  });
+}
+
+function arrow(
+  nodes: readonly PlacedNode[],
+  parents: readonly number[],
+  i: number,
+  nodeWidth: number,
+  size: GraphSize,
+) {
+  const from = nodes[i];
+  const to = nodes[parents[i]];
+  const siblings = parents.map((parent, k) => (parent === parents[i] ? k : -1)).filter((k) => k >= 0);
+  siblings.sort((a, b) => nodes[a].y - nodes[b].y);
+  const middle = size.nodeHeight / 2;
+  const y0 = from.y + middle;
+  // Arrows into one box arrive side by side.
+  const offset =
+    (siblings.indexOf(i) - (siblings.length - 1) / 2) * Math.min(14, size.nodeHeight / (siblings.length + 1));
+  const y1 = to.y + middle + offset;
+  const x0 = from.x + nodeWidth;
+  const bend = to.x - size.gap / 2;
+  return Math.abs(y0 - y1) < 0.5
+    ? ([
+        [x0, y0],
+        [to.x, y0],
+      ] as const)
+    : ([
+        [x0, y0],
+        [bend, y0],
+        [bend, y1],
+        [to.x, y1],
+      ] as const);
+}
+
+export interface InputOp {
+  readonly name: string;
+  readonly category: string;
+  readonly count: number;
+  readonly totalPs: number;
+  /** Without the iterators that it takes its elements from, for which it waits; NaN where that is not known. */
+  readonly workPs: number;
+  readonly waitPs: number;
+  /** Of the work of all input ops. */
+  readonly workRatio: number;
+}
+
+type Tables = (name: string) => Table | undefined;
+
+/** As `InputPipeline.ops`, of a scope: most work first, without ops that do not occur in it; a step where it is of those. */
+export function inputOps(meta: TraceMeta, table: Tables, scope: Scope): InputOp[] {
+  const known = new Map((meta.input?.ops ?? []).map((one) => [one[0], one]));
+  if (known.size === 0) return [];
+  const totals = opsOfScope(meta, table, scope);
+  const inRange = scope === null || scope === STEADY ? null : workIn(meta, table("iterator_calls"), scope);
+  const rows: Omit<InputOp, "workRatio">[] = [];
+  meta.op_name.forEach((id, op) => {
+    const name = meta.names[id] ?? "";
+    const told = meta.op_device[op] === 1 ? undefined : known.get(name);
+    const count = totals.occurrences[op];
+    if (told === undefined || count === 0) return;
+    const [, category, whole, steady] = told;
+    const totalPs = totals.totalPs[op];
+    const workMs = inRange ? inRange(name) / 1e9 : scope === null ? whole : (steady ?? Number.NaN);
+    // What is no iterator has no other one to wait for.
+    const workPs = whole === undefined ? Math.max(0, totals.selfPs[op]) : ((workMs ?? 0) * 1e9) / (totals.nSteps ?? 1);
+    rows.push({
+      name,
+      category,
+      count,
+      totalPs,
+      workPs,
+      waitPs: whole === undefined ? 0 : Math.max(0, totalPs - workPs),
+    });
+  });
+  const sum = rows.reduce((all, row) => all + (row.workPs || 0), 0) || 1;
+  return rows
+    .map((row) => ({ ...row, workRatio: row.workPs / sum }))
+    .sort((a, b) => b.workPs - a.workPs || (a.name < b.name ? -1 : 1));
+}
+
+/** What iterators worked in a range, by the names of their ops; of a call that it cuts as large a part. */
+function workIn({ pipelines = [] }: TraceMeta, calls: Table = EMPTY_TABLE, range: RangePs): (name: string) => number {
+  const work = new Map<string, number>();
+  const [pipeline, node, start, duration, self] = columns(
+    calls,
+    "pipeline",
+    "node",
+    "start_ps",
+    "duration_ps",
+    "self_ps",
+  );
+  for (let i = 0; i < calls.n; i++) {
+    const part = overlapPs(start[i], duration[i], range) / (duration[i] || 1);
+    const names = part > 0 ? namesOf(pipelines[pipeline[i]].nodes[node[i]]) : [];
+    for (const name of names) work.set(name, (work.get(name) ?? 0) + (self[i] * part) / names.length);
+  }
+  return (name) => work.get(name) ?? 0;
+}
+
+export interface InputPart {
+  readonly category: string;
+  readonly ms: number;
+  readonly ratio: number;
+}
+
+/** What the host worked for the input, by category in their order. */
+export function inputParts(order: readonly string[], ops: readonly InputOp[]): InputPart[] {
+  const ms = order.map((category) =>
+    ops.reduce((sum, op) => sum + (op.category === category ? (op.workPs || 0) / 1e9 : 0), 0),
+  );
+  const total = ms.reduce((sum, value) => sum + value, 0) || 1;
+  return order.map((category, i) => ({ category, ms: ms[i], ratio: ms[i] / total }));
+}
+
+/** An input that costs less of a step than this is nothing to be alarmed about. */
+const KEEPS_UP = 0.02;
+
+export interface InputWait {
+  /** A step. */
+  readonly ms: number;
+  /** Of the step. */
+  readonly ratio: number;
+}
+
+/** What steps of a range, else the averaged ones, wait for data; null without any. */
+export function inputWait(steps: Table, range: RangePs): InputWait | null {
+  const counted = countedSteps(steps, range);
+  if (counted.length === 0) return null;
+  const [input, duration] = columns(steps, "input_ms", "duration_ps");
+  const sum = (values: ArrayLike<number>) => counted.reduce((total, i) => total + values[i], 0);
+  return { ms: sum(input) / counted.length, ratio: (sum(input) * 1e9) / (sum(duration) || 1) };
+}
+
+/** Whether so little is waited for that no iterator is to blame. */
+export function keepsUp(wait: InputWait | null): boolean {
+  return wait !== null && wait.ratio < KEEPS_UP;
+}
+
+/** For each step the part of its time in which the training waited for data, 0 to 1. */
+export function inputShares(steps: Table): Float64Array {
+  const [input, duration] = columns(steps, "input_ms", "duration_ps");
+  return Float64Array.from({ length: steps.n }, (_, i) =>
+    duration[i] > 0 ? Math.min(1, (input[i] * 1e9) / duration[i]) : 0,
+  );
+}

@@ -1,0 +1,587 @@
+/** The memory of an allocator: what is in use, its peak, who holds it, and whether it grows from step to step. */
+
+import { columns, lowerBound, numbers, upperBound } from "../data/columns";
+import type { TraceMeta } from "../data/meta";
+import { EMPTY_TABLE, type Table } from "../data/pack";
+import type { RangePs } from "../data/time";
+import { median } from "./steps";
+
+/** The memory events of one allocator: rows [begin, end) of the table, in time order. */
+export interface MemoryEvents {
+  readonly begin: number;
+  readonly end: number;
+  readonly session: ArrayLike<number>;
+  readonly time: ArrayLike<number>;
+  readonly isFree: ArrayLike<number>;
+  readonly requested: ArrayLike<number>;
+  readonly allocated: ArrayLike<number>;
+  readonly stack: ArrayLike<number>;
+  readonly heap: ArrayLike<number>;
+  readonly free: ArrayLike<number>;
+  readonly fragmentation: ArrayLike<number>;
+  readonly op: ArrayLike<number>;
+  readonly step: ArrayLike<number>;
+  readonly region: ArrayLike<number>;
+  readonly dtype: ArrayLike<number>;
+  readonly shape: ArrayLike<number>;
+  readonly freedAt: ArrayLike<number>;
+}
+
+export function memoryEvents(table: Table, allocator: number): MemoryEvents {
+  const owner = numbers(table, "allocator");
+  return {
+    begin: lowerBound(owner, allocator, 0, table.n),
+    end: lowerBound(owner, allocator + 1, 0, table.n),
+    session: numbers(table, "session"),
+    time: numbers(table, "time_ps"),
+    isFree: numbers(table, "is_free"),
+    requested: numbers(table, "requested_bytes"),
+    allocated: numbers(table, "allocation_bytes"),
+    stack: numbers(table, "stack_bytes"),
+    heap: numbers(table, "heap_bytes"),
+    free: numbers(table, "free_bytes"),
+    fragmentation: numbers(table, "fragmentation_ratio"),
+    op: numbers(table, "op"),
+    step: numbers(table, "step"),
+    region: numbers(table, "region"),
+    dtype: numbers(table, "dtype"),
+    shape: numbers(table, "shape"),
+    freedAt: numbers(table, "freed_at"),
+  };
+}
+
+interface Envelope {
+  /** Rows to draw, ascending. */
+  readonly rows: Int32Array;
+  /** Rows of the window, of which `rows` are the visible extremes. */
+  readonly nInWindow: number;
+}
+
+/**
+ * The rows that show a window at `nColumns` pixel columns: all of them when few, else per column the first, the last and the
+ * lowest and highest in use and fragmentation, so that no peak and no valley is lost. What holds until the first row inside comes
+ * first: the last row before the window or, written `~row`, what was before that first row, where no other is.
+ */
+export function envelope(events: MemoryEvents, t0: number, t1: number, nColumns: number): Envelope {
+  const { time, begin, end } = events;
+  const from = lowerBound(time, t0, begin, end);
+  const to = upperBound(time, t1, from, end);
+  const nInWindow = to - from;
+  const rows: number[] = [];
+  if (from > begin) rows.push(from - 1);
+  else if (from < end && time[from] > t0) rows.push(~from);
+  const columns = Math.max(1, Math.floor(nColumns));
+  if (nInWindow <= columns * 2 || t1 <= t0) {
+    for (let i = from; i < to; i++) rows.push(i);
+    return { rows: Int32Array.from(rows), nInWindow };
+  }
+  const widthPs = (t1 - t0) / columns;
+  let i = from;
+  while (i < to) {
+    const column = Math.min(columns - 1, Math.floor((time[i] - t0) / widthPs));
+    const last = column === columns - 1 ? to : Math.max(i + 1, lowerBound(time, t0 + (column + 1) * widthPs, i, to));
+    pushExtremes(events, i, last, rows);
+    i = last;
+  }
+  return { rows: Int32Array.from(rows), nInWindow };
+}
+
+function pushExtremes(events: MemoryEvents, from: number, to: number, rows: number[]): void {
+  const { stack, heap, fragmentation } = events;
+  let low = from;
+  let high = from;
+  let calm = from;
+  let rough = from;
+  for (let i = from + 1; i < to; i++) {
+    const used = stack[i] + heap[i];
+    if (used < stack[low] + heap[low]) low = i;
+    if (used > stack[high] + heap[high]) high = i;
+    if (fragmentation[i] < fragmentation[calm]) calm = i;
+    if (fragmentation[i] > fragmentation[rough]) rough = i;
+  }
+  const kept = [from, low, high, calm, rough, to - 1].sort((a, b) => a - b);
+  for (let k = 0; k < kept.length; k++) if (k === 0 || kept[k] !== kept[k - 1]) rows.push(kept[k]);
+}
+
+/**
+ * The row with the most bytes in use (stack + heap) in the range, the last one on ties; -1 when the allocator has no row there.
+ * A range that starts between two events holds what the earlier one left, so the row before it takes part.
+ */
+export function peakRow(events: MemoryEvents, range: RangePs): number {
+  const { begin, stack, heap } = events;
+  const from = range === null ? begin : Math.max(begin, rowAt(events, range[0]));
+  const [, to] = rowsIn(events, range);
+  let peak = -1;
+  for (let i = from; i < to; i++) {
+    if (peak < 0 || stack[i] + heap[i] >= stack[peak] + heap[peak]) peak = i;
+  }
+  return peak;
+}
+
+/** The rows [from, to) whose time is in the range. */
+function rowsIn({ begin, end, time }: MemoryEvents, range: RangePs): readonly [from: number, to: number] {
+  if (range === null) return [begin, end];
+  const from = lowerBound(time, range[0], begin, end);
+  return [from, lowerBound(time, range[1], from, end)];
+}
+
+/** The row whose state holds at a time: the last one at or before it; -1 before the first. */
+export function rowAt(events: MemoryEvents, timePs: number): number {
+  const row = upperBound(events.time, timePs, events.begin, events.end) - 1;
+  return row < events.begin ? -1 : row;
+}
+
+export interface LiveGroup {
+  /** Name ids; -1 unknown. `op` is -2 for the remainder and -3 for the stack. */
+  readonly op: number;
+  readonly region: number;
+  readonly dtype: number;
+  readonly shape: number;
+  readonly count: number;
+  readonly allocatedBytes: number;
+  readonly requestedBytes: number;
+}
+
+export const REMAINDER = -2;
+export const STACK = -3;
+
+/**
+ * What holds memory right after a row: its session's allocations not yet freed, grouped by op, region, type and shape, largest
+ * first. What an earlier session allocated may be gone since, so it counts as unexplained like all from before a session.
+ * Bytes in use that no event of this capture explains are one more group (`REMAINDER`), and so is a stack reservation (`STACK`).
+ */
+export function liveAt(events: MemoryEvents, row: number): LiveGroup[] {
+  if (events.begin === events.end) return [];
+  const now = Math.max(row, events.begin);
+  const groups = new Map<string, { -readonly [K in keyof LiveGroup]: LiveGroup[K] }>();
+  let explained = 0;
+  for (let i = events.begin; i <= row; i++) {
+    if (events.isFree[i] || (events.freedAt[i] >= 0 && events.freedAt[i] <= row)) continue;
+    if (events.session[i] !== events.session[now]) continue;
+    explained += events.allocated[i];
+    const key = `${events.op[i]},${events.region[i]},${events.dtype[i]},${events.shape[i]}`;
+    const group = groups.get(key);
+    if (group === undefined) {
+      groups.set(key, {
+        op: events.op[i],
+        region: events.region[i],
+        dtype: events.dtype[i],
+        shape: events.shape[i],
+        count: 1,
+        allocatedBytes: events.allocated[i],
+        requestedBytes: events.requested[i],
+      });
+    } else {
+      group.count += 1;
+      group.allocatedBytes += events.allocated[i];
+      group.requestedBytes += events.requested[i];
+    }
+  }
+  const unknown = { region: -1, dtype: -1, shape: -1, count: 1 };
+  const stack = events.stack[now];
+  const rest = bytesInUse(events, row < now ? ~now : now) - stack - explained;
+  const out: LiveGroup[] = [...groups.values()];
+  if (rest > 0) out.push({ op: REMAINDER, ...unknown, allocatedBytes: rest, requestedBytes: rest });
+  if (stack > 0) out.push({ op: STACK, ...unknown, allocatedBytes: stack, requestedBytes: stack });
+  return out.sort((a, b) => b.allocatedBytes - a.allocatedBytes);
+}
+
+/** What happened in a range, the whole capture when null. */
+export function countEvents(events: MemoryEvents, range: RangePs) {
+  const [from, to] = rowsIn(events, range);
+  let deallocations = 0;
+  for (let i = from; i < to; i++) if (events.isFree[i]) deallocations += 1;
+  return { allocations: to - from - deallocations, deallocations };
+}
+
+/** Whether drawing free bytes informs: a CPU allocator's nominal 64 GiB over MiBs in use would flatten everything else. */
+export function isFreeInformative(events: MemoryEvents, peak: number): boolean {
+  if (peak < 0) return false;
+  const used = events.stack[peak] + events.heap[peak];
+  return events.free[peak] > 0 && events.free[peak] <= used * 8;
+}
+
+/** Bytes in use (stack + heap) after a row, or before it where it is written `~row`: what its event did is undone then. */
+export function bytesInUse({ stack, heap, allocated, isFree }: MemoryEvents, row: number): number {
+  if (row >= 0) return stack[row] + heap[row];
+  return stack[~row] + heap[~row] + allocated[~row] * (isFree[~row] ? 1 : -1);
+}
+
+/** At most so many of the free bytes lie in one piece after a row; NaN where the allocator does not tell. */
+export function largestPiece(events: MemoryEvents, row: number): number {
+  return events.free[row] * (1 - events.fragmentation[row]);
+}
+
+/** Whether free memory was ever in pieces smaller than the largest allocation: only then can it matter that it is in pieces. */
+export function isInSmallPieces(events: MemoryEvents): boolean {
+  let largest = 0;
+  for (let i = events.begin; i < events.end; i++) largest = Math.max(largest, events.allocated[i]);
+  for (let i = events.begin; i < events.end; i++) if (largestPiece(events, i) < largest) return true;
+  return false;
+}
+
+/** Bytes that allocations of some ops hold after each row, in its session (see `liveAt`): index 0 is row `begin`. */
+export function heldBy(events: MemoryEvents, opIds: ReadonlySet<number>): Float64Array {
+  const held = new Float64Array(events.end - events.begin);
+  const ofSession = new Map<number, number>();
+  for (let i = events.begin; i < events.end; i++) {
+    if (events.isFree[i] || !opIds.has(events.op[i])) continue;
+    held[i - events.begin] += events.allocated[i];
+    if (events.freedAt[i] >= 0) held[events.freedAt[i] - events.begin] -= events.allocated[i];
+  }
+  for (let k = 0; k < held.length; k++) {
+    const session = events.session[events.begin + k];
+    held[k] += ofSession.get(session) ?? 0;
+    ofSession.set(session, held[k]);
+  }
+  return held;
+}
+
+const UNITS: readonly [number, string][] = [
+  [2 ** 40, "TiB"],
+  [2 ** 30, "GiB"],
+  [2 ** 20, "MiB"],
+  [2 ** 10, "KiB"],
+  [1, "B"],
+];
+
+/** The unit in which a column or an axis up to `most` bytes reads best, and its size. */
+export function byteUnit(most: number): readonly [number, string] {
+  return UNITS.find(([size]) => most >= size) ?? UNITS[UNITS.length - 1];
+}
+
+/**
+ * Curves whose level changes at rows and holds in between, as points: two at each change, and the last level at `t1`.
+ * A row before the window begins at `t0`, as does one written `~row`. `time` is in ms; `zero` is the base line.
+ */
+export function stepCurves(
+  rows: Int32Array,
+  t0: number,
+  t1: number,
+  levels: Readonly<Record<string, (row: number) => number>>,
+  times: ArrayLike<number>,
+): Record<string, Float64Array> {
+  const n = rows.length === 0 ? 0 : rows.length * 2;
+  const curves: Record<string, Float64Array> = { time: new Float64Array(n), zero: new Float64Array(n) };
+  rows.forEach((row, k) => {
+    const next = k + 1 < rows.length ? times[rows[k + 1]] : t1;
+    curves.time[k * 2] = Math.max(t0, row < 0 ? t0 : times[row]) / 1e9;
+    curves.time[k * 2 + 1] = Math.max(t0, next) / 1e9;
+  });
+  for (const [name, level] of Object.entries(levels)) {
+    const curve = new Float64Array(n);
+    rows.forEach((row, k) => {
+      curve[k * 2] = level(row);
+      curve[k * 2 + 1] = curve[k * 2];
+    });
+    curves[name] = curve;
+  }
+  return curves;
+}
+
+export interface MemoryStep {
+  /** Row of the `steps` table. */
+  readonly step: number;
+  readonly session: number;
+  readonly startPs: number;
+  readonly endPs: number;
+  readonly peakBytes: number;
+  readonly peakAtPs: number;
+  readonly startBytes: number;
+  readonly endBytes: number;
+  readonly nAllocations: number;
+  readonly allocatedBytes: number;
+}
+
+/** Rows of the events by session, each in time order. */
+function rowsBySession(events: MemoryEvents): Map<number, Int32Array> {
+  const count = new Map<number, number>();
+  for (let i = events.begin; i < events.end; ) {
+    // A session's events come in long stretches: the map is asked once for each.
+    const from = i;
+    const session = events.session[i];
+    while (i < events.end && events.session[i] === session) i += 1;
+    count.set(session, (count.get(session) ?? 0) + i - from);
+  }
+  const found = new Map([...count].map(([session, n]) => [session, { rows: new Int32Array(n), n: 0 }]));
+  let last = Number.NaN;
+  let own: { rows: Int32Array; n: number } | undefined;
+  for (let i = events.begin; i < events.end; i++) {
+    if (events.session[i] !== last) {
+      last = events.session[i];
+      own = found.get(last);
+    }
+    if (own) own.rows[own.n++] = i;
+  }
+  return new Map([...found].map(([session, { rows }]) => [session, rows]));
+}
+
+/** One entry per step of a session in which the allocator reports; an event at a border belongs to the later step. */
+export function memorySteps(events: MemoryEvents, steps: Table): MemoryStep[] {
+  const [session, start, duration] = columns(steps, "session", "start_ps", "duration_ps");
+  const sessions = new Map(
+    [...rowsBySession(events)].map(([key, rows]) => [key, { rows, times: timesOf(events, rows) }]),
+  );
+  const found: MemoryStep[] = [];
+  for (let step = 0; step < steps.n; step++) {
+    const own = sessions.get(session[step]);
+    if (own === undefined) continue;
+    const end = start[step] + duration[step];
+    const first = lowerBound(own.times, start[step], 0, own.times.length);
+    const last = lowerBound(own.times, end, first, own.times.length);
+    found.push({
+      step,
+      session: session[step],
+      startPs: start[step],
+      endPs: end,
+      ...span(events, own.rows, first, last, start[step]),
+    });
+  }
+  return found;
+}
+
+function timesOf(events: MemoryEvents, rows: Int32Array): Float64Array {
+  const times = new Float64Array(rows.length);
+  for (let k = 0; k < rows.length; k++) times[k] = events.time[rows[k]];
+  return times;
+}
+
+/** The level after `k` of the session's rows; before the first one, that one is undone. */
+function levelAfter(events: MemoryEvents, rows: Int32Array, k: number): number {
+  return bytesInUse(events, k > 0 ? rows[k - 1] : ~rows[0]);
+}
+
+function span(events: MemoryEvents, rows: Int32Array, first: number, last: number, startPs: number) {
+  const startBytes = levelAfter(events, rows, first);
+  let [peakBytes, peakAtPs, nAllocations, allocatedBytes] = [startBytes, startPs, 0, 0];
+  for (let k = first; k < last; k++) {
+    const row = rows[k];
+    const level = events.stack[row] + events.heap[row];
+    if (level >= peakBytes) [peakBytes, peakAtPs] = [level, events.time[row]];
+    if (events.isFree[row]) continue;
+    nAllocations += 1;
+    allocatedBytes += events.allocated[row];
+  }
+  return { peakBytes, peakAtPs, startBytes, endBytes: levelAfter(events, rows, last), nAllocations, allocatedBytes };
+}
+
+// The rules and their numbers are those of analysis/memory/memory_growth.py, where they are explained.
+const MAX_STEPS_OF_SESSION = 400;
+const MIN_DEVIATIONS = 3;
+const MIN_SHARE_OF_PEAK = 0.01;
+/** Steps after which an allocation of a step counts as not given back. */
+export const AFTER_STEPS = 2;
+
+export interface Growth {
+  /** Robust slope; NaN where no session has two steps. */
+  readonly bytesPerStep: number;
+  readonly nSteps: number;
+  /** Whether it looks like a leak: a steady rise that matters. */
+  readonly isSignificant: boolean;
+  /** Whether what is in use at the ends of all steps differs by no more than a hundredth of the peak. */
+  readonly isSame: boolean;
+}
+
+export interface Unfreed {
+  /** Name id, -1 unknown. */
+  readonly op: number;
+  readonly nAllocations: number;
+  readonly nSteps: number;
+  readonly allocatedBytes: number;
+  readonly bytesPerStep: number;
+  /** The part not given back until the session ends. */
+  readonly heldBytes: number;
+}
+
+export function measureGrowth(steps: readonly MemoryStep[], peakBytes: number): Growth {
+  const parts = bySession(steps).map(thinned);
+  const { rise, variance } = slopes(parts);
+  const nSteps = steps.length;
+  if (rise.length === 0) return { bytesPerStep: Number.NaN, nSteps, isSignificant: false, isSame: false };
+  const slope = median(rise);
+  const later = slopes(parts.map((part) => part.slice(Math.floor(part.length / 2)))).rise;
+  let excess = -1;
+  for (const value of rise) excess += Math.sign(value);
+  const isSteady = excess > 0 && excess >= MIN_DEVIATIONS * Math.sqrt(variance);
+  const goesOn = later.length > 0 && median(later) >= slope / 2;
+  const matters = slope * steps.length >= MIN_SHARE_OF_PEAK * peakBytes;
+  const ends = steps.map(({ endBytes }) => endBytes);
+  const [least, most] = [Math.min, Math.max].map((of) => ends.reduce((a, b) => of(a, b)));
+  return {
+    ...{ bytesPerStep: slope, nSteps, isSignificant: slope > 0 && isSteady && goesOn && matters },
+    isSame: most - least <= MIN_SHARE_OF_PEAK * peakBytes,
+  };
+}
+
+function bySession(steps: readonly MemoryStep[]): MemoryStep[][] {
+  const found = new Map<number, MemoryStep[]>();
+  for (const step of steps) {
+    const own = found.get(step.session);
+    if (own === undefined) found.set(step.session, [step]);
+    else own.push(step);
+  }
+  return [...found.values()];
+}
+
+function thinned(steps: readonly MemoryStep[]): readonly MemoryStep[] {
+  const n = steps.length;
+  if (n <= MAX_STEPS_OF_SESSION) return steps;
+  const place = (i: number) => Math.floor((i * (n - 1)) / (MAX_STEPS_OF_SESSION - 1));
+  return Array.from({ length: MAX_STEPS_OF_SESSION }, (_, i) => steps[place(i)]);
+}
+
+/** Slopes between all pairs of steps of a session, and the variance of rising less falling pairs without a trend. */
+function slopes(parts: readonly (readonly MemoryStep[])[]): { rise: Float64Array; variance: number } {
+  const rise = new Float64Array(parts.reduce((sum, { length: n }) => sum + (n * (n - 1)) / 2, 0));
+  let variance = 0;
+  let k = 0;
+  for (const part of parts) {
+    const n = part.length;
+    variance += (n * (n - 1) * (2 * n + 5)) / 18;
+    for (let i = 0; i < n; i++) {
+      for (let j = i + 1; j < n; j++) rise[k++] = (part[j].endBytes - part[i].endBytes) / (part[j].step - part[i].step);
+    }
+  }
+  return { rise, variance };
+}
+
+/** Allocations of a step still held at the end of the step `afterSteps` later, by op; most held first. */
+export function unfreedByOp(events: MemoryEvents, steps: readonly MemoryStep[], afterSteps = AFTER_STEPS): Unfreed[] {
+  const due = new Map<number, { readonly session: number; readonly endPs: number }>();
+  for (const part of bySession(steps)) {
+    for (let i = 0; i + afterSteps < part.length; i++) {
+      due.set(part[i].step, { session: part[i].session, endPs: part[i + afterSteps].endPs });
+    }
+  }
+  const stepsOfOp = new Map<number, Set<number>>();
+  const rows = new Map<number, { -readonly [K in keyof Unfreed]: Unfreed[K] }>();
+  const dueSteps = new Set<number>();
+  for (let i = events.begin; i < events.end; i++) {
+    const deadline = due.get(events.step[i]);
+    if (deadline === undefined || deadline.session !== events.session[i]) continue;
+    dueSteps.add(events.step[i]);
+    if (events.isFree[i]) continue;
+    const freedAt = events.freedAt[i];
+    if (freedAt >= 0 && events.time[freedAt] <= deadline.endPs) continue;
+    const op = events.op[i];
+    const row = rows.get(op) ?? { op, nAllocations: 0, nSteps: 0, allocatedBytes: 0, bytesPerStep: 0, heldBytes: 0 };
+    rows.set(op, row);
+    row.nAllocations += 1;
+    row.allocatedBytes += events.allocated[i];
+    if (freedAt < 0) row.heldBytes += events.allocated[i];
+    const own = stepsOfOp.get(op) ?? new Set<number>();
+    stepsOfOp.set(op, own.add(events.step[i]));
+  }
+  for (const row of rows.values()) {
+    row.nSteps = stepsOfOp.get(row.op)?.size ?? 0;
+    row.bytesPerStep = row.allocatedBytes / Math.max(1, dueSteps.size);
+  }
+  return [...rows.values()].sort((a, b) => b.heldBytes - a.heldBytes || b.allocatedBytes - a.allocatedBytes);
+}
+
+/** The op that leaks: of what is left of most steps the largest part that is never given back; null for none. */
+export function leakingOp(unfreed: readonly Unfreed[]): Unfreed | null {
+  const most = unfreed.reduce((steps, row) => Math.max(steps, row.nSteps), 0);
+  return unfreed.find((row) => row.nSteps * 2 >= most && row.heldBytes > 0) ?? null;
+}
+
+/** Tables and lists that tell the place of an op. */
+export const PLACE_SECTIONS = ["op_places", "source_lines", "source_files", "layers"];
+
+export type HeldBy = "op" | "layer" | "line";
+
+/** What holds memory together: the groups of a layer, of a line, or of neither. */
+export interface Held {
+  readonly name: string;
+  readonly groups: readonly LiveGroup[];
+}
+
+/** How TensorFlow calls what runs eagerly; its allocations are without it. */
+const EAGER = "eager/";
+
+/** For each name of an op in the memory events where it belongs, "" where that is not known. */
+export class OpPlaces {
+  readonly #ops = new Map<string, number>();
+  readonly #layers: ReadonlyMap<string, string>;
+  readonly #of: Readonly<Record<Exclude<HeldBy, "op">, (op: number) => string>>;
+
+  constructor(
+    readonly meta: TraceMeta,
+    places: Table = EMPTY_TABLE,
+  ) {
+    const [layer, line] = [numbers(places, "layer"), numbers(places, "line")];
+    meta.op_name.forEach((name, op) => {
+      if (op < places.n) this.#ops.set(meta.names[name], op);
+    });
+    const layers = meta.layers ?? [];
+    this.#layers = new Map(layers.flatMap(({ layer, allocating = [] }) => allocating.map((name) => [name, layer])));
+    this.#of = {
+      layer: (op) => meta.layers?.[layer[op]]?.layer ?? "",
+      line: (op) => lineOf(meta, line[op]),
+    };
+  }
+
+  of(name: string, by: Exclude<HeldBy, "op">): string {
+    const known = by === "layer" && this.#layers.get(name);
+    if (known) return known;
+    const op = this.#ops.get(name) ?? this.#ops.get(`${EAGER}${name}`);
+    return op === undefined ? "" : this.#of[by](op);
+  }
+}
+
+function lineOf({ source_lines, source_files }: TraceMeta, index: number): string {
+  const line = source_lines?.[index];
+  if (!line) return "";
+  const file = source_files?.[line.file];
+  return file ? `${file.title}:${line.line}  ${line.code.trim()}` : line.bucket;
+}
+
+/** Groups of the same name as one, the most bytes first. */
+export function together(groups: readonly LiveGroup[], nameOf: (group: LiveGroup) => string): Held[] {
+  const found = new Map<string, LiveGroup[]>();
+  for (const group of groups) {
+    const name = nameOf(group);
+    const own = found.get(name);
+    if (own) own.push(group);
+    else found.set(name, [group]);
+  }
+  const held = [...found].map(([name, own]) => ({ name, groups: own }));
+  return held.sort((a, b) => bytesOf(b) - bytesOf(a));
+}
+
+function bytesOf({ groups }: Held): number {
+  return groups.reduce((bytes, { allocatedBytes }) => bytes + allocatedBytes, 0);
+}
+
+interface Lifetimes {
+  /** Rows of allocations: those that lived longest (not given back counts as longest), and the largest; no row twice. */
+  readonly rows: Int32Array;
+  /** Allocations in the range, of which `rows` are some. */
+  readonly nAllocations: number;
+}
+
+/** ps from the allocation at `row` until it is given back; Infinity where that is not in its session. */
+export function lifetimePs(events: MemoryEvents, row: number): number {
+  const freedAt = events.freedAt[row];
+  return freedAt < 0 ? Number.POSITIVE_INFINITY : events.time[freedAt] - events.time[row];
+}
+
+/** Of the allocations made in the range the `limit` longest-lived and the `limit` largest. */
+export function topLifetimes(events: MemoryEvents, range: RangePs, limit: number): Lifetimes {
+  const [from, to] = rowsIn(events, range);
+  const all: number[] = [];
+  for (let i = from; i < to; i++) if (!events.isFree[i]) all.push(i);
+  const bytes = (row: number) => events.allocated[row];
+  const life = (row: number) => lifetimePs(events, row);
+  const byLife = (a: number, b: number) => compare(life(b), life(a)) || bytes(b) - bytes(a) || a - b;
+  const bySize = (a: number, b: number) => bytes(b) - bytes(a) || compare(life(b), life(a)) || a - b;
+  if (all.length <= limit) return { rows: Int32Array.from(all.sort(byLife)), nAllocations: all.length };
+  const longest = [...all].sort(byLife).slice(0, limit);
+  const largest = all.sort(bySize).slice(0, limit);
+  return { rows: Int32Array.from(new Set([...longest, ...largest])), nAllocations: all.length };
+}
+
+/** Infinity minus Infinity is no number. */
+function compare(a: number, b: number): number {
+  return a === b ? 0 : a < b ? -1 : 1;
+}

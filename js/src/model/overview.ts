@@ -1,0 +1,343 @@
+/** The overview of a trace: the words and figures of its header, its facts, and the cards of advice. */
+
+import { columns, numbers } from "../data/columns";
+import { type AdviceMeta, CATEGORY_LABELS, type OverviewMeta, type TraceMeta } from "../data/meta";
+import type { Table } from "../data/pack";
+import { capturedPs } from "./range";
+import { formatBytes, formatCount, formatMs, formatNumber, formatPercent, formatTime, plural } from "./text";
+
+export type Framework = "TensorFlow" | "JAX" | "PyTorch/XLA";
+
+type Words = Readonly<Record<Framework, string>>;
+
+export function frameworkOf({ overview }: TraceMeta): Framework {
+  const told = overview?.environment?.framework;
+  return told === "JAX" || told === "PyTorch/XLA" ? told : "TensorFlow";
+}
+
+/** That what computed the steps is not in the capture, and what records it; "" where it is. */
+export function unrecordedWords({ overview }: TraceMeta): string {
+  return overview?.environment?.unrecorded ? `${overview.verdict ?? ""} ${overview.verdict_detail ?? ""}`.trim() : "";
+}
+
+export const CAPTURE_CODE: Words = {
+  TensorFlow: "%%tfprofile\nmodel.fit(dataset, epochs=1)",
+  JAX: 'jax.profiler.start_trace("logs")\n# some steps\njax.profiler.stop_trace()',
+  "PyTorch/XLA":
+    'import torch_xla.debug.profiler as profiler\n\nprofiler.start_trace("logs")\n# some steps\nprofiler.stop_trace()',
+};
+
+/** How a reader marks the steps of a loop of their own. */
+export const MARK_STEPS_CODE: Words = {
+  TensorFlow: "for batch in tfprof.trace_steps(dataset):\n    train_step(batch)",
+  JAX: 'with jax.profiler.StepTraceAnnotation("train", step_num=i):\n    train_step(batch)',
+  "PyTorch/XLA": 'with torch_xla.debug.profiler.StepTrace("train", step_num=i):\n    train_step(batch)',
+};
+
+/** Says which devices are found. */
+export const DEVICES_CODE: Words = {
+  TensorFlow: 'tf.config.list_physical_devices("GPU")',
+  JAX: "jax.devices()",
+  "PyTorch/XLA": "torch_xla.devices()",
+};
+
+/** Has XLA compile a training step; PyTorch/XLA runs nothing else. */
+export const COMPILE_CODE: Words = {
+  TensorFlow: 'model.compile(optimizer="adam", loss=loss, jit_compile=True)',
+  JAX: "train_step = jax.jit(train_step)",
+  "PyTorch/XLA": "",
+};
+
+interface Figure {
+  readonly value: string;
+  readonly deviation: string;
+  readonly unit: string;
+}
+
+const STEP_UNITS: readonly [number, string][] = [
+  [1000, "s"],
+  [1, "ms"],
+  [0.001, "µs"],
+];
+
+/** A mean and its deviation in one unit and to the same decimals: 21.3 ± 0.4 ms. */
+export function meanFigure(meanMs: number, deviationMs: number): Figure {
+  const [scale, unit] = STEP_UNITS.find(([least]) => meanMs >= least) ?? STEP_UNITS[STEP_UNITS.length - 1];
+  const decimals = decimalsOf(meanMs / scale);
+  const deviation = deviationMs / scale;
+  const rounded = deviation.toFixed(decimals);
+  // Below that it is the rounding of the sum, not of the steps.
+  const isReal = deviation > (meanMs / scale) * 1e-9;
+  return {
+    value: formatNumber(meanMs / scale),
+    deviation: isReal && Number(rounded) === 0 ? formatNumber(deviation, 1) : rounded,
+    unit,
+  };
+}
+
+/** "19.9 to 22.2 ms", the unit once where it is the same. */
+export function formatMsSpan(leastMs: number, mostMs: number): string {
+  const [least, most] = [formatMs(leastMs), formatMs(mostMs)];
+  const unit = most.slice(most.lastIndexOf(" "));
+  return `${least.endsWith(unit) ? least.slice(0, -unit.length) : least} to ${most}`;
+}
+
+/** Decimals that give a value three significant digits. */
+export function decimalsOf(value: number): number {
+  return value > 0 ? Math.max(0, 2 - Math.floor(Math.log10(Number(value.toPrecision(3))))) : 0;
+}
+
+/** A part of a whole to the whole's decimals: "0.6"; never "0.0" for something that is there. */
+export function formatPart(value: number, decimals: number): string {
+  if (value === 0) return "0";
+  const least = 10 ** -decimals;
+  return value < least / 2 ? `<${least.toFixed(decimals)}` : value.toFixed(decimals);
+}
+
+/** Per cent without the sign: "62", "<1". */
+export function formatShare(ratio: number): string {
+  if (ratio === 0) return "0";
+  return ratio < 0.005 ? "<1" : String(Math.round(ratio * 100));
+}
+
+/** The side whose ops limit a step, 1 a device's and 0 the host's; null where something else than ops does. */
+export function limitingSide({ limiter }: TraceMeta["overview"]): 0 | 1 | null {
+  return limiter === "device_compute" ? 1 : limiter === "host_compute" ? 0 : null;
+}
+
+/** The first step that compiled but is left out of the averages, or -1. */
+export function compilingStep(steps: Table): number {
+  const compile = steps.columns.compile_ms === undefined ? [] : numbers(steps, "compile_ms");
+  const isAveraged = numbers(steps, "is_averaged");
+  for (let i = 0; i < steps.n; i++) if (compile[i] > 0 && !isAveraged[i]) return i;
+  return -1;
+}
+
+export interface TopOp {
+  readonly op: number;
+  readonly name: string;
+  readonly type: string;
+  readonly occurrences: number;
+  /** Self time a step, where steps are averaged. */
+  readonly ms: number;
+  /** Of the self time of all ops of that side. */
+  readonly ratio: number;
+}
+
+/** The ops of one side (0 host, 1 device) with the most self time, as Python's `compute_top_ops` found them. */
+export function topOps(meta: TraceMeta, top: Table, side: 0 | 1): TopOp[] {
+  const [host, op, occurrences, ms, ratio] = columns(top, "host", "op", "occurrences", "ms", "ratio");
+  const isWanted = (row: number) => host[row] < 0 === !meta.about_host && meta.op_device[op[row]] === side;
+  const rows = Array.from({ length: top.n }, (_, row) => row).filter(isWanted);
+  return rows.map((row) => ({
+    op: op[row],
+    name: meta.names[meta.op_name[op[row]]] ?? "",
+    type: meta.names[meta.op_type[op[row]]] ?? "",
+    occurrences: occurrences[row],
+    ms: ms[row],
+    ratio: ratio[row],
+  }));
+}
+
+interface Fact {
+  readonly name: string;
+  readonly value: string;
+  /** What the figure is of, for who asks. */
+  readonly hint: string | undefined;
+}
+
+export interface FactGroup {
+  readonly title: string;
+  readonly facts: readonly Fact[];
+  /** Sentences below the facts. */
+  readonly notes: readonly string[];
+}
+
+export function overviewFacts(meta: TraceMeta): FactGroup[] {
+  const { overview } = meta;
+  const groups = [
+    { title: "Step time", facts: stepFacts(overview), notes: overview.left_out ? [overview.left_out] : [] },
+    { title: "Device", facts: deviceFacts(overview), notes: overview.findings ?? [] },
+    { title: "Host", facts: hostFacts(overview), notes: [] },
+    { title: "Capture", facts: captureFacts(meta), notes: [] },
+  ];
+  return groups.filter(({ facts, notes }) => facts.length + notes.length > 0);
+}
+
+/** Facts whose value is known. */
+function known(...facts: readonly [name: string, value: string | null, hint?: string][]): Fact[] {
+  return facts.flatMap(([name, value, hint]) => (value === null ? [] : [{ name, value, hint }]));
+}
+
+function share(value: unknown): string | null {
+  return typeof value === "number" && Number.isFinite(value) ? formatPercent(value) : null;
+}
+
+function stepFacts({ step_time: time }: OverviewMeta): Fact[] {
+  if (time === undefined || time.n === 0) return [];
+  const averaged = `${formatCount(time.n_averaged)} of ${plural(time.n, "step")}`;
+  return known(
+    ["average", formatMs(time.avg)],
+    ["standard deviation", time.n_averaged > 1 ? formatMs(time.std) : null],
+    ["range", time.n_averaged > 1 ? formatMsSpan(time.min, time.max) : null],
+    ["steps averaged", averaged],
+  );
+}
+
+function deviceFacts(overview: OverviewMeta): Fact[] {
+  const count = counter(overview);
+  if (count("n_devices") === 0) return [];
+  const memory = count("device_memory_bytes");
+  return known(
+    ["type", String(overview.environment?.device_type ?? "unknown")],
+    ["devices", `${formatCount(count("n_active_devices"))} of ${formatCount(count("n_devices"))} ran anything`],
+    ["memory each", memory > 0 ? formatBytes(memory) : null],
+    ["16-bit compute", share(overview.compute_16bit_ratio), "Share of 16-bit kernels in the time of device compute"],
+    ["32-bit compute", share(overview.compute_32bit_ratio), "Share of other kernels in the time of device compute"],
+    [
+      "idle in the capture",
+      share(overview.device_idle_ratio),
+      "Share of the time from first to last event in which nothing ran on them",
+    ],
+    ["duty cycle", share(overview.device_duty_cycle_ratio), "Share of the time not spent waiting for the host"],
+    ["op time", share(overview.device_time_ratio), "Share of all op time, host and device"],
+    ["eager ops", share(overview.device_eager_ratio), "Share of eager ops in the op time of devices"],
+  );
+}
+
+/** The hosts that an overview is about. */
+export function hostsOfOverview({ environment = {} }: OverviewMeta): string[] {
+  return Array.isArray(environment.hosts) ? environment.hosts.map(String).filter(Boolean) : [];
+}
+
+function hostFacts(overview: OverviewMeta): Fact[] {
+  const { environment = {} } = overview;
+  const count = counter(overview);
+  const hosts = hostsOfOverview(overview);
+  const named = hosts.length > 3 ? `${hosts.slice(0, 3).join(", ")} and ${hosts.length - 3} more` : hosts.join(", ");
+  const tasks = count("n_tasks_per_host");
+  const version = (key: string) => (environment[key] ? String(environment[key]) : null);
+  return known(
+    [hosts.length === 1 ? "host" : "hosts", hosts.length ? named : null],
+    ["tasks per host", tasks > 1 ? formatCount(tasks) : null],
+    ["threads with events", formatCount(count("n_threads"))],
+    [
+      "idle threads",
+      share(overview.host_idle_ratio),
+      "Share of the time in which threads that run ops ran none, summed",
+    ],
+    ["op time", share(overview.host_time_ratio), "Share of all op time, host and device"],
+    ["eager ops", share(overview.host_eager_ratio), "Share of eager ops in the op time of the host"],
+    ["memory", count("host_memory_bytes") > 0 ? formatBytes(count("host_memory_bytes")) : null],
+    ["CPUs", count("n_cpus") > 0 ? formatCount(count("n_cpus")) : null],
+    ["TensorFlow", version("tensorflow_version")],
+    ["JAX", version("jax_version")],
+    ["Keras", version("keras_version")],
+    ["Python", version("python_version")],
+  );
+}
+
+function captureFacts(meta: TraceMeta): Fact[] {
+  const windows = counter(meta.overview)("n_sessions");
+  return known(
+    ["captured", formatTime(capturedPs(meta))],
+    ["windows", windows > 1 ? formatCount(windows) : null],
+    ["events", formatCount(meta.n_events)],
+  );
+}
+
+function counter({ environment = {} }: OverviewMeta): (key: string) => number {
+  return (key) => (typeof environment[key] === "number" ? (environment[key] as number) : 0);
+}
+
+const MOST_CHARACTERS = 240;
+
+/** "saves up to", "33 %", "81 ms a step", or "about" of an estimate; the time only where that of a step is known. */
+export function gainWords(
+  { gain_ratio, evidence, fix, share_of = "step" }: AdviceMeta,
+  stepMs: number | undefined,
+): readonly string[] {
+  if (gain_ratio <= 0) return [fix.words ? "no speed-up" : "gain not known", "", ""];
+  const ofStep = stepMs ? `${formatMs(gain_ratio * stepMs)} a step` : "";
+  const time = { step: ofStep, sample: "of a sample's time", "time captured": "of all captured" }[share_of];
+  const bound = evidence.some(([name]) => name === "estimate") ? "about" : "up to";
+  return [`saves ${bound}`, `${formatShare(gain_ratio)} %`, time];
+}
+
+interface EvidenceFact {
+  readonly name: string;
+  readonly value: string;
+}
+
+const UNITS: readonly [suffix: string, words: (value: number) => string][] = [
+  ["_ms", formatMs],
+  ["_us", (us) => formatMs(us / 1000)],
+  ["_bytes", formatBytes],
+  ["_ratio", formatPercent],
+  ["_px", (px) => `${formatNumber(px)} px`],
+  ["_factor", (factor) => `${formatNumber(factor)} ×`],
+];
+
+/** The numbers of the evidence, each under its name without the unit, those of one name together. What is not known is left out. */
+export function evidenceFacts(evidence: AdviceMeta["evidence"]): EvidenceFact[] {
+  const facts = new Map<string, string>();
+  for (const [full, value] of evidence) {
+    if (value === null || value === "") continue;
+    const unit = typeof value === "number" ? UNITS.find(([suffix]) => full.endsWith(suffix)) : undefined;
+    const name = worded(unit ? full.slice(0, -unit[0].length) : full);
+    const words = typeof value === "number" ? (unit?.[1] ?? plainNumber)(value) : shortened(String(value));
+    const known = facts.get(name);
+    facts.set(name, known === undefined ? words : `${known}, ${words}`);
+  }
+  return [...facts].map(([name, value]) => ({ name, value }));
+}
+
+function plainNumber(value: number): string {
+  return Number.isInteger(value) ? formatCount(value) : formatNumber(value);
+}
+
+function worded(name: string): string {
+  return name.replace(/^n_/, "").replaceAll("_", " ");
+}
+
+function shortened(text: string): string {
+  return text.length <= MOST_CHARACTERS ? text : `${text.slice(0, MOST_CHARACTERS)}…`;
+}
+
+/** What the views have selected, as in `Link`. */
+interface Selected {
+  readonly timeRange: readonly [number, number] | null;
+  readonly selection: readonly string[];
+  readonly step: number;
+}
+
+export function timeRangeOf({ time_range_ns }: AdviceMeta): readonly [number, number] | null {
+  return time_range_ns.length === 2 ? [time_range_ns[0], time_range_ns[1]] : null;
+}
+
+/** Whether an advice is about the whole capture, and about no op of it. */
+export function selectsNothing({ op_names, time_range_ns, step }: AdviceMeta): boolean {
+  return time_range_ns.length !== 2 && op_names.length === 0 && step < 0;
+}
+
+/** Whether the views show what an advice is about, and nothing else. One that selects nothing is never shown. */
+export function isShown(advice: AdviceMeta, selected: Selected): boolean {
+  const range = timeRangeOf(advice);
+  if (selectsNothing(advice)) return false;
+  return (
+    selected.step === advice.step &&
+    selected.timeRange?.[0] === range?.[0] &&
+    selected.timeRange?.[1] === range?.[1] &&
+    selected.selection.length === advice.op_names.length &&
+    selected.selection.every((name, i) => name === advice.op_names[i])
+  );
+}
+
+/** Of a run for which there is no advice: what takes most of a step; "" without steps. */
+export function largestPart({ breakdown, step_time }: OverviewMeta): string {
+  const [first, ...others] = breakdown ?? [];
+  if (!first || !step_time?.n) return "";
+  const most = others.reduce((a, b) => (b.ms > a.ms ? b : a), first);
+  const label = (CATEGORY_LABELS[most.category] ?? most.category).toLowerCase();
+  return `The largest part of a step is ${label}: ${formatMs(most.ms)}, ${formatPercent(most.ratio)}.`;
+}

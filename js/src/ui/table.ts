@@ -1,0 +1,533 @@
+/** Tables of rows with a name: columns and cells, sorting, selection, filter, CSV, and the link to the time range. */
+
+import { type Scope, STEADY } from "../data/time";
+import { hostsOf, shortHost } from "../model/hosts";
+import { textFilter } from "../model/ops";
+import { describeRange, perStep, scopeOf, stepsOfScope } from "../model/range";
+import { aStep, type CsvColumns, csvOf, formatAmount, formatCount, formatPercent, formatTo } from "../model/text";
+import { button, type Child, download, h, inFrame, on, setAria } from "./dom";
+import { type CellLook, type GridColumn, Sheet } from "./sheet";
+import { follow, type TraceView, toggleSelection, type View } from "./view";
+
+interface GridOptions<R> {
+  /** What the rows are, for a screen reader. */
+  readonly label: string;
+  readonly columns: readonly GridColumn<R>[];
+  readonly key: (row: R) => string;
+  /** Attributes of a row's element. */
+  readonly attributes: (row: R) => Readonly<Record<string, string>>;
+  readonly onPick: (row: R) => void;
+  readonly sortBy: string;
+  readonly placeholder?: string;
+  readonly signal: AbortSignal;
+  /** Called when columns got other widths. */
+  readonly onWidths?: () => void;
+}
+
+export class Grid<R> {
+  readonly element: HTMLElement;
+  readonly #sheet: Sheet<R>;
+  /** As they came. */
+  #rows: readonly R[] = [];
+  #sorted: readonly R[] = [];
+  #selected: ReadonlySet<string> = new Set();
+  #sortBy: string;
+  #isDown = true;
+  /** The row to scroll to as soon as it is among the rows. */
+  #sought: string | null = null;
+
+  constructor(readonly options: GridOptions<R>) {
+    const { label, signal, key, attributes, onPick, placeholder = "", onWidths } = options;
+    this.#sortBy = options.sortBy;
+    this.#sheet = new Sheet({
+      role: "grid",
+      label: `${label}: arrow keys select a row`,
+      signal,
+      attributes: (row) => ({ ...attributes(row), "aria-selected": String(this.#selected.has(key(row))) }),
+      onSort: (id) => this.#sort(id),
+      onClick: onPick,
+      onWalk: (place) => place !== this.#sheet.at && onPick(this.#sorted[place]),
+      onWidths,
+    });
+    this.element = this.#sheet.element;
+    this.#sheet.setPlaceholder(placeholder);
+  }
+
+  setRows(rows: readonly R[]): void {
+    this.#rows = rows;
+    const values = this.options.columns.find(({ id }) => id === this.#sortBy)?.value;
+    this.#sorted = values === undefined ? rows : sorted(rows, values, this.#isDown);
+    this.#sheet.show(
+      this.options.columns,
+      this.#sorted,
+      { id: this.#sortBy, isDown: this.#isDown },
+      this.#firstSelected,
+    );
+    if (this.#sought !== null) this.reveal(this.#sought);
+  }
+
+  setPlaceholder(text: string): void {
+    this.#sheet.setPlaceholder(text);
+  }
+
+  setTitle(id: string, text: string): void {
+    this.#sheet.setTitle(id, text);
+  }
+
+  /** Width of a column in px, 0 where it is not shown. */
+  columnWidth(id: string): number {
+    return this.#sheet.columnWidth(id);
+  }
+
+  /** The rows in the order shown. */
+  shown(): readonly R[] {
+    return this.#sorted;
+  }
+
+  setSelected(keys: ReadonlySet<string>): void {
+    this.#selected = keys;
+    if (this.#sought !== null && !keys.has(this.#sought)) this.#sought = null;
+    this.#sheet.update(this.#firstSelected);
+  }
+
+  /** Scrolls to a row unless it is in sight. */
+  reveal(key: string): void {
+    const place = this.#sorted.findIndex((row) => this.options.key(row) === key);
+    this.#sought = place < 0 ? key : null;
+    if (place >= 0) this.#sheet.reveal(place);
+  }
+
+  get #firstSelected(): number {
+    if (this.#selected.size === 0) return -1;
+    return this.#sorted.findIndex((row) => this.#selected.has(this.options.key(row)));
+  }
+
+  #sort(id: string): void {
+    this.#isDown = id !== this.#sortBy || !this.#isDown;
+    this.#sortBy = id;
+    this.setRows(this.#rows);
+  }
+}
+
+/** Rows of one value stay in the order in which they came. */
+function sorted<R>(rows: readonly R[], value: (row: R) => number | string, isDown: boolean): readonly R[] {
+  const sign = isDown ? -1 : 1;
+  const values = rows.map(value);
+  const compare = (a: number | string, b: number | string) => (a < b ? -sign : a > b ? sign : 0);
+  const places = rows.map((_, place) => place).sort((a, b) => compare(values[a], values[b]) || a - b);
+  return places.map((place) => rows[place]);
+}
+
+type Head<R> = Pick<GridColumn<R>, "id" | "title"> & Partial<GridColumn<R>>;
+
+/** A text with another one on hover, such as a cut name with the whole. */
+export function titled(text: string, title: string, isQuiet = false): Node {
+  return h("span", { title: title || undefined, class: isQuiet && "q" }, text);
+}
+
+export interface BarPart {
+  /** Of the longest bar of the column. */
+  readonly share: number;
+  /** A CSS colour. */
+  readonly color: string;
+  readonly title?: string;
+}
+
+/** A number and a bar of its parts. */
+export function barCell(text: string, parts: readonly BarPart[]): Node {
+  const width = (share: number) => (share > 0 ? `max(1px, ${share * 100}%)` : "0");
+  const bars = parts.map(({ share, color, title }) =>
+    h("i", { title, style: { width: width(share), background: color } }),
+  );
+  if (bars.length === 1) return h("div.tfp-bar-cell", h("span", text), ...bars);
+  return h("div.tfp-bar-cell", h("span", text), h("div.tfp-bar-stack", ...bars));
+}
+
+/** Amounts as numbers with bars, the largest of which fills the column. */
+export function barColumn<R>(
+  head: Head<R>,
+  amount: (row: R) => number,
+  text: (amount: number, look: CellLook) => string,
+  color: (row: R) => string,
+): GridColumn<R> {
+  return {
+    ...head,
+    value: amount,
+    amounts: amount,
+    cell: (row, look) =>
+      barCell(text(amount(row), look), [{ share: look.most > 0 ? amount(row) / look.most : 0, color: color(row) }]),
+  };
+}
+
+/** Times in ps as ms with bars. */
+export function msBarColumn<R>(head: Head<R>, ps: (row: R) => number, color: (row: R) => string): GridColumn<R> {
+  const figures = (row: R) => ps(row) / 1e9;
+  return barColumn({ ...head, figures }, ps, (value, { decimals }) => formatTo(value / 1e9, decimals), color);
+}
+
+/** Names, cut where they do not fit; on hover the whole, or what `hover` gives. */
+export function nameColumn<R>(
+  head: Head<R>,
+  name: (row: R) => string,
+  hover: (row: R) => string = name,
+  isQuiet: (row: R) => boolean = () => false,
+): GridColumn<R> {
+  const cell: GridColumn<R>["cell"] = (row, { cut }) => titled(cut(name(row)), hover(row), isQuiet(row));
+  return { value: name, names: name, cell, ...head };
+}
+
+/** Short texts. */
+export function textColumn<R>(head: Head<R>, text: (row: R) => string): GridColumn<R> {
+  return { value: text, cell: (row) => titled(text(row), text(row)), ...head };
+}
+
+/** The place of a row in the order in which the table comes. */
+export function rankColumn<R extends { readonly rank: number }>(tip?: string): GridColumn<R> {
+  const value = (row: R) => -row.rank;
+  return { id: "rank", title: "#", tip, width: 36, isRight: true, value, cell: (row) => String(row.rank) };
+}
+
+/** How often. */
+export function countColumn<R extends { readonly occurrences: number }>(tip: string): GridColumn<R> {
+  const head = { id: "count", title: "Count", tip, width: 84, narrowWidth: 76, isOptional: false };
+  return numberColumn(head, ({ occurrences }) => occurrences, formatAmount);
+}
+
+/** A column of numbers, right-aligned, optional where the table is narrow unless told otherwise; without `text` all to as many decimals. */
+export function numberColumn<R>(
+  head: Head<R>,
+  value: (row: R) => number,
+  text?: (value: number) => string,
+): GridColumn<R> {
+  const cell: GridColumn<R>["cell"] = (row, { decimals }) => {
+    const one = value(row);
+    if (!Number.isFinite(one)) return "";
+    return text === undefined ? formatTo(one, decimals) : text(one);
+  };
+  const sorted = (row: R) => (Number.isFinite(value(row)) ? value(row) : -1);
+  const figures = text === undefined ? { figures: value } : {};
+  return { isRight: true, isOptional: true, value: sorted, cell, ...figures, ...head };
+}
+
+/** Times in ps, over so many executions. */
+interface OpTimes {
+  readonly occurrences: number;
+  readonly totalPs: number;
+  readonly selfPs: number;
+}
+
+function eachUs({ occurrences }: OpTimes, ps: number): number {
+  return occurrences > 0 ? ps / occurrences / 1e6 : 0;
+}
+
+export function selfColumn<R extends OpTimes>(
+  width: number,
+  narrowWidth: number,
+  color: (row: R) => string,
+): GridColumn<R> {
+  const tip = "Time in the op itself, without the ops inside it";
+  const head = { id: "self", title: "Self time, ms", tip, width, narrowWidth };
+  return msBarColumn(head, ({ selfPs }) => selfPs, color);
+}
+
+/** Their heads, and that of the count, for the scope shown. */
+export function timeTitles(nSteps: number | null): Readonly<Record<string, string>> {
+  return { self: perStep("Self time, ms", nSteps), count: perStep("Count", nSteps) };
+}
+
+export function totalColumn<R extends OpTimes>(shownFrom = 0): GridColumn<R> {
+  const tip = "Time from start to end, with the ops inside it";
+  return numberColumn({ id: "total", title: "Total, ms", tip, width: 74, shownFrom }, ({ totalPs }) => totalPs / 1e9);
+}
+
+export function averageColumn<R extends OpTimes>(tip: string): GridColumn<R> {
+  return numberColumn({ id: "average", title: "Average, µs", tip, width: 84 }, (row) => eachUs(row, row.totalPs));
+}
+
+/** As Python's tables have them. */
+export const TIMES_CSV: CsvColumns<OpTimes> = {
+  occurrences: (row) => row.occurrences,
+  total_time_us: (row) => row.totalPs / 1e6,
+  avg_time_us: (row) => eachUs(row, row.totalPs),
+  total_self_time_us: (row) => row.selfPs / 1e6,
+  avg_self_time_us: (row) => eachUs(row, row.selfPs),
+};
+
+export interface LedgerRow {
+  readonly key: string;
+  readonly name: string;
+}
+
+export interface LedgerOptions<R extends LedgerRow> extends Omit<GridOptions<R>, "key" | "attributes" | "signal"> {
+  readonly attributes?: GridOptions<R>["attributes"];
+  readonly isSelected: (row: R) => boolean;
+  readonly fileName: string;
+  readonly csv: CsvColumns<R>;
+}
+
+export class Ledger<R extends LedgerRow> {
+  readonly element: HTMLElement;
+  readonly #grid: Grid<R>;
+  #rows: readonly R[] = [];
+
+  /** The table goes when `signal` aborts. */
+  constructor(
+    signal: AbortSignal,
+    readonly options: LedgerOptions<R>,
+  ) {
+    this.#grid = new Grid<R>({
+      attributes: (row: R) => ({ "data-op-name": row.name }),
+      ...options,
+      key: ({ key }: R) => key,
+      signal,
+    });
+    this.element = this.#grid.element;
+  }
+
+  show(rows: readonly R[], titles: Readonly<Record<string, string>> = {}): void {
+    this.#rows = rows;
+    this.setTitles(titles);
+    this.#grid.setRows(rows);
+    this.mark();
+  }
+
+  /** What stands in place of rows. */
+  setPlaceholder(text: string): void {
+    this.#grid.setPlaceholder(text);
+  }
+
+  setTitles(titles: Readonly<Record<string, string>>): void {
+    for (const [id, title] of Object.entries(titles)) this.#grid.setTitle(id, title);
+  }
+
+  /** px, 0 where the column is not shown. */
+  columnWidth(id: string): number {
+    return this.#grid.columnWidth(id);
+  }
+
+  /** Marks the rows that are selected now. */
+  mark(): void {
+    const chosen = this.#rows.filter(this.options.isSelected);
+    this.#grid.setSelected(new Set(chosen.map(({ key }) => key)));
+    if (chosen.length > 0 && chosen.length < this.#rows.length) this.#grid.reveal(chosen[0].key);
+  }
+
+  save(): void {
+    const { fileName, csv } = this.options;
+    download(fileName, csvOf(csv, this.#grid.shown()), "text/csv");
+  }
+}
+
+interface FilteredTableOptions<R>
+  extends Pick<GridOptions<R>, "label" | "columns" | "sortBy" | "key" | "attributes" | "onPick"> {
+  readonly filterLabel: string;
+  readonly isMarked: (row: R) => boolean;
+  /** The rows that pass a filter; `isOff` says that nothing is written in the box. */
+  readonly passing: (test: (text: string) => boolean, isOff: boolean) => readonly R[];
+  /** What is said of the rows that pass, and behind it what is of less weight. */
+  readonly describe: (shown: readonly R[], isOff: boolean) => readonly [text: string, about?: string];
+  readonly whyEmpty: () => string;
+  /** Called with the rows that pass before they are drawn. */
+  readonly onShown?: (shown: readonly R[]) => void;
+  readonly csv: { readonly file: string; readonly columns: () => CsvColumns<R> };
+  /** Between the filter and the count. */
+  readonly controls?: readonly HTMLElement[] | undefined;
+  /** Between the toolbar and the table. */
+  readonly above?: readonly HTMLElement[] | undefined;
+}
+
+export class FilteredTable<R> {
+  readonly element: HTMLElement;
+  #shown: readonly R[] = [];
+  readonly grid: Grid<R>;
+  readonly #count = h("span.q", { role: "status" });
+  readonly #input: HTMLInputElement;
+
+  constructor(
+    { signal }: Pick<View, "signal">,
+    readonly options: FilteredTableOptions<R>,
+  ) {
+    const { controls = [], above = [], csv } = options;
+    const attributes = { type: "search", placeholder: "Filter: text or /regex/", "aria-label": options.filterLabel };
+    this.#input = h("input", attributes);
+    this.grid = new Grid<R>({ ...options, signal });
+    const filter = inFrame(() => this.apply(), signal);
+    on(this.#input, signal, { input: filter });
+    const save = () => download(csv.file, csvOf(csv.columns(), this.grid.shown()), "text/csv");
+    const saver = button("CSV", save, signal, { title: "Save the rows shown, with full names and precision" });
+    const space = h("span.sp");
+    const bar = h("div.bar", this.#input, ...controls, space, this.#count, saver);
+    this.element = h("div.tfp-fill.tfp-linked", bar, ...above, this.grid.element);
+  }
+
+  /** Filters anew, as after a change of the rows. */
+  apply(): void {
+    const { passing, whyEmpty, onShown } = this.options;
+    const text = this.#input.value;
+    const { test, error } = textFilter(text);
+    const isOff = text.trim() === "";
+    setAria(this.#input, "invalid", error !== "");
+    this.#input.title = error;
+    this.#shown = passing(test, isOff);
+    onShown?.(this.#shown);
+    this.grid.setPlaceholder(whyEmpty());
+    this.grid.setRows(this.#shown);
+    this.#describe(error, isOff);
+    this.followSelection(false);
+  }
+
+  #describe(error: string, isOff: boolean): void {
+    const [text, about] = this.options.describe(this.#shown, isOff);
+    const parts: Child[] = error ? [`Filter not applied: ${error}`] : [text, about && h("span.tfp-about", about)];
+    this.#count.replaceChildren(...parts.filter((part) => part !== undefined && part !== null && part !== false));
+    // Where there is no room the text is cut.
+    this.#count.title = this.#count.textContent ?? "";
+  }
+
+  /** Marks the rows that are selected; `reveals`: scrolls to the first of them. */
+  followSelection(reveals: boolean): void {
+    const { key, isMarked } = this.options;
+    const keys = this.#shown.filter(isMarked).map(key);
+    this.grid.setSelected(new Set(keys));
+    if (reveals && keys[0] !== undefined) this.grid.reveal(keys[0]);
+  }
+}
+
+interface LinkedTableOptions<R>
+  extends Omit<
+    FilteredTableOptions<R>,
+    "onPick" | "isMarked" | "passing" | "describe" | "whyEmpty" | "onShown" | "csv"
+  > {
+  readonly csv: { readonly file: string; readonly columns: CsvColumns<R> };
+  /** Plural, such as "kernels". */
+  readonly noun: () => string;
+  /** What the shares in the count are of, such as "kernel time". */
+  readonly weightNoun: string;
+  readonly weight: (row: R) => number;
+  /** All rows of a scope; where that is of whole steps times and counts are a step. */
+  readonly rows: (scope: Scope) => readonly R[];
+  /** What the filter looks at. */
+  readonly texts: (row: R) => readonly string[];
+  /** Rows under a filter, where that is more than leaving rows out. */
+  readonly regroup?: (test: (text: string) => boolean) => readonly R[];
+  /** Names of the ops that a row stands for: what a click selects, and whose selection marks the row. */
+  readonly opsOf: (row: R) => readonly string[];
+  /** Where that is more than that none ran in the range. */
+  readonly whyEmpty?: (scope: Scope) => string;
+  /** Called with all rows of the scope, also when only the filter changed. */
+  readonly onRows?: (all: readonly R[], nSteps: number | null) => void;
+  /** Heads that change with the scope, by column; `nSteps` is null where times are not a step. */
+  readonly titles?: (nSteps: number | null) => Readonly<Record<string, string>>;
+  /** Whether times of a row may be of several threads at once. */
+  readonly isOverThreads?: (row: R) => boolean;
+  readonly onSelection?: (chosen: ReadonlySet<string>) => void;
+  /** What a click on a row does; selecting its ops when left out. */
+  readonly onPick?: (row: R) => void;
+  /** What the rows are about, in place of words on the scope. */
+  readonly about?: () => string;
+  /** What the rows are of, where that is not what views are linked to. */
+  readonly scope?: (linked: Scope) => Scope;
+  /** Shown instead of everything else, when it gives something. */
+  readonly empty?: () => HTMLElement | null;
+}
+
+/** Several threads do more in a step than it takes. */
+export const OVER_THREADS = "host times summed over threads";
+
+export class LinkedTable<R> {
+  /** All rows of the range, before the filter. */
+  #all: readonly R[] = [];
+  /** Ops that are selected. */
+  #chosen: ReadonlySet<string> = new Set();
+  readonly #table: FilteredTable<R>;
+  readonly compute: () => void;
+
+  constructor(
+    readonly view: TraceView,
+    readonly options: LinkedTableOptions<R>,
+  ) {
+    const { file, columns } = options.csv;
+    const named = () => (this.nSteps === null ? columns : aStep(columns));
+    this.#table = new FilteredTable<R>(view, {
+      ...options,
+      csv: { file, columns: named },
+      onPick: (row) => (options.onPick ? options.onPick(row) : this.pick(options.opsOf(row))),
+      isMarked: (row) => this.#chosen.size > 0 && options.opsOf(row).some((name) => this.#chosen.has(name)),
+      passing: (test, isOff) => this.#passing(test, isOff),
+      describe: (shown) => this.#describe(shown),
+      whyEmpty: () => this.#whyEmpty(),
+      onShown: () => this.#tellRows(),
+    });
+    view.root.append(this.#table.element);
+    this.compute = view.guard(() => this.#compute());
+    follow(view, { compute: this.compute, select: () => this.#followSelection() }, ["kernel_runs", "copy_runs"]);
+    this.compute();
+    this.#followSelection();
+  }
+
+  get scope(): Scope {
+    const linked = scopeOf(this.view.link, this.view.data.table);
+    return this.options.scope?.(linked) ?? linked;
+  }
+  /** By how many steps times are divided; null where they are not. */
+  get nSteps(): number | null {
+    return stepsOfScope(this.view.data.table("steps"), this.scope);
+  }
+
+  /** Selects ops, or nothing when exactly they are selected. */
+  pick(names: readonly string[]): void {
+    toggleSelection(this.view.link, names);
+  }
+
+  #compute(): void {
+    const nothing = this.options.empty?.() ?? null;
+    if (nothing !== null) {
+      this.view.root.replaceChildren(nothing);
+      return;
+    }
+    this.#all = this.options.rows(this.scope);
+    this.#table.apply();
+    this.options.onSelection?.(this.#chosen);
+  }
+
+  #passing(test: (text: string) => boolean, isOff: boolean): readonly R[] {
+    const { regroup, texts } = this.options;
+    return isOff ? this.#all : (regroup?.(test) ?? this.#all.filter((row) => texts(row).some(test)));
+  }
+
+  #tellRows(): void {
+    const { onRows, titles } = this.options;
+    onRows?.(this.#all, this.nSteps);
+    for (const [id, title] of Object.entries(titles?.(this.nSteps) ?? {})) this.#table.grid.setTitle(id, title);
+  }
+
+  #whyEmpty(): string {
+    const { host } = this.view.link;
+    const noun = this.options.noun();
+    if (this.#all.length > 0)
+      return `None of the ${noun} matches the filter. Clear it, or write /pattern/i for a regular expression.`;
+    const { scope } = this;
+    if (host === "" || (scope !== null && scope !== STEADY))
+      return this.options.whyEmpty?.(scope) ?? `No ${noun} in this time range. Clear the range to see all.`;
+    return `${shortHost(host, hostsOf(this.view.data.meta))} has no ${noun}. Choose another host, or all of them.`;
+  }
+
+  #describe(shown: readonly R[]): [string, string] {
+    const { data, link } = this.view;
+    const { weight, weightNoun, noun, about, isOverThreads } = this.options;
+    const sum = (rows: readonly R[]) => rows.reduce((total, row) => total + weight(row), 0);
+    const all = sum(this.#all);
+    const parts = [`${formatCount(shown.length)} of ${formatCount(this.#all.length)} ${noun()}`];
+    if (all > 0) parts.push(`${formatPercent(sum(shown) / all)} of ${weightNoun}`);
+    const host = link.host === "" ? "" : ` · ${shortHost(link.host, hostsOf(data.meta))}`;
+    const linked = about?.() ?? ` · ${describeRange(data.meta, data.table("steps"), this.scope)}`;
+    if (isOverThreads && this.#all.some(isOverThreads)) parts.push(OVER_THREADS);
+    return [parts.join(" · "), `${host}${linked}`];
+  }
+
+  #followSelection(): void {
+    this.#chosen = new Set(this.view.link.selection);
+    this.#table.followSelection(true);
+    this.options.onSelection?.(this.#chosen);
+  }
+}

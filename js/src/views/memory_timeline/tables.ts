@@ -1,0 +1,663 @@
+/** The tables under the memory chart: holders by op, layer or line, by step, lifetimes, what is not freed. */
+
+import type { MemorySummaryRow, TraceMeta } from "../../data/meta";
+import { EMPTY_TABLE } from "../../data/pack";
+import type { RangePs } from "../../data/time";
+import {
+  AFTER_STEPS,
+  byteUnit,
+  type Held,
+  type HeldBy,
+  type LiveGroup,
+  lifetimePs,
+  liveAt,
+  type MemoryEvents,
+  type MemoryStep,
+  OpPlaces,
+  PLACE_SECTIONS,
+  REMAINDER,
+  STACK,
+  together,
+  topLifetimes,
+  type Unfreed,
+  unfreedByOp,
+} from "../../model/memory";
+import { NOT_HERE, stepLabel, stepsOfRange, stepWords } from "../../model/range";
+import { timeOfSteps } from "../../model/steps";
+import {
+  type CsvColumns,
+  fields,
+  formatBytes,
+  formatCount,
+  formatMsNumber,
+  formatNumber,
+  formatPercent,
+  plural,
+} from "../../model/text";
+import { button, h, segmented, setAria, textFits } from "../../ui/dom";
+import type { GridColumn } from "../../ui/sheet";
+import {
+  barColumn,
+  Ledger,
+  type LedgerOptions,
+  type LedgerRow,
+  nameColumn,
+  numberColumn,
+  rankColumn,
+  textColumn,
+} from "../../ui/table";
+import { type TraceView, toggleSelection } from "../../ui/view";
+import { opName } from "./chart";
+
+interface Holder extends LedgerRow, Pick<LiveGroup, "count" | "allocatedBytes" | "requestedBytes"> {
+  readonly rank: number;
+  /** Name id of the first of its ops, or what stands for no op. */
+  readonly op: number;
+  /** Names of its ops. */
+  readonly ops: readonly string[];
+  readonly regionName: string;
+  readonly dtypeName: string;
+  readonly shapeName: string;
+}
+
+/** Bytes of the unit that the sizes of a table are shown in, and its name. */
+type ByteUnit = readonly [number, string];
+
+/** @param unit the unit now */
+function holderColumns(unit: () => ByteUnit): GridColumn<Holder>[] {
+  const size = (bytes: number) => inUnit(bytes, unit());
+  const allocated = "Bytes taken from the allocator, summed over the allocations of the row";
+  return [
+    rankColumn(),
+    nameColumn(
+      { id: "name", title: "In memory" },
+      ({ name }) => name,
+      ({ name }) => name,
+      ({ op }) => op < 0,
+    ),
+    barColumn(
+      { id: "allocated", title: "Allocated", tip: allocated, width: 240, narrowWidth: 136 },
+      (row) => row.allocatedBytes,
+      size,
+      ({ op }) => `var(--m-${op === STACK ? "stack" : "heap"})`,
+    ),
+    numberColumn(
+      { id: "requested", title: "Requested", tip: "Bytes the op asked for", width: 102 },
+      (row) => row.requestedBytes,
+      size,
+    ),
+    numberColumn(
+      { id: "count", title: "Count", tip: "Allocations", width: 56, isOptional: false },
+      (row) => row.count,
+      formatCount,
+    ),
+    textColumn({ id: "region", title: "Region", width: 76, narrowWidth: 60 }, (row) => row.regionName),
+    textColumn({ id: "dtype", title: "Type", width: 66, narrowWidth: 52 }, (row) => row.dtypeName),
+    textColumn({ id: "shape", title: "Shape", width: 124, narrowWidth: 96 }, (row) => row.shapeName),
+  ];
+}
+
+/** @param when the moment that the rows are of now */
+function holderCsv(when: () => string): CsvColumns<Holder> {
+  return {
+    op: (row) => row.name,
+    allocated_bytes: (row) => row.allocatedBytes,
+    requested_bytes: (row) => row.requestedBytes,
+    count: (row) => row.count,
+    region: (row) => row.regionName,
+    dtype: (row) => row.dtypeName,
+    shape: (row) => row.shapeName,
+    held: when,
+  };
+}
+
+/** All sizes of a table share a unit, so the smallest are only told to be small. */
+function inUnit(bytes: number, [size]: ByteUnit): string {
+  const value = bytes / size;
+  return value > 0 && value < 0.001 ? "<0.001" : formatNumber(value);
+}
+
+/** Around the title of a column. */
+const HEAD_PADDING_PX = 14;
+const NOUNS: Readonly<Record<HeldBy, string>> = { op: "op", layer: "layer", line: "line" };
+const NOTHING = "Nothing is held then.";
+
+class LiveTable {
+  readonly #ledger: Ledger<Holder>;
+  #rows: readonly Holder[] = [];
+  #groups: readonly LiveGroup[] = [];
+  #by: HeldBy = "op";
+  #places: OpPlaces | null = null;
+  #unit: ByteUnit = [1, "B"];
+  #when = "";
+
+  constructor(readonly view: TraceView) {
+    const { link, signal } = view;
+    this.#ledger = new Ledger<Holder>(signal, {
+      label: "What holds memory",
+      columns: holderColumns(() => this.#unit),
+      sortBy: "allocated",
+      placeholder: NOTHING,
+      onPick: ({ ops }) => ops.length > 0 && toggleSelection(link, ops),
+      isSelected: ({ ops }) => ops.some((name) => link.selection.includes(name)),
+      onWidths: () => this.#ledger.setTitles(this.#titles),
+      fileName: "memory.csv",
+      csv: holderCsv(() => this.#when),
+    });
+    link.on("selection", () => this.#ledger.mark(), signal);
+  }
+
+  get element(): HTMLElement {
+    return this.#ledger.element;
+  }
+
+  show(events: MemoryEvents, row: number, when: string): void {
+    this.#groups = liveAt(events, row);
+    this.#when = when;
+    this.#draw();
+  }
+
+  /** Puts together what belongs to the same op, layer or line, as soon as it is known what does. */
+  groupBy(by: HeldBy): void {
+    this.#by = by;
+    this.#draw();
+    if (by === "op" || this.#places !== null) return;
+    const { data, guard } = this.view;
+    const fill = guard(async () => {
+      await data.ready(PLACE_SECTIONS);
+      if (PLACE_SECTIONS.every((name) => data.isWhole(name)))
+        this.#places = new OpPlaces(data.meta, data.table("op_places"));
+      this.#draw();
+    });
+    fill();
+  }
+
+  #draw(): void {
+    const { meta } = this.view.data;
+    const [by, places] = [this.#by, this.#places];
+    const isKnown = by === "op" || places !== null;
+    const waiting = this.view.data.isOffline ? NOT_HERE : `Looking for the ${NOUNS[by]}s …`;
+    this.#ledger.setPlaceholder(isKnown ? NOTHING : waiting);
+    const place = (group: LiveGroup) => {
+      const own = holderName(group, (id) => opName(meta, id));
+      if (by === "op" || group.op <= REMAINDER) return own;
+      return places?.of(meta.names[group.op] ?? "", by) || (group.op < 0 ? own : unknown(by));
+    };
+    const held: readonly Held[] =
+      by === "op" ? this.#groups.map((one) => ({ name: place(one), groups: [one] })) : together(this.#groups, place);
+    this.#rows = isKnown ? held.map((one, i) => this.#holder(one, i + 1)) : [];
+    this.#unit = byteUnit(this.#rows[0]?.allocatedBytes ?? 0);
+    this.#ledger.show(this.#rows, this.#titles);
+  }
+
+  #holder({ name, groups }: Held, rank: number): Holder {
+    const { names } = this.view.data.meta;
+    const sum = (value: (group: LiveGroup) => number) => groups.reduce((total, group) => total + value(group), 0);
+    // What describes one group says nothing of several.
+    const text = (id: (group: LiveGroup) => number) => (groups.length === 1 ? (names[id(groups[0])] ?? "") : "");
+    const isOps = groups[0].op !== REMAINDER && groups[0].op !== STACK;
+    const dtype = text((group) => group.dtype);
+    return {
+      ...{ key: String(rank), rank, name, op: groups[0].op },
+      count: sum((group) => group.count),
+      allocatedBytes: sum((group) => group.allocatedBytes),
+      requestedBytes: sum((group) => group.requestedBytes),
+      regionName: isOps ? text((group) => group.region) : "",
+      dtypeName: dtype === "INVALID" ? "" : dtype,
+      shapeName: text((group) => group.shape),
+      ops: [...new Set(groups.flatMap(({ op }) => names[op] || []))],
+    };
+  }
+
+  get #titles(): Readonly<Record<string, string>> {
+    const sum = (rows: readonly Holder[]) => rows.reduce((bytes, { allocatedBytes }) => bytes + allocatedBytes, 0);
+    const held = sum(this.#rows);
+    const explained = sum(this.#rows.filter(({ op }) => op !== REMAINDER));
+    const share = held > 0 && explained < held ? ` · ${formatPercent(explained / held)} from this capture` : "";
+    const counted = this.#n > 0 ? `: ${plural(this.#n, NOUNS[this.#by])}` : "";
+    const title = `In memory ${this.#when}${counted}`;
+    const fits = textFits(this.view.root, this.#ledger.columnWidth("name") - HEAD_PADDING_PX);
+    return {
+      name: fits(`${title}${share}`) ? `${title}${share}` : title,
+      allocated: `Allocated, ${this.#unit[1]}`,
+      requested: `Requested, ${this.#unit[1]}`,
+    };
+  }
+
+  /** Ops, layers or lines that are known by name. */
+  get #n(): number {
+    if (this.#by === "op") return new Set(this.#rows.flatMap(({ ops }) => ops)).size;
+    return this.#rows.filter(({ ops, name }) => ops.length > 0 && name !== unknown(this.#by)).length;
+  }
+
+  /** Gives the page the rows shown, in bytes. */
+  save(): void {
+    this.#ledger.save();
+  }
+}
+
+function unknown(by: HeldBy): string {
+  return `${by} not known`;
+}
+
+function holderName({ op }: LiveGroup, name: (id: number) => string): string {
+  if (op === REMAINDER) return "allocated before the capture";
+  return op === STACK ? "stack" : name(op);
+}
+
+function unitOf(bytes: readonly number[]): ByteUnit {
+  return byteUnit(bytes.reduce((a, b) => Math.max(a, b), 0));
+}
+
+type StepRow = MemoryStep & LedgerRow;
+type UnfreedRow = Unfreed & LedgerRow;
+interface LifeRow extends LedgerRow {
+  readonly bytes: number;
+  readonly lifePs: number;
+  readonly atPs: number;
+  readonly stepName: string;
+  readonly step: number;
+  readonly region: string;
+  readonly dtype: string;
+  readonly shape: string;
+}
+
+type Parts<R extends LedgerRow> = Omit<LedgerOptions<R>, "onPick" | "isSelected">;
+/** The unit of all sizes of a table now. */
+type Unit = () => ByteUnit;
+type Value<R> = (row: R) => number;
+
+/** Room in a heading for ", MiB" and the mark of the order, and for a letter of the title. */
+const UNIT_PX = 40;
+const LETTER_PX = 6;
+
+function bytesColumn<R>(id: string, title: string, tip: string, value: Value<R>, unit: Unit): GridColumn<R> {
+  const head = { id, title, tip, width: UNIT_PX + LETTER_PX * title.length, isOptional: false };
+  return numberColumn(head, value, (bytes) => inUnit(bytes, unit()));
+}
+
+function byteBars<R>(id: string, title: string, tip: string, value: Value<R>, unit: Unit): GridColumn<R> {
+  const head = { id, title, tip, width: 220, narrowWidth: 150 };
+  return barColumn(
+    head,
+    value,
+    (bytes) => inUnit(bytes, unit()),
+    () => "var(--m-heap)",
+  );
+}
+
+function momentColumn<R>(tip: string, ps: Value<R>): GridColumn<R> {
+  return numberColumn({ id: "at", title: "at, ms", tip, width: 74, isOptional: false }, ps, formatMsNumber);
+}
+
+function timesColumn<R>(id: string, title: string, tip: string, value: Value<R>): GridColumn<R> {
+  return numberColumn({ id, title, tip, width: 84, isOptional: false }, value, formatCount);
+}
+
+/** @param unknown what an allocation that names no op is called */
+const allocatedBy = (unknown: string) =>
+  nameColumn<LedgerRow>(
+    { id: "name", title: "Allocated by" },
+    ({ name }) => name || unknown,
+    ({ name }) => name,
+  );
+
+function stepRow(step: MemoryStep, stepNames: readonly string[]): StepRow {
+  return { ...step, key: String(step.step), name: stepWords(stepNames, step.step) };
+}
+
+function stepColumns(unit: Unit): GridColumn<StepRow>[] {
+  const growth = (row: StepRow) => row.endBytes - row.startBytes;
+  return [
+    { id: "name", title: "Step", value: (row) => row.step, cell: (row) => row.name },
+    byteBars("peak", "Peak", "Most in use during the step: stack and heap", (row) => row.peakBytes, unit),
+    momentColumn("When, after the begin of the step", (row) => row.peakAtPs - row.startPs),
+    bytesColumn("start", "Begin", "In use when the step begins", (row) => row.startBytes, unit),
+    bytesColumn("end", "End", "In use when the step ends", (row) => row.endBytes, unit),
+    {
+      ...bytesColumn("growth", "Change", "End less begin", growth, unit),
+      value: growth,
+      cell: (row) => signed(growth(row), unit()),
+    },
+    timesColumn("allocations", "Allocations", "Made in the step", (row) => row.nAllocations),
+    {
+      ...bytesColumn("allocated", "Allocated", "Sum over its allocations", (row: StepRow) => row.allocatedBytes, unit),
+      isOptional: true,
+    },
+  ];
+}
+
+function stepLedger(unit: Unit): Parts<StepRow> {
+  return {
+    label: "Memory by step",
+    columns: stepColumns(unit),
+    sortBy: "peak",
+    placeholder: "No step in this capture; the step chart says why.",
+    attributes: (row) => ({ "data-step": String(row.step) }),
+    fileName: "memory_steps.csv",
+    csv: {
+      step: (row) => row.step,
+      peak_bytes: (row) => row.peakBytes,
+      peak_at_ms: (row) => row.peakAtPs / 1e9,
+      start_bytes: (row) => row.startBytes,
+      end_bytes: (row) => row.endBytes,
+      growth_bytes: (row) => row.endBytes - row.startBytes,
+      n_allocations: (row) => row.nAllocations,
+      allocated_bytes: (row) => row.allocatedBytes,
+    },
+  };
+}
+
+function signed(bytes: number, unit: ByteUnit): string {
+  const text = inUnit(Math.abs(bytes), unit);
+  // What is only told to be small needs no direction.
+  if (bytes === 0 || text.startsWith("<")) return text;
+  return `${bytes > 0 ? "+" : "−"}${text}`;
+}
+
+function lifeRow(meta: TraceMeta, events: MemoryEvents, row: number): LifeRow {
+  const text = (id: number) => meta.names[id] ?? "";
+  const step = events.step[row];
+  return {
+    key: String(row),
+    name: text(events.op[row]),
+    bytes: events.allocated[row],
+    lifePs: lifetimePs(events, row),
+    atPs: events.time[row],
+    step,
+    stepName: step >= 0 ? stepLabel(meta.step_names, step) : "–",
+    region: text(events.region[row]),
+    dtype: text(events.dtype[row]) === "INVALID" ? "" : text(events.dtype[row]),
+    shape: text(events.shape[row]),
+  };
+}
+
+function lifeColumns(unit: Unit, unknown: string): GridColumn<LifeRow>[] {
+  const life: GridColumn<LifeRow> = {
+    ...{ id: "life", title: "Lived, ms", tip: "From the allocation to the deallocation", width: 92, isRight: true },
+    value: (row) => row.lifePs,
+    cell: (row) => (Number.isFinite(row.lifePs) ? formatMsNumber(row.lifePs) : "not freed"),
+  };
+  return [
+    allocatedBy(unknown),
+    life,
+    bytesColumn("bytes", "Allocated", "Bytes taken from the allocator", (row) => row.bytes, unit),
+    momentColumn("When it was allocated; a click shows what was held then", (row) => row.atPs),
+    { id: "step", title: "Step", width: 50, isRight: true, value: (row) => row.step, cell: (row) => row.stepName },
+    textColumn({ id: "region", title: "Region", width: 68, isOptional: true }, (row) => row.region),
+    textColumn({ id: "dtype", title: "Type", width: 60 }, (row) => row.dtype),
+    textColumn({ id: "shape", title: "Shape", width: 104 }, (row) => row.shape),
+  ];
+}
+
+function lifeLedger(unit: Unit, unknown: string): Parts<LifeRow> {
+  return {
+    label: "Lifetimes of allocations",
+    columns: lifeColumns(unit, unknown),
+    sortBy: "life",
+    placeholder: "Nothing was allocated in this range.",
+    fileName: "memory_lifetimes.csv",
+    csv: {
+      op: (row) => row.name,
+      step: (row) => row.stepName,
+      region: (row) => row.region,
+      dtype: (row) => row.dtype,
+      shape: (row) => row.shape,
+      allocation_bytes: (row) => row.bytes,
+      allocated_at_ms: (row) => row.atPs / 1e9,
+      lifetime_ms: (row) => (Number.isFinite(row.lifePs) ? row.lifePs / 1e9 : ""),
+    },
+  };
+}
+
+function unfreedRow(row: Unfreed, names: readonly string[]): UnfreedRow {
+  return { ...row, key: String(row.op), name: names[row.op] ?? "" };
+}
+
+function unfreedColumns(unit: Unit, unknown: string): GridColumn<UnfreedRow>[] {
+  const late = `Bytes given back, but more than ${AFTER_STEPS} steps later`;
+  const steps = "In how many steps: a leak shows in most, a variable in one";
+  return [
+    allocatedBy(unknown),
+    byteBars("held", "Not freed", "Bytes not given back until the capture ends", (row) => row.heldBytes, unit),
+    bytesColumn("late", "Freed late", late, (row) => row.allocatedBytes - row.heldBytes, unit),
+    bytesColumn("rate", "Growth a step", "Of both, per step", (row) => row.bytesPerStep, unit),
+    timesColumn("steps", "In steps", steps, (row) => row.nSteps),
+    {
+      ...timesColumn("allocations", "Allocations", "How many", (row: UnfreedRow) => row.nAllocations),
+      isOptional: true,
+    },
+  ];
+}
+
+function unfreedLedger(unit: Unit, unknown: string): Parts<UnfreedRow> {
+  return {
+    label: "What is not given back",
+    columns: unfreedColumns(unit, unknown),
+    sortBy: "held",
+    placeholder: `Every allocation of a step was given back within ${AFTER_STEPS} steps.`,
+    fileName: "memory_not_freed.csv",
+    csv: {
+      op: (row) => row.name,
+      n_allocations: (row) => row.nAllocations,
+      n_steps: (row) => row.nSteps,
+      allocated_bytes: (row) => row.allocatedBytes,
+      bytes_per_step: (row) => row.bytesPerStep,
+      held_bytes: (row) => row.heldBytes,
+    },
+  };
+}
+
+type SumRow = MemorySummaryRow & LedgerRow;
+
+const NO_EVENTS =
+  "A reduced profile has the peaks of memory without single allocations: open a host in full for its timeline.";
+
+export function showSums(view: TraceView): void {
+  const { data, root, signal } = view;
+  const rows = data.meta.memory_summary.map((row) => ({ ...row, key: row.allocator, name: row.allocator }));
+  const unit = unitOf(rows.map((row) => row.peak_bytes));
+  const ledger = new Ledger<SumRow>(signal, {
+    label: "Memory by allocator",
+    columns: columns(unit),
+    sortBy: "peak",
+    placeholder: "No allocator reported to the profiler.",
+    onPick: () => undefined,
+    isSelected: () => false,
+    fileName: "memory_summary.csv",
+    csv: fields("allocator", "peak_bytes", "peak_at_ms", "capacity_bytes", "n_allocations", "n_deallocations"),
+  });
+  const save = button("CSV", () => ledger.save(), signal, { title: "Save the rows shown: bytes and ms" });
+  const words = h("span.tfp-say", { role: "note" }, NO_EVENTS);
+  root.append(h("div.tfp-fill", h("div.bar", words, h("span.sp"), save), ledger.element));
+  ledger.show(rows, { name: plural(rows.length, "allocator"), peak: `Peak, ${unit[1]}` });
+}
+
+function columns(unit: ByteUnit): GridColumn<SumRow>[] {
+  const at = { id: "at", title: "at, ms", tip: "When, after the begin of the capture", width: 82, isOptional: false };
+  const may = { id: "capacity", title: "Capacity", tip: "What the allocator may use", width: 92, isOptional: false };
+  return [
+    nameColumn(
+      { id: "name", title: "Allocator" },
+      ({ name }) => name || "unnamed allocator",
+      ({ name }) => name,
+    ),
+    byteBars(
+      "peak",
+      "Peak",
+      "Most in use: stack and heap",
+      (row) => row.peak_bytes,
+      () => unit,
+    ),
+    numberColumn(at, (row) => row.peak_at_ms * 1e9, formatMsNumber),
+    numberColumn(may, (row) => row.capacity_bytes || Number.NaN, formatBytes),
+    numberColumn(
+      { id: "n", title: "Allocations", width: 92, isOptional: false },
+      (row) => row.n_allocations,
+      formatCount,
+    ),
+  ];
+}
+
+const CHOICES = [
+  { value: "op", text: "By op" },
+  { value: "layer", text: "By layer" },
+  { value: "line", text: "By line" },
+  { value: "steps", text: "By step" },
+  { value: "lifetimes", text: "Lifetimes" },
+  { value: "unfreed", text: "Possible leaks" },
+] as const;
+type Pane = (typeof CHOICES)[number]["value"];
+
+function isHolders(pane: Pane): pane is HeldBy {
+  return pane === "op" || pane === "layer" || pane === "line";
+}
+
+/** Allocations in the table of lifetimes: the longest-lived, and as many of the largest. */
+const MAX_LIFETIMES = 500;
+
+interface PaneScene {
+  readonly events: MemoryEvents;
+  readonly steps: readonly MemoryStep[];
+  readonly range: RangePs;
+  /** Of the events: whose state the table of holders shows, and in words when that is. */
+  readonly row: number;
+  readonly when: string;
+}
+
+export class Panes {
+  readonly element = h("div.tfp-panes");
+  readonly control: HTMLElement;
+  readonly csvButton: HTMLElement;
+  readonly #live: LiveTable;
+  readonly #ledgers = new Map<Pane, { readonly ledger: Ledger<never>; readonly fill: (scene: PaneScene) => void }>();
+  #pane: Pane = "op";
+  #scene: PaneScene | null = null;
+
+  constructor(
+    readonly view: TraceView,
+    readonly onMoment: (timePs: number) => void,
+  ) {
+    this.#live = new LiveTable(view);
+    this.element.append(this.#live.element);
+    const choose = (pane: Pane) => this.choose(pane);
+    this.control = segmented("Table", CHOICES, "op", choose, view.signal);
+    this.csvButton = button("CSV", () => this.#save(), view.signal, { title: "Save the rows shown: bytes and ms" });
+    const mark = () => this.#ledgers.get(this.#pane)?.ledger.mark();
+    view.link.on("selection", mark, view.signal);
+    view.link.on("step", mark, view.signal);
+  }
+
+  /** Shows one of the tables; its button follows. */
+  choose(pane: Pane): void {
+    this.#pane = pane;
+    for (const [i, choice] of [...this.control.children].entries()) {
+      setAria(choice, "pressed", CHOICES[i].value === pane);
+    }
+    if (isHolders(pane)) this.#live.groupBy(pane);
+    else if (!this.#ledgers.has(pane)) {
+      const made = this.#make(pane);
+      this.#ledgers.set(pane, made);
+      this.element.append(made.ledger.element);
+    }
+    this.#live.element.hidden = !isHolders(pane);
+    for (const [name, { ledger }] of this.#ledgers) ledger.element.hidden = name !== pane;
+    if (this.#scene !== null) this.show(this.#scene);
+  }
+
+  show(scene: PaneScene): void {
+    this.#scene = scene;
+    if (isHolders(this.#pane)) this.#live.show(scene.events, scene.row, scene.when);
+    else this.#ledgers.get(this.#pane)?.fill(scene);
+  }
+
+  #save(): void {
+    if (isHolders(this.#pane)) this.#live.save();
+    else this.#ledgers.get(this.#pane)?.ledger.save();
+  }
+
+  #make(pane: Exclude<Pane, HeldBy>) {
+    const made = { steps: () => this.#steps(), lifetimes: () => this.#lifetimes(), unfreed: () => this.#unfreed() };
+    return made[pane]() as unknown as { ledger: Ledger<never>; fill: (scene: PaneScene) => void };
+  }
+
+  #steps() {
+    const { link, data } = this.view;
+    const table = () => data.table("steps") ?? EMPTY_TABLE;
+    let unit = unitOf([]);
+    const ledger = new Ledger<StepRow>(this.view.signal, {
+      ...stepLedger(() => unit),
+      onPick: ({ step }) => {
+        const isChosen = link.step === step;
+        link.setTimeRange(isChosen ? null : timeOfSteps(table(), step, step));
+        link.setStep(isChosen ? -1 : step);
+      },
+      isSelected: ({ step }) => {
+        const range = link.timeRange;
+        const covered = range && stepsOfRange(table(), [range[0] * 1000, range[1] * 1000]);
+        return covered ? covered[0] <= step && step <= covered[1] : false;
+      },
+    });
+    // All steps, whatever the range: one of many is only told to be high beside the others.
+    const fill = ({ steps }: PaneScene) => {
+      unit = unitOf(steps.map((step) => step.peakBytes));
+      const rows = steps.map((step) => stepRow(step, data.meta.step_names));
+      const titles = { peak: `Peak, ${unit[1]}`, start: `Begin, ${unit[1]}`, end: `End, ${unit[1]}` };
+      ledger.show(rows, {
+        ...titles,
+        growth: `Change, ${unit[1]}`,
+        allocated: `Allocated, ${unit[1]}`,
+        name: plural(rows.length, "step"),
+      });
+    };
+    return { ledger, fill };
+  }
+
+  #lifetimes() {
+    let unit = unitOf([]);
+    const ledger = new Ledger<LifeRow>(this.view.signal, {
+      ...lifeLedger(() => unit, opName(this.view.data.meta, -1)),
+      onPick: (row) => {
+        this.#select(row);
+        this.onMoment(row.atPs);
+      },
+      isSelected: (row) => this.view.link.selection.includes(row.name),
+    });
+    const fill = ({ events, range }: PaneScene) => {
+      const { rows, nAllocations } = topLifetimes(events, range, MAX_LIFETIMES);
+      const shown = Array.from(rows, (row) => lifeRow(this.view.data.meta, events, row));
+      unit = unitOf(shown.map((row) => row.bytes));
+      const n = formatCount(shown.length);
+      const isPart = nAllocations > shown.length;
+      const name = isPart ? `Longest or largest ${n} of ${formatCount(nAllocations)}` : `Allocated by · ${n}`;
+      ledger.show(shown, { name, bytes: `Size, ${unit[1]}` });
+    };
+    return { ledger, fill };
+  }
+
+  #unfreed() {
+    let unit = unitOf([]);
+    const ledger = new Ledger<UnfreedRow>(this.view.signal, {
+      ...unfreedLedger(() => unit, opName(this.view.data.meta, -1)),
+      onPick: (row) => this.#select(row),
+      isSelected: (row) => this.view.link.selection.includes(row.name),
+    });
+    const fill = ({ events, steps, range }: PaneScene) => {
+      const inRange = steps.filter((step) => range === null || (step.startPs < range[1] && step.endPs > range[0]));
+      const rows = unfreedByOp(events, inRange).map((row) => unfreedRow(row, this.view.data.meta.names));
+      unit = unitOf(rows.map((row) => Math.max(row.heldBytes, row.allocatedBytes - row.heldBytes)));
+      const name = `Held over ${AFTER_STEPS} steps: ${plural(rows.length, "op")}`;
+      ledger.show(rows, {
+        name,
+        held: `Not freed, ${unit[1]}`,
+        late: `Freed late, ${unit[1]}`,
+        rate: `Growth a step, ${unit[1]}`,
+      });
+    };
+    return { ledger, fill };
+  }
+
+  #select(row: LedgerRow): void {
+    if (row.name !== "") toggleSelection(this.view.link, [row.name]);
+  }
+}

@@ -1,0 +1,346 @@
+/** The panels of the tracks (filter, hidden ones) and of the bookmarks, with the flags on the ruler. */
+
+import { fitRange, type Span, xAt } from "../../data/time";
+import { RULER_TOP_PX } from "../../draw/frame";
+import { showAll, type TrackKey } from "../../model/arrangement";
+import { type Bookmark, nextBookmark, spanOf } from "../../model/bookmarks";
+import { formatCount, formatInstant, formatTime, plural } from "../../model/text";
+import { button, type Child, h, on } from "../../ui/dom";
+import type { Painter } from "./paint";
+import type { TimelineState } from "./state";
+import type { Popover } from "./toolbar";
+
+const KEY = "tracks";
+/** Hidden tracks listed by name; all come back with one press. */
+const MOST_NAMES = 40;
+const NO_EVENTS = "This trace has no events: nothing that the profiler sees was running while it was captured.";
+
+/** Filter by name, what is hidden and how to get it back; and what stands where no track is left. */
+export class TracksPanel {
+  /** In place of the tracks when none is left. */
+  readonly none = h("div.tl-none", { role: "status" });
+  #toldLayout: unknown = null;
+
+  constructor(
+    readonly state: TimelineState,
+    readonly popover: Popover,
+    readonly opener: HTMLButtonElement,
+    readonly signal: AbortSignal,
+  ) {
+    this.none.hidden = true;
+  }
+
+  toggle() {
+    this.popover.toggle(KEY, this.opener, "Tracks", "dialog", ...this.#content());
+  }
+
+  /** Says on the button how many tracks are shown, and in place of the tracks why there are none. */
+  update() {
+    const { layout } = this.state;
+    if (this.#toldLayout === layout) return;
+    this.#toldLayout = layout;
+    const isCut = layout.nShown < layout.nTracks;
+    // Of several hosts a reader looks for one, not for a thread.
+    const what = layout.nHosts > 0 ? ` ${plural(layout.nHosts, "host")}` : " tracks";
+    const text = isCut ? this.#count() : `Filter${what}`;
+    const more = isCut ? [] : [h("span.opt", what)];
+    if (this.opener.textContent !== text) this.opener.replaceChildren(isCut ? text : "Filter", ...more);
+    this.opener.classList.toggle("on", isCut);
+    this.#tellNone(layout.tracks.length === 0);
+    if (this.popover.key === KEY) this.#refresh();
+  }
+
+  #tellNone(isNone: boolean) {
+    this.none.hidden = !isNone;
+    if (!isNone) return;
+    const { tracks } = this.state;
+    const { nTracks, nHidden } = this.state.layout;
+    if (this.state.meta.n_events === 0) {
+      this.none.replaceChildren(h("p", NO_EVENTS), whatToCapture());
+      return;
+    }
+    const why = tracks.filter
+      ? `No track's name has “${tracks.filter}”.`
+      : `All ${formatCount(nTracks)} tracks are hidden or pinned.`;
+    const items: Child[] = [h("p", why)];
+    if (tracks.filter) items.push(button("Clear the filter", () => this.setFilter(""), this.signal));
+    if (nHidden > 0) items.push(button("Show all tracks", () => this.#showAll(), this.signal));
+    this.none.replaceChildren(...items.filter((item): item is Node => item instanceof Node));
+  }
+
+  setFilter(filter: string) {
+    this.state.board.change((tracks) => {
+      tracks.filter = filter;
+    });
+  }
+
+  #showAll() {
+    this.state.board.change(showAll);
+  }
+
+  #count(): string {
+    const { nShown, nTracks, nHosts, nHostsShown } = this.state.layout;
+    // Of many hosts most lines are folded: how many hosts there are says more.
+    if (nHostsShown < nHosts) return `${formatCount(nHostsShown)} of ${plural(nHosts, "host")}`;
+    return `${formatCount(nShown)} of ${plural(nTracks, "track")}`;
+  }
+
+  #refresh() {
+    const { element } = this.popover;
+    const count = element.querySelector(".tl-count");
+    if (count) count.textContent = this.#count();
+    const hidden = element.querySelector(".tl-hidden");
+    const focused = hidden?.contains(document.activeElement) ?? false;
+    const key = (document.activeElement as HTMLElement | null)?.dataset.key;
+    hidden?.replaceWith(this.#hidden());
+    if (focused) this.popover.focus(key);
+    const input = element.querySelector<HTMLInputElement>("input");
+    if (input && input !== document.activeElement) input.value = this.state.tracks.filter;
+  }
+
+  #content(): Child[] {
+    const input = h("input", {
+      type: "text",
+      placeholder: "Filter by name",
+      "aria-label": "Filter tracks by name",
+      "data-first": true,
+      spellcheck: "false",
+    });
+    input.value = this.state.tracks.filter;
+    const keydown = (event: KeyboardEvent) => {
+      if (event.key === "Enter") this.popover.close();
+    };
+    on(input, this.signal, { input: () => this.setFilter(input.value), keydown });
+    const count = h("span.q.tl-count", { role: "status" }, this.#count());
+    return [h("div.tl-pophead", input, count), this.#hidden()];
+  }
+
+  /** What is hidden, each with the way back. */
+  #hidden(): HTMLElement {
+    const { board, layout } = this.state;
+    const hidden = [...this.state.tracks.hidden];
+    const box = h("div.tl-hidden");
+    if (hidden.length === 0) {
+      box.append(h("p.q", "None hidden. H on a track's name hides it, P pins it."));
+    } else {
+      box.append(h("div.sub", `${plural(layout.nHidden, "track")} hidden`));
+      for (const key of hidden.slice(0, MOST_NAMES)) box.append(this.#hiddenRow(key));
+      if (hidden.length > MOST_NAMES) box.append(h("p.q", `and ${hidden.length - MOST_NAMES} more`));
+      box.append(button("Show all tracks", () => this.#showAll(), this.signal, { "data-key": "all" }));
+    }
+    const { n_lines: nLines = 0, n_counters: nCounters = 0, lines, counters = [] } = this.state.meta;
+    const nLeftOut = Math.max(0, nLines - lines.length);
+    if (nLeftOut > 0) box.append(h("p.q", `The ${formatCount(nLeftOut)} least busy lines are not here.`));
+    if (nCounters > counters.length) {
+      box.append(h("p.q", `${formatCount(counters.length)} of ${formatCount(nCounters)} counters are here.`));
+    }
+    if (board.isTouched) {
+      box.append(
+        button("As at first", () => board.reset(), this.signal, {
+          "data-key": "reset",
+          title: "Undo all pinning, hiding and folding",
+        }),
+      );
+    }
+    return box;
+  }
+
+  #hiddenRow(key: TrackKey): HTMLElement {
+    const show = button("Show", () => this.state.board.change((tracks) => tracks.hidden.delete(key)), this.signal, {
+      "data-key": `show-${key}`,
+    });
+    return h("div.tl-note", h("span.base.cut", this.#name(key)), show);
+  }
+
+  #name(key: TrackKey): string {
+    const { meta, lineNames, board } = this.state;
+    const id = Number(key.slice(1));
+    if (key[0] === "h") return this.state.hosted.source?.names[id] ?? key;
+    if (key[0] === "p") return meta.planes[id]?.name ?? key;
+    return (key[0] === "c" ? board.counterNames[id] : lineNames[id]) ?? key;
+  }
+}
+
+function whatToCapture(): HTMLElement {
+  const code = (text: string) => h("code.nb", text);
+  const before = [
+    "Capture again around the code to look at: ",
+    code("%%tfprofile"),
+    " on top of the cell that trains, or ",
+  ];
+  return h("p.q", ...before, code("with tfprof.profile():"), " around one step or more.");
+}
+
+/** Flags drawn at once; the list has all. */
+const MOST_FLAGS = 200;
+const TEXT_PX = 7;
+const MOST_TEXT_PX = 90;
+const LIST = "bookmarks";
+
+/** Bookmarks as flags over the ruler with hairlines down the tracks, and the panel that lists, edits and deletes them. */
+export class Flags {
+  readonly element = h("div.tl-flags");
+  #shown: readonly unknown[] = [];
+  /** What the open list shows. */
+  #listed: unknown = null;
+
+  constructor(
+    readonly state: TimelineState,
+    readonly painter: Painter,
+    readonly popover: Popover,
+    /** The button of the list. */
+    readonly opener: HTMLElement,
+    readonly signal: AbortSignal,
+  ) {
+    this.element.style.top = `${RULER_TOP_PX}px`;
+    on(this.element, signal, { click: (event) => this.#onClick(event) });
+  }
+
+  /** Brings the flags to where the view has them. */
+  update() {
+    const { state, painter } = this;
+    const { bookmarks } = state.board;
+    const { view } = state;
+    const shown: readonly unknown[] = [view, bookmarks, painter.plotWidth, painter.labelWidth];
+    if (shown.every((part, k) => part === this.#shown[k])) return;
+    this.#shown = shown;
+    this.element.style.left = `${painter.labelWidth}px`;
+    const seen = bookmarks
+      .map((bookmark, index) => ({ bookmark, index, span: spanOf(bookmark) }))
+      .filter(({ span }) => span.t1 >= view.t0 && span.t0 <= view.t1)
+      .slice(0, MOST_FLAGS);
+    const xs = seen.map(({ span }) => xAt(view, painter.plotWidth, Math.max(view.t0, span.t0)));
+    const boxes = seen.map(({ bookmark, index, span }, k) => {
+      const room = Math.min(MOST_TEXT_PX, (xs[k + 1] ?? painter.plotWidth) - xs[k] - 12);
+      return this.#flag(bookmark, index, span, xs[k], room);
+    });
+    this.element.replaceChildren(...boxes);
+    painter.flags = boxes.map((box, k) => {
+      const { length } = box.textContent ?? "";
+      return { t0: xs[k], t1: xs[k] + Math.max(10, length * TEXT_PX) };
+    });
+  }
+
+  #flag(bookmark: Bookmark, index: number, span: Span, x: number, room: number): HTMLElement {
+    const { view } = this.state;
+    const isRange = span.t1 > span.t0;
+    const end = xAt(view, this.painter.plotWidth, Math.min(view.t1, span.t1));
+    const text = bookmark.text.split("\n", 1)[0];
+    const short = room < 3 * TEXT_PX ? "" : text.slice(0, Math.floor(room / TEXT_PX));
+    const title = `${bookmark.text || "Bookmark"} · ${timeText(bookmark)}`;
+    const flag = h("button.tl-flag", { type: "button", tabindex: -1, title, "data-index": index });
+    flag.textContent = short && short.length < text.length ? `${short}…` : short;
+    const transform = `translateX(${Math.round(x)}px)`;
+    if (!isRange) return h("div.tl-mark", { style: { transform } }, flag);
+    return h("div.tl-mark.range", { style: { transform, width: `${Math.max(1, Math.round(end - x))}px` } }, flag);
+  }
+
+  #onClick(event: Event) {
+    const flag = (event.target as Element).closest<HTMLElement>("[data-index]");
+    if (flag) this.open(Number(flag.dataset.index), flag);
+  }
+
+  /** Sets a bookmark at the selected slice, else at the range, else at the cursor, else in the middle; asks for its text. */
+  add() {
+    const { state } = this;
+    const { events, meta, focus, range, board, view } = state;
+    const moment = board.cursor ?? (view.t0 + view.t1) / 2;
+    const span =
+      focus >= 0 ? { t0: events.start[focus], t1: events.endOf(focus) } : (range ?? { t0: moment, t1: moment });
+    const text = focus >= 0 ? meta.names[events.name[focus]] : "";
+    this.open(board.addBookmark(span, text), this.opener);
+  }
+
+  /** To the next or previous one from the middle of the window. */
+  walk(direction: 1 | -1) {
+    const { board, view } = this.state;
+    const index = nextBookmark(board.bookmarks, (view.t0 + view.t1) / 2, direction);
+    if (index >= 0) this.goTo(index);
+  }
+
+  goTo(index: number) {
+    const { state } = this;
+    const span = spanOf(state.board.bookmarks[index]);
+    const length = state.view.t1 - state.view.t0;
+    if (span.t1 - span.t0 > length) state.setView(fitRange(span, state.bounds));
+    else state.setView({ t0: (span.t0 + span.t1 - length) / 2, t1: (span.t0 + span.t1 + length) / 2 });
+  }
+
+  /** Opens the list, with one of them ready to be written. */
+  open(index: number, opener: HTMLElement = this.opener) {
+    if (this.popover.key !== LIST) this.popover.toggle(LIST, opener, "Bookmarks", "dialog", ...this.#list());
+    const input = this.popover.element.querySelector<HTMLInputElement>(`input[data-index="${index}"]`);
+    input?.focus({ preventScroll: true });
+    input?.select();
+    input?.scrollIntoView?.({ block: "nearest" });
+  }
+
+  toggleList() {
+    this.popover.toggle(LIST, this.opener, "Bookmarks", "dialog", ...this.#list());
+  }
+
+  /** Shows what changed while the list is open. */
+  refresh() {
+    if (this.popover.key === LIST && this.#listed !== this.state.board.bookmarks) this.popover.fill(...this.#list());
+  }
+
+  #list(): Child[] {
+    const { bookmarks } = this.state.board;
+    this.#listed = bookmarks;
+    const head = h("div.tl-pophead", h("b", plural(bookmarks.length, "bookmark")));
+    const add = button("Add", () => this.add(), this.signal, {
+      "data-key": "add",
+      title: "At the selected slice, else the range, else the cursor (B)",
+    });
+    head.append(add);
+    if (bookmarks.length > 0) return [head, ...bookmarks.map((bookmark, index) => this.#row(bookmark, index))];
+    const help =
+      "B sets one at the selected slice, the range or the pointer, with a note. They are saved with the notebook.";
+    return [head, h("p.q", help)];
+  }
+
+  #row(bookmark: Bookmark, index: number): HTMLElement {
+    const { board } = this.state;
+    const input = h("input", {
+      type: "text",
+      placeholder: "Note",
+      "aria-label": `Note of bookmark ${index + 1}`,
+      maxlength: 2000,
+      "data-index": index,
+      "data-key": `note${index}`,
+    });
+    input.value = bookmark.text;
+    const save = () => {
+      if (board.bookmarks[index] !== bookmark || input.value === bookmark.text) return;
+      board.setBookmarks(board.bookmarks.with(index, { ...bookmark, text: input.value }));
+    };
+    const keydown = (event: KeyboardEvent) => {
+      if (event.key !== "Enter") return;
+      save();
+      this.popover.close();
+    };
+    on(input, this.signal, { change: save, keydown });
+    const at = timeText(bookmark);
+    const go = button(at, () => this.goTo(index), this.signal, {
+      class: "link",
+      "data-key": `go${index}`,
+      title: "Go there",
+    });
+    const remove = button(
+      "Delete",
+      () => {
+        board.setBookmarks(board.bookmarks.filter((_, other) => other !== index));
+        this.refresh();
+      },
+      this.signal,
+      { "data-key": `delete${index}`, "aria-label": `Delete bookmark ${index + 1}` },
+    );
+    return h("div.tl-note", input, go, remove);
+  }
+}
+
+/** "487.968 ms", of a range "487.968 ms · 13.5 ms long". */
+function timeText({ start_ns, end_ns }: Bookmark): string {
+  const start = formatInstant(start_ns * 1000, 1e6);
+  return end_ns > start_ns ? `${start} · ${formatTime((end_ns - start_ns) * 1000)} long` : start;
+}

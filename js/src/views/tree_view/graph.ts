@@ -1,0 +1,687 @@
+/** The graph of ops as boxes by scope, hot where the figure is large, to open, move, zoom and select. */
+
+import { cutNames } from "../../model/names";
+import {
+  CUT_LIMITS,
+  cutGraph,
+  firstOpen,
+  type GraphBox,
+  heatMarks,
+  heatOf,
+  heatPercent,
+  type OpGraphCut,
+  type PlacedArrow,
+  type PlacedBox,
+  type PlacedGraph,
+  placeOpGraph,
+} from "../../model/op_graph";
+import { opsUnder } from "../../model/scopes";
+import { around, formatFigure, nodeOfOp, opOfNode } from "../../model/structure";
+import { formatCount, formatPercent, plural } from "../../model/text";
+import { button, h, hasModifier, on, onKeys, svg, textFits, unspoken, watchSize } from "../../ui/dom";
+import { createTip, type Tip, type TipBox } from "../../ui/plot";
+import { type NodeListeners, nodeTip, type TreeModel } from "./model";
+
+interface BoxLook extends BoxWords {
+  /** Per cent of the hot colour. */
+  readonly heat: number;
+  /** Of the largest. */
+  readonly share: number;
+  readonly isCurrent: boolean;
+  readonly fits: (text: string) => boolean;
+}
+
+/** What a box says and how it is marked. */
+export interface BoxWords {
+  readonly name: string;
+  readonly figure: string;
+  /** In the lower right corner. */
+  readonly note: string;
+  readonly spoken: string;
+  readonly marked: "all" | "some" | "none";
+  readonly found?: "hit" | "dim" | undefined;
+  /** The whole name, by which tests and style sheets find it. */
+  readonly node?: string | undefined;
+}
+
+export function boxElement({ kind, isOpen }: GraphBox, place: PlacedBox, look: BoxLook): SVGGElement {
+  const { x, y, width, height } = place;
+  const { name, figure, marked } = look;
+  const states = [isOpen && "open", marked === "some" && "some", look.found, look.isCurrent && "current"];
+  const group = svg("g", {
+    class: ["box", kind, ...states].filter(Boolean).join(" "),
+    transform: `translate(${x} ${y})`,
+    role: "button",
+    "aria-description": look.spoken,
+    "aria-pressed": kind === "rest" ? undefined : String(marked === "all"),
+    "aria-expanded": kind === "scope" ? String(isOpen) : undefined,
+    "data-node": look.node,
+  });
+  group.style.setProperty("--heat", `${isOpen ? 0 : look.heat}%`);
+  const shape = { x: 0.5, y: 0.5, width: Math.max(0, width - 1), height: Math.max(0, height - 1), rx: 3 };
+  group.append(svg("rect.ground", { ...shape }));
+  const lead = kind === "scope" ? 18 : 7;
+  if (kind === "scope") group.append(twist(isOpen));
+  const fits = isOpen ? (text: string) => text.length * 6.2 + figure.length * 6.2 < width - lead - 20 : look.fits;
+  const text = cutNames([name], fits).get(name) ?? name;
+  group.append(svg("text.nm", { x: lead, y: 15 }, `${text} `));
+  if (isOpen) group.append(svg("text.v", { x: width - 7, y: 15, "text-anchor": "end" }, figure));
+  else group.append(...figures(look, lead, place));
+  return group;
+}
+
+function figures({ figure, note, share }: BoxLook, lead: number, { width, height }: PlacedBox): SVGElement[] {
+  const parts: SVGElement[] = [svg("text.v", { x: lead, y: 30 }, `${figure} `)];
+  if (note) parts.push(svg("text.v.q", { x: width - 7, y: 30, "text-anchor": "end" }, note));
+  const length = Math.max(share > 0 ? 1 : 0, share * (width - 2));
+  parts.push(svg("rect.len", { x: 1, y: height - 5, width: length, height: 4 }));
+  return parts;
+}
+
+/** Opens or closes a scope. */
+function twist(isOpen: boolean): SVGGElement {
+  const sign = svg("path", { d: isOpen ? "M5 7 h8 l-4 6 z" : "M6 6 v8 l6 -4 z" });
+  return svg("g.tw", { "aria-hidden": "true" }, svg("rect", { x: 0, y: 0, width: 18, height: 20 }), sign);
+}
+
+/** What the box of a scope, an op or the rest says. */
+function scopeBoxLook(model: TreeModel, box: GraphBox, hits: ReadonlySet<number> | null): BoxWords {
+  const name = boxName(model, box);
+  const figure = formatFigure(model.figure, box.value);
+  const note = box.kind === "op" ? "" : plural(box.nOps, "op");
+  const found = hits === null ? undefined : hasHit(model, box, hits) ? "hit" : "dim";
+  const known = box.kind === "rest" ? undefined : model.fullName(box.id);
+  const marked = box.kind === "rest" ? "none" : model.marked(box.id);
+  return {
+    name,
+    figure,
+    note,
+    spoken: `${name}: ${[figure, note].filter(Boolean).join(", ")}`,
+    marked,
+    found,
+    node: known,
+  };
+}
+
+function boxName(model: TreeModel, box: GraphBox): string {
+  if (box.kind === "rest") return `${plural(box.nOps, "smaller op")}`;
+  if (box.kind === "op") return model.nameOf(box.id);
+  return box.chain.map((row) => model.nameOf(row)).join("/");
+}
+
+function hasHit(model: TreeModel, box: GraphBox, hits: ReadonlySet<number>): boolean {
+  if (box.kind === "rest") return false;
+  if (hits.has(box.id) || box.chain.some((row) => hits.has(row))) return true;
+  const { tree } = model;
+  if (box.kind === "op") return false;
+  return opsUnder(tree, box.id).some((op) => hits.has(nodeOfOp(tree, op)));
+}
+
+function boxTip(model: TreeModel, box: GraphBox): Tip {
+  if (box.kind === "rest") {
+    const share = formatPercent(model.whole > 0 ? box.value / model.whole : 0);
+    const lines = [`${formatFigure(model.figure, box.value)} · ${share} of ${model.figure.noun}`];
+    return {
+      title: boxName(model, box),
+      lines: [...lines, "each costs less than what is drawn beside it; click for more"],
+    };
+  }
+  const tip = nodeTip(model, box.id);
+  const what = box.kind === "op" ? "click selects" : "click selects its ops, double click or ▸ opens it";
+  return { ...tip, lines: [...tip.lines, what] };
+}
+
+export function heatLegend(text: string, largest: number, format: (value: number) => string): HTMLElement[] {
+  const name = h("span.q", text);
+  if (!(largest > 0)) return [name, h("span", "none")];
+  const [none, , most] = heatMarks(largest).map(format);
+  return [name, h("span", none), unspoken("i.ramp"), h("span", most)];
+}
+
+const MOST_PX = 3.5;
+
+class ArrowLayer {
+  #paths: { readonly element: SVGPathElement; readonly from: number; readonly to: number }[] = [];
+  readonly #id = `tfp-tip-${Math.random().toString(36).slice(2)}`;
+
+  draw(arrows: readonly PlacedArrow[]): SVGGElement {
+    this.#paths = arrows.map(({ arrow, points }) => {
+      const element = svg("path", {
+        // What was left out is joined to much: its arrows stay in the background.
+        class: `edge${arrow.isControl ? " control" : ""}${arrow.from < 0 || arrow.to < 0 ? " faint" : ""}`,
+        d: curve(points),
+        "stroke-width": Math.min(MOST_PX, 1 + Math.log2(arrow.n) / 3),
+        "marker-end": `url(#${this.#id})`,
+      });
+      const text = arrow.isControl ? "control only" : plural(arrow.n, "tensor");
+      element.append(svg("title", text));
+      return { element, from: arrow.from, to: arrow.to };
+    });
+    const head = svg(
+      "marker",
+      {
+        ...{ id: this.#id, viewBox: "0 0 6 6", refX: 5.5, refY: 3, orient: "auto" },
+        ...{ markerWidth: 7, markerHeight: 7, markerUnits: "userSpaceOnUse", class: "head" },
+      },
+      svg("path", { d: "M0 0 L6 3 L0 6 z" }),
+    );
+    const paths = this.#paths.map(({ element }) => element);
+    return svg("g.edges", { "aria-hidden": "true" }, svg("defs", head), ...paths);
+  }
+
+  /** Lights the arrows at a box; none for null. */
+  light(id: number | null): void {
+    for (const { element, from, to } of this.#paths) {
+      element.classList.toggle("lit", id !== null && (from === id || to === id));
+    }
+  }
+}
+
+/** Level at both ends. */
+function curve(points: readonly (readonly [number, number])[]): string {
+  if (points.length < 2) return "";
+  const [[x0, y0], ...rest] = points;
+  let d = `M${round(x0)} ${round(y0)}`;
+  let [x, y] = [x0, y0];
+  for (const [x1, y1] of rest) {
+    const reach = Math.max(14, Math.abs(x1 - x) / 2);
+    const bend = rest.length === 1 ? reach : Math.min(reach, Math.abs(x1 - x) / 2);
+    d += ` C${round(x + bend)} ${round(y)} ${round(x1 - bend)} ${round(y1)} ${round(x1)} ${round(y1)}`;
+    [x, y] = [x1, y1];
+  }
+  return d;
+}
+
+function round(value: number): number {
+  return Math.round(value * 10) / 10;
+}
+
+const MOST = 2.5;
+const LEAST = 0.05;
+/** A fitted drawing is never larger than this. */
+const FIT_MOST = 1.1;
+/** Text under this is not read: what does not fit is begun with at what matters most. */
+const READ_LEAST = 0.9;
+const MARGIN_PX = 8;
+const DRAG_PX = 4;
+
+class GraphPan {
+  /** Whether the last press was a drag, so that the click it ends in means nothing. */
+  hasMoved = false;
+  #scale = 1;
+  #x = 0;
+  #y = 0;
+  #size = { width: 1, height: 1 };
+  #room = { width: 800, height: 300 };
+  #isFitted = true;
+  /** What to show first, until the reader moves or fits. */
+  #first: PlacedBox | null = null;
+  #from: { x: number; y: number } | null = null;
+
+  constructor(
+    readonly drawing: SVGSVGElement,
+    readonly sheet: SVGGElement,
+    signal: AbortSignal,
+  ) {
+    on(drawing, signal, { wheel: (event) => this.#wheel(event) }, { passive: false });
+    const end = () => {
+      this.#from = null;
+    };
+    on(drawing, signal, {
+      pointerdown: (event) => this.#begin(event),
+      pointermove: (event) => this.#move(event),
+      pointerup: end,
+      pointercancel: end,
+    });
+    watchSize(
+      drawing,
+      (width, height) => {
+        this.#room = { width, height };
+        if (this.#first !== null && this.#isFitted) this.start(this.#first);
+        else if (this.#isFitted) this.fit();
+      },
+      signal,
+    );
+  }
+
+  /** How large the drawing is. */
+  setSize(width: number, height: number): void {
+    this.#size = { width: Math.max(1, width), height: Math.max(1, height) };
+    this.#apply();
+  }
+
+  /** Fits the drawing if it can be read then, else shows a box of it. */
+  start(box: PlacedBox | null): void {
+    this.#first = box;
+    this.fit();
+    if (box === null || this.#scale >= READ_LEAST) return;
+    this.#scale = 1;
+    const { width, height } = this.#room;
+    const into = (wanted: number, size: number, room: number) =>
+      size < room ? (room - size) / 2 : Math.min(MARGIN_PX, Math.max(room - size - MARGIN_PX, wanted));
+    this.#x = into(width / 2 - box.x - box.width / 2, this.#size.width, width);
+    this.#y = into(height / 2 - box.y - box.height / 2, this.#size.height, height);
+    this.#apply();
+  }
+
+  /** Fits the drawing, however small it becomes. */
+  fit(): void {
+    const { width, height } = this.#size;
+    const room = { width: this.#room.width - 2 * MARGIN_PX, height: this.#room.height - 2 * MARGIN_PX };
+    const whole = Math.min(room.width / width, room.height / height);
+    this.#scale = Math.max(LEAST, Math.min(FIT_MOST, whole));
+    this.#x = MARGIN_PX + Math.max(0, (room.width - width * this.#scale) / 2);
+    this.#y = MARGIN_PX + Math.max(0, (room.height - height * this.#scale) / 2);
+    this.#isFitted = true;
+    this.#apply();
+  }
+
+  zoom(factor: number, x = this.#room.width / 2, y = this.#room.height / 2): void {
+    const scale = Math.min(MOST, Math.max(LEAST, this.#scale * factor));
+    this.#x = x - ((x - this.#x) * scale) / this.#scale;
+    this.#y = y - ((y - this.#y) * scale) / this.#scale;
+    this.#scale = scale;
+    this.#isFitted = false;
+    this.#apply();
+  }
+
+  /** Moves a box to the middle, as large as it can be read. */
+  centre({ x, y, width, height }: PlacedBox): void {
+    this.#scale = Math.max(this.#scale, READ_LEAST);
+    this.#x = this.#room.width / 2 - (x + width / 2) * this.#scale;
+    this.#y = this.#room.height / 2 - (y + height / 2) * this.#scale;
+    this.#isFitted = false;
+    this.#apply();
+  }
+
+  /** Moves as little as it takes to have a box in sight. */
+  show({ x, y, width, height }: PlacedBox): void {
+    const into = (from: number, size: number, room: number) => {
+      const most = room - MARGIN_PX;
+      if (from < MARGIN_PX || size > most) return MARGIN_PX - from;
+      return from + size > most ? most - from - size : 0;
+    };
+    const dx = into(x * this.#scale + this.#x, width * this.#scale, this.#room.width);
+    const dy = into(y * this.#scale + this.#y, height * this.#scale, this.#room.height);
+    if (dx === 0 && dy === 0) return;
+    this.#x += dx;
+    this.#y += dy;
+    this.#isFitted = false;
+    this.#apply();
+  }
+
+  #apply(): void {
+    this.sheet.setAttribute("transform", `translate(${this.#x} ${this.#y}) scale(${this.#scale})`);
+  }
+
+  /** Zooms with a modifier or while the drawing has the focus, else the page scrolls. */
+  #wheel(event: WheelEvent): void {
+    const isMeant = event.ctrlKey || event.metaKey || event.shiftKey || this.drawing.contains(document.activeElement);
+    if (!isMeant) return;
+    event.preventDefault();
+    const box = this.drawing.getBoundingClientRect();
+    this.zoom(Math.exp(-event.deltaY / 300), event.clientX - box.left, event.clientY - box.top);
+  }
+
+  #begin(event: PointerEvent): void {
+    if (event.button !== 0) return;
+    this.hasMoved = false;
+    this.#from = { x: event.clientX, y: event.clientY };
+  }
+
+  #move(event: PointerEvent): void {
+    if (this.#from === null || event.buttons === 0) return;
+    const [dx, dy] = [event.clientX - this.#from.x, event.clientY - this.#from.y];
+    if (!this.hasMoved && Math.hypot(dx, dy) < DRAG_PX) return;
+    if (!this.hasMoved) this.drawing.setPointerCapture?.(event.pointerId);
+    this.hasMoved = true;
+    this.#isFitted = false;
+    this.#x += dx;
+    this.#y += dy;
+    this.#from = { x: event.clientX, y: event.clientY };
+    this.#apply();
+  }
+}
+
+const HEAD_PX = 18;
+
+interface CanvasListeners {
+  readonly onClick: (box: GraphBox, event: MouseEvent) => void;
+  readonly onDoubleClick?: (box: GraphBox) => void;
+  /** Whether a key means something at a box; those that move and zoom never come here. */
+  readonly onKey: (key: string, box: GraphBox) => boolean;
+  readonly onHover: (box: GraphBox | null) => void;
+  readonly tip: (box: GraphBox) => Tip;
+}
+
+export class GraphCanvas {
+  readonly element: HTMLElement;
+  /** Buttons for it. */
+  readonly zooms: HTMLElement;
+  readonly #sheet = svg("g");
+  readonly #drawing: SVGSVGElement;
+  readonly #tip: TipBox;
+  readonly #pan: GraphPan;
+  readonly #arrows = new ArrowLayer();
+  #boxes: readonly GraphBox[] = [];
+  #placed: PlacedGraph = { boxes: [], arrows: [], width: 0, height: 0 };
+  #elements: readonly SVGGElement[] = [];
+  #current = 0;
+
+  constructor(
+    readonly listeners: CanvasListeners,
+    readonly signal: AbortSignal,
+  ) {
+    this.#drawing = svg("svg.tfp-op-graph", { role: "group" });
+    this.#drawing.append(this.#sheet);
+    this.element = h("div.tfp-graph-place", this.#drawing);
+    this.#tip = createTip(this.element);
+    this.#pan = new GraphPan(this.#drawing, this.#sheet, signal);
+    this.zooms = h(
+      "span.seg",
+      { role: "group", "aria-label": "Zoom" },
+      this.button("−", "Zoom out", () => this.#pan.zoom(1 / 1.3)),
+      this.button("+", "Zoom in", () => this.#pan.zoom(1.3)),
+      this.button("Fit", "Fit the whole graph", () => this.#pan.start(null)),
+    );
+    onKeys(this.#drawing, signal, (event) => {
+      const box = this.#boxes[this.#current];
+      return box !== undefined && !hasModifier(event) && this.#act(event.key, box);
+    });
+  }
+
+  button(text: string, label: string, run: () => void): HTMLButtonElement {
+    return button(text, run, this.signal, { "aria-label": label, title: label });
+  }
+
+  /** Takes other boxes; the one that keys are about stays, if it is still there. */
+  set(boxes: readonly GraphBox[], placed: PlacedGraph): void {
+    const before = this.#boxes[this.#current]?.id;
+    this.#current = Math.max(
+      0,
+      boxes.findIndex(({ id }) => id === before),
+    );
+    this.#boxes = boxes;
+    this.#tip.hide();
+    this.#placed = placed;
+    this.#pan.setSize(placed.width, placed.height);
+  }
+
+  /** Draws the boxes as they look now. */
+  paint(elementOf: (box: GraphBox, place: PlacedBox) => SVGGElement): void {
+    const hadFocus = this.#drawing.contains(document.activeElement);
+    const boxes = this.#boxes;
+    this.#elements = boxes.map((box, i) => {
+      const element = elementOf(box, this.#placed.boxes[i]);
+      element.setAttribute("tabindex", i === this.#current ? "0" : "-1");
+      this.#listen(element, box, i);
+      return element;
+    });
+    const frames = this.#elements.filter((_, i) => boxes[i].isOpen);
+    const others = this.#elements.filter((_, i) => !boxes[i].isOpen);
+    this.#sheet.replaceChildren(...frames, this.#arrows.draw(this.#placed.arrows), ...others);
+    if (hadFocus) this.#elements[this.#current]?.focus({ preventScroll: true });
+  }
+
+  describe(text: string): void {
+    this.#drawing.setAttribute("aria-label", text);
+  }
+
+  /** Where the reader begins: all if it can be read, else a box; as after `Fit` without one. */
+  start(box: GraphBox | undefined): void {
+    this.#pan.start(this.#placeOf(box));
+  }
+  /** Brings a box into sight. */
+  show(box: GraphBox | undefined): void {
+    const place = this.#placeOf(box);
+    if (place !== null) this.#pan.show(place);
+  }
+  centre(box: GraphBox | undefined): void {
+    const place = this.#placeOf(box);
+    if (place !== null) this.#pan.centre(place);
+  }
+
+  #placeOf(box: GraphBox | undefined): PlacedBox | null {
+    return (box && this.#placed.boxes[this.#boxes.indexOf(box)]) ?? null;
+  }
+
+  /** Marks what is hovered in some view. */
+  setHover(isHovered: (box: GraphBox) => boolean): void {
+    this.#boxes.forEach((box, i) => {
+      this.#elements[i]?.classList.toggle("hover", isHovered(box));
+    });
+  }
+
+  #listen(element: SVGGElement, box: GraphBox, i: number): void {
+    const { listeners } = this;
+    on(element, this.signal, {
+      click: (event) => {
+        if (this.#pan.hasMoved) return;
+        this.#current = i;
+        listeners.onClick(box, event);
+      },
+      dblclick: () => listeners.onDoubleClick?.(box),
+      pointerenter: () => {
+        listeners.onHover(box);
+        this.#arrows.light(box.id);
+        this.#showTip(element, box);
+      },
+      pointerleave: () => {
+        listeners.onHover(null);
+        this.#arrows.light(null);
+        this.#tip.hide();
+      },
+      focus: () => this.#arrows.light(box.id),
+      blur: () => this.#arrows.light(null),
+    });
+  }
+
+  #showTip(element: SVGGElement, box: GraphBox): void {
+    const { left, top, bottom } = element.getBoundingClientRect();
+    // Below the name of an open box: what is inside it can be pointed at.
+    this.#tip.about(this.listeners.tip(box), { left, top, bottom: box.isOpen ? top + HEAD_PX : bottom });
+  }
+
+  #act(key: string, box: GraphBox): boolean {
+    if (key === "+" || key === "=") this.#pan.zoom(1.3);
+    else if (key === "-") this.#pan.zoom(1 / 1.3);
+    else if (key === "0") this.#pan.start(null);
+    else if (key.startsWith("Arrow")) this.#walk(key);
+    else return this.listeners.onKey(key, box);
+    return true;
+  }
+
+  /** To the nearest box in a direction. */
+  #walk(key: string): void {
+    const { boxes } = this.#placed;
+    const now = boxes[this.#current];
+    if (now === undefined) return;
+    const sign = key === "ArrowRight" || key === "ArrowDown" ? 1 : -1;
+    const isAcross = key === "ArrowRight" || key === "ArrowLeft";
+    let best = -1;
+    let least = Infinity;
+    boxes.forEach((box, i) => {
+      const dx = box.x - now.x;
+      const dy = box.y - now.y;
+      const along = sign * (isAcross ? dx : dy);
+      if (i === this.#current || along <= 0) return;
+      const cost = along + 3 * Math.abs(isAcross ? dy : dx);
+      if (cost < least) [best, least] = [i, cost];
+    });
+    if (best < 0) return;
+    this.#elements[this.#current]?.setAttribute("tabindex", "-1");
+    this.#current = best;
+    this.#elements[best].setAttribute("tabindex", "0");
+    this.#elements[best].focus({ preventScroll: true });
+    this.#pan.show(boxes[best]);
+  }
+}
+
+const FIRST_BOXES = 9;
+
+export class GraphPane {
+  readonly element: HTMLElement;
+  readonly #say = h("span.tfp-say.q", { role: "status" });
+  readonly #legend = h("span.tfp-heat-legend");
+  readonly #canvas: GraphCanvas;
+  #open: Set<number> | null = null;
+  /** For each scope how many more boxes than usual are wanted in it. */
+  readonly #more = new Map<number, number>();
+  #cut: OpGraphCut = { boxes: [], arrows: [], nMerged: 0, nArrows: 0 };
+
+  constructor(
+    readonly model: TreeModel,
+    readonly listeners: NodeListeners,
+    signal: AbortSignal,
+  ) {
+    this.#canvas = new GraphCanvas(
+      {
+        onClick: (box, event) => this.#click(box, event),
+        onDoubleClick: (box) => this.#toggle(box),
+        onKey: (key, box) => this.#act(key, box),
+        onHover: (box) => listeners.onHover(box === null || box.kind === "rest" ? null : box.id),
+        tip: (box) => boxTip(this.model, box),
+      },
+      signal,
+    );
+    const close = this.#canvas.button("Close all", "Close all scopes but the outermost", () => this.#closeAll());
+    const bar = h("div.tfp-tree-line", this.#say, h("span.sp"), this.#legend, close, this.#canvas.zooms);
+    this.element = h("div.tfp-tree-graph", bar, this.#canvas.element);
+  }
+
+  #closeAll(): void {
+    const { tree } = this.model;
+    this.#open = firstOpen(tree, this.model.figures().total, 1);
+    this.#more.clear();
+    this.draw();
+    this.#canvas.start(this.#hottest);
+  }
+
+  draw(): void {
+    const { model } = this;
+    const { tree, structure } = model;
+    const figures = model.figures();
+    const isFirst = this.#open === null;
+    this.#open ??= firstOpen(tree, figures.total, FIRST_BOXES);
+    this.#cut = cutGraph(tree, figures, structure.meta.edges, this.#open, { ...CUT_LIMITS, more: this.#more });
+    this.#canvas.set(this.#cut.boxes, placeOpGraph(this.#cut));
+    this.update();
+    if (isFirst) this.#canvas.start(this.#hottest);
+    this.#describe();
+  }
+
+  /** Boxes as they are placed, with other colours and marks. */
+  update(): void {
+    const largest = this.#largest;
+    const fits = textFits(this.#canvas.element, 150 - 26);
+    const hits = this.model.hits === null ? null : new Set(this.model.hits);
+    this.#canvas.paint((box, place) => {
+      const share = box.kind === "rest" ? 0 : heatOf(box.value, largest);
+      const look = { heat: heatPercent(share), fits, share, isCurrent: this.#isCurrent(box) };
+      return boxElement(box, place, { ...look, ...scopeBoxLook(this.model, box, hits) });
+    });
+    const { figure } = this.model;
+    this.#legend.replaceChildren(...heatLegend(figure.text, largest, (value) => formatFigure(figure, value)));
+  }
+
+  /** Of the boxes that are closed: an open one only holds what is inside it, and what is merged is no one thing. */
+  get #largest(): number {
+    return this.#hottest?.value ?? 0;
+  }
+
+  /** The closed box that has most. */
+  get #hottest(): GraphBox | undefined {
+    let best: GraphBox | undefined;
+    for (const box of this.#cut.boxes) {
+      if (!box.isOpen && box.kind !== "rest" && box.value > (best?.value ?? -1)) best = box;
+    }
+    return best;
+  }
+
+  #isCurrent({ id, isOpen }: GraphBox): boolean {
+    const { hits, hitAt, tree } = this.model;
+    const hit = hits?.[hitAt];
+    return !isOpen && hit !== undefined && (id === hit || (id < tree.entries.length && this.#isIn(hit, id)));
+  }
+
+  #isIn(node: number, scope: number): boolean {
+    const { tree, structure } = this.model;
+    const op = opOfNode(tree, node);
+    return around(tree, op >= 0 ? structure.meta.scope[op] : node).includes(scope);
+  }
+
+  #describe(): void {
+    const { model } = this;
+    const { boxes, arrows, nMerged, nArrows } = this.#cut;
+    const { n_ops, n_edges, edges } = model.structure.meta;
+    const closed = boxes.filter(({ isOpen }) => !isOpen).length;
+    const words = [`${plural(n_ops, "op")} in ${formatCount(closed)} boxes`, model.basis];
+    if (nMerged > 0) words.push(`${formatCount(nMerged)} of ${formatCount(n_ops)} ops merged as “smaller”`);
+    if (nArrows > arrows.length) words.push(`${formatCount(arrows.length)} of ${plural(nArrows, "arrow")} drawn`);
+    if (edges.op.length < n_edges)
+      words.push(`${formatCount(edges.op.length)} of ${plural(n_edges, "edge")} known here`);
+    this.#say.textContent = words.join(" · ");
+    this.#say.title = this.#say.textContent;
+    const keys = "arrow keys move between boxes, Enter opens a scope, Space selects, plus and minus zoom, 0 fits";
+    this.#canvas.describe(`Graph of ops, data flows to the right: ${keys}`);
+  }
+
+  #click(box: GraphBox, event: MouseEvent): void {
+    const isTwist = event.target instanceof Element && event.target.closest(".tw") !== null;
+    if (box.kind === "rest") this.#showMore(box);
+    else if (isTwist) this.#toggle(box);
+    else this.listeners.onPick(box.id);
+  }
+
+  #toggle({ kind, id, chain, isOpen }: GraphBox): void {
+    if (kind !== "scope") return;
+    this.#open ??= new Set();
+    for (const row of chain) {
+      if (isOpen) this.#open.delete(row);
+      else this.#open.add(row);
+    }
+    this.draw();
+    this.#keepInSight(id);
+  }
+
+  /** Draws more of what was merged. */
+  #showMore({ id }: GraphBox): void {
+    const scope = -1 - id;
+    this.#more.set(scope, (this.#more.get(scope) ?? 0) + CUT_LIMITS.perScope);
+    this.draw();
+    this.#keepInSight(id);
+  }
+
+  #keepInSight(id: number): void {
+    this.#canvas.show(this.#cut.boxes.find((box) => box.id === id));
+  }
+
+  /** Opens what is around a node and moves there. */
+  reveal(node: number): void {
+    const { tree, structure } = this.model;
+    const op = opOfNode(tree, node);
+    const place = op >= 0 ? structure.meta.scope[op] : tree.parent[node];
+    this.#open ??= new Set();
+    for (const row of around(tree, place)) this.#open.add(row);
+    this.draw();
+    const found = this.#cut.boxes.find((box) => box.id === node || box.chain.includes(node));
+    this.#canvas.centre(found ?? this.#cut.boxes.find(({ id }) => id === -1 - place));
+  }
+
+  setHover(name: string): void {
+    this.#canvas.setHover((box) => {
+      const op = opOfNode(this.model.tree, box.id);
+      return op >= 0 && this.model.isNamed(op, name);
+    });
+  }
+
+  #act(key: string, box: GraphBox): boolean {
+    const isPress = key === "Enter" || key === " ";
+    if (key === "Enter" && box.kind === "scope") this.#toggle(box);
+    else if (isPress && box.kind === "rest") this.#showMore(box);
+    else if (isPress) this.listeners.onPick(box.id);
+    else if (key === "Escape" && this.model.selected.size > 0) this.listeners.onClear();
+    else return false;
+    return true;
+  }
+}
