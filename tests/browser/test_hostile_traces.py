@@ -47,7 +47,7 @@ def test_what_goes_wrong_is_noticed(browser: Browser, tmp_path: Path) -> None:
     assert verdict.longest_s > 0.3
 
 
-@pytest.mark.fuzz
+@pytest.mark.nightly
 @pytest.mark.timeout(3600)
 @pytest.mark.parametrize("first", list(range(0, N_TRACES, _CHUNK)))
 def test_all_hostile_traces_neither_run_nor_freeze_nor_hide(browser: Browser, tmp_path: Path, first: int) -> None:

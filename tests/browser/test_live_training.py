@@ -1,4 +1,4 @@
-"""A training in JupyterLab and Notebook 7 -> a widget that moves while the kernel is busy, names what is slow and opens it."""
+"""A training in JupyterLab -> a widget that moves while the kernel is busy, names what is slow and opens it."""
 
 from __future__ import annotations
 
@@ -57,7 +57,6 @@ types = (tf.TensorSpec(images.shape), tf.TensorSpec(labels.shape, tf.int64))
 dataset = tf.data.Dataset.from_generator(read, output_signature=types).prefetch(2)
 """
 BY_MAGIC = "%%tfprofile --live -o run --logdir kept\nmodel.fit(dataset, verbose=0, callbacks=[UntilTold()])"
-BY_BLOCK = "with tfprof.watch(logdir='kept') as run:\n    model.fit(dataset, verbose=0, callbacks=[UntilTold()])"
 N_STEPS = """() => {
     const figures = [...document.querySelectorAll('[data-tfprof="live"] .tfp-fig')];
     const own = figures.find((one) => /^steps?$/.test(one.querySelector(".d").textContent));
@@ -175,16 +174,6 @@ def test_in_jupyterlab(open_lab: Open, lab_server: Server) -> None:
         poll(lambda: "Ended" in notebook.view("live").inner_text(), "it does not say that it ended")
         check_afterwards(notebook)
         shoot(notebook, "live-lab-ended")
-
-
-def test_in_notebook_7(open_notebook: Open, notebook_server: Server) -> None:
-    with training(open_notebook, notebook_server, BY_BLOCK) as notebook:
-        check_it_moves(notebook)
-        check_button(notebook)
-        check_slow_phase(notebook)
-        shoot(notebook, "live-notebook7-slow")
-        end(notebook)
-        check_afterwards(notebook)
 
 
 def test_of_a_kernel_that_is_killed_the_page_and_the_file_keep_what_there_was(
