@@ -11,8 +11,8 @@ from playwright.sync_api import Browser
 from tests.browser.hostile_page import use_page, write_page
 from tests.fuzz.hostile_traces import KINDS, N_TRACES, hostile_trace
 
-IN_EVERY_RUN = (0, 1, 4, 5, 8, 11)
-"""One of each way to be hostile: text, times, depth, sameness, overlap and references. All kinds come in the long run."""
+IN_EVERY_RUN = (0,)
+"""Hostile by text; all ways come in the long run."""
 CALM = 39
 """A random trace with nothing special."""
 _CHUNK = 20
