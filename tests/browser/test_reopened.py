@@ -16,15 +16,13 @@ from tests.browser.conftest import Open
 from tests.browser.harness import Server
 from tests.browser.reopening import STATES, Reopened, State, executed, in_state, write_in_state
 
-EVERY_STATE = pytest.mark.parametrize("state", STATES)
-
 
 @pytest.fixture(scope="module")
 def notebook(tmp_path_factory: pytest.TempPathFactory) -> nbformat.NotebookNode:
     return executed(tmp_path_factory.mktemp("executed"))
 
 
-@EVERY_STATE
+@pytest.mark.parametrize("state", STATES)
 def test_in_jupyterlab(open_lab: Open, lab_server: Server, notebook: nbformat.NotebookNode, state: State) -> None:
     name = write_in_state(notebook, state, lab_server.root, jupyter_data=lab_server.home / "data")
     with open_lab(name) as opened:
@@ -32,7 +30,10 @@ def test_in_jupyterlab(open_lab: Open, lab_server: Server, notebook: nbformat.No
         assert opened.refused == []
 
 
-@EVERY_STATE
+@pytest.mark.parametrize(
+    "state",
+    ["not trusted", *(pytest.param(state, marks=pytest.mark.nightly) for state in ("trusted", "without state"))],
+)
 def test_as_html_by_nbconvert(offline: Page, notebook: nbformat.NotebookNode, tmp_path: Path, state: State) -> None:
     html, _ = HTMLExporter(sanitize_html=state == "not trusted").from_notebook_node(in_state(notebook, state))
     (tmp_path / "page.html").write_text(html, encoding="utf-8")

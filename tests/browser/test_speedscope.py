@@ -132,7 +132,7 @@ def weight_by_stack(document: dict[str, Any]) -> Counter[tuple[str, ...]]:
         ("code", "micros"),
         *(pytest.param(view, "micros", marks=pytest.mark.nightly) for view in get_args(TreeView) if view != "code"),
         pytest.param("code", "accelerator_micros", marks=pytest.mark.nightly),
-        ("code", "bytes"),
+        pytest.param("code", "bytes", marks=pytest.mark.nightly),
     ],
 )
 def test_speedscope_has_the_same_stacks_and_totals_of_a_pprof_file(
@@ -148,6 +148,7 @@ def test_speedscope_has_the_same_stacks_and_totals_of_a_pprof_file(
     assert document["profiles"][0]["unit"] == ("bytes" if figure == "bytes" else "microseconds")
 
 
+@pytest.mark.nightly
 @pytest.mark.tensorflow
 def test_speedscope_has_the_total_of_a_real_keras_capture(
     capture_of: Callable[[str], Path], browser: Browser, release: Path, tmp_path: Path
