@@ -133,9 +133,10 @@ def build(report: Report) -> list[Check]:
 
 
 def unit(_: Report) -> list[Check]:
-    """The Python tests that need neither TensorFlow nor a browser, but for those of many processes and drawn faults."""
+    """The Python tests that need neither TensorFlow nor a browser, but for those of many or compared runs and drawn faults."""
     # What the folders of browsers and notebooks import takes longer than most tests.
-    without = (f"--ignore=tests/{folder}" for folder in ("browser", "notebook", "fuzz", "unit/many_hosts"))
+    folders = ("browser", "notebook", "fuzz", "unit/many_hosts", "unit/analysis/cluster", "unit/analysis/comparison")
+    without = (f"--ignore=tests/{folder}" for folder in folders)
     chosen = ("-m", "not tensorflow and not browser", *without)
     return [Check("pytest", pytest_command(*chosen))]
 
