@@ -16,7 +16,7 @@ from tests.browser.drawings import CLOSING, MARKUP
 from tests.browser.full_run import PLAIN, write_run
 from tests.browser.harness import ROOT, SCREENSHOTS, poll
 from tests.browser.live_states import Training
-from tests.browser.test_accessibility import AUDIT, AXE, THEMES
+from tests.browser.test_accessibility import AUDIT, AXE
 from tests.browser.widget_host import KernelSide, WidgetHost, saved_state
 from tfprof_widgets.views.page.pages import live_page
 from tfprof_widgets.views.widgets.live import LiveView
@@ -242,7 +242,7 @@ def test_words_of_the_training_stay_text(host: WidgetHost, view: LiveView) -> No
 # ---- a page that stands alone -----------------------------------------------------------------------------------------
 
 
-@pytest.fixture(params=[900, 1600])
+@pytest.fixture
 def page(browser: Browser, view: LiveView, tmp_path: Path, request: pytest.FixtureRequest) -> Iterator[Page]:
     window = {"index": 1, "first_step": 110, "last_step": 114, "why": "slow steps", "state": "ready", "words": ""}
     mark = {"kind": "window", "at": 109, "to": 113, "words": "", "index": 1}
@@ -272,7 +272,7 @@ def page(browser: Browser, view: LiveView, tmp_path: Path, request: pytest.Fixtu
     assert told == []
 
 
-@pytest.mark.parametrize("theme", THEMES)
+@pytest.mark.parametrize(("page", "theme"), [(900, "light"), (1600, "dark")], indirect=["page"])
 def test_a_page_alone_fits_and_axe_finds_nothing_serious(page: Page, theme: str) -> None:
     if not AXE.exists():
         sentence = f"{AXE.relative_to(ROOT)} is missing: `make test` installs it with the other npm packages."

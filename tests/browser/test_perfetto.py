@@ -18,7 +18,7 @@ PERFETTO = "https://ui.perfetto.dev/"
 FAKE = Path(__file__).with_name("perfetto.html")
 
 
-@pytest.fixture(params=[False, True], ids=["binary", "buffers dropped"])
+@pytest.fixture(params=[False, pytest.param(True, marks=pytest.mark.nightly)], ids=["binary", "buffers dropped"])
 def host(request: pytest.FixtureRequest, browser: Browser, kernel: KernelSide) -> Iterator[WidgetHost]:
     with widget_host(browser, kernel, drops_buffers=request.param) as host:
         yield host

@@ -41,7 +41,7 @@ def test_a_run_does_not_differ_from_itself(run: Run) -> None:
     assert not diff.summary["is_beyond_noise"].any()
 
 
-@pytest.mark.parametrize("n_tries", [10, pytest.param(20, marks=pytest.mark.fuzz)])
+@pytest.mark.parametrize("n_tries", [10, pytest.param(20, marks=pytest.mark.nightly)])
 def test_two_runs_of_one_program_differ_in_nothing_in_nearly_all_tries(n_tries: int) -> None:
     alarms = []
     for seed in range(n_tries):

@@ -36,12 +36,12 @@ def net_of(view: TreeView, name: str) -> str:
 
 
 def is_seldom(net: str, view: TreeView, name: str) -> bool:
-    """Whether a case is for `make fuzz`, which looks at all nets with all of them."""
+    """Whether a case is for `make nightly`, which looks at all nets with all of them."""
     return net != net_of(view, name) and name not in FOR_BOTH_DOORS
 
 
 EVERY_CASE = [
-    pytest.param(net, view, name, id=f"{net}-{view}-{name}", marks=[pytest.mark.fuzz] * is_seldom(net, view, name))
+    pytest.param(net, view, name, id=f"{net}-{view}-{name}", marks=[pytest.mark.nightly] * is_seldom(net, view, name))
     for net in NETS
     for view in CASES
     for name in CASES[view]
