@@ -6,7 +6,7 @@ PY := $(VENV)/bin/python
 BIN := $(VENV)/bin
 
 .DEFAULT_GOAL := help
-.PHONY: help demo lab test check lint js docs pictures fuzz bench diagnose matrix fresh dist goldens system setup-demo setup-dev setup-docs clean
+.PHONY: help demo lab test check nightly lint js docs pictures bench diagnose matrix fresh dist goldens system setup-demo setup-dev setup-docs clean
 
 help: ## say what there is
 	@awk -F ':.*## ' '/^[a-z-]+:.*## /{printf "make %-8s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -20,8 +20,11 @@ lab: setup-demo ## open the quickstart notebook live in JupyterLab
 test: setup-dev ## all checks and tests: Python, TypeScript, browser
 	@$(PY) -m tools.checks lint js pytest
 
-check: setup-dev ## lint, types, layers, TypeScript tests, and the Python tests without TensorFlow, browser and other processes
+check: setup-dev ## lint, types, layers, TypeScript tests, and the Python tests without TensorFlow, browser, other processes, many or compared runs
 	@$(PY) -m tools.checks lint js unit
+
+nightly: setup-dev ## by hand, hours: Notebook 7, Voila, a host with Colab's rules, trainings of minutes, the fuzzers at length (CASES=200000 directories of broken structure drawn from SEED=0), `diagnose` and `matrix`
+	@CASES=$(or $(CASES),200000) SEED=$(or $(SEED),0) $(PY) -m tools.checks nightly
 
 lint: setup-dev ## ruff, mypy, biome, tsc
 	@$(PY) -m tools.checks lint
@@ -35,21 +38,17 @@ docs: setup-docs ## build the documentation site, strictly, into build/site
 pictures: setup-dev ## take the pictures in docs/pictures anew, from real profiles; NAMES="ops timeline" takes these
 	@$(PY) -m tools.site.pictures $(NAMES)
 
-fuzz: setup-dev ## 20,000 mutated and truncated traces, 6,000 random ones, 200 hostile ones in Chromium, 100 captures with a fault each, faults in trainings of minutes in JupyterLab and Notebook 7, each option of tfprof, the long lists of cases, and CASES=200000 directories of broken structure drawn from SEED=0
-	@$(PY) -m pytest -m fuzz tests/fuzz tests/browser/test_hostile_traces.py tests/browser/test_live_minutes.py tests/unit/analysis tests/unit/formats/test_xspace_paths.py tests/unit/profiles/test_opening.py
-	@$(PY) -m tests.fuzz.open_structures $(or $(CASES),200000) --seed $(or $(SEED),0)
-
 bench: setup-dev ## speed and memory at 10 k to 10 M events beside XProf's and speedscope's, of 10 to 1,000 hosts, and of captures beside bare ones: build/bench/report.md
 	@$(PY) benchmarks/bench.py
 
 diagnose: setup-dev ## programs with one known fault each: does the first card name it, and does the fix win what it says? NAMES="one another" runs these
-	@$(PY) -m tests.diagnosis $(NAMES)
+	@$(PY) -m tests.nightly.diagnosis $(NAMES)
 
 matrix: setup-dev ## capture, load and show with TensorFlow 2.16 to 2.21, Python 3.10 to 3.13, Keras 2, Colab's versions and the lowest of all else: an environment each in build/matrix. NAMES="2.18 colab" runs these
-	@$(PY) -m tests.matrix $(NAMES)
+	@$(PY) -m tests.nightly.matrix $(NAMES)
 
 fresh: dist ## install the wheel as a stranger does, with nothing of this machine but python3: time, size, and a first run
-	@$(PY) -m tests.matrix.fresh "$$($(PYTHON) -c 'import sys; print(sys.executable)')"
+	@$(PY) -m tests.nightly.matrix.fresh "$$($(PYTHON) -c 'import sys; print(sys.executable)')"
 
 dist: setup-dev ## build the archives of the source and the wheel into dist
 	@rm -rf dist && $(PY) -m build --outdir dist

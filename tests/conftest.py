@@ -31,6 +31,24 @@ sys.modules["rfc3987_syntax"] = None  # type: ignore[assignment]
 os.environ.setdefault("TF_ENABLE_ONEDNN_OPTS", "0")
 
 
+NIGHTLY = Path(__file__).parent / "nightly"
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Leave out what only `make nightly` runs: the folder of that name, and what is marked so, unless `-m` has the word."""
+    for item in items:
+        if NIGHTLY in item.path.parents:
+            item.add_marker(pytest.mark.nightly)
+    if "nightly" not in config.option.markexpr:
+        config.hook.pytest_deselected(items=[item for item in items if item.get_closest_marker("nightly")])
+        items[:] = [item for item in items if not item.get_closest_marker("nightly")]
+
+
+def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
+    """The folder is not even imported."""
+    return True if collection_path == NIGHTLY and "nightly" not in config.option.markexpr else None
+
+
 def pytest_collection_finish() -> None:
     """Have the collector of garbage leave out what stays: it took a quarter of the time of thousands of small tests."""
     gc.collect()

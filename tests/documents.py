@@ -79,7 +79,7 @@ def _of_shell(line: str) -> str:
     words = words[: words.index(">")] if ">" in words else words
     # How busy this machine is decides whether a gate can tell.
     expected = (0, 3) if "--fail-above" in words else (0,)
-    told = f"from tfprof_widgets.commands.program import main; assert main({words!r}) in {expected}"
+    told = f"from tfprof_widgets.cli import main; assert main({words!r}) in {expected}"
     return told if program == "tfprof" else ""
 
 

@@ -21,15 +21,45 @@ EDGES: dict[str, set[str]] = {
     "capture": {"errors", "trace", "formats.wire", "formats.sidecar", "formats.watch_log"},
     "export": {"errors", "trace", "formats.wire", "formats.sidecar", "formats.saved", "opening", "analysis"},
     "views": {"errors", "trace", "analysis"},
-    "profiles": {"errors", "trace", "formats", "opening", "analysis", "capture", "export", "views"},
-    "experiments": {"errors", "analysis", "capture", "profiles"},
-    "notebook": {"errors", "analysis", "capture", "views", "profiles"},
-    "commands": {"errors", "analysis", "views", "profiles", "notebook", "__init__"},
-    "__init__": {"errors", "trace", "analysis", "export", "views", "capture", "profiles", "experiments", "notebook"},
+    "progress": {"analysis", "capture", "views"},
+    "display": {"errors", "export", "views"},
+    "measured_advice": {"errors", "analysis", "capture"},
+    "profiled_run": {"errors", "trace", "formats", "opening", "analysis", "capture", "export", "views"},
+    "profile_views": {"analysis", "export", "views", "profiled_run", "measured_advice"},
+    "profiles": {
+        *("errors", "trace", "opening", "analysis", "export", "views"),
+        *("profiled_run", "profile_views", "display", "progress"),
+    },
+    "comparing": {"errors", "formats", "analysis", "export", "views", "profiles", "display"},
+    "several_runs": {"analysis", "export", "profiles"},
+    "watching_state": {"errors", "trace", "analysis", "views", "profiles"},
+    "loading": {
+        *("errors", "trace", "formats", "opening", "analysis", "export", "views"),
+        *("profiles", "watching_state", "display", "progress"),
+    },
+    "capturing": {"errors", "formats", "opening", "capture", "views", "profiles", "progress"},
+    "watching": {
+        *("errors", "trace", "formats", "analysis", "capture", "views"),
+        *("profiles", "loading", "watching_state", "progress"),
+    },
+    "sessions": {"errors", "formats", "opening", "capture", "profiles"},
+    "experiments": {"errors", "analysis", "capture", "export", "progress"},
+    "notebook": {
+        *("errors", "analysis", "capture", "views"),
+        *("profiles", "comparing", "loading", "capturing", "watching", "progress"),
+    },
+    "commands": {
+        *("errors", "analysis", "views", "notebook", "__init__"),
+        *("profiles", "comparing", "loading", "capturing", "progress"),
+    },
+    "__init__": {
+        *("errors", "trace", "analysis", "export", "views", "capture", "experiments", "notebook"),
+        *("profiles", "comparing", "several_runs", "loading", "capturing", "watching", "sessions"),
+    },
     "__main__": {"commands"},
 }
-"""What each folder at the top of the package, `errors.py` and `__init__.py` may import besides itself: folders, or units
-of them (`formats.hlo`)."""
+"""What each folder and module at the top of the package may import besides itself: folders, modules, or units of folders
+(`formats.hlo`)."""
 
 ORDERS: dict[str, tuple[str, ...]] = {
     "trace": (),
@@ -40,7 +70,7 @@ ORDERS: dict[str, tuple[str, ...]] = {
             "timeline",
             "roofline",
             "facts",
-            "tree",
+            "graph",
             "failure",
             "advice",
             "overview",
@@ -52,7 +82,18 @@ ORDERS: dict[str, tuple[str, ...]] = {
         *("selection", "experiments"),
     ),
     "opening": (),
-    "capture": ("machine", "source", "session", "keras", "v1", "watched", "remote", "checks", "experiments"),
+    "capture": (
+        "machine",
+        "source",
+        "session",
+        "keras",
+        "v1",
+        "watched",
+        "remote",
+        "checks",
+        "restoring",
+        "experiments",
+    ),
     "export": (
         "atomic",
         "json_text",
@@ -67,7 +108,6 @@ ORDERS: dict[str, tuple[str, ...]] = {
         "report",
     ),
     "views": ("payload", "widgets", "page"),
-    "profiles": (),
     "experiments": (),
     "commands": (),
     "notebook": ("cell", "doctor_report", "last_runs", "live_cell", "options", "dialog", "warming", "magics"),
@@ -86,20 +126,32 @@ PACKAGES: dict[str, set[str]] = {
     "trace": {"numpy", "pandas"},
     "formats": {"numpy", "google", "pandas"},
     "analysis": {"numpy", "pandas"},
-    "opening": {"numpy", "fsspec", "aiohttp"},
+    "opening": {"numpy", "pandas", "fsspec", "aiohttp"},
     "capture": {"numpy", "packaging", "pandas", "psutil", "pynvml", "tensorflow", "keras", "grpc", "IPython"},
     "export": {"numpy", "pandas", "bokeh", "duckdb", "pyarrow"},
     "views": {"numpy", "pandas", "anywidget", "ipywidgets", "traitlets", "bokeh", "IPython"},
-    "profiles": {"numpy", "pandas", "IPython", "tqdm"},
+    "progress": {"IPython", "tqdm"},
+    "display": set(),
+    "measured_advice": set(),
+    "profiled_run": {"pandas"},
+    "profile_views": set(),
+    "profiles": {"pandas"},
+    "comparing": {"pandas"},
+    "several_runs": {"pandas"},
+    "watching_state": {"numpy"},
+    "loading": {"numpy", "pandas"},
+    "capturing": set(),
+    "watching": {"numpy"},
+    "sessions": set(),
     "experiments": {"pandas", "tqdm"},
     "notebook": {"pandas", "ipywidgets", "IPython", "traitlets"},
-    "commands": {"pandas"},
+    "cli": {"pandas"},
     "__init__": {"IPython"},
     "__main__": set(),
 }
 """Which packages each may import besides the standard library."""
 
-LOADED_BY_IPYTHON = {("notebook/magics.py", "IPython"), ("notebook/options.py", "IPython")}
+LOADED_BY_IPYTHON = {("notebook/magics.py", "IPython")}
 LAZY = {"tensorflow", "grpc", "fsspec", "keras", "bokeh", "IPython"}
 """Packages imported only inside functions, but for IPython in the magics, which IPython itself loads."""
 

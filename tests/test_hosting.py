@@ -15,7 +15,7 @@ import yaml
 
 import tfprof_widgets as tfprof
 from tests.browser.full_run import PLAIN, write_run
-from tests.matrix.rows import ROWS
+from tests.nightly.matrix.rows import ROWS
 
 ROOT = Path(__file__).resolve().parents[1]
 GITHUB = ROOT / ".github"

@@ -15,7 +15,7 @@ from tests.unit.capture.remote.processes import TrainingProcess
 from tfprof_widgets.capture.session.control import LONGEST_SESSION_S
 from tfprof_widgets.capture.session.record import DEFAULT_MAX_BYTES, DEFAULT_MAX_SECONDS
 from tfprof_widgets.notebook.magics import TfprofMagics
-from tfprof_widgets.profiles.one_run import Profile
+from tfprof_widgets.profiles import Profile
 from tfprof_widgets.trace.scratch import KEPT_BYTES, KEPT_S
 
 README = (ROOT / "README.md").read_text(encoding="utf-8")

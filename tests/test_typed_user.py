@@ -34,7 +34,7 @@ tfprof.load("run", "graph.pb")
 with tfprof.profile(detail="lowest") as prof:
     prof.steps.append(3)
 prof.step_tables
-tfprof.watch(["10.0.0.5:6009"], every=3)
+tfprof.watch(every="3")
 tfprof.scaling([prof], global_batch="shrinks")
 tfprof.diff(prof, "run")
 """

@@ -59,7 +59,7 @@ def loaded(path: Path) -> tfprof.Profile:
 
 
 def watched(run: tfprof.WatchedRun) -> list[str]:
-    """Watch a training, here and elsewhere, and read what was seen of it."""
+    """Watch a training and read what was seen of it."""
     with tfprof.watch(every=1000, max_windows=3, detail="high") as watch:
         assert_type(watch, tfprof.Watch)
         watch.capture(10)
@@ -67,17 +67,12 @@ def watched(run: tfprof.WatchedRun) -> list[str]:
     callback = tfprof.WatchCallback(every_seconds=600, windows=False)
     assert_type(callback.watch, tfprof.Watch)
     assert_type(callback.watches, list[tfprof.Watch])
-    with tfprof.watch(["10.0.0.5:6009"], token="secret") as workers:
-        assert_type(workers, tfprof.WorkersWatch)
-        assert_type(workers.states, pd.DataFrame)
-        assert_type(workers.steps, pd.DataFrame)
-        view: tfprof.View = workers.dashboard()
-        workers.stop()
     for table in (run.steps, run.samples):
         assert_type(table, pd.DataFrame)
     assert_type(run.windows, list[tfprof.Profile])
     assert_type(run.folder, Path)
     assert_type(run.to_html("watch.html"), Path)
+    view: tfprof.View = watch.dashboard()
     view.close()
     oddities: list[tfprof.Anomaly] = [*run.anomalies, *watch.anomalies]
     return [f"{one.first_step} {one.title}" for one in oddities] + [run.report()]
@@ -110,7 +105,7 @@ def numbers(prof: tfprof.Profile) -> float:
         ),
         *(prof.copies, prof.roofline, prof.hlo_ops, prof.program_memory, prof.layers, prof.source_lines, prof.scopes),
         *(prof.advice_table, prof.counters, prof.variables, prof.workers, prof.stragglers, prof.communication),
-        *(prof.system, prof.system_findings, prof.hosts, prof.op_statistics(by="type", idle=True)),
+        *(prof.system, prof.system_findings, prof.hosts, prof.select().op_statistics(by="type", idle=True)),
         *(prof.roofline_by("layer"), prof.hlo_graph("fusion.1"), prof.tree("code", max_depth=3)),
     ]
     assert_type(tables, list[pd.DataFrame])
@@ -154,12 +149,12 @@ def shown(prof: tfprof.Profile) -> list[tfprof.View]:
         *(prof.to_parquet("tables"), prof.to_pprof("costs.pb.gz", "scope"), prof.save(Path("run"))),
     ):
         assert_type(path, Path)
-    assert_type((prof.report(), prof.text(), prof.summary(), prof.tree_text("op")), tuple[str, str, str, str])
+    assert_type((prof.report(), prof.text(), prof.tree_text("op")), tuple[str, str, str])
     return [
         *(prof.timeline(), prof.memory_timeline(), prof.op_table(), prof.input_graph(), prof.step_chart()),
         *(prof.overview_panel(), prof.kernel_table(), prof.copy_table(), prof.roofline_chart(), prof.hlo_table()),
         *(prof.layer_table(), prof.source_view(), prof.scope_icicle(), prof.tree_view("op"), prof.worker_chart()),
-        *(prof.dashboard(), prof.compact()),
+        *(prof.dashboard(), prof.dashboard(compact=True)),
     ]
 
 

@@ -339,7 +339,12 @@ def _import_what_most_need() -> None:
     import keras  # noqa: F401
     import tensorflow  # noqa: F401
 
-    for part in ("analysis", "opening", "profiles", "views"):
+    import tfprof_widgets
+
+    for module in pkgutil.iter_modules(tfprof_widgets.__path__, "tfprof_widgets."):
+        if not module.ispkg and not module.name.endswith("__main__"):
+            importlib.import_module(module.name)
+    for part in ("analysis", "opening", "views"):
         package = importlib.import_module(f"tfprof_widgets.{part}")
         for module in pkgutil.walk_packages(package.__path__, f"{package.__name__}."):
             importlib.import_module(module.name)

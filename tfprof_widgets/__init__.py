@@ -21,27 +21,21 @@ if TYPE_CHECKING:
     from .analysis.watched.anomaly import Anomaly
     from .capture.remote.server import ProfilerServer
     from .capture.session.loop import step, trace_steps
+    from .capturing import ProfileCallback, capture_remote, profile, serve, stop
+    from .comparing import ProfileDiff, diff
     from .errors import CaptureError, EmptyTraceError, TfProfError, TraceError
     from .export.table_list import TableList
-    from .notebook.dialog.dialog import CaptureDialog
-    from .notebook.dialog.remote import capture_dialog
+    from .loading import WatchedRun, load, recover
+    from .notebook.dialog import CaptureDialog, capture_dialog
     from .notebook.doctor_report import DoctorReport, doctor
-    from .profiles.callbacks import ProfileCallback, WatchCallback
-    from .profiles.live_watch import Watch
-    from .profiles.loading import load, profile
-    from .profiles.one_run import Profile
-    from .profiles.recovery import recover, stop
-    from .profiles.remote import capture_remote, serve
-    from .profiles.sessions import ProfilerHook, from_run_metadata
-    from .profiles.several_runs import Scaling, scaling
-    from .profiles.two_runs import ProfileDiff, diff
-    from .profiles.watched_run import WatchedRun
-    from .profiles.watching import watch
-    from .profiles.workers_watch import WorkersWatch
+    from .profiles import Profile
+    from .sessions import ProfilerHook, from_run_metadata
+    from .several_runs import Scaling, scaling
     from .trace.capture_facts import CaptureCost
     from .trace.trace import Trace
     from .views.widgets.base import View
     from .views.widgets.link import LinkModel
+    from .watching import Watch, WatchCallback, watch
 
 __version__ = "0.1.0"
 
@@ -76,7 +70,6 @@ __all__ = [
     "Watch",
     "WatchCallback",
     "WatchedRun",
-    "WorkersWatch",
     "capture_dialog",
     "capture_remote",
     "diff",
@@ -109,7 +102,7 @@ _HOMES = {
     "CaptureSummary": ".analysis.steps.interference",
     "Anomaly": ".analysis.watched.anomaly",
     "ProfilerServer": ".capture.remote.server",
-    "CaptureDialog": ".notebook.dialog.dialog",
+    "CaptureDialog": ".notebook.dialog",
     "CaptureCost": ".trace.capture_facts",
     "Trace": ".trace.trace",
     "View": ".views.widgets.base",
@@ -120,28 +113,27 @@ _HOMES = {
     "EmptyTraceError": ".errors",
     "TfProfError": ".errors",
     "TraceError": ".errors",
-    "capture_dialog": ".notebook.dialog.remote",
+    "capture_dialog": ".notebook.dialog",
     "DoctorReport": ".notebook.doctor_report",
     "doctor": ".notebook.doctor_report",
-    "ProfileCallback": ".profiles.callbacks",
-    "WatchCallback": ".profiles.callbacks",
-    "Watch": ".profiles.live_watch",
-    "load": ".profiles.loading",
-    "profile": ".profiles.loading",
-    "Profile": ".profiles.one_run",
-    "recover": ".profiles.recovery",
-    "stop": ".profiles.recovery",
-    "capture_remote": ".profiles.remote",
-    "serve": ".profiles.remote",
-    "ProfilerHook": ".profiles.sessions",
-    "from_run_metadata": ".profiles.sessions",
-    "Scaling": ".profiles.several_runs",
-    "scaling": ".profiles.several_runs",
-    "ProfileDiff": ".profiles.two_runs",
-    "diff": ".profiles.two_runs",
-    "WatchedRun": ".profiles.watched_run",
-    "watch": ".profiles.watching",
-    "WorkersWatch": ".profiles.workers_watch",
+    "ProfileCallback": ".capturing",
+    "WatchCallback": ".watching",
+    "Watch": ".watching",
+    "load": ".loading",
+    "profile": ".capturing",
+    "Profile": ".profiles",
+    "recover": ".loading",
+    "stop": ".capturing",
+    "capture_remote": ".capturing",
+    "serve": ".capturing",
+    "ProfilerHook": ".sessions",
+    "from_run_metadata": ".sessions",
+    "Scaling": ".several_runs",
+    "scaling": ".several_runs",
+    "ProfileDiff": ".comparing",
+    "diff": ".comparing",
+    "WatchedRun": ".loading",
+    "watch": ".watching",
 }
 """Public name -> the module that has it, imported where the name is first used: what the whole package needs takes seconds."""
 

@@ -133,19 +133,41 @@ def build(report: Report) -> list[Check]:
 
 
 def unit(_: Report) -> list[Check]:
-    """The Python tests that need neither TensorFlow nor a browser, but for those of many processes and drawn faults."""
+    """The Python tests that need neither TensorFlow nor a browser, but for those of many or compared runs and drawn faults."""
     # What the folders of browsers and notebooks import takes longer than most tests.
-    without = (f"--ignore=tests/{folder}" for folder in ("browser", "notebook", "fuzz", "unit/many_hosts"))
-    chosen = ("-m", "not tensorflow and not browser and not fuzz", *without)
+    folders = ("browser", "notebook", "fuzz", "unit/many_hosts", "unit/analysis/cluster", "unit/analysis/comparison")
+    without = (f"--ignore=tests/{folder}" for folder in folders)
+    chosen = ("-m", "not tensorflow and not browser", *without)
     return [Check("pytest", pytest_command(*chosen))]
 
 
-def pytest(report: Report) -> None:
-    """All Python and browser tests; last, so that its closing line ends the output."""
+def nightly(report: Report) -> None:
+    """What is too long for each commit, one after the other, as each says how far it is."""
+    find_chromium(report)
+    run = [sys.executable, "-m"]
+    structures = [os.environ.get("CASES", "200000"), "--seed", os.environ.get("SEED", "0")]
+    for name, command in {
+        "pytest": pytest_command("-m", "nightly"),
+        "structures": [*run, "tests.fuzz.open_structures", *structures],
+        "diagnose": [*run, "tests.nightly.diagnosis"],
+        "matrix": [*run, "tests.nightly.matrix"],
+    }.items():
+        if subprocess.run(command, cwd=ROOT, check=False).returncode != 0:
+            report.failed.append(name)
+    print(f"Failed: {', '.join(report.failed)}" if report.failed else "All is well.", flush=True)
+
+
+def find_chromium(report: Report) -> None:
+    """Tell the tests where it is."""
     try:
         os.environ["CHROME"] = str(chromium.get())
     except chromium.ChromiumMissingError as error:
         report.lack(f"{error} Browser tests are not run.")
+
+
+def pytest(report: Report) -> None:
+    """All Python and browser tests; last, so that its closing line ends the output."""
+    find_chromium(report)
     if report.failed:
         print(f"Failed before pytest: {'; '.join(report.failed)}", flush=True)
     if subprocess.run(pytest_command(), cwd=ROOT, check=False).returncode != 0:
@@ -168,12 +190,14 @@ CHECKS: dict[str, Callable[[Report], list[Check]]] = {"unit": unit, "js": js, "l
 def main() -> int:
     """Run the groups named on the command line, all tests last; 1 where a check failed."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("groups", nargs="+", choices=[*CHECKS, "pytest"])
+    parser.add_argument("groups", nargs="+", choices=[*CHECKS, "pytest", "nightly"])
     groups = parser.parse_args().groups
     report = Report()
     report.run_all([check for name in CHECKS if name in groups for check in CHECKS[name](report)])
     if "pytest" in groups:
         pytest(report)
+    if "nightly" in groups:
+        nightly(report)
     return 1 if report.failed else 0
 
 

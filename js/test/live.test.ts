@@ -14,9 +14,8 @@ import {
   ordinalAt,
   type Run,
   readColumns,
-  runsOf,
+  runOf as runOfTable,
   StepAxis,
-  slowestWorker,
   stepsText,
   stripsOf,
   timeOf,
@@ -47,30 +46,22 @@ function bins(ms: readonly number[], n = 1): Columns {
 }
 
 function runOf(columns: Columns): Run {
-  return runsOf(readColumns(packed(columns), Object.keys(columns)))[0];
+  return runOfTable(readColumns(packed(columns), Object.keys(columns)));
 }
 
 const HEAD: LiveHead = {
   ...{ title: "fit", state: "running", n_steps: 0, n_kept_text: "", step_ms: null, batches: "", steps_per_s: null },
   ...{ wait_ratio: null, outside_ratio: null, loss: null, epoch: null, epochs: null, elapsed_s: null, now_ns: null },
-  ...{ file: "", trigger_file: "", budget: "", marks: [], anomalies: [], windows: [], notices: [], workers: [] },
-  ...{ last_run: null, can_ask: false, is_recorded: true },
+  ...{ file: "", trigger_file: "", budget: "", marks: [], anomalies: [], windows: [], notices: [] },
+  ...{ can_ask: false, is_recorded: true },
 };
 
 describe("bins", () => {
-  it("are read as columns of equal length, those of a worker as far as it has any", () => {
-    const columns = { "n@0": [2, 2], "mean_ms@0": [5, 6], "n@1": [3, Number.NaN], "mean_ms@1": [7, Number.NaN] };
-    const [first, second, ...others] = runsOf(readColumns(packed(columns), Object.keys(columns)));
-    expect(others).toEqual([]);
-    expect([first.nBins, first.nSteps, second.nBins, second.nSteps]).toEqual([2, 4, 1, 3]);
-    expect([...second.mean_ms]).toEqual([7]);
-    expect(first.loss.every(Number.isNaN)).toBe(true);
-  });
-
-  it("of workers keep the order of their places beyond ten", () => {
-    const columns = Object.fromEntries(Array.from({ length: 11 }, (_, i) => [`n@${i}`, [i + 1]]));
-    const runs = runsOf(readColumns(packed(columns), Object.keys(columns).reverse()));
-    expect(runs.map((run) => run.nSteps)).toEqual(Array.from({ length: 11 }, (_, i) => 11 - i));
+  it("are read as columns, of which those that are missing are not known", () => {
+    const run = runOf({ n: [2, 2], mean_ms: [5, 6] });
+    expect([run.nBins, run.nSteps]).toEqual([2, 4]);
+    expect([...run.mean_ms]).toEqual([5, 6]);
+    expect(run.loss.every(Number.isNaN)).toBe(true);
   });
 
   it("that do not fill their columns are refused", () => {
@@ -147,15 +138,15 @@ describe("the height of the chart", () => {
   const usual = Array.from({ length: 300 }, (_, i) => 4 + (i % 3) / 10);
 
   it("is that of usual steps, whatever single ones take", () => {
-    const top = topOf([runOf(bins(usual))]);
+    const top = topOf(runOf(bins(usual)));
     const slow = usual.map((ms, i) => (i === 0 || i % 40 === 7 ? 900 : ms));
-    expect(topOf([runOf(bins(slow))])).toBeLessThan(2 * top);
-    expect(topOf([runOf(bins([2300, 4, 4, 4]))])).toBeLessThan(10);
+    expect(topOf(runOf(bins(slow)))).toBeLessThan(2 * top);
+    expect(topOf(runOf(bins([2300, 4, 4, 4])))).toBeLessThan(10);
   });
 
   it("has room for a slow phase, also for one that has only begun", () => {
     for (const n of [3, 10, 150])
-      expect(topOf([runOf(bins([...usual, ...Array(n).fill(40)]))])).toBeGreaterThan(n > 3 ? 40 : 4);
+      expect(topOf(runOf(bins([...usual, ...Array(n).fill(40)])))).toBeGreaterThan(n > 3 ? 40 : 4);
   });
 
   it("is on a round value and over most of what is shown", () => {
@@ -164,7 +155,7 @@ describe("the height of the chart", () => {
         fc.array(fc.double({ min: 0.001, max: 5000, noNaN: true }), { minLength: 1, maxLength: 60 }),
         (ms) => {
           const run = runOf(bins(ms));
-          const top = topOf([run]);
+          const top = topOf(run);
           expect(top).toBeGreaterThan(0);
           expect(peaks(run, top).length).toBeLessThanOrEqual(Math.max(1, ms.length / 2));
         },
@@ -173,7 +164,7 @@ describe("the height of the chart", () => {
   });
 
   it("is one where nothing is known", () => {
-    expect(topOf([])).toBe(1);
+    expect(topOf(runOf({ n: [] }))).toBe(1);
   });
 });
 
@@ -184,7 +175,7 @@ describe("small charts", () => {
   it("are of what is known, at the steps that ran then", () => {
     const strips = stripsOf({
       head: HEAD,
-      runs: [run],
+      run,
       samples: samples({
         time_s: [0, 1, 2],
         cpu_pct: [10, 20, 30],
@@ -200,7 +191,7 @@ describe("small charts", () => {
 
   it("leave out a clock that rests, and show one that drops", () => {
     const clock = (mhz: number[]) =>
-      stripsOf({ head: HEAD, runs: [run], samples: samples({ time_s: [0, 1, 2], gpu_clock_mhz: mhz }) }).map(
+      stripsOf({ head: HEAD, run, samples: samples({ time_s: [0, 1, 2], gpu_clock_mhz: mhz }) }).map(
         (strip) => strip.title,
       );
     expect(clock([1980, 1980, 1965])).toEqual(["Loss"]);
@@ -219,12 +210,6 @@ describe("words", () => {
     const of = (title: string, goes_on: boolean) => ({ title, goes_on }) as LiveHead["anomalies"][number];
     const order = newestFirst([of("a", true), of("b", false), of("c", true), of("d", false)]);
     expect(order.map(({ title }) => title).join("")).toBe("cadb");
-  });
-
-  it("call a worker the slowest only where it stands out", () => {
-    const of = (...ms: (number | null)[]) =>
-      slowestWorker(ms.map((step_ms) => ({ name: "", n_steps: 1, step_ms, wait_ratio: null, state: "" })));
-    expect([of(5, 6, 5), of(5, 5.1, 5), of(null, 5), of(), of(5)]).toEqual([1, -1, -1, -1, -1]);
   });
 
   it("say how long a training has not been heard, and only of one that runs", () => {
@@ -353,13 +338,11 @@ describe("the view", () => {
       window: 2,
       goes_on: true,
     } as const;
-    const worker = { name: EVIL, n_steps: 3, step_ms: 4, wait_ratio: null, state: EVIL };
     const { root } = await show({
-      ...{ title: EVIL, n_steps: 3, file: EVIL, trigger_file: EVIL, budget: EVIL, notices: [EVIL], workers: [worker] },
+      ...{ title: EVIL, n_steps: 3, file: EVIL, trigger_file: EVIL, budget: EVIL, notices: [EVIL] },
       ...{
         anomalies: [anomaly],
         windows: [{ ...WINDOW, why: EVIL, words: EVIL }],
-        last_run: { words: EVIL, step_ms: 4 },
       },
       marks: [{ kind: "window", at: 1, to: 2, words: EVIL, index: 2 }],
     });

@@ -2,13 +2,7 @@
 
 from __future__ import annotations
 
-import contextlib
 import os
-import signal
-import socket
-import subprocess
-import sys
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Literal
 
@@ -24,7 +18,6 @@ from tests.browser.linked_views import LinkedViews
 
 CELLS = ("import tfprof_widgets as tfprof\nprof = tfprof.load('saved_run')", "prof")
 VERDICT = "Host-bound: the GPU waits 5.50 of 9.50 ms a step for Python and dispatch (58 %)."
-VOILA = Path(sys.executable).parent / "voila"
 State = Literal["trusted", "not trusted", "without state"]
 STATES: tuple[State, ...] = ("trusted", "not trusted", "without state")
 """With the state of its widgets and trusted; with it and not trusted; trusted without it."""
@@ -122,39 +115,3 @@ class Reopened:
     @property
     def _plain(self) -> Locator:
         return self.page.get_by_text(VERDICT, exact=True).and_(self.page.locator(":not([data-tfprof] *)"))
-
-
-@contextlib.contextmanager
-def voila_of(folder: Path) -> Iterator[str]:
-    """The address of a Voila that shows the notebooks of a folder."""
-    names = ("JUPYTER_CONFIG_DIR", "JUPYTER_DATA_DIR", "JUPYTER_RUNTIME_DIR", "IPYTHONDIR")
-    folders = {name: str(folder / "home" / name.lower()) for name in names}
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        port = probe.getsockname()[1]
-    command = [str(VOILA), ".", "--no-browser", f"--port={port}", "--Voila.ip=127.0.0.1", "--token="]
-    env = {**os.environ, **folders, "PYTHONPATH": PYTHON_PATH}
-    with (folder / "voila.log").open("w") as log:
-        server = subprocess.Popen(
-            [*command, "--enable_nbextensions=False"],
-            cwd=folder,
-            env=env,
-            stdout=log,
-            stderr=log,
-            start_new_session=True,
-        )
-
-        def answers() -> bool:
-            assert server.poll() is None, (folder / "voila.log").read_text()[-2000:]
-            try:
-                with socket.create_connection(("127.0.0.1", port), timeout=1):
-                    return True
-            except OSError:
-                return False
-
-        try:
-            poll(answers, "Voila did not start")
-            yield f"http://127.0.0.1:{port}/voila/render/"
-        finally:
-            os.killpg(server.pid, signal.SIGTERM)
-            server.wait(20)

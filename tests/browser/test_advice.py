@@ -185,8 +185,7 @@ def test_what_an_advice_saves_is_measured_when_asked_for_and_everything_put_back
     notebook.screenshot("advice-measured", notebook.view("dashboard"))
 
 
-@pytest.mark.parametrize("width_px", [900, 1600])
-@pytest.mark.parametrize("theme", ["light", "dark"])
+@pytest.mark.parametrize(("theme", "width_px"), [("light", 900), ("dark", 1600)])
 def test_cards_are_whole_and_accessible(exported: Page, width_px: int, theme: str) -> None:
     if not AXE.exists() and not os.environ.get("CI"):
         pytest.skip("`make test` installs axe-core with the other npm packages.")

@@ -20,14 +20,14 @@ def written(tmp_path_factory: pytest.TempPathFactory, capture_of: Callable[[str]
     prof = tfprof.load(capture_of("h100_transformer_xla"))
     assert len(prof.advice) > 1
     path = tmp_path_factory.mktemp("compact") / "page.html"
-    embedded = embed(prof._widgets._data.payload, "steps")
-    path.write_text(dashboard_page(prof.compact(), embedded, title="compact"))
+    embedded = embed(prof._views.data.payload, "steps")
+    path.write_text(dashboard_page(prof.dashboard(compact=True), embedded, title="compact"))
     return path
 
 
-@pytest.fixture(params=[900, 1600])
+@pytest.fixture
 def page(request: pytest.FixtureRequest, browser: Browser, written: Path) -> Iterator[Page]:
-    context = browser.new_context(viewport={"width": request.param, "height": 900})
+    context = browser.new_context(viewport={"width": getattr(request, "param", 900), "height": 900})
     page = context.new_page()
     page.goto(written.as_uri())
     page.locator('[data-tfprof="step_chart"] canvas').first.wait_for()
@@ -40,6 +40,7 @@ def timeline(page: Page) -> Locator:
     return page.locator('[data-tfprof="timeline"]')
 
 
+@pytest.mark.parametrize("page", [900, 1600], indirect=True)
 def test_it_shows_step_time_steps_and_the_first_card_only(page: Page) -> None:
     body = page.locator(".tfp-body")
     height = body.evaluate("body => body.offsetHeight")

@@ -45,7 +45,7 @@ async ([id, drops]) => {
 """Counts what the data model asks for and gets; `drops` makes it a front end that loses binary buffers."""
 
 
-@pytest.fixture(params=[False, True], ids=["binary", "buffers dropped"])
+@pytest.fixture(params=[False, pytest.param(True, marks=pytest.mark.nightly)], ids=["binary", "buffers dropped"])
 def shown(request: pytest.FixtureRequest, open_lab: Open, lab_server: Server) -> Iterator[tuple[Notebook, bool]]:
     """The dashboard of the large trace, its kernel still busy, and whether binary buffers are lost on the way."""
     (lab_server.root / "large.xplane.pb").write_bytes(large_space())

@@ -25,6 +25,8 @@ NOTHING = {
     "hlo_table": "has no HLO ops",
 }
 SLOW = host_name(3)
+WIDTHS = pytest.mark.parametrize("page", [900, 1600], indirect=True)
+"""For what depends on how much room there is; all else is asked in a narrow page."""
 
 
 @pytest.fixture(scope="module")
@@ -64,9 +66,9 @@ def open_page(browser: Browser, path: Path, width_px: int) -> Page:
     return page
 
 
-@pytest.fixture(params=[900, 1600])
+@pytest.fixture
 def page(browser: Browser, two_page: Path, request: pytest.FixtureRequest) -> Iterator[Page]:
-    page = open_page(browser, two_page, request.param)
+    page = open_page(browser, two_page, getattr(request, "param", 900))
     yield page
     page.context.close()
     assert page.faults == []  # type: ignore[attr-defined]
@@ -94,6 +96,7 @@ def ops(place: Page | Frame) -> Locator:
     return place.locator('[data-tfprof="op_table"] .tfp-grid .row')
 
 
+@WIDTHS
 def test_every_view_of_a_page_is_about_the_chosen_host(page: Page) -> None:
     choose(page, "00042")
     expect(box(page)).to_have_attribute("title", BARE)
@@ -216,15 +219,17 @@ def test_a_single_view_has_the_box_and_follows_while_the_kernel_is_busy(host: Wi
     host.serve(lambda: ops(frame).count() == 6, "the view does not follow Python")
 
 
-@pytest.mark.parametrize("view", ["step_chart", "memory_timeline", "input_graph", "overview_panel", "kernel_table"])
-def test_each_view_alone_has_the_box(host: WidgetHost, two_hosts: Path, view: str) -> None:
+def test_each_view_alone_has_the_box(host: WidgetHost, two_hosts: Path) -> None:
     prof = tfprof.load(two_hosts)
-    frame = host.show(getattr(prof, view)())
-    host.serve(lambda: box(frame).count() == 1 and frame.locator(f'[data-tfprof="{view}"] > *').count(), "not drawn")
-    host.serve(lambda: frame.locator(".tfp-waiting").count() == 0, "still waiting")
-    choose(frame, FULL)
-    expect(frame.locator(f'[data-tfprof="{view}"]')).not_to_contain_text("ran no")
-    assert frame.get_by_role("alert").count() == 0
+    for view in ("step_chart", "memory_timeline", "input_graph", "overview_panel", "kernel_table"):
+        frame = host.show(getattr(prof, view)())
+        drawn = frame.locator(f'[data-tfprof="{view}"] > *')
+        host.serve(lambda frame=frame, drawn=drawn: box(frame).count() == 1 and drawn.count(), f"{view} is not drawn")
+        host.serve(lambda frame=frame: frame.locator(".tfp-waiting").count() == 0, f"{view} still waits")
+        choose(frame, FULL)
+        expect(frame.locator(f'[data-tfprof="{view}"]')).not_to_contain_text("ran no")
+        assert frame.get_by_role("alert").count() == 0, view
+        prof.select(host="")
 
 
 def test_a_saved_dashboard_keeps_the_host_and_lets_another_be_chosen(host: WidgetHost, two_hosts: Path) -> None:

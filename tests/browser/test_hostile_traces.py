@@ -11,8 +11,8 @@ from playwright.sync_api import Browser
 from tests.browser.hostile_page import use_page, write_page
 from tests.fuzz.hostile_traces import KINDS, N_TRACES, hostile_trace
 
-IN_EVERY_RUN = (0, 1, 4, 5, 8, 11)
-"""One of each way to be hostile: text, times, depth, sameness, overlap and references. All kinds come in the long run."""
+IN_EVERY_RUN = (0,)
+"""Hostile by text; all ways come in the long run."""
 CALM = 39
 """A random trace with nothing special."""
 _CHUNK = 20
@@ -47,7 +47,7 @@ def test_what_goes_wrong_is_noticed(browser: Browser, tmp_path: Path) -> None:
     assert verdict.longest_s > 0.3
 
 
-@pytest.mark.fuzz
+@pytest.mark.nightly
 @pytest.mark.timeout(3600)
 @pytest.mark.parametrize("first", list(range(0, N_TRACES, _CHUNK)))
 def test_all_hostile_traces_neither_run_nor_freeze_nor_hide(browser: Browser, tmp_path: Path, first: int) -> None:

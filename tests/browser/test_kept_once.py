@@ -72,6 +72,7 @@ def test_a_cell_that_is_scrolled_out_of_a_notebook_and_back_shows_its_views(live
     assert live.page.locator('[data-tfprof] [role="alert"]').all_inner_texts() == []
 
 
+@pytest.mark.nightly
 def test_nothing_is_lost_of_a_profile_that_another_cell_shows_too(
     open_lab: Open, browser: Browser, lab_server: Server
 ) -> None:

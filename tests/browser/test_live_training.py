@@ -1,24 +1,17 @@
-"""A training in JupyterLab and Notebook 7 -> a widget that moves while the kernel is busy, names what is slow and opens it."""
+"""A training in JupyterLab -> a widget that moves while the kernel is busy, names what is slow and opens it."""
 
 from __future__ import annotations
 
-import os
 import re
 import shutil
-import signal
-import time
 from collections.abc import Iterator
 from contextlib import contextmanager
-from functools import partial
 
 import numpy as np
 import pytest
-from playwright.sync_api import Browser
 
-import tfprof_widgets as tfprof
 from tests.browser.conftest import Open
-from tests.browser.harness import Notebook, Server, opened, poll, write_notebook
-from tfprof_widgets.profiles.watched_run import WatchedRun
+from tests.browser.harness import Notebook, Server, poll, write_notebook
 
 pytestmark = pytest.mark.tensorflow
 
@@ -57,7 +50,6 @@ types = (tf.TensorSpec(images.shape), tf.TensorSpec(labels.shape, tf.int64))
 dataset = tf.data.Dataset.from_generator(read, output_signature=types).prefetch(2)
 """
 BY_MAGIC = "%%tfprofile --live -o run --logdir kept\nmodel.fit(dataset, verbose=0, callbacks=[UntilTold()])"
-BY_BLOCK = "with tfprof.watch(logdir='kept') as run:\n    model.fit(dataset, verbose=0, callbacks=[UntilTold()])"
 N_STEPS = """() => {
     const figures = [...document.querySelectorAll('[data-tfprof="live"] .tfp-fig')];
     const own = figures.find((one) => /^steps?$/.test(one.querySelector(".d").textContent));
@@ -175,35 +167,3 @@ def test_in_jupyterlab(open_lab: Open, lab_server: Server) -> None:
         poll(lambda: "Ended" in notebook.view("live").inner_text(), "it does not say that it ended")
         check_afterwards(notebook)
         shoot(notebook, "live-lab-ended")
-
-
-def test_in_notebook_7(open_notebook: Open, notebook_server: Server) -> None:
-    with training(open_notebook, notebook_server, BY_BLOCK) as notebook:
-        check_it_moves(notebook)
-        check_button(notebook)
-        check_slow_phase(notebook)
-        shoot(notebook, "live-notebook7-slow")
-        end(notebook)
-        check_afterwards(notebook)
-
-
-def test_of_a_kernel_that_is_killed_the_page_and_the_file_keep_what_there_was(
-    browser: Browser, lab_server: Server
-) -> None:
-    # In a page of its own: JupyterLab puts a dialog about the kernel over whatever it shows next.
-    with training(partial(opened, browser, lab_server), lab_server, BY_MAGIC) as notebook:
-        poll(lambda: n_steps(notebook) > 200, "no steps")
-        (found,) = (lab_server.root / "kept").iterdir()
-        pid = int(re.search(r'"process_id": ?(\d+)', (found / "events.jsonl").read_text())[1])  # type: ignore[index]
-        os.kill(pid, signal.SIGKILL)
-        killed_ns = time.time_ns()
-        run = tfprof.load(found)
-        assert isinstance(run, WatchedRun)
-        steps = run.log.steps
-        assert steps["start_ns"][-1] > killed_ns - 1_500_000_000
-        assert np.all(np.diff(steps["number"]) == 1)
-        live = notebook.view("live")
-        poll(lambda: "Not heard" in live.inner_text(), lambda: live.inner_text(), timeout_s=30)
-        assert n_steps(notebook) > len(steps) - 200
-        notebook.screenshot("live-lab-killed")
-        assert live.locator("canvas").first.is_visible()

@@ -1,15 +1,13 @@
-"""The quickstart notebook in JupyterLab 4, a loaded run in Notebook 7: four views with real data, and no network."""
+"""The quickstart notebook in JupyterLab 4: four views with real data, and no network."""
 
 from __future__ import annotations
 
 import shutil
-from collections.abc import Callable
-from pathlib import Path
 
 import pytest
 
 from tests.browser.conftest import Open
-from tests.browser.harness import ROOT, Notebook, Server, poll, write_notebook
+from tests.browser.harness import ROOT, Notebook, Server, poll
 from tests.browser.tabs import open_tab
 
 QUICKSTART = ROOT / "notebooks" / "quickstart.ipynb"
@@ -23,17 +21,6 @@ def test_quickstart_in_jupyterlab(open_lab: Open, lab_server: Server) -> None:
         check(notebook)
         notebook.screenshot("quickstart-lab", notebook.view("dashboard"))
         check_exported_page(notebook)
-
-
-def test_a_loaded_run_in_notebook_7(
-    open_notebook: Open, notebook_server: Server, capture_of: Callable[[str], Path]
-) -> None:
-    shutil.copy(capture_of("keras_fit"), notebook_server.root / "run.xplane.pb")
-    cells = ("import tfprof_widgets as tfprof", "prof = tfprof.load('run.xplane.pb')\nprof")
-    write_notebook(notebook_server.root / "loaded.ipynb", *cells)
-    with open_notebook("loaded.ipynb") as notebook:
-        check(notebook)
-        notebook.screenshot("loaded-notebook7", notebook.view("dashboard"))
 
 
 def check(notebook: Notebook) -> None:

@@ -20,9 +20,9 @@ from tests.browser.screen import PANES, Screen, Texts, open_tabs, read, read_tip
 from tests.browser.widget_host import KernelSide
 from tests.captures.committed import unpack
 
-TRACES = ("h100_lstm", "h100_cnn_input", "h100_transformer_xla", "v100", "keras_fit")
-"""Real captures, of which small pages hold a part: of GPUs with many kernels, with a pipeline that is waited for, with
-compiled programs, with many sessions; and one of a CPU, which is whole everywhere."""
+TRACES = ("h100_cnn_input", "h100_lstm", "h100_transformer_xla", "v100", "keras_fit")
+"""Real captures, of which small pages hold a part: of GPUs with a pipeline that is waited for, with many kernels, with
+compiled programs, with many sessions; and one of a CPU, which is whole everywhere. The first is looked at in every run."""
 MORE = [path for path in os.environ.get("TFPROF_TRACES", "").split(os.pathsep) if path]
 
 NUMBER = re.compile(r"\d[\d,.]*")
@@ -142,7 +142,10 @@ def is_note(place: str, text: str, is_telling: bool) -> bool:
     )
 
 
-@pytest.fixture(params=[*TRACES, *MORE], ids=lambda path: Path(path).name)
+@pytest.fixture(
+    params=[TRACES[0], *(pytest.param(name, marks=pytest.mark.nightly) for name in TRACES[1:]), *MORE],
+    ids=lambda path: Path(path).name,
+)
 def forms(request: pytest.FixtureRequest, browser: Browser, kernel: KernelSide, tmp_path: Path) -> FourForms:
     trace = unpack(request.param, tmp_path / "run") if request.param in TRACES else request.param
     return FourForms(tfprof.load(trace), browser, kernel, tmp_path)

@@ -18,7 +18,7 @@ from tests.browser.full_run import PLAIN, write_run
 from tests.browser.harness import ROOT, poll
 from tests.unit.export.pprof_reader import read_pprof
 from tests.unit.export.test_pprof import graph_of, results_of
-from tfprof_widgets.analysis.tree.tree_options import TreeView
+from tfprof_widgets.analysis.graph.options import TreeView
 from tfprof_widgets.export.pprof.pprof import write_pprof
 
 HOME = "https://speedscope.test/"
@@ -69,7 +69,7 @@ def speedscope_of(browser: Browser, release: Path, trace: Path) -> dict[str, Any
     return document
 
 
-@pytest.fixture(params=["a run", "v100"])
+@pytest.fixture(params=["a run", pytest.param("v100", marks=pytest.mark.nightly)])
 def prof(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[tfprof.Profile]:
     if request.param == "v100":
         yield tfprof.load(request.getfixturevalue("v100_xplane"))
@@ -91,7 +91,7 @@ def expected_spans(prof: tfprof.Profile) -> dict[str, tuple[float, int]]:
     return found
 
 
-@pytest.mark.parametrize("name", ["trace.json", "trace.json.gz"])
+@pytest.mark.parametrize("name", [pytest.param("trace.json", marks=pytest.mark.nightly), "trace.json.gz"])
 def test_speedscope_has_the_same_threads_and_times(
     prof: tfprof.Profile, name: str, browser: Browser, release: Path, tmp_path: Path
 ) -> None:
@@ -128,7 +128,12 @@ def weight_by_stack(document: dict[str, Any]) -> Counter[tuple[str, ...]]:
 
 @pytest.mark.parametrize(
     ("view", "figure"),
-    [*((view, "micros") for view in get_args(TreeView)), ("code", "accelerator_micros"), ("code", "bytes")],
+    [
+        ("code", "micros"),
+        *(pytest.param(view, "micros", marks=pytest.mark.nightly) for view in get_args(TreeView) if view != "code"),
+        pytest.param("code", "accelerator_micros", marks=pytest.mark.nightly),
+        pytest.param("code", "bytes", marks=pytest.mark.nightly),
+    ],
 )
 def test_speedscope_has_the_same_stacks_and_totals_of_a_pprof_file(
     view: TreeView, figure: str, browser: Browser, release: Path, tmp_path: Path
@@ -143,6 +148,7 @@ def test_speedscope_has_the_same_stacks_and_totals_of_a_pprof_file(
     assert document["profiles"][0]["unit"] == ("bytes" if figure == "bytes" else "microseconds")
 
 
+@pytest.mark.nightly
 @pytest.mark.tensorflow
 def test_speedscope_has_the_total_of_a_real_keras_capture(
     capture_of: Callable[[str], Path], browser: Browser, release: Path, tmp_path: Path

@@ -33,7 +33,7 @@ from tfprof_widgets.errors import TfProfError
 from tfprof_widgets.export.report.plain_html import profile_html
 from tfprof_widgets.export.report.subject import Subject
 from tfprof_widgets.export.tables import tables
-from tfprof_widgets.profiles.one_run import Profile
+from tfprof_widgets.profiles import Profile
 from tfprof_widgets.views.payload.payload import build_payload
 
 MB = 1e6

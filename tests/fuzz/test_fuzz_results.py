@@ -120,7 +120,7 @@ def test_a_slice_of_the_random_traces_is_shown_whole(found: list[Results]) -> No
         hold_together(results)
 
 
-@pytest.mark.fuzz
+@pytest.mark.nightly
 @pytest.mark.timeout(3600)
 @pytest.mark.parametrize("first", list(range(0, N_IN_ALL, _CHUNK)))
 def test_all_random_traces_are_shown_whole(first: int) -> None:

@@ -45,7 +45,7 @@ def test_a_slice_of_the_mutants_gives_a_trace_or_a_trace_error() -> None:
     assert 0.05 * N_IN_EVERY_RUN < result["n_traces"] < 0.95 * N_IN_EVERY_RUN  # both outcomes are reached
 
 
-@pytest.mark.fuzz
+@pytest.mark.nightly
 @pytest.mark.timeout(3600)
 @pytest.mark.parametrize("first", list(range(0, N_MUTANTS, _CHUNK)))
 def test_all_mutants_give_a_trace_or_a_trace_error(first: int) -> None:

@@ -80,7 +80,7 @@ def test_help_of_a_table_says_once_what_a_row_is_and_when_there_is_none(name: st
 def test_trees_and_op_types_have_their_columns(prof: tfprof.Profile) -> None:
     for view in ("scope", "graph", "op", "code"):
         check(prof.tree(view), "tree(view)")
-    check(prof.op_statistics(by="type"), 'op_statistics(by="type")')
+    check(prof.select().op_statistics(by="type"), 'select().op_statistics(by="type")')
 
 
 def test_tables_of_a_comparison_have_their_columns(prof: tfprof.Profile) -> None:

@@ -18,7 +18,7 @@ from tests.public_surface import Told, classes, package_classes, surface
 from tests.unit.capture.scenario import run_scenario
 from tests.unit.export.duckdb_needed import needs_duckdb
 from tfprof_widgets.analysis.columns.registry import TABLES
-from tfprof_widgets.analysis.tree.tree_options import TreeOptions
+from tfprof_widgets.analysis.graph.options import TreeOptions
 
 SURFACE = list(surface())
 MADE_BY_USERS = {"ProfileCallback", "WatchCallback", "ProfilerHook", "step", "trace_steps"}
@@ -118,10 +118,9 @@ def test_tables_tell_each_column(capture_of: Callable[[str], Path]) -> None:
         assert [one for one in columns if not re.search(rf"`{one}`|^ +{one} \(", texts[name], re.M)] == [], name
 
 
-@pytest.mark.parametrize("name", [name for name in TABLES if name.startswith(("watch.", "workers."))])
+@pytest.mark.parametrize("name", [name for name in TABLES if name.startswith("watch.")])
 def test_tables_of_watched_trainings_tell_each_column(name: str) -> None:
-    kind, _, table = name.partition(".")
-    text = inspect.getdoc(getattr({"watch": tfprof.WatchedRun, "workers": tfprof.WorkersWatch}[kind], table)) or ""
+    text = inspect.getdoc(getattr(tfprof.WatchedRun, name.partition(".")[2])) or ""
     assert text.startswith("A table: a row is ")
     assert all(f"    {column} (" in text for column in TABLES[name].names)
 

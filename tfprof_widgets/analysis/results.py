@@ -15,10 +15,9 @@ from .advice.engine import FoundAdvice, find_advice
 from .cluster.cluster_results import ClusterResults
 from .facts.facts import Facts
 from .failure.memory_failure import MemoryFailure, compute_memory_failure
+from .graph.op_graph import compute_op_graph, compute_variables
 from .overview.framework_words import framework_notices
 from .overview.overview import Overview, compute_overview
-from .tree.captured_graph import compute_op_graph
-from .tree.variables import compute_variables
 from .xla.command_buffers import graphs_switched_off
 
 

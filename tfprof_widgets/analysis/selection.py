@@ -66,8 +66,9 @@ class Selection:
         """The table `ops` of the part, for op types instead of ops, or with idle time.
 
         Args:
-            by: `"op"` or `"type"`, as of `Profile.op_statistics`.
-            idle: add the time in which threads or devices ran no op.
+            by: `"op"` has the columns of `ops`; `"type"` has one row for each op type, such as `MatMul`, with `n_ops` in place
+                of `name`.
+            idle: add rows of type `IDLE`, the time in which threads or devices ran no op. All ratios then include it.
 
         Raises:
             ValueError: `by` is neither.

@@ -15,10 +15,10 @@ from ..analysis.advice.engine import advice_table
 from ..analysis.columns.column import Column, Table, unit_of
 from ..analysis.columns.memory import ALLOCATOR
 from ..analysis.columns.registry import TABLES
+from ..analysis.graph.options import TreeView, make_tree_options
+from ..analysis.graph.tree import build_tree
 from ..analysis.results import AnyResults, Results
 from ..analysis.timeline.flows import flow_table
-from ..analysis.tree.tree import build_tree
-from ..analysis.tree.tree_options import TreeView, make_tree_options
 from ..errors import TfProfError
 from .atomic import replacing
 

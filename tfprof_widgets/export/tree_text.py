@@ -6,30 +6,23 @@ QueryDoc() and the formats of numbers in tfprof_utils.cc.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Any
 
-from ..analysis.tree.op_figures import COLUMN
-from ..analysis.tree.tree import Tree
-from ..analysis.tree.tree_options import TreeOptions
+from ..analysis.graph.nodes import COLUMN
+from ..analysis.graph.options import SELECTABLE, TreeOptions, TreeView, make_tree_options
+from ..analysis.graph.tree import Tree, build_tree
+from ..trace.op_graph import OpGraph
 
 TEXT_DEPTH = 100
 """How deep a text goes unless it is told: a chain of many thousand ops would be indented by as many."""
-_MEMORY = {
-    "bytes": "requested bytes",
-    "peak_bytes": "peak bytes",
-    "residual_bytes": "residual bytes",
-    "output_bytes": "output bytes",
-}
-_TIMES = {
-    "micros": "total execution time",
-    "accelerator_micros": "accelerator execution time",
-    "cpu_micros": "cpu execution time",
-}
-_COUNTS = {"params": "# parameters", "float_ops": "# float_ops"}
-_UNITS = {"params": "params", "float_ops": "flops"}
-_DETAILS = {"device": "assigned devices", "op_types": "op types", "occurrence": "", "input_shapes": "input shapes"}
+_TIMES, _MEMORY, _COUNTS = (
+    [one.name for one in SELECTABLE if one.kind == kind] for kind in ("time", "memory", "count")
+)
+_DETAILS = ("device", "op_types", "occurrence", "input_shapes")
+_OF = {one.name: one for one in SELECTABLE}
 _VIEW_HELP = {
     "scope": "The nodes in the model graph are organized by their names, which is hierarchical like filesystem.",
     "graph": "The nodes in the model graph are organized by their operation input and output.",
@@ -37,32 +30,13 @@ _VIEW_HELP = {
     "op": "The nodes are operation kernel type, such as MatMul, Conv2D. Graph nodes belonging to the same type are aggregated "
     "together.",
 }
-_ACCELERATOR_HELP = (
-    "accelerator execution time: Time spent executing on the accelerator. This is normally measured by the actual hardware "
-    "library."
-)
-_CPU_HELP = (
-    "cpu execution time: The time from the start to the end of the operation. It's the sum of actual cpu run time plus the "
-    "time that it spends waiting if part of computation is launched asynchronously."
-)
-_HELP = {
-    "bytes": "requested bytes: The memory requested by the operation, accumulatively.",
-    "micros": "total execution time: Sum of accelerator execution time and cpu execution time.\n"
-    f"{_CPU_HELP}\n{_ACCELERATOR_HELP}",
-    "params": "param: Number of parameters (in the Variable).",
-    "float_ops": "flops: Number of float operations. Note: Please read the implementation for the math behind it.",
-    "tensor_value": "tensor_value: Not supported now.",
-    "device": "device: which device is placed on.",
-    "op_types": "op_types: The attributes of the operation, includes the Kernel name device placed on and user-defined "
-    "strings.",
-    "occurrence": "occurrence: The number of times it occurs",
-    "input_shapes": "input shape: The shape of input tensors",
-    "accelerator_micros": _ACCELERATOR_HELP,
-    "cpu_micros": _CPU_HELP,
-    "peak_bytes": "peak bytes: The peak amount of memory that the operation is holding at some point.",
-    "residual_bytes": "residual bytes: The memory not de-allocated after the operation finishes.",
-    "output_bytes": "output bytes: The memory that is output from the operation (not necessarily allocated by the operation)",
-}
+
+
+def graph_text(graph: OpGraph, view: TreeView, options: Mapping[str, Any]) -> str:
+    """The tree of a graph as text; where `max_depth` is not among the options, `TEXT_DEPTH` levels and how many that are."""
+    chosen = make_tree_options(**{"max_depth": TEXT_DEPTH, **options} if view != "op" else options)
+    tree = build_tree(graph, view, chosen)
+    return tree_text(tree, chosen) + ("" if "max_depth" in options else depth_note(tree))
 
 
 def tree_text(tree: Tree, options: TreeOptions) -> str:
@@ -76,7 +50,7 @@ def tree_text(tree: Tree, options: TreeOptions) -> str:
     not whole microseconds have two decimals; a share of nothing is 0 %.
     """
     chosen = ("micros",) if options.select is None else options.select
-    help_texts = [f"{tree.view}: {_VIEW_HELP[tree.view]}", *(_HELP[name] for name in sorted(set(chosen)))]
+    help_texts = [f"{tree.view}: {_VIEW_HELP[tree.view]}", *(_OF[name].meaning for name in sorted(set(chosen)))]
     if len(help_texts) == 1:
         help_texts.append("")
     lines = _Lines(tree, frozenset(chosen))
@@ -155,9 +129,9 @@ class _Lines:
         return [name for name in _DETAILS if name in self.chosen]
 
     def legend(self) -> Iterator[str]:
-        occurrence = "op count (run|defined)" if self.tree.view in ("scope", "graph") else "op occurrence (run|defined)"
-        titles = {**_MEMORY, **_TIMES, **_COUNTS, **_DETAILS, "occurrence": occurrence}
-        return (titles[name] for name in (*self._figures, *self._details))
+        titles = (_OF[name].title for name in (*self._figures, *self._details))
+        in_tree = self.tree.view in ("scope", "graph")
+        return (title if in_tree else title.replace("op count", "op occurrence") for title in titles)
 
     def line(self, row: int) -> str:
         if self.tree.view == "op":
@@ -175,7 +149,7 @@ class _Lines:
         if shape is not None:
             yield format_shape(shape)
         own = self._figure(name, self._own[row]) if tree.is_accounted[row] else "--"
-        unit = f" {_UNITS[name]}" if name in _COUNTS and tree.view != "op" else ""
+        unit = f" {_OF[name].units[0]}" if name in _COUNTS else ""
         yield f"{own}/{self._figure(name, self._total[row])}{unit}"
 
     def _figure(self, name: str, figures: list[float]) -> str:
@@ -224,7 +198,7 @@ class _Lines:
         own, total, whole = self._own[row][column], self._total[row][column], self._total[0][column]
         is_shown = whole > 0 and (own if name in _MEMORY else total) > 0
         shares = (100.0 * total / whole, 100.0 * own / whole) if is_shown else (0.0, 0.0)
-        unit = {"params": " params", "float_ops": " float_ops"}.get(name, "")
+        unit = f" {_OF[name].units[1]}" if name in _COUNTS else ""
         return f"{self._figure(name, self._own[row])}{unit} ({shares[0]:.2f}%, {shares[1]:.2f}%)"
 
     def _shapes_of_type(self, row: int) -> str:

@@ -14,9 +14,7 @@ import pandas as pd
 from ..errors import TraceError
 from ..trace.bounds import MAX_DOCUMENT_BYTES, check_brackets, texts
 from ..trace.capture_facts import CaptureCost, CaptureFacts, Failure
-from ..trace.earlier_words import in_todays_words
 from ..trace.regular_file import content_of
-from ..trace.source_map import is_framework_path
 
 SAVED = "tfprof.profile.json"
 """Name of the file at the top of a directory that `Profile.save` wrote; TensorBoard and XProf ignore it."""
@@ -43,7 +41,7 @@ class SavedProfile:
     cost: CaptureCost | None = None
     """What the capture took; None for a trace that was loaded."""
     capture: CaptureFacts | None = None
-    """How it was captured; None for a trace that was loaded, and where an earlier version saved it."""
+    """How it was captured; None for a trace that was loaded."""
     bookmarks: tuple[Any, ...] = ()
     """As the timeline's trait of that name holds them."""
     runs: tuple[str, ...] = ()
@@ -99,7 +97,7 @@ def parse_saved(document: object) -> SavedProfile:
             raise TypeError("bookmarks is no list")
         return SavedProfile(
             title=texts([document.get("title", "")])[0],
-            notices=in_todays_words(texts(document.get("notices", []))),
+            notices=tuple(texts(document.get("notices", []))),
             n_missing_hosts=_count(document.get("n_missing_hosts", 0), "hosts"),
             system=_frame(document.get("system", {})),
             cost=_cost(document.get("cost", {})),
@@ -144,7 +142,7 @@ def _capture(document: object) -> CaptureFacts | None:
         return None
     known = _object(document, "capture")
     low, high = known["overhead_interval"]
-    failure = known.get("failure")  # earlier versions saved none
+    failure = known["failure"]
     return CaptureFacts(
         outcome=_word(known["outcome"]),
         detail=_word(known["detail"]),
@@ -160,9 +158,6 @@ def _capture(document: object) -> CaptureFacts | None:
 
 def _failure(known: dict[str, Any]) -> Failure:
     kind, text, file, code = texts([known[name] for name in ("kind", "text", "file", "code")])
-    # Earlier versions took Keras for the user's where it lay outside of `site-packages`.
-    if is_framework_path(file):
-        file = code = ""
     return Failure(
         kind=kind[:_MAX_TEXT],
         text=text[:_MAX_TEXT],
@@ -171,7 +166,7 @@ def _failure(known: dict[str, Any]) -> Failure:
         line=_count(known["line"]) if file else 0,
         code=code[:_MAX_TEXT],
         batch_size=_count(known["batch_size"]),
-        selection=texts([known.get("selection", "")])[0][:_MAX_TEXT],
+        selection=texts([known["selection"]])[0][:_MAX_TEXT],
     )
 
 

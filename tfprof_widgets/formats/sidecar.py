@@ -13,17 +13,14 @@ import pandas as pd
 
 from ..errors import TraceError
 from ..trace.bounds import MAX_DOCUMENT_BYTES, document, texts, unpacked
-from ..trace.earlier_words import in_todays_words
 from ..trace.regular_file import content_of
 from ..trace.source_map import (
-    ADDED,
     FLAG,
     REFERENCES,
     TABLES,
     TEXT,
     SourceMap,
     empty_source_map,
-    is_framework_path,
     made_source_map,
     merge_source_maps,
     table_frame,
@@ -86,7 +83,7 @@ def parse_source_map(content: bytes) -> SourceMap:
         recorder = texts([found.get("recorder", "")])[0]
     except (TypeError, ValueError, OverflowError, KeyError) as error:
         raise TraceError(f"a table of it is broken: {type(error).__name__}: {error}") from error
-    return made_source_map(_checked(tables), (recorder,), in_todays_words(notices))
+    return made_source_map(_checked(tables), (recorder,), tuple(notices))
 
 
 def sidecar_bytes(source_map: SourceMap) -> bytes:
@@ -104,9 +101,8 @@ def _table(found: dict[str, Any], name: str) -> pd.DataFrame:
     if not isinstance(given, dict):
         raise TypeError(f"{name} is a {type(given).__name__}")
     columns: dict[str, Any] = {}
-    n_rows = len(given.get("op", ()))
     for key, kind in TABLES[name].items():
-        values = given.get(key, [""] * n_rows if (name, key) in ADDED else [])
+        values = given.get(key, [])
         if not isinstance(values, list) or len(values) > MAX_ROWS:
             raise ValueError(f"{name}.{key} is no list of at most {MAX_ROWS}")
         columns[key] = texts(values) if kind == TEXT else _numbers(values, is_flag=kind == FLAG)
@@ -127,16 +123,5 @@ def _checked(tables: dict[str, pd.DataFrame]) -> dict[str, pd.DataFrame]:
         rows = tables[name][column]
         limit: Any = rows.index if (name, column) == ("frames", "parent") else len(tables[target])
         tables[name][column] = rows.where((rows >= 0) & (rows < limit), -1)
-    if tables["roots"].empty:
-        _take_back_frameworks(tables)
     tables["samples"] = tables["samples"].sort_values("time_ns", kind="stable", ignore_index=True)
     return tables
-
-
-def _take_back_frameworks(tables: dict[str, pd.DataFrame]) -> None:
-    """Where a capture knew no roots of libraries it took whatever lay outside of `site-packages` for the user's."""
-    files, frames, samples = tables["files"], tables["frames"], tables["samples"]
-    is_framework = np.array([is_framework_path(path) for path in files["file"]], np.bool_)
-    files["is_user"] &= ~is_framework
-    in_framework = np.append(np.append(is_framework, False)[frames["file"]], False)
-    tables["samples"] = samples[~in_framework[samples["frame"]]].reset_index(drop=True)

@@ -4,12 +4,19 @@
 
 from __future__ import annotations
 
+import ast
+import asyncio
 import functools
+import io
 import keyword
 import logging
 import re
 import sys
+import tokenize
 from argparse import Namespace
+from collections.abc import Callable
+from dataclasses import dataclass
+from types import CodeType
 from typing import TYPE_CHECKING, Any
 
 from IPython.core.error import UsageError
@@ -17,25 +24,23 @@ from IPython.core.magic import Magics, line_cell_magic, magics_class, needs_loca
 from IPython.core.magic_arguments import argument, magic_arguments
 from IPython.display import display
 
+from ..capture.session.active import active_capture
+from ..capturing import capturing
+from ..comparing import diff
 from ..errors import TfProfError
-from ..profiles.feedback import READING
-from ..profiles.live_watch import watching
-from ..profiles.loading import capturing
-from ..profiles.one_run import Profile
-from ..profiles.status_line import StatusLine, status_line
-from ..profiles.two_runs import diff
+from ..loading import load_for_display
+from ..profiles import Profile
+from ..progress import READING, StatusLine, status_line
 from ..views.widgets.shell import kernel_shell
-from .cell import CellCode, compile_cell, compile_statement
+from ..watching import Watch, WatchOptions, watching
 from .doctor_report import doctor
-from .last_runs import LastRuns, cell_of
-from .live_cell import watch_of
-from .options import parse_steps, split_options
-from .warming import warm_when_idle
 
 if TYPE_CHECKING:
     from IPython.core.interactiveshell import InteractiveShell
 
+    from ..analysis.comparison.changes import Pace
     from ..capture.session.record import CaptureOptions
+
 
 logger = logging.getLogger(__name__)
 
@@ -238,8 +243,8 @@ def show(profile: Profile, view: str, line: StatusLine) -> None:
 
     Never raises: the user's cell has run.
     """
-    views = {
-        "compact": profile.compact,
+    views: dict[str, Callable[[], Any]] = {
+        "compact": lambda: profile.dashboard(compact=True),
         "timeline": profile.timeline,
         "memory": profile.memory_timeline,
         "ops": profile.op_table,
@@ -309,3 +314,251 @@ def unregister(shell: InteractiveShell) -> None:
         shell.magics_manager.magics[kind].pop("tfprofile", None)
     if lone_help in shell.input_transformers_cleanup:
         shell.input_transformers_cleanup.remove(lone_help)
+
+
+# ---- the line of a magic --------------------------------------------------------------------------------------------
+
+_OPTION = re.compile(r"\s*(-{1,2}[A-Za-z][\w-]*)")
+_VALUE = re.compile(r"""\s*=?\s*("[^"]*"|'[^']*'|[^\s=]\S*)""")
+
+
+def split_options(line: str) -> tuple[list[str], str]:
+    """Split the options at the begin of a line from the statement behind them, whose text stays as it is.
+
+    Returns:
+        The options and their values, unquoted, and the statement. A lone `--` ends the options.
+
+    Raises:
+        UsageError: an option lacks its value.
+    """
+    actions = TfprofMagics.tfprofile.parser._actions
+    flags = {text for action in actions if action.nargs == 0 for text in action.option_strings}
+    options: list[str] = []
+    position = 0
+    while match := _OPTION.match(line, position):
+        options.append(match.group(1))
+        position = match.end()
+        if match.group(1) in flags:
+            continue
+        value = _VALUE.match(line, position)
+        if value is None:
+            raise UsageError(f"{match.group(1)} needs a value; `%%tfprofile --help` prints the options.")
+        options.append(value.group(1).strip("\"'"))
+        position = value.end()
+    rest = line[position:].strip()
+    return options, rest[2:].strip() if rest.startswith("-- ") else rest
+
+
+def parse_steps(text: str) -> range:
+    """Return the range that `A:B` or `A:B:C` means; `A` alone is that one step, `:B` begins at 0.
+
+    Raises:
+        UsageError: it is none of these.
+    """
+    match = re.fullmatch(r"(\d*)(?::(\d+)(?::(\d+))?)?", text.strip())
+    if match is None or not text.strip() or (match.group(3) is not None and int(match.group(3)) == 0):
+        raise UsageError(f"--steps {text}: give a range such as 10:20 (steps 10 to 19), or 0:100:10.")
+    first = int(match.group(1) or 0)
+    stop = first + 1 if match.group(2) is None else int(match.group(2))
+    if stop <= first:
+        raise UsageError(f"--steps {text} selects no step: its end must be greater than its begin.")
+    return range(first, stop, int(match.group(3) or 1))
+
+
+_OTHERS = ("steps", "max_seconds", "max_bytes", "no_system", "system", "view", "compare")
+
+
+def watch_of(arguments: Namespace, logdir: str | None) -> Watch:
+    """The watch that the options ask for.
+
+    Args:
+        arguments: of the magic.
+        logdir: with the names of variables in it replaced.
+
+    Raises:
+        ValueError: an option says nothing of a training that is watched.
+    """
+    given = [f"--{name.replace('_', '-')}" for name in _OTHERS if getattr(arguments, name) not in (None, False)]
+    if given:
+        raise ValueError(f"--live watches the whole cell and shows its own widget: leave out {' and '.join(given)}.")
+    options = WatchOptions(
+        every=arguments.every,
+        every_seconds=arguments.every_seconds,
+        logdir=logdir,
+        detail=arguments.detail or "normal",
+    )
+    return Watch(options, title=arguments.out or "")
+
+
+# ---- the code below or behind it ------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class CellCode:
+    """Compiled statements, and the last expression apart from them."""
+
+    body: CodeType
+    last: CodeType | None
+    """The last expression, when its value is to be displayed."""
+
+    def run(self, global_ns: dict[str, Any], local_ns: dict[str, Any] | None) -> Any:
+        """Run it all and return the value of the last expression; None where there is none to display."""
+        __tracebackhide__ = True
+        exec(self.body, global_ns, local_ns)
+        return None if self.last is None else eval(self.last, global_ns, local_ns)
+
+
+def compile_cell(shell: InteractiveShell, source: str, *, magic_line: str, raw_cell: str) -> CellCode:
+    """Compile the body of a cell magic, with the line numbers that it has in the whole cell.
+
+    Args:
+        shell: its transformations, AST transformers, `__future__` flags and display setting apply.
+        source: the body, as the magic gets it.
+        magic_line: the line above it, for tracebacks.
+        raw_cell: the whole cell as the user wrote it: a kernel derives the name of the code from it.
+
+    Raises:
+        SyntaxError: the body is not Python; the line is that in the cell.
+        TfProfError: it awaits at its top, which no magic can do.
+    """
+    # Above the first statement: what IPython cut off before the magic, the magic's own line, what it cuts off below.
+    raw, body = (
+        raw_cell.rstrip("\n"),
+        source.rstrip("\n"),
+    )  # IPython's history has no newline at the end, magics get one
+    above = raw.removesuffix(body).count("\n") if body and raw.endswith(body) else 1
+    n_blank = source[: len(source) - len(source.lstrip())].count("\n")
+    code = "\n" * (above - 1) + f"# {magic_line}\n" + "\n" * n_blank + shell.transform_cell(source)
+    # Not `execution_count`: IPython 9 has raised it by the time the cell runs.
+    name = shell.compile.cache(code, shell.displayhook.prompt_count, raw_code=raw_cell)
+    return _compiled(shell, code, name, displays=shell.ast_node_interactivity != "none" and not _is_quiet(source))
+
+
+def compile_statement(shell: InteractiveShell, source: str) -> CellCode:
+    """Compile what stands behind a line magic.
+
+    Raises:
+        SyntaxError: it is not Python.
+        TfProfError: it awaits at its top, which no magic can do.
+    """
+    code = shell.transform_cell(source)
+    return _compiled(shell, code, "<tfprofile>", displays=not _is_quiet(source))
+
+
+def _compiled(shell: InteractiveShell, code: str, name: str, *, displays: bool) -> CellCode:
+    try:
+        tree = shell.transform_ast(shell.compile.ast_parse(code, filename=name))
+        last = None
+        if displays and tree.body and isinstance(tree.body[-1], ast.Expr):
+            last = ast.Expression(tree.body.pop().value)
+        compiler: Callable[..., CodeType] = shell.compile
+        return CellCode(
+            body=compiler(tree, name, "exec"),
+            last=compiler(last, name, "eval") if last is not None else None,
+        )
+    except SyntaxError as error:
+        if error.msg and "outside" in error.msg and ("await" in error.msg or "async" in error.msg):
+            raise TfProfError(
+                f"Line {error.lineno} awaits at the top of the cell, and IPython runs magics without an event loop of "
+                "their own. Use `with tfprof_widgets.profile() as prof:` in a plain cell; there `await` works."
+            ) from None
+        raise
+
+
+def _is_quiet(source: str) -> bool:
+    """Whether the source ends with a semicolon, by which notebooks ask not to display the last value."""
+    skipped = {tokenize.ENDMARKER, tokenize.NL, tokenize.NEWLINE, tokenize.COMMENT, tokenize.DEDENT, tokenize.INDENT}
+    last = ""
+    try:
+        for token in tokenize.generate_tokens(io.StringIO(source).readline):
+            if token.type not in skipped:
+                last = token.string
+    except (tokenize.TokenError, SyntaxError):  # lines such as `!ls` are no Python
+        return source.rstrip().endswith(";")
+    return last == ";"
+
+
+# ---- the last run of a cell -----------------------------------------------------------------------------------------
+
+_MOST_CELLS = 1_000
+
+
+class LastRuns:
+    """Keeps of each cell the step times of its last run, some kilobytes; no profile."""
+
+    def __init__(self) -> None:
+        self._paces: dict[str, Pace] = {}
+
+    def take(self, cell: str, profile: Profile) -> None:
+        """Tell a profile how its run compares with the last one of its cell, and keep its own pace in that one's place.
+
+        A run without steps, or that cannot be read, changes nothing.
+        """
+        from ..analysis.comparison.changes import pace_of
+        from ..analysis.comparison.words import since_last
+        from ..analysis.results import Results
+
+        try:
+            results = profile.run.results
+            if not isinstance(results, Results) or not results.is_averaged.any():
+                return
+            pace, before = pace_of(results), self._paces.pop(cell, None)
+            if before is not None:
+                profile.run.since_last = since_last(before, pace)
+        except Exception as error:  # the user's cell has run
+            if not isinstance(error, TfProfError):  # which the profile tells itself
+                logger.exception("the run cannot be compared with the last one")
+            return
+        self._paces[cell] = pace
+        if len(self._paces) > _MOST_CELLS:
+            del self._paces[next(iter(self._paces))]
+
+
+def cell_of(source: str, *, is_cell: bool) -> str:
+    """What stays the same when a cell is changed and run again: its id where the front end sends one, else its text.
+
+    Args:
+        source: the code to profile.
+        is_cell: whether it is all of the cell, and not one of several statements.
+    """
+    shell = kernel_shell()
+    cell = shell.kernel.get_parent().get("metadata", {}).get("cellId") if shell is not None else None
+    return f"{cell}\n{'' if is_cell else source}" if cell else source
+
+
+# ---- what the first display needs -----------------------------------------------------------------------------------
+
+_CAPTURE_PAUSE_S = 1.0
+"""While something is captured nothing is loaded: cells that await let it."""
+
+
+def warm_when_idle() -> None:
+    """Load it piece by piece when the event loop of the kernel has nothing else to do; nothing happens elsewhere.
+
+    Between two pieces the kernel takes what the reader sends.
+    """
+    if kernel_shell() is None:
+        return
+    try:
+        loop = asyncio.get_running_loop()
+    except RuntimeError:
+        return
+    pieces = load_for_display()
+
+    def go_on() -> None:
+        if active_capture() is not None:
+            loop.call_later(_CAPTURE_PAUSE_S, go_on)
+            return
+        try:
+            next(pieces)
+        except StopIteration:
+            return
+        except Exception:  # the display says what it lacks
+            logger.debug("what the views need cannot be loaded", exc_info=True)
+            return
+        loop.call_soon(go_on)
+
+    loop.call_soon(go_on)
+
+
+# mypy: disable-error-code="untyped-decorator"

@@ -25,7 +25,7 @@ from .host_runs import HostRuns
 from .open import open_host
 from .opened import Opened
 from .places import place_of, url_of
-from .shown_url import without_secrets
+from .url_files import without_secrets
 
 logger = logging.getLogger(__name__)
 

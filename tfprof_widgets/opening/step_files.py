@@ -6,16 +6,10 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
 from ..errors import TraceError
-from ..formats.v1.graph_def import GraphNodes, graph_nodes, read_graph_def
-from ..formats.v1.op_graph_trace import trace_of
-from ..formats.v1.op_log import read_op_log
-from ..formats.v1.run_metadata_graph import op_graph_of
-from ..formats.v1.run_metadata_trace import step_trace
-from ..formats.v1.step_stats import StepStats, read_step_stats
-from ..formats.v1.task_devices import LOCAL_HOST
-from ..formats.v1.tfprof_profile import read_profile_proto
-from ..formats.v1.timeline_json import NotATimelineError
-from ..formats.v1.timeline_steps import read_timelines
+from ..formats.v1.op_graph import op_graph_of, read_profile_proto
+from ..formats.v1.run_metadata import GraphNodes, StepStats, graph_nodes, read_graph_def, read_op_log, read_step_stats
+from ..formats.v1.run_metadata_trace import LOCAL_HOST, step_trace, trace_of
+from ..formats.v1.timeline_json import NotATimelineError, read_timelines
 from ..formats.wire.file_kind import FileKind
 from ..trace.merging import merge_traces, with_host, with_warnings
 from ..trace.op_graph_merging import merge_op_graphs

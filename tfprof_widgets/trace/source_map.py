@@ -14,6 +14,9 @@ import pandas as pd
 MAX_RANK = 254
 """TensorFlow has no tensors of more dimensions."""
 _FRAMEWORK = re.compile(r"(?:^|/)(?:tensorflow/python|(?:tf_)?keras/src)/")
+_OF_SOURCE_MAP = re.compile(
+    r"Source lines were read |(?:No )?FLOP counts |[\d,]+ of [\d,]+ source files are shown in part"
+)
 _DIMENSION = re.compile(r"-1|[0-9]{1,18}", re.ASCII)
 
 INT, TEXT, FLAG = "int64", "text", "bool"
@@ -46,9 +49,7 @@ TABLES: dict[str, dict[str, str]] = {
         "device": TEXT,
     },
 }
-"""Tables and columns of the sidecar and of `SourceMap`; a table that an older capture did not write is empty."""
-ADDED = {("details", "dtype")}
-"""Columns that older captures did not write: empty there."""
+"""Tables and columns of the sidecar and of `SourceMap`."""
 REFERENCES = {
     ("ops", "graph"): "functions",
     ("ops", "frame"): "frames",
@@ -210,3 +211,22 @@ def table_frame(name: str, columns: dict[str, Any]) -> pd.DataFrame:
     return pd.DataFrame(
         {key: pd.Series(columns.get(key, []), dtype=dtypes[kind]) for key, kind in TABLES[name].items()}
     )
+
+
+def lines_known(n: int, n_all: int) -> str:
+    """That the source lines of some graph ops were not noted."""
+    return (
+        f"Source lines were read of the first {n:,} of {n_all:,} graph ops: the view of lines says for how much of the time "
+        "they are known."
+    )
+
+
+def files_in_part(n: int, n_all: int, most_bytes: int, all_bytes: int) -> str:
+    """That the text of some source files was cut."""
+    parts = f"at most {most_bytes >> 10:,} KiB of each, {all_bytes >> 20:,} MiB in all"
+    return f"{n:,} of {n_all:,} source files are shown in part: {parts}."
+
+
+def is_of_source_map(notice: str) -> bool:
+    """Whether it tells what a source map lacks: without the map it is beside the point."""
+    return _OF_SOURCE_MAP.match(notice) is not None

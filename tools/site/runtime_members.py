@@ -1,7 +1,4 @@
-"""What griffe read in the source of a class -> the same with the members and docstrings that the class has once it is made.
-
-Much of what a profile has is forwarded to its parts, and `tell_columns` completes docstrings: the source alone tells neither.
-"""
+"""What griffe read in the source of a class -> the same with the docstrings that `tell_columns` completes when it is made."""
 
 from __future__ import annotations
 
@@ -22,11 +19,8 @@ CALLED = (property, cached_property)
 class RuntimeMembers(griffe.Extension):
     """Completes the classes of the package."""
 
-    def __init__(self) -> None:
-        self._inspected: dict[str, griffe.Module] = {}
-
     def on_class(self, *, cls: griffe.Class, **_: Any) -> None:
-        """Take over what the class has at run time."""
+        """Take over the docstrings that the class has at run time."""
         made = (
             getattr(import_module(cls.module.path), cls.name, None) if isinstance(cls.parent, griffe.Module) else None
         )
@@ -34,21 +28,10 @@ class RuntimeMembers(griffe.Extension):
             there = inspect.getattr_static(made, name, None)
             if not (inspect.isfunction(there) or isinstance(there, CALLED)):
                 continue
-            member = cls.members[name]
-            if member.is_attribute and "property" not in member.labels:  # its source is a call that makes it
-                cls.set_member(name, member := self._inspect(cls).members[name])
             if there.__doc__ and not name.startswith("_"):
+                member = cls.members[name]
                 text = _linked(name, inspect.cleandoc(there.__doc__))
                 member.docstring = griffe.Docstring(text, parent=member, parser="google")
-                if TABLES_PAGE in text and member.is_attribute and member.annotation is None:
-                    member.annotation = "DataFrame"
-
-    def _inspect(self, cls: griffe.Class) -> griffe.Object | griffe.Alias:
-        module = cls.module
-        if module.path not in self._inspected:
-            found = griffe.inspect(module.path, filepath=module.filepath)
-            self._inspected[module.path] = found
-        return self._inspected[module.path].members[cls.name]
 
 
 def _linked(name: str, text: str) -> str:

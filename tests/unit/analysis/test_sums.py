@@ -18,11 +18,11 @@ from tfprof_widgets.analysis.selection import select
 MORE_OF_THE_SAME = frozenset(
     ("keras_first_step", "function_loop_marked", "eager_loop_marked", "bfloat16_fit", "float16_fit", "h100_eager")
 )
-"""Captures of programs much like another one's: only `make fuzz` asks them."""
+"""Captures of programs much like another one's: only `make nightly` asks them."""
 every_kind = pytest.mark.parametrize(
     "kind",
     [
-        pytest.param(kind, marks=pytest.mark.fuzz) if kind in MORE_OF_THE_SAME else kind
+        pytest.param(kind, marks=pytest.mark.nightly) if kind in MORE_OF_THE_SAME else kind
         for kind in (*KINDS, "eager_loop", "function_epoch")
     ],
 )

@@ -123,7 +123,9 @@ def hostile(rng: random.Random) -> list[Plane]:
     return [a_plane() for _ in range(rng.randrange(5))]
 
 
-@pytest.mark.parametrize("seed", [*range(40), *(pytest.param(seed, marks=pytest.mark.fuzz) for seed in range(40, 200))])
+@pytest.mark.parametrize(
+    "seed", [*range(40), *(pytest.param(seed, marks=pytest.mark.nightly) for seed in range(40, 200))]
+)
 def test_stats_of_any_kind_in_any_place_break_no_analysis(seed: int) -> None:
     try:
         whole = trace(*hostile(random.Random(seed)))

@@ -8,9 +8,7 @@ from typing import Any
 
 import pytest
 
-from tfprof_widgets.capture.v1.session_capture import SessionCapture
-from tfprof_widgets.capture.v1.session_options import HookOptions
-from tfprof_widgets.capture.v1.session_steps import SessionSteps
+from tfprof_widgets.capture.v1 import HookOptions, SessionCapture, SessionSteps
 
 
 class CountingSession:

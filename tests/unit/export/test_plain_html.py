@@ -146,7 +146,7 @@ def test_of_a_program_that_ran_out_of_memory_it_tells_what_to_do(capture_of: Cal
 def test_a_comparison_of_steps_tells_what_they_are_made_of(
     prof: tfprof.Profile, capture_of: Callable[[str], Path], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("tfprof_widgets.profiles.display.kernel_shell", object)
+    monkeypatch.setattr("tfprof_widgets.display.kernel_shell", object)
     diff = tfprof.diff(prof, tfprof.load(capture_of("keras_fit")))
     seen = Seen(diff._repr_mimebundle_()["text/html"])
     for row in diff.categories.to_dict("records"):
@@ -158,7 +158,7 @@ def test_a_comparison_of_steps_tells_what_they_are_made_of(
 def test_a_comparison_tells_its_verdict_and_changes(
     prof: tfprof.Profile, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("tfprof_widgets.profiles.display.kernel_shell", object)
+    monkeypatch.setattr("tfprof_widgets.display.kernel_shell", object)
     (tmp_path / "h.xplane.pb").write_bytes(space(plane("/host:CPU", line("main", event("x:MatMul", 0, 1)))))
     diff = tfprof.diff(prof, tfprof.load(tmp_path))
     seen = Seen(diff._repr_mimebundle_()["text/html"])

@@ -18,9 +18,9 @@ import tfprof_widgets as tfprof
 from tests.builders import event, line, plane, trace
 from tests.unit.export.first_profiler_run import FIGURES, first_profiler_run
 from tests.unit.export.pprof_reader import Read, messages, read_pprof
+from tfprof_widgets.analysis.graph.options import TreeView, make_tree_options
+from tfprof_widgets.analysis.graph.tree import build_tree
 from tfprof_widgets.analysis.results import Results
-from tfprof_widgets.analysis.tree.tree import build_tree
-from tfprof_widgets.analysis.tree.tree_options import TreeView, make_tree_options
 from tfprof_widgets.errors import TfProfError
 from tfprof_widgets.export.pprof.pprof import write_pprof
 from tfprof_widgets.trace.op_graph import OpGraph, make_op_graph

@@ -17,7 +17,7 @@ from tfprof_widgets.capture.machine.sampler import no_samples
 from tfprof_widgets.capture.session.record import CaptureCost, CaptureRecord
 from tfprof_widgets.errors import TfProfError, TraceError
 from tfprof_widgets.formats.saved import SAVED, SavedProfile, read_saved
-from tfprof_widgets.profiles.one_run import Profile
+from tfprof_widgets.profiles import Profile
 from tfprof_widgets.views.widgets.bookmarks import Bookmark
 
 

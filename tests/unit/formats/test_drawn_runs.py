@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
-from tfprof_widgets.formats.v1.run_metadata import read_run_metadata
-from tfprof_widgets.formats.v1.step_stats_messages import step_message
-from tfprof_widgets.formats.v1.task_devices import places_of
+from tfprof_widgets.formats.v1.run_metadata import step_message
+from tfprof_widgets.formats.v1.run_metadata_trace import places_of, read_run_metadata
 from tfprof_widgets.opening.opened import Opened
-from tfprof_widgets.profiles.one_run import Profile
+from tfprof_widgets.profiles import Profile
 from tfprof_widgets.trace.op_graph import OpGraph
 from tfprof_widgets.trace.trace import Trace
 

@@ -9,11 +9,9 @@ from typing import Any
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tfprof_widgets.formats.v1.run_metadata_trace import FLOW_IN, FLOW_OUT, step_trace
-from tfprof_widgets.formats.v1.step_stats import StepStats, read_step_stats
-from tfprof_widgets.formats.v1.step_stats_messages import step_message
-from tfprof_widgets.formats.v1.tensor_makers import Maker, TensorMakers
-from tfprof_widgets.formats.v1.timeline_steps import read_timelines
+from tfprof_widgets.formats.v1.run_metadata import StepStats, read_step_stats, step_message
+from tfprof_widgets.formats.v1.run_metadata_trace import FLOW_IN, FLOW_OUT, Maker, TensorMakers, step_trace
+from tfprof_widgets.formats.v1.timeline_json import read_timelines
 from tfprof_widgets.trace.trace import Trace
 
 DEVICE = "/job:localhost/replica:0/task:0/device:CPU:0"

@@ -198,14 +198,3 @@ def test_a_trace_beside_a_broken_map_is_whole_and_says_so(tmp_path: Path) -> Non
     assert opened.trace.n_events == 1
     assert "Source lines are unknown" in opened.trace.warnings[-1]
     assert opened.source_map.is_empty
-
-
-@pytest.mark.parametrize("roots", [[], ["/usr/lib/python3.12"]])
-def test_files_of_keras_are_not_the_users_where_a_capture_knew_no_roots(roots: list[str]) -> None:
-    """Before roots were noted, whatever lay outside of `site-packages` was taken for the user's."""
-    paths = ["/home/me/a.py", "/home/me/keras/src/layers/layer.py"]
-    files = {"file": paths, "title": ["", ""], "is_user": [True, True], "text": ["", ""]}
-    frames = {"parent": [-1, 0], "file": [0, 1], "line": [3, 3], "function": ["f", "g"]}
-    one = parsed(files=files, frames=frames, roots={"root": roots})
-    assert one.files["is_user"].tolist() == [True, bool(roots)]
-    assert one.samples["frame"].tolist() == ([0, 1] if roots else [0])

@@ -5,9 +5,8 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tfprof_widgets.formats.v1.run_metadata_trace import step_trace
-from tfprof_widgets.formats.v1.step_stats import StepStats
-from tfprof_widgets.formats.v1.tensor_tracks import MOST_LANES, TensorLife, nested_lanes
+from tfprof_widgets.formats.v1.run_metadata import StepStats, TensorLife
+from tfprof_widgets.formats.v1.run_metadata_trace import MOST_LANES, nested_lanes, step_trace
 
 SPANS = st.lists(st.tuples(st.integers(0, 30), st.integers(0, 30)), max_size=40)
 

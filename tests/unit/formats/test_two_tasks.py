@@ -10,7 +10,7 @@ import pytest
 
 import tfprof_widgets as tfprof
 from tfprof_widgets.analysis.timeline.flows import compute_flows
-from tfprof_widgets.profiles.one_run import Profile
+from tfprof_widgets.profiles import Profile
 
 PS, WORKER = "/job:ps/replica:0/task:0", "/job:worker/replica:0/task:0"
 SECOND_WORKER = "/job:worker/replica:0/task:1"

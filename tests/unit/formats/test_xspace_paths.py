@@ -116,7 +116,7 @@ def test_drawn_traces_agree_with_a_full_decode(data: bytes) -> None:
     assert_all_agree(data)
 
 
-@pytest.mark.fuzz
+@pytest.mark.nightly
 @settings(max_examples=3000)
 @given(drawn_spaces)
 def test_many_drawn_traces_agree_with_a_full_decode(data: bytes) -> None:

@@ -11,9 +11,9 @@ import pytest
 import tfprof_widgets as tfprof
 from tests.fake_shell import FakeShell
 from tests.unit.analysis.comparison.drawn_runs import Run
-from tfprof_widgets.analysis.comparison.last_run import since_last
-from tfprof_widgets.analysis.comparison.samples import Pace
-from tfprof_widgets.notebook.last_runs import LastRuns, cell_of
+from tfprof_widgets.analysis.comparison.changes import Pace
+from tfprof_widgets.analysis.comparison.words import since_last
+from tfprof_widgets.notebook.magics import LastRuns, cell_of
 
 Draw = Callable[[Run], tfprof.Profile]
 
@@ -93,7 +93,7 @@ def test_text_report_plain_html_and_views_say_it(drawn: Draw) -> None:
     for text in (
         profile.text(),
         profile.report().replace("\\", ""),
-        profile._exports.plain_html(),
+        profile._plain_html(),
         str(profile.overview_panel().options),
     ):
         assert profile.run.since_last in text

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 import pytest
 
 from tests.fake_shell import FakeShell
-from tfprof_widgets.notebook import warming
+from tfprof_widgets.notebook import magics
 
 
 @pytest.fixture
@@ -21,8 +21,8 @@ def loaded(monkeypatch: pytest.MonkeyPatch) -> list[int]:
             found.append(piece)
             yield
 
-    monkeypatch.setattr(warming, "load_for_display", load)
-    monkeypatch.setattr(warming, "_CAPTURE_PAUSE_S", 0.01)
+    monkeypatch.setattr(magics, "load_for_display", load)
+    monkeypatch.setattr(magics, "_CAPTURE_PAUSE_S", 0.01)
     return found
 
 
@@ -35,7 +35,7 @@ def test_it_is_loaded_when_the_cell_has_ended(loaded: list[int], monkeypatch: py
     FakeShell().install(monkeypatch)
 
     async def cell() -> None:
-        warming.warm_when_idle()
+        magics.warm_when_idle()
         assert loaded == []
         await wait()
 
@@ -46,10 +46,10 @@ def test_it_is_loaded_when_the_cell_has_ended(loaded: list[int], monkeypatch: py
 def test_a_capture_is_left_alone(loaded: list[int], monkeypatch: pytest.MonkeyPatch) -> None:
     FakeShell().install(monkeypatch)
     capture = [object()]
-    monkeypatch.setattr(warming, "active_capture", lambda: capture[0] if capture else None)
+    monkeypatch.setattr(magics, "active_capture", lambda: capture[0] if capture else None)
 
     async def cell() -> None:
-        warming.warm_when_idle()
+        magics.warm_when_idle()
         await wait()
         assert loaded == []
         capture.clear()
@@ -68,10 +68,10 @@ def test_what_cannot_be_loaded_is_left_to_the_display(monkeypatch: pytest.Monkey
         raise ImportError("no bokeh here")
         yield
 
-    monkeypatch.setattr(warming, "load_for_display", load)
+    monkeypatch.setattr(magics, "load_for_display", load)
 
     async def cell() -> None:
-        warming.warm_when_idle()
+        magics.warm_when_idle()
         await wait()
 
     asyncio.run(cell())
@@ -80,16 +80,16 @@ def test_what_cannot_be_loaded_is_left_to_the_display(monkeypatch: pytest.Monkey
 
 def test_nothing_is_loaded_without_a_kernel_or_its_loop(loaded: list[int], monkeypatch: pytest.MonkeyPatch) -> None:
     async def program() -> None:
-        warming.warm_when_idle()
+        magics.warm_when_idle()
         await wait()
 
     asyncio.run(program())
     FakeShell().install(monkeypatch)
-    warming.warm_when_idle()
+    magics.warm_when_idle()
     assert loaded == []
 
 
 def test_all_that_a_display_needs_can_be_loaded_in_pieces() -> None:
-    from tfprof_widgets.profiles.warming import load_for_display
+    from tfprof_widgets.loading import load_for_display
 
     assert len(list(load_for_display())) == 5

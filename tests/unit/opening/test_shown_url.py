@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tfprof_widgets.opening.shown_url import shown_url, without_secrets
-from tfprof_widgets.opening.url_file_system import failure
+from tfprof_widgets.opening.url_files import failure, shown_url, without_secrets
 
 
 @pytest.mark.parametrize(

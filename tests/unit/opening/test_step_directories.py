@@ -12,9 +12,8 @@ import pytest
 from tests.builders import event, line, plane, session, space
 from tests.unit.formats.test_two_tasks import WORKER, drawn
 from tfprof_widgets.errors import EmptyTraceError, TraceError
-from tfprof_widgets.formats.v1.step_stats import StepStats
-from tfprof_widgets.formats.v1.step_stats_messages import step_message
-from tfprof_widgets.formats.v1.timeline_steps import read_timelines
+from tfprof_widgets.formats.v1.run_metadata import StepStats, step_message
+from tfprof_widgets.formats.v1.timeline_json import read_timelines
 from tfprof_widgets.opening import file_content, step_files
 from tfprof_widgets.opening.open import open_traces
 from tfprof_widgets.opening.opened import Opened

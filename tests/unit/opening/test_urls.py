@@ -19,11 +19,10 @@ from tests.builders import EPOCH_NS, event, line, plane, session, space
 from tests.unit.opening.served import Served
 from tfprof_widgets.errors import EmptyTraceError, TraceError
 from tfprof_widgets.formats.sidecar import SIDECAR
-from tfprof_widgets.opening import url_path
+from tfprof_widgets.opening import places
 from tfprof_widgets.opening.found import find
 from tfprof_widgets.opening.open import open_traces
-from tfprof_widgets.opening.places import first_bytes, place_of
-from tfprof_widgets.opening.url_path import UrlPath
+from tfprof_widgets.opening.places import UrlPath, first_bytes, place_of
 
 RUN = "plugins/profile/2026_11_20_11_00_00"
 
@@ -296,7 +295,7 @@ def test_copies_of_files_go_with_the_profile(web: Served) -> None:
     copy = place._copy
     assert copy is not None
     assert copy.exists()
-    url_path._remove(copy, os.getpid() + 1)
+    places._remove(copy, os.getpid() + 1)
     assert copy.exists(), "another process took it away"
     del prof, place
     gc.collect()

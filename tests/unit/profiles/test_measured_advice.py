@@ -11,10 +11,10 @@ from typing import Any
 import pytest
 
 from tests.unit.capture.experiments.programs import run_program
-from tfprof_widgets.capture.experiments import advised
+from tfprof_widgets import measured_advice
+from tfprof_widgets.capture import experiments as advised
 from tfprof_widgets.errors import TfProfError
-from tfprof_widgets.profiles import measured_advice
-from tfprof_widgets.profiles.measured_advice import MeasuredAdvice
+from tfprof_widgets.measured_advice import MeasuredAdvice
 
 
 def asked_during_a_cell(monkeypatch: pytest.MonkeyPatch, *, cell_s: float, patience_s: float) -> list[Any]:
@@ -71,8 +71,8 @@ def test_nothing_can_be_measured_outside_a_kernel_and_of_a_loaded_trace() -> Non
 def test_every_measurable_advice_is_measured_and_leaves_everything_as_it_was() -> None:
     found = run_program("""
         from tfprof_widgets.capture.source.fit_call import FitCall
-        from tfprof_widgets.capture.experiments import advised
-        from tfprof_widgets.profiles.measured_advice import MeasuredAdvice
+        from tfprof_widgets.capture import experiments as advised
+        from tfprof_widgets.measured_advice import MeasuredAdvice
 
         advised.measure_rule.__defaults__ = (advised.Bounds(3, 2.0, 2),)
         begin()

@@ -42,7 +42,7 @@ print("done", len(prof.events))
 """
 
 
-@pytest.mark.parametrize("protobuf", ["python", pytest.param("upb", marks=pytest.mark.fuzz)])
+@pytest.mark.parametrize("protobuf", ["python", pytest.param("upb", marks=pytest.mark.nightly)])
 def test_all_tables_views_and_files_come_without_tensorflow_processes_and_threads(
     tmp_path: Path, protobuf: str
 ) -> None:

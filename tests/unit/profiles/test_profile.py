@@ -60,7 +60,7 @@ def test_a_display_that_fails_in_a_notebook_is_text_and_says_why(
     def fail(*_: object, **__: object) -> None:
         raise RuntimeError("no JavaScript here")
 
-    monkeypatch.setattr("tfprof_widgets.profiles.display.kernel_shell", object)
+    monkeypatch.setattr("tfprof_widgets.display.kernel_shell", object)
     assert {"text/html", "application/vnd.jupyter.widget-view+json"} <= loaded._repr_mimebundle_().keys()
     if broken == "page":
         monkeypatch.setattr("tfprof_widgets.views.page.pages.html_page", fail)
@@ -101,14 +101,15 @@ def test_selecting_part_of_an_op_counts_its_overlap(loaded: tfprof.Profile) -> N
 
 
 def test_the_op_statistics_come_by_op_and_by_type_with_and_without_idle_time(loaded: tfprof.Profile) -> None:
-    assert loaded.op_statistics().equals(loaded.ops)
-    idle = loaded.op_statistics(idle=True)
+    whole = loaded.select()
+    assert whole.op_statistics().equals(loaded.ops)
+    idle = whole.op_statistics(idle=True)
     assert set(idle["name"]) == {*loaded.ops["name"], "IDLE"}
-    types = loaded.op_statistics(by="type")
+    types = whole.op_statistics(by="type")
     assert types["n_ops"].sum() == len(loaded.ops)
     assert types["total_self_time_us"].sum() == pytest.approx(loaded.ops["total_self_time_us"].sum())
     with pytest.raises(ValueError, match="give one of op, type"):
-        loaded.op_statistics(by="layer")  # type: ignore[arg-type]
+        whole.op_statistics(by="layer")  # type: ignore[arg-type]
 
 
 def test_selecting_nothing_clears_the_link(loaded: tfprof.Profile) -> None:
@@ -242,8 +243,6 @@ def test_what_the_profiler_warns_of_is_told_in_every_view(tmp_path: Path) -> Non
     prof = tfprof.load(tmp_path)
     assert prof.notices == ("lost", "dropped", "dropped")
     assert "! lost" in prof.text()
-    with pytest.warns(DeprecationWarning, match=r"text\(\) now"):
-        assert prof.summary() == prof.text()
     assert '"lost"' in prof.dashboard().options
 
 

@@ -10,12 +10,9 @@ import pytest
 import tqdm.auto
 import tqdm.std
 
-from tfprof_widgets.capture.experiments.measure import Bounds
-from tfprof_widgets.capture.experiments.setups import Plan
-from tfprof_widgets.experiments import measuring
-from tfprof_widgets.experiments.measuring import progress_of
-from tfprof_widgets.profiles import progress
-from tfprof_widgets.profiles.progress import Progress
+from tfprof_widgets import experiments, progress
+from tfprof_widgets.capture.experiments import Bounds, Plan
+from tfprof_widgets.progress import Progress
 
 
 @pytest.fixture
@@ -40,7 +37,7 @@ def closed(monkeypatch: pytest.MonkeyPatch) -> list[tuple[int, int]]:
 
 @pytest.mark.parametrize("n_done", [0, 11, 12])
 def test_an_experiment_that_met_its_bound_of_time_ends_complete(closed: list[tuple[int, int]], n_done: int) -> None:
-    with progress_of("input", Bounds(2, 10, 3), n_variants=2) as bar:
+    with experiments.progress_of("input", Bounds(2, 10, 3), n_variants=2) as bar:
         for _ in range(n_done):
             bar.tell(1)
     assert closed == [(n_done, n_done)]
@@ -59,13 +56,13 @@ def test_the_bar_of_an_experiment_says_what_is_measured(name: str, title: str, m
     def bar(what: str, **_: Any) -> Progress:
         raise KeyError(what)
 
-    monkeypatch.setattr(measuring, "Progress", bar)
+    monkeypatch.setattr(experiments, "Progress", bar)
     with pytest.raises(KeyError, match=f"^'{title}'$"):
-        measuring.measured(name, lambda _: Plan([], []), Bounds(2, 10, 3), (), 1, lambda _: "")
+        experiments.measured(name, lambda _: Plan([], []), Bounds(2, 10, 3), (), 1, lambda _: "")
 
 
 def test_what_failed_ends_where_it_failed(closed: list[tuple[int, int]]) -> None:
-    with pytest.raises(KeyError), progress_of("input", Bounds(2, 10, 3), n_variants=2) as bar:
+    with pytest.raises(KeyError), experiments.progress_of("input", Bounds(2, 10, 3), n_variants=2) as bar:
         bar.tell(5)
         raise KeyError
     assert closed == [(5, 12)]

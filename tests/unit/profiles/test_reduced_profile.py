@@ -51,7 +51,7 @@ def test_the_summary_and_the_report_have_the_figures_of_the_whole_profile(
 
 def test_what_was_cut_is_told_however_many_warnings_the_traces_have(run: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("tfprof_widgets.analysis.cluster.step_summary.MAX_HOST_PIECES", 1)
-    monkeypatch.setattr("tfprof_widgets.profiles.run._MOST_WARNINGS", 0)
+    monkeypatch.setattr("tfprof_widgets.profiled_run._MOST_WARNINGS", 0)
     with ThreadPoolExecutor(1) as executor:
         prof = tfprof.load(run, executor=executor)
     assert any("outlines" in notice for notice in prof.notices)
@@ -98,7 +98,9 @@ def test_costs_by_structure_have_the_time_of_the_whole_profile(
 def test_statistics_of_ops_have_the_rows_of_the_whole_profile(prof: tfprof.Profile, whole: tfprof.Profile) -> None:
     for by in ("op", "type"):
         pd.testing.assert_frame_equal(
-            prof.op_statistics(by=by, idle=True), whole.op_statistics(by=by, idle=True), check_exact=False
+            prof.select().op_statistics(by=by, idle=True),
+            whole.select().op_statistics(by=by, idle=True),
+            check_exact=False,
         )
 
 

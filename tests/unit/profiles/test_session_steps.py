@@ -153,7 +153,7 @@ def test_nothing_is_said_of_the_time_between_profiled_runs_which_nobody_recorded
         for name, options in (("seldom", dict(save_steps=4)), ("in_a_row", dict(steps=range(2, 8)))):
             graph, train = built()
             hook = tfprof.ProfilerHook(**options)
-            keep = tfprof.capture.v1.session_capture.SessionCapture.keep
+            keep = tfprof.capture.v1.SessionCapture.keep
             with graph.as_default(), session(hook) as running:
                 hook._captures[-1].keep = lambda *given, capture=hook._captures[-1]: (time.sleep(0.1), keep(capture, *given))
                 for _ in range(20):

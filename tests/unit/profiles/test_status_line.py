@@ -13,10 +13,9 @@ from typing import Any
 
 import pytest
 
+from tfprof_widgets import progress
 from tfprof_widgets.capture.session.standing import Standing
-from tfprof_widgets.profiles import feedback, status_line
-from tfprof_widgets.profiles.feedback import following, record_text, standing_text
-from tfprof_widgets.profiles.status_line import StatusLine, TerminalLine
+from tfprof_widgets.progress import StatusLine, TerminalLine, following, record_text, standing_text
 
 
 @pytest.mark.parametrize(
@@ -73,7 +72,7 @@ class Capturing:
 
 @pytest.fixture
 def fast(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(feedback, "TICK_S", 0.01)
+    monkeypatch.setattr(progress, "TICK_S", 0.01)
 
 
 def wait_for(what: Any) -> None:
@@ -178,7 +177,7 @@ def written_to(terminal: Terminal) -> Iterator[None]:
 
 
 def test_a_terminal_has_one_line_that_is_rewritten_and_taken_away(terminal: Terminal) -> None:
-    with written_to(terminal), status_line.status_line() as line:
+    with written_to(terminal), progress.status_line() as line:
         line.begin("tfprof: recording, step 1,000")
         assert terminal.screen == ["tfprof: recording, step 1,000"]
         line.say("tfprof: reading")
@@ -268,14 +267,14 @@ def test_what_the_program_puts_over_the_line_stays_when_it_ends(terminal: Termin
 
 @pytest.mark.parametrize("stream", [None, io.StringIO()])
 def test_without_a_terminal_there_is_nothing_to_see(monkeypatch: pytest.MonkeyPatch, stream: Any) -> None:
-    monkeypatch.setattr(status_line, "kernel_shell", lambda: None)
+    monkeypatch.setattr(progress, "kernel_shell", lambda: None)
     monkeypatch.setattr(sys, "stderr", stream)
-    assert not status_line.status_line().is_seen
+    assert not progress.status_line().is_seen
 
 
 def test_a_closed_standard_error_is_watched_by_nobody(monkeypatch: pytest.MonkeyPatch) -> None:
     closed = io.StringIO()
     closed.close()
-    monkeypatch.setattr(status_line, "kernel_shell", lambda: None)
+    monkeypatch.setattr(progress, "kernel_shell", lambda: None)
     monkeypatch.setattr(sys, "stderr", closed)
-    assert not status_line.status_line().is_seen
+    assert not progress.status_line().is_seen

@@ -350,15 +350,3 @@ def test_ends_of_epochs_have_their_metrics_and_the_time_of_callbacks_and_validat
     assert out["ends"][0][2] == ["loss", "val_loss"]
     assert [step for step, _ in out["validations"]] == [5, 10]
     assert all(seconds > 0 for _, seconds in out["validations"])
-
-
-def test_a_run_tells_how_fast_the_last_one_was_and_the_first_one_nothing() -> None:
-    out = scenario("""
-        watches = [fitted(dict(windows=False), n=n) for n in (120, 130, 120)]
-        out["last"] = [json.loads(watch.dashboard().head)["last_run"] for watch in watches]
-        out["ms"] = [float(watch.steps.step_time_ms.median()) for watch in watches]
-    """)
-    assert out["last"][0] is None
-    for last, ms in zip(out["last"][1:], out["ms"], strict=False):
-        assert "last run" in last["words"]
-        assert last["step_ms"] == pytest.approx(ms, rel=0.3)  # without steps that begin an epoch, and the first ones

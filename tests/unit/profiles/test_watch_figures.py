@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from tfprof_widgets.profiles.watch_state import N_KEPT, batches_told, figures, latest_of, line_of
 from tfprof_widgets.trace.watched import PROFILED, STEP, Steps
+from tfprof_widgets.watching_state import N_KEPT, batches_told, figures, latest_of, line_of
 
 
 def steps(n: int, *, ms: float, wait_ms: float, flags: int = 0) -> Steps:

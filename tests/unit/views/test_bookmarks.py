@@ -8,7 +8,7 @@ import pytest
 import traitlets
 
 from tests.builders import event, line, plane, space
-from tfprof_widgets.profiles.one_run import Profile
+from tfprof_widgets.profiles import Profile
 from tfprof_widgets.views.page.snapshot import snapshot
 from tfprof_widgets.views.widgets.bookmarks import Bookmark, bookmarks_from_json, bookmarks_to_json
 from tfprof_widgets.views.widgets.timeline import Timeline

@@ -4,10 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tfprof_widgets.notebook.dialog.fields import code_line
-from tfprof_widgets.notebook.dialog.rows import MOST_ROWS, Moment, WorkerRow, counted, rows_html
-
-DEFAULTS = {"duration_ms": 2000, "host_tracer_level": 2, "logdir": None}
+from tfprof_widgets.notebook.dialog import MOST_ROWS, Moment, WorkerRow, code_line, counted, rows_html
 
 
 def moment(elapsed_s: float, attempt: int = 1) -> Moment:
@@ -59,7 +56,7 @@ def test_what_a_worker_sent_is_told_with_its_unit() -> None:
 
 def test_the_line_of_code_has_what_is_not_the_default() -> None:
     arguments = {"addresses": ("a:1", 'b"\\:2'), "duration_ms": 2000, "host_tracer_level": 3, "logdir": "C:\\runs"}
-    line = code_line(arguments, DEFAULTS)
+    line = code_line(arguments)
     assert line == (
         'tfprof.capture_remote(["a:1", "b\\"\\\\:2"], duration_ms=2000, host_tracer_level=3, logdir="C:\\\\runs")'
     )

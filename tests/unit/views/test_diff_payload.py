@@ -14,8 +14,8 @@ import pytest
 
 import tfprof_widgets as tfprof
 from tests.unit.analysis.comparison.drawn_runs import MODEL, Run, diff_of, with_times
-from tfprof_widgets.analysis.comparison.row_changes import UNCHANGED
-from tfprof_widgets.analysis.comparison.run_diff import RunDiff
+from tfprof_widgets.analysis.comparison.changes import UNCHANGED
+from tfprof_widgets.analysis.comparison.comparison import RunDiff
 from tfprof_widgets.errors import TfProfError
 from tfprof_widgets.views.payload import diff_payload
 from tfprof_widgets.views.payload.diff_payload import diff_content

@@ -10,8 +10,8 @@ import pytest
 
 from tests.builders import event, line, plane, space
 from tests.fake_shell import FakeShell
-from tfprof_widgets.profiles.loading import load
-from tfprof_widgets.profiles.one_run import Profile
+from tfprof_widgets.loading import load
+from tfprof_widgets.profiles import Profile
 from tfprof_widgets.views.widgets.data import TraceData
 from tfprof_widgets.views.widgets.kept_once import KeptOnce, shared_by
 from tfprof_widgets.views.widgets.library import Library
@@ -96,7 +96,7 @@ def test_a_view_without_a_page_keeps_the_state_whole_whatever_comes_first(
 def test_a_page_that_could_not_be_made_takes_nothing_out(
     prof: Profile, shell: FakeShell, saved: dict[str, dict[str, Any]], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(prof._widgets, "page", lambda *_: 1 / 0)
+    monkeypatch.setattr(prof, "_page", lambda *_: 1 / 0)
     in_cell(shell, 1, prof)
     assert not any('data-page="' in one["text/html"] for one in shell.published)
     assert all(is_whole(model, saved) for model in shared_by(prof.dashboard()))

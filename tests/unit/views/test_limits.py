@@ -10,7 +10,7 @@ import pytest
 
 import tfprof_widgets as tfprof
 from tfprof_widgets.analysis.xla.command_buffers import GraphsSwitchedOff
-from tfprof_widgets.trace.earlier_words import files_in_part, lines_known
+from tfprof_widgets.trace.source_map import files_in_part, lines_known
 from tfprof_widgets.views.widgets.limits import limits_of, view_of
 
 

@@ -11,8 +11,8 @@ import pytest
 
 from tests.builders import event, line, plane, space
 from tests.fake_shell import FakeShell
-from tfprof_widgets.profiles.loading import load
-from tfprof_widgets.profiles.one_run import Profile
+from tfprof_widgets.loading import load
+from tfprof_widgets.profiles import Profile
 from tfprof_widgets.views.widgets.live import LiveView
 
 
@@ -62,13 +62,6 @@ def test_a_push_is_one_message_with_all_of_it(messages: list[dict[str, Any]]) ->
     assert (head["n_steps"], head["loss"], head["marks"], head["state"]) == (2, None, [], "running")
     assert columns(view) == {"n": [1, 1]}
     assert columns(view, "sample_columns", "samples") == {"time_s": [0.5]}
-
-
-def test_columns_of_workers_are_as_long_as_the_longest() -> None:
-    view = LiveView()
-    view.push({}, bins={"n@0": [1, 2, 3], "n@1": np.array([4], np.int64)}, samples={})
-    assert columns(view)["n@0"] == [1, 2, 3]
-    np.testing.assert_array_equal(columns(view)["n@1"], [4, np.nan, np.nan])
 
 
 def test_windows_are_referred_to_and_closed_with_the_view(messages: list[dict[str, Any]], window: Profile) -> None:

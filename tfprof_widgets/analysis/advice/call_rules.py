@@ -12,10 +12,9 @@ from ..base.wording import amount, number, size
 from ..failure.batch_estimate import batch_size_of
 from ..steps.averaged_steps import MIN_STEPS
 from .advice import MEDIUM_GAIN, Advice, advise
-from .call_fixes import fewer_calls
+from .call_fixes import FIXED, QUICK, fewer_calls
 from .fix import Fix
 from .function_rules import PYTHON_STAYS
-from .host_rules import FIXED, QUICK
 from .input_rules import works_ahead
 from .op_work import OP_OVERHEAD_MS
 from .python_calls import MIN_CALLS

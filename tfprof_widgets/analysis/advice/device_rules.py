@@ -10,7 +10,7 @@ from .advice import MEDIUM_GAIN, Advice, advise
 from .call_fixes import several_in_one_call
 from .device_copies import copy_events
 from .fix import Fix
-from .host_rules import event_names
+from .run import event_names
 from .task_rules import task_communication
 
 if TYPE_CHECKING:

@@ -13,7 +13,7 @@ from ...trace.trace import Float64
 from ..xla.command_buffers import graphs_switched_off
 
 if TYPE_CHECKING:
-    from .run import Run
+    from .run_facts import RunFacts
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -48,7 +48,7 @@ class DeviceWaits:
         return tuple(str(value) for value in sums.index[:5] if value)
 
 
-def device_waits(run: Run) -> DeviceWaits:
+def device_waits(run: RunFacts) -> DeviceWaits:
     """Find them. Where Python and the runtime take time, the gaps of single devices tell which part is between kernels."""
     steps, idle = run.steps, run.facts.idle
     idle = idle[np.isin(idle["step"].to_numpy(), steps.row)]

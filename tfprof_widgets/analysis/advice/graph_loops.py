@@ -17,7 +17,8 @@ from ..base.framework_names import CALL
 from ..base.stretches import Stretches
 from ..base.units import PS_PER_MS
 from .op_work import OP_OVERHEAD_MS
-from .run import KERAS_STEPS, Run
+from .run import Run
+from .run_facts import KERAS_STEPS
 
 if TYPE_CHECKING:
     from .traced_ops import TracedOps

@@ -7,11 +7,11 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from ...trace.trace import Float64, Int64
+from ...trace.trace import Float64
 from ..base.wording import number, percent, plural
 from ..steps.averaged_steps import MIN_STEPS
 from .advice import MEDIUM_GAIN, Advice, advise, step_highlight
-from .call_fixes import fewer_calls, several_in_one_call
+from .call_fixes import FIXED, QUICK, fewer_calls, several_in_one_call
 from .callback_rules import is_usual
 from .called_work import MOST_OF_STALL
 from .code_text import one_line
@@ -20,6 +20,7 @@ from .fix import Fix
 from .input_rules import input_bound, works_ahead
 from .op_work import OP_OVERHEAD_MS
 from .python_gaps import CodeLine, top_line
+from .run import event_names
 from .step_facts import usual_step
 
 if TYPE_CHECKING:
@@ -36,12 +37,6 @@ MIN_DEVIATIONS = 8.0
 """Median absolute deviations above the median: on a busy machine all steps differ, and a long one is no exception."""
 MOST_STRAGGLERS = 0.25
 """Where more steps than this are slow, there are two kinds of steps rather than stragglers."""
-FIXED = 0.5
-"""From this share of the step time on, what is the same for any batch outweighs what grows with it: twice the batch is then
-worth a third more samples a second. Well-fed networks of a few hundred kFLOP a step had 0 to 0.1, batches of two 0.7 to 0.98."""
-QUICK = 0.1
-"""A busy machine makes steps longer, the ops in them hardly: they wait to run. The quickest tenth of the steps tells what is
-the program's; of well-fed networks on such a machine the usual step seemed to be fixed by half."""
 
 
 def output_bound(run: Run) -> Iterator[Advice]:
@@ -71,12 +66,6 @@ def output_bound(run: Run) -> Iterator[Advice]:
         selection=steps.stretch(copies, "output", view="timeline", op_names=event_names(run, rows)),
         gain_ratio=output.ratio,
     )
-
-
-def event_names(run: Run, rows: Int64) -> tuple[str, ...]:
-    """Up to five names of some events, the most frequent first."""
-    names, count = np.unique(run.trace.name_id[rows], return_counts=True)
-    return tuple(run.trace.strings[i] for i in names[np.argsort(-count, kind="stable")][:5].tolist())
 
 
 def checkpoint_stall(run: Run) -> Iterator[Advice]:

@@ -15,12 +15,12 @@ from ..base.stretches import Stretches
 from ..base.units import PS_PER_MS
 
 if TYPE_CHECKING:
-    from .run import Run
+    from .run_facts import RunFacts
 
 _PYTHON = re.compile(r".*:(Eager)?PyFunc(Stateless)?\Z")
 
 
-def input_python_ms(run: Run) -> Float64:
+def input_python_ms(run: RunFacts) -> Float64:
     """For each step how long any function of the input runs in Python meanwhile, for whatever batch."""
     trace = run.trace
     is_python = by_ends(trace, lambda names, _: [bool(_PYTHON.match(name)) for name in names], np.bool_)
@@ -29,7 +29,7 @@ def input_python_ms(run: Run) -> Float64:
     return spans.within(run.steps.start_ps, run.steps.end_ps) / PS_PER_MS
 
 
-def python_stage(run: Run) -> str:
+def python_stage(run: RunFacts) -> str:
     """Which stage of the input runs it: a generator, as Keras makes one of a PyDataset, or else a map."""
     names = run.results.tf_data.iterators["name"].map(base_name)
     return "generator" if (names == "Generator").any() else "python_map"

@@ -12,7 +12,7 @@ from ..input.input_usage import INPUT_HIGH, limits_steps, waits_often
 from .input_lock import input_python_ms
 
 if TYPE_CHECKING:
-    from .run import Run
+    from .run_facts import RunFacts
 
 CROWDED = 0.5
 """Of the time of steps: less than this is no fault of a pipeline beside other programs. Well-made ones had up to 0.3 on two cores
@@ -37,7 +37,7 @@ class InputWait:
     """Whether it is so long in so many steps that nothing else could make the training faster, whoever slows the input."""
 
 
-def input_wait(run: Run) -> InputWait:
+def input_wait(run: RunFacts) -> InputWait:
     """Find it."""
     steps = run.steps
     if not len(steps):

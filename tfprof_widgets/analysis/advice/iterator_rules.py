@@ -2,22 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
-from itertools import pairwise
+from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 import numpy as np
 import pandas as pd
 
-from ...trace.trace import Float64, Session
 from ..base.iterator_names import base_name
-from ..base.units import PS_PER_MS
 from ..base.wording import milliseconds, number, percent, plural
-from ..input.iterator_calls import MAKES_ITERATOR
 from ..input.iterator_table import slowest_below
-from ..steps.averaged_steps import MIN_STEPS
-from .advice import HIGH_GAIN, MEDIUM_GAIN, Advice, advise, step_highlight
+from .advice import MEDIUM_GAIN, Advice, advise, step_highlight
 from .fix import Fix
 from .mapped_function import mapped_function
 from .step_facts import StepPart
@@ -25,34 +19,10 @@ from .step_facts import StepPart
 if TYPE_CHECKING:
     from .run import Run
 
-OFTEN = 0.5
-"""An iterator made in so many steps is one made in each: an epoch has more steps than two."""
-MIN_FILL_MS = 50.0
 _PREPARES = frozenset(
     ("Map", "ParallelMap", "MapAndBatch", "ParseExample", "Interleave", "ParallelInterleave", "Generator")
 )
 _REPEATS = frozenset(("Repeat", "ForeverRepeat", "FiniteRepeat"))
-
-
-def new_iterator_ms(run: Run) -> Float64:
-    """For each step how long it takes from the making of a new iterator until that has given a batch; 0 where most make none.
-
-    What `fit` makes is the epoch's. The steps of a loop of the user's that make one each read the data from the start each time.
-    """
-    steps, trace = run.steps, run.trace
-    none = np.zeros(len(steps))
-    if len(steps) < MIN_STEPS or run.is_keras_loop:
-        return none
-    made = np.flatnonzero(trace.names_matching(MAKES_ITERATOR) & (run.entry >= 0))
-    fetched = steps.wait_pieces[steps.wait_pieces["category"] == "input"]
-    first, last = np.full(len(steps), np.iinfo(np.int64).max), np.zeros(len(steps), np.int64)
-    np.minimum.at(first, run.entry[made], trace.start_ps[made])
-    entry = np.full(steps.n_all, -1, np.int64)
-    entry[steps.row] = np.arange(len(steps))
-    at = entry[fetched["step"].to_numpy(np.int64)]
-    np.maximum.at(last, at, fetched["start_ps"].to_numpy(np.int64) + fetched["duration_ps"].to_numpy(np.int64))
-    spent_ms: Float64 = np.where(last > first, (last - np.minimum(first, last)) / PS_PER_MS, 0.0)
-    return spent_ms if (spent_ms > 0).mean() >= OFTEN else none
 
 
 def new_iterator(run: Run) -> Iterator[Advice]:
@@ -85,42 +55,6 @@ def new_iterator(run: Run) -> Iterator[Advice]:
         selection=steps.usual(spent_ms, view="timeline", op_names=run.known("IteratorGetNext")),
         gain_ratio=part.ratio,
     )
-
-
-@dataclass(frozen=True)
-class ShuffleFill:
-    """A shuffle that fetches until its buffer is full before it gives the first element, in each epoch."""
-
-    row: int
-    """In the table of iterators."""
-    ms: float
-    """For which the training waited, in all."""
-    n_times: int
-    ratio: float
-    """Share of the time captured."""
-
-
-def shuffle_fill_of(run: Run) -> ShuffleFill | None:
-    """Find the one that is waited for longest; None where nothing is waited for, or it is not known of what that is a share."""
-    iterators, coverage = run.results.tf_data.iterators, run.results.coverage
-    if iterators.empty or not coverage.captured_ps or not _are_one(run.trace.sessions):
-        return None
-    row = int(iterators["fill_time_ms"].to_numpy(np.float64).argmax())
-    ms = float(iterators["fill_time_ms"].iloc[row])
-    ratio = ms / (coverage.captured_ps / PS_PER_MS)
-    # Beside other programs a buffer takes longer to fill than it would.
-    if ms < MIN_FILL_MS or ratio < (HIGH_GAIN if run.is_machine_busy else MEDIUM_GAIN):
-        return None
-    of_pipeline = iterators["pipeline"] == iterators["pipeline"].iloc[row]
-    n_times = int(iterators["n_iterators"][of_pipeline & (iterators["parent_id"] < 0)].sum())
-    return ShuffleFill(row, ms, n_times, ratio)
-
-
-def _are_one(sessions: Sequence[Session]) -> bool:
-    """Whether sessions have less between them than they last: a long capture, written in parts, and no chosen steps."""
-    in_order = sorted(sessions, key=lambda one: one.start_ps)
-    between_ps = sum(max(after.start_ps - before.stop_ps, 0) for before, after in pairwise(in_order))
-    return between_ps <= sum(one.stop_ps - one.start_ps for one in sessions)
 
 
 def shuffle_fill(run: Run) -> Iterator[Advice]:

@@ -10,11 +10,10 @@ import numpy as np
 from ..base.wording import number
 from ..steps.averaged_steps import MIN_STEPS
 from .advice import HIGH_GAIN, Advice, advise
-from .call_fixes import LARGER_BATCH, compiled
+from .call_fixes import FIXED, LARGER_BATCH, compiled
 from .code_places import last_part, title_of
 from .fix import Fix
 from .graph_loops import GraphLoops, graph_loops
-from .host_rules import FIXED
 from .step_facts import StepPart, usual_step
 
 if TYPE_CHECKING:

@@ -12,9 +12,8 @@ from ..base.wording import amount, number
 from ..failure.batch_estimate import batch_size_of
 from ..steps.averaged_steps import MIN_STEPS
 from .advice import HIGH_GAIN, Advice, advise
-from .call_fixes import LARGER_BATCH
+from .call_fixes import FIXED, LARGER_BATCH
 from .fix import Fix
-from .host_rules import FIXED
 from .spent_ops import SpentOps, costliest
 from .step_facts import StepPart, usual_step
 

@@ -10,7 +10,7 @@ import numpy as np
 from ..base.wording import number, plural, size
 from .advice import MEDIUM_GAIN, Advice, advise, step_highlight
 from .fix import Fix
-from .host_rules import event_names
+from .run import event_names
 from .step_facts import SERVERS, StepPart, job_of
 
 if TYPE_CHECKING:

@@ -14,7 +14,7 @@ from ..base.units import PS_PER_MS
 from .step_facts import job_of, trained
 
 if TYPE_CHECKING:
-    from .run import Run
+    from .run_facts import RunFacts
 
 RECEIVED = "RecvTensor"
 """The type under which TensorFlow notes the arrival of a tensor of another task."""
@@ -40,7 +40,7 @@ class TaskWork:
         return np.isin(np.array(self.host, object), trained(self.host))
 
 
-def task_work(run: Run) -> TaskWork:
+def task_work(run: RunFacts) -> TaskWork:
     """Find it; no entries for a program that is not spread over tasks."""
     steps, trace = run.task_steps, run.trace
     hosts = tuple(str(host) for host in steps.frame["host"]) if len(steps) else ()
@@ -62,7 +62,7 @@ def task_work(run: Run) -> TaskWork:
     return TaskWork(hosts, steps.time_ms, busy, wait, np.flatnonzero(is_counted))
 
 
-def _covered_ms(run: Run, chosen: Bool, own: Bool) -> Float64:
+def _covered_ms(run: RunFacts, chosen: Bool, own: Bool) -> Float64:
     """For some steps how long any of some executions ran."""
     occurrences, steps = run.facts.occurrences, run.task_steps
     if not chosen.any():

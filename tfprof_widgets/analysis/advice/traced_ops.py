@@ -13,7 +13,7 @@ from ...trace.source_map import SourceMap, parse_shapes
 from ...trace.trace import Bool
 
 if TYPE_CHECKING:
-    from .run import Run
+    from .run_facts import RunFacts
 
 PASSES_ON = frozenset(("Identity", "Cast", "Reshape", "ReadVariableOp", "StopGradient", "ExpandDims", "Squeeze"))
 """Types of ops that give on what they read, in another form at most."""
@@ -111,7 +111,7 @@ class TracedOps:
         return found
 
 
-def traced_ops(run: Run) -> TracedOps | None:
+def traced_ops(run: RunFacts) -> TracedOps | None:
     """Find them; None where nothing is noted of any graph."""
     source_map = run.results.source_map
     if source_map is None or not len(source_map.details):

@@ -25,6 +25,7 @@ from ..base.hosts import hosts_of
 from ..base.table_types import typed_table
 from ..columns.registry import TABLES
 from ..facts.totals import Totals
+from ..graph.op_graph import compute_captured_graph, compute_variables
 from ..hosts.communication import training_first
 from ..hosts.environment import Environment, compute_environment
 from ..hosts.host_table import host_table
@@ -42,8 +43,6 @@ from ..overview.framework_words import framework_notices
 from ..overview.overview import Overview
 from ..steps.steps import Steps
 from ..timeline.counters import Counters
-from ..tree.captured_graph import compute_captured_graph
-from ..tree.variables import compute_variables
 from ..xla.command_buffers import GraphsSwitchedOff
 from .columns import OWNER, Stack
 from .host_summary import HostSummary

@@ -8,11 +8,12 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 
 from ..base.wording import plural
-from . import memory_summary, merged_hlo
 from .exchanges import OTHERS as OTHER_EXCHANGES
 from .host_summary import HostSummary
+from .memory_summary import MAX_OPS
 from .merged_copies import MAX_COPIES
 from .merged_copies import OTHERS as OTHER_COPIES
+from .merged_hlo import CUT, MAX_EXPRESSION, n_shortened
 from .merged_input import MAX_PIPELINES
 from .merged_kernels import MAX_KERNELS
 from .merged_kernels import OTHERS as OTHER_KERNELS
@@ -35,8 +36,8 @@ def _sentences(summaries: Sequence[HostSummary], sums: Mapping[str, int]) -> Ite
     told = "with the most exposed time are listed, the others are in the row"
     yield from _cut(summaries, "copies", MAX_COPIES, "copied more tensors", f"the {{}} {told} {OTHER_COPIES!r}")
     told = "that allocated most are told apart, the bytes of the others are those of"
-    told = f"the {{}} {told} {memory_summary.OTHERS!r}"
-    yield from _cut(summaries, "memory_ops", memory_summary.MAX_OPS, "allocated memory for more ops", told)
+    told = f"the {{}} {told} {OTHER_OPS!r}"
+    yield from _cut(summaries, "memory_ops", MAX_OPS, "allocated memory for more ops", told)
     yield from _cut_texts(summaries)
     n_other = sum(bool((one.tables["communication"]["name"] == OTHER_EXCHANGES).any()) for one in summaries)
     if n_other:
@@ -67,12 +68,12 @@ def _outlined_steps(summaries: Sequence[HostSummary], sums: Mapping[str, int]) -
 
 
 def _cut_texts(summaries: Sequence[HostSummary]) -> Iterator[str]:
-    n_cut = sum(merged_hlo.n_shortened(one.tables["hlo_ops"]["expression"].tolist()) for one in summaries)
+    n_cut = sum(n_shortened(one.tables["hlo_ops"]["expression"].tolist()) for one in summaries)
     if n_cut:
         n_all = sum(len(one.tables["hlo_ops"]) for one in summaries)
         yield (
-            f"Of {n_cut:,} of {plural(n_all, 'HLO op')} only the first {merged_hlo.MAX_EXPRESSION:,} characters of their text "
-            f"are here; they end in {merged_hlo.CUT!r}."
+            f"Of {n_cut:,} of {plural(n_all, 'HLO op')} only the first {MAX_EXPRESSION:,} characters of their text "
+            f"are here; they end in {CUT!r}."
         )
 
 

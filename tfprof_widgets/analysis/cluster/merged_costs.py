@@ -13,7 +13,7 @@ import pandas as pd
 from ...trace.trace import Int32
 from ..base.op_names import parse_op_names
 from ..base.units import PS_PER_US
-from ..tree.captured_graph import Costs
+from ..graph.op_graph import Costs
 
 if TYPE_CHECKING:
     from ..facts.totals import Totals

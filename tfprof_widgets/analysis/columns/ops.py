@@ -46,7 +46,7 @@ ops: an op, those of devices before those of the host, most self time first
     memory_bandwidth_gibps  float  bytes accessed over total time; NaN where nothing is known
     tensor_core_ratio       float  part of its kernel time on Tensor Cores; NaN where nothing is known
     *units
-op_statistics(by="type"): an op type, those of devices before those of the host, most self time first
+select().op_statistics(by="type"): an op type, those of devices before those of the host, most self time first
     rank                    int    the row, from 1
     device                  text   the side it ran on, `Device` or `Host`
     type                    text   such as `MatMul`

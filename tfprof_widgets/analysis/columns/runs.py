@@ -142,17 +142,6 @@ watch.samples: a sample of the machine, in time order
     gpu_memory_bytes        number used on GPUs
     gpu_clock_mhz           float  of the slowest GPU [MHz]
     gpu_throttled           number 1 where a GPU is slowed down by heat or power, else 0
-workers.states: a worker
-    address                 text   as it was given
-    host                    text   name of its machine, empty before its first answer
-    process_id              int    of its process
-    state                   text   `waiting` for its first answer, `running`, `idle` or `lost`
-    words                   text   why
-    n_steps                 int    since its server began
-    n_missed                int    the part of these that came too late to be told
-workers.steps: a step that came
-    worker                  text   its address
-    *watch.steps
 doctor().frame: a check
     check                   text   what was looked at
     status                  text   `ok`, `warning`, or `unknown` where it cannot be found out

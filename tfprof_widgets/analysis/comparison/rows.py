@@ -1,15 +1,28 @@
-"""What of one run is compared with another: ops, layers, lines, kernels, iterators, step time and memory -> rows."""
+"""What of one run is compared with another: ops, layers, lines, kernels, iterators, step time and memory -> rows and pairs.
+
+Names are paths. Where two runs number things alike, their paths are equal. A model built a second time in one process has
+`dense_3` for `dense`, and a function traced again has another `__inference_train_123`. So components are compared level by
+level without their numbers; those that are then alike, below one pair, are siblings:
+
+1. Where the numbers of one run's siblings are all among those of the other's, equal numbers are the pairs.
+2. Else they are pairs in the order of their numbers; where one run has more, those are left over without which the costs
+   of the others are most alike.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable
+import math
+import re
+from collections.abc import Callable, Hashable, Sequence
+from dataclasses import dataclass, field
 from difflib import SequenceMatcher
+from functools import lru_cache
 
 import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from ...trace.trace import Bool, Int64
+from ...trace.trace import Bool, Float64, Int32, Int64, SmallInt
 from ..base.frame_places import TF_DATA
 from ..base.framework_names import without_calls
 from ..base.iterator_names import base_name
@@ -17,11 +30,305 @@ from ..base.matching import dense_codes
 from ..base.table_types import text_column
 from ..base.units import PS_PER_MS
 from ..facts.facts import Facts
+from ..ops.ops import counts_of
 from ..steps.categories import STEP_CATEGORIES
-from .name_pairs import MAX_SIBLINGS, Path
-from .op_sums import OpSums
-from .quantities import Quantities, numbered, pair_rows
-from .run_cells import RunCells
+
+MAX_DEPTH = 64
+"""Deeper components count as one."""
+MAX_SIBLINGS = 200
+"""More siblings than this are paired by equal numbers alone: comparing their costs would take too long."""
+_NUMBER = re.compile(r"\d+")
+_COUNTER = re.compile(r"(?:_\d+)+\Z|(?<=\]):\d+\Z|:\d+\Z")
+_FUNCTION = re.compile(r"__(?:inference|forward|backward)_.+?_\d+(?=\Z|_)")
+
+Path = tuple[str, ...]
+
+
+@lru_cache(maxsize=65536)
+def without_counters(component: str) -> tuple[str, tuple[int, ...]]:
+    """A component without the numbers that TensorFlow appends, and these: `dense_1_2` is `dense` and `(1, 2)`."""
+    numbers: list[str] = []
+
+    def taken(match: re.Match[str]) -> str:
+        numbers.extend(_NUMBER.findall(match.group()[match.group().rfind("_") :]))
+        return match.group()[: match.group().rfind("_")]
+
+    bare = _FUNCTION.sub(taken, component)
+    end = _COUNTER.search(bare)
+    if end:
+        numbers += _NUMBER.findall(end.group())
+        bare = bare[: end.start()]
+    return bare, tuple(int(number[:18]) for number in numbers)
+
+
+@dataclass
+class _Node:
+    """What begins with one path."""
+
+    children: dict[tuple[str, bool], dict[str, _Node]] = field(default_factory=dict)
+    """By the bare component, and whether something ends there, the children by full component."""
+    cost: float = 0.0
+    row: int = -1
+
+    def add(self, path: Path, row: int, cost: float) -> None:
+        """Add a name; `path` is not empty, and none was added before."""
+        node = self
+        node.cost += cost
+        for depth, part in enumerate(path):  # at most MAX_DEPTH turns
+            siblings = node.children.setdefault((without_counters(part)[0], depth == len(path) - 1), {})
+            node = siblings.setdefault(part, _Node())
+            node.cost += cost
+        node.row = row
+
+
+def pair_names(a: Sequence[Path], b: Sequence[Path], cost_a: Float64, cost_b: Float64) -> Int64:
+    """Pair the names of two runs; each is in one pair at most.
+
+    Args:
+        a: the names of one run, all different, as paths of components; none is the empty path.
+        b: those of the other.
+        cost_a: what each costs, to tell which of several is one too many.
+        cost_b: the same of `b`.
+
+    Returns:
+        For each name of `a` the row of `b` that it is, -1 for none.
+    """
+    if list(a) == list(b):
+        return np.arange(len(a))
+    found = np.full(len(a), -1, np.int64)
+    waiting = [(_tree(a, cost_a), _tree(b, cost_b))]
+    while waiting:  # one turn per pair of nodes
+        one, other = waiting.pop()
+        if one.row >= 0 and other.row >= 0:
+            found[one.row] = other.row
+        for key, siblings in one.children.items():
+            if key in other.children:
+                waiting += _pairs(siblings, other.children[key])
+    return found
+
+
+def _tree(names: Sequence[Path], cost: Float64) -> _Node:
+    root = _Node()
+    for row, (path, one) in enumerate(zip(names, cost.tolist(), strict=True)):
+        if len(path) > MAX_DEPTH:
+            path = (*path[: MAX_DEPTH - 1], "/".join(path[MAX_DEPTH - 1 :]))
+        root.add(path, row, one)
+    return root
+
+
+def _pairs(a: dict[str, _Node], b: dict[str, _Node]) -> list[tuple[_Node, _Node]]:
+    if a.keys() <= b.keys() or b.keys() <= a.keys() or max(len(a), len(b)) > MAX_SIBLINGS:
+        return [(a[name], b[name]) for name in a.keys() & b.keys()]
+    first, second = (sorted(side, key=lambda name: (without_counters(name)[1], name)) for side in (a, b))
+    if len(first) == len(second):
+        return [(a[one], b[other]) for one, other in zip(first, second, strict=True)]
+    short, long = ([a[name] for name in first], [b[name] for name in second])
+    is_swapped = len(short) > len(long)
+    if is_swapped:
+        short, long = long, short
+    chosen = zip(short, (long[j] for j in _alike([n.cost for n in short], [n.cost for n in long])), strict=True)
+    return [(y, x) if is_swapped else (x, y) for x, y in chosen]
+
+
+def _alike(short: list[float], long: list[float]) -> list[int]:
+    """Which of the longer list, in order, are most like the shorter one; at most `MAX_SIBLINGS` each.
+
+    Of several choices that cost the same the earliest entries are taken.
+    """
+    spare = len(long) - len(short)
+    least = [[0.0] * (spare + 1)]  # least[i][s]: the first i of the short list paired, s of the long one left out
+    for i, one in enumerate(short):
+        row: list[float] = []
+        for s in range(spare + 1):
+            paired = least[i][s] + abs(math.log((one + 1e-9) / (long[i + s] + 1e-9)))
+            row.append(min(paired, row[-1]) if row else paired)
+        least.append(row)
+    chosen, s = [0] * len(short), spare
+    for i in range(len(short) - 1, -1, -1):
+        while s and least[i + 1][s - 1] <= least[i + 1][s]:
+            s -= 1
+        chosen[i] = i + s
+    return chosen
+
+
+MOST_CELLS = 1_024
+"""A longer run is compared by groups of neighbouring steps: their differences tell the noise just as well."""
+_MOST_VALUES = 2**23
+"""Rows times cells stay below this, so that a trace with very many ops does not fill the memory."""
+_FEWEST_CELLS = 64
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class RunCells:
+    """What a run is divided into: one cell per averaged step, fewer for long runs, or the whole capture as one cell."""
+
+    step_cell: Int32
+    """For each row of `steps` its cell, -1 where the averages leave it out."""
+    n_steps: Int64
+    """For each cell how many steps it holds; a single 1 where the whole capture is the cell."""
+    has_steps: bool
+    """Whether quantities are per step; else they are of the whole capture."""
+    event_step: SmallInt
+    """For each event its row of `steps`, -1 for none."""
+
+    def __len__(self) -> int:
+        return len(self.n_steps)
+
+    def of_events(self, event: npt.NDArray[np.integer]) -> Int64:
+        """The cell of each of some events, -1 for what no averaged step holds."""
+        if not self.has_steps:
+            return np.zeros(len(event), np.int64)
+        return self.of_steps(self.event_step[event])
+
+    def of_steps(self, step: npt.NDArray[np.integer]) -> Int64:
+        """The cell of each of some rows of `steps`; also -1 for row -1."""
+        if not self.has_steps:
+            return np.zeros(len(step), np.int64)
+        cell: Int64 = np.append(self.step_cell, np.int32(-1))[step].astype(np.int64)
+        return cell
+
+    def sums(
+        self, row: npt.NDArray[np.integer], cell: Int64, value: npt.NDArray[np.integer] | Float64 | Bool, n_rows: int
+    ) -> Float64:
+        """Values summed by row and cell, per step: shape (rows, cells)."""
+        counted = cell >= 0
+        place = row[counted].astype(np.int64) * len(self) + cell[counted]
+        total = np.bincount(place, value[counted], minlength=n_rows * len(self)).reshape(n_rows, len(self))
+        return np.asarray(total / self.n_steps, np.float64)
+
+
+def run_cells(facts: Facts, *, by_step: bool = True, n_rows: int = 1) -> RunCells:
+    """Divide a run.
+
+    The steps that count are those of `Overview.is_averaged`: complete ones of the main kind, without a first one that
+    compiles or is an outlier.
+
+    Args:
+        facts: the run.
+        by_step: False takes the capture as a whole, as where the other run has no steps.
+        n_rows: how many rows will be summed over the cells.
+    """
+    averaged, event_step = facts.is_averaged, facts.steps.event_step
+    n_averaged = int(averaged.sum())
+    if not by_step or not n_averaged:
+        return RunCells(np.full(len(averaged), -1, np.int32), np.ones(1, np.int64), False, event_step)
+    most = min(MOST_CELLS, max(_FEWEST_CELLS, _MOST_VALUES // max(n_rows, 1)))
+    per_cell = -(-n_averaged // most)
+    step_cell = np.full(len(averaged), -1, np.int32)
+    step_cell[averaged] = np.arange(n_averaged) // per_cell
+    return RunCells(step_cell, np.bincount(step_cell[averaged]).astype(np.int64), True, event_step)
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class OpSums:
+    """One entry per framework op, in the order of `OpShares`."""
+
+    self_ms: Float64
+    """Self time in each cell per step, shape (ops, cells)."""
+    seen: Bool
+    """Whether it occurs in a cell; of the same shape."""
+    count: Float64
+    """Executions per step, over all cells."""
+    runs: Bool
+    """Whether it was executed at all in the capture."""
+
+    def by_group(self, group: npt.NDArray[np.integer], n_groups: int) -> OpSums:
+        """The sums of groups of ops, such as layers; -1 is no group."""
+        rows = np.flatnonzero(group >= 0)
+        order = rows[np.argsort(group[rows], kind="stable")]
+        groups, first = np.unique(group[order], return_index=True)
+        n_cells = self.self_ms.shape[1]
+        total, seen = np.zeros((n_groups, n_cells)), np.zeros((n_groups, n_cells), np.bool_)
+        if len(groups):
+            total[groups] = np.add.reduceat(self.self_ms[order], first, axis=0)
+            seen[groups] = np.logical_or.reduceat(self.seen[order], first, axis=0)
+        count = np.bincount(group[rows], self.count[rows], minlength=n_groups)
+        runs = np.bincount(group[rows], self.runs[rows], minlength=n_groups) > 0
+        return OpSums(total, seen, np.asarray(count, np.float64), runs)
+
+
+def op_sums(facts: Facts, cells: RunCells) -> OpSums:
+    """Sum the executions of each framework op by cell; those of compiled programs by their shares.
+
+    A kernel counts for the step that launched it, where steps are marked, else for the one during which it starts.
+    """
+    occurrences, shares = facts.occurrences, facts.op_shares
+    n_units = len(occurrences.name)
+    cell = cells.of_events(occurrences.event)
+    unit_ms = cells.sums(occurrences.op, cell, occurrences.self_ps / PS_PER_MS, n_units)
+    unit_seen = np.zeros((n_units, len(cells)), np.bool_)
+    counted = cell >= 0
+    unit_seen[occurrences.op[counted], cell[counted]] = True
+    unit_count = counts_of(occurrences, counted) / cells.n_steps.sum()
+    unit_runs = np.bincount(occurrences.op, minlength=n_units) > 0
+    return OpSums(
+        np.asarray(shares.spread(unit_ms)),
+        shares.largest(unit_seen),
+        shares.largest(unit_count),  # as often as the most frequent of its HLO ops
+        shares.largest(unit_runs),
+    )
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Quantities:
+    """Rows of one kind (ops, layers, ...); all fields have one entry per row."""
+
+    labels: pd.DataFrame
+    """What a reader sees of each row beside its numbers."""
+    paths: Sequence[Path]
+    """The name of each, all different, for pairing with those of the other run."""
+    per_cell: Float64
+    """The value in each cell per step, shape (rows, cells): ms, bytes or counts."""
+    count: Float64
+    """Executions per step; 0 where nothing is counted."""
+    seen: Float64
+    """In which share of the cells it occurs, [0, 1]; 0 for what only occurs in steps that the averages leave out."""
+    is_device: Bool
+    is_waiting: Bool
+    """Whether it waits for others rather than works: it fills what they leave, and differs as much as they do."""
+
+    def __len__(self) -> int:
+        return len(self.paths)
+
+    @classmethod
+    def of(
+        cls,
+        labels: pd.DataFrame,
+        paths: Sequence[Path],
+        per_cell: Float64,
+        *,
+        count: Float64 | None = None,
+        seen: Float64 | None = None,
+        is_device: Bool | None = None,
+        is_waiting: Bool | None = None,
+    ) -> Quantities:
+        """Rows, with what is not given as if it were of no interest."""
+        n = len(paths)
+        return cls(
+            labels=labels.reset_index(drop=True),
+            paths=paths,
+            per_cell=per_cell,
+            count=np.zeros(n) if count is None else count,
+            seen=(per_cell != 0).mean(axis=1) if seen is None else seen,
+            is_device=np.zeros(n, np.bool_) if is_device is None else is_device,
+            is_waiting=np.zeros(n, np.bool_) if is_waiting is None else is_waiting,
+        )
+
+
+def pair_rows(a: Quantities, b: Quantities) -> Int64:
+    """For each row of `a` the row of `b` of its name, -1 for none; what it costs tells alike ones apart."""
+    return pair_names(a.paths, b.paths, a.per_cell.mean(axis=1), b.per_cell.mean(axis=1))
+
+
+def numbered(paths: Sequence[Path]) -> list[Path]:
+    """Paths of which the second and later ones of a name bear a number, so that all differ."""
+    seen: dict[Path, int] = {}
+    found = []
+    for path in paths:
+        seen[path] = seen.get(path, 0) + 1
+        found.append((*path, f"#{seen[path]}") if seen[path] > 1 else path)
+    return found
+
 
 _SIDES = np.array(["Host", "Device"], np.object_)
 _ITERATOR, _FETCH = "Dataset", "IteratorGetNext"

@@ -11,7 +11,7 @@ import pandas as pd
 
 from ...trace.capture_facts import UNKNOWN, CaptureFacts, Interference
 from ...trace.trace import Float64
-from ..base.bootstrap import block_middles
+from ..base.intervals import block_middles
 from ..base.wording import number, plural, size
 
 MIN_STEPS = 5

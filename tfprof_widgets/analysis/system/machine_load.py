@@ -87,7 +87,7 @@ def machine_load(
     n_cores = 0 if system is None else sum(bool(_CORE.fullmatch(str(name))) for name in system.columns)
     if whole is None or own is None or not n_cores:
         return None
-    started = children or 0.0  # earlier captures did not sample them
+    started = children or 0.0
     return MachineLoad(n_cores, own / 100, max(whole * n_cores - own - started, 0.0) / 100, started / 100, quota)
 
 

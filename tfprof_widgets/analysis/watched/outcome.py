@@ -12,8 +12,8 @@ from ...trace.trace import Float64
 from ...trace.watched import PROFILED, VALIDATION, Event, Steps, WatchLog, trained
 from ..base.units import US_PER_MS
 from ..base.wording import milliseconds
-from ..comparison.sentence import speed_words
-from ..comparison.step_times import BUSY_MACHINE, compare_steps
+from ..comparison.changes import BUSY_MACHINE, compare_steps
+from ..comparison.words import speed_words
 from ..steps.step_batches import batch_words
 from .phases import WARM_UP_STEPS
 from .rows import UNUSUAL

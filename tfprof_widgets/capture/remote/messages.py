@@ -1,6 +1,6 @@
-"""The wire format of TensorFlow's profiler service, one method with its request and its response, and of one of our own.
+"""The wire format of TensorFlow's profiler service, one method with its request and its response.
 
-Source: tsl/profiler/protobuf/profiler_service.proto and profiler_options.proto; `Steps...` are ours.
+Source: tsl/profiler/protobuf/profiler_service.proto and profiler_options.proto.
 """
 
 from __future__ import annotations
@@ -9,8 +9,6 @@ from ...formats.sidecar import SIDECAR
 from ...formats.wire.messages import Messages
 
 PROFILE_METHOD = "/tensorflow.ProfilerService/Profile"
-STEPS_METHOD = "/tfprof_widgets.StepService/Since"
-"""The steps that a worker with `serve()` has noted, from an ordinal on."""
 SOURCES_TOOL = SIDECAR
 """A worker that runs `serve()` sends what it noted of its program beside the trace, to whoever asks for this tool."""
 TOKEN_KEY = "tfprof-token-bin"
@@ -46,17 +44,6 @@ MESSAGES = Messages(
             ("empty_trace", 7, "bool"),
             ("xspace", 8, "bytes"),
         ),
-        "StepsRequest": (("since", 1, "uint64"),),
-        "StepsResponse": (
-            ("rows", 1, "bytes"),
-            ("first", 2, "uint64"),
-            ("n_steps", 3, "uint64"),
-            ("host_name", 4, "string"),
-            ("process_id", 5, "uint32"),
-            ("started_ns", 6, "uint64"),
-            ("idle_s", 7, "double"),
-        ),
     },
 )
-"""The XSpace travels as its bytes: whoever keeps it writes them to a file as they are. So do rows of steps, as
-`trace.watched.STEP` has them; `first` is the ordinal of the first, `started_ns` tells one process at an address from the next."""
+"""The XSpace travels as its bytes: whoever keeps it writes them to a file as they are."""

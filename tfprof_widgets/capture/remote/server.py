@@ -18,10 +18,9 @@ from ..session.active import active_capture
 from ..session.environment import enable_cpu_memory_recording
 from ..session.record import CaptureOptions, CaptureRecord
 from ..session.session import Capture
-from ..session.step_notes import step_notes
+from ..session.step_notes import mark_steps, mark_steps_no_more, step_notes
 from ..session.tf_profiler import import_tensorflow
-from .messages import MESSAGES, PROFILE_METHOD, SOURCES_TOOL, STEPS_METHOD, TOKEN_KEY, XSPACE_TOOL
-from .step_log import StepLog
+from .messages import MESSAGES, PROFILE_METHOD, SOURCES_TOOL, TOKEN_KEY, XSPACE_TOOL
 
 MAX_CAPTURE_S = 600.0
 """How long one request may have the profiler run."""
@@ -33,8 +32,8 @@ NO_TOKEN = (
 WRONG_TOKEN = "the token that was sent is not the one that it asks for"
 _running: set[ProfilerServer] = set()
 """Whoever calls `serve(6009)` may drop what it returns; gRPC would end a server that nobody holds."""
-_step_log: StepLog | None = None
-"""One for all servers of the process, from the first to the last."""
+_patch = KerasPatch()
+"""Of all servers of the process, from the first to the last: a capture has the steps of a `fit` that ran before it."""
 _logger = logging.getLogger(__name__)
 
 
@@ -56,12 +55,11 @@ class ProfilerServer:
 
     def stop(self) -> None:
         """Answer no more requests; a capture under way is dropped. A second call does nothing."""
-        global _step_log
         self._server.stop(grace=None).wait()
         _running.discard(self)
-        if not _running and _step_log is not None:
-            _step_log.stop()
-            _step_log = None
+        if not _running:
+            mark_steps_no_more()
+            _patch.remove()
 
     def __enter__(self) -> ProfilerServer:
         return self
@@ -83,23 +81,16 @@ def start_server(port: int, host: str, token: str | None) -> ProfilerServer:
     Raises:
         CaptureError: TensorFlow or gRPC is missing, or the port is taken.
     """
-    global _step_log
     import_tensorflow()
     enable_cpu_memory_recording()
     grpc = import_grpc()
-    step_log = _step_log or StepLog()
     server = grpc.server(
         ThreadPoolExecutor(max_workers=4, thread_name_prefix="tfprof-server"),
         options=[("grpc.max_send_message_length", -1), ("grpc.so_reuseport", 0)],
     )
-    door = _Door(grpc, token)
-    for path, answer in (
-        (PROFILE_METHOD, _Requests(grpc).answer),
-        (STEPS_METHOD, _StepRequests(grpc, step_log).answer),
-    ):
-        service, _, method = path.strip("/").partition("/")
-        handler = grpc.unary_unary_rpc_method_handler(door.before(answer))
-        server.add_generic_rpc_handlers((grpc.method_handlers_generic_handler(service, {method: handler}),))
+    service, _, method = PROFILE_METHOD.strip("/").partition("/")
+    handler = grpc.unary_unary_rpc_method_handler(_Door(grpc, token).before(_Requests(grpc).answer))
+    server.add_generic_rpc_handlers((grpc.method_handlers_generic_handler(service, {method: handler}),))
     try:
         bound = server.add_insecure_port(f"{host}:{port}")
     except RuntimeError as error:
@@ -107,9 +98,8 @@ def start_server(port: int, host: str, token: str | None) -> ProfilerServer:
             f"The profiler server cannot listen at {host}:{port}: the port is taken, or the address is not this "
             "machine's. Give port=0 for any free port, or another host=."
         ) from error
-    if _step_log is None:
-        _step_log = step_log
-        step_log.start()
+    _patch.install()
+    mark_steps()
     server.start()
     running = ProfilerServer(server, host, bound, asks_token=token is not None)
     _running.add(running)
@@ -174,22 +164,6 @@ class _Door:
             return answer(content, context)
 
         return guarded
-
-
-class _StepRequests:
-    """Answers which steps there were."""
-
-    def __init__(self, grpc: Any, step_log: StepLog) -> None:
-        self._codes = grpc.StatusCode
-        self._step_log = step_log
-
-    def answer(self, content: bytes, context: Any) -> bytes:
-        """Return the steps that were asked for."""
-        try:
-            return self._step_log.answer(content)
-        except ValueError as error:
-            context.abort(self._codes.INVALID_ARGUMENT, str(error))
-            raise
 
 
 class _Requests:

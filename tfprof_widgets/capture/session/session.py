@@ -26,7 +26,6 @@ from .record_of_capture import record_in_fork, record_of
 from .scratch import make_scratch, remove_scratch
 from .shield import run_shielded
 from .standing import Standing, standing_of
-from .step_notes import step_notes
 from .tf_profiler import import_tensorflow
 from .windows import WindowKeeper
 
@@ -111,11 +110,6 @@ class Capture:
         return self._running_control().listeners
 
     @property
-    def window_id(self) -> int | None:
-        """The window that is open; None where no session of the profiler runs."""
-        return None if self._control is None else self._control.keeper.open_id
-
-    @property
     def standing(self) -> Standing:
         """How far it is; to be looked at from any thread.
 
@@ -176,11 +170,9 @@ class Capture:
             weakref.finalize(self, remove_scratch, scratch, os.getpid()),
             weakref.finalize(self, abandon, self._patch, self._sampler, self.program),
         ]
-        notes = step_notes()
-        listeners = (self._listener, None if notes is None else notes.listener)
         on_window = None if self._on_window is None else self._pass_on
         keeper = WindowKeeper(self.options, scratch, self.program, on_window)
-        control = WindowControl(self.options, keeper, tuple(one for one in listeners if one is not None))
+        control = WindowControl(self.options, keeper, () if self._listener is None else (self._listener,))
         try:
             if self._patch is not None:
                 self._patch.install()

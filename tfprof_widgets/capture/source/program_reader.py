@@ -8,8 +8,7 @@ from typing import Any
 
 import pandas as pd
 
-from ...trace.earlier_words import files_in_part, lines_known
-from ...trace.source_map import SourceMap, made_source_map, table_frame
+from ...trace.source_map import SourceMap, files_in_part, lines_known, made_source_map, table_frame
 from .keras_calls import KerasCalls
 from .layer_lines import creation_lines
 from .library_roots import library_roots, look_for_libraries

@@ -5,16 +5,20 @@ Source: the Trace Event Format, https://docs.google.com/document/d/1CvAClvFfyA5R
 
 from __future__ import annotations
 
+import base64
+import gzip
+import io
 from collections.abc import Callable, Iterable, Iterator
 from itertools import chain, repeat
 from pathlib import Path
-from typing import Any, BinaryIO
+from typing import Any, BinaryIO, cast
 
 import numpy as np
 
 from ...analysis.results import AnyResults
 from ...analysis.timeline.counters import Counters
 from ...analysis.timeline.flows import KINDS, Flows
+from ...errors import TfProfError
 from ...formats.saved import SavedProfile
 from ...trace.trace import StatKind, Trace
 from ..atomic import replacing
@@ -22,6 +26,10 @@ from ..json_text import compact, microseconds, plain, quoted, real
 from .events import CHUNK, event_texts, place, process_of
 
 VERSION = 1
+MOST_SENT = 3_000_000
+"""Events of a trace that goes through a page: some 70 MB compressed, which the kernel writes in half a minute."""
+_SENT_LEVEL = 1
+_PIECE_BYTES = 4 * 2**20
 _FLOW_START = '{"ph":"s","cat":"%s","id":%d,%s,"ts":%s,"name":"%s"}'
 _FLOW_END = '{"ph":"f","bp":"e","cat":"%s","id":%d,%s,"ts":%s,"name":"%s"}'
 
@@ -76,6 +84,27 @@ def stream_chrome_trace(
     file.write(b'\n],\n"tfprof":')
     file.write(compact(_marker(trace, saved)).encode("utf-8", "backslashreplace"))
     file.write(b"}\n")
+
+
+def chrome_trace_in_pieces(
+    results: AnyResults, *, saved: Callable[[], SavedProfile], as_text: bool
+) -> tuple[dict[str, Any], list[bytes]]:
+    """The compressed trace in pieces for a page; as text where it says that buffers do not reach it.
+
+    Raises:
+        TfProfError: the trace is too large for that.
+    """
+    if (n_events := results.trace.n_events) > MOST_SENT:
+        raise TfProfError(f"{n_events:,} events are too many to hand over; the limit is {MOST_SENT:,}.")
+    whole = io.BytesIO()
+    with gzip.GzipFile(fileobj=whole, mode="wb", compresslevel=_SENT_LEVEL) as packed:
+        stream_chrome_trace(cast(BinaryIO, packed), results, saved=saved())
+    content = whole.getvalue()
+    pieces = [content[low : low + _PIECE_BYTES] for low in range(0, len(content), _PIECE_BYTES)]
+    head: dict[str, Any] = {"n_bytes": len(content)}
+    if not as_text:
+        return head, pieces
+    return {**head, "data": [base64.b64encode(piece).decode() for piece in pieces]}, []
 
 
 def _names(trace: Trace) -> list[str]:

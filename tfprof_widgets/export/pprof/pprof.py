@@ -13,17 +13,17 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ...analysis.base.units import PS_PER_NS
-from ...analysis.tree.code_nodes import NO_STACK
-from ...analysis.tree.tree import build_tree
-from ...analysis.tree.tree_options import FIGURES, UNLIMITED, TreeOptions, make_tree_options
+from ...analysis.graph.nodes import NO_STACK
+from ...analysis.graph.options import FIGURES, UNLIMITED, TreeOptions, make_tree_options
+from ...analysis.graph.tree import build_tree
 from ..atomic import replacing
 from .messages import Tables
 from .stacks import NOT_SHOWN, Stacks, own_values
 
 if TYPE_CHECKING:
+    from ...analysis.graph.options import TreeView
+    from ...analysis.graph.tree import Tree
     from ...analysis.results import AnyResults
-    from ...analysis.tree.tree import Tree
-    from ...analysis.tree.tree_options import TreeView
     from ...trace.trace import Trace
 
 SAMPLE_TYPES = ("micros", "accelerator_micros", "bytes")

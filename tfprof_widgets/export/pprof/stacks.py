@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from ...analysis.tree.code_nodes import GRADIENT
+from ...analysis.graph.op_graph import GRADIENT
 
 if TYPE_CHECKING:
-    from ...analysis.tree.tree import Tree
+    from ...analysis.graph.tree import Tree
     from .messages import Tables
 
 NOT_SHOWN = "<not shown>"

@@ -8,10 +8,12 @@ Two to four pages: at most `MOST_BYTES` of UTF-8, whatever is in the trace. What
 from __future__ import annotations
 
 from collections.abc import Iterator
+from pathlib import Path
 
 from ...analysis.base.wording import number, plural
 from ...analysis.failure.memory_failure import MemoryFailure
 from ...analysis.system.anomalies import MIN_SAMPLES, MIN_SECONDS
+from ..atomic import replacing
 from .advice import TIME, advice_section
 from .figures import key_figures, share
 from .limits import capture_section, environment_section, limits_section
@@ -37,6 +39,19 @@ def render_report(subject: Subject) -> str:
     while parts and len(text.encode()) > MOST_BYTES:
         left_out.append(parts.pop())
         text = _text(subject, room, parts, left_out)
+    return text
+
+
+def write_report(subject: Subject, path: str | Path | None) -> str:
+    """The report, written to a file as well where there is a path.
+
+    Raises:
+        TfProfError: the file cannot be written. What was at the path before is still there.
+    """
+    text = render_report(subject)
+    if path is not None:
+        with replacing(Path(path).expanduser(), packs=False) as file:
+            file.write(text.encode())
     return text
 
 

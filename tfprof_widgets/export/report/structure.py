@@ -9,10 +9,10 @@ import numpy as np
 import pandas as pd
 
 from ...analysis.base.wording import number, size
+from ...analysis.graph.op_graph import GRADIENT
+from ...analysis.graph.options import make_tree_options
+from ...analysis.graph.tree import Tree, build_tree
 from ...analysis.results import AnyResults
-from ...analysis.tree.code_nodes import GRADIENT
-from ...analysis.tree.tree import Tree, build_tree
-from ...analysis.tree.tree_options import make_tree_options
 from .markdown import code
 from .part import Part, Row, file_name, part_of
 from .subject import Room

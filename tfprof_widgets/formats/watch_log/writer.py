@@ -16,6 +16,7 @@ from typing import Any
 
 import numpy as np
 
+from ...analysis.cluster.low_detail import STEPS
 from ...errors import without_controls
 from ...trace.watched import SAMPLE_COLUMNS, STEP, Steps
 from .layout import (
@@ -28,7 +29,6 @@ from .layout import (
     MAX_SAMPLE_BYTES,
     MAX_STEP_BYTES,
     SAMPLES,
-    STEPS,
     VERSION,
 )
 

@@ -12,9 +12,9 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from ...analysis.comparison.row_changes import UNCHANGED
-from ...analysis.comparison.run_diff import RunDiff
-from ...analysis.comparison.sentence import verdict
+from ...analysis.comparison.changes import UNCHANGED
+from ...analysis.comparison.comparison import RunDiff
+from ...analysis.comparison.words import verdict
 from ...analysis.facts.facts import Facts
 from ...trace.trace import Bool, Int64
 from .first_view import Span, bounds_of, typical_steps

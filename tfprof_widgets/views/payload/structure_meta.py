@@ -9,9 +9,9 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from ...analysis.graph.options import FIGURES
+from ...analysis.graph.tree import COUNTS, ShownStructure, compute_shown_structure, framework_ops
 from ...analysis.results import AnyResults
-from ...analysis.tree.shown_structure import COUNTS, ShownStructure, compute_shown_structure, framework_ops
-from ...analysis.tree.tree_options import FIGURES
 
 _LOG = logging.getLogger(__name__)
 

@@ -25,8 +25,8 @@ if TYPE_CHECKING:
     from .data import TraceData
     from .diff_data import DiffData
 
-    Data: TypeAlias = TraceData | DiffData | ipywidgets.Widget
-    """What the views of one profile, or that of a comparison, draw from; a dialog stands for itself."""
+Data: TypeAlias = "TraceData | DiffData | ipywidgets.Widget"
+"""What the views of one profile, or that of a comparison, draw from; a dialog stands for itself."""
 
 
 class Shown(Protocol):

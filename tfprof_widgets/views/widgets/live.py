@@ -26,8 +26,8 @@ from .reference import Reference, names
 _HEAD: dict[str, Any] = {
     **dict.fromkeys(("title", "n_kept_text", "batches", "file", "trigger_file", "budget"), ""),
     **dict.fromkeys(("step_ms", "steps_per_s", "wait_ratio", "outside_ratio", "loss", "epoch", "epochs", "elapsed_s")),
-    **dict.fromkeys(("started_ns", "now_ns", "last_run")),
-    **{name: [] for name in ("marks", "anomalies", "windows", "notices", "workers")},
+    **dict.fromkeys(("started_ns", "now_ns")),
+    **{name: [] for name in ("marks", "anomalies", "windows", "notices")},
     "state": "running",
     "n_steps": 0,
     "can_ask": False,
@@ -46,7 +46,7 @@ class LiveView(View):
     head = traitlets.Unicode(json.dumps(_HEAD)).tag(sync=True)
     """JSON of figures and words."""
     columns = traitlets.Unicode("[]").tag(sync=True)
-    """JSON of the names of the columns of `bins`; of several workers each name ends in `@` and the worker's place in `head`."""
+    """JSON of the names of the columns of `bins`."""
     bins = traitlets.Unicode().tag(sync=True)
     """Base64 of those columns one after the other, float32 of little-endian order; times in ms, `start_s` after the start."""
     sample_columns = traitlets.Unicode("[]").tag(sync=True)
@@ -104,8 +104,7 @@ class LiveView(View):
 
 
 def _packed(columns: Mapping[str, ArrayLike]) -> tuple[str, str]:
-    """Names as JSON, and values as text; columns of workers that have fewer rows than others end in NaN."""
-    values = [np.asarray(column, "<f4") for column in columns.values()]
-    n_rows = max((len(column) for column in values), default=0)
-    filled = [np.pad(column, (0, n_rows - len(column)), constant_values=np.nan) for column in values]
-    return json.dumps(list(columns)), as_text(b"".join(column.tobytes() for column in filled))
+    """Names as JSON, and values as text."""
+    return json.dumps(list(columns)), as_text(
+        b"".join(np.asarray(column, "<f4").tobytes() for column in columns.values())
+    )

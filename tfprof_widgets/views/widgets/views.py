@@ -11,8 +11,8 @@ from typing import Any, ClassVar, Literal
 
 import traitlets
 
-from ...analysis.tree.tree_options import VIEWS, check_view
-from ...analysis.tree.tree_options import TreeView as Structure
+from ...analysis.graph.options import VIEWS, check_view
+from ...analysis.graph.options import TreeView as Structure
 from .base import View
 from .figures import memory_figure, step_chart_figure
 from .library import Library, bokeh_js
@@ -181,4 +181,6 @@ class Dashboard(View):
 
 
 class Compact(Dashboard):
-    """The overview and the steps, until a button opens all that the dashboard has: what `Profile.compact()` gives."""
+    """The overview and the steps, until a button opens all that the dashboard has: `Profile.dashboard(compact=True)`
+    gives it.
+    """

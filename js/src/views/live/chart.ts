@@ -2,16 +2,14 @@
 
 import { CATEGORIES } from "../../data/meta";
 import type { Palette } from "../../model/colors";
-import { cutNames } from "../../model/names";
-import { formatCount, formatMs, formatPercent } from "../../model/text";
-import { button, h, inFrame, on, onKeys, textFits, unspoken, watchSize } from "../../ui/dom";
+import { formatCount, formatMs } from "../../model/text";
+import { button, h, inFrame, on, onKeys, unspoken, watchSize } from "../../ui/dom";
 import { createTip, drawLabels, type PlotLabel } from "../../ui/plot";
 import { readPalette } from "../../ui/theme";
 import type { View } from "../../ui/view";
 import {
   binOf,
   binTip,
-  known,
   type LiveHead,
   type LiveState,
   levelTicks,
@@ -20,7 +18,6 @@ import {
   type Run,
   StepAxis,
   type Strip,
-  slowestWorker,
   stripsOf,
   stripWords,
   summary,
@@ -34,9 +31,6 @@ const RIGHT_PX = 10;
 const FLAGS_PX = 22;
 const EVENTS_PX = 15;
 const MAIN_PX = 208;
-const WORKER_PX = { least: 52, most: 92, all: 420 };
-/** Of more workers the slowest have a row. */
-export const MOST_WORKERS = 12;
 const GAP_PX = 10;
 const AXIS_PX = 19;
 const STRIP_PX = 34;
@@ -46,56 +40,35 @@ interface Box {
   readonly height: number;
 }
 
-/** One row of step times. */
-interface RunRow extends Box {
-  readonly run: Run;
-  /** Place in `head.workers`; -1 where there is but one process. */
-  readonly worker: number;
-}
-
 interface StripRow extends Box {
   readonly strip: Strip;
 }
 
 interface Layout {
   readonly axis: StepAxis;
-  /** ms at the top of each row of step times. */
+  readonly run: Run;
+  /** ms at the top of the step times. */
   readonly top: number;
   readonly levels: readonly Tick[];
   readonly events: Box;
-  readonly rows: readonly RunRow[];
+  readonly times: Box;
   /** Middle of the labels of step numbers, and of times. */
   readonly numbersY: number;
   readonly timesY: number;
   readonly strips: readonly StripRow[];
-  /** From the first row of step times to the last chart: lines through all of it. */
+  /** From the step times to the last chart: lines through all of it. */
   readonly body: Box;
   readonly height: number;
 }
 
-/** Workers that have a row: all, or the slowest, in their own order. */
-function shownWorkers({ runs, head }: LiveState): number[] {
-  const all = [...runs.keys()];
-  const msOf = (i: number) => head.workers[i]?.step_ms ?? 0;
-  const slowest = all.toSorted((a, b) => msOf(b) - msOf(a)).slice(0, MOST_WORKERS);
-  return all.filter((i) => slowest.includes(i));
-}
-
 function layOut(state: LiveState, strips: readonly Strip[], axis: StepAxis, top: number): Layout {
-  const { runs, head } = state;
-  const workers = shownWorkers(state);
+  const { run, head } = state;
   const above = head.marks.some(({ kind }) => kind === "window") ? FLAGS_PX : 0;
   const hasEvents = head.marks.some(({ kind }) => kind !== "window" && kind !== "anomaly");
   const events = { top: above, height: hasEvents ? EVENTS_PX : 0 };
   let y = above + events.height + 2;
-  const begin = y;
-  const each = Math.max(WORKER_PX.least, Math.min(WORKER_PX.most, WORKER_PX.all / Math.max(1, workers.length)));
-  const height = runs.length > 1 ? Math.round(each) : MAIN_PX;
-  const rows = workers.map((i, place) => {
-    y += place > 0 ? GAP_PX : 0;
-    y += height;
-    return { run: runs[i], worker: runs.length > 1 ? i : -1, top: y - height, height };
-  });
+  const times = { top: y, height: MAIN_PX };
+  y += MAIN_PX;
   const numbersY = y + AXIS_PX / 2;
   y += AXIS_PX;
   const placed = strips.map((strip, place) => {
@@ -103,10 +76,10 @@ function layOut(state: LiveState, strips: readonly Strip[], axis: StepAxis, top:
     y += STRIP_PX;
     return { strip, top: y - STRIP_PX, height: STRIP_PX };
   });
-  const body = { top: begin, height: y - begin };
-  const levels = levelTicks(top, Math.max(2, Math.floor(height / 40)));
+  const body = { top: times.top, height: y - times.top };
+  const levels = levelTicks(top, Math.max(2, Math.floor(MAIN_PX / 40)));
   const ends = { timesY: y + AXIS_PX / 2, height: y + AXIS_PX };
-  return { axis, top, levels, events, rows, numbersY, strips: placed, body, ...ends };
+  return { axis, run, top, levels, events, times, numbersY, strips: placed, body, ...ends };
 }
 
 const PALE = 0.13;
@@ -123,8 +96,6 @@ interface Scene {
   readonly layout: Layout;
   readonly marks: readonly Mark[];
   readonly palette: Palette;
-  /** ms of the last run; NaN draws none. */
-  readonly lastRunMs: number;
   /** The step that is pointed at; null for none. */
   readonly cursor: number | null;
 }
@@ -140,10 +111,10 @@ class Painter {
 
   paint(): void {
     const { layout, palette, cursor, marks } = this.scene;
-    const { axis, rows, strips, events, body } = layout;
+    const { axis, strips, events, body } = layout;
     this.ctx.clearRect(0, 0, axis.right + 100, layout.height);
     for (const mark of marks) if (mark.kind === "anomaly") this.#shade(mark);
-    for (const row of rows) this.#row(row);
+    this.#times(layout);
     for (const row of strips) this.#strip(row);
     for (const { at } of shownEpochs(marks, axis.width / axis.nSteps, EPOCH_PX))
       this.#upright(palette.rule2, axis.x(at), events.top + 2, [2, 2]);
@@ -181,7 +152,7 @@ class Painter {
     );
   }
 
-  #level(color: string, at: number, dash: number[] = []): void {
+  #level(color: string, at: number): void {
     const { axis } = this.scene.layout;
     const y = Math.round(at) + 0.5;
     this.#line(
@@ -190,7 +161,6 @@ class Painter {
       () => y,
       color,
       1,
-      dash,
     );
   }
 
@@ -217,16 +187,15 @@ class Painter {
     const { axis } = layout;
     const x = axis.x(at);
     const wide = Math.max(SHADE_LEAST_PX, axis.x(to === null ? axis.nSteps : to + 1) - x);
-    for (const { top, height } of [...layout.rows, ...layout.strips])
+    for (const { top, height } of [layout.times, ...layout.strips])
       this.#fill(palette.warn, PALE, x, top, wide, height);
     this.#fill(palette.warn, 1, x, layout.body.top, wide, 2);
   }
 
-  #row({ run, top, height }: RunRow): void {
-    const { layout, palette, lastRunMs } = this.scene;
-    const { axis } = layout;
+  #times({ axis, run, levels, times: { top, height }, top: most }: Layout): void {
+    const { palette } = this.scene;
     const bottom = top + height;
-    const y = (ms: number) => bottom - (Math.min(layout.top, ms) / layout.top) * height;
+    const y = (ms: number) => bottom - (Math.min(most, ms) / most) * height;
     const { mean_ms, nBins } = run;
     const wait = run.wait_ms.map((ms) => ms || 0);
     const beside = run.outside_ms.map((ms, i) => wait[i] + (ms || 0));
@@ -240,12 +209,11 @@ class Painter {
     area(palette.ink, PALE, of(beside), of(mean_ms));
     area(other, STACK_ALPHA, of(wait), of(beside));
     area(input, STACK_ALPHA, () => bottom, of(wait));
-    for (const { at } of layout.levels) this.#level(palette.rule, y(at));
+    for (const { at } of levels) this.#level(palette.rule, y(at));
     this.#level(palette.rule2, bottom);
-    if (lastRunMs < layout.top) this.#level(palette.ink, y(lastRunMs), [5, 4]);
     this.#line(2 * nBins, x, of(run.p95_ms), palette.ink2, 1);
     this.#line(2 * nBins, x, of(mean_ms), palette.ink, 1.6);
-    for (const bin of peaks(run, layout.top).slice(0, MOST_PEAKS)) this.#peak((x(2 * bin) + x(2 * bin + 1)) / 2, top);
+    for (const bin of peaks(run, most).slice(0, MOST_PEAKS)) this.#peak((x(2 * bin) + x(2 * bin + 1)) / 2, top);
   }
 
   #area(n: number, x: Scale, low: Scale, high: Scale, color: string, alpha: number): void {
@@ -303,14 +271,11 @@ export function shownEpochs(marks: readonly Mark[], stepPx: number, px: number):
 const NUMBER_PX = 84;
 const EPOCH_LABEL_PX = 58;
 const LABEL_GAP_PX = 6;
-const LINE_PX = 14;
 /** Half the width of a number: closer to an edge it would be cut. */
 const EDGE_PX = 26;
 
-type Fits = (px: number) => (text: string) => boolean;
-
-function liveLabels(layout: Layout, head: LiveHead, lastRunMs: number, fits: Fits): PlotLabel[] {
-  const { axis, rows, strips, events, numbersY, timesY } = layout;
+function liveLabels(layout: Layout, head: LiveHead): PlotLabel[] {
+  const { axis, times, strips, events, numbersY, timesY } = layout;
   const faint = (x: number, y: number, text: string, align: PlotLabel["align"] = "center"): PlotLabel => {
     return { x, y, text, align, isFaint: true };
   };
@@ -322,22 +287,16 @@ function liveLabels(layout: Layout, head: LiveHead, lastRunMs: number, fits: Fit
       return faint(x, y, text, x < axis.left + EDGE_PX ? "left" : x > axis.right - EDGE_PX ? "right" : "center");
     }),
   ];
-  const cut = cutNames(
-    head.workers.map(({ name }) => name),
-    fits(axis.left - LABEL_GAP_PX),
+  const { top, height } = times;
+  const levels = layout.levels.map(({ at, text }, i, { length }) =>
+    beside(Math.max(top + 6, top + height - (at / layout.top) * height), i === length - 1 ? `${text} ms` : text),
   );
-  const levels = ({ top, height, worker }: RunRow) => {
-    const placed = layout.levels.map(({ at, text }) => ({ y: top + height - (at / layout.top) * height, text }));
-    // The name of a worker takes the first line.
-    const shown = placed.filter(({ y }) => worker < 0 || y > top + 1.6 * LINE_PX);
-    return shown.map(({ y, text }, i) => beside(Math.max(top + 6, y), i === shown.length - 1 ? `${text} ms` : text));
-  };
   const epochs = shownEpochs(head.marks, axis.width / axis.nSteps, EPOCH_LABEL_PX).filter(
     ({ at }) => axis.x(at) < axis.right - EPOCH_LABEL_PX,
   );
   return [
-    ...rows.flatMap((row) => [...levels(row), ...figures(row, head, cut), ...highest(layout, row)]),
-    ...(rows.length > 0 && lastRunMs < layout.top ? [lastRun(layout, rows[0], lastRunMs)] : []),
+    ...levels,
+    ...highest(layout),
     ...along(numbersY, "step", axis.numberTicks(NUMBER_PX)),
     ...along(timesY, "time", axis.timeTicks(NUMBER_PX)),
     ...strips.flatMap((row) => [...stripFigures(row), ...scale(row).map(([y, text]) => beside(y, text))]),
@@ -345,34 +304,15 @@ function liveLabels(layout: Layout, head: LiveHead, lastRunMs: number, fits: Fit
   ];
 }
 
-/** Name, step time and what is to be said of a worker. */
-function figures({ top, worker }: RunRow, { workers }: LiveHead, cut: ReadonlyMap<string, string>): PlotLabel[] {
-  const own = workers[worker];
-  if (own === undefined) return [];
-  const isSlowest = slowestWorker(workers) === worker;
-  const waits = known(own.wait_ratio) && own.wait_ratio >= 0.005 && `waits ${formatPercent(own.wait_ratio)}`;
-  const said = own.state && own.state !== "running" ? own.state : waits;
-  const lines = [cut.get(own.name), known(own.step_ms) && formatMs(own.step_ms) + (isSlowest ? ", slowest" : ""), said];
-  return lines.flatMap((text, i) => {
-    const label = { x: 0, y: top + 7 + i * LINE_PX, align: "left", isBold: i === 0 || (i === 1 && isSlowest) } as const;
-    return text ? [{ ...label, text }] : [];
-  });
-}
-
 /** The value of the highest of the bins that leave the chart. */
-function highest({ axis, top }: Layout, { run, ...row }: RunRow): PlotLabel[] {
+function highest({ axis, run, top, times }: Layout): PlotLabel[] {
   const [first, ...others] = peaks(run, top);
   if (first === undefined) return [];
   const x = axis.x(run.first_ordinal[first] + run.n[first] / 2);
   const more = others.length > 0 ? ` · ${formatCount(others.length)} more above` : "";
   const isLeft = x < axis.left + axis.width * 0.75;
   const text = formatMs(run.max_ms[first]) + more;
-  return [{ x: x + (isLeft ? 7 : -7), y: row.top + 8, text, align: isLeft ? "left" : "right" }];
-}
-
-function lastRun({ axis, top }: Layout, row: RunRow, ms: number): PlotLabel {
-  const y = row.top + row.height - (ms / top) * row.height - 9;
-  return { x: axis.right, y: Math.max(row.top + 7, y), text: `last run ${formatMs(ms)}`, align: "right" };
+  return [{ x: x + (isLeft ? 7 : -7), y: times.top + 8, text, align: isLeft ? "left" : "right" }];
 }
 
 /** Name and last value of a small chart. */
@@ -435,15 +375,7 @@ function drawFlags(
   );
 }
 
-/** The last run is shown where it is at most so many times as high as the chart. */
-const MOST_LAST_RUN = 1.5;
 const TIP_PX = 14;
-
-/** A step in a row of the chart. */
-interface Place {
-  readonly row: number;
-  readonly ordinal: number;
-}
 
 export class LiveChart {
   readonly element: HTMLElement;
@@ -459,8 +391,8 @@ export class LiveChart {
   #palette: Palette | null = null;
   #width = 0;
   #opened: number | null = null;
-  /** What is pointed at, and whether it was clicked or walked to: then it stays. */
-  #cursor: Place | null = null;
+  /** The step that is pointed at, and whether it was clicked or walked to: then it stays. */
+  #cursor: number | null = null;
   #isHeld = false;
 
   constructor(
@@ -498,30 +430,21 @@ export class LiveChart {
   }
 
   #draw(): void {
-    const { root, signal } = this.view;
+    const { signal } = this.view;
     const state = this.#state;
     if (state === null || this.#width === 0) return;
-    const longest = state.runs.reduce<Run | null>(
-      (most, run) => (run.nSteps > (most?.nSteps ?? -1) ? run : most),
-      null,
-    );
-    const axis = new StepAxis(longest, LABELS_PX, Math.max(1, this.#width - LABELS_PX - RIGHT_PX));
-    const layout = layOut(state, stripsOf(state), axis, topOf(state.runs));
+    const axis = new StepAxis(state.run, LABELS_PX, Math.max(1, this.#width - LABELS_PX - RIGHT_PX));
+    const layout = layOut(state, stripsOf(state), axis, topOf(state.run));
     this.#layout = layout;
     this.#plot.style.height = `${layout.height}px`;
     this.#plot.setAttribute("aria-label", summary(state));
-    const last = state.head.last_run?.step_ms ?? Number.NaN;
-    const lastRunMs = last < MOST_LAST_RUN * layout.top ? last : Number.NaN;
-    drawLabels(
-      this.#labels,
-      liveLabels(layout, state.head, lastRunMs, (px) => textFits(root, px)),
-    );
+    drawLabels(this.#labels, liveLabels(layout, state.head));
     drawFlags(this.#flags, layout, state.head, this.#opened, this.onWindow, signal);
-    this.#paint(layout, state, lastRunMs);
+    this.#paint(layout, state);
     this.#tell(layout, state);
   }
 
-  #paint(layout: Layout, state: LiveState, lastRunMs: number): void {
+  #paint(layout: Layout, state: LiveState): void {
     const canvas = this.#canvas;
     const ratio = globalThis.devicePixelRatio || 1;
     const [width, height] = [Math.round(this.#width * ratio), Math.round(layout.height * ratio)];
@@ -531,23 +454,18 @@ export class LiveChart {
     if (ctx === null) return;
     this.#palette ??= readPalette(this.view.root);
     ctx.setTransform(ratio, 0, 0, ratio, 0, 0);
-    const cursor = this.#cursor?.ordinal ?? null;
-    paintLive(ctx, { layout, marks: state.head.marks, palette: this.#palette, lastRunMs, cursor });
+    paintLive(ctx, { layout, marks: state.head.marks, palette: this.#palette, cursor: this.#cursor });
   }
 
-  /** The step under the pointer, in the row that is nearest; null beside the steps. */
-  #at(event: MouseEvent): Place | null {
+  /** The step under the pointer; null beside the steps. */
+  #at(event: MouseEvent): number | null {
     const layout = this.#layout;
     if (layout === null) return null;
-    const box = this.#plot.getBoundingClientRect();
-    const [x, y] = [event.clientX - box.left, event.clientY - box.top];
-    const below = layout.rows.findIndex(({ top, height }) => y < top + height);
-    const row = below < 0 ? layout.rows.length - 1 : below;
-    const ordinal = Math.floor(layout.axis.ordinal(x));
-    return ordinal >= 0 && ordinal < (layout.rows[row]?.run.nSteps ?? 0) ? { row, ordinal } : null;
+    const ordinal = Math.floor(layout.axis.ordinal(event.clientX - this.#plot.getBoundingClientRect().left));
+    return ordinal >= 0 && ordinal < layout.run.nSteps ? ordinal : null;
   }
 
-  #point(at: Place | null, isHeld = false): boolean {
+  #point(at: number | null, isHeld = false): boolean {
     this.#isHeld = isHeld && at !== null;
     this.#cursor = at;
     this.#redraw();
@@ -562,15 +480,13 @@ export class LiveChart {
     return marks.filter((mark) => ordinal >= mark.at - near && ordinal <= end(mark) + near);
   }
 
-  #tell({ rows, strips, axis }: Layout, { head }: LiveState): void {
-    const { row = 0, ordinal = 0 } = this.#cursor ?? {};
-    const shown = rows[row];
-    if (this.#cursor === null || shown === undefined) {
+  #tell({ run, times, strips, axis }: Layout, { head }: LiveState): void {
+    const ordinal = this.#cursor;
+    if (ordinal === null) {
       this.#tip.hide();
       return;
     }
-    const { run, worker, top } = shown;
-    const { title, lines } = binTip(run, binOf(run, ordinal), ordinal, head.workers[worker]?.name);
+    const { title, lines } = binTip(run, binOf(run, ordinal), ordinal);
     const marks = this.#marksAt(ordinal).map((mark) => markWords(mark, head));
     const all = [
       ...lines,
@@ -580,35 +496,31 @@ export class LiveChart {
       ),
       ...marks,
     ].filter(Boolean);
-    this.#tip.show(axis.x(ordinal + 0.5), top + TIP_PX, { title, lines: all });
+    this.#tip.show(axis.x(ordinal + 0.5), times.top + TIP_PX, { title, lines: all });
     if (this.#isHeld) this.#said.textContent = [title, ...all].join(", ");
   }
 
   #key(key: string, isShift: boolean): boolean {
-    const { row = 0, ordinal } = this.#cursor ?? {};
-    const { rows } = this.#layout ?? { rows: [] };
-    const run = rows[row]?.run;
+    const run = this.#layout?.run;
     if (run === undefined) return false;
-    if (key === "Escape") return ordinal !== undefined && this.#point(null);
+    if (key === "Escape") return this.#cursor !== null && this.#point(null);
     if (key === "Enter" || key === " ") return this.#open();
-    const other = row + ({ ArrowUp: -1, ArrowDown: 1 }[key] ?? 0);
-    if (other !== row) return rows[other] !== undefined && this.#point({ row: other, ordinal: ordinal ?? 0 }, true);
     const marks = (this.#state?.head.marks ?? []).filter(({ kind }) => kind === "window" || kind === "anomaly");
     const isOfBins = isShift || marks.length === 0;
     const places = isOfBins ? [...run.first_ordinal] : marks.map(({ at }) => at).sort((a, b) => a - b);
-    const now = ordinal ?? Number.POSITIVE_INFINITY;
+    const now = this.#cursor ?? Number.POSITIVE_INFINITY;
     const next = {
       ArrowLeft: places.findLast((at) => at < now) ?? places[0],
       ArrowRight: places.find((at) => at > now) ?? places.at(-1),
       Home: places[0],
       End: places.at(-1),
     }[key];
-    return next !== undefined && this.#point({ row, ordinal: next }, true);
+    return next !== undefined && this.#point(next, true);
   }
 
   #open(): boolean {
-    const at = this.#cursor?.ordinal;
-    const window = at === undefined ? undefined : this.#marksAt(at).find(({ kind }) => kind === "window");
+    const at = this.#cursor;
+    const window = at === null ? undefined : this.#marksAt(at).find(({ kind }) => kind === "window");
     if (window === undefined) return false;
     this.onWindow(window.index ?? -1);
     return true;

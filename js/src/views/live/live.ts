@@ -1,11 +1,11 @@
 /** How the steps of a running training do, what stood out, and the windows that were profiled. */
 
 import { type AnyModel, atEnd, within } from "../../data/widget";
-import { formatAny, formatCount, formatMs, formatNumber, formatPercent, plural } from "../../model/text";
+import { formatAny, formatCount, formatMs, formatNumber, formatPercent } from "../../model/text";
 import { button, copyButton, emptyState, h, inFrame } from "../../ui/dom";
 import { legendEntry, swatch } from "../../ui/share_bar";
 import { renderWidget, type View, type ViewBuilder } from "../../ui/view";
-import { LiveChart, MOST_WORKERS, renew } from "./chart";
+import { LiveChart, renew } from "./chart";
 import {
   type Anomaly,
   anomalyCount,
@@ -141,23 +141,20 @@ function figures(head: LiveHead): HTMLElement[] {
     [head.elapsed_s, clockText, "since the start"],
   ];
   const shown = all.filter(([value]) => known(value) && head.n_steps > 0);
-  return [
-    ...shown.map(([value, say, what]) => h("div.tfp-fig", h("div.n", say(value as number)), h("div.d", what))),
-    h("div.q", head.last_run?.words),
-  ];
+  return shown.map(([value, say, what]) => h("div.tfp-fig", h("div.n", say(value as number)), h("div.d", what)));
 }
 
 /** The newest anomaly that goes on; else how many there were. */
-function verdict({ head: { anomalies, state }, runs }: LiveState): string {
+function verdict({ head: { anomalies, state }, run }: LiveState): string {
   const [newest] = newestFirst(anomalies);
   if (newest?.goes_on) return newest.title;
   const soFar = state === "running" ? " so far" : "";
   if (newest) return `${anomalyCount(anomalies.length)}${soFar}; none goes on.`;
-  return runs.length > 0 ? `No anomaly${soFar}.` : "";
+  return run.nBins > 0 ? `No anomaly${soFar}.` : "";
 }
 
-function legend({ head, runs }: LiveState): HTMLElement[] {
-  const has = (name: "p95_ms" | "wait_ms" | "outside_ms") => runs.some((run) => run[name].some(Number.isFinite));
+function legend({ head, run }: LiveState): HTMLElement[] {
+  const has = (name: "p95_ms" | "wait_ms" | "outside_ms") => run[name].some(Number.isFinite);
   const hasMark = (kind: string) => head.marks.some((mark) => mark.kind === kind);
   const share = (ratio: Known) =>
     known(ratio) && known(head.step_ms) ? ` ${formatMs(ratio * head.step_ms)}, ${formatPercent(ratio)}` : "";
@@ -382,15 +379,13 @@ class Live {
   }
 
   #show(): void {
-    const { head, runs } = this.#state;
-    const isEmpty = runs.every((run) => run.nSteps === 0);
+    const { head, run } = this.#state;
+    const isEmpty = run.nSteps === 0;
     this.#tellNone(isEmpty && head.is_recorded ? head.state : "");
     this.#body.hidden = isEmpty;
     this.#head.show(this.#state);
     this.#say();
-    const nLeft = runs.length - MOST_WORKERS;
-    const left = nLeft > 0 ? [`The ${MOST_WORKERS} slowest workers are shown, ${plural(nLeft, "other")} not.`] : [];
-    this.#notices.replaceChildren(...[...head.notices, ...left].map((text) => h("div.note", text)));
+    this.#notices.replaceChildren(...head.notices.map((text) => h("div.note", text)));
     drawCards(this.#cards, head, this.#toggle, this.view.signal);
     this.#showWindows();
     if (!isEmpty) this.#chart.show(this.#state, this.#windows.opened);

@@ -49,14 +49,6 @@ export interface ProfileWindow {
   readonly words: string;
 }
 
-interface WorkerFigures {
-  readonly name: string;
-  readonly n_steps: Known;
-  readonly step_ms: Known;
-  readonly wait_ratio: Known;
-  readonly state: string;
-}
-
 export interface LiveHead {
   readonly title: string;
   readonly state: "running" | "ended" | "failed" | "interrupted" | "lost";
@@ -82,8 +74,6 @@ export interface LiveHead {
   readonly anomalies: readonly Anomaly[];
   readonly windows: readonly ProfileWindow[];
   readonly notices: readonly string[];
-  readonly workers: readonly WorkerFigures[];
-  readonly last_run: { readonly words: string; readonly step_ms: Known } | null;
   /** Whether a message reaches the training while it runs. */
   readonly can_ask: boolean;
   /** Whether steps are told; a notice says why not. */
@@ -97,7 +87,7 @@ const COLUMNS = [
 ] as const;
 type Column = (typeof COLUMNS)[number];
 
-/** The bins of one process, in the order of its steps. */
+/** The bins, in the order of the steps. */
 export interface Run extends Readonly<Record<Column, Float32Array>> {
   readonly nBins: number;
   readonly nSteps: number;
@@ -105,8 +95,7 @@ export interface Run extends Readonly<Record<Column, Float32Array>> {
 
 export interface LiveState {
   readonly head: LiveHead;
-  /** One, or one a worker in the order of `head.workers`. */
-  readonly runs: readonly Run[];
+  readonly run: Run;
   readonly samples: Table;
 }
 
@@ -115,7 +104,7 @@ export function readState(model: AnyModel): LiveState {
   const names = (trait: string) => JSON.parse(text(trait) || "[]") as string[];
   const head = JSON.parse(text("head")) as LiveHead;
   const bins = readColumns(text("bins"), names("columns"));
-  return { head, runs: runsOf(bins), samples: readColumns(text("samples"), names("sample_columns")) };
+  return { head, run: runOf(bins), samples: readColumns(text("samples"), names("sample_columns")) };
 }
 
 /** Columns of float32, one after the other. */
@@ -127,22 +116,11 @@ export function readColumns(text: string, names: readonly string[]): Table {
   return { n, columns: Object.fromEntries(names.map((name, i) => [name, values.subarray(i * n, (i + 1) * n)])) };
 }
 
-/** The bins of each worker; names without "@" are those of the only one. */
-export function runsOf(bins: Table): Run[] {
-  const suffixes = new Set(Object.keys(bins.columns).map((name) => /@\d+$/.exec(name)?.[0] ?? ""));
-  const order = [...suffixes].sort((a, b) => Number(a.slice(1)) - Number(b.slice(1)));
-  return order.map((suffix) => runOf(bins, suffix));
-}
-
-function runOf({ n, columns }: Table, suffix: string): Run {
-  const whole = (name: Column) => (columns[name + suffix] as Float32Array) ?? new Float32Array(n).fill(Number.NaN);
-  const counts = whole("n");
-  let nBins = 0;
-  let nSteps = 0;
-  // A worker that has fewer bins than others has none in its last rows.
-  while (nBins < n && counts[nBins] > 0) nSteps += counts[nBins++];
-  const own = COLUMNS.map((name) => [name, whole(name).subarray(0, nBins)] as const);
-  return { nBins, nSteps, ...(Object.fromEntries(own) as Record<Column, Float32Array>) };
+export function runOf({ n, columns }: Table): Run {
+  const whole = (name: Column) => (columns[name] as Float32Array) ?? new Float32Array(n).fill(Number.NaN);
+  const nSteps = n === 0 ? 0 : whole("n").reduce((sum, count) => sum + count, 0);
+  const own = COLUMNS.map((name) => [name, whole(name)] as const);
+  return { nBins: n, nSteps, ...(Object.fromEntries(own) as Record<Column, Float32Array>) };
 }
 
 /** Fewer steps than this leave room at the right: the first ones are no walls. */
@@ -162,12 +140,11 @@ export class StepAxis {
   readonly nSteps: number;
 
   constructor(
-    /** Of which numbers and times are told: that with most steps. */
-    readonly run: Run | null,
+    readonly run: Run,
     readonly left: number,
     readonly width: number,
   ) {
-    this.nSteps = Math.max(LEAST_STEPS, run?.nSteps ?? 0);
+    this.nSteps = Math.max(LEAST_STEPS, run.nSteps);
   }
 
   get right(): number {
@@ -186,7 +163,7 @@ export class StepAxis {
   /** Numbers of steps, round ones where the numbers only grow. */
   numberTicks(leastPx: number): Tick[] {
     const { run } = this;
-    if (run === null || run.nBins === 0) return [];
+    if (run.nBins === 0) return [];
     const numbers = run.first_number;
     const grows = numbers.every((number, i) => i === 0 || number > numbers[i - 1]);
     const values = grows ? numbers : run.first_ordinal;
@@ -203,7 +180,7 @@ export class StepAxis {
   /** Times since the start, apart by what a clock has. */
   timeTicks(leastPx: number): Tick[] {
     const { run } = this;
-    if (run === null || run.nBins === 0) return [];
+    if (run.nBins === 0) return [];
     const end = timeOf(run, run.nSteps);
     const wanted = (end - run.start_s[0]) / Math.max(2, this.width / leastPx);
     const every = CLOCK_S.find((step) => step >= wanted) ?? Math.ceil(wanted / 86_400) * 86_400;
@@ -283,15 +260,10 @@ function nearest(values: ArrayLike<number>, value: number): number {
  *
  * A bin that is slower than its neighbours does not count, a run of slow ones does.
  */
-export function topOf(runs: readonly Run[]): number {
-  const usual: number[] = [];
-  let highest = 0;
-  for (const run of runs) {
-    const reach = run.mean_ms.map((mean, i) => (Number.isFinite(run.p95_ms[i]) ? run.p95_ms[i] : mean));
-    usual.push(...calmed(reach));
-    highest = Math.max(highest, ...run.max_ms.filter(Number.isFinite));
-  }
-  usual.sort((a, b) => a - b);
+export function topOf(run: Run): number {
+  const reach = run.mean_ms.map((mean, i) => (Number.isFinite(run.p95_ms[i]) ? run.p95_ms[i] : mean));
+  const usual = calmed(reach).sort((a, b) => a - b);
+  const highest = Math.max(0, ...run.max_ms.filter(Number.isFinite));
   const bound = HEADROOM * (usual[Math.floor(0.99 * (usual.length - 1))] ?? 0);
   const top = (bound > 0 ? Math.min(bound, highest * 1.05) : highest) || 1;
   const unit = (niceTicks(top, 4)[1] ?? top) / 2;
@@ -346,11 +318,10 @@ const MACHINE: readonly Kind[] = [
 /** Memory and loss have no scale from 0, but noise must not fill the chart. */
 const LEAST_SPAN = 0.02;
 
-export function stripsOf({ runs, samples }: LiveState): Strip[] {
-  const [run] = runs;
-  if (run === undefined || run.nBins === 0) return [];
+export function stripsOf({ run, samples }: LiveState): Strip[] {
+  if (run.nBins === 0) return [];
   const strips: Strip[] = [];
-  if (runs.length === 1 && run.loss.some(Number.isFinite)) {
+  if (run.loss.some(Number.isFinite)) {
     const at = run.first_ordinal.map((first, i) => first + run.n[i] / 2);
     strips.push({ title: "Loss", at, values: run.loss, say: formatAny, ...lossSpan(run.loss) });
   }
@@ -409,7 +380,7 @@ export function windowWords({ why, state, words }: ProfileWindow): string {
 }
 
 /** What is known of the steps of a bin. */
-export function binTip(run: Run, bin: number, ordinal: number, title = ""): Tip {
+export function binTip(run: Run, bin: number, ordinal: number): Tip {
   const n = run.n[bin];
   const [first, last] = [numberOf(run, run.first_ordinal[bin]), numberOf(run, run.first_ordinal[bin] + n - 1)];
   const steps = n > 1 ? `${stepsText(first, last)} (${formatCount(n)})` : stepsText(first, null);
@@ -429,7 +400,7 @@ export function binTip(run: Run, bin: number, ordinal: number, title = ""): Tip 
     run.profiled[bin] > 0 && (n > 1 ? `${formatPercent(run.profiled[bin])} of them profiled` : "profiled"),
     `${clockText(timeOf(run, ordinal))} after the start`,
   ];
-  return { title: [title, steps].filter(Boolean).join(" · "), lines: lines.filter((line) => line !== false) };
+  return { title: steps, lines: lines.filter((line) => line !== false) };
 }
 
 /** The loss and the machine while a step ran. */
@@ -445,26 +416,14 @@ export function markWords(mark: Mark, { anomalies, windows }: LiveHead): string 
   return mark.kind === "window" && shown ? `${windowTitle(shown)}, ${windowWords(shown)}` : mark.words || mark.kind;
 }
 
-/** Of the workers the slowest, where it is slower than the next by more than they usually differ; -1 for none. */
-export function slowestWorker(workers: readonly WorkerFigures[]): number {
-  const order = workers.map((_, i) => i).filter((i) => known(workers[i].step_ms));
-  order.sort((a, b) => (workers[b].step_ms ?? 0) - (workers[a].step_ms ?? 0));
-  const [first, second] = order;
-  if (second === undefined) return -1;
-  return (workers[first].step_ms ?? 0) > CLEARLY * (workers[second].step_ms ?? 0) ? first : -1;
-}
-
-const CLEARLY = 1.05;
-
 /** The chart for those who do not see it. */
-export function summary({ head, runs }: LiveState): string {
+export function summary({ head }: LiveState): string {
   const nSteps = plural(head.n_steps, "step");
-  const of = runs.length > 1 ? ` of ${formatCount(runs.length)} workers` : "";
   const time = known(head.step_ms) ? `, the last ones ${formatMs(head.step_ms)} each` : "";
   const found = head.anomalies.length > 0 ? `, ${anomalyCount(head.anomalies.length)}` : "";
   const keys =
     "Left and right walk over windows and anomalies, with Shift over the steps; Enter opens a window, Esc ends.";
-  return `Step times${of}: ${nSteps}${time}${found}. ${keys}`;
+  return `Step times: ${nSteps}${time}${found}. ${keys}`;
 }
 
 /** "1 anomaly", "3 anomalies". */

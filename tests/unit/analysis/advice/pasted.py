@@ -93,8 +93,8 @@ def pasted(text: str, code: str) -> str:
     return "\n".join(lines)
 
 
-def capture_all(directory: Path) -> dict[str, Path]:
-    """Run each of `PIPELINES` in a process of its own, as a capture knows all functions of one, and give their directories."""
+def capture_all(directory: Path, kinds: Sequence[str]) -> dict[str, Path]:
+    """Run some of `PIPELINES`, each in a process of its own: a capture knows all functions of one. Gives their directories."""
 
     def captured(kind: str) -> Path:
         program, run = directory / f"{kind}.py", directory / kind
@@ -104,7 +104,7 @@ def capture_all(directory: Path) -> dict[str, Path]:
         return run
 
     with ThreadPoolExecutor(2) as pool:
-        return dict(zip(PIPELINES, pool.map(captured, PIPELINES), strict=True))
+        return dict(zip(kinds, pool.map(captured, kinds), strict=True))
 
 
 def _capture(path: str, directory: str) -> None:

@@ -10,6 +10,8 @@ from tests.unit.analysis.advice.drawn_causes import CAUSES
 from tests.unit.analysis.advice.selected import why_nothing_is_seen
 from tfprof_widgets.analysis.advice.code_text import named, remark
 from tfprof_widgets.analysis.advice.engine import RULES
+from tfprof_widgets.analysis.advice.fix import why_it_does_not_run
+from tfprof_widgets.analysis.advice.silence import LAST
 from tfprof_widgets.analysis.results import Results
 from tfprof_widgets.formats.xspace.xspace import read_xspace
 
@@ -35,6 +37,15 @@ def test_the_view_that_is_named_shows_what_is_selected(cause: str, drawn: dict[s
 def test_a_fix_is_python_that_compiles(cause: str, drawn: dict[str, Results]) -> None:
     for one in drawn[cause].advice:
         compile(one.fix.code, one.rule, "exec")
+
+
+@pytest.mark.parametrize("cause", CAUSES)
+def test_a_fix_is_told_in_plain_words_and_its_code_runs(cause: str, drawn: dict[str, Results]) -> None:
+    assert drawn[cause].advice_notices == ()
+    for one in drawn[cause].advice:
+        assert one.fix.words[-1:] in (".", ":") or one.rule == LAST, one.fix
+        assert "\n" not in one.fix.words, one.fix
+        assert why_it_does_not_run(one.fix.code, one.fix.names) == "" or not one.fix.code, one.fix
 
 
 def test_what_a_real_gpu_trace_is_told_can_be_seen_and_compiled(v100_xplane: Path) -> None:

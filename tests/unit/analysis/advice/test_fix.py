@@ -10,10 +10,8 @@ import pytest
 
 import tfprof_widgets as tfprof
 from tests.captures import committed
-from tests.unit.analysis.advice.drawn_causes import CAUSES
 from tfprof_widgets.analysis.advice import advice
 from tfprof_widgets.analysis.advice.fix import Fix, why_it_does_not_run
-from tfprof_widgets.analysis.advice.silence import LAST
 
 PACKAGE = Path(advice.__file__).parent
 
@@ -78,16 +76,6 @@ def test_every_template_of_code_runs_by_itself() -> None:
             assert why_it_does_not_run(text, ()) == "", place
             found += 1
     assert found >= 6
-
-
-@pytest.mark.parametrize("cause", CAUSES)
-def test_a_drawn_cause_has_a_fix_in_plain_words(cause: str) -> None:
-    results = CAUSES[cause]()
-    assert results.advice_notices == ()
-    for one in results.advice:
-        assert one.fix.words[-1:] in (".", ":") or one.rule == LAST, one.fix
-        assert "\n" not in one.fix.words, one.fix
-        assert why_it_does_not_run(one.fix.code, one.fix.names) == "" or not one.fix.code, one.fix
 
 
 @pytest.mark.parametrize("name", sorted({*committed.NAMES} - {"h100_oom"}))

@@ -1,6 +1,6 @@
 """Captures that an H200 made of programs with known faults -> the cause comes first, as it does on a CPU.
 
-Each is `h200/NAME.tar.xz`, a saved profile; b21 and b25 of the foreign programs, four of `tests/diagnosis`.
+Each is `h200/NAME.tar.xz`, a saved profile; b21 and b25 of the foreign programs, four of `tests/nightly/diagnosis`.
 """
 
 from __future__ import annotations

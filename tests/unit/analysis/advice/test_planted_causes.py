@@ -1,7 +1,7 @@
 """Real trainings with one planted cause each, run by TensorFlow -> the top advice names it.
 
 Advice goes by shares and medians, so a busy machine does not change it; no time is asserted. The same over five seeds, and
-whether a fix wins what its advice says: `make fuzz`, and for each cause but one `notebooks/diagnose.ipynb`.
+whether a fix wins what its advice says: `make nightly`, and for each cause but one `notebooks/diagnose.ipynb`.
 """
 
 from __future__ import annotations

@@ -54,10 +54,10 @@ MORE_OF_THE_SAME = frozenset(
         ),
     )
 )
-"""Another cause leads to the same advice, of the same stage of the input: only `make fuzz` asks these."""
+"""Another cause leads to the same advice, of the same stage of the input: only `make nightly` asks these."""
 USUAL = [cause for cause in CAUSES if cause not in {*OF_TASKS, *OF_ONE_PROGRAM, *MORE_OF_THE_SAME}]
 every_cause = pytest.mark.parametrize(
-    "cause", [*USUAL, *(pytest.param(cause, marks=pytest.mark.fuzz) for cause in sorted(MORE_OF_THE_SAME))]
+    "cause", [*USUAL, *(pytest.param(cause, marks=pytest.mark.nightly) for cause in sorted(MORE_OF_THE_SAME))]
 )
 
 
@@ -106,7 +106,7 @@ def test_usual_causes_lead_to_every_rule() -> None:
     assert asked <= told
 
 
-@pytest.mark.fuzz
+@pytest.mark.nightly
 def test_causes_that_only_the_long_run_asks_lead_to_advice_that_others_lead_to() -> None:
     usual = {(one.rule, one.stage) for cause in USUAL for one in drawn(cause).whole.advice}
     assert {(one.rule, one.stage) for cause in MORE_OF_THE_SAME for one in drawn(cause).whole.advice} <= usual

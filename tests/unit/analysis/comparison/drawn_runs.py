@@ -11,7 +11,7 @@ import numpy as np
 
 import tfprof_widgets as tfprof
 from tests.builders import Event, event, line, plane, session, space
-from tfprof_widgets.analysis.comparison.run_diff import RunDiff
+from tfprof_widgets.analysis.comparison.comparison import RunDiff
 from tfprof_widgets.analysis.results import Results
 from tfprof_widgets.formats.xspace.xspace import read_xspace
 from tfprof_widgets.trace.trace import Float64

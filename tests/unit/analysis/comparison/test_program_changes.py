@@ -12,8 +12,8 @@ import pytest
 
 import tfprof_widgets as tfprof
 from tests.unit.analysis.comparison.drawn_runs import MODEL, Run, with_times
-from tfprof_widgets.analysis.comparison.run_diff import RunDiff
-from tfprof_widgets.analysis.comparison.sentence import verdict
+from tfprof_widgets.analysis.comparison.comparison import RunDiff
+from tfprof_widgets.analysis.comparison.words import verdict
 from tfprof_widgets.analysis.results import Results
 from tfprof_widgets.trace.source_map import SourceMap, table_frame
 
@@ -109,7 +109,7 @@ def test_what_noise_may_hide_is_not_called_the_same() -> None:
     assert set(steady.layers["state"]) == {"same"}
 
 
-@pytest.mark.parametrize("uneven", [0.0, 0.03, 0.1])
+@pytest.mark.parametrize("uneven", [0.1, *(pytest.param(less, marks=pytest.mark.nightly) for less in (0.0, 0.03))])
 def test_thirty_pairs_of_one_program_do_not_differ(uneven: float) -> None:
     """Neighbouring steps are alike, the machine drifts, has bursts, and a level of its own in each run."""
     results: list[Results] = [

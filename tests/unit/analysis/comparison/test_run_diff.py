@@ -10,10 +10,10 @@ import pandas as pd
 import pytest
 
 from tests.unit.analysis.comparison.drawn_runs import MODEL, Run, diff_of, with_times
-from tfprof_widgets.analysis.comparison.row_changes import UNCHANGED
-from tfprof_widgets.analysis.comparison.run_cells import MOST_CELLS, run_cells
-from tfprof_widgets.analysis.comparison.run_diff import RunDiff
-from tfprof_widgets.analysis.comparison.sentence import notices, verdict
+from tfprof_widgets.analysis.comparison.changes import UNCHANGED
+from tfprof_widgets.analysis.comparison.comparison import RunDiff
+from tfprof_widgets.analysis.comparison.rows import MOST_CELLS, run_cells
+from tfprof_widgets.analysis.comparison.words import notices, verdict
 
 TABLES = ("categories", "ops", "layers", "source_lines", "kernels", "iterators", "memory")
 RICH = Run(rare={"model/save/Save": 300.0}, input_us=200, kernels={"gemm": 60.0})
@@ -41,7 +41,7 @@ def test_a_run_does_not_differ_from_itself(run: Run) -> None:
     assert not diff.summary["is_beyond_noise"].any()
 
 
-@pytest.mark.parametrize("n_tries", [10, pytest.param(20, marks=pytest.mark.fuzz)])
+@pytest.mark.parametrize("n_tries", [10, pytest.param(20, marks=pytest.mark.nightly)])
 def test_two_runs_of_one_program_differ_in_nothing_in_nearly_all_tries(n_tries: int) -> None:
     alarms = []
     for seed in range(n_tries):

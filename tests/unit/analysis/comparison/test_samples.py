@@ -9,9 +9,9 @@ import pytest
 
 from tests.builders import event, line, plane, session, trace
 from tests.unit.analysis.input.iterator_drawings import ROOT, call
-from tfprof_widgets.analysis.comparison.run_diff import RunDiff
-from tfprof_widgets.analysis.comparison.samples import samples_per_step
-from tfprof_widgets.analysis.comparison.sentence import verdict
+from tfprof_widgets.analysis.comparison.changes import samples_per_step
+from tfprof_widgets.analysis.comparison.comparison import RunDiff
+from tfprof_widgets.analysis.comparison.words import verdict
 from tfprof_widgets.analysis.results import Results
 
 Stage = tuple[str, int | None]

@@ -21,9 +21,9 @@ from tests.unit.analysis.hosts.drawn_hosts import (
     served_worker,
     server,
 )
-from tfprof_widgets.analysis.comparison.scaling_table import ScalingRun, is_compared, scaling_frame, scaling_sentence
 from tfprof_widgets.capture.remote.client import Answer
-from tfprof_widgets.profiles.remote import _profile_of
+from tfprof_widgets.capturing import _profile_of
+from tfprof_widgets.several_runs import ScalingRun, is_compared, scaling_frame, scaling_sentence
 
 
 def run(directory: Path, n_hosts: int, *, transfer_us: float) -> tfprof.Profile:

@@ -7,16 +7,20 @@ import math
 import numpy as np
 import pytest
 
-from tfprof_widgets.analysis.base.student import two_sided
-from tfprof_widgets.analysis.comparison.common_change import (
+from tfprof_widgets.analysis.base.intervals import two_sided
+from tfprof_widgets.analysis.comparison.changes import (
+    BUSY_MACHINE,
+    FEWEST_CELLS,
     FEWEST_ROWS,
     CommonChange,
+    Measured,
     StepEffect,
     common_change,
+    compare_steps,
+    measure,
+    middle_mean,
     step_effect,
 )
-from tfprof_widgets.analysis.comparison.spread import FEWEST_CELLS, Measured, measure, middle_mean
-from tfprof_widgets.analysis.comparison.step_times import BUSY_MACHINE, compare_steps
 
 STEADY = np.ones(1, np.bool_)
 

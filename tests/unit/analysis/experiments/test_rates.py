@@ -8,19 +8,21 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from tfprof_widgets.analysis.experiments.intervals import median_and_interval
-from tfprof_widgets.analysis.experiments.rates import FRAME_COLUMNS, TABLE_COLUMNS, rate_table, run_frame
-from tfprof_widgets.analysis.experiments.sentences import (
+from tfprof_widgets.analysis.experiments import (
+    FRAME_COLUMNS,
+    TABLE_COLUMNS,
     batch_sizes_sentence,
     changes_sentence,
     input_only_sentence,
     input_or_model_sentence,
+    median_and_interval,
+    rate_table,
+    run_frame,
     saved_ratio,
     saving_sentence,
     synthetic_sentence,
 )
-from tfprof_widgets.experiments.chart import make_chart
-from tfprof_widgets.experiments.result import ExperimentResult
+from tfprof_widgets.experiments import ExperimentResult, make_chart
 
 
 def table_of(**rates: list[float]) -> pd.DataFrame:

@@ -9,7 +9,7 @@ from tests.builders import EPOCH_NS, Event, event, line, plane, session, trace
 from tfprof_widgets.analysis.results import Results
 from tfprof_widgets.formats.saved import SavedProfile
 from tfprof_widgets.opening.opened import Opened
-from tfprof_widgets.profiles.one_run import Profile
+from tfprof_widgets.profiles import Profile
 from tfprof_widgets.trace.capture_facts import CaptureFacts, Failure
 from tfprof_widgets.trace.trace import Trace
 

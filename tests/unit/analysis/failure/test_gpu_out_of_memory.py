@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 import tfprof_widgets as tfprof
-from tfprof_widgets.profiles.one_run import Profile
+from tfprof_widgets.profiles import Profile
 
 
 @pytest.fixture(scope="module")

@@ -27,7 +27,7 @@ from tfprof_widgets.analysis.failure.memory_failure import MemoryFailure, failur
 from tfprof_widgets.analysis.failure.request import parse_failure
 from tfprof_widgets.analysis.results import Results
 from tfprof_widgets.errors import EmptyTraceError
-from tfprof_widgets.profiles.one_run import Profile
+from tfprof_widgets.profiles import Profile
 from tfprof_widgets.views.payload.memory_failure_meta import memory_failure_meta
 
 HOSTILE = "</script><img src=x onerror=alert(1)>"

@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 from tests.layers import ROOT
-from tfprof_widgets.profiles.loading import load_profile
+from tfprof_widgets.loading import load_profile
 
 TEXT = (ROOT / "docs/other_traces.md").read_text(encoding="utf-8")
 CODE = re.findall(r"```python\n(.*?)```", TEXT, re.S)

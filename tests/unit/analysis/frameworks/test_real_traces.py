@@ -14,8 +14,8 @@ import pytest
 
 from tfprof_widgets.analysis.advice.fix import Fix
 from tfprof_widgets.analysis.advice.other_frameworks import fitting
-from tfprof_widgets.profiles.loading import load_profile
-from tfprof_widgets.profiles.one_run import Profile
+from tfprof_widgets.loading import load_profile
+from tfprof_widgets.profiles import Profile
 
 NAMES = ("jax_marked", "jax_h100_unmarked", "torch_xla_unmarked")
 CaptureOf = Callable[[str], Path]

@@ -33,8 +33,8 @@ SEEDS = range(3)
 
 
 def seldom(*arguments: object, is_usual: bool) -> object:
-    """A case that only `make fuzz` asks, but for the usual ones."""
-    return pytest.param(*arguments, marks=() if is_usual else pytest.mark.fuzz)
+    """A case that only `make nightly` asks, but for the usual ones."""
+    return pytest.param(*arguments, marks=() if is_usual else pytest.mark.nightly)
 
 
 def planted(n_hosts: int, n_compute: int, n_input: int, seed: int) -> tuple[Mapping[str, str], Results]:

@@ -13,11 +13,11 @@ import pytest
 
 from tests.unit.analysis.tree.option_cases import CASES, COUNTED_TWICE, WHOLE, Options, file_name
 from tests.unit.analysis.tree.tfprof_results import Row, tfprof_rows
-from tfprof_widgets.analysis.tree.tree import Tree, build_tree
-from tfprof_widgets.analysis.tree.tree_options import FIGURES, TreeOptions, TreeView, make_tree_options
+from tfprof_widgets.analysis.graph.options import FIGURES, TreeOptions, TreeView, make_tree_options
+from tfprof_widgets.analysis.graph.tree import Tree, build_tree
 from tfprof_widgets.export.tree_text import tree_text
-from tfprof_widgets.formats.v1.run_metadata import read_run_metadata
-from tfprof_widgets.formats.v1.tfprof_profile import read_profile_proto
+from tfprof_widgets.formats.v1.op_graph import read_profile_proto
+from tfprof_widgets.formats.v1.run_metadata_trace import read_run_metadata
 from tfprof_widgets.trace.op_graph import OpGraph
 
 pytestmark = pytest.mark.tensorflow
@@ -36,12 +36,12 @@ def net_of(view: TreeView, name: str) -> str:
 
 
 def is_seldom(net: str, view: TreeView, name: str) -> bool:
-    """Whether a case is for `make fuzz`, which looks at all nets with all of them."""
+    """Whether a case is for `make nightly`, which looks at all nets with all of them."""
     return net != net_of(view, name) and name not in FOR_BOTH_DOORS
 
 
 EVERY_CASE = [
-    pytest.param(net, view, name, id=f"{net}-{view}-{name}", marks=[pytest.mark.fuzz] * is_seldom(net, view, name))
+    pytest.param(net, view, name, id=f"{net}-{view}-{name}", marks=[pytest.mark.nightly] * is_seldom(net, view, name))
     for net in NETS
     for view in CASES
     for name in CASES[view]

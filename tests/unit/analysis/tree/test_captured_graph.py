@@ -14,11 +14,9 @@ import pytest
 
 from tests.builders import event, line, plane, session, trace
 from tests.unit.analysis.memory.test_memory import give, take
+from tfprof_widgets.analysis.graph.op_graph import GRADIENT, TRAINABLE, name_ops
 from tfprof_widgets.analysis.ops.ops import by_type
 from tfprof_widgets.analysis.results import Results
-from tfprof_widgets.analysis.tree.captured_frames import GRADIENT
-from tfprof_widgets.analysis.tree.captured_graph import TRAINABLE
-from tfprof_widgets.analysis.tree.captured_names import name_ops
 from tfprof_widgets.formats.sidecar import parse_source_map
 from tfprof_widgets.opening.open import open_traces
 from tfprof_widgets.trace.op_graph import TABLES, OpGraph

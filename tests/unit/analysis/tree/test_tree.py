@@ -10,9 +10,9 @@ import pandas as pd
 import pytest
 
 from tests.unit.analysis.tree.drawn_graphs import graph_of
-from tfprof_widgets.analysis.tree.code_nodes import NO_STACK, forward_name
-from tfprof_widgets.analysis.tree.tree import Tree, build_tree
-from tfprof_widgets.analysis.tree.tree_options import VIEWS, TreeView, make_tree_options
+from tfprof_widgets.analysis.graph.nodes import NO_STACK, forward_name
+from tfprof_widgets.analysis.graph.options import VIEWS, TreeView, make_tree_options
+from tfprof_widgets.analysis.graph.tree import Tree, build_tree
 from tfprof_widgets.trace.op_graph import OpGraph, make_op_graph
 
 

@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
-from tfprof_widgets.analysis.tree.tree_options import FIGURES, TreeView
+from tfprof_widgets.analysis.graph.options import FIGURES, TreeView
 from tfprof_widgets.formats.wire.messages import Messages
 
 _FIGURES = (

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import pytest
@@ -9,6 +10,7 @@ import pytest
 from tests.unit.capture.experiments.programs import run_program
 
 pytestmark = pytest.mark.tensorflow
+Trained = Callable[[str], dict[str, Any]]
 
 MODELS = """
 class Own(keras.Model):
@@ -51,11 +53,26 @@ MAKE = {
 """
 
 
+USUAL, OTHERS = ("lazy", "several"), ("own", "jit", "eager")
+
+
 @pytest.fixture(scope="module")
-def trained() -> dict[str, Any]:
+def trained() -> Trained:
+    """What became of a kind of model; the usual kinds are trained in one process, the others in another."""
+    found: dict[str, dict[str, Any]] = {}
+
+    def trained_one(kind: str) -> dict[str, Any]:
+        if kind not in found:
+            found.update(train(USUAL if kind in USUAL else OTHERS))
+        return found[kind]
+
+    return trained_one
+
+
+def train(kinds: Sequence[str]) -> dict[str, Any]:
     return run_program(
         """
-        for name, make in MAKE.items():
+        for name, make in ((kind, MAKE[kind]) for kind in kinds):
             ends = []
             for experiment in (False, True):
                 begin()
@@ -72,26 +89,29 @@ def trained() -> dict[str, Any]:
                              float(np.random.random()), float(tf.random.uniform(())), float(keras.random.uniform(()))])
             out[name]["ends"] = ends
     """,
-        definitions=MODELS,
+        definitions=f"{MODELS}kinds = {kinds!r}\n",
     )
 
 
-@pytest.mark.parametrize("name", ["lazy", "own", "jit", "several", "eager"])
-def test_nothing_that_was_not_built_is_built_and_nothing_else_changed(trained: dict[str, Any], name: str) -> None:
-    assert trained[name]["same"] == []
+KINDS = [*USUAL, *(pytest.param(kind, marks=pytest.mark.nightly) for kind in OTHERS)]
 
 
-@pytest.mark.parametrize("name", ["lazy", "own", "jit", "several", "eager"])
-def test_the_training_goes_on_as_without_the_experiment(trained: dict[str, Any], name: str) -> None:
-    without, with_experiment = trained[name]["ends"]
+@pytest.mark.parametrize("kind", KINDS)
+def test_nothing_that_was_not_built_is_built_and_nothing_else_changed(trained: Trained, kind: str) -> None:
+    assert trained(kind)["same"] == []
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_the_training_goes_on_as_without_the_experiment(trained: Trained, kind: str) -> None:
+    without, with_experiment = trained(kind)["ends"]
     assert with_experiment == without
 
 
-def test_whole_calls_of_several_steps_are_measured_and_samples_counted_by_batch(trained: dict[str, Any]) -> None:
-    assert set(trained["lazy"]["steps"]) == {3}
+def test_whole_calls_of_several_steps_are_measured_and_samples_counted_by_batch(trained: Trained) -> None:
+    assert set(trained("lazy")["steps"]) == {3}
     # Of the batches 8, 8, 8, 8, 8, 4, three are the warm-up.
-    assert trained["lazy"]["samples"] == [20, 20, 24, 24, 20, 20]
-    assert trained["several"]["steps"] == [3, 3, 4, 4, 4, 4]
+    assert trained("lazy")["samples"] == [20, 20, 24, 24, 20, 20]
+    assert trained("several")["steps"] == [3, 3, 4, 4, 4, 4]
 
 
 def test_a_trained_model_keeps_its_compiled_functions_metrics_and_history() -> None:

@@ -170,7 +170,7 @@ def test_a_bound_that_was_met_is_told(planted: dict[str, Any]) -> None:
 
 def test_variants_take_turns_and_one_without_memory_is_left_out() -> None:
     out = run_program("""
-        from tfprof_widgets.capture.experiments.measure import Bounds, Run, measure
+        from tfprof_widgets.capture.experiments import Bounds, Plan, Run, measure
         order = []
         class Drawn:
             notices = []
@@ -183,9 +183,9 @@ def test_variants_take_turns_and_one_without_memory_is_left_out() -> None:
                 order.append(self.name)
                 return Run(self.name, repeat, 1, 1, 1.0)
         drawn = [Drawn("a"), Drawn("big", fails=True), Drawn("b")]
-        measured = measure(drawn, Bounds(1, 1.0, 3), len, may_lack_memory=True)
+        measured = measure(lambda _: Plan(drawn, [], may_lack_memory=True), Bounds(1, 1.0, 3), len)
         out["order"], out["notices"], out["variants"] = order, measured.notices, measured.variants
-        out["raised"] = error_of(lambda: measure(drawn, Bounds(1, 1.0, 3), len))[0]
+        out["raised"] = error_of(lambda: measure(lambda _: Plan(drawn, []), Bounds(1, 1.0, 3), len))[0]
     """)
     assert out["order"] == ["a", "b", "b", "a", "a", "b"]
     assert out["notices"] == ["big ran out of memory."]

@@ -16,8 +16,7 @@ import tfprof_widgets as tfprof
 from tests.unit.capture.remote.processes import TrainingProcess
 from tests.unit.capture.remote.training import free_port
 from tfprof_widgets.errors import CaptureError
-from tfprof_widgets.notebook.dialog.dialog import CaptureDialog
-from tfprof_widgets.notebook.dialog.remote import capture_dialog, read_field
+from tfprof_widgets.notebook.dialog import CaptureDialog, capture_dialog
 from tfprof_widgets.views.widgets.cells import family
 from tfprof_widgets.views.widgets.views import Dashboard
 
@@ -304,7 +303,7 @@ def test_whatever_fails_in_the_thread_is_told(made: list[CaptureDialog], caplog:
         raise RuntimeError("<out of ideas>")
 
     given = {**DEFAULTS, "addresses": ("a:1",)}
-    made.append(dialog := CaptureDialog(given, defaults=DEFAULTS, read=read_field, capture=failing))
+    made.append(dialog := CaptureDialog(given, capture=failing))
     pressed(dialog)
     assert "RuntimeError: <out of ideas>" in said(dialog)
     assert not any("<out" in one.value for one in family(dialog) if isinstance(one, ipywidgets.HTML))

@@ -1,1 +1,0 @@
-"""Programs as users write them, each with one known fault -> whether the first card names it: `python -m tests.diagnosis`."""

@@ -1,1 +1,0 @@
-"""Times of variants of a program -> rates, intervals and what they say."""

@@ -1,1 +1,0 @@
-"""Measured what-ifs: a training program run with parts of it replaced, and put back as it was."""

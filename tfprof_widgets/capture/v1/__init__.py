@@ -1,1 +1,0 @@
-"""Captures of TensorFlow's sessions: RunMetadata of chosen steps."""

@@ -1,0 +1,119 @@
+"""A dashboard or a comparison -> where it is shown: the output of a notebook's cell, a terminal, a page at a path."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Protocol
+
+from .errors import TfProfError
+from .views.widgets.shell import is_cell_running, kernel_shell
+
+if TYPE_CHECKING:
+    from .views.payload.embedding import Amount
+    from .views.widgets.base import View
+
+logger = logging.getLogger(__name__)
+
+_FRAME_PX = 1000
+"""How high the page is that stands for a widget."""
+
+
+class MakesPage(Protocol):
+    """Gives the text of a page that needs no kernel."""
+
+    def __call__(self, amount: Amount) -> str:
+        """A page with so much of the traces."""
+        ...
+
+
+class Shown(Protocol):
+    """What a cell shows: in a line by its `repr`."""
+
+    def dashboard(self) -> View:
+        """The widget to show."""
+        ...
+
+
+@dataclass(frozen=True)
+class WithoutWidgets:
+    """What front ends show that have no widgets, or not this one; each is made when it is needed."""
+
+    text: Callable[[], str]
+    """For a terminal."""
+    plain: Callable[[], str]
+    """HTML that needs no script, for a notebook that is not trusted."""
+    page: MakesPage
+    """The views, to stand alone."""
+
+    def bundle(self, root: View) -> dict[str, Any]:
+        """All of it in one output, which finds out by itself whether `root` came."""
+        from .views.page.fallback import fallback_html
+
+        page = self.page("steps")
+        return {
+            "text/plain": self.text(),
+            "text/html": fallback_html(self.plain(), page, root, height_px=_FRAME_PX),
+        }
+
+
+def output_of(shown: Shown, instead: WithoutWidgets, *, name: str) -> dict[str, Any]:
+    """What a cell shows: the text, and in a notebook the widget, with what stands for it where there is none.
+
+    That takes longer to make than the widget: while a cell runs, a line stands for it, and it comes as an output of its own
+    when the cell ends.
+
+    Args:
+        shown: gives the widget and the line.
+        instead: what stands for it.
+        name: of the widget, where it cannot be shown.
+    """
+    told = ""
+    try:
+        if kernel_shell() is not None and is_cell_running():
+            from .views.widgets.fallback import publish_fallback
+
+            try:
+                root = shown.dashboard()
+                bundle = {**root._repr_mimebundle_()[0], "text/plain": repr(shown)}
+            except Exception:  # then there is nothing but the text
+                told = instead.text()
+                raise
+            publish_fallback(root, lambda: instead.bundle(root))
+            return bundle
+        told = instead.text()
+        if kernel_shell() is None:
+            return {"text/plain": told}
+        root = shown.dashboard()
+        return {**root._repr_mimebundle_()[0], **instead.bundle(root)}
+    except TfProfError as error:
+        reason = f"tfprof: {error}"
+    except Exception as error:  # a display must not turn a finished training cell into a failed one
+        logger.exception("the %s cannot be shown", name)
+        reason = f"tfprof: the {name} cannot be shown: {type(error).__name__}: {error}"
+    return {"text/plain": f"{told}\n{reason}".strip()}
+
+
+def write_page(path: str | Path, page: MakesPage, *, embed: Amount) -> Path:
+    """Write a page whole or not at all; returns its path.
+
+    Args:
+        path: of the page.
+        page: makes its text with so much of the traces.
+        embed: how much.
+
+    Raises:
+        ValueError: `embed` is neither "steps" nor "full" nor a positive number.
+        TfProfError: it cannot be written. What was at the path before is still there, and no part of a page.
+    """
+    from .export.atomic import replacing
+
+    if embed not in ("steps", "full") and not (isinstance(embed, int) and embed > 0):
+        raise ValueError(f'embed={embed!r} is no size: give "steps", a number of bytes, or "full" for everything')
+    target = Path(path).expanduser()
+    text = page(embed)
+    with replacing(target, packs=False) as file:
+        file.write(text.encode("utf-8", "xmlcharrefreplace"))
+    return target

@@ -1,0 +1,789 @@
+"""A training that runs -> `Watch`: every step as it comes, and profiles of those that went wrong, while the cell runs.
+
+A thread of its own takes what the training's thread left for it, writes it and shows it, several times a second. It never holds
+the training up: what cannot be written or shown is told, and the training goes on.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import contextvars
+import logging
+import math
+import os
+import queue
+import threading
+import time
+import weakref
+from collections.abc import Callable, Iterator
+from dataclasses import asdict, dataclass, field
+from numbers import Integral
+from pathlib import Path
+from types import TracebackType
+from typing import TYPE_CHECKING, Any, Literal
+
+import numpy as np
+
+from .analysis.watched.anomalies import AnomalyFinder
+from .analysis.watched.anomaly import Anomaly
+from .analysis.watched.bins import StepBins
+from .capture.keras.callback import CapturingCallback
+from .capture.keras.patch import OwnMarksPatch
+from .capture.session.record import CaptureOptions
+from .capture.session.session import Capture
+from .capture.watched.place import place_of
+from .capture.watched.window_plan import DEFAULT_STEPS, DEFAULT_WINDOWS, WindowPlan
+from .errors import CaptureError
+from .formats.watch_log.layout import FOLDER
+from .loading import WatchedRun
+from .profiles import Profile
+from .progress import StatusLine, status_line
+from .trace.watched import VALIDATION, Steps, trained
+from .views.widgets.shell import kernel_shell
+from .watching_state import (
+    N_LATEST,
+    Borders,
+    SampleBins,
+    batches_told,
+    figures,
+    head_of,
+    latest_of,
+    line_of,
+    state_of_outcome,
+)
+
+if TYPE_CHECKING:
+    from .capture.session.detail import Detail
+    from .capture.session.record import CaptureRecord, Outcome, Window
+    from .capture.source.captured_program import CapturedProgram
+    from .capture.watched.machine_rows import MachineRows
+    from .capture.watched.step_feed import StepFeed
+    from .formats.watch_log.writer import WatchWriter
+    from .trace.watched import WatchLog
+    from .views.widgets.live import LiveView
+
+MAX_SECONDS, MAX_BYTES = 60.0, 32 * 2**20
+"""Of one window, as of a capture."""
+ROOM_BYTES = 256 * 2**20
+"""Where the folder is to have room: for steps of some hours, and some windows."""
+_PATIENCE_S = 2.0
+LOOK_S = 0.1
+"""How often is looked whether the step that runs takes long, and whether the gaps of an iterator are to be read."""
+TAKE_S = 0.25
+"""How often steps are taken, written and shown."""
+MAX_TAKE_S = 0.4
+"""A widget that moves twice a second."""
+MAX_UNREAD = 60
+"""tf.data remembers 100 gaps: so many steps are taken, where that costs less than 1 % of a core, else its gaps are read."""
+LEAD = 2
+"""A window begins so many steps before the one that it is for: the first step of a capture counts as one that warms up."""
+LONG_RATIO, LONG_S = 3.0, 0.05
+"""A step that has run for so many times the usual and for so long is looked at while it runs."""
+TRIGGER = "capture"
+"""A file of this name in the folder asks for a window; the number in it is how many steps."""
+
+_logger = logging.getLogger(__name__)
+
+
+def watch(
+    *,
+    every: int | None = None,
+    every_seconds: float | None = None,
+    windows: bool = True,
+    max_windows: int = DEFAULT_WINDOWS,
+    window_steps: int = DEFAULT_STEPS,
+    logdir: str | Path | None = None,
+    detail: Detail = "normal",
+) -> Watch:
+    """Watch a training while it runs: every step in a widget that moves, and profiles of those that go wrong.
+
+    A widget shows how long each step takes, what it waits for, the loss and the machine, and names what is beyond the
+    run's own noise. Some steps are profiled by themselves: after a step or a phase that is slow, and as `every` says;
+    each such window opens its dashboard while the training goes on. On a terminal one line tells the same figures.
+    `fit`, `evaluate` and `predict` tell their steps; in a loop of your own `trace_steps` or `step` do.
+
+    Args:
+        every: profile some steps at each step whose number is a multiple of this.
+        every_seconds: and as often as this, in seconds.
+        windows: whether what goes wrong is profiled without being asked.
+        max_windows: how many windows open without being asked, at most.
+        window_steps: how many steps a window has.
+        logdir: keep the steps and windows in a folder below this one. Without it they live as long as what is returned;
+            of a process that was killed, `recover` lists them. `load` opens the folder.
+        detail: of the windows, as of `profile`.
+
+    Returns:
+        A `Watch`, for a `with` block.
+
+    Raises:
+        CaptureError: from the block: TensorFlow is missing, another capture runs, or there is no place for files.
+        TypeError: an argument of the wrong type.
+        ValueError: an argument that means nothing.
+
+    Examples:
+        >>> with tfprof.watch(windows=False) as watch:
+        ...     history = model.fit(dataset, epochs=2, verbose=0)
+        >>> len(watch.steps)
+        16
+    """
+    options = WatchOptions(
+        every=every,
+        every_seconds=every_seconds,
+        windows=windows,
+        max_windows=max_windows,
+        window_steps=window_steps,
+        logdir=logdir,
+        detail=detail,
+    )
+    return Watch(options)
+
+
+@dataclass(frozen=True, kw_only=True)
+class WatchOptions:
+    """What a watch is asked to do; `watch()` tells each.
+
+    Raises:
+        TypeError, ValueError: an argument that means nothing; the message says what to give.
+    """
+
+    every: int | None = None
+    every_seconds: float | None = None
+    windows: bool = True
+    max_windows: int = DEFAULT_WINDOWS
+    window_steps: int = DEFAULT_STEPS
+    logdir: str | Path | None = None
+    detail: Detail = "normal"
+
+    def __post_init__(self) -> None:
+        self.plan()
+        CaptureOptions(detail=self.detail, logdir=self.logdir)
+
+    def plan(self) -> WindowPlan:
+        """A new plan of windows."""
+        return WindowPlan(
+            every=self.every,
+            every_seconds=self.every_seconds,
+            n_steps=self.window_steps,
+            max_windows=self.max_windows,
+        )
+
+
+class Watch(WatchedRun):
+    """A training that is being watched, or was: what `watch()` gives. It is a `WatchedRun` all the while.
+
+    Use it in a `with` block, once. In the block, and from other threads, its tables and `report()` tell what has
+    happened so far.
+
+    Examples:
+        >>> with tfprof.watch(max_windows=0) as watch:
+        ...     history = model.fit(dataset, verbose=0)
+        ...     running = watch.is_running
+        >>> running, watch.is_running
+        (True, False)
+    """
+
+    def __init__(self, options: WatchOptions, *, title: str = "") -> None:
+        super().__init__(self._read_log)
+        self._options, self._plan, self._title = options, options.plan(), title
+        self._state = "running"
+        self._ended_ns: int | None = None
+        self._loop: WatchLoop | None = None
+        self._reader: WindowReader | None = None
+        self._view: LiveView | None = None
+        self._line = StatusLine()
+        self._capture: Capture | None = None
+        self._lock = threading.Lock()
+        self._block = contextlib.ExitStack()
+
+    # ---- while it runs ----------------------------------------------------------------------------------------------
+
+    @property
+    def is_running(self) -> bool:
+        """Whether the training is still watched: true inside the block."""
+        return self._capture is not None and self._capture.is_running
+
+    def capture(self, n_steps: int = 10) -> None:
+        """Profile the next steps. It returns at once, and may be called from any thread while the training runs.
+
+        The window is one of `windows` some time after its last step. Where no Python can be run, `touch` the file
+        `capture` in `folder`.
+
+        Args:
+            n_steps: how many steps, 1 or more.
+
+        Raises:
+            CaptureError: the training is not watched any more.
+            TypeError: `n_steps` is no whole number.
+            ValueError: `n_steps` is less than 1.
+        """
+        from .capture.session.selection import require_positive
+
+        require_positive("n_steps", n_steps, Integral, give="a whole number of steps, such as 10")
+        if not self.is_running:
+            raise CaptureError("The training is not watched any more: capture() asks for steps that are still to come.")
+        self._plan.ask(n_steps, "asked for")
+
+    @property
+    def windows(self) -> list[Profile]:
+        """The profiles of the windows that have closed, oldest first; empty where nothing was profiled."""
+        return [] if self._reader is None else [found.profile for found in list(self._reader.windows)]
+
+    def dashboard(self) -> LiveView:
+        """The widget that shows it, which moves while the training runs."""
+        if self._view is None or self._view.comm is None:  # it is closed where its cell was run again
+            from .views.widgets.live import LiveView
+
+            self._view = LiveView()
+            self._view.on_msg(self._answer)
+            self._push()
+        return self._view
+
+    def __enter__(self) -> Watch:
+        """Begin to watch what runs in this process.
+
+        Raises:
+            CaptureError: TensorFlow is missing, another capture runs, there is no place for files, or it has been used before.
+        """
+        if self._capture is not None:
+            raise CaptureError("This watch has been used: make a new one with tfprof_widgets.watch().")
+        with contextlib.ExitStack() as opened:
+            line = opened.enter_context(status_line())
+            opened.enter_context(watching(self, line))
+            self._block = opened.pop_all()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        self._block.__exit__(kind, error, traceback)
+
+    # ---- its begin and its end, for whoever watches ---------------------------------------------------------------------
+
+    def begin(self, line: StatusLine, **parts: Any) -> Capture:
+        """Begin to watch what runs in this process, with these `parts` of the `Capture` that its steps are told to."""
+        import os
+
+        from .capture.session.record import CaptureOptions
+        from .capture.session.session import Capture
+        from .capture.watched.machine_rows import MachineRows
+        from .capture.watched.recorder import StepRecorder
+        from .capture.watched.step_feed import StepFeed
+        from .formats.watch_log.layout import WINDOWS
+        from .formats.watch_log.writer import WatchWriter
+        from .trace.scratch import make_folder, remove_folder
+
+        if self._options.logdir is None:
+            folder = make_folder(ROOM_BYTES)
+            weakref.finalize(self, remove_folder, folder, os.getpid())
+        else:
+            folder = free_folder(Path(self._options.logdir).expanduser().absolute(), time.time_ns())
+        machine = MachineRows()
+        recorder = StepRecorder(machine.memory)
+        feed = StepFeed(recorder)
+        n_windows = self._plan.max_windows + 50
+        options = CaptureOptions(
+            steps=self._plan,
+            system=False,
+            detail=self._options.detail,
+            logdir=folder / WINDOWS,
+            max_seconds=MAX_SECONDS * n_windows,
+            max_bytes=MAX_BYTES * n_windows,
+            command="watch",
+        )
+        self._capture = Capture(options, listener=recorder, on_window=self._take_window, **parts)
+        self._reader = WindowReader(feed, machine, self._push, makes_dashboards=kernel_shell() is not None)
+        self._loop = WatchLoop(feed, self._plan, machine, WatchWriter(folder), finds_windows=self._options.windows)
+        self._loop.on_tick = self._tick
+        self._line = line
+        self._capture.start()
+        # A folder that is gone with the watch has a name that says nothing.
+        title = self._title or ("watched training" if self._options.logdir is None else "")
+        self._loop.event("begin", title=title, process_id=os.getpid())
+        machine.start()
+        self._reader.start()
+        self._loop.start()
+        return self._capture
+
+    def show(self, line: StatusLine) -> None:
+        """Display the widget in a notebook, in the place of the line; elsewhere have the line tell of it."""
+        if kernel_shell() is None:
+            line.begin(self._words())
+            return
+        with contextlib.suppress(Exception):  # a display must not fail a training
+            line.display(self)
+
+    def finish(self, outcome: str) -> None:
+        """Take what is left, after the capture has stopped."""
+        if self._loop is None or self._reader is None:
+            return
+        self._state, self._ended_ns = state_of_outcome(outcome), time.time_ns()
+        if self._capture is not None and self._capture.program.unrecorded:
+            self._loop.event("unrecorded", name=self._capture.program.unrecorded)
+        self._loop.event("end", outcome=outcome)
+        self._loop.machine.stop()
+        self._reader.stop(_PATIENCE_S)
+        self._loop.stop()
+        self._loop.writer.close()
+        self._line.rest = self._words()
+
+    def _take_window(self, window: Window, program: CapturedProgram) -> None:
+        """On the thread that trains."""
+        loop, reader = self._loop, self._reader
+        if loop is None or reader is None:
+            return
+        self._plan.rest_after((window.stop_ns - window.start_ns) / 1e9 + window.stop_s)
+        found = reader.take(window, program, self._plan.why)
+        loop.event(
+            "window",
+            step=window.first_step,
+            index=found.index,
+            first_step=window.first_step,
+            last_step=window.last_step,
+            why=found.why,
+            path=place_in(loop.writer.folder, window.run_dir),
+        )
+
+    def _tick(self, *, is_last: bool) -> None:
+        """On the loop's thread."""
+        self._push()
+        if not is_last:
+            self._line.say(self._words())
+
+    def _words(self) -> str:
+        loop = self._loop
+        if loop is None or self._reader is None:
+            return ""
+        told = sum(one.severity != "info" for one in loop.anomalies)
+        n_windows, batches = len(self._reader.windows), batches_told(loop.last)
+        return line_of(loop.bins.n_steps, figures(loop.last), n_windows, told, batches=batches)
+
+    def _push(self) -> None:
+        view, loop, reader = self._view, self._loop, self._reader
+        if view is None or loop is None or reader is None:
+            return
+        with self._lock:
+            windows = list(reader.windows)
+            capture = self._capture
+            notices = [*(() if capture is None else capture.notices), loop.writer.notice]
+            columns = loop.bins.columns()
+            view.push(
+                head_of(
+                    title=self._title,
+                    state=self._state,
+                    columns=columns,
+                    n_steps=loop.bins.n_steps,
+                    latest=loop.last,
+                    borders=loop.borders,
+                    started_ns=loop.started_ns,
+                    ended_ns=self._ended_ns,
+                    anomalies=loop.anomalies,
+                    windows=[window_head(found) for found in windows],
+                    file=str(loop.writer.folder),
+                    trigger_file=str(loop.writer.folder / "capture"),
+                    budget=f"{self._plan.n_own} of {self._plan.max_windows} windows",
+                    notices=[notice for notice in notices if notice],
+                    can_ask=self.is_running,
+                    is_recorded=capture is None or not capture.program.unrecorded,
+                ),
+                bins=columns,
+                samples=loop.samples.columns(loop.started_ns),
+                opened=[found.dashboard for found in windows if found.dashboard is not None and found.state == "ready"],
+            )
+
+    def _answer(self, _view: object, message: dict[str, Any], _buffers: object) -> None:
+        if message.get("kind") == "capture" and self.is_running:
+            asked = message.get("n")
+            self.capture(asked if isinstance(asked, int) and 0 < asked <= 10_000 else self._plan.n_steps)
+
+    def _read_log(self) -> WatchLog:
+        from .formats.watch_log.reader import read_watch_log
+
+        if self._loop is None:
+            raise CaptureError("Nothing was watched yet: the steps come when the `with` block runs.")
+        return read_watch_log(self._loop.writer.folder)
+
+
+@contextlib.contextmanager
+def watching(watch: Watch, line: StatusLine) -> Iterator[Watch]:
+    """Watch a block: its steps, and what is shown of them."""
+    from .capture.keras.patch import KerasPatch
+    from .capture.session.shield import interrupts_put_off
+
+    capture = watch.begin(line, patch=KerasPatch())
+    outcome: Outcome = "complete"
+    error: BaseException | None = None
+    try:
+        watch.show(line)
+        yield watch
+    except BaseException as raised:
+        error, outcome = raised, "interrupted" if isinstance(raised, KeyboardInterrupt) else "exception"
+        raise
+    finally:
+        with contextlib.suppress(KeyboardInterrupt), interrupts_put_off():
+            try:
+                capture.stop(outcome=outcome, error=error)
+            finally:
+                watch.finish(outcome)
+
+
+class WatchCallback(CapturingCallback[Watch]):
+    """A Keras callback that watches the `fit`, `evaluate` or `predict` it is passed to, as `watch()` does.
+
+    In a notebook a widget shows every step while the call runs, elsewhere one line on the terminal.
+
+    Args:
+        every: profile some steps at each step whose number is a multiple of this.
+        every_seconds: and as often as this, in seconds.
+        windows: whether what goes wrong is profiled without being asked.
+        max_windows: how many windows open without being asked, at most.
+        window_steps: how many steps a window has.
+        logdir: keep the steps and windows in a folder below this one. Without it they live as long as the `Watch`.
+        detail: of the windows: `"low"`, `"normal"` or `"high"`, as of `profile`.
+
+    Raises:
+        CaptureError: TensorFlow is not installed.
+        TypeError: an argument of the wrong type.
+        ValueError: an argument that means nothing.
+
+    Examples:
+        >>> callback = tfprof.WatchCallback(windows=False)
+        >>> history = model.fit(dataset, callbacks=[callback], verbose=0)
+        >>> len(callback.watch.steps)
+        8
+    """
+
+    _result_name = "watch"
+
+    def __init__(
+        self,
+        *,
+        every: int | None = None,
+        every_seconds: float | None = None,
+        windows: bool = True,
+        max_windows: int = DEFAULT_WINDOWS,
+        window_steps: int = DEFAULT_STEPS,
+        logdir: str | Path | None = None,
+        detail: Detail = "normal",
+    ) -> None:
+        super().__init__()
+        self._options = WatchOptions(
+            every=every,
+            every_seconds=every_seconds,
+            windows=windows,
+            max_windows=max_windows,
+            window_steps=window_steps,
+            logdir=logdir,
+            detail=detail,
+        )
+        self._now: tuple[Watch, StatusLine] | None = None
+
+    @property
+    def watch(self) -> Watch:
+        """The `Watch` of the last call.
+
+        Raises:
+            CaptureError: no call has been watched yet, or the first one still runs.
+        """
+        return self._last_result
+
+    @property
+    def watches(self) -> list[Watch]:
+        """The `Watch` of each call that has ended, oldest first; empty before the first."""
+        return self._all_results
+
+    def _start_capture(self, end_if_over: Callable[[], None]) -> Capture:
+        watch, line = Watch(self._options), status_line()
+        capture = watch.begin(line, patch=OwnMarksPatch(), end_if_over=end_if_over)
+        watch.show(line)
+        self._now = watch, line
+        return capture
+
+    def _result_of(self, record: CaptureRecord) -> Watch:
+        assert self._now is not None
+        (watch, line), self._now = self._now, None
+        watch.finish(record.outcome)
+        line.end()
+        return watch
+
+
+@dataclass
+class WatchedWindow:
+    """One window, and how far its profile is."""
+
+    index: int
+    window: Window
+    why: str
+    profile: Profile
+    state: Literal["reading", "ready", "failed"] = "reading"
+    words: str = ""
+    """Why it failed, or what its profile says first."""
+    dashboard: Any = field(default=None, repr=False)
+    """None before it is ready, and of all windows where no front end could show it."""
+
+
+class WindowReader:
+    """Takes windows from the thread that trains, and reads one after the other."""
+
+    def __init__(
+        self, feed: StepFeed, machine: MachineRows, on_read: Callable[[], None], *, makes_dashboards: bool
+    ) -> None:
+        """Call `on_read` after each window that was read, on the thread that reads."""
+        self.windows: list[WatchedWindow] = []
+        self._feed, self._machine, self._makes_dashboards = feed, machine, makes_dashboards
+        self._on_read = on_read
+        self._waiting: queue.SimpleQueue[tuple[WatchedWindow, CapturedProgram] | None] = queue.SimpleQueue()
+        self._thread = threading.Thread(target=self._run, name="tfprof-watch-windows", daemon=True)
+
+    def start(self) -> None:
+        """Begin."""
+        self._thread.start()
+
+    def stop(self, patience_s: float) -> None:
+        """Read no more than what waits, for so long at most; what is not read then is read when it is asked for."""
+        self._waiting.put(None)
+        self._thread.join(patience_s)
+
+    def take(self, window: Window, program: CapturedProgram, why: str) -> WatchedWindow:
+        """Take a window that has closed."""
+        index = len(self.windows)
+        found = WatchedWindow(index, window, why, Profile(title=_title(index, window)))
+        found.profile.run.take(self._record(window, program))
+        self.windows.append(found)
+        self._waiting.put((found, program))
+        return found
+
+    def _run(self) -> None:
+        while (taken := self._waiting.get()) is not None:
+            found, program = taken
+            try:
+                with self._feed.disturbing():
+                    program.write()
+                    found.words = _first_words(found.profile)
+                    if self._makes_dashboards:
+                        found.dashboard = found.profile.dashboard()
+                found.state = "ready"
+            except Exception as error:  # the training goes on, and so does the reading of others
+                _logger.info("a window could not be read", exc_info=True)
+                found.state, found.words = "failed", f"It could not be read: {error}"
+            with contextlib.suppress(Exception):  # a front end that is gone
+                self._on_read()
+
+    def _record(self, window: Window, program: CapturedProgram) -> Any:
+        from .capture.session.record import CaptureRecord
+        from .trace.capture_facts import CaptureCost
+
+        system = self._machine.table()
+        return CaptureRecord(
+            run_dirs=(window.run_dir,),
+            windows=(window,),
+            notices=(),
+            cost=CaptureCost(start_s=window.start_s, stop_s=window.stop_s, n_bytes=window.n_bytes),
+            system=system[
+                (system["time_ns"] > window.start_ns - 10**10) & (system["time_ns"] < window.stop_ns + 10**10)
+            ],
+            outcome="complete",
+            n_steps=window.n_steps,
+            pauses_ns=(window.pause_ns,),
+            program=program,
+        )
+
+
+def _title(index: int, window: Window) -> str:
+    steps = "" if window.first_step is None else f": steps {window.first_step:,} to {window.last_step:,}"
+    return f"window {index + 1}{steps}"
+
+
+def _first_words(profile: Profile) -> str:
+    """What a window tells first: its first advice, where that is of weight, else what limits it."""
+    advice = next((one for one in profile.advice if one.severity in ("medium", "high")), None)
+    return profile.overview.verdict if advice is None else advice.title
+
+
+def place_in(folder: Path, run_dir: Path) -> str:
+    """The path of a window's run directory within the folder; whole where it could not be kept there."""
+    return str(run_dir.relative_to(folder)) if run_dir.is_relative_to(folder) else str(run_dir)
+
+
+def window_head(found: WatchedWindow) -> dict[str, Any]:
+    """What the widget shows of a window."""
+    window = found.window
+    return {
+        "index": found.index + 1,  # as its profile is called
+        "first_step": window.first_step,
+        "last_step": window.last_step,
+        "why": found.why,
+        "state": found.state,
+        "words": found.words,
+    }
+
+
+class WatchLoop:
+    """The thread, and what it knows."""
+
+    def __init__(
+        self, feed: StepFeed, plan: WindowPlan, machine: MachineRows, writer: WatchWriter, *, finds_windows: bool
+    ) -> None:
+        """`plan` takes wishes for windows; `finds_windows` says whether an anomaly may ask for one."""
+        self.feed, self.plan, self.machine, self.writer = feed, plan, machine, writer
+        self.started_ns = time.time_ns()
+        self.bins = StepBins(started_ns=self.started_ns, reread=writer.read_steps)
+        self.samples = SampleBins()
+        self.finder = AnomalyFinder(n_cores=os.cpu_count() or 0)
+        self.borders = Borders()
+        self.last: Steps | None = None
+        """The latest steps of training."""
+        self.on_tick: Callable[..., None] = _nothing
+        """Called after each take, on this thread."""
+        self._finds_windows = finds_windows
+        self.anomalies: list[Anomaly] = []
+        """What is known to be odd, as of the last look."""
+        self._told: dict[int, tuple[object, ...]] = {}
+        self._validated: Steps | None = None
+        """The first and the last step of the validation that runs, or ran last."""
+        self._slow_step = -1
+        self._failed: set[str] = set()
+        self._long_ns = math.inf
+        self._over = threading.Lock()
+        self._over.acquire()  # a lock that is held until the end: to wait for it takes less than for an event
+        self._thread: threading.Thread | None = None
+
+    def start(self) -> None:
+        """Begin, in the context of the cell: by it ipykernel knows whose output a thread's is."""
+        context = contextvars.copy_context()
+        self._thread = threading.Thread(target=context.run, args=(self._run,), name="tfprof-watch", daemon=True)
+        self._thread.start()
+
+    def stop(self) -> None:
+        """End, when all that was taken is written and shown; on any other thread."""
+        thread, self._thread = self._thread, None
+        if thread is not None:
+            self._over.release()
+            thread.join(10.0)
+
+    def event(self, kind: str, *, step: int | None = None, **fields: Any) -> None:
+        """Write that something happened, and have it looked at."""
+        event = {"at_ns": time.time_ns(), **fields, "kind": kind, "step": step}
+        self.writer.add_event(event)
+        self.finder.add_event(event)
+        self.borders.add_event(event)
+
+    def _run(self) -> None:
+        due_s = early_s = time.monotonic()
+        while not self._over.acquire(timeout=LOOK_S):
+            with contextlib.suppress(Exception):
+                self._look()
+            now_s = time.monotonic()
+            if now_s >= due_s or (now_s >= early_s and self.feed.recorder.n_waiting >= MAX_UNREAD):
+                used_s = time.thread_time()
+                self._take(is_last=False)
+                used_s, now_s = time.thread_time() - used_s, time.monotonic()
+                # 0.4 % of a core where a take costs 1 ms, 1 % where it costs 4 ms: steps may wait for Python's lock meanwhile.
+                due_s = now_s + min(max(TAKE_S, 250 * used_s), MAX_TAKE_S)
+                early_s = now_s + 100 * used_s
+            elif self.feed.recorder.n_waiting >= MAX_UNREAD:
+                self.feed.ask()
+        self._take(is_last=True)
+
+    def _look(self) -> None:
+        """See where the training is while a step takes long."""
+        current = self.feed.recorder.current
+        if current is None:
+            return
+        number, thread_id, age_ns = current
+        if age_ns < self._long_ns or number == self._slow_step:
+            return
+        self._slow_step = number
+        place = place_of(thread_id)
+        if place:
+            self.event("line", step=number, ms=age_ns / 1e6, place=place)
+
+    def _take(self, *, is_last: bool) -> None:
+        """Take what there is; where one part fails, which must end neither a training nor its file, the others go on."""
+        for part in (self._take_steps, self._take_sample, self._tell_anomalies, self._heed_file, self.on_tick):
+            try:
+                part(is_last=is_last)
+            except Exception:
+                level = logging.DEBUG if part.__name__ in self._failed else logging.WARNING
+                _logger.log(level, "a part of watching failed: %s", part.__name__, exc_info=True)
+                self._failed.add(part.__name__)
+
+    def _take_steps(self, *, is_last: bool) -> None:
+        steps = self.feed.take(is_last=is_last)
+        for ns, n_bytes in self.feed.recorder.take_memory():
+            self.finder.add_memory(ns, n_bytes)
+        if len(steps):
+            self._add(steps)
+        for end in self.feed.recorder.take_epochs():
+            self.event("epoch_end", at_ns=end.at_ns, epoch=end.epoch, seconds=end.seconds, values=end.values)
+
+    def _take_sample(self, **_: object) -> None:
+        row = self.machine.take()
+        if row is not None:
+            self.writer.add_sample(row)
+            self.samples.add(row)
+            self.finder.add_samples(row)
+
+    def _add(self, steps: Steps) -> None:
+        self.writer.add_steps(steps)
+        self.bins.add(steps)
+        self._note_borders(steps)
+        self.last = latest_of(self.last, steps)
+        if self.last is not None and len(self.last) >= N_LATEST:
+            usual_ns = 1e3 * float(np.median(self.last["duration_us"][-N_LATEST:]))
+            self._long_ns = max(LONG_RATIO * usual_ns, 1e9 * LONG_S)
+        self.finder.add_steps(steps)  # last: it makes more of them than the others
+
+    def _note_borders(self, steps: Steps) -> None:
+        """Note epochs, and write that a validation has ended when training goes on behind it."""
+        for piece in np.split(steps, np.flatnonzero(np.diff(steps["kind"])) + 1):
+            if piece["kind"][0] == VALIDATION:
+                first = piece if self._validated is None else self._validated
+                self._validated = np.concatenate([first[:1], piece[-1:]])
+            elif trained(piece)[0] and self._validated is not None:
+                (begin, last), self._validated = self._validated, None
+                end_ns = int(last["start_ns"]) + int(1e3 * last["duration_us"])
+                seconds = (end_ns - int(begin["start_ns"])) / 1e9
+                self.event("validation", step=int(piece["number"][0]), at_ns=end_ns, seconds=seconds)
+            self.borders.add_steps(piece)
+
+    def _tell_anomalies(self, *, is_last: bool) -> None:
+        """Write what is new or has changed, and profile what a profile would explain."""
+        self.anomalies = self.finder.anomalies
+        for anomaly in self.anomalies:
+            # Its figures change with each step.
+            known = (anomaly.kind, anomaly.last_step, anomaly.severity, anomaly.window)
+            if self._told.get(anomaly.number) != known or is_last:
+                self._told[anomaly.number] = known
+                told = {"what": anomaly.kind, "kind": "anomaly", "at_ns": time.time_ns(), "step": anomaly.first_step}
+                self.writer.add_event({**asdict(anomaly), **told})
+            if self._finds_windows and anomaly.wants_window:
+                at = None if anomaly.next_at is None else max(anomaly.next_at - LEAD, 0)
+                self.plan.suggest(anomaly.title, known_as=str(anomaly.number), at=at)
+
+    def _heed_file(self, **_: object) -> None:
+        file = self.writer.folder / TRIGGER
+        if not file.exists():
+            return
+        with contextlib.suppress(OSError, ValueError):
+            asked = file.read_bytes()[:20].strip()
+            file.unlink()
+            self.plan.ask(int(asked) if asked.isdigit() else self.plan.n_steps, f"{TRIGGER} was touched")
+
+
+def _nothing(**_: object) -> None:
+    """Do nothing."""
+
+
+def folder_name(started_ns: int) -> str:
+    """`tfprof-watch-20261126-074512`, of local time."""
+    return time.strftime(f"{FOLDER}%Y%m%d-%H%M%S", time.localtime(started_ns / 1e9))
+
+
+def free_folder(logdir: Path, started_ns: int) -> Path:
+    """A folder below `logdir` that is not there yet."""
+    first = logdir / folder_name(started_ns)
+    return next(
+        place
+        for place in (first, *(first.with_name(f"{first.name}-{i}") for i in range(2, 10_000)))
+        if not place.exists()
+    )

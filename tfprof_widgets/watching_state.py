@@ -1,0 +1,322 @@
+"""What is known of a training that is watched -> the figures and words of its widget, its line and its last state."""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import numpy.typing as npt
+
+from .analysis.base.wording import number, plural
+from .analysis.steps.step_batches import batch_words
+from .analysis.watched.bins import Floats, StepBins
+from .errors import TfProfError
+from .trace.watched import AFTER_WINDOW, EPOCH_BEGIN, PROFILED, SAMPLE_COLUMNS, STEP, Steps, WatchLog, trained
+
+if TYPE_CHECKING:
+    from .analysis.watched.anomaly import Anomaly
+    from .profiles import Profile
+    from .views.widgets.live import LiveView
+
+STRETCHES = frozenset(("slower", "wait_grows", "outside_grows", "gpu_idles", "clocks_dropped", "machine_busy"))
+"""Kinds of anomalies that hold from their first step to their last; others are single steps, or slow growth."""
+MOST_TOLD = 100
+"""Of anomalies, windows and marks, the latest so many are shown; the file has all."""
+N_LATEST, N_KEPT = 20, 200
+"""Figures are of so many of the latest steps, of which more are kept: what the last ones of an epoch waited is not known, as
+their iterator is gone, and those before tell it.
+"""
+LONG_END_S = 0.5
+"""Callbacks that take so long at the end of an epoch are told."""
+MAX_MARKS = 200
+"""Of each kind; of more every second one is left out, and again."""
+MAX_ROWS = 600
+"""Of samples; of more each two become one."""
+
+
+def latest_of(before: Steps | None, steps: Steps) -> Steps | None:
+    """The latest steps of training that no profiler held up, at most `N_KEPT`, as the next ones come; None: none yet."""
+    usual = steps[trained(steps) & (steps["flags"] & (PROFILED | AFTER_WINDOW) == 0)]
+    if not len(usual):
+        return before
+    return (usual if before is None else np.concatenate([before, usual]))[-N_KEPT:]
+
+
+def figures(latest: Steps | None) -> dict[str, float]:
+    """`step_ms` (median), `steps_per_s`, `wait_ratio`, `outside_ratio` and `loss` of the latest steps; NaN where not known."""
+    latest = np.empty(0, STEP) if latest is None else latest
+    rows = latest[-N_LATEST:]
+    nan = float("nan")
+    if not len(rows):
+        return dict.fromkeys(("step_ms", "steps_per_s", "wait_ratio", "outside_ratio", "loss"), nan)
+    whole = float(rows["duration_us"].sum())
+    share = {
+        name: _share(latest, column) for name, column in (("wait_ratio", "wait_us"), ("outside_ratio", "outside_us"))
+    }
+    losses = rows["loss"][np.isfinite(rows["loss"])]
+    return {
+        "step_ms": float(np.median(rows["duration_us"])) / 1e3,
+        "steps_per_s": len(rows) / whole * 1e6 if whole else nan,
+        **share,
+        "loss": float(losses[-1]) if len(losses) else nan,
+    }
+
+
+def batches_told(latest: Steps | None) -> str:
+    """`5 batches in one call, 0.961 ms a batch` of the latest steps; "" where each is one batch."""
+    rows = np.empty(0, STEP) if latest is None else latest[-N_LATEST:]
+    return batch_words(rows["n_batches"].astype(np.int64), rows["duration_us"] / 1e3)
+
+
+def _share(latest: Steps, column: str) -> float:
+    """What a part is of the time of the latest steps of which it is known; NaN where that is less than half of them."""
+    is_known = np.isfinite(latest[column])
+    known = latest[is_known][-N_LATEST:]
+    whole = float(known["duration_us"].sum())
+    return float(known[column].sum()) / whole if whole and 2 * is_known.sum() >= len(latest) else float("nan")
+
+
+def line_of(n_steps: int, found: Mapping[str, float], n_windows: int, n_anomalies: int, *, batches: str = "") -> str:
+    """`tfprof: step 12,345, 4.81 ms a step, 208 steps/s, waits 3 %, loss 0.41; 2 windows; 1 anomaly`."""
+    if not n_steps:
+        return "tfprof: waiting for the first step"
+    parts = [plural(n_steps, "step")]
+    if math.isfinite(found["step_ms"]):
+        batches = f" ({batches})" if batches else ""
+        parts += [f"{number(found['step_ms'])} ms a step{batches}", f"{number(found['steps_per_s'])} steps/s"]
+    if math.isfinite(found["wait_ratio"]):
+        parts.append(f"waits for data {100 * found['wait_ratio']:.0f} %")
+    if math.isfinite(found["loss"]):
+        parts.append(f"loss {found['loss']:.4g}")
+    told = [plural(n, word) for n, word in ((n_windows, "window"), (n_anomalies, "anomaly")) if n]
+    return "; ".join([f"tfprof: {', '.join(parts)}", *told]).replace("anomalys", "anomalies")
+
+
+def head_of(
+    *,
+    title: str,
+    state: str,
+    columns: Mapping[str, Floats],
+    n_steps: int,
+    latest: Steps | None,
+    borders: Borders,
+    started_ns: int,
+    ended_ns: int | None,
+    anomalies: Sequence[Anomaly],
+    windows: Sequence[dict[str, Any]],
+    **more: Any,
+) -> dict[str, Any]:
+    """The head of `LiveView`; NaN stands for what is not known."""
+    now_ns, places = time.time_ns(), Places(columns)
+    marks = borders.marks
+    marks += [
+        {
+            "kind": "window",
+            "at": places.of(window["first_step"]),
+            "to": places.of(window["last_step"]),
+            "words": window["why"],
+            "index": window["index"],
+        }
+        for window in windows
+        if window["first_step"] is not None
+    ]
+    marks += [
+        {
+            "kind": "anomaly",
+            "at": places.of(one.first_step),
+            "to": places.of(one.last_step if one.kind in STRETCHES else one.first_step),
+            "words": one.title,
+            "index": i,
+        }
+        for i, one in enumerate(anomalies[-MOST_TOLD:])
+    ]
+    return {
+        "title": title,
+        "state": state,
+        "n_steps": n_steps,
+        **figures(latest),
+        "batches": batches_told(latest),
+        "epoch": borders.n_epochs or None,
+        "epochs": None,
+        "elapsed_s": ((ended_ns or now_ns) - started_ns) / 1e9,
+        "started_ns": started_ns,
+        "now_ns": now_ns,
+        "marks": marks[-3 * MOST_TOLD :],
+        "anomalies": [_told(one) for one in anomalies[-MOST_TOLD:]],
+        "windows": list(windows[-MOST_TOLD:]),
+        **more,
+    }
+
+
+class Places:
+    """Numbers of steps -> which steps of training they are in order: numbers count batches, and loops may number anew."""
+
+    def __init__(self, columns: Mapping[str, Floats]) -> None:
+        """Take the columns of `StepBins`."""
+        self._numbers, self._ordinals = columns["first_number"], columns["first_ordinal"]
+        self._is_sorted = bool(np.all(np.diff(self._numbers) > 0))
+
+    def of(self, step: int | None) -> float | None:
+        """The ordinal of a step, within its bin by its number; the number itself where numbers do not tell."""
+        if step is None or not self._is_sorted or not len(self._numbers):
+            return step
+        i = int(np.searchsorted(self._numbers, step, side="right")) - 1
+        if i < 0 or i == len(self._numbers) - 1:
+            return float(self._ordinals[i]) + (step - float(self._numbers[i]) if i >= 0 else 0.0)
+        return float(np.interp(step, self._numbers[i : i + 2], self._ordinals[i : i + 2]))
+
+
+def view_of(log: WatchLog, windows: Sequence[Profile]) -> LiveView:
+    """The widget of a training that is read from its folder."""
+    from .analysis.watched.told import anomalies_of, unrecorded_of
+    from .views.widgets.live import LiveView
+
+    started_ns = int(log.steps["start_ns"][0]) if len(log.steps) else 0
+    bins, samples = StepBins(started_ns=started_ns), SampleBins()
+    for first in range(0, len(log.steps), 2**20):
+        bins.add(np.asarray(log.steps[first : first + 2**20]))
+    for row in log.samples[list(SAMPLE_COLUMNS)].to_numpy(np.float64):
+        samples.add(row)
+    end = next((event for event in reversed(log.events) if event["kind"] == "end"), None)
+    told = [event for event in log.events if event["kind"] == "window"]
+    dashboards = [_dashboard_of(windows[i] if i < len(windows) else None) for i in range(len(told))]
+    view = LiveView()
+    view.push(
+        head_of(
+            title=str(next((event.get("title", "") for event in log.events if event["kind"] == "begin"), "")),
+            state=_STATES.get(str(end.get("outcome")), "ended") if end else "lost",
+            columns=bins.columns(),
+            n_steps=bins.n_steps,
+            latest=latest_of(None, log.steps[-1000:]),
+            borders=borders_of(log),
+            started_ns=started_ns,
+            ended_ns=int(log.steps["start_ns"][-1] + log.steps["duration_us"][-1] * 1e3) if len(log.steps) else None,
+            anomalies=anomalies_of(log),
+            windows=[
+                {
+                    "index": i + 1,
+                    "first_step": event.get("first_step"),
+                    "last_step": event.get("last_step"),
+                    "why": str(event.get("why", "")),
+                    "state": "failed" if dashboards[i] is None else "ready",
+                    "words": "",
+                }
+                for i, event in enumerate(told)
+            ],
+            file=str(log.folder),
+            notices=[*unrecorded_of(log), *log.notices],
+            is_recorded=not unrecorded_of(log),
+        ),
+        bins=bins.columns(),
+        samples=samples.columns(started_ns),
+        opened=[dashboard for dashboard in dashboards if dashboard is not None],
+    )
+    return view
+
+
+_STATES = {"complete": "ended", "exception": "failed", "interrupted": "interrupted"}
+
+
+def state_of_outcome(outcome: str) -> str:
+    """The state of the widget when a training has ended like this."""
+    return _STATES.get(outcome, "ended")
+
+
+def _dashboard_of(window: Profile | None) -> Any:
+    """None of a window whose files are not whole."""
+    try:
+        return None if window is None else window.dashboard()
+    except TfProfError:
+        return None
+
+
+def _told(anomaly: Anomaly) -> dict[str, Any]:
+    names = ("title", "evidence", "severity", "first_step", "last_step", "window")
+    window = None if anomaly.window is None else anomaly.window + 1
+    return {**{name: getattr(anomaly, name) for name in names}, "window": window, "goes_on": anomaly.last_step is None}
+
+
+class Borders:
+    """The marks; takes steps and events in the order in which they came."""
+
+    def __init__(self) -> None:
+        self.n_epochs = 0
+        """How many have begun."""
+        self._marks: dict[str, list[dict[str, Any]]] = {"epoch": [], "validation": []}
+        self._n_steps = 0
+
+    @property
+    def marks(self) -> list[dict[str, Any]]:
+        """As the head of `LiveView` has them."""
+        return [mark for marks in self._marks.values() for mark in marks]
+
+    def add_steps(self, rows: Steps) -> None:
+        """Take the next steps, of any kind."""
+        own = rows[trained(rows)]
+        for place in np.flatnonzero(own["flags"] & EPOCH_BEGIN):
+            self.n_epochs += 1
+            self._add("epoch", self._n_steps + int(place), f"epoch {self.n_epochs:,}")
+        self._n_steps += len(own)
+
+    def add_event(self, event: Mapping[str, Any]) -> None:
+        """Take what happened behind the steps so far."""
+        seconds = event.get("seconds")
+        if not isinstance(seconds, int | float):
+            return
+        if event.get("kind") == "validation":
+            self._add("validation", self._n_steps, f"validation, {seconds:.3g} s")
+        elif event.get("kind") == "epoch_end" and seconds >= LONG_END_S and self._marks["epoch"]:
+            last = self._marks["epoch"][-1]
+            last["words"] = f"{last['words'].partition(',')[0]}, {seconds:.3g} s of callbacks"
+
+    def _add(self, kind: str, at: int, words: str) -> None:
+        marks = self._marks[kind]
+        marks.append({"kind": kind, "at": at, "to": None, "words": words, "index": None})
+        if len(marks) > MAX_MARKS:
+            del marks[1::2]
+
+
+def borders_of(log: WatchLog) -> Borders:
+    """Those of a training that is read from its folder."""
+    found = Borders()
+    ends = log.steps["start_ns"] + (1e3 * log.steps["duration_us"]).astype(np.int64)
+    events = [event for event in log.events if isinstance(event.get("at_ns"), int) and "seconds" in event]
+    done = 0
+    for event in events:
+        upto = int(np.searchsorted(ends, event["at_ns"], side="right"))
+        if upto > done:
+            found.add_steps(np.asarray(log.steps[done:upto]))
+            done = upto
+        found.add_event(event)
+    found.add_steps(np.asarray(log.steps[done:]))
+    return found
+
+
+class SampleBins:
+    """Rows of `SAMPLE_COLUMNS`; where there are too many, each two become one."""
+
+    def __init__(self) -> None:
+        self._rows: list[npt.NDArray[np.float64]] = []
+        self._waiting: list[npt.NDArray[np.float64]] = []
+        self._width = 1
+
+    def add(self, row: Sequence[float] | npt.NDArray[np.float64]) -> None:
+        """Take the next sample."""
+        self._waiting.append(np.asarray(row, np.float64))
+        if len(self._waiting) < self._width:
+            return
+        self._rows.append(np.mean(self._waiting, axis=0))
+        self._waiting = []
+        if len(self._rows) >= MAX_ROWS:
+            pairs = np.array(self._rows[: len(self._rows) // 2 * 2]).reshape(-1, 2, len(SAMPLE_COLUMNS))
+            self._rows = list(pairs.mean(axis=1))
+            self._width *= 2
+
+    def columns(self, started_ns: int) -> dict[str, npt.NDArray[np.float64]]:
+        """`time_s` after the start, and the other columns as they are; no rows before the first sample."""
+        table = np.array(self._rows).reshape(-1, len(SAMPLE_COLUMNS))
+        values = dict(zip(SAMPLE_COLUMNS, table.T, strict=True))
+        return {"time_s": (values.pop("time_ns") - started_ns) / 1e9, **values}
