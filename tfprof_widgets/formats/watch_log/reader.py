@@ -11,7 +11,6 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from ...analysis.cluster.low_detail import STEPS
 from ...errors import TraceError
 from ...trace.bounds import check_brackets, clean_text, document, texts
 from ...trace.regular_file import content_of, opened
@@ -29,6 +28,7 @@ from .layout import (
     MAX_SAMPLE_BYTES,
     MAX_STEP_BYTES,
     SAMPLES,
+    STEPS,
     VERSION,
 )
 

@@ -16,7 +16,6 @@ from typing import Any
 
 import numpy as np
 
-from ...analysis.cluster.low_detail import STEPS
 from ...errors import without_controls
 from ...trace.watched import SAMPLE_COLUMNS, STEP, Steps
 from .layout import (
@@ -29,6 +28,7 @@ from .layout import (
     MAX_SAMPLE_BYTES,
     MAX_STEP_BYTES,
     SAMPLES,
+    STEPS,
     VERSION,
 )
 
