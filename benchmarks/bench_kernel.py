@@ -91,7 +91,7 @@ def _capture(kind: str, work: Callable[[], Any]) -> None:
             for name in ("steps", "ops", "layers", "scopes", "source_lines", "events"):
                 getattr(profile, name)
         if kind == "shown":
-            from tfprof_widgets.views.widgets.cells import close_unseen
+            from tfprof_widgets.show import close_unseen
 
             dashboard = profile.dashboard()
             dashboard._repr_mimebundle_()

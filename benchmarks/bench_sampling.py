@@ -96,7 +96,7 @@ class _MeasuredSampler:
     """The package's own sampler, and the CPU time that its thread used."""
 
     def __init__(self) -> None:
-        from tfprof_widgets.capture.machine.sampler import SystemSampler
+        from tfprof_widgets.capture import SystemSampler
 
         class Timed(SystemSampler):
             """Notes the CPU time of its thread when that ends, which nobody can ask for afterwards."""

@@ -79,7 +79,7 @@ def _captured(model: Any, data: Any, directory: Path, n_steps: int) -> Path:
 
 
 def _count_events(file: Path) -> int:
-    from tfprof_widgets.formats.xspace.xspace import read_xspace
+    from tfprof_widgets.read import read_xspace
 
     return read_xspace(file.read_bytes()).n_events
 

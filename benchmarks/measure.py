@@ -39,10 +39,9 @@ def measure_ours(file: Path) -> dict[str, Any]:
     from google.protobuf import descriptor_pb2, descriptor_pool, message_factory  # noqa: F401 - by the first file otherwise
 
     import tfprof_widgets as tfprof
-    from tfprof_widgets.analysis.results import Results  # noqa: F401
-    from tfprof_widgets.opening.open import open_traces  # noqa: F401
-    from tfprof_widgets.views.payload.payload import build_payload
-    from tfprof_widgets.views.payload.wire import as_text
+    from tfprof_widgets.analysis import Results  # noqa: F401
+    from tfprof_widgets.read import open_traces  # noqa: F401
+    from tfprof_widgets.show import as_text, build_payload
 
     before = peak_bytes("self")
     watch = Stopwatch()

@@ -18,9 +18,9 @@ from playwright.sync_api import Frame, sync_playwright
 
 from benchmarks.page_memory import page_bytes
 from tests.browser.widget_host import KernelSide, WidgetHost, widget_host
-from tfprof_widgets.analysis.watched.bins import StepBins
-from tfprof_widgets.trace.watched import STEP
-from tfprof_widgets.views.widgets.live import LiveView
+from tfprof_widgets.analysis import StepBins
+from tfprof_widgets.show import LiveView
+from tfprof_widgets.trace import STEP
 from tfprof_widgets.watching_state import Borders, head_of
 from tools import chromium
 

@@ -15,11 +15,9 @@ from pathlib import Path
 
 import numpy as np
 
-from tfprof_widgets.analysis.watched.anomalies import AnomalyFinder
-from tfprof_widgets.analysis.watched.bins import StepBins
-from tfprof_widgets.formats.watch_log.reader import read_watch_log
-from tfprof_widgets.formats.watch_log.writer import WatchWriter
-from tfprof_widgets.trace.watched import STEP
+from tfprof_widgets.analysis import AnomalyFinder, StepBins
+from tfprof_widgets.read import WatchWriter, read_watch_log
+from tfprof_widgets.trace import STEP
 
 _AT_ONCE, _DRAWN = 250, 250_000
 _LOOKS = 10

@@ -16,8 +16,8 @@ from dataclasses import dataclass, field, replace
 from functools import cache
 from typing import Any
 
-from tfprof_widgets.formats.xspace.xspace import read_xspace
-from tfprof_widgets.trace.trace import Trace
+from tfprof_widgets.read import read_xspace
+from tfprof_widgets.trace import Trace
 
 VARINT, FIXED64, LENGTH = 0, 1, 2
 EPOCH_NS = 1_700_000_000_000_000_000

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from tests import builders
-from tfprof_widgets.formats.hlo.messages import MESSAGES
+from tfprof_widgets.read import MESSAGES
 
 F32 = 11
 

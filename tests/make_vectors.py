@@ -24,18 +24,10 @@ from tests.structure_drawings import drawn_graph, profile_of
 from tests.unit.analysis.hosts.drawn_hosts import results_of, results_of_cluster
 from tests.unit.views.received import receive
 from tests.vector_drawings import KERNELS, STRAGGLERS, Waiting, code_of_training, coded_tables, program, training
-from tfprof_widgets.analysis.base.units import PS_PER_US
-from tfprof_widgets.analysis.columns.registry import TABLES
-from tfprof_widgets.analysis.hosts.stragglers import compute_stragglers
-from tfprof_widgets.analysis.results import Results
-from tfprof_widgets.analysis.selection import Selection
-from tfprof_widgets.analysis.steps.categories import STEP_CATEGORIES
-from tfprof_widgets.export.report.kernel_names import readable_kernel
-from tfprof_widgets.formats.xspace.xspace import read_xspace
-from tfprof_widgets.views.payload.payload import build_payload
-from tfprof_widgets.views.payload.plain import plain, records
-from tfprof_widgets.views.payload.structure_meta import structure_list
-from tfprof_widgets.views.payload.wire import Table, as_text, pack
+from tfprof_widgets.analysis import PS_PER_US, STEP_CATEGORIES, TABLES, Results, Selection, compute_stragglers
+from tfprof_widgets.export import readable_kernel
+from tfprof_widgets.read import read_xspace
+from tfprof_widgets.show import Table, as_text, build_payload, pack_bytes, plain, records, structure_list
 
 FOLDER = Path(__file__).parent / "vectors"
 _WORDS = ("advice", "next_steps", "advice_notices", "activity", "structure")
@@ -126,7 +118,7 @@ def column_code_vector() -> dict[str, Any]:
         name: {column: [dtype, _told(values)] for column, (values, dtype) in table.columns.items()}
         for name, table in tables.items()
     }
-    return {"raw": as_text(zlib.decompress(pack({}, tables))), "tables": values}
+    return {"raw": as_text(zlib.decompress(pack_bytes({}, tables))), "tables": values}
 
 
 def _told(values: np.ndarray) -> list[Any]:

@@ -6,10 +6,9 @@ from typing import Any
 
 import numpy as np
 
-from tfprof_widgets.formats.v1.run_metadata_trace import trace_of
-from tfprof_widgets.opening.opened import Opened
 from tfprof_widgets.profiles import Profile
-from tfprof_widgets.trace.op_graph import OpGraph, make_op_graph
+from tfprof_widgets.read import Opened, trace_of
+from tfprof_widgets.trace import OpGraph, make_op_graph
 
 GPU, CPU = "/job:localhost/replica:0/task:0/device:GPU:0", "/job:localhost/replica:0/task:0/device:CPU:0"
 KINDS = ("VariableV2", "Identity", "MatMul", "BiasAdd", "Relu", "Mul", "Sum", "Cast")

@@ -76,7 +76,7 @@ def test_no_module_is_called_as_a_public_function() -> None:
         ("analysis/ops/ops.py", "def f():\n    import ipywidgets\n"),
         ("capture/session/session.py", "import tensorflow as tf\n"),
         ("capture/session/session.py", "try:\n    import keras\nexcept ImportError:\n    keras = None\n"),
-        ("capture/session/session.py", "from tfprof_widgets.opening import open_file\n"),
+        ("capture/session/session.py", "from tfprof_widgets.read import opening as open_file\n"),
         ("capture/session/session.py", "from ..keras import callback\n"),
         ("views/widgets/timeline.py", "from .views import OpTable\n"),
         ("views/widgets/timeline.py", "from . import diff_panel\n"),

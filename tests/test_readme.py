@@ -12,11 +12,10 @@ import tfprof_widgets as tfprof
 from tests.captures import committed
 from tests.documents import PAGES, PREPARED, ROOT, WORKERS, Told, cells_of, links, run_cells
 from tests.unit.capture.remote.processes import TrainingProcess
-from tfprof_widgets.capture.session.control import LONGEST_SESSION_S
-from tfprof_widgets.capture.session.record import DEFAULT_MAX_BYTES, DEFAULT_MAX_SECONDS
-from tfprof_widgets.notebook.magics import TfprofMagics
+from tfprof_widgets.capture import DEFAULT_MAX_BYTES, DEFAULT_MAX_SECONDS, LONGEST_SESSION_S
+from tfprof_widgets.notebook import TfprofMagics
 from tfprof_widgets.profiles import Profile
-from tfprof_widgets.trace.scratch import KEPT_BYTES, KEPT_S
+from tfprof_widgets.trace import KEPT_BYTES, KEPT_S
 
 README = (ROOT / "README.md").read_text(encoding="utf-8")
 ON_SITE = tuple(str(path.relative_to(ROOT)) for path in PAGES)

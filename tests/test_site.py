@@ -12,8 +12,7 @@ import pytest
 
 import tfprof_widgets as tfprof
 from tests.documents import PAGES, cells_of, links
-from tfprof_widgets.analysis.advice import headlines
-from tfprof_widgets.analysis.columns.registry import TABLES
+from tfprof_widgets.analysis import TABLES, advice
 from tools.site import gallery, pictures, reference
 
 ROOT = Path(__file__).parents[1]
@@ -90,7 +89,7 @@ def test_nothing_is_fetched_from_elsewhere() -> None:
 
 
 def test_advice_that_is_spoken_of_has_these_headings() -> None:
-    known = {headlines.headline_of(rule, "") for rule in headlines._RULES} | set(headlines._STAGES.values())
+    known = {advice.headline_of(rule, "") for rule in advice._RULES} | set(advice._STAGES.values())
     text = WRITTEN[DOCS / "symptoms.md"]
     named = {
         " ".join(heading.split())

@@ -13,7 +13,7 @@ from tests.hlo_drawings import metadata_plane
 from tests.unit.analysis.input.iterator_drawings import prefetched
 from tests.unit.analysis.memory.test_memory import give, take
 from tests.unit.views.test_work_tables import PROGRAM, compiled, kernel
-from tfprof_widgets.trace.source_map import SourceMap, empty_source_map
+from tfprof_widgets.trace import SourceMap, empty_source_map
 
 N_STEPS = 8
 PERIOD_US = 110.0

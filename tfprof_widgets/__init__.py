@@ -10,21 +10,21 @@ if TYPE_CHECKING:
 
     from . import experiments
     from .analysis.advice.advice import Advice
-    from .analysis.cluster.merged_memory import ReducedMemory
-    from .analysis.failure.memory_failure import MemoryFailure
-    from .analysis.input.input_pipeline import InputPipeline
+    from .analysis.cluster.tables import ReducedMemory
+    from .analysis.out_of_memory.failure import MemoryFailure
+    from .analysis.input.pipeline import InputPipeline
     from .analysis.memory.memory import MemoryProfile
-    from .analysis.memory.memory_growth import MemoryGrowth
-    from .analysis.overview.overview import Overview
+    from .analysis.memory.growth import MemoryGrowth
+    from .analysis.overview import Overview
     from .analysis.selection import Selection
-    from .analysis.steps.interference import CaptureSummary
-    from .analysis.watched.anomaly import Anomaly
-    from .capture.remote.server import ProfilerServer
-    from .capture.session.loop import step, trace_steps
+    from .analysis.steps.steps import CaptureSummary
+    from .analysis.watching.words import Anomaly
+    from .capture.remote import ProfilerServer
+    from .capture.loop import step, trace_steps
     from .capturing import ProfileCallback, capture_remote, profile, serve, stop
     from .comparing import ProfileDiff, diff
     from .errors import CaptureError, EmptyTraceError, TfProfError, TraceError
-    from .export.table_list import TableList
+    from .export.files import TableList
     from .loading import WatchedRun, load, recover
     from .notebook.dialog import CaptureDialog, capture_dialog
     from .notebook.doctor_report import DoctorReport, doctor
@@ -33,8 +33,8 @@ if TYPE_CHECKING:
     from .several_runs import Scaling, scaling
     from .trace.capture_facts import CaptureCost
     from .trace.trace import Trace
-    from .views.widgets.base import View
-    from .views.widgets.link import LinkModel
+    from .show.widgets import View
+    from .show.link import LinkModel
     from .watching import Watch, WatchCallback, watch
 
 __version__ = "0.1.0"

@@ -10,23 +10,21 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from .capture.keras.callback import CapturingCallback
-from .capture.keras.patch import KerasPatch, OwnMarksPatch
-from .capture.session.record import CaptureOptions
-from .capture.session.session import Capture
+from .capture.keras import CapturingCallback, KerasPatch, OwnMarksPatch
+from .capture.record import CaptureOptions
+from .capture.session import Capture
 from .errors import CaptureError
-from .opening.failed_hosts import FailedHost, named_reasons
 from .profiles import Profile
 from .progress import Progress, StatusLine, following, record_text, status_line
-from .views.widgets.shell import kernel_shell
+from .read.opening import FailedHost, named_reasons
+from .show.library import kernel_shell
 
 if TYPE_CHECKING:
-    from .capture.remote.client import Answer, RemoteOptions, Watch
-    from .capture.remote.server import ProfilerServer
-    from .capture.session.detail import Detail
-    from .capture.session.record import CaptureRecord
-    from .capture.session.selection import Steps
-    from .opening.opened import Opened
+    from .capture.record import CaptureRecord, Detail
+    from .capture.remote import Answer, ProfilerServer, RemoteOptions, Watch
+    from .capture.selection import Steps
+    from .read.opening import Opened
+
 
 _REMEDY = "Check that each runs tfprof.serve(port), at an address that this machine reaches, and trains meanwhile."
 
@@ -108,7 +106,7 @@ def capturing(
 
     The line tells meanwhile how far it is. It is left to whoever has it, who can display the profile in its place.
     """
-    from .capture.session.shield import interrupts_put_off
+    from .capture.windows import interrupts_put_off
 
     captured = Profile(title=title)
     capture = Capture(options, patch=KerasPatch())
@@ -151,7 +149,7 @@ def stop() -> Profile | None:
         >>> tfprof.stop() is None
         True
     """
-    from .capture.session.active import active_capture
+    from .capture.session import active_capture
 
     capture = active_capture()
     if capture is None:
@@ -273,8 +271,7 @@ def serve(port: int = 0, host: str = "127.0.0.1", *, token: str | None = None) -
         >>> with tfprof.serve(token="secret") as server:
         ...     address = server.address
     """
-    from .capture.remote.client import check_token
-    from .capture.remote.server import start_server
+    from .capture.remote import check_token, start_server
 
     if isinstance(port, bool) or not isinstance(port, int):
         raise TypeError(f"port={port!r} is a {type(port).__name__}; give an int, 0 for any free port.")
@@ -325,7 +322,7 @@ def capture_remote(
         TypeError: an argument of the wrong type.
         ValueError: an argument out of its range, or no address.
     """
-    from .capture.remote.client import RemoteOptions, worker_addresses
+    from .capture.remote import RemoteOptions, worker_addresses
 
     workers = worker_addresses(addresses)
     options = RemoteOptions(
@@ -341,12 +338,8 @@ def capture_remote(
 
 
 def captured(addresses: Sequence[str], options: RemoteOptions, *, logdir: str | Path | None, watch: Watch) -> Profile:
-    """The profile of all workers that answered; see `capture_remote`. Whatever `watch` raises ends the capture.
-
-    Raises:
-        CaptureError: no worker answered, or the files cannot be written.
-    """
-    from .capture.remote.client import ask_workers, check_logdir
+    """The profile of all workers that answered; see `capture_remote`. Whatever `watch` raises ends the capture."""
+    from .capture.remote import ask_workers, check_logdir
 
     place = None if logdir is None else check_logdir(logdir)
     answers = ask_workers(addresses, options, watch)
@@ -357,8 +350,8 @@ def captured(addresses: Sequence[str], options: RemoteOptions, *, logdir: str | 
 
 
 def _profile_of(answers: Sequence[Answer], failed: Sequence[Answer], logdir: Path | None) -> Profile:
-    from .capture.remote.client import write_run
-    from .capture.session.scratch import make_scratch, remove_scratch
+    from .capture.folders import make_scratch, remove_scratch
+    from .capture.remote import write_run
 
     n_bytes = sum(len(answer.xspace) for answer in answers)
     place = make_scratch(n_bytes) if logdir is None else logdir
@@ -377,8 +370,8 @@ def _profile_of(answers: Sequence[Answer], failed: Sequence[Answer], logdir: Pat
 
 def _opened(run: Path, title: str, n_asked: int, failed: Sequence[Answer]) -> Opened:
     """The run, and as if saved with it what it lacks: so that is kept wherever the profile is saved."""
-    from .formats.saved import SavedProfile
-    from .opening.open import open_traces
+    from .read.opening import open_traces
+    from .read.saved import SavedProfile
 
     opened = open_traces(run)
     if not failed:
@@ -394,7 +387,7 @@ def _reasons(failed: Sequence[Answer]) -> str:
 @contextlib.contextmanager
 def _progress(n_workers: int) -> Iterator[Watch]:
     """A progress bar of the workers that answered, where a person watches."""
-    from .capture.remote.client import Watch
+    from .capture.remote import Watch
 
     class Counted(Watch):
         def answered(self, answer: Answer) -> None:

@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from .loading import WatchedRun
     from .profiles import Profile
 
+
 TOKEN = "TFPROF_TOKEN"
 """The variable that holds the token: on the command line every user of the machine could read it."""
 OUTPUTS = {"chrome": "trace.json.gz", "pprof": "costs.pb.gz", "parquet": "tables", "csv": "tables"}
@@ -270,7 +271,7 @@ def _check_steps(found: ProfileDiff, options: argparse.Namespace, limit: float) 
 
 def _judgement(found: ProfileDiff, limit: float, status: int) -> str:
     """Which quantity is compared, how sure it is, and which side of the limit it is on."""
-    from .analysis.base.wording import number
+    from .analysis.common import number
 
     (n_a, n_b), (a_ms, b_ms) = _figures(found, "n_steps"), _figures(found, "step_time")
     ratio, (low, high) = found.step_time_ratio, found.step_time_interval
@@ -364,7 +365,7 @@ def diff_document(found: ProfileDiff, *, limit: float | None, is_above: bool | N
 
 
 def _records(frame: pd.DataFrame) -> list[dict[str, Any]]:
-    from .views.payload.plain import records
+    from .show.lists import records
 
     return records(frame)
 
@@ -492,7 +493,7 @@ def write_text(text: str) -> None:
 
 def write_json(value: Any) -> None:
     """Print a value as JSON, in ASCII; what is no number is null."""
-    from .views.payload.plain import plain
+    from .show.lists import plain
 
     print(json.dumps(plain(value), indent=2, allow_nan=False), flush=True)  # noqa: T201 -- this is the output
 

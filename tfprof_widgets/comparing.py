@@ -6,7 +6,7 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
-from .analysis.columns.docstrings import tell_columns
+from .analysis.tables import tell_columns
 from .display import WithoutWidgets, output_of, write_page
 from .errors import EmptyTraceError, TfProfError
 from .profiles import Profile
@@ -19,12 +19,13 @@ if TYPE_CHECKING:
 
     from .analysis.comparison.comparison import RunDiff
     from .analysis.results import Results
-    from .export.report.part import Part, Row
-    from .views.payload.embedding import Amount
-    from .views.widgets.data import TraceData
-    from .views.widgets.diff_panel import DiffPanel
-    from .views.widgets.timeline import Timeline
+    from .export.document import Part, Row
+    from .show.embedding import Amount
+    from .show.outputs import DiffPanel
+    from .show.widgets import Timeline, TraceData
 
+
+if TYPE_CHECKING:
     Cell = str | Callable[[Row], str]
     """A column, or what writes it."""
 
@@ -129,9 +130,9 @@ class ProfileDiff:
     @cached_property
     def verdict(self) -> str:
         """What changed, in a sentence or two."""
-        from .analysis.comparison.words import verdict
+        from .analysis.comparison.words import verdict_of
 
-        return verdict(self._runs)
+        return verdict_of(self._runs)
 
     @cached_property
     def notices(self) -> tuple[str, ...]:
@@ -196,7 +197,7 @@ class ProfileDiff:
         panel = self._panel
         self._timelines()
         if panel.comm is None:  # closed, as a cell that showed it was run again
-            from .views.widgets.cells import open_again
+            from .show.widgets import open_again
 
             open_again(panel.data)
         return panel
@@ -221,9 +222,9 @@ class ProfileDiff:
 
     @cached_property
     def _panel(self) -> DiffPanel:
-        from .views.payload.diff_payload import diff_content
-        from .views.widgets.diff_data import DiffData
-        from .views.widgets.diff_panel import DiffPanel
+        from .show.outputs import DiffPanel
+        from .show.payload import diff_content
+        from .show.widgets import DiffData
 
         first, second = (one.data.payload.contents.names.cut if one is not None else str for one in self._timelines())
         content = diff_content(self._runs, titles=(self.a, self.b), notices=self.notices, cut=(first, second))
@@ -236,8 +237,8 @@ class ProfileDiff:
 
     def _page(self, amount: Amount) -> str:
         """A page with so much of both traces; of bytes both have that many together."""
-        from .views.page.pages import comparison_page
-        from .views.payload.embedding import embed
+        from .show.embedding import embed
+        from .show.page import comparison_page
 
         shown: list[TraceData] = []
         for timeline in self._timelines():
@@ -254,7 +255,7 @@ class ProfileDiff:
         return output_of(self, instead, name="comparison")
 
     def __repr__(self) -> str:
-        from .analysis.base.wording import number
+        from .analysis.common import number
 
         low, high = self.step_time_interval
         steps = (
@@ -270,7 +271,7 @@ class ProfileDiff:
         )
 
     def _plain_html(self) -> str:
-        from .export.report.plain_html import sheet
+        from .export.document_tables import sheet
 
         runs = f"{_short(self.a)} (a) → {_short(self.b)} (b)"
         return sheet(self.verdict, [runs, *self.notices], _changes_parts(self._runs))
@@ -316,13 +317,9 @@ def diff(a: Profile, b: Profile) -> ProfileDiff:
 
 
 def _results_of(profile: Profile, name: str, told: list[str]) -> Results:
-    """The analyses of a run; those of an empty trace, and why, where nothing was captured.
-
-    Raises:
-        TfProfError: it is a reduced profile.
-    """
+    """The analyses of a run; those of an empty trace, and why, where nothing was captured."""
     from .analysis.results import Results
-    from .formats.xspace.xspace import read_xspace
+    from .read.xspace import read_xspace
 
     try:
         found = profile.run.results
@@ -339,7 +336,7 @@ def _results_of(profile: Profile, name: str, told: list[str]) -> Results:
 
 def _changes_text(runs: RunDiff) -> Iterator[str]:
     """The largest changes of layers and ops, one line each."""
-    from .analysis.base.wording import number
+    from .analysis.common import number
 
     for title, frame, label, n_rows in _changed(runs):
         shown = frame.head(_MOST_SHOWN)
@@ -352,8 +349,8 @@ def _changes_text(runs: RunDiff) -> Iterator[str]:
 
 def _changes_parts(runs: RunDiff) -> Iterator[Part]:
     """What a step of both is made of, and the same changes, as tables."""
-    from .export.report.part import part_of
-    from .export.report.plain_html import ROOM
+    from .export.document import part_of
+    from .export.document_tables import ROOM
 
     unit, made_of = _unit(runs), runs.categories
     times: dict[str, Cell] = {

@@ -9,11 +9,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
 from .errors import TfProfError
-from .views.widgets.shell import is_cell_running, kernel_shell
+from .show.library import is_cell_running, kernel_shell
 
 if TYPE_CHECKING:
-    from .views.payload.embedding import Amount
-    from .views.widgets.base import View
+    from .show.embedding import Amount
+    from .show.widgets import View
+
 
 logger = logging.getLogger(__name__)
 
@@ -50,7 +51,7 @@ class WithoutWidgets:
 
     def bundle(self, root: View) -> dict[str, Any]:
         """All of it in one output, which finds out by itself whether `root` came."""
-        from .views.page.fallback import fallback_html
+        from .show.page import fallback_html
 
         page = self.page("steps")
         return {
@@ -64,16 +65,11 @@ def output_of(shown: Shown, instead: WithoutWidgets, *, name: str) -> dict[str, 
 
     That takes longer to make than the widget: while a cell runs, a line stands for it, and it comes as an output of its own
     when the cell ends.
-
-    Args:
-        shown: gives the widget and the line.
-        instead: what stands for it.
-        name: of the widget, where it cannot be shown.
     """
     told = ""
     try:
         if kernel_shell() is not None and is_cell_running():
-            from .views.widgets.fallback import publish_fallback
+            from .show.outputs import publish_fallback
 
             try:
                 root = shown.dashboard()
@@ -97,18 +93,8 @@ def output_of(shown: Shown, instead: WithoutWidgets, *, name: str) -> dict[str, 
 
 
 def write_page(path: str | Path, page: MakesPage, *, embed: Amount) -> Path:
-    """Write a page whole or not at all; returns its path.
-
-    Args:
-        path: of the page.
-        page: makes its text with so much of the traces.
-        embed: how much.
-
-    Raises:
-        ValueError: `embed` is neither "steps" nor "full" nor a positive number.
-        TfProfError: it cannot be written. What was at the path before is still there, and no part of a page.
-    """
-    from .export.atomic import replacing
+    """Write a page whole or not at all; returns its path."""
+    from .export.files import replacing
 
     if embed not in ("steps", "full") and not (isinstance(embed, int) and embed > 0):
         raise ValueError(f'embed={embed!r} is no size: give "steps", a number of bytes, or "full" for everything')

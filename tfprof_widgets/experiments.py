@@ -33,7 +33,7 @@ from typing import Any
 
 import pandas as pd
 
-from .analysis.base.wording import number
+from .analysis.common import number
 from .analysis.experiments import (
     batch_sizes_sentence,
     changes_sentence,
@@ -66,7 +66,7 @@ from .capture.experiments import (
     surveyed,
 )
 from .capture.restoring import CallbackSet, Kept
-from .export.report.bar_table import BarRow, bar_table
+from .export.document import BarRow, bar_table
 from .progress import Progress
 
 

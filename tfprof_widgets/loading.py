@@ -11,24 +11,24 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
-from .analysis.columns.docstrings import tell_columns
+from .analysis.tables import tell_columns
 from .display import WithoutWidgets, output_of, write_page
 from .errors import EmptyTraceError
 from .profiles import Profile
 from .progress import Progress
-from .trace.watched import EPOCH_BEGIN, PROFILED, Steps
+from .trace.capture_facts import EPOCH_BEGIN, PROFILED, Steps
 
 if TYPE_CHECKING:
     from concurrent.futures import Executor
 
     import pandas as pd
 
-    from .analysis.watched.anomaly import Anomaly
-    from .opening.found import Found
-    from .opening.opened import Opened
-    from .trace.watched import WatchLog
-    from .views.payload.embedding import Amount
-    from .views.widgets.live import LiveView
+    from .analysis.watching.words import Anomaly
+    from .read.opening import Found, Opened
+    from .show.embedding import Amount
+    from .show.live import LiveView
+    from .trace.capture_facts import WatchLog
+
 
 KINDS = ("train", "validation", "predict", "other")
 """Of steps, by their code in the file of a watched training."""
@@ -86,7 +86,7 @@ def load(
         >>> prof
         <Profile run: 8 steps, ... ms a step, ... events>
     """
-    from .formats.watch_log.reader import is_watch_log, newest_watch
+    from .read.steps_file import is_watch_log, newest_watch
 
     if is_watch_log(path):
         return _watched(path)
@@ -100,19 +100,15 @@ def load(
 
 
 def _watched(folder: str | Path) -> WatchedRun:
-    from .formats.watch_log.reader import read_watch_log
+    from .read.steps_file import read_watch_log
 
     read_watch_log(folder)  # what cannot be read is told now
     return WatchedRun(lambda: read_watch_log(folder))
 
 
 def load_profile(path: str | Path, *, graph: str | Path | None = None, executor: Executor | None = None) -> Profile:
-    """Open a profile; see `load`.
-
-    Raises:
-        TraceError: nothing readable is there.
-    """
-    from .opening.found import find
+    """Open a profile; see `load`."""
+    from .read.opening import find
 
     found = find(path)
     if found.is_many or (executor is not None and found.hosts):
@@ -121,8 +117,8 @@ def load_profile(path: str | Path, *, graph: str | Path | None = None, executor:
 
 
 def _load_whole(found: Found, graph: str | Path | None) -> Profile:
-    from .formats.wire.content import watched_reading
-    from .opening.open import open_found
+    from .read.opening import open_found
+    from .read.protobuf import watched_reading
 
     with Progress("Reading", unit="B") as bar, watched_reading(bar.tell):
         opened = open_found(found, graph=graph)
@@ -131,9 +127,9 @@ def _load_whole(found: Found, graph: str | Path | None) -> Profile:
 
 def _load_reduced(found: Found, graph: str | Path | None, executor: Executor | None) -> Profile:
     """The profile of hosts that are read elsewhere, as far as they can be."""
-    from .opening.many_hosts import host_file_list, reduce_hosts
-    from .opening.opened import Opened, stamp_of
-    from .opening.places import is_url
+    from .analysis.many_hosts import host_file_list, reduce_hosts
+    from .read.opening import Opened, stamp_of
+    from .read.places import is_url
 
     files = found.hosts
     stamps = tuple(stamp_of(file) for file in files if not is_url(file))  # a server would be asked for each
@@ -150,14 +146,14 @@ def _load_reduced(found: Found, graph: str | Path | None, executor: Executor | N
 
 def _title(opened: Opened) -> str:
     """What a profile is called: as it was saved, else as the directory of its files."""
-    from .opening.file_names import printable
+    from .read.places import printable
 
     return (opened.saved.title if opened.saved else "") or printable(opened.paths[0].absolute().parent.name)
 
 
 def _reduced_notice(n_hosts: int) -> str:
-    from .analysis.base.wording import plural
-    from .analysis.cluster.low_detail import MAX_LONGEST
+    from .analysis.cluster.summaries import MAX_LONGEST
+    from .analysis.common import plural
 
     return (
         f"Reduced profile of {plural(n_hosts, 'host')}: tables are of the whole capture, the timeline has each host's steps and "
@@ -167,7 +163,7 @@ def _reduced_notice(n_hosts: int) -> str:
 
 def _newest(others: Sequence[Path]) -> tuple[str, ...]:
     """That a log directory has more runs than the one that was read."""
-    from .opening.file_names import some_names
+    from .read.places import some_names
 
     if not others:
         return ()
@@ -268,13 +264,13 @@ class WatchedRun:
     @property
     def anomalies(self) -> list[Anomaly]:
         """What was beyond the run's own noise, as it was told while it ran: a list of `Anomaly`, oldest first."""
-        from .analysis.watched.told import anomalies_of
+        from .analysis.watching.anomalies import anomalies_of
 
         return anomalies_of(self.log)
 
     def report(self) -> str:
         """What came out, as Markdown: step times, waits, anomalies, windows."""
-        from .export.report.watched import watch_report
+        from .export.document_tables import watch_report
 
         return watch_report(self.log)
 
@@ -311,12 +307,12 @@ class WatchedRun:
         return output_of(self, instead, name="watched training")
 
     def _summary(self) -> str:
-        from .export.report.watched import watch_summary
+        from .export.document_tables import watch_summary
 
         return watch_summary(self.log)
 
     def _page(self, amount: Amount) -> str:  # noqa: ARG002 -- it is small, and whole in any case
-        from .views.page.pages import live_page
+        from .show.page import live_page
 
         return live_page(self.dashboard(), title=self.folder.name)
 
@@ -352,15 +348,14 @@ def load_for_display() -> Iterator[None]:
     """Load a piece between two `yield`s: each takes some tenths of a second."""
     # ruff: noqa: F401
     from .analysis import results
-    from .opening import open
-    from .views.payload import embedding, payload
+    from .read import opening
+    from .show import embedding
 
     yield
-    from .views.page import pages
-    from .views.widgets import fallback, timeline, views
+    from .show import outputs, page, widgets
 
     yield
-    from .views.widgets import figures, library
+    from .show import figures, library
 
     yield from figures.make_figures()
     library.views_script()

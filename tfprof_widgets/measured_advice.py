@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING, Any
 from .errors import TfProfError
 
 if TYPE_CHECKING:
-    from .capture.source.fit_call import FitCall, Fitted
+    from .capture.program.calls import FitCall, Fitted
+
 
 PATIENCE_S = 20.0
 """A page asks while a cell may run, which the measurement would disturb: so long it waits for the kernel to be free."""
@@ -46,14 +47,7 @@ class MeasuredAdvice:
         return measurable_rules(self._fitted)
 
     def reply(self, message: Mapping[str, Any]) -> tuple[dict[str, Any], list[bytes]]:
-        """What a page is told that asks for the measurement of a rule.
-
-        Returns:
-            `gain_ratio`, the share of a step that was saved, and a sentence.
-
-        Raises:
-            TfProfError: a cell runs, model and data are gone, or the kernel was interrupted.
-        """
+        """What a page is told that asks for the measurement of a rule."""
         rule = str(message.get("rule"))
         return self._in_turn(lambda: self._measure(rule)), []
 

@@ -6,21 +6,15 @@ from collections.abc import Callable, Mapping
 from functools import cached_property
 from typing import Any, TypeVar
 
-from .analysis.base.hosts import hosts_of
-from .export.chrome.chrome_trace import chrome_trace_in_pieces
+from .analysis.common import hosts_of
+from .export.chrome import chrome_trace_in_pieces
 from .measured_advice import MeasuredAdvice
 from .profiled_run import ProfiledRun
-from .views.page.pages import dashboard_page
-from .views.payload.embedding import Amount, embed
-from .views.payload.payload import build_payload
-from .views.widgets.base import View
-from .views.widgets.cells import open_again
-from .views.widgets.data import TraceData
-from .views.widgets.library import views_js
-from .views.widgets.limits import limits_of
-from .views.widgets.link import LinkModel
-from .views.widgets.timeline import Timeline
-from .views.widgets.views import Compact, Dashboard, OverviewPanel
+from .show.embedding import Amount, build_payload, embed
+from .show.library import limits_of, views_js
+from .show.link import LinkModel
+from .show.page import dashboard_page
+from .show.widgets import Compact, Dashboard, OverviewPanel, Timeline, TraceData, View, open_again
 
 V = TypeVar("V", bound=View)
 Reply = tuple[dict[str, Any], list[bytes]]

@@ -13,18 +13,18 @@ from .errors import CaptureError, EmptyTraceError, TfProfError
 if TYPE_CHECKING:
     import pandas as pd
 
-    from .analysis.failure.memory_failure import MemoryFailure
+    from .analysis.many_hosts import ReducedHosts
+    from .analysis.out_of_memory.failure import MemoryFailure
     from .analysis.results import AnyResults, Results
-    from .analysis.steps.interference import CaptureSummary
-    from .capture.session.record import CaptureRecord
-    from .capture.source.captured_program import CapturedProgram
-    from .capture.source.fit_call import FitCall
-    from .export.report.subject import Subject
-    from .formats.saved import SavedProfile
-    from .opening.many_hosts import ReducedHosts
-    from .opening.opened import Opened
+    from .analysis.steps.steps import CaptureSummary
+    from .capture.program.calls import FitCall
+    from .capture.program.program import CapturedProgram
+    from .capture.record import CaptureRecord
+    from .export.document import Subject
+    from .read.opening import Opened
+    from .read.saved import SavedProfile
+    from .show.link import Bookmark
     from .trace.capture_facts import CaptureCost, CaptureFacts
-    from .views.widgets.bookmarks import Bookmark
 
 
 _NOT_CAPTURED = (
@@ -89,7 +89,7 @@ class ProfiledRun:
     @cached_property
     def facts(self) -> CaptureFacts | None:
         """What is known of the capture beside its cost; None for a trace loaded without it."""
-        from .analysis.steps.interference import measure_interference
+        from .analysis.steps.steps import measure_interference
 
         if self.record is None:
             return self.saved.capture if self.saved else None
@@ -97,7 +97,7 @@ class ProfiledRun:
 
     def samples(self, origin_ns: int) -> pd.DataFrame:
         """The samples of the machine, as `Profile.system` has them, of a trace that begins at this Unix time."""
-        from .capture.machine.sampler import no_samples, on_trace_clock
+        from .capture.machine import no_samples, on_trace_clock
 
         known = self.record or self.saved
         return on_trace_clock(no_samples() if known is None or known.system.empty else known.system, origin_ns)
@@ -120,14 +120,7 @@ class ProfiledRun:
         return None if self.record is None else self.record.program
 
     def whole(self, what: str) -> Results:
-        """The results with every single execution.
-
-        Args:
-            what: what needs them, for the message.
-
-        Raises:
-            TfProfError: it is a reduced profile, which has none.
-        """
+        """The results with every single execution."""
         from .analysis.results import Results
 
         if isinstance(self.results, Results):
@@ -147,7 +140,7 @@ class ProfiledRun:
         """The marks of the timeline: those that the run was saved with until a timeline has others, which sets this."""
         import json
 
-        from .views.widgets.bookmarks import bookmarks_from_json
+        from .show.link import bookmarks_from_json
 
         return () if self.saved is None else bookmarks_from_json(json.dumps(self.saved.bookmarks))
 
@@ -155,8 +148,8 @@ class ProfiledRun:
         """What is known beside the events, as of now."""
         import json
 
-        from .formats.saved import SavedProfile
-        from .views.widgets.bookmarks import bookmarks_to_json
+        from .read.saved import SavedProfile
+        from .show.link import bookmarks_to_json
 
         before = self.saved or SavedProfile()
         known = self.record or before
@@ -178,14 +171,14 @@ class ProfiledRun:
     @cached_property
     def hosts(self) -> pd.DataFrame:
         """The hosts, as `Profile.hosts` has them."""
-        from .opening.hosts import with_paths
+        from .analysis.many_hosts import with_paths
 
         frame = self.results.hosts
         return frame if self.reduced is not None else with_paths(frame, self.opened)
 
     def subject(self) -> Subject:
         """What a report is about."""
-        from .export.report.subject import Subject
+        from .export.document import Subject
 
         return Subject(
             results=self.results,
@@ -201,7 +194,7 @@ class ProfiledRun:
     @property
     def capture(self) -> CaptureSummary | None:
         """What the capture was and what it cost, as `Profile.capture` has it."""
-        from .analysis.steps.interference import CaptureSummary
+        from .analysis.steps.steps import CaptureSummary
         from .trace.capture_facts import CaptureFacts
 
         if not self.has_ended:
@@ -246,7 +239,7 @@ class ProfiledRun:
     @cached_property
     def system_findings(self) -> pd.DataFrame:
         """What is odd in them, as `Profile.system_findings` has it."""
-        from .analysis.system.anomalies import find_anomalies
+        from .analysis.machine import find_anomalies
 
         trace = self.results.trace
         known = self.facts
@@ -259,7 +252,7 @@ class ProfiledRun:
     @property
     def memory_failure(self) -> MemoryFailure | None:
         """What held the memory when an allocation failed, as `Profile.memory_failure` has it."""
-        from .analysis.failure.memory_failure import failure_alone
+        from .analysis.out_of_memory.failure import failure_alone
 
         try:
             return self.results.memory_failure
@@ -296,7 +289,7 @@ class ProfiledRun:
 
     def _capture_notices(self) -> tuple[str, ...]:
         """That memory ran out, and that the capture distorts what it shows; nothing where neither is so."""
-        from .analysis.steps.interference import step_sentence
+        from .analysis.steps.steps import step_sentence
 
         facts = self.facts
         if facts is None:
@@ -312,7 +305,7 @@ def _not_in(told: tuple[str, ...], texts: Sequence[str]) -> tuple[str, ...]:
 
 
 def _open_captured(record: CaptureRecord) -> Opened:
-    from .opening.open import open_runs
+    from .read.opening import open_runs
 
     if not record.run_dirs:
         raise EmptyTraceError("nothing was captured: " + (" ".join(record.notices) or "no session of the profiler ran"))

@@ -8,8 +8,8 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
-from .analysis.base.wording import plural
-from .analysis.columns.docstrings import tell_columns
+from .analysis.common import plural
+from .analysis.tables import tell_columns
 from .display import WithoutWidgets, output_of, write_page
 from .errors import TfProfError
 from .profiled_run import ProfiledRun
@@ -19,25 +19,22 @@ if TYPE_CHECKING:
     import pandas as pd
 
     from .analysis.advice.advice import Advice
-    from .analysis.cluster.merged_memory import ReducedMemory
-    from .analysis.failure.memory_failure import MemoryFailure
+    from .analysis.cluster.tables import ReducedMemory
     from .analysis.graph.options import TreeView as Structure
-    from .analysis.input.input_pipeline import InputPipeline
+    from .analysis.input.pipeline import InputPipeline
+    from .analysis.many_hosts import ReducedHosts
     from .analysis.memory.memory import MemoryProfile
-    from .analysis.overview.overview import Overview
-    from .analysis.roofline.roofline import RooflineRows
+    from .analysis.out_of_memory.failure import MemoryFailure
+    from .analysis.overview import Overview
+    from .analysis.roofline import RooflineRows
     from .analysis.selection import Selection
-    from .analysis.steps.interference import CaptureSummary
-    from .export.table_list import TableList
-    from .opening.many_hosts import ReducedHosts
-    from .opening.opened import Opened
+    from .analysis.steps.steps import CaptureSummary
+    from .export.files import TableList
     from .profile_views import ProfileViews
-    from .trace.capture_facts import CaptureCost
-    from .trace.trace import Trace
-    from .views.payload.embedding import Amount
-    from .views.widgets.link import LinkModel
-    from .views.widgets.timeline import Timeline
-    from .views.widgets.views import (
+    from .read.opening import Opened
+    from .show.embedding import Amount
+    from .show.link import LinkModel
+    from .show.widgets import (
         CopyTable,
         Dashboard,
         HloTable,
@@ -51,9 +48,13 @@ if TYPE_CHECKING:
         ScopeIcicle,
         SourceView,
         StepChart,
+        Timeline,
         TreeView,
         WorkerChart,
     )
+    from .trace.capture_facts import CaptureCost
+    from .trace.trace import Trace
+
 
 MOST_OPEN_HOSTS = 4
 """So many hosts stay open; of more the one that was asked for longest ago is opened anew."""
@@ -138,7 +139,7 @@ class Profile:
     @property
     def advice_table(self) -> pd.DataFrame:
         """The list `advice` as a table, in the same order. Empty where that is."""
-        from .analysis.advice.engine import advice_table
+        from .analysis.advice.rules import advice_table
 
         return advice_table(self.run.results.advice)
 
@@ -161,7 +162,7 @@ class Profile:
         from a stage that made an element to the stage that took it, `send_recv` from the device that sent a tensor to the
         one that got it.
         """
-        from .analysis.timeline.flows import flow_table
+        from .analysis.timeline import flow_table
 
         return flow_table(self.run.results.trace, self.run.results.flows)
 
@@ -254,7 +255,7 @@ class Profile:
             compiled from), `work_ratio` (its part of the estimated work of the fusion; NaN around an op), and `reads`,
             the names that it reads.
         """
-        from .analysis.ops.hlo_ops import hlo_op_graph
+        from .analysis.ops.other import hlo_op_graph
 
         results = self.run.whole("compiled programs")
         return hlo_op_graph(results.hlo_ops, results.units.hlo, name).frame
@@ -370,7 +371,7 @@ class Profile:
         They are those that `to_csv` writes, under the names of its files: `events`, `steps`, `ops`, `memory_summary` and so
         on. To list them computes none of them.
         """
-        from .export.table_list import list_tables
+        from .export.files import list_tables
 
         return list_tables(self._table_makers(), self.run.system)
 
@@ -391,7 +392,7 @@ class Profile:
         Examples:
             >>> busiest = prof.sql("select name, sum(self_ns) / 1e6 as self_ms from events group by name order by self_ms desc")
         """
-        from .export.sql_query import run_query
+        from .export.files import run_query
 
         return run_query(query, self.tables, self._table_makers())
 
@@ -449,7 +450,7 @@ class Profile:
             >>> name = prof.hosts["host"].iloc[0]
             >>> alone = prof.host(name)
         """
-        from .opening.hosts import whole_host
+        from .analysis.many_hosts import whole_host
 
         one = self._open_hosts.pop(name, None)
         if one is None:
@@ -470,7 +471,7 @@ class Profile:
         such as parameter servers, stay where they are, and so do all where none waits for another. The files are not
         changed: `save` of the result writes them as captured. Without shared steps or exchanges times are as they were.
         """
-        from .opening.hosts import on_one_clock
+        from .analysis.many_hosts import on_one_clock
 
         shift_ps = self.run.results.workers.clocks.shift_ps
         opened, hosts = on_one_clock(self.run.opened, self.run.reduced, shift_ps)
@@ -622,13 +623,13 @@ class Profile:
 
     def memory_timeline(self) -> MemoryTimeline:
         """Memory in use, free memory and fragmentation against time, and who held it at the peak of the selected range."""
-        from .views.widgets.views import MemoryTimeline
+        from .show.widgets import MemoryTimeline
 
         return self._views.view(MemoryTimeline)
 
     def op_table(self) -> OpTable:
         """The ops by self time, on devices and on the CPU, as a table to sort, filter and copy."""
-        from .views.widgets.views import OpTable
+        from .show.widgets import OpTable
 
         return self._views.view(OpTable)
 
@@ -636,61 +637,61 @@ class Profile:
         """The tf.data pipelines as graphs: what the training waits for is bold, the bottleneck is outlined with its
         remedy.
         """
-        from .views.widgets.views import InputGraph
+        from .show.widgets import InputGraph
 
         return self._views.view(InputGraph)
 
     def step_chart(self) -> StepChart:
         """The time of every step as a bar, by what it went to; click a bar to select that step."""
-        from .views.widgets.views import StepChart
+        from .show.widgets import StepChart
 
         return self._views.view(StepChart)
 
     def kernel_table(self) -> KernelTable:
         """The kernels of GPUs by time, by name, op, op type or unit, and whether they run on Tensor Cores."""
-        from .views.widgets.views import KernelTable
+        from .show.widgets import KernelTable
 
         return self._views.view(KernelTable)
 
     def copy_table(self) -> CopyTable:
         """The copies between host and GPUs by what they cost: which tensor, which way, how fast. The table is `copies`."""
-        from .views.widgets.views import CopyTable
+        from .show.widgets import CopyTable
 
         return self._views.view(CopyTable)
 
     def roofline_chart(self) -> RooflineChart:
         """The ops of GPUs by float operations a byte and a second, under what their device could do."""
-        from .views.widgets.views import RooflineChart
+        from .show.widgets import RooflineChart
 
         return self._views.view(RooflineChart)
 
     def hlo_table(self) -> HloTable:
         """The ops of compiled XLA programs by self time, with the TensorFlow op that each was made from."""
-        from .views.widgets.views import HloTable
+        from .show.widgets import HloTable
 
         return self._views.view(HloTable)
 
     def layer_table(self) -> LayerTable:
         """The Keras layers: forward, backward and optimizer time, parameters and memory of each."""
-        from .views.widgets.views import LayerTable
+        from .show.widgets import LayerTable
 
         return self._views.view(LayerTable)
 
     def source_view(self) -> SourceView:
         """Your cells and files with the forward and backward time of each line beside it."""
-        from .views.widgets.views import SourceView
+        from .show.widgets import SourceView
 
         return self._views.view(SourceView)
 
     def scope_icicle(self) -> ScopeIcicle:
         """The name scopes as an icicle, as wide as their time; click one to look into it."""
-        from .views.widgets.views import ScopeIcicle
+        from .show.widgets import ScopeIcicle
 
         return self._views.view(ScopeIcicle)
 
     def worker_chart(self) -> WorkerChart:
         """The same step on every host, a stacked bar for each; above 32 hosts a heat map."""
-        from .views.widgets.views import WorkerChart
+        from .show.widgets import WorkerChart
 
         return self._views.view(WorkerChart)
 
@@ -701,7 +702,7 @@ class Profile:
             view: what to begin with, as for `tree`: `"scope"`, `"graph"`, `"op"` or `"code"`; or `"hlo"`, the graphs of
                 XLA.
         """
-        from .views.widgets.views import TreeView
+        from .show.widgets import TreeView
 
         made = self._views.view(TreeView)
         made.begin_with(view)
@@ -743,7 +744,7 @@ class Profile:
             >>> tfprof.load(path).trace.n_events == prof.trace.n_events
             True
         """
-        from .export.chrome.chrome_trace import write_chrome_trace
+        from .export.chrome import write_chrome_trace
 
         target, results = Path(path).expanduser(), self.run.results
         with Progress(target.name, unit=" events", total=results.trace.n_events) as bar:
@@ -769,7 +770,7 @@ class Profile:
         return self._write_tables(directory, "parquet")
 
     def _write_tables(self, directory: str | Path, kind: str) -> Path:
-        from .export.tables import write_tables
+        from .export.files import write_tables
 
         target = Path(directory).expanduser()
         found = {name: make() for name, make in self._table_makers().items()}
@@ -778,7 +779,7 @@ class Profile:
         return target
 
     def _table_makers(self) -> dict[str, Callable[[], pd.DataFrame]]:
-        from .export.tables import table_makers
+        from .export.files import table_makers
 
         return {**table_makers(self.run.results), "system_findings": lambda: self.system_findings}
 
@@ -798,7 +799,7 @@ class Profile:
             options: those of `tree`; but `max_depth` is 100 in the graph view and has no limit in the others.
                 `select=("device", "op_types")` become labels of the samples.
         """
-        from .export.pprof.pprof import write_pprof
+        from .export.pprof import write_pprof
 
         return write_pprof(self.run.results, path, view, options)
 
@@ -818,7 +819,7 @@ class Profile:
             >>> tfprof.load(kept).steps.equals(prof.steps)
             True
         """
-        from .export.run_dir import save_runs
+        from .export.files import save_runs
 
         self.run.write_program()
         return save_runs(Path(directory).expanduser(), self.run.opened, self.run.saved_now())
@@ -841,7 +842,7 @@ class Profile:
             >>> text.startswith("# ")
             True
         """
-        from .export.report.report import write_report
+        from .export.document_tables import write_report
 
         return write_report(self.run.subject(), path)
 
@@ -865,7 +866,7 @@ class Profile:
         and with all below it: in all, on the accelerator, and on the CPU. Without `max_depth` it goes 100 levels deep,
         and its last line says of how many nodes it shows how many. `view`, `options` and errors are those of `tree`.
         """
-        from .export.tree_text import graph_text
+        from .export.text import graph_text
 
         return graph_text(self.run.results.op_graph, view, options)
 
@@ -889,8 +890,8 @@ class Profile:
 
     def _plain_html(self) -> str:
         """The verdict, a bar of the step and the top of some tables as HTML that needs no script."""
-        from .export.report.plain_html import profile_html
-        from .export.report.subject import Subject
+        from .export.document import Subject
+        from .export.document_tables import profile_html
 
         run = self.run
         return profile_html(Subject(results=run.results, notices=run.notices, since_last=run.since_last))

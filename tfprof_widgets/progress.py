@@ -17,13 +17,14 @@ from contextvars import ContextVar
 from types import TracebackType
 from typing import TYPE_CHECKING, Any
 
-from .analysis.base.wording import number, plural, size
-from .views.widgets.shell import is_in_output_widget, kernel_shell, replaceable
+from .analysis.common import number, plural, size
+from .show.library import is_in_output_widget, kernel_shell, replaceable
 
 if TYPE_CHECKING:
-    from .capture.session.record import CaptureRecord
-    from .capture.session.session import Capture
-    from .capture.session.standing import Standing
+    from .capture.control import Standing
+    from .capture.record import CaptureRecord
+    from .capture.session import Capture
+
 
 _SLOW_S = 1.0
 _shows_bars = ContextVar("shows_bars", default=True)
@@ -61,15 +62,7 @@ class Progress:
     def __init__(
         self, what: str, *, unit: str, total: int = 0, is_scaled: bool = True, after_s: float | None = None
     ) -> None:
-        """Count towards `total`, which may grow.
-
-        Args:
-            what: is done, such as the name of the file that is written.
-            unit: of what is counted, such as `"events"`, or `"B"` for bytes.
-            total: how many there are, as far as is known.
-            is_scaled: whether large numbers are told as 1.2M.
-            after_s: how long nothing is shown; a second where none is given.
-        """
+        """Count towards `total`, which may grow."""
         self._options = {"desc": what, "unit": unit if unit == "B" else f" {unit}", "unit_scale": is_scaled}
         self._n_done, self._n_all = 0, total
         self._after_s = _SLOW_S if after_s is None else after_s

@@ -15,9 +15,10 @@ from .errors import CaptureError, EmptyTraceError
 from .profiles import Profile
 
 if TYPE_CHECKING:
-    from .capture.session.selection import Steps
+    from .capture.selection import Steps
     from .capture.v1 import SessionCapture
-    from .opening.opened import Opened
+    from .read.opening import Opened
+
 
 logger = logging.getLogger(__name__)
 
@@ -173,10 +174,10 @@ def _raiser(text: str) -> Callable[[], Opened]:
 
 def _opened(runs: dict[int, bytes], graph: bytes, log: bytes) -> Opened:
     """What the messages tell, with themselves as files in a private folder, for saving; the folder lives as long as the trace."""
-    from .capture.session.scratch import make_scratch, remove_scratch
+    from .capture.folders import make_scratch, remove_scratch
     from .capture.v1 import GRAPH_FILE, LOG_FILE, RUN_FILE
-    from .formats.v1.run_metadata_trace import read_run_metadata
-    from .opening.opened import Opened, stamp_of
+    from .read.opening import Opened, stamp_of
+    from .read.v1.run_metadata_trace import read_run_metadata
 
     trace, op_graph = read_run_metadata(runs, graph=graph or None, op_log=log or None)
     beside = {name: content for name, content in ((GRAPH_FILE, graph), (LOG_FILE, log)) if content}

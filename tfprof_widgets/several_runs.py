@@ -10,15 +10,14 @@ from typing import Any, Literal, get_args
 import numpy as np
 import pandas as pd
 
-from .analysis.base.table_types import Types, typed_table
-from .analysis.base.wording import number, percent, plural
-from .analysis.columns.registry import TABLES
-from .analysis.facts.totals import Totals
-from .analysis.hosts.roles import TRAINING_ROLES
+from .analysis.common import Types, number, percent, plural, typed_table
+from .analysis.facts import Totals
+from .analysis.hosts.hosts import TRAINING_ROLES
 from .analysis.hosts.workers import EXCHANGE
-from .export.report.bar_table import BarRow, bar_table
+from .analysis.tables import TABLES
+from .export.document import BarRow, bar_table
 from .profiles import Profile
-from .trace.trace import Bool
+from .trace.arrays import Bool
 
 GlobalBatch = Literal["grows", "fixed"]
 
@@ -40,18 +39,7 @@ class ScalingRun:
 
 
 def scaling_frame(runs: Sequence[ScalingRun], *, global_batch: GlobalBatch = "grows") -> pd.DataFrame:
-    """Compare runs of one training by how many workers they had.
-
-    Args:
-        runs: at least one.
-        global_batch: what all workers together take in a step: it `"grows"` with their number, as each keeps its own batch,
-            or is `"fixed"`, divided among them.
-
-    Returns:
-        One row per run, the fewest workers first, with the columns told in `columns/runs.py`. In `largest_exchange_ratio` types
-        that run at once share the time that they take together. NaN where a run has no steps; `speedup` and
-        `efficiency_ratio` also where too many hosts are missing, see `is_compared`.
-    """
+    """Compare runs of one training by how many workers they had."""
     rows = sorted(map(_row, runs), key=lambda row: row["n_workers"])
     frame = typed_table(rows, {name: kind for name, kind in SCALING_TYPES.items() if name in rows[0]})
     time, n = frame["step_time_ms"].to_numpy(np.float64), frame["n_workers"].to_numpy(np.float64)

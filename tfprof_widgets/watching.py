@@ -24,22 +24,20 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
-from .analysis.watched.anomalies import AnomalyFinder
-from .analysis.watched.anomaly import Anomaly
-from .analysis.watched.bins import StepBins
-from .capture.keras.callback import CapturingCallback
-from .capture.keras.patch import OwnMarksPatch
-from .capture.session.record import CaptureOptions
-from .capture.session.session import Capture
-from .capture.watched.place import place_of
-from .capture.watched.window_plan import DEFAULT_STEPS, DEFAULT_WINDOWS, WindowPlan
+from .analysis.watching.anomalies import AnomalyFinder
+from .analysis.watching.outcome import StepBins
+from .analysis.watching.words import Anomaly
+from .capture.keras import CapturingCallback, OwnMarksPatch
+from .capture.record import CaptureOptions
+from .capture.session import Capture
+from .capture.watch import DEFAULT_STEPS, DEFAULT_WINDOWS, WindowPlan, place_of
 from .errors import CaptureError
-from .formats.watch_log.layout import FOLDER
 from .loading import WatchedRun
 from .profiles import Profile
 from .progress import StatusLine, status_line
-from .trace.watched import VALIDATION, Steps, trained
-from .views.widgets.shell import kernel_shell
+from .read.steps_file import FOLDER
+from .show.library import kernel_shell
+from .trace.capture_facts import VALIDATION, Steps, trained
 from .watching_state import (
     N_LATEST,
     Borders,
@@ -53,14 +51,14 @@ from .watching_state import (
 )
 
 if TYPE_CHECKING:
-    from .capture.session.detail import Detail
-    from .capture.session.record import CaptureRecord, Outcome, Window
-    from .capture.source.captured_program import CapturedProgram
-    from .capture.watched.machine_rows import MachineRows
-    from .capture.watched.step_feed import StepFeed
-    from .formats.watch_log.writer import WatchWriter
-    from .trace.watched import WatchLog
-    from .views.widgets.live import LiveView
+    from .capture.machine import MachineRows
+    from .capture.program.program import CapturedProgram
+    from .capture.record import CaptureRecord, Detail, Outcome, Window
+    from .capture.watch import StepFeed
+    from .read.steps_file import WatchWriter
+    from .show.live import LiveView
+    from .trace.capture_facts import WatchLog
+
 
 MAX_SECONDS, MAX_BYTES = 60.0, 32 * 2**20
 """Of one window, as of a capture."""
@@ -216,7 +214,7 @@ class Watch(WatchedRun):
             TypeError: `n_steps` is no whole number.
             ValueError: `n_steps` is less than 1.
         """
-        from .capture.session.selection import require_positive
+        from .capture.selection import require_positive
 
         require_positive("n_steps", n_steps, Integral, give="a whole number of steps, such as 10")
         if not self.is_running:
@@ -231,7 +229,7 @@ class Watch(WatchedRun):
     def dashboard(self) -> LiveView:
         """The widget that shows it, which moves while the training runs."""
         if self._view is None or self._view.comm is None:  # it is closed where its cell was run again
-            from .views.widgets.live import LiveView
+            from .show.live import LiveView
 
             self._view = LiveView()
             self._view.on_msg(self._answer)
@@ -239,11 +237,7 @@ class Watch(WatchedRun):
         return self._view
 
     def __enter__(self) -> Watch:
-        """Begin to watch what runs in this process.
-
-        Raises:
-            CaptureError: TensorFlow is missing, another capture runs, there is no place for files, or it has been used before.
-        """
+        """Begin to watch what runs in this process."""
         if self._capture is not None:
             raise CaptureError("This watch has been used: make a new one with tfprof_widgets.watch().")
         with contextlib.ExitStack() as opened:
@@ -263,13 +257,11 @@ class Watch(WatchedRun):
         """Begin to watch what runs in this process, with these `parts` of the `Capture` that its steps are told to."""
         import os
 
-        from .capture.session.record import CaptureOptions
-        from .capture.session.session import Capture
-        from .capture.watched.machine_rows import MachineRows
-        from .capture.watched.recorder import StepRecorder
-        from .capture.watched.step_feed import StepFeed
-        from .formats.watch_log.layout import WINDOWS
-        from .formats.watch_log.writer import WatchWriter
+        from .capture.machine import MachineRows
+        from .capture.record import CaptureOptions
+        from .capture.session import Capture
+        from .capture.watch import StepFeed, StepRecorder
+        from .read.steps_file import WINDOWS, WatchWriter
         from .trace.scratch import make_folder, remove_folder
 
         if self._options.logdir is None:
@@ -396,7 +388,7 @@ class Watch(WatchedRun):
             self.capture(asked if isinstance(asked, int) and 0 < asked <= 10_000 else self._plan.n_steps)
 
     def _read_log(self) -> WatchLog:
-        from .formats.watch_log.reader import read_watch_log
+        from .read.steps_file import read_watch_log
 
         if self._loop is None:
             raise CaptureError("Nothing was watched yet: the steps come when the `with` block runs.")
@@ -406,8 +398,8 @@ class Watch(WatchedRun):
 @contextlib.contextmanager
 def watching(watch: Watch, line: StatusLine) -> Iterator[Watch]:
     """Watch a block: its steps, and what is shown of them."""
-    from .capture.keras.patch import KerasPatch
-    from .capture.session.shield import interrupts_put_off
+    from .capture.keras import KerasPatch
+    from .capture.windows import interrupts_put_off
 
     capture = watch.begin(line, patch=KerasPatch())
     outcome: Outcome = "complete"
@@ -569,7 +561,7 @@ class WindowReader:
                 self._on_read()
 
     def _record(self, window: Window, program: CapturedProgram) -> Any:
-        from .capture.session.record import CaptureRecord
+        from .capture.record import CaptureRecord
         from .trace.capture_facts import CaptureCost
 
         system = self._machine.table()

@@ -10,16 +10,17 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
-from .analysis.base.wording import number, plural
-from .analysis.steps.step_batches import batch_words
-from .analysis.watched.bins import Floats, StepBins
+from .analysis.common import number, plural
+from .analysis.steps.steps import batch_words
+from .analysis.watching.outcome import Floats, StepBins
 from .errors import TfProfError
-from .trace.watched import AFTER_WINDOW, EPOCH_BEGIN, PROFILED, SAMPLE_COLUMNS, STEP, Steps, WatchLog, trained
+from .trace.capture_facts import AFTER_WINDOW, EPOCH_BEGIN, PROFILED, SAMPLE_COLUMNS, STEP, Steps, WatchLog, trained
 
 if TYPE_CHECKING:
-    from .analysis.watched.anomaly import Anomaly
+    from .analysis.watching.words import Anomaly
     from .profiles import Profile
-    from .views.widgets.live import LiveView
+    from .show.live import LiveView
+
 
 STRETCHES = frozenset(("slower", "wait_grows", "outside_grows", "gpu_idles", "clocks_dropped", "machine_busy"))
 """Kinds of anomalies that hold from their first step to their last; others are single steps, or slow growth."""
@@ -171,8 +172,8 @@ class Places:
 
 def view_of(log: WatchLog, windows: Sequence[Profile]) -> LiveView:
     """The widget of a training that is read from its folder."""
-    from .analysis.watched.told import anomalies_of, unrecorded_of
-    from .views.widgets.live import LiveView
+    from .analysis.watching.anomalies import anomalies_of, unrecorded_of
+    from .show.live import LiveView
 
     started_ns = int(log.steps["start_ns"][0]) if len(log.steps) else 0
     bins, samples = StepBins(started_ns=started_ns), SampleBins()

@@ -11,7 +11,7 @@ from typing import Any
 from tests.browser.drawings import CLOSING, MARKUP, N_STEPS, STEP_US, memory, training
 from tests.builders import Event, event, line, plane, session, space
 from tests.hlo_drawings import computation, instruction, metadata_plane, module
-from tfprof_widgets.formats.sidecar import SIDECAR
+from tfprof_widgets.read import SIDECAR
 
 PROGRAM_ID = 1
 

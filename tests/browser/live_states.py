@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from tfprof_widgets.views.widgets.live import LiveView
+from tfprof_widgets.show import LiveView
 
 Columns = dict[str, NDArray[np.float64]]
 

@@ -12,10 +12,8 @@ from playwright.sync_api import Browser
 import tfprof_widgets as tfprof
 from tests.browser.full_run import PLAIN, write_run
 from tests.browser.harness import SCREENSHOTS
-from tfprof_widgets.analysis.advice import engine
-from tfprof_widgets.analysis.advice.advice import Advice, Highlight, advise
-from tfprof_widgets.analysis.advice.fix import Fix
-from tfprof_widgets.analysis.advice.run import Run
+from tfprof_widgets.analysis import Advice, Fix, Highlight, Run, advise
+from tfprof_widgets.analysis import rules as engine
 
 TITLE = "The model waits 36.6 of 48.9 ms a step for data (75 %) in Generator: Python makes one element after another."
 CODE = "# why\nimport os\nds = slices(names)\nds = ds.map(load_one_image_and_its_label, num_parallel_calls=16)\nds = ds.batch(8)"

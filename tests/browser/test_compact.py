@@ -10,8 +10,7 @@ from playwright.sync_api import Browser, Locator, Page, expect
 
 import tfprof_widgets as tfprof
 from tests.browser.harness import SCREENSHOTS
-from tfprof_widgets.views.page.pages import dashboard_page
-from tfprof_widgets.views.payload.embedding import embed
+from tfprof_widgets.show import dashboard_page, embed
 
 
 @pytest.fixture(scope="module")

@@ -16,7 +16,7 @@ LOAD = "import ipywidgets\nimport tfprof_widgets as tfprof\nfirst, second = (tfp
 SHOWN = 1
 LIVE = (LOAD, "first", *("print('\\n' * 60)" for _ in range(12)))
 SAVED = (LOAD, "first", "second", "ipywidgets.VBox([first.dashboard()])", "second")
-N_LEFT_OUT = "len(__import__('sys').modules['tfprof_widgets.views.widgets.kept_once']._left_out)"
+N_LEFT_OUT = "len(__import__('sys').modules['tfprof_widgets.show.library']._left_out)"
 AT_ONCE_S = 6
 """Less than a view looks for what it lacks, with room for a slow machine."""
 ACT = """([index, command]) => {

@@ -16,10 +16,10 @@ CELLS = (
     """
 import time
 import tfprof_widgets as tfprof
-from tfprof_widgets.analysis.advice import engine
-from tfprof_widgets.analysis.advice.advice import Highlight, advise
-from tfprof_widgets.analysis.advice.fix import Fix
-from tfprof_widgets.views.payload import first_pack
+from tfprof_widgets.analysis import rules as engine
+from tfprof_widgets.analysis import Highlight, advise
+from tfprof_widgets.analysis import Fix
+from tfprof_widgets.show import embedding as first_pack
 
 first_pack._MOST_EVENTS = 0  # any capture is a long one
 

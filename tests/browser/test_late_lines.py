@@ -17,7 +17,7 @@ CELLS = (
 import time
 from pathlib import Path
 import tfprof_widgets as tfprof
-from tfprof_widgets.analysis.results import Results
+from tfprof_widgets.analysis import Results
 
 class Unread:
     def __init__(self, known):

@@ -18,8 +18,7 @@ from tests.browser.harness import ROOT, SCREENSHOTS, poll
 from tests.browser.live_states import Training
 from tests.browser.test_accessibility import AUDIT, AXE
 from tests.browser.widget_host import KernelSide, WidgetHost, saved_state
-from tfprof_widgets.views.page.pages import live_page
-from tfprof_widgets.views.widgets.live import LiveView
+from tfprof_widgets.show import LiveView, live_page
 
 COUNT_PAINTS = """
 const { clearRect } = CanvasRenderingContext2D.prototype;

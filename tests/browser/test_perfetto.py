@@ -12,7 +12,7 @@ from playwright.sync_api import Browser, Frame, Page, expect
 import tfprof_widgets as tfprof
 from tests.browser.full_run import PLAIN, write_run
 from tests.browser.widget_host import KernelSide, WidgetHost, saved_state, widget_host
-from tfprof_widgets.export.chrome import chrome_trace
+from tfprof_widgets.export import chrome
 
 PERFETTO = "https://ui.perfetto.dev/"
 FAKE = Path(__file__).with_name("perfetto.html")
@@ -94,7 +94,7 @@ def test_a_blocked_window_is_told(plain_host: WidgetHost, prof: tfprof.Profile) 
 def test_what_is_too_large_to_hand_over_is_refused_with_the_limit(
     plain_host: WidgetHost, prof: tfprof.Profile, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(chrome_trace, "MOST_SENT", 3)
+    monkeypatch.setattr(chrome, "MOST_SENT", 3)
     plain_host.context.route(f"{PERFETTO}**", lambda route: route.fulfill(path=FAKE, content_type="text/html"))
     frame = show(plain_host, prof)
     page = opened(plain_host, frame)

@@ -18,8 +18,8 @@ from tests.browser.full_run import PLAIN, write_run
 from tests.browser.harness import ROOT, poll
 from tests.unit.export.pprof_reader import read_pprof
 from tests.unit.export.test_pprof import graph_of, results_of
-from tfprof_widgets.analysis.graph.options import TreeView
-from tfprof_widgets.export.pprof.pprof import write_pprof
+from tfprof_widgets.analysis import TreeView
+from tfprof_widgets.export import write_pprof
 
 HOME = "https://speedscope.test/"
 RELEASE = ROOT / "js" / "node_modules" / "speedscope" / "dist" / "release"

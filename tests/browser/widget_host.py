@@ -26,7 +26,7 @@ from ipywidgets.widgets.widget import _remove_buffers as remove_buffers
 from playwright.sync_api import Browser, BrowserContext, Frame, Page, Route
 
 from tests.browser.harness import NO_EVAL
-from tfprof_widgets.views.widgets.kept_once import referred
+from tfprof_widgets.show import referred
 
 WAIT_S = 30
 HERE = Path(__file__).parent

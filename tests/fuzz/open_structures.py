@@ -30,11 +30,9 @@ from pathlib import Path
 import tfprof_widgets as tfprof
 from tests.fuzz.structures import Structure, steps_of_a_gpu, structure
 from tfprof_widgets.errors import TfProfError
-from tfprof_widgets.export.report.plain_html import profile_html
-from tfprof_widgets.export.report.subject import Subject
-from tfprof_widgets.export.tables import tables
+from tfprof_widgets.export import Subject, profile_html, tables
 from tfprof_widgets.profiles import Profile
-from tfprof_widgets.views.payload.payload import build_payload
+from tfprof_widgets.show import build_payload
 
 MB = 1e6
 FREE_BYTES, BYTES_PER_BYTE = 64 * 2**20, 60

@@ -17,14 +17,10 @@ import numpy as np
 
 from tests.fuzz.mutations import mutant
 from tests.unit.formats.full_protobuf import actual_events
-from tfprof_widgets.analysis.results import Results
+from tfprof_widgets.analysis import Results
 from tfprof_widgets.errors import TraceError
-from tfprof_widgets.formats.xspace import event_columns, event_messages, xspace
-from tfprof_widgets.formats.xspace.event_framing import EventBytes
-from tfprof_widgets.formats.xspace.raw_strings import RawStrings
-from tfprof_widgets.formats.xspace.xspace import read_xspace
-from tfprof_widgets.trace.merging import merge_traces
-from tfprof_widgets.trace.trace import Trace
+from tfprof_widgets.read import EventBytes, RawStrings, read_xspace, xspace, xspace_events
+from tfprof_widgets.trace import Trace, merge_traces
 
 MAX_BYTES = 2**30
 MAX_SECONDS = 10
@@ -78,8 +74,8 @@ def read(data: bytes) -> Trace:
     return found
 
 
-def _all_plain(events: EventBytes, strings: RawStrings) -> event_columns.EventFields:
-    return event_columns.event_columns(event_messages.plain(events, np.arange(len(events)), "Event"), strings)
+def _all_plain(events: EventBytes, strings: RawStrings) -> xspace_events.EventFields:
+    return xspace_events.event_columns(xspace_events.plain(events, np.arange(len(events)), "Event"), strings)
 
 
 def _outcome(data: bytes) -> Trace | TraceError:

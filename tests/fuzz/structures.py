@@ -25,9 +25,7 @@ from tests.fuzz.random_spaces import random_space
 from tests.hlo_drawings import computation, instruction, metadata_plane, module
 from tests.unit.formats import test_drawn_runs, test_tfprof_profile
 from tests.unit.formats.test_sidecar import document as sidecar_document
-from tfprof_widgets.formats.saved import SAVED, SavedProfile
-from tfprof_widgets.formats.sidecar import SIDECAR
-from tfprof_widgets.opening.file_names import OP_LOG_NAME
+from tfprof_widgets.read import OP_LOG_NAME, SAVED, SIDECAR, SavedProfile
 
 RUN = "plugins/profile/run"
 _REAL = ("keras_fit", "h100_oom", "xla_fit", "v100")

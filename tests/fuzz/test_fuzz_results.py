@@ -10,18 +10,12 @@ import pytest
 
 from tests.fuzz.random_spaces import random_space
 from tests.unit.views.received import receive
-from tfprof_widgets.analysis.ops.ops import aggregate_ops
-from tfprof_widgets.analysis.results import Results
-from tfprof_widgets.analysis.selection import select
-from tfprof_widgets.analysis.steps.categories import STEP_CATEGORIES
+from tfprof_widgets.analysis import STEP_CATEGORIES, Results, aggregate_ops, select
 from tfprof_widgets.errors import TraceError
-from tfprof_widgets.export.text import summarize
-from tfprof_widgets.formats.xspace.xspace import read_xspace
-from tfprof_widgets.trace.merging import merge_traces
-from tfprof_widgets.trace.trace import Trace
-from tfprof_widgets.views.payload import first_pack
-from tfprof_widgets.views.payload.embedding import embed
-from tfprof_widgets.views.payload.payload import build_payload
+from tfprof_widgets.export import summarize
+from tfprof_widgets.read import read_xspace
+from tfprof_widgets.show import build_payload, embed, embedding
+from tfprof_widgets.trace import Trace, merge_traces
 
 N_IN_EVERY_RUN = 30
 N_IN_ALL = 6_000
@@ -48,9 +42,9 @@ def found() -> list[Results]:
 def answer_everything(results: Results) -> None:
     """Ask for all that a profile shows; whatever fails raises."""
     trace = results.trace
-    for most in (first_pack.MAX_BYTES, 0):
+    for most in (embedding.MAX_BYTES, 0):
         with pytest.MonkeyPatch.context() as patch:
-            patch.setattr(first_pack, "MAX_BYTES", most)
+            patch.setattr(embedding, "MAX_BYTES", most)
             payload = build_payload(results)
         got = receive(payload)
         assert got.n_events == got.meta["n_events_sent"] == trace.n_events

@@ -13,7 +13,7 @@ from jupyter_client import BlockingKernelClient, KernelManager
 SET_UP = """
 import json, sys, threading, time
 import ipywidgets
-from tfprof_widgets.views.widgets.beside_cells import hear_beside_cells, is_beside_cells
+from tfprof_widgets.show import hear_beside_cells, is_beside_cells
 heard, ended = [], []
 get_ipython().events.register("post_execute", lambda: ended.append(threading.current_thread().name))
 widget = ipywidgets.Widget()
@@ -120,7 +120,7 @@ def test_between_cells_it_is_heard_too(client: BlockingKernelClient) -> None:
 def test_without_a_kernel_nothing_happens() -> None:
     import ipywidgets
 
-    from tfprof_widgets.views.widgets.beside_cells import hear_beside_cells
+    from tfprof_widgets.show import hear_beside_cells
 
     widget = ipywidgets.Widget()
     handle = widget.comm.handle_msg

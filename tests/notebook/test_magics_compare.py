@@ -10,7 +10,7 @@ from nbclient import NotebookClient
 
 from tests.notebook.committed import displayed
 from tests.notebook.test_magics import SET_UP
-from tfprof_widgets.notebook.magics import TfprofMagics, split_options
+from tfprof_widgets.notebook import TfprofMagics, split_options
 
 pytestmark = pytest.mark.tensorflow
 

@@ -14,11 +14,8 @@ import pandas as pd
 import pytest
 
 import tfprof_widgets as tfprof
-from tfprof_widgets.analysis.input.input_pipeline import InputPipeline
-from tfprof_widgets.analysis.memory.memory import MemoryProfile
-from tfprof_widgets.analysis.memory.memory_growth import MemoryGrowth
-from tfprof_widgets.analysis.overview.overview import Overview
-from tfprof_widgets.views.widgets.link import LinkModel
+from tfprof_widgets.analysis import InputPipeline, MemoryGrowth, MemoryProfile, Overview
+from tfprof_widgets.show import LinkModel
 
 OVERVIEW = """n_steps step_time_avg_ms step_time_std_ms step_time_min_ms step_time_max_ms breakdown verdict
     compute_16bit_ratio compute_32bit_ratio environment top_ops host_time_ratio device_time_ratio"""

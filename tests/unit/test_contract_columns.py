@@ -13,7 +13,7 @@ import pytest
 
 import tfprof_widgets as tfprof
 from tests.browser.full_run import PLAIN, write_run
-from tfprof_widgets.analysis.columns.registry import TABLES
+from tfprof_widgets.analysis import TABLES
 
 OF_A_PROFILE = (
     *("events", "flows", "steps", "workers", "ops", "kernels", "copies", "hlo_ops", "layers", "source_lines", "scopes"),

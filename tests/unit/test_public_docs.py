@@ -17,8 +17,7 @@ import tfprof_widgets as tfprof
 from tests.public_surface import Told, classes, package_classes, surface
 from tests.unit.capture.scenario import run_scenario
 from tests.unit.export.duckdb_needed import needs_duckdb
-from tfprof_widgets.analysis.columns.registry import TABLES
-from tfprof_widgets.analysis.graph.options import TreeOptions
+from tfprof_widgets.analysis import TABLES, TreeOptions
 
 SURFACE = list(surface())
 MADE_BY_USERS = {"ProfileCallback", "WatchCallback", "ProfilerHook", "step", "trace_steps"}

@@ -8,9 +8,8 @@ from typing import Any
 
 import pandas as pd
 
-from .base.intervals import median_and_interval
-from .base.wording import number, percent
-from .columns.registry import TABLES
+from .common import median_and_interval, number, percent
+from .tables import TABLES
 
 FRAME_COLUMNS = TABLES["experiment(...).frame"].names
 TABLE_COLUMNS = TABLES["experiment(...).table"].names

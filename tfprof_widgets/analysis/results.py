@@ -11,14 +11,14 @@ import pandas as pd
 
 from ..trace.op_graph import OpGraph
 from .advice.advice import Advice
-from .advice.engine import FoundAdvice, find_advice
-from .cluster.cluster_results import ClusterResults
-from .facts.facts import Facts
-from .failure.memory_failure import MemoryFailure, compute_memory_failure
+from .advice.rules import FoundAdvice, find_advice
+from .cluster.cluster import ClusterResults
+from .facts import Facts
 from .graph.op_graph import compute_op_graph, compute_variables
-from .overview.framework_words import framework_notices
-from .overview.overview import Overview, compute_overview
-from .xla.command_buffers import graphs_switched_off
+from .out_of_memory.failure import MemoryFailure, compute_memory_failure
+from .overview import Overview, compute_overview
+from .verdict import framework_notices
+from .xla.programs import graphs_switched_off
 
 
 @dataclass(frozen=True)

@@ -11,18 +11,14 @@ import numpy as np
 import pandas as pd
 
 from ..errors import TfProfError
-from .base.hosts import hosts_of
-from .base.units import PS_PER_MS, PS_PER_NS
-from .base.wording import listed
+from .common import PS_PER_MS, PS_PER_NS, hosts_of, listed
 from .layers.layers import compute_layers
 from .layers.scopes import compute_scopes
-from .ops.hlo_ops import compute_hlo_ops
-from .ops.of_host import host_sums, lines_of, occurrences_of
-from .ops.op_occurrences import Occurrences
-from .ops.op_totals import OpTotals, op_totals
-from .ops.ops import aggregate_ops, by_type, ops_table
+from .ops.executions import Occurrences
+from .ops.ops import OpTotals, aggregate_ops, by_type, host_sums, lines_of, occurrences_of, op_totals, ops_table
+from .ops.other import compute_hlo_ops
 from .results import AnyResults, Results
-from .source.source_lines import compute_source_lines
+from .source import compute_source_lines
 
 OpRows = Literal["op", "type"]
 """What a row of the op statistics stands for."""
@@ -99,11 +95,7 @@ class Selection:
         return ops_table(shares, host_sums(self.results.host_totals, self.host, shares))
 
     def _whole(self, asked: str) -> Results:
-        """The results with single executions.
-
-        Raises:
-            TfProfError: the profile is reduced: only the file of a host has what is asked.
-        """
+        """The results with single executions."""
         if isinstance(self.results, Results):
             return self.results
         name = self.host or hosts_of(self.results.trace)[0]
@@ -239,18 +231,7 @@ def select(
     ops: Iterable[str] | None,
     host: str | None = None,
 ) -> Selection:
-    """Make a selection; see `Profile.select`. Of a step the range is exact, so that no op of a neighbour counts in it.
-
-    Args:
-        results: the analyses of the whole.
-        time_range_ns: after the trace origin.
-        step: row of `steps`, see `step_row`.
-        ops: names to highlight.
-        host: the only one that counts.
-
-    Raises:
-        ValueError: both a range and a step, a range that ends before it begins, or a step or a host that is not there.
-    """
+    """Make a selection; see `Profile.select`. Of a step the range is exact, so that no op of a neighbour counts in it."""
     if host and host not in (known := hosts_of(results.trace)):
         raise ValueError(f"no host {host!r}; the profile has {listed([*map(repr, known)], _MOST_NAMED) or 'none'}")
     if time_range_ns is not None and step is not None:
@@ -269,11 +250,7 @@ def select(
 
 
 def step_row(results: AnyResults, step: int | str, host: str | None = None) -> int:
-    """The row of `steps` that a user means: by its place, or by its name, of one host where several have it.
-
-    Raises:
-        ValueError: there is no such step, or several hosts have one of that name; the message says what there is.
-    """
+    """The row of `steps` that a user means: by its place, or by its name, of one host where several have it."""
     frame = results.step_frame
     if not isinstance(step, str):
         if 0 <= step < len(frame):

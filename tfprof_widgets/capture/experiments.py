@@ -11,10 +11,10 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple, Protocol
 
+from .program.calls import Fitted
+from .record import import_tensorflow
 from .restoring import CallbackSet, Kept, run_preserved
-from .session.active import active_capture
-from .session.tf_profiler import import_tensorflow
-from .source.fit_call import Fitted
+from .session import active_capture
 
 Advance = Callable[[int], object]
 """Told how many more steps are done."""

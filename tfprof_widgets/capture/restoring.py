@@ -17,8 +17,8 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from ..trace.scratch import make_folder, remove_folder
-from .session.shield import run_shielded
-from .source.source_files import is_user_file
+from .program.frames import is_user_file
+from .windows import run_shielded
 
 MAX_ARRAY_BYTES = 64 * 2**20
 """Of NumPy arrays, together: indices that a data set shuffles in place are small; the data themselves nobody changes."""
@@ -175,12 +175,7 @@ _OF_WRAPPERS = ("_self_last_wrapped_dict_snapshot", "_self_external_modification
 
 
 def run_preserved(action: Callable[[Kept], T], *roots: Any) -> T:
-    """Run `action` and put back what it changed in what `roots` reach and in the process's random state, however it ended.
-
-    Args:
-        action: gets the `Kept`.
-        roots: models, callbacks, data sets.
-    """
+    """Run `action` and put back what it changed in what `roots` reach and in the process's random state, however it ended."""
     kept = Kept(*roots)
     try:
         try:

@@ -14,11 +14,11 @@ from numbers import Integral, Real
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
-from .session.late_base import LateBase
-from .session.selection import StepRule, Steps, make_selection, require_positive
-from .session.tf_profiler import import_tensorflow
-from .source.graph_flops import without_deprecations
-from .source.whole_file import write_whole
+from .program.frames import write_whole
+from .program.graphs import without_deprecations
+from .record import import_tensorflow
+from .selection import StepRule, Steps, make_selection, require_positive
+from .steps import LateBase
 
 DEFAULT_MAX_STEPS = 100
 DEFAULT_MAX_BYTES = 256 * 2**20
@@ -61,22 +61,12 @@ _logger = logging.getLogger(__name__)
 
 
 def graph_bytes(graph: Any) -> bytes:
-    """The GraphDef of a `tf.Graph`, with the shapes that are known.
-
-    Raises:
-        ValueError: the graph takes more than the 2 GiB that a GraphDef can hold.
-    """
+    """The GraphDef of a `tf.Graph`, with the shapes that are known."""
     return bytes(graph.as_graph_def(add_shapes=True).SerializeToString())
 
 
 def op_log_bytes(graph: Any, run_metadata: bytes = b"", op_log: bytes = b"") -> bytes:
-    """The op log of a `tf.Graph`: call stacks, trainable variables, and float operations by registered statistics.
-
-    Args:
-        graph: the graph. It is not changed, unlike by TensorFlow's own functions, which write shapes into it.
-        run_metadata: what one run noted; its shapes complete those that the graph leaves open.
-        op_log: a log of the user's own (types and float operations by op), which is extended.
-    """
+    """The op log of a `tf.Graph`: call stacks, trainable variables, and float operations by registered statistics."""
     from tensorflow.core.profiler import tfprof_log_pb2
     from tensorflow.core.protobuf import config_pb2
     from tensorflow.python.profiler import tfprof_logger
@@ -251,11 +241,7 @@ class SessionSteps:
         self._is_exact = True
 
     def before_run(self, read: Callable[[], int]) -> bool:
-        """Whether the run that begins is to be profiled.
-
-        Args:
-            read: reads the global step; called only where a wanted step may be due.
-        """
+        """Whether the run that begins is to be profiled."""
         self._is_profiling = False
         if self._capture.has_room and self._may_want():
             if self._number is not None:
@@ -265,13 +251,7 @@ class SessionSteps:
         return self._is_profiling
 
     def after_run(self, read: Callable[[], int], fetched: int | None, content: Callable[[], bytes]) -> None:
-        """Number the run that has ended, and keep it if it is wanted.
-
-        Args:
-            read: reads the global step; called after profiled runs and the first.
-            fetched: the global step as fetched within the run: nothing orders it before or after the training step.
-            content: makes the bytes of the run's metadata; called if they are kept.
-        """
+        """Number the run that has ended, and keep it if it is wanted."""
         self._capture.n_runs += 1
         is_first, is_profiled, self._is_profiling = self._capture.n_runs == 1, self._is_profiling, False
         had_room, before = is_profiled or self._capture.has_room, self._number

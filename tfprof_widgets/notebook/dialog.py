@@ -15,13 +15,13 @@ from typing import Any, Literal, TypeAlias
 
 import ipywidgets
 
-from ..analysis.base.wording import plural, size
-from ..capture.remote.client import RemoteOptions, Watch, check_logdir, worker_addresses
+from ..analysis.common import plural, size
+from ..capture.remote import RemoteOptions, Watch, check_logdir, worker_addresses
 from ..capturing import capture_remote, captured
 from ..errors import CaptureError, TfProfError
 from ..profiles import Profile
-from ..views.widgets.cells import close_unseen, family, note_shown
-from ..views.widgets.shell import kernel_shell
+from ..show.library import kernel_shell
+from ..show.widgets import close_unseen, family, note_shown
 
 # ---- the options ------------------------------------------------------------------------------------------------------
 
@@ -81,12 +81,7 @@ _DEFAULTS = {
 
 
 def read_field(name: str, value: Any) -> Any:
-    """The argument of `capture_remote` that a field of the dialog stands for.
-
-    Raises:
-        CaptureError: traces cannot be written to that log directory.
-        TypeError, ValueError: what `capture_remote` would raise.
-    """
+    """The argument of `capture_remote` that a field of the dialog stands for."""
     if name == "addresses":
         return worker_addresses(value)
     if name == "logdir":
@@ -139,11 +134,7 @@ class CaptureFields:
         """The addresses over their whole width, and a grid of the other fields."""
 
     def arguments(self) -> dict[str, Any]:
-        """The arguments of `capture_remote`.
-
-        Raises:
-            ValueError: a field has a problem; the message says which.
-        """
+        """The arguments of `capture_remote`."""
         found = {name: self._read(name) for name in self._controls}
         problems = [problem for _, problem in found.values() if problem]
         if problems:

@@ -7,11 +7,12 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from ..analysis.columns.docstrings import tell_columns
-from ..capture.checks.check import Check
+from ..analysis.tables import tell_columns
+from ..capture.doctor.facts import Check
 
 if TYPE_CHECKING:
     import pandas as pd
+
 
 _COLUMNS = ("check", "status", "value", "remedy")
 # Ink and lines are the page's own, so that both themes are legible; a status is told by its word, not by its tint.
@@ -108,7 +109,7 @@ def doctor() -> DoctorReport:
         >>> report = tfprof.doctor()
         >>> to_do = report.frame[report.frame["status"] == "warning"]
     """
-    from ..capture.checks.all_checks import run_all_checks
+    from ..capture.doctor.checks import run_all_checks
 
     return DoctorReport(run_all_checks())
 

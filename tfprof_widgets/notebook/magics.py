@@ -1,7 +1,5 @@
 """magics: `%%tfprofile` above a cell, `%tfprofile` before a statement -> the code profiled, the profile displayed."""
 
-# mypy: disable-error-code="untyped-decorator"
-
 from __future__ import annotations
 
 import ast
@@ -24,14 +22,14 @@ from IPython.core.magic import Magics, line_cell_magic, magics_class, needs_loca
 from IPython.core.magic_arguments import argument, magic_arguments
 from IPython.display import display
 
-from ..capture.session.active import active_capture
+from ..capture.session import active_capture
 from ..capturing import capturing
 from ..comparing import diff
 from ..errors import TfProfError
 from ..loading import load_for_display
 from ..profiles import Profile
 from ..progress import READING, StatusLine, status_line
-from ..views.widgets.shell import kernel_shell
+from ..show.library import kernel_shell
 from ..watching import Watch, WatchOptions, watching
 from .doctor_report import doctor
 
@@ -39,7 +37,10 @@ if TYPE_CHECKING:
     from IPython.core.interactiveshell import InteractiveShell
 
     from ..analysis.comparison.changes import Pace
-    from ..capture.session.record import CaptureOptions
+    from ..capture.record import CaptureOptions
+
+
+# mypy: disable-error-code="untyped-decorator"
 
 
 logger = logging.getLogger(__name__)
@@ -204,7 +205,7 @@ class TfprofMagics(Magics):  # type: ignore[misc]
         return found
 
     def _capture_options(self, arguments: Namespace) -> CaptureOptions:
-        from ..capture.session.record import CaptureOptions
+        from ..capture.record import CaptureOptions
 
         _check_out(arguments.out)
         logdir = arguments.logdir
@@ -276,11 +277,7 @@ def show_changes(before: Profile, profile: Profile, line: StatusLine) -> None:
 
 
 def check(*, runs_code: bool) -> None:
-    """Display what `doctor()` finds.
-
-    Raises:
-        UsageError: there is code too, which nobody would run.
-    """
+    """Display what `doctor()` finds."""
     if runs_code:
         raise UsageError("--check runs no code: put `%tfprofile --check` on a line of its own.")
     display(doctor())
@@ -299,7 +296,7 @@ def register(shell: InteractiveShell) -> None:
 
     What displays need is loaded while the kernel is idle.
     """
-    from ..capture.session.environment import enable_cpu_memory_recording
+    from ..capture.record import enable_cpu_memory_recording
 
     enable_cpu_memory_recording()
     shell.register_magics(TfprofMagics)
@@ -323,14 +320,7 @@ _VALUE = re.compile(r"""\s*=?\s*("[^"]*"|'[^']*'|[^\s=]\S*)""")
 
 
 def split_options(line: str) -> tuple[list[str], str]:
-    """Split the options at the begin of a line from the statement behind them, whose text stays as it is.
-
-    Returns:
-        The options and their values, unquoted, and the statement. A lone `--` ends the options.
-
-    Raises:
-        UsageError: an option lacks its value.
-    """
+    """Split the options at the begin of a line from the statement behind them, whose text stays as it is."""
     actions = TfprofMagics.tfprofile.parser._actions
     flags = {text for action in actions if action.nargs == 0 for text in action.option_strings}
     options: list[str] = []
@@ -350,11 +340,7 @@ def split_options(line: str) -> tuple[list[str], str]:
 
 
 def parse_steps(text: str) -> range:
-    """Return the range that `A:B` or `A:B:C` means; `A` alone is that one step, `:B` begins at 0.
-
-    Raises:
-        UsageError: it is none of these.
-    """
+    """Return the range that `A:B` or `A:B:C` means; `A` alone is that one step, `:B` begins at 0."""
     match = re.fullmatch(r"(\d*)(?::(\d+)(?::(\d+))?)?", text.strip())
     if match is None or not text.strip() or (match.group(3) is not None and int(match.group(3)) == 0):
         raise UsageError(f"--steps {text}: give a range such as 10:20 (steps 10 to 19), or 0:100:10.")
@@ -369,15 +355,7 @@ _OTHERS = ("steps", "max_seconds", "max_bytes", "no_system", "system", "view", "
 
 
 def watch_of(arguments: Namespace, logdir: str | None) -> Watch:
-    """The watch that the options ask for.
-
-    Args:
-        arguments: of the magic.
-        logdir: with the names of variables in it replaced.
-
-    Raises:
-        ValueError: an option says nothing of a training that is watched.
-    """
+    """The watch that the options ask for."""
     given = [f"--{name.replace('_', '-')}" for name in _OTHERS if getattr(arguments, name) not in (None, False)]
     if given:
         raise ValueError(f"--live watches the whole cell and shows its own widget: leave out {' and '.join(given)}.")
@@ -409,18 +387,7 @@ class CellCode:
 
 
 def compile_cell(shell: InteractiveShell, source: str, *, magic_line: str, raw_cell: str) -> CellCode:
-    """Compile the body of a cell magic, with the line numbers that it has in the whole cell.
-
-    Args:
-        shell: its transformations, AST transformers, `__future__` flags and display setting apply.
-        source: the body, as the magic gets it.
-        magic_line: the line above it, for tracebacks.
-        raw_cell: the whole cell as the user wrote it: a kernel derives the name of the code from it.
-
-    Raises:
-        SyntaxError: the body is not Python; the line is that in the cell.
-        TfProfError: it awaits at its top, which no magic can do.
-    """
+    """Compile the body of a cell magic, with the line numbers that it has in the whole cell."""
     # Above the first statement: what IPython cut off before the magic, the magic's own line, what it cuts off below.
     raw, body = (
         raw_cell.rstrip("\n"),
@@ -435,12 +402,7 @@ def compile_cell(shell: InteractiveShell, source: str, *, magic_line: str, raw_c
 
 
 def compile_statement(shell: InteractiveShell, source: str) -> CellCode:
-    """Compile what stands behind a line magic.
-
-    Raises:
-        SyntaxError: it is not Python.
-        TfProfError: it awaits at its top, which no magic can do.
-    """
+    """Compile what stands behind a line magic."""
     code = shell.transform_cell(source)
     return _compiled(shell, code, "<tfprofile>", displays=not _is_quiet(source))
 
@@ -515,12 +477,7 @@ class LastRuns:
 
 
 def cell_of(source: str, *, is_cell: bool) -> str:
-    """What stays the same when a cell is changed and run again: its id where the front end sends one, else its text.
-
-    Args:
-        source: the code to profile.
-        is_cell: whether it is all of the cell, and not one of several statements.
-    """
+    """What stays the same when a cell is changed and run again: its id where the front end sends one, else its text."""
     shell = kernel_shell()
     cell = shell.kernel.get_parent().get("metadata", {}).get("cellId") if shell is not None else None
     return f"{cell}\n{'' if is_cell else source}" if cell else source

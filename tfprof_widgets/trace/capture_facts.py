@@ -2,8 +2,20 @@
 
 from __future__ import annotations
 
+import json
 import math
+import re
+import zlib
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pandas as pd
+
+from ..errors import TraceError, without_controls
 
 DISTORTED_RATIO = 0.10
 """A capture whose steps took longer by more than this, by the whole interval, tells about itself as much as about the program."""
@@ -79,3 +91,204 @@ class CaptureFacts(Interference):
     """Unix times between which the program waited for files of the profiler; in time order."""
     failure: Failure | None = None
     """The allocation whose failure ended the user's code; None where that ended otherwise."""
+
+
+MAX_DOCUMENT_BYTES = 64 * 2**20
+"""How large a document beside a trace (a sidecar, a saved profile) may be, or become when unpacked."""
+_FIRST_CHUNK = 2**10
+_PADDING = re.compile(rb"\0*")
+"""What tapes and disks write behind a file."""
+GZIP = b"\x1f\x8b"
+"""How compressed files begin."""
+
+
+def decoded(raw: bytes) -> str:
+    """UTF-8 as text; bytes that are none are data, too: they become backslash escapes (`\\xff`), and so do controls."""
+    return without_controls(raw.decode("utf-8", "backslashreplace"))
+
+
+def all_decoded(raws: Sequence[bytes]) -> list[str]:
+    """The same of many, at once where all are UTF-8."""
+    try:
+        found = without_controls(b"\x0b".join(raws).decode()).split("\x0b")
+    except UnicodeDecodeError:
+        found = []
+    return found if len(found) == len(raws) else [decoded(raw) for raw in raws]  # a text may hold one, too
+
+
+def clean_text(value: object) -> str:
+    """Any value as text that every encoder and terminal takes: halves of surrogate pairs and controls become backslash
+    escapes, as in an XSpace."""
+    text = str(value)
+    return without_controls(text) if text.isascii() else decoded(text.encode("utf-8", "surrogatepass"))
+
+
+def texts(values: object) -> list[str]:
+    """A list of JSON that must hold texts; halves of surrogate pairs, which no encoder takes, become question marks, and
+    controls backslash escapes.
+    """
+    if not isinstance(values, list) or not all(isinstance(value, str) for value in values):
+        raise TypeError("a text is none")
+    return [
+        without_controls(value if value.isascii() else value.encode("utf-8", "replace").decode("utf-8"))
+        for value in values
+    ]
+
+
+def whole(value: object, low: int, high: int) -> int:
+    """A number of JSON that must be an integer from `low` to before `high`."""
+    if type(value) is not int or not low <= value < high:
+        raise ValueError(f"{str(value)[:40]} is no whole number in [{low}, {high})")
+    return value
+
+
+def unpacked(content: bytes, most: int) -> bytes:
+    """What was compressed by gzip, in one stream or in several, one after the other."""
+    parts, n_bytes, at = [], 0, 0
+    while at < len(content):
+        unpacker, chunk = zlib.decompressobj(wbits=31), _FIRST_CHUNK
+        while not unpacker.eof and at < len(content):
+            piece = content[at : at + chunk]
+            # Streams may be many and short: what is handed over is copied, so the pieces of each begin small.
+            at, chunk = at + len(piece), 4 * chunk
+            try:
+                parts.append(unpacker.decompress(piece, most - n_bytes + 1))
+            except zlib.error as error:
+                raise TraceError(f"it is not whole: {error}") from error
+            n_bytes += len(parts[-1])
+            if n_bytes > most:
+                raise TraceError(f"it unpacks to more than {most} bytes, the limit")
+        if not unpacker.eof:
+            raise TraceError(f"it is truncated: its {len(content)} bytes end inside the gzip stream")
+        at = _PADDING.match(content, at - len(unpacker.unused_data)).end()  # type: ignore[union-attr]  # it matches nothing, too
+    return b"".join(parts)
+
+
+def check_brackets(text: bytes, most: int) -> None:
+    """Refuse JSON that would take much more memory than its bytes: each bracket may be a list, which takes 30 times as many."""
+    if text.count(b"[") + text.count(b"{") > most:
+        raise TraceError(f"it has more than {most} lists, the limit")
+
+
+def document(text: bytes, version: int, *, most_brackets: int) -> dict[str, Any]:
+    """An object of JSON that this package wrote, of a version that is read."""
+    check_brackets(text, most_brackets)
+    try:
+        found = json.loads(text)
+    except (ValueError, RecursionError) as error:
+        raise TraceError(f"it is no JSON: {type(error).__name__}: {error}") from error
+    if not isinstance(found, dict) or found.get("version") != version:
+        raise TraceError(f"its version is not {version}")
+    return found
+
+
+STEP = np.dtype(
+    [
+        ("start_ns", "<i8"),  # Unix time
+        ("duration_us", "<f4"),  # from its begin to that of the next; to its end for the last of an epoch
+        ("wait_us", "<f4"),  # of it: waited for the next element; NaN: not known
+        ("outside_us", "<f4"),  # of it: between the calls that compute, without the wait; NaN: not known
+        ("loss", "<f4"),  # NaN: not known
+        ("number", "<i4"),
+        ("n_batches", "<u2"),
+        ("kind", "u1"),
+        ("flags", "u1"),
+    ]
+)
+"""One row a step, 32 bytes."""
+
+TRAIN, VALIDATION, PREDICT, OTHER = range(4)
+"""Values of `kind`. OTHER: a loop of the user's own, which is as good as training."""
+
+PROFILED = 1
+"""A flag: a profile window was open."""
+EPOCH_BEGIN = 2
+AFTER_WINDOW = 4
+"""It paid for the files of a window."""
+COMPILED = 8
+"""TensorFlow traced a function meanwhile."""
+
+SAMPLE_COLUMNS: tuple[str, ...] = (
+    "time_ns",
+    "cpu_pct",
+    "process_cpu_pct",
+    "rss_bytes",
+    "tf_bytes",
+    "gpu_pct",
+    "gpu_memory_bytes",
+    "gpu_clock_mhz",
+    "gpu_throttled",
+)
+"""Of samples, rows of float64, about one a second; NaN where not known. `tf_bytes`: in use by TensorFlow's allocators of
+GPUs; `gpu_throttled`: 1 where the clock is lowered for heat or power."""
+
+Steps = npt.NDArray[np.void]
+"""Rows of `STEP`."""
+Event = Mapping[str, Any]
+
+
+@dataclass(frozen=True)
+class WatchLog:
+    """A training that was watched, as its folder holds it."""
+
+    folder: Path
+    header: Mapping[str, Any]
+    steps: Steps
+    """All kinds, in the order they ran; a map of the file where it is large."""
+    samples: pd.DataFrame
+    """`SAMPLE_COLUMNS`."""
+    events: tuple[Event, ...]
+    windows: tuple[Path, ...]
+    """The run directories of the profile windows that are whole enough to be there, in the order they were written."""
+    notices: tuple[str, ...] = ()
+    """What of the folder could not be read, a sentence each."""
+
+
+def trained(steps: Steps) -> npt.NDArray[np.bool_]:
+    """Which of the rows are steps of training, not of validation or prediction."""
+    found: npt.NDArray[np.bool_] = (steps["kind"] == TRAIN) | (steps["kind"] == OTHER)
+    return found
+
+
+FRAMEWORKS = {"jax": "JAX", "torch": "PyTorch", "numpy": "NumPy", "openvino": "OpenVINO"}
+"""Backends of Keras, and modules: what they are called."""
+_OF_KERAS, _ANOTHER = "Keras on ", "another backend"
+_RECORDED_BY = {
+    "JAX": (
+        "Record it with `jax.profiler.start_trace(dir)` and `jax.profiler.stop_trace()`, and open it with `tfprof.load(dir)`."
+    ),
+    "PyTorch": "Record it with `torch.profiler`; `tfprof.load` opens the Chrome trace that it exports, as a timeline only.",
+}
+
+
+def framework_of_keras(backend: str) -> str:
+    """What a backend of Keras is called; "" for TensorFlow and where none is known."""
+    return "" if backend in ("", "tensorflow") else FRAMEWORKS.get(backend, _ANOTHER)
+
+
+def of_keras(backend: str) -> str:
+    """The name of Keras on a backend; "" likewise."""
+    framework = framework_of_keras(backend)
+    return f"{_OF_KERAS}{framework}" if framework else ""
+
+
+def known_name(text: str) -> str:
+    """The same where it is such a name; "" for any other text of a file."""
+    return text if text.removeprefix(_OF_KERAS) in (*FRAMEWORKS.values(), _ANOTHER) else ""
+
+
+def unrecorded_verdict(name: str) -> str:
+    """That nothing is known of the steps, and why."""
+    what = name.removeprefix(_OF_KERAS)
+    cause = f"Keras ran on {what}" if what != name else f"No TensorFlow model ran in the steps; maybe one of {what} did"
+    return f"{cause}, of which TensorFlow's profiler records nothing, so how long steps take and what limits them is unknown."
+
+
+def unrecorded_remedy(name: str) -> str:
+    """What records it; "" where nothing is known that does."""
+    return _RECORDED_BY.get(name.removeprefix(_OF_KERAS), "")
+
+
+def unrecorded_notice(name: str) -> str:
+    """Both in one notice."""
+    return f"{unrecorded_verdict(name)} {unrecorded_remedy(name)}".rstrip()

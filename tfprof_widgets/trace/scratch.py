@@ -18,7 +18,9 @@ import tempfile
 import time
 from dataclasses import asdict, dataclass, fields, replace
 from pathlib import Path
-from typing import Literal
+from typing import BinaryIO, Literal
+
+from ..errors import TraceError
 
 PREFIX = "tfprof-"
 NOTE = "tfprof.owner.json"
@@ -81,11 +83,7 @@ class LeftFolder:
 
 
 def make_folder(n_bytes: int) -> Path:
-    """Make an empty private folder where about `n_bytes` fit, and sweep what killed processes left.
-
-    Raises:
-        OSError: it cannot be made; `filename` tells where.
-    """
+    """Make an empty private folder where about `n_bytes` fit, and sweep what killed processes left."""
     sweep()
     folder = Path(tempfile.mkdtemp(prefix=f"{PREFIX}{os.getpid()}-", dir=room_for(n_bytes)))
     write_owner(folder, _this_process())
@@ -93,11 +91,7 @@ def make_folder(n_bytes: int) -> Path:
 
 
 def process_folder(n_bytes: int) -> Path:
-    """The folder of this process for single files, where about `n_bytes` more fit; what is in it goes with the process.
-
-    Raises:
-        OSError: it cannot be made.
-    """
+    """The folder of this process for single files, where about `n_bytes` more fit; what is in it goes with the process."""
     process_id = os.getpid()
     folder = _folders.get(process_id)
     if folder is None or not folder.is_dir() or free_bytes(folder) < n_bytes:
@@ -119,11 +113,7 @@ def note_steps(folder: Path, n_steps: int) -> None:
 
 
 def write_owner(folder: Path, owner: Owner) -> None:
-    """Write whose folder it is, so that nobody finds half of it.
-
-    Raises:
-        OSError: it cannot be written.
-    """
+    """Write whose folder it is, so that nobody finds half of it."""
     part = folder / f".{NOTE}.part"
     part.write_text(json.dumps(asdict(owner)), encoding="utf-8")
     part.replace(folder / NOTE)
@@ -296,3 +286,32 @@ def _text(path: str) -> str:
     with contextlib.suppress(OSError):
         return Path(path).read_text(encoding="utf-8", errors="replace").strip()
     return ""
+
+
+_FLAGS = os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0) | getattr(os, "O_CLOEXEC", 0)
+"""Not to block: opening a pipe waits for who writes into it."""
+
+
+def opened(file: Path, *, buffering: int = -1) -> BinaryIO:
+    """Open a file to read it."""
+    if not isinstance(file, Path):  # behind a URL
+        return file.open("rb", buffering=buffering)
+    descriptor = os.open(file, _FLAGS)
+    mode = os.fstat(descriptor).st_mode
+    if not (stat.S_ISREG(mode) or stat.S_ISDIR(mode)):
+        os.close(descriptor)
+        raise TraceError(f"{file} is a pipe or a device. Copy what comes out of it to a file, and load that.")
+    try:
+        return os.fdopen(descriptor, "rb", buffering=buffering)
+    except OSError:  # a directory
+        os.close(descriptor)
+        raise
+
+
+def content_of(file: Path, most: int) -> bytes:
+    """The bytes of a file."""
+    with opened(file) as stream:
+        content = stream.read(most + 1)
+    if len(content) > most:
+        raise TraceError(f"it has more than {most} bytes, the limit")
+    return content

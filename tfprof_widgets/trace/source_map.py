@@ -20,7 +20,7 @@ _OF_SOURCE_MAP = re.compile(
 _DIMENSION = re.compile(r"-1|[0-9]{1,18}", re.ASCII)
 
 INT, TEXT, FLAG = "int64", "text", "bool"
-TABLES: dict[str, dict[str, str]] = {
+SOURCE_TABLES: dict[str, dict[str, str]] = {
     "ops": {"graph": INT, "op": TEXT, "type": TEXT, "frame": INT},
     "frames": {"parent": INT, "file": INT, "line": INT, "function": TEXT},
     "files": {"file": TEXT, "title": TEXT, "is_user": FLAG, "text": TEXT},
@@ -143,11 +143,7 @@ def is_framework_path(path: str) -> bool:
 
 
 def parse_shapes(text: str) -> list[tuple[int, ...] | None]:
-    """The shapes that a text of the sidecar tells: `32x-1;();?` is `[(32, -1), (), None]`.
-
-    Returns:
-        One entry per shape, -1 for an unknown dimension, None for an unknown rank or what is no shape.
-    """
+    """The shapes that a text of the sidecar tells: `32x-1;();?` is `[(32, -1), (), None]`."""
     return [_shape(part) for part in text.split(";")] if text else []
 
 
@@ -179,16 +175,16 @@ def merge_source_maps(maps: Sequence[SourceMap]) -> SourceMap:
     chosen = [one for one in fullest.values() if not one.is_empty]
     if not chosen:
         return empty_source_map(warnings=warnings)
-    offsets = dict.fromkeys(TABLES, 0)
-    parts: dict[str, list[pd.DataFrame]] = {name: [] for name in TABLES}
+    offsets = dict.fromkeys(SOURCE_TABLES, 0)
+    parts: dict[str, list[pd.DataFrame]] = {name: [] for name in SOURCE_TABLES}
     for one in chosen:
-        for name in TABLES:
+        for name in SOURCE_TABLES:
             moved = getattr(one, name).copy()
             for (table, column), target in REFERENCES.items():
                 if table == name:
                     moved[column] = moved[column].where(moved[column] < 0, moved[column] + offsets[target])
             parts[name].append(moved)
-        for name in TABLES:
+        for name in SOURCE_TABLES:
             offsets[name] += len(getattr(one, name))
     tables = {name: pd.concat(frames, ignore_index=True) for name, frames in parts.items()}
     tables["samples"] = tables["samples"].sort_values("time_ns", kind="stable", ignore_index=True)
@@ -199,7 +195,7 @@ def made_source_map(
     tables: dict[str, pd.DataFrame], recorders: tuple[str, ...], warnings: tuple[str, ...]
 ) -> SourceMap:
     """The map of those tables; what is missing is empty."""
-    whole = {name: tables[name] if name in tables else _no_rows(name) for name in TABLES}
+    whole = {name: tables[name] if name in tables else _no_rows(name) for name in SOURCE_TABLES}
     return SourceMap(**whole, recorders=recorders, warnings=warnings)
 
 
@@ -207,9 +203,9 @@ def table_frame(name: str, columns: dict[str, Any]) -> pd.DataFrame:
     """A table of these columns; those that are missing are empty."""
     dtypes = {INT: np.dtype(np.int64), TEXT: np.dtype(object), FLAG: np.dtype(np.bool_)}
     if not columns:
-        return pd.DataFrame({key: np.empty(0, dtypes[kind]) for key, kind in TABLES[name].items()})
+        return pd.DataFrame({key: np.empty(0, dtypes[kind]) for key, kind in SOURCE_TABLES[name].items()})
     return pd.DataFrame(
-        {key: pd.Series(columns.get(key, []), dtype=dtypes[kind]) for key, kind in TABLES[name].items()}
+        {key: pd.Series(columns.get(key, []), dtype=dtypes[kind]) for key, kind in SOURCE_TABLES[name].items()}
     )
 
 

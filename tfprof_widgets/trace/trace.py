@@ -3,25 +3,190 @@
 from __future__ import annotations
 
 import struct
-from collections.abc import Sequence
-from dataclasses import dataclass, field, fields
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, fields, replace
 from enum import IntEnum
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from .nesting import Nesting, freeze, nest
-from .stat_table import KeyedStats, StatTable
+from ..errors import without_controls
+from .arrays import Bool, Float64, Int32, Int64, UInt8, UInt64
+from .capture_facts import clean_text
+from .stats import KeyedStats, Stats, StatTable, StatTableBuilder
 
-Int32 = npt.NDArray[np.int32]
-SmallInt = npt.NDArray[np.int16 | np.int32]
-"""Small numbers of which each event has one, -1 for none: in 16 bits where they fit."""
-Int64 = npt.NDArray[np.int64]
-UInt64 = npt.NDArray[np.uint64]
-UInt8 = npt.NDArray[np.uint8]
-Float64 = npt.NDArray[np.float64]
-Bool = npt.NDArray[np.bool_]
+_PIECE_EVENTS = 2**17
+_MAX_SMALL_DEPTH = 2**14
+"""Deeper than this needs 32 bits; there is room above it, so that adding one to an int16 never wraps."""
+_NEVER = np.iinfo(np.int64).max
+
+
+@dataclass(frozen=True)
+class Nesting:
+    """How events nest within their line; arrays of one entry per event, in the order of the input."""
+
+    depth: npt.NDArray[np.int16] | Int32
+    """How many events enclose it, 0 for the outermost; int16 unless events nest deeper than that."""
+    parent: Int32
+    """Row of the innermost enclosing event, -1 for the outermost."""
+    span_ps: Int64
+    """Its duration, cut where a later event starts inside it and outlives it: the part in which it can be on top."""
+    self_ps: Int64
+    """`span_ps` minus the `span_ps` of its direct children: at every instant one event of a line is charged."""
+
+    def __post_init__(self) -> None:
+        """Make the columns read-only, as those of the trace are."""
+        freeze((self.depth, self.parent, self.span_ps, self.self_ps))
+
+
+def freeze(values: Iterable[object]) -> None:
+    """Make the arrays among some values read-only."""
+    for value in values:
+        if isinstance(value, np.ndarray):
+            value.flags.writeable = False
+
+
+def nest(line_id: Int32, start_ps: Int64, duration_ps: Int64) -> Nesting:
+    """Nest events that are sorted by (line, start, longest first).
+
+    Intervals are half-open: an event that starts where another ends is its sibling, not its child. Of two events with
+    the same start the longer is the parent (the earlier row when they are equal), and events without duration never
+    have children. An event that starts inside another and outlives it ends the other's span and becomes its sibling.
+
+    Differs from XProf: a child that ends exactly with its parent, or overlaps its end, loses nothing (D4).
+    """
+    n = len(line_id)
+    depth, parent = np.empty(n, np.int16), np.empty(n, np.int32)
+    span_ps, self_ps = duration_ps.view(), np.empty(n, np.int64)
+    is_cut = False
+    for rows in _pieces(line_id):
+        part_depth, part_parent, part_span = _nest_lines(line_id[rows], start_ps[rows], duration_ps[rows])
+        if part_depth.max() > _MAX_SMALL_DEPTH:
+            depth = depth.astype(np.int32)
+        depth[rows] = part_depth
+        if part_span is not None:
+            span_ps, is_cut = (span_ps if is_cut else span_ps.copy()), True
+            span_ps[rows] = part_span
+        has_parent = np.flatnonzero(part_parent >= 0)
+        own = self_ps[rows]
+        own[:] = span_ps[rows]
+        np.subtract.at(own, part_parent[has_parent], span_ps[rows][has_parent])
+        part_parent[has_parent] += rows.start
+        parent[rows] = part_parent
+    return Nesting(depth=depth, parent=parent, span_ps=span_ps, self_ps=self_ps)
+
+
+def _pieces(line_id: Int32) -> list[slice]:
+    """The rows cut between lines into pieces that hold one long line or many short ones: they fit in a cache."""
+    if not len(line_id):
+        return []
+    ends = [*(np.flatnonzero(line_id[1:] != line_id[:-1]) + 1).tolist(), len(line_id)]
+    pieces, low = [], 0
+    for end, next_end in zip(ends, [*ends[1:], 2 * len(line_id) + _PIECE_EVENTS], strict=True):
+        if next_end - low > _PIECE_EVENTS:
+            pieces.append(slice(low, end))
+            low = end
+    return pieces
+
+
+def _nest_lines(line_id: Int32, start_ps: Int64, duration_ps: Int64) -> tuple[Int32, Int32, Int64 | None]:
+    """Depth, parent and span of the events of some lines; None for the span where it is the duration throughout."""
+    start, end = _line_time_keys(line_id, start_ps, start_ps + duration_ps)
+    depth, parent = _nested(start, end, duration_ps > 0)
+    inner = np.flatnonzero(parent >= 0)
+    outlives = inner[end[inner] > end[parent[inner]]]
+    if not len(outlives):
+        return depth, parent, None
+    # Nothing reaches over an event at depth 0: what stands between two of them nests, or does not, by itself.
+    stretch = np.cumsum(depth == 0)
+    does_overlap = np.zeros(stretch[-1] + 1, np.bool_)
+    does_overlap[stretch[outlives]] = True
+    rows = np.flatnonzero(does_overlap[stretch])
+    own_start, own_end, span_ps = start[rows], end[rows], duration_ps.copy()
+    outlived, by = _outlived(own_start, own_end)
+    span_ps[rows[outlived]] = start_ps[rows[by]] - start_ps[rows[outlived]]
+    own_end[outlived] = own_start[by]
+    depth[rows], own_parent = _nested(own_start, own_end, duration_ps[rows] > 0)
+    parent[rows] = np.where(own_parent >= 0, rows[own_parent], -1)
+    return depth, parent, span_ps
+
+
+def _nested(start: Int64, end: Int64, can_enclose: npt.NDArray[np.bool_]) -> tuple[Int32, Int32]:
+    """Depth and parent of events of which none outlives one that it starts in; of others where they start."""
+    n_started: Int64 = np.cumsum(can_enclose) - can_enclose
+    # Events without duration enclose nothing; leaving them out makes "ended by then" imply "came before".
+    # Ends are nearly in order, of which only the stable sort makes use; so are most columns of times.
+    n_ended = np.searchsorted(np.sort(end[can_enclose], kind="stable"), start, side="right")
+    depth = (n_started - n_ended).astype(np.int32)
+    return depth, _latest_one_level_up(depth, can_enclose)
+
+
+def _outlived(start: Int64, end: Int64) -> tuple[Int64, Int64]:
+    """The events in which a later one starts that ends after them, and the first such one of each."""
+    n = len(start)
+    n_inside = np.searchsorted(start, end) - np.arange(n)
+    by = _first_larger(end, int(n_inside.max()).bit_length())
+    outlived = np.flatnonzero(np.append(start, _NEVER)[by] < end)
+    return outlived, by[outlived]
+
+
+def _first_larger(values: Int64, n_levels: int) -> Int64:
+    """For each value the place of the first larger one behind it, if it is among the next `2**n_levels`; else one beyond those.
+
+    Blocks of 2, 4, 8, ... values, of which the largest is known, are passed by whole: first ever larger ones, then smaller.
+    """
+    largest = [np.append(values, _NEVER)]
+    for _ in range(n_levels):
+        below = largest[-1] if len(largest[-1]) % 2 == 0 else np.append(largest[-1], _NEVER)
+        largest.append(np.maximum(below[::2], below[1::2]))
+    at = np.arange(1, len(values) + 1)
+
+    def pass_by(level: int, rows: Int64) -> None:
+        rows = rows[largest[level][at[rows] >> level] <= values[rows]]
+        at[rows] += 1 << level
+
+    for level in range(n_levels):
+        pass_by(level, np.flatnonzero(at & ((2 << level) - 1) == 1 << level))
+    for level in range(n_levels, -1, -1):
+        pass_by(level, np.flatnonzero(at & ((1 << level) - 1) == 0))
+    return at
+
+
+def _line_time_keys(line_id: Int32, start_ps: Int64, end_ps: Int64) -> tuple[Int64, Int64]:
+    """Start and end of each event as one int64 ordered by (line, time), so that an earlier line's ends come first."""
+    if not len(start_ps):
+        return start_ps, end_ps
+    first, last = int(start_ps.min()), int(end_ps.max())
+    width = last - first + 1
+    line = line_id.astype(np.int64)
+    if width * (int(line[-1]) + 1) < 2**63:
+        base = line * width - first
+        return base + start_ps, base + end_ps
+    # Too wide to pack: order the times by their rank instead.
+    times, rank = np.unique(np.concatenate([start_ps, end_ps]), return_inverse=True)
+    base = line * len(times)
+    return base + rank[: len(line)], base + rank[len(line) :]
+
+
+def _latest_one_level_up(depth: Int32, can_enclose: npt.NDArray[np.bool_]) -> Int32:
+    """Per event: the last row before it that is one level less deep and has a duration; -1 at level 0.
+
+    Where a line nests properly this is the parent. Where it does not, the first event that breaks the rule still finds
+    the innermost open event here, and outlives it: so one comparison of ends finds every line that does not nest.
+    """
+    n = len(depth)
+    parent = np.full(n, -1, np.int32)
+    enclosing = np.flatnonzero(can_enclose)
+    enclosing = enclosing[np.argsort(depth[enclosing], kind="stable")]
+    key = depth[enclosing].astype(np.int64) * n + enclosing
+    inner = np.flatnonzero(depth > 0)
+    inner = inner[np.argsort(depth[inner], kind="stable")]  # ascending queries keep searchsorted in cache
+    found = np.searchsorted(key, (depth[inner].astype(np.int64) - 1) * n + inner) - 1
+    parent[inner] = enclosing[found]
+    return parent
+
 
 StatValue = float | int | str | bytes
 
@@ -345,3 +510,254 @@ def stat_value(kind: int, bits: int, strings: Sequence[str], blobs: Sequence[byt
 def small_int(n: int) -> type[np.int16] | type[np.int32]:
     """The type for the numbers below `n` and -1."""
     return np.int16 if n <= _MOST_SMALL else np.int32
+
+
+MAX_PS = 2**60
+"""Thirteen days: no time of a trace lies further from its origin, so that sums of two times fit in an int64."""
+
+
+_NAMES = (
+    "INVALID",
+    "float",
+    "double",
+    "int32",
+    "uint8",
+    "int16",
+    "int8",
+    "string",
+    "complex64",
+    "int64",
+    "bool",
+    "qint8",
+    "quint8",
+    "qint32",
+    "bfloat16",
+    "qint16",
+    "quint16",
+    "uint16",
+    "complex128",
+    "half",
+    "resource",
+    "variant",
+    "uint32",
+    "uint64",
+    "float8_e5m2",
+    "float8_e4m3fn",
+    "float8_e4m3fnuz",
+    "float8_e4m3b11fnuz",
+    "float8_e5m2fnuz",
+    "int4",
+    "uint4",
+    "int2",
+    "uint2",
+    "float4_e2m1fn",
+)
+_FIRST_REF = 100
+ITEM_BYTES = {
+    "bool": 1,
+    "bfloat16": 2,
+    **{f"{kind}{bits}": bits // 8 for kind in ("int", "uint") for bits in (8, 16, 32, 64)},
+    **{f"float{bits}": bits // 8 for bits in (16, 32, 64)},
+    "complex64": 8,
+    "complex128": 16,
+}
+"""Bytes of one element by NumPy's name of its dtype; those of strings and the like are not known."""
+
+MISSING = -1
+"""The code of an event that has no `data_type` stat; its name is empty."""
+
+
+def dtype_name(code: int) -> str:
+    """Name of a `DataType` number as `DataTypeString` prints it; empty for `MISSING`.
+
+    Source: tensorflow/core/framework/types.proto; numbers from 101 on are references (`float_ref`).
+    """
+    if code == MISSING:
+        return ""
+    is_ref = code > _FIRST_REF
+    value = code - _FIRST_REF if is_ref else code
+    if not 0 <= value < len(_NAMES):
+        return f"unknown dtype enum ({code})"
+    return _NAMES[value] + ("_ref" if is_ref else "")
+
+
+def dtype_number(name: str) -> int:
+    """Number of a `DataType` by its name, as printed or as in files of text (`DT_FLOAT_REF`); 0 where there is none such."""
+    plain = name.removeprefix("DT_").lower()
+    is_ref = plain.endswith("_ref")
+    plain = plain.removesuffix("_ref")
+    return _NAMES.index(plain) + _FIRST_REF * is_ref if plain in _NAMES[1:] else 0
+
+
+Column = npt.NDArray[Any]
+
+_COLUMNS = {
+    "start_ps": np.int64,
+    "duration_ps": np.int64,
+    "line_id": np.int32,
+    "metadata_id": np.int32,
+    "session_id": np.int32,
+    "n_occurrences": np.int32,
+}
+
+
+@dataclass(frozen=True)
+class EventTable:
+    """The per-event columns of a `Trace`, and the stats of the events."""
+
+    start_ps: Int64
+    duration_ps: Int64
+    line_id: Int32
+    metadata_id: Int32
+    session_id: Int32
+    n_occurrences: Int32
+    stats: StatTable
+
+
+class EventTableBuilder:
+    """Collects the blocks of a table."""
+
+    def __init__(self) -> None:
+        """Start with no events."""
+        self._blocks: dict[str, list[Column]] = {name: [] for name in _COLUMNS}
+        self._stats = StatTableBuilder()
+
+    def add(self, columns: Mapping[str, Column], *stats: Stats) -> None:
+        """Append events: their columns, and their stats in one or more parts."""
+        for name, column in columns.items():
+            self._blocks[name].append(_lean(column.astype(_COLUMNS[name], copy=False)))
+        for part in stats:
+            self._stats.add(part)
+
+    def table(self) -> EventTable:
+        """All events in the order in which they were added; to be called once."""
+        return EventTable(
+            **{name: _united(self._blocks.pop(name), dtype) for name, dtype in _COLUMNS.items()},
+            stats=self._stats.table(),
+        )
+
+
+def _lean(column: Column) -> Column:
+    """The column; one of equal values without memory for more than one."""
+    if len(column) and column[0] == column[-1] and (column == column[0]).all():
+        return np.broadcast_to(column[0], len(column))
+    return column
+
+
+def _united(blocks: list[Column], dtype: type) -> Column:
+    """The blocks as one column, without memory where all values are equal."""
+    values = {int(block[0]) if block.strides == (0,) else None for block in blocks if len(block)}
+    if len(values) == 1 and None not in values:
+        return np.broadcast_to(dtype(values.pop()), sum(map(len, blocks)))
+    return np.concatenate([np.empty(0, dtype), *blocks])
+
+
+def in_order(table: EventTable) -> EventTable:
+    """The table sorted by (line, start, longest first); equal rows keep their order.
+
+    Profilers sort each line, so usually nothing moves: only lines that are out of order are sorted.
+    """
+    line = table.line_id
+    if not (line[1:] >= line[:-1]).all():
+        table = _taken(table, np.argsort(line, kind="stable"))
+        line = table.line_id
+    start, duration = table.start_ps, table.duration_ps
+    falls_back = start[1:] == start[:-1]
+    falls_back &= duration[1:] > duration[:-1]
+    falls_back |= start[1:] < start[:-1]
+    falls_back &= line[1:] == line[:-1]
+    wrong_lines = np.unique(line[1:][falls_back])
+    if not len(wrong_lines):
+        return table
+    order = np.arange(len(line))
+    first, last = np.searchsorted(line, wrong_lines), np.searchsorted(line, wrong_lines, side="right")
+    for low, high in zip(first.tolist(), last.tolist(), strict=True):
+        order[low:high] = low + np.lexsort((-duration[low:high], start[low:high]))
+    return _taken(table, order)
+
+
+def _taken(table: EventTable, order: Int64) -> EventTable:
+    """The events in the order given, each with its stats."""
+    columns = {name: _moved(getattr(table, name), order) for name in _COLUMNS}
+    return replace(table, stats=table.stats.taken(order), **columns)
+
+
+def _moved(column: Column, order: Int64) -> Column:
+    """`column[order]`; a constant column stays without memory of its own."""
+    return column if column.strides == (0,) and len(order) == len(column) else column[order]
+
+
+StatRow = tuple[int, int, int]
+"""One stat: its key (an index into the texts), its kind and its bits."""
+
+
+class _Numbers(dict[str, int]):
+    """From a text to its index in a list, to which it is added when first asked for."""
+
+    def __init__(self, texts: list[str]) -> None:
+        super().__init__((text, i) for i, text in enumerate(texts))
+        self._texts = texts
+
+    def __missing__(self, text: str) -> int:
+        shown = without_controls(text)
+        if shown != text:
+            number = self[text] = self[shown]
+            return number
+        number = self[text] = len(self._texts)
+        self._texts.append(text)
+        return number
+
+
+class StringTable:
+    """The texts and blobs of one trace that is being made, each once. Index 0 is the empty text."""
+
+    def __init__(self) -> None:
+        """Start with the empty text only."""
+        self.texts: list[str] = [""]
+        self.blobs: list[bytes] = []
+        self._numbers = _Numbers(self.texts)
+        self._blob_ids: dict[bytes, int] = {}
+
+    def id_of(self, text: str) -> int:
+        """The index of a text."""
+        known = self._numbers.get(text)
+        return self._numbers[clean_text(text)] if known is None else known
+
+    def ids_of(self, texts: Iterable[str]) -> Int64:
+        """The index of each text."""
+        return np.array([self.id_of(text) for text in texts], np.int64)
+
+    def blob_id(self, blob: bytes) -> int:
+        """The index of a blob."""
+        known = self._blob_ids.setdefault(blob, len(self.blobs))
+        if known == len(self.blobs):
+            self.blobs.append(blob)
+        return known
+
+    def stat(self, name: str, value: StatValue, *, is_unsigned: bool = False) -> StatRow:
+        """A stat of this name with a value; integers must fit 64 bits."""
+        key = self.id_of(name)
+        if isinstance(value, str):
+            return key, StatKind.STRING, self.id_of(value)
+        if isinstance(value, bytes):
+            return key, StatKind.BYTES, self.blob_id(value)
+        if isinstance(value, float):
+            return key, StatKind.DOUBLE, struct.unpack("<Q", struct.pack("<d", value))[0]
+        if value >= 2**63 or (is_unsigned and value >= 0):
+            return key, StatKind.UINT64, value
+        return key, StatKind.INT64, value % 2**64
+
+    def value(self, kind: int, bits: int) -> StatValue:
+        """What a stat of this kind and these bits holds."""
+        return stat_value(kind, bits, self.texts, self.blobs)
+
+
+def stats_of_rows(rows: Sequence[Sequence[StatRow]]) -> Stats:
+    """The stats of some events or metadata, given those of each, as columns."""
+    columns = np.array([stat for own in rows for stat in own], object).reshape(-1, 3)
+    return Stats(
+        np.array([len(own) for own in rows], np.int64),
+        columns[:, 0].astype(np.int32),
+        columns[:, 1].astype(np.uint8),
+        columns[:, 2].astype(np.uint64),
+    )

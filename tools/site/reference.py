@@ -7,8 +7,7 @@ from types import ModuleType
 from typing import Any
 
 import tfprof_widgets as tfprof
-from tfprof_widgets.analysis.columns.column import Table
-from tfprof_widgets.analysis.columns.registry import TABLES
+from tfprof_widgets.analysis import TABLES, Table
 
 KIND_WORDS = {"int": "whole number", "float": "number", "number": "number", "text": "text", "bool": "true or false"}
 TABLES_PAGE = "tables.md"

@@ -10,7 +10,7 @@ from typing import Any
 
 import griffe
 
-from tfprof_widgets.analysis.columns.registry import TABLES
+from tfprof_widgets.analysis import TABLES
 from tools.site.reference import TABLES_PAGE, anchor
 
 CALLED = (property, cached_property)

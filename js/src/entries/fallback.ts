@@ -1,4 +1,4 @@
-/** The script of an output that stands for a widget; see `tfprof_widgets/views/page/fallback.py`. */
+/** The script of an output that stands for a widget; see `tfprof_widgets/show/page.py`. */
 
 import { standIn } from "../data/page";
 

@@ -15,7 +15,7 @@ from typing import Any
 
 import tfprof_widgets as tfprof
 from tests.captures import committed
-from tfprof_widgets.capture.checks.versions import version_checks
+from tfprof_widgets.capture import version_checks
 
 SHOWN_VERSIONS = (
     "python",

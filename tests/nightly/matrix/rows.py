@@ -8,7 +8,7 @@ from pathlib import Path
 
 from hatchling.metadata.core import ProjectMetadata
 
-from tfprof_widgets.capture.checks.versions import lowest_versions
+from tfprof_widgets.capture import lowest_versions
 
 ROOT = Path(__file__).resolve().parents[3]
 COLAB = Path(__file__).parent / "colab.txt"

@@ -29,7 +29,7 @@ TRAINING = """
 import json, os, pathlib, resource, signal, struct, sys, threading, time
 import tensorflow as tf
 import tfprof_widgets as tfprof
-from tfprof_widgets.capture.session import control
+from tfprof_widgets.capture import control
 signal.signal(signal.SIGINT, signal.default_int_handler)  # a shell's background job is started deaf to it
 control.LONGEST_SESSION_S = {session_s}
 done = os.open("steps", os.O_WRONLY | os.O_CREAT | os.O_APPEND)

@@ -12,7 +12,7 @@ import pytest
 
 import tfprof_widgets as tfprof
 from tests.nightly.trainings.same_program import N_STEPS
-from tfprof_widgets.analysis.comparison.changes import UNCHANGED
+from tfprof_widgets.analysis import UNCHANGED
 
 ROOT = Path(__file__).parents[3]
 N_TRIES = 40

@@ -11,13 +11,9 @@ import pytest
 
 from tests.builders import Event, Plane, U, aggregated, event, line, plane, session, space, trace
 from tests.hlo_drawings import computation, instruction, metadata_plane, module
-from tfprof_widgets.analysis.ops.ops import aggregate_ops
-from tfprof_widgets.analysis.results import Results
-from tfprof_widgets.analysis.selection import select
-from tfprof_widgets.analysis.timeline.flows import flow_table
-from tfprof_widgets.formats.xspace.xspace import read_xspace
-from tfprof_widgets.trace.merging import merge_traces
-from tfprof_widgets.trace.trace import Trace
+from tfprof_widgets.analysis import Results, aggregate_ops, flow_table, select
+from tfprof_widgets.read import read_xspace
+from tfprof_widgets.trace import Trace, merge_traces
 
 CPU, GPU = "/host:CPU", "/device:GPU:0"
 DETAILS = "regs:32 static_shared:16 dynamic_shared:8 grid:1,2,3 block:4,5,6 occ_pct:62.5"

@@ -11,9 +11,7 @@ import pandas as pd
 import pytest
 
 from tests.unit.analysis.parity.parity_case import KINDS, Case
-from tfprof_widgets.analysis.ops.ops import aggregate_ops
-from tfprof_widgets.analysis.results import Results
-from tfprof_widgets.analysis.selection import select
+from tfprof_widgets.analysis import Results, aggregate_ops, select
 
 MORE_OF_THE_SAME = frozenset(
     ("keras_first_step", "function_loop_marked", "eager_loop_marked", "bfloat16_fit", "float16_fit", "h100_eager")

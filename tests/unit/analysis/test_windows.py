@@ -9,13 +9,9 @@ import numpy as np
 import pytest
 
 from tests.builders import EPOCH_NS, Event, Nothing, Plane, Ref, U, event, line, plane, session, trace
-from tfprof_widgets.analysis.base.events import compute_events
-from tfprof_widgets.analysis.ops.ops import aggregate_ops, op_occurrences
-from tfprof_widgets.analysis.results import Results
-from tfprof_widgets.analysis.steps.steps import compute_steps
+from tfprof_widgets.analysis import Results, aggregate_ops, compute_events, compute_steps, op_occurrences
 from tfprof_widgets.errors import TraceError
-from tfprof_widgets.trace.merging import merge_traces
-from tfprof_widgets.trace.trace import Trace
+from tfprof_widgets.trace import Trace, merge_traces
 
 
 def window(index: int, *, host: str = "box", is_marked: bool = True) -> Trace:

@@ -16,8 +16,8 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from tfprof_widgets.analysis.base.op_names import COMPILATION, OpCategory, parse_op_names
-from tfprof_widgets.trace.trace import Trace
+from tfprof_widgets.analysis import COMPILATION, OpCategory, parse_op_names
+from tfprof_widgets.trace import Trace
 
 _RUN = """
 import json, sys

@@ -10,11 +10,8 @@ from dataclasses import replace
 
 import numpy as np
 
-from tfprof_widgets.analysis.base.compute_units import ComputeUnit
-from tfprof_widgets.analysis.base.framework_names import framework_op
-from tfprof_widgets.analysis.results import Results
-from tfprof_widgets.analysis.steps.step_spans import on_stream
-from tfprof_widgets.trace.trace import Trace, UInt8
+from tfprof_widgets.analysis import ComputeUnit, Results, framework_op, on_stream
+from tfprof_widgets.trace import Trace, UInt8
 
 TENSOR_CORE_KERNELS = (
     *("16816", "c1688", "conv1x1", "conv2d_c1_k1", "dgrad_1x1_stride_2x2", "direct_group", "first_layer_wgrad_kernel"),

@@ -14,12 +14,12 @@ import gc, inspect, json, os, pathlib, signal, sys, threading, time
 import numpy as np
 import tensorflow as tf
 import keras
-from tfprof_widgets.capture.keras.callback import CapturingCallback
-from tfprof_widgets.capture.keras.patch import KerasPatch
-from tfprof_widgets.capture.session.loop import step, trace_steps
-from tfprof_widgets.capture.session.session import Capture, CaptureOptions
+from tfprof_widgets.capture import CapturingCallback
+from tfprof_widgets.capture import KerasPatch
+from tfprof_widgets.capture import step, trace_steps
+from tfprof_widgets.capture import Capture, CaptureOptions
 from tfprof_widgets.errors import CaptureError
-from tfprof_widgets.opening.open import open_traces
+from tfprof_widgets.read import open_traces
 
 signal.signal(signal.SIGINT, signal.default_int_handler)  # a shell's background job is started deaf to it
 out = {}

@@ -9,8 +9,7 @@ from typing import Any
 import pytest
 
 from tests.unit.capture.scenario import run_scenario
-from tfprof_widgets.capture.session.bounds import DOUBT_BYTES, HEAP_BYTES_PER_FILE_BYTE, BoundWatch
-from tfprof_widgets.capture.session.building import Building, BuildingWatch
+from tfprof_widgets.capture import DOUBT_BYTES, HEAP_BYTES_PER_FILE_BYTE, BoundWatch, Building, BuildingWatch
 
 TF = "/kit/tensorflow/python"
 RUNS = (f"{TF}/eager/polymorphic_function/polymorphic_function.py", "__call__")

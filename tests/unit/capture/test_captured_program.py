@@ -73,7 +73,7 @@ out["graphs"] = [len(one.functions) for one in (alive, dead)]
 def test_a_tensorflow_that_does_not_count_is_read_as_far_as_functions_live(change: str) -> None:
     out = run_scenario(
         f"""
-from tfprof_widgets.capture.source import held_functions
+from tfprof_widgets.capture import graphs as held_functions
 import types
 runtime = types.ModuleType("other")
 runtime.RUNTIME_FUNCTION_REFS = {{}}
@@ -328,7 +328,7 @@ def test_many_captures_in_a_log_directory_do_not_all_wait_for_the_exit(tmp_path:
     out = run_scenario(
         PROGRAM
         + f"""
-from tfprof_widgets.capture.source import captured_program
+from tfprof_widgets.capture import program as captured_program
 captured_program.MAX_WAITING = 1
 out["written"], out["held"] = [], []
 for i in range(4):

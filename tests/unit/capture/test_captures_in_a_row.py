@@ -16,7 +16,7 @@ def run() -> dict[str, Any]:
     return run_scenario("""
         import ctypes, psutil, weakref
         import tfprof_widgets as tfprof
-        from tfprof_widgets.views.widgets.cells import close_unseen
+        from tfprof_widgets.show import close_unseen
 
         x, y = arrays(5)
         trained = model()

@@ -10,9 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from tfprof_widgets.capture.machine.children import Children
-from tfprof_widgets.capture.machine.machine import cpu_quota
-from tfprof_widgets.capture.machine.machine_reader import MachineReader, ProcCounters, PsutilCounters
+from tfprof_widgets.capture import Children, MachineReader, ProcCounters, PsutilCounters, cpu_quota
 
 BURN_S = "import time\nt = time.process_time()\nwhile time.process_time() - t < {0}: pass\n"
 NESTED = "import subprocess, sys\nsubprocess.run([sys.executable, '-c', sys.argv[1]])"

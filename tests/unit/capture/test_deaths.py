@@ -19,7 +19,7 @@ pytestmark = pytest.mark.tensorflow
 
 CAPTURE = """
 import tfprof_widgets as tfprof
-from tfprof_widgets.capture.session import control
+from tfprof_widgets.capture import control
 def some_steps(n):
     for i in range(n):
         with step(i):
@@ -234,7 +234,7 @@ def survived(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
         out["files_later"] = len(os.listdir("/proc/self/fd"))
 
         # The disk of the folder fills: another one is taken.
-        from tfprof_widgets.capture.session import windows
+        from tfprof_widgets.capture import windows
         from tfprof_widgets.trace import scratch
         roomy = pathlib.Path("roomy").absolute()
         roomy.mkdir()

@@ -274,7 +274,7 @@ def full_disk(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
         os.chdir("..")
         out["in_the_logdir"] = len(list(pathlib.Path("logs").rglob("*.xplane.pb")))
 
-        from tfprof_widgets.capture.session import windows
+        from tfprof_widgets.capture import windows
         stop_session, windows.stop_session = windows.stop_session, lambda logdir: 1 / 0
         capture = started(system=False)
         out["defect"] = error_of(capture.stop)

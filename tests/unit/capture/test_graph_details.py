@@ -10,10 +10,10 @@ pytestmark = pytest.mark.tensorflow
 
 READ = """
 import tempfile
-from tfprof_widgets.capture.source import graph_details, live_variables
-from tfprof_widgets.capture.source.captured_program import CapturedProgram
-from tfprof_widgets.formats.sidecar import read_source_map
-from tfprof_widgets.trace.source_map import parse_shapes
+from tfprof_widgets.capture import graphs as graph_details, frames as live_variables
+from tfprof_widgets.capture import CapturedProgram
+from tfprof_widgets.read import read_source_map
+from tfprof_widgets.trace import parse_shapes
 
 def noted(batch_size=0):
     folder = pathlib.Path(tempfile.mkdtemp())

@@ -7,8 +7,7 @@ from types import SimpleNamespace
 
 import pytest
 
-from tfprof_widgets.capture.source import held_functions
-from tfprof_widgets.capture.source.held_functions import HeldFunctions
+from tfprof_widgets.capture import HeldFunctions, graphs
 
 Counts = dict[tuple[int, bytes], int]
 
@@ -30,8 +29,8 @@ class Runtime:
 @pytest.fixture
 def runtime(monkeypatch: pytest.MonkeyPatch) -> Runtime:
     made = Runtime({(1, b"kept"): 1, (1, b"dropped"): 1})
-    monkeypatch.setattr(held_functions, "_counts", lambda: made.counts)
-    monkeypatch.setattr(held_functions, "_context", lambda: made)
+    monkeypatch.setattr(graphs, "_counts", lambda: made.counts)
+    monkeypatch.setattr(graphs, "_context", lambda: made)
     return made
 
 
@@ -88,7 +87,7 @@ def test_a_fork_holds_and_lets_go_of_nothing(runtime: Runtime, monkeypatch: pyte
     held = HeldFunctions()
     held.hold()
     before = dict(runtime.counts)
-    monkeypatch.setattr(held_functions, "os", SimpleNamespace(getpid=lambda: -1))
+    monkeypatch.setattr(graphs, "os", SimpleNamespace(getpid=lambda: -1))
     held._lock.acquire()  # by a thread that the fork lacks
     runtime.counts[1, b"of the fork"] = 1
     held.hold()

@@ -12,9 +12,9 @@ from typing import Any
 
 import pytest
 
-from tfprof_widgets.capture.source import keras_layers as module
-from tfprof_widgets.capture.source.keras_layers import LayerRecord, keras_layers
-from tfprof_widgets.opening.open import open_traces
+from tfprof_widgets.capture import LayerRecord, keras_layers
+from tfprof_widgets.capture import frames as module
+from tfprof_widgets.read import open_traces
 
 
 class FakeLayer:

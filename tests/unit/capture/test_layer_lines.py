@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from tfprof_widgets.capture.source.layer_calls import UNKNOWN, Wanted, calls_of, simple
-from tfprof_widgets.capture.source.layer_lines import LayerFacts, creation_lines
+from tfprof_widgets.capture import UNKNOWN, LayerFacts, Wanted, calls_of, creation_lines, simple
 
 
 def layer(name: str, class_name: str = "Dense", **values: Any) -> LayerFacts:

@@ -10,9 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from tfprof_widgets.capture.source import library_roots
-from tfprof_widgets.capture.source.library_roots import is_below, look_for_libraries
-from tfprof_widgets.capture.source.source_files import is_user_file
+from tfprof_widgets.capture import frames, is_below, is_user_file, look_for_libraries
 
 
 @pytest.fixture(autouse=True)
@@ -60,13 +58,13 @@ def test_a_framework_that_was_never_installed_is_known_by_its_import(
 
 def test_packages_of_debian_and_colab_are_libraries(monkeypatch: pytest.MonkeyPatch) -> None:
     folders = ["/usr/local/lib/python3.12/dist-packages", "/usr/lib/python3/dist-packages"]
-    monkeypatch.setattr(library_roots.site, "getsitepackages", lambda: folders)
-    library_roots._library_roots.cache_clear()
+    monkeypatch.setattr(frames.site, "getsitepackages", lambda: folders)
+    frames._library_roots.cache_clear()
     look_for_libraries()
     for folder in folders:
         assert not is_user_file(f"{folder}/keras/src/layers/layer.py")
     assert is_user_file("/content/train.py")
-    library_roots._library_roots.cache_clear()
+    frames._library_roots.cache_clear()
 
 
 @pytest.mark.parametrize(
@@ -102,7 +100,7 @@ def test_a_project_that_holds_its_environment_and_an_editable_install(tmp_path: 
         "for file in (__file__, mine.net.__file__, einops.__file__, runpy.__file__):\n"
         "    print(known['is_below'](file, known['library_roots']()))\n"
     )
-    command = [str(environment / "bin" / "python"), "train.py", library_roots.__file__]
+    command = [str(environment / "bin" / "python"), "train.py", frames.__file__]
     run = subprocess.run(
         command, capture_output=True, text=True, check=False, cwd=project, env=os.environ | {"PYTHONPATH": ""}
     )

@@ -7,9 +7,7 @@ from collections.abc import Callable
 
 import pytest
 
-from tfprof_widgets.capture.source import line_sampler
-from tfprof_widgets.capture.source.line_sampler import LineSampler
-from tfprof_widgets.capture.source.source_graphs import FrameTable
+from tfprof_widgets.capture import FrameTable, LineSampler, calls
 
 
 def spin(until: Callable[[], bool]) -> None:
@@ -39,8 +37,8 @@ def test_samples_are_of_the_line_that_runs() -> None:
 
 
 def test_samples_that_cost_too_much_are_taken_less_often(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(line_sampler, "MAX_SHARE", 1e-9)
-    monkeypatch.setattr(line_sampler, "N_FIRST", 5)
+    monkeypatch.setattr(calls, "MAX_SHARE", 1e-9)
+    monkeypatch.setattr(calls, "N_FIRST", 5)
     sampler = LineSampler(interval_s=0.001)
     sampler.start()
     deadline_s = time.monotonic() + 0.5
@@ -52,7 +50,7 @@ def test_samples_that_cost_too_much_are_taken_less_often(monkeypatch: pytest.Mon
 def test_a_clock_that_counts_whole_ticks_of_a_thread_does_not_end_sampling(monkeypatch: pytest.MonkeyPatch) -> None:
     """As the sandbox gVisor does: 40 samples had taken 0.4 s of a processor by its clock, and the next were 2 s away."""
     monkeypatch.setattr(time, "thread_time", lambda: 1e6)
-    monkeypatch.setattr(line_sampler, "N_FIRST", 5)
+    monkeypatch.setattr(calls, "N_FIRST", 5)
     sampler = LineSampler(interval_s=0.001)
     sampler.start()
     deadline_s = time.monotonic() + 10

@@ -12,8 +12,7 @@ from pathlib import Path
 import pytest
 
 from tests.warm_process import run_python
-from tfprof_widgets.capture.session import log_lines
-from tfprof_widgets.capture.session.log_lines import without_profiler_lines
+from tfprof_widgets.capture import folders, without_profiler_lines
 
 ABSL = "0000 00:00:1795424290.114397    2827 "
 OWN = [
@@ -40,7 +39,7 @@ OTHERS = [
 
 @pytest.fixture(autouse=True)
 def in_kernel(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(log_lines, "_is_in_kernel", lambda: True)
+    monkeypatch.setattr(folders, "_is_in_kernel", lambda: True)
 
 
 def write(text: str) -> None:
@@ -119,7 +118,7 @@ def test_outside_a_notebook_standard_error_is_not_touched(
 
 IN_KERNEL = """
 import os
-from tfprof_widgets.capture.session import log_lines
+from tfprof_widgets.capture import folders as log_lines
 log_lines._is_in_kernel = lambda: True
 """
 
@@ -152,7 +151,7 @@ def test_all_that_tensorflow_logs_of_a_session_is_known() -> None:
     program = f"""{IN_KERNEL}
 import tempfile, pathlib
 import tensorflow as tf
-from tfprof_widgets.capture.session.tf_profiler import start_session, stop_session
+from tfprof_widgets.capture import start_session, stop_session
 tf.constant(1.0) + 1
 for detail in ("normal", "high"):
     os.write(2, b"@@")
@@ -176,7 +175,7 @@ def test_a_script_logs_nothing_of_a_session_and_loses_no_line_of_its_own() -> No
     program = """
 import os, pathlib, sys, tempfile, threading
 import tensorflow as tf
-from tfprof_widgets.capture.session import log_lines, tf_profiler
+from tfprof_widgets.capture import folders as log_lines, record as tf_profiler
 tf.constant(1.0) + 1
 if log_lines._level_calls() is None:
     sys.exit()  # a TensorFlow without Abseil's log

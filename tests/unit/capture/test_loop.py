@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from tests.unit.capture.scenario import run_scenario
-from tfprof_widgets.capture.session.loop import step, trace_steps
+from tfprof_widgets.capture import step, trace_steps
 
 ITERABLES = """
         def kept(body, **options):
@@ -93,8 +93,8 @@ ITERABLES = """
         returns()
         out["left_window"] = [steps(capture.stop()), len(capture.record.windows)]
 
-        from tfprof_widgets.analysis.facts.facts import Facts
-        from tfprof_widgets.trace.capture_facts import Failure
+        from tfprof_widgets.analysis import Facts
+        from tfprof_widgets.trace import Failure
         capture = started(system=False)
         returns()
         trace = open_traces(capture.stop().run_dirs[0]).trace

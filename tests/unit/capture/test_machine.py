@@ -9,9 +9,8 @@ from types import ModuleType, SimpleNamespace
 
 import pytest
 
-from tfprof_widgets.capture.machine.machine import machine_facts
-from tfprof_widgets.capture.source.captured_program import CapturedProgram
-from tfprof_widgets.formats.sidecar import read_source_map
+from tfprof_widgets.capture import CapturedProgram, machine_facts
+from tfprof_widgets.read import read_source_map
 
 
 def test_versions_are_of_modules_that_the_program_imported(monkeypatch: pytest.MonkeyPatch) -> None:

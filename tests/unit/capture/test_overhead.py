@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from tests.unit.capture.scenario import run_scenario
-from tfprof_widgets.capture.session.overhead import StepTimes, no_step_times
+from tfprof_widgets.capture import StepTimes, no_step_times
 
 COLUMNS = ["number", "name", "start_ns", "duration_ns", "phase"]
 
@@ -155,7 +155,7 @@ def test_low_leaves_out_the_thread_pools_and_high_adds_the_queues_of_the_executo
 @pytest.mark.tensorflow
 def test_a_build_without_the_switch_records_as_normal_and_says_so() -> None:
     out = run_scenario("""
-        from tfprof_widgets.capture.session import detail
+        from tfprof_widgets.capture import record as detail
         detail._SET_COLLECTOR = "_no_such_symbol"
         capture = started(detail="low", system=False)
         with step(0):

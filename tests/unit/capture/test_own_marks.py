@@ -8,8 +8,7 @@ from typing import Any
 
 import pytest
 
-from tfprof_widgets.capture.keras.own_marks import without_own_marks
-from tfprof_widgets.capture.keras.patch import KerasPatch, OwnMarksPatch
+from tfprof_widgets.capture import KerasPatch, OwnMarksPatch, without_own_marks
 
 MODULE = "engine_of_keras_2"
 PROGRAM = """

@@ -13,13 +13,21 @@ from typing import Any
 import pandas as pd
 import pytest
 
-from tfprof_widgets.capture.machine.sampler import SystemSampler, on_trace_clock
-from tfprof_widgets.capture.session import scratch, shield
-from tfprof_widgets.capture.session.active import active_capture
-from tfprof_widgets.capture.session.bounds import BoundKind, BoundWatch, FileRate, heap_reader
-from tfprof_widgets.capture.session.environment import BFC_VARIABLE, enable_cpu_memory_recording
-from tfprof_widgets.capture.session.record import CaptureOptions
-from tfprof_widgets.capture.session.shield import run_shielded
+from tfprof_widgets.capture import (
+    BFC_VARIABLE,
+    BoundKind,
+    BoundWatch,
+    CaptureOptions,
+    FileRate,
+    SystemSampler,
+    active_capture,
+    enable_cpu_memory_recording,
+    folders,
+    heap_reader,
+    on_trace_clock,
+    run_shielded,
+    windows,
+)
 
 
 def interrupt(after_s: float, *, times: int = 1) -> None:
@@ -71,7 +79,7 @@ def test_however_often_ctrl_c_is_pressed_the_action_ends_and_it_is_delivered_onc
 
 
 def test_ctrl_c_frees_the_user_from_an_action_that_hangs(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(shield, "PATIENCE_S", 0.2)
+    monkeypatch.setattr(windows, "PATIENCE_S", 0.2)
     release = threading.Event()
     interrupt(0.15, times=3)
     begin_s = time.monotonic()
@@ -187,7 +195,7 @@ def test_runs_of_one_second_get_names_of_their_own(tmp_path: Path) -> None:
         run = tmp_path / content / "2026_11_20"
         run.mkdir(parents=True)
         (run / "host.xplane.pb").write_text(content)
-        placed.append(scratch.place_run(run, tmp_path / "logs"))
+        placed.append(folders.place_run(run, tmp_path / "logs"))
         assert not run.exists()
     assert [(path.name, (path / "host.xplane.pb").read_text()) for path in placed] == [
         ("2026_11_20", "a"),
@@ -200,27 +208,27 @@ def test_a_run_is_moved_to_another_disk_whole_or_not_at_all(tmp_path: Path, monk
     run.mkdir()
     (run / "host.xplane.pb").write_text("content")
     copytree = shutil.copytree
-    monkeypatch.setattr(scratch, "_share_a_disk", lambda *_: False)
+    monkeypatch.setattr(folders, "_share_a_disk", lambda *_: False)
 
     def fill(source: Path, target: Path) -> None:
         target.mkdir()
         (target / "host.xplane.pb").write_text("con")
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr(scratch.shutil, "copytree", fill)
+    monkeypatch.setattr(folders.shutil, "copytree", fill)
     with pytest.raises(OSError, match="No space"):
-        scratch.place_run(run, tmp_path / "logs")
-    monkeypatch.setattr(scratch.shutil, "copytree", copytree)
+        folders.place_run(run, tmp_path / "logs")
+    monkeypatch.setattr(folders.shutil, "copytree", copytree)
     runs = tmp_path / "logs" / "plugins" / "profile"
     assert list(runs.iterdir()) == []
-    placed = scratch.place_run(run, tmp_path / "logs", "X.w2")
+    placed = folders.place_run(run, tmp_path / "logs", "X.w2")
     assert (placed / "host.xplane.pb").read_text() == "content"
     assert [path.name for path in runs.iterdir()] == ["X.w2"]
     assert not run.exists()
 
 
 def test_the_free_space_of_a_place_with_a_name_too_long_is_told(tmp_path: Path) -> None:
-    assert "iB" in scratch.free_text(tmp_path / ("x" * 300) / "logs")
+    assert "iB" in folders.free_text(tmp_path / ("x" * 300) / "logs")
 
 
 def test_the_sampler_gives_rows_in_time_order_and_counts_bytes_from_its_start() -> None:

@@ -7,14 +7,11 @@ from pathlib import Path
 
 import pytest
 
-from tfprof_widgets.analysis.base.user_files import UserFiles
-from tfprof_widgets.capture.source import program_reader
-from tfprof_widgets.capture.source.captured_program import CapturedProgram
-from tfprof_widgets.capture.source.noted_models import NotedModels
-from tfprof_widgets.capture.source.program_reader import ProgramReader
-from tfprof_widgets.capture.source.source_graphs import FrameTable
-from tfprof_widgets.formats.sidecar import read_source_map
-from tfprof_widgets.trace.source_map import table_frame
+from tfprof_widgets.analysis import UserFiles
+from tfprof_widgets.capture import CapturedProgram, FrameTable, NotedModels, ProgramReader
+from tfprof_widgets.capture import program as program_reader
+from tfprof_widgets.read import read_source_map
+from tfprof_widgets.trace import table_frame
 
 
 def written(folder: Path) -> CapturedProgram:

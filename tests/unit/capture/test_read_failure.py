@@ -8,8 +8,8 @@ import weakref
 import numpy as np
 import pytest
 
-from tfprof_widgets.capture.keras.batch_size import batch_size_of
-from tfprof_widgets.capture.session.failure import Failure, read_failure
+from tfprof_widgets.capture import batch_size_of, read_failure
+from tfprof_widgets.trace import Failure
 
 OOM = "OOM when allocating tensor with shape[8,2] and type float on /job:x/device:GPU:0 by allocator GPU_0_bfc"
 DETECTED = 'Graph execution error:\n\nDetected at node a/b defined at:\n  File "x.py", line 3, in f\n\n'

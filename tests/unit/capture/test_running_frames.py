@@ -10,11 +10,11 @@ import weakref
 import pytest
 
 from tests.warm_process import run_python
-from tfprof_widgets.capture.source.running_frames import frames_outwards, running_frames
+from tfprof_widgets.capture import frames_outwards, running_frames
 
 PROGRAM = """
 import gc, threading
-from tfprof_widgets.capture.source.running_frames import running_frames
+from tfprof_widgets.capture import running_frames
 
 class Graph:
     def __init__(self):
@@ -33,7 +33,7 @@ print("ended", gc.isenabled())
 
 RUNS_ON = """
 import gc, threading, time
-from tfprof_widgets.capture.source.running_frames import frames_outwards, running_frames
+from tfprof_widgets.capture import frames_outwards, running_frames
 
 class Garbage:
     def __init__(self):

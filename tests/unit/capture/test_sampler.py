@@ -14,11 +14,18 @@ import pandas as pd
 import pytest
 
 from tests.unit.capture.nvml_double import nvml
-from tfprof_widgets.capture.machine import sampler
-from tfprof_widgets.capture.machine.gpu_sampler import GpuReader
-from tfprof_widgets.capture.machine.machine_reader import MachineReader, ProcCounters, PsutilCounters
-from tfprof_widgets.capture.machine.sampler import COLUMNS, SystemSampler, no_samples, on_trace_clock
-from tfprof_widgets.capture.session.record import CaptureOptions
+from tfprof_widgets.capture import (
+    COLUMNS,
+    CaptureOptions,
+    GpuReader,
+    MachineReader,
+    ProcCounters,
+    PsutilCounters,
+    SystemSampler,
+    machine,
+    no_samples,
+    on_trace_clock,
+)
 
 STAT = "cpu  {0} 0 0 {1} 0 0 0 0 0 0\ncpu0 {0} 0 0 0 0 0 0 0 0 0\ncpu1 0 0 0 {1} 0 0 0 0 0 0\nintr 5 1 2\n"
 SELF = "7 (a name) with (brackets) S 1 1 1 0 -1 0 0 0 0 0 5 5 0 0 20 0 {threads} 0 100 9999 {pages} 1 1 1\n"
@@ -98,7 +105,7 @@ def test_both_readers_of_this_machine_have_the_same_columns_and_believable_numbe
         assert row["rss_bytes"] > 2**20
         assert row["memory_available_bytes"] > 2**20
         assert row["n_threads"] >= threading.active_count()
-        cores = [name for name in row if sampler.is_core(name)]
+        cores = [name for name in row if machine.is_core(name)]
         assert cores
         assert all(0 <= row[name] <= 100 for name in ("cpu_pct", *cores))
     assert ProcCounters().cores == PsutilCounters().cores
@@ -127,7 +134,7 @@ class Counting:
 @pytest.fixture
 def counting(monkeypatch: pytest.MonkeyPatch) -> Iterator[Counting]:
     reader = Counting()
-    monkeypatch.setattr(sampler, "MachineReader", lambda: reader)
+    monkeypatch.setattr(machine, "MachineReader", lambda: reader)
     monkeypatch.setitem(sys.modules, "pynvml", None)
     yield reader
     assert reader.is_closed
@@ -172,7 +179,7 @@ def test_a_machine_that_cannot_be_read_gives_the_columns_and_no_rows(monkeypatch
     def fail() -> None:
         raise OSError("no /proc")
 
-    monkeypatch.setattr(sampler, "MachineReader", fail)
+    monkeypatch.setattr(machine, "MachineReader", fail)
     one = SystemSampler()
     one.start()
     pd.testing.assert_frame_equal(one.stop(), no_samples())

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from tfprof_widgets.capture.session.selection import Selection, make_selection
+from tfprof_widgets.capture import Selection, make_selection
 
 
 def windows(selection: Selection, n_steps: int) -> list[list[int]]:

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from tfprof_widgets.capture.v1 import HookOptions, SessionCapture, SessionSteps
+from tfprof_widgets.capture import HookOptions, SessionCapture, SessionSteps
 
 
 class CountingSession:

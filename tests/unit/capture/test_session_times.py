@@ -8,9 +8,8 @@ from pathlib import Path
 import numpy as np
 
 from tests.captures import committed
-from tfprof_widgets.capture.session.session_times import note_session_times
-from tfprof_widgets.formats.xspace.messages import parse_space
-from tfprof_widgets.formats.xspace.xspace import read_xspace
+from tfprof_widgets.capture import note_session_times
+from tfprof_widgets.read import parse_space, read_xspace
 
 START_NS, STOP_NS = 1_700_000_000_000_000_000, 1_700_000_001_500_000_000
 

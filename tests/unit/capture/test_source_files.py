@@ -11,8 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from tfprof_widgets.capture.source import captured_program, source_files
-from tfprof_widgets.capture.source.source_files import cut_text, is_user_file, text_of, title_of
+from tfprof_widgets.capture import cut_text, frames, is_user_file, program, text_of, title_of
 
 ANY_TIME = 2**63
 
@@ -20,7 +19,7 @@ ANY_TIME = 2**63
 def test_files_of_the_user_are_told_from_those_of_libraries() -> None:
     for name in ("/home/me/a.py", "/tmp/ipykernel_12/345.py", "<ipython-input-3-abc>", "<string>", __file__):
         assert is_user_file(name), name
-    for name in (threading.__file__, pytest.__file__, captured_program.__file__, "<frozen importlib._bootstrap>", ""):
+    for name in (threading.__file__, pytest.__file__, program.__file__, "<frozen importlib._bootstrap>", ""):
         assert not is_user_file(name), name
 
 
@@ -52,9 +51,9 @@ def test_nothing_that_would_have_to_be_waited_for_is_read(tmp_path: Path) -> Non
 
 def test_no_file_is_read_that_is_too_large_for_source(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "large.py").write_text("x = 1\n" * 10)
-    monkeypatch.setattr(source_files, "MAX_READ_BYTES", 59)
+    monkeypatch.setattr(frames, "MAX_READ_BYTES", 59)
     assert text_of(str(tmp_path / "large.py"), ANY_TIME) == ""
-    monkeypatch.setattr(source_files, "MAX_READ_BYTES", 60)
+    monkeypatch.setattr(frames, "MAX_READ_BYTES", 60)
     assert text_of(str(tmp_path / "large.py"), ANY_TIME) == "x = 1\n" * 10
 
 

@@ -11,7 +11,7 @@ from tests.unit.capture.scenario import run_scenario
 pytestmark = pytest.mark.tensorflow
 
 READ = """
-from tfprof_widgets.formats.sidecar import read_source_map, SIDECAR
+from tfprof_widgets.read import read_source_map, SIDECAR
 def maps(record):
     record.program.write()
     return [read_source_map(run) for run in record.run_dirs]
@@ -88,7 +88,7 @@ def test_each_window_has_a_map_and_together_they_count_once(tmp_path: Path) -> N
 capture = started(steps=lambda i: i in (2, 6), logdir={str(tmp_path / "logs")!r})
 model().fit(*arrays(10), **FIT)
 record = capture.stop()
-from tfprof_widgets.trace.source_map import merge_source_maps
+from tfprof_widgets.trace import merge_source_maps
 each = maps(record)
 whole = open_traces(str(record.run_dirs[0].parent) + "/*").source_map
 out.update(n=[len(one.ops) for one in each], merged=len(whole.ops), recorders=len(whole.recorders))
@@ -104,7 +104,7 @@ def test_what_goes_wrong_costs_the_map_and_nothing_else() -> None:
     out = run_scenario(
         READ
         + """
-from tfprof_widgets.capture.source import captured_program, program_reader
+from tfprof_widgets.capture import program as captured_program, program as program_reader
 def broken(*_):
     raise OSError(28, "No space left on device")
 for owner, name in ((program_reader, "live_objects"), (captured_program, "write_whole")):
@@ -186,7 +186,7 @@ def test_layers_are_known_where_the_graphs_are_not() -> None:
     out = run_scenario(
         READ
         + """
-from tfprof_widgets.capture.source.source_graphs import GraphTable
+from tfprof_widgets.capture import GraphTable
 def broken(*_, **__):
     raise RuntimeError("no graphs")
 GraphTable.add = broken
@@ -207,7 +207,7 @@ def test_a_bound_says_how_many_ops_it_left_out() -> None:
     out = run_scenario(
         READ
         + """
-from tfprof_widgets.capture.source import source_graphs
+from tfprof_widgets.capture import graphs as source_graphs
 source_graphs.MAX_OPS = 10
 capture = started()
 model().fit(*arrays(2), **FIT)

@@ -8,7 +8,7 @@ import threading
 
 import pytest
 
-from tfprof_widgets.capture.session.stride import MIN_PIECES, N_PIECES, Piece, Stride
+from tfprof_widgets.capture import MIN_PIECES, N_PIECES, Piece, Stride
 
 
 def grown(*growths: float, n_units: float = 1.0) -> float:

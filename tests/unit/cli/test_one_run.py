@@ -16,8 +16,8 @@ import pytest
 from tests.unit.analysis.watched.drawn_steps import steps
 from tests.unit.cli.shell import Shell
 from tests.unit.export.pprof_reader import read_pprof
-from tfprof_widgets.formats.watch_log.writer import WatchWriter
 from tfprof_widgets.loading import load_profile
+from tfprof_widgets.read import WatchWriter
 
 Drawn = Callable[[str, Sequence[int]], Path]
 

@@ -14,7 +14,7 @@ from tests.warm_process import run_python
 
 SERVED = """
 import socket, sys, warnings
-from tfprof_widgets.capture.remote.server import _running
+from tfprof_widgets.capture import _running
 (server,) = _running
 socket.create_connection((server.host, server.port), timeout=5).close()
 print(sys.argv[1:], __name__, repr(server))

@@ -9,8 +9,7 @@ import numpy as np
 import pytest
 
 from tests.unit.cli.shell import Shell
-from tfprof_widgets.analysis.comparison.comparison import RunDiff
-from tfprof_widgets.analysis.system.machine_load import MachineLoad
+from tfprof_widgets.analysis import MachineLoad, RunDiff
 from tfprof_widgets.cli import QUANTITY, names
 from tfprof_widgets.comparing import diff
 from tfprof_widgets.loading import load_profile

@@ -15,15 +15,11 @@ import pytest
 
 import tfprof_widgets as tfprof
 from tests.builders import U, aggregated, event, line, plane, session, space
-from tfprof_widgets.analysis.results import Results
-from tfprof_widgets.analysis.timeline.flows import compute_flows
+from tfprof_widgets.analysis import Results, compute_flows
 from tfprof_widgets.errors import TfProfError
-from tfprof_widgets.export.chrome.chrome_trace import write_chrome_trace
-from tfprof_widgets.formats.chrome.chrome_trace import read_chrome_trace
-from tfprof_widgets.formats.saved import SavedProfile
-from tfprof_widgets.formats.xspace.xspace import read_xspace
-from tfprof_widgets.trace.merging import merge_traces
-from tfprof_widgets.trace.trace import Trace
+from tfprof_widgets.export import write_chrome_trace
+from tfprof_widgets.read import SavedProfile, read_chrome_trace, read_xspace
+from tfprof_widgets.trace import Trace, merge_traces
 
 COLUMNS = ("start_ps", "duration_ps", "line_id", "session_id", "n_occurrences")
 

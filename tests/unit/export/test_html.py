@@ -14,8 +14,7 @@ import pytest
 import tfprof_widgets as tfprof
 from tests.builders import event, line, plane, space
 from tfprof_widgets.errors import TfProfError
-from tfprof_widgets.views.page.html import html_page, json_safe, script_safe
-from tfprof_widgets.views.widgets import library
+from tfprof_widgets.show import html_page, json_safe, library, script_safe
 
 HOSTILE = ["</script><script>alert(1)</script>", "<img src=x onerror=alert(1)>", "<!-- x", "]]>", "\u2028'\"\\"]
 

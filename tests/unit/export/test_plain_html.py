@@ -15,13 +15,9 @@ import tfprof_widgets as tfprof
 from tests.browser.full_run import HOSTILE, PLAIN, write_run
 from tests.builders import event, line, plane, space
 from tests.unit.export.test_report import EVIL
-from tfprof_widgets.analysis.base.wording import number
-from tfprof_widgets.analysis.steps.categories import CATEGORY_LABELS, STEP_CATEGORIES
-from tfprof_widgets.export.report.markdown import code, sentence
-from tfprof_widgets.export.report.part import Part
-from tfprof_widgets.export.report.plain_html import COLORS, profile_html, sheet
-from tfprof_widgets.export.report.subject import Subject
-from tfprof_widgets.views.page.fallback import fallback_html
+from tfprof_widgets.analysis import CATEGORY_LABELS, STEP_CATEGORIES, number
+from tfprof_widgets.export import COLORS, Part, Subject, code, profile_html, sentence, sheet
+from tfprof_widgets.show import fallback_html
 
 KEPT = {"div", "span", "strong", "code", "table", "tr", "td"}
 """By nbconvert, as by JupyterLab."""

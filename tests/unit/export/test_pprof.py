@@ -18,12 +18,10 @@ import tfprof_widgets as tfprof
 from tests.builders import event, line, plane, trace
 from tests.unit.export.first_profiler_run import FIGURES, first_profiler_run
 from tests.unit.export.pprof_reader import Read, messages, read_pprof
-from tfprof_widgets.analysis.graph.options import TreeView, make_tree_options
-from tfprof_widgets.analysis.graph.tree import build_tree
-from tfprof_widgets.analysis.results import Results
+from tfprof_widgets.analysis import Results, TreeView, build_tree, make_tree_options
 from tfprof_widgets.errors import TfProfError
-from tfprof_widgets.export.pprof.pprof import write_pprof
-from tfprof_widgets.trace.op_graph import OpGraph, make_op_graph
+from tfprof_widgets.export import write_pprof
+from tfprof_widgets.trace import OpGraph, make_op_graph
 
 VIEWS = get_args(TreeView)
 # name, type, row of the frame, us, us on the device, bytes, shape of a variable
@@ -322,6 +320,6 @@ def test_totals_of_a_keras_capture_are_those_of_its_ops(
 
 
 def test_no_tensorflow_is_needed() -> None:
-    code = "import sys, tfprof_widgets.export.pprof.pprof as p\np.Tables()\nassert 'tensorflow' not in sys.modules\n"
+    code = "import sys, tfprof_widgets.export.pprof as p\np.Tables()\nassert 'tensorflow' not in sys.modules\n"
     environment = os.environ | {"PYTHONPATH": os.pathsep.join(sys.path)}
     subprocess.run([sys.executable, "-c", code], check=True, env=environment, timeout=120)

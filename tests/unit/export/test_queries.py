@@ -12,7 +12,7 @@ import pytest
 
 from tests.unit.export.duckdb_needed import needs_duckdb
 from tfprof_widgets.errors import TfProfError
-from tfprof_widgets.export.tables import table_makers
+from tfprof_widgets.export import table_makers
 from tfprof_widgets.loading import load_profile
 from tfprof_widgets.profiles import Profile
 

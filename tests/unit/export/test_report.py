@@ -18,16 +18,10 @@ import pytest
 import tfprof_widgets as tfprof
 from tests.browser.full_run import HOSTILE, PLAIN, Words, write_run
 from tests.builders import event, line, plane, space
-from tfprof_widgets.analysis.advice.advice import Highlight, advise
-from tfprof_widgets.analysis.advice.engine import RULES
-from tfprof_widgets.analysis.advice.fix import Fix
-from tfprof_widgets.analysis.results import Results
+from tfprof_widgets.analysis import RULES, Fix, Highlight, Results, advise
 from tfprof_widgets.errors import TfProfError
-from tfprof_widgets.export.report.kernel_names import readable_kernel
-from tfprof_widgets.export.report.markdown import code, fence, sentence, table
-from tfprof_widgets.export.report.report import MOST_BYTES, render_report
-from tfprof_widgets.export.report.subject import Subject
-from tfprof_widgets.formats.xspace.xspace import read_xspace
+from tfprof_widgets.export import MOST_BYTES, Subject, code, fence, readable_kernel, render_report, sentence, table
+from tfprof_widgets.read import read_xspace
 
 EVIL = (
     "|",

@@ -12,8 +12,7 @@ import pytest
 import tfprof_widgets as tfprof
 from tests.browser.full_run import PLAIN, write_run
 from tests.unit.export.first_profiler_run import first_profiler_run
-from tfprof_widgets.export.report.subject import ROOMS
-from tfprof_widgets.export.report.tables import report_tables
+from tfprof_widgets.export import ROOMS, report_tables
 
 
 @pytest.fixture(scope="module")

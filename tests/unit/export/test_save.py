@@ -13,12 +13,12 @@ import pytest
 import tfprof_widgets as tfprof
 from tests.browser.full_run import PLAIN, write_run
 from tests.builders import event, line, plane, session, space
-from tfprof_widgets.capture.machine.sampler import no_samples
-from tfprof_widgets.capture.session.record import CaptureCost, CaptureRecord
+from tfprof_widgets.capture import CaptureRecord, no_samples
 from tfprof_widgets.errors import TfProfError, TraceError
-from tfprof_widgets.formats.saved import SAVED, SavedProfile, read_saved
 from tfprof_widgets.profiles import Profile
-from tfprof_widgets.views.widgets.bookmarks import Bookmark
+from tfprof_widgets.read import SAVED, SavedProfile, read_saved
+from tfprof_widgets.show import Bookmark
+from tfprof_widgets.trace import CaptureCost
 
 
 def xspace(name: str, start_ns: int = 10**18) -> bytes:

@@ -15,9 +15,9 @@ import pytest
 import tfprof_widgets as tfprof
 from tests.browser.full_run import PLAIN, write_run
 from tests.builders import plane, space
-from tfprof_widgets.analysis.columns.registry import TABLES
+from tfprof_widgets.analysis import TABLES
 from tfprof_widgets.errors import TfProfError
-from tfprof_widgets.export.tables import INDEX, tables, write_tables
+from tfprof_widgets.export import INDEX, tables, write_tables
 
 NAMES = {
     *("events", "flows", "steps", "step_guide", "idle", "kernel_launches", "ops", "kernels", "copies", "hlo_ops"),

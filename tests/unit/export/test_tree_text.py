@@ -8,12 +8,11 @@ import pytest
 
 from tests.builders import plane, trace
 from tests.unit.analysis.tree.drawn_graphs import graph_of
-from tfprof_widgets.analysis.graph.options import VIEWS, TreeView, make_tree_options
-from tfprof_widgets.analysis.graph.tree import build_tree
-from tfprof_widgets.export.tree_text import format_memory, format_number, format_time, tree_text
-from tfprof_widgets.opening.opened import Opened
+from tfprof_widgets.analysis import VIEWS, TreeView, build_tree, make_tree_options
+from tfprof_widgets.export import format_memory, format_number, format_time, tree_text
 from tfprof_widgets.profiles import Profile
-from tfprof_widgets.trace.op_graph import OpGraph, make_op_graph
+from tfprof_widgets.read import Opened
+from tfprof_widgets.trace import OpGraph, make_op_graph
 
 
 @pytest.mark.parametrize(

@@ -11,12 +11,10 @@ import numpy as np
 import pytest
 
 from tests.unit.analysis.watched.drawn_steps import steps
-from tfprof_widgets.analysis.watched.anomaly import Anomaly
-from tfprof_widgets.analysis.watched.outcome import compared, outcome_of
-from tfprof_widgets.export.report.watched import watch_report, watch_summary
-from tfprof_widgets.formats.watch_log.reader import read_watch_log
-from tfprof_widgets.formats.watch_log.writer import WatchWriter
-from tfprof_widgets.trace.watched import COMPILED, PROFILED, VALIDATION, WatchLog
+from tfprof_widgets.analysis import Anomaly, compared, outcome_of
+from tfprof_widgets.export import watch_report, watch_summary
+from tfprof_widgets.read import WatchWriter, read_watch_log
+from tfprof_widgets.trace import COMPILED, PROFILED, VALIDATION, WatchLog
 
 
 def _log(folder: Path, rows: Any, *events: dict[str, Any]) -> WatchLog:

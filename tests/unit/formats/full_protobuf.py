@@ -13,7 +13,7 @@ import numpy as np
 from google.protobuf import descriptor_pb2, descriptor_pool, message_factory
 
 from tfprof_widgets.errors import without_controls
-from tfprof_widgets.trace.trace import Trace
+from tfprof_widgets.trace import Trace
 
 _F = descriptor_pb2.FieldDescriptorProto
 _TYPES = {"i": _F.TYPE_INT64, "u": _F.TYPE_UINT64, "d": _F.TYPE_DOUBLE, "b": _F.TYPE_BYTES}

@@ -14,11 +14,10 @@ import pytest
 
 import tfprof_widgets as tfprof
 from tests.captures import committed
-from tfprof_widgets.analysis.timeline.flows import compute_flows
+from tfprof_widgets.analysis import compute_flows
 from tfprof_widgets.errors import EmptyTraceError, TraceError
-from tfprof_widgets.formats.chrome import json_reader
-from tfprof_widgets.formats.chrome.chrome_trace import read_chrome_trace
-from tfprof_widgets.trace.trace import Trace
+from tfprof_widgets.read import chrome_json, read_chrome_trace
+from tfprof_widgets.trace import Trace
 
 X = {"ph": "X", "pid": 1, "tid": 2, "ts": 10, "dur": 5, "name": "a"}
 
@@ -408,8 +407,8 @@ def test_json_of_xprof_without_links_between_threads_says_so() -> None:
 
 def test_more_lists_in_a_value_than_the_limit_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     content = b'[{"ph":"X","ts":1,"args":{"a":[' + b"[]," * 50_000 + b"0]}}]"
-    monkeypatch.setattr(json_reader, "_WINDOW", 2**16)
-    monkeypatch.setattr(json_reader, "_MOST_BRACKETS", 10_000)
+    monkeypatch.setattr(chrome_json, "_WINDOW", 2**16)
+    monkeypatch.setattr(chrome_json, "_MOST_BRACKETS", 10_000)
     with pytest.raises(TraceError, match="more than 10000 lists, the limit"):
         read_chrome_trace(content)
 

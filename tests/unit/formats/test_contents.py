@@ -7,8 +7,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from tfprof_widgets.formats.wire.contents import alike
-from tfprof_widgets.formats.wire.varints import PADDING, ByteView
+from tfprof_widgets.read import PADDING, ByteView, alike
 
 pieces = st.one_of(st.binary(max_size=3), st.builds(bytes.__mul__, st.binary(max_size=40), st.integers(0, 6)))
 

@@ -4,12 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from tfprof_widgets.formats.v1.run_metadata import step_message
-from tfprof_widgets.formats.v1.run_metadata_trace import places_of, read_run_metadata
-from tfprof_widgets.opening.opened import Opened
 from tfprof_widgets.profiles import Profile
-from tfprof_widgets.trace.op_graph import OpGraph
-from tfprof_widgets.trace.trace import Trace
+from tfprof_widgets.read import Opened, places_of, read_run_metadata, step_message
+from tfprof_widgets.trace import OpGraph, Trace
 
 CPU, GPU = "/job:localhost/replica:0/task:0/device:CPU:0", "/job:localhost/replica:0/task:0/device:GPU:0"
 ALL, STREAM, COPIES = "/device:GPU:0/stream:all", "/device:GPU:0/stream:7", "/device:GPU:0/memcpy"

@@ -7,10 +7,7 @@ import random
 import pytest
 
 from tests.builders import number, tagged
-from tfprof_widgets.formats.wire.content import BytesContent
-from tfprof_widgets.formats.wire.framing import FramingError, fields
-from tfprof_widgets.formats.xspace import event_framing
-from tfprof_widgets.formats.xspace.event_framing import follow_events
+from tfprof_widgets.read import BytesContent, FramingError, fields, follow_events, xspace_events
 
 
 def _varint(value: int) -> bytes:
@@ -80,8 +77,8 @@ def test_few_bytes_are_left_to_protobuf(events: list[bytes]) -> None:
 @pytest.mark.parametrize("low", [1, 2**7, 2**14, 2**21])
 def test_events_of_many_names_are_followed_at_many_places_too(low: int, monkeypatch: pytest.MonkeyPatch) -> None:
     rounds: list[int] = []
-    ends = event_framing._ends
-    monkeypatch.setattr(event_framing, "_ends", lambda octets, at: rounds.append(len(at)) or ends(octets, at))
+    ends = xspace_events._ends
+    monkeypatch.setattr(xspace_events, "_ends", lambda octets, at: rounds.append(len(at)) or ends(octets, at))
     stats = b"\x22\x04\x08\x05\x20\x10" * 10
     events = [b"\x08" + _varint(low + k % low) + b"\x10" + _varint(k << 20) + stats for k in range(20_000)]
     found = follow_events(_framed(events), 0)

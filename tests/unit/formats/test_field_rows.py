@@ -10,9 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.builders import number, tag, tagged, varint
-from tfprof_widgets.formats.hlo.messages import FIELDS, MESSAGES
-from tfprof_widgets.formats.wire.field_rows import FieldRows
-from tfprof_widgets.formats.wire.varints import PADDING, ByteView
+from tfprof_widgets.read import FIELDS, MESSAGES, PADDING, ByteView, FieldRows
 
 NAME, ID, OPERANDS = (FIELDS["Instruction"][name] for name in ("name", "id", "operand_ids"))
 UNKNOWN, BEYOND = 99, 2_000

@@ -16,10 +16,8 @@ from hypothesis import strategies as st
 
 from tests.builders import event, line, plane, trace
 from tests.hlo_drawings import computation, instruction, metadata_plane, module
-from tfprof_widgets.formats.hlo.messages import MESSAGES
-from tfprof_widgets.formats.hlo.modules import HloModules, read_hlo_modules
-from tfprof_widgets.formats.xspace.xspace import read_xspace
-from tfprof_widgets.trace.merging import merge_traces, with_host
+from tfprof_widgets.read import MESSAGES, HloModules, read_hlo_modules, read_xspace
+from tfprof_widgets.trace import merge_traces, with_host
 
 _DUMP = """
 import json, sys

@@ -10,10 +10,8 @@ import pytest
 
 from tests.builders import event, line, plane, trace
 from tests.hlo_drawings import computation, instruction, metadata_plane, module
-from tfprof_widgets.analysis.results import Results
-from tfprof_widgets.formats.hlo.buffers import LiveBuffer, live_buffers
-from tfprof_widgets.formats.hlo.messages import MESSAGES
-from tfprof_widgets.formats.xspace.xspace import read_xspace
+from tfprof_widgets.analysis import Results
+from tfprof_widgets.read import MESSAGES, LiveBuffer, live_buffers, read_xspace
 
 MIB = 2**20
 ALLOC, FREE, SHARE = range(3)

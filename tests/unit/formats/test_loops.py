@@ -9,10 +9,18 @@ from typing import Any
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tfprof_widgets.formats.v1.run_metadata import StepStats, read_step_stats, step_message
-from tfprof_widgets.formats.v1.run_metadata_trace import FLOW_IN, FLOW_OUT, Maker, TensorMakers, step_trace
-from tfprof_widgets.formats.v1.timeline_json import read_timelines
-from tfprof_widgets.trace.trace import Trace
+from tfprof_widgets.read import (
+    FLOW_IN,
+    FLOW_OUT,
+    Maker,
+    StepStats,
+    TensorMakers,
+    read_step_stats,
+    read_timelines,
+    step_message,
+    step_trace,
+)
+from tfprof_widgets.trace import Trace
 
 DEVICE = "/job:localhost/replica:0/task:0/device:CPU:0"
 START_US = 10**15

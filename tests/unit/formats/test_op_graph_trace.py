@@ -6,11 +6,9 @@ from typing import Any
 
 import numpy as np
 
-from tfprof_widgets.formats.v1.run_metadata_trace import FLOW_IN, FLOW_OUT, trace_of
-from tfprof_widgets.opening.opened import Opened
 from tfprof_widgets.profiles import Profile
-from tfprof_widgets.trace.op_graph import OpGraph, make_op_graph
-from tfprof_widgets.trace.trace import Trace
+from tfprof_widgets.read import FLOW_IN, FLOW_OUT, Opened, trace_of
+from tfprof_widgets.trace import OpGraph, Trace, make_op_graph
 
 CPU, STREAM = "/device:CPU:0", "/device:GPU:0/stream:all"
 

@@ -6,9 +6,8 @@ import pytest
 
 from tests.builders import number
 from tests.unit.formats.test_tfprof_profile import node, profile
-from tfprof_widgets.formats.v1.op_graph import read_profile_proto
-from tfprof_widgets.formats.v1.run_metadata import graph_nodes, read_op_log, source_of, step_message
-from tfprof_widgets.trace.op_graph import MOST_FLOAT_OPS
+from tfprof_widgets.read import graph_nodes, read_op_log, read_profile_proto, source_of, step_message
+from tfprof_widgets.trace import MOST_FLOAT_OPS
 
 FLOAT_OPS = [(30, 30), (2**62, MOST_FLOAT_OPS), (-1, 0)]
 

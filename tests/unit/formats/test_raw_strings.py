@@ -7,8 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tfprof_widgets.errors import without_controls
-from tfprof_widgets.formats.wire.varints import PADDING, ByteView
-from tfprof_widgets.formats.xspace.raw_strings import RawStrings
+from tfprof_widgets.read import PADDING, ByteView, RawStrings
 
 raws = st.one_of(
     st.sampled_from([b"", b"MatMul", b"\xff", b"\\xff", "µ".encode(), "核".encode()]), st.binary(max_size=4)

@@ -8,14 +8,11 @@ import pandas as pd
 import pytest
 
 from tests.unit.formats.first_profiler import N_RUNS
-from tfprof_widgets.analysis.timeline.flows import compute_flows
+from tfprof_widgets.analysis import compute_flows
 from tfprof_widgets.errors import EmptyTraceError
-from tfprof_widgets.formats.v1.op_graph import read_profile_proto
-from tfprof_widgets.formats.v1.run_metadata_trace import read_run_metadata
-from tfprof_widgets.opening.opened import Opened
 from tfprof_widgets.profiles import Profile
-from tfprof_widgets.trace.op_graph import OpGraph
-from tfprof_widgets.trace.trace import Trace
+from tfprof_widgets.read import Opened, read_profile_proto, read_run_metadata
+from tfprof_widgets.trace import OpGraph, Trace
 
 pytestmark = pytest.mark.tensorflow
 

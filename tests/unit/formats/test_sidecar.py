@@ -14,10 +14,9 @@ from hypothesis import strategies as st
 
 from tests.builders import event, line, plane, space
 from tfprof_widgets.errors import TraceError
-from tfprof_widgets.formats import sidecar as module
-from tfprof_widgets.formats.sidecar import SIDECAR, parse_source_map, read_source_map
-from tfprof_widgets.opening.open import open_traces
-from tfprof_widgets.trace.source_map import TABLES, SourceMap, empty_source_map, merge_source_maps
+from tfprof_widgets.read import SIDECAR, open_traces, parse_source_map, read_source_map
+from tfprof_widgets.read import saved as module
+from tfprof_widgets.trace import SOURCE_TABLES, SourceMap, empty_source_map, merge_source_maps
 
 
 def document(**changed: Any) -> dict[str, Any]:
@@ -55,7 +54,7 @@ def test_a_sidecar_is_read_as_it_was_written() -> None:
     assert one.samples["time_ns"].tolist() == [10, 20]
     assert one.recorders == ("a",)
     assert not one.is_empty
-    for name, columns in TABLES.items():
+    for name, columns in SOURCE_TABLES.items():
         assert list(getattr(one, name).columns) == list(columns)
 
 
@@ -63,7 +62,7 @@ def test_without_a_sidecar_the_map_is_empty_and_says_nothing(tmp_path: Path) -> 
     one = read_source_map(tmp_path)
     assert one.is_empty
     assert one.warnings == ()
-    assert list(one.layers.columns) == list(TABLES["layers"])
+    assert list(one.layers.columns) == list(SOURCE_TABLES["layers"])
 
 
 def test_tables_that_are_left_out_are_empty() -> None:

@@ -11,8 +11,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tfprof_widgets.errors import TraceError
-from tfprof_widgets.formats.sidecar import parse_source_map
-from tfprof_widgets.trace.source_map import TABLES, SourceMap, merge_source_maps, parse_shapes
+from tfprof_widgets.read import parse_source_map
+from tfprof_widgets.trace import SOURCE_TABLES, SourceMap, merge_source_maps, parse_shapes
 
 NEW = ("details", "edges", "variables")
 
@@ -66,7 +66,7 @@ def test_a_sidecar_of_before_has_none_and_the_rest(name: str) -> None:
     del old[name]
     one = parse_source_map(gzip.compress(json.dumps(old).encode()))
     assert getattr(one, name).empty
-    assert list(getattr(one, name).columns) == list(TABLES[name])
+    assert list(getattr(one, name).columns) == list(SOURCE_TABLES[name])
     assert one.ops["op"].tolist() == ["r", "m"]
     assert one.warnings == ()
 

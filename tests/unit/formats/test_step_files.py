@@ -11,7 +11,7 @@ import pytest
 import tfprof_widgets as tfprof
 from tests.unit.formats.first_profiler import N_RUNS
 from tfprof_widgets.errors import TraceError
-from tfprof_widgets.opening.file_names import step_numbers
+from tfprof_widgets.read import step_numbers
 
 pytestmark = pytest.mark.tensorflow
 

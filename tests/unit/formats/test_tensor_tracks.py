@@ -5,8 +5,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tfprof_widgets.formats.v1.run_metadata import StepStats, TensorLife
-from tfprof_widgets.formats.v1.run_metadata_trace import MOST_LANES, nested_lanes, step_trace
+from tfprof_widgets.read import MOST_LANES, StepStats, TensorLife, nested_lanes, step_trace
 
 SPANS = st.lists(st.tuples(st.integers(0, 30), st.integers(0, 30)), max_size=40)
 

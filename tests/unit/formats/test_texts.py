@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tfprof_widgets.formats.hlo.texts import Texts
+from tfprof_widgets.read import Texts
 
 words = st.lists(st.sampled_from(["", "add", "dot", "fusion", "\u00b5"]), max_size=12)
 

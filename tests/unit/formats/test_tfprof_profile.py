@@ -6,7 +6,7 @@ import pytest
 
 from tests.builders import number, tagged
 from tfprof_widgets.errors import EmptyTraceError, TraceError
-from tfprof_widgets.formats.v1.op_graph import read_profile_proto
+from tfprof_widgets.read import read_profile_proto
 
 
 def entry(field: int, key: int | bytes, value: bytes | int) -> bytes:

@@ -12,7 +12,7 @@ import pytest
 
 import tfprof_widgets as tfprof
 from tests.unit.formats.first_profiler import HOOK_STEPS
-from tfprof_widgets.analysis.timeline.flows import compute_flows
+from tfprof_widgets.analysis import compute_flows
 from tfprof_widgets.profiles import Profile
 
 pytestmark = pytest.mark.tensorflow

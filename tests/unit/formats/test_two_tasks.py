@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 import tfprof_widgets as tfprof
-from tfprof_widgets.analysis.timeline.flows import compute_flows
+from tfprof_widgets.analysis import compute_flows
 from tfprof_widgets.profiles import Profile
 
 PS, WORKER = "/job:ps/replica:0/task:0", "/job:worker/replica:0/task:0"

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.builders import varint
-from tfprof_widgets.formats.wire.varints import PADDING, ByteView
+from tfprof_widgets.read import PADDING, ByteView
 
 values = st.one_of(st.integers(0, 300), st.integers(0, 2**64 - 1), st.integers(0, 63).map(lambda bit: 2**bit))
 

@@ -15,10 +15,8 @@ import pytest
 
 import tfprof_widgets as tfprof
 from tfprof_widgets.errors import TraceError
-from tfprof_widgets.formats.watch_log import layout, reader
-from tfprof_widgets.formats.watch_log.reader import is_watch_log, newest_watch, read_watch_log
-from tfprof_widgets.formats.watch_log.writer import WatchWriter
-from tfprof_widgets.trace.watched import SAMPLE_COLUMNS, STEP
+from tfprof_widgets.read import WatchWriter, is_watch_log, newest_watch, read_watch_log, steps_file
+from tfprof_widgets.trace import SAMPLE_COLUMNS, STEP
 
 
 def _rows(n: int) -> Any:
@@ -157,7 +155,7 @@ def test_lines_that_are_no_events_are_counted(folder: Path) -> None:
             b"\xff",
             b'{"kind": "x", "n": ' + b"9" * 5000 + b"}",
         ),
-        b'{"kind": "x", "text": "' + b"a" * layout.MAX_LINE_BYTES + b'"}',
+        b'{"kind": "x", "text": "' + b"a" * steps_file.MAX_LINE_BYTES + b'"}',
     ]
     (folder / "events.jsonl").write_bytes(b"\n".join([*lines, b'{"kind": "end"}', b'{"kind": "cut']))
     log = read_watch_log(folder)
@@ -188,16 +186,16 @@ def test_a_pipe_or_a_device_is_not_waited_for(folder: Path, name: str) -> None:
 
 
 def test_files_beyond_the_limits_are_refused_unread(folder: Path) -> None:
-    for name, most in (("steps.bin", layout.MAX_STEP_BYTES), ("samples.bin", layout.MAX_SAMPLE_BYTES)):
+    for name, most in (("steps.bin", steps_file.MAX_STEP_BYTES), ("samples.bin", steps_file.MAX_SAMPLE_BYTES)):
         content = (folder / name).read_bytes()
         os.truncate(folder / name, most + 1)
         with pytest.raises(TraceError, match="the limit"):
             read_watch_log(folder)
         (folder / name).write_bytes(content)
-    (folder / "events.jsonl").write_bytes(b"\n" * (layout.MAX_EVENTS + 1))
+    (folder / "events.jsonl").write_bytes(b"\n" * (steps_file.MAX_EVENTS + 1))
     with pytest.raises(TraceError, match="200,001 lines"):
         read_watch_log(folder)
-    os.truncate(folder / "events.jsonl", layout.MAX_EVENT_BYTES + 1)
+    os.truncate(folder / "events.jsonl", steps_file.MAX_EVENT_BYTES + 1)
     with pytest.raises(TraceError, match="the limit"):
         read_watch_log(folder)
 
@@ -212,13 +210,13 @@ def test_ten_million_steps_open_at_once_and_in_little_memory(folder: Path) -> No
     assert time.process_time() - begin_s < 2
     assert len(log.steps) == 38 * 2**18
     assert not log.steps.flags.writeable
-    assert log.steps.nbytes > reader._MAPPED_BYTES  # mapped: the bytes below are the system's
+    assert log.steps.nbytes > steps_file._MAPPED_BYTES  # mapped: the bytes below are the system's
 
 
 def test_the_writer_writes_no_more_events_than_the_reader_reads(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("tfprof_widgets.formats.watch_log.writer.MAX_EVENTS", 5)
+    monkeypatch.setattr("tfprof_widgets.read.steps_file.MAX_EVENTS", 5)
     with closing(WatchWriter(tmp_path)) as writer:
         for i in range(9):
             writer.add_event({"kind": "line", "step": i})

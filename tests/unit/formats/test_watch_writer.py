@@ -11,9 +11,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from tfprof_widgets.formats.watch_log import writer as module
-from tfprof_widgets.formats.watch_log.writer import WatchWriter
-from tfprof_widgets.trace.watched import SAMPLE_COLUMNS, STEP
+from tfprof_widgets.read import WatchWriter
+from tfprof_widgets.read import steps_file as module
+from tfprof_widgets.trace import SAMPLE_COLUMNS, STEP
 
 Writes = Callable[[Path], WatchWriter]
 

@@ -28,8 +28,8 @@ from tests.builders import (
     tagged,
     trace,
 )
-from tfprof_widgets.formats.xspace.xspace import read_xspace
-from tfprof_widgets.trace.trace import Trace
+from tfprof_widgets.read import read_xspace
+from tfprof_widgets.trace import Trace
 
 
 def rows(read: Trace) -> list[tuple[str, int, int]]:

@@ -7,9 +7,8 @@ import pytest
 from tests.builders import Gz, event, line, number, plane, session, space, tagged, trace
 from tests.unit.formats.test_xspace import cpu
 from tfprof_widgets.errors import EmptyTraceError, TraceError
-from tfprof_widgets.formats.xspace import messages as xspace_messages
-from tfprof_widgets.formats.xspace import parts, raw_strings
-from tfprof_widgets.formats.xspace.xspace import read_xspace
+from tfprof_widgets.read import read_xspace, xspace, xspace_events
+from tfprof_widgets.read import xspace_events as xspace_messages
 
 
 def test_no_bytes_are_an_empty_trace() -> None:
@@ -81,14 +80,14 @@ def test_a_compressed_string_that_is_not_gzip_is_refused() -> None:
 
 
 def test_a_decompression_bomb_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(raw_strings, "MAX_COMPRESSED_TEXT_BYTES", 1000)
+    monkeypatch.setattr(xspace_events, "MAX_COMPRESSED_TEXT_BYTES", 1000)
     assert cpu(event("e", 0, 1, z=Gz("x" * 1000))).stats_of(0)["z"] == "x" * 1000
     with pytest.raises(TraceError, match="more than 1000 bytes"):
         cpu(event("e", 0, 1, z=Gz("x" * 600)), event("f", 1, 1, z=Gz("y" * 600)))
 
 
 def test_more_planes_or_lines_than_any_profiler_writes_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
-    for module in (xspace_messages, parts):
+    for module in (xspace_messages, xspace):
         monkeypatch.setattr(module, "MAX_PLANES", 3)
         monkeypatch.setattr(module, "MAX_LINES", 5)
     trace(plane("p", *[line("t")] * 5), plane("q"), plane("r"))

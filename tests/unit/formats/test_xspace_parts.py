@@ -9,10 +9,9 @@ import pytest
 
 from tests.builders import event, line, number, plane, session, space, tagged
 from tfprof_widgets.errors import TraceError
-from tfprof_widgets.formats.wire import content as file_content
-from tfprof_widgets.formats.wire.content import BytesContent, FileContent, watched_reading
-from tfprof_widgets.formats.xspace import parts as xspace_parts
-from tfprof_widgets.formats.xspace.xspace import read_xspace
+from tfprof_widgets.read import BytesContent, FileContent, read_xspace, watched_reading
+from tfprof_widgets.read import protobuf as file_content
+from tfprof_widgets.read import xspace as xspace_parts
 
 
 def drawn() -> bytes:

@@ -13,10 +13,8 @@ from hypothesis import strategies as st
 
 from tests.builders import Event, Gz, Line, Nothing, Odd, Plane, Ref, U, space
 from tests.unit.formats.full_protobuf import actual_events, expected_events
-from tfprof_widgets.formats.xspace import event_columns, plane_tables
-from tfprof_widgets.formats.xspace.xspace import read_xspace
-from tfprof_widgets.trace.stat_table import Stats
-from tfprof_widgets.trace.trace import Trace
+from tfprof_widgets.read import read_xspace, xspace, xspace_events
+from tfprof_widgets.trace import Stats, Trace
 
 
 def assert_same_trace(a: Trace, b: Trace) -> None:
@@ -54,8 +52,8 @@ def test_no_event_or_metadata_of_a_real_capture_is_written_again(
     def refuse(*_: object) -> None:
         raise AssertionError("a message of a real capture was written again")
 
-    monkeypatch.setattr(event_columns, "plain", refuse)
-    monkeypatch.setattr(plane_tables, "plain", refuse)
+    monkeypatch.setattr(xspace_events, "plain", refuse)
+    monkeypatch.setattr(xspace, "plain", refuse)
     assert read_xspace(keras_xplane.read_bytes()).n_events > 1000
 
 

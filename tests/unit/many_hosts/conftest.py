@@ -11,13 +11,14 @@ import pytest
 import tfprof_widgets as tfprof
 from tests.cluster import Cluster, host_name
 from tests.unit.many_hosts.reduced_run import MOST_WHOLE, N_HOSTS
-from tfprof_widgets.opening import found, host_pool
+from tfprof_widgets.analysis import many_hosts
+from tfprof_widgets.read import opening
 
 
 @pytest.fixture(autouse=True)
 def few_are_many(monkeypatch: pytest.MonkeyPatch) -> None:
     """Have so few hosts read whole that a run of many is soon read."""
-    monkeypatch.setattr(found, "MOST_WHOLE", MOST_WHOLE)
+    monkeypatch.setattr(opening, "MOST_WHOLE", MOST_WHOLE)
 
 
 @pytest.fixture(scope="session")
@@ -51,15 +52,15 @@ def reduced_damaged(damaged: Path) -> tfprof.Profile:
 
 def _loaded(run: Path) -> tfprof.Profile:
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(found, "MOST_WHOLE", MOST_WHOLE)
+        patch.setattr(opening, "MOST_WHOLE", MOST_WHOLE)
         return tfprof.load(run)
 
 
 @pytest.fixture
 def always_processes(monkeypatch: pytest.MonkeyPatch) -> None:
     """Start processes however little there is to do."""
-    monkeypatch.setattr(host_pool, "START_S", 0.0)
-    monkeypatch.setattr(host_pool, "n_cpus", lambda: 2)
+    monkeypatch.setattr(many_hosts, "START_S", 0.0)
+    monkeypatch.setattr(many_hosts, "n_cpus", lambda: 2)
 
 
 @pytest.fixture

@@ -6,7 +6,7 @@ import os
 from pathlib import Path
 from typing import Any
 
-from tfprof_widgets.opening.many_hosts import HostFile, reduce_file
+from tfprof_widgets.analysis import HostFile, reduce_file
 
 DEADLY_ONCE, DEADLY = "worker0001", "worker0007"
 

@@ -15,10 +15,8 @@ import pytest
 import tfprof_widgets as tfprof
 from tests.cluster import host_name
 from tests.unit.many_hosts.reduced_run import N_HOSTS, assert_equal
-from tfprof_widgets.opening import host_runs
-from tfprof_widgets.opening.failed_hosts import FailedHost
-from tfprof_widgets.opening.found import find
-from tfprof_widgets.opening.many_hosts import host_file_list, reduce_file
+from tfprof_widgets.analysis import host_file_list, many_hosts, reduce_file
+from tfprof_widgets.read import FailedHost, find
 
 
 class Backwards(Executor):
@@ -74,7 +72,7 @@ def test_an_executor_reduces_however_few_hosts_there_are(run: Path) -> None:
 
 
 def test_no_more_files_wait_in_an_executor_than_the_limit(run: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(host_runs, "MOST_WAITING", 3)
+    monkeypatch.setattr(many_hosts, "MOST_WAITING", 3)
     waiting: set[Future[Any]] = set()
     most = 0
 

@@ -15,8 +15,8 @@ from tests.cluster import Cluster, host_name
 from tests.fuzz.random_spaces import random_space
 from tests.unit.many_hosts.reduced_run import N_HOSTS, assert_equal
 from tfprof_widgets.errors import TraceError
-from tfprof_widgets.export.tables import tables
-from tfprof_widgets.opening.failed_hosts import MOST_NAMED
+from tfprof_widgets.export import tables
+from tfprof_widgets.read import MOST_NAMED
 
 
 def test_hosts_that_cannot_be_read_are_left_out_and_named(damaged: Path, reduced_damaged: tfprof.Profile) -> None:
@@ -43,7 +43,7 @@ def test_when_no_host_can_be_read_that_is_an_error_with_reasons(tmp_path: Path) 
 
 
 def test_a_fault_in_the_analysis_of_one_host_leaves_it_out(run: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    from tfprof_widgets.opening import many_hosts
+    from tfprof_widgets.analysis import many_hosts
 
     real = many_hosts.summarize_host
 

@@ -12,14 +12,13 @@ import tfprof_widgets as tfprof
 from tests.cluster import Cluster, host_name
 from tests.unit.many_hosts import dying_processes
 from tests.unit.many_hosts.reduced_run import N_HOSTS
-from tfprof_widgets.opening import host_pool, many_hosts
-from tfprof_widgets.opening.file_content import known_size
-from tfprof_widgets.opening.places import place_of
+from tfprof_widgets.analysis import many_hosts
+from tfprof_widgets.read import known_size, place_of
 
 
 def swell(file: Path) -> None:
     """Make a trace larger than may be read in the calling process, by a field that no reader knows."""
-    n = host_pool.MOST_BYTES
+    n = many_hosts.MOST_BYTES
     head, left = bytearray([15 << 3 | 2]), n
     while left > 127:
         head.append(left & 127 | 128)
@@ -37,7 +36,7 @@ def test_a_run_with_a_large_file_is_not_read_in_the_caller(
 ) -> None:
     run = Cluster(N_HOSTS, n_steps=2).draw(tmp_path / "run")
     swell(run / f"{host_name(0)}.xplane.pb")
-    monkeypatch.setattr(host_pool, "n_cpus", lambda: 1)
+    monkeypatch.setattr(many_hosts, "n_cpus", lambda: 1)
     monkeypatch.setattr(many_hosts, "reduce_file", dying_processes.dies_never)
     prof = tfprof.load(run)
     assert len(set(prof.steps["host"])) == N_HOSTS
@@ -48,7 +47,7 @@ def test_a_run_of_tiny_files_is_read_in_the_caller(
     tmp_path: Path, notes: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     run = Cluster(N_HOSTS, n_steps=1).draw(tmp_path / "run")
-    monkeypatch.setattr(host_pool, "n_cpus", lambda: 2)
+    monkeypatch.setattr(many_hosts, "n_cpus", lambda: 2)
     monkeypatch.setattr(many_hosts, "reduce_file", dying_processes.dies_never)
     assert len(set(tfprof.load(run).steps["host"])) == N_HOSTS
     assert [one.name for one in notes.iterdir()] == ["read in the caller"]
@@ -82,7 +81,7 @@ def test_files_that_only_the_caller_has_are_read_in_it(notes: Path, monkeypatch:
         (1_000, 1_500, 1, False),
         (100, 500_000, 2, True),
         (100, 500_000, 1, False),
-        (17, host_pool.MOST_BYTES + 1, 1, True),
+        (17, many_hosts.MOST_BYTES + 1, 1, True),
         (17, None, 1, True),
         (17, None, 2, True),
     ],
@@ -90,6 +89,6 @@ def test_files_that_only_the_caller_has_are_read_in_it(notes: Path, monkeypatch:
 def test_processes_are_started_for_long_work_and_for_files_that_may_be_large(
     n_files: int, n_bytes: int | None, n_cpus: int, is_worth_it: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(host_pool, "n_cpus", lambda: n_cpus)
-    assert host_pool.HostPool(n_files).is_worth_it([n_bytes] * n_files) is is_worth_it
-    assert not host_pool.HostPool(n_files, can_leave=False).is_worth_it([n_bytes] * n_files)
+    monkeypatch.setattr(many_hosts, "n_cpus", lambda: n_cpus)
+    assert many_hosts.HostPool(n_files).is_worth_it([n_bytes] * n_files) is is_worth_it
+    assert not many_hosts.HostPool(n_files, can_leave=False).is_worth_it([n_bytes] * n_files)

@@ -20,9 +20,9 @@ from tests.builders import EPOCH_NS, event, line, plane, session, space
 from tests.cluster import host_name
 from tests.unit.many_hosts.reduced_run import MOST_WHOLE, N_HOSTS, assert_equal
 from tfprof_widgets import progress
+from tfprof_widgets.analysis import host_file_list
 from tfprof_widgets.errors import TfProfError
-from tfprof_widgets.opening.found import find
-from tfprof_widgets.opening.many_hosts import host_file_list
+from tfprof_widgets.read import find
 
 
 def test_a_run_of_many_hosts_is_reduced_and_one_of_few_is_not(

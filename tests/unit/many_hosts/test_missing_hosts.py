@@ -9,7 +9,7 @@ import pytest
 
 import tfprof_widgets as tfprof
 from tests.cluster import Cluster, host_name
-from tfprof_widgets.capture.remote.client import Answer
+from tfprof_widgets.capture import Answer
 from tfprof_widgets.capturing import _profile_of
 
 NOTICE = "2 of 3 workers sent a trace. c:1: it cannot be reached."

@@ -21,13 +21,13 @@ import tfprof_widgets as tfprof
 from tests.cluster import host_name
 from tests.unit.many_hosts import dying_processes
 from tests.unit.many_hosts.reduced_run import MOST_WHOLE, N_HOSTS, assert_equal
-from tfprof_widgets.opening import many_hosts
+from tfprof_widgets.analysis import many_hosts
 
 ROOT = Path(__file__).resolve().parents[3]
 INTERRUPTED = f"""
 import sys
 import tfprof_widgets as tfprof
-from tfprof_widgets.opening import found, host_pool
+from tfprof_widgets.read import opening as found; from tfprof_widgets.analysis import many_hosts as host_pool
 found.MOST_WHOLE = {MOST_WHOLE}
 host_pool.START_S = 0.0
 host_pool.n_cpus = lambda: 2
@@ -48,7 +48,7 @@ SCRIPT = f"""
 import sys, threading
 print("imported as", __name__)
 import tfprof_widgets as tfprof
-from tfprof_widgets.opening import found, host_pool
+from tfprof_widgets.read import opening as found; from tfprof_widgets.analysis import many_hosts as host_pool
 found.MOST_WHOLE = {MOST_WHOLE}
 host_pool.START_S = 0.0
 host_pool.n_cpus = lambda: 2

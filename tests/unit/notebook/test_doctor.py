@@ -14,11 +14,8 @@ import pytest
 from IPython.core.error import UsageError
 
 import tfprof_widgets as tfprof
-from tfprof_widgets.capture.checks import all_checks
-from tfprof_widgets.capture.checks.check import Check, ok, unknown, warning
-from tfprof_widgets.capture.checks.versions import needed_packages
-from tfprof_widgets.notebook import magics
-from tfprof_widgets.notebook.doctor_report import DoctorReport
+from tfprof_widgets.capture import Check, checks, needed_packages, ok, unknown, warning
+from tfprof_widgets.notebook import DoctorReport, magics
 
 REPORT = DoctorReport(
     (
@@ -104,8 +101,8 @@ def test_a_check_that_fails_becomes_unknown(monkeypatch: pytest.MonkeyPatch) -> 
     def fail() -> Iterable[Check]:
         raise RuntimeError("a broken\ndriver")
 
-    for name in all_checks._GROUPS:
-        monkeypatch.setitem(all_checks._GROUPS, name, fail)
+    for name in checks._GROUPS:
+        monkeypatch.setitem(checks._GROUPS, name, fail)
     report = tfprof.doctor()
     assert {check.status for check in report.checks} == {"unknown"}
     assert report.checks[0].value == "not checked: RuntimeError: a broken driver"

@@ -11,9 +11,8 @@ import pytest
 import tfprof_widgets as tfprof
 from tests.fake_shell import FakeShell
 from tests.unit.analysis.comparison.drawn_runs import Run
-from tfprof_widgets.analysis.comparison.changes import Pace
-from tfprof_widgets.analysis.comparison.words import since_last
-from tfprof_widgets.notebook.magics import LastRuns, cell_of
+from tfprof_widgets.analysis import Pace, since_last
+from tfprof_widgets.notebook import LastRuns, cell_of
 
 Draw = Callable[[Run], tfprof.Profile]
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 from IPython.core.error import UsageError
 
-from tfprof_widgets.capture.session.record import CaptureOptions
-from tfprof_widgets.notebook.magics import TfprofMagics, lone_help, parse_steps, split_options
+from tfprof_widgets.capture import CaptureOptions
+from tfprof_widgets.notebook import TfprofMagics, lone_help, parse_steps, split_options
 
 
 @pytest.mark.parametrize(

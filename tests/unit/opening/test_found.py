@@ -8,8 +8,7 @@ from pathlib import Path
 import tfprof_widgets as tfprof
 from tests.unit.opening.test_open import write
 from tests.unit.opening.test_step_directories import timelines
-from tfprof_widgets.formats.sidecar import SIDECAR
-from tfprof_widgets.opening.found import MOST_WHOLE, Hosts, OneFile, Steps, find
+from tfprof_widgets.read import MOST_WHOLE, SIDECAR, Hosts, OneFile, Steps, find
 
 
 def test_hosts_of_a_run_are_found_with_what_was_noted_beside_them(tmp_path: Path) -> None:

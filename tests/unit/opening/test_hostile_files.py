@@ -14,9 +14,7 @@ import pytest
 import tfprof_widgets as tfprof
 from tests.builders import event, line, plane, session, space
 from tfprof_widgets.errors import TraceError
-from tfprof_widgets.formats.saved import SAVED
-from tfprof_widgets.formats.sidecar import SIDECAR
-from tfprof_widgets.opening.open import open_traces
+from tfprof_widgets.read import SAVED, SIDECAR, open_traces
 
 SOON_S = 5.0
 """Far more than any takes on a busy machine; before they were bounded, these took 10 to 50 s or never ended."""

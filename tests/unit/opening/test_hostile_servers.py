@@ -13,9 +13,7 @@ import tfprof_widgets as tfprof
 from tests.builders import event, line, plane, session, space
 from tests.unit.opening.served import Server
 from tfprof_widgets.errors import TraceError
-from tfprof_widgets.formats.wire.content import watched_reading
-from tfprof_widgets.opening import url_files
-from tfprof_widgets.opening.open import open_traces
+from tfprof_widgets.read import open_traces, places, watched_reading
 
 SOON_S = 8.0
 """Far more than any limit that is set here."""
@@ -103,7 +101,7 @@ def server(monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
     """A server of this machine, and limits that a test can wait for."""
     limits = {"SILENT_S": 0.5, "ANSWER_S": 1.5, "SLOW_S": 1.0, "MAX_FILE_BYTES": 10_000_000, "MAX_LISTINGS": 50}
     for name, value in {**limits, "MAX_LOOKING_S": 3.0}.items():
-        monkeypatch.setattr(url_files, name, value)
+        monkeypatch.setattr(places, name, value)
     handler = type("Handler", (Handler,), {"n_asked": 0, "stop": threading.Event()})
     with Server(("127.0.0.1", 0), handler) as served:
         served.daemon_threads = True
@@ -144,7 +142,7 @@ def test_a_server_is_left_within_the_limits_that_the_message_tells(server: str, 
 def test_a_slow_server_is_waited_for_and_the_bytes_are_told_as_they_come(
     server: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(url_files, "SLOW_BYTES_PER_S", 1.0)
+    monkeypatch.setattr(places, "SLOW_BYTES_PER_S", 1.0)
     told: list[tuple[int, int]] = []
     with watched_reading(lambda *counts: told.append(counts)):
         assert open_traces(f"{server}/slow/h.xplane.pb").trace.n_events == 1

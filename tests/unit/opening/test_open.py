@@ -10,8 +10,8 @@ import pytest
 
 from tests.builders import EPOCH_NS, event, line, plane, session, space
 from tfprof_widgets.errors import EmptyTraceError, TraceError
-from tfprof_widgets.opening import file_content as bytes_module
-from tfprof_widgets.opening.open import open_traces
+from tfprof_widgets.read import open_traces
+from tfprof_widgets.read import places as bytes_module
 
 
 def write(file: Path, name: str = "op", *, host: str = "", start_us: float = 0, mtime: float | None = None) -> Path:

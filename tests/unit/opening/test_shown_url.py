@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tfprof_widgets.opening.url_files import failure, shown_url, without_secrets
+from tfprof_widgets.read import failure, shown_url, without_secrets
 
 
 @pytest.mark.parametrize(

@@ -12,11 +12,7 @@ import pytest
 from tests.builders import event, line, plane, session, space
 from tests.unit.formats.test_two_tasks import WORKER, drawn
 from tfprof_widgets.errors import EmptyTraceError, TraceError
-from tfprof_widgets.formats.v1.run_metadata import StepStats, step_message
-from tfprof_widgets.formats.v1.timeline_json import read_timelines
-from tfprof_widgets.opening import file_content, step_files
-from tfprof_widgets.opening.open import open_traces
-from tfprof_widgets.opening.opened import Opened
+from tfprof_widgets.read import Opened, StepStats, open_traces, opening, places, read_timelines, step_message
 
 NUMBERS = (2, 10, 30)
 OTHER_TRACE = b'{"traceEvents": [{"ph": "X", "name": "a", "ts": 1, "dur": 1}]}'
@@ -117,7 +113,7 @@ def test_a_run_opens_whatever_timelines_lie_beside_it(tmp_path: Path) -> None:
 def test_files_of_steps_are_read_once_one_at_a_time(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     timelines(tmp_path)
     events: list[str] = []
-    opened = file_content.opened
+    opened = places.opened
 
     def open_one(file: Path) -> BinaryIO:
         events.append(file.name)
@@ -127,8 +123,8 @@ def test_files_of_steps_are_read_once_one_at_a_time(tmp_path: Path, monkeypatch:
         events.append(f"parsed {sorted(files)}")
         return read_timelines(files)
 
-    monkeypatch.setattr(file_content, "opened", open_one)
-    monkeypatch.setattr(step_files, "read_timelines", parse_some)
+    monkeypatch.setattr(places, "opened", open_one)
+    monkeypatch.setattr(opening, "read_timelines", parse_some)
     open_traces(tmp_path)
     assert [one for one in events if one.startswith(("timeline", "parsed"))] == [
         text for number in NUMBERS for text in (f"timeline-{number}.json", f"parsed [{number}]")
@@ -136,7 +132,7 @@ def test_files_of_steps_are_read_once_one_at_a_time(tmp_path: Path, monkeypatch:
 
 
 def test_of_more_files_than_the_limit_the_last_steps_are_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(step_files, "MOST_FILES", 4)
+    monkeypatch.setattr(opening, "MOST_FILES", 4)
     for task in "ab":
         timelines(tmp_path / task)
     opened = open_traces(tmp_path / "a")

@@ -18,11 +18,7 @@ import tfprof_widgets as tfprof
 from tests.builders import EPOCH_NS, event, line, plane, session, space
 from tests.unit.opening.served import Served
 from tfprof_widgets.errors import EmptyTraceError, TraceError
-from tfprof_widgets.formats.sidecar import SIDECAR
-from tfprof_widgets.opening import places
-from tfprof_widgets.opening.found import find
-from tfprof_widgets.opening.open import open_traces
-from tfprof_widgets.opening.places import UrlPath, first_bytes, place_of
+from tfprof_widgets.read import SIDECAR, UrlPath, find, first_bytes, open_traces, place_of, places
 
 RUN = "plugins/profile/2026_11_20_11_00_00"
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import re
 
-from tfprof_widgets.export.report.bar_table import BarRow, bar_table
+from tfprof_widgets.export import BarRow, bar_table
 
 ROWS = (
     BarRow("a", ("1", "2"), 50.0, (40.0, 400.0)),

@@ -11,7 +11,7 @@ import pytest
 import tfprof_widgets as tfprof
 from tests.unit.analysis.steps.test_inferred_steps import unmarked
 from tests.unit.capture.scenario import run_scenario
-from tfprof_widgets.analysis.steps.steps import compute_steps
+from tfprof_widgets.analysis import compute_steps
 
 pytestmark = pytest.mark.tensorflow
 
@@ -59,7 +59,7 @@ def run(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
                     train_step(x, y)
             out["loop"].append(told(prof))
 
-        from tfprof_widgets.capture.session import control
+        from tfprof_widgets.capture import control
 
         class SlowToTrace(keras.layers.Layer):
             seconds = 0.0

@@ -70,7 +70,7 @@ def test_nothing_can_be_measured_outside_a_kernel_and_of_a_loaded_trace() -> Non
 @pytest.mark.tensorflow
 def test_every_measurable_advice_is_measured_and_leaves_everything_as_it_was() -> None:
     found = run_program("""
-        from tfprof_widgets.capture.source.fit_call import FitCall
+        from tfprof_widgets.capture import FitCall
         from tfprof_widgets.capture import experiments as advised
         from tfprof_widgets.measured_advice import MeasuredAdvice
 

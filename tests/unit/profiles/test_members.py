@@ -8,10 +8,10 @@ from typing import get_type_hints
 import pytest
 
 import tfprof_widgets as tfprof
-from tfprof_widgets.analysis.graph import options
-from tfprof_widgets.views.widgets import diff_panel, timeline, views
+from tfprof_widgets.analysis import options
+from tfprof_widgets.show import outputs, widgets
 
-KINDS = vars(views) | {"Timeline": timeline.Timeline, "Structure": options.TreeView}
+KINDS = vars(widgets) | {"Timeline": widgets.Timeline, "Structure": options.TreeView}
 
 
 @pytest.mark.parametrize("kind", [tfprof.Profile, tfprof.ProfileDiff, tfprof.Scaling])
@@ -19,7 +19,7 @@ def test_what_a_user_holds_is_composed(kind: type) -> None:
     assert kind.__bases__ == (object,)
 
 
-@pytest.mark.parametrize("name", [*views.Dashboard.class_trait_names(is_panel=True), "scope_icicle", "dashboard"])
+@pytest.mark.parametrize("name", [*widgets.Dashboard.class_trait_names(is_panel=True), "scope_icicle", "dashboard"])
 def test_a_method_that_gives_a_widget_tells_so(name: str) -> None:
     method = getattr(tfprof.Profile, name)
     kind = "".join(map(str.capitalize, name.split("_")))
@@ -30,4 +30,4 @@ def test_a_method_that_gives_a_widget_tells_so(name: str) -> None:
 
 
 def test_the_method_that_gives_the_widget_of_a_comparison_tells_so() -> None:
-    assert get_type_hints(tfprof.ProfileDiff.dashboard, localns=vars(diff_panel))["return"] is diff_panel.DiffPanel
+    assert get_type_hints(tfprof.ProfileDiff.dashboard, localns=vars(outputs))["return"] is outputs.DiffPanel

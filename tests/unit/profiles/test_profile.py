@@ -14,8 +14,7 @@ import pytest
 
 import tfprof_widgets as tfprof
 from tests.builders import Event, event, line, plane, space
-from tfprof_widgets.formats.saved import SavedProfile
-from tfprof_widgets.opening.open import open_traces
+from tfprof_widgets.read import SavedProfile, open_traces
 
 
 @pytest.fixture
@@ -63,7 +62,7 @@ def test_a_display_that_fails_in_a_notebook_is_text_and_says_why(
     monkeypatch.setattr("tfprof_widgets.display.kernel_shell", object)
     assert {"text/html", "application/vnd.jupyter.widget-view+json"} <= loaded._repr_mimebundle_().keys()
     if broken == "page":
-        monkeypatch.setattr("tfprof_widgets.views.page.pages.html_page", fail)
+        monkeypatch.setattr("tfprof_widgets.show.page.html_page", fail)
     else:
         monkeypatch.setattr(loaded, broken, fail)
     bundle = loaded._repr_mimebundle_()
@@ -159,8 +158,8 @@ def test_the_page_of_a_real_run_is_small_and_keeps_three_steps(
 def test_a_page_holds_as_much_of_a_trace_as_it_may_and_says_what_it_lacks(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("tfprof_widgets.views.payload.tiles.TILE_EVENTS", 500)
-    monkeypatch.setattr("tfprof_widgets.views.payload.first_pack.MAX_BYTES", 10_000)
+    monkeypatch.setattr("tfprof_widgets.show.counters.TILE_EVENTS", 500)
+    monkeypatch.setattr("tfprof_widgets.show.embedding.MAX_BYTES", 10_000)
     steps = [
         e
         for i in range(1000)

@@ -11,7 +11,7 @@ import tqdm.auto
 import tqdm.std
 
 from tfprof_widgets import experiments, progress
-from tfprof_widgets.capture.experiments import Bounds, Plan
+from tfprof_widgets.capture import Bounds, Plan
 from tfprof_widgets.progress import Progress
 
 

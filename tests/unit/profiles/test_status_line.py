@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 
 from tfprof_widgets import progress
-from tfprof_widgets.capture.session.standing import Standing
+from tfprof_widgets.capture import Standing
 from tfprof_widgets.progress import StatusLine, TerminalLine, following, record_text, standing_text
 
 

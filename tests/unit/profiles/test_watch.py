@@ -297,7 +297,7 @@ def test_a_killed_process_leaves_its_steps_up_to_the_last_second_and_its_windows
 
 def test_a_disk_that_cannot_be_written_ends_no_training(tmp_path: Path) -> None:
     out = scenario(f"""
-        from tfprof_widgets.formats.watch_log import writer
+        from tfprof_widgets.read import steps_file as writer
         real = writer.FileIO.write
         def full(self, content):
             raise OSError(28, "No space left on device")

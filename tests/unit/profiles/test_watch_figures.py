@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from tfprof_widgets.trace.watched import PROFILED, STEP, Steps
+from tfprof_widgets.trace import PROFILED, STEP, Steps
 from tfprof_widgets.watching_state import N_KEPT, batches_told, figures, latest_of, line_of
 
 

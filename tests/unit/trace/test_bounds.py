@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from tfprof_widgets.errors import TraceError
-from tfprof_widgets.trace.bounds import all_decoded, clean_text, decoded, document, texts, unpacked, whole
+from tfprof_widgets.trace import all_decoded, clean_text, decoded, document, texts, unpacked, whole
 
 PACKED = gzip.compress(b"x" * 100, mtime=0)
 

@@ -7,8 +7,7 @@ import pytest
 from tests.builders import EPOCH_NS, Ref, aggregated, event, line, plane, session, trace
 from tests.unit.formats.full_protobuf import actual_events
 from tfprof_widgets.errors import TraceError
-from tfprof_widgets.trace.merging import merge_traces, with_host
-from tfprof_widgets.trace.trace import Trace
+from tfprof_widgets.trace import Trace, merge_traces, with_host
 
 
 def window(start_us: float, *, host: str = "h", name: str = "op", id: int = 7, line_name: str = "main") -> Trace:

@@ -6,7 +6,7 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tfprof_widgets.trace.nesting import Nesting, nest
+from tfprof_widgets.trace import Nesting, nest
 
 
 def nest_rows(*rows: tuple[int, int], scale: int = 1) -> Nesting:

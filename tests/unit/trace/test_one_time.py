@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tfprof_widgets.trace.one_time import MAX_DAYS, days_from_most
+from tfprof_widgets.trace import MAX_DAYS, days_from_most
 
 DAY_NS = 86400 * 10**9
 NOW_NS = 1_790_000_000 * 10**9

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from tfprof_widgets.trace.op_graph import OpGraph, make_op_graph
-from tfprof_widgets.trace.op_graph_merging import merge_op_graphs
+from tfprof_widgets.trace import OpGraph, make_op_graph, merge_op_graphs
 
 
 def drawn(names: list[str], *, step: int, device: str = "/cpu:0", edge: bool = True) -> OpGraph:

@@ -11,8 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from tfprof_widgets.trace import scratch
-from tfprof_widgets.trace.scratch import Owner
+from tfprof_widgets.trace import Owner, scratch
 
 MIB = 2**20
 
@@ -152,7 +151,7 @@ def test_single_files_of_a_process_share_a_folder_of_its_own(place: Path, monkey
 
 COPY = """
 import os, fsspec
-from tfprof_widgets.opening.places import UrlPath
+from tfprof_widgets.read import UrlPath
 fsspec.filesystem("memory").pipe_file("/run/host.xplane.pb", b"content")
 place = UrlPath("memory://run/host.xplane.pb")
 assert place.read_bytes() == b"content"

@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tfprof_widgets.trace import stat_table
-from tfprof_widgets.trace.stat_table import Stats, StatTable, packed_stats
+from tfprof_widgets.trace import Stats, StatTable, packed_stats
+from tfprof_widgets.trace import stats as stat_table
 
 rows = st.tuples(st.integers(0, 40), st.integers(2, 6), st.one_of(st.integers(0, 3), st.integers(0, 2**64 - 1)))
 drawings = st.lists(st.lists(rows, max_size=5), max_size=30)

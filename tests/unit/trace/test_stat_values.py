@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from tfprof_widgets.trace.stat_values import StatValues, packed_values
+from tfprof_widgets.trace import StatValues, packed_values
 
 KEY = np.array([0, 1, 0, 1, 0, 2])
 BITS = np.array([2**40, 7, 2**40 + 255, 2**63 + 7, 2**40 + 1, 5], np.uint64)

@@ -10,8 +10,8 @@ import pytest
 import tfprof_widgets as tfprof
 from tests.builders import Gz, Ref, event, line, plane, session, space
 from tfprof_widgets.errors import TraceError, without_controls
-from tfprof_widgets.formats.saved import SAVED
-from tfprof_widgets.trace.bounds import all_decoded, clean_text, decoded, texts
+from tfprof_widgets.read import SAVED
+from tfprof_widgets.trace import all_decoded, clean_text, decoded, texts
 
 EVIL = "net/\x1b[31mevil\x1b]0;title\x07\x9b2J\r\x00\x08"
 SHOWN = r"net/\x1b[31mevil\x1b]0;title\x07\x9b2J\x0d\x00\x08"

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from tests.builders import Ref, U, event, line, plane, trace
-from tfprof_widgets.trace.trace import DERIVED_LINE_BASE, Line, Trace
+from tfprof_widgets.trace import DERIVED_LINE_BASE, Line, Trace
 
 
 def drawn() -> Trace:

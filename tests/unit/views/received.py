@@ -7,8 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from tfprof_widgets.views.payload.payload import Payload
-from tfprof_widgets.views.payload.wire import unpack
+from tfprof_widgets.show import Payload, unpack
 
 Columns = dict[str, np.ndarray]
 Pack = tuple[dict[str, Any], dict[str, Columns]]

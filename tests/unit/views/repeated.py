@@ -6,8 +6,7 @@ import dataclasses
 
 import numpy as np
 
-from tfprof_widgets.trace.stat_shapes import ranges
-from tfprof_widgets.trace.trace import Session, Trace
+from tfprof_widgets.trace import Session, Trace, ranges
 
 
 def repeated(trace: Trace, n_times: int) -> Trace:

@@ -11,13 +11,8 @@ import pytest
 from tests.browser.full_run import PLAIN, write_run
 from tests.unit.analysis.advice.gpu_drawings import gpu_run
 from tests.unit.analysis.advice.test_device_rules import PLANTED
-from tfprof_widgets.analysis.advice.advice import Highlight, advise
-from tfprof_widgets.analysis.advice.fix import Fix
-from tfprof_widgets.views.payload import first_pack
-from tfprof_widgets.views.payload.embedding import embed
-from tfprof_widgets.views.payload.lists import advice_list
-from tfprof_widgets.views.payload.payload import build_payload
-from tfprof_widgets.views.payload.wire import unpack
+from tfprof_widgets.analysis import Fix, Highlight, advise
+from tfprof_widgets.show import advice_list, build_payload, embed, embedding, unpack
 
 
 def test_an_advice_becomes_json_with_null_for_what_is_no_number() -> None:
@@ -59,7 +54,7 @@ def test_the_first_pack_does_not_wait_for_advice() -> None:
 
 
 def test_what_a_saved_notebook_keeps_of_a_long_capture_has_the_advice(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(first_pack, "_MOST_EVENTS", 0)
+    monkeypatch.setattr(embedding, "_MOST_EVENTS", 0)
     payload = build_payload(gpu_run(**PLANTED["collectives"][0]))
     assert "advice:0" in dict(embed(payload, "steps").parts)
     assert "advice:0" in dict(embed(payload, len(payload.overview) * 4).parts)

@@ -6,8 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from tfprof_widgets.views.widgets import library
-from tfprof_widgets.views.widgets.library import built
+from tfprof_widgets.show import built, library
 
 
 def test_a_view_that_was_not_built_says_what_to_do(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:

@@ -9,9 +9,7 @@ import traitlets
 
 from tests.builders import event, line, plane, space
 from tfprof_widgets.profiles import Profile
-from tfprof_widgets.views.page.snapshot import snapshot
-from tfprof_widgets.views.widgets.bookmarks import Bookmark, bookmarks_from_json, bookmarks_to_json
-from tfprof_widgets.views.widgets.timeline import Timeline
+from tfprof_widgets.show import Bookmark, Timeline, bookmarks_from_json, bookmarks_to_json, snapshot
 
 
 @pytest.fixture

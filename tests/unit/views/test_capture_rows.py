@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tfprof_widgets.notebook.dialog import MOST_ROWS, Moment, WorkerRow, code_line, counted, rows_html
+from tfprof_widgets.notebook import MOST_ROWS, Moment, WorkerRow, code_line, counted, rows_html
 
 
 def moment(elapsed_s: float, attempt: int = 1) -> Moment:

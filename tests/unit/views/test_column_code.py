@@ -9,8 +9,7 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
 from tests.vector_drawings import coded_tables
-from tfprof_widgets.views.payload.column_code import TableCoder
-from tfprof_widgets.views.payload.wire import Segment, Table, pack, unpack
+from tfprof_widgets.show import Segment, Table, TableCoder, pack_bytes, unpack
 
 N = 200
 _WHOLE = st.integers(-(2**53), 2**53)
@@ -37,7 +36,7 @@ def test_every_column_comes_back_bit_for_bit(
         "bits": (bits, "u8"),
     }
     table = Table(columns)
-    _, tables = unpack(pack({}, {"events": table}))
+    _, tables = unpack(pack_bytes({}, {"events": table}))
     assert set(tables["events"]) == set(columns)
     for name, (values, _) in table.columns.items():
         assert tables["events"][name].tobytes() == values.tobytes(), name
@@ -80,4 +79,4 @@ def test_a_sum_that_a_browser_cannot_reach_is_no_base() -> None:
     values = np.tile([2**53, 1 - 2**53], N)
     table = Table({"x": (values, "f8")})
     assert codes(table)["x"] in ("", "bits")
-    np.testing.assert_array_equal(unpack(pack({}, {"t": table}))[1]["t"]["x"], values)
+    np.testing.assert_array_equal(unpack(pack_bytes({}, {"t": table}))[1]["t"]["x"], values)

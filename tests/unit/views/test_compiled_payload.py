@@ -9,13 +9,8 @@ import pytest
 
 from tests.builders import event, line, plane, trace
 from tests.hlo_drawings import computation, instruction, metadata_plane, module
-from tfprof_widgets.analysis.base.user_files import UserFiles
-from tfprof_widgets.analysis.ops.op_families import FAMILIES
-from tfprof_widgets.analysis.ops.ops import aggregate_ops
-from tfprof_widgets.analysis.results import Results
-from tfprof_widgets.views.payload.lists import hlo_list
-from tfprof_widgets.views.payload.payload import build_payload
-from tfprof_widgets.views.payload.wire import unpack
+from tfprof_widgets.analysis import FAMILIES, Results, UserFiles, aggregate_ops
+from tfprof_widgets.show import build_payload, hlo_list, unpack
 
 PROGRAM = module(
     "mod",

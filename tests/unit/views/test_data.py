@@ -10,11 +10,9 @@ import pytest
 
 from tests.builders import event, line, plane, trace
 from tests.fake_shell import FakeShell
-from tfprof_widgets.analysis.results import Results
-from tfprof_widgets.views.payload import embedding, tiles
-from tfprof_widgets.views.payload.payload import Payload, build_payload
-from tfprof_widgets.views.widgets import data as data_module
-from tfprof_widgets.views.widgets.data import TraceData
+from tfprof_widgets.analysis import Results
+from tfprof_widgets.show import Payload, TraceData, build_payload, counters, embedding
+from tfprof_widgets.show import widgets as data_module
 
 Sent = list[tuple[dict[str, Any], list[bytes] | None]]
 
@@ -22,8 +20,8 @@ Sent = list[tuple[dict[str, Any], list[bytes] | None]]
 @pytest.fixture
 def payload(monkeypatch: pytest.MonkeyPatch) -> Payload:
     """Five tiles, none of which is in the first pack."""
-    monkeypatch.setattr(tiles, "TILE_EVENTS", 100)
-    monkeypatch.setattr("tfprof_widgets.views.payload.first_pack._MOST_EVENTS", 10)
+    monkeypatch.setattr(counters, "TILE_EVENTS", 100)
+    monkeypatch.setattr("tfprof_widgets.show.embedding._MOST_EVENTS", 10)
     events = [event("a/foo:MatMul", 10 * i, 4, flops=i) for i in range(500)]
     return build_payload(Results(trace(plane("/host:CPU", line("main", *events)))))
 
@@ -154,8 +152,8 @@ def test_a_failure_to_embed_does_not_fail_the_cell(
 
 
 def test_the_saved_state_of_a_large_trace_keeps_within_its_size(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(tiles, "TILE_EVENTS", 800)
-    monkeypatch.setattr("tfprof_widgets.views.payload.first_pack._MOST_EVENTS", 10)
+    monkeypatch.setattr(counters, "TILE_EVENTS", 800)
+    monkeypatch.setattr("tfprof_widgets.show.embedding._MOST_EVENTS", 10)
     monkeypatch.setattr(embedding, "_WHOLE_BYTES", 0)
     monkeypatch.setattr(embedding, "STEPS_BYTES", 250_000)
     events = (event(f"op{i % 50}:MatMul", 2 * i, 1 + (i * 7919 % 997) / 1000, flops=i * 7919) for i in range(22_000))

@@ -14,13 +14,9 @@ import pytest
 
 import tfprof_widgets as tfprof
 from tests.unit.analysis.comparison.drawn_runs import MODEL, Run, diff_of, with_times
-from tfprof_widgets.analysis.comparison.changes import UNCHANGED
-from tfprof_widgets.analysis.comparison.comparison import RunDiff
+from tfprof_widgets.analysis import UNCHANGED, RunDiff
 from tfprof_widgets.errors import TfProfError
-from tfprof_widgets.views.payload import diff_payload
-from tfprof_widgets.views.payload.diff_payload import diff_content
-from tfprof_widgets.views.widgets import cells
-from tfprof_widgets.views.widgets.cells import family
+from tfprof_widgets.show import diff_content, family, payload, widgets
 
 A = Run(seed=1, input_us=100, kernels={"gemm": 50.0})
 B = Run(seed=2, input_us=100, kernels={"gemm": 50.0}, ops=with_times({"dense": 1.4}) | {"model/new/MatMul": 90.0})
@@ -84,7 +80,7 @@ def test_ops_that_are_called_differently_are_paired() -> None:
 def test_a_capped_table_keeps_what_changed_beyond_noise(monkeypatch: pytest.MonkeyPatch) -> None:
     diff = diff_of(A, B)
     changed = diff.ops.loc[~diff.ops["state"].isin(UNCHANGED), "name"].tolist()
-    monkeypatch.setattr(diff_payload, "MOST_ROWS", len(changed) + 1)
+    monkeypatch.setattr(payload, "MOST_ROWS", len(changed) + 1)
     ops = table(content_of(diff), "ops")
     assert ops["n_rows"] == len(diff.ops) > len(ops["columns"]["name"]) == len(changed) + 1
     assert set(changed) <= set(ops["columns"]["name"])
@@ -167,12 +163,12 @@ def test_a_cell_run_again_closes_the_old_comparison_and_the_run_that_nothing_sho
     timelines = [run.timeline() for run in (first, second, third)]
     ended: list[Callable[[], None]] = []
     executions = iter(("1", "2"))
-    monkeypatch.setattr(cells, "_runs", {})
-    monkeypatch.setattr(cells, "_running", lambda: ("cell", next(executions)))
-    monkeypatch.setattr(cells, "after_the_cell", ended.append)
+    monkeypatch.setattr(widgets, "_runs", {})
+    monkeypatch.setattr(widgets, "_running", lambda: ("cell", next(executions)))
+    monkeypatch.setattr(widgets, "after_the_cell", ended.append)
     panels = [tfprof.diff(first, second).dashboard(), tfprof.diff(second, third).dashboard()]
     for panel in panels:
-        cells.note_shown(panel)
+        widgets.note_shown(panel)
     for action in ended:
         action()
     assert [panel.comm is not None for panel in panels] == [False, True]

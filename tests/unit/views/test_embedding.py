@@ -12,15 +12,26 @@ import numpy as np
 import pytest
 
 from tests.unit.views.repeated import repeated
-from tfprof_widgets.analysis.results import Results
-from tfprof_widgets.formats.xspace.xspace import read_xspace
-from tfprof_widgets.views.payload import embedding, tiles
-from tfprof_widgets.views.payload import first_pack as first_pack_module
-from tfprof_widgets.views.payload.embedding import Amount, Embedded, embed
-from tfprof_widgets.views.payload.payload import Payload, build_payload
-from tfprof_widgets.views.payload.sections import ListSection, TableSection
-from tfprof_widgets.views.payload.window import rows_within, window_pack
-from tfprof_widgets.views.payload.wire import Rows, Table, as_text, unpack
+from tfprof_widgets.analysis import Results
+from tfprof_widgets.read import read_xspace
+from tfprof_widgets.show import (
+    Amount,
+    Embedded,
+    ListSection,
+    Payload,
+    Rows,
+    Table,
+    TableSection,
+    as_text,
+    build_payload,
+    counters,
+    embed,
+    embedding,
+    rows_within,
+    unpack,
+    window_pack,
+)
+from tfprof_widgets.show import embedding as first_pack_module
 
 CUT = {"step_pieces", "iterator_calls", "kernel_runs", "counters", "occurrences", "memory"}
 
@@ -29,9 +40,9 @@ CUT = {"step_pieces", "iterator_calls", "kernel_runs", "counters", "occurrences"
 def payload(capture_of: Callable[[str], Path]) -> Payload:
     """A real capture in small tiles, with a first pack in which little has room."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(tiles, "TILE_EVENTS", 1500)
+        patch.setattr(counters, "TILE_EVENTS", 1500)
         patch.setattr(first_pack_module, "MAX_BYTES", 60_000)
-        patch.setattr("tfprof_widgets.views.payload.contents._SAMPLED_EVENTS", 800)
+        patch.setattr("tfprof_widgets.show.embedding._SAMPLED_EVENTS", 800)
         return build_payload(Results(repeated(read_xspace(capture_of("keras_fit").read_bytes()), 5)))
 
 
@@ -162,11 +173,11 @@ def test_all_events_of_three_typical_steps_are_kept_and_no_others(payload: Paylo
     inside = (steps["start_ps"] >= kept[0]) & (steps["start_ps"] + steps["duration_ps"] <= kept[1])
     assert inside.sum() == 3
     assert results.overview.is_averaged[inside.to_numpy()].all()
-    tiles = [int(key.partition(":")[2]) for key, _ in of_steps.parts if key.startswith("events:")]
+    counters = [int(key.partition(":")[2]) for key, _ in of_steps.parts if key.startswith("events:")]
     start = results.trace.start_ps[payload.contents.positions.order]
     assert of_steps.n_events == ((start >= kept[0]) & (start < kept[1])).sum()
-    assert sum(payload.contents.tiles.counts()[tiles]) == of_steps.n_events < payload.n_events / 3
-    assert {f"stats:{tile}" for tile in tiles} <= {key for key, _ in of_steps.parts}
+    assert sum(payload.contents.tiles.counts()[counters]) == of_steps.n_events < payload.n_events / 3
+    assert {f"stats:{tile}" for tile in counters} <= {key for key, _ in of_steps.parts}
     assert window_of(of_steps)[0] == list(kept)
 
 
@@ -234,12 +245,12 @@ def test_the_room_is_used_where_tiles_are_uneven(
     monkeypatch.setattr(payload, "part", uneven)
     embedded = embed(payload, max_bytes)
     here = {key: len(text) for key, text in embedded.parts}
-    tiles = sorted(int(key.partition(":")[2]) for key in here if key.startswith("events:"))
-    assert 1 <= len(tiles) < n
+    counters = sorted(int(key.partition(":")[2]) for key in here if key.startswith("events:"))
+    assert 1 <= len(counters) < n
     kinds = {key.partition(":")[0] for key in here} & {"events", "stats"}
-    of_window = here.get("window", 0) / len(tiles)
+    of_window = here.get("window", 0) / len(counters)
     left = max_bytes - size(payload, embedded)
-    for tile in {tiles[0] - 1, tiles[-1] + 1} & {*range(n)}:
+    for tile in {counters[0] - 1, counters[-1] + 1} & {*range(n)}:
         assert left < sum(len(as_text(uneven(f"{kind}:{tile}"))) for kind in kinds) + 1.5 * of_window
 
 

@@ -9,10 +9,9 @@ import pytest
 
 import tfprof_widgets as tfprof
 from tests.fake_shell import FakeShell
-from tfprof_widgets.analysis.results import Results
-from tfprof_widgets.trace.source_map import SourceMap, empty_source_map
-from tfprof_widgets.views.payload.payload import build_payload
-from tfprof_widgets.views.payload.wire import unpack
+from tfprof_widgets.analysis import Results
+from tfprof_widgets.show import build_payload, unpack
+from tfprof_widgets.trace import SourceMap, empty_source_map
 
 WIDGET = "application/vnd.jupyter.widget-view+json"
 NOT_YET = {"advice", "source_lines", "source_samples", "source_files", "layers", "scopes", "op_places", "structure"}
@@ -92,7 +91,7 @@ def test_a_fallback_that_fails_leaves_the_views(
     profile: tfprof.Profile, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     shell = FakeShell().install(monkeypatch)
-    monkeypatch.setattr("tfprof_widgets.views.page.pages.html_page", lambda *_, **__: 1 / 0)
+    monkeypatch.setattr("tfprof_widgets.show.page.html_page", lambda *_, **__: 1 / 0)
     assert WIDGET in profile._repr_mimebundle_()
     shell.end_cell()
     assert not any(one["text/plain"] for one in shell.published)

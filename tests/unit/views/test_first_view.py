@@ -6,13 +6,10 @@ import numpy as np
 import pytest
 
 from tests.builders import Event, event, line, plane, session, space, trace
-from tfprof_widgets.analysis.results import Results
-from tfprof_widgets.formats.xspace.xspace import read_xspace
-from tfprof_widgets.trace.merging import merge_traces
-from tfprof_widgets.views.payload.first_view import activity, bounds_of, first_view, typical_steps
-from tfprof_widgets.views.payload.payload import build_payload
-from tfprof_widgets.views.payload.positions import compute_positions
-from tfprof_widgets.views.payload.wire import unpack
+from tfprof_widgets.analysis import Results
+from tfprof_widgets.read import read_xspace
+from tfprof_widgets.show import activity, bounds_of, build_payload, compute_positions, first_view, typical_steps, unpack
+from tfprof_widgets.trace import merge_traces
 
 CPU = "/host:CPU"
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from tfprof_widgets.analysis.timeline.flows import Flows
-from tfprof_widgets.views.payload.flow_tables import FlowTiles
+from tfprof_widgets.analysis import Flows
+from tfprof_widgets.show import FlowTiles
 
 
 def tiles() -> FlowTiles:

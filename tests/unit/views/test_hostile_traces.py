@@ -12,9 +12,8 @@ import pytest
 import tfprof_widgets as tfprof
 from tests.builders import EPOCH_NS, Event, Plane, U, aggregated, event, line, plane, session, space, trace
 from tests.unit.views.received import receive
-from tfprof_widgets.analysis.results import Results
-from tfprof_widgets.views.payload.payload import build_payload
-from tfprof_widgets.views.payload.wire import unpack
+from tfprof_widgets.analysis import Results
+from tfprof_widgets.show import build_payload, unpack
 
 CPU, GPU = "/host:CPU", "/device:GPU:0"
 N_MANY = 70_000

@@ -8,12 +8,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from tfprof_widgets.analysis.overview.input_words import input_words
-from tfprof_widgets.analysis.results import Results
-from tfprof_widgets.formats.xspace.xspace import read_xspace
-from tfprof_widgets.views.payload.meta import meta_of
-from tfprof_widgets.views.payload.positions import compute_positions
-from tfprof_widgets.views.payload.run_tables import iterator_call_table
+from tfprof_widgets.analysis import Results, input_words
+from tfprof_widgets.read import read_xspace
+from tfprof_widgets.show import compute_positions, iterator_call_table, meta_of
 
 
 def column(results: Results, name: str) -> np.ndarray:

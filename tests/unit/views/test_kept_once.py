@@ -12,9 +12,7 @@ from tests.builders import event, line, plane, space
 from tests.fake_shell import FakeShell
 from tfprof_widgets.loading import load
 from tfprof_widgets.profiles import Profile
-from tfprof_widgets.views.widgets.data import TraceData
-from tfprof_widgets.views.widgets.kept_once import KeptOnce, shared_by
-from tfprof_widgets.views.widgets.library import Library
+from tfprof_widgets.show import KeptOnce, Library, TraceData, shared_by
 
 
 @pytest.fixture

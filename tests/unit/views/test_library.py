@@ -11,8 +11,7 @@ from tests.builders import event, line, plane, space
 from tests.fake_shell import FakeShell
 from tfprof_widgets.comparing import diff
 from tfprof_widgets.loading import load_profile as load
-from tfprof_widgets.views.widgets.kept_once import referred
-from tfprof_widgets.views.widgets.library import Library
+from tfprof_widgets.show import Library, referred
 
 
 @pytest.fixture

@@ -9,9 +9,9 @@ from pathlib import Path
 import pytest
 
 import tfprof_widgets as tfprof
-from tfprof_widgets.analysis.xla.command_buffers import GraphsSwitchedOff
-from tfprof_widgets.trace.source_map import files_in_part, lines_known
-from tfprof_widgets.views.widgets.limits import limits_of, view_of
+from tfprof_widgets.analysis import GraphsSwitchedOff
+from tfprof_widgets.show import limits_of, view_of
+from tfprof_widgets.trace import files_in_part, lines_known
 
 
 @pytest.mark.parametrize(

@@ -9,7 +9,7 @@ import traitlets
 
 import tfprof_widgets as tfprof
 from tests.builders import event, line, plane, space
-from tfprof_widgets.views.widgets.link import LinkModel
+from tfprof_widgets.show import LinkModel
 
 
 def test_a_time_range_is_two_whole_nanoseconds_or_nothing() -> None:

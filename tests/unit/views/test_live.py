@@ -13,7 +13,7 @@ from tests.builders import event, line, plane, space
 from tests.fake_shell import FakeShell
 from tfprof_widgets.loading import load
 from tfprof_widgets.profiles import Profile
-from tfprof_widgets.views.widgets.live import LiveView
+from tfprof_widgets.show import LiveView
 
 
 @pytest.fixture

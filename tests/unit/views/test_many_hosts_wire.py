@@ -12,14 +12,9 @@ import pytest
 from tests.builders import event, line, plane, session, space
 from tests.cluster import Cluster
 from tests.two_hosts import BARE, FULL, write_two_hosts
-from tfprof_widgets.analysis.cluster.cluster_results import merge_hosts
-from tfprof_widgets.analysis.cluster.host_summary import summarize_host
-from tfprof_widgets.analysis.results import Results
-from tfprof_widgets.formats.xspace.xspace import read_xspace
-from tfprof_widgets.opening.open import open_traces
-from tfprof_widgets.views.payload.first_pack import MAX_BYTES
-from tfprof_widgets.views.payload.payload import Payload, build_payload
-from tfprof_widgets.views.payload.sections import TableSection
+from tfprof_widgets.analysis import Results, merge_hosts, summarize_host
+from tfprof_widgets.read import open_traces, read_xspace
+from tfprof_widgets.show import MAX_BYTES, Payload, TableSection, build_payload
 
 N_MANY = 300
 """Hosts of the larger run; the first pack has to leave some of it to parts."""
@@ -43,7 +38,7 @@ def traces(tmp_path_factory: pytest.TempPathFactory) -> list[Any]:
 
 @pytest.fixture(scope="module", params=["whole", "reduced"])
 def results(request: pytest.FixtureRequest, traces: list[Any]) -> Results:
-    from tfprof_widgets.trace.merging import merge_traces
+    from tfprof_widgets.trace import merge_traces
 
     if request.param == "whole":
         return Results(merge_traces(traces))

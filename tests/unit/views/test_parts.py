@@ -12,15 +12,11 @@ import pytest
 
 from tests.builders import event, line, plane, trace
 from tests.unit.views.received import Received, positions_of, receive
-from tfprof_widgets.analysis.results import Results
-from tfprof_widgets.analysis.timeline.flows import compute_flows
-from tfprof_widgets.formats.xspace.xspace import read_xspace
-from tfprof_widgets.trace.trace import StatKind
-from tfprof_widgets.views.payload import first_pack as first_pack_module
-from tfprof_widgets.views.payload import sections, tiles
-from tfprof_widgets.views.payload.payload import Payload, build_payload
-from tfprof_widgets.views.payload.sections import LateSection
-from tfprof_widgets.views.payload.wire import unpack
+from tfprof_widgets.analysis import Results, compute_flows
+from tfprof_widgets.read import read_xspace
+from tfprof_widgets.show import LateSection, Payload, build_payload, counters, pack, unpack
+from tfprof_widgets.show import embedding as first_pack_module
+from tfprof_widgets.trace import StatKind
 
 
 @dataclass(frozen=True)
@@ -40,8 +36,8 @@ def sent(request: pytest.FixtureRequest, capture_of: Callable[[str], Path]) -> I
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(first_pack_module, "MAX_BYTES", 2**26)
         if way == "in parts":
-            patch.setattr(tiles, "TILE_EVENTS", 700)
-            patch.setattr(sections, "PART_BYTES", 2**16 + 3000)
+            patch.setattr(counters, "TILE_EVENTS", 700)
+            patch.setattr(pack, "PART_BYTES", 2**16 + 3000)
             patch.setattr(first_pack_module, "MAX_BYTES", 30_000)
         payload = build_payload(results)
         assert ({"events", "stats"} <= payload.is_here) == (way == "whole")
@@ -130,14 +126,14 @@ def test_what_is_said_of_parts_is_what_can_be_asked_for(sent: Sent) -> None:
 
 def test_tiles_follow_each_other_and_hold_the_events_that_start_in_them(sent: Sent) -> None:
     got = sent.got
-    tiles = got.tables["tiles"]
-    np.testing.assert_array_equal(tiles["t1_ps"][:-1], tiles["t0_ps"][1:])
-    assert tiles["t0_ps"][0] <= 0
-    assert tiles["t1_ps"][-1] > (got.events["start_ps"] + got.events["duration_ps"]).max()
+    counters = got.tables["tiles"]
+    np.testing.assert_array_equal(counters["t1_ps"][:-1], counters["t0_ps"][1:])
+    assert counters["t0_ps"][0] <= 0
+    assert counters["t1_ps"][-1] > (got.events["start_ps"] + got.events["duration_ps"]).max()
     for k, tile in enumerate(got.tiles):
         start = tile["events"]["start_ps"]
-        assert len(start) == tiles["n"][k]
-        assert ((start >= tiles["t0_ps"][k]) & (start < tiles["t1_ps"][k])).all()
+        assert len(start) == counters["n"][k]
+        assert ((start >= counters["t0_ps"][k]) & (start < counters["t1_ps"][k])).all()
 
 
 def test_names_tell_how_many_events_they_have(sent: Sent) -> None:
@@ -163,7 +159,7 @@ def test_totals_of_units_are_those_of_all_executions(sent: Sent) -> None:
 
 
 def test_idle_time_is_that_of_the_op_statistics(sent: Sent) -> None:
-    from tfprof_widgets.analysis.ops.ops import IDLE, aggregate_ops
+    from tfprof_widgets.analysis import IDLE, aggregate_ops
 
     results = sent.results
     ops = aggregate_ops(results.occurrences, shares=results.op_shares, idle=True)

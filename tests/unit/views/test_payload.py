@@ -14,14 +14,12 @@ import pytest
 from tests.builders import Event, Plane, event, line, plane, trace
 from tests.unit.views.received import receive
 from tests.unit.views.repeated import repeated
-from tfprof_widgets.analysis.results import Results
-from tfprof_widgets.formats.xspace.xspace import read_xspace
-from tfprof_widgets.trace.trace import Trace
-from tfprof_widgets.views.payload import event_tables
-from tfprof_widgets.views.payload import names as names_module
-from tfprof_widgets.views.payload.payload import build_payload
-from tfprof_widgets.views.payload.sections import PART_BYTES
-from tfprof_widgets.views.payload.wire import as_text, unpack
+from tfprof_widgets.analysis import Results
+from tfprof_widgets.read import read_xspace
+from tfprof_widgets.show import PART_BYTES, as_text, build_payload, unpack
+from tfprof_widgets.show import tables as event_tables
+from tfprof_widgets.show import tables as names_module
+from tfprof_widgets.trace import Trace
 
 CPU = "/host:CPU"
 N_STEPS = 200
@@ -143,7 +141,7 @@ def test_the_first_pack_is_small_whatever_the_trace_holds(drawing: Callable[[], 
 def test_strings_of_the_meta_object_are_cut_as_short_as_it_takes(
     most_bytes: int, n_characters: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("tfprof_widgets.views.payload.first_pack._MAX_META_BYTES", most_bytes)
+    monkeypatch.setattr("tfprof_widgets.show.embedding._MAX_META_BYTES", most_bytes)
     meta, _ = unpack(build_payload(Results(trace(*many_planes(50)))).overview)
     assert {len(one["name"]) for one in meta["lines"]} == {n_characters}
 
@@ -202,7 +200,7 @@ def test_of_too_many_stats_of_an_event_the_first_ones_travel_and_their_count() -
 def test_stats_that_do_not_compress_are_spread_evenly(monkeypatch: pytest.MonkeyPatch) -> None:
     made = build_payload(Results(trace(*many_stats(2_000))))
     monkeypatch.setattr(event_tables, "PART_BYTES", 2**17)
-    monkeypatch.setattr("tfprof_widgets.views.payload.event_tables._MAX_STATS", 10_000)
+    monkeypatch.setattr("tfprof_widgets.show.tables._MAX_STATS", 10_000)
     _, tables = unpack(made.part("stats:0"))
     assert set(tables["stat_counts"]["n"].tolist()) == {5}
     assert set(tables["stat_counts"]["n_all"].tolist()) == {30}
@@ -212,7 +210,7 @@ def test_stats_that_do_not_compress_are_spread_evenly(monkeypatch: pytest.Monkey
 def test_names_drawn_first_come_first(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(names_module, "_FIRST_BYTES", 24 * 2**10)
     monkeypatch.setattr(names_module, "_CHUNK", 128)
-    monkeypatch.setattr("tfprof_widgets.views.payload.first_pack._MOST_EVENTS", 10)
+    monkeypatch.setattr("tfprof_widgets.show.embedding._MOST_EVENTS", 10)
     drawn = [
         event(f"{rounds(i, 40)}:MatMul", 10 * i, 9 if i % 100 == 0 else 0.001, note=rounds(-i, 40))
         for i in range(4_000)
@@ -231,7 +229,7 @@ def test_names_drawn_first_come_first(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_the_sample_has_the_values_of_its_events(drawn: Trace, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("tfprof_widgets.views.payload.first_pack._MOST_EVENTS", 10)
+    monkeypatch.setattr("tfprof_widgets.show.embedding._MOST_EVENTS", 10)
     made = build_payload(Results(drawn))
     assert not {"events", "stats"} & made.is_here
     got = receive(made)

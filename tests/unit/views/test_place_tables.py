@@ -13,19 +13,19 @@ import pytest
 import tfprof_widgets as tfprof
 from tests.builders import event, line, plane, session, space, trace
 from tests.unit.analysis.hosts.test_workers import gpu_host
-from tfprof_widgets.analysis.layers.layers import PHASES
-from tfprof_widgets.analysis.results import Results
-from tfprof_widgets.analysis.source.source_lines import LINE_PHASES, SourceLines
-from tfprof_widgets.analysis.steps.categories import STEP_CATEGORIES
-from tfprof_widgets.formats.xspace.xspace import read_xspace
-from tfprof_widgets.opening.open import open_traces
-from tfprof_widgets.trace.merging import merge_traces
-from tfprof_widgets.views.payload.lists import layer_list, scope_list
-from tfprof_widgets.views.payload.meta import scope_note, worker_meta
-from tfprof_widgets.views.payload.op_tables import op_place_table
-from tfprof_widgets.views.payload.run_tables import worker_step_table
-from tfprof_widgets.views.payload.source_meta import source_meta
-from tfprof_widgets.views.payload.wire import Table
+from tfprof_widgets.analysis import LINE_PHASES, PHASES, STEP_CATEGORIES, Results, SourceLines
+from tfprof_widgets.read import open_traces, read_xspace
+from tfprof_widgets.show import (
+    Table,
+    layer_list,
+    op_place_table,
+    scope_list,
+    scope_note,
+    source_meta,
+    worker_meta,
+    worker_step_table,
+)
+from tfprof_widgets.trace import merge_traces
 
 ALL = slice(None)
 HOSTILE = "</script><img src=x onerror=alert(1)>"

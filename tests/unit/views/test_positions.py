@@ -8,13 +8,18 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.builders import Event, aggregated, event, line, plane, trace
-from tfprof_widgets.trace.stat_shapes import ranges
-from tfprof_widgets.trace.trace import Trace
-from tfprof_widgets.views.payload import positions as positions_module
-from tfprof_widgets.views.payload import tiles as tiles_module
-from tfprof_widgets.views.payload.positions import Positions, compute_positions, line_numbers
-from tfprof_widgets.views.payload.sampling import longest_of_runs, sample_events
-from tfprof_widgets.views.payload.tiles import Tiles, compute_tiles
+from tfprof_widgets.show import (
+    Positions,
+    Tiles,
+    compute_positions,
+    compute_tiles,
+    line_numbers,
+    longest_of_runs,
+    sample_events,
+)
+from tfprof_widgets.show import counters as positions_module
+from tfprof_widgets.show import counters as tiles_module
+from tfprof_widgets.trace import Trace, ranges
 
 lines_of_events = st.lists(
     st.lists(st.tuples(st.integers(0, 60), st.integers(0, 25)), max_size=25), min_size=1, max_size=5
@@ -59,7 +64,7 @@ def test_rows_are_runs_of_positions_in_the_order_of_line_depth_and_start(
 ) -> None:
     drawing = drawn(lines)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(positions_module, "_BLOCK_EVENTS", block)
+        patch.setattr(positions_module, "_POSITION_BLOCK", block)
         positions = compute_positions(drawing)
     order = reference_order(drawing)
     np.testing.assert_array_equal(positions.order, order)
@@ -198,7 +203,7 @@ def test_a_sample_is_exact_where_the_reader_looks_first() -> None:
 def test_a_sample_is_the_same_however_few_events_are_looked_at_together(monkeypatch: pytest.MonkeyPatch) -> None:
     tiles = crowd()
     whole = sample_events(tiles, (1_000_000.0, 1_005_000.0), n_wanted=900)
-    monkeypatch.setattr("tfprof_widgets.views.payload.sampling._BLOCK_EVENTS", 777)
+    monkeypatch.setattr("tfprof_widgets.show.counters._BLOCK_EVENTS", 777)
     np.testing.assert_array_equal(sample_events(tiles, (1_000_000.0, 1_005_000.0), n_wanted=900), whole)
 
 

@@ -6,9 +6,8 @@ import pytest
 
 from tests.builders import event, line, plane, trace
 from tests.unit.analysis.roofline.test_roofline import BYTES, GEMM, GEMM_FLOPS, TF32, compiled, drawn, kernel
-from tfprof_widgets.analysis.results import Results
-from tfprof_widgets.views.payload import roofline_meta
-from tfprof_widgets.views.payload.payload import build_payload
+from tfprof_widgets.analysis import Results
+from tfprof_widgets.show import build_payload, lists
 
 from .received import receive
 
@@ -29,8 +28,8 @@ def test_ops_travel_with_what_their_rates_are_made_of() -> None:
 
 
 def test_the_longest_ops_travel_and_how_many_there_are(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(roofline_meta, "_MOST_OPS", 1)
-    (found,) = roofline_meta.roofline_list(drawn(compiled("gemm", 0, 10, GEMM), compiled("sum", 20, 30)))
+    monkeypatch.setattr(lists, "_MOST_ROOFLINE_OPS", 1)
+    (found,) = lists.roofline_list(drawn(compiled("gemm", 0, 10, GEMM), compiled("sum", 20, 30)))
     assert found["ops"]["name"] == ["sum"]
     assert found["n_ops"] == 2
 

@@ -9,13 +9,9 @@ import pytest
 import tfprof_widgets as tfprof
 from tests.browser.drawings import large_space, linked_space
 from tests.structure_drawings import KINDS, drawn_graph, profile_of
-from tfprof_widgets.analysis.results import Results
-from tfprof_widgets.formats.xspace.xspace import read_xspace
-from tfprof_widgets.views.payload import structure_meta
-from tfprof_widgets.views.payload.payload import build_payload
-from tfprof_widgets.views.payload.structure_meta import structure_list
-from tfprof_widgets.views.payload.wire import unpack
-from tfprof_widgets.views.widgets.views import TreeView
+from tfprof_widgets.analysis import Results
+from tfprof_widgets.read import read_xspace
+from tfprof_widgets.show import TreeView, build_payload, lists, structure_list, unpack
 
 from .received import receive
 
@@ -47,7 +43,7 @@ def test_a_failure_is_said_in_its_own_view(monkeypatch: pytest.MonkeyPatch) -> N
     def fail(*_: object) -> None:
         raise ValueError("no luck")
 
-    monkeypatch.setattr(structure_meta, "compute_shown_structure", fail)
+    monkeypatch.setattr(lists, "compute_shown_structure", fail)
     assert structure_list(Results(read_xspace(linked_space()))) == [{"problem": "ValueError: no luck"}]
 
 

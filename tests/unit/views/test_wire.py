@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
-from tfprof_widgets.views.payload.wire import Table, pack, unpack
+from tfprof_widgets.show import Table, pack_bytes, unpack
 
 
 @given(
@@ -18,7 +18,7 @@ from tfprof_widgets.views.payload.wire import Table, pack, unpack
 def test_a_pack_gives_back_its_meta_and_columns(times: np.ndarray, text: str) -> None:
     flags = np.arange(len(times), dtype=np.int64) % 2
     table = Table({"time_ps": (times, "f8"), "flag": (flags, "u1"), "bits": (times.view(np.uint64), "u8")})
-    meta, tables = unpack(pack({"text": text}, {"events": table}))
+    meta, tables = unpack(pack_bytes({"text": text}, {"events": table}))
     assert meta == {"text": text}
     np.testing.assert_array_equal(tables["events"]["time_ps"], times)
     np.testing.assert_array_equal(tables["events"]["flag"], flags)
@@ -42,7 +42,7 @@ def test_a_column_that_does_not_fit_its_wire_type_is_refused_by_name(values: np.
 
 
 def test_nan_travels_as_nan() -> None:
-    _, tables = unpack(pack({}, {"t": Table({"x": (np.array([np.nan, 1.0]), "f8")})}))
+    _, tables = unpack(pack_bytes({}, {"t": Table({"x": (np.array([np.nan, 1.0]), "f8")})}))
     np.testing.assert_array_equal(tables["t"]["x"], [np.nan, 1.0])
 
 

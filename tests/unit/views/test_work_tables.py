@@ -11,12 +11,9 @@ import pytest
 
 from tests.builders import Event, event, line, plane, trace
 from tests.hlo_drawings import computation, instruction, metadata_plane, module
-from tfprof_widgets.analysis.layers.layers import PHASES
-from tfprof_widgets.analysis.ops.op_families import FAMILIES
-from tfprof_widgets.analysis.results import Results
-from tfprof_widgets.formats.xspace.xspace import read_xspace
-from tfprof_widgets.views.payload.payload import build_payload
-from tfprof_widgets.views.payload.wire import unpack
+from tfprof_widgets.analysis import FAMILIES, PHASES, Results
+from tfprof_widgets.read import read_xspace
+from tfprof_widgets.show import build_payload, unpack
 
 from .received import receive
 

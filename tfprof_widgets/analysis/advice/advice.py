@@ -2,16 +2,168 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+import ast
+import builtins
+import keyword
+import re
+import textwrap
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import lru_cache
 from types import MappingProxyType
 from typing import Any, Literal
 
 import pandas as pd
 
-from ..base.units import PS_PER_NS
-from .fix import Fix
-from .headlines import headline_of
+from ...trace.source_map import SourceMap
+from ..common import PS_PER_NS
+from ..events import Framework
+
+_STAGES = {
+    "slow_read": "Read the data faster",
+    "slow_map": "Make the map function cheaper",
+    "no_prefetch": "Prefetch the input",
+    "no_parallel_map": "Map the input in parallel",
+    "sequential_stage": "Run the input's stages in parallel",
+    "generator": "Replace the Python generator",
+    "python_map": "Take Python out of the map function",
+    "element_map": "Map whole batches",
+    "filter_after": "Filter before the map",
+    "few_threads": "Give the input's stages more threads",
+}
+_RULES = {
+    "all_pairs": "Make no tensor of all pairs",
+    "argument_conversion": "Make tensors of arrays once",
+    "checkpoint_stall": "Save weights less often",
+    "collective_bound": "Exchange gradients less often",
+    "compilation": "Trace and compile less",
+    "dense_update": "Update fewer rows of a table",
+    "device_idle": "Keep the device busy between ops",
+    "double_precision": "Compute in 32 bits",
+    "eager_hot_loop": "Put the step into a tf.function",
+    "eager_ops": "Call these ops in a tf.function",
+    "few_blocks": "Fill the GPU's multiprocessors",
+    "few_threads": "Use all cores",
+    "flattened_features": "Pool before the dense layer",
+    "frozen_layers": "Compute frozen layers once",
+    "graph_loop": "Compile the loop",
+    "half_precision": "Compute in float32 on a CPU",
+    "h2d_bound": "Copy less to the device, or earlier",
+    "host_callback": "Run less Python around the ops",
+    "host_communication": "Exchange less with other hosts",
+    "host_fallback": "Move ops from the host to the device",
+    "idle_border": "Close the gap between steps",
+    "inefficient_op": "Replace a costly op",
+    "input_competes": "Let the input compute less",
+    "input_bound": "Speed up the input",
+    "largest_part": "Where a large part of a step goes",
+    "launch_bound": "Launch fewer kernels",
+    "layout_conversion": "Keep images in one layout",
+    "low_precision_unused": "Compute in 16 bits",
+    "low_utilisation": "Give the device more work at once",
+    "many_calls": "Make one function of the step",
+    "many_variables": "Make fewer, larger variables",
+    "memory_fragmentation": "Allocate memory asynchronously",
+    "memory_growth": "Stop memory from growing",
+    "memory_headroom": "A larger batch fits",
+    "number_checks": "Stop checking each op's result",
+    "text_of_numbers": "Print less, or less often",
+    "one_hot_product": "Pick rows in place of one-hot products",
+    "output_bound": "Fetch results less often",
+    "new_iterator": "Make one iterator for all steps",
+    "repeated_work": "Compute it once",
+    "outside_steps": "Spend less time between steps",
+    "retracing": "Stop tf.function from tracing again",
+    "shuffle_fill": "Shuffle before elements are prepared",
+    "slow_call": "Make the call of the function cheaper",
+    "small_batch": "Use a larger batch",
+    "step_overhead": "Run several steps in one call",
+    "straggler": "Relieve the slowest worker",
+    "straggler_step": "Find what happened in the slow steps",
+    "task_communication": "Exchange fewer tensors between tasks",
+    "tensor_core_unused": "Make sizes fit the Tensor Cores",
+    "turned_images": "Keep images in one layout",
+    "uneven_devices": "Balance the devices",
+    "uneven_tasks": "Balance the tasks",
+    "unfused_attention": "Compute attention in fewer kernels",
+    "unfused_norm": "Fuse batch normalisation",
+    "unfused_optimizer": "Launch fewer kernels in the optimizer",
+    "unused_results": "Compute what is used only",
+    "useless_bias": "Drop the bias before batch normalisation",
+    "validation": "Validate less often",
+}
+
+
+def headline_of(rule: str, stage: str) -> str:
+    """What an advice of this rule, and stage of the input, asks for; "" of a rule that is not known."""
+    return _STAGES.get(stage) or _RULES.get(rule, "")
+
+
+_BUILTIN = frozenset(dir(builtins))
+
+
+@dataclass(frozen=True)
+class Fix:
+    """What to do: of an `Advice`. `str` gives both, the words first.
+
+    Raises:
+        ValueError: with code that has no words, or would not run as it is.
+    """
+
+    words: str = ""
+    """In a sentence or two, empty where nothing is known to do; where pasted code would change what is trained, what changes."""
+    code: str = ""
+    """Statements that run as they are; empty where words alone say it."""
+    names: frozenset[str] = frozenset()
+    """Names of the user's program that the code uses."""
+
+    def __post_init__(self) -> None:
+        wrong = why_it_does_not_run(self.code, self.names) if self.code else ""
+        if wrong or (self.code and not self.words):
+            raise ValueError(f"{wrong or 'its code has no words'}: {self.words!r} {self.code!r}")
+
+    def also(self, words: str) -> Fix:
+        """The same with another sentence."""
+        return Fix(f"{self.words} {words}", self.code, self.names)
+
+    def __str__(self) -> str:
+        return "\n".join(filter(None, (self.words, self.code)))
+
+
+def why_it_does_not_run(code: str, known: Iterable[str]) -> str:
+    """Why code could not be pasted into a program that has some names; empty where it can."""
+    try:
+        tree = ast.parse(code)
+    except (SyntaxError, ValueError, RecursionError, MemoryError) as error:
+        return f"it is no Python: {error}"
+    if not tree.body:
+        return "it has comments alone"
+    indices = {
+        id(inner) for node in ast.walk(tree) if isinstance(node, ast.Subscript) for inner in ast.walk(node.slice)
+    }
+    if any(isinstance(node, ast.Constant) and node.value is ... and id(node) not in indices for node in ast.walk(tree)):
+        return "it has ... in place of code"
+    unknown = sorted(set(_unknown_names(tree, {*known, *_BUILTIN})))
+    return f"nobody knows {', '.join(unknown)} in it" if unknown else ""
+
+
+def _unknown_names(tree: ast.Module, known: set[str]) -> Iterator[str]:
+    """Names that a statement reads before one made them; those of its own functions and loops are its own."""
+    for statement in tree.body:
+        nodes = [*ast.walk(statement)]
+        names = [node for node in nodes if isinstance(node, ast.Name)]
+        loops = [node.target for node in nodes if isinstance(node, (ast.comprehension, ast.For))]
+        own = {node.arg for node in nodes if isinstance(node, ast.arg)}
+        own |= {node.id for loop in loops for node in ast.walk(loop) if isinstance(node, ast.Name)}
+        yield from (one.id for one in names if isinstance(one.ctx, ast.Load) and one.id not in known | own)
+        known |= {one.id for one in names if isinstance(one.ctx, ast.Store)}
+        known |= {
+            (one.asname or one.name).partition(".")[0]
+            for node in nodes
+            if isinstance(node, (ast.Import, ast.ImportFrom))
+            for one in node.names
+        }
+
 
 Severity = Literal["high", "medium", "low"]
 
@@ -158,10 +310,6 @@ def ranked(found: Iterator[Advice], *, covered: float = 1.0) -> tuple[Advice, ..
 
     What came in a few steps and may be chance counts as a small gain here: it comes behind each cause in every step that is
     worth a word.
-
-    Args:
-        found: the pieces of advice.
-        covered: the share of the time captured that lies in steps.
     """
     return tuple(
         sorted(found, key=lambda one: (-_weight(one, covered), SEVERITIES.index(one.severity), one.rule, one.title))
@@ -171,3 +319,361 @@ def ranked(found: Iterator[Advice], *, covered: float = 1.0) -> tuple[Advice, ..
 def _weight(one: Advice, covered: float) -> float:
     gain = min(one.gain_ratio, MEDIUM_GAIN) if one.rule in MAY_BE_CHANCE else one.gain_ratio
     return gain if one.rule in OF_CAPTURE else gain * covered
+
+
+GENERAL = frozenset(("device_idle", "low_utilisation"))
+"""Rules that tell how little a device does: nothing beside one that says what it waits for."""
+LAST = "largest_part"
+"""The rule that tells where time goes and no cause: nothing beside one that knows a cause there."""
+OF_DEVICES = frozenset(
+    (
+        *(
+            "input_bound",
+            "new_iterator",
+            "shuffle_fill",
+            "argument_conversion",
+            "graph_loop",
+            "eager_ops",
+            "host_callback",
+            "slow_call",
+            "output_bound",
+            "checkpoint_stall",
+            "small_batch",
+            "retracing",
+            "compilation",
+        ),
+        *(
+            "eager_hot_loop",
+            "host_fallback",
+            "idle_border",
+            "unfused_optimizer",
+            "launch_bound",
+            "few_blocks",
+            "h2d_bound",
+        ),
+        *("collective_bound", "task_communication", "straggler", "host_communication"),
+    )
+)
+"""Rules on what keeps a device from computing."""
+EXPLAINED = {
+    "eager_hot_loop": frozenset(
+        ("idle_border", "unfused_optimizer", "launch_bound", "small_batch", "few_blocks", "memory_headroom")
+    ),
+    "new_iterator": frozenset(("input_bound", "idle_border", "memory_headroom")),
+    "retracing": frozenset(("compilation", "small_batch")),
+    "compilation": frozenset(("small_batch",)),
+    "argument_conversion": frozenset(("small_batch", "step_overhead")),
+    "repeated_work": frozenset(("small_batch",)),
+    "eager_ops": frozenset(("small_batch",)),
+    "many_calls": frozenset(("small_batch",)),
+    "step_overhead": frozenset(("small_batch",)),
+    "number_checks": frozenset(("small_batch", "step_overhead")),
+    "text_of_numbers": frozenset(("small_batch", "host_fallback", "step_overhead")),
+    "graph_loop": frozenset(
+        ("small_batch", "step_overhead", "launch_bound", "few_blocks", "memory_headroom", "largest_part")
+    ),
+    "dense_update": frozenset(("small_batch", "step_overhead")),
+    "many_variables": frozenset(("small_batch", "step_overhead")),
+    "flattened_features": frozenset(("small_batch",)),
+    "input_bound": frozenset(("memory_headroom",)),
+    "input_competes": frozenset(("small_batch",)),
+}
+"""By rule those whose findings its cause leads to, too."""
+MUCH = 0.25
+"""Of what another rule tells a cause has to explain at least so much."""
+
+
+def without_explained(found: Sequence[Advice]) -> Iterator[Advice]:
+    """Leave out what a more specific piece of advice explains."""
+    most: dict[str, float] = {}
+    for cause in found:
+        for rule in EXPLAINED.get(cause.rule, ()):
+            most[rule] = max(most.get(rule, 0.0), cause.gain_ratio)
+    explained = {one.rule for one in found if most.get(one.rule, -1.0) >= MUCH * one.gain_ratio}
+    if any(one.rule in OF_DEVICES and one.gain_ratio >= MEDIUM_GAIN for one in found):
+        explained |= GENERAL
+    causes = [one for one in found if one.gain_ratio >= MEDIUM_GAIN and one.rule not in explained]
+    return (
+        one
+        for one in found
+        if one.rule not in explained and not (one.rule == LAST and any(_is_there(cause, one) for cause in causes))
+    )
+
+
+def _is_there(cause: Advice, place: Advice) -> bool:
+    """Whether a cause is about the ops, the layer or the line that another piece of advice names."""
+    if cause.selection.view == "op_table" and set(cause.selection.op_names) & set(place.selection.op_names[:1]):
+        return True
+    names = [place.evidence.get(name) for name in ("layer", "line")]
+    text = " ".join((cause.title, *map(str, cause.evidence.values())))
+    return any(re.search(rf"(?<![\w/]){re.escape(str(name))}(?![\w/])", text) for name in names if name)
+
+
+_OF_TENSORFLOW = re.compile(r"\btf\b|keras|tensorflow|dataset|on_train_batch|model\.\w+\(|TF_", re.I)
+"""What a program of another framework has nothing of."""
+_RARELY = "Read results once in many steps: each read waits for the device, and what stays there costs nothing."
+_JAX = {
+    "idle_border": "Run several steps in one call: jax.lax.scan over some batches in a jitted function, so that "
+    f"Python runs once for all of them. {_RARELY}",
+    "host_callback": "A call returns before its result is there: make the next batch meanwhile, and read the last "
+    "result afterwards, every hundredth step.",
+    "output_bound": _RARELY,
+    "h2d_bound": "Copy the batch of the next step (jax.device_put) before the result of this one is read.",
+}
+_TORCH = {
+    "idle_border": f"{_RARELY} loss.item() and print(loss) are reads.",
+    "output_bound": f"{_RARELY} loss.item() and print(loss) are reads.",
+}
+_FIXES: Mapping[Framework, Mapping[str, str]] = {"TensorFlow": {}, "JAX": _JAX, "PyTorch/XLA": _TORCH}
+"""By framework and rule; the fix of another rule is as it is."""
+
+
+def fitting(advice: Iterable[Advice], framework: Framework) -> Iterator[Advice]:
+    """The advice that a program of the framework can follow; all of it of TensorFlow."""
+    fixes = _FIXES[framework]
+    for one in advice:
+        told = replace(one, fix=Fix(fixes[one.rule])) if one.rule in fixes else one
+        if framework == "TensorFlow" or not _OF_TENSORFLOW.search(f"{told.headline}\n{told.title}\n{told.fix}"):
+            yield told
+
+
+_MOST_CHARACTERS = 300
+
+
+def remark(text: str) -> str:
+    """A comment of one line; nothing where there is no text."""
+    words = one_line(text)
+    return f"# {words}\n" if words else ""
+
+
+def one_line(text: str) -> str:
+    """The same as part of a sentence."""
+    words = " ".join(text.split()).replace("\x00", "")
+    return words if len(words) <= _MOST_CHARACTERS else f"{words[:_MOST_CHARACTERS]}..."
+
+
+def named(name: str, otherwise: str) -> str:
+    """A name that can stand in code; another one where it cannot, such as `<lambda>`."""
+    return name if name.isidentifier() and not keyword.iskeyword(name) else otherwise
+
+
+_DEFINITION = re.compile(r"\s*(?:async\s+)?def\s+(\w+)")
+_CLASS = re.compile(r"\s*class\s+(\w+)")
+COMPREHENSIONS = frozenset(("<listcomp>", "<setcomp>", "<dictcomp>", "<genexpr>"))
+"""Before Python 3.12 these are functions of their own, of which nobody thinks as such."""
+
+
+def place_of(source_map: SourceMap | None, path: str, line: int) -> str:
+    """`train.py:7`; of a notebook's cell, whose path only its kernel knows, what the notebook shows: `Cell [3]:7`."""
+    title = path
+    if source_map is not None:
+        named = source_map.files["title"][(source_map.files["file"] == path) & (source_map.files["title"] != "")]
+        title = path if named.empty else str(named.iloc[-1])
+    return f"{last_part(title)}:{line}"
+
+
+def noted_place(source_map: SourceMap | None, table: Literal["layers", "functions"], key: str, name: str) -> str:
+    """`file:line` of the last row of a table whose column `key` is `name`; empty where none has a file."""
+    if source_map is None:
+        return ""
+    rows: pd.DataFrame = getattr(source_map, table)
+    found = rows[(rows[key] == name) & (rows["file"] >= 0)]
+    return "" if found.empty else f"{last_part(title_of(source_map, found['file'].iloc[-1]))}:{found['line'].iloc[-1]}"
+
+
+def title_of(source_map: SourceMap, file: int) -> str:
+    """What the notebook shows of a file, by its row, or its path."""
+    row = source_map.files.iloc[file]
+    return str(row["title"] or row["file"])
+
+
+def line_text(text: str, line: int) -> str:
+    """A line of a text (from 1) without indentation, empty where it has none such."""
+    lines = text.split("\n")
+    return lines[line - 1].strip() if 0 < line <= len(lines) else ""
+
+
+def last_part(path: str) -> str:
+    """The name of a file without its directories."""
+    return path.replace("\\", "/").rpartition("/")[2]
+
+
+def enclosing_function(lines: Sequence[str], line: int) -> str:
+    """The function in whose body a line (from 1) is, by indentation, as a cell may hold what is no Python; "" for none."""
+    return next((found[1] for text in _heads(lines, line) if (found := _DEFINITION.match(text))), "")
+
+
+def enclosing_class(lines: Sequence[str], line: int, function: str) -> str:
+    """The class whose method a function is in whose body a line (from 1) is; "" for none."""
+    heads = iter(_heads(lines, line))
+    if not any((found := _DEFINITION.match(text)) and found[1] == function for text in heads):
+        return ""
+    outer = _CLASS.match(next(heads, ""))
+    return outer[1] if outer else ""
+
+
+def function_body(lines: Sequence[str], line: int) -> Sequence[str]:
+    """The lines of the function in which a line (from 1) is, by indentation; of one that is in no function the line alone."""
+    head = next((text for text in _heads(lines, line) if _DEFINITION.match(text)), "")
+    if not head:
+        return lines[max(line - 1, 0) : line]
+    begin = max(at for at, text in enumerate(lines[:line]) if text == head)
+    outside = (at for at, text in enumerate(lines) if at > begin and text.strip() and _indent(text) <= _indent(head))
+    return lines[begin : next(outside, len(lines))]
+
+
+def result_is_used(text: str, function: str) -> bool:
+    """Whether a file calls a function of its own and does something with what it returns; False of a text that is no Python."""
+    tree = parsed(text)
+    if tree is None:
+        return False
+    alone = {id(node.value) for node in ast.walk(tree) if isinstance(node, ast.Expr)}
+    calls = (node for node in ast.walk(tree) if isinstance(node, ast.Call) and id(node) not in alone)
+    return any(function in (getattr(one.func, "id", ""), getattr(one.func, "attr", "")) for one in calls)
+
+
+@lru_cache(16)
+def parsed(text: str) -> ast.Module | None:
+    """A file or a cell, whose lines that are not Python count as blank; None where it is no Python."""
+    lines = ["" if line.lstrip().startswith(("%", "!")) else line for line in text.split("\n")]
+    try:
+        return ast.parse("\n".join(lines))
+    except (SyntaxError, ValueError, RecursionError, MemoryError):
+        return None
+
+
+def _heads(lines: Sequence[str], line: int) -> Iterator[str]:
+    """The lines that begin the blocks in which a line is, the innermost first; the line itself may be a definition."""
+    if not 0 < line <= len(lines):
+        return
+    indent = _indent(lines[line - 1]) + 1
+    for text in reversed(lines[:line]):  # bounded by the length of a file
+        if text.strip() and _indent(text) < indent:
+            indent = _indent(text)
+            yield text
+
+
+def _indent(text: str) -> int:
+    expanded = text.expandtabs()
+    return len(expanded) - len(expanded.lstrip())
+
+
+_SIMPLE = (ast.Assign, ast.AnnAssign, ast.Expr, ast.Return)
+"""Statements that can be pasted in place of the user's."""
+_MOST_CODE = 2_000
+
+
+@dataclass(frozen=True, eq=False)
+class UserCall:
+    """A call in the user's source."""
+
+    place: str
+    """`train.py:7`, the line of its statement."""
+    call: ast.Call
+    statement: ast.stmt
+    text: str
+    """Of the file."""
+    names: frozenset[str]
+    """That the statement uses, and `tf` where the program calls TensorFlow so."""
+
+    @property
+    def target(self) -> str:
+        """The name that the statement gives its result; empty where it does not."""
+        one = self.statement
+        targets = one.targets if isinstance(one, ast.Assign) else []
+        return targets[0].id if len(targets) == 1 and isinstance(targets[0], ast.Name) else ""
+
+    def argument(self, name: str) -> ast.expr | None:
+        """What the call is given by that name; None where it is not."""
+        return next((one.value for one in self.call.keywords if one.arg == name), None)
+
+    def with_keyword(self, name: str, value: str) -> str:
+        """The statement with another argument of the call, or with a new one behind all others."""
+        known = self.argument(name)
+        if known is not None:
+            return self._edited(_begin(known), _end(known), value)
+        last = max([*map(_end, self.call.args), *(_end(one.value) for one in self.call.keywords)], default=None)
+        if last is None:
+            line, column = _end(self.call)
+            return self._edited((line, column - 1), (line, column - 1), f"{name}={value}")
+        return self._edited(last, last, f", {name}={value}")
+
+    def followed_by(self, text: str) -> str:
+        """The statement with something right behind the call."""
+        return self._edited(_end(self.call), _end(self.call), text)
+
+    def instead_of(self, first: ast.expr, last: ast.expr, text: str) -> str:
+        """The statement with something in place of what is between the ends of two parts of it."""
+        return self._edited(_end(first), _end(last), text)
+
+    def _edited(self, begin: tuple[int, int], end: tuple[int, int], text: str) -> str:
+        """Empty where that is no statement any more, as amid comments and brackets."""
+        lines = self.text.encode().splitlines(keepends=True)  # positions are in bytes
+        starts = [sum(map(len, lines[:row])) for row in range(len(lines) + 1)]
+        low, high, first, last = (
+            starts[line - 1] + column for line, column in (begin, end, _begin(self.statement), _end(self.statement))
+        )
+        data = self.text.encode()
+        indent = data[starts[self.statement.lineno - 1] : first]
+        padded = (indent if indent.isspace() else b"") + data[first:low] + text.encode() + data[high:last]
+        code = textwrap.dedent(padded.decode())
+        return "" if len(code) > _MOST_CODE or why_it_does_not_run(code, self.names) else code
+
+
+def rewritten(words: str, call: UserCall | None, code: str, more: str = "") -> Fix:
+    """A fix whose code stands in place of the user's statement; words alone where there is none."""
+    if call is None or not code:
+        return Fix(words)
+    return Fix(words, f"{remark(f'in place of {call.place}')}{code}{more}", call.names)
+
+
+def only_call(source_map: SourceMap | None, method: str, is_one: Callable[[ast.Call], bool]) -> UserCall | None:
+    """The only call of a method in the user's files of which something holds; None where there are none or several."""
+    if source_map is None:
+        return None
+    files = source_map.files[source_map.files["is_user"].astype(bool)]
+    every = zip(files["file"].tolist(), files["text"].tolist(), strict=True)
+    trees = [(path, text, tree) for path, text in every if (tree := parsed(text)) is not None]
+    found = [
+        (path, text, statement, call)
+        for path, text, tree in trees
+        for statement, call in _calls(tree, method)
+        if is_one(call)
+    ]
+    if len(found) != 1:
+        return None
+    path, text, statement, call = found[0]
+    if not isinstance(statement, _SIMPLE):
+        return None
+    names = {node.id for node in ast.walk(statement) if isinstance(node, ast.Name)}
+    names |= {"tf"} if any(_has_tf(tree) for _, _, tree in trees) else set()
+    return UserCall(place_of(source_map, path, statement.lineno), call, statement, text, frozenset(names))
+
+
+def is_of_model(call: ast.Call) -> bool:
+    """Whether a call of `compile` or `fit` is one of a model, not of a regular expression or an array."""
+    receiver = call.func.value if isinstance(call.func, ast.Attribute) else None
+    return not (isinstance(receiver, ast.Name) and receiver.id in ("re", "regex"))
+
+
+def _calls(tree: ast.Module, method: str) -> Iterator[tuple[ast.stmt, ast.Call]]:
+    """Calls of a method, each with the innermost statement that it is part of."""
+    of_node: dict[int, ast.stmt] = {}
+    for statement in (node for node in ast.walk(tree) if isinstance(node, ast.stmt)):  # outer ones first
+        of_node.update((id(node), statement) for node in ast.walk(statement))
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr == method:
+            yield of_node[id(node)], node
+
+
+def _has_tf(tree: ast.Module) -> bool:
+    imports = (node for node in ast.walk(tree) if isinstance(node, ast.Import))
+    return any(one.name == "tensorflow" and one.asname == "tf" for node in imports for one in node.names)
+
+
+def _begin(node: ast.expr | ast.stmt) -> tuple[int, int]:
+    return node.lineno, node.col_offset
+
+
+def _end(node: ast.expr | ast.stmt) -> tuple[int, int]:
+    return node.end_lineno or node.lineno, node.end_col_offset or node.col_offset

@@ -2,25 +2,55 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 from functools import cached_property
+from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 
-from ...trace.trace import Float64, Int64
-from ..steps.step_batches import fetches_in_a_loop
-from .call_gaps import CallGaps, call_gaps
-from .called_work import CalledWork, called_work
-from .device_waits import DeviceWaits, device_waits
-from .input_wait import InputWait, input_wait
-from .new_iterators import ShuffleFill, new_iterator_ms, shuffle_fill_of
-from .outside import OutsideWork, outside_work
-from .python_calls import EagerWork, Saves, TracedCalls, eager_work, find_saves, traced_calls
-from .python_gaps import PythonGap, python_gap
-from .run_facts import RunFacts
-from .step_calls import StepCalls, step_calls
-from .task_work import TaskWork, task_work
-from .traced_ops import TracedOps, traced_ops
+from ...trace.arrays import Bool, Float64, Int64
+from ...trace.source_map import SourceMap
+from ..layers.scopes import VENDOR
+from ..places import FrameTable, frame_places
+from ..steps.spans import SpanType, on_stream
+from ..steps.steps import fetches_in_a_loop
+from .advice import Advice, Fix, advise, is_of_model, line_text, named, one_line, only_call, place_of, rewritten
+from .causes import (
+    DeviceWaits,
+    InputWait,
+    OutsideWork,
+    ShuffleFill,
+    TaskWork,
+    TracedOps,
+    device_waits,
+    input_wait,
+    new_iterator_ms,
+    outside_work,
+    shuffle_fill_of,
+    task_work,
+    traced_ops,
+)
+from .facts import RunFacts
+from .python_work import (
+    CalledWork,
+    CallGaps,
+    EagerWork,
+    PythonGap,
+    Saves,
+    StepCalls,
+    TracedCalls,
+    call_gaps,
+    called_work,
+    eager_work,
+    find_saves,
+    python_gap,
+    step_calls,
+    traced_calls,
+)
+
+if TYPE_CHECKING:
+    from .facts import StepPart
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -151,3 +181,232 @@ def event_names(run: RunFacts, rows: Int64) -> tuple[str, ...]:
     """Up to five names of some events, the most frequent first."""
     names, count = np.unique(run.trace.name_id[rows], return_counts=True)
     return tuple(run.trace.strings[i] for i in names[np.argsort(-count, kind="stable")][:5].tolist())
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class SpentOps:
+    """Some framework ops, of which those of the side that computes count."""
+
+    run: Run
+    name: str
+    """What their time is called among the evidence."""
+    chosen: Bool
+    """For each framework op whether it is one of them."""
+
+    @cached_property
+    def own(self) -> Bool:
+        """Those that count."""
+        own: Bool = self.chosen & self.run.side.side
+        return own
+
+    @cached_property
+    def part(self) -> StepPart:
+        """Of the mean step what they take; on the host no more than they ran themselves, with nothing around them."""
+        ops, steps = self.run.side, self.run.steps
+        ms = ops.ratio(self.chosen) * steps.mean_ms
+        if not steps.device_computes:
+            whole_ms = float(self.run.results.steps.frame["step_time_ms"].sum())
+            ran_ms = float(ops.us[self.own].sum()) / 1e3
+            ms = min(ms, ran_ms / whole_ms * steps.mean_ms if whole_ms else 0.0)
+        return steps.part(self.name, ms)
+
+    @cached_property
+    def top(self) -> int:
+        """The costliest."""
+        return int(np.where(self.own, self.run.side.us, -1.0).argmax())
+
+    @property
+    def type(self) -> str:
+        """The type of the costliest, as TensorFlow calls it."""
+        return VENDOR.sub("", self.run.results.op_shares.type[self.top])
+
+    @cached_property
+    def place(self) -> str:
+        """`file:line` of the user's that the costliest is charged to, empty where it is charged to none."""
+        return op_line(self.run, self.top)
+
+    @property
+    def where(self) -> str:
+        """The same behind a name in a sentence: ` (train.py:3)`."""
+        return f" ({self.place})" if self.place else ""
+
+    @property
+    def n_per_step(self) -> float:
+        """How many of them run a step; those of a host that takes samples."""
+        return float(self.run.work.per_step[self.own[self.run.results.op_shares.dominant]].sum())
+
+    def advise(self, rule: str, title: str, *, fix: Fix, gain_ratio: float, **evidence: float | str) -> Advice:
+        """Advice on them: it shows them in the step that takes as long as most do."""
+        steps = self.run.steps
+        return advise(
+            rule,
+            title,
+            evidence=self.part.evidence | evidence | ({"line": self.place} if self.place else {}),
+            fix=fix,
+            selection=steps.usual(steps.time_ms, view="op_table", op_names=costliest(self.run, self.own)),
+            gain_ratio=gain_ratio,
+        )
+
+
+def costliest(run: Run, chosen: Bool) -> tuple[str, ...]:
+    """Names of the five costliest of some framework ops."""
+    us = np.where(chosen, run.results.op_totals.self_us, 0.0)
+    order = np.argsort(-us, kind="stable")[:5]
+    least = float(us.max(initial=0.0)) / 100
+    return run.known(*(run.results.op_shares.name[i] for i in order.tolist() if us[i] > least))
+
+
+def op_line(run: Run, op: int) -> str:
+    """`file:line` of the user's that a framework op is charged to, empty where it is charged to none."""
+    lines = run.results.source_lines
+    row = lines.entries.iloc[int(lines.op_entry[op])]
+    return "" if row["bucket"] else place_of(run.results.source_map, str(row["file"]), int(row["line"]))
+
+
+RAN = 0.8
+"""A function belongs to the running pipeline where so large a part of its ops ran, compared with the one of which most did;
+graph rewriting leaves out, fuses and renames some."""
+DATA_GRAPH = re.compile(r"Dataset_")
+_MAY_NOT_RUN = frozenset(("Const", "Identity", "NoOp", "Placeholder", "_Arg", "_Retval"))
+"""Types of ops that a graph has but the executor may not run, or not as such."""
+
+_Op = tuple[str, str]
+"""Name and type."""
+
+
+@dataclass(frozen=True)
+class MappedFunction:
+    """A line of a function that was given to a dataset."""
+
+    name: str
+    place: str
+    """`train.py:7`, or `Cell [3]:7`."""
+    code: str
+    """Its text without indentation, empty where it is not known."""
+    line: int = 0
+    """The same line, in the file of its text."""
+
+    @property
+    def words(self) -> str:
+        """What a sentence calls it."""
+        return f"{named(self.name, 'the lambda')} ({one_line(self.place)})"
+
+
+def mapped_function(run: Run) -> MappedFunction | None:
+    """Find it: of the line that takes most of the time in ops of the input.
+
+    A trace does not say to which function an op belongs, and a program may have several datasets whose functions have ops of
+    the same names. Those of which too few ops ran are left out, and those that another one explains better; where more than
+    one line is left, None is better than a wrong one.
+    """
+    own_us = np.where(run.results.op_scopes.is_input, run.results.op_totals.self_us, 0.0)
+    op = _costliest_op(run, own_us)
+    source_map = run.results.source_map
+    if op < 0 or source_map is None:
+        return None
+    shares = run.results.op_shares
+    ran = {(shares.name[i], shares.type[i]) for i in np.flatnonzero(own_us > 0).tolist()}
+    lines = _lines_of(source_map, (shares.name[op], shares.type[op]), ran)
+    row = run.results.source_lines.entries.iloc[int(run.results.source_lines.op_entry[op])]
+    charged = str(row["file"]), int(row["line"]), str(row["function"])
+    if len({(file, line) for file, line, _ in lines}) > 1:
+        return None
+    file, line, function = min(lines, default=charged)
+    texts = source_map.files["text"][source_map.files["file"] == file]
+    code = line_text(str(texts.iloc[-1]), line) if len(texts) else ""
+    return MappedFunction(function, place_of(source_map, file, line), code, line)
+
+
+def _costliest_op(run: Run, own_us: Float64) -> int:
+    """The op that takes most time at the line that takes most; -1 where no line of the user's is known."""
+    lines = run.results.source_lines
+    entry = lines.op_entry
+    time_us = np.bincount(entry, own_us[: len(entry)], minlength=len(lines.entries))
+    time_us[(lines.entries["bucket"] != "").to_numpy()] = 0.0
+    if not len(time_us) or time_us.max() <= 0:
+        return -1
+    is_there: Bool = entry == int(time_us.argmax())
+    return int(np.where(is_there, own_us[: len(entry)], -1.0).argmax())
+
+
+def _lines_of(source_map: SourceMap, op: _Op, ran: set[_Op]) -> set[tuple[str, int, str]]:
+    """File, line and function of an op in each function of a dataset that may have been running."""
+    names, types = source_map.ops["op"].tolist(), source_map.ops["type"].tolist()
+    graphs, frames = source_map.ops["graph"].tolist(), source_map.ops["frame"].tolist()
+    is_data = {row for row, name in enumerate(source_map.functions["graph"]) if DATA_GRAPH.match(name)}
+    of_graph: dict[int, set[_Op]] = {}
+    for graph, name, kind in zip(graphs, names, types, strict=True):  # bounded by the sidecar's rows
+        if graph in is_data and kind not in _MAY_NOT_RUN:
+            of_graph.setdefault(graph, set()).add((name, kind))
+    running = _running({graph: ops for graph, ops in of_graph.items() if op in ops}, ran)
+    table = FrameTable.of_map(source_map)
+    user = frame_places(table).user_frame
+    rows = zip(graphs, names, types, frames, strict=True)
+    own = {int(user[at]) for graph, name, kind, at in rows if graph in running and (name, kind) == op and at >= 0}
+    return {(table.path[at], table.line[at], table.function[at]) for at in own if at >= 0}
+
+
+def _running(graphs: dict[int, set[_Op]], ran: set[_Op]) -> set[int]:
+    """Of functions that all have the op in question those that may have been running."""
+    share = {graph: len(ops & ran) / len(ops) for graph, ops in graphs.items()}
+    most = max(share.values(), default=0.0)
+    likely = {graph: graphs[graph] & ran for graph in graphs if share[graph] >= RAN * most}
+    return {graph for graph, ops in likely.items() if not any(ops < others for others in likely.values())}
+
+
+FIXED = 0.5
+"""From this share of the step time on, what is the same for any batch outweighs what grows with it: twice the batch is then
+worth a third more samples a second. Well-fed networks of a few hundred kFLOP a step had 0 to 0.1, batches of two 0.7 to 0.98."""
+QUICK = 0.1
+"""A busy machine makes steps longer, the ops in them hardly: they wait to run. The quickest tenth of the steps tells what is
+the program's; of well-fed networks on such a machine the usual step seemed to be fixed by half."""
+LARGER_BATCH = (
+    "Try a larger batch, such as 8 times as many samples: an epoch then has fewer, larger updates, which changes "
+    "the training (the learning rate may have to follow)."
+)
+
+
+def several_in_one_call(run: Run) -> Fix | None:
+    """One call of Python for many steps; None where a call takes several already."""
+    if run.takes_several:
+        return None
+    if not run.is_keras_loop:
+        return Fix(
+            "Run several steps in one call: a tf.function with a loop over tf.range(32), which trains with the next "
+            "batch of an iterator each time."
+        )
+    words = (
+        "Run 32 steps in one call: steps_per_execution=32, an argument of compile. Callbacks then see each 32nd batch."
+    )
+    return _compiled_with(run, words, "steps_per_execution", "32")
+
+
+def fewer_calls(run: Run) -> Fix:
+    """Less of what is the same for any batch: several steps in one call, or larger ones."""
+    several = several_in_one_call(run)
+    return several.also(LARGER_BATCH) if several else Fix(LARGER_BATCH)
+
+
+def compiled(run: Run, into: str = "fewer, larger kernels") -> Fix:
+    """The whole step as one program of XLA."""
+    words = f"Compile the whole step, with the optimizer, into {into}: jit_compile=True, an argument of "
+    if not run.is_keras_loop:
+        return Fix(f"{words}the tf.function around it.")
+    return _compiled_with(run, f"{words}compile.", "jit_compile", "True")
+
+
+def _compiled_with(run: Run, words: str, name: str, value: str) -> Fix:
+    call = only_call(run.results.source_map, "compile", is_of_model)
+    return rewritten(words, call, call.with_keyword(name, value) if call else "")
+
+
+_TYPE = {"h2d": SpanType.HOST_TO_DEVICE, "d2h": SpanType.DEVICE_TO_HOST}
+
+
+def copy_events(run: Run, way: Literal["h2d", "d2h"]) -> Int64:
+    """The copies on streams of devices, in one direction; rows of the trace."""
+    if not run.steps.has_device:
+        return np.empty(0, np.int64)
+    return np.flatnonzero(
+        on_stream(run.trace) & (run.facts.steps.span_type == _TYPE[way]) & (run.trace.duration_ps > 0)
+    )

@@ -23,11 +23,10 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from ...trace.trace import Bool, Float64, Int64
-from ..base.intervals import block_middles, two_sided
-from ..base.iterator_names import base_name
-from ..base.units import US_PER_MS
-from ..facts.facts import Facts
+from ...trace.arrays import Bool, Float64, Int64
+from ..common import US_PER_MS, block_middles, two_sided
+from ..facts import Facts
+from ..names import base_name
 from .rows import Quantities
 
 FEWEST_CELLS = 6
@@ -57,10 +56,6 @@ def measure(per_cell: Float64, *, is_steady: Bool) -> Measured:
 
     A step that was interrupted, which on a busy machine is one in a few, must not stand for all: the middle half of the steps
     decides, and what a step takes beyond it counts no further.
-
-    Args:
-        per_cell: shape (rows, cells), in time order, at least one cell.
-        is_steady: for each row whether it occurs in (almost) every cell.
 
     Source: K. Yuen, The two-sample trimmed t for unequal population variances, Biometrika 61 (1974): the error of a trimmed
     mean is that of the winsorized values; here from means of blocks (batch means) in place of single values.
@@ -143,14 +138,7 @@ class StepEffect:
 
 
 def common_change(time_a: Measured, time_b: Measured, is_counted: Bool, *, step_ms: float) -> CommonChange:
-    """Measure the common change.
-
-    Args:
-        time_a: of rows that both runs have, in the first run.
-        time_b: the same rows in the second one.
-        is_counted: which rows to ask: those that occur in (almost) every step and work rather than wait.
-        step_ms: how long a step takes.
-    """
+    """Measure the common change."""
     if not (time_a.degrees and time_b.degrees):
         return CommonChange()
     larger = np.maximum(time_a.typical, time_b.typical)
@@ -170,15 +158,7 @@ def common_change(time_a: Measured, time_b: Measured, is_counted: Bool, *, step_
 def step_effect(
     host: CommonChange, device: CommonChange, op_ms: Float64, is_device: Bool, is_slower: bool
 ) -> StepEffect:
-    """Find what the ops tell of the steps.
-
-    Args:
-        host: the common change of the ops of hosts.
-        device: that of the ops of devices.
-        op_ms: the time of each op that both runs have and that works rather than waits.
-        is_device: for each of them.
-        is_slower: whether the steps are: a step takes as long as the slower of both sides makes it.
-    """
+    """Find what the ops tell of the steps."""
     ratio = (max if is_slower else min)(host.ratio, device.ratio)
     scatter = np.where(is_device, *((one.scatter if one.n_rows >= FEWEST_ROWS else 0.0) for one in (device, host)))
     total = float(op_ms.sum())
@@ -241,19 +221,6 @@ def measured_pair(a: Quantities, b: Quantities, partner: Int64) -> tuple[Measure
 
 def row_changes(a: Quantities, b: Quantities, partner: Int64, scale: Scale, *, name: str = "") -> pd.DataFrame:
     """Compare the rows of two runs.
-
-    Args:
-        a: the rows of the first run.
-        b: those of the second.
-        partner: for each row of `a` its row of `b`, -1 for none.
-        scale: what they are judged by.
-        name: the label that names a row, for a last column `a_name` with its name in `a`, "" where `a` has none.
-
-    Returns:
-        The labels (of `b`, where it has the row), then `a` and `b` (typical value per step, or the total without steps),
-        `change` (b - a), `ratio` (b / a; NaN where a is 0), `a_count` and `b_count` (executions per step), `noise` (how large
-        the change may be without meaning anything, in its direction; NaN where that is not known) and `state`; by size of
-        the change, falling. Of what did not change beyond noise `SAME` is proven, `NOT_SURE` is not.
 
     A row is slower or faster where it changed by more than its noise and by more than nearly all rows did alike: it then
     changed by itself. The noise has the error of both runs, the scatter between runs and what all rows did in common; its
@@ -437,12 +404,6 @@ def compare_steps(
     at least as much as the fifths of a run do from each other: one capture cannot tell how busy the machine is during the
     next. Where the machine is quiet, both are narrow; runs of one program differ by `effect.least` even then. What the ops and
     the samples tell of the machine comes on top.
-
-    Args:
-        a_ms: the steps of the first run.
-        b_ms: those of the second.
-        middle: what to compare.
-        effect: how far the ops, by what they did alike and by how they scatter, make steps of one program differ.
     """
     middle_a, middle_b = (float(middle(ms)) if len(ms) else math.nan for ms in (a_ms, b_ms))
     ratio = middle_b / middle_a if middle_a > 0 else math.nan

@@ -6,18 +6,17 @@ import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import TYPE_CHECKING
 
 import numpy as np
 import pandas as pd
 
-from ...trace.trace import Bool, Float64, Int64
+from ...trace.arrays import Bool, Float64, Int64
 from ..advice.run import Run
-from ..base.wording import number, plural
-from ..columns.registry import TABLES
-from ..facts.facts import Facts
+from ..common import number, plural
+from ..facts import Facts
 from ..graph.op_graph import compute_variables
-from ..system.machine_load import MachineLoad
+from ..machine import MachineLoad
+from ..tables import TABLES
 from .changes import (
     BUSY_MACHINE,
     NOT_SURE,
@@ -61,9 +60,6 @@ from .rows import (
     pair_stages,
     run_cells,
 )
-
-if TYPE_CHECKING:
-    from .rows import OpSums
 
 _MOST_NAMED = 2
 _PRODUCTS = r"(?:_Mkl|_Fused|_)*(?:Native)?(?:Fused)?(?:Batch)?(?:MatMul|Conv2D|Conv3D|DepthwiseConv2d|Einsum)"
@@ -449,19 +445,7 @@ COLUMNS = TABLES["diff(a, b).summary"].names
 
 
 def summarize(diff: RunDiff, scale: Scale) -> pd.DataFrame:
-    """Compare the runs as wholes.
-
-    Args:
-        diff: the two runs.
-        scale: what rows in ms are judged by.
-
-    Returns:
-        `n_steps` (averaged ones), `step_time` (median), `host_op_time`, `device_op_time`, `input_time` (typical, per step;
-        of the whole captures where a run has no steps), `op_executions` and `peak_memory` (of the allocator with the
-        highest peak); what neither run has is left out. Where both have steps also `batch_size` (samples a step),
-        `samples_per_second` and `time_per_sample_us` (by the mean step time: a step that stalls costs samples, too), NaN
-        where tf.data does not tell the size of a batch. `noise` is NaN where it is not known or has no meaning.
-    """
+    """Compare the runs as wholes."""
     steps = diff.step_times
     rows: list[tuple[object, ...]] = [_row("n_steps", "steps", steps.n_a, steps.n_b, np.nan, is_beyond=False)]
     if diff.is_per_step:

@@ -22,15 +22,12 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from ...trace.trace import Bool, Float64, Int32, Int64, SmallInt
-from ..base.frame_places import TF_DATA
-from ..base.framework_names import without_calls
-from ..base.iterator_names import base_name
-from ..base.matching import dense_codes
-from ..base.table_types import text_column
-from ..base.units import PS_PER_MS
-from ..facts.facts import Facts
+from ...trace.arrays import Bool, Float64, Int32, Int64, SmallInt
+from ..common import PS_PER_MS, dense_codes, text_column
+from ..facts import Facts
+from ..names import base_name, without_calls
 from ..ops.ops import counts_of
+from ..places import TF_DATA
 from ..steps.categories import STEP_CATEGORIES
 
 MAX_DEPTH = 64
@@ -82,17 +79,7 @@ class _Node:
 
 
 def pair_names(a: Sequence[Path], b: Sequence[Path], cost_a: Float64, cost_b: Float64) -> Int64:
-    """Pair the names of two runs; each is in one pair at most.
-
-    Args:
-        a: the names of one run, all different, as paths of components; none is the empty path.
-        b: those of the other.
-        cost_a: what each costs, to tell which of several is one too many.
-        cost_b: the same of `b`.
-
-    Returns:
-        For each name of `a` the row of `b` that it is, -1 for none.
-    """
+    """Pair the names of two runs; each is in one pair at most."""
     if list(a) == list(b):
         return np.arange(len(a))
     found = np.full(len(a), -1, np.int64)
@@ -202,11 +189,6 @@ def run_cells(facts: Facts, *, by_step: bool = True, n_rows: int = 1) -> RunCell
 
     The steps that count are those of `Overview.is_averaged`: complete ones of the main kind, without a first one that
     compiles or is an outlier.
-
-    Args:
-        facts: the run.
-        by_step: False takes the capture as a whole, as where the other run has no steps.
-        n_rows: how many rows will be summed over the cells.
     """
     averaged, event_step = facts.is_averaged, facts.steps.event_step
     n_averaged = int(averaged.sum())
@@ -515,11 +497,6 @@ def _whole(facts: Facts, allocator: str) -> pd.DataFrame:
 def pair_stages(a: Quantities, b: Quantities, names: str) -> Int64:
     """Pair rows by their names, then what is left of tf.data's stages by what they are, in order: a stage that only one run has
     is in the name of each below it.
-
-    Args:
-        a: the rows of one run.
-        b: those of the other.
-        names: the column of labels with their names.
     """
     found = pair_rows(a, b)
     left = (found < 0, ~np.isin(np.arange(len(b)), found))

@@ -8,15 +8,16 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pandas as pd
 
-from ...trace.trace import Float64
-from ..base.wording import number, plural
-from ..overview.framework_words import MARKING
+from ...trace.arrays import Float64
+from ..common import number, plural
+from ..verdict import MARKING
 from .changes import BUSY_MACHINE, FEWEST_CELLS, UNCHANGED, Pace, compare_samples, compare_steps
 from .rows import waits_for_input
 
 if TYPE_CHECKING:
     from .changes import Samples, StepTimes
     from .comparison import RunDiff
+
 
 _ALIKE = 0.5
 """An op changed as the steps did where it did at least this part of it (of the logarithm)."""
@@ -44,7 +45,7 @@ _OF_OPS = ("host_compute", "device_compute")
 """What these categories consist of, ops and layers name better."""
 
 
-def verdict(diff: RunDiff) -> str:
+def verdict_of(diff: RunDiff) -> str:
     """What changed: first the program, with figures, then the steps and why, and the machine where its samples tell so."""
     program = diff.program if diff.a.trace.n_events and diff.b.trace.n_events else ()
     told = f"What differs in b: {'; '.join(program)}. " if program else ""

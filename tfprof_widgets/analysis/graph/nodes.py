@@ -10,6 +10,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
+from ...trace.arrays import Int64
 from ...trace.op_graph import OpGraph
 from .op_graph import GRADIENT, n_params
 from .options import EVERYTHING, FIGURES, TreeOptions, pattern
@@ -45,9 +46,6 @@ def name_ranks(names: Sequence[str]) -> NDArray[np.int64]:
     return np.asarray(ranks, np.int64).reshape(-1)
 
 
-Int64 = NDArray[np.int64]
-
-
 @dataclass(frozen=True, eq=False)
 class Nodes:
     """The nodes of one view in the order of a walk that goes down first: parents before children. Row 0 is the root."""
@@ -67,11 +65,7 @@ class Nodes:
 
 
 def preorder(parent: Int64) -> Int64:
-    """The rows of a tree in the order of a walk that goes down first; siblings stay in order of rows.
-
-    Args:
-        parent: each row's parent; -1 for row 0, the root, only.
-    """
+    """The rows of a tree in the order of a walk that goes down first; siblings stay in order of rows."""
     siblings = np.argsort(parent, kind="stable")
     first = np.searchsorted(parent[siblings], np.arange(len(parent) + 1))
     waiting, order = [0], []
@@ -293,9 +287,6 @@ _MEMORY = {
 
 def op_figures(graph: OpGraph, options: TreeOptions) -> Figures:
     """The figures of each row of `graph.ops`.
-
-    Raises:
-        ValueError: nothing ran in the step asked for; the message names the steps there are.
 
     Source: ExecStep and TFGraphNode in tensorflow/core/profiler/internal/tfprof_node.h.
     """

@@ -12,21 +12,18 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from ...trace.dtypes import ITEM_BYTES, dtype_name
+from ...trace.arrays import Bool, Int32, Int64
 from ...trace.op_graph import OpGraph, make_op_graph
 from ...trace.source_map import SourceMap, empty_source_map, parse_shapes
-from ...trace.trace import Bool, Int32, Int64
-from ..base.event_graph import nearest_marked
-from ..base.matching import all_matches, dense_codes, first_of, sum_by
-from ..base.op_names import parse_op_names
-from ..base.table_types import Types, typed_table
-from ..base.units import PS_PER_US
-from ..columns.registry import TABLES
-from ..facts.facts import Facts
-from ..facts.totals import Totals
-from ..layers.op_scopes import DATA_SCOPE, OpScopes, op_scopes
-from ..memory.memory_snapshots import Snapshots
-from ..ops.eager_calls import EAGER_SCOPE
+from ...trace.trace import ITEM_BYTES, dtype_name
+from ..common import PS_PER_US, Types, all_matches, dense_codes, first_of, sum_by, typed_table
+from ..events import nearest_marked
+from ..facts import Facts, Totals
+from ..layers.scopes import DATA_SCOPE, OpScopes, op_scopes
+from ..memory.moments import Snapshots
+from ..names import parse_op_names
+from ..ops.executions import EAGER_SCOPE
+from ..tables import TABLES
 
 GRADIENT_SCOPE = "gradient_tape"
 """The outermost scope of what computes gradients, as TensorFlow's tape calls it."""
@@ -424,12 +421,7 @@ def costs_of_events(facts: Facts, of_framework_op: Int32) -> Costs:
 
 
 def compute_captured_graph(facts: Totals, costs_of: Callable[[Int32], Costs]) -> OpGraph:
-    """The same with costs of any kind.
-
-    Args:
-        facts: of the capture.
-        costs_of: finds the costs, given for each framework op its row of the graph.
-    """
+    """The same with costs of any kind."""
     source_map = facts.source_map or empty_source_map()
     ops = name_ops(facts)
     frames, frame = captured_frames(source_map, ops)
@@ -545,12 +537,6 @@ def compute_variables(facts: Totals) -> pd.DataFrame:
     What an optimizer, a metric or a random generator of Keras keeps for itself is left out, so that `n_params` adds up to the
     models' `count_params()`. Of a graph of TensorFlow 1 the variables are those that it trains, in order of their names, and
     others that have a shape.
-
-    Returns:
-        `name`; `shape` (tuple of ints, -1 for an unknown dimension, None for an unknown shape); `dtype` ("" where a file does not
-        say); `n_params`, how many numbers it holds, and `bytes`, how much memory they take, both 0 where that is not known;
-        `layer` (path of names from the model, "" outside of any); `trainable`; `device` ("" for none). No rows where nobody
-        noted them, as in traces of other tools.
     """
     if facts.stored_graph is not None:
         return _of_graph(facts.stored_graph)

@@ -139,12 +139,7 @@ class TreeOptions:
 
 
 def make_tree_options(**options: Any) -> TreeOptions:
-    """Check options as a user gives them: any iterable of texts for a tuple, one text for a tuple of one.
-
-    Raises:
-        TypeError: an option that does not exist, or of the wrong kind.
-        ValueError: an order or a selection that does not exist, or a regular expression that is none; the message names it.
-    """
+    """Check options as a user gives them: any iterable of texts for a tuple, one text for a tuple of one."""
     kinds = {field.name: str(field.type) for field in fields(TreeOptions)}
     for name in options:
         if name not in kinds:

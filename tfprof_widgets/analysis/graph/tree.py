@@ -11,8 +11,9 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
+from ...trace.arrays import Int64
 from ...trace.op_graph import OpGraph
-from ..facts.totals import Totals
+from ..facts import Totals
 from .nodes import (
     COLUMN,
     NUMBERS,
@@ -20,7 +21,6 @@ from .nodes import (
     SCOPE_TYPE,
     TIMES,
     Figures,
-    Int64,
     Nodes,
     accounted,
     code_nodes,
@@ -464,9 +464,6 @@ def build_tree(graph: OpGraph, view: TreeView, options: TreeOptions) -> Tree:
     """Cut the cost of a graph's ops by name scope, by what feeds what, by op type or by call stack.
 
     A graph without ops gives the root alone.
-
-    Raises:
-        ValueError: there is no such view, or nothing ran in the step asked for.
     """
     check_view(view)
     figures = op_figures(graph, options)
@@ -549,13 +546,7 @@ class ShownStructure:
 
 
 def compute_shown_structure(graph: OpGraph, of_framework_op: np.ndarray, *, most_ops: int = MOST_OPS) -> ShownStructure:
-    """Lay the ops of a graph out for the views by structure.
-
-    Args:
-        graph: of the profile.
-        of_framework_op: for each framework op of the trace its row of `graph.ops`, -1 for none; see `framework_ops`.
-        most_ops: how many ops are named at most. The figures of all ops are in the result, whatever it is.
-    """
+    """Lay the ops of a graph out for the views by structure."""
     details = ("occurrence", "input_shapes", "device", "op_types")
     options = make_tree_options(select=(*FIGURES, *details))
     tree = build_tree(graph, "scope", options).frame
@@ -688,12 +679,7 @@ def _frames(graph: OpGraph, op: np.ndarray) -> tuple[pd.DataFrame, np.ndarray]:
 
 
 def _edges(graph: OpGraph, number: np.ndarray) -> tuple[pd.DataFrame, int]:
-    """Edges between named ops, one for all tensors from one op to another, and how many such there are in the graph.
-
-    Args:
-        graph: of all ops.
-        number: for each of them its number among those that are named, -1 for none.
-    """
+    """Edges between named ops, one for all tensors from one op to another, and how many such there are in the graph."""
     inputs = graph.inputs.loc[graph.inputs["op"] != graph.inputs["source"]]
     n = (inputs["source_output"] >= 0).groupby([inputs["source"], inputs["op"]], sort=True).sum()
     pairs = n.rename("n").reset_index()

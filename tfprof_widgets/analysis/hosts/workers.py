@@ -7,21 +7,37 @@ Source: semantics 2.7, 9.2.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import pandas as pd
 
-from ...trace.trace import Int64
-from ..base.table_types import table_of_arrays
-from ..base.wording import listed, plural
-from ..columns.registry import TABLES
-from ..steps.categories import STEP_CATEGORIES
-from ..steps.steps import Steps
-from .alignment import align_most
-from .clock_shifts import NO_SHIFTS, ClockShifts, clock_shifts
-from .roles import HostFacts, roles
+from ...trace.arrays import Bool, Float64, Int64
+from ...trace.stats import ranges
+from ...trace.trace import Trace
+from ..common import (
+    PS_PER_US,
+    Stretches,
+    Types,
+    host_of_plane,
+    hosts_of,
+    listed,
+    plural,
+    table_of_arrays,
+    text_column,
+    typed_table,
+)
+from ..events import EXCHANGE_KINDS, RECEIVE, find_exchanges
+from ..grouping import within_data
+from ..names import parse_op_names
+from ..steps.categories import STEP_CATEGORIES, computes_on_host
+from ..steps.spans import MIN_STEPS, SpanType, on_stream
+from ..steps.steps import Steps, TracedSteps
+from ..tables import TABLES
+from .clocks import NO_SHIFTS, ClockShifts, align_most, clock_shifts
+from .hosts import HostFacts, median_of_others, roles
 
 EXCHANGE = "device_collectives"
 """The category of step time in which a host waits for others."""
@@ -68,11 +84,6 @@ def compute_workers(steps: Steps, facts: Sequence[HostFacts], communication: Cal
     """Line the steps of all hosts that train up, see `align_most`. What all of them have is numbered anew.
 
     A single host keeps all its steps.
-
-    Args:
-        steps: of all hosts; incomplete ones count, as a step that one host lost must not shift the others.
-        facts: what is known of each host.
-        communication: gives what hosts exchanged; of a single host nobody asks.
     """
     role = dict(zip((one.host for one in facts), roles(facts), strict=True))
     frame = steps.frame
@@ -165,3 +176,296 @@ def _note(
     elif n_left_out:
         sentences.append(f"{plural(n_left_out, 'step')} without a counterpart on every host left out.")
     return " ".join(sentences)
+
+
+STRAGGLER_TYPES: Types = TABLES["stragglers"].types
+STRAGGLER_COLUMNS = tuple(STRAGGLER_TYPES)
+
+MIN_EXCESS_RATIO = 0.03
+"""Of the mean step time: what is later by less is even."""
+MIN_COST_RATIO = 0.01
+"""Of the mean step time: who costs the others less holds nobody up."""
+_STEP_SPREADS = 6.0
+"""In one step a host is late by more than so many spreads of the hosts' own times."""
+_MEAN_SPREADS = 5.0
+"""Over all steps it is late by more than so many standard errors."""
+_HOST_SPREADS = 4.0
+"""And by more than so many times the spread between hosts."""
+_FEW_HOSTS = 5
+"""Of fewer hosts nobody can tell how much hosts differ anyway."""
+_OFTEN = 0.1
+"""A host that is late only now and then must be late in this part of the steps, and in two."""
+_CHANCE = 0.01
+"""And so often that with less than this probability any of the hosts would be, if all were late as often as the others."""
+_FEW_STEPS = 6
+"""Of fewer steps outliers cannot be told from what is usual."""
+_FEW_VALUES, _FEW_MEDIANS = 4.0, 8.0
+"""A standard deviation, and one from a median, is taken to be larger by this over the number of values that it is known
+from: with it, even hosts are taken for stragglers in fewer than 1 of 100 captures of three steps."""
+_NORMAL_MAD = 1.4826
+"""The standard deviation of a normal distribution over its median absolute deviation."""
+_ROUNDS = 10
+
+
+def compute_stragglers(workers: Workers) -> pd.DataFrame:
+    """Find the hosts that hold the others up.
+
+    The own time of a host in a step is the step time without the wait for others. A host is a straggler where its own time
+    exceeds the median of the other hosts by more than chance explains: in most steps by more than 3 % of the step, five
+    standard errors and, of five hosts or more, four times the spread between hosts; or in a tenth of the steps, at least
+    two, by more than 3 % and six times the spread, and more often than hiccups that strike all hosts alike explain. And it
+    must cost the others 1 % of the step time. Fewer than three steps tell nothing.
+
+    Hosts that exchange nothing wait for nobody, however long their steps are: programs that train side by side.
+    """
+    n_hosts, n_steps = len(workers.hosts), workers.n_steps
+    if n_hosts < 2 or n_steps < MIN_STEPS or not workers.wait_for_each_other:
+        return typed_table([], STRAGGLER_TYPES)
+    own, step_ms = own_times_ms(workers), float(workers.frame["step_time_ms"].mean())
+    excess = own - median_of_others(own)
+    late = _stragglers(own, excess, step_ms)
+    ahead = _cost(own, late)
+    rows: list[dict[str, Any]] = []
+    for host in np.flatnonzero(late).tolist():  # few, else nobody is a straggler
+        rows.append(
+            {
+                "host": workers.hosts[host],
+                "category": _category(workers, host, ahead[:, host]),
+                "n_steps": int((ahead[:, host] > 0).sum()),
+                "n_aligned": n_steps,
+                "excess_ms": float(excess[:, host].mean()),
+                "cost_ms": float(ahead[:, host].mean()),
+                "cost_ratio": float(ahead[:, host].mean()) / step_ms if step_ms else 0.0,
+            }
+        )
+    rows.sort(key=lambda row: (-row["cost_ms"], row["host"]))
+    return typed_table(rows, STRAGGLER_TYPES)
+
+
+def own_times_ms(workers: Workers) -> Float64:
+    """Step time without the wait for others, of shape (steps, hosts)."""
+    frame = workers.frame
+    own = frame["step_time_ms"].to_numpy(np.float64) - frame[f"{EXCHANGE}_ms"].to_numpy(np.float64)
+    return np.asarray(own.reshape(workers.n_steps, len(workers.hosts)), np.float64)
+
+
+def waiting_ms(workers: Workers, hosts: Collection[str], stragglers: Collection[str]) -> Float64:
+    """For each aligned step how long all hosts that are no `stragglers` wait for the last of `hosts`, some of those."""
+    late = np.array([host in stragglers for host in workers.hosts], np.bool_)
+    chosen = np.array([host in hosts for host in workers.hosts], np.bool_)
+    waits: Float64 = _cost(own_times_ms(workers), late)[:, chosen].max(axis=1, initial=0.0)
+    return waits
+
+
+def _stragglers(own: Float64, excess: Float64, step_ms: float) -> Bool:
+    """For each host whether it is late beyond chance and others pay for it."""
+    n_steps = len(own)
+    least = MIN_EXCESS_RATIO * step_ms
+    spread = _spread(own)
+    usual = np.median(excess, axis=0)
+    limit = max(least, _MEAN_SPREADS * spread * np.sqrt(np.pi / 2 / n_steps))
+    if own.shape[1] >= _FEW_HOSTS:
+        limit = max(limit, _HOST_SPREADS * _spread_of_hosts(usual))
+    is_usual: Bool = usual > limit
+    n_late = (excess > max(least, _STEP_SPREADS * spread)).sum(axis=0)
+    found = is_usual | _is_often(n_late, n_steps, is_usual)
+    for _ in range(_ROUNDS):  # who is let go makes the others' cost smaller
+        kept = found & (_cost(own, found).mean(axis=0) >= MIN_COST_RATIO * step_ms)
+        if (kept == found).all():
+            break
+        found = kept
+    return found
+
+
+def _is_often(n_late: Int64, n_steps: int, is_usual: Bool) -> Bool:
+    """For each host whether it is late more often than hiccups that strike all hosts alike explain.
+
+    The others' rate is that of hosts that are not late as a rule; one more late step of theirs stands for what luck spared.
+    """
+    others = ~is_usual
+    n_others = np.maximum(others.sum() - others, 1)
+    rate = (n_late[others].sum() - np.where(others, n_late, 0) + 1) / (n_others * n_steps + 1)
+    log = np.concatenate([[0.0], np.cumsum(np.log(np.arange(1, n_steps + 1)))])  # of the factorials
+    often = n_late >= max(2, int(np.ceil(_OFTEN * n_steps)))
+    for host in np.flatnonzero(often).tolist():
+        k, p = np.arange(n_late[host], n_steps + 1), float(rate[host])
+        if p < 1:
+            tail = np.exp(log[-1] - log[k] - log[n_steps - k] + k * np.log(p) + (n_steps - k) * np.log1p(-p)).sum()
+        often[host] = p < 1 and len(n_late) * tail < _CHANCE
+    return np.asarray(often, np.bool_)
+
+
+def _spread(own: Float64) -> float:
+    """The standard deviation of own times beside what is due to the host and to the step, taken from the differences between
+    neighbours, which hold for two hosts as for a thousand; the larger, the fewer values it is known from.
+
+    Whatever few outliers do, it stays: but of very few steps nobody can tell which are outliers.
+    """
+    n_steps, n_hosts = own.shape
+    apart = own - np.roll(own, 1, axis=1)
+    n_values = (n_steps - 1) * (n_hosts - 1)
+    if n_steps < _FEW_STEPS:
+        apart = apart - apart.mean(axis=0)
+        deviation = float(np.sqrt((apart**2).sum() / ((n_steps - 1) * n_hosts)))
+        return float(deviation / np.sqrt(2) * (1 + _FEW_VALUES / n_values))
+    apart = apart - np.median(apart, axis=0)
+    return float(_NORMAL_MAD * np.median(np.abs(apart)) / np.sqrt(2) * (1 + _FEW_MEDIANS / n_values))
+
+
+def _spread_of_hosts(usual: Float64) -> float:
+    """How much hosts differ that hold nobody up: of the faster half, which no straggler is among."""
+    below = np.median(usual) - usual
+    return float(_NORMAL_MAD * np.median(below[below >= 0]))
+
+
+def _cost(own: Float64, late: Bool) -> Float64:
+    """For each step and straggler how long it arrived after the last host that is none; 0 for the others."""
+    even = own[:, ~late].max(axis=1, initial=-np.inf)
+    if late.all():  # half of few hosts may be late; the first of them is then what they could be
+        even = own.min(axis=1)
+    return np.where(late, np.maximum(own - even[:, None], 0.0), 0.0)
+
+
+def _category(workers: Workers, host: int, ahead: Float64) -> str:
+    """In which category a host exceeds the median of the others most, in the steps in which it was last."""
+    counted = ahead > 0 if (ahead > 0).any() else np.ones(len(ahead), np.bool_)
+    shape = workers.n_steps, len(workers.hosts)
+
+    def more(category: str) -> float:
+        values = workers.frame[f"{category}_ms"].to_numpy(np.float64).reshape(shape)[counted]
+        return float((values - median_of_others(values))[:, host].mean())
+
+    return max((category for category in STEP_CATEGORIES if category != EXCHANGE), key=more)
+
+
+COMMUNICATION_TYPES: Types = TABLES["communication"].types
+COMMUNICATION_COLUMNS = tuple(COMMUNICATION_TYPES)
+COMMUNICATION_KINDS = (*EXCHANGE_KINDS, "device_collective")
+_DEVICE = len(EXCHANGE_KINDS)
+_WAITED_FOR = "_Recv"
+
+
+def compute_communication(trace: Trace, steps: TracedSteps) -> pd.DataFrame:
+    """Sum up the exchanges of each host.
+
+    What a host exchanges is exposed while none of its ops computes, on the host or on a device; what a device exchanges,
+    while no other kernel computes on that device. During a step only ops that a step led to compute, as for its time; what
+    tf.data reads ahead never does.
+    """
+    spans = _spans(trace, steps)
+    if not len(spans["event"]):
+        return typed_table([], COMMUNICATION_TYPES)
+    return _table(trace, steps, spans)
+
+
+def _spans(trace: Trace, steps: TracedSteps) -> dict[str, Int64]:
+    """The exchanges with what of each is exposed."""
+    types = steps.span_type
+    own = find_exchanges(trace)
+    stream = on_stream(trace)
+    device = np.flatnonzero(stream & (types == SpanType.COLLECTIVES))
+    spans = {
+        "event": np.append(own.event, device),
+        "kind": np.append(own.kind.astype(np.int64), np.full(len(device), _DEVICE)),
+        "name": np.append(own.name, trace.name_id[device]),
+        "start": np.append(own.start_ps, trace.start_ps[device]),
+        "end": np.append(own.end_ps, trace.ends(device)),
+    }
+    computing = computes_on_host(trace, types) & _is_of_training(trace, steps)
+    computing |= stream & ((types == SpanType.COMPUTE_32) | (types == SpanType.COMPUTE_16))
+    return spans | _exposed(trace, steps, spans, computing)
+
+
+def _is_of_training(trace: Trace, steps: TracedSteps) -> Bool:
+    """For each event whether it may be what an exchange hides behind: work of a step, as in `exchange_pieces`; where no step
+    runs, all but what tf.data does."""
+    found: Bool = steps.is_work | ((steps.event_step < 0) & ~within_data(trace))
+    return found
+
+
+def _exposed(trace: Trace, steps: TracedSteps, spans: dict[str, Int64], computing: Bool) -> dict[str, Int64]:
+    """Of each exchange how much is exposed, in all and within steps; and the row of its host."""
+    row = {host: i for i, host in enumerate(hosts_of(trace))}
+    of_plane = host_of_plane(trace)
+    plane = trace.plane_id[spans["event"]].astype(np.int64)
+    host = of_plane[plane]
+    exposed, in_steps = np.zeros(len(host), np.int64), np.zeros(len(host), np.int64)
+    busy_plane = trace.plane_id[computing].astype(np.int64)
+    low, high = trace.start_ps[computing], trace.ends(np.flatnonzero(computing))
+    frame = steps.frame
+    step_low = frame["start_ps"].to_numpy(np.int64)
+    step_high = step_low + frame["duration_ps"].to_numpy(np.int64)
+    step_host = frame["host"].map(row).to_numpy(np.int64)
+    is_device = spans["kind"] == _DEVICE
+    for one in np.unique(host).tolist():  # bounded by hosts, then by their devices
+        stretches = Stretches.of(step_low[step_host == one], step_high[step_host == one])
+        for of_device in [-1, *np.unique(plane[is_device & (host == one)]).tolist()]:
+            rows = np.flatnonzero((host == one) & (~is_device if of_device < 0 else is_device & (plane == of_device)))
+            if not len(rows):
+                continue
+            is_busy = of_plane[busy_plane] == one if of_device < 0 else busy_plane == of_device
+            busy = Stretches.of(low[is_busy], high[is_busy])
+            start, end = spans["start"][rows], spans["end"][rows]
+            exposed[rows] = (end - start) - busy.within(start, end)
+            in_steps[rows] = stretches.within(start, end) - _common(busy, stretches).within(start, end)
+    return {"host": host, "exposed": exposed, "in_steps": in_steps}
+
+
+def _common(one: Stretches, other: Stretches) -> Stretches:
+    """Where both are."""
+    first = np.searchsorted(other.end, one.start, side="right")
+    n = np.maximum(np.searchsorted(other.start, one.end, side="left") - first, 0)
+    mine, theirs = np.repeat(np.arange(len(n)), n), ranges(first, n)
+    return Stretches(np.maximum(one.start[mine], other.start[theirs]), np.minimum(one.end[mine], other.end[theirs]))
+
+
+def _table(trace: Trace, steps: TracedSteps, spans: dict[str, Int64]) -> pd.DataFrame:
+    hosts = hosts_of(trace)
+    n_bytes = trace.int_stat("output_bytes")[spans["event"]] if "output_bytes" in trace.string_ids else 0
+    sums = pd.DataFrame(
+        {
+            "host": spans["host"],
+            "kind": spans["kind"],
+            "name": spans["name"],
+            "occurrences": 1,
+            "total": spans["end"] - spans["start"],
+            "exposed": spans["exposed"],
+            "in_steps": spans["in_steps"],
+            "bytes": n_bytes,
+        }
+    )
+    sums = sums.groupby(["host", "kind", "name"], as_index=False).sum()
+    step_ps = steps.frame.groupby("host")["duration_ps"].sum()
+    of_host = np.array([int(step_ps.get(host, 0)) for host in hosts], np.int64)[sums["host"]]
+    texts = [trace.strings[i] for i in sums["name"].tolist()]
+    parsed = parse_op_names(texts)
+    is_wait = [kind == RECEIVE and ":" not in text for kind, text in zip(sums["kind"].tolist(), texts, strict=True)]
+    types = [
+        _WAITED_FOR if wait else kind or text for wait, kind, text in zip(is_wait, parsed.type, texts, strict=True)
+    ]
+    total, exposed = sums["total"].to_numpy(np.float64), sums["exposed"].to_numpy(np.float64)
+    frame = pd.DataFrame(
+        {
+            "host": text_column(hosts[i] for i in sums["host"]),
+            "kind": text_column(COMMUNICATION_KINDS[i] for i in sums["kind"]),
+            "name": text_column(parsed.name),
+            "occurrences": sums["occurrences"].to_numpy(np.int64),
+            "total_time_us": total / PS_PER_US,
+            "exposed_time_us": exposed / PS_PER_US,
+            "overlap_ratio": np.where(total > 0, 1 - exposed / np.maximum(total, 1), 0.0),
+            "time_ratio": np.where(of_host > 0, sums["in_steps"] / np.maximum(of_host, 1), 0.0),
+            "bytes": sums["bytes"].to_numpy(np.int64),
+            "type": text_column(types),
+        }
+    )
+    return training_first(frame)
+
+
+def training_first(frame: pd.DataFrame, others: Collection[str] = ()) -> pd.DataFrame:
+    """The same rows, most exposed time first; those of `others`, hosts that do not train, after all of those that do.
+
+    A parameter server waits as long as nobody has work for it: its time is none that the training loses.
+    """
+    is_other = frame["host"].isin(list(others)).to_numpy(np.bool_)
+    order = np.lexsort((-frame["exposed_time_us"].to_numpy(), is_other))
+    return frame.iloc[order].reset_index(drop=True)

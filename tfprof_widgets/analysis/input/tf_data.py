@@ -6,22 +6,443 @@ Differs from XProf: D11.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from collections import defaultdict
+from collections.abc import Callable, Hashable, Mapping
 from dataclasses import dataclass
+from typing import Any
 
+import numpy as np
 import pandas as pd
 
-from ...trace.trace import Trace
-from ..base.grouping import Grouping, group_events
-from ..base.table_types import Types, typed_table
-from ..base.units import PS_PER_US
-from ..base.wording import plural
-from .iterator_calls import find_calls
-from .iterator_nodes import merge_iterators
-from .iterator_table import ITERATOR_TYPES, iterator_table
-from .iterator_waits import find_waits
-from .pipeline_executions import SLOW_CALL_PS, execution, executions
-from .pipeline_table import PIPELINE_TYPES, SLOWEST_TYPES, pipeline_table, slowest_calls, time_text
-from .pipeline_usage import find_usage
+from ...trace.arrays import Bool, Float64, Int64
+from ...trace.trace import StatValue, Trace
+from ..common import PS_PER_MS, PS_PER_US, US_PER_MS, Types, plural, sum_by, typed_table
+from ..grouping import Grouping, group_events
+from ..names import WRAPPERS, base_name, parse_op_names
+from ..tables import TABLES
+from .iterators import FILE_READERS, SLOW_CALL_PS, execution, executions, find_calls, merge_iterators
+from .usage import (
+    FILL_SHARE,
+    ITERATOR_TYPES,
+    Usage,
+    chain_below,
+    find_usage,
+    find_waits,
+    iterator_table,
+    slowest_inputs,
+)
+
+GUIDE = "https://www.tensorflow.org/guide/data_performance"
+COPIES_US = 20.0
+"""Of work for each element of a batch: from this on it is copying, which parallel calls share; of 64 KiB, measured on two cores.
+Of smaller elements parallel calls make batches no faster, and of small records slower (29 % measured)."""
+
+_CACHE = " When the result fits in memory and nothing before it is random, put .cache() after it."
+_PARALLEL = "num_parallel_calls=tf.data.AUTOTUNE"
+_FILES = (
+    "Reading the data is slow. Keep it in the same place as the host, and read several files at a time: interleave "
+    f"over their names with {_PARALLEL}, which alternates their elements."
+)
+_MEMORY = "The elements are cut out of memory one by one. Batch before the steps that can work on whole batches."
+_GENERATOR = (
+    "from_generator runs Python code one element at a time, under the interpreter's lock. Read with a source of "
+    "tf.data, or let the generator give only names and load in a parallel map."
+)
+_DEVICE = (
+    "The device waits for its host pipeline to hand over the next element. Look at that pipeline; let it run ahead."
+)
+_INTERLEAVE = (
+    f"interleave reads its inputs one after another. Read them in parallel ({_PARALLEL}; with a cycle_length of its "
+    "own the order of elements stays)."
+)
+_FLAT_MAP = (
+    "flat_map reads its inputs one after another. An interleave reads several in parallel; elements of several "
+    "inputs then alternate, which is another order."
+)
+_PREFETCH = (
+    "The training takes elements as fast as the prefetch buffer is filled. Let tf.data choose its size: "
+    ".prefetch(tf.data.AUTOTUNE)."
+)
+_DATA_SERVICE = (
+    "Fetching from the tf.data service is slow. Profile its workers (tf.profiler.experimental.client.trace); add "
+    "workers when they are busy."
+)
+_REMOTE = "The remote source is slow. Profile the host it runs on (tf.profiler.experimental.client.trace)."
+_BATCH = (
+    "batch takes its elements one after another. Cut large elements down before they are batched; of small ones "
+    "make batches earlier, so that the steps before work on whole batches."
+)
+_LARGE_BATCH = (
+    "batch copies its elements, which are large, into a batch one after another. Make several batches in parallel "
+    f"({_PARALLEL}; their order stays), and cut elements down before they are batched."
+)
+_PADDED_BATCH = (
+    "padded_batch copies and pads its elements one after another and has no parallel form. Let batches be made "
+    "ahead (.prefetch). Elements of like length put together (bucket_by_sequence_length) have less to pad; batches "
+    "then have other elements."
+)
+_FILTER = (
+    "filter judges one element after another and has no parallel form. Judge in a parallel map and let filter only "
+    "read the answer."
+)
+_REBATCH = (
+    "unbatch and batch take one element after another and have no parallel form. Where they only change the size of "
+    "batches, .rebatch(batch_size) in place of both gives the same batches without taking them apart."
+)
+_UNBATCH = (
+    "unbatch takes one element after another and has no parallel form. Let the steps behind it work on whole batches."
+)
+
+_BY_NAME = {
+    "Generator": _GENERATOR,
+    "DataService": _DATA_SERVICE,
+    **dict.fromkeys(("TensorSlice", "FromTensor", "Tensor", "Range"), _MEMORY),
+    **dict.fromkeys(FILE_READERS, _FILES),
+    **dict.fromkeys(("LMDB", "Spanner", "TFColumn", "SleepwalkRemoteDataset", "StitchedTimelineDataset"), _FILES),
+    **dict.fromkeys(("DateKeyDataset", "CapacitorProto", "ExternalDataset", "PearModel"), _FILES),
+    "SyntheticDatasetOp": _FILES,
+    **dict.fromkeys(("GuzzlerDataGuzzlerRemoteDataset", "ReverbDataset", "DatasetSampleGame"), _REMOTE),
+    **dict.fromkeys(("Courier", "ReverbEpisodeDataset"), _REMOTE),
+}
+
+
+@dataclass(frozen=True)
+class Place:
+    """Where an iterator stands."""
+
+    is_device: bool = False
+    """Whether it belongs to a device's pipeline, which only hands on what a host pipeline made."""
+    inputs: tuple[str, ...] = ()
+    """Short names of the iterators it takes its elements from, the nearest first."""
+    consumer: str = ""
+    """That of the one that takes its elements."""
+    has_cache: bool = False
+    """Whether its pipeline has a cache: another one is never proposed."""
+    element_us: float = 0.0
+    """Of a batch: its work for each element; 0 where that is not known."""
+
+
+HOST = Place()
+
+
+def suggest(name: str, params: Mapping[str, StatValue], place: Place = HOST) -> str:
+    """What to do about a bottleneck: why and what, one or two sentences."""
+    if place.is_device:
+        return _DEVICE
+    base = base_name(name)
+    if base in _BY_NAME:
+        return _BY_NAME[base]
+    if base in _BY_PARAMS:
+        return _BY_PARAMS[base](params, place)
+    return (
+        f"{name} holds the pipeline up. See the guide on tf.data performance ({GUIDE}), and prefetch as the last step."
+    )
+
+
+def calls_at_a_time(name: str, params: Mapping[str, StatValue]) -> int:
+    """Of a map that nobody made parallel how many calls of its function it makes at once; 0 of one that somebody did."""
+    base, parallelism = base_name(name), params.get("parallelism")
+    calls = parallelism if isinstance(parallelism, int) and parallelism > 0 else 0
+    is_autotuned = str(params.get("autotune")).lower() == "true"
+    if base == "Map":
+        return 1
+    # TensorFlow fuses a plain map with the batch after it; the stat `name` is then fused(MapDataset:1,BatchDatasetV2:2).
+    if is_autotuned or base not in ("ParallelMap", "MapAndBatch", "ParseExample"):
+        return 0
+    return max(calls, 1) if "(MapDataset" in str(params.get("name", "")) or calls == 1 else 0
+
+
+def _map(name: str, params: Mapping[str, StatValue], place: Place) -> str:
+    n_calls, parallelism = calls_at_a_time(name, params), params.get("parallelism")
+    if n_calls:
+        parallel = [one for one in place.inputs if base_name(one) == "ParallelMap"]
+        which = "The map after the parallel ones" if parallel else "map"
+        calls = f"{n_calls} of its calls" if n_calls > 1 else "one of its calls"
+        more = f"{which} runs {calls} at a time. Run more of them in parallel ({_PARALLEL})."
+        return more + _cache(place)
+    is_known = isinstance(parallelism, int) and parallelism > 0
+    how = f"already makes {plural(int(parallelism), 'call')} in parallel" if is_known else "already works in parallel"  # type: ignore[arg-type]
+    who = " as tf.data chose for this machine" if str(params.get("autotune")).lower() == "true" else ""
+    return (
+        f"The map {how}{who}: its function itself is the cost. Make it cheaper (whole batches at a time, smaller "
+        "images, no tf.py_function), or do it once, before the training." + _cache(place)
+    )
+
+
+def _cache(place: Place) -> str:
+    return "" if place.has_cache else _CACHE
+
+
+def _prefetch(params: Mapping[str, StatValue], place: Place) -> str:
+    # What only hands elements on, such as a repeat, is passed over.
+    known = [k for k, name in enumerate(place.inputs) if base_name(name) in (*_BY_NAME, *_BY_PARAMS)]
+    if str(params.get("autotune")).lower() != "true" or not known:
+        return _PREFETCH
+    at = known[0]
+    name, consumer = place.inputs[at], place.inputs[at - 1] if at else ""
+    return (
+        f"The training takes elements as fast as {name} makes them, and tf.data tunes the prefetch buffer already: "
+        f"what comes before it must become faster, {name} first. "
+        + suggest(name, {}, Place(inputs=place.inputs[at + 1 :], consumer=consumer, has_cache=place.has_cache))
+    )
+
+
+def _batch(place: Place) -> str:
+    if place.inputs and base_name(place.inputs[0]) == "Unbatch":
+        return _REBATCH
+    return _LARGE_BATCH if place.element_us >= COPIES_US else _BATCH
+
+
+def _shuffle(params: Mapping[str, StatValue], place: Place) -> str:
+    size = params.get("buffer_size")
+    of = f" of {plural(size, 'element')}" if isinstance(size, int) else ""
+    faster = f" A faster {place.inputs[0]}, from which it is filled, shortens the filling too." if place.inputs else ""
+    kept = (
+        ""
+        if place.has_cache
+        else " When the data fits in memory and nothing before it is random, put .cache() before it."
+    )
+    return (
+        f"shuffle fetches until its buffer{of} is full before it gives the first element. Shuffle elements, names or "
+        "indices before they are read and prepared; a smaller buffer is full sooner, but shuffles "
+        f"less.{kept}{faster}"
+    )
+
+
+_BY_PARAMS: dict[str, Callable[[Mapping[str, StatValue], Place], str]] = {
+    "Map": lambda params, place: _map("Map", params, place),
+    "ParallelMap": lambda params, place: _map("ParallelMap", params, place),
+    "MapAndBatch": lambda params, place: _map("MapAndBatch", params, place),
+    "ParseExample": lambda params, place: _map("ParseExample", params, place),
+    "Prefetch": _prefetch,
+    "Batch": lambda _, place: _batch(place),
+    "PaddedBatch": lambda _, __: _PADDED_BATCH,
+    "Unbatch": lambda _, place: _REBATCH if base_name(place.consumer) == "Batch" else _UNBATCH,
+    "Interleave": lambda _, place: _INTERLEAVE + _cache(place),
+    "FlatMap": lambda _, place: _FLAT_MAP + _cache(place),
+    "Filter": lambda _, place: _FILTER + _cache(place),
+    "Shuffle": _shuffle,
+    "ShuffleAndRepeat": _shuffle,
+}
+
+
+_NEEDED = ["name", "long_name", "params", "wait_time_ms", "fill_time_ms", "parent_id", "self_time_ms", "calls"]
+_Row = dict[Hashable, Any]
+"""A row of a table by its columns."""
+PIPELINE_TYPES: Types = TABLES["input_pipeline.pipelines"].types
+SLOWEST_TYPES: Types = {
+    "host": object,
+    "pipeline": object,
+    "max_latency_us": float,
+    "bottleneck": object,
+    "long_name": object,
+    "self_time_us": float,
+}
+
+
+def pipeline_table(usage: Usage, iterators: pd.DataFrame) -> pd.DataFrame:
+    """One row per pipeline; the columns are told in `Pipelines.pipelines`."""
+    n, of_node = usage.nodes.n_pipelines, usage.nodes.pipeline
+    found = np.flatnonzero(iterators["is_bottleneck"].to_numpy())
+    bottleneck = np.full(n, -1, np.int64)
+    bottleneck[of_node[found]] = found
+    latencies = _Latencies.of(usage)
+    fill_ms = np.bincount(of_node, iterators["fill_time_ms"].to_numpy(np.float64), minlength=n)
+    figures = {"is_device": usage.nodes.is_device, **latencies.columns(), "fill_time_ms": fill_ms}
+    columns: dict[Hashable, Any] = {"id": range(n), "name": _names(usage), "host": usage.host}
+    columns |= {name: column.tolist() for name, column in figures.items()}
+    held_up = _HeldUp.of(iterators, of_node, n)
+    rows = zip(
+        (dict(zip(columns, row, strict=True)) for row in zip(*columns.values(), strict=True)),
+        bottleneck.tolist(),
+        latencies.n_counted.tolist(),
+        latencies.counted_ps.tolist(),
+        strict=True,
+    )
+    told = [
+        pipeline | held_up.by(row, pipeline, n_counted, counted_ps) for pipeline, row, n_counted, counted_ps in rows
+    ]
+    return pd.DataFrame(told, columns=list(PIPELINE_TYPES))
+
+
+def _root_calls(usage: Usage) -> list[Int64]:
+    """For each pipeline the calls of its outermost iterator."""
+    roots = np.flatnonzero(usage.is_root)
+    roots = roots[np.argsort(usage.pipeline[roots], kind="stable")]
+    return np.split(roots, np.searchsorted(usage.pipeline[roots], np.arange(1, usage.nodes.n_pipelines)))
+
+
+def _names(usage: Usage) -> list[str]:
+    """`Host:k` and `Device:k`, each counted from 0 in order of first use (XProf's order is that of a hash map)."""
+    is_device = usage.nodes.is_device
+    number = np.where(is_device, np.cumsum(is_device), np.cumsum(~is_device)) - 1
+    kinds = ["Device" if device else "Host" for device in is_device]
+    return [f"{kind}:{k}" for kind, k in zip(kinds, number.tolist(), strict=True)]
+
+
+@dataclass(frozen=True)
+class _Latencies:
+    """What the calls of the outermost iterator of each pipeline took."""
+
+    n_calls: Int64
+    n_slow: Int64
+    total_ps: Int64
+    min_ps: Int64
+    max_ps: Int64
+    n_counted: Int64
+    """How many of them count for the bottleneck, and how long those took."""
+    counted_ps: Int64
+
+    @classmethod
+    def of(cls, usage: Usage) -> _Latencies:
+        n, roots = usage.nodes.n_pipelines, np.flatnonzero(usage.is_root)
+        pipeline, took = usage.pipeline[roots], usage.duration_ps[roots]
+        shortest, longest = np.full(n, np.iinfo(np.int64).max), np.zeros(n, np.int64)
+        np.minimum.at(shortest, pipeline, took)
+        np.maximum.at(longest, pipeline, took)
+        counted, is_slow = usage.is_counted[roots], took > SLOW_CALL_PS
+        n_calls, n_slow, n_counted = (
+            np.bincount(part, minlength=n) for part in (pipeline, pipeline[is_slow], pipeline[counted])
+        )
+        total, of_counted = sum_by(pipeline, took, n), sum_by(pipeline[counted], took[counted], n)
+        return cls(n_calls, n_slow, total, np.where(n_calls, shortest, 0), longest, n_counted, of_counted)
+
+    def columns(self) -> dict[str, Int64 | Float64]:
+        """Those of the table."""
+        return {
+            "n_calls": self.n_calls,
+            "n_slow_calls": self.n_slow,
+            "total_time_ms": self.total_ps / PS_PER_MS,
+            "avg_latency_us": self.total_ps // np.maximum(self.n_calls, 1) / PS_PER_US,
+            "min_latency_us": self.min_ps / PS_PER_US,
+            "max_latency_us": self.max_ps / PS_PER_US,
+            "startup_time_ms": (self.total_ps - self.counted_ps) / PS_PER_MS,
+            "steady_latency_us": self.counted_ps / np.maximum(self.n_counted, 1) / PS_PER_US,
+        }
+
+
+@dataclass(frozen=True)
+class _HeldUp:
+    """Says what holds a pipeline up."""
+
+    iterators: list[_Row]
+    """The rows of the table, as far as they are needed here."""
+    slowest_input: Int64
+    with_cache: frozenset[int]
+    """Pipelines that have a cache."""
+    most_ms: Float64
+    """For each pipeline the longest `wait_time_ms` of what works on its critical path."""
+
+    @classmethod
+    def of(cls, iterators: pd.DataFrame, of_node: Int64, n_pipelines: int) -> _HeldUp:
+        on_path = np.flatnonzero(iterators["on_critical_path"].to_numpy(np.bool_) & ~iterators["name"].isin(WRAPPERS))
+        most_ms = np.full(n_pipelines, np.nan)
+        np.fmax.at(most_ms, of_node[on_path], iterators["wait_time_ms"].to_numpy(np.float64)[on_path])
+        rows = iterators[_NEEDED].to_dict("records")
+        cached = of_node[iterators["name"].str.contains("Cache", regex=False).to_numpy(np.bool_)]
+        return cls(rows, slowest_inputs(iterators), frozenset(cached.tolist()), most_ms)
+
+    def by(self, row: int, pipeline: _Row, n_counted: int, counted_ps: int) -> dict[str, object]:
+        """The columns about the bottleneck of one pipeline, given its other columns and the calls that count."""
+        if row < 0:
+            told = (
+                "no iterator of it was waited for."
+                if pipeline["n_calls"]
+                else "no call of its outermost iterator ended during the capture; capture more steps."
+            )
+            summary = f"{pipeline['name']}: {told}"
+            advice, name, wait_ms = "", "", 0.0
+        else:
+            entry = self.iterators[row]
+            name = str(entry["long_name"])
+            wait_ms, summary = self._cost(entry, pipeline, n_counted, counted_ps)
+            # Below 50 us a call the pipeline keeps up, whatever its largest part is.
+            is_slow = counted_ps > SLOW_CALL_PS * n_counted or wait_ms == entry["fill_time_ms"]
+            advice = suggest(str(entry["name"]), entry["params"], self._place(row, pipeline)) if is_slow else ""
+        return {
+            "bottleneck": row,
+            "bottleneck_name": name,
+            "bottleneck_time_ms": wait_ms,
+            "suggestion": advice,
+            "summary": summary,
+        }
+
+    def _place(self, row: int, pipeline: _Row) -> Place:
+        entry, parent = self.iterators[row], int(self.iterators[row]["parent_id"])
+        size = entry["params"].get("batch_size")
+        n_elements = entry["calls"] * size if isinstance(size, int) else 0
+        return Place(
+            is_device=bool(pipeline["is_device"]),
+            inputs=tuple(str(self.iterators[one]["name"]) for one in chain_below(self.slowest_input, row)),
+            consumer=str(self.iterators[parent]["name"]) if parent >= 0 else "",
+            has_cache=pipeline["id"] in self.with_cache,
+            element_us=US_PER_MS * entry["self_time_ms"] / n_elements if n_elements else 0.0,
+        )
+
+    def _cost(self, entry: _Row, pipeline: _Row, n_counted: int, counted_ps: int) -> tuple[float, str]:
+        """How long the training waited because of a bottleneck, and a sentence that says why."""
+        fill_ms, wait_ms = entry["fill_time_ms"], entry["wait_time_ms"]
+        whole_ms, total_ms = pipeline["total_time_ms"], counted_ps / PS_PER_MS
+        if fill_ms > FILL_SHARE * whole_ms:
+            part = f"{time_text(US_PER_MS * fill_ms)} of the {time_text(US_PER_MS * whole_ms)}"
+            summary = (
+                f"{entry['name']} fills its buffer before the first batch: {part} that the training waited for data."
+            )
+            return fill_ms, summary
+        most_ms = float(self.most_ms[pipeline["id"]])
+        n_calls = plural(n_counted, "call")
+        part = f"{time_text(US_PER_MS * most_ms)} of {time_text(US_PER_MS * total_ms)} in {n_calls}"
+        if wait_ms < most_ms:  # it is the work of a prefetch's thread, see `iterator_table`
+            return most_ms, f"{entry['name']} kept the processor busy while the training waited in a prefetch: {part}."
+        return wait_ms, f"{entry['name']} accounts for {100 * wait_ms / total_ms:.0f} % of the wait for data: {part}."
+
+
+def time_text(microseconds: float) -> str:
+    """A time with three significant digits and its unit."""
+    if microseconds < 999.5:
+        value, unit = microseconds, "µs"
+    elif microseconds < 999.5e3:
+        value, unit = microseconds / 1e3, "ms"
+    else:
+        value, unit = microseconds / 1e6, "s"
+    digits = 2 if value < 9.995 else (1 if value < 99.95 else 0)
+    return f"{value:.{digits}f} {unit}"
+
+
+def slowest_calls(trace: Trace, usage: Usage) -> pd.DataFrame:
+    """The bottleneck of the slowest call of each host pipeline, by XProf's own links and sums.
+
+    Source: semantics 8.4 and 8.5. A pipeline in which nothing took any time has no row.
+    """
+    names, root_calls, rows = _names(usage), _root_calls(usage), []
+    waits, duration = usage.waits, usage.duration_ps
+    waited = np.flatnonzero((waits.root_call >= 0) & waits.is_exact & waits.is_blocking)
+    waited = waited[np.argsort(waits.root_call[waited], kind="stable")]
+    for k in np.flatnonzero(~usage.nodes.is_device).tolist():  # one turn per pipeline
+        roots = root_calls[k]
+        if not len(roots):
+            continue
+        slowest = roots[np.argmax(duration[roots])]
+        seen = waited[slice(*np.searchsorted(waits.root_call[waited], [slowest, slowest + 1]))]
+        iterator, place = np.unique(usage.calls.iterator[seen], return_inverse=True)
+        own = sum_by(place.reshape(-1), waits.xprof_self_ps[seen], len(iterator))
+        if own.max(initial=0) <= 0:
+            continue
+        event = int(usage.calls.event[seen[place.reshape(-1) == np.argmax(own)][0]])
+        long_name = trace.strings[trace.name_id[event]]
+        rows.append(
+            {
+                "host": usage.host[k],
+                "pipeline": names[k],
+                "max_latency_us": int(duration[slowest]) / PS_PER_US,
+                "bottleneck": long_name.rsplit("::", 1)[-1],
+                "long_name": long_name,
+                "self_time_us": int(own.max()) / PS_PER_US,
+            }
+        )
+    frame = typed_table(rows, SLOWEST_TYPES)
+    return frame.sort_values("max_latency_us", ascending=False, kind="stable", ignore_index=True)
+
 
 CALL_TYPES: Types = {
     "pipeline": int,
@@ -117,29 +538,13 @@ class TfData(Pipelines):
         return f"TfData({n_calls} of {n_iterators} in {plural(len(self.pipelines), 'pipeline')})"
 
     def executions(self, pipeline: int) -> pd.DataFrame:
-        """Every execution of a pipeline, that is every call of its root, slowest first.
-
-        Raises:
-            ValueError: there is no such pipeline.
-        """
+        """Every execution of a pipeline, that is every call of its root, slowest first."""
         if not 0 <= pipeline < len(self.pipelines):
             raise ValueError(f"pipeline {pipeline} is not a row of `pipelines`, which has {len(self.pipelines)}")
         return executions(self.calls, self.iterators, int(pipeline))
 
     def execution(self, pipeline: int, rank: int = 0) -> pd.DataFrame:
-        """The iterators that took part in one execution of a pipeline, a consumer before what it consumes.
-
-        Args:
-            pipeline: row of `pipelines`.
-            rank: 0 for the slowest execution, 1 for the next, ...
-
-        Returns:
-            The columns of `iterators`; times, calls, critical path and bottleneck are of this execution alone. Work done ahead
-            of it counts in `total_time_ms`, not in `wait_time_ms`, which adds up to the execution's latency.
-
-        Raises:
-            ValueError: there is no such pipeline, or it was executed fewer times.
-        """
+        """The iterators that took part in one execution of a pipeline, a consumer before what it consumes."""
         ranked = self.executions(pipeline)
         if not 0 <= rank < len(ranked):
             raise ValueError(f"rank {rank} is not one of the {len(ranked)} executions of pipeline {pipeline}")
@@ -147,12 +552,7 @@ class TfData(Pipelines):
 
 
 def compute_tf_data(trace: Trace, *, grouping: Grouping | None = None) -> TfData:
-    """Find the tf.data pipelines and what holds them up.
-
-    Args:
-        trace: the trace.
-        grouping: the groups of its events, when the caller has them already; they tell training from evaluation.
-    """
+    """Find the tf.data pipelines and what holds them up."""
     calls = find_calls(trace)
     if not len(calls.event):
         return TfData(
@@ -184,3 +584,35 @@ def compute_tf_data(trace: Trace, *, grouping: Grouping | None = None) -> TfData
         ),
         slowest_calls=slowest_calls(trace, usage),
     )
+
+
+def work_by_op(iterators: pd.DataFrame, work_ms: Float64, total_ms: Mapping[str, float]) -> dict[str, float]:
+    """The work of each iterator as that of the op of its name; of several names each has a part as large as its total time."""
+    found: dict[str, float] = defaultdict(float)
+    for names, work in zip(iterators["event_names"], work_ms.tolist(), strict=True):  # one turn per iterator
+        ops = parse_op_names(names).name
+        whole = sum(total_ms.get(op, 0.0) for op in ops)
+        for op in ops:
+            found[op] += work * (total_ms.get(op, 0.0) / whole if whole else 1 / len(ops))
+    return found
+
+
+def with_work(ops: pd.DataFrame, iterators: pd.DataFrame) -> pd.DataFrame:
+    """The table of input ops with `work_time_ms` and `waiting_time_ms`; of what is no iterator all self time is work."""
+    total_ms = ops["total_time_ms"].to_numpy(np.float64)
+    found = work_by_op(
+        iterators, iterators["self_time_ms"].to_numpy(np.float64), dict(zip(ops["op"], total_ms, strict=True))
+    )
+    work_ms = ops["op"].map(found).to_numpy(np.float64)
+    is_iterator = ~np.isnan(work_ms)
+    return ops.assign(
+        work_time_ms=np.where(is_iterator, work_ms, ops["self_time_ms"]),
+        waiting_time_ms=np.where(is_iterator, np.maximum(total_ms - work_ms, 0.0), 0.0),
+    )
+
+
+def work_within(data: TfData, counts: Bool) -> Float64:
+    """What each iterator worked in the calls that count, in ms."""
+    calls = data.calls[counts]
+    own = sum_by(calls["iterator"].to_numpy(np.int64), calls["self_ps"].to_numpy(np.int64), len(data.iterators))
+    return own / PS_PER_MS

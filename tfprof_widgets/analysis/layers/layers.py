@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import itertools
+import re
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, field, fields
 from functools import cached_property
@@ -10,20 +13,508 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from ...trace.arrays import Bool, Float64, Int32, Int64, UInt8
 from ...trace.source_map import SourceMap
-from ...trace.trace import Bool, Int32, UInt8
-from ..base.compute_units import N_UNITS, unit_ratios
-from ..base.table_types import table_of_arrays
-from ..base.wording import plural
-from ..columns.registry import TABLES
-from ..memory.memory import MemoryProfile
-from ..memory.memory_live import BEFORE_CAPTURE, STACK
-from ..ops.op_shares import OpShares
-from ..ops.op_totals import OpTotals, side_table
-from .layer_memory import OpMemory, memory_by_op
-from .layer_names import KnownLayers, Places, find_layers
-from .op_scopes import OpScopes, numbered_scopes, op_scopes
-from .traced_roles import traced_roles
+from ..common import dense_codes, first_of, plural, sum_by, table_of_arrays, unique_codes
+from ..grouping import N_UNITS, unit_ratios
+from ..memory.memory import OF_DEVICE, MemoryProfile
+from ..memory.moments import BEFORE_CAPTURE, STACK, Snapshots, find_peak
+from ..names import parse_op_names
+from ..ops.executions import EAGER_SCOPE
+from ..ops.ops import OpTotals, side_table
+from ..ops.shares import OpShares
+from ..places import BUCKET_OF_TYPE, COPIES, GRADIENT_SUMS, KERAS, PROGRAM_ENDS, FrameTable, UserFiles, frame_places
+from ..tables import TABLES
+from .scopes import (
+    AMBIGUOUS,
+    DATA_SCOPE,
+    FUNCTIONS,
+    LOSSES,
+    METRICS,
+    OPS,
+    TWINS,
+    VENDOR,
+    OpScopes,
+    numbered_scopes,
+    op_scopes,
+    without_number,
+)
+
+UNATTRIBUTED = "not in a layer"
+"""The entry of ops that no layer, loss, metric, optimizer or input pipeline made, as far as their names tell."""
+
+
+MAX_KNOWN_DEPTH = 1_000
+MAX_DEPTH = 100
+"""Known layers, and layers told from scopes, are not looked for deeper than this."""
+_PARTS = (COPIES, PROGRAM_ENDS, GRADIENT_SUMS, KERAS)
+ROLES = ("", "optimizer", "metrics", "loss", *_PARTS)
+"""What a traceback or its type may tell that an op is for; the names of the entries of such ops, but for optimizers with a
+name. Those of `_PARTS` are no kinds of entries."""
+ANY_OPTIMIZER = "optimizer"
+"""The entry of ops of an optimizer whose name they do not tell."""
+_Entry = tuple[str, str, str]
+"""Name, class and kind."""
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Places:
+    """Entry of each op, a row of the other fields; the last entry is `UNATTRIBUTED`."""
+
+    entry: Int32
+    layer: tuple[str, ...]
+    class_name: tuple[str, ...]
+    kind: tuple[str, ...]
+    """`layer`, `loss`, `metrics`, `optimizer`, `input` or `other`."""
+
+
+@dataclass(frozen=True)
+class KnownLayers:
+    """The layers of the models that were alive when the capture ended."""
+
+    class_of: dict[str, str]
+    """Class of each layer by its path of names, such as `model/block/dense`."""
+    path_of: dict[str, str]
+    """By a layer's own name the first of its paths."""
+    optimizers: dict[str, str]
+    """Class of each optimizer by its name."""
+
+    @classmethod
+    def read(cls, layers: pd.DataFrame) -> KnownLayers:
+        """From the `layers` table of a source map (`layer, name, class_name, model`); it may be empty.
+
+        A row whose `layer` is "" is the optimizer of its model.
+        """
+        class_of: dict[str, str] = {}
+        path_of: dict[str, str] = {}
+        optimizers: dict[str, str] = {}
+        for path, name, class_name in zip(layers["layer"], layers["name"], layers["class_name"], strict=True):
+            if not path:
+                optimizers.setdefault(name, class_name)
+                continue
+            class_of.setdefault(path, class_name)
+            path_of.setdefault(name, path)
+        return cls(class_of, path_of, optimizers)
+
+    def find(self, scope: tuple[str, ...]) -> tuple[str, str]:
+        """The innermost layer whose scope this is or lies in: its path as it was called, and its class; "" for none.
+
+        Keras 3 enters a layer's scope twice per call, to build and to call it, so that the ops of the first call of
+        `dense` are in `dense_1` (and those of the second in `dense_3`), whereas those of the layer `dense_1` are in
+        `dense_1_1` or later. A number at the end is therefore taken away first. A scope of a layer's exact name counts
+        only where that layer is a part of the one around it.
+        """
+        called = path = around = ""
+        if not self.class_of:
+            return "", ""
+        for part in scope[:MAX_KNOWN_DEPTH]:
+            bare = without_number(part)
+            inner = [f"{path}/{name}" if path else name for name in (bare, part)]
+            if inner[0] in self.class_of or inner[1] in self.class_of:
+                path = inner[0] if inner[0] in self.class_of else inner[1]
+                called = f"{called}/{path.rpartition('/')[2]}" if called else path
+            elif bare != part and bare in self.path_of and bare not in AMBIGUOUS and bare != around:
+                path = self.path_of[bare]  # called where it is no part
+                called = f"{called}/{bare}" if called else bare
+            around = bare
+        return called, self.class_of[path] if called else ""
+
+
+def find_layers(scopes: OpScopes, known: KnownLayers, *, roles: UInt8 | None = None) -> Places:
+    """Attribute each op to exactly one entry.
+
+    An iterator belongs to the input, an op of the optimizer to it, and any other to the innermost layer whose scope it lies
+    in. Layers called several times are one entry, under the names the user gave (`model/block/dense`). Where the scopes name
+    no known layer (a loaded trace, a model that is gone, a `tf.Module`) a scope counts as a layer when neither an op of the
+    trace has its name nor TensorFlow's own functions open it (`moments`, `while`, `Tensordot`), nor anything inside such a
+    scope; its entry is then the path as it is in the trace, numbers included, and its class is "".
+    """
+    inferred = _Inference(scopes)
+    number: dict[_Entry, int] = {}
+    of_role = roles if roles is not None else np.zeros(len(scopes), np.uint8)
+    kind, n_kinds = dense_codes(
+        scopes.scope_id, scopes.is_optimizer.astype(np.uint8), scopes.is_input.astype(np.uint8), of_role
+    )
+    first = np.sort(first_of(kind, n_kinds))
+    columns = (scopes.scope_id, of_role, scopes.is_optimizer, scopes.is_input)
+    entries = []
+    for scope, of, *flags in zip(*(column[first].tolist() for column in columns), strict=True):  # one turn per scope
+        role, found = ROLES[of], _entry(scopes.scopes[scope], known, inferred, *flags)
+        if role and found[2] == "other":
+            found = (role, "", "other" if role in _PARTS else role)
+        entries.append(number.setdefault(found, len(number)))
+    entry_of = np.zeros(n_kinds, np.int32)
+    entry_of[kind[first]] = entries
+    return _ordered(entry_of[kind], _with_one_optimizer(tuple(number)))
+
+
+def _with_one_optimizer(found: tuple[_Entry, ...]) -> tuple[_Entry, ...]:
+    """Give what belongs to some optimizer to the only one there is."""
+    named = [row for row in found if row[2] == "optimizer" and row[0] != ANY_OPTIMIZER]
+    if len(named) != 1:
+        return found
+    return tuple(named[0] if row[0] == ANY_OPTIMIZER and row[2] == "optimizer" else row for row in found)
+
+
+def _ordered(entry: Int32, found: tuple[_Entry, ...]) -> Places:
+    """Put `UNATTRIBUTED` last, present or not."""
+    last = (UNATTRIBUTED, "", "other")
+    rows = [*dict.fromkeys(row for row in found if row != last), last]
+    place = {row: i for i, row in enumerate(rows)}
+    renumber = np.array([place[row] for row in found], np.int32)
+    columns = zip(*rows, strict=True)
+    layer, class_name, kind = (tuple(column) for column in columns)
+    return Places(renumber[entry] if len(found) else entry, layer, class_name, kind)
+
+
+def _entry(
+    scope: tuple[str, ...], known: KnownLayers, inferred: _Inference, is_optimizer: bool, is_input: bool, /
+) -> _Entry:
+    """Name, class and kind of the entry of a scope."""
+    if is_input:
+        return DATA_SCOPE, "", "input"
+    if is_optimizer:
+        name = next((part for part in scope if not _is_internal(part)), ANY_OPTIMIZER)
+        name = name if name in known.optimizers else without_number(name)
+        return name, known.optimizers.get(name, ""), "optimizer"
+    root = without_number(scope[0]) if scope else ""
+    if (root in LOSSES or root in METRICS) and root not in known.path_of:
+        kind = "metrics" if root in METRICS else "loss"
+        return "/".join(inferred.outer(scope)) or root, "", kind
+    called, class_name = known.find(scope)
+    if called:
+        return called, class_name, "layer"
+    if scope == (EAGER_SCOPE.rstrip("/"),):  # our own name for ops that have none
+        return UNATTRIBUTED, "", "other"
+    layer = inferred.outer(scope)
+    return ("/".join(layer), "", "layer") if layer else (UNATTRIBUTED, "", "other")
+
+
+class _Inference:
+    """Which scopes are no op and no function of TensorFlow's own."""
+
+    def __init__(self, scopes: OpScopes) -> None:
+        self._types = OPS | {VENDOR.sub("", kind, count=1) for kind in frozenset(scopes.type)}
+        forward = np.flatnonzero(~scopes.is_backward)
+        self._leaves = frozenset(scopes.leaf)
+        self._ops: dict[tuple[str, ...], set[str]] = {}
+        """The ops of each scope but those that compute gradients."""
+        for scope, row in zip(scopes.scope_id[forward].tolist(), forward.tolist(), strict=True):
+            self._ops.setdefault(scopes.scopes[scope], set()).add(scopes.leaf[row])
+
+    def outer(self, scope: tuple[str, ...]) -> tuple[str, ...]:
+        """The outer components, up to the first that is an op or opened by one of TensorFlow's functions."""
+        for n, part in enumerate(scope[:MAX_DEPTH]):
+            bare = without_number(part)
+            is_op = bare in self._types or (part in self._leaves and part in self._ops.get(scope[:n], ()))
+            is_twin = bare in TWINS and n > 0 and without_number(scope[n - 1]) == bare
+            if is_op or is_twin or bare in FUNCTIONS:
+                return scope[:n]
+        return scope[:MAX_DEPTH]
+
+
+def _is_internal(part: str) -> bool:
+    return without_number(part) in FUNCTIONS
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class OpMemory:
+    """Bytes by op. `name`, `type`, `allocated_bytes` and `peak_bytes` have one entry per op that allocated."""
+
+    name: tuple[str, ...]
+    """Name of the op; "" for allocations that name none."""
+    type: tuple[str, ...]
+    """Its type where the allocation tells, else ""."""
+    allocated_bytes: Int64
+    """All that the op allocated in the capture: of devices, where `allocator` is one of a device, else of every allocator."""
+    peak_bytes: Int64
+    """What of it was in use at the peak of `allocator`."""
+    allocator: str
+    """See `MemoryTables.main_allocator`."""
+    before_capture_bytes: int
+    """In use at that peak and not seen being allocated."""
+    stack_bytes: int
+    """In use at that peak as stack, which no op is charged for."""
+    step_bytes: Float64 | None = None
+    """Of `allocated_bytes` what the averaged steps did, a step; None where it is not known in which step bytes were allocated."""
+
+
+def memory_by_op(memory: MemoryProfile, averaged: Bool | None = None) -> OpMemory:
+    """Sum the allocations of each op; `peak_bytes`, `before_capture_bytes` and `stack_bytes` add up to the peak."""
+    table = memory.snapshots
+    if memory.is_empty:
+        none = np.empty(0, np.int64)
+        return OpMemory((), (), none, none, "", 0, 0)
+    allocator = memory.main_allocator
+    rows = memory.snapshots.rows_of(allocator)
+    peak = find_peak(table, rows).row
+    live = _live_at(table, rows, peak)
+    counts = np.array([OF_DEVICE in name or OF_DEVICE not in allocator for name in table.allocators])
+    made = ~table.is_free & counts[table.allocator_id]
+    ids, code = unique_codes(table.op)
+    parsed = parse_op_names([memory.strings[i] if i >= 0 else "" for i in ids.tolist()])
+    of_steps = None
+    if averaged is not None and averaged.any() and memory.event_step is not None:
+        inside = made & np.append(averaged, False)[memory.event_step[table.event]]
+        of_steps = sum_by(code[inside], table.allocation_bytes[inside], len(ids)) / int(averaged.sum())
+    at_peak = np.where(live, table.allocation_bytes, 0)
+    return OpMemory(
+        name=parsed.name,
+        type=tuple(kind or "" for kind in parsed.type),
+        allocated_bytes=sum_by(code[made], table.allocation_bytes[made], len(ids)),
+        peak_bytes=sum_by(code, at_peak, len(ids)),
+        allocator=allocator,
+        before_capture_bytes=int(table.heap_bytes[peak]) - int(at_peak.sum()),
+        stack_bytes=int(table.stack_bytes[peak]),
+        step_bytes=of_steps,
+    )
+
+
+def _live_at(table: Snapshots, rows: slice, now: int) -> Bool:
+    """Which rows are allocations of one allocator that are in use just after row `now` of it."""
+    row = np.arange(len(table.event))
+    live: Bool = (row >= rows.start) & (row <= now) & ~table.is_free
+    live &= (table.freed_at < 0) | (table.freed_at > now)
+    live &= table.session_id == table.session_id[now]
+    return live
+
+
+Scope = tuple[str, ...]
+
+_HARDLY_RUN = ("Const", "Identity", "NoOp")
+_NO_STAND_IN = ("Const", "NoOp", "ReadVariableOp")
+"""Half of a graph's ops, which have no gradient and say little of the scope that they are in."""
+_ADDED = re.compile(r"(/_\d+)+$|-\d+-.*LayoutOptimizer$|-(folded|reduction)(-\d+)?$|__cf__\d+$")
+"""What graph rewriting and partitioning put behind a name."""
+_MAX_ADDED = 200
+_MAX_DEPTH = 100
+"""How much of a name's end is searched for that, and how many calls and scopes a name may begin with."""
+_GRADIENT_TYPE = re.compile(r"^_*(?:Mkl)?(?:Native)?(\w+?)(?:Grad(?:Grad)?(?:WithBias)?(V\d)?|Backprop\w*)$")
+
+
+class GraphIndex:
+    """The ops of the graphs of a source map, by name and by scope."""
+
+    def __init__(self, source_map: SourceMap) -> None:
+        ops = source_map.ops
+        self.graph: list[int] = ops["graph"].tolist()
+        self.name: list[str] = ops["op"].tolist()
+        self.type: list[str] = ops["type"].tolist()
+        self._frame: list[int] = ops["frame"].tolist()
+        self._by_name: dict[str, list[int]] = {}
+        for row, name in enumerate(self.name):
+            self._by_name.setdefault(name, []).append(row)
+        self._n_ran = Counter(
+            graph for graph, kind in zip(self.graph, self.type, strict=True) if kind not in _HARDLY_RUN
+        )
+        self.scope: dict[int, Scope] = {}
+        """Scope of the ops of graphs that ran, but for those that stand for no scope; of a gradient op that of the forward op."""
+        self.backward: set[int] = set()
+        """Those of them that compute gradients by their names."""
+        self._normal: dict[tuple[Scope, str, bool], list[int]] = {}
+        self._in_scope: dict[Scope, list[int]] = {}
+        self._gradients: dict[Scope, list[int]] = {}
+        self._stand_in: dict[Scope, list[int]] = {}
+
+    def add_scopes(self, graphs: set[int]) -> None:
+        """Put the ops of some graphs into the tables by scope: those that ran, as most graphs only make variables."""
+        pairs = enumerate(zip(self.graph, self.type, strict=True))
+        rows = [row for row, (graph, kind) in pairs if (not graphs or graph in graphs) and kind not in _NO_STAND_IN]
+        scopes = op_scopes([self.name[row] for row in rows], [self.type[row] for row in rows])
+        for row, scope, leaf, is_backward in zip(
+            rows, scopes.scope, scopes.leaf, scopes.is_backward.tolist(), strict=True
+        ):
+            self._normal.setdefault((scope, leaf, is_backward), []).append(row)
+            self.scope[row] = scope
+            if is_backward:
+                self.backward.add(row)
+                self._gradients.setdefault(scope, []).append(row)
+            else:
+                self._in_scope.setdefault(scope, []).append(row)
+
+    def find(self, name: str) -> tuple[str, list[int]]:
+        """The prefix and the rows of the longest end of a name that is a graph op."""
+        bare = name[:-_MAX_ADDED] + _ADDED.sub("", name[-_MAX_ADDED:])
+        at = 0
+        for _ in range(_MAX_DEPTH):
+            for end in (name[at:], bare[at:]):
+                rows = self._by_name.get(end)
+                if rows:
+                    return name[:at], rows
+            slash = bare.find("/", at)
+            if slash < 0:
+                break
+            at = slash + 1
+        return "", []
+
+    def find_normal(self, scopes: OpScopes, i: int) -> tuple[list[int], bool]:
+        """The rows whose name is the same once calls, loops and rewriting are taken away, or else those of the scope.
+
+        Also whether they are the op itself, and not one that it replaced or one of its scope.
+        """
+        scope, leaf, is_backward = scopes.scope[i], scopes.leaf[i], bool(scopes.is_backward[i])
+        for known in (leaf, *rewritten(leaf)):
+            if rows := self._normal.get((scope, known, is_backward)):
+                return rows, known == leaf
+        return self._around(scope), False
+
+    def merit(self, row: int, kind: str, prefix: str, ran: Counter[tuple[str, int]]) -> tuple[bool, float, int]:
+        """How good a row is; greater is better."""
+        graph = self.graph[row]
+        share = ran[prefix, graph] / max(1, self._n_ran[graph])
+        return self.type[row] == kind, min(share, 1.0), row
+
+    def under_gradients(self, frames: pd.DataFrame) -> list[int]:
+        """The ops, of the graphs that ran, that a tape made besides those that compute gradients by their names."""
+        at = {(self.graph[row], self._frame[row]) for row in self.backward if self._frame[row] >= 0}
+        parent = frames["parent"].tolist()
+        known: dict[tuple[int, int], bool] = {}
+        found = []
+        for row in self.scope:
+            if row in self.backward:
+                continue
+            key = graph, frame = self.graph[row], self._frame[row]
+            if key not in known:
+                while 0 <= frame < len(parent) and (graph, frame) not in at:
+                    frame = parent[frame]  # an earlier row
+                known[key] = (graph, frame) in at
+            if known[key]:
+                found.append(row)
+        return found
+
+    def reads(self, row: int) -> list[int]:
+        """The forward ops whose gradient an op computes by its name: the very one, or those of its scope; [] for no scope."""
+        scope, graph = self.scope[row], self.graph[row]
+        rows = scope and (self._normal.get((scope[:-1], scope[-1], False)) or self._in_scope.get(scope))
+        return [one for one in rows or () if self.graph[one] == graph] or list(rows or ())
+
+    def in_scope(self, row: int) -> list[int]:
+        """The forward ops of the scope and graph of one."""
+        return [one for one in self._in_scope.get(self.scope.get(row, ()), []) if self.graph[one] == self.graph[row]]
+
+    def frame(self, row: int) -> int:
+        """The frame at which an op was made, -1 for none."""
+        return self._frame[row]
+
+    def forward(self, scope: Scope, kind: str, row: int) -> int:
+        """The row of the op whose gradient an op in `scope` computes; `row` itself where there is none."""
+        graph = self.graph[row] if row >= 0 else -1
+        if scope and (exact := self._normal.get((scope[:-1], scope[-1], False))):
+            return self._nearest(exact, graph)
+        rows = self._in_scope.get(scope, [])
+        typed = self._of_type(rows, kind)
+        if typed:
+            twins = (
+                [one for one in self._gradients.get(scope, []) if self.type[one] == self.type[row]] if row >= 0 else []
+            )
+            same = [one for one in typed if graph in (-1, self.graph[one])] or typed
+            if row in twins and len(twins) == len(same):  # the tape runs backwards
+                return same[len(same) - 1 - twins.index(row)]
+            return self._usual(same)
+        if not scope:
+            return row
+        around = rows or self._around(scope)
+        return self._usual([one for one in around if graph in (-1, self.graph[one])] or around) if around else row
+
+    def _of_type(self, rows: list[int], kind: str) -> list[int]:
+        match = _GRADIENT_TYPE.match(kind)
+        if match is None:
+            return []
+        wanted = {match[1], match[1] + (match[2] or "")}
+        return [row for row in rows if self.type[row] in wanted]
+
+    def _around(self, scope: Scope) -> list[int]:
+        """An op that stands for a scope: of the innermost one, itself or around it, that has any, but for the outermost."""
+        if scope not in self._stand_in:
+            rows: list[int] = []
+            for n in range(min(len(scope), _MAX_DEPTH), 0, -1):
+                rows = self._normal.get((scope[: n - 1], scope[n - 1], False), []) or self._in_scope.get(scope[:n], [])
+                if rows:
+                    break
+            self._stand_in[scope] = [self._usual(rows)] if rows else []
+        return self._stand_in[scope]
+
+    def _usual(self, rows: list[int]) -> int:
+        """A row whose frame most of them have."""
+        frames = Counter(self._frame[row] for row in rows)
+        frame = frames.most_common(1)[0][0]
+        return next(row for row in rows if self._frame[row] == frame)
+
+    def _nearest(self, rows: list[int], graph: int) -> int:
+        return next((row for row in reversed(rows) if self.graph[row] == graph), rows[-1])
+
+
+def rewritten(leaf: str) -> list[str]:
+    """Ops that one made by Grappler may replace, by its name: `ReplaceMulWithSquare_mul`, `SimplifyAggregation_Mul_AddN`."""
+    if not re.match(r"[A-Z][a-z]+[A-Z]\w*_", leaf):
+        return []
+    parts = leaf.split("_")
+    return ["_".join(parts[i:]) for i in range(1, min(len(parts), 6))]
+
+
+_TAPE = "gradient_tape"
+
+
+def traced_roles(scopes: OpScopes, shares: OpShares | None, source_map: SourceMap | None) -> UInt8:
+    """Tell what ops such as `AssignVariableOp_3` are for, whose names do not say it.
+
+    Of the forward ops of a step of Keras' own only those of the loss are outside any scope, and so are their gradients.
+    """
+    role = np.zeros(len(scopes), np.uint8)
+    if shares is not None and len(shares.frames.file):
+        n, (table, row) = len(shares), FrameTable.of_programs(shares.frames, UserFiles.of_map(source_map))
+        frame = np.where(shares.frame >= 0, row[shares.frame], -1)
+        role[:n] = _roles(table, frame.astype(np.int32), scopes.is_backward[:n])
+    frame = np.full(len(scopes), -1, np.int32)
+    if source_map is not None and len(source_map.ops):
+        frame = _frames_of(scopes, source_map)
+        role = np.where(frame >= 0, _roles(FrameTable.of_map(source_map), frame, scopes.is_backward), role)
+    of_type = _roles_of_type(scopes, has_frame=frame >= 0)
+    role = np.where((of_type > 0) & np.isin(role, (0, ROLES.index(KERAS))), of_type, role)
+    if shares is not None:
+        role[: len(shares)][shares.is_eager] = 0  # in no graph, though one may have an op of the name
+    return role
+
+
+def _frames_of(scopes: OpScopes, source_map: SourceMap) -> Int32:
+    """The frame at which each op outside any scope was made, -1 where it is not known.
+
+    Such a name is that of an op of several graphs (training, evaluation, functions of the user's). Taken is the graph that
+    explains most of the names: they ran together. An op below another, as `Cast_6/ReadVariableOp`, is part of it.
+    """
+    wanted = [
+        [
+            "/".join((*((_TAPE,) if is_backward else ()), *scope, one))
+            for one in ((leaf,) if is_backward else (leaf, *rewritten(leaf)))
+        ]
+        + list(scope[: 0 if is_backward else 1])
+        for scope, leaf, is_backward in zip(scopes.scope, scopes.leaf, scopes.is_backward.tolist(), strict=True)
+    ]
+    ops = source_map.ops[source_map.ops["op"].isin(set(itertools.chain.from_iterable(wanted)))]
+    n_found = ops["graph"].map(ops.groupby("graph").size())
+    ops = ops.assign(n_found=n_found).sort_values("n_found", ascending=False, kind="stable").drop_duplicates("op")
+    frame_of: dict[str, int] = dict(zip(ops["op"], ops["frame"].tolist(), strict=True))
+    return np.array([next((frame_of[name] for name in names if name in frame_of), -1) for names in wanted], np.int32)
+
+
+def _roles(table: FrameTable, frame: Int32, is_backward: Bool) -> UInt8:
+    """The role of ops made at frames; 0 for frame -1."""
+    places = frame_places(table)
+    is_keras = np.array([*(bucket == KERAS for bucket in places.bucket), False], np.bool_)[frame]
+    role = np.where(is_keras, ROLES.index(KERAS), 0).astype(np.uint8)
+    for name, is_of in (("loss", places.is_loss), ("metrics", places.is_metric), ("optimizer", places.is_optimizer)):
+        role[np.append(is_of, False)[frame]] = ROLES.index(name)
+    role[is_keras & is_backward] = ROLES.index("loss")
+    return role
+
+
+def _roles_of_type(scopes: OpScopes, *, has_frame: Bool) -> UInt8:
+    """The roles that types tell, of sums of gradients only where no traceback says more."""
+    of_type = {kind: ROLES.index(bucket) for kind, bucket in BUCKET_OF_TYPE.items()}
+    role = np.array([of_type.get(kind, 0) for kind in scopes.type], np.uint8)
+    role[scopes.is_sum & ~has_frame] = ROLES.index(GRADIENT_SUMS)
+    return role
+
 
 PHASES = ("forward", "backward", "optimizer", "other")
 FORWARD, BACKWARD, OPTIMIZER, OTHER = range(4)
@@ -82,14 +573,6 @@ def compute_layers(
     outside any scope by which a tape adds up gradients of one value to the layer whose gradients they are or, where these are of
     several, to that which made the value; where no graph is known, it is "gradient sums"), `optimizer` for one of the optimizer,
     `forward` for any other op of a layer or of the loss, else `other` (metrics, input, and what is in no layer).
-
-    Args:
-        scopes: the framework ops.
-        totals: their time and executions.
-        shares: the framework ops, with the tracebacks that compiled programs carry.
-        source_map: the layers of the program, without which layers are told from scopes (see `find_layers`), and
-            tracebacks, which tell what ops outside any scope are for.
-        memory: the memory profile, or what `memory_by_op` made of it, for the two byte columns; without it they are 0.
     """
     used = memory_by_op(memory) if isinstance(memory, MemoryProfile) else memory
     listed = scopes if used is None else _with_others(scopes, used.name, used.type)
@@ -109,15 +592,7 @@ def layers_of(
     shares: OpShares | None = None,
     source_map: SourceMap | None = None,
 ) -> list[tuple[str, str]]:
-    """For each of some op names the layer and the kind of entry, as in `Layers.entries`; they need not be ops that ran.
-
-    Args:
-        names: of the ops.
-        types: theirs, "" where unknown.
-        scopes: the ops that ran.
-        shares: as for `compute_layers`.
-        source_map: as for `compute_layers`.
-    """
+    """For each of some op names the layer and the kind of entry, as in `Layers.entries`; they need not be ops that ran."""
     listed = _with_others(scopes, names, types)
     places = _places(listed, shares, source_map)
     entry = dict(zip(listed.name, places.entry.tolist(), strict=True))

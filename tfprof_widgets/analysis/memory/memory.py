@@ -2,26 +2,106 @@
 
 from __future__ import annotations
 
+import re
 from abc import ABC, abstractmethod
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
 
 import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from ...trace.trace import SmallInt, Trace
-from ..base.grouping import Grouping, group_events
-from ..base.table_types import Types, typed_table
-from ..base.units import PS_PER_MS
-from ..base.wording import plural
-from ..columns.docstrings import tell_columns
-from ..columns.registry import TABLES
-from .host_memory import within_machine
-from .memory_growth import MemoryGrowth, describe_growth, measure_growth, unfreed_table
-from .memory_live import dtype_names, find_peak, live_table, peak_table, texts
-from .memory_remedy import memory_remedy
-from .memory_snapshots import Snapshots, read_snapshots
-from .memory_steps import StepSpans, step_table
+from ...trace.arrays import SmallInt
+from ...trace.trace import Trace
+from ..common import PS_PER_MS, Types, percent, plural, size, typed_table
+from ..events import Framework, framework_of
+from ..grouping import Grouping, group_events
+from ..tables import TABLES, tell_columns
+from .growth import MemoryGrowth, describe_growth, measure_growth, unfreed_table
+from .moments import (
+    Snapshots,
+    StepSpans,
+    dtype_names,
+    find_peak,
+    live_table,
+    peak_table,
+    read_snapshots,
+    step_table,
+    texts,
+)
+
+_CPU_REMEDY = (
+    "{cause} TensorFlow records all CPU tensor memory only when TF_CPU_ALLOCATOR_USE_BFC is set before its first op. "
+    "Restart the kernel, set it (%load_ext tfprof_widgets does that, too), and capture again:\n"
+    'import os; os.environ["TF_CPU_ALLOCATOR_USE_BFC"] = "true"'
+)
+_NOT_RECORDED = (
+    "{framework} records no memory of a CPU. What XLA planned for the programs in the trace:\nprof.program_memory"
+)
+_IDLE_REMEDY = (
+    "Nothing ran while this capture was on, so no memory was allocated. Put the code that trains inside it:\n{code}"
+)
+_DEVICE_REMEDY = (
+    "No memory was allocated or given back while this capture ran, so there is nothing to show. "
+    "Capture more steps, the first one included:\n{code}"
+)
+_CAPTURING: Mapping[Framework, tuple[str, str]] = {
+    "TensorFlow": (
+        "with tfprof.profile() as prof: model.fit(...)",
+        "with tfprof.profile(steps=range(0, 10)) as prof: ...",
+    ),
+    "JAX": ('with jax.profiler.trace("logs"): ...',) * 2,
+    "PyTorch/XLA": ('torch_xla.debug.profiler.start_trace("logs")',) * 2,
+}
+"""What captures a training, and what captures its first steps."""
+
+
+def memory_remedy(trace: Trace, snapshots: Snapshots) -> str | None:
+    """Why little or no memory was recorded and what to do, the code on the last line; None where all is there."""
+    framework = framework_of(trace)
+    training, first_steps = _CAPTURING[framework]
+    if not trace.n_events:
+        return _IDLE_REMEDY.format(code=training)
+    has_device = any(plane.is_device for plane in trace.planes)
+    if has_device:
+        return None if snapshots.allocators else _DEVICE_REMEDY.format(code=first_steps)
+    if framework != "TensorFlow":
+        return None if snapshots.allocators else _NOT_RECORDED.format(framework=framework)
+    if not snapshots.allocators:
+        return _CPU_REMEDY.format(cause="This capture holds no memory events.")
+    if set(snapshots.allocators) == {"mklcpu"}:
+        # Without the BFC allocator oneDNN's still reports: its scratch memory, and where TensorFlow took it for tensors,
+        # too (the default on CPUs with AVX-512 VNNI and the like), those that are not small.
+        return _CPU_REMEDY.format(
+            cause="This capture holds only what oneDNN's allocator (`mklcpu`) reports: "
+            "its scratch memory, and of the tensors at most those of 256 KiB and more."
+        )
+    return None
+
+
+_OF_HOST = re.compile(r"cpu|host", re.IGNORECASE)
+
+
+def is_of_host(allocator: str) -> bool:
+    """Whether an allocator gives memory of the machine: `cpu`, `mklcpu`, `gpu_host_bfc`."""
+    return _OF_HOST.search(allocator.rpartition(": ")[2]) is not None  # less the name of the host
+
+
+def within_machine(snapshots: Snapshots, machine_bytes: int) -> Snapshots:
+    """Bound the free bytes of allocators of a host by the memory of its machine, as in semantics 7.1."""
+    of_host = np.array([is_of_host(name) for name in snapshots.allocators], np.bool_)
+    told = snapshots.free_bytes
+    room = np.maximum(machine_bytes - snapshots.in_use_bytes, 0)
+    over = of_host[snapshots.allocator_id] & (told > room)
+    if not over.any():
+        return snapshots
+    free = np.where(over, room, told)
+    largest = np.minimum(told * (1 - snapshots.fragmentation_ratio), free)
+    none = np.full(len(free), 1.0 if machine_bytes else np.nan)
+    ratio = np.divide(largest, free, out=none, where=free > 0)
+    fragmentation = np.where(over, 1 - ratio, snapshots.fragmentation_ratio)
+    return replace(snapshots, free_bytes=free, fragmentation_ratio=fragmentation)
+
 
 OF_DEVICE = "GPU_"
 """In the names of TensorFlow's allocators of GPUs."""
@@ -269,15 +349,7 @@ def compute_memory(
     grouping: Grouping | None = None,
     machine_bytes: int | None = None,
 ) -> MemoryProfile:
-    """Read the memory events of a trace.
-
-    Args:
-        trace: the trace.
-        event_step: for each event its row in the `steps` table, for the `step` column of the timeline.
-        steps: those steps (`session, start_ps, duration_ps`), for what happened in each.
-        grouping: the groups of the events, when the caller has them already.
-        machine_bytes: memory of the machine, 0 where it is not known; None to take what allocators of a host tell.
-    """
+    """Read the memory events of a trace."""
     snapshots = read_snapshots(trace, grouping or group_events(trace))
     if machine_bytes is not None:
         snapshots = within_machine(snapshots, machine_bytes)
@@ -329,3 +401,29 @@ SUMMARY_TYPES: Types = TABLES["memory.summary"].types
 
 
 tell_columns(MemoryProfile, "memory.")
+
+
+NEARLY_FULL = 0.90
+"""Share of an allocator's memory at its peak from which the next larger batch may not fit."""
+FRAGMENTED_WORDS = " is fragmented: "
+FRAGMENTED, FRAGMENTED_FROM = 0.50, 0.50
+"""Fragmentation matters where this share of the memory is in use: an allocator that is mostly empty has room anyway."""
+
+
+def judge_memory(summary: pd.DataFrame) -> tuple[str, ...]:
+    """A sentence on each allocator whose peak is close to its capacity or whose free memory is in small pieces."""
+    columns = ["allocator", "capacity_bytes", "peak_bytes", "free_bytes", "fragmentation_ratio"]
+    sentences = []
+    for name, capacity, peak, free, fragmentation in zip(
+        *(summary[column].tolist() for column in columns), strict=True
+    ):
+        if not capacity > 0:  # also of NaN: an allocator without a limit is never full
+            continue
+        if peak >= NEARLY_FULL * capacity:
+            sentences.append(f"{name} is nearly full: {size(peak)} of {size(capacity)} in use at the peak.")
+        elif peak >= FRAGMENTED_FROM * capacity and fragmentation >= FRAGMENTED:
+            sentences.append(
+                f"{name}{FRAGMENTED_WORDS}at the peak {percent(fragmentation)} of its {size(free)} of free memory is in pieces "
+                "too small for the largest."
+            )
+    return tuple(sentences)

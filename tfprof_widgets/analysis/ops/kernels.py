@@ -5,28 +5,122 @@ Source: semantics 6.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from ...formats.hlo.texts import Texts
-from ...trace.trace import Bool, Int32, Int64, Trace, UInt8
-from ..base.compute_units import UNIT_TEXTS, on_tensor_cores
-from ..base.matching import dense_codes, first_of, sum_by
-from ..base.op_names import parse_op_names
-from ..base.table_types import Types, table_of_arrays, typed_table
-from ..base.units import PS_PER_NS
-from ..columns.registry import TABLES
-from ..steps.step_spans import on_stream
-from .kernel_details import Launch, is_eligible_einsum, is_eligible_op, parse_launch
-from .op_occurrences import Occurrences
+from ...read.hlo_messages import Texts
+from ...trace.arrays import Bool, Int32, Int64, UInt8
+from ...trace.trace import Trace
+from ..common import PS_PER_NS, Types, dense_codes, first_of, sum_by, table_of_arrays, typed_table
+from ..grouping import UNIT_TEXTS, on_tensor_cores
+from ..names import parse_op_names
+from ..steps.spans import on_stream
+from ..tables import TABLES
+from .executions import Occurrences
 
 if TYPE_CHECKING:
-    from .op_shares import OpShares
+    from .shares import OpShares
+
+
+_UINT32_MAX = 2**32 - 1
+_INTEGER = re.compile(r"[ \t\n\v\f\r]*\+?([0-9]+)[ \t\n\v\f\r]*", re.ASCII)
+
+_ELIGIBLE_ENDS = (
+    "Conv2D",
+    "Conv2DBackpropFilter",
+    "Conv2DBackpropInput",
+    "Conv3D",
+    "DepthwiseConv2dNative",
+    "DepthwiseConv2dNativeBackpropFilter",
+    "DepthwiseConv2dNativeBackpropInput",
+    "/MatMul",
+    "FusedMatMul",
+    "/CudnnRNN",
+    "XlaDot",
+    "XlaDotV2",
+)
+_ELIGIBLE_PARTS = ("BatchMatMul", "CudnnRNNV", "CudnnRNNForward", "CudnnRNNBackprop")
+
+
+class Launch(NamedTuple):
+    """How a kernel was launched: per thread, per block and the grid of blocks."""
+
+    grid: tuple[int, int, int] = (1, 1, 1)
+    block: tuple[int, int, int] = (1, 1, 1)
+    registers: int = 0
+    static_shared_bytes: int = 0
+    dynamic_shared_bytes: int = 0
+    occupancy_pct: float = 0.0
+    """Theoretical occupancy in per cent, 0 where the trace does not say."""
+
+    @property
+    def shared_memory_bytes(self) -> int:
+        """Static and dynamic together, in 32 bits as in XProf's message."""
+        return (self.static_shared_bytes + self.dynamic_shared_bytes) & _UINT32_MAX
+
+
+def parse_launch(text: str) -> Launch:
+    """Read `key:value` tokens between spaces and line ends; what is unknown or no number is left at its default.
+
+    Old forms (`shm:`, or a packed `regs:` beyond 32 bits) say nothing that can be used, as in XProf.
+    """
+    found: dict[str, object] = {}
+    for token in re.split("[ \n]", text):
+        parts = token.split(":")
+        if len(parts) != 2:
+            continue
+        key, value = parts
+        if key in ("grid", "block"):
+            found[key] = _dimensions(value) or found.get(key, (1, 1, 1))
+        elif key == "occ_pct":
+            found["occupancy_pct"] = _real(value, default=found.get("occupancy_pct", 0.0))
+        elif key in _COUNTS and (count := _uint32(value)) is not None:
+            found[_COUNTS[key]] = count
+    return Launch(**found)  # type: ignore[arg-type]
+
+
+_COUNTS = {"regs": "registers", "static_shared": "static_shared_bytes", "dynamic_shared": "dynamic_shared_bytes"}
+
+
+def _uint32(text: str) -> int | None:
+    match = _INTEGER.fullmatch(text)
+    value = int(match.group(1)) if match and len(text) < 64 else _UINT32_MAX + 1
+    return value if value <= _UINT32_MAX else None
+
+
+def _real(text: str, *, default: object) -> object:
+    try:
+        return default if "_" in text else float(text)
+    except ValueError:
+        return default
+
+
+def _dimensions(text: str) -> tuple[int, int, int] | None:
+    values = [_uint32(part) for part in text.split(",")]
+    return tuple(values) if len(values) == 3 and None not in values else None  # type: ignore[return-value]
+
+
+def is_eligible_op(op: str) -> bool:
+    """Whether Tensor Cores could serve an op of this name; a bare `MatMul` at the top is none, as in XProf."""
+    return op.endswith(_ELIGIBLE_ENDS) or any(map(op.__contains__, _ELIGIBLE_PARTS))
+
+
+def is_eligible_type(op_type: str) -> bool:
+    """Whether Tensor Cores could serve ops of this type, whatever their names are."""
+    return is_eligible_op(f"/{op_type}")
+
+
+def is_eligible_einsum(equation: str) -> bool:
+    """Whether an einsum equation is one product of two operands."""
+    sides = equation.split("->")
+    return len(sides) == 2 and len(sides[0].split(",")) == 2
+
 
 KERNEL_COLUMNS = TABLES["kernels"].names
 _TYPES: Types = TABLES["kernels"].types
@@ -74,15 +168,6 @@ def compute_kernels(trace: Trace, occurrences: Occurrences, op_shares: OpShares,
     largest share in the execution, `op_type` its type; both are empty where the trace names none (as in traces of 2020).
     `tensor_core_eligible` says that Tensor Cores could serve the op, as told by its name (`op_type` tells more: the name of a
     Keras convolution ends with `convolution`), `uses_tensor_core` that this kernel runs on them, `unit` what it computes on.
-
-    Args:
-        trace: the trace.
-        occurrences: the executions of the trace's ops.
-        op_shares: which framework ops they stand for.
-        units: the result of `kernel_units(trace, ...)`.
-
-    Returns:
-        No rows for a trace in which nothing ran on a GPU.
 
     Differs from XProf: no row is cut off (D7). Devices of several hosts are added up like those of one. A device that does
     not name its vendor, as in older traces, is read as one of Nvidia (XProf finds no Tensor Core use there). Tensor Core use

@@ -7,34 +7,236 @@ Marked steps follow XProf (semantics 2.5, 2.6, 3); sessions without markers get 
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from ...trace.trace import Bool, Float64, SmallInt, Trace, UInt8
-from ..base.compute_units import N_UNITS, ComputeUnit, time_by_unit, unit_ratios
-from ..base.grouping import Grouping, group_events
-from ..base.table_types import table_of_arrays
-from ..base.units import PS_PER_MS
-from ..columns.steps import CATEGORIES
-from .categories import CATEGORY_CODE, GUIDE_CATEGORIES, GUIDE_CODE, GUIDE_PREFIX, STEP_CATEGORIES
-from .composition import compose_steps
-from .exchange_pieces import exchange_pieces
-from .guide_pieces import guide_pieces
-from .inferred_steps import infer_steps, with_fair_share
-from .marked_steps import device_steps, marked_steps
-from .program_steps import program_steps
-from .served_steps import served_steps
-from .step_batches import step_batches
-from .step_names import distinct_names
-from .step_pieces import Pieces, resolve
-from .step_spans import SpanType, classify, on_stream
-from .step_table import StepTable
-from .tpu_steps import tpu_pieces, tpu_steps
+from ...trace.arrays import Bool, Float64, Int64, SmallInt, UInt8
+from ...trace.capture_facts import UNKNOWN, CaptureFacts, Interference
+from ...trace.trace import Trace
+from ..common import PS_PER_MS, block_middles, milliseconds, number, plural, size, table_of_arrays
+from ..events import GET_NEXT, int_stat_at
+from ..grouping import N_UNITS, ComputeUnit, Grouping, group_events, time_by_unit, unit_ratios
+from ..tables import CATEGORIES
+from .categories import (
+    CATEGORY_CODE,
+    GUIDE_CATEGORIES,
+    GUIDE_CODE,
+    GUIDE_PREFIX,
+    PART_OF_TYPE,
+    STEP_CATEGORIES,
+    DeviceWork,
+    HostWork,
+    Part,
+    charge,
+    exchange_pieces,
+    host_parts,
+    launch_pieces,
+    on_core_line,
+    waits_of,
+)
+from .finding import (
+    device_steps,
+    infer_steps,
+    marked_steps,
+    program_steps,
+    served_steps,
+    tpu_pieces,
+    tpu_steps,
+    with_fair_share,
+)
+from .spans import (
+    MIN_STEPS,
+    Pieces,
+    SpanType,
+    StepTable,
+    classify,
+    device_events,
+    distinct_names,
+    merged,
+    on_stream,
+    outermost_spans,
+    resolve,
+    sessions_with_device,
+    spans_by_time,
+)
+
+Spans = tuple[Int64, Int64, Int64, UInt8]
+"""Step, start, end and `SpanType` of each."""
+
+
+def compose_steps(trace: Trace, types: UInt8, table: StepTable, *, tpu: Spans, waits: Spans) -> Pieces:
+    """Break steps down; the `span_type` of the pieces is a `Part`.
+
+    At every instant work of a device comes first, copies between it and the host last of that. The rest is idle time, which
+    `charge` tells the cause of; what nothing explains is Python's, but on a TPU, whose host tells too little.
+    """
+    spans = device_spans(trace, types, table)
+    working = resolve(
+        np.concatenate([spans[0], tpu[0]]).astype(np.int64),
+        np.concatenate([trace.start_ps[spans[1]], tpu[1]]),
+        np.concatenate([trace.ends(spans[1]), tpu[2]]),
+        np.concatenate([PART_OF_TYPE[types[spans[1]]], _tpu_parts(tpu[3])]),
+        step_start_ps=table.start_ps,
+        step_end_ps=table.end_ps,
+    )
+    events = device_events(trace, types)
+    launches = DeviceWork.of(trace, events, trace.session_id[events])
+    idle = working.span_type == Part.OTHER
+    step, start, end = working.step[idle], working.start_ps[idle], working.end_ps[idle]
+    following = launches.after(trace, table.session[step], end)
+    stretches = waits_of(trace, launches, following, step=step, start_ps=start, end_ps=end)
+    charged = charge(host_work(trace, types, table, waits), stretches)
+    own = stretches.stretch[charged.step]
+    charged = merged(own, charged.start_ps, charged.end_ps, charged.span_type)
+    every = (
+        np.concatenate([working.step[~idle], step[charged.step]]),
+        np.concatenate([working.start_ps[~idle], charged.start_ps]),
+        np.concatenate([working.end_ps[~idle], charged.end_ps]),
+        np.concatenate([working.span_type[~idle], charged.span_type]),
+    )
+    order = np.lexsort((every[1], every[0]))
+    return Pieces(*(column[order] for column in every))
+
+
+def host_work(trace: Trace, types: UInt8, table: StepTable, waits: Spans) -> HostWork:
+    """What hosts did on each thread and for each step; where a step tells nothing else, Python and dispatch."""
+    parts = host_parts(trace, types)
+    rows = outermost_spans(trace, parts, table.member)
+    # Compilers have threads of their own, which no step leads to.
+    compiling = np.flatnonzero((parts == Part.COMPILE) & (table.member < 0) & (trace.duration_ps > 0))
+    compiling, meanwhile = spans_by_time(trace, compiling, table, _without_overlap(table))
+    on_core = np.unique(table.session[table.member[on_core_line(trace, "XLA Ops") & (table.member >= 0)]])
+    driven = np.flatnonzero(~np.isin(table.session, on_core))
+    of_steps = resolve(
+        np.concatenate([table.member[rows], meanwhile, waits[0], driven]).astype(np.int64),
+        np.concatenate([trace.start_ps[rows], trace.start_ps[compiling], waits[1], table.start_ps[driven]]),
+        np.concatenate([trace.ends(rows), trace.ends(compiling), waits[2], table.end_ps[driven]]),
+        np.concatenate(
+            [
+                parts[rows],
+                parts[compiling],
+                np.full(len(waits[0]), Part.EXCHANGE, np.uint8),
+                np.full(len(driven), Part.DISPATCH, np.uint8),
+            ]
+        ),
+        step_start_ps=table.start_ps,
+        step_end_ps=table.end_ps,
+    )
+    return HostWork.of(trace, parts, of_steps)
+
+
+def device_spans(trace: Trace, types: UInt8, table: StepTable) -> tuple[Int64, Int64]:
+    """Steps with the work of devices during them, as steps and rows of the trace.
+
+    Where steps of a session overlap, each has what it led to.
+    """
+    rows = device_events(trace, types)
+    is_alone = _without_overlap(table)
+    by_time, step = spans_by_time(trace, rows, table, is_alone)
+    own = rows[table.member[rows] >= 0]
+    own = own[~is_alone[table.member[own]]]
+    return np.concatenate([step, table.member[own]]).astype(np.int64), np.concatenate([by_time, own])
+
+
+def _without_overlap(table: StepTable) -> Bool:
+    """For each step whether no two steps of its session overlap."""
+    order = np.lexsort((table.start_ps, table.session))
+    session, reach = table.session[order], table.end_ps[order]
+    crossing = (session[1:] == session[:-1]) & (table.start_ps[order][1:] < reach[:-1])
+    return ~np.isin(table.session, session[1:][crossing])
+
+
+def _tpu_parts(types: UInt8) -> UInt8:
+    """A TPU waits in its infeed for data."""
+    return np.where(types == SpanType.HOST_TO_DEVICE, np.uint8(Part.INPUT), PART_OF_TYPE[types]).astype(np.uint8)
+
+
+def guide_pieces(trace: Trace, types: UInt8, table: StepTable, *, tpu: Spans, waits: Spans) -> Pieces:
+    """Break steps down; arguments as of `compose_steps`.
+
+    A step inferred from the host ends where the next begins, while its kernels may still be queued: the device is then busy
+    during the next step, and is shown so.
+    """
+    rows = outermost_spans(trace, types, table.member)
+    rows = rows[types[rows] != SpanType.KERNEL_LAUNCH]
+    rows = rows[(types[rows] != SpanType.COLLECTIVES) | on_stream(trace)[rows]]
+    step = table.member[rows]
+    if table.is_tiling.any() and sessions_with_device(trace).any():
+        by_time_rows, by_time = spans_by_time(trace, device_events(trace, types), table, table.is_tiling)
+        kept = ~(table.is_tiling[step] & on_stream(trace)[rows])
+        rows, step = np.concatenate([rows[kept], by_time_rows]), np.concatenate([step[kept], by_time])
+    launch, launch_start, launch_end = launch_pieces(trace, types, table.member)
+    return resolve(
+        np.concatenate([step, table.member[launch], tpu[0], waits[0]]).astype(np.int64),
+        np.concatenate([trace.start_ps[rows], launch_start, tpu[1], waits[1]]),
+        np.concatenate([trace.ends(rows), launch_end, tpu[2], waits[2]]),
+        np.concatenate([types[rows], types[launch], tpu[3], waits[3]]),
+        step_start_ps=table.start_ps,
+        step_end_ps=table.end_ps,
+    )
+
+
+MARK = "n_batches"
+"""What our marker of a step says, as a stat, where that is more than one."""
+_MOST = 2**31 - 1
+
+
+def step_batches(trace: Trace, table: StepTable) -> Int64:
+    """For each step how many batches it takes, 1 where nothing says that these are more.
+
+    A marker says it. Of other marked steps the numbers do, 0, 5, 10, where each step fetches as often as its number advances: a
+    loop may also mark every fifth step alone. The last fetch of a step that fetches less finds that there is nothing left.
+    """
+    n = len(table.start_ps)
+    marks = trace.keyed_stats(MARK).event
+    marks = marks[table.member[marks] >= 0]
+    found = np.ones(n, np.int64)
+    found[table.member[marks]] = np.clip(int_stat_at(trace, MARK, marks), 1, _MOST)
+    fetches = np.flatnonzero(trace.names_matching(GET_NEXT) & (table.member >= 0))
+    count = np.bincount(table.member[fetches], minlength=n)
+    found = np.where(found > 1, found, _by_numbers(table, count))
+    return np.where((found > 1) & (count > 0) & (count < found), np.maximum(count - 1, 1), found)
+
+
+def _by_numbers(table: StepTable, count: Int64) -> Int64:
+    """For each step by how much the numbers of its kind advance where that is the same for all, and each fetches so often."""
+    parts = pd.Series(table.name, dtype=object).str.extract(r"^(.*?)(\d{1,15})$")
+    steps = parts.set_axis(["kind", "number"], axis=1).assign(session=table.session, count=count)
+    steps = steps[~table.is_inferred].dropna()
+    steps["number"] = steps["number"].astype(np.int64)
+    found = np.ones(len(table.start_ps), np.int64)
+    for _, own in steps.groupby(["session", "kind"]):  # one turn per kind of steps
+        advance = own["number"].diff().dropna()
+        ahead = advance[advance >= 0].unique()  # numbers may start again with an epoch
+        if len(own) >= MIN_STEPS and len(ahead) == 1 and 1 < ahead[0] <= own["count"].median():
+            found[own.index] = int(ahead[0])
+    return found
+
+
+def fetches_in_a_loop(trace: Trace, event_step: SmallInt, steps: Int64) -> bool:
+    """Whether most of some steps take batches in a loop of their graph, however many."""
+    events = np.flatnonzero(trace.names_matching(GET_NEXT) & (event_step >= 0))
+    events = events[int_stat_at(trace, "iter_num", events) > 0]
+    return bool(len(steps)) and 2 * int(np.isin(steps, event_step[events]).sum()) > len(steps)
+
+
+def batches_of(n_batches: Int64) -> str:
+    """`5 batches`, `up to 64 batches` where steps differ; "" where each step takes one."""
+    most = int(n_batches.max(initial=1))
+    return "" if most == 1 else f"{'up to ' if int(n_batches.min()) < most else ''}{most:,} batches"
+
+
+def batch_words(n_batches: Int64, step_ms: Float64) -> str:
+    """`5 batches in one call, 21.4 ms a batch`; "" where each step takes one."""
+    told = batches_of(n_batches)
+    return f"{told} in one call, {milliseconds(float(step_ms.sum()) / int(n_batches.sum()))} a batch" if told else ""
+
 
 _PIECE_EVENTS = 2**18
 
@@ -101,13 +303,6 @@ def compute_steps(
     other tasks had it run; else the runs of the compiled function that JAX or PyTorch/XLA calls again and again; else those
     inferred from its loops; else, where functions ran on a device, the stretches of
     device work that XProf would show.
-
-    Args:
-        trace: the trace.
-        grouping: the result of `group_events(trace)` where the caller has it.
-        units: for each event the `ComputeUnit` of its kernel; without it nothing is known of any.
-        has_failed: whether memory ran out: the step that failed is then one too, although the program left it.
-        finds_any: False where what computed the steps is not in the trace: there are none then.
 
     Differs from XProf: host and device events count together, and copies count as copies (D1); sessions without markers
     have inferred steps (D2); all steps are kept, incomplete ones marked (D3); steps bear the marker's name (D8). What a host
@@ -265,3 +460,132 @@ def _event_step(trace: Trace, table: StepTable) -> SmallInt:
             inside = (at >= 0) & (trace.start_ps[rows] < table.end_ps[steps[at]])
             result[rows[inside]] = steps[at[inside]]
     return result
+
+
+MIN_QUIET_STEPS = 5
+"""Fewer on either side give no interval."""
+_N_RESAMPLES = 2_000
+_SEED = 20_240_229
+_INTERVAL = (2.5, 97.5)
+_MOST_STEPS = 2_000
+"""Of a side that are resampled: the interval of more would not be told apart from theirs."""
+
+
+def measure_interference(step_times: pd.DataFrame) -> Interference:
+    """Compare the steps of a capture inside and outside of its windows.
+
+    Only steps of one name are compared, `train` with `train`: of several names that with the most steps on its scarcer
+    side. Its first step is left out: it traces and compiles. So are steps in which a window opened or closed.
+
+    The interval is a bootstrap with a fixed seed over blocks of neighbouring steps: a program that drifts (a machine that
+    others use, a data cache that fills) has alike neighbours, and its interval is wider for it.
+    """
+    found = [Interference()]
+    for _, steps in step_times.groupby("name", sort=True):  # bounded by the names of markers: a handful
+        steps = steps.iloc[1:]
+        inside = steps.loc[steps["phase"] == "during", "duration_ns"].to_numpy(np.float64)
+        outside = steps.loc[steps["phase"].isin(["before", "after"]), "duration_ns"].to_numpy(np.float64)
+        found.append(_compared(inside, outside))
+    return max(
+        found, key=lambda one: (min(one.n_steps_inside, one.n_steps_outside), one.n_steps_inside + one.n_steps_outside)
+    )
+
+
+def _compared(inside: Float64, outside: Float64) -> Interference:
+    n_inside, n_outside = len(inside), len(outside)
+    if not n_inside or not n_outside:
+        return Interference(n_steps_inside=n_inside, n_steps_outside=n_outside)
+    ratio = float(np.median(inside) / max(np.median(outside), 1.0)) - 1
+    interval = UNKNOWN
+    if min(n_inside, n_outside) >= MIN_QUIET_STEPS:
+        rng = np.random.default_rng(_SEED)
+        ratios = _medians(inside, rng) / np.maximum(_medians(outside, rng), 1.0) - 1
+        low, high = np.percentile(ratios, _INTERVAL).tolist()
+        # A median of few steps has few values: what was found is always one of those it may be.
+        interval = (min(low, ratio), max(high, ratio))
+    return Interference(ratio, interval, n_inside, n_outside)
+
+
+def _medians(durations: Float64, rng: np.random.Generator) -> Float64:
+    """Medians of resamples."""
+    if len(durations) > _MOST_STEPS:
+        durations = durations[np.linspace(0, len(durations) - 1, _MOST_STEPS).astype(np.int64)]
+    length = max(1, round(len(durations) ** (1 / 3)))
+    n_blocks = -(-len(durations) // length)
+    return block_middles(durations, rng, np.median, length=length, n_blocks=n_blocks, n_resamples=_N_RESAMPLES)
+
+
+@dataclass(frozen=True, kw_only=True)
+class CaptureSummary(CaptureFacts):
+    """What a capture was, and what it cost the program that it looked at: what `Profile.capture` gives."""
+
+    start_s: float
+    """Seconds that starting the profiler took, the sum over the windows. The program waited for it, between steps."""
+    stop_s: float
+    """Seconds that stopping it and writing its files took, likewise."""
+    n_bytes: int
+    """Size of its files."""
+    n_events: int
+    """Events in them."""
+    windows: tuple[Any, ...] = field(default=(), repr=False, compare=False)
+    """The sessions of the profiler in time order, each with `run_dir`, `first_step`, `last_step`, `n_steps`, times and
+    size; empty for a profile that was loaded.
+    """
+    step_times: pd.DataFrame | None = field(default=None, repr=False, compare=False)
+    """How long each marked step took, captured or not: `number` and `name` of the step, `start_ns` (Unix time),
+    `duration_ns`, `phase` (`before` the first window, `during` one, `after` one, or `cut` by one). None for a profile
+    that was loaded.
+    """
+    held_bytes: int = field(default=0, compare=False)
+    """Memory of functions of the program that only this profile keeps, until its lines or layers are asked for."""
+
+    @property
+    def sentence(self) -> str:
+        """What the capture cost, in a sentence or two; with advice where it distorts what it shows."""
+        told = (
+            step_sentence(self, self.detail)
+            if self.n_steps
+            else "What the capture cost a step is not known: no step was marked."
+        )
+        spent = f"Starting took {number(self.start_s * 1e3)} ms, stopping {number(self.stop_s * 1e3)} ms"
+        spent += f", for {plural(self.n_events, 'event')} in {size(self.n_bytes)}."
+        if self.held_bytes:
+            spent += f" Until its lines are read it holds {size(self.held_bytes)} of functions that are gone otherwise."
+        return f"{told} {spent}"
+
+
+def step_sentence(interference: Interference, detail: str) -> str:
+    """Say what a capture of this detail did to the time of a step, and what to do where it distorts."""
+    ratio, (low, high) = interference.overhead_ratio, interference.overhead_interval
+    n_inside, n_outside = interference.n_steps_inside, interference.n_steps_outside
+    if math.isnan(ratio):
+        where = "outside of" if n_inside else "inside"
+        return (
+            f"What the capture cost a step is not known: no step to compare ran {where} its windows. Capture some of the "
+            "steps, such as `steps=range(10, 20)`."
+        )
+    taken = f"a step took {number(abs(ratio) * 100)} % {'longer' if ratio >= 0 else 'less'} while it was captured"
+    compared = f"{plural(n_inside, 'step')} inside, {n_outside:,} outside"
+    if math.isnan(low):
+        return f"A{taken[1:]} ({compared}: too few for an interval)."
+    evidence = f"95 % interval {_signed(low)} to {_signed(high)} %; {compared}"
+    if interference.is_distorting:
+        return f"The capture distorts what it shows: {taken} ({evidence}). {_advice(detail)}"
+    if low <= 0 <= high:
+        return f"No cost of the capture to a step can be told from noise ({evidence})."
+    return f"A{taken[1:]} ({evidence})."
+
+
+def _signed(ratio: float) -> str:
+    return f"{'-' if ratio < 0 else ''}{number(abs(ratio) * 100)}"
+
+
+def _advice(detail: str) -> str:
+    if detail == "low":
+        return (
+            "Trust shares and ratios rather than times, and do more in a step while you profile: a larger batch, or "
+            "`steps_per_execution` in `compile`."
+        )
+    less = "Record less of each step" if detail == "high" else "On a CPU, record less of each step"
+    lower = "normal" if detail == "high" else "low"
+    return f'{less} with `detail="{lower}"` (`--detail {lower}`), and trust shares and ratios rather than times until then.'

@@ -26,9 +26,9 @@ from tests.unit.analysis.advice.test_host_rules import STEP_US, WORK, run, sampl
 from tests.unit.analysis.advice.test_input_rules import drawn
 from tests.unit.analysis.advice.test_iterator_rules import competing, refilled, remade
 from tests.unit.analysis.parity.vector_traces import tpu_steps
-from tfprof_widgets.analysis.results import Results
-from tfprof_widgets.formats.xspace.xspace import read_xspace
-from tfprof_widgets.trace.merging import merge_traces
+from tfprof_widgets.analysis import Results
+from tfprof_widgets.read import read_xspace
+from tfprof_widgets.trace import merge_traces
 
 _EAGER = [(f"EagerLocalExecute: {kind}", 1_000.0 * i + 10, 300.0) for i, kind in enumerate(["MatMul", "Mul"] * 20)]
 _LOSS = "StatefulPartitionedCall/compile_loss/smooth/Conv2D:Conv2D"

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from tests.builders import Event, Plane, U, event, line, plane, session, trace
-from tfprof_widgets.analysis.results import Results
+from tfprof_widgets.analysis import Results
 
 STEP_US = 1000
 N_STEPS = 6

@@ -7,7 +7,7 @@ from typing import Any
 
 from tests.builders import event, line, plane, session, trace
 from tests.unit.analysis.advice.graph_drawings import OF_OP, STEP_US, Op, calling, graph_run
-from tfprof_widgets.analysis.results import Results
+from tfprof_widgets.analysis import Results
 
 WEIGHTS = ("net/dense/kernel", "64x64", "float32")
 ONE_HOT = (

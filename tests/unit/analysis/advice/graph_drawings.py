@@ -8,8 +8,8 @@ from dataclasses import dataclass, replace
 import pandas as pd
 
 from tests.builders import Event, event, line, plane, session, trace
-from tfprof_widgets.analysis.results import Results
-from tfprof_widgets.trace.source_map import SourceMap, empty_source_map
+from tfprof_widgets.analysis import Results
+from tfprof_widgets.trace import SourceMap, empty_source_map
 
 STEP_US = 10_000.0
 CALL = "EagerLocalExecute: __inference_step_7"

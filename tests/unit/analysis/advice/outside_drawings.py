@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from tests.builders import EPOCH_NS, Event, event, line, plane, session, trace
-from tfprof_widgets.analysis.results import Results
-from tfprof_widgets.trace.source_map import SourceMap, empty_source_map
+from tfprof_widgets.analysis import Results
+from tfprof_widgets.trace import SourceMap, empty_source_map
 
 TEXT = """\
 model.fit(dataset, epochs=4, callbacks=[Plot()])

@@ -4,11 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from tfprof_widgets.analysis.advice.advice import Advice
-from tfprof_widgets.analysis.advice.step_facts import VISIBLE
-from tfprof_widgets.analysis.base.op_names import parse_op_names
-from tfprof_widgets.analysis.results import Results
-from tfprof_widgets.analysis.selection import select
+from tfprof_widgets.analysis import VISIBLE, Advice, Results, parse_op_names, select
 
 
 def why_nothing_is_seen(results: Results, advice: Advice) -> str:

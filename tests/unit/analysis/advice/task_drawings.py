@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from tfprof_widgets.analysis.results import Results
-from tfprof_widgets.formats.v1.run_metadata import step_message
-from tfprof_widgets.formats.v1.run_metadata_trace import read_run_metadata
+from tfprof_widgets.analysis import Results
+from tfprof_widgets.read import read_run_metadata, step_message
 
 STEP_US = 1000
 N_STEPS = 5

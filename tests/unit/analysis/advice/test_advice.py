@@ -9,12 +9,19 @@ from collections.abc import Iterator
 import pytest
 
 from tests.builders import session, trace
-from tfprof_widgets.analysis.advice import engine
-from tfprof_widgets.analysis.advice.advice import Advice, Highlight, advise, ranked
-from tfprof_widgets.analysis.advice.engine import RULES, TABLE_TYPES, advice_table
-from tfprof_widgets.analysis.advice.fix import Fix
-from tfprof_widgets.analysis.advice.run import Run
-from tfprof_widgets.analysis.results import Results
+from tfprof_widgets.analysis import (
+    RULES,
+    TABLE_TYPES,
+    Advice,
+    Fix,
+    Highlight,
+    Results,
+    Run,
+    advice_table,
+    advise,
+    ranked,
+    rules,
+)
 
 
 def one(rule: str, gain: float) -> Advice:
@@ -76,7 +83,7 @@ def test_a_rule_that_fails_takes_no_other_along(monkeypatch: pytest.MonkeyPatch)
     def works(run: Run) -> Iterator[Advice]:
         yield one("works", 0.5)
 
-    monkeypatch.setattr(engine, "RULES", (broken, works, broken_too))
+    monkeypatch.setattr(rules, "RULES", (broken, works, broken_too))
     results = Results(trace(session()))
     assert results.notices == ()
     assert [advice.rule for advice in results.advice] == ["works"]

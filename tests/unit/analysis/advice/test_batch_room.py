@@ -8,11 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from tfprof_widgets.analysis.advice.batch_room import BatchRoom, batch_words
-from tfprof_widgets.analysis.results import Results
-from tfprof_widgets.formats.xspace.xspace import read_xspace
-from tfprof_widgets.views.payload.payload import build_payload
-from tfprof_widgets.views.payload.wire import unpack
+from tfprof_widgets.analysis import BatchRoom, Results, batch_words
+from tfprof_widgets.read import read_xspace
+from tfprof_widgets.show import build_payload, unpack
 
 ROOM = BatchRoom("GPU_0_bfc", peak=10.0, fixed=2.0, capacity=100.0, peak_at_ms=1.0, waited_ratio=0.0)
 MAY_HELP = (

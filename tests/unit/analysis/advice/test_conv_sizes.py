@@ -10,11 +10,9 @@ import pandas as pd
 import pytest
 
 from tests.builders import event, line, plane, session, trace
-from tfprof_widgets.analysis.advice.conv_sizes import filter_sizes
-from tfprof_widgets.analysis.advice.run import Run
-from tfprof_widgets.analysis.results import Results
-from tfprof_widgets.formats.xspace.xspace import read_xspace
-from tfprof_widgets.trace.source_map import SourceMap, empty_source_map
+from tfprof_widgets.analysis import Results, Run, filter_sizes
+from tfprof_widgets.read import read_xspace
+from tfprof_widgets.trace import SourceMap, empty_source_map
 
 
 def drawn(size: int, source_map: SourceMap | None = None, *, with_memory: bool = True) -> Results:

@@ -9,9 +9,8 @@ from typing import Any
 import pytest
 
 from tests.unit.analysis.advice.gpu_drawings import STEP_US, gpu_run, memory_event
-from tfprof_widgets.analysis.advice.advice import Advice
-from tfprof_widgets.analysis.results import Results
-from tfprof_widgets.formats.xspace.xspace import read_xspace
+from tfprof_widgets.analysis import Advice, Results
+from tfprof_widgets.read import read_xspace
 
 HALF, SINGLE = "volta_fp16_s884gemm_fp16_128x64", "volta_sgemm_128x64_nn"
 VOLTA = {"device_vendor": "Nvidia", "compute_cap_major": 7, "compute_cap_minor": 0}

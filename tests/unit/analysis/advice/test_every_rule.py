@@ -8,12 +8,8 @@ import pytest
 
 from tests.unit.analysis.advice.drawn_causes import CAUSES
 from tests.unit.analysis.advice.selected import why_nothing_is_seen
-from tfprof_widgets.analysis.advice.code_text import named, remark
-from tfprof_widgets.analysis.advice.engine import RULES
-from tfprof_widgets.analysis.advice.fix import why_it_does_not_run
-from tfprof_widgets.analysis.advice.silence import LAST
-from tfprof_widgets.analysis.results import Results
-from tfprof_widgets.formats.xspace.xspace import read_xspace
+from tfprof_widgets.analysis import LAST, RULES, Results, named, remark, why_it_does_not_run
+from tfprof_widgets.read import read_xspace
 
 
 @pytest.fixture(scope="module")

@@ -10,8 +10,7 @@ import pytest
 
 import tfprof_widgets as tfprof
 from tests.captures import committed
-from tfprof_widgets.analysis.advice import advice
-from tfprof_widgets.analysis.advice.fix import Fix, why_it_does_not_run
+from tfprof_widgets.analysis import Fix, advice, why_it_does_not_run
 
 PACKAGE = Path(advice.__file__).parent
 

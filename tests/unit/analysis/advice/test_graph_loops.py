@@ -11,8 +11,7 @@ from tests.unit.analysis.advice.foreign_faults import _fit, _loop, _numbers
 from tests.unit.analysis.advice.graph_causes import IN_LOOP, LOOP
 from tests.unit.analysis.advice.graph_drawings import Op, calling, graph_run
 from tests.warm_process import run_python
-from tfprof_widgets.analysis.advice.advice import Advice
-from tfprof_widgets.analysis.results import Results
+from tfprof_widgets.analysis import Advice, Results
 
 WHILE = LOOP[0]
 GRADIENT = Op("gradient_tape/rnn/while/rnn/while_grad", "StatelessWhile", 0, [0], "()", "()")

@@ -27,10 +27,7 @@ from tests.unit.analysis.advice.graph_causes import (
     frozen,
 )
 from tests.unit.analysis.advice.graph_drawings import Op, calling, graph_run
-from tfprof_widgets.analysis.advice.run import Run
-from tfprof_widgets.analysis.advice.silence import LAST
-from tfprof_widgets.analysis.advice.trace_causes import trace_cause
-from tfprof_widgets.analysis.results import Results
+from tfprof_widgets.analysis import LAST, Results, Run, trace_cause
 
 
 def rules(results: Results) -> list[str]:

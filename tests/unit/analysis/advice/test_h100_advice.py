@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 from tests.unit.analysis.advice.selected import why_nothing_is_seen
-from tfprof_widgets.analysis.results import Results
-from tfprof_widgets.formats.xspace.xspace import read_xspace
+from tfprof_widgets.analysis import Results
+from tfprof_widgets.read import read_xspace
 
 EXPECTED = {
     # rule, gain and words of the title, of each in order

@@ -13,8 +13,8 @@ import pytest
 
 import tfprof_widgets as tfprof
 from tests.unit.analysis.advice.selected import why_nothing_is_seen
-from tfprof_widgets.analysis.results import Results
-from tfprof_widgets.formats.xspace.xspace import read_xspace
+from tfprof_widgets.analysis import Results
+from tfprof_widgets.read import read_xspace
 
 SAVED = Path(__file__).parent / "h100"
 

@@ -6,8 +6,7 @@ import re
 from pathlib import Path
 
 import tfprof_widgets.analysis.advice as advice
-from tfprof_widgets.analysis.advice.advice import STAGES
-from tfprof_widgets.analysis.advice.headlines import headline_of
+from tfprof_widgets.analysis import STAGES, headline_of
 
 RULE = re.compile(r'advise\(\s*"(\w+)"(?: if \w+ else "(\w+)")?')
 

@@ -8,9 +8,8 @@ from typing import Any
 import pytest
 
 from tests.builders import EPOCH_NS, Event, event, line, plane, session, trace
-from tfprof_widgets.analysis.advice.advice import Advice
-from tfprof_widgets.analysis.results import Results
-from tfprof_widgets.trace.source_map import SourceMap, empty_source_map
+from tfprof_widgets.analysis import Advice, Results
+from tfprof_widgets.trace import SourceMap, empty_source_map
 
 STEP_US = 100_000
 HOOK = "def on_train_batch_end(self, batch, logs=None):"

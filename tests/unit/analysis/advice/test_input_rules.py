@@ -11,10 +11,8 @@ import pytest
 
 from tests.builders import event, line, plane, session, trace
 from tests.unit.analysis.input.iterator_drawings import ROOT, call
-from tfprof_widgets.analysis.advice.advice import STAGES, Advice
-from tfprof_widgets.analysis.advice.input_rules import HIDDEN_BY_PREFETCH
-from tfprof_widgets.analysis.results import Results
-from tfprof_widgets.formats.xspace.xspace import read_xspace
+from tfprof_widgets.analysis import HIDDEN_BY_PREFETCH, STAGES, Advice, Results
+from tfprof_widgets.read import read_xspace
 
 STAGE_OF = {
     "slow_map": "no_parallel_map",

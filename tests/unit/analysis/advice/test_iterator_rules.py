@@ -11,8 +11,7 @@ from tests.builders import Event, event, line, plane, session, trace
 from tests.unit.analysis.advice.test_host_rules import WORK, only, run
 from tests.unit.analysis.advice.test_input_rules import drawn, tiny_model
 from tests.unit.analysis.input.iterator_drawings import ROOT, call
-from tfprof_widgets.analysis.advice.run import Run
-from tfprof_widgets.analysis.results import Results
+from tfprof_widgets.analysis import Results, Run
 
 STEP_US = 10_000.0
 MAKE = "EagerLocalExecute: MakeIterator"

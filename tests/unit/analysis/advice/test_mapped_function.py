@@ -9,10 +9,8 @@ import pytest
 
 from tests.builders import event, line, plane, session, trace
 from tests.unit.analysis.input.iterator_drawings import ROOT, call
-from tfprof_widgets.analysis.advice.mapped_function import MappedFunction, mapped_function
-from tfprof_widgets.analysis.advice.run import Run
-from tfprof_widgets.analysis.results import Results
-from tfprof_widgets.trace.source_map import SourceMap, empty_source_map
+from tfprof_widgets.analysis import MappedFunction, Results, Run, mapped_function
+from tfprof_widgets.trace import SourceMap, empty_source_map
 
 CELL = "/tmp/ipykernel_17/3813533853.py"
 TEXT = "\n".join(f"line_{i}()" for i in range(1, 20))

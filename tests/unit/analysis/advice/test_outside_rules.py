@@ -10,7 +10,7 @@ import pytest
 from tests.unit.analysis.advice.outside_drawings import GAP_US, N_STEPS, STEP_US, epochs, validation
 from tests.unit.analysis.advice.test_host_rules import STEP_US as LONG_US
 from tests.unit.analysis.advice.test_host_rules import WORK, only, rules, run, sampled
-from tfprof_widgets.analysis.results import Results
+from tfprof_widgets.analysis import Results
 
 SHARE = GAP_US / (GAP_US + N_STEPS * STEP_US)
 

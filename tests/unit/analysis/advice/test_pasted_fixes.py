@@ -12,10 +12,8 @@ import pytest
 
 import tfprof_widgets as tfprof
 from tests.unit.analysis.advice.pasted import PIPELINES, capture_all, pasted, run_all, text_of
-from tfprof_widgets.analysis.advice import advice, call_fixes, input_fixes
-from tfprof_widgets.analysis.advice.advice import STAGES
-from tfprof_widgets.analysis.advice.fix import Fix, why_it_does_not_run
-from tfprof_widgets.analysis.advice.run import Run
+from tfprof_widgets.analysis import STAGES, Fix, Run, advice, input, why_it_does_not_run
+from tfprof_widgets.analysis import run as call_fixes
 
 PACKAGE = Path(advice.__file__).parent
 OF_USER = {"rewritten", "_prefetch"}
@@ -31,13 +29,13 @@ def every_fix(run: Run) -> Iterator[tuple[str, Fix]]:
         own = data.iterators[data.iterators["pipeline"] == pipeline["id"]]
         for short in own["name"].tolist():
             for stage in STAGES:
-                yield stage, input_fixes.input_fix(run, stage, short, pipeline)
+                yield stage, input.input_fix(run, stage, short, pipeline)
             told = pipeline.copy()
             for words in ("", ".rebatch(batch_size)"):
                 told["suggestion"] = words
-                yield "sequential_stage", input_fixes.input_fix(run, "sequential_stage", short, told)
-    yield "cheaper_map", input_fixes.cheaper_map(run)
-    yield "without_python", input_fixes.without_python(run)
+                yield "sequential_stage", input.input_fix(run, "sequential_stage", short, told)
+    yield "cheaper_map", input.cheaper_map(run)
+    yield "without_python", input.without_python(run)
     yield "several_in_one_call", call_fixes.several_in_one_call(run)
     yield "compiled", call_fixes.compiled(run)
 

@@ -14,7 +14,7 @@ import tfprof_widgets as tfprof
 from tests.unit.analysis.advice.planted import PLANTED, why_not_planted, why_not_the_gain
 from tests.unit.analysis.advice.selected import why_nothing_is_seen
 from tests.unit.analysis.advice.trainings import HEALTHY, train_all
-from tfprof_widgets.analysis.advice.advice import MAY_BE_CHANCE
+from tfprof_widgets.analysis import MAY_BE_CHANCE
 
 pytestmark = pytest.mark.tensorflow
 

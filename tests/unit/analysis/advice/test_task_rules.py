@@ -13,10 +13,7 @@ from tests.unit.analysis.advice.gpu_drawings import gpu_run
 from tests.unit.analysis.advice.task_drawings import gpus, step_stats_run, worker_and_servers
 from tests.unit.analysis.advice.test_device_rules import HALF, VOLTA
 from tests.unit.export.first_profiler_run import first_profiler_run
-from tfprof_widgets.analysis.advice.advice import Advice
-from tfprof_widgets.analysis.advice.device_use_rules import low_utilisation
-from tfprof_widgets.analysis.advice.run import Run
-from tfprof_widgets.analysis.results import Results
+from tfprof_widgets.analysis import Advice, Results, Run, low_utilisation
 
 NORM = "net/batch_normalization"
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 import pandas as pd
 import pytest
 
-from tfprof_widgets.analysis.advice.user_code import UserCall, is_of_model, only_call, rewritten
-from tfprof_widgets.trace.source_map import SourceMap, empty_source_map
+from tfprof_widgets.analysis import UserCall, is_of_model, only_call, rewritten
+from tfprof_widgets.trace import SourceMap, empty_source_map
 
 IMPORT = "import tensorflow as tf\n"
 

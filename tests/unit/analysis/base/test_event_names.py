@@ -7,9 +7,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.builders import event, line, plane, trace
-from tfprof_widgets.analysis.base.event_names import by_ends, by_name, by_op_name, by_stem, once, parsed_names
-from tfprof_widgets.analysis.base.op_names import parse_op_names
-from tfprof_widgets.trace.trace import Trace
+from tfprof_widgets.analysis import by_ends, by_name, by_op_name, by_stem, once, parse_op_names, parsed_names
+from tfprof_widgets.trace import Trace
 
 _PARTS = (
     "a/",

@@ -1,7 +1,7 @@
 import numpy as np
 
 from tests.builders import event, line, plane, trace
-from tfprof_widgets.analysis.base.events import EVENTS_COLUMNS, compute_events
+from tfprof_widgets.analysis import EVENTS_COLUMNS, compute_events
 
 
 def test_every_event_is_a_row_in_the_order_of_the_trace() -> None:

@@ -5,18 +5,18 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from tfprof_widgets.analysis.base.frame_places import (
+from tfprof_widgets.analysis import (
     KERAS,
     KERAS_LOSS,
     KERAS_OPTIMIZER,
     TENSORFLOW,
     TF_DATA,
     FrameTable,
+    UserFiles,
     bucket_of_file,
     frame_places,
 )
-from tfprof_widgets.analysis.base.user_files import UserFiles
-from tfprof_widgets.formats.hlo.parts import Frames
+from tfprof_widgets.read import Frames
 
 LIB = "/venv/lib/python3.11/site-packages"
 FIT = (f"{LIB}/keras/src/backend/tensorflow/trainer.py", "fit")

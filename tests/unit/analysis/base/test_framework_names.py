@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tfprof_widgets.analysis.base.framework_names import framework_op
+from tfprof_widgets.analysis import framework_op
 
 
 @pytest.mark.parametrize(

@@ -6,8 +6,8 @@ from pathlib import Path
 
 from tests.builders import Event, Plane, U, event, line, plane, trace
 from tests.captures.run_parts import N_STEPS
-from tfprof_widgets.analysis.base.grouping import Grouping, group_events
-from tfprof_widgets.trace.trace import Trace
+from tfprof_widgets.analysis import Grouping, group_events
+from tfprof_widgets.trace import Trace
 
 
 def groups_by_name(whole: Trace) -> dict[str, int]:
@@ -145,7 +145,7 @@ def test_a_trace_without_events_has_no_groups() -> None:
 
 
 def test_a_real_run_has_one_group_per_marked_step(keras_xplane: Path) -> None:
-    from tfprof_widgets.formats.xspace.xspace import read_xspace
+    from tfprof_widgets.read import read_xspace
 
     grouping = group_events(read_xspace(keras_xplane.read_bytes()))
     assert len(grouping.groups) == N_STEPS

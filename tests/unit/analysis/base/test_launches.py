@@ -6,8 +6,8 @@ import numpy as np
 
 from tests.builders import U, event, line, plane, trace
 from tests.captures import committed
-from tfprof_widgets.analysis.base.launches import compute_launches
-from tfprof_widgets.formats.xspace.xspace import read_xspace
+from tfprof_widgets.analysis import compute_launches
+from tfprof_widgets.read import read_xspace
 
 
 def test_a_kernel_goes_with_the_call_of_its_number_and_the_op_around_that() -> None:

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from tfprof_widgets.analysis.base.matching import moments_of
+from tfprof_widgets.analysis import moments_of
 
 
 @pytest.mark.parametrize("latest", [40, 2**62], ids=["near", "too far apart for one number"])

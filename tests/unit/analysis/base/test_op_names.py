@@ -1,6 +1,6 @@
 import pytest
 
-from tfprof_widgets.analysis.base.op_names import OpCategory, parse_op_names
+from tfprof_widgets.analysis import OpCategory, parse_op_names
 
 
 @pytest.mark.parametrize(

@@ -8,9 +8,8 @@ from pathlib import Path
 import pandas as pd
 import pytest
 
-from tfprof_widgets.analysis.results import Results
-from tfprof_widgets.analysis.selection import Selection, select
-from tfprof_widgets.opening.open import open_traces
+from tfprof_widgets.analysis import Results, Selection, select
+from tfprof_widgets.read import open_traces
 
 TIME_COLUMN = {
     "ops": "total_self_time_us",

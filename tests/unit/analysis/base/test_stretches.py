@@ -6,7 +6,7 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tfprof_widgets.analysis.base.stretches import Stretches
+from tfprof_widgets.analysis import Stretches
 
 SPANS = st.lists(st.tuples(st.integers(0, 50), st.integers(1, 20)), min_size=1, max_size=20)
 

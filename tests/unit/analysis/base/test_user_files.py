@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from tfprof_widgets.analysis.base.user_files import UserFiles
-from tfprof_widgets.trace.source_map import made_source_map, table_frame
+from tfprof_widgets.analysis import UserFiles
+from tfprof_widgets.trace import made_source_map, table_frame
 
 ROOTS = ["/usr/lib/python3.12", "/usr/local/lib/python3.12/dist-packages", "/kit/keras"]
 FILES = {

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import pytest
 
-from tfprof_widgets.analysis.base.wording import amount, ends, head, milliseconds, tail
+from tfprof_widgets.analysis import amount, ends, head, milliseconds, tail_of_text
 
 NAME = "replica_0/" + "x" * 50 + "/MatMul"
 
 
-@pytest.mark.parametrize("cut", [head, tail, ends])
+@pytest.mark.parametrize("cut", [head, tail_of_text, ends])
 @pytest.mark.parametrize("most", [2, 5, 20, len(NAME) - 1])
 def test_a_cut_text_is_as_long_as_may_be_and_says_that_it_is_cut(cut: object, most: int) -> None:
     text = cut(NAME, most)  # type: ignore[operator]
@@ -18,11 +18,11 @@ def test_a_cut_text_is_as_long_as_may_be_and_says_that_it_is_cut(cut: object, mo
 
 def test_each_keeps_its_part() -> None:
     assert head(NAME, 11) == "replica_0/…"
-    assert tail(NAME, 8) == "…/MatMul"
+    assert tail_of_text(NAME, 8) == "…/MatMul"
     assert ends(NAME, 20) == "replic…xxxxxx/MatMul"
 
 
-@pytest.mark.parametrize("cut", [head, tail, ends])
+@pytest.mark.parametrize("cut", [head, tail_of_text, ends])
 def test_a_text_that_fits_stays(cut: object) -> None:
     assert cut(NAME, len(NAME)) == NAME  # type: ignore[operator]
 

@@ -10,14 +10,9 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
-from tfprof_widgets.analysis.advice.advice import Advice
-from tfprof_widgets.analysis.cluster.cluster_results import ClusterResults, merge_hosts
-from tfprof_widgets.analysis.cluster.host_summary import summarize_host
-from tfprof_widgets.analysis.results import Results
-from tfprof_widgets.opening.open import open_traces
-from tfprof_widgets.trace.merging import merge_traces, with_host
-from tfprof_widgets.trace.source_map import SourceMap
-from tfprof_widgets.trace.trace import Trace
+from tfprof_widgets.analysis import Advice, ClusterResults, Results, merge_hosts, summarize_host
+from tfprof_widgets.read import open_traces
+from tfprof_widgets.trace import SourceMap, Trace, merge_traces, with_host
 
 OF_ONE_HOST = frozenset(("uneven_devices",))
 """What is said of the devices of a host only: a profile of several read whole says nothing of it."""

@@ -13,10 +13,8 @@ from tests.browser.full_run import PLAIN, write_run
 from tests.cluster import Cluster
 from tests.unit.analysis.cluster.comparison import Both, copies
 from tests.unit.analysis.hosts.drawn_hosts import STEP_US, chief, data_ahead, served_worker, server
-from tfprof_widgets.formats.xspace.xspace import read_xspace
-from tfprof_widgets.opening.open import open_traces
-from tfprof_widgets.trace.source_map import SourceMap
-from tfprof_widgets.trace.trace import Trace
+from tfprof_widgets.read import open_traces, read_xspace
+from tfprof_widgets.trace import SourceMap, Trace
 
 CAPTURES = ("keras_fit", "xla_fit")
 RUNS = ("stragglers", "devices", "servers", *CAPTURES)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
-from tfprof_widgets.analysis.steps.categories import CATEGORY_LABELS, STEP_CATEGORIES
+from tfprof_widgets.analysis import CATEGORY_LABELS, STEP_CATEGORIES
 
 CATEGORIES = Path(__file__).parents[4] / "js" / "src" / "data" / "meta.ts"
 

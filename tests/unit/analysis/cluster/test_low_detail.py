@@ -13,13 +13,10 @@ from tests.unit.analysis.cluster.comparison import Both
 from tests.unit.analysis.cluster.conftest import LATER_NS
 from tests.unit.analysis.cluster.test_summaries import host, steps_with
 from tests.unit.analysis.steps import test_tpu_steps as tpu
-from tfprof_widgets.analysis.cluster.cluster_results import merge_hosts
-from tfprof_widgets.analysis.cluster.host_summary import summarize_host
-from tfprof_widgets.analysis.cluster.low_detail import MAX_LONGEST
-from tfprof_widgets.analysis.results import Results
+from tfprof_widgets.analysis import MAX_LONGEST, Results, merge_hosts, summarize_host
 from tfprof_widgets.errors import TraceError
-from tfprof_widgets.formats.xspace.xspace import read_xspace
-from tfprof_widgets.trace.trace import Trace
+from tfprof_widgets.read import read_xspace
+from tfprof_widgets.trace import Trace
 
 
 def lines_of(trace: Trace, name: str) -> dict[str, list[str]]:

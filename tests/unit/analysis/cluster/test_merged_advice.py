@@ -7,10 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 import pytest
 
-from tfprof_widgets.analysis.advice.advice import Advice, Highlight, advise
-from tfprof_widgets.analysis.advice.engine import FoundAdvice
-from tfprof_widgets.analysis.advice.fix import Fix
-from tfprof_widgets.analysis.cluster.merged_advice import HostAdvice, merge_advice
+from tfprof_widgets.analysis import Advice, Fix, FoundAdvice, Highlight, HostAdvice, advise, merge_advice
 
 
 def said(rule: str, gain: float, *, at: Highlight | None = None, **evidence: str) -> Advice:

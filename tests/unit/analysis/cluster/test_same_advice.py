@@ -15,15 +15,21 @@ from tests.unit.analysis.advice.selected import why_nothing_is_seen
 from tests.unit.analysis.advice.test_input_rules import drawn as waiting
 from tests.unit.analysis.cluster.comparison import OF_ONE_HOST, Both, copies, gains
 from tests.unit.analysis.cluster.conftest import LATER_NS
-from tfprof_widgets.analysis.advice.advice import Advice
-from tfprof_widgets.analysis.advice.engine import CLUSTER_RULES, HOST_RULES, RULES
-from tfprof_widgets.analysis.cluster import host_advice, merged_kernels, op_summary
-from tfprof_widgets.analysis.cluster.cluster_results import ClusterResults, merge_hosts
-from tfprof_widgets.analysis.cluster.host_summary import summarize_host
-from tfprof_widgets.analysis.results import Results
-from tfprof_widgets.formats.xspace.xspace import read_xspace
-from tfprof_widgets.trace.merging import merge_traces
-from tfprof_widgets.trace.one_host import host_names, of_host
+from tfprof_widgets.analysis import (
+    CLUSTER_RULES,
+    HOST_RULES,
+    RULES,
+    Advice,
+    ClusterResults,
+    Results,
+    merge_hosts,
+    summarize_host,
+    tables,
+)
+from tfprof_widgets.analysis import hosts as host_advice
+from tfprof_widgets.analysis import summaries as op_summary
+from tfprof_widgets.read import read_xspace
+from tfprof_widgets.trace import host_names, merge_traces, of_host
 
 OF_TASKS = ("tensors of other tasks", "one parameter server does it all")
 """Traces of TensorFlow's first profiler, in which tasks are hosts; those are never reduced."""
@@ -88,7 +94,7 @@ def test_rules_find_on_hosts_what_they_find_in_all_files_read_whole(cause: str) 
 @pytest.mark.parametrize("cause", [cause for cause in USUAL if len(host_names(CAUSES[cause]().trace)) < 2])
 def test_what_is_left_on_hosts_changes_no_advice(cause: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(op_summary, "MAX_UNITS", 1)
-    monkeypatch.setattr(merged_kernels, "MAX_KERNELS", 1)
+    monkeypatch.setattr(tables, "MAX_KERNELS", 1)
     results = CAUSES[cause]()
     reduced = merge_hosts([summarize_host(results)], source_map=results.source_map)
     assert gains(reduced.advice) == pytest.approx(gains(results.advice), abs=0.01)

@@ -12,11 +12,8 @@ import pytest
 
 from tests.unit.analysis.cluster.comparison import Both, assert_fields, assert_same, copies, gains
 from tests.unit.analysis.cluster.conftest import RUNS
-from tfprof_widgets.analysis.advice.run import Run
-from tfprof_widgets.analysis.cluster import merged_copies
-from tfprof_widgets.analysis.memory.memory_growth import MemoryGrowth
-from tfprof_widgets.analysis.results import AnyResults, Results
-from tfprof_widgets.opening.open import open_traces
+from tfprof_widgets.analysis import AnyResults, MemoryGrowth, Results, Run, tables
+from tfprof_widgets.read import open_traces
 
 TABLES: dict[str, Callable[[AnyResults], pd.DataFrame]] = {
     "steps": lambda results: results.steps.frame,
@@ -99,11 +96,11 @@ def test_copies_and_executions_on_devices_of_hosts_add_up(
     counts = [one.ops.set_index(["device", "name"])["occurrences"] for one in (both.reduced, both.whole)]
     pd.testing.assert_series_equal(*counts, check_like=True)
     assert (both.whole.copies["occurrences"] == 2 * Results(traces[0]).copies["occurrences"]).all()
-    monkeypatch.setattr(merged_copies, "MAX_COPIES", 3)
+    monkeypatch.setattr(tables, "MAX_COPIES", 3)
     cut = Both.of_traces(traces).reduced
     assert len(cut.copies) == 4
     assert cut.copies["bytes"].sum() == both.whole.copies["bytes"].sum()
-    assert merged_copies.OTHERS in cut.copies["op"].tolist()
+    assert tables.OTHER_COPIES in cut.copies["op"].tolist()
 
 
 @pytest.mark.parametrize("run", RUNS)

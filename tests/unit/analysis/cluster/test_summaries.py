@@ -13,22 +13,22 @@ import pytest
 
 from tests.builders import Event, event, line, plane, session, space
 from tests.unit.analysis.cluster.comparison import Both
-from tfprof_widgets.analysis.cluster import (
-    exchanges,
-    memory_summary,
-    merged_hlo,
-    merged_input,
-    merged_kernels,
-    op_summary,
+from tfprof_widgets.analysis import (
+    STEP_CATEGORIES,
+    HostSummary,
+    PackedFrame,
+    Results,
+    Stack,
+    merge_hosts,
+    summaries,
+    summarize_host,
 )
-from tfprof_widgets.analysis.cluster import step_summary as steps_of
-from tfprof_widgets.analysis.cluster.cluster_results import merge_hosts
-from tfprof_widgets.analysis.cluster.columns import PackedFrame, Stack
-from tfprof_widgets.analysis.cluster.host_summary import HostSummary, summarize_host
-from tfprof_widgets.analysis.results import Results
-from tfprof_widgets.analysis.steps.categories import STEP_CATEGORIES
-from tfprof_widgets.formats.xspace.xspace import read_xspace
-from tfprof_widgets.trace.trace import Trace
+from tfprof_widgets.analysis import summaries as steps_of
+from tfprof_widgets.analysis import tables as merged_hlo
+from tfprof_widgets.analysis import tables as merged_input
+from tfprof_widgets.analysis import tables as merged_kernels
+from tfprof_widgets.read import read_xspace
+from tfprof_widgets.trace import Trace
 
 
 def host(name: str, *events: Event) -> Trace:
@@ -55,15 +55,15 @@ def both(*traces: Trace) -> Both:
 
 
 def test_ops_beyond_the_most_are_one_row_a_side_and_all_totals_stay(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(op_summary, "MAX_UNITS", 3)
+    monkeypatch.setattr(summaries, "MAX_UNITS", 3)
     found = both(host("a", *steps_with(8)), host("b", *steps_with(2)))
     assert len(found.reduced.summaries[0].tables["units"]) == 5
     ops = found.reduced.ops
     assert ops[["total_self_time_us", "occurrences"]].sum().tolist() == pytest.approx(
         found.whole.ops[["total_self_time_us", "occurrences"]].sum().tolist()
     )
-    assert set(ops["name"]) == {"net/op_7", "net/op_6", "net/op_5", "net/op_0", "net/op_1", op_summary.OTHERS}
-    assert op_summary.OTHERS not in found.reduced.overview.top_ops["name"].tolist()
+    assert set(ops["name"]) == {"net/op_7", "net/op_6", "net/op_5", "net/op_0", "net/op_1", summaries.OTHER_OPS}
+    assert summaries.OTHER_OPS not in found.reduced.overview.top_ops["name"].tolist()
     assert found.reduced.overview.host_idle_ratio == pytest.approx(found.whole.overview.host_idle_ratio)
 
 
@@ -72,7 +72,7 @@ def test_a_notice_says_how_many_ops_of_how_many_are_listed(
 ) -> None:
     reduced = both(host("a", *steps_with(8)), host("b", *steps_with(2))).reduced
     assert reduced.notices == ()
-    monkeypatch.setattr("tfprof_widgets.analysis.cluster.left_out.MAX_UNITS", 3)
+    monkeypatch.setattr("tfprof_widgets.analysis.cluster.hosts.MAX_UNITS", 3)
     assert reduced.notices == (
         "1 of 2 hosts (a) ran more ops than a reduced profile has: the 3 of 8 that took most time are listed, the time of the "
         "others is in the row 'other ops'.",
@@ -83,7 +83,7 @@ def test_compiled_ops_beyond_the_most_leave_the_sides_with_their_time(
     monkeypatch: pytest.MonkeyPatch, both_of: Callable[[str], Both]
 ) -> None:
     whole = both_of("xla_fit").whole
-    monkeypatch.setattr(op_summary, "MAX_UNITS", 20)
+    monkeypatch.setattr(summaries, "MAX_UNITS", 20)
     reduced = merge_hosts([summarize_host(whole)])
     sums = [one.ops.groupby("device")["total_self_time_us"].sum() for one in (reduced, whole)]
     np.testing.assert_allclose(*sums, rtol=1e-9)
@@ -96,7 +96,7 @@ def test_kernels_beyond_the_most_are_one_row(monkeypatch: pytest.MonkeyPatch, bo
     frame = merge_hosts([summarize_host(whole)]).kernels.frame
     sums = ["occurrences", "total_time_us"]
     assert frame[sums].sum().tolist() == pytest.approx(whole.kernels.frame[sums].sum().tolist())
-    assert set(frame["name"]) == {whole.kernels.frame["name"].iloc[0], merged_kernels.OTHERS}
+    assert set(frame["name"]) == {whole.kernels.frame["name"].iloc[0], merged_kernels.OTHER_KERNELS}
     assert frame["max_time_us"].max() == whole.kernels.frame["max_time_us"].max()
 
 
@@ -104,21 +104,21 @@ def test_exchanges_beyond_the_most_are_one_row_a_kind(
     monkeypatch: pytest.MonkeyPatch, both_of: Callable[[str], Both]
 ) -> None:
     whole = both_of("stragglers").whole.communication.assign(host="a")
-    monkeypatch.setattr(exchanges, "MAX_EXCHANGES", 2)
-    frame = exchanges.summarize_communication(whole).frame
+    monkeypatch.setattr(summaries, "MAX_EXCHANGES", 2)
+    frame = summaries.summarize_communication(whole).frame
     sums = ["occurrences", "total_time_us", "exposed_time_us", "bytes"]
     assert frame[sums].sum().tolist() == pytest.approx(whole[sums].sum().tolist())
     assert len(frame) < len(whole)
-    assert frame["name"].tolist().count(exchanges.OTHERS) == len(frame) - 2
+    assert frame["name"].tolist().count(summaries.OTHER_EXCHANGES) == len(frame) - 2
 
 
 def test_rows_of_a_peak_beyond_the_most_are_one_row(
     monkeypatch: pytest.MonkeyPatch, both_of: Callable[[str], Both]
 ) -> None:
     memory = both_of("keras_fit").whole.memory
-    monkeypatch.setattr(memory_summary, "MAX_PEAK_ROWS", 2)
+    monkeypatch.setattr(summaries, "MAX_PEAK_ROWS", 2)
     allocator = memory.allocators[0]
-    peaks = memory_summary.summarize_memory(memory, both_of("keras_fit").whole.memory_by_op)["peaks"].frame
+    peaks = summaries.summarize_memory(memory, both_of("keras_fit").whole.memory_by_op)["peaks"].frame
     peak, whole = peaks[peaks["allocator"] == 0], memory.peak(allocator)
     assert peak["total_bytes"].sum() == whole["total_bytes"].sum()
     assert peak["op"].iloc[-1] == f"other ops ({len(whole) - 2:,} of {len(whole):,} rows)"
@@ -128,8 +128,8 @@ def test_memory_of_ops_beyond_the_most_is_one_op(
     monkeypatch: pytest.MonkeyPatch, both_of: Callable[[str], Both]
 ) -> None:
     whole = both_of("keras_fit").whole
-    monkeypatch.setattr(memory_summary, "MAX_OPS", 2)
-    used = memory_summary.summarize_memory(whole.memory, whole.memory_by_op)["memory_ops"]
+    monkeypatch.setattr(summaries, "MAX_OPS", 2)
+    used = summaries.summarize_memory(whole.memory, whole.memory_by_op)["memory_ops"]
     assert len(used) == 3
     assert used["allocated_bytes"].sum() == whole.memory_by_op.allocated_bytes.sum()
     assert used["peak_bytes"].sum() == whole.memory_by_op.peak_bytes.sum()
@@ -141,7 +141,7 @@ def test_a_notice_says_of_how_many_ops_the_memory_is_told(
     whole = both_of("devices").whole
     n = len(whole.memory_by_op.name)
     assert n > 1
-    monkeypatch.setattr(memory_summary, "MAX_OPS", 1)
+    monkeypatch.setattr(summaries, "MAX_OPS", 1)
     (told,) = (one for one in merge_hosts([summarize_host(whole)]).notices if "memory" in one)
     assert told.endswith(
         f"allocated memory for more ops than a reduced profile has: the 1 of {n} that allocated most are told apart, the "
@@ -204,7 +204,7 @@ def test_the_first_steps_travel_where_a_host_has_too_many(monkeypatch: pytest.Mo
     found = both(host("a", *steps_with(2, n_steps=5)), host("b", *steps_with(2, n_steps=2)))
     assert found.reduced.steps.frame["name"].tolist() == ["train 0", "train 0", "train 1", "train 1"]
     assert [one.n_all["steps"] for one in found.reduced.summaries] == [5, 2]
-    monkeypatch.setattr("tfprof_widgets.analysis.cluster.left_out.MAX_STEPS", 2)
+    monkeypatch.setattr("tfprof_widgets.analysis.cluster.hosts.MAX_STEPS", 2)
     assert found.reduced.notices == ("1 of 2 hosts (a) ran more steps than a reduced profile has: the first 2 of 5.",)
 
 

@@ -7,7 +7,7 @@ from collections.abc import Callable
 import pytest
 
 from tests.unit.analysis.cluster.comparison import Both
-from tfprof_widgets.analysis.cluster.cluster_results import ClusterResults
+from tfprof_widgets.analysis import ClusterResults
 from tfprof_widgets.errors import TfProfError
 
 

@@ -5,12 +5,15 @@ from __future__ import annotations
 import pydoc
 
 import tfprof_widgets as tfprof
-from tfprof_widgets.analysis.columns.column import Column, read_tables
-from tfprof_widgets.analysis.columns.registry import TABLES
-from tfprof_widgets.analysis.columns.steps import CATEGORIES
-from tfprof_widgets.analysis.input.input_pipeline import InputPipeline
-from tfprof_widgets.analysis.memory.memory import MemoryProfile
-from tfprof_widgets.analysis.steps.categories import STEP_CATEGORIES
+from tfprof_widgets.analysis import (
+    CATEGORIES,
+    STEP_CATEGORIES,
+    TABLES,
+    Column,
+    InputPipeline,
+    MemoryProfile,
+    read_tables,
+)
 
 WRITTEN = """
 *times:

@@ -11,10 +11,9 @@ import numpy as np
 
 import tfprof_widgets as tfprof
 from tests.builders import Event, event, line, plane, session, space
-from tfprof_widgets.analysis.comparison.comparison import RunDiff
-from tfprof_widgets.analysis.results import Results
-from tfprof_widgets.formats.xspace.xspace import read_xspace
-from tfprof_widgets.trace.trace import Float64
+from tfprof_widgets.analysis import Results, RunDiff
+from tfprof_widgets.read import read_xspace
+from tfprof_widgets.trace import Float64
 
 LAYERS = ("conv2d", "conv2d_1", "dense", "dense_1", "dense_2")
 MODEL: dict[str, float] = {

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from tfprof_widgets.analysis.comparison.rows import MAX_DEPTH, MAX_SIBLINGS, pair_names, without_counters
+from tfprof_widgets.analysis import MAX_DEPTH, MAX_SIBLINGS, pair_names, without_counters
 
 
 def paired(a: list[str], b: list[str], cost_a: list[float] | None = None, cost_b: list[float] | None = None) -> dict:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pandas as pd
 
-from tfprof_widgets.analysis.comparison.rows import Quantities, pair_lines
+from tfprof_widgets.analysis import Quantities, pair_lines
 
 Row = tuple[str, int, str, str, str]
 

@@ -7,7 +7,7 @@ import pandas as pd
 import pytest
 
 from tests.unit.analysis.comparison.drawn_runs import Run, diff_of
-from tfprof_widgets.analysis.comparison.rows import Quantities, numbered, pair_stages
+from tfprof_widgets.analysis import Quantities, numbered, pair_stages
 
 INPUT = ["Root::Map", "Root", "Root::Map::Shuffle", "Root::Map::Shuffle::TensorSlice"]
 

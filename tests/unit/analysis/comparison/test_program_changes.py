@@ -12,10 +12,8 @@ import pytest
 
 import tfprof_widgets as tfprof
 from tests.unit.analysis.comparison.drawn_runs import MODEL, Run, with_times
-from tfprof_widgets.analysis.comparison.comparison import RunDiff
-from tfprof_widgets.analysis.comparison.words import verdict
-from tfprof_widgets.analysis.results import Results
-from tfprof_widgets.trace.source_map import SourceMap, table_frame
+from tfprof_widgets.analysis import Results, RunDiff, verdict_of
+from tfprof_widgets.trace import SourceMap, table_frame
 
 Variable = tuple[str, str, str]
 """Name, shape, dtype."""
@@ -58,7 +56,7 @@ def diff_of(a: Run, b: Run, before: SourceMap | None, after: SourceMap | None) -
 def test_a_wider_model_is_named_first_and_no_machine_is_blamed() -> None:
     """All ops take 1.9 times as long, as on a slower machine: the variables tell that it is the program."""
     diff = diff_of(Run(seed=1), Run(seed=2, speed=1.9), noted(SMALL), noted(WIDE))
-    said = verdict(diff)
+    said = verdict_of(diff)
     assert said.startswith(
         "What differs in b: 519,600 parameters, 173,200 in a (model/conv2d/kernel is (3, 3, 1, 48), was (3, 3, 1, 16), "
         "model/dense/kernel is (8112, 64), was (2704, 64)). Steps of b are "
@@ -84,7 +82,7 @@ def test_what_one_run_did_not_note_is_neither_new_nor_gone() -> None:
         diff = diff_of(Run(seed=1), Run(seed=2), before, after)
         for table in (diff.layers, diff.source_lines):
             assert not set(table["state"]) & {"added", "removed"}
-        assert verdict(diff).startswith("No change beyond noise: ")
+        assert verdict_of(diff).startswith("No change beyond noise: ")
 
 
 def test_other_numbers_are_named() -> None:
@@ -116,7 +114,7 @@ def test_thirty_pairs_of_one_program_do_not_differ(uneven: float) -> None:
         Run(seed=seed, n_steps=40, uneven=uneven, between=0.04, noise=0.1, gap_us=300, input_us=100).results()
         for seed in range(31)
     ]
-    said = [verdict(RunDiff(a, b)) for a, b in itertools.pairwise(results)]
+    said = [verdict_of(RunDiff(a, b)) for a, b in itertools.pairwise(results)]
     assert [one for one in said if not one.startswith("No change beyond noise: ")] == []
 
 
@@ -128,7 +126,7 @@ def test_a_program_that_takes_twice_as_long_is_found_in_runs_as_uneven(uneven: f
         diff = diff_of(a, b, None, None)
         assert diff.step_times.ratio > 1.8
         assert diff.step_times.is_beyond_noise
-        assert "model/dense_1 is slower" in verdict(diff)
+        assert "model/dense_1 is slower" in verdict_of(diff)
 
 
 def test_a_real_capture_of_another_program_is_told_by_its_parameters(capture_of: Callable[[str], Path]) -> None:

@@ -10,10 +10,7 @@ import pandas as pd
 import pytest
 
 from tests.unit.analysis.comparison.drawn_runs import MODEL, Run, diff_of, with_times
-from tfprof_widgets.analysis.comparison.changes import UNCHANGED
-from tfprof_widgets.analysis.comparison.comparison import RunDiff
-from tfprof_widgets.analysis.comparison.rows import MOST_CELLS, run_cells
-from tfprof_widgets.analysis.comparison.words import notices, verdict
+from tfprof_widgets.analysis import MOST_CELLS, UNCHANGED, RunDiff, notices, run_cells, verdict_of
 
 TABLES = ("categories", "ops", "layers", "source_lines", "kernels", "iterators", "memory")
 RICH = Run(rare={"model/save/Save": 300.0}, input_us=200, kernels={"gemm": 60.0})
@@ -70,10 +67,10 @@ def test_a_slower_layer_is_named() -> None:
     assert diff.layers["layer"].iloc[0] == "model/dense_1"
     assert diff.layers["ratio"].iloc[0] == pytest.approx(1.25, rel=0.05)
     assert set(states(diff.ops, "name").items()) >= {("model/dense_1/MatMul", "slower"), ("model/dense/MatMul", "same")}
-    assert "model/dense_1 is slower (+" in verdict(diff)
+    assert "model/dense_1 is slower (+" in verdict_of(diff)
     other = diff_of(Run(seed=2, ops=with_times({"dense_1": 1.25})), Run(seed=1))
     assert states(other.layers, "layer")["model/dense_1"] == "faster"
-    assert "but model/dense_1 is faster (−" in verdict(other)  # 6 % of a step, which runs of one program differ by
+    assert "but model/dense_1 is faster (−" in verdict_of(other)  # 6 % of a step, which runs of one program differ by
 
 
 def test_a_slower_input_stage_is_named() -> None:
@@ -108,7 +105,7 @@ def test_a_whole_run_that_is_slower_is_told_without_blaming_any_part() -> None:
     assert step["is_beyond_noise"]
     assert step["ratio"] == pytest.approx(1.8, rel=0.05)
     assert diff.common[0].ratio == pytest.approx(1.8, rel=0.05)
-    assert verdict(diff).endswith(
+    assert verdict_of(diff).endswith(
         "and most ops are, too: no single part is known."
     )  # of the machine no sample tells anything
 
@@ -120,7 +117,7 @@ def test_what_a_busy_machine_does_to_all_ops_alike_is_no_change(speed: float) ->
     step = diff.summary.set_index("metric").loc["step_time"]
     assert not step["is_beyond_noise"]
     assert abs(step["change"]) < step["noise"]
-    said = verdict(diff)
+    said = verdict_of(diff)
     assert said.startswith("No change beyond noise: a step takes")
     assert said.endswith(f"Most ops are {'slower' if speed > 1 else 'faster'}, too: no single part is known.")
 
@@ -135,8 +132,8 @@ def test_a_step_whose_ops_all_take_twice_as_long_is_beyond_what_a_busy_machine_d
     for a, b, word in ((1.0, 2.0, "slower"), (2.0, 1.0, "faster")):
         diff = diff_of(Run(seed=1, speed=a), Run(seed=2, speed=b))
         assert diff.step_times.is_beyond_noise
-        assert re.match(rf"Steps of b are [\d.]+ times {word}: ", verdict(diff))
-        assert "most ops are, too" in verdict(diff)
+        assert re.match(rf"Steps of b are [\d.]+ times {word}: ", verdict_of(diff))
+        assert "most ops are, too" in verdict_of(diff)
 
 
 @pytest.mark.parametrize("noise", [0.05, 0.15])
@@ -145,15 +142,15 @@ def test_a_callback_that_is_gone_is_named_by_the_time_between_the_ops(noise: flo
     assert states(diff.categories, "category")["dispatch"] == "faster"
     fell = diff.categories.set_index("category").loc["dispatch"]
     assert fell["noise_ms"] < fell["a_ms"]
-    assert "; the time of Python and dispatch, between the ops, fell from 4.03 to 0.030 ms a step." in verdict(diff)
+    assert "; the time of Python and dispatch, between the ops, fell from 4.03 to 0.030 ms a step." in verdict_of(diff)
     back = diff_of(Run(seed=2, noise=noise), Run(seed=1, gap_us=4_000, noise=noise))
-    assert "; the time of Python and dispatch, between the ops, rose from 0.030 to 4.03 ms a step." in verdict(back)
+    assert "; the time of Python and dispatch, between the ops, rose from 0.030 to 4.03 ms a step." in verdict_of(back)
 
 
 def test_an_input_that_no_longer_keeps_up_is_named_once() -> None:
     diff = diff_of(Run(seed=1, wait_us=100, n_steps=40), Run(seed=2, wait_us=20_000, n_steps=40))
     assert states(diff.categories, "category")["input"] == "slower"
-    assert re.search(r"; input time, waiting for data, rose from 0\.\d+ to 2\d\.\d ms a step\.$", verdict(diff))
+    assert re.search(r"; input time, waiting for data, rose from 0\.\d+ to 2\d\.\d ms a step\.$", verdict_of(diff))
 
 
 def test_a_machine_that_is_busy_for_a_while_makes_no_wait_a_change() -> None:
@@ -174,10 +171,10 @@ def busy_input(diff: RunDiff) -> float:
 def test_what_freed_the_cores_is_named_before_the_ops_that_got_faster_by_it() -> None:
     layer = {"model/extra/MatMul": 1_500.0}
     diff = diff_of(Run(seed=1, ops=MODEL | layer), Run(seed=2, speed=0.6))
-    said = verdict(diff)
+    said = verdict_of(diff)
     assert "; model/extra is gone (−1." in said
     assert said.endswith("Most ops are faster, too.")
-    back = verdict(diff_of(Run(seed=2, speed=0.6), Run(seed=1, ops=MODEL | layer)))
+    back = verdict_of(diff_of(Run(seed=2, speed=0.6), Run(seed=1, ops=MODEL | layer)))
     assert "; model/extra is new (+1." in back
     assert back.endswith("Most ops are slower, too.")
 
@@ -199,10 +196,10 @@ def test_the_load_of_other_processes_is_named_where_samples_tell_it() -> None:
     diff = RunDiff(*sides)
     assert (
         "Other programs used 0.960 during b and 0.040 during a of 2 cores: run both again on a free machine"
-        in verdict(diff)
+        in verdict_of(diff)
     )
     assert not diff.step_times.is_beyond_noise
-    assert "Other programs" not in verdict(RunDiff(*sides[::-1])) or diff.is_machine_busier
+    assert "Other programs" not in verdict_of(RunDiff(*sides[::-1])) or diff.is_machine_busier
 
 
 def test_a_layer_that_is_slower_within_a_slower_run_stands_out() -> None:
@@ -249,7 +246,7 @@ def test_few_steps_judge_nothing_and_say_so() -> None:
     diff = diff_of(Run(seed=1), Run(seed=2, n_steps=4, ops=with_times({"dense": 9})))
     assert set(diff.ops["state"]) == {"not sure"}
     assert diff.ops["noise_ms"].isna().all()
-    assert "Too few steps to judge" in verdict(diff)
+    assert "Too few steps to judge" in verdict_of(diff)
     assert notices(diff)
 
 
@@ -263,15 +260,15 @@ def test_runs_without_steps_are_compared_as_wholes(which: str) -> None:
     whole = diff.ops.set_index("name").loc["model/dense/MatMul"]
     assert whole["a_count"] == 80
     assert whole["a_ms"] == pytest.approx(80 * 0.18, rel=0.2)
-    assert ("Both runs have no steps" if which == "both" else f"Run {which} has no steps") in verdict(diff)
+    assert ("Both runs have no steps" if which == "both" else f"Run {which} has no steps") in verdict_of(diff)
 
 
 def test_an_empty_run_is_named() -> None:
     empty = Run(n_steps=0)
     diff = diff_of(empty, Run())
-    assert verdict(diff) == "Run a has recorded nothing: there is nothing to compare."
+    assert verdict_of(diff) == "Run a has recorded nothing: there is nothing to compare."
     assert set(diff.ops["state"]) == {"added"}
-    assert verdict(diff_of(empty, empty)).startswith("Both runs have recorded nothing")
+    assert verdict_of(diff_of(empty, empty)).startswith("Both runs have recorded nothing")
 
 
 def test_a_run_on_a_device_and_one_without_are_told_apart() -> None:

@@ -9,10 +9,7 @@ import pytest
 
 from tests.builders import event, line, plane, session, trace
 from tests.unit.analysis.input.iterator_drawings import ROOT, call
-from tfprof_widgets.analysis.comparison.changes import samples_per_step
-from tfprof_widgets.analysis.comparison.comparison import RunDiff
-from tfprof_widgets.analysis.comparison.words import verdict
-from tfprof_widgets.analysis.results import Results
+from tfprof_widgets.analysis import Results, RunDiff, samples_per_step, verdict_of
 
 Stage = tuple[str, int | None]
 """Name and batch size."""
@@ -87,7 +84,7 @@ def test_runs_with_other_batches_are_compared_by_sample() -> None:
     assert rows.loc["time_per_sample_us", ["a", "b", "ratio"]].tolist() == pytest.approx([500, 125, 0.25])
     assert rows.loc["time_per_sample_us", "is_beyond_noise"]
     assert diff.samples.interval == pytest.approx((0.25 / 1.1, 0.25 * 1.1))
-    assert verdict(diff) == (
+    assert verdict_of(diff) == (
         "What differs in b: batches of 16 samples, of 2 in a. Samples of b are 4.00 times faster: a sample takes 125 µs in "
         "b, with 16 a step, and 500 µs in a, with 2 (95 % interval 3.64 to 4.40)."
     )
@@ -106,10 +103,10 @@ def test_what_is_not_known_is_nan_and_the_sentence_is_on_steps() -> None:
     assert math.isnan(diff.samples.ratio)
     assert rows.loc[["batch_size", "samples_per_second", "time_per_sample_us"], "b"].isna().all()
     assert not rows.loc[["samples_per_second", "time_per_sample_us"], "is_beyond_noise"].any()
-    assert "a step takes" in verdict(diff)
+    assert "a step takes" in verdict_of(diff)
 
 
 def test_few_steps_tell_no_noise_of_a_sample() -> None:
     diff = RunDiff(run(("BatchV2", 2), n_steps=3), run(("BatchV2", 4), n_steps=3))
-    assert verdict(diff).startswith("What differs in b: batches of 4 samples, of 2 in a. Too few steps to judge: ")
+    assert verdict_of(diff).startswith("What differs in b: batches of 4 samples, of 2 in a. Too few steps to judge: ")
     assert diff.samples.ratio == pytest.approx(0.5)

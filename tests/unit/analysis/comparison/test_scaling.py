@@ -21,7 +21,7 @@ from tests.unit.analysis.hosts.drawn_hosts import (
     served_worker,
     server,
 )
-from tfprof_widgets.capture.remote.client import Answer
+from tfprof_widgets.capture import Answer
 from tfprof_widgets.capturing import _profile_of
 from tfprof_widgets.several_runs import ScalingRun, is_compared, scaling_frame, scaling_sentence
 

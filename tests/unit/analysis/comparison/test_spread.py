@@ -7,8 +7,7 @@ import math
 import numpy as np
 import pytest
 
-from tfprof_widgets.analysis.base.intervals import two_sided
-from tfprof_widgets.analysis.comparison.changes import (
+from tfprof_widgets.analysis import (
     BUSY_MACHINE,
     FEWEST_CELLS,
     FEWEST_ROWS,
@@ -20,6 +19,7 @@ from tfprof_widgets.analysis.comparison.changes import (
     measure,
     middle_mean,
     step_effect,
+    two_sided,
 )
 
 STEADY = np.ones(1, np.bool_)

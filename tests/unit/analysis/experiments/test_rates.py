@@ -8,7 +8,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from tfprof_widgets.analysis.experiments import (
+from tfprof_widgets.analysis import (
     FRAME_COLUMNS,
     TABLE_COLUMNS,
     batch_sizes_sentence,

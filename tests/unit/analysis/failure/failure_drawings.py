@@ -6,12 +6,10 @@ from pathlib import Path
 from typing import Any
 
 from tests.builders import EPOCH_NS, Event, event, line, plane, session, trace
-from tfprof_widgets.analysis.results import Results
-from tfprof_widgets.formats.saved import SavedProfile
-from tfprof_widgets.opening.opened import Opened
+from tfprof_widgets.analysis import Results
 from tfprof_widgets.profiles import Profile
-from tfprof_widgets.trace.capture_facts import CaptureFacts, Failure
-from tfprof_widgets.trace.trace import Trace
+from tfprof_widgets.read import Opened, SavedProfile
+from tfprof_widgets.trace import CaptureFacts, Failure, Trace
 
 MIB = 2**20
 CAPACITY = 1000 * MIB

@@ -22,13 +22,10 @@ from tests.unit.analysis.failure.failure_drawings import (
     oom_trace,
     take,
 )
-from tfprof_widgets.analysis.failure.batch_estimate import Progress, estimate_batch
-from tfprof_widgets.analysis.failure.memory_failure import MemoryFailure, failure_alone
-from tfprof_widgets.analysis.failure.request import parse_failure
-from tfprof_widgets.analysis.results import Results
+from tfprof_widgets.analysis import MemoryFailure, Progress, Results, estimate_batch, failure_alone, parse_failure
 from tfprof_widgets.errors import EmptyTraceError
 from tfprof_widgets.profiles import Profile
-from tfprof_widgets.views.payload.memory_failure_meta import memory_failure_meta
+from tfprof_widgets.show import memory_failure_meta
 
 HOSTILE = "</script><img src=x onerror=alert(1)>"
 

@@ -6,11 +6,8 @@ import numpy as np
 import pytest
 
 from tests.builders import Event, event, line, plane, trace
-from tfprof_widgets.analysis.base.program_calls import framework_of, pool_links, program_calls
-from tfprof_widgets.analysis.layers.jax_scopes import unwrapped
-from tfprof_widgets.analysis.results import Results
-from tfprof_widgets.analysis.steps.steps import compute_steps
-from tfprof_widgets.trace.trace import Trace
+from tfprof_widgets.analysis import Results, compute_steps, framework_of, pool_links, program_calls, unwrapped
+from tfprof_widgets.trace import Trace
 
 BEGIN, END = "ThreadpoolListener::StartRegion", "ThreadpoolListener::StopRegion"
 

@@ -12,8 +12,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from tfprof_widgets.analysis.advice.fix import Fix
-from tfprof_widgets.analysis.advice.other_frameworks import fitting
+from tfprof_widgets.analysis import Fix, fitting
 from tfprof_widgets.loading import load_profile
 from tfprof_widgets.profiles import Profile
 

@@ -6,9 +6,9 @@ from collections.abc import Sequence
 
 from tests.builders import EPOCH_NS, Event, Plane, event, line, plane, session, space
 from tests.cluster import Cluster
-from tfprof_widgets.analysis.results import Results
-from tfprof_widgets.formats.xspace.xspace import read_xspace
-from tfprof_widgets.trace.merging import merge_traces
+from tfprof_widgets.analysis import Results
+from tfprof_widgets.read import read_xspace
+from tfprof_widgets.trace import merge_traces
 
 STEP_US = 1000.0
 PS = "/job:ps/replica:0/task:0"

@@ -12,8 +12,7 @@ from typing import Any
 
 import pandas as pd
 
-from tfprof_widgets.analysis.facts.facts import Facts
-from tfprof_widgets.analysis.steps.categories import GUIDE_CATEGORIES
+from tfprof_widgets.analysis import GUIDE_CATEGORIES, Facts
 
 TOOLS = ("overview_page", "framework_op_stats", "kernel_stats", "input_pipeline_analyzer", "pod_viewer")
 _RUN = """

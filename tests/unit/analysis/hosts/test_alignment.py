@@ -12,7 +12,7 @@ import tfprof_widgets as tfprof
 from tests.builders import EPOCH_NS, event, line, plane, session, space
 from tests.cluster import Cluster, host_name
 from tests.unit.analysis.hosts.drawn_hosts import results_of
-from tfprof_widgets.analysis.results import Results
+from tfprof_widgets.analysis import Results
 
 LENGTHS = np.random.default_rng(1).uniform(700, 1300, 40)
 """Of the steps of one training, in us: they are as long on every host."""

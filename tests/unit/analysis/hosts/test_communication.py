@@ -20,7 +20,7 @@ from tests.unit.analysis.hosts.drawn_hosts import (
     served_worker,
     server,
 )
-from tfprof_widgets.analysis.hosts.communication import COMMUNICATION_COLUMNS
+from tfprof_widgets.analysis import COMMUNICATION_COLUMNS
 
 REDUCE = "all/CollectiveReduceV2:CollectiveReduceV2"
 N = 4

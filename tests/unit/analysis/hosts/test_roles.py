@@ -7,8 +7,7 @@ import pytest
 from tests.builders import U, event, line, plane
 from tests.unit.analysis.advice.task_drawings import worker_and_servers
 from tests.unit.analysis.hosts.drawn_hosts import chief, host, marked, results_of, served_worker, server
-from tfprof_widgets.analysis.hosts.roles import HostFacts, not_training, roles
-from tfprof_widgets.analysis.results import Results
+from tfprof_widgets.analysis import HostFacts, Results, not_training, roles
 
 
 def role_of(results: Results) -> dict[str, str]:

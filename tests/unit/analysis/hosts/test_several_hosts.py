@@ -17,10 +17,9 @@ from tests.builders import Event, U, event, line, plane, session, space
 from tests.unit.analysis.hosts.several_hosts_oracle import in_guide, pod_steps, xprof_of_runs
 from tests.unit.analysis.hosts.test_workers import CATEGORIES, picoseconds
 from tests.unit.analysis.xprof_oracle import rows
-from tfprof_widgets.analysis.results import Results
-from tfprof_widgets.analysis.selection import Selection
-from tfprof_widgets.formats.xspace.xspace import read_xspace
-from tfprof_widgets.trace.merging import merge_traces
+from tfprof_widgets.analysis import Results, Selection
+from tfprof_widgets.read import read_xspace
+from tfprof_widgets.trace import merge_traces
 
 DETAILS = "regs:32 static_shared:16 dynamic_shared:8 grid:1,2,3 block:4,5,6 occ_pct:62.5"
 PERIOD_US = 10

@@ -21,13 +21,16 @@ from tests.unit.analysis.hosts.drawn_hosts import (
     served_worker,
     server,
 )
-from tfprof_widgets.analysis.hosts.others import median_of_others
-from tfprof_widgets.analysis.hosts.stragglers import STRAGGLER_COLUMNS, compute_stragglers
-from tfprof_widgets.analysis.hosts.workers import Workers
-from tfprof_widgets.analysis.results import Results
-from tfprof_widgets.analysis.steps.categories import STEP_CATEGORIES
-from tfprof_widgets.trace.trace import Float64
-from tfprof_widgets.views.payload.meta import straggler_meta, worker_meta
+from tfprof_widgets.analysis import (
+    STEP_CATEGORIES,
+    STRAGGLER_COLUMNS,
+    Results,
+    Workers,
+    compute_stragglers,
+    median_of_others,
+)
+from tfprof_widgets.show import straggler_meta, worker_meta
+from tfprof_widgets.trace import Float64
 
 SEEDS = range(3)
 

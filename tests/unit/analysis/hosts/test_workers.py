@@ -11,11 +11,9 @@ from tests.builders import U, event, line, plane, session, space
 from tests.unit.analysis.hosts.pod_oracle import CATEGORIES, NAMES, pod_records
 from tests.unit.analysis.hosts.several_hosts_oracle import in_guide, pod_steps
 from tests.unit.analysis.parity.parity_case import MARKED_KINDS, Case
-from tfprof_widgets.analysis.facts.facts import Facts
-from tfprof_widgets.analysis.hosts.workers import Workers
-from tfprof_widgets.analysis.steps.categories import GUIDE_CATEGORIES
-from tfprof_widgets.formats.xspace.xspace import read_xspace
-from tfprof_widgets.trace.merging import merge_traces
+from tfprof_widgets.analysis import GUIDE_CATEGORIES, Facts, Workers
+from tfprof_widgets.read import read_xspace
+from tfprof_widgets.trace import merge_traces
 
 
 def cpu_host(name: str, n_steps: int, start_us: float, op_us: float = 5) -> bytes:

@@ -12,16 +12,23 @@ import pandas as pd
 import pytest
 
 from tests.builders import EPOCH_NS, Event, U, event, line, plane, session, space, trace
-from tfprof_widgets.analysis.columns.registry import TABLES
-from tfprof_widgets.analysis.idle import causes
-from tfprof_widgets.analysis.idle.launch_queue import kernel_events, launch_calls
-from tfprof_widgets.analysis.results import Results
-from tfprof_widgets.analysis.steps.categories import CATEGORY_CODE, STEP_CATEGORIES, Part
-from tfprof_widgets.analysis.steps.idle_parts import HostWork, Waits, charge
-from tfprof_widgets.analysis.steps.step_pieces import Pieces, resolve
-from tfprof_widgets.formats.xspace.xspace import read_xspace
-from tfprof_widgets.trace.merging import merge_traces
-from tfprof_widgets.trace.trace import Int64, UInt8
+from tfprof_widgets.analysis import (
+    CATEGORY_CODE,
+    STEP_CATEGORIES,
+    TABLES,
+    HostWork,
+    Part,
+    Pieces,
+    Results,
+    Waits,
+    charge,
+    idle,
+    kernel_events,
+    launch_calls,
+    resolve,
+)
+from tfprof_widgets.read import read_xspace
+from tfprof_widgets.trace import Int64, UInt8, merge_traces
 
 DETAILS = "regs:32 static_shared:16 dynamic_shared:8 grid:1,2,3 block:4,5,6 occ_pct:62.5"
 KERNELS_WITHOUT_GAP = ("device_compute", "device_to_device", "device_collectives")
@@ -137,7 +144,7 @@ def looked_at(monkeypatch: pytest.MonkeyPatch) -> list[int]:
         found.append(len(step) + len(limits["step_start_ps"]))
         return resolve(step, *spans, **limits)
 
-    monkeypatch.setattr(causes, "resolve", counted)
+    monkeypatch.setattr(idle, "resolve", counted)
     return found
 
 
@@ -192,7 +199,7 @@ def test_many_waits_at_once_are_charged_as_each_alone(seed: int) -> None:
     expected = pd.DataFrame({"wait": pieces.step, "cause": CATEGORY_CODE[pieces.span_type], "start": pieces.start_ps})
     expected["ps"] = pieces.end_ps - pieces.start_ps
     sums = expected.groupby(["wait", "cause"], as_index=False).agg({"start": "min", "ps": "sum"})
-    found = sorted(zip(*(column.tolist() for column in causes.causes_of(work, waits)), strict=True))
+    found = sorted(zip(*(column.tolist() for column in idle.causes_of(work, waits)), strict=True))
     assert found == list(sums.itertuples(index=False, name=None))
 
 

@@ -8,7 +8,7 @@ from typing import Any
 import pandas as pd
 
 from tests.builders import Event, Plane, event, line, plane, trace
-from tfprof_widgets.analysis.input.tf_data import TfData, compute_tf_data
+from tfprof_widgets.analysis import TfData, compute_tf_data
 
 ROOT = "Iterator::Root"
 

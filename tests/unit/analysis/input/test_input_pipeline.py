@@ -9,14 +9,17 @@ import pytest
 
 from tests.builders import event, line, plane, space, trace
 from tests.unit.analysis.parity.vector_traces import input_categories as input_categories_vector
-from tfprof_widgets.analysis.input.input_ops import input_category
-from tfprof_widgets.analysis.input.input_pipeline import InputPipeline, compute_input_pipeline
-from tfprof_widgets.analysis.input.tf_data import compute_tf_data
-from tfprof_widgets.analysis.ops.ops import aggregate_ops, op_occurrences
-from tfprof_widgets.analysis.steps.steps import compute_steps
-from tfprof_widgets.formats.xspace.xspace import read_xspace
-from tfprof_widgets.trace.merging import merge_traces
-from tfprof_widgets.trace.trace import Trace
+from tfprof_widgets.analysis import (
+    InputPipeline,
+    aggregate_ops,
+    compute_input_pipeline,
+    compute_steps,
+    compute_tf_data,
+    input_category,
+    op_occurrences,
+)
+from tfprof_widgets.read import read_xspace
+from tfprof_widgets.trace import Trace, merge_traces
 
 
 def compute(drawn: Trace) -> InputPipeline:

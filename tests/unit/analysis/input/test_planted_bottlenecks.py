@@ -8,9 +8,8 @@ from pathlib import Path
 import pytest
 
 from tests.unit.analysis.input.tf_data_runs import N_BATCHES
-from tfprof_widgets.analysis.input.input_pipeline import InputPipeline
-from tfprof_widgets.analysis.results import Results
-from tfprof_widgets.formats.xspace.xspace import read_xspace
+from tfprof_widgets.analysis import InputPipeline, Results
+from tfprof_widgets.read import read_xspace
 
 pytestmark = pytest.mark.tensorflow
 PLANTED = {

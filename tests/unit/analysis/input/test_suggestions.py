@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tfprof_widgets.analysis.input.suggestions import COPIES_US, Place, suggest
+from tfprof_widgets.analysis import COPIES_US, Place, suggest
 
 
 @pytest.mark.parametrize(

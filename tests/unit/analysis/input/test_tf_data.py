@@ -20,10 +20,9 @@ from tests.unit.analysis.input.iterator_drawings import (
     serial,
     stage,
 )
-from tfprof_widgets.analysis.input.tf_data import compute_tf_data
-from tfprof_widgets.formats.xspace.xspace import read_xspace
-from tfprof_widgets.trace.merging import merge_traces
-from tfprof_widgets.trace.trace import Trace
+from tfprof_widgets.analysis import compute_tf_data
+from tfprof_widgets.read import read_xspace
+from tfprof_widgets.trace import Trace, merge_traces
 
 
 def test_no_iterators_give_empty_frames_with_columns() -> None:

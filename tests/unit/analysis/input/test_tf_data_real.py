@@ -9,12 +9,17 @@ import pytest
 
 from tests.captures.run_parts import N_STEPS
 from tests.unit.analysis.input.tf_data_runs import N_BATCHES
-from tfprof_widgets.analysis.input.input_pipeline import InputPipeline, compute_input_pipeline
-from tfprof_widgets.analysis.input.tf_data import TfData, compute_tf_data
-from tfprof_widgets.analysis.memory.memory import compute_memory
-from tfprof_widgets.analysis.ops.ops import aggregate_ops, op_occurrences
-from tfprof_widgets.analysis.steps.steps import compute_steps
-from tfprof_widgets.formats.xspace.xspace import read_xspace
+from tfprof_widgets.analysis import (
+    InputPipeline,
+    TfData,
+    aggregate_ops,
+    compute_input_pipeline,
+    compute_memory,
+    compute_steps,
+    compute_tf_data,
+    op_occurrences,
+)
+from tfprof_widgets.read import read_xspace
 
 pytestmark = pytest.mark.tensorflow
 SLEEP_MS = 4.0

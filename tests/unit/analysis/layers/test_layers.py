@@ -10,11 +10,17 @@ from hypothesis import strategies as st
 
 from tests.builders import Event, event, line, plane, trace
 from tests.unit.analysis.layers.totals import totals_of
-from tfprof_widgets.analysis.layers.layer_names import UNATTRIBUTED
-from tfprof_widgets.analysis.layers.layers import ENTRY_COLUMNS, LAYER_COLUMNS, PHASES, Layers, compute_layers
-from tfprof_widgets.analysis.layers.op_scopes import op_scopes
-from tfprof_widgets.analysis.results import Results
-from tfprof_widgets.trace.source_map import SourceMap, empty_source_map
+from tfprof_widgets.analysis import (
+    ENTRY_COLUMNS,
+    LAYER_COLUMNS,
+    PHASES,
+    UNATTRIBUTED,
+    Layers,
+    Results,
+    compute_layers,
+    op_scopes,
+)
+from tfprof_widgets.trace import SourceMap, empty_source_map
 
 CALL = "StatefulPartitionedCall"
 TIMES = [f"{phase}_time_us" for phase in PHASES]

@@ -8,10 +8,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from tfprof_widgets.analysis.layers.layer_names import UNATTRIBUTED
-from tfprof_widgets.analysis.layers.layers import PHASES
-from tfprof_widgets.analysis.results import Results
-from tfprof_widgets.opening.open import open_traces
+from tfprof_widgets.analysis import PHASES, UNATTRIBUTED, Results
+from tfprof_widgets.read import open_traces
 
 TIMES = [f"{phase}_time_us" for phase in PHASES]
 REAL = [

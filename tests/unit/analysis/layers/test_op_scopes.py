@@ -8,10 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.builders import event, line, plane, trace
-from tfprof_widgets.analysis.input.input_work import input_work
-from tfprof_widgets.analysis.layers import op_scopes as op_scopes_module
-from tfprof_widgets.analysis.layers.op_scopes import OpScopes, op_scopes
-from tfprof_widgets.analysis.ops.op_occurrences import op_occurrences
+from tfprof_widgets.analysis import OpScopes, input_work, op_occurrences, op_scopes
+from tfprof_widgets.analysis import scopes as op_scopes_module
 
 CALL = "StatefulPartitionedCall"
 LOOP = "gradient_tape/net_1/lstm_1/while"

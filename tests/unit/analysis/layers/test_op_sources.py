@@ -9,10 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tfprof_widgets.analysis.layers import op_sources
-from tfprof_widgets.analysis.layers.op_scopes import op_scopes
-from tfprof_widgets.analysis.layers.op_sources import match_ops
-from tfprof_widgets.trace.source_map import SourceMap, empty_source_map
+from tfprof_widgets.analysis import match_ops, op_scopes, ops_of_graph
+from tfprof_widgets.trace import SourceMap, empty_source_map
 
 Graphs = dict[str, dict[str, str]]
 
@@ -141,7 +139,7 @@ def test_a_name_as_long_as_a_file_is_matched_like_any_other() -> None:
 
 
 def test_without_a_traceback_no_graph_is_searched(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(op_sources, "GraphIndex", None)
+    monkeypatch.setattr(ops_of_graph, "GraphIndex", None)
     one = replace(empty_source_map(), ops=drawn(STEP).ops.assign(frame=-1))
     names, types = ["gradient_tape/a/Mul", "a/Mul"], ["Mul", "Mul"]
     match = match_ops(names, types, op_scopes(names, types), one)

@@ -12,11 +12,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.unit.analysis.layers.totals import totals_of
-from tfprof_widgets.analysis.layers import scopes as scopes_module
-from tfprof_widgets.analysis.layers.op_scopes import op_scopes
-from tfprof_widgets.analysis.layers.scopes import MAX_DEPTH, SCOPE_COLUMNS, Scopes, compute_scopes
-from tfprof_widgets.analysis.results import Results
-from tfprof_widgets.opening.open import open_traces
+from tfprof_widgets.analysis import MAX_SCOPE_DEPTH, SCOPE_COLUMNS, Results, Scopes, compute_scopes, op_scopes
+from tfprof_widgets.analysis import scopes as scopes_module
+from tfprof_widgets.read import open_traces
 
 PART = st.sampled_from(["a", "b", "c_1", "gradient_tape", "while"])
 OPS = st.lists(
@@ -93,8 +91,8 @@ def test_a_thousand_levels_and_thousands_of_scopes_are_one_tree() -> None:
 
 
 def test_ops_deeper_than_the_bound_are_charged_to_the_deepest_scope_and_counted() -> None:
-    found = tree(("/".join(["a"] * (MAX_DEPTH + 5)) + "/Op", 2.0), ("b/Op", 1.0))
-    assert found.entries["depth"].max() == MAX_DEPTH
+    found = tree(("/".join(["a"] * (MAX_SCOPE_DEPTH + 5)) + "/Op", 2.0), ("b/Op", 1.0))
+    assert found.entries["depth"].max() == MAX_SCOPE_DEPTH
     assert found.n_folded_ops == 1
     assert found.frame["self_time_us"].sum() == 3
 

@@ -7,9 +7,8 @@ from dataclasses import replace
 import pandas as pd
 import pytest
 
-from tfprof_widgets.analysis.layers.op_scopes import op_scopes
-from tfprof_widgets.analysis.layers.op_sources import match_ops
-from tfprof_widgets.trace.source_map import SourceMap, empty_source_map, table_frame
+from tfprof_widgets.analysis import match_ops, op_scopes
+from tfprof_widgets.trace import SourceMap, empty_source_map, table_frame
 
 FORWARD, TAPE, OTHER = range(3)
 """Frames: where the model is called, where the tape is asked for gradients, and what the program does besides."""

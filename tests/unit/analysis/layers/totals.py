@@ -6,8 +6,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from tfprof_widgets.analysis.base.compute_units import N_UNITS
-from tfprof_widgets.analysis.ops.op_totals import OpTotals
+from tfprof_widgets.analysis import N_UNITS, OpTotals
 
 
 def totals_of(self_us: Sequence[float], *, is_device: Sequence[bool] | None = None) -> OpTotals:

@@ -12,10 +12,8 @@ import pytest
 from tests.builders import Event, event, line, plane, session, trace
 from tests.unit.analysis.failure.failure_drawings import failure
 from tests.unit.analysis.memory.test_memory import take
-from tfprof_widgets.analysis.memory.host_memory import is_of_host
-from tfprof_widgets.analysis.results import Results
-from tfprof_widgets.trace.capture_facts import Failure
-from tfprof_widgets.trace.source_map import empty_source_map
+from tfprof_widgets.analysis import Results, is_of_host
+from tfprof_widgets.trace import Failure, empty_source_map
 
 GIB = 2**30
 CLAIMED, MACHINE = 64 * GIB, 24 * GIB

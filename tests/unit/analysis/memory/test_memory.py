@@ -12,12 +12,8 @@ import pytest
 
 from tests.builders import EPOCH_NS, Event, U, event, line, plane, session, trace
 from tests.unit.views.repeated import repeated
-from tfprof_widgets.analysis.layers.layer_memory import memory_by_op
-from tfprof_widgets.analysis.memory.memory import MemoryProfile, compute_memory
-from tfprof_widgets.analysis.memory.memory_snapshots import MOST_BYTES
-from tfprof_widgets.trace.dtypes import dtype_name
-from tfprof_widgets.trace.merging import merge_traces
-from tfprof_widgets.trace.trace import Trace
+from tfprof_widgets.analysis import MOST_BYTES, MemoryProfile, compute_memory, memory_by_op
+from tfprof_widgets.trace import Trace, dtype_name, merge_traces
 
 CPU = "cpu_allocator"
 FREE = 10_000

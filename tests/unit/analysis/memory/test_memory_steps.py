@@ -13,11 +13,9 @@ from hypothesis import strategies as st
 
 from tests.builders import EPOCH_NS, Event, line, plane, session, trace
 from tests.unit.analysis.memory.test_memory import CPU, give, host, take
-from tfprof_widgets.analysis.memory.memory import MemoryProfile, compute_memory
-from tfprof_widgets.analysis.results import Results
-from tfprof_widgets.formats.xspace.xspace import read_xspace
-from tfprof_widgets.trace.merging import merge_traces
-from tfprof_widgets.trace.trace import Trace
+from tfprof_widgets.analysis import MemoryProfile, Results, compute_memory
+from tfprof_widgets.read import read_xspace
+from tfprof_widgets.trace import Trace, merge_traces
 
 STEP_US = 100
 

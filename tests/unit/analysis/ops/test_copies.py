@@ -11,9 +11,8 @@ import pandas as pd
 import pytest
 
 from tests.builders import Event, U, event, line, plane, trace
-from tfprof_widgets.analysis.ops.copies import copy_rows
-from tfprof_widgets.analysis.results import Results
-from tfprof_widgets.formats.xspace.xspace import read_xspace
+from tfprof_widgets.analysis import Results, copy_rows
+from tfprof_widgets.read import read_xspace
 
 TO_DEVICE, TO_HOST = "host to device", "device to host"
 

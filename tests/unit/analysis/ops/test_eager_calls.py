@@ -9,8 +9,8 @@ import pytest
 
 from tests.builders import Event, U, event, line, plane, space
 from tests.captures.run_parts import N_LOOP_STEPS
-from tfprof_widgets.analysis.results import Results
-from tfprof_widgets.formats.xspace.xspace import read_xspace
+from tfprof_widgets.analysis import Results
+from tfprof_widgets.read import read_xspace
 
 
 def results_of(*events: Event) -> Results:

@@ -12,11 +12,9 @@ import pytest
 
 from tests.builders import EPOCH_NS, Event, U, event, line, plane, session, trace
 from tests.captures import committed
-from tfprof_widgets.analysis.ops.ops import aggregate_ops, op_occurrences
-from tfprof_widgets.analysis.results import Results
-from tfprof_widgets.formats.xspace.xspace import read_xspace
-from tfprof_widgets.trace.source_map import empty_source_map
-from tfprof_widgets.trace.trace import Trace
+from tfprof_widgets.analysis import Results, aggregate_ops, op_occurrences
+from tfprof_widgets.read import read_xspace
+from tfprof_widgets.trace import Trace, empty_source_map
 
 SCOPE = b"scope_range_id"
 

@@ -6,11 +6,9 @@ import numpy as np
 import pytest
 
 from tests.builders import event, line, plane, session, space
-from tfprof_widgets.analysis.ops.host_totals import HostTotals
-from tfprof_widgets.analysis.results import Results
-from tfprof_widgets.formats.xspace.xspace import read_xspace
-from tfprof_widgets.trace.merging import merge_traces
-from tfprof_widgets.trace.trace import Trace
+from tfprof_widgets.analysis import HostTotals, Results
+from tfprof_widgets.read import read_xspace
+from tfprof_widgets.trace import Trace, merge_traces
 
 
 def host(name: str, *executions: str, n_ops: int = 2) -> Trace:

@@ -11,11 +11,8 @@ import pytest
 
 from tests.builders import U, event, line, plane, space
 from tests.hlo_drawings import computation, instruction, metadata_plane, module
-from tfprof_widgets.analysis.base.compute_units import N_UNITS, UNIT_RATIOS, UNIT_TEXTS, ComputeUnit
-from tfprof_widgets.analysis.ops.kernel_units import unit_of_name
-from tfprof_widgets.analysis.results import Results
-from tfprof_widgets.formats.hlo.messages import MESSAGES
-from tfprof_widgets.formats.xspace.xspace import read_xspace
+from tfprof_widgets.analysis import N_UNITS, UNIT_RATIOS, UNIT_TEXTS, ComputeUnit, Results, unit_of_name
+from tfprof_widgets.read import MESSAGES, read_xspace
 
 TENSOR_16, TF32, OTHER = ComputeUnit.TENSOR_16, ComputeUnit.TENSOR_TF32, ComputeUnit.TENSOR_OTHER
 VECTOR_16, VECTOR_64, SILENT = ComputeUnit.VECTOR_16, ComputeUnit.VECTOR_64, ComputeUnit.UNKNOWN

@@ -13,11 +13,8 @@ from tests.builders import Event, U, event, line, plane, space
 from tests.hlo_drawings import computation, instruction, metadata_plane, module
 from tests.unit.analysis.xprof_oracle import rows, xprof, xprof_all
 from tests.unit.analysis.xprof_reading import as_xprof
-from tfprof_widgets.analysis.ops.kernel_details import Launch, is_eligible_type, parse_launch
-from tfprof_widgets.analysis.ops.kernels import KERNEL_COLUMNS, Kernels
-from tfprof_widgets.analysis.results import Results
-from tfprof_widgets.formats.hlo.modules import read_hlo_modules
-from tfprof_widgets.formats.xspace.xspace import read_xspace
+from tfprof_widgets.analysis import KERNEL_COLUMNS, Kernels, Launch, Results, is_eligible_type, parse_launch
+from tfprof_widgets.read import read_hlo_modules, read_xspace
 
 DETAILS = "regs:32 static_shared:16 dynamic_shared:8 grid:1,2,3 block:4,5,6 occ_pct:62.5"
 FORMS = {
@@ -218,7 +215,7 @@ def test_a_device_that_names_no_vendor_is_read_as_one_of_nvidia() -> None:
 
 def test_devices_of_several_hosts_are_added_up() -> None:
     """Differs from XProf, which lists a row per host without naming the host."""
-    from tfprof_widgets.trace.merging import merge_traces
+    from tfprof_widgets.trace import merge_traces
 
     merged = merge_traces([read_xspace(space(gpu(kernel("k", 0, 5)), hostnames=[host])) for host in ("a", "b")])
     frame = Results(merged).kernels.frame

@@ -1,6 +1,6 @@
 import pytest
 
-from tfprof_widgets.analysis.ops.op_families import FAMILIES, families, hlo_families, op_families
+from tfprof_widgets.analysis import FAMILIES, families, hlo_families, op_families
 
 
 @pytest.mark.parametrize(

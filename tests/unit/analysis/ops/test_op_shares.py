@@ -14,9 +14,8 @@ from hypothesis import strategies as st
 from tests.builders import Plane, event, line, plane, trace
 from tests.captures.run_parts import N_FEW_STEPS
 from tests.hlo_drawings import Computation, computation, instruction, metadata_plane, module
-from tfprof_widgets.analysis.results import Results
-from tfprof_widgets.formats.hlo.messages import MESSAGES
-from tfprof_widgets.formats.xspace.xspace import read_xspace
+from tfprof_widgets.analysis import Results
+from tfprof_widgets.read import MESSAGES, read_xspace
 
 DOT = MESSAGES["DotDimensions"](lhs_contracting=[1])
 
@@ -177,7 +176,7 @@ def test_thunks_nest_and_their_end_marks_are_no_executions() -> None:
 
 def test_a_range_charges_the_part_inside_it() -> None:
     results = fused(instruction("m", "multiply", op="a/Mul:Mul"), instruction("s", "add", op="b/Add:AddV2"))
-    from tfprof_widgets.analysis.ops.ops import aggregate_ops
+    from tfprof_widgets.analysis import aggregate_ops
 
     part = aggregate_ops(results.occurrences, shares=results.op_shares, time_range_ps=(2_000_000, 8_000_000))
     assert self_us(part) == {"a/Mul": 3.0, "b/Add": 3.0}
@@ -245,7 +244,7 @@ def test_an_event_shows_the_framework_op_it_is_most_of(keras: Results) -> None:
 
 
 def test_the_summary_of_a_compiled_run_lists_ops_of_the_model(keras: Results) -> None:
-    from tfprof_widgets.export.text import summarize
+    from tfprof_widgets.export import summarize
 
     text = summarize(keras)
     assert "net_1/" in text

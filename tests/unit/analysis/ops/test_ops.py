@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 
 from tests.builders import Event, event, line, plane, trace
 from tests.unit.analysis.xprof_oracle import host_ops
-from tfprof_widgets.analysis.ops.ops import IDLE, OPS_COLUMNS, aggregate_ops, by_type, op_occurrences
-from tfprof_widgets.trace.trace import Trace
+from tfprof_widgets.analysis import IDLE, OPS_COLUMNS, aggregate_ops, by_type, op_occurrences
+from tfprof_widgets.trace import Trace
 
 N_EXAMPLES = 30
 EVENTS = st.lists(st.tuples(st.integers(0, 40), st.integers(0, 20), st.sampled_from("abcd")), min_size=1, max_size=12)

@@ -6,9 +6,9 @@ import pytest
 
 from tests.builders import event, line, plane, session, space
 from tests.unit.analysis.ops.test_step_totals import results, steps
-from tfprof_widgets.analysis.results import Results
-from tfprof_widgets.export.text import summarize
-from tfprof_widgets.formats.xspace.xspace import read_xspace
+from tfprof_widgets.analysis import Results
+from tfprof_widgets.export import summarize
+from tfprof_widgets.read import read_xspace
 
 
 def test_ops_of_steps_are_means_over_the_averaged_ones_devices_first() -> None:

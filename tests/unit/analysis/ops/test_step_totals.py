@@ -5,10 +5,8 @@ from __future__ import annotations
 import pytest
 
 from tests.builders import Event, event, line, plane, session, space
-from tfprof_widgets.analysis.base.iterator_names import only_waits
-from tfprof_widgets.analysis.ops.kernel_totals import compute_kernel_totals
-from tfprof_widgets.analysis.results import Results
-from tfprof_widgets.formats.xspace.xspace import read_xspace
+from tfprof_widgets.analysis import Results, compute_kernel_totals, only_waits
+from tfprof_widgets.read import read_xspace
 
 
 def steps(n: int) -> list[Event]:

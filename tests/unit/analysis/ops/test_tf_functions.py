@@ -9,8 +9,8 @@ import pytest
 
 from tests.builders import Event, event, line, plane, trace
 from tests.captures.run_parts import N_LOOP_STEPS
-from tfprof_widgets.analysis.ops.tf_functions import EXPENSIVE, compute_tf_functions
-from tfprof_widgets.formats.xspace.xspace import read_xspace
+from tfprof_widgets.analysis import EXPENSIVE, compute_tf_functions
+from tfprof_widgets.read import read_xspace
 
 
 def call(name: str, at_us: float, duration_us: float, mode: str, tracing_count: int = 0) -> Event:

@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 from tests.builders import Event, event, line, plane, session, space
-from tfprof_widgets.analysis.ops.top_ops import ALL_HOSTS, N_TOP_OPS
-from tfprof_widgets.analysis.results import Results
-from tfprof_widgets.formats.xspace.xspace import read_xspace
-from tfprof_widgets.trace.merging import merge_traces
-from tfprof_widgets.trace.trace import Trace
+from tfprof_widgets.analysis import ALL_HOSTS, N_TOP_OPS, Results
+from tfprof_widgets.read import read_xspace
+from tfprof_widgets.trace import Trace, merge_traces
 
 Row = tuple[int, str, int, float, float]
 

@@ -9,11 +9,9 @@ import pytest
 
 from tests.builders import event, line, plane, session, space, trace
 from tests.unit.analysis.xprof_oracle import host_ops
-from tfprof_widgets.analysis.ops.op_occurrences import op_occurrences
-from tfprof_widgets.analysis.overview.idle import Idle, compute_idle
-from tfprof_widgets.formats.xspace.xspace import read_xspace
-from tfprof_widgets.trace.merging import merge_traces
-from tfprof_widgets.trace.trace import Trace
+from tfprof_widgets.analysis import Idle, compute_idle, op_occurrences
+from tfprof_widgets.read import read_xspace
+from tfprof_widgets.trace import Trace, merge_traces
 
 
 def idle_of(whole: Trace) -> Idle:

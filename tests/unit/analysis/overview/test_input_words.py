@@ -7,8 +7,7 @@ from dataclasses import replace
 import pytest
 
 from tests.unit.analysis.overview.test_overview import gpu_run
-from tfprof_widgets.analysis.overview.input_words import input_words
-from tfprof_widgets.analysis.overview.overview import Overview
+from tfprof_widgets.analysis import Overview, input_words
 
 
 def waiting(ms: float, step_ms: float = 10.0) -> Overview:

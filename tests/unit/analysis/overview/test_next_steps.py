@@ -11,14 +11,18 @@ import pandas as pd
 import pytest
 
 from tests.builders import U, event, line, plane, space
-from tfprof_widgets.analysis.advice.advice import Highlight, advise
-from tfprof_widgets.analysis.advice.fix import Fix
-from tfprof_widgets.analysis.memory.memory_findings import judge_memory
-from tfprof_widgets.analysis.ops.tf_functions import compute_tf_functions
-from tfprof_widgets.analysis.overview.next_steps import Findings, suggest_next_steps
-from tfprof_widgets.analysis.results import Results
-from tfprof_widgets.analysis.steps.categories import STEP_CATEGORIES
-from tfprof_widgets.formats.xspace.xspace import read_xspace
+from tfprof_widgets.analysis import (
+    STEP_CATEGORIES,
+    Findings,
+    Fix,
+    Highlight,
+    Results,
+    advise,
+    compute_tf_functions,
+    judge_memory,
+    suggest_next_steps,
+)
+from tfprof_widgets.read import read_xspace
 
 NO_FUNCTIONS = compute_tf_functions(read_xspace(space(plane("/host:CPU"))))
 TOP_OPS = pd.DataFrame(

@@ -10,17 +10,20 @@ import pytest
 from tests.builders import Event, U, event, line, plane, session, space, trace
 from tests.captures.run_parts import N_LOOP_STEPS
 from tests.unit.analysis.advice.gpu_drawings import Part, gpu_run
-from tfprof_widgets.analysis.base.wording import number, percent, plural
-from tfprof_widgets.analysis.hosts.environment import compute_environment
-from tfprof_widgets.analysis.ops.top_ops import N_TOP_OPS
-from tfprof_widgets.analysis.overview.overview import Overview
-from tfprof_widgets.analysis.overview.verdict import judge
-from tfprof_widgets.analysis.results import Results
-from tfprof_widgets.analysis.steps.categories import GUIDE_CATEGORIES, STEP_CATEGORIES
-from tfprof_widgets.formats.xspace.xspace import read_xspace
-from tfprof_widgets.trace.capture_facts import Failure
-from tfprof_widgets.trace.merging import merge_traces
-from tfprof_widgets.trace.trace import Trace
+from tfprof_widgets.analysis import (
+    GUIDE_CATEGORIES,
+    N_TOP_OPS,
+    STEP_CATEGORIES,
+    Overview,
+    Results,
+    compute_environment,
+    judge,
+    number,
+    percent,
+    plural,
+)
+from tfprof_widgets.read import read_xspace
+from tfprof_widgets.trace import Failure, Trace, merge_traces
 
 
 def overview_of(whole: Trace) -> Overview:

@@ -5,10 +5,9 @@ from __future__ import annotations
 import pytest
 
 from tests.builders import Event, event, line, plane, session, trace
-from tfprof_widgets.analysis.results import Results
-from tfprof_widgets.export.text import summarize
-from tfprof_widgets.trace.source_map import made_source_map, table_frame
-from tfprof_widgets.trace.unrecorded import of_keras, unrecorded_notice
+from tfprof_widgets.analysis import Results
+from tfprof_widgets.export import summarize
+from tfprof_widgets.trace import made_source_map, of_keras, table_frame, unrecorded_notice
 
 OP, ELEMENT = "m/x:MatMul", "Iterator::Root::Map"
 MAPPED = "map/Sin:Sin"

@@ -15,11 +15,9 @@ from tests.captures import committed
 from tests.unit.analysis.xprof_oracle import OpTotals, host_ops, rows
 from tests.unit.analysis.xprof_reading import xprof_units
 from tests.unit.formats.full_protobuf import space_class
-from tfprof_widgets.analysis.base.matching import dense_codes
-from tfprof_widgets.analysis.ops.ops import Occurrences, aggregate_ops, op_occurrences
-from tfprof_widgets.analysis.results import Results
-from tfprof_widgets.formats.xspace.xspace import read_xspace
-from tfprof_widgets.trace.trace import Trace
+from tfprof_widgets.analysis import Occurrences, Results, aggregate_ops, dense_codes, op_occurrences
+from tfprof_widgets.read import read_xspace
+from tfprof_widgets.trace import Trace
 
 MARKED_KINDS = (
     "keras_fit",

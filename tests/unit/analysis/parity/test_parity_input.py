@@ -14,11 +14,9 @@ from tests.builders import event, line, plane, space
 from tests.unit.analysis.parity.parity_case import KINDS, MARKED_KINDS, Case
 from tests.unit.analysis.parity.test_parity_steps import shown_by_xprof
 from tests.unit.analysis.xprof_oracle import OpTotals, host_ops, rows, xprof
-from tfprof_widgets.analysis.input.input_ops import enqueue_times, input_categories, input_ops
-from tfprof_widgets.analysis.input.input_pipeline import compute_input_pipeline
-from tfprof_widgets.analysis.input.input_usage import limits_steps
-from tfprof_widgets.formats.xspace.xspace import read_xspace
-from tfprof_widgets.trace.trace import Trace
+from tfprof_widgets.analysis import compute_input_pipeline, enqueue_times, input_categories, input_ops, limits_steps
+from tfprof_widgets.read import read_xspace
+from tfprof_widgets.trace import Trace
 
 CATEGORIES = ("enqueue", "demanded_file_read", "advanced_file_read", "preprocessing", "unclassified_nonequeue")
 WITHOUT_INPUT = ("h100_eager", "h100_transformer_loop", "h100_oom")

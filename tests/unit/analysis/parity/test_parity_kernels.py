@@ -12,8 +12,8 @@ from tests.builders import U, event, line, plane, space
 from tests.unit.analysis.parity.parity_case import GPU_KINDS, Case
 from tests.unit.analysis.xprof_oracle import rows, xprof
 from tests.unit.analysis.xprof_reading import as_xprof, charged_to_roots
-from tfprof_widgets.formats.xspace.xspace import read_xspace
-from tfprof_widgets.trace.trace import Trace
+from tfprof_widgets.read import read_xspace
+from tfprof_widgets.trace import Trace
 
 COLUMNS = {
     "rank": "rank",

@@ -12,9 +12,8 @@ import pytest
 from tests.builders import event, line, plane, space
 from tests.unit.analysis.parity.parity_case import KINDS, LOOPING_KIND, Case
 from tests.unit.analysis.xprof_oracle import xprof
-from tfprof_widgets.analysis.memory.memory import MemoryProfile, compute_memory
-from tfprof_widgets.analysis.memory.memory_live import OF_OTHER_STEPS
-from tfprof_widgets.formats.xspace.xspace import read_xspace
+from tfprof_widgets.analysis import OF_OTHER_STEPS, MemoryProfile, compute_memory
+from tfprof_widgets.read import read_xspace
 
 N_SHOWN = 1000
 """XProf shows so many points of a timeline (D7)."""

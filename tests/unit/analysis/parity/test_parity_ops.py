@@ -15,7 +15,7 @@ import pytest
 
 from tests.unit.analysis.parity.parity_case import KINDS, Case
 from tests.unit.analysis.xprof_oracle import OpTotals
-from tfprof_widgets.analysis.ops.ops import IDLE, aggregate_ops, op_occurrences
+from tfprof_widgets.analysis import IDLE, aggregate_ops, op_occurrences
 
 DEVICES = [
     ("v100", 0, 623_195.95),

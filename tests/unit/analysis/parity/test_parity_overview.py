@@ -14,9 +14,8 @@ from tests.unit.analysis.parity.parity_case import KINDS, MARKED_KINDS, Case
 from tests.unit.analysis.parity.test_parity_steps import shown_by_xprof
 from tests.unit.analysis.xprof_oracle import rows, xprof
 from tests.unit.analysis.xprof_reading import device_executions
-from tfprof_widgets.analysis.overview.next_steps import SAYS_WHY_NOTHING_RUNS
-from tfprof_widgets.analysis.results import Results
-from tfprof_widgets.formats.xspace.xspace import read_xspace
+from tfprof_widgets.analysis import SAYS_WHY_NOTHING_RUNS, Results
+from tfprof_widgets.read import read_xspace
 
 
 @pytest.mark.parametrize("kind", KINDS)

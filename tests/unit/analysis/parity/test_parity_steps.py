@@ -23,9 +23,8 @@ from tests.unit.analysis.parity.parity_case import (
 from tests.unit.analysis.steps.step_oracle import Span, time_by_priority
 from tests.unit.analysis.xprof_oracle import rows
 from tests.unit.analysis.xprof_reading import xprof_units
-from tfprof_widgets.analysis.base.grouping import group_events
-from tfprof_widgets.analysis.steps.steps import compute_steps, guide_of
-from tfprof_widgets.trace.trace import Trace
+from tfprof_widgets.analysis import compute_steps, group_events, guide_of
+from tfprof_widgets.trace import Trace
 
 COLUMNS = {
     "deviceComputeTimeMs": "device_compute_ms",

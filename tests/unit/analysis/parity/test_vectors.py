@@ -15,11 +15,8 @@ import pytest
 from tests.unit.analysis.parity import vector_traces as drawn
 from tests.unit.analysis.parity.parity_case import Case
 from tests.unit.analysis.xprof_oracle import preprocessed, rows, xprof, xprof_all
-from tfprof_widgets.analysis.ops.ops import IDLE, aggregate_ops
-from tfprof_widgets.analysis.overview.overview import Overview
-from tfprof_widgets.analysis.results import Results
-from tfprof_widgets.analysis.steps.steps import Steps, guide_of
-from tfprof_widgets.formats.xspace.xspace import read_xspace
+from tfprof_widgets.analysis import IDLE, Overview, Results, Steps, aggregate_ops, guide_of
+from tfprof_widgets.read import read_xspace
 
 VECTORS = {
     "ends with its parent": drawn.child_that_ends_with_its_parent(),

@@ -10,11 +10,9 @@ import pytest
 from tests.unit.analysis.hosts.pod_oracle import pod_records
 from tests.unit.analysis.parity import vector_traces as drawn
 from tests.unit.analysis.xprof_oracle import rows, xprof
-from tfprof_widgets.analysis.ops.ops import IDLE, aggregate_ops
-from tfprof_widgets.analysis.overview.idle import compute_idle
-from tfprof_widgets.analysis.results import Results
-from tfprof_widgets.formats.xspace.xspace import read_xspace
-from tfprof_widgets.trace.merging import merge_traces
+from tfprof_widgets.analysis import IDLE, Results, aggregate_ops, compute_idle
+from tfprof_widgets.read import read_xspace
+from tfprof_widgets.trace import merge_traces
 
 
 @pytest.fixture(scope="module")

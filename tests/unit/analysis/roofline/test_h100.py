@@ -8,9 +8,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from tfprof_widgets.analysis.results import Results
-from tfprof_widgets.analysis.roofline.roofline import Roofline
-from tfprof_widgets.formats.xspace.xspace import read_xspace
+from tfprof_widgets.analysis import Results, Roofline
+from tfprof_widgets.read import read_xspace
 
 N_STEPS = 10
 KINDS = ["h100_transformer_xla", "h100_resnet_xla"]

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from tfprof_widgets.analysis.roofline.peaks import Peaks, peaks_of
+from tfprof_widgets.analysis import Peaks, peaks_of
 
 
 def card(name: str, capability: tuple[int, int], cores: int, mhz: int, gb_per_s: int) -> dict[str, Any]:

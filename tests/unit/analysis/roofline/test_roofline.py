@@ -10,9 +10,8 @@ import pytest
 
 from tests.builders import Event, Plane, U, event, line, plane, trace
 from tests.hlo_drawings import computation, instruction, metadata_plane, module
-from tfprof_widgets.analysis.results import Results
-from tfprof_widgets.analysis.roofline.roofline import COLUMNS
-from tfprof_widgets.formats.hlo.messages import MESSAGES
+from tfprof_widgets.analysis import ROOFLINE_COLUMNS, Results
+from tfprof_widgets.read import MESSAGES
 
 H100 = {
     "device_vendor": "Nvidia",
@@ -230,7 +229,7 @@ def test_layers_have_their_share_of_what_their_ops_do() -> None:
 def test_without_a_gpu_tables_have_their_columns_and_no_row(rows: Any) -> None:
     host = plane("/host:CPU", line("main", event("net/dense/MatMul:MatMul", 0, 2)))
     frame = Results(trace(host)).roofline.by(rows)
-    assert list(frame) == list(COLUMNS)
+    assert list(frame) == list(ROOFLINE_COLUMNS)
     assert frame.empty
 
 

@@ -5,8 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from tests.builders import U, event, line, plane, trace
-from tfprof_widgets.analysis.results import Results
-from tfprof_widgets.analysis.roofline.widths import of_other_width
+from tfprof_widgets.analysis import Results, of_other_width
 
 
 def test_a_letter_that_ends_a_word_before_gemm_is_no_width() -> None:

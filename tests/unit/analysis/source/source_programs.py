@@ -5,8 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 
 from tests.warm_process import run_file
-from tfprof_widgets.analysis.results import Results
-from tfprof_widgets.opening.open import open_traces
+from tfprof_widgets.analysis import Results
+from tfprof_widgets.read import open_traces
 
 from .model_programs import MODELS
 
@@ -14,8 +14,8 @@ HEAD = """\
 import contextlib, sys
 import numpy as np, tensorflow as tf, keras
 from keras import layers as L
-from tfprof_widgets.capture.keras.patch import KerasPatch
-from tfprof_widgets.capture.session.session import Capture, CaptureOptions
+from tfprof_widgets.capture import KerasPatch
+from tfprof_widgets.capture import Capture, CaptureOptions
 @contextlib.contextmanager
 def captured():
     capture = Capture(CaptureOptions(logdir=sys.argv[1], system=False), patch=KerasPatch())

@@ -7,8 +7,7 @@ from pathlib import Path
 import pandas as pd
 import pytest
 
-from tfprof_widgets.analysis.layers.layer_names import UNATTRIBUTED
-from tfprof_widgets.analysis.source.source_entries import EAGER_SEVERAL, EAGER_UNKNOWN, NOT_TRACED
+from tfprof_widgets.analysis import EAGER_SEVERAL, EAGER_UNKNOWN, NOT_TRACED, UNATTRIBUTED
 
 from .model_programs import MODELS
 from .source_programs import results_of

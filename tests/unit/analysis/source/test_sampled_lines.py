@@ -8,9 +8,8 @@ import pandas as pd
 import pytest
 
 from tests.builders import EPOCH_NS, Event, event, line, plane, session, trace
-from tfprof_widgets.analysis.source.sampled_lines import SEVERAL_LINES, sampled_frames, sampled_lines
-from tfprof_widgets.trace.source_map import SourceMap, empty_source_map
-from tfprof_widgets.trace.trace import Trace
+from tfprof_widgets.analysis import SEVERAL_LINES, sampled_frames, sampled_lines
+from tfprof_widgets.trace import SourceMap, Trace, empty_source_map
 
 
 def drawn(*events: Event) -> Trace:

@@ -10,15 +10,15 @@ import numpy.typing as npt
 import pandas as pd
 import pytest
 
-from tfprof_widgets.analysis.results import Results
-from tfprof_widgets.analysis.source.source_entries import NOT_TRACED
-from tfprof_widgets.analysis.source.source_lines import (
+from tfprof_widgets.analysis import (
     LINE_PHASES,
+    NOT_TRACED,
     SOURCE_LINE_COLUMNS,
+    Results,
     SourceLines,
     compute_source_lines,
 )
-from tfprof_widgets.formats.hlo.parts import Frames
+from tfprof_widgets.read import Frames
 
 from .source_programs import PROGRAMS, results_of
 

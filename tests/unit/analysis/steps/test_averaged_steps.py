@@ -6,8 +6,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from tfprof_widgets.analysis.base.units import PS_PER_MS
-from tfprof_widgets.analysis.steps.averaged_steps import choose_steps
+from tfprof_widgets.analysis import PS_PER_MS, choose_steps
 
 
 def table(*rows: tuple[str, float, float, float]) -> pd.DataFrame:

@@ -9,9 +9,8 @@ import pandas as pd
 import pytest
 
 from tests.builders import Event, Line, U, event, line, plane, trace
-from tfprof_widgets.analysis.steps.categories import STEP_CATEGORIES
-from tfprof_widgets.analysis.steps.steps import compute_steps
-from tfprof_widgets.formats.xspace.xspace import read_xspace
+from tfprof_widgets.analysis import STEP_CATEGORIES, compute_steps
+from tfprof_widgets.read import read_xspace
 
 PROCESS = "ExecutorState::Process"
 

@@ -11,9 +11,9 @@ import pytest
 
 from tests.builders import Event, event, line, plane, trace
 from tests.captures.run_parts import N_LOOP_STEPS
-from tfprof_widgets.analysis.steps.steps import Steps, compute_steps
-from tfprof_widgets.formats.xspace.xspace import read_xspace
-from tfprof_widgets.trace.trace import Bool, Trace
+from tfprof_widgets.analysis import Steps, compute_steps
+from tfprof_widgets.read import read_xspace
+from tfprof_widgets.trace import Bool, Trace
 
 
 def kept(whole: Trace, keep: Bool) -> Trace:

@@ -9,7 +9,8 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from tfprof_widgets.analysis.steps.interference import CaptureSummary, Interference, measure_interference, step_sentence
+from tfprof_widgets.analysis import CaptureSummary, measure_interference, step_sentence
+from tfprof_widgets.trace import Interference
 
 MS = 1_000_000
 

@@ -8,10 +8,8 @@ from pathlib import Path
 import pandas as pd
 
 from tests.builders import Event, U, event, line, plane, trace
-from tfprof_widgets.analysis.results import Results
-from tfprof_widgets.analysis.steps.categories import GUIDE_CATEGORIES
-from tfprof_widgets.analysis.steps.steps import compute_steps, guide_of
-from tfprof_widgets.formats.xspace.xspace import read_xspace
+from tfprof_widgets.analysis import GUIDE_CATEGORIES, Results, compute_steps, guide_of
+from tfprof_widgets.read import read_xspace
 
 PROCESS = "ExecutorState::Process"
 

@@ -6,9 +6,8 @@ import numpy as np
 import pytest
 
 from tests.builders import Event, event, line, plane, trace
-from tfprof_widgets.analysis.results import Results
-from tfprof_widgets.analysis.steps.step_batches import fetches_in_a_loop
-from tfprof_widgets.export.text import step_words
+from tfprof_widgets.analysis import Results, fetches_in_a_loop
+from tfprof_widgets.export import step_words
 
 NEXT = "IteratorGetNextAsOptionalOp::DoCompute"
 

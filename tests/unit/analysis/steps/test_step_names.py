@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pandas as pd
 
-from tfprof_widgets.analysis.steps.step_names import distinct_names, kinds_of
+from tfprof_widgets.analysis import distinct_names, kinds_of
 
 
 def names(*marks: str, hosts: str = "") -> list[str]:

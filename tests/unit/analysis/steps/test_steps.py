@@ -9,9 +9,7 @@ from hypothesis import strategies as st
 
 from tests.builders import Event, Plane, U, event, line, plane, trace
 from tests.unit.analysis.steps.step_oracle import time_by_priority
-from tfprof_widgets.analysis.steps.categories import STEP_CATEGORIES
-from tfprof_widgets.analysis.steps.step_pieces import resolve
-from tfprof_widgets.analysis.steps.steps import compute_steps
+from tfprof_widgets.analysis import STEP_CATEGORIES, compute_steps, resolve
 
 SPANS = st.lists(
     st.tuples(st.integers(0, 2), st.integers(0, 60), st.integers(0, 40), st.integers(1, 11)), min_size=0, max_size=30

@@ -9,13 +9,16 @@ import pytest
 
 from tests.builders import Event, Plane, U, event, line, plane, space
 from tests.unit.analysis.xprof_oracle import rows, xprof
-from tfprof_widgets.analysis.ops.op_occurrences import op_occurrences
-from tfprof_widgets.analysis.overview.idle import compute_idle
-from tfprof_widgets.analysis.results import Results
-from tfprof_widgets.analysis.steps.categories import STEP_CATEGORIES
-from tfprof_widgets.analysis.steps.steps import Steps, compute_steps
-from tfprof_widgets.analysis.steps.tpu_categories import tpu_span_types
-from tfprof_widgets.formats.xspace.xspace import read_xspace
+from tfprof_widgets.analysis import (
+    STEP_CATEGORIES,
+    Results,
+    Steps,
+    compute_idle,
+    compute_steps,
+    op_occurrences,
+    tpu_span_types,
+)
+from tfprof_widgets.read import read_xspace
 
 PERIOD_US = 200
 

@@ -7,9 +7,7 @@ import pandas as pd
 import pytest
 
 from tests.unit.analysis.system.samples_drawn import Values, level, sampled, total
-from tfprof_widgets.analysis.columns.registry import TABLES
-from tfprof_widgets.analysis.system.anomalies import find_anomalies
-from tfprof_widgets.analysis.system.dips import MOST_DIPS
+from tfprof_widgets.analysis import MOST_DIPS, TABLES, find_anomalies
 
 COLUMNS = TABLES["system_findings"].names
 

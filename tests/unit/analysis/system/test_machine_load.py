@@ -10,13 +10,8 @@ import pytest
 from tests.builders import Event, event, line, plane, session, trace
 from tests.unit.analysis.advice.gpu_drawings import gpu_run
 from tests.unit.analysis.comparison.drawn_runs import Run
-from tfprof_widgets.analysis.overview.overview import Overview
-from tfprof_widgets.analysis.results import Results
-from tfprof_widgets.analysis.system.machine_load import MachineLoad
-from tfprof_widgets.export.report.plain_html import profile_html
-from tfprof_widgets.export.report.report import render_report
-from tfprof_widgets.export.report.subject import Subject
-from tfprof_widgets.export.text import summarize
+from tfprof_widgets.analysis import MachineLoad, Overview, Results
+from tfprof_widgets.export import Subject, profile_html, render_report, summarize
 
 BUSY = "Other programs used 1.73 of 2 cores meanwhile; this one got 0.270: times may be longer than on a free machine."
 

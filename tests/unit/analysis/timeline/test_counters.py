@@ -7,10 +7,8 @@ import pandas as pd
 import pytest
 
 from tests.builders import U, event, line, plane, trace
-from tfprof_widgets.analysis.results import Results
-from tfprof_widgets.views.payload.counters import counter_meta, counter_sample, counter_table, sample_rows
-from tfprof_widgets.views.payload.payload import build_payload
-from tfprof_widgets.views.payload.wire import unpack
+from tfprof_widgets.analysis import Results
+from tfprof_widgets.show import build_payload, counter_meta, counter_sample, counter_table, sample_rows, unpack
 
 
 def _memory(at: float, name: str, heap: int, size: int, allocator: str = "GPU_0_bfc") -> object:

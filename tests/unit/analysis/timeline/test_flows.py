@@ -8,10 +8,9 @@ from pathlib import Path
 import numpy as np
 
 from tests.builders import Event, Plane, U, event, line, plane, session, trace
-from tfprof_widgets.analysis.timeline.flows import FLOWS_COLUMNS, KINDS, Flows, compute_flows, flow_table
-from tfprof_widgets.formats.xspace.xspace import read_xspace
-from tfprof_widgets.trace.merging import merge_traces
-from tfprof_widgets.trace.trace import Trace
+from tfprof_widgets.analysis import FLOWS_COLUMNS, KINDS, Flows, compute_flows, flow_table
+from tfprof_widgets.read import read_xspace
+from tfprof_widgets.trace import Trace, merge_traces
 
 
 def host(*threads: tuple[Event, ...], **stats: object) -> Plane:

@@ -7,8 +7,8 @@ from pathlib import Path
 from typing import Any
 
 from tests.warm_process import run_file
-from tfprof_widgets.analysis.results import Results
-from tfprof_widgets.opening.open import open_traces
+from tfprof_widgets.analysis import Results
+from tfprof_widgets.read import open_traces
 
 HEAD = """\
 import json, sys

@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Sequence
 from typing import Any
 
-from tfprof_widgets.trace.op_graph import OpGraph, make_op_graph
+from tfprof_widgets.trace import OpGraph, make_op_graph
 
 
 def graph_of(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from tfprof_widgets.analysis.graph.options import DETAILS, FIGURES, TreeView
+from tfprof_widgets.analysis import DETAILS, FIGURES, TreeView
 
 Options = dict[str, Any]
 

@@ -13,12 +13,10 @@ import pytest
 
 from tests.unit.analysis.tree.option_cases import CASES, COUNTED_TWICE, WHOLE, Options, file_name
 from tests.unit.analysis.tree.tfprof_results import Row, tfprof_rows
-from tfprof_widgets.analysis.graph.options import FIGURES, TreeOptions, TreeView, make_tree_options
-from tfprof_widgets.analysis.graph.tree import Tree, build_tree
-from tfprof_widgets.export.tree_text import tree_text
-from tfprof_widgets.formats.v1.op_graph import read_profile_proto
-from tfprof_widgets.formats.v1.run_metadata_trace import read_run_metadata
-from tfprof_widgets.trace.op_graph import OpGraph
+from tfprof_widgets.analysis import FIGURES, Tree, TreeOptions, TreeView, build_tree, make_tree_options
+from tfprof_widgets.export import tree_text
+from tfprof_widgets.read import read_profile_proto, read_run_metadata
+from tfprof_widgets.trace import OpGraph
 
 pytestmark = pytest.mark.tensorflow
 NETS = ("dense", "conv", "rnn")

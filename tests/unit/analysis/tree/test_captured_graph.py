@@ -14,12 +14,9 @@ import pytest
 
 from tests.builders import event, line, plane, session, trace
 from tests.unit.analysis.memory.test_memory import give, take
-from tfprof_widgets.analysis.graph.op_graph import GRADIENT, TRAINABLE, name_ops
-from tfprof_widgets.analysis.ops.ops import by_type
-from tfprof_widgets.analysis.results import Results
-from tfprof_widgets.formats.sidecar import parse_source_map
-from tfprof_widgets.opening.open import open_traces
-from tfprof_widgets.trace.op_graph import TABLES, OpGraph
+from tfprof_widgets.analysis import GRADIENT, TRAINABLE, Results, by_type, name_ops
+from tfprof_widgets.read import open_traces, parse_source_map
+from tfprof_widgets.trace import GRAPH_TABLES, OpGraph
 
 from .captured_programs import PROGRAMS, run_program
 
@@ -66,7 +63,7 @@ def assert_totals(results: Results) -> None:
 def assert_sound(graph: OpGraph) -> None:
     """Names are unique and nothing refers to a row that is not there."""
     assert graph.ops["name"].is_unique
-    for table, columns in TABLES.items():
+    for table, columns in GRAPH_TABLES.items():
         assert getattr(graph, table).dtypes.astype(str).to_dict() == columns
         if "op" in columns:
             assert getattr(graph, table)["op"].between(0, len(graph.ops) - 1).all()

@@ -6,9 +6,15 @@ import numpy as np
 import pytest
 
 from tests.structure_drawings import KINDS, N_STEPS, drawn_graph, profile_of
-from tfprof_widgets.analysis.graph.options import FIGURES, make_tree_options
-from tfprof_widgets.analysis.graph.tree import ShownStructure, build_tree, compute_shown_structure, framework_ops
-from tfprof_widgets.trace.op_graph import OpGraph, make_op_graph
+from tfprof_widgets.analysis import (
+    FIGURES,
+    ShownStructure,
+    build_tree,
+    compute_shown_structure,
+    framework_ops,
+    make_tree_options,
+)
+from tfprof_widgets.trace import OpGraph, make_op_graph
 
 N_LAYERS = 5
 

@@ -10,10 +10,8 @@ import pandas as pd
 import pytest
 
 from tests.unit.analysis.tree.drawn_graphs import graph_of
-from tfprof_widgets.analysis.graph.nodes import NO_STACK, forward_name
-from tfprof_widgets.analysis.graph.options import VIEWS, TreeView, make_tree_options
-from tfprof_widgets.analysis.graph.tree import Tree, build_tree
-from tfprof_widgets.trace.op_graph import OpGraph, make_op_graph
+from tfprof_widgets.analysis import NO_STACK, VIEWS, Tree, TreeView, build_tree, forward_name, make_tree_options
+from tfprof_widgets.trace import OpGraph, make_op_graph
 
 
 def tree_of(graph: OpGraph, view: TreeView, **options: Any) -> Tree:

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from tfprof_widgets.analysis.graph.options import TreeOptions, make_tree_options
+from tfprof_widgets.analysis import TreeOptions, make_tree_options
 
 
 def test_nothing_given_shows_everything() -> None:

@@ -11,10 +11,9 @@ import numpy as np
 import pytest
 
 from tests.builders import event, line, plane, session, trace
-from tfprof_widgets.analysis.graph.op_graph import VARIABLE_TYPES
-from tfprof_widgets.analysis.results import Results
-from tfprof_widgets.formats.sidecar import parse_source_map
-from tfprof_widgets.trace.op_graph import make_op_graph
+from tfprof_widgets.analysis import VARIABLE_TYPES, Results
+from tfprof_widgets.read import parse_source_map
+from tfprof_widgets.trace import make_op_graph
 
 from .captured_programs import run_program
 

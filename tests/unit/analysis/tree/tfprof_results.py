@@ -9,8 +9,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
-from tfprof_widgets.analysis.graph.options import FIGURES, TreeView
-from tfprof_widgets.formats.wire.messages import Messages
+from tfprof_widgets.analysis import FIGURES, TreeView
+from tfprof_widgets.read import Messages
 
 _FIGURES = (
     "exec_micros",

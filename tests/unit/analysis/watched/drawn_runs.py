@@ -9,10 +9,9 @@ from typing import Any
 import numpy as np
 
 from tests.unit.analysis.watched.drawn_steps import STARTED_NS
-from tfprof_widgets.analysis.watched.anomalies import AnomalyFinder
-from tfprof_widgets.analysis.watched.anomaly import Anomaly
-from tfprof_widgets.capture.watched.recorder import MEMORY_NS
-from tfprof_widgets.trace.watched import EPOCH_BEGIN, SAMPLE_COLUMNS, STEP
+from tfprof_widgets.analysis import Anomaly, AnomalyFinder
+from tfprof_widgets.capture import MEMORY_NS
+from tfprof_widgets.trace import EPOCH_BEGIN, SAMPLE_COLUMNS, STEP
 
 MB = 2.0**20
 

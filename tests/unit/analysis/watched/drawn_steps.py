@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from tfprof_widgets.trace.watched import STEP, TRAIN
+from tfprof_widgets.trace import STEP, TRAIN
 
 STARTED_NS = 1_700_000_000_000_000_000
 

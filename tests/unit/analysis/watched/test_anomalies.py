@@ -11,8 +11,8 @@ import pytest
 
 from tests.unit.analysis.watched.drawn_runs import Run, healthy, show
 from tests.unit.analysis.watched.drawn_steps import steps
-from tfprof_widgets.analysis.watched.anomalies import AnomalyFinder
-from tfprof_widgets.trace.watched import AFTER_WINDOW, COMPILED, EPOCH_BEGIN, PROFILED
+from tfprof_widgets.analysis import AnomalyFinder
+from tfprof_widgets.trace import AFTER_WINDOW, COMPILED, EPOCH_BEGIN, PROFILED
 
 N = 6000
 CALL_S = 0.02

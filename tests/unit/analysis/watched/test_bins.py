@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 from tests.unit.analysis.watched.drawn_steps import STARTED_NS, steps
-from tfprof_widgets.analysis.watched.bins import COLUMNS, REREAD_ROWS, StepBins
-from tfprof_widgets.trace.watched import PROFILED, STEP, VALIDATION
+from tfprof_widgets.analysis import BIN_COLUMNS, REREAD_ROWS, StepBins
+from tfprof_widgets.trace import PROFILED, STEP, VALIDATION
 
 
 def _drawn(n: int, seed: int = 0) -> Any:
@@ -23,7 +23,7 @@ def _drawn(n: int, seed: int = 0) -> Any:
 
 def _by_hand(rows: Any, width: int) -> dict[str, list[float]]:
     rows = rows[rows["kind"] != VALIDATION]
-    found: dict[str, list[float]] = {name: [] for name in COLUMNS}
+    found: dict[str, list[float]] = {name: [] for name in BIN_COLUMNS}
     for at in range(0, len(rows), width):
         part = rows[at : at + width].astype(rows.dtype)
         ms = part["duration_us"].astype(float) / 1e3
@@ -34,7 +34,7 @@ def _by_hand(rows: Any, width: int) -> dict[str, list[float]]:
             *(wait.mean() if len(wait) else np.nan, part["outside_us"].astype(float).mean() / 1e3),
             *(part["loss"].astype(float).mean(), (part["flags"] == PROFILED).mean()),
         )
-        for name, value in zip(COLUMNS, values, strict=True):
+        for name, value in zip(BIN_COLUMNS, values, strict=True):
             found[name].append(float(value))
     return found
 
@@ -52,7 +52,7 @@ def test_bins_say_what_their_steps_say(n: int, at_once: int) -> None:
     assert bins.n_rows == n
     assert len(columns["n"]) <= 8
     assert columns["n"].sum() == bins.n_steps
-    for name in COLUMNS:
+    for name in BIN_COLUMNS:
         np.testing.assert_allclose(columns[name], expected[name], rtol=1e-6, err_msg=name)
 
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from tfprof_widgets.analysis.watched.machine import Machine
-from tfprof_widgets.trace.watched import SAMPLE_COLUMNS
+from tfprof_widgets.analysis import Machine
+from tfprof_widgets.trace import SAMPLE_COLUMNS
 
 S = 1_000_000_000
 

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from tests.unit.analysis.watched.drawn_runs import Run, healthy, show
-from tfprof_widgets.trace.watched import EPOCH_BEGIN
+from tfprof_widgets.trace import EPOCH_BEGIN
 
 N = 6000
 

@@ -9,10 +9,9 @@ import pytest
 
 from tests.builders import event, line, plane, trace
 from tests.unit.analysis.cluster.comparison import Both
-from tfprof_widgets.analysis.results import Results
-from tfprof_widgets.analysis.xla.command_buffers import graphs_switched_off
-from tfprof_widgets.formats.xspace.xspace import read_xspace
-from tfprof_widgets.trace.merging import with_host
+from tfprof_widgets.analysis import Results, graphs_switched_off
+from tfprof_widgets.read import read_xspace
+from tfprof_widgets.trace import with_host
 
 OFF = "WARNING: CommandBuffer disabled when profiling"
 

@@ -13,15 +13,11 @@ import tfprof_widgets as tfprof
 from tests.builders import event, line, plane, trace
 from tests.hlo_drawings import Computation, computation, instruction, metadata_plane, module
 from tests.structure_drawings import drawn_graph, profile_of
-from tfprof_widgets.analysis.ops.hlo_ops import hlo_op_graph
-from tfprof_widgets.analysis.results import Results
-from tfprof_widgets.analysis.xla.hlo_graph import HloGraph, HloGraphs
+from tfprof_widgets.analysis import HloGraph, HloGraphs, Results, hlo_op_graph
 from tfprof_widgets.errors import TfProfError
-from tfprof_widgets.formats.hlo.modules import read_hlo_modules
-from tfprof_widgets.views.payload import hlo_graph_list as packing
-from tfprof_widgets.views.payload.hlo_graph_list import hlo_graph_list
-from tfprof_widgets.views.payload.payload import build_payload
-from tfprof_widgets.views.payload.wire import unpack
+from tfprof_widgets.read import read_hlo_modules
+from tfprof_widgets.show import build_payload, hlo_graph_list, unpack
+from tfprof_widgets.show import lists as packing
 
 FUSED = computation(
     "fused",

@@ -10,11 +10,8 @@ import pytest
 
 from tests.builders import U, aggregated, event, line, plane, trace
 from tests.hlo_drawings import F32, Instruction, computation, instruction, metadata_plane, module
-from tfprof_widgets.analysis.ops.hlo_ops import HLO_OPS_COLUMNS
-from tfprof_widgets.analysis.results import Results
-from tfprof_widgets.analysis.xla.hlo_cost import estimate_costs
-from tfprof_widgets.formats.hlo.messages import MESSAGES
-from tfprof_widgets.formats.hlo.modules import HloModules, read_hlo_modules
+from tfprof_widgets.analysis import HLO_OPS_COLUMNS, Results, estimate_costs
+from tfprof_widgets.read import MESSAGES, HloModules, read_hlo_modules
 
 PROGRAM = module(
     "mod",

@@ -15,10 +15,8 @@ from tests.builders import U, event, line, plane, space
 from tests.hlo_drawings import metadata_plane
 from tests.unit.analysis.steps.test_tpu_steps import TV10
 from tests.unit.analysis.xprof_oracle import rows, xprof
-from tfprof_widgets.analysis.ops.ops import IDLE, aggregate_ops
-from tfprof_widgets.analysis.results import Results
-from tfprof_widgets.formats.hlo.modules import HloModules, read_hlo_modules
-from tfprof_widgets.formats.xspace.xspace import read_xspace
+from tfprof_widgets.analysis import IDLE, Results, aggregate_ops
+from tfprof_widgets.read import HloModules, read_hlo_modules, read_xspace
 
 SILENT = ("parameter", "constant", "tuple", "get-tuple-element")
 GPU = {"device_vendor": "Nvidia", "compute_cap_major": 8, "core_count": U(108), "clock_rate": U(1_410_000)}

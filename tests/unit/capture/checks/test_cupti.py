@@ -7,9 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from tfprof_widgets.capture.checks import cupti
-from tfprof_widgets.capture.checks.cupti import CuptiFacts, cupti_facts, loader_environment
-from tfprof_widgets.capture.checks.tensorflow_facts import BuildFacts, parse_build_info
+from tfprof_widgets.capture import BuildFacts, CuptiFacts, cupti_facts, loader_environment, parse_build_info
+from tfprof_widgets.capture import facts as cupti
 
 PLAIN = "libcupti_of_this_test.so"
 """A name that no machine has on its path."""

@@ -6,8 +6,14 @@ from pathlib import Path
 
 import pytest
 
-from tfprof_widgets.capture.checks.front_end import EXTENSIONS, FrontEndFacts, missing_extensions, server_prefix
-from tfprof_widgets.capture.checks.front_end_checks import front_end_check, front_end_checks
+from tfprof_widgets.capture import (
+    EXTENSIONS,
+    FrontEndFacts,
+    front_end_check,
+    front_end_checks,
+    missing_extensions,
+    server_prefix,
+)
 
 LAB = ("/opt/conda/bin/python3.12", "/opt/conda/bin/jupyter-lab", "--no-browser")
 

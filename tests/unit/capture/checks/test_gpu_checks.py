@@ -7,11 +7,16 @@ from pathlib import Path
 
 import pytest
 
-from tfprof_widgets.capture.checks.check import Check
-from tfprof_widgets.capture.checks.cupti import CuptiFacts
-from tfprof_widgets.capture.checks.gpu_checks import gpu_checks
-from tfprof_widgets.capture.checks.gpu_facts import GpuFacts, parse_admin_only, parse_is_admin, parse_model
-from tfprof_widgets.capture.checks.tensorflow_facts import BuildFacts
+from tfprof_widgets.capture import (
+    BuildFacts,
+    Check,
+    CuptiFacts,
+    GpuFacts,
+    gpu_checks,
+    parse_admin_only,
+    parse_is_admin,
+    parse_model,
+)
 
 CUDA = BuildFacts(
     folder=Path("/site/tensorflow"),

@@ -12,27 +12,29 @@ from typing import ClassVar
 import numpy as np
 import pytest
 
-from tfprof_widgets.capture.checks import machine_checks
-from tfprof_widgets.capture.checks.check import Check, unknown, warning
-from tfprof_widgets.capture.checks.machine_checks import (
+from tfprof_widgets.capture import (
+    DEFAULT_MAX_BYTES,
+    Check,
     DiskFacts,
+    PackageFacts,
     SamplingFacts,
+    SessionFacts,
+    cpu_memory_check,
     disk_check,
     gather_disk_facts,
     gather_sampling_facts,
-    sampling_check,
-)
-from tfprof_widgets.capture.checks.session_checks import SessionFacts, cpu_memory_check, profiler_check
-from tfprof_widgets.capture.checks.versions import (
-    PackageFacts,
     is_older,
     lowest_versions,
+    machine_sampling_check,
     needed_packages,
     package_check,
+    profiler_check,
     python_check,
+    unknown,
     version_checks,
+    warning,
 )
-from tfprof_widgets.capture.session.record import DEFAULT_MAX_BYTES
+from tfprof_widgets.capture import checks as machine_checks
 from tfprof_widgets.trace import scratch
 
 PYPROJECT = (Path(__file__).parents[4] / "pyproject.toml").read_text(encoding="utf-8")
@@ -202,11 +204,11 @@ def test_the_folder_is_that_of_a_capture(tmp_path: Path, monkeypatch: pytest.Mon
 def test_counters_that_a_container_lacks_are_told() -> None:
     core = ("CPU", "process", "memory")
     without_disk = SamplingFacts((*core, "network"), (("disk", "this system has no counters"),), read_ms=0.25)
-    check = sampling_check(without_disk)
+    check = machine_sampling_check(without_disk)
     assert brief(check)[0] == "ok"
     assert check.value == "CPU, process, memory, network in 0.2 ms; no disk: this system has no counters"
-    assert "system=False" in sampling_check(SamplingFacts((), (("CPU", "PermissionError: /proc/stat"),))).remedy
-    assert brief(sampling_check(SamplingFacts(has_psutil=False))) == ("warning", "pip install psutil")
+    assert "system=False" in machine_sampling_check(SamplingFacts((), (("CPU", "PermissionError: /proc/stat"),))).remedy
+    assert brief(machine_sampling_check(SamplingFacts(has_psutil=False))) == ("warning", "pip install psutil")
     assert set(core) <= set(gather_sampling_facts().readable)
 
 

@@ -170,7 +170,7 @@ def test_a_bound_that_was_met_is_told(planted: dict[str, Any]) -> None:
 
 def test_variants_take_turns_and_one_without_memory_is_left_out() -> None:
     out = run_program("""
-        from tfprof_widgets.capture.experiments import Bounds, Plan, Run, measure
+        from tfprof_widgets.capture import Bounds, Plan, Run, measure
         order = []
         class Drawn:
             notices = []

@@ -16,9 +16,8 @@ import tfprof_widgets as tfprof
 from tests.unit.capture.remote.processes import TrainingProcess
 from tests.unit.capture.remote.training import free_port
 from tfprof_widgets.errors import CaptureError
-from tfprof_widgets.notebook.dialog import CaptureDialog, capture_dialog
-from tfprof_widgets.views.widgets.cells import family
-from tfprof_widgets.views.widgets.views import Dashboard
+from tfprof_widgets.notebook import CaptureDialog, capture_dialog
+from tfprof_widgets.show import Dashboard, family
 
 WAIT_S = 60
 DEFAULTS: dict[str, Any] = {

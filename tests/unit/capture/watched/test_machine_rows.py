@@ -11,8 +11,8 @@ import numpy as np
 import pytest
 
 from tests.unit.capture.nvml_double import nvml
-from tfprof_widgets.capture.watched.machine_rows import GpuClocks, MachineRows
-from tfprof_widgets.trace.watched import SAMPLE_COLUMNS
+from tfprof_widgets.capture import GpuClocks, MachineRows
+from tfprof_widgets.trace import SAMPLE_COLUMNS
 
 POWER_CAP, THERMAL, IDLE = 0x4, 0x20, 0x1
 

@@ -10,8 +10,8 @@ from typing import Any
 
 import pytest
 
-from tfprof_widgets.capture.watched import recorder as module
-from tfprof_widgets.capture.watched.recorder import StepRecorder
+from tfprof_widgets.capture import StepRecorder
+from tfprof_widgets.capture import watch as module
 
 
 def a_step(number: int) -> Any:

@@ -9,10 +9,9 @@ from typing import Any
 import numpy as np
 import pytest
 
-from tfprof_widgets.capture.watched import recorder as recorder_module
-from tfprof_widgets.capture.watched.recorder import MAX_LOSSES, StepRecorder
-from tfprof_widgets.capture.watched.step_feed import StepFeed
-from tfprof_widgets.trace.watched import AFTER_WINDOW, COMPILED, EPOCH_BEGIN, OTHER, PROFILED, TRAIN, VALIDATION
+from tfprof_widgets.capture import MAX_LOSSES, StepFeed, StepRecorder
+from tfprof_widgets.capture import watch as recorder_module
+from tfprof_widgets.trace import AFTER_WINDOW, COMPILED, EPOCH_BEGIN, OTHER, PROFILED, TRAIN, VALIDATION
 
 
 def step(number: int, **fields: Any) -> Any:

@@ -1,0 +1,507 @@
+"""How Python code became graphs -> advice on functions traced again and again, on eager loops and on compilation."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Literal
+
+import numpy as np
+import pandas as pd
+
+from ...trace.source_map import SourceMap, parse_shapes
+from ..common import amount, number, percent, plural, size
+from ..out_of_memory.what_held import batch_size_of
+from ..steps.spans import MIN_STEPS, kinds_of
+from .advice import MEDIUM_GAIN, Advice, Fix, Highlight, advise, named, noted_place, ns_range, step_highlight
+from .facts import OP_OVERHEAD_MS, StepPart, usual_step
+from .input import works_ahead
+from .python_work import MIN_CALLS, CodeLine, top_line
+from .run import FIXED, QUICK, fewer_calls
+
+if TYPE_CHECKING:
+    from ...trace.arrays import Float64, Int64
+    from .run import Run
+
+
+MOST_SHAPES = 3
+"""So many are named."""
+
+
+@dataclass(frozen=True)
+class TraceCause:
+    """Why one call needs another graph than the one before."""
+
+    kind: Literal["shape", "value", "object", ""]
+    """Its tensors have other shapes; they have not, so that what is no tensor is another one; it is another function object;
+    or nobody can tell."""
+    shapes: tuple[str, ...] = ()
+    """Of one tensor, those that it has in the graphs: `64x32`."""
+
+
+def trace_cause(run: Run, function: str, n_traces: int) -> TraceCause:
+    """Find it."""
+    table = run.results.tf_functions
+    # TensorFlow counts the traces of each object by itself.
+    if int(table.loc[table["function"] == function, "tracing_count"].max()) < n_traces:
+        return TraceCause("object")
+    source_map = run.results.source_map
+    if source_map is None:
+        return TraceCause("")
+    graphs = np.flatnonzero((source_map.functions["graph"] == function).to_numpy())
+    if len(graphs) < 2:
+        return TraceCause("")
+    shapes = _other_shapes(source_map, graphs)
+    return TraceCause("shape", shapes) if shapes else TraceCause("value")
+
+
+def _other_shapes(source_map: SourceMap, graphs: np.ndarray) -> tuple[str, ...]:
+    """The shapes of the first input that differs from graph to graph, of those that have the op; empty where none does."""
+    details = source_map.details
+    ops = source_map.ops.iloc[details["op"].to_numpy()].reset_index(drop=True)
+    told = ops.assign(shapes=details["input_shapes"].to_numpy())[["graph", "op", "shapes"]]
+    told = told[told["graph"].isin(graphs) & (told["shapes"] != "")]
+    varied = told.groupby("op", sort=False)["shapes"].unique()
+    for found in varied[varied.map(len) > 1]:  # the first that differs in a dimension
+        slots = zip(*(text.split(";") for text in found), strict=False)
+        for slot in slots:
+            if len(distinct := dict.fromkeys(slot)) > 1 and all(shape for shape in parse_shapes(";".join(distinct))):
+                return tuple(distinct)[:MOST_SHAPES]
+    return ()
+
+
+MIN_TRACES = 3
+"""A function is traced once, and once more for a last, smaller batch; what comes after that is once too often."""
+MIN_MADE = 2
+"""A function of the same name that is another object, traced by steps of the same kind, was made for the second loop anew."""
+PYTHON_STAYS = (
+    "Python in it then runs while it is traced alone: what draws numbers with NumPy, counts, writes or needs values "
+    "(float(), .numpy()) stays outside."
+)
+ONE_SHAPE = (
+    "XLA compiles a program for each shape: pad to one, or to a few (padded_batch with padded_shapes). Of batches "
+    "of unequal numbers of samples drop_remainder=True leaves the last, smaller one out."
+)
+
+
+def retracing(run: Run) -> Iterator[Advice]:
+    """A `tf.function` is traced again and again.
+
+    Gain: what its tracing calls took but the running of the graphs, of the step time; once traced for all, they only run. Where
+    XLA compiles each graph, that goes with it.
+    """
+    run = run.with_compiling
+    steps, traced = run.steps, run.traced
+    functions = Counter(traced.function)
+    if not functions or not steps.mean_ms or max(functions.values()) < MIN_TRACES:
+        return
+    name, n = functions.most_common(1)[0]
+    tracing = steps.part("tracing", float(np.minimum(traced.cost_ms, steps.time_ms).mean()))
+    if tracing.ratio < MEDIUM_GAIN:
+        return
+    table = run.results.tf_functions
+    total = int(table.loc[table["function"] == name, "tracing_count"].max())
+    place = noted_place(run.results.source_map, "functions", "function", name)
+    cause = trace_cause(run, name, n)
+    at = steps.typical(np.where(traced.cost_ms > 0, traced.cost_ms, np.inf)) if (traced.cost_ms > 0).any() else 0
+    at = at if traced.cost_ms[at] > 0 else int(traced.cost_ms.argmax())
+    first = next(i for i in range(len(traced.event)) if traced.entry[i] == at)
+    event = int(traced.event[first])
+    yield advise(
+        "retracing",
+        f"{name}{f' ({place})' if place else ''} is traced again in {n} calls of {plural(len(steps), 'step')}"
+        f"{_because(cause)}: {tracing}{', with compiling by XLA' if run.compiles_functions else ''}{_counting(run)}.",
+        evidence={
+            **tracing.evidence,
+            "n_traces": n,
+            "n_traces_ever": total,
+            "n_steps": len(steps),
+            "function": name,
+            **({"cause": cause.kind} if cause.kind else {}),
+            **({"line": place} if place else {}),
+        },
+        fix=_one_graph(run, cause, named(name, "the function")),
+        selection=Highlight(
+            op_names=(name,),
+            time_range_ns=ns_range(int(run.trace.start_ps[event]), int(run.trace.end_ps[event])),
+            step=int(steps.row[at]),
+            view="timeline",
+        ),
+        gain_ratio=tracing.ratio,
+    )
+
+
+def _counting(run: Run) -> str:
+    """That the time of a step is not that of the averages, where it is not."""
+    return ", the steps that compile included" if run.counts_compiling else ""
+
+
+def _because(cause: TraceCause) -> str:
+    if cause.kind == "shape":
+        return f", as its tensors have other shapes ({', '.join(cause.shapes)}, ...)"
+    if cause.kind == "value":
+        return ", as another Python value or object is among its arguments; the shapes are the same"
+    return ", as each is another function object, made anew" if cause.kind == "object" else ""
+
+
+def _one_graph(run: Run, cause: TraceCause, name: str) -> Fix:
+    """What makes the calls share a graph."""
+    if cause.kind == "object":
+        if run.is_keras_loop:
+            return Fix(
+                "Call compile once, before all calls of fit, evaluate and predict: another learning rate needs none "
+                "(model.optimizer.learning_rate = rate), nor does another start (model.set_weights)."
+            )
+        return Fix(f"Make it once, before the loop: tf.function({name}), called in the loop, is traced anew each time.")
+    if cause.kind == "value":
+        return Fix(
+            f"Pass what changes as a tensor, such as tf.constant(i): {name} is traced anew for each value of a Python number."
+        )
+    if run.compiles_functions:
+        return Fix(ONE_SHAPE)
+    relaxed = Fix(
+        f"Have one graph for batches of any length, @tf.function(reduce_retracing=True) on {name}, or every batch of one "
+        "shape (drop_remainder=True leaves the last, smaller one out)."
+    )
+    if cause.kind == "shape":
+        return relaxed
+    return relaxed.also("Pass numbers that change as tensors, such as tf.constant(i): a Python number is traced anew.")
+
+
+def eager_hot_loop(run: Run) -> Iterator[Advice]:
+    """The steps run op by op from Python.
+
+    Where they call a function, too, `eager_ops` tells it.
+
+    Gain: of a usual step what is neither waiting for data, tracing nor the ops themselves; in a graph, calling an op costs a
+    hundredth. The usual step has the median of its own time, not the mean, and what others own on average: a median set
+    against a mean that few stalls lengthen would promise too little.
+    """
+    steps, eager = run.steps, run.eager
+    if len(steps) < MIN_STEPS or not eager.is_hot or (run.calls.n_functions and not steps.has_device):
+        return
+    usual = usual_step(steps.time_ms, steps.category_ms("input") + run.traced.cost_ms)
+    python = StepPart("python", max(usual.own_ms - eager.op_ms, 0.0), usual.step_ms)
+    if python.ratio < MEDIUM_GAIN:
+        return
+    line = top_line(run.trace, run.results.source_map, steps.pieces)
+    in_fit = run.is_keras_loop or (line is not None and ".train_on_batch(" in line.code)
+    has_function = bool((run.results.tf_functions["eager_calls"] > 0).any())
+    where = f" of {line.function} ({line.place})" if line is not None else ""
+    top = run.results.ops[run.results.ops["eager"]]["name"].head(5).tolist()
+    yield advise(
+        "eager_hot_loop",
+        f"The steps{where} call {amount(eager.calls_per_step)} ops one by one from Python: of a usual step "
+        f"({number(usual.step_ms)} ms, the median) {number(python.ms)} ms ({percent(python.ratio)}) are not spent in ops.",
+        evidence={
+            "eager_calls_per_step": eager.calls_per_step,
+            "op_ms": eager.op_ms,
+            "step_time_ms": usual.step_ms,
+            "python_ratio": python.ratio,
+            "eager_ratio": eager.share,
+            **({"line": line.place, "function": line.function} if line is not None else {}),
+        },
+        fix=_as_graph(in_fit=in_fit, has_function=has_function, line=line),
+        selection=steps.usual(steps.time_ms, view="op_table", op_names=run.known(*top)),
+        gain_ratio=python.ratio,
+    )
+
+
+def _as_graph(*, in_fit: bool, has_function: bool, line: CodeLine | None) -> Fix:
+    """What makes the steps a graph."""
+    eagerly = "import tensorflow as tf\n\ntf.config.run_functions_eagerly(False)"
+    if in_fit:
+        return Fix(
+            "Leave run_eagerly out of compile (run_eagerly=False), and run_functions_eagerly out of the program.",
+            eagerly,
+        )
+    if has_function:
+        return Fix(
+            "Functions are run op by op, as somebody switched that on: the step is a tf.function already.", eagerly
+        )
+    return Fix(f"Put @tf.function on {line.where if line else 'the function of a step'}. {PYTHON_STAYS}")
+
+
+def compilation(run: Run) -> Iterator[Advice]:
+    """Functions were traced or compiled during the capture, not traced again and again.
+
+    Gain: the share of the averaged steps' time in it. What happens once, in a first step that averages leave out, costs a long
+    training nothing: its gain is 0; what is made anew for each of several loops is counted but for its first time.
+    """
+    steps, all_steps = run.steps, run.results.steps.frame
+    if not len(all_steps):
+        return
+    inside_ms, within_ms = _tracing_own_ms(run.with_compiling)
+    once_ms = float(all_steps["compile_ms"].sum()) - within_ms
+    gain = _tracing_own_ms(run)[0] / float(steps.time_ms.sum()) if len(steps) else 0.0
+    share = (inside_ms + once_ms) / float(all_steps["step_time_ms"].sum())
+    if share < MEDIUM_GAIN:
+        return
+    at = int(all_steps["compile_ms"].to_numpy().argmax())
+    is_compiling = all_steps["compile_ms"] > 0.01 * all_steps["step_time_ms"]
+    told = _compiled_again(run.with_compiling) or _made_anew(run) or _compiled_once(run, at, gain)
+    yield advise(
+        "compilation",
+        told.title,
+        evidence={
+            "compile_ms": inside_ms + once_ms,
+            "compile_ratio": share,
+            "n_compiling_steps": int(is_compiling.sum()),
+            "step_time_ms": steps.median_ms,
+        },
+        fix=told.fix,
+        selection=step_highlight(all_steps, at, view="step_chart"),
+        gain_ratio=told.gain_ratio,
+    )
+
+
+def _tracing_own_ms(run: Run) -> tuple[float, float]:
+    """How long the steps trace and compile themselves, and with the functions of the user's that some call: what an evaluation
+    traces goes with its call."""
+    if not len(run.steps):
+        return 0.0, 0.0
+    compile_ms = run.steps.category_ms("compile")
+    return float(np.maximum(compile_ms, run.traced.cost_ms)[run.called_ms == 0].sum()), float(compile_ms.sum())
+
+
+@dataclass(frozen=True)
+class _Compiling:
+    """What advice on compiling says of one cause."""
+
+    title: str
+    fix: Fix
+    gain_ratio: float
+
+
+def _compiled_again(run: Run) -> _Compiling | None:
+    """XLA compiles in many steps, and still does in the later half of them."""
+    steps = run.steps
+    again = np.flatnonzero(steps.category_ms("compile") > 0.01 * steps.time_ms)
+    if not run.compiles_functions or len(again) < MIN_TRACES or len(run.traced.event) or again[-1] < len(steps) / 2:
+        return None
+    part = steps.part("compile", _tracing_own_ms(run)[0] / len(steps))
+    return _Compiling(
+        f"XLA compiles again in {len(again)} of {plural(len(steps), 'step')}, as it does for tensors of other shapes: "
+        f"{part}{_counting(run)}.",
+        Fix(ONE_SHAPE),
+        part.ratio,
+    )
+
+
+def _made_anew(run: Run) -> _Compiling | None:
+    """A function is made anew for each of several loops or fits, whose first steps trace it. The first time is no waste."""
+    frame, table = run.results.steps.frame, run.results.tf_functions
+    frame = frame[np.isin(kinds_of(frame["name"]), kinds_of(run.steps.frame["name"]))]
+    is_first = (frame["compile_ms"] > 0.1 * frame["step_time_ms"]).to_numpy()
+    anew = table[(table["traced_calls"] >= MIN_MADE) & (table["traced_calls"] > table["tracing_count"])]
+    if is_first.sum() < MIN_MADE or anew.empty or not len(run.steps):
+        return None
+    name = str(anew["function"].iloc[int(anew["traced_calls"].to_numpy().argmax())])
+    time_ms = frame["step_time_ms"].to_numpy(np.float64)
+    first_ms, *later_ms = (time_ms[is_first] - run.steps.median_ms).tolist()
+    again_ms = float(sum(later_ms))
+    place = noted_place(run.results.source_map, "functions", "function", name)
+    part = StepPart("tracing", again_ms, float(time_ms.sum()) - first_ms)
+    return _Compiling(
+        f"{name}{f' ({place})' if place else ''} is made anew {int(is_first.sum())} times, and traced in the first step of each "
+        f"loop: without the first time {number(again_ms)} of the {number(part.step_ms)} ms of all steps ({percent(part.ratio)}).",
+        _one_graph(run, TraceCause("object"), named(name, "the function")),
+        part.ratio,
+    )
+
+
+def _compiled_once(run: Run, at: int, gain: float) -> _Compiling:
+    """Most of it is over after the first steps."""
+    frame = run.results.steps.frame
+    share = float(frame["compile_ms"].sum()) / float(frame["step_time_ms"].sum())
+    row, n_steps = frame.iloc[at], int((frame["compile_ms"] > 0.01 * frame["step_time_ms"]).sum())
+    return _Compiling(
+        f"Tracing and compiling take {number(float(row['compile_ms']))} of the {number(float(row['step_time_ms']))} ms of "
+        f"step {at}, in {n_steps} of {plural(len(frame), 'step')}: {percent(share)} of the time of all steps.",
+        Fix(
+            "Run two steps before the capture begins: it then holds what later steps take, and no tracing or compiling."
+        ),
+        gain if len(run.steps) >= MIN_STEPS else 0.0,  # of fewer nobody can tell whether the next ones do so, too
+    )
+
+
+MANY_FUNCTIONS = 4
+"""A training step is one function, or two or three, as of a generator and what judges it."""
+OUTSIDE = 0.15
+"""Of a step at least so much lies outside of graphs where calling them is what it takes."""
+FEW_SAMPLES = 8
+"""A batch of at most so many is small by itself, whatever calls it."""
+
+
+def argument_conversion(run: Run) -> Iterator[Advice]:
+    """Large NumPy arrays are copied into tensors in each step.
+
+    Gain: the share of the step time in which Python does it.
+    """
+    steps, calls = run.steps, run.calls
+    if len(steps) < MIN_STEPS or float(np.median(calls.converted_ms)) < MEDIUM_GAIN * steps.median_ms:
+        return
+    is_eager = run.eager.is_hot and not calls.n_functions
+    if is_eager or np.median(run.traced.cost_ms) > 0:  # arguments of ops one by one, and constants of a graph
+        return
+    part = steps.part("conversion", float(np.minimum(calls.converted_ms, steps.time_ms).mean()))
+    line = _line_in(run, calls.conversions)
+    yield advise(
+        "argument_conversion",
+        f"Copying {f'{size(calls.converted_bytes)} a step from ' if calls.converted_bytes else ''}arrays of Python or NumPy "
+        "into tensors"
+        f"{f' ({line.place})' if line else ''} takes {part}.",
+        evidence=part.evidence | {"converted_bytes": calls.converted_bytes} | _told(line),
+        fix=Fix(
+            "Make a tensor of an array that stays the same once, before the loop: tf.constant(array). Of batches "
+            "that change, a pipeline (tf.data.Dataset.from_tensor_slices, with .prefetch) makes tensors ahead of "
+            "the training."
+        ),
+        selection=steps.usual(calls.converted_ms, view="source_view" if line else "timeline"),
+        gain_ratio=part.ratio,
+    )
+
+
+def eager_ops(run: Run) -> Iterator[Advice]:
+    """Beside a function, the steps call ops one by one from Python. In a loop of Keras those are of callbacks, which have a rule.
+
+    Gain: of the step what is neither waiting for data, tracing, the function's graph, converting arrays nor the eager ops
+    themselves.
+    """
+    steps, eager, calls = run.steps, run.eager, run.calls
+    if len(steps) < MIN_STEPS or run.is_keras_loop or (eager.is_hot and steps.has_device):
+        return
+    if not calls.n_functions or calls.n_ops < MIN_CALLS:
+        return
+    python = _part(run, float(np.median(_outside_ms(run))) - eager.op_ms)
+    if python.ratio < MEDIUM_GAIN:
+        return
+    line = _line_in(run, calls.ops)
+    at = f" ({line.place})" if line else ""
+    yield advise(
+        "eager_ops",
+        f"Beside its function a step{at} calls {amount(calls.n_ops)} ops one by one from Python: {python} are "
+        "Python and calling them.",
+        evidence=python.evidence | {"eager_calls_per_step": calls.n_ops, "op_ms": eager.op_ms} | _told(line),
+        fix=Fix(f"Call them in a tf.function, metrics too: the step's, or one of their own. {PYTHON_STAYS}"),
+        selection=steps.usual(steps.time_ms, view="source_view" if line else "timeline"),
+        gain_ratio=python.ratio,
+    )
+
+
+def many_calls(run: Run) -> Iterator[Advice]:
+    """A step is many calls of small functions.
+
+    Gain: of the step all but running its ops, waiting for data and tracing: one function has one call.
+    """
+    steps, calls = run.steps, run.calls
+    if not _is_mostly_calls(run) or calls.n_functions < MANY_FUNCTIONS:
+        return
+    python = _part(run, _eager_own_ms(run) - _running_ms(run))
+    line = _line_in(run, calls.functions)
+    yield advise(
+        "many_calls",
+        f"A step calls {amount(calls.n_functions)} functions from Python"
+        f"{f' ({line.place})' if line else ''}: {python} are these calls, not the {run.work.n_ops:,.0f} ops in them.",
+        evidence=python.evidence
+        | {"functions_per_step": calls.n_functions, "op_ms": _op_ms(run), "ops_per_step": run.work.n_ops}
+        | _told(line),
+        fix=Fix(
+            f"Put @tf.function around the whole step{f', {line.where}' if line else ''}: the functions that it calls "
+            f"become part of its graph. {PYTHON_STAYS}"
+        ),
+        selection=steps.usual(steps.time_ms, view="source_view" if line else "timeline"),
+        gain_ratio=python.ratio,
+    )
+
+
+def step_overhead(run: Run) -> Iterator[Advice]:
+    """Python, the call of a step's function and the runtime take longer than its few ops.
+
+    Gain: of the step all but running its ops, waiting for data and tracing.
+    """
+    steps, calls = run.steps, run.calls
+    if not 0 < calls.n_functions < MANY_FUNCTIONS or not _is_mostly_calls(run) or has_tiny_batch(run):
+        return
+    python = _part(run, _eager_own_ms(run) - _running_ms(run))
+    yield advise(
+        "step_overhead",
+        f"Python around a step and calling its function take {python}, the same for any step: its "
+        f"{run.work.n_ops:,.0f} ops compute for {number(_op_ms(run))} ms.",
+        evidence=python.evidence
+        | {"function_ms": float(np.median(calls.function_ms)), "op_ms": _op_ms(run), "ops_per_step": run.work.n_ops},
+        fix=fewer_calls(run),
+        selection=steps.usual(steps.time_ms, view="timeline"),
+        gain_ratio=python.ratio,
+    )
+
+
+def has_tiny_batch(run: Run) -> bool:
+    """Whether a batch is known to hold a few samples."""
+    return (batch_size_of(run.facts, 0) or FEW_SAMPLES + 1) <= FEW_SAMPLES
+
+
+def _is_mostly_calls(run: Run) -> bool:
+    """Whether on a machine without a device running the ops of a step is the smaller part of it, and no other rule owns Python's
+    time."""
+    steps = run.steps
+    if len(steps) < MIN_STEPS or steps.has_device or not run.work.is_told or run.gap.is_long:
+        return False
+    if run.eager.calls_per_step >= MIN_CALLS or (run.wait.sets_the_pace and works_ahead(run)):
+        return False
+    own_ms = steps.time_ms - _owned_ms(run)
+    least_ms = _running_ms(run) + FIXED * usual_step(steps.time_ms, _owned_ms(run)).step_ms
+    # Of a busy machine the quick steps tell: in others, ops and Python alike wait to run.
+    is_little = _running_ms(run) <= FIXED * float(np.quantile(own_ms, QUICK))
+    outside_ms = float(np.median(_outside_ms(run)))
+    return is_little and _eager_own_ms(run) >= least_ms and outside_ms >= OUTSIDE * _eager_own_ms(run)
+
+
+def _part(run: Run, ms: float) -> StepPart:
+    """So much of Python in a usual step, which no stall lengthens."""
+    return StepPart("python", ms, usual_step(run.steps.time_ms, _owned_ms(run)).step_ms)
+
+
+def _eager_own_ms(run: Run) -> float:
+    """Of a usual step what is neither waiting for data, tracing, compiling nor converting."""
+    return float(np.median(run.steps.time_ms - _owned_ms(run)))
+
+
+def _outside_ms(run: Run) -> Float64:
+    """Of each step what of that lies outside of the graphs of functions, and of long stretches of Python without any op; of a
+    step with a device no more than that waits for Python."""
+    outside = run.steps.time_ms - _owned_ms(run) - run.calls.function_ms
+    if run.steps.has_device:
+        outside = np.minimum(outside, run.steps.wait_ms("dispatch") + run.steps.wait_ms("sync"))
+    return np.maximum(outside - (run.gap.ms if run.gap.is_long else 0.0), 0.0)
+
+
+def _owned_ms(run: Run) -> Float64:
+    steps = run.steps
+    traced = np.maximum(run.traced.cost_ms, steps.category_ms("compile"))
+    owned: Float64 = steps.category_ms("input") + traced + run.calls.converted_ms
+    return owned
+
+
+def _op_ms(run: Run) -> float:
+    """What the ops of a usual step take."""
+    return float(run.work.ms[run.work.is_model | run.work.is_optimizer].sum())
+
+
+def _running_ms(run: Run) -> float:
+    """What running the ops of a usual step takes: each at least what the runtime needs for any."""
+    work = run.work
+    counted = work.is_model | work.is_optimizer
+    return float((np.maximum(work.median_ms, OP_OVERHEAD_MS) * work.per_step)[counted].sum())
+
+
+def _line_in(run: Run, events: Int64) -> CodeLine | None:
+    """The user's line in some events."""
+    trace = run.trace
+    pieces = pd.DataFrame({"start_ps": trace.start_ps[events], "duration_ps": trace.duration_ps[events]})
+    return top_line(trace, run.results.source_map, pieces)
+
+
+def _told(line: CodeLine | None) -> dict[str, float | str]:
+    return {"line": line.place, "function": line.function, "code": line.code} if line else {}

@@ -1,0 +1,576 @@
+"""Samples of the user's line outside of training steps -> the functions that take that time, again and again."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection, Iterator, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from itertools import pairwise
+from typing import TYPE_CHECKING
+
+import numpy as np
+import numpy.typing as npt
+import pandas as pd
+
+from ...trace.arrays import Bool, Float64, Int64
+from ...trace.source_map import SourceMap, parse_shapes
+from ...trace.trace import Session, Trace
+from ..common import PS_PER_MS, Stretches
+from ..events import int_stat_at
+from ..grouping import within_data
+from ..input.iterators import MAKES_ITERATOR
+from ..input.pipeline import INPUT_HIGH, limits_steps, waits_often
+from ..names import base_name, by_ends
+from ..steps.spans import MIN_STEPS, Coverage, kinds_of
+from ..xla.programs import graphs_switched_off
+from .advice import HIGH_GAIN, MEDIUM_GAIN
+from .facts import job_of, trained
+from .python_work import CodeLine, code_line, covered, sample_times, step_call
+
+if TYPE_CHECKING:
+    from .facts import RunFacts
+
+
+_PYTHON = re.compile(r".*:(Eager)?PyFunc(Stateless)?\Z")
+
+
+def input_python_ms(run: RunFacts) -> Float64:
+    """For each step how long any function of the input runs in Python meanwhile, for whatever batch."""
+    trace = run.trace
+    is_python = by_ends(trace, lambda names, _: [bool(_PYTHON.match(name)) for name in names], np.bool_)
+    rows = np.flatnonzero(is_python[trace.name_id] & within_data(trace))
+    spans = Stretches.of(trace.start_ps[rows], trace.ends(rows))
+    return spans.within(run.steps.start_ps, run.steps.end_ps) / PS_PER_MS
+
+
+def python_stage(run: RunFacts) -> str:
+    """Which stage of the input runs it: a generator, as Keras makes one of a PyDataset, or else a map."""
+    names = run.results.tf_data.iterators["name"].map(base_name)
+    return "generator" if (names == "Generator").any() else "python_map"
+
+
+CROWDED = 0.5
+"""Of the time of steps: less than this is no fault of a pipeline beside other programs. Well-made ones had up to 0.3 on two cores
+that six processes shared."""
+NEVER_RESTS = 0.8
+"""Of a step: so long runs Python of the input that sets the pace."""
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class InputWait:
+    """Waiting for data in the steps that averages are over."""
+
+    ms: Float64
+    """For each step; without copies to a device that nothing hides, which are not the pipeline's."""
+    ratio: float
+    """Share of the time of all steps."""
+    is_long: bool
+    """Whether it is more than handing ready batches over, which takes the same for any batch."""
+    is_told: bool
+    """Whether it is long, and more than chance: not only beside other programs that take the cores."""
+    sets_the_pace: bool
+    """Whether it is so long in so many steps that nothing else could make the training faster, whoever slows the input."""
+
+
+def input_wait(run: RunFacts) -> InputWait:
+    """Find it."""
+    steps = run.steps
+    if not len(steps):
+        return InputWait(np.zeros(0), 0.0, is_long=False, is_told=False, sets_the_pace=False)
+    wait = steps.wait_ms("input")
+    ratio = float(wait.mean()) / steps.mean_ms if steps.mean_ms else 0.0
+    is_long = run.results.waits_are_usual and limits_steps(wait, steps.time_ms)
+    # Where others take the cores, a pipeline that keeps up otherwise falls behind; one in Python that never rests does not.
+    never_rests = float(np.median(input_python_ms(run))) >= NEVER_RESTS * steps.median_ms > 0
+    is_told = is_long and (never_rests or ratio >= CROWDED or not run.is_machine_busy)
+    often = waits_often(wait, steps.time_ms)
+    return InputWait(
+        wait, ratio, is_long=is_long, is_told=is_told, sets_the_pace=is_long and often and ratio >= INPUT_HIGH
+    )
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class DeviceWaits:
+    """Per averaged step, as the columns of `steps` say; 0 without a device."""
+
+    launching: pd.DataFrame
+    """Gaps in which a kernel is launched, and those between kernels of a step in which Python and the runtime get there: rows of
+    `idle`. None where a profiler made XLA launch kernels one by one that run as CUDA graphs otherwise."""
+    launching_ms: Float64
+    """How long no device works for such a reason."""
+    dispatch_between_ms: Float64
+    """What of that is dispatch: Python and the runtime between kernels of a step."""
+    border_ms: Float64
+    """How long none does for Python, the runtime and synchronising before the first and after the last kernel of a step."""
+
+    def before(self, column: str, value: str) -> float:
+        """The part of the gaps for launches whose next kernel has a value in one column, in [0, 1]."""
+        whole = float(self.launching["duration_us"].sum())
+        part = float(self.launching["duration_us"][self.launching[column] == value].sum())
+        return part / whole if whole else 0.0
+
+    def launch_ms_before(self, ops: Collection[str]) -> float:
+        """How long devices wait for the launches of some ops in a usual step."""
+        whole, chosen = float(self.launching["duration_us"].sum()), self.launching["op"].isin(list(ops))
+        share = float(self.launching["duration_us"][chosen].sum()) / whole if whole else 0.0
+        return share * float(np.median(self.launching_ms))
+
+    def most(self, column: str) -> tuple[str, ...]:
+        """Up to five values of a column, before which the devices wait longest."""
+        sums = self.launching.groupby(column)["duration_us"].sum().sort_values(ascending=False, kind="stable")
+        return tuple(str(value) for value in sums.index[:5] if value)
+
+
+def device_waits(run: RunFacts) -> DeviceWaits:
+    """Find them. Where Python and the runtime take time, the gaps of single devices tell which part is between kernels."""
+    steps, idle = run.steps, run.facts.idle
+    idle = idle[np.isin(idle["step"].to_numpy(), steps.row)]
+    is_between, is_dispatch = idle["position"] == "between", idle["cause"] == "dispatch"
+    dispatched = float(idle["duration_us"][is_dispatch].sum())
+    share = float(idle["duration_us"][is_dispatch & is_between].sum()) / dispatched if dispatched else 0.0
+    launch, dispatch, sync = (steps.wait_ms(name) for name in ("kernel_launch", "dispatch", "sync"))
+    is_made_by_profiler = graphs_switched_off(run.trace).n_graphs > 0
+    return DeviceWaits(
+        launching=idle[((idle["cause"] == "kernel_launch") | (is_dispatch & is_between)) & (not is_made_by_profiler)],
+        launching_ms=(launch + share * dispatch) * (not is_made_by_profiler),
+        dispatch_between_ms=share * dispatch,
+        border_ms=(1 - share) * dispatch + sync,
+    )
+
+
+RECEIVED = "RecvTensor"
+"""The type under which TensorFlow notes the arrival of a tensor of another task."""
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class TaskWork:
+    """One entry per step of each task, as in `Run.task_steps`."""
+
+    host: tuple[str, ...]
+    """Such as `/job:worker/replica:0/task:1`."""
+    time_ms: Float64
+    busy_ms: Float64
+    """In which an op of the task ran, on its host or its devices; received tensors are none."""
+    wait_ms: Float64
+    """In which a tensor was on its way to the task and none of its ops ran."""
+    received: Int64
+    """What tasks that train received in the steps: rows of `Occurrences`."""
+
+    @cached_property
+    def is_trained(self) -> Bool:
+        """Whether the task trains."""
+        return np.isin(np.array(self.host, object), trained(self.host))
+
+
+def task_work(run: RunFacts) -> TaskWork:
+    """Find it; no entries for a program that is not spread over tasks."""
+    steps, trace = run.task_steps, run.trace
+    hosts = tuple(str(host) for host in steps.frame["host"]) if len(steps) else ()
+    nothing = np.zeros(len(hosts), np.float64)
+    if not any(job_of(host) for host in hosts):
+        return TaskWork((), nothing[:0], nothing[:0], nothing[:0], np.empty(0, np.int64))
+    occurrences = run.facts.occurrences
+    is_received = np.array([kind == RECEIVED for kind in occurrences.type], np.bool_)[occurrences.op]
+    of_plane = np.array([plane.host for plane in trace.planes], object)
+    plane_of_line = np.array([line.plane for line in trace.lines], np.int64)
+    host = of_plane[plane_of_line[occurrences.line]]
+    busy, wait = nothing, nothing.copy()
+    for name in dict.fromkeys(hosts):  # some dozen tasks
+        own = np.array([one == name for one in hosts])
+        here = host == name
+        busy[own] = _covered_ms(run, here & ~is_received, own)
+        wait[own] = _covered_ms(run, here, own) - busy[own]
+    is_counted = is_received & (run.entry[occurrences.event] >= 0) & np.isin(host, trained(hosts))
+    return TaskWork(hosts, steps.time_ms, busy, wait, np.flatnonzero(is_counted))
+
+
+def _covered_ms(run: RunFacts, chosen: Bool, own: Bool) -> Float64:
+    """For some steps how long any of some executions ran."""
+    occurrences, steps = run.facts.occurrences, run.task_steps
+    if not chosen.any():
+        return np.zeros(int(own.sum()), np.float64)
+    low = occurrences.start_ps[chosen]
+    ran = Stretches.of(low, low + occurrences.duration_ps[chosen])
+    inside = ran.within(steps.start_ps[own], steps.end_ps[own])
+    return inside / PS_PER_MS
+
+
+PASSES_ON = frozenset(("Identity", "Cast", "Reshape", "ReadVariableOp", "StopGradient", "ExpandDims", "Squeeze"))
+"""Types of ops that give on what they read, in another form at most."""
+PRODUCTS = frozenset(("MatMul", "BatchMatMul", "BatchMatMulV2", "BatchMatMulV3", "Einsum"))
+"""Types of products of matrices."""
+_MOST_STEPS = 8
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class TracedOps:
+    """The ops of the noted graphs; `row` is always one of `SourceMap.ops`."""
+
+    source_map: SourceMap
+    row: pd.Series
+    """For each framework op that of itself, -1 for none."""
+    of_row: pd.Series
+    """For each framework op that of itself, or of a gradient op of the op that it is the gradient of."""
+
+    @cached_property
+    def type(self) -> pd.Series:
+        """Type of each."""
+        return self.source_map.ops["type"]
+
+    @property
+    def dtype(self) -> pd.Series:
+        """What type of numbers an op makes, by its row; "" where that is not known."""
+        return self._shapes["dtype"]
+
+    @cached_property
+    def _shapes(self) -> pd.DataFrame:
+        return self.source_map.details.drop_duplicates("op").set_index("op")
+
+    @cached_property
+    def _source(self) -> pd.Series:
+        edges = self.source_map.edges
+        data = edges[(edges["source_output"] >= 0) & (edges["source"] >= 0)].drop_duplicates(["op", "slot"])
+        return data.set_index(["op", "slot"])["source"]
+
+    def input_shapes(self, row: int) -> list[tuple[int, ...] | None]:
+        """Shapes of what an op reads, see `parse_shapes`; [] where not known."""
+        return parse_shapes(str(self._shapes["input_shapes"].get(row, "")))
+
+    def output_shapes(self, row: int) -> list[tuple[int, ...] | None]:
+        """Shapes of what it makes, likewise."""
+        return parse_shapes(str(self._shapes["output_shapes"].get(row, "")))
+
+    def has_shape(self, row: int, shape: tuple[int, ...]) -> bool:
+        """Whether an op reads or makes a tensor of a shape."""
+        return shape in self.input_shapes(row) or shape in self.output_shapes(row)
+
+    def source(self, row: int, slot: int) -> int:
+        """The op that made what an op reads; -1 where it is not known."""
+        return int(self._source.get((row, slot), -1))
+
+    def behind(self, row: int, slot: int) -> int:
+        """The op that made what an op reads, through those that only pass it on; -1 where it is not known."""
+        for _ in range(_MOST_STEPS):
+            row, slot = self.source(row, slot), 0
+            if row < 0 or self.type[row] not in PASSES_ON or (row, 0) not in self._source.index:
+                break
+        return row
+
+    def before(self, rows: list[int]) -> list[int]:
+        """All ops that some ops come behind, within their graphs."""
+        edges = self.source_map.edges
+        source, op = edges["source"].to_numpy(), edges["op"].to_numpy()
+        found = np.zeros(len(self.type), np.bool_)
+        newest = np.array(rows, np.int64)
+        while len(newest):  # one turn per op along the longest path
+            newest = np.unique(source[np.isin(op, newest) & (source >= 0)])
+            newest = newest[~found[newest]]
+            found[newest] = True
+        return np.flatnonzero(found).tolist()
+
+    def readers(self, rows: list[int]) -> list[int]:
+        """The ops that read what some ops make."""
+        edges = self.source_map.edges
+        is_read = edges["source"].isin(rows) & (edges["source_output"] >= 0)
+        found: list[int] = edges["op"][is_read].unique().tolist()
+        return found
+
+    def variable(self, row: int) -> int:
+        """The row of the variable that an op reads, -1 for none that is known."""
+        return int(self._shapes["variable"].get(row, -1))
+
+    def runs(self, rows: list[int]) -> Bool:
+        """Which framework ops are some ops or gradients of them."""
+        chosen: Bool = np.isin(self.of_row, rows)
+        return chosen
+
+    def ran(self, *types: str) -> list[int]:
+        """The ops of some types that ran themselves, not as gradients of others."""
+        rows = np.unique(self.row[self.row >= 0])
+        found: list[int] = rows[self.type.iloc[rows].isin(types).to_numpy()].tolist()
+        return found
+
+
+def traced_ops(run: RunFacts) -> TracedOps | None:
+    """Find them; None where nothing is noted of any graph."""
+    source_map = run.results.source_map
+    if source_map is None or not len(source_map.details):
+        return None
+    match = run.results.op_match
+    return TracedOps(source_map, pd.Series(match.own_row), pd.Series(match.row))
+
+
+OFTEN = 0.5
+"""An iterator made in so many steps is one made in each: an epoch has more steps than two."""
+MIN_FILL_MS = 50.0
+
+
+def new_iterator_ms(run: RunFacts) -> Float64:
+    """For each step how long it takes from the making of a new iterator until that has given a batch; 0 where most make none.
+
+    What `fit` makes is the epoch's. The steps of a loop of the user's that make one each read the data from the start each time.
+    """
+    steps, trace = run.steps, run.trace
+    none = np.zeros(len(steps))
+    if len(steps) < MIN_STEPS or run.is_keras_loop:
+        return none
+    made = np.flatnonzero(trace.names_matching(MAKES_ITERATOR) & (run.entry >= 0))
+    fetched = steps.wait_pieces[steps.wait_pieces["category"] == "input"]
+    first, last = np.full(len(steps), np.iinfo(np.int64).max), np.zeros(len(steps), np.int64)
+    np.minimum.at(first, run.entry[made], trace.start_ps[made])
+    entry = np.full(steps.n_all, -1, np.int64)
+    entry[steps.row] = np.arange(len(steps))
+    at = entry[fetched["step"].to_numpy(np.int64)]
+    np.maximum.at(last, at, fetched["start_ps"].to_numpy(np.int64) + fetched["duration_ps"].to_numpy(np.int64))
+    spent_ms: Float64 = np.where(last > first, (last - np.minimum(first, last)) / PS_PER_MS, 0.0)
+    return spent_ms if (spent_ms > 0).mean() >= OFTEN else none
+
+
+@dataclass(frozen=True)
+class ShuffleFill:
+    """A shuffle that fetches until its buffer is full before it gives the first element, in each epoch."""
+
+    row: int
+    """In the table of iterators."""
+    ms: float
+    """For which the training waited, in all."""
+    n_times: int
+    ratio: float
+    """Share of the time captured."""
+
+
+def shuffle_fill_of(run: RunFacts) -> ShuffleFill | None:
+    """Find the one that is waited for longest; None where nothing is waited for, or it is not known of what that is a share."""
+    iterators, coverage = run.results.tf_data.iterators, run.results.coverage
+    if iterators.empty or not coverage.captured_ps or not _are_one(run.trace.sessions):
+        return None
+    row = int(iterators["fill_time_ms"].to_numpy(np.float64).argmax())
+    ms = float(iterators["fill_time_ms"].iloc[row])
+    ratio = ms / (coverage.captured_ps / PS_PER_MS)
+    # Beside other programs a buffer takes longer to fill than it would.
+    if ms < MIN_FILL_MS or ratio < (HIGH_GAIN if run.is_machine_busy else MEDIUM_GAIN):
+        return None
+    of_pipeline = iterators["pipeline"] == iterators["pipeline"].iloc[row]
+    n_times = int(iterators["n_iterators"][of_pipeline & (iterators["parent_id"] < 0)].sum())
+    return ShuffleFill(row, ms, n_times, ratio)
+
+
+def _are_one(sessions: Sequence[Session]) -> bool:
+    """Whether sessions have less between them than they last: a long capture, written in parts, and no chosen steps."""
+    in_order = sorted(sessions, key=lambda one: one.start_ps)
+    between_ps = sum(max(after.start_ps - before.stop_ps, 0) for before, after in pairwise(in_order))
+    return between_ps <= sum(one.stop_ps - one.start_ps for one in sessions)
+
+
+Kinds = npt.NDArray[np.object_]
+MARK = "begun_ns"
+"""What our marker of the first step of such a loop says: how long before it the loop began."""
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Evaluations:
+    """Loops of an evaluation, such as validations, by begin; columns have one entry for each."""
+
+    start_ps: Int64
+    end_ps: Int64
+    kind: Kinds
+    """Of most of its steps."""
+    n_steps: Int64
+    are_told: bool
+    """Whether markers tell where each begins, and so which steps are of one."""
+
+    @property
+    def ms(self) -> Float64:
+        """How long each took."""
+        return (self.end_ps - self.start_ps) / PS_PER_MS
+
+    def at(self, rows: Int64) -> Evaluations:
+        """Only these."""
+        return replace(
+            self,
+            start_ps=self.start_ps[rows],
+            end_ps=self.end_ps[rows],
+            kind=self.kind[rows],
+            n_steps=self.n_steps[rows],
+        )
+
+    def of(self, time_ps: Int64) -> Int64:
+        """For each moment in which it lies, -1 for none."""
+        at = np.searchsorted(self.start_ps, time_ps, side="right") - 1
+        return np.where((at >= 0) & (time_ps < np.append(self.end_ps, 0)[at]), at, -1)
+
+
+def find_evaluations(trace: Trace, steps: pd.DataFrame, kinds: Kinds, coverage: Coverage) -> Evaluations:
+    """Find them among the steps that are not trained; a loop of which nothing tells begins with its first step."""
+    start_ps = steps["start_ps"].to_numpy(np.int64)
+    end_ps = start_ps + steps["duration_ps"].to_numpy(np.int64)
+    stretch = np.maximum(np.searchsorted(coverage.start_ps, start_ps, side="right") - 1, 0)
+    marks = trace.keyed_stats(MARK).event
+    marked = np.searchsorted(start_ps, trace.start_ps[marks], side="left")
+    lead_ps = np.zeros(len(start_ps) + 1, np.int64)
+    lead_ps[marked] = np.clip(int_stat_at(trace, MARK, marks), 1, 2**50) * 1000
+    lead_ps = lead_ps[:-1]
+    is_first = np.append(True, (np.diff(stretch) > 0) | (kinds[1:] != kinds[:-1]))[: len(start_ps)] | (lead_ps > 0)
+    first = np.flatnonzero(is_first)
+    last = np.append(first[1:], len(start_ps))[: len(first)] - 1
+    until_ps = np.maximum.accumulate(end_ps)[last] if len(first) else end_ps
+    begin_ps = np.maximum(start_ps - lead_ps, np.append(coverage.start_ps, 0)[stretch])[first]
+    return Evaluations(
+        start_ps=np.maximum(begin_ps, np.append(0, until_ps)[: len(first)]),
+        end_ps=until_ps,
+        kind=kinds[first],
+        n_steps=last + 1 - first,
+        are_told=bool(len(marks)),
+    )
+
+
+SPARSE_MS = 100.0
+"""A stretch with fewer than one sample for so long is one in which Python's lock was held: nobody knows where."""
+
+
+@dataclass(frozen=True)
+class OutsideWork:
+    """What one function of the user's, or what it calls, does outside of the steps that a training consists of."""
+
+    line: CodeLine
+    """At which it was most often."""
+    is_training_call: bool
+    """Whether this is the line at which the training's steps run, too, such as that of `fit`: it is what the framework does."""
+    ms: float
+    """In all: of a validation from the begin of each to its end; else each stretch without a training step as the usual one."""
+    usual_ms: float
+    """In all, each time counted as the usual one: the first may trace, compile or import."""
+    n_times: int
+    """So often; what is no validation in so many stretches, with steps between them."""
+    is_between: bool
+    """Whether training steps came before and after any of that: it is more than how a program begins and ends."""
+    kind: str
+    """Of the steps that ran meanwhile the most frequent kind, such as `test` of a validation; empty for none."""
+    n_steps: int
+    """How many of that kind there are in all; of a validation its own."""
+
+
+def outside_work(
+    trace: Trace, source_map: SourceMap | None, coverage: Coverage, frame: pd.DataFrame, averaged: Bool
+) -> tuple[OutsideWork, ...]:
+    """Find it, what takes most time first; nothing where nobody sampled lines."""
+    if source_map is None or not len(source_map.samples) or not len(coverage.start_ps):
+        return ()
+    time_ps, frame_row = sample_times(trace, source_map)
+    kinds = kinds_of(frame["name"])
+    is_trained = np.isin(kinds, np.unique(kinds[averaged]))
+    begins, others = np.sort(frame["start_ps"].to_numpy(np.int64)), frame[~is_trained]
+    gap = np.searchsorted(begins, time_ps, side="right")
+    in_step = covered(time_ps, frame[is_trained])
+    main = step_call(source_map, frame_row[in_step], gap[in_step])[:2] if in_step.any() else (-1, -1)
+    stretch, weight_ms = _weights(time_ps, coverage)
+    samples = source_map.frames.iloc[frame_row][["file", "line", "function"]].reset_index(drop=True)
+    samples = samples.assign(
+        time_ps=time_ps,
+        stretch=stretch,
+        gap=gap,
+        ms=weight_ms,
+        kind=_kind_at(time_ps, others, kinds[~is_trained]),
+    )[weight_ms > 0]
+    samples = samples[samples["file"] >= 0].copy()  # of a damaged map of sources some frames are in no file
+    first, last = _first_and_last(coverage, frame["start_ps"][is_trained])
+    samples["is_between"] = (samples["stretch"] > first) & (samples["stretch"] < last)
+    samples["is_main"] = (samples["file"] == main[0]) & (samples["line"] == main[1])
+    evaluations = find_evaluations(trace, others, kinds[~is_trained], coverage)
+    samples["evaluation"] = evaluations.of(samples["time_ps"].to_numpy(np.int64))
+    validations = _validations(evaluations, samples)
+    validates = (samples["is_main"] & (validations.of(samples["time_ps"].to_numpy(np.int64)) >= 0)).to_numpy()
+    found = [
+        *_each_kind(source_map, validations, samples, validates),
+        *_each_function(source_map, samples[~validates], len(samples), kinds, are_told=evaluations.are_told),
+    ]
+    return tuple(sorted(found, key=lambda one: -one.ms))
+
+
+def _each_kind(
+    source_map: SourceMap, validations: Evaluations, samples: pd.DataFrame, validates: Bool
+) -> Iterator[OutsideWork]:
+    """Validations by the kind of their steps, at the line that runs the training."""
+    for kind in np.unique(validations.kind.astype(str)).tolist():  # a handful
+        own, seen = validations.at(np.flatnonzero(validations.kind == kind)), samples[validates].iloc[0]
+        yield OutsideWork(
+            line=code_line(source_map, int(seen["file"]), int(seen["line"]), float(validates.mean())),
+            is_training_call=True,
+            ms=float(own.ms.sum()),
+            usual_ms=_usual_ms(own.ms),
+            n_times=len(own.ms),
+            is_between=True,
+            kind=kind,
+            n_steps=int(own.n_steps.sum()),
+        )
+
+
+def _each_function(
+    source_map: SourceMap, samples: pd.DataFrame, n_all: int, kinds: npt.NDArray[np.object_], *, are_told: bool
+) -> Iterator[OutsideWork]:
+    """What is no validation, by function; where `are_told`, each evaluation is known to be one."""
+    for _, own in samples.groupby(["file", "function", "is_main"]):  # one turn per function
+        by_line = own.groupby("line")["ms"].sum().sort_values(ascending=False)
+        is_main, top = bool(own["is_main"].iloc[0]), int(by_line.index[0])
+        known = own["kind"][(own["line"] == top) & (own["kind"] != "")]
+        kind = str(known.mode().iloc[0]) if len(known) and not is_main else ""
+        if is_main:  # a framework begins and ends a call of its own once, which is nothing between epochs
+            own = own[own["is_between"]]
+            if own.empty:
+                continue
+        ms = _usual_ms(own.groupby("stretch")["ms"].sum().to_numpy())
+        evaluations = own["evaluation"][own["evaluation"] >= 0]
+        times = evaluations if kind and are_told else own["stretch" if is_main else "gap"]
+        yield OutsideWork(
+            line=code_line(source_map, int(own["file"].iloc[0]), top, len(own) / n_all),
+            is_training_call=is_main,
+            ms=ms,
+            usual_ms=ms,
+            n_times=int(times.nunique()),
+            is_between=bool(own["is_between"].any()),
+            kind=kind,
+            n_steps=int((kinds == kind).sum()) if kind else 0,
+        )
+
+
+def _first_and_last(coverage: Coverage, start_ps: pd.Series) -> tuple[int, int]:
+    """The stretch before the first training step, and the one after the last."""
+    before, after = np.searchsorted(coverage.start_ps, [start_ps.min(), start_ps.max()], side="left")
+    return int(before) - 1, int(after)
+
+
+def _validations(found: Evaluations, samples: pd.DataFrame) -> Evaluations:
+    """Those that the line of the training's steps runs: of a kind seen there, and mostly seen there themselves, if at all."""
+    own = samples["evaluation"].to_numpy(np.int64)
+    is_main = samples["is_main"].to_numpy(np.bool_)
+    at_main, elsewhere = (
+        np.bincount(own[chosen & (own >= 0)], minlength=len(found.ms)) for chosen in (is_main, ~is_main)
+    )
+    known = np.unique(found.kind[at_main > elsewhere].astype(str))
+    return found.at(np.flatnonzero((at_main >= elsewhere) & np.isin(found.kind.astype(str), known)))
+
+
+def _usual_ms(each_ms: Float64) -> float:
+    each_ms = np.sort(each_ms)
+    n = len(each_ms)
+    return float(np.minimum(each_ms, each_ms[n // 2 if n > 2 else 0]).sum())
+
+
+def _weights(time_ps: Int64, coverage: Coverage) -> tuple[Int64, Float64]:
+    """For each sample its stretch outside of steps, -1 for none, and how much of that it stands for, in ms."""
+    n = len(coverage.start_ps)
+    stretch = np.searchsorted(coverage.start_ps, time_ps, side="right") - 1
+    stretch[(stretch >= 0) & (time_ps >= coverage.end_ps[stretch])] = -1
+    count = np.bincount(stretch[stretch >= 0], minlength=n)
+    length_ms = (coverage.end_ps - coverage.start_ps) / PS_PER_MS
+    each_ms = np.where(count * SPARSE_MS >= length_ms, length_ms / np.maximum(count, 1), 0.0)
+    return stretch, np.append(each_ms, 0.0)[stretch]
+
+
+def _kind_at(time_ps: Int64, steps: pd.DataFrame, kinds: np.ndarray) -> np.ndarray:
+    """For each moment the kind of the step that runs then; empty for none."""
+    found = np.full(len(time_ps), "", object)
+    for kind in np.unique(kinds.astype(str)).tolist():  # a handful
+        found[covered(time_ps, steps[kinds == kind])] = kind
+    return found

@@ -1,0 +1,426 @@
+"""A device that waits for Python, the runtime or the driver between its kernels and at the borders of steps -> advice."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+import numpy as np
+import pandas as pd
+
+from ...trace.arrays import Float64, Int64
+from ..common import PS_PER_MS, Stretches, amount, number, percent, plural, size
+from ..layers.layers import OPTIMIZER
+from ..steps.spans import MIN_STEPS, SpanType
+from ..xla.programs import graphs_switched_off
+from .advice import MEDIUM_GAIN, Advice, Fix, advise
+from .causes import input_python_ms, python_stage
+from .facts import StepPart, usual_step
+from .input import without_python
+from .python import host_callback, is_usual, slow_call
+from .run import LARGER_BATCH, compiled, copy_events, event_names, several_in_one_call
+from .workers import task_communication
+
+if TYPE_CHECKING:
+    from .run import Run
+
+
+def device_idle(run: Run) -> Iterator[Advice]:
+    """Neither the device nor the host runs anything, and no other rule says why.
+
+    Gain: the share of such time in the steps.
+    """
+    steps = run.steps
+    idle = steps.part("idle", steps.ms("other"))
+    if not steps.has_device or idle.ratio < MEDIUM_GAIN or (run.is_keras_loop and run.takes_several):
+        return
+    yield advise(
+        "device_idle",
+        f"The {steps.device} idles and no op runs in {idle}.",
+        evidence=idle.evidence,
+        fix=(several_in_one_call(run) if run.is_keras_loop else None)
+        or Fix("Put the whole step into one tf.function, so that the device never waits for Python."),
+        selection=steps.stretch(steps.category_ms("other"), "other", view="timeline"),
+        gain_ratio=idle.ratio,
+    )
+
+
+def h2d_bound(run: Run) -> Iterator[Advice]:
+    """Copies to the device that no computation hides.
+
+    Gain: the share of the step time in which only such a copy ran: prefetched to the device, it runs beside the step before.
+    """
+    steps = run.steps
+    if not steps.has_device:
+        return
+    copies = steps.wait_ms("copy_to_device")
+    part = steps.part("h2d", float(copies.mean()))
+    if part.ratio < MEDIUM_GAIN:
+        return
+    table = run.results.copies
+    table = table[(table["direction"] == "host to device") & (table["bytes"] > 0) & (table["exposed_time_ms"] > 0)]
+    what, evidence = "", dict[str, float | str]()
+    if not table.empty:
+        n_bytes, seconds = float(table["bytes"].sum()), float(table["total_time_ms"].sum()) / 1e3
+        by_source = table.groupby("source")["bytes"].sum()
+        source, whole = str(by_source.idxmax()), ", most of it" if len(by_source) > 1 else ""
+        what = f", {size(n_bytes / max(steps.n_all, 1))} a step at {number(n_bytes / seconds / 1e9)} GB/s"
+        what += f"{whole} from {source} memory" if source else ""
+        evidence = {"h2d_bytes": n_bytes / max(steps.n_all, 1), "host_memory": source, "op": str(table["op"].iloc[0])}
+    yield advise(
+        "h2d_bound",
+        f"The {steps.device} waits {part} for copies from the host{what}.",
+        evidence=part.evidence | evidence,
+        fix=Fix(
+            f'Copy ahead: tf.data.experimental.prefetch_to_device("/{steps.device}:0") as the last step of the '
+            f"dataset. Send less: uint8 "
+            "images and indices instead of one-hot masks, converted in the model, not in the map."
+        ),
+        selection=steps.stretch(
+            copies, "copy_to_device", view="timeline", op_names=event_names(run, copy_events(run, "h2d"))
+        ),
+        gain_ratio=part.ratio,
+    )
+
+
+def collective_bound(run: Run) -> Iterator[Advice]:
+    """Devices exchange gradients while they compute nothing.
+
+    Gain: the share of the step time in which only a collective ran.
+    """
+    steps = run.steps
+    part = steps.part("collectives", steps.ms("device_collectives"))
+    if not steps.has_device or part.ratio < MEDIUM_GAIN or next(task_communication(run), None) is not None:
+        return
+    names = [text for text in run.trace.strings if text.lower().startswith("nccl") or text.startswith("all-reduce")]
+    yield advise(
+        "collective_bound",
+        f"Collectives between devices take {part} in which nothing is computed.",
+        evidence=part.evidence | {"n_devices": run.results.environment.n_active_devices},
+        fix=Fix(
+            "Exchange less often, by larger batches or gradient_accumulation_steps=4 of a Keras optimizer: fewer, "
+            "larger updates, which changes the training. Or exchange in larger pieces: "
+            "tf.distribute.NcclAllReduce(num_packs=2) for MirroredStrategy."
+        ),
+        selection=steps.stretch(
+            steps.category_ms("device_collectives"),
+            "device_collectives",
+            view="worker_chart" if len(run.results.workers.hosts) > 1 else "timeline",
+            op_names=tuple(names[:5]),
+        ),
+        gain_ratio=part.ratio,
+    )
+
+
+LOW = 0.5
+"""Below this share of the step the utilisation of a device is low. Source: AcceleratorUtilizationChecker in
+tensorflow/core/profiler/internal/advisor/accelerator_utilization_checker.h."""
+UNEVEN = 0.5
+"""A device that computes for less than this part of what the busiest of its kind does has not its part of the work."""
+_COMPUTE = (SpanType.COMPUTE_16, SpanType.COMPUTE_32)
+
+
+def low_utilisation(run: Run) -> Iterator[Advice]:
+    """The devices compute for less than half of the step, and no other rule says why; nor does a profiler that had XLA launch
+    kernels one by one.
+
+    Gain: the share of the step time in which no device computes nor waits for data, which no other batch changes.
+    """
+    steps = run.steps
+    busy = steps.ratio("device_compute")
+    if not steps.device_computes or busy >= LOW or uneven(run) is not None or graphs_switched_off(run.trace).n_graphs:
+        return
+    gain = 1 - busy - (run.wait.ratio if run.wait.is_long else 0.0)
+    if gain < MEDIUM_GAIN:
+        return
+    busy_ms = steps.ms("device_compute")
+    yield advise(
+        "low_utilisation",
+        f"The {steps.device} computes for {number(busy_ms)} of {number(steps.mean_ms)} ms a step: its utilisation is "
+        f"{percent(busy)}.",
+        evidence={
+            "busy_ms": busy_ms,
+            "step_time_ms": steps.mean_ms,
+            "utilisation_ratio": busy,
+            "estimate": "all of the time in which it neither computes nor waits for data",
+        },
+        fix=compiled(run).also(LARGER_BATCH) if run.can_be_compiled else Fix(LARGER_BATCH),
+        selection=steps.usual(steps.category_ms("device_compute"), view="timeline"),
+        gain_ratio=gain,
+    )
+
+
+def uneven_devices(run: Run) -> Iterator[Advice]:
+    """Some devices of a host compute far less than the busiest.
+
+    Gain: of the share of the step in which the busiest computes, what an even distribution would take off it.
+    """
+    found = uneven(run)
+    if found is None:
+        return
+    names, busy_ms = found
+    steps = run.steps
+    top, least = int(busy_ms.argmax()), int(busy_ms.argmin())
+    gain = (float(busy_ms[top]) - float(busy_ms.mean())) / steps.mean_ms
+    yield advise(
+        "uneven_devices",
+        f"{names[top]} computes for {number(float(busy_ms[top]))} ms a step, {names[least]} for "
+        f"{number(float(busy_ms[least]))} ms: {plural(len(names), 'device')} share the work unevenly.",
+        evidence={
+            "busy_ms": float(busy_ms[top]),
+            "least_busy_ms": float(busy_ms[least]),
+            "step_time_ms": steps.mean_ms,
+            "n_devices": len(names),
+            "device": names[least],
+        },
+        fix=Fix(
+            "Make and compile the model in the scope() of a tf.distribute.MirroredStrategy: each device gets its "
+            "part of every batch."
+        ),
+        selection=steps.usual(steps.category_ms("device_compute"), view="timeline"),
+        gain_ratio=gain,
+    )
+
+
+def uneven(run: Run) -> tuple[list[str], Float64] | None:
+    """Names of devices and what each computes a step in ms, where that differs much; None where it does not."""
+    steps, trace = run.steps, run.trace
+    if not steps.has_device or len(steps) < MIN_STEPS or len(set(steps.frame["host"])) > 1:
+        return None
+    of_line = np.array([line.plane for line in trace.lines], np.int64)
+    is_compute = np.isin(run.facts.steps.span_type, _COMPUTE) & (run.entry >= 0)
+    rows = np.flatnonzero(is_compute)
+    plane = of_line[trace.line_id[rows]]
+    devices = [i for i, one in enumerate(trace.planes) if one.is_device and (plane == i).any()]
+    busy = np.array([_busy_ms(run, rows[plane == i]) for i in devices])
+    if len(devices) < 2 or busy.min() >= UNEVEN * busy.max():
+        return None
+    if busy.max() - busy.mean() < MEDIUM_GAIN * steps.mean_ms:
+        return None
+    return [trace.planes[i].name.removeprefix("/device:") for i in devices], busy
+
+
+def _busy_ms(run: Run, rows: np.ndarray) -> float:
+    """How long any of some events runs in a step."""
+    computing = Stretches.of(run.trace.start_ps[rows], run.trace.ends(rows))
+    inside = computing.within(run.steps.start_ps, run.steps.end_ps)
+    return float(inside.mean()) / PS_PER_MS
+
+
+LAUNCH_US = 10.0
+"""What the host takes to enqueue a kernel: 5 to 10 us. Kernels that are shorter on average can never hide it, and a larger batch
+makes them longer; longer ones that the device waits for have a busy host beside them."""
+MOST = 0.5
+"""From this share on something is most of a whole."""
+_ONE_KERNEL = "of Adam, one kernel a variable instead of a dozen: tf.raw_ops.ResourceApplyAdam."
+_OWN_THREADS = 'Give the GPU threads of its own: TF_GPU_THREAD_MODE="gpu_private", set before TensorFlow is imported.'
+_GAPS_ALONE = "the gaps alone; a compiled step keeps some of them, but its fewer kernels take less time as well"
+_GAPS_OF_SHORT = "of a large batch the gaps alone; kernels as short as these take it in little more time as well"
+
+
+def idle_border(run: Run) -> Iterator[Advice]:
+    """The device idles between the last kernel of a step and the first of the next one.
+
+    Gain: of a usual step what of that no other rule owns. Several steps in one call have one such border, but a step still takes
+    as long as the host needs to run its graph, beside the kernels of the step before it.
+    """
+    steps, waits = run.steps, run.waits
+    if not steps.device_computes:
+        return
+    owned_ms = _owned_ms(run)
+    graph_ms = np.maximum(run.calls.function_ms - steps.wait_ms("device_compute"), 0.0)
+    won_ms = np.minimum(waits.border_ms, steps.time_ms - graph_ms) - owned_ms
+    idle = StepPart("border", float(np.median(waits.border_ms)), steps.median_ms)
+    won = StepPart("won", float(np.median(won_ms)), usual_step(steps.time_ms, owned_ms).step_ms)
+    if won.ratio < MEDIUM_GAIN or won.ms < float(owned_ms.mean()):
+        return
+    lock_ms = float(np.median(input_python_ms(run)))
+    waits_for_lock = lock_ms >= MOST * idle.ms
+    if waits_for_lock and run.wait.is_told:  # `input_bound` tells that cause
+        return
+    fix = _without_lock(run) if waits_for_lock else _several_at_once(run)
+    if fix is None:  # one call takes several batches already
+        return
+    yield advise(
+        "idle_border",
+        f"The {steps.device} idles {idle} between the last kernel of a step and the first of the next, "
+        + (
+            f"while the input runs Python for {number(lock_ms)} ms: the steps' own shares the interpreter's lock with that."
+            if waits_for_lock
+            else "for Python, the runtime and waiting for results."
+        ),
+        evidence=idle.evidence
+        | {"won_ms": won.ms, "estimate": "a step keeps what the host needs to run its graph"}
+        | ({"input_python_ms": lock_ms} if waits_for_lock else {}),
+        fix=fix,
+        selection=steps.usual(waits.border_ms, view="timeline"),
+        gain_ratio=won.ratio,
+        stage=python_stage(run) if waits_for_lock else "",
+    )
+
+
+def _owned_ms(run: Run) -> Float64:
+    """What more specific rules say of Python in each step."""
+    is_told = any(next(rule(run), None) is not None for rule in (host_callback, slow_call))
+    owned = (run.gap.ms if is_usual(run) else run.called_ms) * is_told
+    made = np.maximum(run.traced.cost_ms, run.steps.category_ms("compile"))
+    return owned + made + run.new_iterator_ms + run.calls.converted_ms
+
+
+def _without_lock(run: Run) -> Fix:
+    if python_stage(run) == "generator":
+        return Fix(
+            "Give the data by ops of TensorFlow, which need no lock, such as tf.data.Dataset.from_tensor_slices, in place of "
+            "a generator or a PyDataset."
+        )
+    return without_python(run)
+
+
+def _several_at_once(run: Run) -> Fix | None:
+    """A fix: one border for several steps; and, where steps wait for results, none of these; None where there is none."""
+    fix = several_in_one_call(run)
+    waits = float(np.median(run.steps.wait_ms("sync") + run.steps.wait_ms("output"))) > 0
+    if run.is_keras_loop or not waits:
+        return fix
+    rarely = "Fetching a result, as float(loss) does, waits for the device: not in every step."
+    return fix.also(rarely) if fix else Fix(rarely)
+
+
+def unfused_optimizer(run: Run) -> Iterator[Advice]:
+    """The device waits for launches, mostly of the many short kernels of the optimizer.
+
+    Gain: the share of the step time in all gaps between kernels, where the step can be compiled as a whole; else in those
+    before kernels of the optimizer.
+    """
+    steps, launch = run.steps, _launch(run)
+    if launch is None or not _is_of_optimizer(run):
+        return
+    share = run.waits.before("phase", "optimizer")
+    kernels = run.results.kernels.frame[_of_optimizer(run)]
+    n = int(kernels["occurrences"].sum()) / max(steps.n_all, 1)
+    yield advise(
+        "unfused_optimizer",
+        f"The {steps.device} waits {launch} between kernels for the CPU: {_launch_words(run)}; {percent(share)} of it before the "
+        f"{number(n)} kernels of the optimizer.",
+        evidence=launch.evidence
+        | {"optimizer_kernels_per_step": n, "optimizer_wait_ms": share * launch.ms, "optimizer_wait_ratio": share}
+        | ({"estimate": _GAPS_ALONE} if run.can_be_compiled else {}),
+        fix=compiled(run).also(f"Or, {_ONE_KERNEL}") if run.can_be_compiled else Fix(f"O{_ONE_KERNEL[1:]}"),
+        selection=steps.usual(run.waits.launching_ms, view="timeline", op_names=run.known(*run.waits.most("op"))),
+        gain_ratio=launch.ratio if run.can_be_compiled else launch.ratio * share,
+    )
+
+
+def launch_bound(run: Run) -> Iterator[Advice]:
+    """The device waits for kernels to be launched; `small_batch` where the kernels are too short to hide that.
+
+    Gain: the share of the step time in which it waits for what runs next to be launched, but for Python before the first kernel.
+    """
+    steps, kernels = run.steps, run.results.kernels.frame
+    launch = _launch(run)
+    if launch is None or _is_of_optimizer(run):
+        return
+    n = int(kernels["occurrences"].sum())
+    average_us = float(kernels["total_time_us"].sum()) / n if n else 0.0
+    is_small = bool(n) and average_us < LAUNCH_US
+    per_step = n / max(steps.n_all, 1)
+    phases = {f"{name}_wait_ms": run.waits.before("phase", name) * launch.ms for name in _PHASES}
+    layer = next(iter(run.waits.most("layer")), "")
+    yield advise(
+        "small_batch" if is_small else "launch_bound",
+        f"The {steps.device} waits {launch} between {amount(per_step)}{' small' if is_small else ''} "
+        f"kernel{'' if per_step == 1 else 's'}, of {number(average_us)} µs on average, for the CPU: {_launch_words(run)}.",
+        evidence=launch.evidence
+        | {"avg_kernel_us": average_us, "kernels_per_step": per_step}
+        | phases
+        | ({"longest_before": layer} if layer else {})
+        | ({"estimate": _GAPS_ALONE} if run.can_be_compiled else {"estimate": _GAPS_OF_SHORT} if is_small else {}),
+        fix=_fewer_launches(run, LARGER_BATCH if is_small else _OWN_THREADS),
+        # A whole step: single gaps between kernels are far shorter than what can be seen.
+        selection=steps.usual(run.waits.launching_ms, view="timeline", op_names=run.known(*run.waits.most("op"))),
+        gain_ratio=launch.ratio,
+    )
+
+
+_PHASES = ("forward", "backward", "optimizer")
+
+
+def _fewer_launches(run: Run, otherwise: str) -> Fix:
+    return compiled(run).also(f"Or: {otherwise[0].lower()}{otherwise[1:]}") if run.can_be_compiled else Fix(otherwise)
+
+
+def few_blocks(run: Run) -> Iterator[Advice]:
+    """Most of the kernel time has fewer blocks than the GPU has multiprocessors, of which the others idle.
+
+    Gain: of the share of computing, that of the multiprocessors without a block in such kernels, without those of the optimizer,
+    which no batch changes.
+    """
+    steps, kernels = run.steps, run.results.kernels.frame
+    counts = [plane.stats.get("core_count") for plane in run.trace.planes if plane.is_device]
+    n_sms = min((count for count in counts if isinstance(count, int)), default=0)
+    if not steps.has_device or n_sms <= 0 or kernels.empty:
+        return
+    us, all_us = kernels["total_time_us"].to_numpy(np.float64), float(kernels["total_time_us"].sum())
+    blocks = _blocks(kernels)
+    is_few = (blocks > 0) & (blocks < n_sms)
+    grows = ~_of_optimizer(run)
+    share = float(us[is_few].sum()) / all_us if all_us else 0.0
+    empty = float((us * (1 - blocks / n_sms))[is_few & grows].sum()) / all_us if all_us else 0.0
+    gain = steps.ratio("device_compute") * empty
+    if share < MOST or gain < MEDIUM_GAIN:
+        return
+    chosen = kernels[is_few & grows]
+    yield advise(
+        "few_blocks",
+        f"{percent(share)} of the kernel time runs fewer blocks than the {steps.device} has multiprocessors ({n_sms}): the "
+        "others idle, and a larger batch costs such kernels little more.",
+        evidence={
+            "few_blocks_ratio": share,
+            "multiprocessors": n_sms,
+            "device_compute_ms": steps.ms("device_compute"),
+            "step_time_ms": steps.mean_ms,
+            "estimate": "of the kernel time per sample the part of the multiprocessors that have no block",
+        },
+        fix=Fix(LARGER_BATCH),
+        selection=steps.usual(
+            steps.category_ms("device_compute"), view="kernel_table", op_names=run.of_kernels(chosen)
+        ),
+        gain_ratio=gain,
+    )
+
+
+def _blocks(kernels: pd.DataFrame) -> Int64:
+    """Of each kernel how many blocks a launch has."""
+    distinct = {
+        text: int(np.prod([int(n) for n in text.split(",")])) if text else 0 for text in set(kernels["grid_dim"])
+    }
+    return kernels["grid_dim"].map(distinct).to_numpy(np.int64)
+
+
+def _launch(run: Run) -> StepPart | None:
+    """What a device waits for launches, where that is worth a word."""
+    steps = run.steps
+    if not steps.device_computes:
+        return None
+    launch = steps.part("launch_wait", float(run.waits.launching_ms.mean()))
+    return launch if launch.ratio >= MEDIUM_GAIN else None
+
+
+def _launch_words(run: Run) -> str:
+    """Of which categories of the step that is, with their whole times: those that the breakdown shows."""
+    waits = run.waits
+    dispatched, between = float(run.steps.wait_ms("dispatch").mean()), float(waits.dispatch_between_ms.mean())
+    launched = f"kernel launch {number(float(run.steps.wait_ms('kernel_launch').mean()))} ms"
+    return f"{launched}, dispatch {number(between)} of {number(dispatched)} ms" if between else launched
+
+
+def _is_of_optimizer(run: Run) -> bool:
+    """Whether most waits for launches lie before kernels of an optimizer that XLA did not compile."""
+    return not run.is_compiled and run.waits.before("phase", "optimizer") >= MOST
+
+
+def _of_optimizer(run: Run) -> np.ndarray:
+    """For each kernel whether it is of the optimizer."""
+    shares, phase = run.results.op_shares, run.results.layers.op_phase
+    names = {name for name, one in zip(shares.name, phase.tolist(), strict=True) if one == OPTIMIZER}
+    return run.results.kernels.frame["op_name"].isin(names).to_numpy(np.bool_)

@@ -1,0 +1,463 @@
+"""Facts -> what every rule of the advice asks of the steps: how long, made of what, and which one shows it well."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
+from functools import cached_property
+
+import numpy as np
+import pandas as pd
+
+from ...trace.arrays import Bool, Float64, Int32, Int64
+from ...trace.trace import Trace
+from ..common import PS_PER_MS, Stretches, number, percent
+from ..facts import Facts, Totals
+from ..layers.layers import OPTIMIZER
+from ..machine import MachineLoad, machine_load
+from ..steps.categories import GUIDE_CATEGORIES
+from ..steps.steps import guide_of, ran_on_device
+from .advice import Highlight, ns_range, step_highlight
+
+VISIBLE = 0.02
+"""Of the step that the timeline shows: some twenty pixels."""
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class StepFacts:
+    """The steps that averages are over; arrays have one entry for each of them, in order of time."""
+
+    frame: pd.DataFrame
+    """Their rows of `Steps.frame`, in the categories of the guide: what its thresholds are about."""
+    pieces: pd.DataFrame
+    """Their pieces in these categories, as `Steps.pieces`; `step` is a row of the whole table."""
+    waits: pd.DataFrame
+    """Their rows of `Steps.frame` in `STEP_CATEGORIES`."""
+    wait_pieces: pd.DataFrame
+    """Their pieces in these."""
+    n_all: int
+    """How many steps there are, those left out too."""
+    has_device: bool
+    """Whether they ran anything on a device, if only copies."""
+    device: str
+    """`GPU` or `TPU`, `CPU` where the steps ran nothing on a device."""
+
+    def __len__(self) -> int:
+        return len(self.frame)
+
+    @cached_property
+    def device_computes(self) -> bool:
+        """Whether a device computed in any of them."""
+        return bool((self.wait_ms("device_compute") > 0).any())
+
+    @cached_property
+    def row(self) -> Int64:
+        """Of each its row in `steps`."""
+        return self.frame["step"].to_numpy(np.int64)
+
+    @cached_property
+    def time_ms(self) -> Float64:
+        """How long each took."""
+        return self.frame["step_time_ms"].to_numpy(np.float64)
+
+    @cached_property
+    def start_ps(self) -> Int64:
+        """When each began."""
+        return self.frame["start_ps"].to_numpy(np.int64)
+
+    @cached_property
+    def end_ps(self) -> Int64:
+        """When each ended."""
+        end: Int64 = self.start_ps + self.frame["duration_ps"].to_numpy(np.int64)
+        return end
+
+    @cached_property
+    def mean_ms(self) -> float:
+        """Mean step time; 0 without steps."""
+        return float(self.time_ms.mean()) if len(self) else 0.0
+
+    @cached_property
+    def median_ms(self) -> float:
+        """Median step time; 0 without steps."""
+        return float(np.median(self.time_ms)) if len(self) else 0.0
+
+    def category_ms(self, name: str) -> Float64:
+        """What each spent in one of `GUIDE_CATEGORIES`."""
+        return self.frame[f"{name}_ms"].to_numpy(np.float64)
+
+    def wait_ms(self, name: str) -> Float64:
+        """What each spent in one of `STEP_CATEGORIES`."""
+        return self.waits[f"{name}_ms"].to_numpy(np.float64)
+
+    def ms(self, name: str) -> float:
+        """The mean of that."""
+        return float(self.category_ms(name).mean()) if len(self) else 0.0
+
+    def ratio(self, name: str) -> float:
+        """Its share of the step time."""
+        return self.ms(name) / self.mean_ms if self.mean_ms else 0.0
+
+    def longest_ms(self, name: str) -> Float64:
+        """In each the longest stretch without a break of one category; 0 where it has none."""
+        chosen = self.pieces[self.pieces["category"] == name]
+        longest = np.zeros(int(self.row.max()) + 1 if len(self) else 0, np.float64)
+        np.maximum.at(longest, chosen["step"].to_numpy(np.int64), chosen["duration_ps"].to_numpy(np.int64) / PS_PER_MS)
+        return longest[self.row]
+
+    def part(self, name: str, ms: float) -> StepPart:
+        """Some time of the mean step."""
+        return StepPart(name, ms, self.mean_ms)
+
+    def typical(self, values: Float64) -> int:
+        """The entry whose value is the median of the values, or next to it."""
+        return int(np.argsort(values, kind="stable")[(len(values) - 1) // 2])
+
+    def usual(self, values: Float64, *, view: str, op_names: tuple[str, ...] = ()) -> Highlight:
+        """Select the typical step by some values, and ops."""
+        return step_highlight(self.frame, self.typical(values), view=view, op_names=op_names)
+
+    def stretch(self, values: Float64, category: str, *, view: str, op_names: tuple[str, ...] = ()) -> Highlight:
+        """Select the longest stretch of a category in the typical step; all of the step where it has none that can be seen."""
+        step = self.usual(values, view=view, op_names=op_names)
+        pieces = self.pieces if category in GUIDE_CATEGORIES else self.wait_pieces
+        own = pieces[(pieces["step"] == step.step) & (pieces["category"] == category)]
+        longest_ps = int(own["duration_ps"].max()) if len(own) else 0
+        if longest_ps < max(VISIBLE * int(self.frame["duration_ps"].iloc[self.typical(values)]), 1):
+            return step
+        start_ps = int(own["start_ps"].iloc[int(own["duration_ps"].to_numpy().argmax())])
+        return replace(step, time_range_ns=ns_range(start_ps, start_ps + longest_ps))
+
+
+@dataclass(frozen=True)
+class StepPart:
+    """A part of the time of a step, and how advice tells of it: its text is `3.1 of 13.1 ms a step (24 %)`."""
+
+    name: str
+    """What it is spent for: the beginning of its names among the evidence."""
+    ms: float
+    step_ms: float
+
+    @property
+    def ratio(self) -> float:
+        """Its share of the step; 0 without one."""
+        return self.ms / self.step_ms if self.step_ms else 0.0
+
+    @property
+    def evidence(self) -> dict[str, float | str]:
+        """Its numbers."""
+        return {f"{self.name}_ms": self.ms, "step_time_ms": self.step_ms, f"{self.name}_ratio": self.ratio}
+
+    def __str__(self) -> str:
+        return f"{number(self.ms)} of {number(self.step_ms)} ms a step ({percent(self.ratio)})"
+
+
+@dataclass(frozen=True)
+class UsualStep:
+    """A step that no stall lengthens, but with its share of what comes now and then."""
+
+    own_ms: float
+    """Median of what is a rule's own."""
+    step_ms: float
+    """With what others own, on average."""
+
+
+def usual_step(time_ms: Float64, owned_ms: Float64) -> UsualStep:
+    """Find it; `owned_ms` is for each step what is not the rule's own."""
+    if not len(time_ms):
+        return UsualStep(0.0, 0.0)
+    own_ms = float(np.median(time_ms - owned_ms))
+    return UsualStep(own_ms, own_ms + float(owned_ms.mean()))
+
+
+SERVERS = "ps"
+"""The job of tasks that hold the variables of others: most of the time they wait to be asked, which is no fault."""
+
+
+def job_of(host: str) -> str:
+    """The job of a task: `worker` of `/job:worker/replica:0/task:1`; "" for a host that is no task."""
+    return host.removeprefix("/job:").split("/")[0] if host.startswith("/job:") else ""
+
+
+def trained(hosts: Iterable[str]) -> list[str]:
+    """Those that train, rather than serve parameters to others; all, where none does."""
+    every = list(dict.fromkeys(hosts))
+    return [host for host in every if job_of(host) != SERVERS] or every
+
+
+def step_facts(results: Totals, *, with_servers: bool = False, with_compiling: bool = False) -> StepFacts:
+    """Collect them: of the steps that the averages of the overview are over; those of parameter servers, and those that
+    compile although no loop begins with them, only if asked for."""
+    frame, is_averaged = results.steps.frame, results.is_averaged
+    if with_compiling:
+        is_averaged = is_averaged | results.averaged_steps.compiles_again
+    chosen = frame[is_averaged]
+    if with_servers:
+        is_server = np.array([job_of(host) == SERVERS for host in frame["host"]], np.bool_)
+        chosen = frame[is_averaged | (is_server & frame["is_complete"].to_numpy(np.bool_))]
+    else:
+        chosen = chosen[chosen["host"].isin(trained(chosen["host"]))]
+    numbers = chosen["step"].to_numpy()
+    pieces, waits = (
+        one[np.isin(one["step"].to_numpy(), numbers)].reset_index(drop=True)
+        for one in (results.steps.guide_pieces, results.steps.pieces)
+    )
+    has_device = ran_on_device(chosen)
+    kind = "TPU" if "TPU" in results.environment.device_type else "GPU"
+    return StepFacts(
+        frame=guide_of(chosen).reset_index(drop=True),
+        pieces=pieces,
+        waits=chosen.reset_index(drop=True),
+        wait_pieces=waits,
+        n_all=len(frame),
+        has_device=has_device,
+        device=kind if has_device else "CPU",
+    )
+
+
+OP_OVERHEAD_MS = 0.010
+"""What running any op costs at least, on whatever shapes: scheduling it, taking its inputs, allocating its output. 5 to 20 us
+on the machines this was measured on; work that a batch adds comes on top."""
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class OpWork:
+    """One entry per unit of `Occurrences`, in a usual one of the averaged steps."""
+
+    median_ms: Float64
+    """Self time of one execution; 0 for one that did not run in the steps."""
+    per_step: Float64
+    """Executions a step."""
+    is_model: Bool
+    """Whether it is neither of the input nor of the optimizer."""
+    is_optimizer: Bool
+    is_compiled: Bool
+    """Whether it is an op of a compiled program on the host: XLA runs those in pieces on other threads, and their events tell
+    of the dispatch alone, a tenth of the time."""
+
+    @property
+    def is_told(self) -> bool:
+        """Whether the trace tells how long the model's ops ran: most of them are no compiled ops of a CPU."""
+        ours = (self.is_model | self.is_optimizer) & (self.per_step > 0)
+        return bool(ours.any()) and float(self.per_step[ours & self.is_compiled].sum()) < 0.5 * self.n_ops
+
+    @property
+    def ms(self) -> Float64:
+        """Time a step."""
+        return self.median_ms * self.per_step
+
+    @property
+    def growing_ms(self) -> float:
+        """Time a step that grows with the batch: of the model's ops what they take beyond the cost of running any op.
+
+        The update of the weights is the same for any batch.
+        """
+        beyond = np.maximum(self.median_ms - OP_OVERHEAD_MS, 0.0) * self.per_step
+        return float(beyond[self.is_model].sum())
+
+    @property
+    def n_ops(self) -> float:
+        """How many ops of the model and the optimizer run a step."""
+        return float(self.per_step[self.is_model | self.is_optimizer].sum())
+
+
+def op_work(results: Facts, entry: Int32, n_steps: int) -> OpWork:
+    """Find it."""
+    occurrences, shares = results.occurrences, results.op_shares
+    n = len(occurrences.name)
+    rows = np.flatnonzero(entry[occurrences.event] >= 0)
+    execution, first_row, at = np.unique(occurrences.execution[rows], return_index=True, return_inverse=True)
+    own = np.bincount(at, occurrences.self_ps[rows] / PS_PER_MS, len(execution))
+    op = occurrences.op[rows[first_row]]
+    order = np.lexsort((own, op))
+    count = np.bincount(op, minlength=n)
+    first = np.cumsum(count) - count
+    ran = count > 0
+    median = np.zeros(n, np.float64)
+    median[ran] = own[order][(first + count // 2)[ran]]
+    framework = shares.dominant
+    is_optimizer = results.layers.op_phase[framework] == OPTIMIZER
+    is_input = results.op_scopes.is_input[framework]
+    return OpWork(
+        median_ms=median,
+        per_step=count / max(n_steps, 1),
+        is_model=~is_optimizer & ~is_input,
+        is_optimizer=is_optimizer & ~is_input,
+        is_compiled=(np.arange(n) >= occurrences.n_ops) & ~occurrences.is_device,
+    )
+
+
+TINY = 1e-3
+"""Of the time of all ops: what takes less is not looked at."""
+
+
+@dataclass(frozen=True, eq=False)
+class SideOps:
+    """What ops of one side cost, each an entry per framework op of the trace."""
+
+    us: Float64
+    side: Bool
+    whole_us: float
+    compute_ratio: float
+    """Share of the step time in which this side computes."""
+
+    def ratio(self, chosen: Bool) -> float:
+        """Share of the step time that some ops account for."""
+        part = float(self.us[chosen & self.side].sum())
+        return self.compute_ratio * part / self.whole_us if self.whole_us else 0.0
+
+    @property
+    def matter(self) -> Bool:
+        """Those that take more than next to nothing."""
+        found: Bool = self.side & (self.us >= TINY * self.whole_us)
+        return found
+
+
+def side_ops(run: RunFacts) -> SideOps:
+    """Those of the device where one computes, else of the host; without those of the input."""
+    shares, steps = run.results.op_shares, run.steps
+    side = shares.is_device == steps.device_computes
+    counted = side & ~run.results.op_scopes.is_input
+    is_kernel = run.results.op_sums.unit_ns.any(axis=1)
+    if steps.device_computes and is_kernel.any():  # what only copies computes nothing
+        counted &= is_kernel
+    us = run.results.op_totals.self_us
+    ratio = steps.ratio("host_compute")
+    if steps.device_computes:  # kernels may run in the step after that which launched them: the mean is over all steps
+        every = run.results.steps.frame
+        ratio = float(every["device_compute_ms"][every["is_complete"]].mean()) / steps.mean_ms if steps.mean_ms else 0.0
+    return SideOps(us, counted, float(us[counted].sum()), ratio)
+
+
+_NOT_IN_XLA = re.compile(r"CudnnRNN|(Eager)?PyFunc|Lookup|HashTable|String|Regex|Nccl|Collective")
+_DECIMAL = re.compile(r"\d{1,6}(?:\.\d{1,6})?", re.ASCII)
+KERAS_STEPS = ("_step_on_iterator", "_step_on_data_distributed", "multi_step_on_data", "train_function")
+"""Functions of `fit`, `evaluate` and `predict`, which take `steps_per_execution`; `train_on_batch` calls `one_step_on_data`."""
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class RunFacts:
+    """The results of one trace, and what is read from them directly."""
+
+    results: Totals
+    counts_compiling: bool = False
+    """Whether steps that compile are among `steps`, but for the first of each loop."""
+
+    @property
+    def trace(self) -> Trace:
+        """The trace."""
+        return self.results.trace
+
+    @property
+    def facts(self) -> Facts:
+        """The same with every execution, for rules that need them."""
+        if not isinstance(self.results, Facts):
+            raise TypeError("this rule needs the executions of each host: ask it there")
+        return self.results
+
+    @cached_property
+    def steps(self) -> StepFacts:
+        """The steps that averages are over, but for those of parameter servers."""
+        return step_facts(self.results, with_compiling=self.counts_compiling)
+
+    @cached_property
+    def task_steps(self) -> StepFacts:
+        """The same with those of parameter servers."""
+        return step_facts(self.results, with_servers=True)
+
+    @cached_property
+    def entry(self) -> Int32:
+        """For each event the entry of its step in `steps`, -1 for none."""
+        entries = np.full(self.steps.n_all + 1, -1, np.int32)
+        entries[self.steps.row] = np.arange(len(self.steps))
+        found: Int32 = entries[self.results.steps.event_step]
+        return found
+
+    @cached_property
+    def work(self) -> OpWork:
+        """What the ops of a usual step take."""
+        return op_work(self.facts, self.entry, len(self.steps))
+
+    @cached_property
+    def side(self) -> SideOps:
+        """What the ops of the side that computes cost."""
+        return side_ops(self)
+
+    @cached_property
+    def load(self) -> MachineLoad | None:
+        """Who used the cores of the machine during the steps; None where nobody sampled that."""
+        sources, steps = self.results.sources, self.steps
+        facts = {} if sources is None else dict(zip(sources.facts["name"], sources.facts["value"], strict=True))
+        quota = str(facts.get("cpu_quota", ""))
+        cores = float(quota) if _DECIMAL.fullmatch(quota) else 0.0
+        return machine_load(self.results.system, steps.start_ps, steps.end_ps, quota=cores)
+
+    @property
+    def is_machine_busy(self) -> bool:
+        """Whether other programs took cores that this one could have used."""
+        return self.load is not None and self.load.is_busy
+
+    @cached_property
+    def compiled(self) -> frozenset[str]:
+        """The ops of devices that XLA compiled."""
+        frame = self.results.hlo_ops.frame
+        return frozenset(frame["op_name"][frame["device"] == "Device"])
+
+    @cached_property
+    def is_compiled(self) -> bool:
+        """Whether XLA compiled most of what devices compute."""
+        hlo, kernels = self.results.hlo_ops.frame, self.results.kernels.frame
+        own_us = float(hlo["total_self_time_us"][hlo["device"] == "Device"].sum())
+        return bool(own_us > 0 and own_us >= 0.5 * float(kernels["total_time_us"].sum()))
+
+    @cached_property
+    def can_be_compiled(self) -> bool:
+        """Whether XLA compiled little, and could: it has no program for recurrent networks of cuDNN, Python, text and what
+        devices exchange."""
+        scopes = self.results.op_scopes
+        own = zip(scopes.type, scopes.is_input.tolist(), strict=True)
+        return not self.is_compiled and not any(_NOT_IN_XLA.match(kind) for kind, is_input in own if not is_input)
+
+    @cached_property
+    def is_keras_loop(self) -> bool:
+        """Whether Keras calls the steps, as `fit` does."""
+        if self._in_keras_calls:
+            return True
+        # Of hosts that were read elsewhere the trace has few names, but all functions.
+        texts = (*self.trace.strings, *self.results.tf_functions["function"])
+        return any(word in text for text in texts for word in KERAS_STEPS)
+
+    @cached_property
+    def _in_keras_calls(self) -> bool:
+        """Whether most steps began within a noted call of `fit`, `evaluate` or `predict`."""
+        source_map = self.results.source_map
+        if source_map is None or not len(source_map.calls) or not len(self.steps):
+            return False
+        begin, end = (source_map.calls[name].to_numpy(np.int64) for name in ("begin_ns", "end_ns"))
+        at = self.steps.start_ps // 1000 + self.trace.origin_ns
+        return bool(Stretches.of(begin, end).within(at, at + 1).mean() > 0.5)
+
+    @cached_property
+    def compiles_functions(self) -> bool:
+        """Whether XLA compiles a `tf.function` that Python called."""
+        return bool(self.results.tf_functions["compiler"].isin(["xla", "mixed"]).any())
+
+    @cached_property
+    def op_names(self) -> frozenset[str]:
+        """Names in the `ops` table: what a selection may name."""
+        # Not from the table, which takes a hundred times as long to make.
+        count = self.results.op_sums.count.tolist()
+        return frozenset(name for name, n in zip(self.results.op_shares.name, count, strict=True) if n)
+
+    @cached_property
+    def has_layers(self) -> bool:
+        """Whether ops are known to belong to layers."""
+        return bool((self.results.layers.entries["kind"] == "layer").any())
+
+    def of_kernels(self, kernels: pd.DataFrame) -> tuple[str, ...]:
+        """The ops of the first five of some kernels."""
+        return self.known(*kernels["op_name"].head(5).tolist())
+
+    def known(self, *names: str) -> tuple[str, ...]:
+        """Those that are names of ops, each once."""
+        return tuple(dict.fromkeys(name for name in names if name in self.op_names))

@@ -1,0 +1,514 @@
+"""What the host does around the computation -> advice on saves, copies back, stragglers and small batches."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+import numpy.typing as npt
+import pandas as pd
+
+from ...trace.arrays import Bool, Float64
+from ...trace.source_map import SourceMap
+from ..common import number, percent, plural, size
+from ..layers.scopes import VENDOR
+from ..memory.memory import NEARLY_FULL
+from ..steps.categories import GUIDE_CATEGORIES
+from ..steps.spans import MIN_STEPS
+from .advice import EXPLAINED, MEDIUM_GAIN, Advice, Fix, advise, noted_place, one_line, step_highlight
+from .causes import PASSES_ON, TracedOps
+from .facts import OP_OVERHEAD_MS, usual_step
+from .input import input_bound, works_ahead
+from .python import is_usual
+from .python_work import MOST_OF_STALL, CodeLine, top_line
+from .run import (
+    FIXED,
+    QUICK,
+    Run,
+    SpentOps,
+    copy_events,
+    costliest,
+    event_names,
+    fewer_calls,
+    op_line,
+    several_in_one_call,
+)
+
+if TYPE_CHECKING:
+    from ..facts import Totals
+
+
+STRAGGLER = 3.0
+"""Medians from which on a step is a straggler: the bound from which a first step is left out of averages, too."""
+MIN_STRAGGLERS = 2
+"""A single slow step may be anything that the machine did; nobody can tell how often it comes again."""
+MIN_EXCESS_MS = 50.0
+"""A thread that loses its core to other programs waits for some time slices of 3 to 10 ms each: stalls of 20 to 40 ms were seen
+on a busy machine. That much says nothing of this program."""
+MIN_DEVIATIONS = 8.0
+"""Median absolute deviations above the median: on a busy machine all steps differ, and a long one is no exception."""
+MOST_STRAGGLERS = 0.25
+"""Where more steps than this are slow, there are two kinds of steps rather than stragglers."""
+
+
+def output_bound(run: Run) -> Iterator[Advice]:
+    """Copies from the device to the host that nothing hides.
+
+    Gain: the share of the step time in which only such a copy ran; results that stay on the device need none.
+    """
+    steps = run.steps
+    if not steps.has_device:
+        return
+    copies = steps.wait_ms("output")
+    output = steps.part("output", float(copies.mean()))
+    if output.ratio < MEDIUM_GAIN or (run.is_keras_loop and run.takes_several):  # metrics are fetched once a call
+        return
+    rows = copy_events(run, "d2h")
+    n = int((run.entry[rows] >= 0).sum()) / len(steps)
+    several = several_in_one_call(run) if run.is_keras_loop else None
+    yield advise(
+        "output_bound",
+        f"Copies back to the host take {output}, {number(n)} copies a step.",
+        evidence=output.evidence | {"copies_per_step": n},
+        fix=several.also("Metrics are then fetched once for 32 steps.")
+        if several
+        else Fix(
+            "Read results, as float(loss) and .numpy() do, every hundredth step: until then they stay on the device."
+        ),
+        selection=steps.stretch(copies, "output", view="timeline", op_names=event_names(run, rows)),
+        gain_ratio=output.ratio,
+    )
+
+
+def checkpoint_stall(run: Run) -> Iterator[Advice]:
+    """Steps that wait until weights are written.
+
+    Gain: by how much the steps that save are longer than the usual ones, of the time of all steps; a save that runs beside the
+    training costs none of it.
+    """
+    steps, saves = run.steps, run.saves
+    n = int(saves.is_saving.sum())
+    if not n or len(steps) < MIN_STEPS or not steps.mean_ms:
+        return
+    gain = float(saves.stall_ms.sum() / steps.time_ms.sum())
+    if gain < MEDIUM_GAIN or _reads_for_others(run):
+        return
+    at = int(saves.stall_ms.argmax())
+    saving = steps.pieces[np.isin(steps.pieces["step"].to_numpy(), steps.row[saves.is_saving])]
+    line = top_line(run.trace, run.results.source_map, saving[saving["category"] == "other"])
+    line = line if line and line.writes else None
+    where = f" in {line.function} ({line.place})" if line else ""
+    stall_ms = float(saves.stall_ms[saves.is_saving].mean())
+    yield advise(
+        "checkpoint_stall",
+        f"Saving weights{where} stalls {n} of {plural(len(steps), 'step')} by {number(stall_ms)} ms each: "
+        f"{percent(gain)} of the time.",
+        evidence={
+            "stall_ms": stall_ms,
+            "n_saving_steps": n,
+            "n_steps": len(steps),
+            "step_time_ms": steps.median_ms,
+            "stall_ratio": gain,
+            **({"line": line.place, "code": line.code} if line else {}),
+        },
+        fix=Fix(
+            f"Save once an epoch instead of every few steps{_at(line)}, as ModelCheckpoint does with "
+            f'save_freq="epoch"; or beside the '
+            "training, by tf.train.CheckpointOptions(enable_async=True) for checkpoint.save."
+        ),
+        selection=step_highlight(
+            steps.frame,
+            at,
+            view="timeline",
+            op_names=run.known(*(f"eager/{one}" for one in (*saves.op_types, "ReadVariableOp"))),
+        ),
+        gain_ratio=gain,
+    )
+
+
+def _reads_for_others(run: Run) -> bool:
+    """Whether a function of the user's that saves nothing read the variables, such as one that evaluates or logs norms."""
+    saving = run.saves.is_saving
+    return not run.saves.op_types and any(one.ms[saving].any() and not one.line.writes for one in run.called)
+
+
+def straggler_step(run: Run) -> Iterator[Advice]:
+    """Some steps take several times as long as the others, and no other rule says why.
+
+    Gain: what those steps take beyond the median, each as much as the usual one of them, of the time of all steps less what
+    one takes beyond that: that a step stalls may come again, that it stalls as long as the longest was chance. Nothing in the
+    program is known to cause it, so `ranked` puts it behind what every step has.
+    """
+    steps = run.steps
+    if len(steps) < 4 * MIN_STRAGGLERS:
+        return
+    excess = steps.time_ms - steps.median_ms
+    spread = float(np.median(np.abs(excess)))
+    slow = excess > max((STRAGGLER - 1) * steps.median_ms, MIN_DEVIATIONS * spread, MIN_EXCESS_MS)
+    # The step after a save waits for the disk, too.
+    slow &= ~run.saves.is_saving & ~np.append(False, run.saves.is_saving[:-1]) & (run.traced.cost_ms == 0)
+    slow &= run.called_ms < MOST_OF_STALL * excess
+    n = int(slow.sum())
+    usual_ms = float(np.sort(excess[slow])[(n - 1) // 2]) if n else 0.0
+    above_ms = np.maximum(excess[slow] - usual_ms, 0.0)
+    lost_ms = float((excess[slow] - above_ms).sum())
+    gain = lost_ms / float(steps.time_ms.sum() - above_ms.sum())
+    if not MIN_STRAGGLERS <= n <= MOST_STRAGGLERS * len(steps) or gain < MEDIUM_GAIN:
+        return
+    parts = {name: float((steps.category_ms(name)[slow] - np.median(steps.category_ms(name))).sum()) for name in _PARTS}
+    part = max(parts, key=parts.__getitem__)
+    if part == "compile":  # `compilation` tells it
+        return
+    if part == "input" and (run.shuffle_fill is not None or next(input_bound(run), None) is not None):
+        return
+    others = run.load.others if run.load is not None and run.load.is_busy else 0.0
+    at = int(np.where(slow, excess, -1.0).argmax())
+    numbers = ", ".join(str(row) for row in steps.row[slow][:5].tolist()) + (", ..." if n > 5 else "")
+    yield advise(
+        "straggler_step",
+        f"{n} of {plural(len(steps), 'step')} (steps {numbers}) take over {number(STRAGGLER)} times the median of "
+        f"{number(steps.median_ms)} ms: {percent(gain)} of the time, most of it {part.replace('_', ' ')}"
+        f"{f'; other programs took {number(others)} cores meanwhile' if others else ''}.",
+        evidence={
+            "n_stragglers": n,
+            "n_steps": len(steps),
+            "median_step_time_ms": steps.median_ms,
+            "longest_step_time_ms": float(steps.time_ms.max()),
+            "excess_ratio": gain,
+            "part": part,
+            **({"other_cores": others} if others else {}),
+        },
+        fix=Fix("Compare the slowest of these steps, which the evidence selects, with a usual one in the timeline."),
+        selection=step_highlight(steps.frame, at, view="step_chart"),
+        # Where others take the cores, no change of this program wins that.
+        gain_ratio=0.0 if others else gain,
+    )
+
+
+_PARTS = ("input", "host_compute", "kernel_launch", "device_compute", "output", "compile", "other")
+
+
+def small_batch(run: Run) -> Iterator[Advice]:
+    """On a machine without a device, most of a step is the same for any batch.
+
+    Gain: the share of the time of all steps that neither grows with the batch (what the ops of the model, but not of the
+    optimizer, take beyond the cost of running any op) nor is another rule's (waiting for data, Python of the user's, tracing).
+    With ever larger batches the time per sample nears what grows, so the share is the bound. It is that of a usual step: the
+    median of its own time, and what other rules own on average. Where the training waits for a
+    pipeline that works ahead, that sets the pace, whatever the batch: then there is nothing to win.
+    """
+    steps = run.steps
+    if len(steps) < MIN_STEPS or steps.has_device or run.eager.is_hot or not run.work.is_told:
+        return
+    if run.wait.sets_the_pace and works_ahead(run):
+        return
+    owned_ms = np.minimum(_owned_ms(run), steps.time_ms)
+    quick_ms = float(np.quantile(steps.time_ms - owned_ms, QUICK))
+    usual = usual_step(steps.time_ms, owned_ms)
+    growing_ms = min(run.work.growing_ms, usual.own_ms)
+    fixed_ms = usual.own_ms - growing_ms
+    gain = fixed_ms / usual.step_ms if usual.step_ms else 0.0
+    if run.work.growing_ms > (1 - FIXED) * quick_ms or gain < MEDIUM_GAIN:
+        return
+    average_us = 1e3 * float(run.work.ms[run.work.is_model | run.work.is_optimizer].sum()) / run.work.n_ops
+    yield advise(
+        "small_batch",
+        f"{number(fixed_ms)} of the {number(usual.step_ms)} ms of a usual step ({percent(gain)}) are the same for any batch: "
+        f"{number(run.work.n_ops)} ops of {number(average_us)} µs on average, their scheduling, and Python around them.",
+        evidence={
+            "fixed_ms": fixed_ms,
+            "growing_ms": growing_ms,
+            "step_time_ms": usual.step_ms,
+            "fixed_ratio": gain,
+            "ops_per_step": run.work.n_ops,
+            "avg_op_time_us": average_us,
+            "op_overhead_us": 1e3 * OP_OVERHEAD_MS,
+        },
+        fix=fewer_calls(run),
+        selection=steps.usual(steps.time_ms, view="step_chart"),
+        gain_ratio=gain,
+    )
+
+
+def _at(line: CodeLine | None) -> str:
+    return f" ({one_line(f'{line.place}: {line.code}')})" if line else ""
+
+
+def _owned_ms(run: Run) -> Float64:
+    """What more specific rules say of each step, in ms."""
+    steps, gap = run.steps, run.gap
+    owned = np.maximum(run.traced.cost_ms, steps.category_ms("compile")) + steps.category_ms("device_collectives")
+    owned = owned + run.calls.converted_ms
+    if run.wait.is_long or run.new_iterator_ms.any():
+        owned = owned + np.maximum(run.wait.ms, run.new_iterator_ms)
+    # A save is in a callback, whose time it is part of.
+    return owned + np.maximum(gap.ms if is_usual(run) else run.called_ms, run.saves.stall_ms)
+
+
+FACTORS = (4, 2)
+"""By how much one would try a larger batch."""
+WAITS = 0.2
+"""A device that waits less of a step for Python and launches gains little by a larger batch."""
+
+
+@dataclass(frozen=True)
+class BatchRoom:
+    """What the fullest device holds, in bytes."""
+
+    allocator: str
+    peak: float
+    fixed: float
+    """Of the peak what was in use before the capture, such as weights: all else is taken to grow with the batch."""
+    capacity: float
+    peak_at_ms: float
+    waited_ratio: float
+    """Of a step, what the device waits for what is the same for any batch."""
+
+    @property
+    def factor(self) -> int:
+        """The largest of `FACTORS` that fits; 0 for none."""
+        fits = (n for n in FACTORS if self.fixed + n * (self.peak - self.fixed) <= NEARLY_FULL * self.capacity)
+        return next(fits, 0)
+
+
+def batch_room(run: Run) -> BatchRoom | None:
+    """None where no device computes in steps and reported its memory."""
+    steps, row = run.steps, run.results.memory.fullest_device
+    if row is None or not steps.device_computes:
+        return None
+    name, peak, by_op = str(row["allocator"]), float(row["peak_bytes"]), run.results.memory_by_op
+    fixed = min(float(by_op.before_capture_bytes) if by_op.allocator == name else 0.0, peak)
+    waited_ms = sum(float(steps.wait_ms(part).sum()) for part in ("dispatch", "kernel_launch", "sync"))
+    capacity, peak_at_ms = (float(row[column]) for column in ("capacity_bytes", "peak_at_ms"))
+    return BatchRoom(name, peak, fixed, capacity, peak_at_ms, waited_ms / max(float(steps.time_ms.sum()), 1e-9))
+
+
+def batch_words(results: Totals, advice: Sequence[Advice]) -> tuple[str, ...]:
+    """Whether a larger batch fits, and why: `("A larger batch fits and may help", "4.46 GiB of 76.4 GiB used, and ...")`.
+
+    That it may help is said where the device waits for what no batch changes, and no cause explains that away.
+    """
+    run = Run(results)
+    room = batch_room(run)
+    if room is None or not room.factor:
+        return ()
+    used = f"{size(room.peak)} of {size(room.capacity)} used"
+    larger = f"A batch {'twice' if room.factor == 2 else f'{room.factor} times'} as large fits"
+    if any("larger batch" in one.fix.words for one in advice):
+        return "A larger batch fits", used
+    if run.wait.sets_the_pace:
+        return f"{larger}, but the input sets the pace", used
+    if room.waited_ratio >= WAITS and not any("memory_headroom" in EXPLAINED.get(one.rule, ()) for one in advice):
+        why = f"{used}, and the {run.steps.device} waits for the CPU as long for any batch"
+        return "A larger batch fits and may help", why
+    return larger, used
+
+
+MOST = 1 / 3
+"""Of a step."""
+NO_COMPUTE = ("Dataset", "_Send", "_Recv", "_HostSend", "_HostRecv", "_Arg", "_Retval", "XLA_Args", "XLA_Retvals")
+"""Types of ops that compute nothing: they wait for data, or copy it."""
+_NAMED = {"layer": "The layer", "optimizer": "The optimizer", "loss": "The loss"}
+_WHOLE = 0.95
+"""A line with so much of what its layers take is where all of them are made or called, which tells nothing."""
+
+
+def largest_part(run: Run) -> Iterator[Advice]:
+    """A layer with its gradient, the optimizer, ops of one type at one line, or a line takes over a third of a step, on the side
+    that computes for longer than a step loses to anything else. It may be as it must be: there is neither fix nor gain.
+    """
+    steps = run.steps
+    if run.traced_ops is None:  # nothing tells what it is of
+        return
+    side = "device_compute" if steps.device_computes else "host_compute"
+    if not steps.mean_ms or run.eager.is_hot or side != max(GUIDE_CATEGORIES, key=steps.ratio):
+        return
+    # Once: at a line it is the first that says enough.
+    for what, ops in _parts(run):
+        if ops.part.ratio >= MOST:
+            yield _told(run, what, ops)
+            return
+
+
+def _parts(run: Run) -> Iterator[tuple[str, SpentOps]]:
+    """The costliest of each kind, with the kinds that say most first."""
+    layers, lines, types = run.results.layers, run.results.source_lines, run.results.op_shares.type
+    works = run.side.side & ~np.isin(np.array(types, np.str_), NO_COMPUTE)
+    kinds = layers.entries["kind"].isin(_NAMED).to_numpy()
+    of_layer = np.append(kinds, False)[layers.op_entry]
+    if (works & of_layer).any():
+        yield "layer", _costliest(run, layers.op_entry, works & of_layer)
+    if not len(lines.entries):
+        return
+    is_line = (lines.entries["bucket"] == "").to_numpy()[lines.op_entry]
+    kind = np.unique(np.array(types, np.str_), return_inverse=True)[1]
+    group = lines.op_entry.astype(np.int64) * (int(kind.max(initial=0)) + 1) + kind
+    yield "op", _costliest(run, group, works & is_line)
+    yield "op", _costliest(run, np.arange(len(types)), works)
+    line = _costliest(run, lines.op_entry, works & is_line)
+    touched = np.isin(layers.op_entry, layers.op_entry[line.own & of_layer])
+    if not (touched & of_layer).any() or run.side.ratio(line.chosen) < _WHOLE * run.side.ratio(touched & works):
+        yield "line", line
+
+
+def _costliest(run: Run, group: npt.NDArray[np.integer], counted: Bool) -> SpentOps:
+    """The ops of the group that most time is spent in."""
+    _, number = np.unique(group, return_inverse=True)
+    us = np.bincount(number, np.where(counted, run.side.us, 0.0))
+    return SpentOps(run, "op", counted & (number == int(us.argmax())) if len(us) else counted)
+
+
+def _told(run: Run, what: str, ops: SpentOps) -> Advice:
+    steps, entry = run.steps, run.results.layers.entries.iloc[int(run.results.layers.op_entry[ops.top])]
+    layer = str(entry["layer"]) if what == "layer" else ""
+    place = ops.place or noted_place(run.results.source_map, "layers", "layer", layer)
+    name = f"{_NAMED[str(entry['kind'])]} {layer}" if layer else ops.type if what == "op" else f"Line {place}"
+    at = (f" ({place})" if layer else f" at {place}") if place and what != "line" else ""
+    of_type = ops.chosen & np.array([VENDOR.sub("", one) == ops.type for one in run.results.op_shares.type], np.bool_)
+    share = run.side.ratio(of_type) / run.side.ratio(ops.chosen)
+    much = "all" if share > 0.995 else percent(share)
+    more = f", {much} of that in {ops.type}" if what != "op" and share >= MOST else ""
+    sizes = _sizes(run, ops.top) if what == "op" else ""
+    return advise(
+        "largest_part",
+        f"{name}{at} takes {ops.part}{f' of the {steps.device}' if steps.device_computes else ''}"
+        f"{f', on {sizes}' if sizes else ''}{more}. That is a large part of a step, and need not be a fault.",
+        evidence=ops.part.evidence
+        | {"op_type": ops.type}
+        | ({"layer": layer} if layer else {})
+        | ({"line": place} if place else {}),
+        fix=Fix(),
+        selection=steps.usual(steps.time_ms, view="op_table", op_names=costliest(run, ops.own)),
+    )
+
+
+def _sizes(run: Run, op: int) -> str:
+    """What an op reads, but for what is no more than a list of numbers."""
+    traced = run.traced_ops
+    row = int(traced.row[op]) if traced is not None else -1
+    sizes = [shape for shape in traced.input_shapes(row) if shape] if traced is not None and row >= 0 else []
+    known = ["x".join("?" if size < 0 else str(size) for size in shape) for shape in sizes[:2] if len(shape) > 1]
+    return " and ".join(known)
+
+
+_MOST_OPS = 100_000
+"""Graphs of more ops in all are not compared: it takes a second."""
+
+
+def repeated_work(run: Run) -> Iterator[Advice]:
+    """Ops of the step read the same and make the same as others of it.
+
+    Gain: the share of the step time of all but the first of each.
+    """
+    steps, traced = run.steps, run.traced_ops
+    if traced is None or not steps.mean_ms or run.eager.is_hot:
+        return
+    again, of_first = _again(traced)
+    if not again.any():
+        return
+    ops = SpentOps(run, "repeated", again)
+    if ops.part.ratio < MEDIUM_GAIN:
+        return
+    places = list(dict.fromkeys(place for place in (ops.place, op_line(run, of_first[ops.top])) if place))
+    where = f" ({' and '.join(places)})" if places else ""
+    n = int(ops.own.sum())
+    yield ops.advise(
+        "repeated_work",
+        f"{plural(n, 'op')} of the step compute{'s' if n == 1 else ''} again what another one did, of the same tensors and "
+        f"weights: {ops.type}{where} above all. That takes {ops.part}.",
+        fix=Fix(
+            "Call the model once a step, model(x, training=True): its result is for the loss, the metrics and "
+            "whatever else. Ask one tape once for the gradients of all variables."
+        ),
+        gain_ratio=ops.part.ratio,
+        n_repeated_ops=n,
+    )
+
+
+def _again(traced: TracedOps) -> tuple[Bool, dict[int, int]]:
+    """The framework ops that compute what one before them did, and of each that one; none where no product with weights is
+    among them: gradients that happen to be equal nobody can leave out."""
+    none = np.zeros(len(traced.row), np.bool_)
+    own = traced.row.to_numpy()
+    ran = np.unique(own[own >= 0])
+    ops = traced.source_map.ops
+    graphs = ops["graph"].isin(np.unique(ops["graph"].to_numpy()[ran]))
+    if int(graphs.sum()) > _MOST_OPS:
+        return none, {}
+    values = _values(traced, np.flatnonzero(graphs.to_numpy()))
+    op_of_row = {int(row): op for op, row in reversed(list(enumerate(own.tolist()))) if row >= 0}
+    first_of: dict[int, int] = {}
+    earlier: dict[int, int] = {}
+    for row in ran.tolist():  # one turn an op that ran
+        first = first_of.setdefault(values.number[row], row)
+        if first != row:
+            earlier[row] = first
+    # A gradient stands for another op.
+    if not any(row in values.with_weights and int(traced.of_row[op_of_row[row]]) == row for row in earlier):
+        return none, {}
+    again = np.isin(own, list(earlier))
+    return again, {op: op_of_row[earlier[int(own[op])]] for op in np.flatnonzero(again).tolist()}
+
+
+@dataclass(frozen=True, eq=False)
+class _Values:
+    number: dict[int, int]
+    """Of each op, equal where ops compute the same."""
+    with_weights: set[int]
+    """The ops that read variables that are trained, but for those that pass them on."""
+
+
+def _values(traced: TracedOps, rows: np.ndarray) -> _Values:
+    """Compare the ops of some graphs by type, shapes and what they read.
+
+    What is not told makes an op unlike all others: an input that is unknown, a variable that is not trained (it may have been
+    changed meanwhile, as a counter of random numbers is), a constant of the user's lines. Reads of a weight are alike where
+    they wait for the same ops: one that comes after an update waits for it.
+    """
+    source_map = traced.source_map
+    details = source_map.details.drop_duplicates("op").set_index("op").reindex(rows)
+    reads = _by_op(source_map.edges[source_map.edges["source_output"] >= 0])
+    waits = _by_op(source_map.edges[source_map.edges["source_output"] < 0])
+    trained = {row for row, is_one in enumerate(source_map.variables["trainable"].tolist()) if is_one}
+    columns = (details["input_shapes"].fillna(""), details["output_shapes"].fillna(""), details["variable"].fillna(-1))
+    names, graphs, kinds = (source_map.ops[name].tolist() for name in ("op", "graph", "type"))
+    is_given = _is_given(source_map)
+    keys: dict[Hashable, int] = {}
+    found = _Values({}, set())
+    weights: set[int] = set()
+    for row, before, after, variable in zip(rows.tolist(), *(column.tolist() for column in columns), strict=True):
+        inputs, kind = reads.get(row, []), kinds[row]
+        n_inputs = before.count(";") + 1 if before else 0
+        read = tuple((slot, found.number.get(source, -1 - output), output) for slot, source, output in inputs)
+        key: Hashable = graphs[row], kind, after, read
+        if int(variable) in trained:
+            key = graphs[row], kind, after, int(variable), tuple(sorted(source for _, source, _ in waits.get(row, [])))
+            weights.add(row)
+        elif kind == "Const":
+            key = (graphs[row], kind, after, names[row].rpartition("/")[2]) if is_given[row] else row
+        elif len(inputs) < n_inputs or not n_inputs:
+            key = row
+        elif any(source in weights for _, source, _ in inputs):
+            (weights if kind in PASSES_ON else found.with_weights).add(row)
+        found.number[row] = keys.setdefault(key, len(keys))
+    return found
+
+
+def _by_op(edges: pd.DataFrame) -> dict[int, list[tuple[int, int, int]]]:
+    """Slot, source and output of the edges into each op, by slot."""
+    found: dict[int, list[tuple[int, int, int]]] = {}
+    for op, slot, source, output in edges.sort_values(["op", "slot"], kind="stable").itertuples(index=False):
+        found.setdefault(op, []).append((slot, source, output))
+    return found
+
+
+def _is_given(source_map: SourceMap) -> list[bool]:
+    """For each op whether, as a constant, it follows from what an op or a layer is: made by a library's code, or a gradient's."""
+    files, frames = source_map.files["is_user"].to_numpy(bool), source_map.frames["file"].to_numpy(int)
+    is_user = np.append(np.append(files, False)[frames], True)
+    told = ~is_user[source_map.ops["frame"].to_numpy(int)]
+    of_gradient = source_map.ops["op"].str.contains("gradient_tape/", regex=False).to_numpy(bool)
+    given: list[bool] = (told | of_gradient).tolist()
+    return given

@@ -1,0 +1,698 @@
+"""A slow stage of the input -> what to write instead: the user's own statement, or words where it is not known."""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Literal
+
+import numpy as np
+import pandas as pd
+
+from ..common import US_PER_MS, milliseconds, number, percent, plural
+from ..input.iterators import FILE_READERS
+from ..input.tf_data import calls_at_a_time
+from ..input.usage import slowest_below
+from ..machine import FREE
+from ..names import base_name, parse_op_names
+from ..steps.spans import MIN_STEPS
+from .advice import (
+    MEDIUM_GAIN,
+    Advice,
+    Fix,
+    UserCall,
+    advise,
+    is_of_model,
+    only_call,
+    remark,
+    rewritten,
+    step_highlight,
+)
+from .facts import StepPart
+from .run import DATA_GRAPH, mapped_function
+
+if TYPE_CHECKING:
+    from .run import Run
+
+
+IDLE = 0.5
+"""Of the wait for data: where the process computes less than this beside its ops, the pipeline waits itself."""
+MOST_KEPT = 0.7
+"""A filter that keeps more than this has little left to save."""
+FEW_OPS = 0.3
+"""Of the wait for data: where the ops of the input take no more, what calls them is the cost."""
+_PYTHON = ("PyFunc", "EagerPyFunc", "PyFuncStateless")
+MAPS = frozenset(("Map", "ParallelMap", "MapAndBatch"))
+
+
+def kept_ratio(run: Run) -> float:
+    """Of what a filter behind the pipeline's map judged, the share that it kept; 1 where there is none such."""
+    data = run.results.tf_data
+    pipeline = data.bottleneck_pipeline
+    if pipeline is None:
+        return 1.0
+    iterators = data.iterators
+    of_pipeline = iterators["pipeline"] == pipeline["id"]
+    for row in np.flatnonzero(of_pipeline & (iterators["name"].map(base_name) == "Filter")).tolist():  # a handful
+        below = iterators["name"].iloc[slowest_below(iterators, row)]
+        params = iterators["params"].iloc[row]
+        passed, filtered = (params.get(key) for key in ("passed", "filtered"))
+        if isinstance(passed, int) and isinstance(filtered, int) and any(base_name(one) in MAPS for one in below):
+            return passed / max(passed + filtered, 1)
+    return 1.0
+
+
+def map_stage(run: Run, pipeline: pd.Series) -> str:
+    """Why a map that calls its function in parallel already is slow, or the function itself: one of `STAGES`."""
+    if kept_ratio(run) <= MOST_KEPT:
+        return "filter_after"
+    if _has_one_thread(run, pipeline):
+        return "few_threads"
+    if waits_idly(run):
+        return "slow_map"
+    if runs_python(run):
+        return "python_map"
+    own_us, _ = input_ops(run)
+    if not len(own_us):
+        return "slow_map"
+    waited_ms = float(run.results.steps.frame["input_ms"].sum())
+    is_called_for_elements = own_us.sum() / US_PER_MS <= FEW_OPS * waited_ms and _batches_behind(run, pipeline)
+    return "element_map" if is_called_for_elements else "slow_map"
+
+
+def runs_python(run: Run) -> bool:
+    """Whether the costliest op of mapped functions is one that runs Python."""
+    own_us, kinds = input_ops(run)
+    return bool(len(own_us)) and kinds[int(own_us.argmax())] in _PYTHON
+
+
+def input_ops(run: Run) -> tuple[np.ndarray, list[str]]:
+    """Time of their own of the ops that mapped functions run, in us, and their types."""
+    results = run.results
+    own_us = np.where(results.op_scopes.is_input, results.op_totals.self_us, 0.0)
+    rows = [k for k in np.flatnonzero(own_us > 0).tolist() if results.op_shares.type[k] != "Dataset"]
+    return own_us[rows], [results.op_shares.type[k] for k in rows]
+
+
+def _batches_behind(run: Run, pipeline: pd.Series) -> bool:
+    """Whether the map works on single elements, which are batched behind it."""
+    iterators = run.results.tf_data.iterators
+    names = iterators["name"][iterators["pipeline"] == pipeline["id"]].map(base_name).tolist()
+    first = next((k for k, name in enumerate(names) if name in MAPS), len(names))
+    return first < len(names) and (names[first] == "MapAndBatch" or any("Batch" in name for name in names[:first]))
+
+
+def _has_one_thread(run: Run, pipeline: pd.Series) -> bool:
+    """Whether an option of the dataset leaves one thread for all that could run in parallel."""
+    iterators = run.results.tf_data.iterators
+    own = iterators[iterators["pipeline"] == pipeline["id"]]
+    return any(one.get("threadpool_size") == 1 and int(one.get("cpu_budget", 1)) > 1 for one in own["params"])
+
+
+def waits_idly(run: Run) -> bool | None:
+    """Whether the wait for data is one for a disk, a network or a clock rather than for a core; None where nobody sampled that,
+    and where other programs took the cores: then the process may compute little because they compute.
+
+    Of what this process computed in the meantime, the ops of the steps are taken off; were all of the rest the pipeline's, it
+    would still fill less than half of the wait.
+    """
+    load = run.load
+    if load is None or load.is_busy:
+        return None
+    return load.own - run.steps.ratio("host_compute") < IDLE * run.wait.ratio
+
+
+Kind = Literal["pure", "random", "stateful", "unknown"]
+_RANDOM = re.compile(
+    r"Random|Multinomial|ParameterizedTruncatedNormal|TruncatedNormal|SampleDistorted|NonDeterministic|Stateful(Uniform|"
+    r"StandardNormal|TruncatedNormal|Random)|Rng"
+)
+_STATEFUL = re.compile(
+    r"(Eager)?PyFunc|Assign|\w*Variable|VarHandle|StatefulPartitionedCall|(If|While|Case)\Z|Timestamp|"
+    r"\w*Queue|\w*Lookup\w*(Insert|Import|Remove)"
+)
+"""Ops that call Python, read what changes, or call functions that may."""
+_SAME_EACH_EPOCH = frozenset(
+    (
+        *(
+            "Range",
+            "TensorSlice",
+            "Tensor",
+            "FromTensor",
+            "TFRecord",
+            "TextLine",
+            "FixedLengthRecord",
+            "Zip",
+            "Concatenate",
+        ),
+        *(
+            "Map",
+            "ParallelMap",
+            "MapAndBatch",
+            "ParseExample",
+            "Batch",
+            "ParallelBatch",
+            "PaddedBatch",
+            "Rebatch",
+            "Unbatch",
+        ),
+        *("Prefetch", "Filter", "FlatMap", "Interleave", "Take", "FiniteTake", "Skip", "FiniteSkip", "Shard", "Window"),
+        *("Options", "Root", "Model", "AssertCardinality"),
+    )
+)
+"""What gives the same elements in the same order each time, of inputs that do."""
+
+
+def kind_of_input(run: Run) -> Kind:
+    """What functions of datasets do, by the ops that are noted of them and those that ran; of all datasets, as a trace does not
+    say of which one a function is."""
+    source_map = run.results.source_map
+    if source_map is None:
+        return "unknown"
+    graphs = np.flatnonzero([DATA_GRAPH.match(name) is not None for name in source_map.functions["graph"]])
+    noted = set(source_map.ops["type"][source_map.ops["graph"].isin(graphs)])
+    kinds = noted | set(input_ops(run)[1])
+    if "IteratorGetNext" in noted or any(map(_STATEFUL.match, kinds)):
+        return "stateful"
+    if any(map(_RANDOM.match, kinds)):
+        return "random"
+    return "pure" if noted else "unknown"
+
+
+def names_of(run: Run, pipeline: pd.Series | None) -> list[str]:
+    """The iterators of a pipeline, a consumer before what it consumes, without versions."""
+    if pipeline is None:
+        return []
+    iterators = run.results.tf_data.iterators
+    return [base_name(name) for name in iterators["name"][iterators["pipeline"] == pipeline["id"]].tolist()]
+
+
+def has_cache(names: list[str]) -> bool:
+    """Whether some iterators keep what they gave."""
+    return any("Cache" in name for name in names)
+
+
+def is_same_each_epoch(names: list[str]) -> bool:
+    """Whether some iterators give the same elements in the same order in each epoch, all of them."""
+    return set(names) <= _SAME_EACH_EPOCH
+
+
+N_WAITING = 16
+"""Calls at a time of a function that waits; AUTOTUNE takes one a core at most. Sleeping ones fit on few cores."""
+_AUTOTUNE = "tf.data.AUTOTUNE"
+_THREADS = f"options.threading.private_threadpool_size = {N_WAITING}"
+_MANY_CALLS = (
+    f"It waits more than it computes: num_parallel_calls={N_WAITING}, more than there are cores, with a thread for "
+    f"each ({_THREADS}, of a tf.data.Options() for with_options)."
+)
+
+
+def input_fix(run: Run, stage: str, short: str, pipeline: pd.Series | None) -> Fix:
+    """What to write."""
+    match stage:
+        case "no_parallel_map":
+            return _parallel(run)
+        case "no_prefetch":
+            return _prefetch(run)
+        case "slow_map":
+            return _parallel(run) if waits_idly(run) else cheaper_map(run)
+        case "generator":
+            return _generator(run)
+        case "slow_read":
+            return Fix(
+                "Keep the files near to the machine, and read several at a time: interleave over their names with "
+                f"num_parallel_calls={_AUTOTUNE}. Elements of several files then alternate, which is another order."
+            )
+        case "python_map":
+            return without_python(run)
+        case "element_map":
+            return Fix(
+                f"Batch first, and map whole batches: {_name(run)} as a function of a batch, such as "
+                "tf.io.parse_example in place of tf.io.parse_single_example."
+            )
+        case "filter_after":
+            return Fix(
+                f"{percent(1 - kept_ratio(run))} of what {_name(run)} prepares is thrown away: where the filter can "
+                "judge by what is there before the map, put it there."
+            )
+        case "few_threads":
+            return Fix("Leave private_threadpool_size = 1 out of the dataset's options; 0 is one thread for each core.")
+    return _of_stage(run, short, pipeline)
+
+
+def _name(run: Run) -> str:
+    costly = mapped_function(run)
+    return costly.words if costly else "the mapped function"
+
+
+def map_call(run: Run) -> UserCall | None:
+    """The call of `map` that is given the costly function."""
+    costly = mapped_function(run)
+    if costly is None:
+        return None
+
+    def gives_it(call: ast.Call) -> bool:
+        given = call.args[0] if call.args else next((one.value for one in call.keywords if one.arg == "map_func"), None)
+        if isinstance(given, ast.Lambda):
+            return not costly.name.isidentifier() and given.lineno <= costly.line <= (given.end_lineno or 0)
+        return isinstance(given, ast.Name) and given.id == costly.name
+
+    return only_call(run.results.source_map, "map", gives_it)
+
+
+def _parallel(run: Run) -> Fix:
+    """A map that makes several elements at a time, in their order."""
+    kind, call, is_idle = kind_of_input(run), map_call(run), waits_idly(run)
+    words = f"Let {_name(run)} run several times at once: map(..., num_parallel_calls={_AUTOTUNE}). The order of elements stays."
+    words += {
+        "pure": "",
+        "random": " Random numbers are drawn by another element each time, also with a seed.",
+        "stateful": " It calls Python or reads what changes: only where no call depends on those before it.",
+        "unknown": " Only where no call depends on those before it.",
+    }[kind]
+    if is_idle:
+        words += f" {_MANY_CALLS}"
+    elif is_idle is None:
+        words += f" Where it waits for a disk or a network: num_parallel_calls={N_WAITING}, and {_THREADS}."
+    if runs_python(run) and not is_idle:
+        words += " Where it computes in Python, which runs one call at a time, write it in ops of TensorFlow instead."
+    if call is None or kind not in ("pure", "random"):
+        return Fix(words)
+    code = call.with_keyword("num_parallel_calls", str(N_WAITING) if is_idle else _AUTOTUNE)
+    return rewritten(words, call, code, _own_threads(call) if is_idle else "")
+
+
+def _own_threads(call: UserCall) -> str:
+    if not call.target or "tf" not in call.names:
+        return ""
+    return (
+        f"\npipeline_options = tf.data.Options()\npipeline_{_THREADS}\n{call.target} = "
+        f"{call.target}.with_options(pipeline_options)"
+    )
+
+
+def _prefetch(run: Run) -> Fix:
+    """What `fit` is given, made ahead."""
+    words = (
+        f"Add .prefetch({_AUTOTUNE}) as the last step of the pipeline: a batch is prepared while the model computes."
+    )
+
+    def takes_a_dataset(call: ast.Call) -> bool:
+        given = {one.arg for one in call.keywords}
+        return is_of_model(call) and len(call.args) == 1 and not given & {"x", "y", "batch_size"}
+
+    call = only_call(run.results.source_map, "fit", takes_a_dataset)
+    data = call.call.args[0] if call else None
+    if call is None or not isinstance(data, ast.Name) or "tf" not in call.names or kind_of_input(run) == "stateful":
+        return Fix(words)
+    return Fix(
+        words, f"{remark(f'before {call.place}')}{data.id} = {data.id}.prefetch({_AUTOTUNE})", call.names | {data.id}
+    )
+
+
+def cheaper_map(run: Run) -> Fix:
+    """A function that is the cost itself: its results kept, where they are known to be the same in each epoch."""
+    words = f"Make {_name(run)} cheaper: smaller images, whole batches at a time, or done once before the training."
+    told, call = _on_keeping(run, run.results.tf_data.bottleneck_pipeline)
+    words = f"{words} {told}"
+    return rewritten(words, call, call.followed_by(".cache()")) if call else Fix(words)
+
+
+def without_python(run: Run) -> Fix:
+    """What a mapped function does in Python, done without."""
+    told, _ = _on_keeping(run, run.results.tf_data.bottleneck_pipeline)
+    return Fix(
+        f"Write {_name(run)} in ops of TensorFlow: Python runs one call at a time, however many are made in parallel. {told}"
+    )
+
+
+_KEPT = "keep its results by .cache() behind the map, if they fit in memory."
+_WORDS: dict[Kind, str] = {
+    "pure": f"It gives the same in each epoch: {_KEPT}",
+    "random": "It draws random numbers: a cache behind it would give the same ones in each epoch. Cache what is before "
+    "them, and draw them in a map behind that.",
+    "stateful": f"Only where Python and what else it reads give the same in each epoch, {_KEPT}",
+    "unknown": f"Only where nothing in it or before it is random or shuffled, {_KEPT}",
+}
+
+
+def _on_keeping(run: Run, pipeline: pd.Series | None) -> tuple[str, UserCall | None]:
+    """Whether to keep what a map gives, and the call of it where that is safe, whichever of its maps it is."""
+    names, kind = names_of(run, pipeline), kind_of_input(run)
+    maps = [k for k, name in enumerate(names) if name in MAPS]
+    if has_cache(names):
+        return _on_cache(names), None
+    if kind != "pure" or not maps:
+        return _WORDS[kind if maps or kind == "random" else "unknown"], None
+    if not is_same_each_epoch(names[maps[0] + 1 :]):
+        return (
+            "Something before it is shuffled or repeated: map first, and keep that by .cache() before the shuffle.",
+            None,
+        )
+    if any("Take" in name for name in names[: maps[-1]]):
+        return "Keep its results by .cache() behind take(): a cache that is not read to its end is thrown away.", None
+    return _WORDS[kind], map_call(run)
+
+
+def _on_cache(names: list[str]) -> str:
+    at = next(k for k, name in enumerate(names) if "Cache" in name)
+    put = " Put take() before cache()." if any("Take" in name for name in names[:at]) else ""
+    return (
+        "There is a cache in this pipeline. What is before it runs in the first epoch alone, unless an epoch does not read "
+        f"all of it, which throws the cache away; what is behind it runs in each.{put}"
+    )
+
+
+def _generator(run: Run) -> Fix:
+    is_idle = waits_idly(run)
+    how = f" {_MANY_CALLS}" if is_idle else ""
+    if is_idle is None:
+        how = f" Where it waits for a disk or a network: num_parallel_calls={N_WAITING}, and {_THREADS}."
+    if is_idle is False:
+        how = " Where Python computes, one call runs at a time whatever is parallel: prepare the data before the training."
+    return Fix(
+        "Let the generator give only names or numbers, and load their elements by tf.numpy_function in a map with "
+        f"num_parallel_calls={_AUTOTUNE}; or read with a source of tf.data.{how}"
+    )
+
+
+def _of_stage(run: Run, short: str, pipeline: pd.Series | None) -> Fix:
+    """What the table of the input says of the iterator, and the statement where one argument does it."""
+    words = "" if pipeline is None else str(pipeline["suggestion"])
+    words = words or f"Add .prefetch({_AUTOTUNE}) as the last step of the pipeline."
+    source_map = run.results.source_map
+    if ".rebatch(" in words:
+        call = only_call(source_map, "batch", _is_behind_unbatch)
+        return rewritten(words, call, _rebatched(call) if call else "")
+    if base_name(short) == "Interleave":
+        call = only_call(source_map, "interleave", lambda call: any(one.arg == "cycle_length" for one in call.keywords))
+        is_safe = call is not None and kind_of_input(run) in ("pure", "random") and "tf" in call.names
+        return rewritten(words, call, call.with_keyword("num_parallel_calls", _AUTOTUNE) if call and is_safe else "")
+    return Fix(words)
+
+
+def _is_behind_unbatch(call: ast.Call) -> bool:
+    given = call.func.value if isinstance(call.func, ast.Attribute) else None
+    return isinstance(given, ast.Call) and isinstance(given.func, ast.Attribute) and given.func.attr == "unbatch"
+
+
+def _rebatched(call: UserCall) -> str:
+    """`rebatch` in place of `unbatch` and `batch`; empty where it does not take the same arguments."""
+    whole = call.call.func
+    unbatched = whole.value if isinstance(whole, ast.Attribute) else None
+    unbatch = unbatched.func if isinstance(unbatched, ast.Call) else None
+    if not isinstance(unbatch, ast.Attribute) or len(call.call.args) > 2:
+        return ""
+    if {one.arg for one in call.call.keywords} - {"batch_size", "drop_remainder", "name"}:
+        return ""
+    return call.instead_of(unbatch.value, whole, ".rebatch")
+
+
+HIDDEN_BY_PREFETCH = 0.5
+"""A pipeline without any stage that works ahead, whose work takes up to this share of the step, would be wholly hidden behind
+the rest of the step by a prefetch alone; of a larger share something else must become faster too."""
+
+FILLS = 0.5
+"""Of all the wait for data: where shuffles fill their buffers for so much of it, that is the cause."""
+
+_REMOTE = ("LMDB", "Spanner", "TFColumn", "DataService", "Courier", "ReverbDataset", "SyntheticDatasetOp")
+_READERS = frozenset((*FILE_READERS, *_REMOTE))
+_PARALLEL = frozenset(("ParallelMap", "MapAndBatch", "ParseExample"))
+_HANDS_ON = frozenset(("Prefetch", "Root", "Model", "Repeat", "ForeverRepeat", "FiniteRepeat", "Take", "Options"))
+_SLOW = {
+    "slow_read": "reading the data is slow",
+    "slow_map": "the mapped function is the cost",
+    "no_prefetch": "no batch is prepared while the model computes",
+    "no_parallel_map": "the map makes one element after another",
+    "sequential_stage": "the stage works on one element after another",
+    "generator": "Python makes one element after another",
+    "python_map": "the mapped function runs in Python, which lets one call run at a time",
+    "element_map": "calling the mapped function for each element costs more than what it computes",
+    "filter_after": "a filter throws away most of what the map prepares",
+    "few_threads": "an option of the dataset leaves one thread for all of it",
+}
+
+
+def input_bound(run: Run) -> Iterator[Advice]:
+    """The training waits for data.
+
+    Gain: the share of the step time spent waiting. The best a pipeline can do is to have every batch ready when it is asked
+    for; copies to a device that nothing hides are counted by `h2d_bound`. Where a filter throws elements away that were prepared
+    for nothing, it is their part of that.
+    """
+    steps, wait = run.steps, run.wait
+    if not wait.is_told or _is_filling(run):
+        return
+    part = steps.part("input", float(wait.ms.mean()))
+    pipeline = run.results.tf_data.bottleneck_pipeline
+    stage = "generator" if pipeline is None else _stage(run, pipeline, part.ratio)
+    name = "" if pipeline is None else str(pipeline["bottleneck_name"])
+    short = "" if pipeline is None else str(_working(run, pipeline)["name"])
+    by = f" in {short}" if short else ""
+    who = f"The {steps.device if steps.has_device else 'model'}"
+    yield advise(
+        "input_bound",
+        f"{who} waits {number(part.ms)} of {number(steps.mean_ms)} ms a step for data ({percent(part.ratio)}){by}: "
+        f"{_SLOW[stage]}.",
+        evidence=part.evidence | {"bottleneck": name} | _numbers(run, pipeline),
+        fix=input_fix(run, stage, short, pipeline),
+        selection=steps.stretch(
+            wait.ms,
+            "input",
+            view="timeline" if pipeline is None else "input_graph",
+            op_names=_names(run, pipeline),
+        ),
+        gain_ratio=part.ratio * (1 - kept_ratio(run) if stage == "filter_after" else 1.0),
+        stage=stage,
+    )
+
+
+def _is_filling(run: Run) -> bool:
+    """Whether shuffles fill their buffers in most of the time for which steps wait: `shuffle_fill` tells that."""
+    fill = run.shuffle_fill
+    return fill is not None and fill.ms >= FILLS * float(run.results.steps.frame["input_ms"].sum())
+
+
+def works_ahead(run: Run) -> bool:
+    """Whether the pipeline prepares batches while the model computes."""
+    pipeline = run.results.tf_data.bottleneck_pipeline
+    if pipeline is None:
+        return False
+    iterators = run.results.tf_data.iterators
+    return bool(iterators["is_async"][iterators["pipeline"] == pipeline["id"]].any())
+
+
+def _working(run: Run, pipeline: pd.Series) -> pd.Series:
+    """The row of the bottleneck; where that only hands on, of the first iterator below it that does something."""
+    iterators, row = run.results.tf_data.iterators, int(pipeline["bottleneck"])
+    below = iterators.iloc[[row, *slowest_below(iterators, row)]]
+    works = (~below["name"].map(base_name).isin(_HANDS_ON)).to_numpy()
+    return below.iloc[int(works.argmax()) if works.any() else -1]
+
+
+def _stage(run: Run, pipeline: pd.Series, gain: float) -> str:
+    working = _working(run, pipeline)
+    base = base_name(str(working["name"]))
+    if base == "Generator":
+        return "generator"
+    if not works_ahead(run) and gain <= HIDDEN_BY_PREFETCH:
+        return "no_prefetch"
+    if base == "Map" and kept_ratio(run) <= MOST_KEPT:
+        return "filter_after"
+    if calls_at_a_time(base, working["params"]):
+        # Python that waits lets others run: where it is not known to compute, calls in parallel may help.
+        return "python_map" if runs_python(run) and waits_idly(run) is False else "no_parallel_map"
+    if base in _PARALLEL or (base == "Filter" and kept_ratio(run) <= MOST_KEPT):
+        return map_stage(run, pipeline)
+    return "slow_read" if base in _READERS else "sequential_stage"
+
+
+def _names(run: Run, pipeline: pd.Series | None) -> tuple[str, ...]:
+    """Names of ops that are the bottleneck."""
+    if pipeline is None:
+        return run.known("IteratorGetNext")
+    events = list(run.results.tf_data.iterators["event_names"].iloc[int(pipeline["bottleneck"])])
+    return run.known(*parse_op_names(events).name, *events)
+
+
+def _numbers(run: Run, pipeline: pd.Series | None) -> dict[str, float | str]:
+    if pipeline is None:
+        return {}
+    row = run.results.tf_data.iterators.iloc[int(pipeline["bottleneck"])]
+    numbers: dict[str, float | str] = {
+        "bottleneck_time_ms": float(pipeline["bottleneck_time_ms"]),
+        "bottleneck_self_time_ms": float(row["self_time_ms"]),
+    }
+    if row["settings"]:
+        numbers["settings"] = str(row["settings"])
+    return numbers
+
+
+_WON = 0.5
+"""Of the time that is freed: a model cannot use all of it. 0.45 to 1.4 were seen on two cores."""
+
+
+def input_competes(run: Run) -> Iterator[Advice]:
+    """On a machine without a device, the input computes on the cores of the model, which is never made to wait for it.
+
+    Gain: half the share of this process' time on cores that functions of the input take. It is about that: how much of what is
+    freed the model can use is its own matter.
+    """
+    steps, load = run.steps, run.load
+    if len(steps) < MIN_STEPS or steps.has_device or run.wait.is_told or load is None:
+        return
+    # Where others take the cores, it is not the input that leaves none.
+    if load.free >= FREE or load.is_busy:
+        return
+    input_ms = float(input_ops(run)[0].sum()) / US_PER_MS
+    frame = run.results.steps.frame
+    core_ms = float(frame["step_time_ms"].sum()) * load.own
+    share = input_ms / core_ms if core_ms else 0.0
+    # More than the process computed is no computing: Python that sleeps, or reads.
+    if share > 1 or _WON * share < MEDIUM_GAIN:
+        return
+    costly = mapped_function(run)
+    each_ms = input_ms / len(frame)
+    yield advise(
+        "input_competes",
+        f"Functions of the input compute for {number(each_ms)} ms a step on cores that the model needs: {percent(share)} of what "
+        "this process takes of them, and none is free.",
+        evidence={
+            "input_ops_ms": each_ms,
+            "step_time_ms": steps.mean_ms,
+            "share_of_cores_ratio": share,
+            "free_cores": load.free,
+            "estimate": "half of the time on cores that is freed",
+            **({"line": costly.place, "code": costly.code} if costly else {}),
+        },
+        fix=cheaper_map(run),
+        selection=steps.usual(steps.time_ms, view="step_chart"),
+        gain_ratio=_WON * share,
+    )
+
+
+def few_threads(run: Run) -> Iterator[Advice]:
+    """The program set fewer threads for an op than the machine has cores, and what it does most is compute.
+
+    Gain: of the share of the step time in which ops run what more threads would save, if they shared all of it.
+    """
+    steps, sources = run.steps, run.results.sources
+    if sources is None or len(steps) < MIN_STEPS or steps.has_device or run.eager.is_hot:
+        return
+    facts = dict(zip(sources.facts["name"], sources.facts["value"], strict=True))
+    n_threads, n_cpus = (_whole(facts.get(name, "")) for name in ("intra_op_threads", "n_cpus"))
+    if not 0 < n_threads < n_cpus:
+        return
+    computing = steps.part("compute", min(run.work.growing_ms, steps.ms("host_compute")))
+    gain = computing.ratio * (1 - n_threads / n_cpus)
+    if gain < MEDIUM_GAIN:
+        return
+    yield advise(
+        "few_threads",
+        f"TensorFlow was told to use {plural(n_threads, 'thread')} for an op, of {n_cpus} cores: ops compute for {computing}.",
+        evidence=computing.evidence | {"intra_op_threads": n_threads, "n_cpus": n_cpus},
+        fix=Fix(
+            "Leave the numbers of threads out, or set 0, one thread a core, before anything runs.",
+            "import tensorflow as "
+            "tf\n\ntf.config.threading.set_intra_op_parallelism_threads(0)\ntf.config.threading.set_inter_op_parallelism_threads(0)",
+        ),
+        selection=steps.usual(steps.time_ms, view="timeline"),
+        gain_ratio=gain,
+    )
+
+
+def _whole(text: str) -> int:
+    return int(text) if text.isascii() and text.isdigit() else 0
+
+
+_PREPARES = frozenset(
+    ("Map", "ParallelMap", "MapAndBatch", "ParseExample", "Interleave", "ParallelInterleave", "Generator")
+)
+_REPEATS = frozenset(("Repeat", "ForeverRepeat", "FiniteRepeat"))
+
+
+def new_iterator(run: Run) -> Iterator[Advice]:
+    """A loop makes an iterator in each step: it starts threads and fills buffers for a single batch.
+
+    Gain: the time from the making of each until its batch is there, of a usual step. It is about that: the threads go on
+    to prepare what nobody takes, beside the rest of the step, and are ended in it.
+    """
+    steps, spent_ms = run.steps, run.new_iterator_ms
+    if not len(steps) or not spent_ms.any():
+        return
+    part = StepPart("new_iterator", float(np.median(spent_ms)), steps.median_ms)
+    if part.ratio < MEDIUM_GAIN:
+        return
+    n = int((spent_ms > 0).sum())
+    yield advise(
+        "new_iterator",
+        f"{n} of {plural(len(steps), 'step')} make an iterator of their own, which begins the data anew and takes {part} to give "
+        "its first batch.",
+        evidence=part.evidence
+        | {
+            "n_iterators": n,
+            "n_steps": len(steps),
+            "estimate": "the first batch of each iterator; its threads take more beside the step",
+        },
+        fix=Fix(
+            "Make one iterator, iter(...), before the loop, and take next(iterator) in each step. Each step then "
+            "gets the next batch; an iterator made anew begins the data from its start."
+        ),
+        selection=steps.usual(spent_ms, view="timeline", op_names=run.known("IteratorGetNext")),
+        gain_ratio=part.ratio,
+    )
+
+
+def shuffle_fill(run: Run) -> Iterator[Advice]:
+    """A shuffle fills its buffer at the begin of each epoch, while the training waits.
+
+    Gain: the share of the time captured in which it does.
+    """
+    fill = run.shuffle_fill
+    if fill is None or run.new_iterator_ms.any():
+        return
+    iterators = run.results.tf_data.iterators
+    shuffle = iterators.iloc[fill.row]
+    below = [str(name) for name in iterators["name"].iloc[slowest_below(iterators, fill.row)]]
+    prepared = next((name for name in below if base_name(name) in _PREPARES), "")
+    repeated = any(base_name(name) in _REPEATS for name in below)
+    size = number(float(shuffle["buffer_size"])) if shuffle["buffer_size"] > 0 else "its"
+    by = f", which {prepared} prepares" if prepared else ""
+    yield advise(
+        "shuffle_fill",
+        f"The training waits {milliseconds(fill.ms)} of the {milliseconds(fill.ms / fill.ratio)} captured "
+        f"({percent(fill.ratio)}) until {shuffle['name']} has filled its buffer of {size} elements{by}: "
+        f"{plural(fill.n_times, 'time')}, before the first batch of each iterator.",
+        evidence={
+            "fill_ms": fill.ms,
+            "fill_ratio": fill.ratio,
+            "n_fills": fill.n_times,
+            "bottleneck": str(shuffle["long_name"]),
+            "settings": str(shuffle["settings"]),
+        },
+        fix=_smaller_fill(run, shuffle, prepared, is_repeated=repeated),
+        selection=step_highlight(
+            run.results.steps.frame,
+            int(run.results.steps.frame["input_ms"].to_numpy().argmax()),
+            view="input_graph",
+            op_names=tuple(shuffle["event_names"]),
+        ),
+        gain_ratio=fill.ratio,
+    )
+
+
+def _smaller_fill(run: Run, shuffle: pd.Series, prepared: str, *, is_repeated: bool) -> Fix:
+    costly = mapped_function(run) if prepared else None
+    note = (
+        " Shuffle before repeat(): behind it the buffer takes the same elements several times." if is_repeated else ""
+    )
+    if prepared:
+        return Fix(
+            "Shuffle elements, names or indices first, and prepare them "
+            f"afterwards{f' by {costly.words}' if costly else ''}: a full buffer then costs little, and the order is "
+            f"as random.{note}"
+        )
+    size = int(shuffle["buffer_size"])
+    smaller = f", such as of {max(size // 10, 1):,} elements," if size > 0 else ""
+    return Fix(f"A smaller buffer{smaller} is full sooner; it shuffles less.{note}")

@@ -1,0 +1,336 @@
+"""Loops of the noted graphs -> their ops that ran, and what they take of each step."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from ...trace.arrays import Bool, Float64, Int64
+from ..common import PS_PER_MS, Stretches, number
+from ..events import nearest_marked
+from ..names import CALL
+from ..steps.spans import MIN_STEPS
+from .advice import HIGH_GAIN, Advice, Fix, advise, last_part, title_of
+from .facts import KERAS_STEPS, OP_OVERHEAD_MS, StepPart, usual_step
+from .run import FIXED, LARGER_BATCH, Run, compiled
+
+if TYPE_CHECKING:
+    from .causes import TracedOps
+
+
+_TYPES = ("While", "StatelessWhile")
+_GRADIENT = re.compile(r"_grad(?:_\d+)?\Z")
+_LOWERED = re.compile(r"/(?:body|cond)/_\d+/")
+"""What the runtime puts behind the name of a loop whose ops it runs with all others."""
+_RENAMED = re.compile(r"_\d+\Z")
+"""What it puts behind one of two equal names."""
+_PROCESSES = "ExecutorState::Process"
+"""What the runtime records of each op, or few of them, also of those too cheap to be recorded themselves."""
+_NO_WORK = ("Const", "NoOp")
+_HOLDS_OTHERS = re.compile(rf"(?:{CALL.pattern}|(?:Stateless)?(?:While|If|Case))\Z")
+"""Types of ops whose time is that of the ops they run."""
+_WAITING = ("input", "compile")
+"""Parts of a step in which no op of a loop runs, whatever is around."""
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class GraphLoops:
+    """The loops of the graphs that ran, each with its gradient."""
+
+    run: Run
+    name: tuple[str, ...]
+    """Of each that of its op."""
+    row: tuple[int, ...]
+    """The op itself, a row of `SourceMap.ops`; -1 where several of that name are noted."""
+    of_unit: Int64
+    """For each unit of `Occurrences` the loop in which it runs, -1 for none."""
+    each_turn: Bool
+    """Those that run once an iteration: neither in the condition, which runs once more, nor in a loop within the loop."""
+    n_noted: int
+    """How many ops their graphs have: no more than these run outside of loops."""
+
+    def n_iterations(self, loop: int) -> int:
+        """At least so many, as not each execution of a cheap op is recorded; 0 where no op of its own is. On a device, where
+        one may run several kernels, as many as most have."""
+        run, runs = self.run, self.run.facts.occurrences
+        found = self.each_turn & (self.of_unit == loop)
+        rows = np.flatnonzero(found[runs.op] & (run.entry[runs.event] >= 0))
+        count = np.bincount(runs.op[rows] * np.int64(len(run.steps)) + run.entry[runs.event[rows]])
+        if run.steps.has_device and len(rows):
+            return int(np.bincount(count[count > 0]).argmax())
+        return int(count.max(initial=0))
+
+    @cached_property
+    def next_ms(self) -> Float64:
+        """Of each about what it takes of the mean step: the time from each of its events to the next event of any op."""
+        events = self._events
+        own = np.flatnonzero(events.loop[:-1] >= 0)
+        ps = (events.start[1:] - events.start[:-1])[own]
+        total = np.bincount(events.loop[own], ps, len(self.name)) / PS_PER_MS
+        return np.asarray(total / max(len(self.run.steps), 1), np.float64)
+
+    def time(self, loops: Sequence[int]) -> tuple[float, float]:
+        """What some of them take of a usual step, in ms, and how long their ops compute in it beyond the cost of running any op.
+
+        It is the time between their first and their last event, without that between two events of other ops, that in which
+        any other op runs, and waiting.
+        """
+        events = self._events
+        own, n_steps = np.isin(events.loop, loops), len(self.run.steps)
+        rows = np.flatnonzero(own)
+        first, last = np.full(n_steps, len(own)), np.full(n_steps, -1)
+        np.minimum.at(first, events.step[rows], rows)
+        np.maximum.at(last, events.step[rows], rows)
+        at = np.arange(len(own) - 1)
+        step = events.step[at]
+        gaps = np.flatnonzero((at >= first[step]) & (at < last[step]) & (own[at] | own[at + 1]))
+        spent = Stretches.of(
+            np.concatenate([events.start[gaps], events.start[rows]]),
+            np.concatenate([events.start[gaps + 1], events.end[rows]]),
+        )
+        others = ~own & events.is_op
+        computing = own & events.is_op
+        begin = np.minimum(events.start + int(OP_OVERHEAD_MS * PS_PER_MS), events.end)[computing]
+        low = np.concatenate([events.start[others], self._waits[0]])
+        high = np.concatenate([events.end[others], self._waits[1]])
+        of_step = spent.start // self._width
+
+        def left(*covers: tuple[Int64, Int64]) -> Float64:
+            cover = Stretches.of(*(np.concatenate(side) for side in zip(*covers, strict=True)))
+            ps = spent.end - spent.start - cover.within(spent.start, spent.end)
+            return np.asarray(np.bincount(of_step, ps, n_steps) / PS_PER_MS, np.float64)
+
+        ms = left((low, high))
+        op_ms = ms - left((low, high), (begin, events.end[computing]))
+        return float(np.median(ms)), float(np.median(op_ms))
+
+    @cached_property
+    def _width(self) -> int:
+        return int(self.run.steps.frame["duration_ps"].max()) + 1
+
+    def _moments(self, step: Int64, start_ps: Int64, end_ps: Int64) -> tuple[Int64, Int64]:
+        """Times in steps on an axis on which steps of several hosts do not overlap."""
+        steps = self.run.steps
+        begin, most = steps.start_ps[step], (steps.end_ps - steps.start_ps)[step]
+        low, high = (step * self._width + np.clip(ps - begin, 0, most) for ps in (start_ps, end_ps))
+        return low, high
+
+    @cached_property
+    def _waits(self) -> tuple[Int64, Int64]:
+        """Stretches of steps in which no loop runs."""
+        pieces = self.run.steps.pieces
+        pieces = pieces[pieces["category"].isin(_WAITING)]
+        start = pieces["start_ps"].to_numpy(np.int64)
+        step = np.searchsorted(self.run.steps.row, pieces["step"].to_numpy(np.int64))
+        return self._moments(step, start, start + pieces["duration_ps"].to_numpy(np.int64))
+
+    @cached_property
+    def _events(self) -> _Events:
+        run, runs = self.run, self.run.facts.occurrences
+        is_own = self.of_unit >= 0
+        counts = ~runs.is_device & (is_own | run.work.is_model | run.work.is_optimizer)
+        counts &= np.array([_HOLDS_OTHERS.match(kind) is None for kind in runs.type], np.bool_)
+        rows = np.flatnonzero(counts[runs.op] & (run.entry[runs.event] >= 0))
+        step = run.entry[runs.event[rows]].astype(np.int64)
+        start, end = self._moments(step, runs.start_ps[rows], runs.start_ps[rows] + runs.duration_ps[rows])
+        ops = _Events.ordered(step, start, end, self.of_unit[runs.op[rows]], np.ones(len(rows), np.bool_))
+        loops, n_steps = np.arange(len(self.name)), max(len(run.steps), 1)
+        seen = np.unique(ops.loop * n_steps + ops.step) // n_steps
+        silent = loops[np.bincount(seen[seen >= 0], minlength=len(loops)) < n_steps / 2]
+        return ops.with_quiet(int(silent[0]), *self._quiet()) if len(silent) == 1 else ops
+
+    def _quiet(self) -> tuple[Int64, Int64, Int64]:
+        """Step, start and end of what the runtime ran without an op that is recorded; none where that may be the ops outside of
+        loops alone."""
+        run, trace = self.run, self.run.trace
+        is_process = trace.names_matching([_PROCESSES]) & (run.entry >= 0)
+        holds = np.zeros(trace.n_events + 1, np.bool_)
+        holds[nearest_marked(trace.nesting.parent, is_process)[run.facts.occurrences.event]] = True
+        events = np.flatnonzero(is_process & ~holds[:-1])
+        usual = float(np.median(np.bincount(run.entry[events], minlength=len(run.steps)))) if len(run.steps) else 0.0
+        if usual < 2 * self.n_noted * max(run.calls.n_functions, 1.0):
+            events = events[:0]
+        step = run.entry[events].astype(np.int64)
+        return step, *self._moments(step, trace.start_ps[events], trace.end_ps[events])
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class _Events:
+    """Events of the host in steps, in order of time."""
+
+    step: Int64
+    start: Int64
+    end: Int64
+    loop: Int64
+    """The loop that each is of, -1 for none."""
+    is_op: Bool
+
+    @classmethod
+    def ordered(cls, step: Int64, start: Int64, end: Int64, loop: Int64, is_op: Bool) -> _Events:
+        order = np.argsort(start, kind="stable")
+        return cls(step[order], start[order], end[order], loop[order], is_op[order])
+
+    def with_quiet(self, loop: int, step: Int64, start: Int64, end: Int64) -> _Events:
+        """With those of a loop of which hardly an op is recorded: all that are not next to an op of another loop."""
+        at = np.searchsorted(self.start, start)
+        is_free = np.concatenate([[True], (self.loop < 0) | (self.loop == loop), [True]])
+        own = np.flatnonzero(is_free[at] & is_free[at + 1])
+        return _Events.ordered(
+            np.concatenate([self.step, step[own]]),
+            np.concatenate([self.start, start[own]]),
+            np.concatenate([self.end, end[own]]),
+            np.concatenate([self.loop, np.full(len(own), loop)]),
+            np.concatenate([self.is_op, np.zeros(len(own), np.bool_)]),
+        )
+
+
+def graph_loops(run: Run, traced: TracedOps) -> GraphLoops | None:
+    """Find them; None where none is known to have run."""
+    ops, units = traced.source_map.ops, run.facts.occurrences.name
+    graphs, names = ops["graph"].to_numpy(), ops["op"].to_numpy(object)
+    own_row = traced.row.to_numpy()[run.results.op_shares.dominant]
+    graph = np.where(own_row >= 0, np.append(graphs, -1)[own_row], -1)
+    is_running, is_loop = np.isin(graphs, graph[graph >= 0]), ops["type"].isin(_TYPES).to_numpy()
+    of_keras = [any(word in name for word in KERAS_STEPS) for name in traced.source_map.functions["graph"]]
+    is_loop = is_loop & ~(
+        (names == "while") & np.isin(graphs, np.flatnonzero(of_keras))
+    )  # that of `steps_per_execution`
+    rows: dict[str, list[int]] = {}
+    for row in np.flatnonzero(is_loop).tolist():
+        rows.setdefault(names[row], []).append(row)
+    number: dict[tuple[str, str], int] = {}
+    ran = Counter[tuple[str, int]]()
+    of_unit, each_turn = np.full(len(units), -1, np.int64), np.zeros(len(units), np.bool_)
+    for unit, (path, own) in enumerate(zip(units, graph.tolist(), strict=True)):  # one turn per unique name
+        before, name, inside = _around(path, rows)
+        if name:
+            each_turn[unit] = inside.startswith("/body/") and _LOWERED.search(inside, 1) is None
+            of_unit[unit] = number.setdefault((before, _forward(name, rows)), len(number))
+        elif own >= 0:
+            ran[path.removesuffix(names[own_row[unit]]), own] += 1
+    found = [_likeliest(rows[name], [ran[before, graphs[row]] for row in rows[name]]) for before, name in number]
+    recorded = {name for _, name in number}
+    silent = [
+        row
+        for row in np.flatnonzero(is_running & is_loop).tolist()
+        if _forward(names[row], rows) == names[row] not in recorded
+        and not any(names[row].startswith(f"{one}/") for one in rows)
+    ]
+    n_noted = int((is_running & ~ops["type"].isin(_NO_WORK).to_numpy()).sum())
+    loops = [name for _, name in number] + [names[row] for row in silent]
+    return GraphLoops(run, tuple(loops), (*found, *silent), of_unit, each_turn, n_noted) if loops else None
+
+
+def _forward(name: str, names: Iterable[str]) -> str:
+    """The loop of whose gradient a loop is the loop, else itself: a gradient's name ends in that of the loop."""
+    path = f"/{_GRADIENT.sub('', name)}"
+    return max((one for one in names if one != name and path.endswith(f"/{one}")), key=len, default=name)
+
+
+def _around(path: str, names: Iterable[str]) -> tuple[str, str, str]:
+    """The outermost of some loops in whose body or condition an op runs, between what is before and behind it in the op's name;
+    "" for none."""
+    for inside in _LOWERED.finditer(path):
+        outer = path[: inside.start()]
+        for known in (outer, _RENAMED.sub("", outer)):
+            name = max((one for one in names if f"/{known}".endswith(f"/{one}")), key=len, default="")
+            if name:
+                return known.removesuffix(name), name, path[inside.start() :]
+    return "", "", ""
+
+
+def _likeliest(rows: Sequence[int], n_ran: Sequence[int]) -> int:
+    """Which of the loops of a name it is: that of the graph of most ops around it, -1 where none of them tells."""
+    most = int(np.argmax(n_ran))
+    return rows[most] if len(rows) == 1 or n_ran[most] > sum(n_ran) / 2 else -1
+
+
+HARDLY_MS = 0.1
+"""Work of less than this has no figure."""
+LITTLE = 0.1
+"""Of the costliest loop: what takes less is not spoken of."""
+
+
+def graph_loop(run: Run) -> Iterator[Advice]:
+    """A loop of TensorFlow runs small ops one after the other.
+
+    Gain: of the share of the step time that loops take what their ops do not compute; of a device that in which it waits for
+    their kernels to be launched.
+    """
+    steps, traced = run.steps, run.traced_ops
+    if len(steps) < MIN_STEPS or run.eager.is_hot or traced is None:
+        return
+    loops = graph_loops(run, traced)
+    if loops is None or (steps.has_device and run.is_compiled):
+        return
+    each_ms = _launch_ms(loops) if steps.has_device else loops.next_ms
+    chosen = np.flatnonzero((each_ms > 0) & (each_ms >= LITTLE * each_ms.max())).tolist()
+    if not chosen:
+        return
+    top = int(each_ms.argmax())
+    ms, op_ms = (float(each_ms[chosen].sum()), 0.0) if steps.has_device else loops.time(chosen)
+    part = StepPart("loop", ms - op_ms, usual_step(steps.time_ms, steps.category_ms("input")).step_ms)
+    if part.ratio < (HIGH_GAIN if steps.has_device else FIXED):  # on a CPU, XLA makes loops of larger ops no faster
+        return
+    name, row, n_iterations = loops.name[top].removesuffix("/while"), loops.row[top], loops.n_iterations(top)
+    place = _place(traced, int(traced.source_map.ops["frame"].iloc[row])) if row >= 0 else ""
+    times = f" of at least {n_iterations:,} iterations" if n_iterations else ""
+    told = f"{name}{f' ({place})' if place else ''}{times}"
+    others = " and other loops" if len(chosen) > 1 else ""
+    yield advise(
+        "graph_loop",
+        f"The {steps.device} waits {part} between the kernels of the loop {told}{others}: they are launched one by one."
+        if steps.has_device
+        else f"The loop {told}{others} {'take' if others else 'takes'} about {number(ms)} of {number(part.step_ms)} ms a step; "
+        f"{'their' if others else 'its'} ops compute {_how_long(op_ms)}, the rest is running them one by one.",
+        evidence=part.evidence
+        | {"op_ms": op_ms, "loop": name}
+        | ({"iterations": n_iterations} if n_iterations else {})
+        | ({"line": place} if place else {}),
+        fix=_without_loop(run),
+        selection=steps.usual(steps.time_ms, view="timeline"),
+        gain_ratio=part.ratio,
+    )
+
+
+def _without_loop(run: Run) -> Fix:
+    more = (
+        []
+        if run.has_layers
+        else ["Where an iteration needs nothing of those before, tf.vectorized_map in place of tf.map_fn has no loop."]
+    )
+    more.append(LARGER_BATCH)
+    if run.can_be_compiled:
+        return compiled(run, "one program, the loop with it").also(" ".join(more))
+    return Fix(" ".join(more))
+
+
+def _launch_ms(loops: GraphLoops) -> Float64:
+    """How long devices wait for launches of the kernels of each loop in a usual step."""
+    run = loops.run
+    shares, waits = run.results.op_shares, run.waits
+    names = [
+        {shares.name[op] for op in shares.dominant[loops.of_unit == loop].tolist()} for loop in range(len(loops.name))
+    ]
+    return np.array([waits.launch_ms_before(some) for some in names], np.float64)
+
+
+def _how_long(ms: float) -> str:
+    return f"for {number(ms)} ms" if ms >= HARDLY_MS else "next to nothing"
+
+
+def _place(traced: TracedOps, frame: int) -> str:
+    """The user's innermost line in a traceback."""
+    frames, files = traced.source_map.frames, traced.source_map.files
+    while frame >= 0:  # a parent is always an earlier row
+        file = int(frames["file"].iloc[frame])
+        if file >= 0 and files["is_user"].iloc[file]:
+            return f"{last_part(title_of(traced.source_map, file))}:{frames['line'].iloc[frame]}"
+        frame = int(frames["parent"].iloc[frame])
+    return ""

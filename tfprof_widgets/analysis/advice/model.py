@@ -1,0 +1,627 @@
+"""Shapes of what ops read and make -> advice on results of which few are used, and on all pairs made by broadcasting."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from math import prod
+from typing import TYPE_CHECKING
+
+import numpy as np
+import pandas as pd
+
+from ...trace.arrays import Bool
+from ...trace.source_map import parse_shapes
+from ..common import amount, number, percent, plural, size
+from ..grouping import UNIT_TEXTS, ComputeUnit
+from ..memory.memory import FRAGMENTED, FRAGMENTED_FROM
+from ..ops.kernels import beside_products
+from ..out_of_memory.what_held import batch_size_of
+from ..steps.spans import MIN_STEPS
+from .advice import HIGH_GAIN, MEDIUM_GAIN, Advice, Fix, Highlight, advise, ns_range, one_line, step_highlight
+from .causes import PRODUCTS
+from .facts import StepPart, usual_step
+from .host import WAITS, batch_room
+from .ops import FEW_16BIT, double_precision, unfused_norm
+from .run import FIXED, LARGER_BATCH, SpentOps, costliest
+
+if TYPE_CHECKING:
+    from .causes import TracedOps
+    from .run import Run
+
+
+MOST = 0.5
+"""Of all weights, and of a step."""
+IMAGES = 4
+"""Dimensions of a batch of images, and more: their layers have a weight a channel, a flattened one has one a point, too."""
+
+
+def flattened_features(run: Run) -> Iterator[Advice]:
+    """One product of flattened images with weights, and updating these weights, is most of the step.
+
+    Gain: of the share of the step time of ops on tensors of the weights' shape all that is for more than one point a channel.
+    """
+    traced = run.traced_ops
+    if traced is None or not run.steps.mean_ms or run.eager.is_hot:
+        return
+    variables = traced.source_map.variables
+    shapes = [parse_shapes(text)[0] or () for text in variables["shape"].tolist()]
+    n_all = sum(prod(shape) for shape, is_one in zip(shapes, variables["trainable"].tolist(), strict=True) if is_one)
+    for product, image, weights in _products(traced):
+        n_weights, n_points = prod(shapes[weights]), prod(image[1:-1])
+        if n_weights < MOST * n_all or n_points < 2:
+            continue
+        own = traced.row.to_numpy()
+        rows = np.unique(own[(own >= 0) & run.side.matter])
+        of_weights = [row for row in rows.tolist() if traced.has_shape(row, shapes[weights])]
+        ops = SpentOps(run, "features", traced.runs([product]) | np.isin(own, of_weights))
+        if ops.part.ratio < MOST:
+            continue
+        name, size = variables["name"].iloc[weights], "x".join(map(str, image[1:]))
+        yield ops.advise(
+            "flattened_features",
+            f"{name} has {number(n_weights / 1e6)} of the {number(n_all / 1e6)} million weights, as it reads flattened images "
+            f"({size}): its product and its update take {ops.part}.",
+            fix=Fix(
+                "Put keras.layers.GlobalAveragePooling2D in place of Flatten, one number a channel in place of one "
+                "a point, or pool before Flatten (MaxPooling2D): another model, which trains differently."
+            ),
+            gain_ratio=ops.part.ratio * (1 - 1 / n_points),
+            n_weights=n_weights,
+            n_points=n_points,
+            estimate="with one weight a channel in place of one a point",
+        )
+
+
+def _products(traced: TracedOps) -> Iterator[tuple[int, tuple[int, ...], int]]:
+    """Products of flattened images with weights that are trained: the op, the shape of the images, and the variable. Images that
+    are the input of the model itself have no layer before them that could pool."""
+    of_row = np.unique(traced.of_row[traced.of_row >= 0])
+    for row in of_row[(traced.type.iloc[of_row] == "MatMul").to_numpy()].tolist():
+        flat = traced.source(row, 0)
+        weights = traced.variable(traced.behind(row, 1))
+        if flat < 0 or weights < 0 or traced.type[flat] != "Reshape" or traced.source(traced.behind(row, 0), 0) < 0:
+            continue
+        image = next(iter(traced.input_shapes(flat)), None) or ()
+        if len(image) >= IMAGES and min(image[1:]) > 0 and traced.source_map.variables["trainable"].iloc[weights]:
+            yield row, image, weights
+
+
+def frozen_layers(run: Run) -> Iterator[Advice]:
+    """Layers whose weights are not trained, behind none that are, compute the same for a picture in each epoch.
+
+    Where anything random comes before them, such as turned pictures, they do not, and there is no advice.
+    Gain: the share of the step time of their ops.
+    """
+    traced, layers = run.traced_ops, run.results.layers
+    if traced is None or not run.has_layers or not run.steps.mean_ms or run.eager.is_hot:
+        return
+    trained = traced.source_map.variables.groupby("layer")["trainable"].any()
+    frozen = set(trained.index[~trained.astype(bool)])
+    forward_only = _forward_only(run)
+    own = [name for name in layers.entries["layer"][forward_only].tolist() if name in frozen]
+    is_frozen = layers.entries["layer"].isin(own).to_numpy()[layers.op_entry]
+    rows = traced.row.to_numpy()
+    before = traced.before(rows[is_frozen & (rows >= 0)].tolist())
+    ops = SpentOps(run, "frozen", is_frozen | forward_only[layers.op_entry] & np.isin(rows, before))
+    if not own or ops.part.ratio < HIGH_GAIN or _draws(run, traced, before):
+        return
+    base = _scope(own)
+    yield ops.advise(
+        "frozen_layers",
+        f"{plural(len(own), 'frozen layer')}{f' of {base}' if base else ''} take{'s' if len(own) == 1 else ''} {ops.part}: the "
+        "same features of the same input in each epoch.",
+        fix=Fix(
+            f"Compute what {one_line(base) or 'they'} give{'s' if base else ''} once, by predict of a model of the "
+            "frozen layers alone, and train the layers behind them on that."
+        ),
+        gain_ratio=ops.part.ratio,
+        n_layers=len(own),
+        layer=base,
+    )
+
+
+def _scope(layers: list[str]) -> str:
+    """The scope that all of some layers are in, "" for none."""
+    parts = [layer.split("/") for layer in layers]
+    shared = min(map(len, parts)) if parts else 0
+    n = next((i for i in range(shared) if len({one[i] for one in parts}) > 1), shared)
+    return "/".join(parts[0][:n]) if parts else ""
+
+
+def _forward_only(run: Run) -> Bool:
+    """For each entry of the layers whether it is one that runs, without gradients, in steps that train others."""
+    layers, is_backward = run.results.layers, run.results.op_scopes.is_backward
+    n = len(layers.entries)
+    runs = np.bincount(layers.op_entry, minlength=n) > 0
+    has_gradient = np.bincount(layers.op_entry[is_backward], minlength=n) > 0
+    is_layer = (layers.entries["kind"] == "layer").to_numpy()
+    found: Bool = is_layer & runs & ~has_gradient & bool((is_layer & has_gradient).any())
+    return found
+
+
+def _draws(run: Run, traced: TracedOps, rows: list[int]) -> bool:
+    """Whether some ops, or those of the input, draw random numbers for more than an order."""
+    scopes = run.results.op_scopes
+    of_input = {kind for kind, is_one in zip(scopes.type, scopes.is_input.tolist(), strict=True) if is_one}
+    return any("Random" in kind for kind in {*traced.type.iloc[rows], *of_input} - {"RandomShuffle"})
+
+
+_GATHERS = ("GatherV2", "ResourceGather", "GatherNd", "ResourceGatherNd", "Gather")
+FEW_ROWS = 0.5
+"""Of the rows of a table: where a step reads more of them, updating all is no waste."""
+MANY = 32
+"""From so many variables on their number is worth a word."""
+SMALL = 4096
+"""Numbers that a variable has at most where its update is all overhead: some us of work for a dozen ops."""
+
+
+def dense_update(run: Run) -> Iterator[Advice]:
+    """A step changes all rows of a table of which it reads few, as optimizers do that keep a state of each row.
+
+    Gain: the share of the step time of ops on tensors of the table's shape, but for reading rows.
+    """
+    steps, traced = run.steps, run.traced_ops
+    if traced is None or len(steps) < MIN_STEPS or steps.has_device:
+        return
+    ops = run.side
+    own = traced.row.to_numpy()
+    picks = np.isin(own, traced.ran(*_GATHERS))
+    for table, n_read in _tables(run, traced).items():  # one turn a table
+        name, shape = (str(traced.source_map.variables[key].iloc[table]) for key in ("name", "shape"))
+        sizes = parse_shapes(shape)[0] or (0,)
+        rows = np.flatnonzero((own >= 0) & ~picks & ops.matter)
+        is_of_table = np.zeros(len(own), np.bool_)
+        is_of_table[rows] = [traced.has_shape(int(own[op]), sizes) for op in rows.tolist()]
+        update = SpentOps(run, "update", is_of_table)
+        if update.part.ratio < HIGH_GAIN or (n_read and n_read > FEW_ROWS * sizes[0]):
+            continue
+        read = f"to update them, and reads {n_read:,} at most" if n_read else "to update them, and reads some"
+        yield update.advise(
+            "dense_update",
+            f"A step works on all {sizes[0]:,} rows of {name} ({shape}) {read}: {update.part}.",
+            fix=Fix(
+                "Keras' Adam and its kin change their own state of each row, read or not. keras.optimizers.SGD "
+                "changes the rows that were read alone, and a table of fewer rows (keras.layers.Hashing) has less "
+                "to change: both train differently."
+            ),
+            gain_ratio=update.part.ratio,
+            n_rows=sizes[0],
+            n_rows_read=n_read,
+            variable=name,
+        )
+
+
+def _tables(run: Run, traced: TracedOps) -> dict[int, int]:
+    """The trainable variables that steps gather rows of, and how many at most; 0 where that is not known."""
+    variables, batch = traced.source_map.variables, batch_size_of(run.facts, 0)
+    found: dict[int, int] = {}
+    for row in traced.ran(*_GATHERS):
+        table = traced.variable(row)
+        source = traced.behind(row, 0)
+        table = traced.variable(source) if table < 0 and source >= 0 else table
+        if table < 0 or not variables["trainable"].iloc[table]:
+            continue
+        made = next(iter(traced.output_shapes(row)), None)
+        width = int(np.prod((parse_shapes(str(variables["shape"].iloc[table]))[0] or (1,))[1:]))
+        sizes = [batch or 0 if size < 0 else size for size in made or (0,)]
+        found[table] = found.get(table, 0) + int(np.prod(sizes)) // max(width, 1)
+    return found
+
+
+def many_variables(run: Run) -> Iterator[Advice]:
+    """Most ops of a step update variables, which are many and small.
+
+    Gain: of the step's fixed share that of the optimizer's ops.
+    """
+    steps, work, source_map = run.steps, run.work, run.results.source_map
+    if source_map is None or len(steps) < MIN_STEPS or steps.has_device or not work.is_told or run.eager.is_hot:
+        return
+    trained = source_map.variables[source_map.variables["trainable"].astype(bool)]
+    sizes = [int(np.prod(parse_shapes(text)[0] or (0,))) for text in trained["shape"].tolist()]
+    n_updates = float(work.per_step[work.is_optimizer].sum())
+    if len(sizes) < MANY or float(np.median(sizes)) > SMALL or n_updates < FIXED * work.n_ops:
+        return
+    usual = usual_step(steps.time_ms, steps.category_ms("input") + run.traced.cost_ms)
+    part = StepPart("update", (usual.own_ms - work.growing_ms) * n_updates / work.n_ops, usual.step_ms)
+    if part.ratio < FIXED or float(work.ms[work.is_optimizer].max(initial=0.0)) > part.ms / 4:
+        return
+    yield advise(
+        "many_variables",
+        f"The optimizer updates {len(sizes):,} variables of {amount(float(np.median(sizes)))} numbers each, one by one: "
+        f"{n_updates:,.0f} of {work.n_ops:,.0f} ops a step, about {part}.",
+        evidence=part.evidence
+        | {
+            "n_variables": len(sizes),
+            "median_size": float(np.median(sizes)),
+            "optimizer_ops_per_step": n_updates,
+            "ops_per_step": work.n_ops,
+            "estimate": "of what no batch changes the share of the optimizer's ops",
+        },
+        fix=Fix(
+            f"Put one layer in place of many small ones side by side: one variable of {number(sum(sizes))} numbers "
+            "costs as much as one of a few. Or have fewer updates for as many samples: "
+            f"{LARGER_BATCH[0].lower()}{LARGER_BATCH[1:]}"
+        ),
+        selection=steps.usual(
+            steps.time_ms, view="op_table", op_names=costliest(run, run.results.op_scopes.is_optimizer)
+        ),
+        gain_ratio=part.ratio,
+    )
+
+
+TENSOR_CORE_SPEEDUP = 8.0
+"""Of products in 16 bits on Tensor Cores over 32 bits without them, by Nvidia's figures for Volta (125 and 15.7 TFLOPS)."""
+HALF_SPEEDUP = 2.0
+"""Of products in 16 bits over TF32 on the same Tensor Cores, and of what memory limits: half the bytes."""
+_WITHOUT_TENSOR_CORES = ("Fermi", "Kepler", "Maxwell", "Pascal")
+_TF32, _TENSOR_16, _DOUBLE = (
+    UNIT_TEXTS[unit] for unit in (ComputeUnit.TENSOR_TF32, ComputeUnit.TENSOR_16, ComputeUnit.VECTOR_64)
+)
+_NEVER = re.compile(r"gemv|depthwise|dwconv", re.IGNORECASE)
+"""Kernels of products for which Tensor Cores have no instruction."""
+
+
+def low_precision_unused(run: Run) -> Iterator[Advice]:
+    """The device computes in 32 bits.
+
+    Gain: of the share of computing, half of the time of products in TF32, 7/8 of that of products without Tensor Cores, and of
+    the rest, where XLA compiled it, half (half the bytes). Op by op, half the bytes are outweighed by the conversions between
+    ops: a ResNet50 became slower. So nothing is said where ops other than products take most, or norms are to be fused first.
+    """
+    steps, kernels = run.steps, run.results.kernels.frame
+    device = run.results.environment.device_type
+    if not steps.has_device or kernels.empty or any(name in device for name in _WITHOUT_TENSOR_CORES) or run.starves:
+        return
+    share = run.results.steps.compute_16bit_ratio
+    if not share < FEW_16BIT or next(unfused_norm(run), None) is not None:  # nan: the trace does not tell
+        return
+    if next(double_precision(run), None) is not None:  # float32 first: it may be all that is missing
+        return
+    tf32 = time_ratio(kernels[kernels["unit"] == _TF32], kernels)
+    slow = time_ratio(kernels[_without_tensor_cores(kernels)], kernels)
+    if time_ratio(kernels[kernels["unit"] == _TENSOR_16], kernels) > tf32 + slow:  # mixed precision is in use
+        return
+    double = time_ratio(kernels[kernels["unit"] == _DOUBLE], kernels)
+    rest = 1 - tf32 - slow - double
+    if rest > 0.5 and not run.is_compiled:
+        return
+    saved = tf32 * (1 - 1 / HALF_SPEEDUP) + slow * (1 - 1 / TENSOR_CORE_SPEEDUP)
+    saved += rest * (1 - 1 / HALF_SPEEDUP) if run.is_compiled else 0.0
+    single = 1 - share - double
+    gain = steps.ratio("device_compute") * single * saved
+    if gain < MEDIUM_GAIN:
+        return
+    yield advise(
+        "low_precision_unused",
+        f"The {steps.device} computes {number(steps.ms('device_compute'))} of {number(steps.mean_ms)} ms a step; "
+        f"{'all' if single > 0.995 else percent(single) + ' of'} its arithmetic is float32.",
+        evidence={
+            "compute_16bit_ratio": share,
+            "device_compute_ms": steps.ms("device_compute"),
+            "step_time_ms": steps.mean_ms,
+            "tf32_ratio": tf32,
+            "tensor_core_eligible_ratio": slow,
+            "estimate": f"products {_times(tf32, slow)} as fast"
+            + (", all else half the bytes" if run.is_compiled else ", all else as it is"),
+        },
+        fix=Fix(
+            "Compute in 16 bits, which changes the precision: before the model is built; 'mixed_bfloat16' from "
+            "Ampere on and on TPUs. Keep its last layer in float32, such as keras.layers.Activation('softmax', "
+            "dtype='float32').",
+            "import keras\n\nkeras.mixed_precision.set_global_policy('mixed_float16')",
+        ),
+        selection=steps.usual(
+            steps.category_ms("device_compute"), view="kernel_table", op_names=run.of_kernels(kernels)
+        ),
+        gain_ratio=gain,
+    )
+
+
+def _times(tf32: float, slow: float) -> str:
+    """How many times as fast products become, by what they run on."""
+    told = [f"in TF32 {number(HALF_SPEEDUP)} times"] * (tf32 > 0)
+    told += [f"without Tensor Cores {number(TENSOR_CORE_SPEEDUP)} times"] * (slow > 0)
+    return " and ".join(told)
+
+
+def _without_tensor_cores(kernels: pd.DataFrame) -> Bool:
+    """Which kernels are of ops that Tensor Cores could serve and do not, as they are: those in float64 are another matter."""
+    found = (kernels["tensor_core_eligible"] & ~kernels["uses_tensor_core"]).to_numpy() & ~beside_products(kernels)
+    found &= (kernels["unit"] != _DOUBLE).to_numpy()
+    rows = np.flatnonzero(found)
+    found[rows] = [_NEVER.search(name) is None for name in kernels["name"].to_numpy()[rows].tolist()]
+    return found
+
+
+def time_ratio(part: pd.DataFrame, kernels: pd.DataFrame) -> float:
+    """Share of some kernels in the time of all; 0 where all are too short to be measured."""
+    whole = float(kernels["total_time_us"].sum())
+    return float(part["total_time_us"].sum()) / whole if whole else 0.0
+
+
+def tensor_core_unused(run: Run) -> Iterator[Advice]:
+    """Mixed precision is in use, and products that Tensor Cores could make are made without them.
+
+    Gain: of the share of computing, 7/8 of the time of those kernels.
+    """
+    steps, kernels = run.steps, run.results.kernels.frame
+    if not steps.has_device or kernels.empty or not run.results.steps.compute_16bit_ratio >= FEW_16BIT or run.starves:
+        return
+    unused = kernels[_without_tensor_cores(kernels)]
+    part = time_ratio(unused, kernels)
+    gain = steps.ratio("device_compute") * part * (1 - 1 / TENSOR_CORE_SPEEDUP)
+    if gain < MEDIUM_GAIN:
+        return
+    name = str(unused["op_name"].iloc[0])
+    yield advise(
+        "tensor_core_unused",
+        f"Kernels that Tensor Cores could serve, such as those of {name or unused['name'].iloc[0]}, take "
+        f"{percent(part)} of the kernel time without them.",
+        evidence={
+            "kernel_ratio": part,
+            "unused_us": float(unused["total_time_us"].sum()),
+            "step_time_ms": steps.mean_ms,
+            "op": name,
+            "estimate": f"these products {number(TENSOR_CORE_SPEEDUP)} times as fast",
+        },
+        fix=Fix(
+            "Make sizes multiples of 8 (of 64 even better): batch, channels, units, vocabulary. It is another model then."
+        ),
+        selection=steps.usual(
+            steps.category_ms("device_compute"), view="kernel_table", op_names=run.of_kernels(unused)
+        ),
+        gain_ratio=gain,
+    )
+
+
+_PICKS = ("StridedSlice", "Slice", "GatherV2")
+"""Ops that give on a part of what they read."""
+FEW_USED = 0.5
+"""Of the numbers that are made: where more are used, little is left to save."""
+MANY_TIMES = 8
+"""An op makes at least so many times the numbers that it reads, where they are called all pairs."""
+_MOST_STEPS = 16
+HALF = 0.5
+"""Of the time of ops on all pairs: a product that makes the same takes less than that, seen."""
+
+
+def unused_results(run: Run) -> Iterator[Advice]:
+    """Ops compute numbers of which a slice right behind them throws most away, as the logits of all but the last position.
+
+    Gain: of the share of the step time of these ops, with their gradients, that of what nobody uses.
+    """
+    traced = run.traced_ops
+    if traced is None or not run.steps.mean_ms or run.eager.is_hot:
+        return
+    readers = _n_readers(traced)
+    kept = {row: _kept_ratio(traced, row) for row in traced.ran(*_PICKS)}
+    kept = {row: ratio for row, ratio in kept.items() if 0 < ratio <= FEW_USED}
+    made = {row: _made_for(traced, row, readers) for row in kept}
+    found = {row: SpentOps(run, "unused", traced.runs([row, *rows])) for row, rows in made.items() if rows}
+    row = max(found, key=lambda one: found[one].part.ratio * (1 - kept[one]), default=-1)
+    if row < 0 or found[row].part.ratio * (1 - kept[row]) < MEDIUM_GAIN:
+        return
+    ops = found[row]
+    yield ops.advise(
+        "unused_results",
+        f"A slice keeps {percent(kept[row])} of what {ops.type}{ops.where} makes: with its gradient that takes {ops.part}.",
+        fix=Fix(
+            "Slice first, and compute for what is used alone, such as the last position: dense(x[:, -1]), not dense(x)[:, -1]."
+        ),
+        gain_ratio=ops.part.ratio * (1 - kept[row]),
+        kept_ratio=kept[row],
+    )
+
+
+def _n_readers(traced: TracedOps) -> dict[int, int]:
+    """How many ops of the forward pass read what an op makes, those that ask for its shape left out."""
+    edges, ops = traced.source_map.edges, traced.source_map.ops
+    reader = edges["op"].to_numpy()
+    is_forward = ~ops["op"].str.contains("gradient_tape/", regex=False).to_numpy(bool)
+    counts = is_forward & (ops["type"] != "Shape").to_numpy()
+    chosen = edges[(edges["source"] >= 0) & (edges["source_output"] >= 0) & counts[reader]]
+    found: dict[int, int] = chosen.groupby("source")["op"].nunique().to_dict()
+    return found
+
+
+def _kept_ratio(traced: TracedOps, row: int) -> float:
+    """Of what an op reads the share that it gives on; 0 where it is not known."""
+    before, after = next(iter(traced.input_shapes(row)), None), next(iter(traced.output_shapes(row)), None)
+    if not before or after is None or sum(size < 0 for size in before) != sum(size < 0 for size in after):
+        return 0.0
+    return prod(size for size in after if size >= 0) / max(prod(size for size in before if size >= 0), 1)
+
+
+def _made_for(traced: TracedOps, row: int, readers: dict[int, int]) -> list[int]:
+    """The ops that made what an op picks from for no other, up to a product with what does not depend on the position, such as
+    weights; none where there is no such product: what else makes of all positions one is not known."""
+    found: list[int] = []
+    for _ in range(_MOST_STEPS):
+        row = traced.source(row, 0)
+        if row < 0 or readers.get(row) != 1:
+            break
+        found.append(row)
+        if traced.type[row] in PRODUCTS:
+            return found if traced.variable(traced.behind(row, 1)) >= 0 else []
+        made, read = (next(iter(shapes), None) for shapes in (traced.output_shapes(row), traced.input_shapes(row)))
+        if made is None or read is None or abs(prod(made)) != abs(prod(read)):
+            break
+    return []
+
+
+def all_pairs(run: Run) -> Iterator[Advice]:
+    """An op reads two tensors and makes all pairs of their numbers, many times as many, for what follows to sum up.
+
+    Gain: half of the share of the step time of ops on tensors of that shape.
+    """
+    traced = run.traced_ops
+    if traced is None or not run.steps.mean_ms or run.eager.is_hot or run.is_compiled or run.compiles_functions:
+        return
+    batch = batch_size_of(run.facts, 0)
+    own = traced.row.to_numpy()
+    rows = np.unique(own[(own >= 0) & run.side.matter]).tolist()
+    shapes = {row: traced.output_shapes(row)[0] or () for row in rows if _makes_pairs(traced, row, batch)}
+    for shape in set(shapes.values()):
+        makers = [row for row in shapes if shapes[row] == shape]
+        on_pairs = _working_on(traced, makers, shape)
+        ops = SpentOps(run, "pairs", traced.runs(makers) | np.isin(own, on_pairs))
+        if ops.part.ratio < HIGH_GAIN:
+            continue
+        first = SpentOps(run, "pairs", traced.runs(makers))
+        n_made, n_read = _n_numbers(shape, batch), _n_read(traced, makers[0], batch)
+        yield ops.advise(
+            "all_pairs",
+            f"{traced.type[makers[0]]}{first.where} makes {amount(n_made)} numbers of all pairs of {amount(n_read)}: "
+            f"{ops.part} with what works on them.",
+            fix=Fix(
+                "Make squared distances of all pairs by a product, |a - b|^2 = |a|^2 - 2 a.b + |b|^2 (tf.matmul "
+                "with transpose_b=True); what is no distance by tf.einsum, or sum up before the broadcast."
+            ),
+            gain_ratio=ops.part.ratio * HALF,
+            numbers_made=n_made,
+            numbers_read=n_read,
+            estimate="half of their time",
+        )
+
+
+def _working_on(traced: TracedOps, makers: list[int], shape: tuple[int, ...]) -> list[int]:
+    """What reads what some ops make, and so on, as long as it reads or makes tensors of one shape."""
+    found, newest = {*makers}, makers
+    while newest:  # one turn per op along the longest path
+        newest = [row for row in traced.readers(newest) if row not in found and traced.has_shape(row, shape)]
+        found.update(newest)
+    return [*found]
+
+
+def _makes_pairs(traced: TracedOps, row: int, batch: int | None) -> bool:
+    """Whether an op broadcasts what it reads to many times as many numbers."""
+    read, made = traced.input_shapes(row), traced.output_shapes(row)
+    if traced.type[row] in PRODUCTS or len(read) != 2 or len(made) != 1 or None in (*read, *made):
+        return False
+    n_read = _n_read(traced, row, batch)
+    return 0 < MANY_TIMES * n_read <= _n_numbers(made[0], batch) and _are_broadcast(read, made[0] or ())
+
+
+def _n_read(traced: TracedOps, row: int, batch: int | None) -> int:
+    """How many numbers the larger of the tensors has that an op reads."""
+    return max(_n_numbers(one, batch) for one in traced.input_shapes(row))
+
+
+def _n_numbers(shape: tuple[int, ...] | None, batch: int | None) -> int:
+    """How many numbers such a tensor has, taking what is not known of it for the batch; 0 where that is not known either."""
+    return prod((batch or 0) if size < 0 else size for size in shape or (0,))
+
+
+def _are_broadcast(shapes: list[tuple[int, ...] | None], made: tuple[int, ...]) -> bool:
+    """Whether such tensors broadcast to another."""
+    padded = [(1,) * (len(made) - len(shape or ())) + (shape or ()) for shape in shapes]
+    sizes = list(zip(*padded, made, strict=True)) if all(len(one) == len(made) for one in padded) else [(2, 2, 1)]
+    return all({*read} <= {1, size} for *read, size in sizes)
+
+
+FULL_USE = 0.5
+"""A device that computes from this share of a step on gains little by a larger batch."""
+
+
+def memory_fragmentation(run: Run) -> Iterator[Advice]:
+    """Free memory is in pieces too small for what may be asked for."""
+    summary = run.results.memory.summary
+    for row in summary.to_dict("records"):  # one turn per allocator
+        capacity, peak, ratio = row["capacity_bytes"], row["peak_bytes"], row["fragmentation_ratio"]
+        if not capacity > 0 or peak < FRAGMENTED_FROM * capacity or not ratio >= FRAGMENTED:  # also of NaN
+            continue
+        yield advise(
+            "memory_fragmentation",
+            f"{row['allocator']} is fragmented: at the peak {percent(ratio)} of its {size(row['free_bytes'])} of free memory is "
+            "in pieces too small for the largest.",
+            evidence={
+                "fragmentation_ratio": float(ratio),
+                "free_bytes": float(row["free_bytes"]),
+                "peak_bytes": float(peak),
+                "capacity_bytes": float(capacity),
+                "allocator": str(row["allocator"]),
+            },
+            fix=Fix(
+                "Let CUDA allocate: set this before TensorFlow is imported.",
+                'import os\n\nos.environ["TF_GPU_ALLOCATOR"] = "cuda_malloc_async"',
+            ),
+            selection=_at_peak(run, str(row["allocator"]), float(row["peak_at_ms"])),
+        )
+
+
+def memory_headroom(run: Run) -> Iterator[Advice]:
+    """A larger batch fits into the memory of a device that waits for what is the same for any batch.
+
+    What was in use before the capture (weights, state of the optimizer) stays as it is; all else is taken to grow with the batch.
+    """
+    room = batch_room(run)
+    if room is None or not room.factor or room.waited_ratio < WAITS or run.steps.ratio("device_compute") >= FULL_USE:
+        return
+    name, peak, capacity = room.allocator, room.peak, room.capacity
+    used = peak / capacity
+    share = f"{number(used * 100)} %" if used < 0.01 else percent(used)
+    yield advise(
+        "memory_headroom",
+        f"{share} of the memory of {name} is used at the peak ({size(peak)} of {size(capacity)}); try {room.factor} times the "
+        "batch.",
+        evidence={
+            "peak_bytes": peak,
+            "fixed_bytes": room.fixed,
+            "capacity_bytes": capacity,
+            "used_ratio": peak / capacity,
+            "batch_factor": room.factor,
+            "allocator": name,
+        },
+        fix=Fix(
+            f"Try a larger batch, {room.factor} times as many samples: an epoch then has fewer, larger updates, "
+            "which changes the training."
+        ),
+        selection=_at_peak(run, name, room.peak_at_ms),
+    )
+
+
+def memory_growth(run: Run) -> Iterator[Advice]:
+    """Memory in use keeps growing from step to step."""
+    memory = run.facts.memory
+    if not len(memory.step_spans):
+        return
+    for name in memory.allocators:  # one turn per allocator
+        growth = memory.growth(name)
+        if not growth.is_significant:
+            continue
+        held = memory.unfreed(name)
+        held = held[held["held_bytes"] > 0]
+        op = str(held["op"].iloc[0]) if len(held) else ""
+        steps = run.results.steps.frame
+        start, end = int(steps["start_ps"].min()), int((steps["start_ps"] + steps["duration_ps"]).max())
+        yield advise(
+            "memory_growth",
+            f"{name}: {growth.sentence}",
+            evidence={
+                "bytes_per_step": growth.bytes_per_step,
+                "n_steps": growth.n_steps,
+                "allocator": name,
+                **({"op": op, "held_bytes": float(held["held_bytes"].iloc[0])} if op else {}),
+            },
+            fix=Fix(
+                f"{one_line(op) or 'Tensors'} of each step may be kept in a list, a closure or a metric: keep "
+                "numbers instead, float(loss) and not loss."
+            ),
+            selection=Highlight(
+                op_names=run.known(op, f"eager/{op}"),
+                time_range_ns=ns_range(start, end),
+                view="memory_timeline",
+            ),
+        )
+
+
+def _at_peak(run: Run, allocator: str, peak_at_ms: float) -> Highlight:
+    """The step in which a peak is, with the ops that hold most then."""
+    frame = run.results.steps.frame
+    at_ps = round(peak_at_ms * 1e9)
+    inside = frame[(frame["start_ps"] <= at_ps) & (frame["start_ps"] + frame["duration_ps"] > at_ps)]
+    held = run.known(*run.results.memory.peak(allocator)["op"].head(10).tolist())
+    if inside.empty:
+        return Highlight(op_names=held, view="memory_timeline")
+    return step_highlight(inside, 0, view="memory_timeline", op_names=held)

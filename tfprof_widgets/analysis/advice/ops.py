@@ -1,0 +1,736 @@
+"""Ops whose work could be left out -> advice: float64, float16 on CPUs, one-hot products, text, checks, turned images."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from functools import lru_cache
+from itertools import pairwise
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from ...trace.arrays import Int64
+from ..common import PS_PER_MS, US_PER_MS, Stretches, amount, number, percent, plural
+from ..grouping import ComputeUnit
+from ..layers.scopes import FUNCTIONS, OPS, without_number
+from .advice import MEDIUM_GAIN, Advice, Fix, advise, line_text, noted_place, one_line
+from .causes import PRODUCTS
+from .run import SpentOps, compiled, costliest, op_line
+
+if TYPE_CHECKING:
+    from ...trace.arrays import Bool, Int32
+    from .causes import TracedOps
+    from .run import Run
+
+
+_CONVERSION = re.compile(r"nchw_?to_?nhwc|nhwc_?to_?nchw|layoutoptimizer")
+"""Kernels of cuDNN and TensorFlow, and transpositions that TensorFlow's layout optimizer adds, in small letters."""
+_NORM = re.compile(r"batch_?norm|(?:^|_)bn\d*(?:_\d+)?$", re.IGNORECASE)
+_ATTENTION = re.compile(r"attention(?!_output)", re.IGNORECASE)
+_FUSED_ATTENTION = re.compile(r"fmha|flash|sdpa", re.IGNORECASE)
+_MOST_KNOWN = 2**12
+"""So many scopes stay judged: each has many ops."""
+FEW_16BIT = 0.10
+"""Up to this share of the compute time in 16 bits, mixed precision is not in use."""
+SEPARATE_PASSES, FUSED_PASSES = 5, 2
+"""Over the data: mean, variance, subtraction, product and sum each read all of it; one kernel for all reads it twice."""
+
+
+def layout_conversion(run: Run) -> Iterator[Advice]:
+    """Images are converted between channels first and channels last around convolutions.
+
+    Gain: the share of the step time in which kernels that do nothing else run.
+    """
+    steps, kernels = run.steps, run.results.kernels.frame
+    if not steps.has_device or kernels.empty:
+        return
+    chosen = _converts(kernels["name"].tolist()) | _converts(kernels["op_name"].tolist())
+    us = kernels["total_time_us"].to_numpy(np.float64)
+    share = float(us[chosen].sum() / us.sum()) if us.sum() else 0.0
+    part = steps.part("conversion", steps.ms("device_compute") * share)
+    if part.ratio < MEDIUM_GAIN:
+        return
+    yield advise(
+        "layout_conversion",
+        f"Converting images between channels first and channels last takes {part}.",
+        evidence=part.evidence,
+        fix=Fix(
+            "Keep images as channels last from the input on, as Tensor Cores want them: data, layers and losses alike."
+            if run.results.steps.compute_16bit_ratio >= FEW_16BIT
+            else "Tensor Cores want channels last, as in Keras, and 16 bits (the policy mixed_float16, which "
+            "changes the precision); in 32 bits without them GPUs want channels first, from the input on: data, "
+            "layers and losses alike."
+        ),
+        selection=steps.usual(
+            steps.category_ms("device_compute"), view="kernel_table", op_names=run.of_kernels(kernels[chosen])
+        ),
+        gain_ratio=part.ratio,
+    )
+
+
+def _converts(names: list[str]) -> Bool:
+    """Which names say so, of which each is looked at once."""
+    known = {name: _CONVERSION.search(name.lower()) is not None for name in dict.fromkeys(names)}
+    return np.fromiter(map(known.__getitem__, names), np.bool_, len(names))
+
+
+def unfused_norm(run: Run) -> Iterator[Advice]:
+    """Batch normalisation in separate ops, on a device or in a graph of TensorFlow 1; not where XLA compiled it.
+
+    Gain: of the share of the step time of these ops, what one kernel for all of them would not read again. Keras on a CPU has
+    no other form, so it has no such advice.
+    """
+    steps, results = run.steps, run.results
+    if not steps.mean_ms or not (steps.device_computes or results.stored_graph is not None) or run.starves:
+        return
+    ops = SpentOps(run, "norm", _separate_norms(run))
+    gain = ops.part.ratio * (1 - FUSED_PASSES / SEPARATE_PASSES)
+    if gain < MEDIUM_GAIN:
+        return
+    yield ops.advise(
+        "unfused_norm",
+        f"Batch normalisation in separate ops takes {ops.part}; one kernel can do it.",
+        fix=_one_norm(run),
+        gain_ratio=gain,
+        estimate=f"{FUSED_PASSES} of {SEPARATE_PASSES} passes over its data remain",
+    )
+
+
+def _one_norm(run: Run) -> Fix:
+    """How to have one kernel for a batch normalisation: Keras 3 has no form of its layer for that."""
+    if run.results.stored_graph is not None:
+        return Fix("Make it by tf.compat.v1.layers.batch_normalization with fused=True.")
+    if run.can_be_compiled:
+        return compiled(run)
+    return Fix("Call tf.compat.v1.nn.fused_batch_norm in a layer of your own: Keras 3 has no fused form of its layer.")
+
+
+def _separate_norms(run: Run) -> Bool:
+    """For each framework op whether it is part of a batch normalisation of which no op is a fused or a compiled one."""
+    shares = run.results.op_shares
+    norms = _norms(run)
+    fused = {norm for norm, kind in zip(norms, shares.type, strict=True) if "FusedBatchNorm" in kind}
+    fused |= {norm for norm, name in zip(norms, shares.name, strict=True) if name in run.compiled}
+    with_root = {norm for norm, kind in zip(norms, shares.type, strict=True) if kind in ("Rsqrt", "RsqrtGrad")} - {""}
+    return np.array([norm in with_root and norm not in fused for norm in norms], np.bool_)
+
+
+def _norms(run: Run) -> list[str]:
+    """For each framework op the batch normalisation that it is part of: by the class of its layer, and of a layer whose class
+    is not known by names of scopes; "" for none."""
+    entries, scopes = run.results.layers.entries, run.results.op_scopes.scope
+    rows = run.results.layers.op_entry.tolist()
+    layers, classes, kinds = (entries[name].tolist() for name in ("layer", "class_name", "kind"))
+    known = {at: layers[at] if _NORM.search(classes[at]) else "" for at in range(len(entries)) if classes[at]}
+    known |= {at: "" for at, kind in enumerate(kinds) if kind == "optimizer" and at not in known}
+    return [known[row] if row in known else _norm_scope(scope) for row, scope in zip(rows, scopes, strict=True)]
+
+
+@lru_cache(_MOST_KNOWN)
+def _norm_scope(scope: tuple[str, ...]) -> str:
+    """The outermost of a scope and those around it that is named as a batch normalisation is; "" for none."""
+    at = next((i for i, part in enumerate(scope) if _NORM.search(part)), -1)
+    return "/".join(scope[: at + 1])
+
+
+def useless_bias(run: Run) -> Iterator[Advice]:
+    """A convolution adds a bias that the batch normalisation after it subtracts again; XLA makes little of that.
+
+    Gain: the share of the step time of adding these biases and of their gradients.
+    """
+    steps, results = run.steps, run.results
+    if not steps.device_computes or run.starves or run.is_compiled:
+        return
+    types, entry = np.array(results.op_shares.type, np.object_), results.layers.op_entry
+    biased = np.unique(entry[_before_norms(run, (types == "BiasAdd") & ~results.op_scopes.is_backward)])
+    is_layer = (results.layers.entries["kind"] == "layer").to_numpy()
+    biased = biased[is_layer[biased]]
+    chosen = np.isin(entry, biased) & np.isin(types, ("BiasAdd", "BiasAddGrad"))
+    ops = SpentOps(run, "bias", chosen)
+    if ops.part.ratio < MEDIUM_GAIN:
+        return
+    yield ops.advise(
+        "useless_bias",
+        f"The bias of {plural(len(biased), 'layer')} takes {ops.part}, and the batch normalisation after it subtracts it again.",
+        fix=Fix(
+            "Make these convolutions with use_bias=False: beta of the batch normalisation is the bias. A model of "
+            "keras.applications is built with it: copy the function that makes its blocks."
+        ),
+        gain_ratio=ops.part.ratio,
+        n_layers=len(biased),
+    )
+
+
+def _before_norms(run: Run, chosen: Bool) -> Int32:
+    """Those of some framework ops that a device runs right before a batch normalisation; of parallel branches before theirs."""
+    runs = run.facts.occurrences
+    rows = np.flatnonzero(runs.is_device[runs.op])
+    rows = rows[np.lexsort((runs.start_ps[rows], runs.lane[rows]))]
+    op = run.results.op_shares.dominant[runs.op[rows]]
+    op = op[np.flatnonzero(np.diff(op, prepend=-1))]
+    is_norm = np.array([bool(norm) for norm in _norms(run)], np.bool_)
+    n_norms = np.cumsum(np.append(0, is_norm[op]))
+    at = np.flatnonzero(chosen[op])
+    stretch = np.cumsum(np.diff(at, prepend=-2) > 1) - 1
+    length = np.bincount(stretch)[stretch]
+    end = at[np.append(np.flatnonzero(np.diff(stretch)), len(at) - 1)][stretch] + 1 if len(at) else at
+    is_followed = n_norms[np.minimum(end + length, len(op))] - n_norms[end] == length
+    found: Int32 = op[at[is_followed]]
+    return found
+
+
+def unfused_attention(run: Run) -> Iterator[Advice]:
+    """Attention writes its scores to memory and reads them again, kernel by kernel.
+
+    Gain: of the share of the step time of its ops, all but the products: a fused kernel keeps the scores on the chip.
+    """
+    steps, results = run.steps, run.results
+    if not steps.device_computes or run.starves:
+        return
+    scopes = results.op_scopes
+    chosen = np.array([*map(_is_attention, scopes.scopes)], np.bool_)[scopes.scope_id] & ~scopes.is_optimizer
+    types = np.array(results.op_shares.type, np.object_)
+    if not (chosen & (types == "Softmax")).any():
+        return
+    ops = SpentOps(run, "attention", chosen)
+    gain = run.side.ratio(chosen & ~np.isin(types, [*PRODUCTS]))
+    # Last, as there may be hundreds of thousands of names.
+    if gain < MEDIUM_GAIN or any(map(_FUSED_ATTENTION.search, set(results.kernels.frame["name"]))):
+        return
+    yield ops.advise(
+        "unfused_attention",
+        f"Attention takes {ops.part} in separate kernels that write its scores to memory and read them again.",
+        fix=_fewer_passes_over_scores(run),
+        gain_ratio=gain,
+        estimate="all but the products of queries, keys and values",
+    )
+
+
+def _fewer_passes_over_scores(run: Run) -> Fix:
+    """What TensorFlow can do about it, if anything: Keras 3.15 raises where fused attention is asked for, and XLA in TensorFlow
+    2.21 has no pass that makes it."""
+    none = "Keras on TensorFlow has no fused attention: flash_attention=True raises, enable_flash_attention() changes nothing."
+    if run.is_compiled:
+        return Fix(
+            f"{none} XLA fused what it can already: the products stay apart, and the scores between them in memory."
+        )
+    return (
+        compiled(run).also(f"Scale, mask, softmax and casts become one kernel. {none}")
+        if run.can_be_compiled
+        else Fix(none)
+    )
+
+
+@lru_cache(_MOST_KNOWN)
+def _is_attention(scope: tuple[str, ...]) -> bool:
+    """Whether a scope is an attention's own, and not that of a layer in it that projects queries, keys, values or results."""
+    at = next((i for i, part in enumerate(scope) if _ATTENTION.search(part)), len(scope))
+    inner = [without_number(part) for part in scope[at + 1 :]]
+    return at < len(scope) and all(part in FUNCTIONS or part in OPS for part in inner)
+
+
+_GRADIENT = re.compile(r"Conv2DBackpropFilter(_\d+)?$|DepthwiseConv2dNativeBackpropFilter(_\d+)?$")
+_SHAPE = re.compile(r"\[(\d+),(\d+),\d+,\d+\]")
+_OPERANDS = re.compile(r"\b(?:convolution|custom-call)\(\w+\[[\d,]+\]\S* \S+ \w+\[(\d+),(\d+),(\d+),(\d+)\]")
+"""A compiled convolution of an image and a filter; the filter's shape."""
+_CALL = re.compile(r"\bConv2D\(\s*[^,()]+,\s*(?:kernel_size\s*=\s*)?(?:\(\s*(\d+)\s*,\s*(\d+)\s*\)|(\d+))")
+LARGEST = 63
+"""A gradient of an image's size is no filter's."""
+
+
+def filter_sizes(run: Run) -> dict[str, tuple[int, int]]:
+    """Height and width of the filter, by layer or, of convolutions outside of layers, by entry of the `layers` table."""
+    sizes = _of_lines(run)
+    sizes.update(_of_programs(run))
+    sizes.update(_of_gradients(run))
+    return {layer: size for layer, size in sizes.items() if max(size) <= LARGEST}
+
+
+def _entry_of(run: Run) -> dict[str, str]:
+    layers = run.results.layers
+    titles = layers.entries["layer"].tolist()
+    return {name: titles[row] for name, row in zip(run.results.op_shares.name, layers.op_entry.tolist(), strict=True)}
+
+
+def _of_gradients(run: Run) -> dict[str, tuple[int, int]]:
+    memory, entry = run.facts.memory, _entry_of(run)
+    table, strings = memory.snapshots, memory.strings
+    op = np.unique(table.op)
+    is_gradient = [k >= 0 and strings[k] in entry and _GRADIENT.search(strings[k]) is not None for k in op.tolist()]
+    rows = np.flatnonzero(np.isin(table.op, op[np.array(is_gradient, np.bool_)]) & (table.shape >= 0))
+    found: dict[str, tuple[int, int]] = {}
+    pairs = np.unique(np.stack([table.op[rows], table.shape[rows]]), axis=1)
+    for k, shape in zip(*pairs.tolist(), strict=True):  # one turn per op and shape
+        text = _SHAPE.fullmatch(strings[shape])
+        if text is not None:
+            found[entry[strings[k]]] = int(text[1]), int(text[2])
+    return found
+
+
+def _of_programs(run: Run) -> dict[str, tuple[int, int]]:
+    if not run.trace.blobs:
+        return {}
+    entry = _entry_of(run)
+    table = run.results.hlo_ops.frame
+    found: dict[str, tuple[int, int]] = {}
+    columns = (table[name].tolist() for name in ("expression", "op_name"))
+    for text, name in zip(*columns, strict=True):  # one turn per HLO op
+        operands = _OPERANDS.search(str(text))
+        # The gradient of a filter is a convolution too, of two images.
+        if operands is None or name not in entry or "gradient" in str(name):
+            continue
+        shape = [int(one) for one in operands.groups()]
+        # Height and width stand first on a CPU, in the middle or last for cuDNN; of a square filter they are neighbours.
+        square = [(a, b) for a, b in pairwise(shape) if a == b]
+        if square:
+            found[entry[name]] = square[0]
+    return found
+
+
+def _of_lines(run: Run) -> dict[str, tuple[int, int]]:
+    source_map = run.results.source_map
+    if source_map is None:
+        return {}
+    texts = source_map.files["text"].tolist()
+    found: dict[str, tuple[int, int]] = {}
+    layers = source_map.layers[(source_map.layers["class_name"] == "Conv2D") & (source_map.layers["file"] >= 0)]
+    for layer, file, line in zip(*(layers[name].tolist() for name in ("layer", "file", "line")), strict=True):
+        calls = _CALL.findall(line_text(texts[file], line))
+        if len(calls) == 1:  # of several on one line nobody knows which is this layer's
+            height, width, both = calls[0]
+            found[layer] = int(height or both), int(width or both)
+    return found
+
+
+LARGE_FILTER = 5
+"""Filters of 3 x 3 are the smallest that see a neighbourhood; from 5 x 5 on a stack of them sees as much and costs less."""
+OUTSIDE_SHARE = 0.20
+"""From this share of the op time on, heavy ops outside of the model's layers are worth a look: a loss compares what the layers
+computed, and takes a few percent."""
+_HEAVY = re.compile(
+    r"_?(?:Fused|Mkl|Native|Depthwise)*(?:Conv|MatMul|BatchMatMul|Einsum|FFT|IFFT|RFFT|Sort|TopK|Unique|NonMaxSuppression|Resize"
+    r"|Svd|Qr|MatrixInverse|Cholesky|ExtractImagePatches)\w*"
+)
+_PYTHON = re.compile(r"(Eager)?PyFunc(Stateless)?")
+
+
+def inefficient_op(run: Run) -> Iterator[Advice]:
+    """Ops for which something cheaper is known: large filters, Python in the graph, heavy work in the loss or the metrics.
+
+    That an op takes most of the time is no fault of its own: some op of every model does. So only what has an alternative is
+    named. Gain: the share of the step time of those ops, times what the alternative saves; all of it where the work can be left
+    out.
+    """
+    if not run.steps.mean_ms or run.eager.is_hot:
+        return
+    yield from _large_filters(run)
+    yield from _python_ops(run)
+    yield from _outside_layers(run)
+
+
+def _large_filters(run: Run) -> Iterator[Advice]:
+    """A filter of K x K costs K*K multiplications a point; (K-1)/2 filters of 3 x 3 on each other see as far with 9(K-1)/2."""
+    sizes = {layer: min(size) for layer, size in filter_sizes(run).items()}
+    sizes = {layer: size for layer, size in sizes.items() if size >= LARGE_FILTER and size % 2}
+    if not sizes:
+        return
+    ops, layers = run.side, run.results.layers
+    is_conv = np.array(["conv" in kind.lower() for kind in run.results.op_shares.type], np.bool_)
+    candidates = []
+    for layer, size in sizes.items():  # one turn per convolution
+        row = np.flatnonzero((layers.entries["layer"] == layer).to_numpy())
+        chosen = np.isin(layers.op_entry, row) & is_conv
+        saved = 1 - 9 * ((size - 1) // 2) / (size * size)
+        candidates.append((ops.ratio(chosen) * saved, ops.ratio(chosen), layer, size, chosen))
+    for gain, share, layer, size, chosen in sorted(candidates, key=lambda one: -one[0])[:3]:
+        if gain < MEDIUM_GAIN:
+            return
+        n = (size - 1) // 2
+        place = noted_place(run.results.source_map, "layers", "layer", layer)
+        where = f" ({place})" if place else ""
+        part = run.steps.part("op", share * run.steps.mean_ms)
+        yield advise(
+            "inefficient_op",
+            f"The {size} x {size} convolution of {layer}{where} takes {part}: {n} of 3 x 3 see as far "
+            f"for {percent(9 * n / size**2)} of its work.",
+            evidence={
+                **part.evidence,
+                "filter_px": size,
+                "saved_ratio": gain / share,
+                "layer": layer,
+                **({"line": place} if place else {}),
+            },
+            fix=Fix(
+                f'Put {n} convolutions of 3 x 3 with padding="same" and an activation each in place of {one_line(layer)}, or a '
+                f"SeparableConv2D of {size} x {size}: another model, which trains differently."
+            ),
+            selection=run.steps.usual(run.steps.time_ms, view="op_table", op_names=costliest(run, chosen)),
+            gain_ratio=gain,
+        )
+
+
+def _python_ops(run: Run) -> Iterator[Advice]:
+    scopes = run.results.op_scopes
+    chosen = np.array([_PYTHON.fullmatch(kind) is not None for kind in scopes.type], np.bool_) & ~scopes.is_input
+    if not chosen.any():
+        return
+    # It runs on the host whatever the device is, and the device waits for it.
+    host = chosen & ~run.results.op_shares.is_device
+    steps = run.steps
+    spent = float(run.results.op_totals.self_us[host].sum()) / 1e3
+    whole = float(run.results.steps.frame["step_time_ms"].sum())
+    part = steps.part("op", spent / whole * steps.mean_ms if whole else 0.0)
+    if part.ratio < MEDIUM_GAIN:
+        return
+    names = costliest(run, host)
+    yield advise(
+        "inefficient_op",
+        f"Python inside the graph ({names[0] if names else 'py_function'}) takes {part}, under the interpreter's lock.",
+        evidence=part.evidence,
+        fix=Fix("Write it in ops of TensorFlow or keras.ops instead of tf.py_function or tf.numpy_function."),
+        selection=steps.usual(steps.time_ms, view="op_table", op_names=names),
+        gain_ratio=part.ratio,
+    )
+
+
+def _outside_layers(run: Run) -> Iterator[Advice]:
+    """Convolutions, products and sorting in the loss, metrics whatever they do, where the model has layers of its own."""
+    if not run.has_layers:
+        return
+    layers, types = run.results.layers, run.results.op_scopes.type
+    kind = layers.entries["kind"].to_numpy()[layers.op_entry]
+    is_heavy = np.array([_HEAVY.fullmatch(one) is not None for one in types], np.bool_)
+    chosen = ((kind == "loss") & is_heavy) | (kind == "metrics")
+    if not chosen.any():
+        return
+    ops = SpentOps(run, "op", chosen)
+    if ops.part.ratio < OUTSIDE_SHARE:
+        return
+    where = "metrics" if kind[ops.top] == "metrics" else "loss"
+    yield ops.advise(
+        "inefficient_op",
+        f"{ops.type} in the {where}{ops.where} takes, with its gradient, {ops.part}.",
+        fix=Fix(
+            "Leave it out, or compute it on fewer points, which changes what is trained: smaller filters (two of 1 "
+            "x K and K x 1), a coarser grid."
+            if where == "loss"
+            else "Leave metrics out of compile, and compute them in evaluate, or every hundredth step."
+        ),
+        gain_ratio=ops.part.ratio,
+        op_type=ops.type,
+    )
+
+
+def host_fallback(run: Run) -> Iterator[Advice]:
+    """Ops of the step that run on the CPU while the device waits.
+
+    Gain: the share of the step time in which such an op runs and the device does not compute, with the copies back that feed it.
+    """
+    steps, occurrences = run.steps, run.facts.occurrences
+    if not steps.has_device:
+        return
+    names = np.array(occurrences.name, np.object_)
+    on_device = set(names[occurrences.is_device].tolist())
+    is_ours = run.work.is_model & ~occurrences.is_device
+    is_ours &= np.array([name not in on_device for name in names.tolist()], np.bool_)
+    rows = np.flatnonzero(is_ours[occurrences.op] & (run.entry[occurrences.event] >= 0))
+    if not len(rows):
+        return
+    waited = _in_host_compute(run, rows)
+    by_op = np.zeros(len(occurrences.name), np.float64)
+    np.add.at(by_op, occurrences.op[rows], waited / PS_PER_MS)
+    host_ms = steps.wait_ms("host_compute")
+    op_ms = min(float(by_op.sum()) / len(steps), float(host_ms.mean()))
+    copies_ms = float(steps.wait_ms("output").mean())
+    gain = (op_ms + copies_ms) / steps.mean_ms
+    if op_ms / steps.mean_ms < MEDIUM_GAIN:
+        return
+    top = int(by_op.argmax())
+    order = [int(i) for i in np.argsort(-by_op, kind="stable")[:5] if by_op[i] > 0]
+    name = occurrences.name[top]
+    yield advise(
+        "host_fallback",
+        f"{occurrences.type[top]} ({name.rpartition('/')[2]}) and what else runs on the CPU make the {steps.device} wait "
+        f"{number(op_ms)} of {number(steps.mean_ms)} ms a step ({percent(gain)} with the copies for it).",
+        evidence={
+            "host_op_ms": op_ms,
+            "output_ms": copies_ms,
+            "step_time_ms": steps.mean_ms,
+            "host_ratio": gain,
+            "op": name,
+            "op_type": occurrences.type[top],
+        },
+        fix=Fix(
+            f"It has no kernel of this type and dtype for the {steps.device}, or is placed by hand (tf.device). "
+            "float32 and int32 have kernels where float64, strings and int64 have none; "
+            "tf.debugging.set_log_device_placement(True), before anything runs, says where each op is placed."
+        ),
+        selection=steps.stretch(
+            host_ms,
+            "host_compute",
+            view="timeline",
+            op_names=run.known(*(occurrences.name[i] for i in order)),
+        ),
+        gain_ratio=gain,
+    )
+
+
+def _in_host_compute(run: Run, rows: Int64) -> Int64:
+    """Of each of some executions in steps how long, in ps, its own host computes while its device does not."""
+    steps, occurrences = run.steps, run.facts.occurrences
+    pieces = steps.wait_pieces[steps.wait_pieces["category"] == "host_compute"]
+    host = steps.frame["host"].to_numpy(object)
+    of_piece = host[np.searchsorted(steps.row, pieces["step"].to_numpy(np.int64))]
+    of_row = host[run.entry[occurrences.event[rows]]]
+    low, start = pieces["start_ps"].to_numpy(np.int64), occurrences.start_ps[rows]
+    high, end = low + pieces["duration_ps"].to_numpy(np.int64), start + occurrences.duration_ps[rows]
+    found = np.zeros(len(rows), np.int64)
+    for one in set(host.tolist()):  # one turn a host
+        own, mine = of_piece == one, of_row == one
+        found[mine] = Stretches.of(low[own], high[own]).within(start[mine], end[mine])
+    return found
+
+
+HALF = 0.5
+"""Of the time of an op in 64 bits: numbers of half the size are half as much to move, and twice as many to a vector."""
+_CHECKS = ("CheckNumerics", "DebugNumericSummary", "DebugIdentity")
+_SCHEDULED_MS = 0.002
+"""What an op of next to no work costs a step beside its own time, measured: others run beside it."""
+
+
+def double_precision(run: Run) -> Iterator[Advice]:
+    """Most of what is computed is in 64 bits.
+
+    Gain: half of the share of the step time of such ops.
+    """
+    steps = run.steps
+    if not steps.mean_ms or run.eager.is_hot:
+        return
+    ops = SpentOps(run, "double", _ops_of_type(run, "float64") | _ops_on(run, ComputeUnit.VECTOR_64))
+    if ops.part.ratio * HALF < MEDIUM_GAIN:
+        return
+    n_variables = len(_double_variables(run))
+    held = f", as {plural(n_variables, 'weight')} {'is' if n_variables == 1 else 'are'}" if n_variables else ""
+    yield ops.advise(
+        "double_precision",
+        f"Ops in float64 take {ops.part}{held}: {ops.type}{ops.where} above all.",
+        fix=Fix(
+            'Train in 32 bits, which changes the precision: keras.backend.set_floatx("float32") before the model is '
+            "made, and data, "
+            "constants and variables as float32 (astype(np.float32)), as NumPy makes float64 of what has no type."
+        ),
+        gain_ratio=ops.part.ratio * HALF,
+        n_double_variables=n_variables,
+        estimate="in 32 bits half of their time",
+    )
+
+
+def half_precision(run: Run) -> Iterator[Advice]:
+    """Much of what a CPU computes is in float16, which it converts to float32 and back; bfloat16 some compute as it is.
+
+    Gain: half of the share of the step time of such ops.
+    """
+    steps = run.steps
+    if not steps.mean_ms or steps.has_device or run.eager.is_hot:
+        return
+    ops = SpentOps(run, "half", _ops_of_type(run, "float16"))
+    if ops.part.ratio * HALF < MEDIUM_GAIN:
+        return
+    yield ops.advise(
+        "half_precision",
+        f"Ops in float16 take {ops.part}, {ops.type}{ops.where} above all: most CPUs convert each number to float32 and back.",
+        fix=Fix(
+            "Compute in float32 on this CPU, before the model is built, which changes the precision: mixed_float16 "
+            "is for GPUs. A CPU that computes in bfloat16 may take mixed_bfloat16.",
+            'import keras\n\nkeras.mixed_precision.set_global_policy("float32")',
+        ),
+        gain_ratio=ops.part.ratio * HALF,
+        estimate="without the conversions half of their time",
+    )
+
+
+def _ops_of_type(run: Run, dtype: str) -> Bool:
+    """The framework ops that make numbers of one type. Those that nothing is noted of, as such that the runtime made of others,
+    count where all weights are of that type."""
+    traced = run.traced_ops
+    if traced is None:
+        return np.zeros(len(run.results.op_shares.name), np.bool_)
+    told = traced.dtype.reindex(traced.row).fillna("").to_numpy(object)
+    variables = traced.source_map.variables
+    weights = variables["dtype"][variables["trainable"].astype(bool)]
+    found: Bool = (told == dtype) | (told == "") & bool(len(weights) and (weights == dtype).all())
+    return found & ~run.results.op_scopes.is_input
+
+
+def _ops_on(run: Run, unit: ComputeUnit) -> Bool:
+    """The framework ops most of whose kernel time is on one unit."""
+    unit_ns = run.results.op_sums.unit_ns
+    found: Bool = 2 * unit_ns[:, unit] > unit_ns.sum(axis=1)
+    return found & ~run.results.op_scopes.is_input
+
+
+def _double_variables(run: Run) -> list[str]:
+    source_map = run.results.source_map
+    if source_map is None:
+        return []
+    variables = source_map.variables
+    found: list[str] = variables["name"][
+        variables["trainable"].astype(bool) & (variables["dtype"] == "float64")
+    ].tolist()
+    return found
+
+
+def one_hot_product(run: Run) -> Iterator[Advice]:
+    """A product with one-hot rows, which picks rows of the other matrix.
+
+    Gain: the share of the step time of making them, of the product and of its gradients: picking rows takes next to none of it.
+    """
+    steps, traced = run.steps, run.traced_ops
+    if traced is None or not steps.mean_ms or run.eager.is_hot:
+        return
+    products, rows = _one_hot_products(traced)
+    if not products:
+        return
+    ops = SpentOps(run, "product", traced.runs([*products, *rows]))
+    if ops.part.ratio < MEDIUM_GAIN:
+        return
+    depth = ((traced.output_shapes(rows[0]) or [None])[0] or (0,))[-1]
+    where = SpentOps(run, "product", traced.runs(products)).where
+    yield ops.advise(
+        "one_hot_product",
+        f"The product of one-hot rows{f' of {depth:,}' if depth > 0 else ''} with weights{where} takes, with its gradient, "
+        f"{ops.part}: it only picks rows of them.",
+        fix=Fix(
+            "Pick the rows: a keras.layers.Embedding of the numbers in place of one_hot and a Dense without bias, "
+            "or tf.gather(weights, ids) in place of the product."
+        ),
+        gain_ratio=ops.part.ratio,
+        depth=depth,
+    )
+
+
+def _one_hot_products(traced: TracedOps) -> tuple[list[int], list[int]]:
+    """Products of which an operand is one-hot, and what makes these operands."""
+    products, rows = [], []
+    for row in traced.ran(*PRODUCTS):
+        for slot in (0, 1):
+            source = traced.behind(row, slot)
+            while source >= 0 and traced.type[source] == "Transpose":  # an earlier row each time
+                source = traced.behind(source, 0)
+            if source >= 0 and traced.type[source] == "OneHot":
+                products.append(row)
+                rows.append(source)
+    return products, rows
+
+
+def text_of_numbers(run: Run) -> Iterator[Advice]:
+    """Each step makes text of numbers, as printing within a graph does.
+
+    Gain: the share of the step time of making and writing it, on the host whatever computes.
+    """
+    traced, steps = run.traced_ops, run.steps
+    if traced is None or not steps.mean_ms:
+        return
+    made = traced.dtype[traced.dtype == "string"].index
+    of_numbers = [row for row in made.tolist() if traced.dtype.get(traced.source(row, 0), "string") != "string"]
+    chosen = np.isin(traced.row, [*of_numbers, *traced.readers(of_numbers)]) & ~run.results.op_scopes.is_input
+    spent_ms = float(run.results.op_totals.self_us[chosen].sum()) / US_PER_MS
+    part = steps.part("text", spent_ms / len(run.results.steps.frame) if len(run.results.steps.frame) else 0.0)
+    if part.ratio < MEDIUM_GAIN:
+        return
+    names = costliest(run, chosen)
+    top = int(np.where(chosen, run.results.op_totals.self_us, -1.0).argmax())
+    place = op_line(run, top)
+    yield advise(
+        "text_of_numbers",
+        f"{run.results.op_shares.type[top]}{f' ({place})' if place else ''} makes text of numbers in each step, as tf.print "
+        f"does: {part}.",
+        evidence=part.evidence | ({"line": place} if place else {}),
+        fix=Fix(
+            "Print few of the numbers (tf.print with summarize=3) or a sum of them, not all as with -1; or print "
+            "from Python every hundredth step, outside of the graph."
+        ),
+        selection=steps.usual(steps.time_ms, view="op_table", op_names=names),
+        gain_ratio=part.ratio,
+    )
+
+
+def number_checks(run: Run) -> Iterator[Advice]:
+    """Each op's result is checked for what is no number.
+
+    Gain: the share of the step time of the checks, and of running so many more ops.
+    """
+    steps = run.steps
+    kinds = run.results.op_scopes.type
+    chosen = np.array([kind.startswith(_CHECKS) for kind in kinds], np.bool_)
+    if not steps.mean_ms or not chosen.any():
+        return
+    ops = SpentOps(run, "check", chosen)
+    n = ops.n_per_step
+    part = steps.part("check", min(ops.part.ms + n * _SCHEDULED_MS, steps.mean_ms))
+    if part.ratio < MEDIUM_GAIN:
+        return
+    yield advise(
+        "number_checks",
+        f"{amount(n)} of {amount(run.work.n_ops)} ops a step check for what is no number (NaN): about {part}.",
+        evidence=part.evidence
+        | {
+            "checks_per_step": n,
+            "ops_per_step": run.work.n_ops,
+            "estimate": "the checks, and what the runtime needs for any op; ops between them can be fused again, too",
+        },
+        fix=Fix(
+            "Leave out tf.debugging.enable_check_numerics() and enable_dump_debug_info(), or end it before the "
+            "model is built. The callback keras.callbacks.TerminateOnNaN stops a fit where the loss is no number.",
+            "import tensorflow as tf\n\ntf.debugging.disable_check_numerics()",
+        ),
+        selection=steps.usual(steps.time_ms, view="op_table", op_names=costliest(run, ops.own)),
+        gain_ratio=part.ratio,
+    )
+
+
+def turned_images(run: Run) -> Iterator[Advice]:
+    """Images are transposed between channels first and channels last by ops of the program, around convolutions.
+
+    Gain: the share of the step time of such transpositions; XLA and GPUs that do so by themselves are `layout_conversion`'s.
+    """
+    steps, traced = run.steps, run.traced_ops
+    if traced is None or not steps.mean_ms or run.eager.is_hot:
+        return
+    turning = [row for row in traced.ran("Transpose") if _moves_channels(traced, row)]
+    if len(turning) < 2 or not _meets_convolution(traced, set(turning)):
+        return
+    ops = SpentOps(run, "transpose", traced.runs(turning))
+    if ops.part.ratio < MEDIUM_GAIN:
+        return
+    yield ops.advise(
+        "turned_images",
+        f"{amount(ops.n_per_step)} transpositions a step{ops.where} turn images between channels first and channels last around "
+        f"convolutions: {ops.part}.",
+        fix=Fix(
+            "Have images as channels last from the input on: turn the data once, before the training (tf.transpose(x, "
+            "[0, 2, 3, 1])), "
+            'and no image in the model; layers take data_format="channels_last".'
+        ),
+        gain_ratio=ops.part.ratio,
+        transposes_per_step=ops.n_per_step,
+        estimate="the transpositions; ops on both sides of one can be fused without it",
+    )
+
+
+def _moves_channels(traced: TracedOps, row: int) -> bool:
+    """Whether a transposition moves the last dimension of images to the second place, or back."""
+    before = next(iter(traced.input_shapes(row)), None)
+    after = next(iter(traced.output_shapes(row)), None)
+    if not before or not after or len(before) not in (3, 4, 5) or before == after:
+        return False
+    first, last = before[:1] + before[-1:] + before[1:-1], before[:1] + before[2:] + before[1:2]
+    return after in (first, last)
+
+
+def _meets_convolution(traced: TracedOps, turning: set[int]) -> bool:
+    """Whether a convolution reads what one of them makes."""
+    kinds = traced.type[traced.type.str.contains("Conv[23]D|MaxPool|AvgPool", case=False)]
+    ran = set(np.unique(traced.row).tolist())
+    return any(traced.behind(row, 0) in turning for row in kinds.index.tolist() if row in ran)

@@ -1,0 +1,315 @@
+"""Python of the user's around the computations of steps -> advice on callbacks, and on what prepares a batch."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from ..common import PS_PER_MS, milliseconds, number, percent, plural
+from ..steps.spans import MIN_STEPS
+from .advice import HIGH_GAIN, MEDIUM_GAIN, Advice, Fix, Highlight, advise, ns_range, one_line, step_highlight
+from .facts import StepPart
+from .python_work import MIN_LINE_SAMPLES, MOST_OF_STALL, CodeLine, top_line
+
+if TYPE_CHECKING:
+    from .causes import OutsideWork
+    from .python_work import CalledWork
+    from .run import Run
+
+
+LONG_STEP = 3.0
+"""A step that takes so many times the median is worth a word."""
+BESIDE = 0.5
+"""Of what a thread could hide behind the rest of the step: both need Python's lock. 0.2 to 0.9 were seen."""
+
+
+def host_callback(run: Run) -> Iterator[Advice]:
+    """Python code of the user's runs between the computations, in most steps.
+
+    Gain: the share of the step time in the long stretches in which no op runs and the device idles. Code that runs on another
+    thread, or every hundredth step, takes none of it. On a machine without a device, where ops of the step and Python take turns,
+    it is the share of the samples at that code where that is more. Of code whose result is needed it is no more than the rest of
+    the step, beside which it could run.
+    """
+    steps, gap = run.steps, run.gap
+    if not _is_judged(run) or _is_in_calls(run):
+        return
+    if not is_usual(run):
+        yield from _now_and_then(run.with_compiling)  # what they call may trace
+        yield from _once(run)
+        return
+    line = gap.lines[0] if gap.is_named else None
+    if line is None and not run.is_keras_loop and _is_between_calls(run):
+        line = top_line(run.trace, run.results.source_map, gap.pieces)
+    idle_ratio = float(gap.ms.mean()) / steps.mean_ms
+    share = max(idle_ratio, 0.0 if steps.has_device or line is None else gap.sampled_ratio)
+    is_needed = line is not None and line.is_needed
+    idle = f"the {steps.device} idles and no op runs" if steps.has_device else "no op runs"
+    yield advise(
+        "host_callback",
+        f"Python in {line.where} takes {number(share * steps.mean_ms)} of {number(steps.mean_ms)} ms a step "
+        f"({percent(share)}), {'' if share == idle_ratio else 'mostly '}while {idle}."
+        if line
+        else _without_line(run, steps.part("gap", float(gap.ms.mean())), idle),
+        evidence={
+            "gap_ms": float(gap.ms.mean()),
+            "longest_gap_ms": gap.usual_ms,
+            "step_time_ms": steps.mean_ms,
+            "gap_ratio": idle_ratio,
+            "n_samples": gap.n_samples,
+            **({"line": line.place, "function": line.function, "code": line.code} if line else {}),
+            **({"estimate": "half of what could run beside the rest of the step"} if is_needed else {}),
+        },
+        fix=_less_often(line) if line or _is_of_hooks(run) else _NOT_YOURS if gap.n_samples else _NOT_SAMPLED,
+        selection=steps.stretch(gap.ms, "other", view="source_view" if line else "timeline"),
+        # What each batch needs can run beside the rest of the step, which hides no more than it takes itself.
+        gain_ratio=BESIDE * min(share, 1 - share) if is_needed else share,
+    )
+
+
+def slow_call(run: Run) -> Iterator[Advice]:
+    """Calling a function takes long before it runs any op: Python goes through what it is given, or waits for its lock.
+
+    Gain: the share of the step time in the long stretches without an op that lie there.
+    """
+    if not _is_judged(run) or not _is_in_calls(run):
+        return
+    steps, calls = run.steps, run.call_gaps
+    part = steps.part("calling", float(calls.ms.mean()))
+    yield advise(
+        "slow_call",
+        f"Calling {calls.functions[0]} takes {part} before its first op runs.",
+        evidence=part.evidence | {"function": calls.functions[0]},
+        fix=_FEWER_ARGUMENTS,
+        selection=steps.stretch(run.gap.ms, "other", view="timeline"),
+        gain_ratio=part.ratio,
+    )
+
+
+_FEWER_ARGUMENTS = Fix(
+    "Each call goes through all of its arguments in Python: pass a few large tensors, or keep them in variables. Where another "
+    "thread of yours runs Python meanwhile, the call waits for the interpreter's lock."
+)
+_NOT_SAMPLED = Fix(
+    "Capture it with tfprof.profile(), which samples your code: the line that takes it then has its name here."
+)
+_NOT_YOURS = Fix(
+    "Do what your loop, a library or another thread does in Python meanwhile less often, or in another process."
+)
+
+
+def _is_judged(run: Run) -> bool:
+    """Whether no other rule owns Python's time."""
+    return len(run.steps) >= MIN_STEPS and not run.runs_eagerly and not np.median(run.traced.cost_ms) > 0
+
+
+def _is_in_calls(run: Run) -> bool:
+    """Whether the usual stretches of Python are at no known line, and mostly in calls of functions that run nothing yet."""
+    gap, calls = run.gap, run.call_gaps
+    return is_usual(run) and not gap.is_named and float(calls.ms.sum()) >= MOST_OF_STALL * float(gap.ms.sum())
+
+
+def _is_of_hooks(run: Run) -> bool:
+    """Whether hooks that Keras calls may take it: nobody sampled the user's code, which else was seen in one."""
+    return run.is_keras_loop and run.gap.n_samples < MIN_LINE_SAMPLES and _is_between_calls(run)
+
+
+def _is_between_calls(run: Run) -> bool:
+    return float(run.call_gaps.inside_ms.sum()) < (1 - MOST_OF_STALL) * float(run.gap.ms.sum())
+
+
+def _without_line(run: Run, part: StepPart, idle: str) -> str:
+    """Where Python takes part of a step, as far as the trace tells."""
+    if _is_of_hooks(run):
+        return f"Python between batches takes {part}, while {idle}."
+    if run.is_keras_loop and _is_between_calls(run):
+        return f"Between batches {idle} for {part}, at no line of yours: Python of a library or of another thread, or waiting."
+    calls = run.call_gaps.functions
+    outside = f" outside of its calls of {calls[0]}" if calls and _is_between_calls(run) else ""
+    return f"{idle[:1].upper()}{idle[1:]} for {part}{outside}: Python, or waiting."
+
+
+def is_usual(run: Run) -> bool:
+    """Whether Python runs so long between the computations of most steps."""
+    return run.gap.usual_ms >= MEDIUM_GAIN * run.steps.median_ms and run.gap.is_long
+
+
+def _now_and_then(run: Run) -> Iterator[Advice]:
+    """What samples tell of functions that run in some of the steps, or run ops themselves: an evaluation, a report."""
+    steps = run.steps
+    for one in run.called:
+        gain = float(one.ms.sum() / steps.time_ms.sum())
+        if gain < MEDIUM_GAIN or _is_saving(run, one):
+            continue
+        each_ms, n = float(one.ms.sum()) / one.n_steps, one.n_steps
+        yield advise(
+            "host_callback",
+            f"{one.line.where} takes {number(each_ms)} ms in {n} of {plural(len(steps), 'step')}, which take "
+            f"{number(steps.median_ms)} ms as a rule: {percent(gain)} of their time.",
+            evidence={
+                "called_ms": each_ms,
+                "n_called_steps": n,
+                "n_steps": len(steps),
+                "step_time_ms": steps.median_ms,
+                "called_ratio": gain,
+                "line": one.line.place,
+                "function": one.line.function,
+                "code": one.line.code,
+            },
+            fix=_less_often(one.line),
+            selection=step_highlight(steps.frame, int(one.ms.argmax()), view="source_view"),
+            gain_ratio=gain,
+        )
+
+
+def _once(run: Run) -> Iterator[Advice]:
+    """A function that made a single step much longer. Whether it comes again is not known, so nothing is promised."""
+    steps = run.steps
+    for one in run.called_at_all:
+        at = int(one.ms.argmax())
+        excess_ms = float(steps.time_ms[at]) - steps.median_ms
+        is_long = excess_ms >= (LONG_STEP - 1) * steps.median_ms and one.ms[at] >= MOST_OF_STALL * excess_ms
+        if one.n_steps > 1 or not is_long or run.traced.cost_ms[at] > 0 or run.saves.is_saving[at]:
+            continue
+        yield advise(
+            "host_callback",
+            f"{one.line.where} takes {number(float(one.ms[at]))} ms in one of {plural(len(steps), 'step')}, which take "
+            f"{number(steps.median_ms)} ms as a rule. Whether it comes again, this capture does not tell.",
+            evidence={
+                "called_ms": float(one.ms[at]),
+                "n_called_steps": 1,
+                "n_steps": len(steps),
+                "step_time_ms": steps.median_ms,
+                "line": one.line.place,
+                "function": one.line.function,
+                "code": one.line.code,
+            },
+            fix=_less_often(one.line),
+            selection=step_highlight(steps.frame, at, view="source_view"),
+        )
+
+
+def _is_saving(run: Run, one: CalledWork) -> bool:
+    """Whether what a function of the user's does is to save weights: `checkpoint_stall` tells that."""
+    in_saves_ms = float(one.ms[run.saves.is_saving].sum())
+    return in_saves_ms >= MOST_OF_STALL * float(one.ms.sum()) and (bool(run.saves.op_types) or one.line.writes)
+
+
+def _less_often(line: CodeLine | None) -> Fix:
+    if line is None:
+        return Fix(
+            "What a callback or the loop does in Python after each batch: do it every hundredth batch, or once an epoch."
+        )
+    where = one_line(f"{line.place}: {line.code}")
+    if line.is_needed:
+        return Fix(
+            f"Each batch needs it ({where}): let a map of tf.data do it, with a prefetch behind it, so that it runs "
+            "while the model computes; in ops of TensorFlow, as Python shares its lock with the loop."
+        )
+    return Fix(
+        f"Do it every hundredth batch instead of each, once an epoch, or in a thread of its own ({where}); what the "
+        "training itself depends on, such as a learning rate, stays in each."
+    )
+
+
+MIN_TIMES = 2
+"""What is done once, such as reading the data or the last report, costs a long training nothing."""
+MIN_MS = 50.0
+"""In all; less may be a busy machine."""
+
+
+def outside_steps(run: Run) -> Iterator[Advice]:
+    """Time that passes between training steps, not in them.
+
+    Gain: the share of the time captured, which the steps are a part of, that goes on at this place; of what a framework does of
+    its own between epochs only where it is much.
+    """
+    for one in run.outside:
+        if not (one.is_training_call and one.kind):
+            yield from _told(run, "outside_steps", one)
+
+
+def validation(run: Run) -> Iterator[Advice]:
+    """Much of a training is its validation.
+
+    Gain: the share of the time captured that lies between the begin and the end of each validation, taken as the usual one.
+    """
+    for one in run.outside:
+        if one.is_training_call and one.kind:
+            yield from _told(run, "validation", one)
+
+
+def _told(run: Run, rule: str, one: OutsideWork) -> Iterator[Advice]:
+    captured_ms = run.results.coverage.captured_ps / PS_PER_MS
+    gain, share = one.usual_ms / captured_ms, one.ms / captured_ms
+    # What is no hook of epochs may be what the program is for, such as the next of several models.
+    least = MEDIUM_GAIN if one.line.function.startswith("on_") else HIGH_GAIN
+    comes_again = one.n_times >= MIN_TIMES and (one.is_between or one.kind != "")
+    if comes_again and one.ms >= MIN_MS and gain >= least:
+        yield advise(
+            rule,
+            f"{_what(one)} takes {milliseconds(one.ms)} of the {milliseconds(captured_ms)} captured ({percent(share)}), outside "
+            f"of training steps: {_made_of(one)}.",
+            evidence={
+                "outside_ms": one.ms,
+                "captured_ms": captured_ms,
+                "outside_ratio": share,
+                "n_times": one.n_times,
+                "n_steps": one.n_steps,
+                "line": one.line.place,
+                "function": one.line.function,
+                "code": one.line.code,
+            },
+            fix=_fix(one),
+            selection=_longest(run),
+            gain_ratio=gain,
+        )
+
+
+def _what(one: OutsideWork) -> str:
+    if not one.is_training_call:
+        return one.line.where
+    return "Validation" if one.kind else f"What the call at {one.line.place} does between epochs"
+
+
+def _made_of(one: OutsideWork) -> str:
+    if one.kind:
+        return plural(one.n_steps, f"{one.kind} step")
+    return f"{plural(one.n_times, 'time')}, {milliseconds(one.ms / one.n_times)} each"
+
+
+def _longest(run: Run) -> Highlight:
+    """The longest stretch without a training step that comes after one, with that step."""
+    coverage, frame = run.results.coverage, run.results.steps.frame
+    start_ps = frame["start_ps"].to_numpy(np.int64)
+    length = np.where(coverage.start_ps > start_ps.min(), coverage.end_ps - coverage.start_ps, -1)
+    at = int(np.argmax(length))
+    step = int(np.flatnonzero(start_ps <= coverage.start_ps[at]).max(initial=0))
+    begin_ps = min(int(start_ps[step]), int(coverage.start_ps[at]))
+    return Highlight(time_range_ns=ns_range(begin_ps, int(coverage.end_ps[at])), step=step, view="timeline")
+
+
+def _fix(one: OutsideWork) -> Fix:
+    where = f" ({one_line(f'{one.line.place}: {one.line.code}')})"
+    if one.is_training_call and one.kind:
+        return Fix(
+            f"Validate every fifth epoch, validation_freq=5 of fit, and on larger batches{where}. Callbacks that "
+            "watch val_loss then act every fifth epoch, too."
+        )
+    if one.is_training_call:
+        return Fix(
+            f"Make fewer, longer epochs, as callbacks and metrics run at the end of each{where}: of a dataset that "
+            "is repeated steps_per_epoch says how long one is."
+        )
+    if one.line.function.startswith("on_epoch_"):
+        return Fix(f"Do it every tenth epoch instead of each, or in a thread of its own{where}.")
+    if "predict" in one.kind:
+        return Fix(
+            f"Each call makes a pipeline of its own first{where}: predict all at once, in large batches "
+            "(batch_size=256), or call the model itself on one batch, model(x, training=False)."
+        )
+    if one.kind:
+        return Fix(f"Do it less often, and in larger batches (batch_size=256){where}.")
+    return Fix(f"Do it less often, or in a thread of its own{where}.")

@@ -1,0 +1,601 @@
+"""Stretches of steps in which no op runs, and samples of the user's line -> the Python code between computations."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+
+import numpy as np
+import pandas as pd
+
+from ...trace.arrays import Bool, Float64, Int32, Int64
+from ...trace.source_map import SourceMap
+from ...trace.trace import Trace
+from ..common import PS_PER_MS, Stretches, sum_by
+from ..events import int_stat_at, nearest_marked
+from ..facts import Facts
+from ..grouping import within_data
+from ..names import by_ends
+from ..ops.executions import eager_launches
+from ..steps.spans import on_host
+from .advice import (
+    COMPREHENSIONS,
+    enclosing_class,
+    enclosing_function,
+    function_body,
+    last_part,
+    line_text,
+    result_is_used,
+    title_of,
+)
+from .facts import OpWork, StepFacts
+
+MIN_GAP_MS = 3.0
+"""What Keras itself does between two batches, callbacks of its own included, took 0.1 to 0.7 ms on a machine with a load of
+six processes a core. Longer stretches, in most of the steps, are somebody's code."""
+MIN_NAMED_GAP_MS = 1.0
+"""Where samples say that the user's thread was at another line than that of the step, a shorter stretch is told, too. What a
+loop of the user's own needs to fetch the next batch and to call a function stays below this."""
+MIN_LINE_SAMPLES = 3
+"""The user's line is sampled every 5 ms, or less often where that would cost too much; fewer samples than this name no line."""
+MIN_FOR_A_SHARE = 40
+"""Samples in the steps from which on a share of them says how long something took, to a tenth or so."""
+_LONG = 0.5
+"""Of the usual longest stretch: others at least this long count with it, and all that are no framework's own."""
+
+
+@dataclass(frozen=True)
+class CodeLine:
+    """A line of the user's."""
+
+    file: str
+    """What the notebook shows, such as `Cell [3]`, or the path."""
+    line: int
+    function: str
+    code: str
+    """Its text without indentation, empty where it is not known."""
+    share: float
+    """Of the samples within the gaps."""
+
+    owner: str = ""
+    """The class in which its function is written; empty for none."""
+    is_needed: bool = False
+    """Whether its file does something with what its function returns."""
+    writes: bool = False
+    """Whether its function says that it saves something."""
+
+    @property
+    def place(self) -> str:
+        """`train.py:12`."""
+        return f"{last_part(self.file)}:{self.line}"
+
+    @property
+    def where(self) -> str:
+        """`Report.on_epoch_end (train.py:12)`; of a line that is in no function the place alone."""
+        if not self.function.isidentifier():
+            return self.place
+        return f"{self.owner}{'.' if self.owner else ''}{self.function} ({self.place})"
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class PythonGap:
+    """The stretches in which neither an op nor the device runs, those of a length that recurs."""
+
+    ms: Float64
+    """For each step the time of its long stretches."""
+    usual_ms: float
+    """Median over the steps of the longest stretch."""
+    lines: tuple[CodeLine, ...] = field(default=())
+    """Where the user's thread was in them, the most frequent first, without the line that runs the step itself."""
+    pieces: pd.DataFrame = field(default_factory=pd.DataFrame)
+    """They: `entry` among the steps, `start_ps`, `duration_ps`."""
+    n_samples: int = 0
+    """How many samples lie in them."""
+    sampled_ratio: float = 0.0
+    """Share of the steps' samples that are at those of these lines which mostly run no op, whatever runs meanwhile: code that now
+    and then calls an op itself breaks its stretch in two. 0 where there are too few samples to tell."""
+
+    @property
+    def is_named(self) -> bool:
+        """Whether most samples, and enough of them, were at a line other than that of the step."""
+        return self.n_samples >= MIN_LINE_SAMPLES and sum(line.share for line in self.lines) >= _MOST
+
+    @property
+    def is_long(self) -> bool:
+        """Whether it is more than the framework's own bookkeeping."""
+        return self.usual_ms >= (MIN_NAMED_GAP_MS if self.is_named else MIN_GAP_MS)
+
+
+def python_gap(trace: Trace, source_map: SourceMap | None, steps: StepFacts) -> PythonGap:
+    """Find them."""
+    if not len(steps):
+        return PythonGap(np.zeros(0), 0.0)
+    usual = float(np.median(steps.longest_ms("other")))
+    other = steps.pieces[steps.pieces["category"] == "other"]
+    long = other[other["duration_ps"] >= max(min(usual * _LONG, MIN_GAP_MS), 1e-6) * PS_PER_MS]
+    of_step = np.zeros(steps.n_all, np.float64)
+    np.add.at(of_step, long["step"].to_numpy(np.int64), long["duration_ps"].to_numpy(np.int64) / PS_PER_MS)
+    place = np.full(steps.n_all, -1, np.int64)
+    place[steps.row] = np.arange(len(steps))
+    pieces = long[["start_ps", "duration_ps"]].assign(entry=place[long["step"].to_numpy(np.int64)])
+    gap = PythonGap(of_step[steps.row], usual, pieces=pieces)
+    if source_map is None or not len(source_map.samples):
+        return gap
+    time_ps, frame = sample_times(trace, source_map)
+    in_gap = covered(time_ps, long)
+    in_work = covered(time_ps, steps.pieces[steps.pieces["category"].isin(["host_compute", "device_compute"])])
+    lines = _lines(source_map, frame[in_gap], _main_line(source_map, frame[in_work]))
+    ratio = _sampled_ratio(source_map, frame, in_gap, steps.pieces, time_ps, lines)
+    return replace(gap, lines=lines, n_samples=int(in_gap.sum()), sampled_ratio=ratio)
+
+
+def _sampled_ratio(
+    source_map: SourceMap, frame: Int64, in_gap: Bool, pieces: pd.DataFrame, time_ps: Int64, lines: tuple[CodeLine, ...]
+) -> float:
+    in_step = covered(time_ps, pieces)
+    if not lines or int(in_step.sum()) < MIN_FOR_A_SHARE:
+        return 0.0
+    waits = covered(time_ps, pieces[pieces["category"] == "input"])
+    place = _place(source_map, frame).reset_index(drop=True)
+    counted = place.assign(n=in_step & ~waits, gap=in_gap).groupby(["file", "line"])[["n", "gap"]].sum()
+    rows = source_map.files["title"].where(source_map.files["title"] != "", source_map.files["file"])
+    named = {(one.file, one.line) for one in lines}
+    n = sum(
+        int(count)
+        for (file, line), count, of_gap in zip(counted.index, counted["n"], counted["gap"], strict=True)
+        if file >= 0 and (rows.iloc[int(file)], int(line)) in named and of_gap >= _MOST * count
+    )
+    return n / int(in_step.sum())
+
+
+def sample_times(trace: Trace, source_map: SourceMap) -> tuple[Int64, Int64]:
+    """When the user's thread was sampled, in ps after the trace origin, and the frame that it was in; known ones."""
+    time_ns, frame = (source_map.samples[name].to_numpy(np.int64) for name in ("time_ns", "frame"))
+    # A damaged file may say anything: what is years away does not overflow below, and lies in no step.
+    after = np.clip(time_ns - np.int64(min(trace.origin_ns, 2**63 - 1)), -(2**52), 2**52) * 1000
+    known = frame >= 0
+    return after[known], frame[known]
+
+
+def covered(time_ps: Int64, pieces: pd.DataFrame) -> Bool:
+    """Which moments lie in some pieces; pieces of several hosts may overlap, the later begun one counts."""
+    start = pieces["start_ps"].to_numpy(np.int64)
+    order = np.argsort(start, kind="stable")
+    end = (start + pieces["duration_ps"].to_numpy(np.int64))[order]
+    at = np.searchsorted(start[order], time_ps, side="right") - 1
+    return (at >= 0) & (time_ps < np.append(end, 0)[at])
+
+
+def top_line(trace: Trace, source_map: SourceMap | None, pieces: pd.DataFrame) -> CodeLine | None:
+    """The line at which the user's thread was most often in some pieces; None where nobody sampled it often enough."""
+    if source_map is None or not len(source_map.samples):
+        return None
+    time_ps, frame = sample_times(trace, source_map)
+    inside = frame[covered(time_ps, pieces)]
+    lines = _lines(source_map, inside, None)
+    return lines[0] if lines and len(inside) >= MIN_LINE_SAMPLES else None
+
+
+def step_call(source_map: SourceMap, frame: Int64, step: Int64) -> tuple[int, int, str]:
+    """File, line and function that run the steps: what most of them were seen at, by the frames of samples and their steps.
+
+    Not what most samples are at: a function that some of the steps call may take most of the time.
+    """
+    samples = source_map.frames.iloc[frame][["file", "line", "function"]].reset_index(drop=True).assign(step=step)
+    seen = samples.groupby(["file", "line", "function"])["step"].agg(["nunique", "size"])
+    file, line, function = seen.sort_values(["nunique", "size"]).index[-1]
+    return int(file), int(line), str(function)
+
+
+def _place(source_map: SourceMap, frame: Int64) -> pd.DataFrame:
+    return source_map.frames.iloc[frame][["file", "line"]]
+
+
+def _main_line(source_map: SourceMap, frame: Int64) -> tuple[int, int] | None:
+    """File and line at which the thread is most often while ops run: the call of the step."""
+    if not len(frame):
+        return None
+    counts = _place(source_map, frame).value_counts()
+    return int(counts.index[0][0]), int(counts.index[0][1])
+
+
+def _lines(source_map: SourceMap, frame: Int64, main: tuple[int, int] | None) -> tuple[CodeLine, ...]:
+    if not len(frame):
+        return ()
+    counts = _place(source_map, frame).value_counts(sort=True)
+    found = []
+    for (file, line), n in zip(counts.index, counts.tolist(), strict=True):  # one turn per line
+        if (int(file), int(line)) == main or file < 0:
+            continue
+        found.append(code_line(source_map, int(file), int(line), n / len(frame)))
+    return tuple(found)
+
+
+def code_line(source_map: SourceMap, file: int, line: int, share: float) -> CodeLine:
+    """What is known of a line at which samples lie."""
+    text = str(source_map.files["text"].iloc[file])
+    lines = text.split("\n")
+    function = _function(source_map, file, line, lines)
+    title, code = title_of(source_map, file), line_text(text, line)
+    body = " ".join(function_body(lines, line))
+    return CodeLine(
+        file=title,
+        line=line,
+        function=function,
+        code=code,
+        share=share,
+        owner=enclosing_class(lines, line, function),
+        is_needed=result_is_used(text, function),
+        writes=any(word in body for word in ("save", "write", "dump", "ckpt", "checkpoint")),
+    )
+
+
+def _function(source_map: SourceMap, file: int, line: int, text: list[str]) -> str:
+    """The function that a line belongs to; of a comprehension the one that it is written in, by its callers or by the text."""
+    frames = source_map.frames
+    rows = frames[(frames["file"] == file) & (frames["line"] == line)]
+    own = [str(name) for name in rows["function"] if name not in COMPREHENSIONS]
+    if own:
+        return own[0]
+    row = rows.iloc[0]
+    while str(row["function"]) in COMPREHENSIONS and row["parent"] >= 0:  # a parent is always an earlier row
+        row = frames.iloc[int(row["parent"])]
+    if str(row["function"]) not in COMPREHENSIONS and row["file"] == file:
+        return str(row["function"])
+    return enclosing_function(text, line) or str(rows["function"].iloc[0])
+
+
+MIN_CALL_SAMPLES = 8
+"""Of one function in all steps, or of fewer samples all"""
+FEW_SAMPLES = 3
+"""at least so many, each in a step of its own: where cores are few, samples are, too."""
+MOST_OF_STALL = 0.5
+"""Of what a step takes longer than others: whoever was seen at so much of it explains it."""
+_MOST = 0.5
+_COMPUTES = ("host_compute", "device_compute")
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class CalledWork:
+    """A function of the user's beside the one that runs the steps, with all that it calls."""
+
+    line: CodeLine
+    """At which it was most often."""
+    ms: Float64
+    """For each step what it took; 0 for those in which nobody saw it."""
+
+    @property
+    def n_steps(self) -> int:
+        """In how many steps it was seen."""
+        return int((self.ms > 0).sum())
+
+
+def called_work(
+    trace: Trace, source_map: SourceMap | None, steps: StepFacts, *, calls_only_hooks: bool
+) -> tuple[CalledWork, ...]:
+    """Find it, what takes most time first; nothing where nobody sampled lines."""
+    if source_map is None or not len(source_map.samples) or not len(steps):
+        return ()
+    time_ps, frame = sample_times(trace, source_map)
+    order = np.argsort(steps.start_ps, kind="stable")
+    at = np.searchsorted(steps.start_ps[order], time_ps, side="right") - 1
+    entry = np.where(at >= 0, order[at], -1)
+    inside = (entry >= 0) & (time_ps < steps.end_ps[entry])
+    time_ps, entry = time_ps[inside], entry[inside]
+    samples = source_map.frames.iloc[frame[inside]][["file", "line", "function"]].reset_index(drop=True)
+    computes = covered(time_ps, steps.pieces[steps.pieces["category"].isin(_COMPUTES)])
+    waits = covered(time_ps, steps.pieces[steps.pieces["category"] == "input"])
+    if not computes.any():
+        return ()
+    main = step_call(source_map, frame[inside][computes], entry[computes])
+    count = np.bincount(entry, minlength=len(steps))
+    each_ms = (steps.time_ms / np.maximum(count, 1))[entry]
+    is_main: Bool = ((samples["file"] == main[0]) & (samples["function"] == main[2])).to_numpy()
+    samples = samples.assign(entry=entry, ms=each_ms, computes=computes)[~is_main & ~waits & (samples["file"] >= 0)]
+    found = []
+    for _, own in samples.groupby(["file", "function"]):  # one turn per function
+        n_seen = own["entry"].nunique()
+        if len(own) < MIN_CALL_SAMPLES and n_seen < max(len(own), FEW_SAMPLES):
+            continue
+        if not calls_only_hooks and own["computes"].mean() > 1 - _MOST:
+            continue
+        file, line = int(own["file"].iloc[0]), int(own["line"].mode().iloc[0])
+        share = len(own) / max(int(inside.sum()), 1)
+        ms = np.bincount(own["entry"], own["ms"], minlength=len(steps)).astype(np.float64)
+        found.append(CalledWork(code_line(source_map, file, line, share), ms))
+    return tuple(sorted(found, key=lambda one: -float(one.ms.sum())))
+
+
+MIN_CALLS = 10
+"""So many eager ops a step are a loop that runs op by op; fewer are what a loop around a `tf.function` does with its result."""
+MIN_EAGER = 0.5
+"""Of the model's op time that is eager: else the step is a function, and some ops are left outside of it."""
+CALL_MS = 0.020
+"""What calling an eager op costs within its own event, measured; the op inside is not recorded on its own."""
+_EAGER = "EagerLocalExecute: "
+_NOT_OPS = ("Iterator", "Optional", "Dataset", "__")
+"""Ops that read the data set, and functions, which are named `__inference_...`."""
+_EXECUTES = "EagerKernelExecute"
+"""Within the call of a function: its graph runs. What comes before is tracing, optimizing and instantiating it."""
+_SAVE_OPS = ("SaveV2", "MergeV2Checkpoints", "SaveSlices")
+_ENDS_IN_SAVE = tuple(f":{op}" for op in _SAVE_OPS)
+_SAVES = frozenset(f"EagerLocalExecute: {op}" for op in _SAVE_OPS)
+READS = "EagerLocalExecute: ReadVariableOp"
+MIN_READS = 4
+"""So many variables more than in a usual step, read one by one from Python, are a save: Keras' `.save` and `.save_weights`
+read them all, and the two of a smallest layer come with the optimizer's."""
+MOST_READING = 0.5
+"""Variables read in more of the steps than this are what the loop does; it is then no save that stalls single steps."""
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class EagerWork:
+    """Eager ops within the steps."""
+
+    calls_per_step: float
+    op_ms: float
+    """What the eager ops of a usual step take themselves."""
+    share: float
+    """Of the op time of a usual step the share of eager ops, in [0, 1]; where functions run on a device, of its time."""
+
+    @property
+    def is_hot(self) -> bool:
+        """Whether the steps run op by op."""
+        return self.calls_per_step >= MIN_CALLS and self.share >= MIN_EAGER
+
+
+def eager_work(facts: Facts, entry: Int32, steps: StepFacts, work: OpWork) -> EagerWork:
+    """Find it; `entry` is for each event its step among the counted ones, -1 for none.
+
+    An op that a call enqueued on a device takes as long as its kernels do, and the call takes Python's time.
+    """
+    trace, occurrences = facts.trace, facts.occurrences
+    is_call = by_ends(trace, lambda names, _: [calls_op(name) for name in names], np.bool_)[trace.name_id]
+    rows = np.flatnonzero(is_call & (entry >= 0) & ~within_data(trace))
+    if not len(rows):
+        return EagerWork(0.0, 0.0, 0.0)
+    calls = np.bincount(entry[rows], minlength=len(steps))
+    name, count = np.unique(trace.name_id[rows], return_counts=True)
+    usual = np.array([np.median(trace.duration_ps[rows[trace.name_id[rows] == one]]) for one in name]) / 1e9
+    runs_here = ~np.isin(rows, eager_launches(trace, rows, facts.launches).call)
+    n_here = np.bincount(np.searchsorted(name, trace.name_id[rows[runs_here]]), minlength=len(name))
+    op_ms = float((np.maximum(usual - CALL_MS, 0.0) * n_here).sum()) / max(len(steps), 1)
+    on_device = occurrences.is_device & (work.is_model | work.is_optimizer)
+    eager_device_ms, device_ms = (
+        float(work.ms[chosen].sum()) for chosen in (on_device & occurrences.is_eager, on_device)
+    )
+    op_ms += eager_device_ms
+    if device_ms and eager_device_ms < MIN_EAGER * device_ms:  # what Python calls beside functions
+        return EagerWork(float(np.median(calls)), op_ms, eager_device_ms / device_ms)
+    called_ms = float((usual * count).sum()) / max(len(steps), 1)
+    whole = float(work.ms[work.is_model | work.is_optimizer].sum())
+    return EagerWork(float(np.median(calls)), op_ms, min(called_ms / whole, 1.0) if whole else 0.0)
+
+
+def calls_op(name: str) -> bool:
+    """Whether an event of this name is an op that Python calls: no function, and none that reads the data set."""
+    return name.startswith(_EAGER) and not name.removeprefix(_EAGER).startswith(_NOT_OPS)
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class TracedCalls:
+    """The outermost calls that traced, of the steps that count."""
+
+    event: Int64
+    """The events."""
+    function: tuple[str, ...]
+    """Of each the function that it called."""
+    entry: Int32
+    """Of each its step."""
+    cost_ms: Float64
+    """For each step what its tracing calls took, less the running of the graph; with what XLA compiled of it."""
+
+
+def traced_calls(trace: Trace, entry: Int32, steps: StepFacts) -> TracedCalls:
+    """Find them; `entry` is for each event its step among `steps`, -1 for none."""
+    mode = trace.string_stat("tf_function_call")
+    texts = {text: trace.strings[text].startswith("traced") for text in np.unique(mode[mode >= 0]).tolist()}
+    is_traced = on_host(trace) & np.isin(mode, [text for text, traced in texts.items() if traced])
+    rows = np.flatnonzero(is_traced & (entry >= 0))
+    if not len(rows):
+        return TracedCalls(rows, (), entry[rows], np.zeros(len(steps)))
+    around = np.append(nearest_marked(trace.nesting.parent, is_traced), -1)
+    rows = rows[around[trace.nesting.parent[rows]] < 0]
+    runs = np.flatnonzero(trace.names_matching([_EXECUTES]))
+    call = np.append(nearest_marked(trace.nesting.parent, is_traced), -1)[runs]
+    runs, call = runs[call >= 0], call[call >= 0]
+    outer = np.full(trace.n_events, -1, np.int64)
+    outer[rows] = np.arange(len(rows))
+    # Runs of functions within a function that is being traced belong to an inner call and are left as they are.
+    inside = outer[call] >= 0
+    runs = runs[inside]
+    ran = trace.duration_ps[runs] - _compiled(steps).within(trace.start_ps[runs], trace.end_ps[runs])
+    spent = trace.duration_ps[rows] - sum_by(outer[call[inside]], ran, len(rows))
+    cost = sum_by(entry[rows], np.maximum(spent, 0), len(steps)) / PS_PER_MS
+    names = tuple(trace.strings[i] for i in trace.name_id[rows].tolist())
+    return TracedCalls(rows, names, entry[rows], cost)
+
+
+def _compiled(steps: StepFacts) -> Stretches:
+    """When steps compiled: XLA does it in the first run of a graph."""
+    pieces = steps.pieces[steps.pieces["category"] == "compile"]
+    start = pieces["start_ps"].to_numpy(np.int64)
+    return Stretches.of(start, start + pieces["duration_ps"].to_numpy(np.int64))
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Saves:
+    """Steps in which weights were saved."""
+
+    is_saving: Bool
+    """For each of the steps."""
+    stall_ms: Float64
+    """For each by how much it took longer than a usual step without a save; 0 for those that do not save."""
+    op_types: tuple[str, ...]
+    """Types of save ops that ran; empty where variables were read for a file that TensorFlow does not write."""
+
+
+def find_saves(trace: Trace, entry: Int32, steps: StepFacts) -> Saves:
+    """Find them; `entry` is for each event its step among `steps`, -1 for none."""
+    n = len(steps)
+    kind = by_ends(trace, lambda names, _: [_kind(name) for name in names], np.int8)[trace.name_id]
+    written = np.bincount(entry[(kind == 1) & (entry >= 0)], minlength=n) > 0
+    reads = np.bincount(entry[(kind == 2) & (entry >= 0)], minlength=n)
+    is_read = reads >= (np.median(reads) if n else 0) + MIN_READS
+    is_saving = written | (is_read & (is_read.mean() <= MOST_READING)) if n else written
+    usual = float(np.median(steps.time_ms[~is_saving])) if (~is_saving).any() else 0.0
+    stall = np.where(is_saving, np.maximum(steps.time_ms - usual, 0.0), 0.0)
+    strings = {trace.strings[i] for i in np.unique(trace.name_id[kind == 1]).tolist()}
+    types = tuple(op for op in _SAVE_OPS if any(_names_op(text, op) for text in strings))
+    return Saves(is_saving, stall, types)
+
+
+def _kind(name: str) -> int:
+    if name == READS:
+        return 2
+    return int(name.endswith(_ENDS_IN_SAVE) or name in _SAVES)
+
+
+def _names_op(name: str, op: str) -> bool:
+    return name == f"EagerLocalExecute: {op}" or name.endswith(f":{op}")
+
+
+CONVERTS = ("TFE_Py_FastPathExecute_C", "convert_to_tensor", "tf.constant")
+"""Events in which Python hands a value over: what they take themselves is making a tensor of it, but for some 20 us."""
+_FUNCTION = "EagerLocalExecute: __"
+_RUN = "EagerKernelExecute"
+_ALLOCATION = "MemoryAllocation"
+LARGE_BYTES = 2**23
+"""From this size on copying an array in each step is no way to hand over a batch: smaller ones take no longer so than by a
+pipeline."""
+LONG_MS = 10.0
+"""From here on a copy is large where nothing tells its size. A short one may wait for Python's lock, which another thread gives
+away after 5 ms."""
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class StepCalls:
+    """What Python calls in the steps; arrays have one entry for each of them."""
+
+    functions: Int64
+    """The events that call functions."""
+    n_functions: float
+    """How many in a usual step."""
+    function_ms: Float64
+    """How long their graphs run."""
+    converted_ms: Float64
+    """How long large arrays take to become tensors."""
+    converted_bytes: float
+    """Bytes of them a step; 0 where nothing tells."""
+    conversions: Int64
+    """The events that convert them."""
+    ops: Int64
+    """The events that call ops outside of functions, but for reading variables."""
+    n_ops: float
+    """How many in a usual step."""
+
+
+def step_calls(trace: Trace, entry: Int32, n_steps: int) -> StepCalls:
+    """Find them; `entry` is for each event its step among the counted ones, -1 for none."""
+    parent = trace.nesting.parent
+    entry = np.where(within_data(trace), np.int32(-1), entry)
+    is_function = by_ends(trace, lambda names, _: [name.startswith(_FUNCTION) for name in names], np.bool_)
+    is_op = by_ends(trace, lambda names, _: [calls_op(name) and name != READS for name in names], np.bool_)
+    ops = np.flatnonzero(is_op[trace.name_id] & (entry >= 0))
+    calls = np.flatnonzero(is_function[trace.name_id] & (entry >= 0))
+    runs = np.flatnonzero(trace.names_matching([_RUN]) & (entry >= 0) & (parent >= 0))
+    runs = runs[is_function[trace.name_id[parent[runs]]]]
+    conversions = _conversions(trace, entry)
+    is_large = conversions.n_bytes >= LARGE_BYTES
+    if not trace.names_matching([_ALLOCATION]).any():  # not every allocator tells
+        is_large = conversions.own_ps >= LONG_MS * PS_PER_MS
+    rows, own = conversions.event[is_large], conversions.own_ps[is_large]
+    return StepCalls(
+        functions=calls,
+        n_functions=_usual(entry[calls], n_steps),
+        function_ms=sum_by(entry[runs], trace.duration_ps[runs], n_steps) / PS_PER_MS,
+        converted_ms=sum_by(entry[rows], own, n_steps) / PS_PER_MS,
+        converted_bytes=float(conversions.n_bytes[is_large].sum()) / max(n_steps, 1),
+        conversions=rows,
+        ops=ops,
+        n_ops=_usual(entry[ops], n_steps),
+    )
+
+
+def _usual(entry: Int32, n_steps: int) -> float:
+    """The median number of events a step."""
+    return float(np.median(np.bincount(entry, minlength=n_steps))) if n_steps else 0.0
+
+
+@dataclass(frozen=True, eq=False)
+class _Conversions:
+    event: Int64
+    own_ps: Int64
+    """What each takes but for the ops that it calls."""
+    n_bytes: Int64
+    """What each allocates itself."""
+
+
+def _conversions(trace: Trace, entry: Int32) -> _Conversions:
+    """The calls in steps that hand a value over, in order."""
+    parent = trace.nesting.parent
+    rows = np.flatnonzero(trace.names_matching(CONVERTS) & (entry >= 0))
+    place = np.full(trace.n_events + 1, -1, np.int64)
+    place[rows] = np.arange(len(rows))
+    children = np.flatnonzero(place[parent] >= 0)
+    children_ps = sum_by(place[parent[children]], trace.duration_ps[children], len(rows))
+    made = children[trace.names_matching([_ALLOCATION])[children]]
+    n_bytes = sum_by(place[parent[made]], int_stat_at(trace, "requested_bytes", made), len(rows))
+    return _Conversions(rows, trace.duration_ps[rows] - children_ps, n_bytes)
+
+
+_MODE = "tf_function_call"
+"""A stat of each call of a function."""
+_RUNS = ("TFE_Py_ExecuteCancelable", "TFE_Py_Execute", "TFE_Py_FastPathExecute_C", "EagerExecute")
+"""With what a call begins to run anything."""
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class CallGaps:
+    """The part of the long stretches of Python that lies in calls of functions, before anything of these runs."""
+
+    functions: tuple[str, ...]
+    """What the steps call, the most frequent first; empty where the trace tells of no call."""
+    ms: Float64
+    """For each step."""
+    inside_ms: Float64
+    """For each step what lies in calls at all, be it after ops of theirs."""
+
+
+def call_gaps(trace: Trace, entry: Int32, gap: PythonGap) -> CallGaps:
+    """Find them; `entry` is for each event its step among the counted ones, -1 for none."""
+    calls = np.flatnonzero((trace.string_stat(_MODE) >= 0) & (entry >= 0))
+    if not len(calls):
+        return CallGaps((), np.zeros(len(gap.ms)), np.zeros(len(gap.ms)))
+    start_ps = gap.pieces["start_ps"].to_numpy(np.int64)
+    end_ps = start_ps + gap.pieces["duration_ps"].to_numpy(np.int64)
+
+    def within_ms(until_ps: Int64) -> Float64:
+        within = Stretches.of(trace.start_ps[calls], until_ps).within(start_ps, end_ps)
+        return np.bincount(gap.pieces["entry"], within / PS_PER_MS, minlength=len(gap.ms)).astype(np.float64)
+
+    names, count = np.unique(trace.name_id[calls], return_counts=True)
+    return CallGaps(
+        tuple(trace.strings[i] for i in names[np.argsort(-count, kind="stable")].tolist()),
+        within_ms(_first_runs(trace, calls)),
+        within_ms(trace.ends(calls)),
+    )
+
+
+def _first_runs(trace: Trace, calls: Int64) -> Int64:
+    """For each call when it first runs anything, else when it ends."""
+    rows = np.concatenate([calls, np.flatnonzero(trace.names_matching(_RUNS))])
+    is_run = np.arange(len(rows)) >= len(calls)
+    order = np.lexsort((is_run, trace.start_ps[rows], trace.line_id[rows]))
+    place = np.where(is_run[order], np.arange(len(rows)), len(rows))
+    following = np.append(np.minimum.accumulate(place[::-1])[::-1], len(rows))
+    at = np.empty(len(rows), np.int64)
+    at[order] = np.arange(len(rows))
+    first = np.append(rows[order], -1)[following[at[: len(calls)]]]
+    is_own = (first >= 0) & (trace.line_id[first] == trace.line_id[calls])
+    found: Int64 = np.where(is_own, np.minimum(trace.start_ps[first], trace.ends(calls)), trace.ends(calls))
+    return found

@@ -1,0 +1,139 @@
+"""All rules -> the advice on one run, what wins most first, and as a table."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+
+import pandas as pd
+
+from ..common import Types, typed_table
+from ..facts import Totals
+from ..tables import TABLES
+from .advice import Advice, fitting, ranked, without_explained
+from .calls import argument_conversion, compilation, eager_hot_loop, eager_ops, many_calls, retracing, step_overhead
+from .device import (
+    collective_bound,
+    device_idle,
+    few_blocks,
+    h2d_bound,
+    idle_border,
+    launch_bound,
+    low_utilisation,
+    uneven_devices,
+    unfused_optimizer,
+)
+from .host import checkpoint_stall, largest_part, output_bound, repeated_work, small_batch, straggler_step
+from .input import few_threads, input_bound, input_competes, new_iterator, shuffle_fill
+from .loops import graph_loop
+from .model import (
+    all_pairs,
+    dense_update,
+    flattened_features,
+    frozen_layers,
+    low_precision_unused,
+    many_variables,
+    memory_fragmentation,
+    memory_growth,
+    memory_headroom,
+    tensor_core_unused,
+    unused_results,
+)
+from .ops import (
+    double_precision,
+    half_precision,
+    host_fallback,
+    inefficient_op,
+    layout_conversion,
+    number_checks,
+    one_hot_product,
+    text_of_numbers,
+    turned_images,
+    unfused_attention,
+    unfused_norm,
+    useless_bias,
+)
+from .python import host_callback, outside_steps, slow_call, validation
+from .run import Run
+from .workers import host_communication, straggler, task_communication, uneven_tasks
+
+logger = logging.getLogger(__name__)
+
+Rule = Callable[[Run], Iterator[Advice]]
+
+CLUSTER_RULES: tuple[Rule, ...] = (*(straggler, host_communication, collective_bound, memory_headroom),)
+"""Those that need neither events nor all ops and kernels: the tables of all hosts are enough."""
+HOST_RULES: tuple[Rule, ...] = (
+    *(new_iterator, input_bound, host_callback, slow_call, output_bound, checkpoint_stall, straggler_step, small_batch),
+    *(retracing, eager_hot_loop, eager_ops, compilation, inefficient_op, host_fallback),
+    *(repeated_work, few_threads, double_precision, half_precision, one_hot_product, number_checks, turned_images),
+    *(frozen_layers, flattened_features, unused_results, all_pairs, text_of_numbers),
+    *(argument_conversion, many_calls, step_overhead, graph_loop, dense_update, many_variables),
+    *(idle_border, unfused_optimizer, launch_bound, few_blocks),
+    *(low_precision_unused, tensor_core_unused, layout_conversion, unfused_norm, useless_bias, unfused_attention),
+    *(device_idle, h2d_bound, low_utilisation, uneven_devices, memory_fragmentation, memory_growth),
+    largest_part,
+)
+"""Those that a host's own events answer, or its ops and kernels, of which not all travel; of what tasks are to each other
+`host_communication` and `straggler` tell."""
+RULES: tuple[Rule, ...] = (
+    *(
+        *HOST_RULES,
+        *CLUSTER_RULES,
+        task_communication,
+        uneven_tasks,
+        outside_steps,
+        validation,
+        shuffle_fill,
+        input_competes,
+    ),
+)
+"""All; the last four need what is known of one program alone: its lines, its machine, all the time that it was captured for."""
+TABLE_TYPES: Types = TABLES["advice_table"].types
+
+
+@dataclass(frozen=True)
+class FoundAdvice:
+    """What the rules said."""
+
+    advice: tuple[Advice, ...]
+    """The largest gain first; empty where nothing is wrong or nothing can be judged."""
+    notices: tuple[str, ...] = ()
+    """A sentence on each error that rules failed with; mostly none."""
+
+
+def find_advice(results: Totals, rules: Sequence[Rule] | None = None) -> FoundAdvice:
+    """Ask rules what to change; all, or `CLUSTER_RULES` of hosts whose events were read elsewhere, and `HOST_RULES` there.
+
+    Where memory ran out there is none: `MemoryFailure.actions` tell what to do about that, and nothing else matters before.
+    Nor is there any where what computed the steps is not in the trace.
+    A rule that cannot be judged (no device, no memory events, too few steps) says nothing. The gains are upper bounds, each by
+    itself: two fixes together need not win their sum. A rule that fails must not take the others along, nor the views. Of JAX
+    and PyTorch/XLA there is what can be done there.
+    """
+    if results.failure is not None or results.environment.unrecorded:
+        return FoundAdvice(())
+    run = Run(results)
+    found: list[Advice] = []
+    failed: dict[str, list[str]] = {}
+    for rule in RULES if rules is None else rules:
+        try:
+            found += list(rule(run))
+        except Exception as error:
+            logger.exception("the advice rule %s failed", rule.__name__)
+            failed.setdefault(f"{type(error).__name__}: {error}", []).append(rule.__name__)
+    return FoundAdvice(
+        ranked(fitting(without_explained(found), results.environment.framework), covered=results.coverage.ratio),
+        tuple(_failure(rules, why) for why, rules in failed.items()),
+    )
+
+
+def _failure(rules: list[str], why: str) -> str:
+    named = " and ".join([", ".join(rules[:-1])] * (len(rules) > 1) + rules[-1:])
+    return f"The advice rule{'s' if len(rules) > 1 else ''} {named} failed: {why}. The other advice is not affected."
+
+
+def advice_table(advice: tuple[Advice, ...]) -> pd.DataFrame:
+    """The same as a table: `rule, severity, title, gain_ratio, fix, view`, in the same order."""
+    return typed_table([vars(one) | {"fix": str(one.fix), "view": one.selection.view} for one in advice], TABLE_TYPES)

@@ -1,1 +1,0 @@
-"""What every analysis builds on: names and groups of events, selections, units, words."""

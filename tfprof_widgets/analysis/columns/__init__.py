@@ -1,1 +1,0 @@
-"""The registry of columns: what every column of every public table is called and holds."""

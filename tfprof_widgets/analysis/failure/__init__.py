@@ -1,1 +1,0 @@
-"""An allocation that failed -> what held the memory at that moment, and what to do."""

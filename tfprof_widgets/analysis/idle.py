@@ -1,0 +1,408 @@
+"""Steps -> the stretches in which a device runs no kernel, within steps and between them, charged to their causes.
+
+Source: semantics 3.7, 3.8.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+import pandas as pd
+
+from ..trace.arrays import Bool, Float64, Int32, Int64, UInt8
+from ..trace.trace import Trace
+from .common import PS_PER_MS, PS_PER_US, dense_codes, first_of, text_column, typed_table
+from .events import compute_launches
+from .layers.layers import PHASES, Layers
+from .ops.kernels import Kernels
+from .ops.shares import OpShares
+from .steps.categories import (
+    CATEGORY_CODE,
+    OWN,
+    PART_OF_TYPE,
+    STEP_CATEGORIES,
+    DeviceWork,
+    HostWork,
+    Part,
+    Waits,
+    exchange_pieces,
+    overlaps,
+    waits_of,
+)
+from .steps.spans import Pieces, StepTable, device_events, on_stream, resolve
+from .steps.steps import TracedSteps, host_work, table_of
+from .tables import TABLES
+
+
+class Causes(NamedTuple):
+    """A row for each cause of each wait."""
+
+    wait: Int64
+    """Row of `Waits`."""
+    cause: Int64
+    """Index into `STEP_CATEGORIES`."""
+    start_ps: Int64
+    """When it began to wait for that."""
+    duration_ps: Int64
+    """For how long it did."""
+
+    def joined(self, other: Causes) -> Causes:
+        """These, then those."""
+        return Causes(*(np.concatenate(both) for both in zip(self, other, strict=True)))
+
+    def of(self, wait: Int64) -> Causes:
+        """The rows whose wait has a number from 0 on here, as rows of that number."""
+        kept = np.flatnonzero(wait[self.wait] >= 0)
+        return Causes(wait[self.wait[kept]], self.cause[kept], self.start_ps[kept], self.duration_ps[kept])
+
+
+class _Windows(NamedTuple):
+    """Disjoint windows of which spans of time consist that may overlap, by track, then time."""
+
+    span: Int64
+    """For each window one of the spans of its track."""
+    start_ps: Int64
+    end_ps: Int64
+    first: Int64
+    """For each span its first window."""
+    stop: Int64
+    """For each span the one after its last."""
+
+
+def causes_of(work: HostWork, waits: Waits) -> Causes:
+    """Charge waits of any number of devices to what `charge` charges them to.
+
+    What the launching thread does is charged first; where that leaves it to the other threads, what those do.
+    """
+    own, other = np.flatnonzero(waits.line >= 0), np.flatnonzero(waits.line < 0)
+    line, step = waits.line[own], waits.step[own]
+    windows = _windows(waits.start_ps[own], waits.end_ps[own], line, step)
+    thread, window = overlaps(
+        work.line, work.start_ps, work.end_ps, line[windows.span], windows.start_ps, windows.end_ps
+    )
+    tiles = resolve(
+        window,
+        work.start_ps[thread],
+        work.end_ps[thread],
+        OWN[work.part[thread]],
+        step_start_ps=windows.start_ps,
+        step_end_ps=windows.end_ps,
+    )
+    is_left = tiles.span_type < Part.OWN_HOST_COMPUTE  # all that other threads do is below that
+    left = np.flatnonzero(is_left)
+    found = _by_steps(
+        work.of_steps,
+        part=np.concatenate([tiles.span_type[left], waits.part[other]]),
+        step=np.concatenate([step[windows.span][tiles.step[left]], waits.step[other]]),
+        start_ps=np.concatenate([tiles.start_ps[left], waits.start_ps[other]]),
+        end_ps=np.concatenate([tiles.end_ps[left], waits.end_ps[other]]),
+    )
+    of_tile = _of_pieces(tiles).of(np.where(is_left, -1, np.arange(len(is_left))))
+    of_tile = of_tile.joined(found.of(np.append(left, np.full(len(other), -1))))
+    order = np.argsort(of_tile.wait, kind="stable")
+    of_window = Causes(tiles.step[of_tile.wait[order]], *(column[order] for column in of_tile[1:]))
+    return _added(of_window, windows).of(own).joined(found.of(np.append(np.full(len(left), -1), other)))
+
+
+def _by_steps(work: Pieces, *, part: UInt8, step: Int64, start_ps: Int64, end_ps: Int64) -> Causes:
+    """Charge spans of steps to what their hosts do, or to their part where that is larger."""
+    windows = _windows(start_ps, end_ps, part, step)
+    there, window = overlaps(
+        work.step, work.start_ps, work.end_ps, step[windows.span], windows.start_ps, windows.end_ps
+    )
+    told = np.flatnonzero(part[windows.span] != Part.OTHER)
+    pieces = resolve(
+        np.concatenate([window, told]),
+        np.concatenate([work.start_ps[there], windows.start_ps[told]]),
+        np.concatenate([work.end_ps[there], windows.end_ps[told]]),
+        np.concatenate([work.span_type[there], part[windows.span[told]]]),
+        step_start_ps=windows.start_ps,
+        step_end_ps=windows.end_ps,
+    )
+    return _added(_of_pieces(pieces)._replace(wait=pieces.step), windows)
+
+
+def _of_pieces(pieces: Pieces) -> Causes:
+    """The cause of each piece."""
+    cause = CATEGORY_CODE[pieces.span_type].astype(np.int64)
+    return Causes(np.arange(len(cause)), cause, pieces.start_ps, pieces.end_ps - pieces.start_ps)
+
+
+def _windows(start_ps: Int64, end_ps: Int64, *track: Int64 | UInt8) -> _Windows:
+    """Cut the time that spans cover, track by track, wherever one of them starts or ends."""
+    code, n_tracks = dense_codes(*track)
+    times, rank = np.unique(np.concatenate([start_ps, end_ps]), return_inverse=True)
+    edges, place = np.unique(np.tile(code, 2) * len(times) + rank, return_inverse=True)
+    starts, ends = np.split(place, 2)
+    is_open = np.cumsum(np.bincount(starts, minlength=len(edges)) - np.bincount(ends, minlength=len(edges))) > 0
+    at = np.flatnonzero(is_open)
+    of_track, time = np.divmod(edges, max(len(times), 1))
+    span = first_of(code, n_tracks)[of_track[at]]
+    first, stop = (np.searchsorted(at, edge) for edge in (starts, ends))
+    return _Windows(span, times[time[at]], times[time[at + 1]], first, stop)
+
+
+def _added(causes: Causes, windows: _Windows) -> Causes:
+    """The causes of windows, in order of these, added up by span."""
+
+    def by_cause() -> Iterator[Causes]:
+        for cause in range(len(STEP_CATEGORIES)):
+            rows = np.flatnonzero(causes.cause == cause)
+            low, high = (np.searchsorted(causes.wait[rows], at) for at in (windows.first, windows.stop))
+            span = np.flatnonzero(high > low)
+            total = np.append(0, np.cumsum(causes.duration_ps[rows]))
+            spent = (total[high] - total[low])[span]
+            yield Causes(span, np.full_like(span, cause), causes.start_ps[rows[low[span]]], spent)
+
+    return Causes(*(np.concatenate(column) for column in zip(*by_cause(), strict=True)))
+
+
+def kernel_events(trace: Trace) -> Int64:
+    """The kernels, and CUDA graphs, that ran on streams of devices, without copies and what fills memory; rows of the trace."""
+    details = trace.string_stat("kernel_details")
+    says_nothing = details == trace.string_ids.get("", -2)
+    is_kernel = ((details >= 0) & ~says_nothing) | trace.has_stat("cuda_graph_exec_id")
+    return np.flatnonzero(on_stream(trace) & is_kernel & (trace.duration_ps > 0))
+
+
+def launch_calls(trace: Trace, event: Int64) -> tuple[Int64, Int64]:
+    """How some events of devices were launched."""
+    call = compute_launches(trace).call_of(event)
+    kernels = kernel_events(trace)
+    both = np.concatenate([kernels, event])
+    owner, n = dense_codes(trace.plane_id[both], trace.session_id[both])
+    call_ps, queued = np.full(len(event), -1, np.int64), np.full(len(event), -1, np.int64)
+    for one in range(n):  # bounded by devices and sessions
+        own, wanted = (
+            kernels[owner[: len(kernels)] == one],
+            np.flatnonzero((owner[len(kernels) :] == one) & (call >= 0)),
+        )
+        n_before = np.searchsorted(np.sort(trace.start_ps[own]), trace.start_ps[event[wanted]])
+        n_done = np.searchsorted(np.sort(trace.ends(own)), trace.start_ps[call[wanted]], side="right")
+        call_ps[wanted] = trace.duration_ps[call[wanted]]
+        queued[wanted] = np.maximum(n_before - n_done, 0) if len(own) else -1
+    return call_ps, queued
+
+
+def compute_kernel_launches(trace: Trace, kernels: Kernels) -> pd.DataFrame:
+    """One row per row of `kernels`, in the same order; means are over the executions whose call is known."""
+    frame, n = kernels.frame, len(kernels.frame)
+    call_ps, queued = launch_calls(trace, kernels.run_event)
+    known = call_ps >= 0
+    row, queued = kernels.run_kernel[known], queued[known]
+    calls = np.bincount(row, minlength=n)
+    share = np.where(calls > 0, 1 / np.maximum(calls, 1), np.nan)
+    told = frame[["rank", "name", "op_name", "occurrences"]].assign(
+        calls=calls.astype(np.int64),
+        launch_us=np.bincount(row, call_ps[known] / PS_PER_US, n) * share,
+        queue_depth=np.bincount(row, queued, n) * share,
+        starved_ratio=np.bincount(row, queued == 0, n) * share,
+    )
+    return told[list(TABLES["kernel_launches"].names)]
+
+
+POSITIONS = ("before", "between", "after", "outside")
+_BEFORE, _BETWEEN, _AFTER, _OUTSIDE = range(len(POSITIONS))
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Gaps:
+    """Gaps of devices, by device, then time, in a row for each cause; columns of equal length."""
+
+    gap: Int64
+    """Number of the gap."""
+    plane: Int64
+    step: Int64
+    """Row of the steps table, -1 between steps."""
+    position: Int64
+    """Index into `POSITIONS`."""
+    cause: Int64
+    """What the device waited for, an index into `STEP_CATEGORIES`."""
+    start_ps: Int64
+    """When it began to wait for that."""
+    duration_ps: Int64
+    """For how long it waited for that, within the gap."""
+    gap_ps: Int64
+    """How long the whole gap is."""
+    kernel: Int64
+    """What ends the gap, a row of the trace; -1 for nothing."""
+
+    def __len__(self) -> int:
+        return len(self.gap)
+
+
+def find_gaps(trace: Trace, types: UInt8, table: StepTable, work: HostWork) -> Gaps:
+    """Find the gaps of all devices that ran anything.
+
+    A copy between host and device ends no gap: it is one of its causes.
+    """
+    events = device_events(trace, types)
+    device, n = dense_codes(trace.plane_id[events], trace.session_id[events])
+    launches = DeviceWork.of(trace, events, device)
+    start, end, parts = trace.start_ps[launches.event], trace.ends(launches.event), PART_OF_TYPE[types[launches.event]]
+    windows = _gap_windows(trace, table, launches, n)
+    pair, span = overlaps(windows.device, windows.start_ps, windows.end_ps, launches.owner, start, end)
+    limits = {"step_start_ps": windows.start_ps, "step_end_ps": windows.end_ps}
+    pieces = resolve(pair, start[span], end[span], parts[span], **limits)
+    return _gaps(trace, pieces, windows, launches, launches.where(_is_kernel(parts)), work)
+
+
+class _Gaps(NamedTuple):
+    """Time in steps and between them, by device, then start."""
+
+    device: Int64
+    """The owner of its work."""
+    step: Int64
+    """-1 between steps."""
+    start_ps: Int64
+    end_ps: Int64
+
+
+def _gap_windows(trace: Trace, table: StepTable, launches: DeviceWork, n: int) -> _Gaps:
+    """The windows of `n` devices, each in one session."""
+    found = [_Gaps(*(np.empty(0, np.int64),) * 4)]
+    for device in range(n):  # bounded by devices and sessions
+        events = launches.event[slice(*np.searchsorted(launches.owner, [device, device + 1]))]
+        session, first_ps, last_ps = trace.session_id[events[0]], trace.start_ps[events[0]], trace.ends(events).max()
+        step, start, end = _of_session(table, int(session), int(first_ps), int(last_ps))
+        found.append(_Gaps(np.full(len(step), device), step, start, end))
+    return _Gaps(*(np.concatenate(column) for column in zip(*found, strict=True)))
+
+
+def _of_session(table: StepTable, session: int, first_ps: int, last_ps: int) -> tuple[Int64, Int64, Int64]:
+    """Step, start and end of the steps of a session, and with step -1 of what of a span of time lies between them.
+
+    Where steps overlap, the time of both is of the first.
+    """
+    steps = np.flatnonzero(table.session == session)
+    steps = steps[np.argsort(table.start_ps[steps], kind="stable")]
+    begins, high = table.start_ps[steps], table.end_ps[steps]
+    reach = np.maximum.accumulate(high)
+    low = np.append(begins[:1], np.maximum(begins[1:], reach[:-1]))
+    between = np.maximum(first_ps, np.append(first_ps, reach)), np.minimum(last_ps, np.append(begins, last_ps))
+    step = np.append(steps, np.full(len(reach) + 1, -1))
+    start, end = np.append(low, between[0]), np.append(high, between[1])
+    order = np.argsort(start, kind="stable")
+    order = order[end[order] > start[order]]
+    return step[order], start[order], end[order]
+
+
+def _is_kernel(parts: UInt8) -> Bool:
+    """Which parts are work of a device that leaves no gap."""
+    return np.asarray(parts >= Part.DEVICE_TO_DEVICE)
+
+
+def _gaps(
+    trace: Trace, pieces: Pieces, windows: _Gaps, launches: DeviceWork, kernels: DeviceWork, work: HostWork
+) -> Gaps:
+    """Put pieces of windows together to gaps."""
+    window = pieces.step
+    is_busy = _is_kernel(pieces.span_type)
+    begins = ~is_busy & (np.append(True, is_busy[:-1]) | (window != np.append(-1, window[:-1])))[: len(window)]
+    rows = np.flatnonzero(~is_busy)
+    gap = np.cumsum(begins)[rows] - 1
+    first = rows[np.flatnonzero(np.diff(gap, prepend=-1))]
+    last = rows[np.flatnonzero(np.diff(gap, append=len(rows) + 1))]
+    start, end, of_window = pieces.start_ps[first], pieces.end_ps[last], window[first]
+    step, device = windows.step[of_window], windows.device[of_window]
+    n_before = np.cumsum(is_busy)
+    n_busy = np.bincount(window, is_busy, minlength=len(windows.step)).astype(np.int64)
+    done = np.append(0, np.cumsum(n_busy))[of_window]
+    is_before, is_after = n_before[first] == done, n_before[first] == done + n_busy[of_window]
+    position = np.where(is_before, _BEFORE, np.where(is_after, _AFTER, _BETWEEN))
+    position[step < 0] = _OUTSIDE
+    plane = trace.plane_id[launches.event[np.searchsorted(launches.owner, device)]]
+    causes = _causes(trace, pieces, rows, windows, launches, work)
+    code = gap[causes.wait] * len(STEP_CATEGORIES) + causes.cause
+    order = np.lexsort((causes.start_ps, code))
+    begin = np.flatnonzero(np.diff(code[order], prepend=-1))
+    own = code[order][begin] // len(STEP_CATEGORIES)
+    return Gaps(
+        gap=own,
+        plane=plane.astype(np.int64)[own],
+        step=step[own],
+        position=position[own],
+        cause=causes.cause[order][begin],
+        start_ps=causes.start_ps[order][begin],
+        duration_ps=np.add.reduceat(causes.duration_ps[order], begin),
+        gap_ps=(end - start)[own],
+        kernel=np.append(kernels.event, -1)[kernels.after(trace, device, end)][own],
+    )
+
+
+def _causes(trace: Trace, pieces: Pieces, rows: Int64, windows: _Gaps, launches: DeviceWork, work: HostWork) -> Causes:
+    """What some pieces of gaps are charged to; the `wait` of each is a number of these pieces."""
+    window, start, end = pieces.step[rows], pieces.start_ps[rows], pieces.end_ps[rows]
+    idle, copy = (np.flatnonzero((pieces.span_type[rows] == Part.OTHER) == is_idle) for is_idle in (True, False))
+    following = launches.after(trace, windows.device[window[idle]], end[idle])
+    step = windows.step[window[idle]]
+    waits = waits_of(trace, launches, following, step=step, start_ps=start[idle], end_ps=end[idle])
+    told = causes_of(work, waits)
+    return Causes(
+        wait=np.append(copy, idle[waits.stretch[told.wait]]),
+        cause=np.append(CATEGORY_CODE[pieces.span_type[rows[copy]]], told.cause),
+        start_ps=np.append(start[copy], told.start_ps),
+        duration_ps=np.append((end - start)[copy], told.duration_ps),
+    )
+
+
+IDLE_TYPES = TABLES["idle"].types
+
+
+def compute_idle(
+    trace: Trace, steps: TracedSteps, op_shares: OpShares, event_op: Int32, layers: Layers
+) -> pd.DataFrame:
+    """The gaps of each device, by device, then time; empty where nothing ran on one."""
+    table, types = table_of(steps), steps.span_type
+    gaps = find_gaps(trace, types, table, host_work(trace, types, table, exchange_pieces(trace, types, table)))
+    if not len(gaps):
+        return typed_table([], IDLE_TYPES)
+    op = np.append(event_op, -1)[gaps.kernel]
+    launch_us, depth = _launch(trace, gaps.kernel)
+    several_hosts = len({plane.host for plane in trace.planes}) > 1
+    devices = [f"{plane.host}{plane.name}" if several_hosts else plane.name for plane in trace.planes]
+    return pd.DataFrame(
+        {
+            "gap": gaps.gap,
+            "device": _texts(devices, gaps.plane),
+            "step": gaps.step,
+            "position": _texts(POSITIONS, gaps.position),
+            "start_ms": gaps.start_ps / PS_PER_MS,
+            "duration_us": gaps.duration_ps / PS_PER_US,
+            "cause": _texts(STEP_CATEGORIES, gaps.cause),
+            "gap_us": gaps.gap_ps / PS_PER_US,
+            "kernel": _texts(trace.strings, np.append(trace.name_id, -1)[gaps.kernel]),
+            "op": _texts(op_shares.name, op),
+            "layer": _texts(layers.entries["layer"].tolist(), np.append(layers.op_entry, -1)[op]),
+            "phase": _texts(*_phases(gaps, layers, op)),
+            "launch_us": launch_us,
+            "queue_depth": depth,
+        }
+    )
+
+
+def _phases(gaps: Gaps, layers: Layers, op: Int64) -> tuple[tuple[str, ...], Int64]:
+    """What the kernel after each gap works for, as names and numbers of them; a gap at the edge of a step is at its border."""
+    names = (*PHASES, "input", "border")
+    phase = np.append(layers.op_phase, PHASES.index("other"))[op].astype(np.int64)
+    is_input = np.append(layers.entries["kind"].eq("input").to_numpy()[layers.op_entry], False)
+    phase[is_input[op]] = names.index("input")
+    phase[gaps.position != POSITIONS.index("between")] = names.index("border")
+    return names, phase
+
+
+def _launch(trace: Trace, kernel: Int64) -> tuple[Float64, Float64]:
+    """How long the calls took that launched some kernels, and their queue depth; NaN unknown."""
+    call_ps, queued = launch_calls(trace, np.maximum(kernel, 0))
+    is_known = (kernel >= 0) & (call_ps >= 0)
+    return np.where(is_known, call_ps / PS_PER_US, np.nan), np.where(is_known & (queued >= 0), queued, np.nan)
+
+
+def _texts(labels: Sequence[str], codes: Int64) -> pd.Series:
+    """A column of some labels, "" for the code -1."""
+    used, place = np.unique(codes, return_inverse=True)
+    texts = np.array([labels[code] if code >= 0 else "" for code in used.tolist()], dtype=object)
+    return text_column(texts[place])

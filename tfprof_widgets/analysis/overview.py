@@ -1,0 +1,373 @@
+"""Facts -> the overview: how long a step takes, how stable it is, what limits it, on what machine.
+
+Source: semantics 3.5, 3.6, 5.1, 5.2, 10.2, 10.3.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+import pandas as pd
+
+from ..trace.arrays import Bool
+from ..trace.capture_facts import unrecorded_remedy, unrecorded_verdict
+from .advice.advice import Advice
+from .advice.run import Run
+from .common import PS_PER_MS, milliseconds, number, percent, plural, table_of_arrays
+from .facts import Facts, Totals
+from .hosts.hosts import Environment
+from .input.pipeline import INPUT_HIGH
+from .memory.memory import judge_memory
+from .ops.executions import Occurrences
+from .ops.ops import ALL_HOSTS
+from .ops.shares import OpShares
+from .out_of_memory.failure import MemoryFailure
+from .steps.categories import GUIDE_CATEGORIES, GUIDE_PREFIX, STEP_CATEGORIES
+from .steps.spans import MIN_STEPS, Averaged, kinds_of
+from .steps.steps import Steps, batch_words, batches_of, ran_on_device
+from .verdict import (
+    MARKING,
+    UNTOLD_INPUT,
+    Findings,
+    Idle,
+    OpTime,
+    compute_idle,
+    compute_op_time,
+    judge,
+    suggest_next_steps,
+)
+
+_OF_DEVICES = ("device_compute", "device_to_device", "device_collectives", "copy_to_device", "output")
+"""What limits a step whatever the cores of the host do."""
+MOST = 0.5
+"""A verdict on steps that are less than this of the time from the first step to the last says so first."""
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Overview:
+    """The figures that you want first: what `Profile.overview` gives. Without steps, times and ratios of steps are 0 and
+    `verdict` says why.
+    """
+
+    n_steps: int
+    """How many steps were captured: rows of `Profile.steps`."""
+    n_steps_averaged: int
+    """How many of them the averages are over; `left_out` says why not all."""
+    step_time_avg_ms: float
+    """Mean time of an averaged step, in ms."""
+    step_time_std_ms: float
+    """Sample standard deviation, 0 for a single step."""
+    step_time_min_ms: float
+    """The shortest averaged step, in ms."""
+    step_time_max_ms: float
+    """The longest averaged step, in ms."""
+    is_averaged: Bool
+    """For each row of `Profile.steps` whether the averages include it: an array of bool."""
+    left_out: str
+    """Which steps the averages leave out and why, such as those that compile, and how many of the averaged ones compile;
+    empty where all are in and none does.
+    """
+    is_inferred: bool
+    """Whether any step was found by what repeats, rather than marked."""
+    breakdown: pd.DataFrame
+    """What an averaged step is made of, a row for each category: `category` (such as `input` for the column `input_ms` of
+    `Profile.steps`), `ms` (mean a step), `std_ms`, `ratio` (of the step time).
+    """
+    limiter: str
+    """The category that limits the steps, such as `input`; empty where there are none."""
+    verdict: str
+    """What limits the steps, in one sentence."""
+    batches: str
+    """How many batches an averaged step takes in one call, and the time of each; empty for one, and where nothing tells of more.
+    """
+    verdict_detail: str
+    """That other programs took the cores, what else the breakdown says, and what the averages are over; or, without steps, what
+    to do."""
+    busy_ratio: float
+    """Share of the step time in which the device (on a machine without one: the CPU) computes."""
+    covered_ratio: float
+    """Share of the time captured that lies in steps of the kind that the averages are over; 1 without steps."""
+    compute_16bit_ratio: float
+    """Share of 16-bit kernels in device compute time; NaN where no device computed, or the trace does not tell (TPU)."""
+    compute_32bit_ratio: float
+    """Share of all other kernels in it; NaN likewise."""
+    host_time_ratio: float
+    """Share of op time spent on the CPU; with `device_time_ratio` it adds up to 1, or both are 0 without ops."""
+    device_time_ratio: float
+    """Share of op time spent on devices."""
+    host_eager_ratio: float
+    """Share of eagerly run ops, outside of any `tf.function`, in the op time of the CPU."""
+    device_eager_ratio: float
+    """The same of devices."""
+    device_idle_ratio: float
+    """Share of the time from the first to the last event of a device in which nothing ran on it; NaN without a device."""
+    host_idle_ratio: float
+    """Share of the time from the first to the last op of a CPU thread in which it ran none, summed over threads: high in a
+    healthy program too. NaN without ops on the CPU."""
+    device_duty_cycle_ratio: float
+    """On a TPU the share of the time in which its cores did something else than wait for the host; NaN elsewhere."""
+    top_ops: pd.DataFrame
+    """The ops with the most self time within the averaged steps (the whole capture where there are none), of devices where
+    any ran ops, else of the CPU; iterators that only wait for others are left out. Columns: `name`, `type`, `device`,
+    `occurrences`, `self_time_ms`, `self_time_ms_per_step`, `self_time_ratio`.
+    """
+    tf_functions: pd.DataFrame
+    """What calls of `tf.function`s cost, a row for each function: `function`, `compiler`, `tracing_count`, `eager_calls`,
+    `concrete_calls`, `traced_calls`, `not_traced_calls`, `self_time_ms`, `expensive_time_ms` (of calls that traced or
+    ran as Python), `expensive_ratio`.
+    """
+    findings: tuple[str, ...]
+    """What else is wrong beside what limits the steps, a sentence each: memory that is nearly full or fragmented."""
+    environment: Environment
+    """The machine, as far as the trace tells: `hosts`, `device_type`, `n_devices`, `device_memory_bytes`, versions, and
+    more.
+    """
+    _found: Findings | None
+    _advice: Callable[[], Sequence[Advice]] = tuple
+    """Gives the advice, which takes these figures as given: it is found when it is first asked for."""
+
+    @cached_property
+    def next_steps(self) -> tuple[str, ...]:
+        """Where to look and what to change, a sentence each: the titles of the advice, then what none is about."""
+        if self.environment.framework != "TensorFlow":  # the rest is about its functions
+            return tuple(one.title for one in self._advice())
+        return () if self._found is None else suggest_next_steps(self._found, self._advice())
+
+    def __repr__(self) -> str:
+        return f"Overview({plural(self.n_steps, 'step')}: {self.verdict})"
+
+
+def compute_overview(
+    facts: Facts, *, advice: Callable[[], Sequence[Advice]] = tuple, failure: MemoryFailure | None = None
+) -> Overview:
+    """Sum a capture up.
+
+    Differs from XProf: averages are over all complete steps but those that compile and a first one that is an outlier, not
+    over all but the first and last (D3); bfloat16 is 16-bit (D9); host and device shares are of time, not of counts (D10).
+    """
+    steps, occurrences, shares = facts.steps, facts.occurrences, facts.op_shares
+    averaged = facts.is_averaged
+    parts = OverviewParts(
+        op_time=compute_op_time(occurrences, shares),
+        idle=compute_idle(facts.trace, occurrences),
+        eager=_eager_in_steps(steps, occurrences, averaged, shares),
+    )
+    return overview_of(facts, parts, advice=advice, failure=failure)
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class OverviewParts:
+    """What the overview takes from single executions; the rest it takes from tables of facts."""
+
+    op_time: OpTime
+    idle: Idle
+    eager: dict[str, float]
+    """Eager share of the op time of `host` and `device` within them."""
+
+
+def overview_of(
+    facts: Totals,
+    parts: OverviewParts,
+    *,
+    advice: Callable[[], Sequence[Advice]] = tuple,
+    failure: MemoryFailure | None = None,
+) -> Overview:
+    """Sum up what is known of executions, steps and memory; arguments as of `compute_overview`."""
+    steps, environment = facts.steps, facts.environment
+    averaged, left_out, _ = facts.averaged_steps
+    chosen = steps.frame[averaged]
+    times = _step_times(chosen)
+    breakdown = _breakdown(chosen, times["step_time_avg_ms"], STEP_CATEGORIES)
+    has_device = ran_on_device(chosen)
+    device = "TPU" if "TPU" in environment.device_type else "GPU"
+    n_batches = chosen["n_batches"].to_numpy(np.int64)
+    judged = breakdown
+    if not has_device:
+        judged = _breakdown(chosen, times["step_time_avg_ms"], GUIDE_CATEGORIES, prefix=GUIDE_PREFIX)
+    category_ms = dict(zip(judged["category"], judged["ms"], strict=True))
+    ops_ms = float(breakdown["ms"][breakdown["category"] == "host_compute"].sum())
+    # A device takes its data without the threads of the host, whose waking is what short waits are elsewhere.
+    run = Run(facts)
+    waits = has_device or run.wait.is_told
+    verdict = judge(
+        category_ms,
+        times["step_time_avg_ms"],
+        has_device=has_device,
+        device=device,
+        waits=waits,
+        ops_ms=ops_ms,
+        batches=batches_of(n_batches),
+    )
+    findings = Findings(
+        ratio=dict(zip(judged["category"], judged["ratio"], strict=True)),
+        device=device if has_device else "",
+        eager=parts.eager,
+        tf_functions=facts.tf_functions,
+        top_ops=_top_ops(facts),
+        memory=judge_memory(facts.memory.summary),
+    )
+    # What a device takes is the same beside any program.
+    machine = [] if run.load is None or verdict.limiter in _OF_DEVICES else [run.load.sentence]
+    sentence, detail = _without_steps(environment, steps.frame, failure) or (
+        f"{_outside(facts, chosen)}{_in_compiling(steps.frame, facts.averaged_steps)}{verdict.sentence}",
+        " ".join(
+            filter(None, (*machine, *findings.memory, _detail(steps.frame, breakdown, verdict.limiter, left_out)))
+        ),
+    )
+    return Overview(
+        n_steps=len(steps),
+        n_steps_averaged=len(chosen),
+        **times,
+        is_averaged=averaged,
+        left_out=left_out,
+        is_inferred=bool((steps.frame["source"] == "inferred").any()),
+        breakdown=breakdown,
+        limiter=verdict.limiter,
+        verdict=sentence,
+        batches=batch_words(n_batches, chosen["step_time_ms"].to_numpy(np.float64)),
+        verdict_detail=detail,
+        covered_ratio=facts.coverage.ratio,
+        busy_ratio=findings.ratio["device_compute" if has_device else "host_compute"],
+        compute_16bit_ratio=steps.compute_16bit_ratio,
+        compute_32bit_ratio=steps.compute_32bit_ratio,
+        **vars(parts.op_time),  # host and device have the same names there
+        **vars(parts.idle),
+        top_ops=findings.top_ops,
+        tf_functions=findings.tf_functions,
+        findings=() if failure is not None else tuple(findings.memory),
+        environment=environment,
+        _found=None if failure is not None or environment.unrecorded else findings,
+        _advice=advice,
+    )
+
+
+def _outside(facts: Totals, chosen: pd.DataFrame) -> str:
+    """That most of the time from the first step to the last is no such step, before what limits the steps."""
+    coverage, kinds = facts.coverage, kinds_of(chosen["name"])
+    which = "training steps" if "train" in kinds else "steps"
+    whole_ps = coverage.captured_ps - coverage.edges_ps
+    if coverage.between_ps <= (1 - MOST) * whole_ps or len(chosen) < MIN_STEPS:
+        return ""
+    between, whole = (milliseconds(ps / PS_PER_MS) for ps in (coverage.between_ps, whole_ps))
+    return (
+        f"{percent(coverage.between_ps / whole_ps)} of the time from the first step to the last is outside of {which} "
+        f"({between} of {whole}). In them: "
+    )
+
+
+def _in_compiling(frame: pd.DataFrame, chosen: Averaged) -> str:
+    """That most of the time of steps is in those that compile again and are not averaged, before what limits the others."""
+    time_ms = frame["step_time_ms"].to_numpy()
+    compiling_ms = float(time_ms[chosen.compiles_again].sum())
+    whole_ms = compiling_ms + float(time_ms[chosen.is_averaged].sum())
+    n = int(chosen.compiles_again.sum())
+    if n < MIN_STEPS or compiling_ms <= MOST * whole_ms:
+        return ""
+    return (
+        f"{n} steps compile again and take {percent(compiling_ms / whole_ms)} of the time of all steps "
+        f"({milliseconds(compiling_ms)} of {milliseconds(whole_ms)}). In the others: "
+    )
+
+
+def _step_times(chosen: pd.DataFrame) -> dict[str, float]:
+    """Fields of `Overview` on the step time, all 0 without steps."""
+    times = chosen["step_time_ms"]
+    n = len(times)
+    return {
+        "step_time_avg_ms": float(times.mean()) if n else 0.0,
+        "step_time_std_ms": float(times.std(ddof=1)) if n > 1 else 0.0,
+        "step_time_min_ms": float(times.min()) if n else 0.0,
+        "step_time_max_ms": float(times.max()) if n else 0.0,
+    }
+
+
+def _top_ops(facts: Totals) -> pd.DataFrame:
+    """`name, type, device` and figures of the ops of one side that cost most, see `compute_top_ops`."""
+    shares, top = facts.op_shares, facts.top_ops
+    host, op = (top[name].to_numpy(np.int64) for name in ("host", "op"))
+    is_of_all, on_device = host == ALL_HOSTS, shares.is_device[op]
+    has_device = bool((is_of_all & on_device).any())
+    rows = np.flatnonzero(is_of_all & (on_device == has_device))
+    return table_of_arrays(
+        {
+            "name": np.array([shares.name[i] for i in op[rows].tolist()], np.object_),
+            "type": np.array([shares.type[i] for i in op[rows].tolist()], np.object_),
+            "device": np.array(["Device" if has_device else "Host"] * len(rows), np.object_),
+            **{name: top[name].to_numpy()[rows] for name in top.columns if name not in ("host", "op")},
+        }
+    )
+
+
+def _eager_in_steps(steps: Steps, occurrences: Occurrences, averaged: Bool, shares: OpShares) -> dict[str, float]:
+    """Eager share of the op time of host and device; what runs eagerly before the averaged steps runs once."""
+    counted = np.append(averaged, False)[steps.event_step] if averaged.any() else None
+    op_time = compute_op_time(occurrences, shares, counted=counted)
+    return {"host": op_time.host_eager_ratio, "device": op_time.device_eager_ratio}
+
+
+def _breakdown(chosen: pd.DataFrame, average: float, categories: Sequence[str], *, prefix: str = "") -> pd.DataFrame:
+    columns = chosen[[f"{prefix}{category}_ms" for category in categories]]
+    ms = columns.mean().to_numpy() if len(columns) else np.zeros(len(categories))
+    std = columns.std(ddof=1).to_numpy() if len(columns) > 1 else np.zeros(len(categories))
+    ratio = ms / average if average else np.zeros(len(categories))
+    return pd.DataFrame({"category": list(categories), "ms": ms, "std_ms": std, "ratio": ratio})
+
+
+def _detail(frame: pd.DataFrame, breakdown: pd.DataFrame, limiter: str, left_out: str) -> str:
+    categories = breakdown["category"].tolist()
+    told = "other" if limiter not in categories else limiter
+    figures = zip(categories, breakdown["ms"].tolist(), breakdown["ratio"].tolist(), strict=True)
+    rest = sorted((one for one in figures if one[0] != told and one[2] >= 0.01), key=lambda one: -one[2])
+    parts = [f"{name.replace('_', ' ')} {number(ms)} ms ({percent(ratio)})" for name, ms, ratio in rest[:3]]
+    sentences = [f"Then {', '.join(parts)}."] if parts else []
+    if left_out:
+        sentences.append(left_out)
+    if (frame["source"] == "inferred").any():
+        sentences.append("Steps were detected automatically; mark them for exact times.")
+    return " ".join(sentences)
+
+
+def _without_steps(
+    environment: Environment, frame: pd.DataFrame, failure: MemoryFailure | None
+) -> tuple[str, str] | None:
+    """Verdict and detail of a capture that has no step to judge; None where it has."""
+    if failure is not None:
+        return failure.sentence, " ".join(f"{action.words.rstrip('.:')}." for action in failure.actions[:1])
+    if environment.unrecorded:
+        return unrecorded_verdict(environment.unrecorded), unrecorded_remedy(environment.unrecorded)
+    if frame.empty and not environment.n_events:
+        return "Nothing was recorded.", "The capture holds no events: no op ran while it was on."
+    if frame.empty:
+        return (
+            "No steps found: nothing in this capture was marked as a step, and no call on the main thread repeats for a fair "
+            "share of it.",
+            f"Mark steps with {MARKING[environment.framework]}.",
+        )
+    return None
+
+
+KEEPS_UP = 0.02
+"""An input that costs less of a step than this is nothing to be alarmed about."""
+
+
+def input_words(overview: Overview, otherwise: str) -> str:
+    """Whether steps wait for data."""
+    if (framework := overview.environment.framework) != "TensorFlow":
+        return UNTOLD_INPUT.format(framework=framework)
+    if overview.environment.unrecorded:
+        return f"How long steps wait for data is not known: {overview.environment.unrecorded} is not recorded."
+    if not overview.n_steps_averaged:
+        return otherwise
+    parts = overview.breakdown
+    of = dict(zip(parts["category"].tolist(), parts["ms"].tolist(), strict=True))
+    ms, ratio = of["input"], of["input"] / overview.step_time_avg_ms
+    if ratio < KEEPS_UP:
+        return f"The input keeps up: it costs {milliseconds(ms)} of a step."
+    device = "TPU" if "TPU" in overview.environment.device_type else "GPU"
+    who = device if of["device_compute"] > 0 else "model"
+    bound = "Input-bound: the" if ratio >= INPUT_HIGH else "The"
+    whole = number(overview.step_time_avg_ms)
+    return f"{bound} {who} waits {number(ms)} of {whole} ms a step for data ({percent(ratio)})."

@@ -1,1 +1,0 @@
-"""Steps, ops and memory -> the figures and sentences a reader wants first."""

@@ -1,1 +1,0 @@
-"""Framework ops -> the line of source code, or the named bucket, that each is charged to."""

@@ -1,1 +1,0 @@
-"""Samples of the machine -> what is odd in them."""

@@ -1,0 +1,441 @@
+"""The average composition of a step -> one sentence that says what limits it.
+
+Source: semantics 5.1 and 5.2 for the thresholds of step time; the wording is this project's.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import pandas as pd
+
+from ..trace.arrays import Bool, Float64, Int64
+from ..trace.capture_facts import unrecorded_notice
+from ..trace.trace import Trace
+from .advice.advice import MEDIUM_GAIN, Advice
+from .advice.host import NO_COMPUTE
+from .common import Stretches, dense_codes, number, percent, sum_by, tail_of_text
+from .events import Framework
+from .facts import Totals
+from .hosts.hosts import is_accelerator
+from .input.pipeline import INPUT_HIGH, INPUT_MODERATE
+from .memory.memory import FRAGMENTED_WORDS
+from .ops.executions import Occurrences
+from .ops.other import EXPENSIVE
+from .ops.shares import OpShares
+from .steps.categories import on_core_line, on_duty
+from .steps.spans import on_stream
+
+
+@dataclass(frozen=True)
+class OpTime:
+    """Shares of the time of ops."""
+
+    host_time_ratio: float
+    """With `device_time_ratio` it adds up to 1, or both are 0 without ops."""
+    device_time_ratio: float
+    host_eager_ratio: float
+    """Share of eagerly run ops in the op time of the host."""
+    device_eager_ratio: float
+
+
+def compute_op_time(occurrences: Occurrences, shares: OpShares, *, counted: Bool | None = None) -> OpTime:
+    """Host and device shares of op time, and of each the share of eager ops.
+
+    Differs from XProf: its host and device percentages are of counts, although the label says time (D10).
+    """
+    self_ps = occurrences.self_ps if counted is None else occurrences.self_ps * counted[occurrences.event]
+    return op_time_of(shares, shares.spread(sum_by(occurrences.op, self_ps, len(occurrences.name))))
+
+
+def op_time_of(table: OpShares, own: Int64 | Float64) -> OpTime:
+    """The shares of ops of which the time of their own is known."""
+    device, eager = table.is_device, table.is_eager
+    host, all_device = float(own[~device].sum()), float(own[device].sum())
+
+    def share(part: float, whole: float) -> float:
+        return part / whole if whole else 0.0
+
+    return OpTime(
+        host_time_ratio=share(host, host + all_device),
+        device_time_ratio=share(all_device, host + all_device),
+        host_eager_ratio=share(float(own[~device & eager].sum()), host),
+        device_eager_ratio=share(float(own[device & eager].sum()), all_device),
+    )
+
+
+OUTPUT_HIGH = 0.20
+OTHER_HIGH = 0.15
+"""Also for all that XProf has no threshold for, but computing on the host."""
+HOST_HIGH = 0.20
+"""Ops on the CPU, where a device waits for them; XProf has no threshold for this."""
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """What limits a step."""
+
+    limiter: str
+    """A name of `STEP_CATEGORIES`; empty where nothing was measured."""
+    sentence: str
+
+
+_HIGH = {
+    **dict.fromkeys(
+        ("compile", "kernel_launch", "device_collectives", "dispatch", "sync", "checkpoint", "other"), OTHER_HIGH
+    ),
+    **dict.fromkeys(("copy_to_device", "device_to_device"), OTHER_HIGH),
+    "output": OUTPUT_HIGH,
+    "host_compute": HOST_HIGH,
+}
+_SENTENCES = {
+    "input": "Input-bound: the {who} waits {part} of {whole} ms {step} for data ({share}).",
+    "compile": "Compile-bound: tracing and compilation take {part} of {whole} ms {step} ({share}).",
+    "copy_to_device": "Copy-bound: the {device} waits {part} of {whole} ms {step} for copies from the host ({share}).",
+    "dispatch": "Host-bound: the {device} waits {part} of {whole} ms {step} for Python and dispatch ({share}).",
+    "kernel_launch": "Launch-bound: the {device} idles {part} of {whole} ms {step} until kernels are launched ({share}).",
+    "sync": "Host-bound: in {part} of {whole} ms {step} the host waits for a {device} that has nothing to do ({share}).",
+    "checkpoint": "Checkpoint-bound: saving and restoring weights takes {part} of {whole} ms {step} ({share}).",
+    "device_collectives": "Communication-bound: exchange between {peers} takes {part} of {whole} ms {step} ({share}).",
+    "device_to_device": "Copy-bound: copies within and between {peers} take {part} of {whole} ms {step} ({share}).",
+    "output": "Output-bound: copies back to the host take {part} of {whole} ms {step} ({share}).",
+    "host_compute": "Host-bound: the {device} waits {part} of {whole} ms {step} for ops on the CPU ({share}).",
+}
+_ALSO_OF_HOST = {
+    "dispatch": ("kernel_launch", "kernel launches"),
+    "kernel_launch": ("dispatch", "Python and dispatch"),
+}
+"""The two parts of waiting for the host's calls: where one limits, the other is no less to blame."""
+_LOST_TO = {
+    "input": "waiting for data",
+    "compile": "tracing and compilation",
+    "copy_to_device": "copies from the host",
+    "dispatch": "Python and dispatch",
+    "kernel_launch": "launching kernels",
+    "sync": "a host that waits for it",
+    "checkpoint": "saving and restoring weights",
+    "device_collectives": "exchange between {peers}",
+    "device_to_device": "copies within and between {peers}",
+    "output": "copies back to the host",
+    "host_compute": "ops on the CPU",
+    "other": "idling, and nothing on the host tells why",
+}
+"""What a step loses time to that otherwise mostly computes."""
+_OTHER = {
+    True: "Stalled: the {device} idles in {part} of {whole} ms {step} ({share}), and nothing on the host tells why.",
+    False: "Python-bound: no op runs in {part} of {whole} ms {step} ({share}): Python, or waiting.",
+}
+_COMPUTE = {
+    True: "Compute-bound: the {device} computes in {part} of {whole} ms {step} ({share}).",
+    False: "Compute-bound: ops on the CPU take {ops} of {whole} ms {step} ({ops_share}), with the runtime around them {part} ms "
+    "({share}).",
+}
+_LOST = {
+    True: "The {device} computes {computing} of {step}; {share} ({part} of {whole} ms) is lost to {lost}.",
+    False: "Ops on the CPU, with the runtime around them, take {computing} of {step}; {share} ({part} of {whole} ms) is "
+    "lost to {lost}.",
+}
+"""Where something limits a step that computes for longer than that."""
+
+
+def judge(
+    ms: Mapping[str, float],
+    step_ms: float,
+    *,
+    has_device: bool,
+    device: str = "GPU",
+    waits: bool = True,
+    ops_ms: float = 0.0,
+    batches: str = "",
+) -> Verdict:
+    """Name what limits a step: the largest of waiting for data and of what else is too much, else computing.
+
+    Too much of anything but input is named only where it is more than half of what computing takes; of input from where XProf
+    calls it high. A step that computes 80 % of its time is compute-bound, whatever the rest is; that it waits for data besides
+    is added. Where a step computes for longer than it loses to what limits it, the sentence says both. Where nothing computes,
+    the largest is named.
+
+    Differs from XProf: it looks at the input first, however much more another category takes. Here the verdict names the
+    larger one, as does the advice, whose first piece is about what could win most.
+    """
+    if step_ms <= 0:
+        return Verdict("", "No step time was measured, so what limits the steps cannot be told.")
+    share = {category: part / step_ms for category, part in ms.items()}
+    compute = "device_compute" if has_device else "host_compute"
+    much = {name: share[name] for name, limit in _HIGH.items() if name != compute and share.get(name, 0.0) >= limit}
+    much = much or {name: share[name] for name in _HIGH if share.get(name, 0.0) > 0 and not share[compute]}
+    if share["input"] >= INPUT_HIGH and waits:
+        much["input"] = share["input"]
+    limiter = max(much, key=much.__getitem__, default=compute)
+    if limiter != "input" and share[limiter] <= share[compute] / 2:
+        limiter = "input" if "input" in much else compute
+    peers = f"{device}s" if has_device else "hosts"
+    words = {"peers": peers, "part": number(ms[limiter]), "whole": number(step_ms), "share": percent(share[limiter])}
+    words |= {"ops": number(ops_ms), "ops_share": percent(ops_ms / step_ms)}
+    words["step"] = f"a step{f' of {batches}' if batches else ''}"
+    words |= {"device": device, "who": device if has_device else "model", "computing": percent(share[compute])}
+    is_python = limiter == "other" and not has_device
+    if limiter == compute:
+        text = _COMPUTE[has_device].format(**words)
+        if share["input"] >= INPUT_MODERATE and waits:
+            text = f"{text[:-1]}; {'it' if has_device else 'the model'} waits for data for another {percent(share['input'])}."
+    elif share[limiter] < share[compute]:
+        lost = "Python, or waiting" if is_python else _LOST_TO[limiter].format(**words)
+        text = _LOST[has_device].format(lost=lost, **words)
+    else:
+        text = (_OTHER[has_device] if limiter == "other" else _SENTENCES[limiter]).format(**words)
+        beside, why = _ALSO_OF_HOST.get(limiter, ("", ""))
+        if share.get(beside, 0.0) >= OTHER_HIGH:
+            text = f"{text[:-1]}, and another {percent(share[beside])} for {why}."
+    return Verdict("dispatch" if is_python else limiter, text)
+
+
+_COPIES = 0.05
+_HOST = 0.05
+_MUCH_COMPUTE = 0.50
+_MUCH_EAGER = 0.10
+_N_NAMED = 3
+_MOST_CHARACTERS = 80
+_COMPUTE_VIEWS = {
+    "GPU": "the op table and the kernel table",
+    "TPU": "the op table and the HLO table",
+    "": "the op table",
+}
+SAYS_WHY_NOTHING_RUNS = frozenset(
+    (
+        *("host_callback", "slow_call", "device_idle", "small_batch", "eager_hot_loop", "retracing"),
+        *("checkpoint_stall", "idle_border", "unfused_optimizer", "launch_bound"),
+    )
+)
+"""Rules that explain time in which no op runs."""
+
+
+@dataclass(frozen=True)
+class Findings:
+    """What the sentences are made from."""
+
+    ratio: Mapping[str, float]
+    """Share of the step time of each of the categories that `judge` takes; all 0 without steps."""
+    device: str
+    """`GPU` or `TPU` where the steps ran anything on one, else empty."""
+    eager: Mapping[str, float]
+    """Eager share of the op time within the steps, of `host` and `device`."""
+    tf_functions: pd.DataFrame
+    top_ops: pd.DataFrame
+    memory: Sequence[str]
+    """Sentences on the memory."""
+
+
+def suggest_next_steps(found: Findings, advice: Sequence[Advice] = ()) -> tuple[str, ...]:
+    """The sentences: the titles of the advice, then what it leaves out."""
+    rules = frozenset(one.rule for one in advice)
+    rest = (*_of_step(found, rules), *_of_compute(found), *_of_calls(found, rules), *_of_memory(found, rules))
+    return (*(one.title for one in advice), *rest)
+
+
+def _of_step(found: Findings, rules: frozenset[str]) -> Iterator[str]:
+    names = ("device_to_device", "host_compute", "dispatch", "other")
+    copies, host, dispatch, other = (found.ratio.get(name, 0.0) for name in names)
+    if copies >= _COPIES:
+        yield (
+            f"Copies between devices ({percent(copies)} of a step): see the timeline for what is copied; keep the variables of "
+            "one layer on one device."
+        )
+    if found.device and host >= _HOST and not rules & {"host_fallback", "low_utilisation"}:
+        yield (
+            f"Ops on the CPU ({percent(host)} of a step): see the op table, side host; ops without a {found.device} kernel, or "
+            "placed on the CPU by hand, make the device wait."
+        )
+    if found.device and other >= OTHER_HIGH and not rules & SAYS_WHY_NOTHING_RUNS:
+        yield (
+            f"The {found.device} idles and nothing on the host tells why ({percent(other)} of a step): see the gaps in the "
+            "timeline; streams that wait for each other do that."
+        )
+    python = dispatch if found.device else other
+    if python >= OTHER_HIGH and not rules & SAYS_WHY_NOTHING_RUNS:
+        what = f"The {found.device} waits for Python and dispatch" if found.device else "No op runs"
+        yield (
+            f"{what} ({percent(python)} of a step): see the gaps in the timeline; that is Python, a lock or waiting. Put the "
+            "whole step into one tf.function and take logging and printing out of the loop."
+        )
+
+
+def _of_compute(found: Findings) -> Iterator[str]:
+    share = found.ratio.get("device_compute" if found.device else "host_compute", 0.0)
+    if share >= _MUCH_COMPUTE:
+        # An iterator's time is waiting as much as work, and has a sentence of its own; so have copies.
+        is_own = found.top_ops["device"] == ("Device" if found.device else "Host")
+        is_own &= ~found.top_ops["type"].isin(NO_COMPUTE) & (found.top_ops["self_time_ratio"] >= MEDIUM_GAIN)
+        own = found.top_ops[is_own]
+        top = zip(own["name"].head(1).tolist(), own["self_time_ratio"].head(1).tolist(), strict=True)
+        named = [f"; {_end_of(name)} alone takes {percent(ratio)} of the op time" for name, ratio in top]
+        yield f"Computing ({percent(share)} of a step): see {_COMPUTE_VIEWS[found.device]}{''.join(named)}."
+
+
+def _end_of(name: str) -> str:
+    """The layer and the op of a path of name scopes."""
+    parts = name.split("/")
+    end = "/".join(parts[-2:])
+    return f"…/{end}" if len(parts) > 2 and len(end) <= _MOST_CHARACTERS else tail_of_text(end, _MOST_CHARACTERS)
+
+
+def _of_calls(found: Findings, rules: frozenset[str]) -> Iterator[str]:
+    """Ops that run eagerly beside functions, and functions that traced without costing the steps much."""
+    much = [f"{percent(share)} of {side} op time" for side, share in found.eager.items() if share > _MUCH_EAGER]
+    if much and "eager_hot_loop" not in rules:
+        yield (
+            f"Eager ops take {' and '.join(much)}: see the op table, column eager; decorate the function that runs them with "
+            "@tf.function."
+        )
+    costly = found.tf_functions[found.tf_functions["expensive_ratio"] >= EXPENSIVE]
+    is_repeated = (costly["traced_calls"] > 1) | (costly["eager_calls"] > 0)
+    if is_repeated.any() and not rules & {"retracing", "eager_hot_loop"}:
+        yield (
+            f"Traced again or run eagerly: {_named(costly[is_repeated])}; see the timeline. New shapes, dtypes or Python "
+            "arguments make a tf.function trace again: give it an input_signature or reduce_retracing=True."
+        )
+    if not is_repeated.all() and "compilation" not in rules:
+        yield (
+            f"Traced once during the capture: {_named(costly[~is_repeated])}. Run a step before the capture to see "
+            "only what later steps take."
+        )
+
+
+def _named(functions: pd.DataFrame) -> str:
+    most = functions.head(_N_NAMED)
+    rows = zip(*(most[column].tolist() for column in ("function", "expensive_ratio", "self_time_ms")), strict=True)
+    named = [f"{function} ({percent(ratio)} of {number(ms)} ms)" for function, ratio, ms in rows]
+    more = f" and {len(functions) - _N_NAMED} more" if len(functions) > _N_NAMED else ""
+    return ", ".join(named) + more
+
+
+def _of_memory(found: Findings, rules: frozenset[str]) -> Iterator[str]:
+    for sentence in found.memory:
+        if "memory_fragmentation" in rules and FRAGMENTED_WORDS in sentence:
+            continue
+        yield f"{sentence} See the memory timeline for what is live at the peak; a smaller batch or mixed precision needs less."
+
+
+@dataclass(frozen=True)
+class Idle:
+    """Shares in [0, 1]; NaN where there is nothing to tell of."""
+
+    device_idle_ratio: float
+    """Share of the time between the first and the last event of a device, window by window and over all devices that ran
+    anything, in which nothing ran on it: neither a kernel nor a copy on any stream, on a TPU no op of its TensorCore."""
+    host_idle_ratio: float
+    """Of the host threads that run ops the share of the time between first and last op in which they ran none, summed
+    over threads: most of a pool of threads is idle most of the time, so this is high in a healthy program too."""
+    device_duty_cycle_ratio: float
+    """On a TPU the share of time in which its TensorCores did something else than waiting for the host."""
+
+
+def compute_idle(trace: Trace, occurrences: Occurrences) -> Idle:
+    """How idle devices and host were.
+
+    Differs from XProf: GPUs have an idle share too, for which streams that run at once count once; the duty cycle is told
+    by TensorCore, not by chip.
+    """
+    return idle_of(idle_times(trace, occurrences))
+
+
+def idle_of(times: Mapping[str, int]) -> Idle:
+    """The shares, of what `idle_times` tells of one trace or of the sums of several."""
+
+    def ratio(kind: str) -> float:
+        busy, window = times[f"{kind}_busy"], times[f"{kind}_window"]
+        return busy / window if window else float("nan")
+
+    return Idle(
+        device_idle_ratio=1 - ratio("device"), host_idle_ratio=1 - ratio("host"), device_duty_cycle_ratio=ratio("duty")
+    )
+
+
+def idle_times(trace: Trace, occurrences: Occurrences) -> dict[str, int]:
+    """For how many ps something ran on devices, on host threads and on duty, such as `device_busy`, and could have run, such as
+    `device_window`; see `Idle`."""
+    devices = trace.on_planes([is_accelerator(plane) for plane in trace.planes])
+    stream = devices & on_stream(trace)
+    ops, steps = on_core_line(trace, "XLA Ops"), on_core_line(trace, "Steps")
+    modules = on_core_line(trace, "XLA Modules")
+    on_tpu = trace.on_planes([plane.name.startswith("/device:TPU") for plane in trace.planes])
+    kernels = stream & ~on_tpu
+    found = {
+        "device": _busy_and_window(trace, kernels | ops, kernels | ops | steps),
+        "host": _host_busy_and_window(occurrences),
+        "duty": _busy_and_window(trace, on_duty(trace), ops | modules),
+    }
+    parts = ("busy", "window")
+    return {f"{kind}_{part}": ps for kind, both in found.items() for part, ps in zip(parts, both, strict=True)}
+
+
+def _busy_and_window(trace: Trace, busy: Bool, window: Bool) -> tuple[int, int]:
+    """Time covered by `busy` events, and from the first to the last `window` event, by device and session."""
+    rows = np.flatnonzero(window)
+    if not len(rows):
+        return 0, 0
+    owner, n = dense_codes(trace.plane_id[rows], trace.session_id[rows])
+    first, last = np.full(n, np.iinfo(np.int64).max), np.full(n, np.iinfo(np.int64).min)
+    np.minimum.at(first, owner, trace.start_ps[rows])
+    np.maximum.at(last, owner, trace.ends(rows))
+    inside = busy[rows]
+    covered = _covered(owner[inside], trace.start_ps[rows[inside]], trace.ends(rows[inside]), first)
+    return covered, int((last - first).sum())
+
+
+def _covered(owner: Int64, start: Int64, end: Int64, first: Int64) -> int:
+    """Length of the union of spans, owner by owner."""
+    if not len(owner):
+        return 0
+    # Owners are laid out one after another, so that a running maximum never reaches from one into the next.
+    room = int((end - first[owner]).max()) + 1
+    low, high = start - first[owner] + owner * room, end - first[owner] + owner * room
+    stretches = Stretches.of(low, high)
+    return int((stretches.end - stretches.start).sum())
+
+
+def _host_busy_and_window(occurrences: Occurrences) -> tuple[int, int]:
+    chosen = ~occurrences.lane_is_device
+    window = (occurrences.lane_last_ps - occurrences.lane_first_ps)[chosen]
+    busy = sum_by(occurrences.lane, occurrences.self_ps, len(chosen))[chosen]
+    return int(busy.sum()), int(np.maximum(window, busy).sum())
+
+
+MARKING: Mapping[Framework, str] = {
+    "TensorFlow": "`for batch in tfprof.trace_steps(dataset): ...` or `with tfprof.step(i): ...`",
+    "JAX": '`with jax.profiler.StepTraceAnnotation("train", step_num=i): ...`',
+    "PyTorch/XLA": '`with torch_xla.debug.profiler.StepTrace("train", step_num=i): ...`',
+}
+"""What marks a step."""
+UNTOLD_INPUT = (
+    "How long steps wait for data is not told: {framework} records no input pipeline. It is part of Python's time."
+)
+
+
+def framework_notices(results: Totals) -> Iterator[str]:
+    """What is not in a trace of another framework than TensorFlow, or where another one ran, and that its steps were inferred."""
+    environment = results.environment
+    framework = environment.framework
+    if environment.unrecorded:
+        yield unrecorded_notice(environment.unrecorded)
+    if framework == "TensorFlow":
+        return
+    version = f" {environment.jax_version}" if environment.jax_version else ""
+    yield (
+        f"This is a trace of {framework}{version}. What only TensorFlow records is not in it, such as its input pipeline, Keras "
+        "layers and the memory of a CPU; advice about these is left out."
+    )
+    if results.hlo_ops.frame.empty:
+        yield (
+            "No op of a compiled program is in it, so what ran is not known: JAX 0.4.30 records none on a CPU, 0.10 does. "
+            "Time in programs counts as Python's."
+        )
+    steps = results.steps.frame
+    inferred = steps[steps["source"] == "inferred"]
+    if len(inferred):
+        yield (
+            f"Nobody marked its steps: the {len(inferred):,} that are shown are inferred, each from the begin of one run of "
+            f"{inferred['name'].iloc[0].rpartition(' ')[0]} to that of the next. {MARKING[framework]} marks them."
+        )

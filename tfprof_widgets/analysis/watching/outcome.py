@@ -1,0 +1,358 @@
+"""A training that was watched -> its figures: how long steps took, what they waited for, how it ended."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from ...trace.arrays import Float64
+from ...trace.capture_facts import COMPILED, PROFILED, VALIDATION, Event, Steps, WatchLog, trained
+from ..common import US_PER_MS, milliseconds
+from ..comparison.changes import BUSY_MACHINE, compare_steps
+from ..comparison.words import speed_words
+from ..steps.steps import batch_words
+from .phases import WARM_UP_STEPS
+from .slow_steps import UNUSUAL, Rows
+
+COMPARED_STEPS = 4000
+"""Of a run that are compared with those of another, spread over it."""
+_AT_ONCE = 2**20
+_LATEST = 1000
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What came out of it; NaN where not known."""
+
+    title: str
+    state: str
+    """`complete`, `exception`, `interrupted`; "" where the end was not written: it was killed, or goes on."""
+    n_steps: int
+    """Of training."""
+    n_validation: int
+    n_profiled: int
+    seconds: float
+    """From the begin of its first step of any kind to the end of the last."""
+    median_ms: float
+    """Of steps of training without flags, and so the next."""
+    batches: str
+    """How many batches the latest of them took in one call, and the time of each; empty for one."""
+    p95_ms: float
+    longest_ms: float
+    longest_number: int
+    steps_per_s: float
+    """Of the time inside of steps."""
+    wait_ratio: float
+    """Of the time of the steps of training of which that is known."""
+    wait_known_ratio: float
+    """Their share of the time of all steps of training."""
+    outside_ratio: float
+    """Likewise."""
+    epochs: tuple[Event, ...]
+    """Of each that ended."""
+
+
+def outcome_of(log: WatchLog) -> Outcome:
+    """The figures of a log."""
+    steps = log.steps
+    ms = usual_ms(steps)
+    latest = steps[-_LATEST:]
+    latest = latest[trained(latest) & ((latest["flags"] & UNUSUAL) == 0)]
+    sums, longest_ms, longest_number = _sums(steps)
+    begin = next((event for event in log.events if event["kind"] == "begin"), {})
+    end = next((event for event in reversed(log.events) if event["kind"] == "end"), {})
+    spent_ns = int(steps["start_ns"][-1]) - int(steps["start_ns"][0]) if len(steps) else 0
+    last_s = float(steps["duration_us"][-1]) / 1e6 if len(steps) else 0.0
+    middle, high = np.quantile(ms, (0.5, 0.95)).tolist() if len(ms) else (np.nan, np.nan)
+    return Outcome(
+        title=str(begin.get("title") or log.folder.name),
+        state=str(end.get("outcome", "")),
+        n_steps=int(sums["n"]),
+        n_validation=int(sums["n_validation"]),
+        n_profiled=int(sums["n_profiled"]),
+        seconds=spent_ns / 1e9 + last_s,
+        median_ms=middle,
+        batches=batch_words(latest["n_batches"].astype(np.int64), latest["duration_us"] / US_PER_MS),
+        p95_ms=high,
+        longest_ms=longest_ms,
+        longest_number=longest_number,
+        steps_per_s=1e6 * sums["n"] / sums["us"] if sums["us"] > 0 else np.nan,
+        wait_ratio=_ratio(sums, "wait"),
+        wait_known_ratio=sums["wait_of_us"] / sums["us"] if sums["us"] > 0 else np.nan,
+        outside_ratio=_ratio(sums, "outside"),
+        epochs=tuple(event for event in log.events if event["kind"] == "epoch_end"),
+    )
+
+
+def usual_ms(steps: Steps) -> Float64:
+    """The times of the steps of training that have no reason of their own to be longer; without the first ones."""
+    parts = []
+    for at in range(0, len(steps), _AT_ONCE):
+        part = steps[at : at + _AT_ONCE]
+        parts.append(part["duration_us"][trained(part) & ((part["flags"] & UNUSUAL) == 0)])
+    ms = np.concatenate(parts).astype(np.float64) / US_PER_MS if parts else np.empty(0)
+    return ms[WARM_UP_STEPS:] if len(ms) > 2 * WARM_UP_STEPS else ms
+
+
+def compared(before: Float64, now: Float64) -> str:
+    """How the steps of a run compare with those of the last: `step 4.81 ms (median), last run 5.22 ms: 1.09 times faster (95 %
+    interval 1.05 to 1.12)`; "" where there are none.
+    """
+    if not len(before) or not len(now):
+        return ""
+    times = compare_steps(_some(before), _some(now))
+    figures = f"step {milliseconds(float(np.median(now)))} (median), last run {milliseconds(float(np.median(before)))}"
+    if not times.is_known:
+        return f"{figures}; too few steps to tell whether that is a difference"
+    if not times.is_beyond_noise:
+        return f"{figures}: no sure change"
+    factor, sure = speed_words(times.ratio, times.interval)
+    doubt = "; a busy machine does that, too" if max(times.ratio, 1 / times.ratio) < BUSY_MACHINE else ""
+    return f"{figures}: {factor} ({sure}){doubt}"
+
+
+def _some(ms: Float64) -> Float64:
+    """At most `COMPARED_STEPS`, spread evenly."""
+    return ms[np.linspace(0, len(ms) - 1, min(len(ms), COMPARED_STEPS)).astype(np.int64)]
+
+
+def _sums(steps: Steps) -> tuple[dict[str, float], float, int]:
+    """What is counted and added up, and the longest step of training and its number."""
+    sums: dict[str, float] = dict.fromkeys(("n", "n_validation", "n_profiled", "us"), 0.0)
+    for name in ("wait", "outside"):
+        sums[f"{name}_us"] = sums[f"{name}_of_us"] = 0.0
+    longest_us, number = -1.0, 0
+    for at in range(0, len(steps), _AT_ONCE):
+        part: Any = steps[at : at + _AT_ONCE]
+        sums["n_validation"] += np.count_nonzero(part["kind"] == VALIDATION)
+        part = part[trained(part)]
+        if not len(part):
+            continue
+        sums["n"] += len(part)
+        sums["us"] += float(part["duration_us"].sum(dtype=np.float64))
+        sums["n_profiled"] += np.count_nonzero(part["flags"] & PROFILED)
+        for name in ("wait", "outside"):
+            is_known = np.isfinite(part[f"{name}_us"])
+            sums[f"{name}_us"] += float(part[f"{name}_us"][is_known].sum(dtype=np.float64))
+            sums[f"{name}_of_us"] += float(part["duration_us"][is_known].sum(dtype=np.float64))
+        i = int(np.argmax(part["duration_us"]))
+        if part["duration_us"][i] > longest_us:
+            longest_us, number = float(part["duration_us"][i]), int(part["number"][i])
+    return sums, longest_us / US_PER_MS if longest_us >= 0 else np.nan, number
+
+
+def _ratio(sums: Mapping[str, float], name: str) -> float:
+    return sums[f"{name}_us"] / sums[f"{name}_of_us"] if sums[f"{name}_of_us"] else np.nan
+
+
+BIN_COLUMNS: tuple[str, ...] = (
+    *("first_ordinal", "first_number", "start_s", "n", "mean_ms", "min_ms", "max_ms", "p95_ms"),
+    *("wait_ms", "outside_ms", "loss", "profiled"),
+)
+"""Of `StepBins.columns`, in this order."""
+P95 = 0.95
+REREAD_ROWS = 2**16
+"""So many rows are read again in one call, at least a bin: about 2 ms."""
+
+_SUMS = ("duration", "wait", "n_wait", "outside", "n_outside", "loss", "n_loss", "profiled")
+
+Floats = npt.NDArray[np.float64]
+Reread = Callable[[int, int], Steps]
+
+
+class StepBins:
+    """The bins of one training; steps of validation and prediction are in none."""
+
+    def __init__(self, max_bins: int = 600, *, started_ns: int | None = None, reread: Reread | None = None) -> None:
+        """Begin without steps."""
+        self.started_ns = started_ns
+        self.n_steps = 0
+        """Of training."""
+        self.n_rows = 0
+        """Of any kind."""
+        self.width = 1
+        """Steps of a full bin."""
+        self._reread = reread
+        self._most = max_bins
+        self._sums = {name: np.zeros(max_bins) for name in _SUMS}
+        self._min, self._max, self._p95 = (
+            np.full(max_bins, np.inf),
+            np.full(max_bins, -np.inf),
+            np.full(max_bins, np.nan),
+        )
+        self._first_number, self._first_row = np.zeros(max_bins, np.int64), np.zeros(max_bins, np.int64)
+        self._first_ns = np.zeros(max_bins, np.int64)
+        self._waits_for_p95 = np.zeros(max_bins, np.bool_)
+        self._open = np.empty(0, np.float32)
+        """Durations of the steps in the last bin, which is not full."""
+
+    def add(self, rows: Steps) -> None:
+        """Take the next steps, of any kind, and work on percentiles that are still to be found for a millisecond or two."""
+        self._take(rows)
+        self._find_some_p95()
+
+    def settle(self) -> None:
+        """Find all percentiles that can be."""
+        while self._find_some_p95():
+            pass
+
+    def columns(self) -> dict[str, Floats]:
+        """One row a bin, in the order the steps came."""
+        n_bins = self._n_bins()
+        first = np.arange(n_bins, dtype=np.float64) * self.width
+        n = np.minimum(self.n_steps - first, self.width)
+        sums = {name: values[:n_bins] for name, values in self._sums.items()}
+        p95 = self._p95[:n_bins].copy()
+        if len(self._open):
+            p95[-1] = np.quantile(self._open, P95)
+        with np.errstate(invalid="ignore"):
+            means = {name: sums[name] / sums[f"n_{name}"] for name in ("wait", "outside", "loss")}
+        found = (
+            *(first, self._first_number[:n_bins], (self._first_ns[:n_bins] - (self.started_ns or 0)) / 1e9, n),
+            *(sums["duration"] / n / US_PER_MS, self._min[:n_bins] / US_PER_MS, self._max[:n_bins] / US_PER_MS),
+            *(p95 / US_PER_MS, means["wait"] / US_PER_MS, means["outside"] / US_PER_MS),
+            *(means["loss"], sums["profiled"] / n),
+        )
+        return dict(zip(BIN_COLUMNS, (np.asarray(values, np.float64) for values in found), strict=True))
+
+    def _n_bins(self) -> int:
+        return -(-self.n_steps // self.width)
+
+    def _take(self, rows: Steps) -> None:
+        places = self.n_rows + np.flatnonzero(trained(rows))
+        self.n_rows += len(rows)
+        rows = rows[places - (self.n_rows - len(rows))]
+        if len(rows) and self.started_ns is None:
+            self.started_ns = int(rows["start_ns"][0])
+        while len(rows):
+            room = self._most * self.width - self.n_steps
+            if room == 0:
+                self._merge()
+                continue
+            self._fill(rows[:room], places[:room])
+            rows, places = rows[room:], places[room:]
+
+    def _fill(self, rows: Steps, places: npt.NDArray[np.int64]) -> None:
+        """Put steps into the bins that have room for all of them."""
+        bins = (self.n_steps + np.arange(len(rows))) // self.width
+        starts = np.flatnonzero(np.diff(bins, prepend=-1))
+        is_new = (self.n_steps + starts) % self.width == 0
+        hit, new, begun = bins[starts], bins[starts[is_new]], starts[is_new]
+        self._first_number[new] = rows["number"][begun]
+        self._first_ns[new] = rows["start_ns"][begun]
+        self._first_row[new] = places[begun]
+        for name, values in _summed(rows).items():
+            self._sums[name][hit] += np.add.reduceat(values, starts)
+        duration = rows["duration_us"]
+        self._min[hit] = np.minimum(self._min[hit], np.minimum.reduceat(duration, starts))
+        self._max[hit] = np.maximum(self._max[hit], np.maximum.reduceat(duration, starts))
+        self._close_full(np.concatenate([self._open, duration]), first=int(hit[0]))
+        self.n_steps += len(rows)
+
+    def _close_full(self, durations: npt.NDArray[np.float32], *, first: int) -> None:
+        """Find the percentiles of the bins that these durations fill, from the bin `first` on, and keep the rest."""
+        n_full = len(durations) // self.width
+        self._open = durations[n_full * self.width :].copy()
+        if n_full:
+            filled = durations[: n_full * self.width].reshape(n_full, self.width)
+            self._p95[first : first + n_full] = np.quantile(filled, P95, axis=1)
+
+    def _merge(self) -> None:
+        half = self._most // 2
+        for values in self._sums.values():
+            values[:half] = values[0::2] + values[1::2]
+            values[half:] = 0.0
+        self._min[:half], self._max[:half] = (
+            self._min.reshape(half, 2).min(axis=1),
+            self._max.reshape(half, 2).max(axis=1),
+        )
+        self._min[half:], self._max[half:] = np.inf, -np.inf
+        for first in (self._first_number, self._first_ns, self._first_row):
+            first[:half] = first[0::2].copy()
+        self._p95[:] = np.nan
+        self._waits_for_p95[:half], self._waits_for_p95[half:] = self._reread is not None, False
+        self.width *= 2
+
+    def _find_some_p95(self) -> bool:
+        """Read the last of the bins that wait again, as many as `REREAD_ROWS` hold; whether there were any."""
+        waiting = np.flatnonzero(self._waits_for_p95)
+        if self._reread is None or not len(waiting):
+            return False
+        last = int(waiting[-1])
+        first = max(last + 1 - max(REREAD_ROWS // self.width, 1), 0)
+        first = last - int(np.argmin(np.append(self._waits_for_p95[first : last + 1][::-1], False))) + 1
+        n_full = self.n_steps // self.width
+        end = int(self._first_row[last + 1]) if last + 1 < self._n_bins() else self.n_rows
+        self._waits_for_p95[first : last + 1] = False
+        rows = self._reread(int(self._first_row[first]), end)
+        durations = rows["duration_us"][trained(rows)]
+        n_bins = last + 1 - first
+        if last < n_full and len(durations) >= n_bins * self.width:
+            filled = durations[: n_bins * self.width].reshape(n_bins, self.width)
+            self._p95[first : last + 1] = np.quantile(filled, P95, axis=1)
+        return True
+
+
+def _summed(rows: Steps) -> dict[str, Floats]:
+    """What is added up in bins: times and losses that are known, and how many those are."""
+    found = {"duration": rows["duration_us"].astype(np.float64)}
+    for name, column in (("wait", "wait_us"), ("outside", "outside_us"), ("loss", "loss")):
+        values = rows[column].astype(np.float64)
+        is_known = np.isfinite(values)
+        found[name], found[f"n_{name}"] = np.where(is_known, values, 0.0), is_known.astype(np.float64)
+    found["profiled"] = (rows["flags"] & PROFILED != 0).astype(np.float64)
+    return found
+
+
+KEPT = 64
+"""So many of the latest are kept one by one; older ones are counted."""
+SLOW = 3.0
+"""One that takes less than so many times the usual is not worth a word."""
+
+
+class SlowTraced(NamedTuple):
+    """What they cost."""
+
+    n: int
+    first_number: int
+    latest: list[tuple[int, float]]
+    """Their numbers and ms."""
+    usual_ms: float
+    share: float
+    """Of the time, what they took longer than usual."""
+
+
+class TracedSteps:
+    """Collects them, in memory that does not grow."""
+
+    def __init__(self) -> None:
+        self._latest: deque[tuple[int, float]] = deque(maxlen=KEPT)
+        self._n_older, self._older_ms, self._first_older = 0, 0.0, 0
+        self.all_ms = 0.0
+        """Of all steps but the first, traced or not."""
+
+    def add(self, rows: Rows) -> None:
+        """Take the next steps of training."""
+        rows = rows[rows["ordinal"] > 0]  # what it traces is traced in any run
+        self.all_ms += float(rows["ms"].sum())
+        for number, ms in rows[["number", "ms"]][(rows["flags"] & COMPILED) != 0].tolist():
+            if len(self._latest) == KEPT:
+                old, old_ms = self._latest[0]
+                self._first_older = self._first_older if self._n_older else old
+                self._n_older, self._older_ms = self._n_older + 1, self._older_ms + old_ms
+            self._latest.append((number, ms))
+
+    def slow(self, usual_ms: float) -> SlowTraced | None:
+        """What is told of those that took much longer than usual; None where none did."""
+        latest = [one for one in self._latest if one[1] > SLOW * usual_ms]
+        if not latest:
+            return None
+        n = len(latest) + self._n_older
+        extra_ms = self._older_ms + sum(ms for _, ms in latest) - n * usual_ms
+        first = self._first_older if self._n_older else latest[0][0]
+        return SlowTraced(n, first, latest, usual_ms, extra_ms / self.all_ms)

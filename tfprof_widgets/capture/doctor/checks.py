@@ -1,0 +1,587 @@
+"""gpu_checks: `GpuFacts` -> whether a capture will see the GPU, its kernels and its load. Pure: asks nobody."""
+
+from __future__ import annotations
+
+import logging
+import os
+import re
+import shutil
+import sys
+import time
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
+from itertools import pairwise
+from pathlib import Path
+from typing import Any, Literal
+
+from ...trace import scratch
+from ..machine import keras_backend
+from ..record import BFC_VARIABLE, DEFAULT_MAX_BYTES
+from ..session import active_capture
+from .facts import (
+    Check,
+    GpuFacts,
+    backend_check,
+    gather_gpu_facts,
+    imported_tensorflow,
+    is_started,
+    ok,
+    unknown,
+    version_checks,
+    warning,
+)
+from .front_end import FrontEndFacts, gather_front_end_facts
+
+_SHORT_OF_ROOM = 2
+"""A folder with less free than this many times a capture's bound is short of room."""
+_MIB = 1 << 20
+
+
+@dataclass(frozen=True)
+class DiskFacts:
+    """Where captures without a `logdir` put their files."""
+
+    folder: str
+    free_bytes: int | None = None
+    """None: the folder does not tell, or there is none."""
+    is_memory: bool = False
+    """Whether its files are kept in memory."""
+    is_writable: bool = True
+    error: str = ""
+
+
+@dataclass(frozen=True)
+class SamplingFacts:
+    """What can be read of the machine while a capture runs."""
+
+    readable: tuple[str, ...] = ()
+    unreadable: tuple[tuple[str, str], ...] = ()
+    """Each with the reason."""
+    has_psutil: bool = True
+    read_ms: float = 0.0
+    """How long one reading of all took."""
+
+
+def gather_disk_facts() -> DiskFacts:
+    """Find the folder as a capture would; write nothing there."""
+    try:
+        folder = scratch.room_for(DEFAULT_MAX_BYTES)
+    except OSError as error:  # none of the temporary folders can be written
+        return DiskFacts(os.environ.get("TMPDIR", "/tmp"), is_writable=False, error=str(error))
+    try:
+        free: int | None = shutil.disk_usage(folder).free
+    except OSError:
+        free = None
+    return DiskFacts(str(folder), free, scratch.is_memory(folder), os.access(folder, os.W_OK | os.X_OK))
+
+
+def gather_sampling_facts() -> SamplingFacts:
+    """Read each counter once; a sampler that runs meanwhile is not disturbed."""
+    try:
+        import psutil
+    except ImportError:
+        return SamplingFacts(has_psutil=False)
+    process = psutil.Process()
+    # Not `cpu_percent()`: it measures from its last call, which may be a sampler's.
+    counters: dict[str, Callable[[], object]] = {
+        "CPU": psutil.cpu_times,
+        "process": process.cpu_times,
+        "memory": process.memory_info,
+        "disk": psutil.disk_io_counters,
+        "network": psutil.net_io_counters,
+    }
+    readable, unreadable = [], []
+    start_s = time.perf_counter()
+    for name, read in counters.items():
+        try:
+            found, reason = read(), "this system has no counters"
+        except Exception as error:  # restricted systems fail in many ways; each means that it is not readable
+            found, reason = None, f"{type(error).__name__}: {error}"
+        if found is None:
+            unreadable.append((name, reason))
+        else:
+            readable.append(name)
+    return SamplingFacts(tuple(readable), tuple(unreadable), read_ms=1e3 * (time.perf_counter() - start_s))
+
+
+def machine_checks(disk: DiskFacts, sampling: SamplingFacts) -> Iterator[Check]:
+    """Check the room for captures and the sampling of the CPU."""
+    yield disk_check(disk)
+    yield machine_sampling_check(sampling)
+
+
+def disk_check(facts: DiskFacts) -> Check:
+    """Check that a capture has room."""
+    name, kind = "disk", "in memory" if facts.is_memory else "on disk"
+    elsewhere = 'with tfprof.profile(logdir="/path/with/room"): ...'
+    if facts.error or not facts.is_writable:
+        return warning(name, f"{facts.folder} cannot be written {facts.error}".strip(), elsewhere)
+    if facts.free_bytes is None:
+        return unknown(name, f"{facts.folder} ({kind}) does not tell its free space", elsewhere)
+    free = bytes_text(facts.free_bytes)
+    if facts.free_bytes < _SHORT_OF_ROOM * DEFAULT_MAX_BYTES:
+        found = f"{facts.folder} ({kind}) has {free} free; a capture may write {bytes_text(DEFAULT_MAX_BYTES)}"
+        return warning(name, found, elsewhere)
+    return ok(name, f"captures go to {facts.folder} ({kind}), {free} free")
+
+
+def machine_sampling_check(facts: SamplingFacts) -> Check:
+    """Check that CPU, memory, disk and network can be sampled."""
+    name = "cpu_sampling"
+    if not facts.has_psutil:
+        return warning(name, "psutil is not installed, so captures will have no samples", "pip install psutil")
+    if not {"CPU", "process", "memory"} <= set(facts.readable):
+        reasons = "; ".join(f"{what}: {reason}" for what, reason in facts.unreadable)
+        remedy = "with tfprof.profile(system=False): ...  # captures all else"
+        return warning(name, f"captures will have no samples ({reasons})", remedy)
+    without = "".join(f"; no {what}: {reason}" for what, reason in facts.unreadable)
+    return ok(name, f"{', '.join(facts.readable)} in {facts.read_ms:.1f} ms{without}")
+
+
+def bytes_text(n: int) -> str:
+    """Three significant digits: `23.9 GiB`."""
+    return f"{n / 2**30:.3g} GiB" if n >= 1000 * _MIB else f"{n / _MIB:.3g} MiB"
+
+
+Session = Literal["none", "ours", "python", "elsewhere", "unknown"]
+"""Who runs the profiler of this process: a capture of ours, `tf.profiler.experimental.start`, or something without a
+Python name, such as a profiler server that serves a request."""
+Recorded = Literal["all", "large", "nothing", "unknown"]
+"""Which CPU tensors the allocator in use reports to the profiler. oneDNN's, which TensorFlow takes by default on CPUs with
+AVX-512 VNNI and the like, reports those of 256 KiB and more."""
+
+
+@dataclass(frozen=True)
+class SessionFacts:
+    """What is known of TensorFlow's profiler and of its CPU allocator."""
+
+    session: Session = "none"
+    is_imported: bool = False
+    is_started: bool | None = False
+    """Whether TensorFlow has chosen its allocators; None: nobody can tell."""
+    variable: str | None = None
+    """TF_CPU_ALLOCATOR_USE_BFC as it is now."""
+    recorded: Recorded = "unknown"
+    """What the allocator in use reports; unknown, too, where none is in use."""
+
+
+def gather_session_facts() -> SessionFacts:
+    """Ask TensorFlow where it is imported; start nothing, leave no session behind."""
+    started = is_started()
+    return SessionFacts(
+        session=running_session(),
+        is_imported=imported_tensorflow() is not None,
+        is_started=started,
+        variable=os.environ.get(BFC_VARIABLE),
+        recorded=_recorded() if started else "unknown",
+    )
+
+
+def running_session() -> Session:
+    """Tell who runs the profiler of this process now."""
+    if active_capture() is not None:
+        return "ours"
+    if imported_tensorflow() is None:
+        return "none"
+    if getattr(sys.modules.get("tensorflow.python.profiler.profiler_v2"), "_profiler", None) is not None:
+        return "python"
+    # Never by trying: a `start()` that fails blocks the next one, and one that works starts CUPTI where there is a GPU
+    # (TensorFlow 2.21 takes no notice of the levels in its options). Whether events are recorded can be asked for free.
+    is_recording: Any = getattr(sys.modules.get("tensorflow.python.profiler.trace"), "enabled", None)
+    if not callable(is_recording):
+        return "unknown"
+    return "elsewhere" if is_recording() else "none"
+
+
+def _recorded() -> Recorded:
+    """What the CPU allocator in use reports: of TensorFlow's, those have statistics that report to the profiler, and
+    oneDNN's counts nothing that is small."""
+    tf = imported_tensorflow()
+    try:
+        before = _in_use_bytes(tf)
+    except ValueError:
+        return "nothing"
+    except Exception:  # a build without this function, or without a CPU device
+        return "unknown"
+    if not tf.executing_eagerly():
+        return "unknown"
+    with tf.device("CPU:0"):
+        held = tf.fill([1], tf.constant(1, tf.uint8))
+    counted = _in_use_bytes(tf) - before
+    del held
+    return "all" if counted > 0 else "large"
+
+
+def _in_use_bytes(tf: Any) -> int:
+    return int(tf.config.experimental.get_memory_info("CPU:0")["current"])
+
+
+def session_checks(facts: SessionFacts) -> Iterator[Check]:
+    """Check that a capture can start, and that it will see CPU memory."""
+    yield profiler_check(facts)
+    yield cpu_memory_check(facts)
+
+
+def profiler_check(facts: SessionFacts) -> Check:
+    """Check that no profiler session runs: TensorFlow has one a process."""
+    name = "profiler_session"
+    if facts.session == "ours":
+        found = "a tfprof capture is running, and a second one cannot start"
+        return warning(name, found, "tfprof.stop()  # returns its profile")
+    if facts.session == "python":
+        found = "someone left a session running; the next capture ends it, and what it recorded is dropped"
+        return warning(name, found, "tf.profiler.experimental.stop()  # writes what it recorded")
+    if facts.session == "elsewhere":
+        found = "a session without a Python name is running (a profiler server's), so a capture cannot start"
+        return warning(
+            name, found, "tfprof.doctor()  # again, when the remote capture is over; else restart the kernel"
+        )
+    if facts.session == "unknown":
+        remedy = "with tfprof.profile(max_seconds=1): pass  # raises where another session runs"
+        return unknown(name, "this TensorFlow does not tell whether a session runs", remedy)
+    return ok(name, "none is running" if facts.is_imported else "none is running: TensorFlow is not imported")
+
+
+def cpu_memory_check(facts: SessionFacts) -> Check:
+    """Check that TensorFlow records, or will record, the memory of CPU tensors."""
+    name, value = "cpu_memory", (facts.variable or "").strip().lower()
+    is_on = value in ("1", "true")
+    restart = "restart the kernel; in its first cell, before any op: %load_ext tfprof_widgets"
+    set_late = f"; {BFC_VARIABLE} was set too late" if is_on else ""
+    if facts.recorded == "all":
+        return ok(name, "recorded")
+    if facts.recorded == "large":
+        found = "recorded in part: TensorFlow has chosen oneDNN's allocator, which reports tensors of 256 KiB and more"
+        return warning(name, f"{found}{set_late}", restart)
+    if facts.recorded == "nothing":
+        return warning(name, f"not recorded: TensorFlow has chosen its allocator{set_late}", restart)
+    if facts.variable is not None and not is_on:
+        remedy = f'import os; os.environ["{BFC_VARIABLE}"] = "true"  # before TensorFlow runs its first op'
+        return warning(name, f"not recorded: {BFC_VARIABLE}={facts.variable!r}", remedy)
+    if facts.is_started is not False:
+        how = f"{BFC_VARIABLE} is {'on' if is_on else 'not set'}, and whether TensorFlow chose its allocator before is not known"
+        return unknown(name, how, restart)
+    if is_on:
+        return ok(name, f"will be recorded: {BFC_VARIABLE} is on, and TensorFlow has not started")
+    return warning(
+        name, f"will not be recorded: {BFC_VARIABLE} is not set", "%load_ext tfprof_widgets  # before the first op"
+    )
+
+
+KEEP_GRAPHS = "--xla_enable_command_buffers_during_profiling=true"
+_KEEPS_GRAPHS = re.compile(r"--xla_enable_command_buffers_during_profiling(?:=(?:true|1))?(?:\s|$)", re.I)
+_NOT_NEEDED = "not needed: there is no NVIDIA GPU"
+_SHOW_LOG = "python -c \"import tensorflow as tf; print(tf.config.list_physical_devices('GPU'))\"  # its log tells why"
+_UNLOCK = (
+    "echo 'options nvidia NVreg_RestrictProfilingToAdminUsers=0' | sudo tee /etc/modprobe.d/nvidia-profiling.conf "
+    "&& sudo reboot"
+)
+_UNLOCK_CONTAINER = "docker run --cap-add=SYS_ADMIN ..."
+
+
+def gpu_checks(facts: GpuFacts) -> Iterator[Check]:
+    """Check the GPUs, CUPTI, the right to profile and the sampling of load."""
+    yield devices_check(facts)
+    yield cupti_check(facts)
+    yield privileges_check(facts)
+    yield gpu_sampling_check(facts)
+    yield cuda_graphs_check(facts)
+
+
+def devices_check(facts: GpuFacts) -> Check:
+    """Check that TensorFlow sees the GPUs that the driver has."""
+    name, models = "gpu", models_text(facts.driver_gpus or ())
+    if facts.seen_error:
+        return warning(name, f"TensorFlow cannot list its GPUs: {facts.seen_error}", _SHOW_LOG)
+    if not facts.driver_gpus:
+        if facts.seen:
+            return ok(name, f"{_count(len(facts.seen))} in TensorFlow; the NVIDIA driver was not asked")
+        if facts.driver_gpus is None:
+            return unknown(name, f"the driver cannot be asked: {facts.nvml_error}", "pip install nvidia-ml-py")
+        return ok(name, "none: captures record the CPU")
+    if facts.build.is_cuda is False and not facts.seen and not facts.build.is_rocm:
+        return warning(name, f"{models}, but this TensorFlow is built without CUDA", _install_cuda(facts))
+    if facts.seen is None:
+        hidden = f" (CUDA_VISIBLE_DEVICES={facts.visible_devices!r})" if facts.visible_devices is not None else ""
+        found = f"{models}{hidden}; whether TensorFlow sees it is not known before its import"
+        return unknown(name, found, "import tensorflow; tfprof.doctor()")
+    if not facts.seen:
+        return _nothing_seen(facts, models)
+    return _some_seen(facts, models)
+
+
+def _nothing_seen(facts: GpuFacts, models: str) -> Check:
+    if facts.visible_devices is not None and facts.visible_devices.strip() in ("", "-1", "NoDevFiles"):
+        return warning(
+            "gpu",
+            f"{models}, hidden from TensorFlow by CUDA_VISIBLE_DEVICES={facts.visible_devices!r}",
+            'restart the kernel; before `import tensorflow`: import os; os.environ.pop("CUDA_VISIBLE_DEVICES", None)',
+        )
+    if facts.has_cuda_wheels or not facts.build.is_cuda:
+        return warning("gpu", f"{models}, but TensorFlow sees none", _SHOW_LOG)
+    return warning(
+        "gpu", f"{models}, but TensorFlow sees none; NVIDIA's wheels are not beside it", _install_cuda(facts)
+    )
+
+
+def _some_seen(facts: GpuFacts, models: str) -> Check:
+    n_driver, n_seen = len(facts.driver_gpus or ()), len(facts.seen or ())
+    if facts.n_used < n_seen:
+        return ok("gpu", f"{models}; this program uses {facts.n_used} of {n_seen} (tf.config.set_visible_devices)")
+    if n_seen >= n_driver:
+        return ok("gpu", f"{models}, seen by TensorFlow")
+    part = f"{models}; TensorFlow sees {n_seen} of {n_driver}"
+    if facts.visible_devices is not None:
+        return ok("gpu", f"{part} (CUDA_VISIBLE_DEVICES={facts.visible_devices!r})")
+    if facts.driver_source != "NVML":  # a scheduler gives a job some of the GPUs that the driver's folder lists
+        return ok("gpu", part)
+    return warning("gpu", part, _SHOW_LOG)
+
+
+def cupti_check(facts: GpuFacts) -> Check:
+    """Check that CUPTI, through which TensorFlow traces kernels, is there and loads."""
+    name, cupti = "cupti", facts.cupti
+    if not facts.driver_gpus:
+        return ok(name, _NOT_NEEDED)
+    if not facts.build.is_cuda:
+        return ok(name, "not needed: this TensorFlow is built without CUDA")
+    package = facts.build.cupti_requirement
+    install = f'pip install "{package}"' if package else _install_cuda(facts)
+    if cupti.is_other_version:
+        found = f"{cupti.loaded or cupti.loadable} loads, but TensorFlow was built for {cupti.wanted}; kernels may be missing"
+        return unknown(name, found, f"{install}  # then restart the kernel")
+    if cupti.loaded or cupti.loadable:
+        return ok(name, f"{cupti.loaded}, loaded" if cupti.loaded else f"{cupti.loadable} loads")
+    lost = "captures will have no GPU kernels"
+    if cupti.failures:
+        path, error = cupti.failures[0]
+        again = install.replace("pip install ", "pip install --force-reinstall --no-deps ", 1) if package else install
+        return warning(name, f"{path} does not load, so {lost}: {error}", f"{again}  # then restart the kernel")
+    if cupti.elsewhere:
+        folder = cupti.elsewhere[0]
+        found = f"{cupti.wanted} is in {folder}, where nobody looks, so {lost}"
+        return warning(name, found, f"export LD_LIBRARY_PATH={folder}:$LD_LIBRARY_PATH  # then start Jupyter again")
+    if not cupti.is_tried:
+        return unknown(name, "it could not be tried: no process can be started here", _load_line(cupti.wanted))
+    return warning(name, f"{cupti.wanted} is not found, so {lost}", f"{install}  # then restart the kernel")
+
+
+def privileges_check(facts: GpuFacts) -> Check:
+    """Check that the driver lets this user profile.
+
+    Since CUDA 10.2 the restriction is about hardware counters: tracing, which is what TensorFlow does, is allowed to
+    everybody. Some machines refuse it all the same, so a restriction is "unknown", not a warning.
+
+    Source: NVIDIA's page on CUPTI_ERROR_INSUFFICIENT_PRIVILEGES, its table of expected behaviour.
+    """
+    name = "gpu_privileges"
+    if not facts.driver_gpus:
+        return ok(name, _NOT_NEEDED)
+    if facts.is_admin_only is False:
+        return ok(name, "the driver lets every user profile")
+    if facts.is_admin_only and facts.is_admin:
+        return ok(name, "profiling is for administrators, and this process is one")
+    allow = _UNLOCK_CONTAINER if facts.is_container else _UNLOCK
+    if facts.is_admin_only is None:
+        return unknown(name, "the driver does not tell who may profile", f"if captures have no GPU kernels: {allow}")
+    return unknown(
+        name,
+        "hardware counters are for administrators (RmProfilingAdminOnly: 1); tracing of kernels needs none since CUDA 10.2, "
+        "but some machines refuse it too (CUPTI_ERROR_INSUFFICIENT_PRIVILEGES in the log)",
+        f"if captures have no GPU kernels, an administrator runs: {allow}",
+    )
+
+
+def gpu_sampling_check(facts: GpuFacts) -> Check:
+    """Check that the load and the memory of the GPUs can be sampled."""
+    name = "gpu_sampling"
+    if not facts.driver_gpus:
+        return ok(name, _NOT_NEEDED)
+    if not facts.nvml_error:
+        return ok(name, "NVML is readable")
+    lost = "captures will have no GPU load"
+    if "not installed" in facts.nvml_error:
+        return warning(name, f"{facts.nvml_error}, so {lost}", "pip install nvidia-ml-py")
+    return warning(name, f"{facts.nvml_error}, so {lost}", "nvidia-smi  # fails the same way; it tells more")
+
+
+def cuda_graphs_check(facts: GpuFacts) -> Check:
+    """Tell whether XLA keeps its CUDA graphs while a profiler runs."""
+    name = "cuda_graphs"
+    if not facts.driver_gpus:
+        return ok(name, _NOT_NEEDED)
+    if _KEEPS_GRAPHS.search(facts.xla_flags):
+        return ok(name, "XLA keeps them while a profiler runs")
+    return ok(name, f"XLA switches them off while a profiler runs; XLA_FLAGS={KEEP_GRAPHS} keeps them")
+
+
+def models_text(models: tuple[str, ...]) -> str:
+    """The models with their numbers: `2 x Tesla T4`."""
+    return ", ".join(f"{n} x {model}" if n > 1 else model for model, n in Counter(models).items())
+
+
+def _count(n: int) -> str:
+    return f"{n} GPU" if n == 1 else f"{n} GPUs"
+
+
+def _install_cuda(facts: GpuFacts) -> str:
+    if facts.platform == "win32":  # TensorFlow 2.10 was the last with GPUs there
+        return "wsl --install  # then TensorFlow inside WSL: it has no GPU support on Windows itself"
+    version = f"=={facts.tensorflow_version}" if facts.tensorflow_version else ""
+    return f'pip install "tensorflow[and-cuda]{version}"'
+
+
+def _load_line(wanted: str) -> str:
+    return f"import ctypes; ctypes.CDLL({wanted!r})"
+
+
+_BINARY, _MAYBE_TEXT = "binary messages", "text where binary messages are lost"
+_IN_PAGE, _BY_KERNEL = "views linked in the page", "views of two cells linked through the kernel"
+_SAVED = "widgets saved with Settings > Save Widget State Automatically"
+_PAGE_KEEPS = 'widgets not saved: prof.to_html("run.html") keeps them'
+_AS_PAGE = "the dashboard goes into the output as a page"
+_KNOWN = {
+    "Colab": f"{_MAYBE_TEXT}; {_BY_KERNEL}; {_PAGE_KEEPS}",
+    "VS Code": f"{_MAYBE_TEXT}; {_BY_KERNEL}; {_PAGE_KEEPS}",
+    "Voila": f"{_BINARY}; {_IN_PAGE}; nothing is saved",
+    "JupyterLab": f"{_BINARY}; {_IN_PAGE}; {_SAVED}",
+    "Notebook 7": f"{_BINARY}; {_IN_PAGE}; {_SAVED}",
+    "JupyterLab or Notebook 7": f"{_BINARY}; {_IN_PAGE}; {_SAVED}",
+}
+"""Front ends -> whether binary messages arrive, how views of two cells follow each other, what a saved notebook shows."""
+_SERVERS = ("JupyterLab", "Notebook 7", "JupyterLab or Notebook 7")
+"""Those whose server must have what draws widgets; the others bring their own."""
+
+_WITH_PAGE = {
+    "jupyter-lab": "JupyterLab",
+    "jupyter-labhub": "JupyterLab",
+    "jupyterlab": "JupyterLab",
+    "jupyter-notebook": "Notebook 7",
+    "notebook": "Notebook 7",
+    "jupyter-server": "JupyterLab or Notebook 7",
+    "jupyterhub-singleuser": "JupyterLab or Notebook 7",
+    "voila": "Voila",
+}
+_WITHOUT_PAGE = {
+    "jupyter-nbconvert": "nbconvert",
+    "jupyter-execute": "jupyter execute",
+    "papermill": "papermill",
+}
+_WITHOUT_WIDGETS = {
+    "jupyter-console": "a Jupyter console",
+    "jupyter-qtconsole": "a Qt console",
+    "spyder": "Spyder",
+}
+_UNTESTED = {"KAGGLE_KERNEL_RUN_TYPE": "Kaggle", "DATABRICKS_RUNTIME_VERSION": "Databricks"}
+_TRY_PAGE = 'prof.to_html("run.html")  # shows everything where widgets do not work'
+
+
+def front_end_checks(facts: FrontEndFacts) -> Iterator[Check]:
+    """Check the front end and the widgets of its page."""
+    yield front_end_check(facts)
+    yield page_check(facts)
+
+
+def front_end_check(facts: FrontEndFacts) -> Check:
+    """Name the front end and what works there."""
+    name = "front_end"
+    if facts.is_lite:
+        return unknown(name, "JupyterLite: untested; TensorFlow does not run there", _TRY_PAGE)
+    if not facts.has_kernel:
+        where = "IPython in a terminal" if facts.has_shell else "plain Python"
+        return ok(name, f'{where}: profiles are shown as text; prof.to_html("run.html") writes the dashboard')
+    page = known_page(facts)
+    if page is not None:
+        return ok(name, f"{page}: {_KNOWN[page]}")
+    programs = _programs(facts)
+    for program, called in _WITHOUT_PAGE.items():
+        if program in programs:
+            return ok(name, f"{called}, no page is open: {_AS_PAGE}")
+    for program, called in _WITHOUT_WIDGETS.items():
+        if program in programs:
+            return unknown(name, f"{called}: it has no widgets, profiles are shown as text", _TRY_PAGE)
+    for variable, called in _UNTESTED.items():
+        if variable in facts.variables:
+            return unknown(name, f"{called}: untested; {_AS_PAGE} too", _TRY_PAGE)
+    return unknown(name, f"a kernel whose front end is not known; {_AS_PAGE} too", _TRY_PAGE)
+
+
+def known_page(facts: FrontEndFacts) -> str | None:
+    """Return the front end, where it is one of those that widgets are known to work in."""
+    # What only one front end sets goes first: a server started in VS Code's terminal inherits some of its variables.
+    if facts.is_colab or "COLAB_RELEASE_TAG" in facts.variables:
+        return "Colab"
+    if facts.is_vscode_notebook:
+        return "VS Code"
+    if facts.variables & {"VOILA_KERNEL_ID", "VOILA_BASE_URL"}:
+        return "Voila"
+    if facts.variables & _UNTESTED.keys():
+        return None
+    programs = _programs(facts)
+    for program, page in _WITH_PAGE.items():
+        if program in programs:
+            return page
+    if "JPY_SESSION_NAME" in facts.variables:
+        return "JupyterLab or Notebook 7"
+    if not programs and facts.variables & {"VSCODE_PID", "VSCODE_CWD"}:
+        return "VS Code"
+    return None
+
+
+def page_check(facts: FrontEndFacts) -> Check:
+    """Check that the server whose page shows the widgets has what draws them; the kernel's own packages do not help."""
+    name = "page_widgets"
+    if not facts.has_kernel:
+        return ok(name, "not needed: there is no page")
+    page = known_page(facts)
+    if page not in _SERVERS:
+        return ok(name, "not needed: the front end brings its own" if page else "not looked for")
+    if facts.missing is None:
+        return unknown(
+            name, "where the server keeps its extensions is not known", "jupyter labextension list  # on the server"
+        )
+    if facts.missing:
+        found = f"the server lacks {' and '.join(facts.missing)}, so its pages cannot draw the widgets"
+        return warning(
+            name, found, f"{_server_python(facts)} -m pip install ipywidgets anywidget  # then reload the page"
+        )
+    return ok(name, "the server has what draws them")
+
+
+def _server_python(facts: FrontEndFacts) -> str:
+    first = facts.parent[0] if facts.parent else ""
+    return first if Path(first).name.startswith("python") else "python"
+
+
+def _programs(facts: FrontEndFacts) -> set[str]:
+    """Names in the first words of the server's command: `/opt/bin/jupyter-lab`, `-m jupyterlab`, `jupyter lab`."""
+    words = [Path(word).name.removesuffix(".exe").removesuffix("-script.py") for word in facts.parent[:4]]
+    joined = {f"jupyter-{after}" for before, after in pairwise(words) if before == "jupyter"}
+    return set(words) | joined
+
+
+_logger = logging.getLogger(__name__)
+_SHOW_ERROR = "import logging; logging.basicConfig(level=logging.DEBUG); tfprof.doctor()  # shows the traceback"
+
+
+def run_all_checks() -> tuple[Check, ...]:
+    """Run the checks, each group apart: one that fails becomes a check that says so."""
+    checks: list[Check] = []
+    for name, run in _GROUPS.items():
+        try:
+            checks += list(run())
+        except Exception as error:  # whatever is broken here is what a user came to find out
+            _logger.debug("the check %s failed", name, exc_info=True)
+            checks.append(unknown(name, f"not checked: {type(error).__name__}: {error}", _SHOW_ERROR))
+    return tuple(checks)
+
+
+_GROUPS: dict[str, Callable[[], Iterable[Check]]] = {
+    "versions": version_checks,
+    "keras_backend": lambda: (backend_check(keras_backend()),),
+    "gpu": lambda: gpu_checks(gather_gpu_facts()),
+    "profiler_session": lambda: session_checks(gather_session_facts()),
+    "machine": lambda: machine_checks(gather_disk_facts(), gather_sampling_facts()),
+    "front_end": lambda: front_end_checks(gather_front_end_facts()),
+}

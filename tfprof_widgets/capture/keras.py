@@ -1,0 +1,677 @@
+"""What Keras tells of its batches -> step markers of a capture."""
+
+from __future__ import annotations
+
+import contextlib
+import functools
+import inspect
+import logging
+import sys
+import threading
+import time
+import weakref
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import nullcontext
+from types import ModuleType
+from typing import TYPE_CHECKING, Any, ClassVar, Generic, TypeVar
+
+from ..errors import CaptureError
+from ..trace.capture_facts import Failure
+from .machine import unrecorded_by
+from .program.frames import frames_outwards, running_frames
+from .record import CaptureRecord, Outcome, import_tensorflow, read_failure
+from .session import Capture, StepNotes, step_taker
+from .steps import LateBase
+
+if TYPE_CHECKING:
+    from .steps import OpenStep
+
+
+class _Changed:
+    """A module some names of which stand for something else."""
+
+    def __init__(self, module: Any, **names: Any) -> None:
+        self._module = module
+        vars(self).update(names)
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._module, name)
+
+
+def without_own_marks(module: ModuleType | None) -> Callable[[], None] | None:
+    """Have a module see a TensorFlow that marks nothing; return what takes that back, None where it sees none at all."""
+    if module is None or "tf" not in vars(module):
+        return None
+    tf = vars(module)["tf"]
+    experimental = _Changed(tf.profiler.experimental, Trace=lambda *_, **__: nullcontext())
+    changed = _Changed(tf, profiler=_Changed(tf.profiler, experimental=experimental))
+    vars(module)["tf"] = changed
+
+    def undo() -> None:
+        if vars(module)["tf"] is changed:
+            vars(module)["tf"] = tf
+
+    return undo
+
+
+DEFAULT = 32
+"""Keras' own, for arrays."""
+MAX_DEPTH = 100
+"""Data sets that one is made of."""
+
+
+def batch_size_of(arguments: Mapping[str, Any]) -> int:
+    """The batch size of a call of `fit`, `evaluate` or `predict`; 0 where it cannot be told."""
+    try:
+        given = arguments.get("batch_size")
+        if given is not None:
+            return max(int(given), 0)
+        return _of_data(arguments.get("x"))
+    except Exception:  # data are anybody's classes, and a training must not fail for what a report could tell
+        _logger.info("the batch size is not known", exc_info=True)
+        return 0
+
+
+def _of_data(data: Any) -> int:
+    import tensorflow as tf
+
+    if isinstance(data, tf.data.Dataset):
+        for _ in range(MAX_DEPTH):
+            size = getattr(data, "_batch_size", None)
+            if size is not None:
+                return int(tf.get_static_value(size) or 0)
+            inputs = data._inputs()
+            if len(inputs) != 1:
+                return 0
+            data = inputs[0]
+        return 0
+    while isinstance(data, (list, tuple, dict)) and data:
+        data = next(iter(data.values())) if isinstance(data, dict) else data[0]
+    if hasattr(data, "batch_size"):  # a `keras.utils.Sequence`, as far as it has one
+        return int(data.batch_size or 0)
+    return DEFAULT if hasattr(data, "shape") and hasattr(data, "__getitem__") else 0
+
+
+KINDS = {"train": "train", "test": "test", "predict": "test_predict"}
+"""Keras' name of a phase -> name of its markers: XProf takes names that begin with train or test for steps."""
+
+
+class StepMarks:
+    """Turns the hooks of one `fit`, `evaluate` or `predict` call, validation included, into steps.
+
+    A step runs from the begin of its batch to the begin of the next, so that the time in other callbacks is inside a
+    step; the last of an epoch ends when its batch has been computed. Only begin hooks are used for marking: Keras runs
+    the end hooks on another thread when it can, and asking it not to would make every step wait for its device.
+    """
+
+    def __init__(self, taker: Capture | StepNotes) -> None:
+        self.failure: Failure | None = None
+        """The allocation that failed in the last computation that raised, for callbacks: Keras does not tell them."""
+        self._taker = taker
+        self._listeners = taker.listeners
+        self._step: OpenStep | None = None
+        self._is_computed = False
+        self._is_announced_end = False
+        self._phases: list[_Phase] = []
+        self._n_validated = 0
+        self._ended_epoch: int | None = None
+
+    def begin_phase(self, kind: str, model: Any, n_batches: int | None) -> None:
+        """A loop over batches begins; within another one it is validation. On another backend than TensorFlow it has no steps:
+        what a batch computes may begin when the call is over.
+        """
+        if unrecorded := unrecorded_by(model):
+            self._taker.note_unrecorded(unrecorded)
+            return
+        self.end_step()
+        self._let_go()
+        is_inner = bool(self._phases)
+        # Within fit Keras tells the number of batches of the training, not of the validation.
+        phase = _Phase(kind, is_inner=is_inner, n_batches=None if is_inner else n_batches)
+        phase.watch(model, self._computed, self._failed)
+        self._phases.append(phase)
+
+    def end_phase(self) -> None:
+        """The loop over batches is over."""
+        self.end_step()
+        self._go_on()
+        if not self._phases:
+            return
+        self._let_go()
+        phase = self._phases.pop()
+        phase.unwatch()
+        if phase.is_inner:
+            self._n_validated += phase.last_batch + 1
+
+    def begin_batch(self, batch: int) -> None:
+        """A batch begins: its step begins, the one before ends."""
+        if not self._phases:
+            return
+        phase = self._phases[-1]
+        if self._ended_epoch is not None:
+            self._go_on()
+        if self._step is not None:
+            if batch > phase.first_batch:
+                phase.last_batch = batch - 1
+            self.end_step()
+        if batch == 0:
+            phase.base = self._n_validated if phase.is_inner else self._taker.next_number
+        phase.begin(batch)
+        self._step = self._taker.begin_step(
+            phase.marker,
+            phase.base + batch,
+            n_batches=phase.last_batch + 1 - batch,
+            is_selectable=not phase.is_inner,
+            is_certain=False,
+            begins_epoch=batch == 0,
+        )
+        if batch == 0 and phase.kind != "train" and self._step.marker is not None:
+            self._step.marker.set_metadata(begun_ns=max(time.perf_counter_ns() - phase.begun_ns, 1))
+        # A generator of unknown length ends when Keras has announced one batch too many.
+        self._is_computed = self._is_announced_end = False
+        if not phase.is_watched:
+            self._confirm()
+
+    def note_batch_end(self, kind: str, batch: int, logs: Any = None) -> None:
+        """The computation ended with this batch, says Keras on any thread, and what it gave: one call may take several."""
+        phase = self._phases[-1] if self._phases else None
+        # It may come late: when the next batch has begun, or the validation.
+        if phase is not None and phase.kind == kind and batch >= phase.first_batch:
+            phase.last_batch = batch
+            self._is_announced_end = True
+            if not phase.is_inner:
+                for listener in self._listeners:
+                    listener.note_logs(phase.base + batch, logs)
+
+    def end_step(self) -> None:
+        """End the step in progress, if there is one."""
+        step, self._step = self._step, None
+        if step is None or not self._phases:
+            return
+        phase = self._phases[-1]
+        if self._is_computed or self._is_announced_end:
+            if not self._is_computed:
+                # Keras 2 calls the function that it had before the watch.
+                step.confirm()
+            self._taker.end_step(step, n_batches=phase.last_batch + 1 - phase.first_batch)
+        else:
+            phase.last_batch = phase.first_batch - 1
+            self._taker.cancel_step(step)
+
+    def end_epoch(self, epoch: int, logs: Any) -> None:
+        """An epoch of training has ended; what comes until its next batch is the work of other callbacks."""
+        self._ended_epoch = epoch
+        self._let_go()
+        for listener in self._listeners:
+            listener.note_epoch(epoch, logs or {})
+
+    def _let_go(self) -> None:
+        """Keep the iterator of the innermost loop no longer; it may be asked about its last batches until then."""
+        iterator = self._phases[-1].take_iterator() if self._phases else None
+        if iterator is not None:
+            for listener in self._listeners:
+                listener.let_go(iterator)
+
+    def _go_on(self) -> None:
+        epoch, self._ended_epoch = self._ended_epoch, None
+        if epoch is not None:
+            for listener in self._listeners:
+                listener.note_epoch(epoch, None)
+
+    def close(self, *, is_failed: bool = False) -> None:
+        """End what is in progress and leave the model as it was; after the call, however it ended."""
+        if is_failed and self._step is not None and not self._is_computed:
+            step, self._step = self._step, None
+            step.confirm()
+            self._taker.leave_step(step)
+        while self._phases:
+            self.end_phase()
+
+    def _confirm(self) -> None:
+        if self._step is not None and not self._is_computed:
+            self._is_computed = True
+            self._step.confirm()
+
+    def _failed(self, error: BaseException) -> None:
+        self.failure = read_failure(error, batch_size=self._taker.batch_size)
+
+    def _computed(self, elapsed_ns: int, iterator: Any) -> None:
+        step = self._step
+        if step is None or not self._phases:
+            return
+        if not self._is_computed:
+            self._is_computed = True
+            if step.marker is not None:
+                step.confirm()
+        phase = self._phases[-1]
+        step.computing_ns = (step.computing_ns or 0) + elapsed_ns
+        if self._listeners:  # nobody else asks an iterator, nor is it to live longer for anybody else
+            if phase.iterator is None or phase.iterator() is not iterator:
+                self._let_go()
+                phase.begin_iterator(iterator)
+            step.iterator, step.first_element = phase.iterator, phase.n_elements
+            phase.n_elements += step.n_batches
+        # Where nobody knows, as in validation, each may be the last.
+        is_last = phase.is_inner if phase.n_batches is None else phase.last_batch + 1 >= phase.n_batches
+        if is_last:
+            self.end_step()
+
+
+class _Phase:
+    """One loop over batches: where it is, and a watch on the model's function that computes a batch.
+
+    Between the last computation of an epoch and the next hook Keras sets up the validation or reads all metrics, which
+    is no part of a step. Where the last is not known, every step ends with its computation (validation), or the last
+    one lasts until the next hook (training on a generator).
+    """
+
+    def __init__(self, kind: str, *, is_inner: bool, n_batches: int | None) -> None:
+        self.kind = kind
+        self.begun_ns = time.perf_counter_ns()
+        self.marker = KINDS[kind]
+        """The name of its markers."""
+        self.is_inner = is_inner
+        self.base = 0
+        self.first_batch = 0
+        self.last_batch = -1
+        self.is_watched = False
+        """Whether `computed` is called after each computation."""
+        self.n_batches = n_batches
+        """Of an epoch; None where Keras does not know."""
+        self._model: Any = None
+        self.iterator: weakref.ref[Any] | None = None
+        """What gave the latest batches, where that can be asked how long it was waited for."""
+        self.n_elements = 0
+        """How many it has given."""
+        self._kept: Any = None
+        """It, as Keras lets go of it before the last batches of an epoch were asked about."""
+
+    def begin(self, batch: int) -> None:
+        """Note that a call begins, with as many batches as the model takes at once."""
+        self.first_batch = self.last_batch = batch
+        per_call = getattr(self._model, "steps_per_execution", None) or 1
+        if per_call != 1:
+            left = per_call if self.n_batches is None else self.n_batches - batch
+            self.last_batch += max(min(int(per_call), left), 1) - 1
+
+    def watch(self, model: Any, computed: Callable[[int, Any], None], failed: Callable[[BaseException], None]) -> None:
+        """Have `computed` called after each computation of a batch, with its time in ns and its argument (an iterator), and
+        `failed` after one that raised.
+        """
+        self._model = model
+        function = getattr(model, self._function_name, None)
+        if callable(function) and not isinstance(function, _WatchedFunction):
+            self.is_watched = True
+            setattr(model, self._function_name, _WatchedFunction(function, computed, failed))
+
+    def begin_iterator(self, iterator: Any) -> None:
+        """Note that the model took its batches from another iterator, which can be asked or not."""
+        is_known = hasattr(iterator, "_iterator_resource")
+        self._kept, self.iterator = (iterator, weakref.ref(iterator)) if is_known else (None, None)
+        self.n_elements = 0
+
+    def take_iterator(self) -> Any:
+        """Return the iterator that is kept, and keep it no longer; None: none is."""
+        kept, self._kept = self._kept, None
+        return kept
+
+    def unwatch(self) -> None:
+        """Give the model its function back."""
+        function = getattr(self._model, self._function_name, None)
+        if self.is_watched and isinstance(function, _WatchedFunction):
+            self.is_watched = False
+            setattr(self._model, self._function_name, function.original)
+
+    @property
+    def _function_name(self) -> str:
+        return f"{self.kind}_function"
+
+
+class _WatchedFunction:
+    """Keras' train function, and a call after each of its calls; has its attributes, for those who look at them."""
+
+    def __init__(self, original: Any, after: Any, failed: Any) -> None:
+        self.original = original
+        self._after = after
+        self._failed = failed
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        __tracebackhide__ = True
+        begin_ns = time.perf_counter_ns()
+        try:
+            result = self.original(*args, **kwargs)
+        except Exception as error:
+            self._failed(error)
+            raise
+        self._after(time.perf_counter_ns() - begin_ns, args[0] if args else None)
+        return result
+
+    def __getattr__(self, name: str) -> Any:
+        if name == "original":  # a copy in the making: without this it would ask itself for ever
+            raise AttributeError(name)
+        return getattr(self.original, name)
+
+
+# ruff: noqa: ARG001 -- Keras calls its hooks with these arguments
+
+
+if TYPE_CHECKING:
+    from tensorflow.keras.callbacks import Callback as KerasCallback
+
+    from .session import Capture, StepNotes
+else:
+    KerasCallback = object
+
+
+class StepMarker(LateBase, KerasCallback):  # type: ignore[misc]
+    """Marks the steps of one call; goes first in the list, so that other callbacks' work is in a step."""
+
+    # Keras then keeps running everybody's batch-end hooks beside the training, as it would without us.
+    async_safe = True
+    marks: StepMarks
+
+    @classmethod
+    def _late_base(cls) -> type:
+        """Keras' class of callbacks."""
+        base: type = import_tensorflow().keras.callbacks.Callback
+        return base
+
+    def _begin(self, kind: str) -> None:
+        self.marks.begin_phase(kind, self.model, (self.params or {}).get("steps"))
+
+    def _end(self) -> None:
+        self.marks.end_phase()
+
+    def on_epoch_end(self, epoch: int, logs: Any = None) -> None:
+        """Count what comes until the next batch to no step, and tell of the epoch."""
+        self.marks.end_step()
+        self.marks.end_epoch(epoch, logs)
+
+
+def _hooks(kind: str) -> dict[str, Callable[..., None]]:
+    """What Keras calls in a loop of one kind, by the name that it is called by."""
+
+    def begin(self: Any, logs: Any = None) -> None:
+        self._begin(kind)
+
+    def end(self: Any, logs: Any = None) -> None:
+        self._end()
+
+    def batch_begin(self: Any, batch: int, logs: Any = None) -> None:
+        self.marks.begin_batch(batch)
+
+    def batch_end(self: Any, batch: int, logs: Any = None) -> None:
+        self.marks.note_batch_end(kind, batch, logs)
+
+    hooks: dict[str, Callable[..., None]] = {
+        "begin": begin,
+        "end": end,
+        "batch_begin": batch_begin,
+        "batch_end": batch_end,
+    }
+    return {f"on_{kind}_{moment}": hook for moment, hook in hooks.items()}
+
+
+for _kind in KINDS:
+    for _name, _hook in _hooks(_kind).items():
+        setattr(StepMarker, _name, _hook)
+
+
+def make_step_marker(taker: Capture | StepNotes) -> StepMarker:
+    """Return a Keras callback that marks the steps of one call for a capture, or for notes; see `marker_placed_in`."""
+    marker = StepMarker()
+    marker.marks = StepMarks(taker)
+    return marker
+
+
+@contextlib.contextmanager
+def marker_placed_in(arguments: dict[str, Any], marker: Any) -> Iterator[None]:
+    """Have a marker among the callbacks of one call while the block runs; `arguments` is changed."""
+    import tensorflow as tf
+
+    callbacks = arguments.get("callbacks")
+    if isinstance(callbacks, tf.keras.callbacks.CallbackList):
+        members = callbacks.callbacks
+        if any(isinstance(member, StepMarker) for member in members):
+            yield  # the validation inside fit: its hooks reach the marker of fit
+            return
+        members.insert(0, marker)
+        marker.set_model(callbacks.model)
+        marker.set_params(callbacks.params)
+    else:
+        # A list of our own: the user's stays as it is. Keras flattens what is nested in it.
+        members = []
+        given = () if callbacks is None else callbacks
+        given = given if isinstance(given, (list, tuple)) else [given]
+        if any(isinstance(one, StepMarker) for one in given):
+            yield  # a callback that captures, or the marker of a patch around this one
+            return
+        arguments["callbacks"] = [marker, *given]
+    try:
+        yield
+    except BaseException:
+        marker.marks.close(is_failed=True)
+        raise
+    finally:
+        marker.marks.close()
+        if marker in members:
+            members.remove(marker)
+
+
+METHODS = ("fit", "evaluate", "predict")
+
+_logger = logging.getLogger(__name__)
+_lock = threading.Lock()
+
+
+class OwnMarksPatch:
+    """Takes away the marks that Keras 2 makes of steps itself, while a callback of ours makes them, and puts them back."""
+
+    def __init__(self) -> None:
+        self._undo: list[Callable[[], None]] = []
+
+    def install(self) -> None:
+        """Change what there is to change; a second call does nothing."""
+        with _lock:
+            if not self._undo:
+                for model_class in _model_classes():
+                    self._change(model_class)
+
+    def remove(self) -> None:
+        """Change it back; a second call does nothing."""
+        with _lock:
+            while self._undo:
+                self._undo.pop()()
+
+    def _change(self, model_class: type) -> None:
+        undo = without_own_marks(sys.modules.get(model_class.__module__))
+        if undo is not None:
+            self._undo.append(undo)
+
+
+class KerasPatch(OwnMarksPatch):
+    """Wraps the public methods of every Keras `Model` class in this process besides, and takes the wrappers out again.
+
+    Subclasses that override `fit` and call `super().fit(...)` pass through the wrapper too; so do instances that exist.
+    """
+
+    def _change(self, model_class: type) -> None:
+        for method in METHODS:
+            self._undo.append(_wrap(model_class, method))
+        super()._change(model_class)
+
+
+def _model_classes() -> list[type]:
+    """Return the Model classes: of `tf.keras` (Keras 3 or, by the user's choice, Keras 2) and of a separate `keras`."""
+    classes: list[type] = []
+    for name in ("tensorflow", "keras"):
+        module = sys.modules.get(name)
+        try:
+            model_class = module.keras.Model if name == "tensorflow" else module.Model  # type: ignore[union-attr]
+        except Exception:  # tf.keras is loaded lazily: a broken Keras must not keep other code from being profiled
+            _logger.info("no Keras in %s", name, exc_info=True)
+            continue
+        if model_class not in classes:
+            classes.append(model_class)
+    return classes
+
+
+def _wrap(model_class: type, method: str) -> Callable[[], None]:
+    """Replace one method and return what puts the original back."""
+    original = getattr(model_class, method)
+    is_own = method in vars(model_class)
+    wrapper = _marked(original)
+    setattr(model_class, method, wrapper)
+
+    def undo() -> None:
+        if vars(model_class).get(method) is not wrapper:
+            # Someone patched it meanwhile and calls ours: without an active capture ours only passes on.
+            return
+        if is_own:
+            setattr(model_class, method, original)
+        else:
+            delattr(model_class, method)
+
+    return undo
+
+
+def _marked(original: Callable[..., Any]) -> Callable[..., Any]:
+    signature = inspect.signature(original)
+
+    @functools.wraps(original)
+    def method(self: Any, *args: Any, **kwargs: Any) -> Any:
+        __tracebackhide__ = True  # IPython leaves this frame out of the user's traceback
+        taker = step_taker()
+        if taker is None:
+            return original(self, *args, **kwargs)
+        try:
+            bound = signature.bind(self, *args, **kwargs)
+        except TypeError:
+            return original(self, *args, **kwargs)  # its own message is the one the user knows
+        marker = make_step_marker(taker)
+        if isinstance(taker, StepNotes):
+            with marker_placed_in(bound.arguments, marker):
+                return original(*bound.args, **bound.kwargs)
+        program = taker.program
+        program.batch_size = batch_size_of(bound.arguments) or program.batch_size
+        if original.__name__ == "fit":
+            program.note_fit(bound.arguments)
+            program.expect(self)
+        with program.calls.noted(), marker_placed_in(bound.arguments, marker):
+            try:
+                return original(*bound.args, **bound.kwargs)
+            finally:
+                program.see(self)
+
+    return method
+
+
+Result = TypeVar("Result")
+
+
+class CapturingCallback(StepMarker, Generic[Result]):
+    """A Keras callback that captures every `fit` (or lone `evaluate`, `predict`) that it is passed to.
+
+    Step numbers count from 0 in each call.
+    """
+
+    _result_name: ClassVar[str]
+    """What a call gives, such as "profile"; for messages."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._capture: Capture | None = None
+        self._caller: _Caller | None = None
+        self._depth = 0
+        self._results: list[Result] = []
+
+    def _start_capture(self, end_if_over: Callable[[], None]) -> Capture:
+        """Start a capture as a call begins, with this `end_if_over`."""
+        raise NotImplementedError
+
+    def _result_of(self, record: CaptureRecord) -> Result:
+        """What a call gives whose capture has ended with this record."""
+        raise NotImplementedError
+
+    @property
+    def _last_result(self) -> Result:
+        """What the last call gave."""
+        if not self._all_results:
+            raise CaptureError(
+                f"No {self._result_name} yet: pass the callback to `model.fit(callbacks=[...])` and let it end."
+            )
+        return self._results[-1]
+
+    @property
+    def _all_results(self) -> list[Result]:
+        """What the calls gave, oldest first; of a call that failed what was captured before."""
+        self._finish_if_over()
+        return list(self._results)
+
+    def _begin(self, kind: str) -> None:
+        self._finish_if_over()
+        if self._depth == 0:
+            capture = self._start_capture(_weakly(self._finish_if_over))
+            self._capture, self._caller = capture, _Caller()
+            capture.program.batch_size = batch_size_of(self._caller.arguments)
+            capture.program.see(self.model)
+            self.marks = StepMarks(capture)
+        self._depth += 1
+        super()._begin(kind)
+
+    def _end(self) -> None:
+        super()._end()
+        self._depth -= 1
+        if self._depth == 0:
+            self._finish("complete")
+
+    def _finish_if_over(self) -> None:
+        # Keras tells a callback nothing when a call fails: whoever needs to know afterwards ends its capture.
+        if self._caller is not None and not self._caller.is_running:
+            self._finish("exception")
+
+    def _finish(self, outcome: Outcome) -> None:
+        capture, self._capture, self._caller = self._capture, None, None
+        self._depth = 0
+        if capture is None:
+            return
+        try:
+            self.marks.close(is_failed=outcome == "exception")
+            capture.stop(outcome=outcome, failure=self.marks.failure if outcome == "exception" else None)
+        finally:
+            self._results.append(self._result_of(capture.record))
+
+
+def _weakly(method: Callable[[], None]) -> Callable[[], None]:
+    """Return a function that calls `method` as long as its object lives; a capture must not keep its owner alive."""
+    reference = weakref.WeakMethod(method)
+
+    def call() -> None:
+        alive = reference()
+        if alive is not None:
+            alive()
+
+    return call
+
+
+class _Caller:
+    """The function whose call is captured, and whether it is still on the stack of its thread."""
+
+    def __init__(self) -> None:
+        self._thread_id = threading.get_ident()
+        # The frame itself, although it keeps the call's arguments alive: Python uses the id of a frame again at once.
+        self._frame = next(
+            (frame for frame in frames_outwards(sys._getframe()) if frame.f_code.co_name in METHODS), None
+        )
+
+    @property
+    def arguments(self) -> dict[str, Any]:
+        """The call's, by name; empty where a loop of the user's own drives the callback."""
+        return {} if self._frame is None else {name: self._frame.f_locals.get(name) for name in ("x", "batch_size")}
+
+    @property
+    def is_running(self) -> bool:
+        """True too where a loop of the user's own drives the callback: it ends the capture by Keras' hooks."""
+        if self._frame is None:
+            return True
+        return self._frame in frames_outwards(running_frames().get(self._thread_id, sys._getframe()))

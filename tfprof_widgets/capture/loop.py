@@ -1,0 +1,158 @@
+"""loop: a custom training loop -> step markers, by `trace_steps(dataset)` or by `with step(i)` around its body."""
+
+from __future__ import annotations
+
+import sys
+import time
+from collections.abc import Iterable, Iterator
+from types import TracebackType
+from typing import Generic, TypeVar
+
+from .bounds import traced_us
+from .session import Capture, StepNotes, step_taker
+from .steps import OpenStep
+
+T = TypeVar("T")
+
+
+class trace_steps(Generic[T]):  # noqa: N801 -- it is called like a function, as `range` is
+    """Iterate over a dataset with every iteration marked as one step, the wait for its batch included.
+
+    Steps are numbered over the whole capture, so a second epoch goes on where the first ended. Outside a capture it
+    marks steps for whatever profiler runs, counting from 0 in each loop, and costs next to nothing. An iteration that
+    `break`, `return` or an exception leaves is no step.
+
+    Args:
+        dataset: anything that can be iterated: a `tf.data.Dataset`, a distributed dataset, a list, a generator.
+        name: of the steps. TensorBoard's profiler takes names that begin with `train` or `test` for steps.
+
+    Examples:
+        >>> with tfprof.profile() as prof:
+        ...     for batch in tfprof.trace_steps(dataset):
+        ...         train_step(batch)
+        >>> len(prof.steps)
+        8
+    """
+
+    def __init__(self, dataset: Iterable[T], *, name: str = "train") -> None:
+        self._dataset = dataset
+        self._name = name
+
+    def __len__(self) -> int:
+        """Return the length of the dataset, for progress bars; `TypeError` where it has none, as with the dataset."""
+        return len(self._dataset)  # type: ignore[arg-type]
+
+    def __iter__(self) -> Iterator[T]:
+        items = iter(self._dataset)
+        n_done = 0
+        while True:
+            current = _Step(self._name, None, n_done)
+            current.begin()
+            begin_ns = time.perf_counter_ns()
+            try:
+                item = next(items)
+            except StopIteration:
+                current.cancel()
+                return
+            except BaseException:
+                current.cancel()
+                raise
+            current.confirm(time.perf_counter_ns() - begin_ns)
+            try:
+                yield item
+            except BaseException:  # the generator is closed, as `break` and exceptions of the loop's body do
+                current.leave()
+                raise
+            current.end()
+            n_done += 1
+
+
+class step:  # noqa: N801 -- it is called like a function
+    """Mark the body of a `with` block as one step of the training.
+
+    For a loop over a dataset `trace_steps` is simpler, and counts the wait for data as part of the step. A body that
+    raises is no step.
+
+    Args:
+        number: the step's number, 0 or more. The `steps=` of a capture is about these numbers.
+        name: of the step. TensorBoard's profiler takes names that begin with `train` or `test` for steps.
+
+    Raises:
+        TypeError: the number is not a whole number.
+        ValueError: the number is negative.
+
+    Examples:
+        >>> batches = iter(dataset)
+        >>> with tfprof.profile(steps=range(2, 4)) as prof:
+        ...     for number in range(6):
+        ...         with tfprof.step(number):
+        ...             train_step(next(batches))
+        >>> prof.steps["name"].tolist()
+        ['train 2', 'train 3']
+    """
+
+    def __init__(self, number: int, *, name: str = "train") -> None:
+        number = number.__index__() if hasattr(number, "__index__") else number
+        if not isinstance(number, int):
+            raise TypeError(f"step({number!r}) needs a whole number, not a {type(number).__name__}.")
+        if number < 0:
+            raise ValueError(f"step({number}) is negative; steps count from 0.")
+        self._step = _Step(name, number, number)
+
+    def __enter__(self) -> None:
+        self._step.begin()
+        self._step.confirm()
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        if error is None:
+            self._step.end()
+        else:
+            self._step.leave()
+
+
+class _Step:
+    """One step, reported to the active capture, or put into whatever session runs when there is none."""
+
+    def __init__(self, name: str, number: int | None, default_number: int) -> None:
+        self._name = name
+        self._number = number
+        self._default_number = default_number
+        self._taker: Capture | StepNotes | None = None
+        self._open: OpenStep | None = None
+
+    def begin(self) -> None:
+        taker = step_taker()
+        if taker is not None:
+            number = taker.next_number if self._number is None else self._number
+            self._taker = taker
+            self._open = taker.begin_step(self._name, number, is_certain=False)
+        elif sys.modules.get("tensorflow") is not None:  # where it was never imported no profiler can be running
+            self._open = OpenStep(self._name, self._default_number)
+
+    def confirm(self, waited_ns: int | None = None) -> None:
+        if self._open is not None:
+            known_us = self._open.traced_us
+            if known_us is None or known_us == traced_us():  # nothing was traced meanwhile, or nobody asks
+                self._open.waited_ns = waited_ns
+            self._open.confirm()
+
+    def cancel(self) -> None:
+        if self._taker is not None and self._open is not None:
+            self._taker.cancel_step(self._open)
+        elif self._open is not None:
+            self._open.close()
+
+    def leave(self) -> None:
+        if self._taker is not None and self._open is not None:
+            self._taker.leave_step(self._open)
+        elif self._open is not None:
+            self._open.leave()
+            self._open.close()
+
+    def end(self) -> None:
+        if self._taker is not None and self._open is not None:
+            self._taker.end_step(self._open)
+        elif self._open is not None:
+            self._open.close()

@@ -1,1 +1,0 @@
-"""The machine beside the profiler: samples of CPU, memory, network and GPUs."""

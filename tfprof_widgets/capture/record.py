@@ -1,0 +1,537 @@
+"""Record: the frozen account of one capture, from which files, windows and costs are read."""
+
+from __future__ import annotations
+
+import contextlib
+import ctypes
+import functools
+import linecache
+import logging
+import mmap
+import os
+import re
+import threading
+import time
+import traceback
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from numbers import Real
+from pathlib import Path
+from typing import Any, Literal, get_args
+
+import pandas as pd
+
+from ..errors import CaptureError
+from ..read.protobuf import Messages
+from ..trace.capture_facts import CaptureCost, CaptureFacts, Failure
+from .folders import free_text, without_profiler_lines
+from .machine import DEFAULT_HZ, MAX_HZ, MIN_HZ
+from .program.frames import is_user_file, title_of
+from .program.program import CapturedProgram
+from .selection import Selection, Steps, make_selection, require_positive
+
+_logger = logging.getLogger(__name__)
+
+MAX_CHAIN = 50
+MAX_LINES = 20
+MAX_LINE = 500
+"""Of the message: TensorFlow's holds a traceback, and may hold all allocations of a device."""
+_TENSORFLOW_NAMES = frozenset(("ResourceExhaustedError", "XlaRuntimeError", "JaxRuntimeError"))
+_IS_MEMORY = re.compile(r"\bOOM\b|out of memory|\ballocat|\bmemory\b|RESOURCE_EXHAUSTED", re.IGNORECASE)
+_IS_TOLD = re.compile(r"\bOOM\b|out of memory|\ballocat|\{\{node |\[Op:|Dst tensor is not initialized", re.IGNORECASE)
+_IS_ASIDE = re.compile(r'^(?:Hint:|File ")')
+"""Advice, and lines of a traceback, whose folders may have any name."""
+_IS_OTHER = re.compile(r"no space left|too many open files|larger than max|disk|quota", re.IGNORECASE)
+"""What else a ResourceExhaustedError may be about."""
+_IS_COPY = "Dst tensor is not initialized"
+"""What TensorFlow says, in an InternalError, where a device has no room for a tensor that is copied to it."""
+
+
+def read_failure(error: BaseException | None, *, batch_size: int = 0) -> Failure | None:
+    """Read the exception that tells of a failed allocation, be it the one that arrived or one in its chain."""
+    if error is None:
+        return None
+    try:
+        at_ns = time.time_ns()
+        for one in _chain(error):
+            if _is_about_memory(one):
+                file, line, code = _place(one, error)
+                return Failure(
+                    kind=type(one).__name__[:MAX_LINE],
+                    text=_told(str(one)),
+                    at_ns=at_ns,
+                    file=file,
+                    line=line,
+                    code=code,
+                    batch_size=batch_size,
+                )
+    except Exception:  # an exception's own methods are anybody's code
+        _logger.warning("the exception cannot be read", exc_info=True)
+    return None
+
+
+def _chain(error: BaseException) -> Iterator[BaseException]:
+    """The exception, what it was raised from and what it holds, the outer ones first; each once."""
+    waiting: list[BaseException | None] = [error]
+    seen: set[int] = set()
+    while waiting and len(seen) < MAX_CHAIN:
+        one = waiting.pop(0)
+        if one is None or id(one) in seen:
+            continue
+        seen.add(id(one))
+        yield one
+        # Keras raises `from None`, which hides what was before but keeps it.
+        waiting += [one.__cause__, one.__context__]
+        members = getattr(one, "exceptions", ())
+        waiting += [member for member in members if isinstance(member, BaseException)] if type(members) is tuple else []
+
+
+def _is_about_memory(error: BaseException) -> bool:
+    if isinstance(error, MemoryError):
+        return True
+    names = {base.__name__ for base in type(error).__mro__}
+    text = str(error)
+    if "InternalError" in names:
+        return _IS_COPY in text
+    if not names & _TENSORFLOW_NAMES or (_IS_OTHER.search(text) and not _IS_TOLD.search(text)):
+        return False
+    return "ResourceExhaustedError" in names or _IS_MEMORY.search(text) is not None
+
+
+def _told(text: str) -> str:
+    lines = [line.strip() for line in text.splitlines() if line.strip()]
+    told = [line for line in lines if _IS_TOLD.search(line) and not _IS_ASIDE.match(line)]
+    return "\n".join(line[:MAX_LINE] for line in (told or lines[:1])[:MAX_LINES])
+
+
+def _place(error: BaseException, arrived: BaseException) -> tuple[str, int, str]:
+    """The innermost frame of the user's: of the exception itself, or of the one that arrived."""
+    for one in (error, arrived):
+        passed = [(frame.f_code.co_filename, line) for frame, line in traceback.walk_tb(one.__traceback__)]
+        found = [(file, line) for file, line in passed if is_user_file(file)]
+        if found:
+            file, line = found[-1]
+            return title_of(file)[:MAX_LINE], line, linecache.getline(file, line).strip()[:MAX_LINE]
+    return "", 0, ""
+
+
+BFC_VARIABLE = "TF_CPU_ALLOCATOR_USE_BFC"
+
+
+def enable_cpu_memory_recording() -> bool:
+    """Ask TensorFlow to record every CPU tensor allocation, unless the user has set the variable already.
+
+    Only the BFC allocator reports its allocations to the profiler, and TensorFlow chooses the CPU allocator when it
+    runs its first op: this has an effect until then, also after `import tensorflow`, and none later.
+    """
+    return os.environ.setdefault(BFC_VARIABLE, "true").strip().lower() in ("1", "true", "t", "yes", "y")
+
+
+Phase = Literal["before", "during", "after", "cut"]
+"""A step before the first window; whole inside one; after one has closed; or one in which a window opened or closed."""
+
+MAX_STEPS = 100_000
+"""Rows of `CaptureRecord.step_times`: half of them for the steps inside windows, half for the others."""
+
+MOST_LATEST = 512
+"""So many steps wait to be taken up, at most."""
+
+_COLUMNS = {"number": "int64", "name": "str", "start_ns": "int64", "duration_ns": "int64", "phase": "str"}
+_Row = tuple[int, str, int, int, Phase]
+
+
+class StepTimes:
+    """Takes up the duration of every marked step from start to stop of a capture, on any thread.
+
+    Where there are too many, every second one of those kept is dropped and only every second one is kept from then on;
+    steps inside windows and outside have a bound each, so that a few profiled steps in a long training are all kept.
+    """
+
+    def __init__(self, *, max_steps: int = MAX_STEPS) -> None:
+        self._inside, self._outside = _Kept(max_steps // 2), _Kept(max_steps // 2)
+        self.latest: list[tuple[int, str, int, int, Phase]] = []
+        """Not yet among the others: to append here is all that a step pays. Of each its number, the name of its marker, the Unix
+        time of its begin, its duration and where it lay.
+        """
+        self._lock = threading.Lock()
+
+    def frame(self) -> pd.DataFrame:
+        """One row per step: `number, name, start_ns, duration_ns, phase`; in the order of their begins."""
+        self.sort_in()
+        with self._lock:
+            rows = sorted([*self._inside.rows, *self._outside.rows], key=lambda row: row[2])
+        # A table without rows has the types of one with rows.
+        return pd.DataFrame(rows, columns=list(_COLUMNS)).astype(_COLUMNS)
+
+    @property
+    def notice(self) -> str:
+        """That not every step is in the table; empty where every one is."""
+        self.sort_in()
+        with self._lock:
+            n_rows = len(self._inside.rows) + len(self._outside.rows)
+            n_steps = self._inside.n_added + self._outside.n_added
+        if n_rows == n_steps:
+            return ""
+        return (
+            f"Of the times of {n_steps:,} steps {n_rows:,} are kept, evenly spread: the table of step times is bounded."
+        )
+
+    def sort_in(self) -> None:
+        """Take up the latest steps; to be called when `MOST_LATEST` wait."""
+        with self._lock:
+            # The list stays the same one: a step may be about to be appended on another thread.
+            latest = self.latest[:]
+            del self.latest[: len(latest)]
+            for row in latest:
+                (self._inside if row[-1] == "during" else self._outside).add(row)
+
+
+class _Kept:
+    """Rows of which every `2^k`-th is kept, so that they are never more than a limit."""
+
+    def __init__(self, limit: int) -> None:
+        self._limit = max(2, limit)
+        self._stride = 1
+        self.n_added = 0
+        self.rows: list[_Row] = []
+
+    def add(self, row: _Row) -> None:
+        if self.n_added % self._stride == 0:
+            if len(self.rows) >= self._limit:
+                del self.rows[1::2]
+                self._stride *= 2
+            if self.n_added % self._stride == 0:
+                self.rows.append(row)
+        self.n_added += 1
+
+
+def no_step_times() -> pd.DataFrame:
+    """Return the table of a capture without marked steps: the columns, no rows."""
+    return StepTimes().frame()
+
+
+Detail = Literal["low", "normal", "high"]
+"""How much a capture records of each step."""
+DETAILS: tuple[Detail, ...] = get_args(Detail)
+
+LOUD_NOTICE = (
+    'detail="low" records as much as "normal" here: this build of TensorFlow has no switch for the events of its '
+    "thread pools that could be found. Capture fewer steps to record less."
+)
+
+_VERBOSE = 3
+_POOL_CATEGORIES = (0, 1)
+"""`EventCategory::kScheduleClosure` and `kRunClosure` of tsl/platform/tracing.h: work put into a thread pool, and run there."""
+_SET_COLLECTOR = "_ZN3tsl7tracing17SetEventCollectorENS0_13EventCategoryEPKNS0_14EventCollectorE"
+_LIBRARIES = ("libtensorflow_framework.so.2", "libtensorflow_framework.2.dylib")
+
+
+def profiler_options(tf: Any, detail: Detail) -> Any:
+    """Return TensorFlow's `ProfilerOptions` of a level; None for its own defaults."""
+    if detail != "high":
+        return None
+    return tf.profiler.experimental.ProfilerOptions(host_tracer_level=_Level(_VERBOSE))
+
+
+class _Level:
+    """A number that is no truth value.
+
+    TensorFlow 2.21 asks first whether an option can be a bool. Every int can, and is refused then ("host_tracer_level
+    expects an i value" in its log), so that no option has an effect. This can go when ints pass again; earlier
+    versions take it too.
+    """
+
+    def __init__(self, value: int) -> None:
+        self._value = value
+
+    def __index__(self) -> int:
+        return self._value
+
+
+def mute_thread_pools() -> bool:
+    """Have the session that just began record no thread-pool event; False where that cannot be done.
+
+    They are half of the events on a CPU, and no step, op or verdict needs them. TensorFlow has no option for it: it
+    listens to its pools whatever the level, so its listener is unhooked, as its own stop does it later again.
+    """
+    unhook = _collector_setter()
+    if unhook is None:
+        return False
+    for category in _POOL_CATEGORIES:
+        unhook(category, None)
+    return True
+
+
+@functools.cache
+def _collector_setter() -> Callable[[int, None], None] | None:
+    """Return `tsl::tracing::SetEventCollector`. The symbol's name holds the types of its arguments: found means fitting."""
+
+    try:
+        folder = Path(import_tensorflow().sysconfig.get_lib())
+        library = next(folder / name for name in _LIBRARIES if (folder / name).is_file())
+        setter = getattr(ctypes.CDLL(str(library)), _SET_COLLECTOR)
+    except (OSError, AttributeError, StopIteration):
+        _logger.info("the events of thread pools cannot be switched off", exc_info=True)
+        return None
+    setter.argtypes, setter.restype = [ctypes.c_uint, ctypes.c_void_p], None
+    found: Callable[[int, None], None] = setter
+    return found
+
+
+Outcome = Literal["complete", "bounded", "exception", "interrupted"]
+"""How a capture ended: by leaving its block, by a bound, by an exception in the block, or by Ctrl-C."""
+
+DEFAULT_MAX_SECONDS = 60.0
+DEFAULT_MAX_BYTES = 32 * 2**20
+"""About a million events: TensorFlow needs 6 s to write them, and a browser some seconds to take them."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class CaptureOptions:
+    """What a capture is asked to do; all fields are optional.
+
+    Raises:
+        TypeError, ValueError: an argument that means nothing; the message says what to give.
+    """
+
+    steps: Steps | None = None
+    """Step numbers to capture: a range, an iterable of ints, or a callable of the step number. None: all."""
+    every: int | None = None
+    """Capture every step whose number is a multiple of this."""
+    every_seconds: float | None = None
+    """Capture one step at once, then one whenever so many seconds have passed."""
+    system: bool | float = True
+    """Whether the machine is sampled beside the trace, or how often: 5 to 20 Hz. True: 10 Hz."""
+    detail: Detail = "normal"
+    """How much the profiler records of each step; `detail.py` has the measured cost of each level."""
+    logdir: str | Path | None = None
+    """Where the files are kept, in TensorBoard's layout (`plugins/profile/<run>`). None: a private temporary folder."""
+    max_seconds: float | None = None
+    """The capture stops itself after so many seconds of open windows. None: 60."""
+    max_bytes: int | None = None
+    """The capture stops itself at about this size of its files. None: 32 MiB."""
+    command: str = "profile"
+    """How the user started it, `profile` or `%%tfprofile`: messages speak the same language."""
+
+    def __post_init__(self) -> None:
+        for name in ("max_seconds", "max_bytes"):
+            if (value := getattr(self, name)) is not None:
+                require_positive(name, value, Real, give="a number, or leave it out for the default")
+        self._check_system()
+        if self.detail not in DETAILS:
+            choices = ", ".join(f'"{detail}"' for detail in DETAILS)
+            raise ValueError(f"detail={self.detail!r} is no level of detail; give one of {choices}.")
+        if self.logdir is not None and not isinstance(self.logdir, (str, os.PathLike)):
+            raise TypeError(f"logdir={self.logdir!r} is a {type(self.logdir).__name__}; give a path.")
+        self.selection()
+
+    def _check_system(self) -> None:
+        rate = self.system
+        if isinstance(rate, bool):
+            return
+        if not isinstance(rate, Real):
+            raise TypeError(f"system={rate!r} is a {type(rate).__name__}; give True, False or a rate in Hz.")
+        if not MIN_HZ <= float(rate) <= MAX_HZ:
+            raise ValueError(
+                f"system={rate!r} Hz cannot be sampled: give a rate from {MIN_HZ:g} to {MAX_HZ:g} Hz, True for "
+                f"{DEFAULT_HZ:g} Hz, or False to sample nothing."
+            )
+
+    @property
+    def sample_hz(self) -> float:
+        """How often the machine is sampled, in Hz; 0 where it is not."""
+        if isinstance(self.system, bool):
+            return DEFAULT_HZ if self.system else 0.0
+        return float(self.system)
+
+    def selection(self) -> Selection | None:
+        """Return which steps are wanted; None means everything from start to stop."""
+        return make_selection(steps=self.steps, every=self.every, every_seconds=self.every_seconds)
+
+    @property
+    def seconds_bound(self) -> float:
+        """`max_seconds`, or its default."""
+        return DEFAULT_MAX_SECONDS if self.max_seconds is None else float(self.max_seconds)
+
+    @property
+    def bytes_bound(self) -> int:
+        """`max_bytes`, or its default."""
+        return DEFAULT_MAX_BYTES if self.max_bytes is None else int(self.max_bytes)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Window:
+    """One session of TensorFlow's profiler and the run directory it wrote."""
+
+    run_dir: Path
+    """Holds `<host>.xplane.pb`."""
+    first_step: int | None
+    """Number of the first step that lies whole in the window; None where the program marked none."""
+    last_step: int | None
+    n_steps: int
+    """How many marked steps lie whole in the window."""
+    start_ns: int
+    """Unix time at which the session ran, in ns."""
+    stop_ns: int
+    """Unix time at which the session was asked to stop, in ns."""
+    start_s: float
+    """What starting the session cost, in s."""
+    stop_s: float
+    """What stopping it and writing its files cost, in s."""
+    n_bytes: int
+    """Size of its files."""
+
+    @property
+    def pause_ns(self) -> tuple[int, int]:
+        """Unix times between which the program waited for the files."""
+        return self.stop_ns, self.stop_ns + round(self.stop_s * 1e9)
+
+
+@dataclass(frozen=True, kw_only=True)
+class CaptureRecord(CaptureFacts):
+    """All that is known of one capture. Without `logdir=` its files live as long as this object."""
+
+    run_dirs: tuple[Path, ...]
+    """One per window, in time order; empty when nothing could be captured (`notices` then says why)."""
+    windows: tuple[Window, ...]
+    notices: tuple[str, ...]
+    """What the user has to know, one plain sentence or two each; empty when all went as asked."""
+    cost: CaptureCost
+    system: pd.DataFrame = field(repr=False)
+    """System samples with `time_ns` in Unix time; `sampler.on_trace_clock` puts them on a trace's clock.
+
+    The columns are those of `SystemSampler`, from before the first window to the end of the capture. No rows with
+    `system=False`.
+    """
+    step_times: pd.DataFrame = field(default_factory=no_step_times, repr=False)
+    """How long each of them took: `number, name, start_ns` (Unix time), `duration_ns, phase`; in the order of their begins.
+
+    `phase` is `before` the first window, `during` one, `after` one, or `cut` where a window opened or closed within the
+    step. Steps of validation are among them, and steps of several batches (`steps_per_execution`) are one row. At most
+    100,000 rows; of more steps they are an even spread, and `notices` say so.
+    """
+    program: CapturedProgram | None = field(default=None, repr=False)
+    """What is held of the program until its lines and layers are asked for."""
+
+
+_PLANE, _START, _STOP = b"Task Environment", b"profile_start_time", b"profile_stop_time"
+_MESSAGES = Messages(
+    "tfprof_widgets.session_times",
+    {
+        "Stat": (("metadata_id", 1, "int64"), ("uint64_value", 3, "uint64")),
+        "StatMetadata": (("id", 1, "int64"), ("name", 2, "bytes")),
+        "StatMetadataEntry": (("key", 1, "int64"), ("value", 2, "StatMetadata")),
+        "Plane": (
+            ("name", 2, "bytes"),
+            ("stat_metadata", 5, "StatMetadataEntry repeated"),
+            ("stats", 6, "Stat repeated"),
+        ),
+        "Space": (("planes", 1, "Plane repeated"),),
+    },
+)
+"""The part of an XSpace that says it. Source: semantics 1.1 and 1.3."""
+
+
+def note_session_times(xplane: Path, *, start_ns: int, stop_ns: int) -> None:
+    """Add the Unix times of the session to its file, as newer TensorFlows do, unless they are there."""
+    with xplane.open("rb") as file, mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as content:
+        if content.find(_START) >= 0:
+            return
+    space = _MESSAGES["Space"]()
+    plane = space.planes.add(name=_PLANE)
+    for number, (name, time_ns) in enumerate(((_START, start_ns), (_STOP, stop_ns)), start=1):
+        entry = plane.stat_metadata.add(key=number)
+        entry.value.id, entry.value.name = number, name
+        plane.stats.add(metadata_id=number, uint64_value=time_ns)
+    with xplane.open("ab") as end:  # two messages one after the other are one message
+        end.write(space.SerializeToString())
+
+
+STALE_NOTICE = (
+    "A profiler session that someone else had left running in this process (an interrupted run, the TensorBoard "
+    "callback, or a profiler server) was stopped so that this capture could start; what it had recorded is dropped."
+)
+_start_ns = 0
+"""When the last session was asked for, in Unix time; TensorFlow takes its own time as the first thing it does then."""
+
+
+def import_tensorflow() -> Any:
+    """Return the `tensorflow` module."""
+    try:
+        import tensorflow
+    except ImportError as error:
+        raise CaptureError(
+            f"A capture needs TensorFlow 2.16 or later, and it could not be imported: {error}. "
+            "Install it with `pip install tensorflow`; opening saved profiles works without it."
+        ) from error
+    if not hasattr(tensorflow, "profiler"):
+        raise CaptureError(
+            f"The imported module `tensorflow` ({getattr(tensorflow, '__file__', 'no file')}) has no profiler. "
+            "A file or folder of your own named `tensorflow` may hide the package; rename it."
+        )
+    return tensorflow
+
+
+@without_profiler_lines()
+def start_session(logdir: Path, detail: Detail = "normal") -> tuple[str, ...]:
+    """Start TensorFlow's profiler, to write below `logdir`."""
+    tf = import_tensorflow()
+    profiler = tf.profiler.experimental
+    options = profiler_options(tf, detail)
+    arguments = (str(logdir),) if options is None else (str(logdir), options)
+    notices = []
+    try:
+        _start(tf, arguments)
+    except tf.errors.AlreadyExistsError:
+        notices.append(STALE_NOTICE)
+        _logger.info("stopping a stale profiler session")
+    except Exception as error:  # any failure of the profiler is the same to the user: no capture
+        raise CaptureError(f"TensorFlow's profiler did not start: {error}") from error
+    try:
+        if notices:
+            profiler.stop(save=False)
+            _start(tf, arguments)
+    except Exception as error:  # as above
+        raise CaptureError(
+            f"Another profiler is running in this process and could not be stopped: {error}. "
+            "Stop it (`tf.profiler.experimental.stop()`, the TensorBoard callback's `profile_batch=0`) "
+            "or restart the kernel."
+        ) from error
+    if detail == "low" and not mute_thread_pools():
+        notices.append(LOUD_NOTICE)
+    return tuple(notices)
+
+
+def _start(tf: Any, arguments: tuple[Any, ...]) -> None:
+    global _start_ns
+    _start_ns = time.time_ns()
+    tf.profiler.experimental.start(*arguments)
+
+
+@without_profiler_lines()
+def stop_session(logdir: Path) -> Path:
+    """Stop TensorFlow's profiler and return the run directory that it wrote below `logdir`."""
+    tf = import_tensorflow()
+    stop_ns = time.time_ns()
+    try:
+        tf.profiler.experimental.stop()
+    except tf.errors.UnavailableError as error:
+        raise CaptureError(
+            "The profiler session was stopped by someone else before the capture ended (the TensorBoard callback, "
+            "`tf.profiler.experimental.stop()`), so nothing of it is left. Profile with one tool at a time."
+        ) from error
+    except Exception as error:  # the profiler's failures have many types; each means that the files are not there
+        raise CaptureError(
+            f"TensorFlow's profiler could not write its files to {logdir} ({free_text(logdir)} free): {error}. "
+            "Free some space, capture fewer steps, or give logdir= on another disk."
+        ) from error
+    runs = sorted(path.parent for path in logdir.glob("plugins/profile/*/*.xplane.pb") if path.stat().st_size)
+    if not runs:
+        raise CaptureError(
+            f"TensorFlow's profiler wrote no file below {logdir} ({free_text(logdir)} free). "
+            "Free some space, capture fewer steps, or give logdir= on another disk."
+        )
+    for xplane in runs[-1].glob("*.xplane.pb"):
+        with contextlib.suppress(OSError):  # what TensorFlow wrote is whole without
+            note_session_times(xplane, start_ns=_start_ns, stop_ns=stop_ns)
+    return runs[-1]

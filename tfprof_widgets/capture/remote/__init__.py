@@ -1,1 +1,0 @@
-"""Captures of other processes over TensorFlow's profiler service."""

@@ -1,0 +1,650 @@
+"""session: a running TensorFlow program -> `Capture`, which profiles it in windows, and the record it leaves."""
+
+from __future__ import annotations
+
+import atexit
+import contextlib
+import ctypes
+import logging
+import math
+import os
+import signal
+import threading
+import time
+import weakref
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from types import FrameType
+from typing import Any
+
+from ..errors import CaptureError
+from ..trace.capture_facts import CaptureCost, Failure
+from .control import Standing, StepListener, WindowControl, standing_of
+from .folders import make_scratch, remove_scratch
+from .machine import SystemSampler, no_samples
+from .program.frames import running_shell
+from .program.program import CapturedProgram, write_oldest
+from .record import (
+    CaptureOptions,
+    CaptureRecord,
+    Outcome,
+    Window,
+    enable_cpu_memory_recording,
+    import_tensorflow,
+    read_failure,
+)
+from .steps import OpenStep, Patch, StepNumbers, abandon
+from .windows import WindowKeeper, closing_notices, interrupts_put_off, run_shielded
+
+_lock = threading.Lock()
+# Weak: a capture whose owner is gone without a stop() must not block the next one.
+_active: weakref.ref[Capture] | None = None
+
+
+def active_capture() -> Capture | None:
+    """Return the running capture of this process, or None."""
+    reference = _active
+    return reference() if reference is not None else None
+
+
+def claim_active(capture: Capture) -> Capture | None:
+    """Make `capture` the active one and return None; where another is running, change nothing and return that one."""
+    global _active
+    with _lock:
+        other = active_capture()
+        if other is not None and other is not capture:
+            return other
+        _active = weakref.ref(capture)
+        return None
+
+
+def release_active(capture: Capture) -> None:
+    """Let another capture start; does nothing when `capture` is not the active one."""
+    global _active
+    with _lock:
+        if active_capture() is capture:
+            _active = None
+
+
+def _forget_in_child() -> None:
+    # A forked worker has the parent's memory but not its profiler session.
+    global _active, _lock
+    capture = active_capture()
+    _lock = threading.Lock()
+    _active = None
+    if capture is not None:
+        capture.disown()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_forget_in_child)
+
+
+SIGNALS = tuple(getattr(signal, name) for name in ("SIGTERM", "SIGHUP") if hasattr(signal, name))
+PATIENCE_S = 25.0
+"""So long the process lives on for its files: schedulers kill half a minute after they asked."""
+LONG_CALL_S = 0.5
+"""Python runs a handler once the main thread returns from TensorFlow, which may never be; so long is waited for that."""
+
+_before: dict[int, Any] = {}
+"""What a signal did before."""
+_stopping = threading.RLock()
+_begun_s = -math.inf
+"""When the handler began for the last time that Python calls."""
+_listener: _Listener | None = None
+
+
+@dataclass(frozen=True)
+class _Listener:
+    """A pipe into which Python's own handler in C writes the number of each signal, at once."""
+
+    read: int
+    write: int
+    thread: threading.Thread
+
+
+def stop_before_death() -> None:
+    """Have the running capture stopped before this process ends in a way that can be noticed."""
+    atexit.unregister(_stop_now)
+    atexit.register(_stop_now)  # the last one comes first, before anybody removes the files
+    if threading.current_thread() is not threading.main_thread():
+        return
+    for number in SIGNALS:
+        handler = signal.getsignal(number)
+        # None: of a library in C, which nobody can call. Who ignores a signal lives on.
+        if handler not in (None, signal.SIG_IGN, _on_signal):
+            _before[number] = handler
+            signal.signal(number, _on_signal)
+    _listen()
+
+
+def let_die() -> None:
+    """Leave the process as it was; on another thread than the main one the handlers stay, and do what was done before."""
+    global _listener
+    atexit.unregister(_stop_now)
+    if threading.current_thread() is not threading.main_thread():
+        return
+    for number, handler in _before.items():
+        if signal.getsignal(number) is _on_signal:  # else the program has put another one in its place
+            signal.signal(number, handler)
+    if _listener is not None:
+        listened = signal.set_wakeup_fd(-1)
+        if listened not in (-1, _listener.write):  # an event loop has begun meanwhile
+            signal.set_wakeup_fd(listened)
+        os.close(_listener.write)  # upon which its thread ends
+        _listener.thread.join(LONG_CALL_S)
+        _listener = None
+
+
+def leave_to_restarted(files: weakref.finalize[..., Any]) -> None:
+    """Have the files of a capture that ended stay where the kernel is restarted: who does that has not asked for them to go."""
+    kernel = getattr(running_shell(), "kernel", None)
+    if kernel is None:
+        return
+
+    def leave() -> None:
+        reply = getattr(kernel, "_shutdown_message", None)
+        if reply is not None and reply["content"].get("restart"):
+            files.detach()
+
+    atexit.register(leave)  # the last one comes first, before the variables of the cells are cleared
+
+
+def _on_signal(number: int, frame: FrameType | None) -> None:
+    global _begun_s
+    _begun_s = time.monotonic()
+    _stop_now()
+    handler = _before.get(number, signal.SIG_DFL)
+    if callable(handler):
+        handler(number, frame)
+    elif handler is signal.SIG_DFL:
+        signal.signal(number, signal.SIG_DFL)
+        os.kill(os.getpid(), number)
+
+
+def _stop_now() -> None:
+    """End the running capture, if there is one, and wait for its files as long as that is reasonable."""
+    with contextlib.suppress(KeyboardInterrupt), interrupts_put_off(), _stopping:
+        capture = active_capture()
+        if capture is None:
+            return
+        # The interrupted thread may hold a lock that this needs: then what is not written is lost, and the process still ends.
+        worker = threading.Thread(target=capture.keep, name="tfprof-last-stop", daemon=True)
+        try:
+            worker.start()
+            worker.join(PATIENCE_S)
+        except RuntimeError:  # the interpreter gives no more threads
+            capture.keep()
+
+
+# ---- while the main thread is in TensorFlow -------------------------------------------------------------------------
+
+
+def _listen() -> None:
+    global _listener
+    if _listener is not None or not _before or os.name != "posix":
+        return
+    listened = signal.set_wakeup_fd(-1)
+    if listened != -1:  # an event loop has its own; handlers run when Python can
+        signal.set_wakeup_fd(listened)
+        return
+    with contextlib.suppress(OSError):
+        read, write = os.pipe()
+        thread = threading.Thread(target=_heed, args=(read,), name="tfprof-signals", daemon=True)
+        _listener = _Listener(read, write, thread)
+        os.set_blocking(write, False)
+        signal.set_wakeup_fd(write, warn_on_full_buffer=False)
+        thread.start()
+
+
+def _heed(pipe: int) -> None:
+    """Do what the handler would where it does not come to run."""
+    while told := os.read(pipe, 1):
+        number = told[0]
+        if number not in _before:
+            continue
+        told_s = time.monotonic()
+        time.sleep(LONG_CALL_S)
+        if _begun_s < told_s - LONG_CALL_S:
+            _stop_now()
+            if _before[number] is signal.SIG_DFL:
+                ctypes.CDLL(None).signal(number, 0)  # Python sets a handler on its main thread only
+                os.kill(os.getpid(), number)
+    os.close(pipe)
+
+
+def _forget_stop_in_child() -> None:
+    # What a fork inherits is to die as it would without us: worker processes are ended by `SIGTERM`.
+    with contextlib.suppress(ValueError, OSError):
+        if _listener is not None:
+            os.close(_listener.read)
+        let_die()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_forget_stop_in_child)
+
+
+def record_of(
+    options: CaptureOptions,
+    control: WindowControl,
+    sampler: SystemSampler | None,
+    program: CapturedProgram,
+    *,
+    outcome: Outcome,
+    failure: Failure | None,
+) -> CaptureRecord:
+    """The record of a capture whose windows have closed; ends its sampling."""
+    keeper = control.keeper
+    windows = tuple(keeper.windows)
+    system = no_samples() if sampler is None else sampler.stop()
+    told = (control.step_times.notice, "" if sampler is None else sampler.notice)
+    return CaptureRecord(
+        run_dirs=tuple(window.run_dir for window in windows),
+        windows=windows,
+        notices=(
+            *keeper.notices,
+            *(() if program.unrecorded else closing_notices(options, keeper, control.bound, control.n_steps)),
+            *(notice for notice in told if notice),
+        ),
+        cost=CaptureCost(
+            start_s=sum(window.start_s for window in windows),
+            stop_s=sum(window.stop_s for window in windows),
+            n_bytes=keeper.n_bytes,
+        ),
+        system=system,
+        step_times=control.step_times.frame(),
+        detail=options.detail,
+        outcome="bounded" if outcome == "complete" and control.bound else outcome,
+        n_steps=control.n_steps,
+        pauses_ns=tuple(window.pause_ns for window in windows),
+        failure=failure,
+        program=program,
+    )
+
+
+def record_in_fork(control: WindowControl) -> CaptureRecord:
+    """The record of a capture in a fork of the process whose capture it is: of nothing."""
+    return CaptureRecord(
+        run_dirs=(),
+        windows=(),
+        notices=("This process is a fork of the one that captures, which has the capture.",),
+        cost=CaptureCost(start_s=0.0, stop_s=0.0, n_bytes=0),
+        system=no_samples(),
+        outcome="interrupted",
+        n_steps=control.n_steps,
+    )
+
+
+_logger = logging.getLogger(__name__)
+
+__all__ = ["Capture", "CaptureCost", "CaptureOptions", "CaptureRecord", "OpenStep", "Window"]
+
+
+class Capture:
+    """One capture of the running program: `start()`, the user's code, `stop()` -> `CaptureRecord`.
+
+    Without `steps`, `every` and `every_seconds` one session of the profiler runs from `start()` to `stop()`. With them
+    a session opens before the first selected step begins and closes after the last of its neighbours has ended.
+    Step numbers count the batches of all `fit`, `evaluate` and `predict` calls and `trace_steps` loops from 0 on; the
+    validation inside `fit` has markers, but numbers of its own. Either bound ends it early; the program goes on.
+
+        capture = Capture(CaptureOptions(steps=range(10, 20)), patch=KerasPatch())
+        capture.start()
+        try:
+            model.fit(...)
+        except BaseException as error:
+            interrupted = isinstance(error, KeyboardInterrupt)
+            capture.stop(outcome="interrupted" if interrupted else "exception", error=error)
+            raise
+        else:
+            record = capture.stop()
+
+    Args:
+        options: what to capture and how much at most; None: everything, default bounds.
+        patch: makes `fit`, `evaluate` and `predict` mark their steps while it runs; None where a Keras callback does.
+        end_if_over: called when another capture wants to start; ends this one where nobody told it that what it
+            captures is over.
+        listener: is told of each step.
+        on_window: is told of each window that has closed, on the thread that closed it, and of the program in it, which is
+            then read apart from those of other windows.
+        numbers: of the steps of the program, which go on; None: they count from 0 on.
+    """
+
+    def __init__(
+        self,
+        options: CaptureOptions | None = None,
+        *,
+        patch: Patch | None = None,
+        end_if_over: Callable[[], None] = lambda: None,
+        listener: StepListener | None = None,
+        on_window: Callable[[Window, CapturedProgram], None] | None = None,
+        numbers: StepNumbers | None = None,
+    ) -> None:
+        self._listener, self._on_window = listener, on_window
+        self.options = options or CaptureOptions()
+        self._numbers = numbers or StepNumbers()
+        self._end_if_over = end_if_over
+        self._patch = patch
+        rate_hz = self.options.sample_hz
+        self._sampler = SystemSampler(interval_s=1 / rate_hz) if rate_hz else None
+        self._control: WindowControl | None = None
+        self._record: CaptureRecord | None = None
+        self.program = CapturedProgram()
+        """What is held of the program that it captures."""
+        self._cleanups: list[weakref.finalize[..., Any]] = []
+        self._files_cleanup: weakref.finalize[..., Any] | None = None
+        self._stopping = threading.Lock()
+
+    @property
+    def is_running(self) -> bool:
+        """Whether it has started and not stopped; between its windows too."""
+        return self._control is not None and self._record is None
+
+    @property
+    def next_number(self) -> int:
+        """The number of the next step that is not given one by the user."""
+        return self._numbers.next
+
+    @property
+    def batch_size(self) -> int:
+        """Of the last call of `fit`, `evaluate` or `predict`; 0 where it is not known."""
+        return self.program.batch_size
+
+    @property
+    def listeners(self) -> tuple[StepListener, ...]:
+        """Who is told of its steps, besides the capture."""
+        return self._running_control().listeners
+
+    @property
+    def standing(self) -> Standing:
+        """How far it is; to be looked at from any thread."""
+        return standing_of(self._running_control(), self.next_number)
+
+    @property
+    def notices(self) -> tuple[str, ...]:
+        """What the user has to know of it so far."""
+        return () if self._control is None else tuple(self._control.keeper.notices)
+
+    @property
+    def record(self) -> CaptureRecord:
+        """What `stop()` returned."""
+        if self._record is None:
+            raise CaptureError("The capture has not stopped yet: its record exists after `stop()`.")
+        return self._record
+
+    def start(self) -> None:
+        """Begin to capture; with a selection the first window opens later, before its first step."""
+        if self._control is not None:
+            raise CaptureError("This capture has been started already; make a new one.")
+        enable_cpu_memory_recording()
+        import_tensorflow()
+        other = claim_active(self)
+        if other is not None:
+            other._end_if_over()
+        if other is not None and claim_active(self) is not None:
+            raise CaptureError(
+                "Another tfprof capture is running in this process, and TensorFlow has one profiler. End the enclosing "
+                "`with profile()` or callback first; `tfprof_widgets.stop()` ends one that was left running."
+            )
+        try:
+            run_shielded(self._start)
+            stop_before_death()
+        except BaseException:
+            if self.is_running:
+                self.stop(outcome="interrupted")
+            release_active(self)
+            raise
+
+    def _start(self) -> None:
+        write_oldest()
+        scratch = make_scratch(self.options.bytes_bound)
+        self._cleanups = [
+            weakref.finalize(self, remove_scratch, scratch, os.getpid()),
+            weakref.finalize(self, abandon, self._patch, self._sampler, self.program),
+        ]
+        on_window = None if self._on_window is None else self._pass_on
+        keeper = WindowKeeper(self.options, scratch, self.program, on_window)
+        control = WindowControl(self.options, keeper, () if self._listener is None else (self._listener,))
+        try:
+            if self._patch is not None:
+                self._patch.install()
+            # Before the first window: its samples tell what the machine did without the profiler.
+            if self._sampler is not None:
+                self._sampler.start()
+            control.open_first()
+        except BaseException:
+            for cleanup in self._cleanups:
+                cleanup()
+            raise
+        self._control = control
+
+    def _pass_on(self, window: Window) -> CapturedProgram:
+        """Hand over a window with its program, and return the program of what comes."""
+        program, self.program = self.program, self.program.successor()
+        program.end([window.run_dir], writes=self.options.logdir is not None)
+        try:
+            if self._on_window is not None:
+                self._on_window(window, program)
+        except Exception:  # in the middle of a training, which goes on; the window's files are there
+            _logger.warning("a window was not taken", exc_info=True)
+        return self.program
+
+    def stop(
+        self, *, outcome: Outcome = "complete", error: BaseException | None = None, failure: Failure | None = None
+    ) -> CaptureRecord:
+        """End the capture and return its record; a second call returns the same record."""
+        control = self._control
+        if control is None:
+            raise CaptureError("The capture was not started: call `start()` first.")
+        # A marker must end on the thread that began it, so not under the shield.
+        control.finish_thread()
+        failure = failure or read_failure(error, batch_size=self.program.batch_size)
+        selection = self.options.selection()
+        if failure is not None and selection is not None:
+            failure = replace(failure, selection=selection.description)
+        try:
+            run_shielded(self._stopper(control, outcome, failure))
+        except KeyboardInterrupt:
+            # One that comes while another exception goes up to the user has nothing left to stop.
+            if outcome == "complete" or self._record is None:
+                raise
+        finally:
+            if active_capture() is None:
+                let_die()
+        own = control.keeper.failure
+        if outcome == "complete" and own is not None and not self.record.windows and self._on_window is None:
+            raise own
+        return self.record
+
+    def _stopper(self, control: WindowControl, outcome: Outcome, failure: Failure | None) -> Callable[[], None]:
+        def stop() -> None:
+            with self._stopping:  # a signal may ask for what is under way
+                if self._record is not None:
+                    return
+                if self._patch is not None:
+                    self._patch.remove()
+                try:
+                    control.end()
+                finally:  # whatever fails: the next capture must work
+                    self._record = self._make_record(control, outcome, failure)
+                    release_active(self)
+
+        return stop
+
+    def keep(self) -> None:
+        """End the capture as the process is about to end, and leave its files to whoever asks `tfprof.recover()` for them."""
+        self.stop(outcome="interrupted")
+        if self._files_cleanup is not None:
+            self._files_cleanup.detach()
+        self.program.write()
+
+    def disown(self) -> None:
+        """Have nothing more to do with it, in a fork of the process whose capture it is."""
+        control = self._control
+        if control is None or self._record is not None:
+            return
+        for cleanup in self._cleanups:
+            cleanup.detach()
+        self._stopping = threading.Lock()
+        control.disown()
+        self._record = record_in_fork(control)
+
+    def _make_record(self, control: WindowControl, outcome: Outcome, failure: Failure | None) -> CaptureRecord:
+        keeper = control.keeper
+        of_program = () if self._on_window is not None else keeper.windows
+        self.program.end([window.run_dir for window in of_program], writes=self.options.logdir is not None)
+        record = record_of(self.options, control, self._sampler, self.program, outcome=outcome, failure=failure)
+        # From here on the files belong to the record: a profile may outlive the capture.
+        for cleanup in self._cleanups:
+            cleanup.detach()
+        self._files_cleanup = weakref.finalize(record, remove_scratch, keeper.scratch, os.getpid())
+        leave_to_restarted(self._files_cleanup)
+        return record
+
+    def begin_step(
+        self,
+        name: str,
+        number: int,
+        *,
+        n_batches: int = 1,
+        is_selectable: bool = True,
+        is_certain: bool = True,
+        begins_epoch: bool = False,
+    ) -> OpenStep:
+        """Mark the begin of a step on this thread, opening a window before it where it is selected."""
+        control = self._control or self._running_control()
+        keeper, is_selectable = control.keeper, is_selectable and not (control.open_steps and control.steps_here())
+        if is_selectable:
+            control.before_step(number, n_batches)
+        step = OpenStep(name, number, n_batches, is_selectable, keeper.open_id, keeper.n_opened, begins_epoch)
+        control.add(step)
+        if is_certain:
+            step.confirm()
+        return step
+
+    def note_unrecorded(self, name: str) -> None:
+        """Note that a Keras model ran of which the profiler records nothing, such as `Keras on JAX`."""
+        self.program.unrecorded = name
+        self._running_control().note_unrecorded(name)
+
+    def cancel_step(self, step: OpenStep) -> None:
+        """Forget a step that was not certain and did not happen."""
+        self._running_control().drop(step)
+
+    def leave_step(self, step: OpenStep) -> None:
+        """Forget a step that was left before its end, closing the window where those behind it are not selected."""
+        if (control := self._running_control()).leave(step):
+            control.after_step(step, step.number + step.n_batches)
+
+    def end_step(self, step: OpenStep, *, n_batches: int | None = None) -> None:
+        """Mark the end of a step, closing the window after it where the next is not selected or a bound was met."""
+        control = self._control or self._running_control()
+        step.n_batches = step.n_batches if n_batches is None else n_batches
+        if control.finish(step):
+            if self._on_window is None or step.window_id is not None:
+                self.program.hold()  # windows that are read apart need what ran in them
+            if step.is_selectable:
+                self._numbers.next = step.number + step.n_batches
+            if step.window_id is not None:
+                control.after_step(step, self._numbers.next)
+
+    def _running_control(self) -> WindowControl:
+        if self._control is None:
+            raise CaptureError("The capture was not started: call `start()` first.")
+        return self._control
+
+
+_standing: StepNotes | None = None
+
+
+class StepNotes:
+    """Takes steps as a `Capture` does, which has a profiler besides."""
+
+    batch_size = 0
+    """Not known: no capture asks for it."""
+
+    listeners = ()
+
+    def __init__(self) -> None:
+        self.numbers = StepNumbers()
+        self._open_steps: set[OpenStep] = set()
+
+    @property
+    def next_number(self) -> int:
+        """The number of the next step that is not given one by the user."""
+        return self.numbers.next
+
+    def begin_step(
+        self,
+        name: str,
+        number: int,
+        *,
+        n_batches: int = 1,
+        is_selectable: bool = True,
+        is_certain: bool = True,
+        begins_epoch: bool = False,
+    ) -> OpenStep:
+        """Mark the begin of a step on this thread; the arguments are those of a capture."""
+        here = threading.get_ident()
+        is_selectable = is_selectable and all(step.thread_id != here for step in tuple(self._open_steps))
+        step = OpenStep(name, number, n_batches, is_selectable, None, 0, begins_epoch)
+        self._open_steps.add(step)
+        if is_certain:
+            step.confirm()
+        return step
+
+    def note_unrecorded(self, name: str) -> None:
+        """Steps of such a model are not told: nothing else is to be said here."""
+
+    def cancel_step(self, step: OpenStep) -> None:
+        """Forget a step that was not certain and did not happen."""
+        self._drop(step)
+
+    def leave_step(self, step: OpenStep) -> None:
+        """Forget a step that was left before its end."""
+        if step in self._open_steps:
+            step.leave()
+            self._drop(step)
+
+    def end_step(self, step: OpenStep, *, n_batches: int | None = None) -> None:
+        """Mark the end of a step; ending it twice does nothing."""
+        step.n_batches = step.n_batches if n_batches is None else n_batches
+        if not self._drop(step):
+            return
+        if step.is_selectable:
+            self.numbers.next = step.number + step.n_batches
+
+    def _drop(self, step: OpenStep) -> bool:
+        if step not in self._open_steps:
+            return False
+        step.close()
+        self._open_steps.discard(step)
+        return True
+
+
+def step_notes() -> StepNotes | None:
+    """Who marks the steps of this process outside of captures; None: nobody."""
+    return _standing
+
+
+def step_taker() -> Capture | StepNotes | None:
+    """To whom the steps report that begin now: the running capture, else those of a server; None: to nobody."""
+    capture = active_capture()
+    return _standing if capture is None or not capture.is_running else capture
+
+
+def mark_steps() -> None:
+    """Have the steps of this process marked outside of captures too; a second call does nothing."""
+    global _standing
+    _standing = _standing or StepNotes()
+
+
+def mark_steps_no_more() -> None:
+    """Mark steps within captures alone, also in a fork: only the process that called `serve` has the server."""
+    global _standing
+    _standing = None
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=mark_steps_no_more)

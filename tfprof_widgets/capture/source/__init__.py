@@ -1,1 +1,0 @@
-"""The user's program: its functions, graphs, layers, variables and lines."""

@@ -1,0 +1,154 @@
+"""markers: a step of the user's loop -> an event that TensorFlow's profiler and XProf recognise as a step."""
+
+from __future__ import annotations
+
+import functools
+import threading
+import time
+import weakref
+from dataclasses import dataclass
+from typing import Any, Protocol, TypeVar
+
+from .machine import SystemSampler
+from .program.program import CapturedProgram
+from .record import import_tensorflow
+
+
+@functools.cache
+def _marker_class() -> Any:
+    """TensorFlow's `Trace`; found once, as its modules look up each of their names by code."""
+    return import_tensorflow().profiler.experimental.Trace
+
+
+@dataclass
+class StepNumbers:
+    """Counts the steps of a program."""
+
+    next: int = 0
+    """The number of the next step that is not given one by the user."""
+
+
+class OpenStep:
+    """A step between its begin and its end, which must be on the same thread.
+
+    Between two steps all that this package does is cold: each function that it calls costs some 2 us, not 0.1. So what each step
+    needs is in few functions, here and in those who make steps and end them.
+    """
+
+    __slots__ = (
+        *(
+            "name",
+            "number",
+            "n_batches",
+            "is_selectable",
+            "window_id",
+            "n_opened",
+            "begins_epoch",
+            "computing_ns",
+            "waited_ns",
+            "traced_us",
+        ),
+        *("iterator", "first_element", "thread_id", "start_ns", "begin_ns", "marker"),
+    )
+
+    def __init__(
+        self,
+        name: str,
+        number: int,
+        n_batches: int = 1,
+        is_selectable: bool = True,
+        window_id: int | None = None,
+        n_opened: int = 0,
+        begins_epoch: bool = False,
+    ) -> None:
+        """Begin."""
+        self.name, self.number, self.n_batches, self.is_selectable = name, number, n_batches, is_selectable
+        self.window_id, self.n_opened, self.begins_epoch = window_id, n_opened, begins_epoch
+        self.computing_ns: int | None = None
+        """Of it, inside the function that computes its batches; None where nobody tells."""
+        self.waited_ns: int | None = None
+        """Of it, inside `next()`; None where nobody measured it."""
+        self.traced_us: int | None = None
+        """For how long functions had been traced in this process at its begin; None where nobody asked, or knows."""
+        self.iterator: weakref.ref[Any] | None = None
+        """What gave it its batches, where that can be asked how long it was waited for."""
+        self.first_element = 0
+        """Which element of the iterator its first batch was, from 0 on."""
+        self.thread_id = threading.get_ident()
+        self.start_ns = time.time_ns()
+        """Unix time of its begin."""
+        self.begin_ns = time.perf_counter_ns()
+        """By the clock that nobody sets."""
+        marker = _marker_class()(name)
+        self.marker: Any = marker if getattr(marker, "_traceme", marker) is not None else None
+        """TensorFlow's `Trace`, running; None where no session runs, and so nothing is recorded."""
+
+    def confirm(self) -> None:
+        """Make its marker that of a step: without it the event is not one.
+
+        Source: semantics 2.2, `_r=1` makes an event the root of a group.
+        """
+        if self.marker is not None:
+            first = {"epoch_start": 1} if self.begins_epoch else {}
+            self.marker.set_metadata(step_num=self.number, _r=1, **first)
+
+    def leave(self) -> None:
+        """Have its marker say that it was left before its end: it is then no step, but for a program whose memory ran out."""
+        if self.marker is not None:
+            self.marker.set_metadata(step_left=1)
+
+    def close(self) -> None:
+        """End its marker, which becomes an event of this thread's line; how many batches it covered is known by now."""
+        if self.marker is not None:
+            if self.n_batches > 1:
+                self.marker.set_metadata(n_batches=self.n_batches)
+            self.marker.__exit__(None, None, None)
+
+
+class Patch(Protocol):
+    """What marks the steps of a library while a capture runs, such as `KerasPatch`."""
+
+    def install(self) -> None:
+        """Begin to mark; a second call does nothing."""
+
+    def remove(self) -> None:
+        """Leave the library as it was; a second call does nothing."""
+
+
+def abandon(patch: Patch | None, sampler: SystemSampler | None, program: CapturedProgram) -> None:
+    """Take back what a capture left in the process whose owner is gone without `stop()`."""
+    if patch is not None:
+        patch.remove()
+    if sampler is not None:
+        sampler.stop()
+    program.stop()
+
+
+Kind = TypeVar("Kind", bound="LateBase")
+
+
+class LateBase:
+    """Its subclasses are classes like any other, and import nothing: an object of one has the late base as well.
+
+    So `isinstance` of an object is true of the class, of what a user derives from it, and of the base.
+    """
+
+    @classmethod
+    def _late_base(cls) -> type:
+        """The base, whose package is imported now."""
+        raise NotImplementedError
+
+    def __new__(cls: type[Kind], *_args: Any, **_kwargs: Any) -> Kind:
+        """Make an object of the class with its late base, whose `__init__` takes the arguments."""
+        made: Kind = super().__new__(_completed(cls))  # type: ignore[arg-type]
+        return made
+
+
+@functools.cache
+def _completed(kind: type[Any]) -> type[Any]:
+    """The class with its late base; itself where it has it."""
+    base = kind._late_base()
+    if issubclass(kind, base):
+        return kind
+    names = {"__module__": kind.__module__, "__qualname__": kind.__qualname__, "__doc__": kind.__doc__}
+    return type(kind.__name__, (kind, base), names)

@@ -1,0 +1,519 @@
+"""Steps that begin and end -> rows that another thread takes: what a step costs the training is a tuple in a list."""
+
+from __future__ import annotations
+
+import logging
+import math
+import threading
+import time
+import weakref
+from collections import Counter, deque
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from numbers import Integral, Real
+from typing import Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from ..trace.capture_facts import (
+    AFTER_WINDOW,
+    COMPILED,
+    EPOCH_BEGIN,
+    OTHER,
+    PREDICT,
+    PROFILED,
+    STEP,
+    TRAIN,
+    VALIDATION,
+    Steps,
+)
+from .bounds import traced_us
+from .program.calls import user_place
+from .program.frames import running_frames, title_of
+from .record import Phase
+from .selection import require_positive
+from .steps import OpenStep
+
+MAX_WAITING = 1_000_000
+"""So many steps wait to be taken; later ones are lost, so that a watcher that hangs costs no more memory."""
+MEMORY_NS = 25_000_000
+"""So often what is in use of memory is read; where that takes more than `MEMORY_SHARE` of the time of a core, more rarely."""
+MEMORY_SHARE = 0.001
+MAX_LOSSES = 10_000
+"""Of so many steps the loss waits for its step to be taken; one that comes too late is not known."""
+
+
+class ElementSource(NamedTuple):
+    """Where the batches of a step came from."""
+
+    iterator: weakref.ref[Any]
+    first: int
+    """Which element of it the first one was, from 0 on."""
+
+
+class StepRow(NamedTuple):
+    """One step that has ended."""
+
+    start_ns: int
+    """Unix time."""
+    elapsed_ns: int
+    number: int
+    n_batches: int
+    name: str
+    """Of its marker: `train`, `test`, `test_predict`, or the user's."""
+    is_profiled: bool
+    begins_epoch: bool
+    computing_ns: int | None
+    """Of it, inside the function that computes its batches."""
+    waited_ns: int | None
+    """Of it, inside `next()`; None where nobody measured it, or a function was traced there."""
+    traced_us: tuple[int, int] | None
+    """For how long functions had been traced in this process at its begin and at its end; None where that is not known."""
+    source: ElementSource | None
+
+
+class EpochEnd(NamedTuple):
+    """The end of one epoch of Keras."""
+
+    epoch: int
+    """From 0 on in each call of `fit`."""
+    at_ns: int
+    """Unix time at which the last batch and the validation were over."""
+    seconds: float
+    """How long callbacks took from then until the next epoch, or the end."""
+    values: dict[str, float]
+    """What Keras tells of it: loss, metrics, those of the validation."""
+
+
+class StepRecorder:
+    """Is told of each step of a capture (a `StepListener`), and gives them to whoever takes them, in the order of their ends."""
+
+    def __init__(self, read_memory: Callable[[], dict[str, float]] | None = None) -> None:
+        """Begin."""
+        self._read_memory = read_memory
+        self._memory: list[tuple[int, dict[str, float]]] = []
+        self._memory_due_ns = 0
+        self.losses: dict[int, float] = {}
+        """Of the latest steps, by number, as far as Keras told them; whoever takes rows takes these."""
+        self._ended: list[tuple[OpenStep, int, Phase, int | None]] = []
+        self._epoch: EpochEnd | None = None
+        self._epochs: list[EpochEnd] = []
+        self._current: OpenStep | None = None
+        self.on_let_go: Callable[[Any], None] | None = None
+        """Is given an iterator before it is gone, on the thread that trains."""
+
+    def began(self, step: OpenStep) -> None:
+        """Note which step runs."""
+        self._current = step
+        step.traced_us = traced_us()
+        if self._read_memory is not None and step.start_ns >= self._memory_due_ns:
+            begin_ns = time.thread_time_ns()
+            if len(self._memory) < MAX_LOSSES:
+                self._memory.append((step.start_ns, self._read_memory()))
+            took_ns = time.thread_time_ns() - begin_ns
+            self._memory_due_ns = step.start_ns + max(MEMORY_NS, round(took_ns / MEMORY_SHARE))
+
+    def ended(self, step: OpenStep, elapsed_ns: int, phase: Phase) -> None:
+        """Keep it; its row is made by whoever takes it."""
+        self._current = None
+        if len(self._ended) < MAX_WAITING:
+            self._ended.append((step, elapsed_ns, phase, traced_us()))
+
+    def note_logs(self, number: int, logs: Any) -> None:
+        """Note the loss that Keras tells of a step, on any thread."""
+        loss = logs.get("loss") if isinstance(logs, dict) else None
+        if isinstance(loss, float) and math.isfinite(loss):
+            if len(self.losses) >= MAX_LOSSES:
+                self.losses.clear()
+            self.losses[number] = loss
+
+    def let_go(self, iterator: Any) -> None:
+        """Have an iterator asked that is about to be gone."""
+        if self.on_let_go is not None:
+            self.on_let_go(iterator)
+
+    def note_epoch(self, epoch: int, logs: Any) -> None:
+        """Note the end of an epoch and what Keras tells of it; with None that its callbacks have run."""
+        now_ns = time.time_ns()
+        if logs is not None:
+            values = {str(name): value for name, value in logs.items() if isinstance(value, float)}
+            self._epoch = EpochEnd(epoch, now_ns, 0.0, values)
+        elif self._epoch is not None and len(self._epochs) < MAX_LOSSES:
+            self._epochs.append(self._epoch._replace(seconds=(now_ns - self._epoch.at_ns) / 1e9))
+            self._epoch = None
+
+    def take_memory(self) -> list[tuple[int, dict[str, float]]]:
+        """Return what was in use since the last call, with its Unix time."""
+        taken, self._memory = self._memory, []
+        return taken
+
+    def take_epochs(self) -> list[EpochEnd]:
+        """Return the ends of epochs since the last call."""
+        ended, self._epochs = self._epochs, []
+        return ended
+
+    def take(self) -> list[StepRow]:
+        """Return the steps that have ended since the last call."""
+        # One list for ever: a step may be about to be put in on another thread.
+        ended = self._ended[:]
+        del self._ended[: len(ended)]
+        return [
+            StepRow(
+                step.start_ns,
+                elapsed_ns,
+                step.number,
+                step.n_batches,
+                step.name,
+                phase in ("during", "cut"),
+                step.begins_epoch,
+                step.computing_ns,
+                step.waited_ns,
+                None if step.traced_us is None or until_us is None else (step.traced_us, until_us),
+                None if step.iterator is None else ElementSource(step.iterator, step.first_element),
+            )
+            for step, elapsed_ns, phase, until_us in ended
+        ]
+
+    @property
+    def latest_iterator(self) -> weakref.ref[Any] | None:
+        """Of the latest step that waits to be taken; None where there is none, or its iterator cannot be asked."""
+        latest = self._ended[-1:]
+        return latest[0][0].iterator if latest else None
+
+    @property
+    def n_waiting(self) -> int:
+        """How many steps have ended since the last take."""
+        return len(self._ended)
+
+    @property
+    def current(self) -> tuple[int, int, int] | None:
+        """Number, thread and age in ns of the step that runs; None between two."""
+        step = self._current
+        return None if step is None else (step.number, step.thread_id, time.perf_counter_ns() - step.begin_ns)
+
+
+MAX_READ = 64
+"""Of iterators that were asked before, the latest so many are remembered."""
+MAX_GAPS = 100
+"""Of how many calls tf.data remembers the gaps: who asks less often misses some."""
+
+_logger = logging.getLogger(__name__)
+
+
+Floats = npt.NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class Gaps:
+    """What an iterator tells of its latest calls."""
+
+    n_elements: int
+    """How many it has given in all."""
+    gaps_us: Floats
+    """Before each of its latest calls, but for the first one of all: time since the call before had ended."""
+
+    n_vain: int = 0
+    """How many calls it has answered with the end of the data, which leave a gap as well."""
+
+    def aligned(self, before: Gaps | None) -> Gaps:
+        """The same with the calls in vain, which nobody counts: by how many gaps there are, or where the last of `before` is."""
+        n = len(self.gaps_us)
+        if n < MAX_GAPS:
+            return replace(self, n_vain=max(n + 1 - self.n_elements, 0))
+        if before is None or not len(before.gaps_us):
+            return self
+        at = n - 1 - (self.n_elements - before.n_elements)
+        is_later = at > 0 and self.gaps_us[at] != before.gaps_us[-1] == self.gaps_us[at - 1]
+        return replace(self, n_vain=before.n_vain + bool(is_later))
+
+    def behind(self, first: npt.NDArray[np.int64], n: npt.NDArray[np.int64]) -> Floats:
+        """The gaps behind `n` elements from `first` (from 0 on), in us; NaN where one is not known yet, or not any more."""
+        begin = len(self.gaps_us) - (self.n_elements + self.n_vain - 1) + first
+        end = begin + n
+        is_known = (begin >= 0) & (end <= len(self.gaps_us))
+        sums = np.concatenate([[0.0], np.cumsum(self.gaps_us)])
+        return np.where(is_known, sums[np.where(is_known, end, 0)] - sums[np.where(is_known, begin, 0)], np.nan)
+
+
+class Waits:
+    """Finds what steps waited; those of which it is not known yet come with the next call."""
+
+    def __init__(self) -> None:
+        self._held: list[StepRow] = []
+        self._read_before: deque[tuple[weakref.ref[Any], Gaps]] = deque(maxlen=MAX_READ)
+        self._is_readable = True
+        self._latest: tuple[weakref.ref[Any], Gaps] | None = None
+        """What was told last, and by which iterator."""
+
+    def read(self, iterator: Any) -> None:
+        """Ask an iterator now, on any thread, for the next call of `find`: by then it may have forgotten, or be gone."""
+        gaps = self._ask(iterator)
+        if gaps is not None:
+            self._read_before.append((weakref.ref(iterator), gaps))
+
+    def find(self, rows: list[StepRow], *, is_last: bool = False) -> tuple[list[StepRow], Floats]:
+        """Return the steps of earlier calls that were held back, and these, with their waits in ns; NaN where not known."""
+        n_held, rows = len(self._held), self._held + rows
+        # They stay: the last steps of one that was asked meanwhile may be told in the next call.
+        known = self._read_before.copy()
+        self._held = []
+        measured = np.array([row.waited_ns for row in rows], np.float64)
+        waited = measured.copy()
+        is_early = np.zeros(len(rows), np.bool_)
+        first = np.array([-1 if row.source is None else row.source.first for row in rows], np.int64)
+        n_batches = np.array([row.n_batches for row in rows], np.int64)
+        elapsed = np.array([row.elapsed_ns for row in rows], np.float64)
+        of_row = np.array([-1 if row.source is None else id(row.source.iterator) for row in rows], np.int64)
+        references = {id(row.source.iterator): row.source.iterator for row in rows if row.source is not None}
+        for key, reference in references.items():
+            told = [gaps for one, gaps in known if one is reference]
+            latest = self._ask(reference())
+            for gaps in told if latest is None else [*told, latest]:
+                own = (of_row == key) & np.isnan(waited)
+                waited[own] = np.maximum(elapsed[own] - 1e3 * gaps.behind(first[own], n_batches[own]), 0.0)
+            if latest is not None:
+                # The gap behind the last step is known when the next one has its batch.
+                n_told = latest.n_elements + latest.n_vain
+                is_early |= (of_row == key) & (first + n_batches >= n_told) & np.isnan(waited)
+        waited[np.isnan(measured) & _may_trace(rows)] = np.nan
+        n_early = 0 if is_last else int(np.argmin(np.append(is_early[n_held:][::-1], False)))
+        self._held = rows[len(rows) - n_early :]
+        return rows[: len(rows) - n_early], waited[: len(rows) - n_early]
+
+    def _ask(self, iterator: Any) -> Gaps | None:
+        try:
+            if iterator is None or not self._is_readable:
+                return None
+            before = self._latest
+            gaps = read_gaps(iterator).aligned(before[1] if before is not None and before[0]() is iterator else None)
+            self._latest = weakref.ref(iterator), gaps
+            return gaps
+        except Exception:  # an op and a message without a promise: without them waits are not known
+            _logger.debug("the gaps of an iterator cannot be read", exc_info=True)
+            self._is_readable = False
+            return None
+
+
+def _may_trace(rows: list[StepRow]) -> npt.NDArray[np.bool_]:
+    """In which rows a function was traced, or in the step behind, or may have been."""
+    ends: list[int | None] = [None if row.traced_us is None else row.traced_us[1] for row in rows[1:]]
+    ends += [traced_us()] if rows else []
+    found = [row.traced_us is None or row.traced_us[0] != end for row, end in zip(rows, ends, strict=True)]
+    return np.array(found, np.bool_)
+
+
+def read_gaps(iterator: Any) -> Gaps:
+    """Ask an iterator of tf.data for its gaps; takes some 0.2 ms, and no step waits for it."""
+    import tensorflow as tf
+    from tensorflow.core.framework.model_pb2 import ModelProto
+
+    told = tf.raw_ops.IteratorGetModelProto(iterator=iterator._iterator_resource)
+    model = ModelProto.FromString(told.numpy())
+    n_elements = model.nodes[model.output].num_elements if model.output in model.nodes else 0
+    return Gaps(n_elements, np.array(model.gap_times, np.float64))
+
+
+_KINDS = {"train": TRAIN, "test": VALIDATION, "test_predict": PREDICT}
+_MOST = {"number": 2**31 - 1, "n_batches": 2**16 - 1}
+
+
+class StepFeed:
+    """Takes the steps of a recorder, on one thread."""
+
+    def __init__(self, recorder: StepRecorder) -> None:
+        self.recorder = recorder
+        self._waits = Waits()
+        recorder.on_let_go = self._waits.read
+        self._disturbances: deque[tuple[int, int]] = deque(maxlen=16)
+
+    @contextmanager
+    def disturbing(self) -> Iterator[None]:
+        """Have the steps that run meanwhile say that they were held up by the profiler; on any thread."""
+        begin_ns = time.time_ns()
+        self._disturbances.append((begin_ns, 2**62))
+        try:
+            yield
+        finally:
+            self._disturbances.remove((begin_ns, 2**62))
+            self._disturbances.append((begin_ns, time.time_ns()))
+
+    def ask(self) -> None:
+        """Ask the iterator of the latest step for the waits that it remembers, for the next `take`; 0.2 ms."""
+        reference = self.recorder.latest_iterator
+        iterator = None if reference is None else reference()
+        if iterator is not None:
+            self._waits.read(iterator)
+
+    def take(self, *, is_last: bool = False) -> Steps:
+        """Return the steps since the last call: rows of `STEP`, in the order of their ends."""
+        rows, waited_ns = self._waits.find(self.recorder.take(), is_last=is_last)
+        return self._as_steps(rows, waited_ns) if rows else np.empty(0, STEP)
+
+    def _as_steps(self, rows: list[StepRow], waited_ns: Floats) -> Steps:
+        steps = np.empty(len(rows), STEP)
+        columns = StepRow(*zip(*rows, strict=True))
+        elapsed, computing = (np.array(column, np.float64) for column in (columns.elapsed_ns, columns.computing_ns))
+        # Keras takes a batch within the call that computes it, a loop of the user's outside; computing is of the former.
+        steps["start_ns"] = columns.start_ns
+        steps["duration_us"], steps["wait_us"], steps["outside_us"] = (
+            elapsed / 1e3,
+            waited_ns / 1e3,
+            (elapsed - computing) / 1e3,
+        )
+        losses = self.recorder.losses
+        steps["loss"] = [losses.pop(row.number + row.n_batches - 1, np.nan) for row in rows]
+        for name, most in _MOST.items():
+            steps[name] = np.minimum(getattr(columns, name), most)
+        steps["kind"] = [_KINDS.get(name, OTHER) for name in columns.name]
+        begins, ends = steps["start_ns"], steps["start_ns"] + elapsed.astype(np.int64)
+        is_held_up = np.zeros(len(steps), np.bool_)
+        for begin_ns, end_ns in tuple(self._disturbances):
+            is_held_up |= (ends > begin_ns) & (begins < end_ns)
+        profiled = np.array(columns.is_profiled, np.bool_)
+        compiled = np.array(
+            [row.traced_us is not None and row.traced_us[1] > row.traced_us[0] for row in rows], np.bool_
+        )
+        flags = {PROFILED: profiled, EPOCH_BEGIN: np.array(columns.begins_epoch, np.bool_)}
+        flags |= {AFTER_WINDOW: is_held_up, COMPILED: compiled}
+        steps["flags"] = sum(flag * is_set for flag, is_set in flags.items())
+        return steps
+
+
+DEFAULT_STEPS = 5
+"""Steps of a window that nobody gave a number."""
+DEFAULT_WINDOWS = 10
+"""So many windows a run opens by itself."""
+MAX_TRIES = 3
+"""So many windows are opened for one anomaly, where the first do not show it."""
+REST_RATIO = 20.0
+"""A window that nobody asked for opens after so many times as long as the last one took, its files included."""
+
+
+@dataclass(frozen=True)
+class Wish:
+    """A window that is wanted."""
+
+    n_steps: int
+    why: str
+    at: int | None = None
+    """The number of the step to begin with; None: the next one."""
+    known_as: str = ""
+    """What one is not wished twice by."""
+    is_own: bool = True
+    """Whether nobody asked for it."""
+
+
+class WindowPlan:
+    """Decides step by step, as the rule of a capture (`steps=plan`), and takes wishes from any thread.
+
+    Args:
+        every: a window begins at each step whose number is a multiple of this.
+        every_seconds: and one as often as this.
+        n_steps: of windows that nobody gave a number.
+        max_windows: how many windows open that nobody asked for: those on purpose, by `ask`, are not counted.
+
+    Raises:
+        TypeError, ValueError: one of them is no number, or not more than 0; `max_windows` may be 0.
+    """
+
+    def __init__(
+        self,
+        *,
+        every: int | None = None,
+        every_seconds: float | None = None,
+        n_steps: int = DEFAULT_STEPS,
+        max_windows: int = DEFAULT_WINDOWS,
+    ) -> None:
+        steps = "a whole number of steps, such as 1000"
+        if every is not None:
+            require_positive("every", every, Integral, give=steps)
+        if every_seconds is not None:
+            require_positive("every_seconds", every_seconds, Real, give="a number of seconds, such as 600.0")
+        require_positive("window_steps", n_steps, Integral, give="a whole number of steps, such as 5")
+        if max_windows != 0:
+            require_positive("max_windows", max_windows, Integral, give="a whole number of windows, or 0 for none")
+        self.n_steps = n_steps
+        self.max_windows = max_windows
+        self.n_own = 0
+        """How many have begun that nobody asked for."""
+        self.why = ""
+        """Of the window that is open, or was the last one."""
+        self._every, self._every_seconds = every, every_seconds
+        self._due_s = time.monotonic() + (every_seconds or 0.0)
+        self._rests_until_s = 0.0
+        self._wishes: list[Wish] = []
+        self._begin = self._end = -1
+        self._n_tried: Counter[str] = Counter()
+        self._lock = threading.Lock()
+
+    def ask(self, n_steps: int, why: str) -> None:
+        """Profile the next steps, on purpose."""
+        with self._lock:
+            self._wishes.insert(0, Wish(n_steps, why, is_own=False))
+
+    def suggest(self, why: str, *, known_as: str, at: int | None = None) -> bool:
+        """Profile steps, from the next one or the number `at` on, unless there were windows enough; whether it will."""
+        with self._lock:
+            if self.n_own >= self.max_windows or self._is_resting or self._n_tried[known_as] >= MAX_TRIES:
+                return False
+            self._wishes = [wish for wish in self._wishes if wish.known_as != known_as]
+            self._wishes.append(Wish(self.n_steps, why, at, known_as))
+            return True
+
+    def rest_after(self, seconds: float) -> None:
+        """Note how long the last window and its files took the training."""
+        self._rests_until_s = time.monotonic() + REST_RATIO * seconds
+
+    def __call__(self, number: int) -> bool:
+        """Whether the step of this number is to be profiled; asked on the thread that trains."""
+        if self._begin <= number < self._end:
+            return True
+        is_behind = number == self._end
+        self._end = -1  # a loop may number its steps anew
+        if not self._wishes and self._every is None and self._every_seconds is None:
+            return False
+        wish = self._next(number, is_behind=is_behind)
+        if wish is None:
+            return False
+        self.why, self._begin, self._end = wish.why, number, number + wish.n_steps
+        return True
+
+    def _next(self, number: int, *, is_behind: bool) -> Wish | None:
+        with self._lock:
+            # One that comes too late for its step waits until it is wished for the next such one.
+            due = [wish for wish in self._wishes if wish.at is None or wish.at == number]
+            asked = next((wish for wish in due if not wish.is_own), None)
+            if asked is not None:
+                self._wishes.remove(asked)
+                return asked
+            if self.n_own >= self.max_windows or self._is_resting:
+                return None
+            if due and not is_behind:  # what the window shows that has just ended is not known yet
+                for wish in due:
+                    self._wishes.remove(wish)
+                    self._n_tried[wish.known_as] += 1
+                self.n_own += 1
+                return Wish(self.n_steps, "; ".join(wish.why for wish in due))
+            if self._every is not None and number % self._every == 0 and number:
+                self.n_own += 1
+                return Wish(self.n_steps, f"every {self._every:,} steps")
+            if self._every_seconds is not None and time.monotonic() >= self._due_s:
+                self._due_s = time.monotonic() + self._every_seconds
+                self.n_own += 1
+                return Wish(self.n_steps, f"every {self._every_seconds:g} s")
+            return None
+
+    @property
+    def _is_resting(self) -> bool:
+        return time.monotonic() < self._rests_until_s
+
+
+def place_of(thread_id: int) -> str:
+    """Where a thread is; "" where no frame of it is the user's."""
+    found = user_place(running_frames().get(thread_id))
+    if found is None:
+        return ""
+    code, line = found
+    return f"{title_of(code.co_filename)}, line {line}, in {code.co_name}"

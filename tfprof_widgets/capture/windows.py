@@ -1,0 +1,269 @@
+"""Windows: opens and closes TensorFlow's profiler sessions of one capture, one `Window` and one run directory each."""
+
+from __future__ import annotations
+
+import contextlib
+import signal
+import sys
+import threading
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from types import FrameType
+from typing import TypeVar
+
+from ..errors import CaptureError
+from ..trace.scratch import free_bytes, note_steps, room_for
+from .bounds import BoundKind, BoundWatch
+from .folders import SpareFiles, free_text, make_scratch, place_run
+from .program.program import CapturedProgram
+from .record import CaptureOptions, Window, start_session, stop_session
+
+
+class WindowKeeper:
+    """The windows of one capture. Not thread-safe: `Capture` calls it under its lock."""
+
+    def __init__(
+        self,
+        options: CaptureOptions,
+        scratch: Path,
+        program: CapturedProgram,
+        on_window: Callable[[Window], CapturedProgram] | None = None,
+    ) -> None:
+        """Keep windows of a program; `on_window` is told of each that has closed, and returns the program of the next."""
+        # Absolute from the start: the program may change its directory meanwhile.
+        self._logdir = None if options.logdir is None else Path(options.logdir).expanduser().absolute()
+        self.scratch = scratch
+        """The private folder of the capture."""
+        self._program = program
+        self._on_window = on_window
+        self._detail = options.detail
+        self._bytes_bound = options.bytes_bound
+        self.n_opened = 0
+        """How many sessions have been begun."""
+        self._session_dir = scratch
+        self._spare_files = SpareFiles()
+        self._steps: list[tuple[int, int]] = []
+        self._start_ns = 0
+        self._start_s = 0.0
+        self.watch: BoundWatch | None = None
+        """The watch of the open window."""
+        self.windows: list[Window] = []
+        self.notices: list[str] = []
+        self.failure: CaptureError | None = None
+        """The last failure of a session; its words are in `notices` too."""
+        self.open_id: int | None = None
+        """Number of the open window, None while no session runs."""
+
+    @property
+    def open_seconds(self) -> float:
+        """For how long sessions have run, the open one included, in s."""
+        return sum(window.stop_ns - window.start_ns for window in self.windows) / 1e9 + self.session_seconds
+
+    @property
+    def session_seconds(self) -> float:
+        """For how long the open session has run, in s; 0 while none is open."""
+        return 0.0 if self.open_id is None else (time.time_ns() - self._start_ns) / 1e9
+
+    @property
+    def n_bytes(self) -> int:
+        """Size of the files written so far."""
+        return sum(window.n_bytes for window in self.windows)
+
+    @property
+    def n_steps(self) -> int:
+        """How many steps lie whole in the windows closed so far."""
+        return sum(window.n_steps for window in self.windows)
+
+    def open(self) -> None:
+        """Start a session of the profiler."""
+        self.n_opened += 1
+        self._steps = []
+        # A folder per session: TensorFlow names its runs by the second, and would write the second over the first.
+        self._session_dir = self.scratch / f"session{self.n_opened}"
+        begin_s = time.perf_counter()
+        notices = start_session(self._session_dir, self._detail)
+        self._start_s = time.perf_counter() - begin_s
+        self._start_ns = time.time_ns()
+        self.open_id = self.n_opened
+        self._spare_files.hold()
+        self._program.start()
+        for notice in notices:
+            self.tell(notice)
+
+    def close(self) -> Window | None:
+        """Stop the session and return its window; None when its files could not be written, which `notices` tell."""
+        if self.watch is not None:
+            self.watch.cancel()
+            self.watch = None
+        self.open_id = None
+        self._program.stop()
+        self._program.hold()
+        stop_ns = time.time_ns()
+        begin_s = time.perf_counter()
+        self._spare_files.release()
+        self._make_room()
+        try:
+            run_dir = stop_session(self._session_dir)
+        except CaptureError as error:
+            self.fail(error)
+            return None
+        n_bytes = sum(path.stat().st_size for path in run_dir.rglob("*") if path.is_file())
+        stop_s = time.perf_counter() - begin_s
+        window = Window(
+            run_dir=self._keep(run_dir),
+            first_step=self._steps[0][0] if self._steps else None,
+            last_step=self._steps[-1][0] + self._steps[-1][1] - 1 if self._steps else None,
+            n_steps=sum(n_batches for _, n_batches in self._steps),
+            start_ns=self._start_ns,
+            stop_ns=stop_ns,
+            start_s=self._start_s,
+            stop_s=stop_s,
+            n_bytes=n_bytes,
+        )
+        self.windows.append(window)
+        note_steps(self.scratch, self.n_steps)
+        if self._on_window is not None:
+            self._program = self._on_window(window)
+        return window
+
+    def count_step(self, number: int, n_batches: int) -> None:
+        """Note that a step lies whole in the open window."""
+        self._steps.append((number, n_batches))
+
+    def fail(self, error: CaptureError) -> None:
+        """Keep a failure of a session, and its words for the user."""
+        self.failure = error
+        self.tell(str(error))
+
+    def tell(self, notice: str) -> None:
+        """Add a notice, once."""
+        if notice not in self.notices:
+            self.notices.append(notice)
+
+    def _make_room(self) -> None:
+        """Have the session write to another disk where the one it was to write to has filled meanwhile."""
+        with contextlib.suppress(OSError, CaptureError):
+            free = free_bytes(self.scratch)
+            if free < self._bytes_bound and free < free_bytes(room_for(self._bytes_bound)):
+                self._session_dir.symlink_to(make_scratch(self._bytes_bound))
+
+    def _keep(self, run_dir: Path) -> Path:
+        """Move a run directory to the user's logdir; where that fails it stays in the temporary folder."""
+        # Windows of one capture are found by their names: X, X.w2, X.w3.
+        name = f"{self.windows[0].run_dir.name}.w{len(self.windows) + 1}" if self.windows else ""
+        if self._logdir is not None:
+            try:
+                return place_run(run_dir, self._logdir, name)
+            except OSError as error:
+                self.tell(
+                    f"The capture could not be kept in logdir={self._logdir} ({free_text(self._logdir)} free): {error}. "
+                    f"It is held in {self.scratch} as long as this profile lives; copy that to keep it."
+                )
+        try:
+            return place_run(run_dir, self.scratch, name)
+        except OSError:  # on another disk, as this one is full
+            return run_dir
+
+
+T = TypeVar("T")
+
+PATIENCE_S = 120.0
+"""For so long Ctrl-C is put off, however often it is pressed: files of the default size take 3 s, and an export that hangs
+never ends."""
+
+
+def run_shielded(action: Callable[[], T]) -> T:
+    """Run `action` to its end on a thread of its own and return its result.
+
+    Python runs handlers of signals on the main thread only, between any two bytecodes. Stopping TensorFlow's profiler
+    and noting where the file went must happen both or not at all, so they happen where nothing can come between.
+    """
+    if sys.is_finalizing():  # a thread that is started now never runs, and nobody can interrupt any more
+        return action()
+    results: list[T] = []
+    errors: list[BaseException] = []
+    done = threading.Event()
+
+    def work() -> None:
+        try:
+            results.append(action())
+        except BaseException as error:  # handed to the caller's thread below
+            errors.append(error)
+        finally:
+            done.set()
+
+    with interrupts_put_off():
+        try:
+            threading.Thread(target=work, name="tfprof-capture", daemon=True).start()
+        except (RuntimeError, MemoryError):  # no thread to be had: an unshielded stop is better than none
+            work()
+        done.wait()
+    if errors:
+        raise errors[0]
+    return results[0]
+
+
+@contextlib.contextmanager
+def interrupts_put_off() -> Iterator[None]:
+    """Have Ctrl-C wait for the end of the block, and then do what it does otherwise, once."""
+    handler = signal.getsignal(signal.SIGINT)
+    if threading.current_thread() is not threading.main_thread() or not callable(handler):
+        yield
+        return
+    first_s: list[float] = []
+
+    def put_off(number: int, frame: FrameType | None) -> None:
+        first_s.append(time.monotonic())
+        if first_s[-1] - first_s[0] > PATIENCE_S:
+            handler(number, frame)
+
+    signal.signal(signal.SIGINT, put_off)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, handler)
+    if first_s:
+        handler(signal.SIGINT, None)
+
+
+def bound_text(kind: BoundKind, options: CaptureOptions, keeper: WindowKeeper) -> str:
+    """Say when and why a bound ended the capture: `after 2.0 s (max_seconds=2)`."""
+    after = f"after {keeper.open_seconds:.1f} s"
+    if kind == "seconds":
+        default = ", the default" if options.max_seconds is None else ""
+        return f"{after} (max_seconds={options.seconds_bound:g}{default})"
+    default = ", the default" if options.max_bytes is None else ""
+    return f"{after} at {keeper.n_bytes / 2**20:.1f} MiB (max_bytes={options.bytes_bound}{default})"
+
+
+def closing_notices(options: CaptureOptions, keeper: WindowKeeper, bound: str | None, n_steps: int) -> list[str]:
+    """Return what is to be said when all is over."""
+    notices = []
+    if bound:
+        kept = f"{keeper.n_steps} of {n_steps} steps kept" if n_steps else "what came later is not in it"
+        notices.append(f"The capture stopped itself {bound}: {kept}. {_how_to_choose(options, n_steps)}")
+    selection = options.selection()
+    if selection is not None and not keeper.windows and keeper.failure is None:
+        notices.append(f"No step met {selection.description}: {_marked(n_steps)}")
+    return notices
+
+
+def _how_to_choose(options: CaptureOptions, n_steps: int) -> str:
+    if options.selection() is not None:
+        return "Select fewer steps, or raise the bound."
+    if not n_steps:
+        return "Raise the bound, or capture a shorter piece."
+    first, stop = min(10, n_steps // 2), min(50, n_steps)
+    if options.command == "%%tfprofile":
+        return f"To choose them: `%%tfprofile --steps {first}:{stop}`."
+    return f"To choose them: `profile(steps=range({first}, {stop}))`."
+
+
+def _marked(n_steps: int) -> str:
+    if n_steps:
+        return f"the program marked steps up to number {n_steps - 1}. Choose among these."
+    return (
+        "the program marked no step. Steps are marked by Keras' fit, evaluate and predict, by `trace_steps(dataset)` "
+        "and by `step(i)`; without them leave the selection out."
+    )

@@ -1,1 +1,0 @@
-"""A trace -> Chrome's trace event format."""

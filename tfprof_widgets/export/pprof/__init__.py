@@ -1,1 +1,0 @@
-"""The tree of code or ops -> pprof's format."""

@@ -1,1 +1,0 @@
-"""A profile -> a report in Markdown."""

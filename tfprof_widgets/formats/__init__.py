@@ -1,1 +1,0 @@
-"""Bytes -> `Trace`: one package for each format that is read."""

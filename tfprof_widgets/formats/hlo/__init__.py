@@ -1,1 +1,0 @@
-"""Compiled HLO modules -> tables of instructions."""

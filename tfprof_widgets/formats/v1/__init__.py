@@ -1,1 +1,0 @@
-"""TensorFlow's first profiler: RunMetadata, timelines and ProfileProto -> `Trace` and `OpGraph`."""

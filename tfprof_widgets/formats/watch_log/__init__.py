@@ -1,1 +1,0 @@
-"""A training that was watched <-> the folder that holds it."""

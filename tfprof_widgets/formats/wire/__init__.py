@@ -1,1 +1,0 @@
-"""Bytes on demand, and protocol buffers as they are on the wire."""

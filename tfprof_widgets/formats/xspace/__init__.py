@@ -1,1 +1,0 @@
-"""`XSpace`, which TensorFlow's profiler writes -> `Trace`."""

@@ -1,1 +1,0 @@
-"""A path or URL -> what to read, and the traces of one or many hosts."""

@@ -1,0 +1,34 @@
+"""show."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from ..lazy import first_use
+
+# fmt: off
+if TYPE_CHECKING:
+    from .counters import (
+        Positions, Tiles, compute_positions, compute_tiles, counter_meta, counter_sample, counter_table, line_numbers,
+        longest_of_runs, rows_within, sample_events, sample_rows, window_pack,
+    )
+    from .embedding import Amount, Embedded, MAX_BYTES, Payload, build_payload, embed
+    from .library import KeptOnce, Library, built, limits_of, referred, shared_by, view_of
+    from .link import Bookmark, LinkModel, bookmarks_from_json, bookmarks_to_json
+    from .lists import (
+        advice_list, hlo_graph_list, hlo_list, layer_list, memory_failure_meta, meta_of, plain, records, scope_list,
+        scope_note, source_meta, straggler_meta, structure_list, worker_meta,
+    )
+    from .live import LiveView
+    from .outputs import hear_beside_cells, is_beside_cells
+    from .pack import (
+        LateSection, ListSection, PART_BYTES, Rows, Segment, Table, TableCoder, TableSection, as_text, pack_bytes,
+        unpack,
+    )
+    from .page import dashboard_page, fallback_html, html_page, json_safe, live_page, script_safe, snapshot
+    from .payload import activity, bounds_of, diff_content, first_view, typical_steps
+    from .tables import FlowTiles, iterator_call_table, op_place_table, worker_step_table
+    from .widgets import Dashboard, Timeline, TraceData, TreeView, close_unseen, family
+# fmt: on
+
+__getattr__, __dir__ = first_use(__name__)

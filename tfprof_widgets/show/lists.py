@@ -1,0 +1,593 @@
+"""What is told once of each layer, scope, kernel, op, pipeline and advice -> lists of the meta object (`data/meta.ts`)."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+import logging
+import math
+from collections import defaultdict
+from collections.abc import Sequence
+from pathlib import PurePath
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from ..analysis.advice.advice import Advice
+from ..analysis.cluster.cluster import ClusterResults
+from ..analysis.common import PS_PER_MS, PS_PER_US, hosts_of, tail_of_text
+from ..analysis.graph.options import FIGURES
+from ..analysis.graph.tree import COUNTS, ShownStructure, compute_shown_structure, framework_ops
+from ..analysis.grouping import N_UNITS, UNIT_TEXTS, ComputeUnit
+from ..analysis.hosts.workers import Workers
+from ..analysis.layers.layers import Layers
+from ..analysis.layers.scopes import Scopes
+from ..analysis.names import parse_op_names
+from ..analysis.ops.kernels import Kernels, KernelTable, beside_products, is_eligible_type
+from ..analysis.ops.other import instructions_of
+from ..analysis.ops.shares import FAMILIES, families, op_families
+from ..analysis.out_of_memory.failure import MAX_ROWS, MemoryFailure
+from ..analysis.overview import input_words
+from ..analysis.places import UserFiles
+from ..analysis.results import AnyResults, Results
+from ..analysis.source import SourceLines
+from ..analysis.steps.categories import STEP_CATEGORIES
+from ..analysis.xla.programs import HloGraph, HloGraphs
+from ..trace.arrays import Float64, Int64
+from ..trace.trace import Plane, Trace
+from .counters import Positions, counter_meta
+from .tables import hlo_unit_families
+
+
+def records(frame: pd.DataFrame) -> list[dict[str, Any]]:
+    """The rows of a small frame as JSON-safe dicts."""
+    names = [str(name) for name in frame.columns]
+    columns = [_plain_column(frame[name]) for name in frame.columns]
+    return [dict(zip(names, row, strict=True)) for row in zip(*columns, strict=True)]
+
+
+def _plain_column(column: pd.Series) -> list[Any]:
+    """The values of a column; of numbers that JSON knows none is looked at."""
+    values = column.tolist()
+    kind = getattr(column.dtype, "kind", "O")
+    is_plain = kind in "iub" or (kind == "f" and bool(np.isfinite(column.to_numpy(np.float64)).all()))
+    return values if is_plain else [plain(value) for value in values]
+
+
+def plain(value: Any) -> Any:
+    """A value as JSON knows it; what is no number becomes null, bytes their length."""
+    if isinstance(value, dict):
+        return {str(key): plain(item) for key, item in value.items()}
+    if isinstance(value, (list, tuple)):
+        return [plain(item) for item in value]
+    if isinstance(value, bytes):
+        return f"{len(value)} bytes"
+    if isinstance(value, np.generic):
+        value = value.item()
+    return None if isinstance(value, float) and not math.isfinite(value) else value
+
+
+_MOST_OPS = 100
+"""Of one advice that are selected: more than these nobody tells apart."""
+_LAYER = ["layer", "class_name", "kind", "allocated_bytes", "peak_bytes", "step_bytes"]
+_OF_A_RANGE = ["rank", "occurrences", "total_time_us", "avg_time_us", "min_time_us", "max_time_us"]
+"""What of a kernel the browser adds up itself, from `kernel_runs`."""
+_HLO_OP = ["module", "category", "name", "expression", "op_name", "op_type", "device"]
+_HLO_WORK = ["flops", "bytes_accessed", "source"]
+_PIPELINE_LEFT_OUT = ["fill_time_ms", "steady_latency_us", "bottleneck_name", "bottleneck_time_ms"]
+_NODE_LEFT_OUT = ["start_ms", "is_bottleneck", "n_iterators", "fill_time_ms", "parallelism", "is_autotuned"]
+"""Columns of the tables that no view reads."""
+
+
+def advice_list(advice: Sequence[Advice]) -> list[dict[str, Any]]:
+    """One object an advice, those that win most first: what a card says, and what it selects in the other views."""
+    return [
+        {
+            "rule": one.rule,
+            "severity": one.severity,
+            "headline": one.headline,
+            "title": one.title,
+            "evidence": [[name, plain(value)] for name, value in one.evidence.items()],
+            "fix": {"words": one.fix.words, "code": one.fix.code},
+            "gain_ratio": one.gain_ratio,
+            "share_of": one.share_of,
+            "op_names": list(one.selection.op_names[:_MOST_OPS]),
+            "time_range_ns": [int(t) for t in one.selection.time_range_ns],
+            "step": -1 if one.selection.step is None else int(one.selection.step),
+            "view": one.selection.view,
+            "host": one.selection.host,
+        }
+        for one in advice
+    ]
+
+
+def layer_list(layers: Layers, variables: pd.DataFrame, rows: slice) -> list[dict[str, Any]]:
+    """One object per layer, and per loss, optimizer, input and whatever else ops belong to; bytes or null.
+
+    `allocating` are the names of ops that allocated for it; `n_params` is how many numbers the layer's own variables hold, as
+    `count_params()` of a layer without others in it; null where no variable is known of it.
+    """
+    n_params = variables.groupby("layer")["n_params"].sum().to_dict()
+    entries = layers.entries[_LAYER].iloc[rows]
+    names: dict[int, list[str]] = defaultdict(list)
+    for name, row in layers.allocating.items():
+        names[row].append(name)
+    return [
+        {**entry, "n_params": n_params.get(entry["layer"]), "allocating": names.get(row, [])}
+        for row, entry in zip(range(len(layers.entries))[rows], records(entries), strict=True)
+    ]
+
+
+def scope_list(scopes: Scopes, rows: slice) -> list[dict[str, Any]]:
+    """One `{name, parent}` per scope: the last part of its path, and the row of the scope around it or -1."""
+    return records(scopes.entries[["name", "parent"]].iloc[rows])
+
+
+def kernel_list(kernels: KernelTable, rows: slice) -> list[dict[str, Any]]:
+    """One object per kernel: what it is and how it was launched; `family` colours it.
+
+    `could_use_tensor_core` says whether Tensor Cores could serve its op, by name or by type, and serve no other kernel of it.
+    Where no execution is known, as in a reduced profile, it has the totals of the whole capture as well.
+    """
+    left_out = _OF_A_RANGE if isinstance(kernels, Kernels) and len(kernels.run_event) else ["rank", "avg_time_us"]
+    frame = kernels.frame.drop(columns=left_out).iloc[rows]
+    is_beside = beside_products(kernels.frame)[rows]
+    # What a kernel is there for is what its op does, whatever the kernel is called.
+    types = frame["op_type"].tolist()
+    of_op = op_families(frame["op_name"].tolist(), types).astype(np.int64)
+    family = np.where(of_op == FAMILIES.index("runtime"), _families(frame["name"].tolist()), of_op)
+    is_eligible = frame["tensor_core_eligible"].to_numpy(np.bool_) | np.array([*map(is_eligible_type, types)], np.bool_)
+    return records(frame.assign(family=family, could_use_tensor_core=is_eligible & ~is_beside))
+
+
+def _families(names: list[str]) -> Int64:
+    """The slice family of each name, worked out once for a distinct one."""
+    distinct = [*dict.fromkeys(names)]
+    family = dict(zip(distinct, families(distinct).tolist(), strict=True))
+    return np.fromiter(map(family.__getitem__, names), np.int64, len(names))
+
+
+def hlo_list(results: AnyResults, user_files: UserFiles, rows: slice) -> list[dict[str, Any]]:
+    """One object per HLO op of a program: what it is, what one execution computes and moves, whose line it is, its colour."""
+    frame, unit_row = results.hlo_ops.frame.iloc[rows], results.hlo_ops.unit_row
+    # An id is 64 bits, more than a number of JavaScript holds.
+    ids = [str(value) for value in frame["program_id"].tolist()]
+    units = np.flatnonzero(unit_row >= 0)
+    family = hlo_unit_families(results, units[np.argsort(unit_row[units])][rows]).astype(np.int64)
+    is_users = [user_files.has(source.rpartition(":")[0]) for source in frame["source"]]
+    return records(frame[[*_HLO_OP, *_HLO_WORK]].assign(program_id=ids, family=family, is_users=is_users))
+
+
+def pipeline_list(results: AnyResults) -> list[dict[str, Any]]:
+    """The input pipelines with their iterators, each node with the place of its consumer among them."""
+    pipelines, iterators = results.input_pipeline.pipelines, results.input_pipeline.iterators
+    nodes_of: dict[int, list[dict[str, Any]]] = {pipeline: [] for pipeline in pipelines["id"].tolist()}
+    place: dict[int, int] = {}
+    for node in records(iterators.drop(columns=_NODE_LEFT_OUT)):  # a consumer comes before what it consumes
+        siblings = nodes_of[node["pipeline"]]
+        place[node["id"]] = len(siblings)
+        node["parent"] = place.get(node.pop("parent_id"), -1)
+        siblings.append(node)
+    return [
+        {**pipeline, "bottleneck": place.get(pipeline["bottleneck"]), "nodes": nodes_of[pipeline["id"]]}
+        for pipeline in records(pipelines.drop(columns=_PIPELINE_LEFT_OUT))
+    ]
+
+
+MAX_TEXT = 400
+"""Characters of a name or sentence; of a longer name its end."""
+MAX_NAMES = 4_000
+"""Characters of the names that a row selects."""
+_NUMBERS = ("requested_bytes", "in_use_bytes", "capacity_bytes", "largest_free_bytes", "fragmentation_ratio", "step")
+
+
+def memory_failure_meta(failure: MemoryFailure | None) -> dict[str, Any] | None:
+    """The sentence, the numbers, the first rows of each table and what to do; JSON-safe. None where nothing failed."""
+    if failure is None:
+        return None
+    return {
+        **{name: plain(getattr(failure, name)) for name in _NUMBERS},
+        "sentence": failure.sentence[: 4 * MAX_TEXT],
+        "message": failure.message[:MAX_TEXT],
+        "allocator": failure.allocator,
+        "at_ps": plain(failure.at_ms * PS_PER_MS),
+        "tables": [
+            _table("Op", failure.by_op, "op", "shape"),
+            _table("Layer", failure.by_layer, "layer", ""),
+            _table("Line", failure.by_line, "line", "code"),
+        ]
+        if failure.is_recorded
+        else [],
+        "actions": [
+            {"words": one.words[: 4 * MAX_TEXT], "code": one.code, "detail": one.detail[: 4 * MAX_TEXT]}
+            for one in failure.actions
+        ],
+    }
+
+
+def _table(title: str, frame: pd.DataFrame, key: str, detail: str) -> dict[str, Any]:
+    rows = frame.head(MAX_ROWS).to_dict("records")
+    return {"title": title, "n": len(frame), "rows": [_row(row, key, detail) for row in rows]}
+
+
+def _row(row: dict[Any, Any], key: str, detail: str) -> dict[str, Any]:
+    name, more = str(row[key]), str(row[detail]) if detail else ""
+    ops, room = [], MAX_NAMES
+    for op in row["ops"]:
+        room -= len(op)
+        if room < 0:
+            break
+        ops.append(op)
+    return {
+        "name": tail_of_text((PurePath(name).name or name) if key == "line" else name, MAX_TEXT),
+        "full": tail_of_text(name, MAX_TEXT),
+        "detail": "" if more == "unknown" else more[:MAX_TEXT],
+        "bytes": plain(row["bytes"]),
+        "ratio": plain(row["ratio"]),
+        "count": plain(row["occurrences"]),
+        "ops": ops,
+        "n_ops": len(row["ops"]),
+    }
+
+
+VERSION = 2
+MAX_PLANES = 4096
+"""Of more only those travel of which a line does."""
+_OVERVIEW_RATIOS = (
+    "compute_16bit_ratio",
+    "compute_32bit_ratio",
+    "host_time_ratio",
+    "device_time_ratio",
+    "host_eager_ratio",
+    "device_eager_ratio",
+    "host_idle_ratio",
+    "device_idle_ratio",
+    "device_duty_cycle_ratio",
+)
+_BREAKDOWN = ["category", "ms", "ratio"]
+_MOST_STRAGGLERS = 100
+"""So many are listed, the costliest first; the meta says of how many."""
+
+
+def meta_of(results: AnyResults, positions: Positions, *, title: str) -> dict[str, Any]:
+    """Everything but the columns, the names and the lists that grow with the program; JSON-safe."""
+    trace = results.trace
+    lines = positions.lines.tolist()
+    planes = _planes(trace, lines)
+    return {
+        "version": VERSION,
+        "title": title,
+        "duration_ps": int(trace.end_ps.max()) if trace.n_events else 0,
+        "n_events": trace.n_events,
+        "n_events_sent": positions.n_events,
+        "planes": [
+            {"name": plane.name, "host": plane.host, "kind": _kind(plane)}
+            for plane in (trace.planes[i] for i in planes)
+        ],
+        "n_lines": len(trace.lines),
+        "lines": _lines(trace, lines, {plane: i for i, plane in enumerate(planes)}),
+        "n_units": len(results.op_shares.dominant),
+        "n_ops": len(results.op_shares),
+        "categories": list(STEP_CATEGORIES),
+        "sessions": [dataclasses.asdict(session) for session in trace.sessions],
+        "n_allocators": len(results.memory.allocators),
+        "memory_remedy": results.memory.remedy,
+        "memory_failure": memory_failure_meta(results.memory_failure),
+        "device_memory": _device_memory(results),
+        "input": _input(results),
+        "overview": _overview(results),
+        **_hosts(results),
+        **worker_meta(results.workers),
+        **straggler_meta(results.stragglers),
+        **counter_meta(results),
+    }
+
+
+def _hosts(results: AnyResults) -> dict[str, Any]:
+    """All hosts, what each is for, and whether their events were read elsewhere; a column `host` counts them."""
+    role_of = dict(zip(results.hosts["host"], results.hosts["role"], strict=True))
+    hosts = hosts_of(results.trace)
+    return {
+        "hosts": list(hosts),
+        "host_roles": [role_of.get(host, "") for host in hosts],
+        "is_reduced": results.is_reduced,
+    }
+
+
+def _kind(plane: Plane) -> str:
+    return "host" if plane.is_host else "device" if plane.is_device else "other"
+
+
+def _planes(trace: Trace, lines: list[int]) -> list[int]:
+    """All planes, or of too many those of which a line travels."""
+    if len(trace.planes) <= MAX_PLANES:
+        return list(range(len(trace.planes)))
+    return sorted({trace.lines[i].plane for i in lines})
+
+
+def _lines(trace: Trace, chosen: list[int], plane_numbers: dict[int, int]) -> list[dict[str, Any]]:
+    offsets = trace.line_offsets
+    found = []
+    for i in chosen:
+        line, rows = trace.lines[i], slice(int(offsets[i]), int(offsets[i + 1]))
+        found.append(
+            {
+                "plane": plane_numbers[line.plane],
+                "name": line.display_name or line.name or f"line {line.id}",
+                "n_events": rows.stop - rows.start,
+                # Self times add up to the time that the outermost events cover.
+                "busy_ps": int(trace.nesting.self_ps[rows].sum()),
+                "is_derived": line.is_derived,
+            }
+        )
+    return found
+
+
+def _overview(results: AnyResults) -> dict[str, Any]:
+    overview = results.overview
+    return {
+        "step_time": {
+            "avg": overview.step_time_avg_ms,
+            "std": overview.step_time_std_ms,
+            "min": overview.step_time_min_ms,
+            "max": overview.step_time_max_ms,
+            "n": overview.n_steps,
+            "n_averaged": overview.n_steps_averaged,
+        },
+        "batches": overview.batches,
+        "verdict": overview.verdict,
+        "verdict_detail": overview.verdict_detail,
+        "limiter": overview.limiter,
+        "breakdown": records(overview.breakdown[_BREAKDOWN]),
+        "busy_ratio": overview.busy_ratio,
+        "has_device": overview.environment.n_active_devices > 0,
+        "environment": {key: plain(value) for key, value in dataclasses.asdict(overview.environment).items()},
+        "findings": list(overview.findings),
+        "left_out": overview.left_out,
+        **{name: plain(getattr(overview, name)) for name in _OVERVIEW_RATIOS},
+    }
+
+
+def _device_memory(results: AnyResults) -> dict[str, Any] | None:
+    row = results.memory.fullest_device
+    return None if row is None else {name: plain(row[name]) for name in ("allocator", "peak_bytes", "capacity_bytes")}
+
+
+def _input(results: AnyResults) -> dict[str, Any]:
+    """The verdict on the input, and each input op with its category and what it worked: in all, and in averaged steps.
+
+    What is no iterator works all the time, and has none of those figures.
+    """
+    pipeline = results.input_pipeline
+    iterators = {op for names in pipeline.iterators["event_names"] for op in parse_op_names(names).name}
+    in_steps = {} if isinstance(results, ClusterResults) else results.step_work_ms
+    columns = (pipeline.ops[name].tolist() for name in ("op", "category", "work_time_ms"))
+    ops = [
+        [op, category, *((work, in_steps.get(op)) if op in iterators else ())]
+        for op, category, work in zip(*columns, strict=True)
+    ]
+    return {"verdict": input_words(results.overview, pipeline.verdict), "ops": ops}
+
+
+def scope_note(scopes: Scopes) -> str:
+    """Which ops are charged to a scope around their own; "" where none are."""
+    if not scopes.n_folded_ops:
+        return ""
+    n, m = scopes.n_folded_ops, len(scopes.op_entry)
+    return f"{n:,} of {m:,} ops lie too deep and are shown in a scope around their own"
+
+
+def worker_meta(workers: Workers) -> dict[str, Any]:
+    """`worker_hosts`; in `worker_note` what was left out and why; in `workers_wait` whether they wait for each other."""
+    return {
+        "worker_hosts": list(workers.hosts),
+        "worker_note": workers.note,
+        "workers_wait": workers.wait_for_each_other,
+    }
+
+
+def straggler_meta(stragglers: pd.DataFrame) -> dict[str, Any]:
+    """`stragglers`, as rows of `compute_stragglers`, and `n_stragglers`, of how many."""
+    return {"stragglers": records(stragglers.iloc[:_MOST_STRAGGLERS]), "n_stragglers": len(stragglers)}
+
+
+_LOG = logging.getLogger(__name__)
+
+
+def structure_list(results: AnyResults) -> list[dict[str, Any]]:
+    """One object: columns of ops, scopes, frames and edges; or `{"problem": text}` where they could not be worked out."""
+    try:
+        shown = compute_shown_structure(results.op_graph, framework_ops(results, results.op_graph))
+        return [_packed_structure(shown, is_stored=results.stored_graph is not None)]
+    except Exception as error:  # one view must not take the others with it
+        _LOG.exception("the views by structure could not be computed")
+        return [{"problem": f"{type(error).__name__}: {error}"}]
+
+
+def _packed_structure(shown: ShownStructure, *, is_stored: bool) -> dict[str, Any]:
+    ops = shown.ops
+    figures = {key: _numbers(ops[key]) for key in (*FIGURES, *COUNTS) if len(ops) and ops[key].to_numpy().any()}
+    types, devices, shapes = (coded(ops[key]) for key in ("type", "device", "shape"))
+    files = coded(shown.frames["file"])
+    return {
+        "names": ops["name"].tolist(),
+        "types": types,
+        "devices": devices,
+        "shapes": shapes,
+        "scope": ops["scope"].tolist(),
+        "frame": ops["frame"].tolist(),
+        "figures": figures,
+        "scopes": {"name": shown.scopes["name"].tolist(), "parent": shown.scopes["parent"].tolist()},
+        "frames": {
+            "files": files,
+            **{key: shown.frames[key].tolist() for key in ("line", "function", "text", "parent")},
+        },
+        "edges": {key: shown.edges[key].tolist() for key in ("source", "op", "n")},
+        "n_ops": shown.n_ops,
+        "n_named": shown.n_named,
+        "n_edges": shown.n_edges,
+        "n_steps": shown.n_steps,
+        "of_framework_op": shown.of_framework_op.tolist(),
+        "is_stored": is_stored,
+        "is_per_step": shown.is_per_step,
+        "no_code": "" if len(shown.frames) > 1 else _why_no_code(is_stored=is_stored),
+        "no_edges": "" if shown.n_edges else _why_no_edges(is_stored=is_stored),
+    }
+
+
+def _why_no_code(*, is_stored: bool) -> str:
+    if is_stored:
+        return (
+            "no call stacks were stored in the file. tfprof writes them with its op log, from a graph built in Python."
+        )
+    return "no call stacks were noted during the capture. They are noted where the profiled code builds its graphs:"
+
+
+def _why_no_edges(*, is_stored: bool) -> str:
+    if is_stored:
+        return "the file names ops and what they cost, not what feeds them. A graph beside it says more:"
+    return (
+        "no graph of the program was noted during the capture. It is noted where the profiled code builds its graphs:"
+    )
+
+
+def coded(texts: pd.Series | Sequence[str]) -> dict[str, Any]:
+    """Texts that repeat -> each once, and its number for each row."""
+    codes, known = pd.factorize(np.asarray(texts, object))
+    return {"texts": [str(text) for text in known], "codes": codes.tolist()}
+
+
+def _numbers(values: pd.Series) -> list[Any]:
+    """Whole where they are, else to a thousandth."""
+    numbers = values.to_numpy()
+    if np.issubdtype(numbers.dtype, np.integer):
+        return numbers.tolist()
+    rounded = np.round(numbers.astype(np.float64), 3)
+    return [int(value) if value == int(value) else value for value in rounded.tolist()]
+
+
+_MOST_GRAPHS = 100
+_MOST_CHARACTERS = 200_000
+"""Of JSON, of all graphs together."""
+
+
+def hlo_graph_list(results: AnyResults) -> list[dict[str, Any]]:
+    """One object per HLO op that ran and whose program is known, devices before hosts, most self time first.
+
+    Empty of a reduced profile, which holds no programs.
+    """
+    units, hlo_ops, shares = results.units.hlo, results.hlo_ops, results.op_shares
+    instruction = instructions_of(hlo_ops, units)
+    self_us = hlo_ops.frame["total_self_time_us"].to_numpy(np.float64)
+    time_of = dict(zip(instruction.tolist(), self_us.tolist(), strict=True))
+    n_ordinary = len(hlo_ops.unit_row) - len(units)
+    unit_of = n_ordinary + np.argsort(hlo_ops.unit_row[n_ordinary:])
+    graphs = HloGraphs(units.modules)
+    found: list[dict[str, Any]] = []
+    left = _MOST_CHARACTERS
+    for row in np.flatnonzero(instruction >= 0)[:_MOST_GRAPHS].tolist():
+        low, high = np.searchsorted(shares.unit, (unit_of[row], unit_of[row] + 1)).tolist()
+        told = hlo_ops.frame.iloc[row]
+        packed = {
+            "name": told["name"],
+            "module": told["module"],
+            "category": told["category"],
+            "self_us": round(self_us[row], 3),
+            "ops": [shares.name[op] for op in shares.op[low:high].tolist()],
+            "ratios": np.round(shares.ratio[low:high], 4).tolist(),
+            **_packed_graph(graphs.of(int(instruction[row])), time_of),
+        }
+        left -= len(json.dumps(packed, separators=(",", ":")))
+        if left < 0:
+            break
+        found.append(packed)
+    return found
+
+
+def _packed_graph(graph: HloGraph, time_of: dict[int, float]) -> dict[str, Any]:
+    is_inside = graph.centre < 0
+    times = [time_of.get(row, 0.0) for row in graph.row]
+    return {
+        "names": list(graph.name),
+        "opcodes": coded(graph.opcode),
+        "shapes": coded(graph.shape),
+        "node_ops": coded(graph.op_name),
+        # Of a fusion the share of its work, else self time in microseconds.
+        "values": [round(value, 4) for value in (np.nan_to_num(graph.work_ratio).tolist() if is_inside else times)],
+        "from": [node for nodes in graph.reads for node in nodes],
+        "to": [reader for reader, nodes in enumerate(graph.reads) for _ in nodes],
+        "n_nodes": graph.n_nodes,
+        "centre": graph.centre,
+    }
+
+
+_MOST_ROOFLINE_OPS = 5000
+"""Those with most time: a chart of more shows nothing more."""
+_KINDS = [UNIT_TEXTS[kind] for kind in range(N_UNITS)]
+_COLUMNS = ["name", "layer", "time_us", "time_ratio", "occurrences", "flops", "bytes"]
+
+
+def roofline_list(results: Results) -> list[dict[str, Any]]:
+    """One object: peaks, what each step computed, and columns of ops, those with most time first.
+
+    None where no compiled program ran: of other ops nobody knows the bytes, so that they have no place in the chart.
+    """
+    if results.op_shares.is_identity:
+        return []
+    roofline = results.roofline
+    frame, units = roofline.frame.iloc[:_MOST_ROOFLINE_OPS], roofline.units[:_MOST_ROOFLINE_OPS]
+    n_units = int(units.max(initial=-1)) + 1
+    op, work_ps = roofline.work["op"].to_numpy(np.int64), roofline.work["ps"].to_numpy(np.float64)
+    inside = np.append(results.is_averaged, False)[results.steps.event_step[roofline.work["event"]]]
+    n_parts = np.bincount(op, minlength=n_units)[units]
+    ops = {
+        **{name: frame[name].tolist() for name in _COLUMNS},
+        "kind": [_KINDS.index(text) if text else -1 for text in frame["unit"].tolist()],
+        "unit": units.tolist(),
+        "op": roofline.shares.dominant[units].tolist(),
+        "parts": n_parts.tolist(),
+        "step_time_us": (np.bincount(op[inside], work_ps[inside], n_units)[units] / PS_PER_US).tolist(),
+        "step_parts": np.bincount(op[inside], minlength=n_units)[units].tolist(),
+        "peak": (frame["flop_rate_tflops"] / frame["mfu_ratio"] * 1e12).tolist(),
+    }
+    steps = roofline.by("step")
+    found = {
+        "kinds": [
+            {
+                "text": text,
+                "peak": _most(roofline.peaks[:, kind])
+                if kind != ComputeUnit.VECTOR_64 or kind in ops["kind"]
+                else None,
+            }
+            for kind, text in enumerate(_KINDS)  # hardly any program computes in float64: its roof would be in the way
+        ],
+        "bytes_per_s": _most(roofline.peaks[:, -1]),
+        "ops": ops,
+        "n_ops": len(roofline.units),
+        "step_flops": steps["flops"].tolist(),
+        "step_mfu": steps["mfu_ratio"].tolist(),
+    }
+    return [plain(found)]
+
+
+def _most(peaks: Float64) -> float:
+    """Of the devices: a chart of several kinds has the roofs of the fastest."""
+    return float(np.fmax.reduce(peaks, initial=np.nan))
+
+
+def source_meta(lines: SourceLines) -> dict[str, Any]:
+    """The lists that ops and samples of the user's thread are charged to."""
+    known = lines.files.drop_duplicates("file").set_index("file")[["title", "text"]].to_dict("index")
+    rows: dict[str, int] = {}
+    entries = [
+        {**entry, "file": -1 if entry["bucket"] else rows.setdefault(entry["file"], len(rows))}
+        for entry in records(lines.entries[["file", "line", "function", "code", "bucket"]])
+    ]
+    samples = [
+        {**sample, "file": rows.setdefault(sample["file"], len(rows))}
+        for sample in records(lines.sampled[["file", "line", "n_samples", "time_ratio"]])
+        if sample["file"]
+    ]
+    files = [{"file": path, **known.get(path, {"title": path, "text": ""})} for path in rows or known]
+    return {"source_files": files, "source_lines": entries, "source_samples": samples}

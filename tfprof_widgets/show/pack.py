@@ -1,0 +1,510 @@
+"""Tables of NumPy columns -> one compressed pack of bytes, typed arrays in the browser (`js/src/data/pack.ts`)."""
+
+from __future__ import annotations
+
+import base64
+import json
+import sys
+import zlib
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, NamedTuple, Protocol
+
+import numpy as np
+import numpy.typing as npt
+import pandas as pd
+
+from ..trace.arrays import Int64
+
+Values = npt.NDArray[Any]
+Code = dict[str, Any]
+"""What the header of a pack says of a column: `base`, `width` in bytes, and where they are not 0 and 1 `first` and `scale`."""
+
+_FEWEST_ROWS = 64
+"""Of fewer a column is not worth the words of its code."""
+_PROBE_ROWS = 512
+"""From the middle: they tell which base is best."""
+_LAST_EXACT = 2**53
+"""The largest whole number up to which a browser knows each."""
+_LAST = "start_ps"
+"""Is coded behind all others, so that the end of what came before can be its base."""
+
+
+class _Base(NamedTuple):
+    kind: str
+    of: str = ""
+
+
+_PLAIN, _DELTA = _Base("plain"), _Base("delta")
+
+
+class TableCoder:
+    """Codes the columns of one table, of which those that were coded without another are bases of the next."""
+
+    def __init__(self, columns: Mapping[str, tuple[Values, str]]) -> None:
+        self._columns = columns
+        self._known: dict[str, Int64] = {}
+        """Columns of whole numbers that can be bases."""
+
+    def coded(self) -> Iterator[tuple[str, str, Code | None, Values]]:
+        """Name, dtype, code and bytes of each column."""
+        for name in sorted(self._columns, key=lambda name: name == _LAST):
+            values, dtype = self._columns[name]
+            code, data = self._code(name, values)
+            yield name, dtype, code, data
+
+    def _code(self, name: str, values: Values) -> tuple[Code | None, Values]:
+        whole = whole_numbers(values) if len(values) >= _FEWEST_ROWS else None
+        if whole is None:
+            return _bits(values)
+        found = _coded(whole, self._best_base(whole, values.dtype.itemsize), self._known)
+        if found is not None and values.dtype.kind == "f" and "of" not in found[0]:
+            self._known[name] = whole
+        return found or _bits(values)
+
+    def _best_base(self, whole: Int64, n_bytes: int) -> _Base:
+        """The base that leaves the smallest numbers, or none where those deflate better, in some rows."""
+        begin = max(0, (len(whole) - _PROBE_ROWS) // 2)
+        rows = slice(begin, begin + _PROBE_ROWS)
+        some = whole[rows]
+        best, left = _DELTA, _left(some, _DELTA, {})
+        if not left.any() and (whole == whole[0]).all():  # all that is left of the same number everywhere is the first
+            return best
+        if n_bytes == 8 and self._known:
+            others = {name: column[rows] for name, column in self._known.items()}
+            bases = [_DELTA, *(_Base(kind, of) for of in others for kind in ("less", "gap"))]
+            best, left = min(((base, _left(some, base, others)) for base in bases), key=lambda one: _n_digits(one[1]))
+        return _PLAIN if _n_deflated(some) <= _n_deflated(left) else best
+
+
+def whole_numbers(values: Values) -> Int64 | None:
+    """The same numbers as integers, where each is one that a browser knows exactly; None else. Minus zero is no integer."""
+    if values.dtype.itemsize == 8 and values.dtype.kind == "f":
+        with np.errstate(invalid="ignore"):
+            whole = values.astype(np.int64)
+        is_same = bool((whole.astype(np.float64).view(np.int64) == values.view(np.int64)).all())
+        return whole if is_same and _are_exact(whole) else None
+    return values.astype(np.int64) if values.dtype.kind in "iu" and values.dtype.itemsize < 8 else None
+
+
+def decoded(data: memoryview, code: Code, n: int, dtype: str, columns: Mapping[str, Values]) -> Values:
+    """A column again, from its bytes and those that have no base among columns."""
+    planes = np.frombuffer(data, np.uint8, n * code["width"]).reshape(code["width"], n)
+    if code["base"] == "bits":
+        return np.ascontiguousarray(planes.T).view(dtype).reshape(n)
+    number = np.zeros((n, 8), np.uint8)
+    number[:, : code["width"]] = planes.T
+    sign = number.view(np.uint64).reshape(n)
+    left = (sign >> np.uint64(1)).astype(np.int64) ^ -(sign & np.uint64(1)).astype(np.int64)
+    left *= code.get("scale", 1)
+    of = columns[code["of"]].astype(np.int64) if "of" in code else np.zeros(n, np.int64)
+    if code["base"] in ("plain", "less"):
+        return (left + of).astype(dtype)
+    left[:1] = code.get("first", 0)
+    left[1:] += of[:-1]
+    return np.cumsum(left).astype(dtype)
+
+
+def _coded(whole: Int64, base: _Base, others: Mapping[str, Int64]) -> tuple[Code, Values] | None:
+    """Code and bytes; None where a sum on the way would not be exact in a browser."""
+    left = _left(whole, base, others)
+    if base.kind == "gap" and not _are_exact(whole - left):  # other bases say numbers of a column, which are exact
+        return None
+    scale = _common_factor(left)
+    sign = _zigzag(left // scale if scale > 1 else left)
+    largest = int(sign.max(initial=0))
+    if largest > _LAST_EXACT or (largest + 1) // 2 * scale > _LAST_EXACT:
+        return None
+    width = (largest.bit_length() + 7) // 8
+    code: Code = {"base": base.kind, "width": width}
+    code |= {"of": base.of} if base.of else {}
+    code |= {"scale": scale} if scale > 1 else {}
+    if base.kind in ("delta", "gap") and whole[0]:
+        code["first"] = int(whole[0])
+    return code, _planes(sign, width)
+
+
+def _left(whole: Int64, base: _Base, others: Mapping[str, Int64]) -> Int64:
+    """What a base does not tell; nothing of a first row, which the code tells."""
+    if base == _PLAIN:
+        return whole
+    if base.kind == "less":
+        return whole - others[base.of]
+    left = np.empty_like(whole)
+    left[:1] = 0
+    np.subtract(whole[1:], whole[:-1], out=left[1:])
+    if base.kind == "gap":
+        left[1:] -= others[base.of][:-1]
+    return left
+
+
+def _are_exact(whole: Int64) -> bool:
+    return not len(whole) or (int(whole.min()) >= -_LAST_EXACT and int(whole.max()) <= _LAST_EXACT)
+
+
+def _common_factor(left: Int64) -> int:
+    """The largest number that divides all; 0 and 1 are not told apart. Most columns show in a few rows that they have none."""
+    factor = int(np.gcd.reduce(left[:_PROBE_ROWS]))
+    return factor if factor == 1 else max(1, int(np.gcd.reduce(left)))
+
+
+def _zigzag(left: Int64) -> npt.NDArray[np.uint64]:
+    return ((left << 1) ^ (left >> 63)).view(np.uint64)
+
+
+def _planes(values: Values, width: int) -> Values:
+    """The lowest byte of every row, then the next."""
+    rows = values.view(np.uint8).reshape(len(values), values.dtype.itemsize)
+    return np.ascontiguousarray(rows[:, :width].T).reshape(-1)
+
+
+def _bits(values: Values) -> tuple[Code | None, Values]:
+    """Numbers as they are, their bytes apart where that deflates better in some rows."""
+    width, n = values.dtype.itemsize, len(values)
+    begin = max(0, (n - _PROBE_ROWS) // 2)
+    some = np.ascontiguousarray(values[begin : begin + _PROBE_ROWS])
+    if n < _FEWEST_ROWS or len(zlib.compress(some.data, 1)) <= len(zlib.compress(_planes(some, width).data, 1)):
+        return None, values
+    return {"base": "bits", "width": width}, _planes(np.ascontiguousarray(values), width)
+
+
+def _n_digits(left: Int64) -> float:
+    """How many binary digits the numbers have together."""
+    return float(np.log2(1.0 + np.abs(left)).sum())
+
+
+def _n_deflated(left: Int64) -> int:
+    factor = _common_factor(left)
+    sign = _zigzag(left // factor)
+    width = (int(sign.max(initial=0)).bit_length() + 7) // 8
+    return len(zlib.compress(_planes(sign, width).data, 1))
+
+
+_DTYPES = {"f8": "<f8", "f4": "<f4", "i4": "<i4", "u4": "<u4", "u2": "<u2", "u1": "<u1", "u8": "<u8"}
+_LEVEL = 1
+"""Of zlib. Higher levels cost several times the time for a tenth of the bytes: see `packed_tightly`."""
+_KEPT_LEVEL = 6
+_ZLIB_HEADER, _LAST_BLOCK = b"\x78\x01", b"\x03\x00"
+_ADLER_BASE = 65521
+
+
+Rows = slice | npt.NDArray[np.int64] | npt.NDArray[np.int32]
+"""Which rows of a table to build."""
+
+
+class Table:
+    """Columns of equal length, each already converted to the dtype it has on the wire."""
+
+    def __init__(self, columns: Mapping[str, tuple[npt.ArrayLike, str]]) -> None:
+        """Convert each `(values, dtype)` exactly."""
+        self.columns = {name: _exact(name, np.asarray(values), dtype) for name, (values, dtype) in columns.items()}
+        lengths = {name: len(values) for name, (values, _) in self.columns.items()}
+        if len(set(lengths.values())) > 1:
+            raise TypeError(f"columns of one table differ in length: {lengths}")
+        self.n = next(iter(lengths.values()), 0)
+
+
+def columns_of(source: object, rows: Rows, **names: str) -> dict[str, tuple[npt.NDArray[Any], str]]:
+    """Some rows of columns of a DataFrame or a dict, or of arrays that an object has, for `Table`."""
+    found = {}
+    for dtype, texts in names.items():
+        for told, _, known in (text.partition(":") for text in texts.split()):
+            column = (
+                source[known or told] if isinstance(source, (pd.DataFrame, dict)) else getattr(source, known or told)
+            )
+            values = np.asarray(column)[rows]
+            found[told] = (values.astype(np.float64) if dtype == "f8" else values, dtype)
+    return found
+
+
+def table_of(source: object, rows: Rows, **names: str) -> Table:
+    """A table of nothing but `columns_of`."""
+    return Table(columns_of(source, rows, **names))
+
+
+def _exact(name: str, values: npt.NDArray[Any], dtype: str) -> tuple[npt.NDArray[Any], str]:
+    wire = values.astype(_DTYPES[dtype], copy=False)
+    if values.dtype.kind in "iub" and wire.dtype.kind == "f":
+        exact = bool((wire.astype(values.dtype) == values).all())
+    elif values.dtype.kind == "f" and wire.dtype.kind == "f":
+        exact = wire.dtype.itemsize >= values.dtype.itemsize or bool(((wire == values) | np.isnan(values)).all())
+    else:
+        exact = bool((wire == values).all())
+    if not exact:
+        raise TypeError(f"column {name!r} ({values.dtype}) does not fit {dtype} without loss")
+    return wire, dtype
+
+
+class Segment:
+    """One table as it lies in a pack, compressed on its own: packs are put together, and measured, without doing it again."""
+
+    def __init__(self, table: Table) -> None:
+        self.n = table.n
+        self.columns: dict[str, dict[str, Any]] = {}
+        """By column its dtype, where it begins in the table, and how it is coded, if it is."""
+        blocks: list[memoryview | bytes] = []
+        offset = 0
+        for name, dtype, code, data in TableCoder(table.columns).coded():
+            told = {"dtype": dtype, "offset": offset}
+            self.columns[name] = told if code is None else {**told, "code": code}
+            blocks += [np.ascontiguousarray(data).view(np.uint8).data, bytes(-data.nbytes % 8)]
+            offset += data.nbytes + len(blocks[-1])
+        self.columns = {name: self.columns[name] for name in table.columns}
+        self.block = Block.of(b"".join(blocks))
+
+    @property
+    def row_bytes(self) -> int:
+        """Of one row before compression."""
+        return sum(np.dtype(_DTYPES[column["dtype"]]).itemsize for column in self.columns.values())
+
+    def header(self, offset: int) -> dict[str, Any]:
+        """What the header of a pack says of the table when it begins at `offset`."""
+        moved = {name: {**column, "offset": column["offset"] + offset} for name, column in self.columns.items()}
+        return {"n": self.n, "columns": moved}
+
+
+class Block(NamedTuple):
+    """Some bytes of a pack, deflated on their own: they refer to nothing before them."""
+
+    data: bytes
+    """Whole blocks of deflate."""
+    adler: int
+    """The checksum of the bytes."""
+    n_raw_bytes: int
+
+    @classmethod
+    def of(cls, raw: bytes) -> Block:
+        """Deflate bytes."""
+        compressor = zlib.compressobj(_LEVEL, wbits=-zlib.MAX_WBITS)
+        return cls(compressor.compress(raw) + compressor.flush(zlib.Z_FULL_FLUSH), zlib.adler32(raw), len(raw))
+
+    @classmethod
+    def joined(cls, blocks: Sequence[Block]) -> Block:
+        """The bytes of some blocks, one after the other; Source of the checksum: RFC 1950, section 9."""
+        low, high, n = 1, 0, 0
+        for block in blocks:
+            high += (block.adler >> 16) + block.n_raw_bytes * (low - 1)
+            low += (block.adler & 0xFFFF) - 1
+            n += block.n_raw_bytes
+        return cls(b"".join(block.data for block in blocks), high % _ADLER_BASE << 16 | low % _ADLER_BASE, n)
+
+
+def json_text(value: object) -> str:
+    """A value as JSON without spaces."""
+    return json.dumps(value, allow_nan=False, separators=(",", ":"))
+
+
+def pack_bytes(meta: Mapping[str, Any], tables: Mapping[str, Table | Segment], members: Sequence[Block] = ()) -> bytes:
+    """Compress `meta` (JSON) and `tables` into one pack; its layout is in `js/src/data/pack.ts`."""
+    segments = {name: table if isinstance(table, Segment) else Segment(table) for name, table in tables.items()}
+    head: dict[str, Any] = {}
+    offset = 0
+    for name, segment in segments.items():
+        head[name] = segment.header(offset)
+        offset += segment.block.n_raw_bytes
+    begin, end = f'{{"tables":{json_text(head)},"meta":{json_text(meta)[:-1]}'.encode(), b"}}"
+    n = len(begin) + sum(block.n_raw_bytes for block in members) + len(end)
+    padding = -(4 + n) % 8
+    first = Block.of((n + padding).to_bytes(4, "little") + begin)
+    whole = Block.joined([first, *members, Block.of(end + b" " * padding), *(one.block for one in segments.values())])
+    return b"".join([_ZLIB_HEADER, whole.data, _LAST_BLOCK, whole.adler.to_bytes(4, "big")])
+
+
+def packed_tightly(data: bytes) -> bytes:
+    """The same pack in fewer bytes, for what is written to a disk: it takes about as long again as making the pack."""
+    return zlib.compress(zlib.decompress(data), _KEPT_LEVEL)
+
+
+def unpack(data: bytes) -> tuple[dict[str, Any], dict[str, dict[str, npt.NDArray[Any]]]]:
+    """Read a pack back as `(meta, {table: {column: values}})`, as the browser does."""
+    raw = zlib.decompress(data)
+    body = 4 + int.from_bytes(raw[:4], "little")
+    header = json.loads(raw[4:body])
+    return header["meta"], {name: _columns(table, memoryview(raw)[body:]) for name, table in header["tables"].items()}
+
+
+def _columns(table: dict[str, Any], body: memoryview) -> dict[str, npt.NDArray[Any]]:
+    found: dict[str, npt.NDArray[Any]] = {}
+    for name, spec in sorted(table["columns"].items(), key=lambda one: "of" in one[1].get("code", ())):
+        dtype, begin = _DTYPES[spec["dtype"]], spec["offset"]
+        if "code" in spec:
+            found[name] = decoded(body[begin:], spec["code"], table["n"], dtype, found)
+        else:
+            found[name] = np.frombuffer(body, dtype, table["n"], begin)
+    return {name: found[name] for name in table["columns"]}
+
+
+def as_text(data: bytes) -> str:
+    """Base64, for traits (binary buffers do not survive a saved notebook) and for front ends that drop buffers."""
+    return base64.b64encode(data).decode("ascii")
+
+
+PART_BYTES = 4 * 2**20
+"""The most that one message carries: beyond, a browser holds several times as much while it decodes."""
+_LIST_ROW_BYTES = 100
+"""Of JSON, more or less."""
+_SAMPLE_ROWS = 4096
+"""From the middle of a long table: how well they compress tells whether it is worth while to compress it all."""
+_PROBE_SLACK = 1.1
+
+Interval = tuple[Int64, Int64]
+
+
+class Section(Protocol):
+    """What travels in the first pack or in parts."""
+
+    @property
+    def n_rows(self) -> int:
+        """How many rows it has; of a late one 0 until they are found."""
+        ...
+
+    @property
+    def row_bytes(self) -> int:
+        """Of one row before compression, about."""
+        ...
+
+    @property
+    def n_parts(self) -> int:
+        """How many parts it travels in, if not at once."""
+        ...
+
+    def part(self, index: int) -> bytes:
+        """One part, a pack."""
+        ...
+
+
+@dataclass(frozen=True)
+class TileSection:
+    """What travels tile by tile."""
+
+    n_rows: int
+    row_bytes: int
+    n_parts: int
+    part: Callable[[int], bytes]
+
+
+@dataclass(frozen=True, eq=False)
+class TableSection:
+    """A table of which any rows can be built, so that a long one is never whole in memory."""
+
+    name: str
+    n_rows: int
+    build: Callable[[Rows], Table]
+    interval: Callable[[], Interval] | None = None
+    """When each row begins and ends, in ps; None for a table that cannot be cut to a window of time."""
+    refers: str = ""
+    """The column that names other rows of the table."""
+
+    @cached_property
+    def row_bytes(self) -> int:
+        """Of one row before compression."""
+        whole: Segment | None = vars(self).get("whole")
+        return (whole or Segment(self.build(slice(0, 0)))).row_bytes
+
+    @cached_property
+    def _rows_per_part(self) -> int:
+        # A column is padded to 8 bytes, and what does not compress grows a little.
+        return max(1, (PART_BYTES - 2**16) // max(1, self.row_bytes))
+
+    @property
+    def n_parts(self) -> int:
+        """How many parts it travels in, if not at once."""
+        return max(1, -(-self.n_rows // self._rows_per_part))
+
+    @cached_property
+    def whole(self) -> Segment:
+        """All rows, compressed."""
+        return Segment(self.build(slice(0, self.n_rows)))
+
+    def fits(self, n_bytes: float) -> bool:
+        """Whether all rows take at most so many bytes."""
+        return self.may_fit(n_bytes) and len(self.whole.block.data) <= n_bytes
+
+    def may_fit(self, n_bytes: float) -> bool:
+        """Whether it is worth while to find out; of a long table some rows tell."""
+        if "whole" in self.__dict__ or self.n_rows <= 4 * _SAMPLE_ROWS:
+            return True
+        return self._probed * self.n_rows <= _PROBE_SLACK * n_bytes
+
+    @cached_property
+    def _probed(self) -> float:
+        """How many bytes a row takes, compressed, as some tell."""
+        middle = self.n_rows // 2
+        return len(Segment(self.build(slice(middle, middle + _SAMPLE_ROWS))).block.data) / _SAMPLE_ROWS
+
+    def part(self, index: int) -> bytes:
+        """One part, a pack."""
+        if self.n_parts == 1:
+            return pack_bytes({}, {self.name: self.whole})
+        begin = index * self._rows_per_part
+        return pack_bytes({}, {self.name: self.build(slice(begin, min(begin + self._rows_per_part, self.n_rows)))})
+
+
+class ListSection:
+    """A list of the meta object, cut the same way; of JSON, so rows differ in size."""
+
+    row_bytes = _LIST_ROW_BYTES
+
+    def __init__(
+        self, name: str, n_rows: int, build: Callable[[int, int], list[Any]], rows_per_part: int = 1000
+    ) -> None:
+        """`build` gives the rows from one to before another."""
+        self.name, self.n_rows, self._build, self._rows_per_part = name, n_rows, build, rows_per_part
+        self._packed: dict[int, bytes] = {}
+
+    @property
+    def n_parts(self) -> int:
+        """How many parts it travels in, if not at once."""
+        return max(1, -(-self.n_rows // self._rows_per_part))
+
+    @cached_property
+    def whole(self) -> list[Any]:
+        """All rows."""
+        rows = self._build(0, self.n_rows)
+        self.n_rows = len(rows)
+        return rows
+
+    @cached_property
+    def member(self) -> Block:
+        """All rows as a member of the meta object."""
+        return Block.of(f',"{self.name}":{json_text(self.whole)}'.encode())
+
+    def fits(self, n_bytes: float) -> bool:
+        """Whether all rows travel at once and take at most so many bytes."""
+        return self.n_parts == 1 and len(self.member.data) <= n_bytes
+
+    def may_fit(self, n_bytes: float) -> bool:
+        """Whether it is worth while to find out whether all parts take at most so many bytes."""
+        return self.n_parts > 1 or len(self.member.data) <= n_bytes
+
+    def part(self, index: int) -> bytes:
+        """One part, a pack; kept, because rows of a list take long to make and little when they are packed."""
+        if index not in self._packed:
+            begin, end = index * self._rows_per_part, min((index + 1) * self._rows_per_part, self.n_rows)
+            known = self.whole if self.n_parts == 1 or "whole" in self.__dict__ else None
+            rows = self._build(begin, end) if known is None else known[begin : begin + self._rows_per_part]
+            self._packed[index] = pack_bytes({self.name: rows}, {})
+        return self._packed[index]
+
+
+class LateSection(ListSection):
+    """A short list that takes long to find: it is found when it is asked for, and a capture is shown without it first."""
+
+    def __init__(self, name: str, find: Callable[[], list[Any]]) -> None:
+        """`find` gives all rows."""
+        super().__init__(name, 0, lambda _begin, _end: find(), sys.maxsize)
+
+
+class LateList(ListSection):
+    """A list that takes long to find and may be a long one; its length is known before."""
+
+
+@dataclass(frozen=True, eq=False)
+class LateTable(TableSection):
+    """A table that takes long to find; its width is told, so that nothing is built to know it."""
+
+    row_bytes: int = 1
+
+
+LATE = (LateSection, LateList, LateTable)

@@ -1,0 +1,527 @@
+"""Which cell shows which widgets -> the end of those that no cell shows any more.
+
+ipywidgets keeps every widget until it is closed, so a cell that is run again would leave the views of its last run, and the
+trace that they show, in the kernel and in the page. When a cell shows a profile again, the widgets of what it showed
+before are closed, unless another cell or another widget still shows them. Front ends that do not say which cell runs keep
+everything, as with any widget. A profile whose widgets were closed opens them again when it is asked for a view.
+"""
+
+from __future__ import annotations
+
+import base64
+import json
+import logging
+import uuid
+import zlib
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cache, partial
+from typing import Any, ClassVar, Literal, Protocol, TypeAlias
+from weakref import WeakKeyDictionary, WeakSet
+
+import anywidget
+import ipywidgets
+import traitlets
+
+from ..analysis.graph.options import VIEWS, check_view
+from ..analysis.graph.options import TreeView as Structure
+from .embedding import Payload, embed
+from .figures import memory_figure, step_chart_figure
+from .library import (
+    KeptOnce,
+    Library,
+    Reference,
+    bokeh_js,
+    built,
+    kernel_shell,
+    open_widgets,
+    refers_to,
+    shared_by,
+    views_js,
+)
+from .link import Bookmarks, LinkModel, bookmarks_from_json, bookmarks_to_json
+from .pack import as_text
+
+Data: TypeAlias = "TraceData | DiffData | ipywidgets.Widget"
+"""What the views of one profile, or that of a comparison, draw from; a dialog stands for itself."""
+
+
+class Shown(Protocol):
+    """A widget that a cell shows."""
+
+    def shown_data(self) -> tuple[Any, ...]:
+        """What a reader sees with it."""
+        ...
+
+
+_LARGE = 500
+"""Letters or items beyond which a trait is emptied before its widget is closed."""
+
+
+@dataclass
+class _Run:
+    """What one execution of a cell shows."""
+
+    message_id: str
+    shown: list[Data] = field(default_factory=list)
+
+
+_runs: dict[str, _Run] = {}
+"""The last execution of each cell that showed a view, by cell id."""
+_views: WeakKeyDictionary[Data, WeakSet[View]] = WeakKeyDictionary()
+"""All views of one profile, by what they draw from."""
+
+
+def after_the_cell(action: Callable[[], None]) -> None:
+    """Run once when the cell that runs now has ended; not at all outside a kernel."""
+    found = kernel_shell()
+    if found is None:
+        return
+
+    def run(*_: object) -> None:
+        found.events.unregister("post_run_cell", run)
+        action()
+
+    found.events.register("post_run_cell", run)
+
+
+def add_view(view: View) -> None:
+    """Note a view that was made."""
+    _views.setdefault(view.data, WeakSet()).add(view)
+
+
+def note_shown(view: Shown) -> None:
+    """Note that the running cell shows a view; what only its last execution showed is closed when it has ended."""
+    cell, message_id = _running()
+    if not cell:
+        return
+    run = _runs.get(cell)
+    if run is None or run.message_id != message_id:
+        before = run.shown if run is not None else []
+        run = _runs[cell] = _Run(message_id)
+        if before:
+            after_the_cell(lambda: close_unseen(before))
+    run.shown += [data for data in view.shown_data() if data not in run.shown]
+
+
+def _running() -> tuple[str, str]:
+    """Id of the running cell, "" when the front end does not say, and of the message that runs it."""
+    found = kernel_shell()
+    if found is None:
+        return "", ""
+    parent = found.kernel.get_parent()
+    cell = parent.get("metadata", {}).get("cellId") or ""
+    return str(cell), str(parent.get("header", {}).get("msg_id", ""))
+
+
+def close_unseen(candidates: Iterable[Data]) -> None:
+    """Close the widgets of those profiles that no cell and no other widget shows."""
+    for data in candidates:
+        is_seen = any(data in run.shown for run in _runs.values())
+        if not is_seen and not _is_held(data):
+            for widget in reversed(family(data)):
+                _close(widget)
+
+
+def _close(widget: ipywidgets.Widget) -> None:
+    """Close a widget whose copy in the page is small by then.
+
+    JupyterLab 4.6 keeps the last state of closed widgets as long as the kernel lives: the handler of each comm stays
+    connected to a signal of the kernel connection.
+    """
+    large = {
+        name: value
+        for name in widget.keys
+        if isinstance(value := getattr(widget, name), (str, list, tuple)) and len(value) > _LARGE
+    }
+    for name, value in large.items():
+        setattr(widget, name, type(value)())
+    widget.close()
+    for name, value in large.items():
+        setattr(widget, name, value)
+
+
+def open_again(data: Data) -> None:
+    """Open the widgets of a profile where they were closed."""
+    for widget in family(data):
+        if widget.comm is None:
+            widget.__dict__.pop("_repr_mimebundle_", None)  # `close` hides the method behind None
+            widget.open()
+
+
+def family(data: Data) -> list[ipywidgets.Widget]:
+    """All widgets of one profile but the shared libraries, each behind those that it refers to.
+
+    A comparison is a family of its own: the views of the compared profiles, which it shows, are not part of it.
+    """
+    found: dict[int, ipywidgets.Widget] = {}
+
+    def visit(widget: ipywidgets.Widget) -> None:
+        if id(widget) in found or isinstance(widget, Library) or getattr(widget, "data", data) is not data:
+            return
+        for other in refers_to(widget):
+            if other is not widget:  # what draws from its own state refers to itself
+                visit(other)
+        found[id(widget)] = widget
+
+    visit(data)
+    for view in sorted(_views.get(data, ()), key=lambda view: view.entry):
+        visit(view)
+    return list(found.values())
+
+
+def _is_held(data: Data) -> bool:
+    """Whether a widget outside the family, such as a box, refers to one of it."""
+    own = {id(widget) for widget in family(data)}
+    others = (widget for widget in open_widgets() if id(widget) not in own)
+    return any(id(referred) in own for widget in others for referred in refers_to(widget))
+
+
+logger = logging.getLogger(__name__)
+
+Message = dict[str, Any]
+Call = Callable[[Message], tuple[Mapping[str, Any], Sequence[bytes]]]
+"""From a message to what its reply holds (JSON-safe) and its buffers."""
+
+
+class TraceData(KeptOnce):
+    """What all views of one profile draw from: the first pack is state and survives saving, parts are sent when asked for."""
+
+    large = ("overview", "embedded")
+
+    data_id = traitlets.Unicode().tag(sync=True)
+    """Names the decoded arrays in the page, so that views share them."""
+    overview = traitlets.Unicode().tag(sync=True)
+    """Base64 of the first pack."""
+    embedded = traitlets.List().tag(sync=True)
+    """`[key, base64]` of the parts that a notebook saves with the first pack; set once, after the output."""
+    n_left_out = traitlets.Int().tag(sync=True)
+    """How many parts neither the first pack nor `embedded` holds: what a page without a kernel lacks; -1 not known yet."""
+    is_offline = traitlets.Bool().tag(sync=True)
+    """Whether there is no kernel, and never will be, as in an exported page."""
+
+    def __init__(self, payload: Payload) -> None:
+        self.payload = payload
+        self.calls: dict[str, Call] = {}
+        """What the browser may ask for besides parts, by name."""
+        super().__init__(data_id=uuid.uuid4().hex, overview=as_text(payload.overview), n_left_out=-1)
+        self.on_msg(self._answer)
+        if kernel_shell() is None:
+            self._embed()
+        else:  # not before the output of the cell is there
+            after_the_cell(self._complete)
+
+    def _complete(self) -> None:
+        """Send what takes long to find as soon as it is found: the page cannot be heard before the cell has ended."""
+        for key in self.payload.late_keys:
+            self._reply({"key": key}, partial(self._part, key), False)
+        self._embed()
+
+    def _embed(self) -> None:
+        """Put in what a saved notebook keeps; without it the views still work, so a failure is only told."""
+        try:
+            embedded = embed(self.payload, "steps")
+            self.embedded, self.n_left_out = list(embedded.parts), embedded.n_left_out
+        except Exception:  # must not turn a finished cell into a failed one
+            logger.exception("could not put parts of a trace into the state of its widgets")
+
+    def _answer(self, _widget: object, message: Message, _buffers: object) -> None:
+        is_text = message.get("encoding") == "base64"
+        if message.get("kind") == "parts?":
+            for key in message.get("keys", ()):
+                self._reply({"key": key}, partial(self._part, str(key)), is_text)
+        elif message.get("kind") == "call":
+            self._reply({"id": message.get("id")}, partial(self._call, message), is_text)
+
+    def _part(self, key: str) -> tuple[Mapping[str, Any], Sequence[bytes]]:
+        kept = next((text for name, text in self.embedded if name == key), None)
+        return {"kind": "part"}, [self.payload.part(key) if kept is None else base64.b64decode(kept)]
+
+    def _call(self, message: Message) -> tuple[Mapping[str, Any], Sequence[bytes]]:
+        name = message.get("name")
+        if name not in self.calls:
+            raise KeyError(f"no call {name!r}; there are: {', '.join(self.calls) or 'none'}")
+        head, buffers = self.calls[name](message)
+        return {**head, "kind": "reply"}, buffers
+
+    def _reply(
+        self, address: Message, answer: Callable[[], tuple[Mapping[str, Any], Sequence[bytes]]], is_text: bool
+    ) -> None:
+        """Send an answer or, where there is none, why; buffers as text for a front end that drops them."""
+        try:
+            head, buffers = answer()
+            if not is_text:
+                self.send({**head, **address}, buffers=list(buffers))
+            else:
+                texts = [as_text(buffer) for buffer in buffers]
+                data = {"data": texts[0] if head["kind"] == "part" else texts}
+                self.send({**head, **address, **data})
+        except Exception as error:  # the message crosses to the browser, which shows it in its place
+            logger.exception("could not answer a view")
+            self.send({**address, "kind": "error", "message": f"{type(error).__name__}: {error}"})
+
+
+_LEVEL = 6
+
+
+class DiffData(ipywidgets.Widget):  # type: ignore[misc]
+    """What changed between two runs. It has no view of its own."""
+
+    packed = traitlets.Unicode().tag(sync=True)
+    """Base64 of the zlib-compressed JSON that `js/src/views/diff_panel/comparison.ts` reads."""
+
+    def __init__(self, content: Mapping[str, Any]) -> None:
+        text = json.dumps(content, allow_nan=False, separators=(",", ":"))
+        super().__init__(packed=as_text(zlib.compress(text.encode("utf-8", "replace"), _LEVEL)))
+
+
+HIDDEN = "lm-Widget lm-mod-hidden"
+"""Class of what holds a script: JupyterLab hides it, and so do pages of nbconvert, which show the text of scripts where they take
+out the tags."""
+_waiting: set[int] = set()
+"""Shells in whose running cell a view was shown."""
+
+
+def publish_after_cell() -> None:
+    """Have the script published when the running cell ends, once a cell; nothing happens outside a kernel."""
+    found: Any = kernel_shell()
+    if found is None or id(found) in _waiting:
+        return
+    _waiting.add(id(found))
+
+    def publish() -> None:
+        _waiting.discard(id(found))
+        found.display_pub.publish({"text/html": _script(), "text/plain": ""})
+
+    after_the_cell(publish)
+
+
+@cache
+def _script() -> str:
+    code = built("page.js").replace("</script", "<\\/script")
+    return f'<div class="{HIDDEN}"><script type="module">{code}</script></div>'
+
+
+class View(anywidget.AnyWidget):  # type: ignore[misc]
+    """One widget of one profile: what `Profile.timeline()` and the others give. All views of a profile are linked: what is
+    selected in one is selected in all.
+    """
+
+    entry: ClassVar[str]
+
+    _esm = built("loader.js")
+    # What ipywidgets 7 displays by, which would come before `_repr_mimebundle_`.
+    _ipython_display_ = None
+
+    script = Reference()
+    """The scripts of all views, shared by all widgets of the page."""
+    builder = traitlets.Unicode().tag(sync=True)
+    """The name of this kind of view in those scripts."""
+    link = Reference()
+    """The selection that all views of the profile share: a `LinkModel`."""
+    data = Reference()
+    """What the views of the profile draw from, shared by all of them; the view itself where it draws from its own state."""
+    options = traitlets.Unicode("{}").tag(sync=True)
+    """Settings of the view as JSON."""
+
+    def __init__(
+        self,
+        *,
+        link: LinkModel | None,
+        data: TraceData | DiffData | None,
+        options: dict[str, Any] | None = None,
+        **traits: Any,
+    ) -> None:
+        """Refer to what the view shares with others; without `data` it draws from its own state."""
+        shared = {"script": views_js(link or data or self), "builder": self.entry, "link": link, "data": data}
+        super().__init__(**shared, options=json.dumps(options or {}), **traits)
+        if data is None:
+            self.data = self
+        add_view(self)
+
+    def shown_data(self) -> tuple[Any, ...]:
+        """What the view draws from, each profile or comparison once."""
+        return (self.data,)
+
+    def _repr_mimebundle_(self, **kwargs: Any) -> tuple[dict[str, Any], dict[str, Any]]:
+        note_shown(self)
+        for model in shared_by(self):
+            model.show()
+        publish_after_cell()
+        return super()._repr_mimebundle_(**kwargs)  # type: ignore[no-any-return]
+
+
+class OverviewPanel(View):
+    """How long a step takes, what limits it, where its time goes and which ops cost most: what `Profile.overview_panel()`
+    gives.
+    """
+
+    entry = "overview_panel"
+
+
+class OpTable(View):
+    """Ops by self time, of the selected range or of a step; to sort, filter and copy as CSV. `Profile.op_table()` gives
+    it.
+    """
+
+    entry = "op_table"
+
+
+class SourceView(View):
+    """Your cells and files with the time of each line beside it: what `Profile.source_view()` gives."""
+
+    entry = "source_view"
+
+
+class LayerTable(View):
+    """Keras layers by time and memory: what `Profile.layer_table()` gives."""
+
+    entry = "layer_table"
+
+
+class ScopeIcicle(View):
+    """Name scopes from the root down, as wide as their time; click one to look into it. `Profile.scope_icicle()` gives it."""
+
+    entry = "scope_icicle"
+
+
+class KernelTable(View):
+    """Kernels of GPUs by time, and whether they run on Tensor Cores: what `Profile.kernel_table()` gives."""
+
+    entry = "kernel_table"
+
+
+class CopyTable(View):
+    """Copies between host and GPUs by what they cost: what `Profile.copy_table()` gives."""
+
+    entry = "copy_table"
+
+
+class RooflineChart(View):
+    """Ops of GPUs by float operations a byte and a second, under what their device could do: what
+    `Profile.roofline_chart()` gives.
+    """
+
+    entry = "roofline_chart"
+
+
+class HloTable(View):
+    """Ops of compiled XLA programs by self time, with the op that each was made from: what `Profile.hlo_table()` gives."""
+
+    entry = "hlo_table"
+
+
+class InputGraph(View):
+    """A node for each tf.data iterator; what the training waits for is bold, the bottleneck outlined.
+    `Profile.input_graph()` gives it.
+    """
+
+    entry = "input_graph"
+
+
+class WorkerChart(View):
+    """The same step on every host, a stacked bar for each, or the mean of the selected range: what
+    `Profile.worker_chart()` gives.
+    """
+
+    entry = "worker_chart"
+
+
+class TreeView(View):
+    """The cost by structure: icicle and table of scopes or calls, a ranking of op types, the drawn graph.
+    `Profile.tree_view()` gives it.
+    """
+
+    entry = "tree_view"
+
+    def begin_with(self, view: Structure | Literal["hlo"]) -> None:
+        """Begin with a view of a tree, or the graphs of HLO ops; who looks at the widget already keeps what they chose."""
+        check_view(view, (*VIEWS, "hlo"))
+        self.options = json.dumps({**json.loads(self.options), "view": view})
+
+
+class ChartView(View):
+    """A view with a Bokeh figure, drawn by the installed wheel's own JavaScript; the browser fills it from the shared data."""
+
+    make_figure: ClassVar[Callable[[], str]]
+    """Makes the figure, as JSON that is deflated."""
+
+    figure = traitlets.Unicode().tag(sync=True)
+    """The figure that the browser fills with data."""
+    bokeh = Reference()
+    """The script that draws it."""
+
+    @traitlets.default("figure")  # type: ignore[untyped-decorator]
+    def _default_figure(self) -> str:
+        return type(self).make_figure()
+
+    @traitlets.default("bokeh")  # type: ignore[untyped-decorator]
+    def _default_bokeh(self) -> Library:
+        return bokeh_js(self.link)
+
+
+class StepChart(ChartView):
+    """A stacked bar for each step, by what its time went to; click a bar for that step, drag for a range.
+    `Profile.step_chart()` gives it.
+    """
+
+    entry = "step_chart"
+    make_figure = staticmethod(step_chart_figure)
+
+
+class MemoryTimeline(ChartView):
+    """Memory in use, free and fragmented against time, with who held it at the peak of the range: what
+    `Profile.memory_timeline()` gives.
+    """
+
+    entry = "memory_timeline"
+    make_figure = staticmethod(memory_figure)
+
+
+def _panel() -> Any:
+    return Reference().tag(is_panel=True)
+
+
+class Dashboard(View):
+    """The overview on top, the timeline across, and a tab for each other view: what `Profile.dashboard()` gives."""
+
+    entry = "dashboard"
+
+    overview_panel = _panel()
+    step_chart = _panel()
+    timeline = _panel()
+    op_table = _panel()
+    source_view = _panel()
+    layer_table = _panel()
+    tree_view = _panel()
+    kernel_table = _panel()
+    copy_table = _panel()
+    roofline_chart = _panel()
+    hlo_table = _panel()
+    memory_timeline = _panel()
+    input_graph = _panel()
+    worker_chart = _panel()
+    opened = Reference()
+    """The dashboard of one host that is shown in place of this one; None for none."""
+
+
+class Compact(Dashboard):
+    """The overview and the steps, until a button opens all that the dashboard has: `Profile.dashboard(compact=True)`
+    gives it.
+    """
+
+
+class Timeline(View):
+    """The trace as a timeline, with the steps on top and nested slices below: what `Profile.timeline()` gives.
+
+    Drag over the ruler to select a time range; `?` lists the keys.
+    """
+
+    entry = "timeline"
+
+    bookmarks = Bookmarks().tag(sync=True, to_json=bookmarks_to_json, from_json=bookmarks_from_json)
+    """Notes at moments and ranges: a tuple of `Bookmark(start_ns, end_ns, text)` in the order of time. Set them by the key
+    B in the page, or assign here; `Profile.save`, a saved notebook and a page keep them.
+    """
+    arrangement = traitlets.Unicode("{}").tag(sync=True)
+    """JSON: which tracks are pinned, hidden, folded and open, and what the colours mean."""

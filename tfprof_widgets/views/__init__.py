@@ -1,1 +1,0 @@
-"""Views: results -> linked widgets and the packs they draw from."""

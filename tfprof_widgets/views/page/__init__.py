@@ -1,1 +1,0 @@
-"""Pages that stand alone: no kernel and no network."""

@@ -1,1 +1,0 @@
-"""A profile -> the bytes that the browser draws from."""

@@ -1,1 +1,0 @@
-"""The widgets, and the models that they share."""
