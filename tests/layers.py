@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import ast
-import re
 import sys
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import cache
 from pathlib import Path, PurePosixPath
 
@@ -14,142 +13,43 @@ PACKAGE = ROOT / "tfprof_widgets"
 
 EDGES: dict[str, set[str]] = {
     "errors": set(),
+    "lazy": set(),
     "trace": {"errors"},
-    "formats": {"errors", "trace"},
-    "analysis": {"errors", "trace", "formats.hlo"},
-    "opening": {"errors", "trace", "formats", "analysis"},
-    "capture": {"errors", "trace", "formats.wire", "formats.sidecar", "formats.watch_log"},
-    "export": {"errors", "trace", "formats.wire", "formats.sidecar", "formats.saved", "opening", "analysis"},
-    "views": {"errors", "trace", "analysis"},
-    "progress": {"analysis", "capture", "views"},
-    "display": {"errors", "export", "views"},
-    "measured_advice": {"errors", "analysis", "capture"},
-    "profiled_run": {"errors", "trace", "formats", "opening", "analysis", "capture", "export", "views"},
-    "profile_views": {"analysis", "export", "views", "profiled_run", "measured_advice"},
-    "profiles": {
-        *("errors", "trace", "opening", "analysis", "export", "views"),
-        *("profiled_run", "profile_views", "display", "progress"),
-    },
-    "comparing": {"errors", "formats", "analysis", "export", "views", "profiles", "display"},
-    "several_runs": {"analysis", "export", "profiles"},
-    "watching_state": {"errors", "trace", "analysis", "views", "profiles"},
-    "loading": {
-        *("errors", "trace", "formats", "opening", "analysis", "export", "views"),
-        *("profiles", "watching_state", "display", "progress"),
-    },
-    "capturing": {"errors", "formats", "opening", "capture", "views", "profiles", "progress"},
-    "watching": {
-        *("errors", "trace", "formats", "analysis", "capture", "views"),
-        *("profiles", "loading", "watching_state", "progress"),
-    },
-    "sessions": {"errors", "formats", "opening", "capture", "profiles"},
-    "experiments": {"errors", "analysis", "capture", "export", "progress"},
-    "notebook": {
-        *("errors", "analysis", "capture", "views"),
-        *("profiles", "comparing", "loading", "capturing", "watching", "progress"),
-    },
-    "commands": {
-        *("errors", "analysis", "views", "notebook", "__init__"),
-        *("profiles", "comparing", "loading", "capturing", "progress"),
-    },
-    "__init__": {
-        *("errors", "trace", "analysis", "export", "views", "capture", "experiments", "notebook"),
-        *("profiles", "comparing", "several_runs", "loading", "capturing", "watching", "sessions"),
-    },
-    "__main__": {"commands"},
+    "read": {"errors", "trace"},
+    "analysis": {"errors", "trace", "read"},
+    "capture": {"errors", "trace", "read"},
+    "export": {"errors", "trace", "read", "analysis"},
+    "show": {"errors", "trace", "analysis"},
+    "top": {"errors", "trace", "read", "analysis", "capture", "export", "show"},
+    "notebook": {"errors", "analysis", "capture", "show", "top"},
+    "cli": {"errors", "analysis", "show", "top", "notebook", "__init__"},
+    "__init__": {"errors", "lazy", "trace", "analysis", "capture", "export", "show", "top", "notebook"},
+    "__main__": {"cli"},
 }
-"""What each folder and module at the top of the package may import besides itself: folders, modules, or units of folders
-(`formats.hlo`)."""
+"""What each package may import besides itself; `top` is the public modules beside the packages. The `__init__.py` of a
+package imports `lazy` and, for type checkers, its own modules."""
 
-ORDERS: dict[str, tuple[str, ...]] = {
-    "trace": (),
-    "formats": ("wire", "sidecar", "saved", "watch_log", "hlo", "xspace", "chrome", "v1"),
-    "analysis": (
-        *("columns", "base", "steps", "xla", "ops", "input", "memory", "layers", "idle", "source", "hosts", "system"),
-        *(
-            "timeline",
-            "roofline",
-            "facts",
-            "graph",
-            "failure",
-            "advice",
-            "overview",
-            "comparison",
-            "watched",
-            "cluster",
-            "results",
-        ),
-        *("selection", "experiments"),
-    ),
-    "opening": (),
-    "capture": (
-        "machine",
-        "source",
-        "session",
-        "keras",
-        "v1",
-        "watched",
-        "remote",
-        "checks",
-        "restoring",
-        "experiments",
-    ),
-    "export": (
-        "atomic",
-        "json_text",
-        "run_dir",
-        "text",
-        "tree_text",
-        "tables",
-        "table_list",
-        "sql_query",
-        "chrome",
-        "pprof",
-        "report",
-    ),
-    "views": ("payload", "widgets", "page"),
-    "experiments": (),
-    "commands": (),
-    "notebook": ("cell", "doctor_report", "last_runs", "live_cell", "options", "dialog", "warming", "magics"),
+TOP = {
+    *("profiles", "profiled_run", "profile_views", "loading", "capturing", "watching", "watching_state", "comparing"),
+    *("several_runs", "sessions", "experiments", "measured_advice", "progress", "display"),
 }
-"""The units inside each folder, the lowest first: each may import those before it. None: the folder is one unit.
-
-A unit is a folder, with all modules in it, or a module beside folders. Their `__init__.py` files belong to no unit and
-import nothing.
-"""
-
-WIDGETS = PurePosixPath("views/widgets")
-"""Its modules with an `entry` are a widget each and may not import each other: they meet in the shared link."""
 
 PACKAGES: dict[str, set[str]] = {
     "errors": set(),
+    "lazy": set(),
     "trace": {"numpy", "pandas"},
-    "formats": {"numpy", "google", "pandas"},
+    "read": {"numpy", "google", "pandas", "fsspec", "aiohttp"},
     "analysis": {"numpy", "pandas"},
-    "opening": {"numpy", "pandas", "fsspec", "aiohttp"},
     "capture": {"numpy", "packaging", "pandas", "psutil", "pynvml", "tensorflow", "keras", "grpc", "IPython"},
     "export": {"numpy", "pandas", "bokeh", "duckdb", "pyarrow"},
-    "views": {"numpy", "pandas", "anywidget", "ipywidgets", "traitlets", "bokeh", "IPython"},
-    "progress": {"IPython", "tqdm"},
-    "display": set(),
-    "measured_advice": set(),
-    "profiled_run": {"pandas"},
-    "profile_views": set(),
-    "profiles": {"pandas"},
-    "comparing": {"pandas"},
-    "several_runs": {"pandas"},
-    "watching_state": {"numpy"},
-    "loading": {"numpy", "pandas"},
-    "capturing": set(),
-    "watching": {"numpy"},
-    "sessions": set(),
-    "experiments": {"pandas", "tqdm"},
+    "show": {"numpy", "pandas", "anywidget", "ipywidgets", "traitlets", "bokeh", "IPython"},
+    "top": {"numpy", "pandas", "IPython", "tqdm"},
     "notebook": {"pandas", "ipywidgets", "IPython", "traitlets"},
     "cli": {"pandas"},
     "__init__": {"IPython"},
     "__main__": set(),
 }
-"""Which packages each may import besides the standard library."""
+"""Which packages of others each may import besides the standard library."""
 
 LOADED_BY_IPYTHON = {("notebook/magics.py", "IPython")}
 LAZY = {"tensorflow", "grpc", "fsspec", "keras", "bokeh", "IPython"}
@@ -167,26 +67,19 @@ def package_modules() -> dict[PurePosixPath, str]:
     }
 
 
-def unit_of(path: PurePosixPath) -> tuple[str, ...]:
-    """The unit of a module: `("analysis", "ops")`, `("trace",)`, `("errors",)`; of an `__init__.py` the folder it is of.
+def unit_of(path: PurePosixPath) -> str:
+    """The row of the tables that a module belongs to.
 
     Raises:
         LookupError: no table has it.
     """
-    top, *rest = path.parts
-    if not rest:
-        top = path.stem
-    if top not in EDGES or (rest and top not in ORDERS):
+    name = path.parts[0] if len(path.parts) > 1 else path.stem
+    unit = "top" if len(path.parts) == 1 and name in TOP else name
+    if unit not in EDGES or (len(path.parts) > 1 and unit in ("top", "cli", "errors", "lazy")):
         raise LookupError(
-            f"{path} belongs to no layer: put it into a folder that `tests/layers.py` has, or add one there"
+            f"{path} belongs to no layer: put it into a package that `tests/layers.py` has, or add one there"
         )
-    inner = ORDERS.get(top, ())
-    if not rest or not inner or rest == ["__init__.py"]:
-        return (top,)
-    name = rest[0].removesuffix(".py")
-    if name not in inner:
-        raise LookupError(f"{path} belongs to no unit of {top}: ORDERS in `tests/layers.py` has {', '.join(inner)}")
-    return top, name
+    return unit
 
 
 def violations(modules: Modules) -> list[str]:
@@ -201,29 +94,30 @@ def violations_of(path: PurePosixPath, modules: Modules) -> list[str]:
     for line, target, is_top in imports(path, source, modules):
         where = f"{path}:{line}"
         if isinstance(target, str):
-            if target not in PACKAGES[unit[0]]:
-                found.append(f"{where}: {unit[0]} must not import {target}")
+            if target not in PACKAGES[unit]:
+                found.append(f"{where}: {unit} must not import {target}")
             elif is_top and target in LAZY and (path.as_posix(), target) not in LOADED_BY_IPYTHON:
                 found.append(f"{where}: {target} is imported only inside functions")
-        elif not _is_allowed(unit, unit_of(target)):
-            found.append(f"{where}: {'.'.join(unit)} must not import {target}")
-        elif path != target and _is_view(path, modules) and _is_view(target, modules):
-            found.append(f"{where}: the widget {path.stem} must not import {target}")
+        elif unit != (other := unit_of(target)) and other not in EDGES[unit]:
+            if not (path.name == "__init__.py" and other == "lazy"):
+                found.append(f"{where}: {unit} must not import {target}")
+        elif target.name == "__init__.py" and len(target.parts) > 1:
+            found.append(f"{where}: a module imports modules, not the package {target.parent}")
     return found
 
 
-def _is_view(path: PurePosixPath, modules: Modules) -> bool:
-    """Whether a module is one widget."""
-    return path.parent == WIDGETS and re.search(r"^    entry = ", modules[path], re.M) is not None
+def deep_imports(path: Path) -> list[str]:
+    """What a test imports that a move of modules would break: anything but the package, its packages and top modules."""
+    found = []
+    for node, _ in import_nodes(path.read_text(encoding="utf-8")):
+        names = [alias.name for alias in node.names] if isinstance(node, ast.Import) else [node.module or ""]
+        found += [f"{path}:{node.lineno}: {name}" for name in names if _is_deep(name.split("."))]
+    return found
 
 
-def _is_allowed(unit: tuple[str, ...], other: tuple[str, ...]) -> bool:
-    if unit == other or (len(other) == 1 and unit[0] == other[0]):
-        return True
-    if unit[0] != other[0]:
-        return not EDGES[unit[0]].isdisjoint((other[0], ".".join(other)))
-    order = ORDERS[unit[0]]
-    return len(unit) > 1 and order.index(other[1]) < order.index(unit[1])
+def _is_deep(parts: list[str]) -> bool:
+    """Whether a dotted name leads below a package or a top module of `tfprof_widgets`."""
+    return parts[0] == "tfprof_widgets" and len(parts) > 2
 
 
 def imports(path: PurePosixPath, source: str, modules: Modules) -> Iterator[tuple[int, PurePosixPath | str, bool]]:
@@ -280,26 +174,22 @@ def at_import(tree: ast.Module) -> Iterator[ast.AST]:
 
 
 def folder_circles(modules: Modules) -> list[set[str]]:
-    """Sets of folders that import each other, also inside functions and for types only."""
-    edges: dict[str, set[str]] = {}
-    for path, source in modules.items():
-        here = edges.setdefault(_folder(path), set())
-        here |= {_folder(target) for _, target, _ in imports(path, source, modules) if not isinstance(target, str)}
-    return circles(edges)
-
-
-def _folder(path: PurePosixPath) -> str:
-    """The folder of a module; a module at the top is its own."""
-    return str(path.parent) if len(path.parts) > 1 else str(path)
+    """Sets of folders and of modules directly in a package that import each other, also inside functions and for types only."""
+    return _circles(modules, lambda path: "/".join(path.parts[:2]))
 
 
 def module_circles(modules: Modules) -> list[set[str]]:
-    """Sets of modules that cannot be imported without each other."""
-    edges = {
-        str(path): {str(t) for _, t, is_top in imports(path, source, modules) if is_top and not isinstance(t, str)}
-        for path, source in modules.items()
-    }
-    return circles(edges)
+    """Sets of modules that import each other, also inside functions and for types only."""
+    return _circles(modules, str)
+
+
+def _circles(modules: Modules, name: Callable[[PurePosixPath], str]) -> list[set[str]]:
+    edges: dict[str, set[str]] = {}
+    for path, source in modules.items():
+        if path.name != "__init__.py":
+            targets = (target for _, target, _ in imports(path, source, modules) if not isinstance(target, str))
+            edges.setdefault(name(path), set()).update(name(one) for one in targets if one.name != "__init__.py")
+    return circles({one: others - {one} for one, others in edges.items()})
 
 
 def circles(edges: Mapping[str, set[str]]) -> list[set[str]]:

@@ -12,7 +12,7 @@ import pytest
 ROOT = Path(__file__).resolve().parent.parent
 SOURCE = ROOT / "js" / "src"
 STATIC = ROOT / "tfprof_widgets" / "static"
-VIEWS = ROOT / "tfprof_widgets" / "views" / "widgets"
+VIEWS = ROOT / "tfprof_widgets" / "show"
 
 BUDGETS = {
     "views.js": 605_000,

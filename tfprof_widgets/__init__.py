@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
+
+from .lazy import first_use
 
 if TYPE_CHECKING:
     from IPython.core.interactiveshell import InteractiveShell
 
     from . import experiments
-    from .analysis.advice.advice import Advice
-    from .analysis.cluster.tables import ReducedMemory
+    from .analysis.advice.card import Advice
+    from .analysis.cluster.merged import ReducedMemory
     from .analysis.out_of_memory.failure import MemoryFailure
     from .analysis.input.pipeline import InputPipeline
     from .analysis.memory.memory import MemoryProfile
@@ -89,68 +90,7 @@ __all__ = [
     "watch",
 ]
 
-_HOMES = {
-    "TableList": ".export.table_list",
-    "Advice": ".analysis.advice.advice",
-    "ReducedMemory": ".analysis.cluster.merged_memory",
-    "MemoryFailure": ".analysis.failure.memory_failure",
-    "InputPipeline": ".analysis.input.input_pipeline",
-    "MemoryProfile": ".analysis.memory.memory",
-    "MemoryGrowth": ".analysis.memory.memory_growth",
-    "Overview": ".analysis.overview.overview",
-    "Selection": ".analysis.selection",
-    "CaptureSummary": ".analysis.steps.interference",
-    "Anomaly": ".analysis.watched.anomaly",
-    "ProfilerServer": ".capture.remote.server",
-    "CaptureDialog": ".notebook.dialog",
-    "CaptureCost": ".trace.capture_facts",
-    "Trace": ".trace.trace",
-    "View": ".views.widgets.base",
-    "LinkModel": ".views.widgets.link",
-    "step": ".capture.session.loop",
-    "trace_steps": ".capture.session.loop",
-    "CaptureError": ".errors",
-    "EmptyTraceError": ".errors",
-    "TfProfError": ".errors",
-    "TraceError": ".errors",
-    "capture_dialog": ".notebook.dialog",
-    "DoctorReport": ".notebook.doctor_report",
-    "doctor": ".notebook.doctor_report",
-    "ProfileCallback": ".capturing",
-    "WatchCallback": ".watching",
-    "Watch": ".watching",
-    "load": ".loading",
-    "profile": ".capturing",
-    "Profile": ".profiles",
-    "recover": ".loading",
-    "stop": ".capturing",
-    "capture_remote": ".capturing",
-    "serve": ".capturing",
-    "ProfilerHook": ".sessions",
-    "from_run_metadata": ".sessions",
-    "Scaling": ".several_runs",
-    "scaling": ".several_runs",
-    "ProfileDiff": ".comparing",
-    "diff": ".comparing",
-    "WatchedRun": ".loading",
-    "watch": ".watching",
-}
-"""Public name -> the module that has it, imported where the name is first used: what the whole package needs takes seconds."""
-
-
-def __getattr__(name: str) -> Any:
-    """Import a public name as it is first used."""
-    if name == "experiments":
-        return import_module(".experiments", __name__)
-    if name not in _HOMES:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    found = globals()[name] = getattr(import_module(_HOMES[name], __name__), name)
-    return found
-
-
-def __dir__() -> list[str]:
-    """Name what a reader may type, imported or not."""
-    return sorted({*globals(), *__all__})
+__getattr__, __dir__ = first_use(__name__)
 
 
 def load_ipython_extension(shell: InteractiveShell) -> None:

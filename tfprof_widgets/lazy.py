@@ -1,4 +1,4 @@
-"""A package -> its names, each imported from the module that its `__init__.py` says when it is first used."""
+"""A package -> its names, each imported from the module that its `__init__.py` says when the name is first used."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from typing import Any
 
 def first_use(package: str) -> tuple[Callable[[str], Any], Callable[[], list[str]]]:
     """`__getattr__` and `__dir__` of a package that imports its names under `if TYPE_CHECKING:`, where type checkers and
-    readers see them: importing all of a package for one name would take half a second.
+    readers see them: to import all of a package for one name would take half a second.
     """
     module = sys.modules[package]
 
@@ -19,19 +19,18 @@ def first_use(package: str) -> tuple[Callable[[str], Any], Callable[[], list[str
     def homes() -> dict[str, str]:
         import ast
 
-        spec = module.__spec__
-        source = spec.loader.get_source(package) if spec is not None and spec.loader is not None else ""  # type: ignore[attr-defined]
-        imports = (
-            node for node in ast.walk(ast.parse(source or "")) if isinstance(node, ast.ImportFrom) and node.level == 1
-        )
+        loader: Any = module.__spec__.loader if module.__spec__ else None
+        nodes = ast.walk(ast.parse(loader.get_source(package)))
+        imports = [node for node in nodes if isinstance(node, ast.ImportFrom) and node.level == 1]
         return {alias.name: node.module or "" for node in imports for alias in node.names}
 
     def get(name: str) -> Any:
-        if name.startswith("__") or name not in homes():
+        home = None if name.startswith("__") else homes().get(name)
+        if home is None:
             raise AttributeError(f"module {package!r} has no attribute {name!r}")
-        found = getattr(import_module(f".{homes()[name]}", package), name, None)
-        if found is None:
-            found = import_module(f".{homes()[name]}.{name}".replace("..", "."), package)
+        holder = import_module(f".{home}", package) if home else module
+        # A name that the holder does not have is a module in it.
+        found = vars(holder)[name] if name in vars(holder) else import_module(f"{holder.__name__}.{name}")
         setattr(module, name, found)
         return found
 

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from .analysis.results import AnyResults, Results
     from .analysis.steps.steps import CaptureSummary
     from .capture.program.calls import FitCall
-    from .capture.program.program import CapturedProgram
+    from .capture.program.captured import CapturedProgram
     from .capture.record import CaptureRecord
     from .export.document import Subject
     from .read.opening import Opened

@@ -18,8 +18,8 @@ from .progress import Progress
 if TYPE_CHECKING:
     import pandas as pd
 
-    from .analysis.advice.advice import Advice
-    from .analysis.cluster.tables import ReducedMemory
+    from .analysis.advice.card import Advice
+    from .analysis.cluster.merged import ReducedMemory
     from .analysis.graph.options import TreeView as Structure
     from .analysis.input.pipeline import InputPipeline
     from .analysis.many_hosts import ReducedHosts

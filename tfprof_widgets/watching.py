@@ -30,7 +30,7 @@ from .analysis.watching.words import Anomaly
 from .capture.keras import CapturingCallback, OwnMarksPatch
 from .capture.record import CaptureOptions
 from .capture.session import Capture
-from .capture.watch import DEFAULT_STEPS, DEFAULT_WINDOWS, WindowPlan, place_of
+from .capture.step_rows import DEFAULT_STEPS, DEFAULT_WINDOWS, WindowPlan, place_of
 from .errors import CaptureError
 from .loading import WatchedRun
 from .profiles import Profile
@@ -52,9 +52,9 @@ from .watching_state import (
 
 if TYPE_CHECKING:
     from .capture.machine import MachineRows
-    from .capture.program.program import CapturedProgram
+    from .capture.program.captured import CapturedProgram
     from .capture.record import CaptureRecord, Detail, Outcome, Window
-    from .capture.watch import StepFeed
+    from .capture.step_rows import StepFeed
     from .read.steps_file import WatchWriter
     from .show.live import LiveView
     from .trace.capture_facts import WatchLog
@@ -260,7 +260,7 @@ class Watch(WatchedRun):
         from .capture.machine import MachineRows
         from .capture.record import CaptureOptions
         from .capture.session import Capture
-        from .capture.watch import StepFeed, StepRecorder
+        from .capture.step_rows import StepFeed, StepRecorder
         from .read.steps_file import WINDOWS, WatchWriter
         from .trace.scratch import make_folder, remove_folder
 

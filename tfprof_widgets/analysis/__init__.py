@@ -8,8 +8,8 @@ from ..lazy import first_use
 
 # fmt: off
 if TYPE_CHECKING:
-    from .advice import advice, input, rules, run
-    from .advice.advice import (
+    from .advice import card, input_rules, rules, run
+    from .advice.card import (
         Advice, Fix, Highlight, LAST, MAY_BE_CHANCE, STAGES, UserCall, advise, fitting, headline_of, is_of_model, named,
         only_call, ranked, remark, rewritten, why_it_does_not_run,
     )
@@ -17,13 +17,13 @@ if TYPE_CHECKING:
     from .advice.device import low_utilisation
     from .advice.facts import VISIBLE
     from .advice.host import BatchRoom, batch_words
-    from .advice.input import HIDDEN_BY_PREFETCH
+    from .advice.input_rules import HIDDEN_BY_PREFETCH
     from .advice.ops import filter_sizes
     from .advice.rules import CLUSTER_RULES, FoundAdvice, HOST_RULES, RULES, TABLE_TYPES, advice_table
     from .advice.run import MappedFunction, Run, mapped_function
-    from .cluster import hosts, summaries, tables
+    from .cluster import merged, one_host, summaries
     from .cluster.cluster import ClusterResults, HostAdvice, merge_advice, merge_hosts
-    from .cluster.hosts import HostSummary, summarize_host
+    from .cluster.one_host import HostSummary, summarize_host
     from .cluster.summaries import MAX_LONGEST, PackedFrame, Stack
     from .common import (
         PS_PER_MS, PS_PER_US, Stretches, amount, dense_codes, ends, head, median_and_interval, milliseconds, moments_of,

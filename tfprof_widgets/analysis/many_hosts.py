@@ -27,7 +27,7 @@ from ..trace.building import with_host
 from ..trace.parts import host_names, of_host, other_times
 from ..trace.source_map import SourceMap
 from .cluster.cluster import ClusterResults, merge_hosts
-from .cluster.hosts import HostSummary, summarize_host
+from .cluster.one_host import HostSummary, summarize_host
 from .common import PS_PER_NS
 from .hosts.clocks import with_clocks_shifted
 from .results import Results

@@ -14,7 +14,7 @@ import pandas as pd
 
 from ..trace.arrays import Bool
 from ..trace.capture_facts import unrecorded_remedy, unrecorded_verdict
-from .advice.advice import Advice
+from .advice.card import Advice
 from .advice.run import Run
 from .common import PS_PER_MS, milliseconds, number, percent, plural, table_of_arrays
 from .facts import Facts, Totals

@@ -10,7 +10,7 @@ from weakref import ref
 import pandas as pd
 
 from ..trace.op_graph import OpGraph
-from .advice.advice import Advice
+from .advice.card import Advice
 from .advice.rules import FoundAdvice, find_advice
 from .cluster.cluster import ClusterResults
 from .facts import Facts

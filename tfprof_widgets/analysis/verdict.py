@@ -14,7 +14,7 @@ import pandas as pd
 from ..trace.arrays import Bool, Float64, Int64
 from ..trace.capture_facts import unrecorded_notice
 from ..trace.trace import Trace
-from .advice.advice import MEDIUM_GAIN, Advice
+from .advice.card import MEDIUM_GAIN, Advice
 from .advice.host import NO_COMPUTE
 from .common import Stretches, dense_codes, number, percent, sum_by, tail_of_text
 from .events import Framework

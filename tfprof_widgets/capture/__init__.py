@@ -13,17 +13,17 @@ if TYPE_CHECKING:
         N_PIECES, Piece, Stride, heap_reader,
     )
     from .control import LONGEST_SESSION_S, Standing
-    from .doctor import checks, facts
-    from .doctor.checks import (
+    from .checks import all_checks, facts
+    from .checks.all_checks import (
         DiskFacts, SamplingFacts, SessionFacts, cpu_memory_check, disk_check, front_end_check, front_end_checks,
         gather_disk_facts, gather_sampling_facts, gpu_checks, machine_sampling_check, profiler_check,
     )
-    from .doctor.facts import (
+    from .checks.facts import (
         BuildFacts, Check, CuptiFacts, GpuFacts, PackageFacts, cupti_facts, is_older, loader_environment,
         lowest_versions, needed_packages, ok, package_check, parse_admin_only, parse_build_info, parse_is_admin,
         parse_model, python_check, unknown, version_checks, warning,
     )
-    from .doctor.front_end import EXTENSIONS, FrontEndFacts, missing_extensions, server_prefix
+    from .checks.front_end import EXTENSIONS, FrontEndFacts, missing_extensions, server_prefix
     from .experiments import Bounds, Plan, Run, measure
     from .folders import without_profiler_lines
     from .keras import CapturingCallback, KerasPatch, OwnMarksPatch, batch_size_of, without_own_marks
@@ -32,14 +32,14 @@ if TYPE_CHECKING:
         COLUMNS, Children, GpuClocks, GpuReader, MachineReader, MachineRows, ProcCounters, PsutilCounters,
         SystemSampler, cpu_quota, machine_facts, no_samples, on_trace_clock,
     )
-    from .program import calls, frames, graphs, program
+    from .program import calls, captured, frames, graphs
     from .program.calls import FitCall, LayerFacts, LineSampler, UNKNOWN, Wanted, calls_of, creation_lines, simple
     from .program.frames import (
         LayerRecord, cut_text, frames_outwards, is_below, is_user_file, keras_layers, look_for_libraries,
         running_frames, text_of, title_of,
     )
     from .program.graphs import FrameTable, GraphTable, HeldFunctions
-    from .program.program import CapturedProgram, NotedModels, ProgramReader
+    from .program.captured import CapturedProgram, NotedModels, ProgramReader
     from .record import (
         BFC_VARIABLE, CaptureOptions, CaptureRecord, DEFAULT_MAX_BYTES, DEFAULT_MAX_SECONDS, StepTimes,
         enable_cpu_memory_recording, no_step_times, note_session_times, read_failure, start_session, stop_session,
@@ -48,7 +48,7 @@ if TYPE_CHECKING:
     from .selection import Selection, make_selection
     from .session import Capture, active_capture
     from .v1 import HookOptions, SessionCapture, SessionSteps
-    from .watch import ElementSource, Gaps, MAX_LOSSES, MEMORY_NS, StepFeed, StepRecorder, StepRow, Waits, WindowPlan
+    from .step_rows import ElementSource, Gaps, MAX_LOSSES, MEMORY_NS, StepFeed, StepRecorder, StepRow, Waits, WindowPlan
     from .windows import run_shielded
 # fmt: on
 

@@ -26,8 +26,8 @@ from ..read.protobuf import Messages
 from ..trace.capture_facts import CaptureCost, CaptureFacts, Failure
 from .folders import free_text, without_profiler_lines
 from .machine import DEFAULT_HZ, MAX_HZ, MIN_HZ
+from .program.captured import CapturedProgram
 from .program.frames import is_user_file, title_of
-from .program.program import CapturedProgram
 from .selection import Selection, Steps, make_selection, require_positive
 
 _logger = logging.getLogger(__name__)

@@ -22,8 +22,8 @@ from ..trace.capture_facts import CaptureCost, Failure
 from .control import Standing, StepListener, WindowControl, standing_of
 from .folders import make_scratch, remove_scratch
 from .machine import SystemSampler, no_samples
+from .program.captured import CapturedProgram, write_oldest
 from .program.frames import running_shell
-from .program.program import CapturedProgram, write_oldest
 from .record import (
     CaptureOptions,
     CaptureRecord,

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import Any, Protocol, TypeVar
 
 from .machine import SystemSampler
-from .program.program import CapturedProgram
+from .program.captured import CapturedProgram
 from .record import import_tensorflow
 
 

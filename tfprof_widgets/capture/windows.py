@@ -16,7 +16,7 @@ from ..errors import CaptureError
 from ..trace.scratch import free_bytes, note_steps, room_for
 from .bounds import BoundKind, BoundWatch
 from .folders import SpareFiles, free_text, make_scratch, place_run
-from .program.program import CapturedProgram
+from .program.captured import CapturedProgram
 from .record import CaptureOptions, Window, start_session, stop_session
 
 

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pandas as pd
 
-from ..analysis.advice.advice import Advice, Highlight
+from ..analysis.advice.card import Advice, Highlight
 from ..analysis.advice.rules import RULES
 from ..analysis.common import PS_PER_MS, PS_PER_NS, ends, number, plural, size
 from ..analysis.graph.op_graph import GRADIENT

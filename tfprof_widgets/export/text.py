@@ -10,7 +10,7 @@ from functools import cached_property
 from pathlib import PurePath
 from typing import Any
 
-from ..analysis.advice.advice import Advice
+from ..analysis.advice.card import Advice
 from ..analysis.common import US_PER_MS, amount, head, number, percent, size, tail_of_text
 from ..analysis.graph.nodes import COLUMN
 from ..analysis.graph.options import SELECTABLE, TreeOptions, TreeView, make_tree_options

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from ..analysis.tables import tell_columns
-from ..capture.doctor.facts import Check
+from ..capture.checks.facts import Check
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -109,7 +109,7 @@ def doctor() -> DoctorReport:
         >>> report = tfprof.doctor()
         >>> to_do = report.frame[report.frame["status"] == "warning"]
     """
-    from ..capture.doctor.checks import run_all_checks
+    from ..capture.checks.all_checks import run_all_checks
 
     return DoctorReport(run_all_checks())
 

@@ -160,7 +160,7 @@ def is_cell_running() -> bool:
     return bool(parent.get("header", {}).get("msg_type") == "execute_request")
 
 
-STATIC = Path(__file__).parents[2] / "static"
+STATIC = Path(__file__).parents[1] / "static"
 
 
 class Library(KeptOnce):

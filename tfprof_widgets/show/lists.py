@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from ..analysis.advice.advice import Advice
+from ..analysis.advice.card import Advice
 from ..analysis.cluster.cluster import ClusterResults
 from ..analysis.common import PS_PER_MS, PS_PER_US, hosts_of, tail_of_text
 from ..analysis.graph.options import FIGURES

@@ -328,7 +328,7 @@ def test_many_captures_in_a_log_directory_do_not_all_wait_for_the_exit(tmp_path:
     out = run_scenario(
         PROGRAM
         + f"""
-from tfprof_widgets.capture import program as captured_program
+from tfprof_widgets.capture import captured as captured_program
 captured_program.MAX_WAITING = 1
 out["written"], out["held"] = [], []
 for i in range(4):

@@ -9,7 +9,7 @@ import pytest
 
 from tfprof_widgets.analysis import UserFiles
 from tfprof_widgets.capture import CapturedProgram, FrameTable, NotedModels, ProgramReader
-from tfprof_widgets.capture import program as program_reader
+from tfprof_widgets.capture import captured as program_reader
 from tfprof_widgets.read import read_source_map
 from tfprof_widgets.trace import table_frame
 

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from tfprof_widgets.capture import cut_text, frames, is_user_file, program, text_of, title_of
+from tfprof_widgets.capture import captured, cut_text, frames, is_user_file, text_of, title_of
 
 ANY_TIME = 2**63
 
@@ -19,7 +19,7 @@ ANY_TIME = 2**63
 def test_files_of_the_user_are_told_from_those_of_libraries() -> None:
     for name in ("/home/me/a.py", "/tmp/ipykernel_12/345.py", "<ipython-input-3-abc>", "<string>", __file__):
         assert is_user_file(name), name
-    for name in (threading.__file__, pytest.__file__, program.__file__, "<frozen importlib._bootstrap>", ""):
+    for name in (threading.__file__, pytest.__file__, captured.__file__, "<frozen importlib._bootstrap>", ""):
         assert not is_user_file(name), name
 
 

@@ -104,7 +104,7 @@ def test_what_goes_wrong_costs_the_map_and_nothing_else() -> None:
     out = run_scenario(
         READ
         + """
-from tfprof_widgets.capture import program as captured_program, program as program_reader
+from tfprof_widgets.capture import captured as captured_program, captured as program_reader
 def broken(*_):
     raise OSError(28, "No space left on device")
 for owner, name in ((program_reader, "live_objects"), (captured_program, "write_whole")):

@@ -11,7 +11,7 @@ from tfprof_widgets.capture import Check
 @pytest.mark.parametrize(("status", "expected"), [("ok", 0), ("unknown", 0), ("warning", 1)])
 def test_doctor(tfprof: Shell, monkeypatch: pytest.MonkeyPatch, status: str, expected: int) -> None:
     checks = (Check("python", "ok", "3.12"), Check("gpu\x1b[2J", status, "none", "buy one"))  # type: ignore[arg-type]
-    monkeypatch.setattr("tfprof_widgets.capture.doctor.checks.run_all_checks", lambda: checks)
+    monkeypatch.setattr("tfprof_widgets.capture.checks.all_checks.run_all_checks", lambda: checks)
     told = tfprof("doctor")
     assert (told.status, told.err) == (expected, "")
     assert told.out.splitlines()[0].split() == ["ok", "python", "3.12"]

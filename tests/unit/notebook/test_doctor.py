@@ -14,7 +14,7 @@ import pytest
 from IPython.core.error import UsageError
 
 import tfprof_widgets as tfprof
-from tfprof_widgets.capture import Check, checks, needed_packages, ok, unknown, warning
+from tfprof_widgets.capture import Check, all_checks, needed_packages, ok, unknown, warning
 from tfprof_widgets.notebook import DoctorReport, magics
 
 REPORT = DoctorReport(
@@ -101,8 +101,8 @@ def test_a_check_that_fails_becomes_unknown(monkeypatch: pytest.MonkeyPatch) -> 
     def fail() -> Iterable[Check]:
         raise RuntimeError("a broken\ndriver")
 
-    for name in checks._GROUPS:
-        monkeypatch.setitem(checks._GROUPS, name, fail)
+    for name in all_checks._GROUPS:
+        monkeypatch.setitem(all_checks._GROUPS, name, fail)
     report = tfprof.doctor()
     assert {check.status for check in report.checks} == {"unknown"}
     assert report.checks[0].value == "not checked: RuntimeError: a broken driver"

@@ -24,7 +24,7 @@ from ..input.pipeline import INPUT_HIGH, limits_steps, waits_often
 from ..names import base_name, by_ends
 from ..steps.spans import MIN_STEPS, Coverage, kinds_of
 from ..xla.programs import graphs_switched_off
-from .advice import HIGH_GAIN, MEDIUM_GAIN
+from .card import HIGH_GAIN, MEDIUM_GAIN
 from .facts import job_of, trained
 from .python_work import CodeLine, code_line, covered, sample_times, step_call
 

@@ -13,10 +13,10 @@ from ..common import PS_PER_MS, Stretches, amount, number, percent, plural, size
 from ..layers.layers import OPTIMIZER
 from ..steps.spans import MIN_STEPS, SpanType
 from ..xla.programs import graphs_switched_off
-from .advice import MEDIUM_GAIN, Advice, Fix, advise
+from .card import MEDIUM_GAIN, Advice, Fix, advise
 from .causes import input_python_ms, python_stage
 from .facts import StepPart, usual_step
-from .input import without_python
+from .input_rules import without_python
 from .python import host_callback, is_usual, slow_call
 from .run import LARGER_BATCH, compiled, copy_events, event_names, several_in_one_call
 from .workers import task_communication

@@ -18,7 +18,7 @@ from ..layers.layers import OPTIMIZER
 from ..machine import MachineLoad, machine_load
 from ..steps.categories import GUIDE_CATEGORIES
 from ..steps.steps import guide_of, ran_on_device
-from .advice import Highlight, ns_range, step_highlight
+from .card import Highlight, ns_range, step_highlight
 
 VISIBLE = 0.02
 """Of the step that the timeline shows: some twenty pixels."""

@@ -17,10 +17,10 @@ from ..layers.scopes import VENDOR
 from ..memory.memory import NEARLY_FULL
 from ..steps.categories import GUIDE_CATEGORIES
 from ..steps.spans import MIN_STEPS
-from .advice import EXPLAINED, MEDIUM_GAIN, Advice, Fix, advise, noted_place, one_line, step_highlight
+from .card import EXPLAINED, MEDIUM_GAIN, Advice, Fix, advise, noted_place, one_line, step_highlight
 from .causes import PASSES_ON, TracedOps
 from .facts import OP_OVERHEAD_MS, usual_step
-from .input import input_bound, works_ahead
+from .input_rules import input_bound, works_ahead
 from .python import is_usual
 from .python_work import MOST_OF_STALL, CodeLine, top_line
 from .run import (

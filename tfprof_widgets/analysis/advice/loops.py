@@ -16,7 +16,7 @@ from ..common import PS_PER_MS, Stretches, number
 from ..events import nearest_marked
 from ..names import CALL
 from ..steps.spans import MIN_STEPS
-from .advice import HIGH_GAIN, Advice, Fix, advise, last_part, title_of
+from .card import HIGH_GAIN, Advice, Fix, advise, last_part, title_of
 from .facts import KERAS_STEPS, OP_OVERHEAD_MS, StepPart, usual_step
 from .run import FIXED, LARGER_BATCH, Run, compiled
 

@@ -18,7 +18,7 @@ from ..memory.memory import FRAGMENTED, FRAGMENTED_FROM
 from ..ops.kernels import beside_products
 from ..out_of_memory.what_held import batch_size_of
 from ..steps.spans import MIN_STEPS
-from .advice import HIGH_GAIN, MEDIUM_GAIN, Advice, Fix, Highlight, advise, ns_range, one_line, step_highlight
+from .card import HIGH_GAIN, MEDIUM_GAIN, Advice, Fix, Highlight, advise, ns_range, one_line, step_highlight
 from .causes import PRODUCTS
 from .facts import StepPart, usual_step
 from .host import WAITS, batch_room

@@ -14,7 +14,7 @@ from ...trace.arrays import Int64
 from ..common import PS_PER_MS, US_PER_MS, Stretches, amount, number, percent, plural
 from ..grouping import ComputeUnit
 from ..layers.scopes import FUNCTIONS, OPS, without_number
-from .advice import MEDIUM_GAIN, Advice, Fix, advise, line_text, noted_place, one_line
+from .card import MEDIUM_GAIN, Advice, Fix, advise, line_text, noted_place, one_line
 from .causes import PRODUCTS
 from .run import SpentOps, compiled, costliest, op_line
 

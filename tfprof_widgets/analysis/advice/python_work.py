@@ -17,7 +17,7 @@ from ..grouping import within_data
 from ..names import by_ends
 from ..ops.executions import eager_launches
 from ..steps.spans import on_host
-from .advice import (
+from .card import (
     COMPREHENSIONS,
     enclosing_class,
     enclosing_function,

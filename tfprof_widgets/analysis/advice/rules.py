@@ -11,8 +11,8 @@ import pandas as pd
 from ..common import Types, typed_table
 from ..facts import Totals
 from ..tables import TABLES
-from .advice import Advice, fitting, ranked, without_explained
 from .calls import argument_conversion, compilation, eager_hot_loop, eager_ops, many_calls, retracing, step_overhead
+from .card import Advice, fitting, ranked, without_explained
 from .device import (
     collective_bound,
     device_idle,
@@ -25,7 +25,7 @@ from .device import (
     unfused_optimizer,
 )
 from .host import checkpoint_stall, largest_part, output_bound, repeated_work, small_batch, straggler_step
-from .input import few_threads, input_bound, input_competes, new_iterator, shuffle_fill
+from .input_rules import few_threads, input_bound, input_competes, new_iterator, shuffle_fill
 from .loops import graph_loop
 from .model import (
     all_pairs,

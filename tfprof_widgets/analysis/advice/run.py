@@ -15,7 +15,7 @@ from ..layers.scopes import VENDOR
 from ..places import FrameTable, frame_places
 from ..steps.spans import SpanType, on_stream
 from ..steps.steps import fetches_in_a_loop
-from .advice import Advice, Fix, advise, is_of_model, line_text, named, one_line, only_call, place_of, rewritten
+from .card import Advice, Fix, advise, is_of_model, line_text, named, one_line, only_call, place_of, rewritten
 from .causes import (
     DeviceWaits,
     InputWait,

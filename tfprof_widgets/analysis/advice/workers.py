@@ -10,7 +10,7 @@ import numpy as np
 from ..common import listed, number, percent, plural, size
 from ..hosts.workers import EXCHANGE, waiting_ms
 from ..steps.spans import MIN_STEPS
-from .advice import MEDIUM_GAIN, Advice, Fix, Highlight, advise, one_line, step_highlight
+from .card import MEDIUM_GAIN, Advice, Fix, Highlight, advise, one_line, step_highlight
 from .causes import RECEIVED
 from .facts import SERVERS, StepPart, job_of
 from .run import event_names

@@ -21,7 +21,7 @@ from ...trace.arrays import Bool, Float64, Int64, SmallInt
 from ...trace.op_graph import OpGraph
 from ...trace.source_map import SourceMap
 from ...trace.trace import small_int
-from ..advice.advice import MEDIUM_GAIN, Advice, Highlight, ranked, severity_of, without_explained
+from ..advice.card import MEDIUM_GAIN, Advice, Highlight, ranked, severity_of, without_explained
 from ..advice.rules import CLUSTER_RULES, FoundAdvice, find_advice
 from ..common import PS_PER_NS, hosts_of, percent, plural, sum_by, typed_table
 from ..facts import Totals
@@ -41,9 +41,7 @@ from ..tables import TABLES
 from ..timeline import Counters
 from ..verdict import framework_notices, idle_of, op_time_of
 from ..xla.programs import GraphsSwitchedOff
-from .hosts import HostSummary, left_out
-from .summaries import OTHER_OPS, OWNER, Stack, as_guide, merge_low_detail, pieces_of, united
-from .tables import (
+from .merged import (
     MergedHlo,
     MergedOps,
     MergedSteps,
@@ -58,6 +56,8 @@ from .tables import (
     merge_tf_data,
     total_costs,
 )
+from .one_host import HostSummary, left_out
+from .summaries import OTHER_OPS, OWNER, Stack, as_guide, merge_low_detail, pieces_of, united
 
 MIN_SHARE = MEDIUM_GAIN
 """Of the step time of all hosts. What costs single hosts that much is told where it costs all of them as much, as in a profile

@@ -10,9 +10,9 @@ import pytest
 
 import tfprof_widgets as tfprof
 from tests.captures import committed
-from tfprof_widgets.analysis import Fix, advice, why_it_does_not_run
+from tfprof_widgets.analysis import Fix, card, why_it_does_not_run
 
-PACKAGE = Path(advice.__file__).parent
+PACKAGE = Path(card.__file__).parent
 
 
 @pytest.mark.parametrize(

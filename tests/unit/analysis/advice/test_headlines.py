@@ -5,14 +5,13 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
-import tfprof_widgets.analysis.advice as advice
-from tfprof_widgets.analysis import STAGES, headline_of
+from tfprof_widgets.analysis import STAGES, card, headline_of
 
 RULE = re.compile(r'advise\(\s*"(\w+)"(?: if \w+ else "(\w+)")?')
 
 
 def test_every_rule_and_stage_has_a_headline() -> None:
-    texts = [path.read_text() for path in Path(advice.__file__).parent.glob("*_rules.py")]
+    texts = [path.read_text() for path in Path(card.__file__).parent.glob("*.py")]
     rules = {rule for text in texts for found in RULE.findall(text) for rule in found if rule}
     assert len(rules) > 25
     for rule in rules:

@@ -12,13 +12,13 @@ import pytest
 
 import tfprof_widgets as tfprof
 from tests.unit.analysis.advice.pasted import PIPELINES, capture_all, pasted, run_all, text_of
-from tfprof_widgets.analysis import STAGES, Fix, Run, advice, input, why_it_does_not_run
+from tfprof_widgets.analysis import STAGES, Fix, Run, card, input_rules, why_it_does_not_run
 from tfprof_widgets.analysis import run as call_fixes
 
-PACKAGE = Path(advice.__file__).parent
+PACKAGE = Path(card.__file__).parent
 OF_USER = {"rewritten", "_prefetch"}
 """What makes fixes with names of the user's, and what calls that."""
-CALLS_IT = {"input_fixes._parallel", "input_fixes.cheaper_map", "input_fixes._of_stage", "call_fixes._compiled_with"}
+CALLS_IT = {"input_rules._parallel", "input_rules.cheaper_map", "input_rules._of_stage", "run._compiled_with"}
 
 
 def every_fix(run: Run) -> Iterator[tuple[str, Fix]]:
@@ -29,13 +29,13 @@ def every_fix(run: Run) -> Iterator[tuple[str, Fix]]:
         own = data.iterators[data.iterators["pipeline"] == pipeline["id"]]
         for short in own["name"].tolist():
             for stage in STAGES:
-                yield stage, input.input_fix(run, stage, short, pipeline)
+                yield stage, input_rules.input_fix(run, stage, short, pipeline)
             told = pipeline.copy()
             for words in ("", ".rebatch(batch_size)"):
                 told["suggestion"] = words
-                yield "sequential_stage", input.input_fix(run, "sequential_stage", short, told)
-    yield "cheaper_map", input.cheaper_map(run)
-    yield "without_python", input.without_python(run)
+                yield "sequential_stage", input_rules.input_fix(run, "sequential_stage", short, told)
+    yield "cheaper_map", input_rules.cheaper_map(run)
+    yield "without_python", input_rules.without_python(run)
     yield "several_in_one_call", call_fixes.several_in_one_call(run)
     yield "compiled", call_fixes.compiled(run)
 

@@ -26,7 +26,7 @@ from tfprof_widgets.analysis import (
     summarize_host,
     tables,
 )
-from tfprof_widgets.analysis import hosts as host_advice
+from tfprof_widgets.analysis import one_host as host_advice
 from tfprof_widgets.analysis import summaries as op_summary
 from tfprof_widgets.read import read_xspace
 from tfprof_widgets.trace import host_names, merge_traces, of_host

@@ -12,7 +12,7 @@ import pytest
 
 from tests.unit.analysis.cluster.comparison import Both, assert_fields, assert_same, copies, gains
 from tests.unit.analysis.cluster.conftest import RUNS
-from tfprof_widgets.analysis import AnyResults, MemoryGrowth, Results, Run, tables
+from tfprof_widgets.analysis import AnyResults, MemoryGrowth, Results, Run, merged
 from tfprof_widgets.read import open_traces
 
 TABLES: dict[str, Callable[[AnyResults], pd.DataFrame]] = {
@@ -96,11 +96,11 @@ def test_copies_and_executions_on_devices_of_hosts_add_up(
     counts = [one.ops.set_index(["device", "name"])["occurrences"] for one in (both.reduced, both.whole)]
     pd.testing.assert_series_equal(*counts, check_like=True)
     assert (both.whole.copies["occurrences"] == 2 * Results(traces[0]).copies["occurrences"]).all()
-    monkeypatch.setattr(tables, "MAX_COPIES", 3)
+    monkeypatch.setattr(merged, "MAX_COPIES", 3)
     cut = Both.of_traces(traces).reduced
     assert len(cut.copies) == 4
     assert cut.copies["bytes"].sum() == both.whole.copies["bytes"].sum()
-    assert tables.OTHER_COPIES in cut.copies["op"].tolist()
+    assert merged.OTHER_COPIES in cut.copies["op"].tolist()
 
 
 @pytest.mark.parametrize("run", RUNS)

@@ -23,10 +23,10 @@ from tfprof_widgets.analysis import (
     summaries,
     summarize_host,
 )
+from tfprof_widgets.analysis import merged as merged_hlo
+from tfprof_widgets.analysis import merged as merged_input
+from tfprof_widgets.analysis import merged as merged_kernels
 from tfprof_widgets.analysis import summaries as steps_of
-from tfprof_widgets.analysis import tables as merged_hlo
-from tfprof_widgets.analysis import tables as merged_input
-from tfprof_widgets.analysis import tables as merged_kernels
 from tfprof_widgets.read import read_xspace
 from tfprof_widgets.trace import Trace
 
@@ -72,7 +72,7 @@ def test_a_notice_says_how_many_ops_of_how_many_are_listed(
 ) -> None:
     reduced = both(host("a", *steps_with(8)), host("b", *steps_with(2))).reduced
     assert reduced.notices == ()
-    monkeypatch.setattr("tfprof_widgets.analysis.cluster.hosts.MAX_UNITS", 3)
+    monkeypatch.setattr("tfprof_widgets.analysis.cluster.one_host.MAX_UNITS", 3)
     assert reduced.notices == (
         "1 of 2 hosts (a) ran more ops than a reduced profile has: the 3 of 8 that took most time are listed, the time of the "
         "others is in the row 'other ops'.",
@@ -204,7 +204,7 @@ def test_the_first_steps_travel_where_a_host_has_too_many(monkeypatch: pytest.Mo
     found = both(host("a", *steps_with(2, n_steps=5)), host("b", *steps_with(2, n_steps=2)))
     assert found.reduced.steps.frame["name"].tolist() == ["train 0", "train 0", "train 1", "train 1"]
     assert [one.n_all["steps"] for one in found.reduced.summaries] == [5, 2]
-    monkeypatch.setattr("tfprof_widgets.analysis.cluster.hosts.MAX_STEPS", 2)
+    monkeypatch.setattr("tfprof_widgets.analysis.cluster.one_host.MAX_STEPS", 2)
     assert found.reduced.notices == ("1 of 2 hosts (a) ran more steps than a reduced profile has: the first 2 of 5.",)
 
 

@@ -34,7 +34,7 @@ from tfprof_widgets.capture import (
     version_checks,
     warning,
 )
-from tfprof_widgets.capture import checks as machine_checks
+from tfprof_widgets.capture import all_checks as machine_checks
 from tfprof_widgets.trace import scratch
 
 PYPROJECT = (Path(__file__).parents[4] / "pyproject.toml").read_text(encoding="utf-8")

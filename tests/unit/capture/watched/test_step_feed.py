@@ -10,8 +10,8 @@ import numpy as np
 import pytest
 
 from tfprof_widgets.capture import MAX_LOSSES, StepFeed, StepRecorder
-from tfprof_widgets.capture import watch as recorder_module
 from tfprof_widgets.trace import AFTER_WINDOW, COMPILED, EPOCH_BEGIN, OTHER, PROFILED, TRAIN, VALIDATION
+from tfprof_widgets.watching import watch as recorder_module
 
 
 def step(number: int, **fields: Any) -> Any:

@@ -9,7 +9,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from tfprof_widgets.capture import ElementSource, Gaps, StepRow, Waits, watch
+from tfprof_widgets.capture import ElementSource, Gaps, StepRow, Waits
+from tfprof_widgets.watching import watch
 
 
 class Iterator:

@@ -6,7 +6,8 @@ from typing import Any
 
 import pytest
 
-from tfprof_widgets.capture import WindowPlan, watch
+from tfprof_widgets.capture import WindowPlan
+from tfprof_widgets.watching import watch
 
 
 def profiled(plan: WindowPlan, numbers: range) -> list[int]:

@@ -16,7 +16,7 @@ import pandas as pd
 
 from ...trace.building import with_host
 from ...trace.trace import Trace
-from ..advice.advice import Advice, Fix
+from ..advice.card import Advice, Fix
 from ..advice.rules import HOST_RULES, FoundAdvice, find_advice
 from ..common import head, plural
 from ..events import Framework
@@ -24,6 +24,20 @@ from ..hosts.hosts import HostFacts
 from ..ops.ops import idle_by_side
 from ..verdict import idle_times
 from ..xla.programs import graphs_switched_off
+from .merged import (
+    CUT,
+    MAX_COPIES,
+    MAX_EXPRESSION,
+    MAX_KERNELS,
+    MAX_PIPELINES,
+    OTHER_COPIES,
+    OTHER_KERNELS,
+    n_shortened,
+    summarize_copies,
+    summarize_hlo,
+    summarize_input,
+    summarize_kernels,
+)
 from .summaries import (
     MAX_HOST_PIECES,
     MAX_OPS,
@@ -41,20 +55,6 @@ from .summaries import (
     summarize_memory,
     summarize_ops,
     summarize_steps,
-)
-from .tables import (
-    CUT,
-    MAX_COPIES,
-    MAX_EXPRESSION,
-    MAX_KERNELS,
-    MAX_PIPELINES,
-    OTHER_COPIES,
-    OTHER_KERNELS,
-    n_shortened,
-    summarize_copies,
-    summarize_hlo,
-    summarize_input,
-    summarize_kernels,
 )
 
 if TYPE_CHECKING:

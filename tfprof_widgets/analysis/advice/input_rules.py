@@ -17,7 +17,7 @@ from ..input.usage import slowest_below
 from ..machine import FREE
 from ..names import base_name, parse_op_names
 from ..steps.spans import MIN_STEPS
-from .advice import (
+from .card import (
     MEDIUM_GAIN,
     Advice,
     Fix,
