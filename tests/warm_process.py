@@ -344,7 +344,7 @@ def _import_what_most_need() -> None:
     for module in pkgutil.iter_modules(tfprof_widgets.__path__, "tfprof_widgets."):
         if not module.ispkg and not module.name.endswith("__main__"):
             importlib.import_module(module.name)
-    for part in ("analysis", "opening", "views"):
+    for part in ("analysis", "read", "show"):
         package = importlib.import_module(f"tfprof_widgets.{part}")
         for module in pkgutil.walk_packages(package.__path__, f"{package.__name__}."):
             importlib.import_module(module.name)
