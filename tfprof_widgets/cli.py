@@ -1,4 +1,4 @@
-"""cli: `tfprof COMMAND ...` -> the public functions, their answers as text or JSON, and an exit status."""
+"""`tfprof COMMAND ...` -> the public functions, their answers as text or JSON, and an exit status."""
 
 from __future__ import annotations
 

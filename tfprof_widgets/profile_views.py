@@ -1,4 +1,4 @@
-"""ProfileViews: the widgets of one run, each made when first asked for; all share one selection and one payload."""
+"""The widgets of one run, each made when first asked for; all share one selection and one payload."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""ProfiledRun: the files of one run, opened when first asked for, the analyses of them, and how it was captured."""
+"""The files of one run, opened when first asked for, their analyses, and how the run was captured."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Profile: what a user holds after a capture or a load; every table, every view and every export of one run."""
+"""`Profile`: what a user has after a capture or a load; every table, view and export of one run."""
 
 from __future__ import annotations
 

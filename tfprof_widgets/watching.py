@@ -1,8 +1,4 @@
-"""A training that runs -> `Watch`: every step as it comes, and profiles of those that went wrong, while the cell runs.
-
-A thread of its own takes what the training's thread left for it, writes it and shows it, several times a second. It never holds
-the training up: what cannot be written or shown is told, and the training goes on.
-"""
+"""`Watch`: every step of a running training as it comes, and profiles of those that went wrong."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What is known of a training that is watched -> the figures and words of its widget, its line and its last state."""
+"""A training that is watched -> the figures and words of its widget, its line and its last state."""
 
 from __future__ import annotations
 

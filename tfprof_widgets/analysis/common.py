@@ -1,4 +1,4 @@
-"""Integer key columns -> which row of one table belongs to which row of another, without a Python loop."""
+"""Small things that every analysis uses: units, words for numbers, stretches of time, typed tables, matching, intervals."""
 
 from __future__ import annotations
 

@@ -1,4 +1,15 @@
-"""Trace -> one DataFrame row per event."""
+"""Events and how they belong together: the `events` table, launches, thread pools, exchanges, the graph of what started what.
+
+    found = compute_launches(trace)
+    found.event, found.call      # rows of the trace: device event -> the call, such as `cuLaunchKernel`, on a thread of the host
+    found.call_of(device_events) # -1 where the trace has no call
+    found.inside(trace, is_eager_call)[i]  # of launch `i` the innermost event around the call for which that holds, -1 for none
+
+Start and end of a call are those of its event: `trace.start_ps[call]`, `trace.ends(call)`. How long work waited in its queue is
+`trace.start_ps[event] - trace.ends(call)`, which is negative where the device began before the call returned.
+
+Source: semantics 2.3.
+"""
 
 from __future__ import annotations
 

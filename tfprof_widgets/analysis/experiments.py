@@ -1,4 +1,4 @@
-"""experiments: runs of the variants of a program -> their rates with intervals, and the sentence that says what was found."""
+"""Runs of the variants of a program -> their rates with intervals, and the sentence that says what was found."""
 
 from __future__ import annotations
 

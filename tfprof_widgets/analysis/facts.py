@@ -1,4 +1,4 @@
-"""Trace -> `Facts`: everything that is told of it without a judgement, each computed when first asked for and kept."""
+"""Trace -> `Facts`: every table that needs no judgement, each computed when first asked for."""
 
 from __future__ import annotations
 

@@ -1,8 +1,4 @@
-"""Trace -> which step group each event belongs to, and whether it ran eagerly.
-
-Groups are XProf's: everything that a root event (`Trace("train", step_num=3, _r=1)`, a function call) leads to, through
-nesting, work handed to other threads and kernel launches.
-"""
+"""Trace -> the step group of each event, whether it ran eagerly, and the time of each compute unit."""
 
 from __future__ import annotations
 

@@ -1,7 +1,4 @@
-"""Steps -> the stretches in which a device runs no kernel, within steps and between them, charged to their causes.
-
-Source: semantics 3.7, 3.8.
-"""
+"""Steps -> the stretches in which a device runs no kernel, each charged to its cause: the `idle` table."""
 
 from __future__ import annotations
 

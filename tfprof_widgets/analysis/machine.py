@@ -1,4 +1,4 @@
-"""Bytes received and sent -> a choppy or full network in, and transfers out that grow."""
+"""Samples of the machine -> its load and network, and what was odd: the `system` and `system_findings` tables."""
 
 from __future__ import annotations
 

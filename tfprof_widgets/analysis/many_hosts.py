@@ -1,4 +1,4 @@
-"""The files of many hosts -> one `ClusterResults`: each file is read and reduced where a worker of an executor runs."""
+"""The files of many hosts -> one `ClusterResults`: each file is read and reduced in a process of its own."""
 
 from __future__ import annotations
 

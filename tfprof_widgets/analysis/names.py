@@ -1,7 +1,4 @@
-"""A property of event names, worked out once per name -> a table by string id, so that a column is one lookup.
-
-by_name(trace, lambda names: [...], np.bool_)[trace.name_id]
-"""
+"""Names of events, ops, iterators and frameworks -> their meaning, found once a name, not once an event."""
 
 from __future__ import annotations
 
@@ -84,7 +81,7 @@ def parse_op_names(strings: Sequence[str]) -> OpNames:
 
     Differs from XProf: work handed over by another task is no op `EagerService`, and compiling is none (D15).
 
-    CUPTI's own names `MemcpyH2D`, `MemcpyD2H` and `MemcpyD2D` are unknown here, as in XProf; `steps.py` gives them their
+    CUPTI's own names `MemcpyH2D`, `MemcpyD2H` and `MemcpyD2D` are unknown here, as in XProf; `steps/` gives them their
     meaning (D1).
     """
     # More names than are kept would push each other out before any of them is asked for again.

@@ -1,7 +1,4 @@
-"""Facts -> the overview: how long a step takes, how stable it is, what limits it, on what machine.
-
-Source: semantics 3.5, 3.6, 5.1, 5.2, 10.2, 10.3.
-"""
+"""Facts -> `Overview`: how long a step takes, how stable it is, what limits it, on what machine."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Frames of tracebacks -> whose code made an op: a line of the user's, a layer, or a named part of a library."""
+"""Frames of tracebacks -> whose code made an op: a line of the user's, a layer, or a part of a library."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Trace -> `Results`: its facts, and what they are judged to mean, each computed when first asked for and kept."""
+"""Trace -> `Results`: facts, overview and advice of one run, each computed when first asked for."""
 
 from __future__ import annotations
 

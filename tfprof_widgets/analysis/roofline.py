@@ -1,7 +1,4 @@
-"""Work on GPUs -> how near ops, kernels, layers and steps come to what their device could do.
-
-Source: semantics 19.
-"""
+"""Work on GPUs -> the `roofline` table: how near ops, kernels, layers and steps come to what their device could do."""
 
 from __future__ import annotations
 

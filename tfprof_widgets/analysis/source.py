@@ -1,4 +1,4 @@
-"""Framework ops -> the line or bucket that each is charged to, and as what."""
+"""Ops -> the `source_lines` table: the line or bucket that each op is charged to."""
 
 from __future__ import annotations
 
@@ -441,7 +441,7 @@ def compute_source_lines(
        b. unless Keras' `fit`, `evaluate` or `predict` lie below it: then optimizer and losses or metrics are buckets of these
           names, copies are "copies", and what else the training loop does is "Keras library";
        c. and ops of layers that Keras called, in `fit` or in a functional or sequential model, are charged to the line that
-          made the layer, or the layer or model around it (found in the user's texts, see `capture/source/layer_lines.py`),
+          made the layer, or the layer or model around it (found in the user's texts, see `capture/program/calls.py`),
           or, where none is known, to the frame of rule a. So is what `fit` does in a layer's scope, such as its first weights.
        d. Without a frame of the user's the library is the bucket.
     4. Where no graph is known, the name tells "Keras optimizer" and "Keras loss/metrics".

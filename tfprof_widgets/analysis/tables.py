@@ -1,4 +1,4 @@
-"""Tables of what ran: ops, kernels, ops of XLA programs, layers, source lines, scopes, variables, trees, advice."""
+"""Every table of the package: its columns with types, units and meanings."""
 
 from __future__ import annotations
 

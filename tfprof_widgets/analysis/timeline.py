@@ -1,4 +1,4 @@
-"""Memory, tf.data buffers, device counters and samples of the machine -> `Counters`: what rose and fell during the capture."""
+"""Trace -> what the timeline draws beside events: counters, and flows from one event to another."""
 
 from __future__ import annotations
 

@@ -1,7 +1,4 @@
-"""The average composition of a step -> one sentence that says what limits it.
-
-Source: semantics 5.1 and 5.2 for the thresholds of step time; the wording is this project's.
-"""
+"""The average composition of a step -> the verdict, idle time, next steps, and notices on the framework."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Bounds: a running profiler session -> a call at the moment when its time or its estimated size is used up."""
+"""A running profiler session -> a call when its time or its estimated size is used up."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""control: begins and ends of steps, and bounds -> when the windows of a capture open and close."""
+"""Begins and ends of steps, and bounds -> when the windows of a capture open and close."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""experiments: variants of a training program -> how long a bounded number of their steps took, with everything put back."""
+"""Variants of a training program -> how long a bounded number of their steps took, with everything put back."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""log_lines: what TensorFlow's profiler says of itself on standard error -> kept out of what a program or a cell prints.
+"""A capture's files on disk, and what TensorFlow's profiler writes to standard error.
 
 TensorFlow writes to the descriptor, past Python, and ipykernel shows in the cell what arrives there. So in a kernel the
 descriptor leads elsewhere while a session starts or stops, and all but the profiler's own lines is written afterwards to where

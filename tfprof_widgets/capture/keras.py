@@ -1,4 +1,4 @@
-"""What Keras tells of its batches -> step markers of a capture."""
+"""What Keras calls around its batches -> step markers of a capture."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""loop: a custom training loop -> step markers, by `trace_steps(dataset)` or by `with step(i)` around its body."""
+"""A custom training loop -> step markers, by `trace_steps(dataset)` or by `with step(i)` around its body."""
 
 from __future__ import annotations
 

@@ -1,7 +1,4 @@
-"""The running process -> what it runs on, by name: versions, memory, CPUs.
-
-machine_facts() -> {"tensorflow": "2.21.0", "python": "3.11.7", "memory_bytes": "16777216000", "n_cpus": "8", "cpu_quota": "1.5"}
-"""
+"""The running process -> what it runs on, and samples of CPU, memory, network and GPU meanwhile."""
 
 from __future__ import annotations
 

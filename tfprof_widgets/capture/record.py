@@ -1,4 +1,24 @@
-"""Record: the frozen account of one capture, from which files, windows and costs are read."""
+"""`CaptureRecord`: the account of one capture, its windows, cost and failure; how TensorFlow's profiler is started.
+
+Measured with TensorFlow 2.21 on two busy cores: `fit` of a small convolutional network in steps of 8.5 ms (13.8 ms of CPU),
+32 samples each, through a tf.data pipeline, CPU memory recorded; 16 captures of 24 steps a level, turn by turn with as
+many without. `host_tracer_level` 1 is no level of ours: it records no op of a CPU.
+
+| detail | host_tracer_level | events a step | file, a step | to stop | CPU time of a step | what can be told |
+|---|---|---|---|---|---|---|
+| - | 0 | 0 | 0 | - | - | nothing |
+| - | 1 | 630 | 13 kB | - | - | steps as wholes; no ops, memory, tf.data, layers or lines |
+| low | 2, no thread pools | 730 | 55 kB | 0.5 s | +9 % | all that normal tells, but for the arrows of kind `pool` |
+| normal | 2 | 1,520 | 73 kB | 0.7 s | +11 % | everything; 61 ops |
+| high | 3 | 2,850 | 119 kB | 1.4 s | +21 % | 261 ops; arguments and results of functions; the executor's queues |
+
+All of this on a CPU. On a GPU `low` is hardly cheaper: of seven captures on an H100 the events of thread pools are 1 to 11 %,
+and 32 % of one whose input pipeline keeps the CPU busy. The rest are kernels, their launches and the ops between them; TensorFlow
+can record no part of these: without the tracer of devices there are no kernels, and with `host_tracer_level` 1 no ops.
+
+Which ops there are: TensorFlow times its ops while nobody watches, and records those that it found cheap at `high` only.
+In its first steps a program has them all at every level. `Profile.capture` tells the cost of your own run.
+"""
 
 from __future__ import annotations
 
@@ -303,7 +323,7 @@ class CaptureOptions:
     system: bool | float = True
     """Whether the machine is sampled beside the trace, or how often: 5 to 20 Hz. True: 10 Hz."""
     detail: Detail = "normal"
-    """How much the profiler records of each step; `detail.py` has the measured cost of each level."""
+    """How much the profiler records of each step; the head of this file has the measured cost of each level."""
     logdir: str | Path | None = None
     """Where the files are kept, in TensorBoard's layout (`plugins/profile/<run>`). None: a private temporary folder."""
     max_seconds: float | None = None

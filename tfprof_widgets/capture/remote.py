@@ -1,4 +1,4 @@
-"""Addresses of workers -> their traces, all captured in the same seconds, in one run directory."""
+"""Addresses of workers -> their traces, all captured in the same seconds; and the server that answers such requests."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""restoring: a model, its callbacks and the process's random state -> all of it remembered, and later put back bit for bit."""
+"""A model, its callbacks and the process's random state -> all of it remembered, and put back bit for bit."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Selection: what the user asked for (steps, every, every_seconds) -> which steps belong to a window of the capture."""
+"""What the user asked for (steps, every, every_seconds) -> which steps belong to a window of the capture."""
 
 from __future__ import annotations
 

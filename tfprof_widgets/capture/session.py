@@ -1,4 +1,10 @@
-"""session: a running TensorFlow program -> `Capture`, which profiles it in windows, and the record it leaves."""
+"""`Capture`: profiles a running TensorFlow program in windows, whatever ends it, and leaves a record.
+
+`SIGTERM` and `SIGHUP`, of schedulers, containers, closed terminals and restarted kernels, end a process with what the
+profiler holds in memory; so does the exit of the interpreter while a thread of it still captures. While a capture runs there is a
+handler in front of what was there before, which then does what it does otherwise: by default the process dies of that signal.
+Nothing can be done before `SIGKILL`, `os._exit` and a crash: of these, windows that were closed before are kept.
+"""
 
 from __future__ import annotations
 

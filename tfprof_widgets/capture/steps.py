@@ -1,4 +1,4 @@
-"""markers: a step of the user's loop -> an event that TensorFlow's profiler and XProf recognise as a step."""
+"""A step of the user's loop -> an event that TensorFlow's profiler and XProf recognise as a step."""
 
 from __future__ import annotations
 

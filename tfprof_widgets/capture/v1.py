@@ -1,4 +1,4 @@
-"""v1: a hook of TensorFlow 1's sessions -> the RunMetadata of chosen runs, the graph and the op log, as bytes and as files."""
+"""A hook of TensorFlow 1's sessions -> the RunMetadata of chosen runs, the graph and the op log."""
 
 from __future__ import annotations
 

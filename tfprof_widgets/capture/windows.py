@@ -1,4 +1,4 @@
-"""Windows: opens and closes TensorFlow's profiler sessions of one capture, one `Window` and one run directory each."""
+"""Opens and closes TensorFlow's profiler sessions of one capture, a `Window` and a run directory each; SIGTERM and Ctrl-C."""
 
 from __future__ import annotations
 

@@ -1,7 +1,4 @@
-"""A profile -> one file of Chrome trace events, which Perfetto, chrome://tracing and speedscope open and `load` reads back.
-
-Source: the Trace Event Format, https://docs.google.com/document/d/1CvAClvFfyA5R-PhYUmn5OOQtYMH4h6I0nSsKchNAySU.
-"""
+"""A profile -> Chrome trace events, which Perfetto, chrome://tracing and speedscope open and `load` reads back."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`Subject` -> the end of a report: what the capture cost, what it does not show and how to record that, where it ran."""
+"""`Subject` -> the parts of a report: figures, advice, structure, limits, as Markdown."""
 
 from __future__ import annotations
 

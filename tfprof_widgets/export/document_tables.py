@@ -1,4 +1,4 @@
-"""`Results` -> the tables of a report, each cut to its first rows; it says of how many, and where all of them are."""
+"""`Results` -> a report with its tables, each cut to its first rows of how many; as plain HTML too."""
 
 from __future__ import annotations
 
@@ -580,7 +580,7 @@ def _table(columns: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
 
 
 def _html_text(markdown: str) -> str:
-    """What `markdown.py` wrote, a line of text with code spans and character references, as HTML; no markup comes out of it."""
+    """What the report wrote as Markdown, a line of text with code spans and character references, as HTML; no markup comes out of it."""
     parts = _CODE.split(markdown)
     parts[0::2] = [escape(unescape(part)) for part in parts[0::2]]
     parts[1::2] = [f"<code>{escape(part)}</code>" for part in parts[1::2]]

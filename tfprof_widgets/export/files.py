@@ -1,4 +1,4 @@
-"""Results -> one CSV or Parquet file per table, and `index.json`, which says what is in each."""
+"""Results -> CSV and Parquet files with their `index.json`, SQL over the tables, and saved run directories."""
 
 from __future__ import annotations
 

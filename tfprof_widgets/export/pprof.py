@@ -1,7 +1,4 @@
-"""The tree of a view -> a file of pprof's format, which `pprof`, speedscope and other viewers of flame graphs open.
-
-Source: proto/profile.proto of github.com/google/pprof.
-"""
+"""The tree of a view -> a file of pprof's format, which `pprof`, speedscope and other viewers of flame graphs open."""
 
 from __future__ import annotations
 

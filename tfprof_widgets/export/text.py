@@ -1,4 +1,4 @@
-"""Analysis results -> a summary in some thirty lines of text, for terminals and logs."""
+"""Results -> a summary in some thirty lines for terminals and logs, and tfprof's text of a tree."""
 
 from __future__ import annotations
 

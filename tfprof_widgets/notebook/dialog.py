@@ -1,4 +1,4 @@
-"""dialog: the options of `capture_remote` -> a form in the notebook that captures with them and shows the profile."""
+"""The options of `capture_remote` -> a form in the notebook that captures with them and shows the profile."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""doctor: this process and its machine -> `DoctorReport`: what a capture will see here, and what to do for the rest."""
+"""This process and its machine -> `DoctorReport`: what a capture will see here, and what to do for the rest."""
 
 from __future__ import annotations
 

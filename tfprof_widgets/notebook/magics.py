@@ -1,4 +1,4 @@
-"""magics: `%%tfprofile` above a cell, `%tfprofile` before a statement -> the code profiled, the profile displayed."""
+"""`%%tfprofile` above a cell, `%tfprofile` before a statement -> the code profiled, the profile displayed."""
 
 from __future__ import annotations
 

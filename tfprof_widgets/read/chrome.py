@@ -1,4 +1,4 @@
-"""Chrome trace events, one by one -> lists of columns: spans, instants, counters and flows on numbered tracks."""
+"""Chrome trace events -> a `Trace`: spans, instants, counters and flows on numbered tracks."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The bytes of a Chrome trace -> its events in batches and its other members, without the document ever being in memory."""
+"""The bytes of a Chrome trace -> its events in batches, without the whole document in memory; what was left out and why."""
 
 from __future__ import annotations
 

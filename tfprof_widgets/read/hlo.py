@@ -1,10 +1,4 @@
-"""HLO modules of compiled programs -> `HloModules`: their computations and instructions as frozen columns.
-
-    read_hlo_modules(trace, programs={111}) -> HloModules
-
-Profilers keep one serialised module per program in the metadata of the plane `/host:metadata`.
-Source: semantics 1.4; xla/service/hlo.proto of OpenXLA.
-"""
+"""HLO modules of compiled programs -> `HloModules`: their computations, instructions and buffers as columns."""
 
 from __future__ import annotations
 

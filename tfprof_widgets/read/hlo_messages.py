@@ -1,7 +1,4 @@
-"""Serialised instructions, one after the other -> a column of each of their fields, decoded together by NumPy.
-
-Shapes, metadata, windows and configurations are the same in many instructions: protobuf reads each distinct one.
-"""
+"""Serialised HLO instructions -> a column for each of their fields, decoded together by NumPy."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A path or URL -> what to read: runs of hosts, steps of TensorFlow's first profiler, or one file. Nothing is read yet."""
+"""A path or URL -> what to read: runs of hosts, steps of TensorFlow's first profiler, or one file."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A path or URL, or a pattern of either -> places, which every reader takes as a `Path`: they list, look up and open them.
+"""A path, URL or pattern -> places that list, look up and open files, with bounds on size, time and requests.
 
 A file behind a URL is copied to a scratch file when it is first opened; the copy lives as long as the `UrlPath`. Listings are
 asked for once. Nothing is fetched that nobody opens.

@@ -1,7 +1,4 @@
-"""Serialised messages of one kind, one after the other -> all their fields as one table, whatever their order, by NumPy.
-
-For messages of many fields, of which some are of no interest; `MessageRows` is quicker where the fields are few and known.
-"""
+"""Serialised protobuf messages -> their fields as tables, decoded together by NumPy."""
 
 from __future__ import annotations
 

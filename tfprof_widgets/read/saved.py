@@ -1,4 +1,4 @@
-"""`tfprof.profile.json`, beside or inside a saved profile -> what its trace does not hold: samples, notices, bookmarks."""
+"""`tfprof.profile.json` beside a trace -> what the trace does not have: samples, notices, bookmarks, the source map."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The bytes of an XSpace file (`*.xplane.pb`) -> a Trace."""
+"""The bytes of an XSpace file (`*.xplane.pb`) -> a `Trace`."""
 
 from __future__ import annotations
 

@@ -1,7 +1,4 @@
-"""The bytes of a line -> where each of its events begins and ends, followed at a thousand places at once.
-
-protobuf gives each event as an object of its own; for millions of them that takes longer than to decode them.
-"""
+"""The bytes of an XSpace line -> its events as columns, followed at a thousand places at once."""
 
 from __future__ import annotations
 

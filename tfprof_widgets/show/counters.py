@@ -1,4 +1,4 @@
-"""Counters -> what the timeline draws of them: their names in the meta object, an outline at once, every value as a section."""
+"""Events and counters -> what the timeline draws: positions, tiles, samples and outlines."""
 
 from __future__ import annotations
 

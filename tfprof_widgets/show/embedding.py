@@ -1,8 +1,4 @@
-"""A payload -> the parts that a saved notebook or an exported page holds: those of three typical steps, as many as fit, or all.
-
-Of whatever it holds totals are exact: what does not grow with the length of the capture is whole. Of the events outside there
-is the sample of the first pack.
-"""
+"""A payload -> what a saved notebook or an exported page has of it: three typical steps, as many as fit, or all."""
 
 from __future__ import annotations
 

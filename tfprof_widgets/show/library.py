@@ -1,8 +1,14 @@
-"""Library: JavaScript as the state of one shared model, so that a page and a saved notebook hold it once.
+"""The JavaScript of all views as one shared model, so that a page and a saved notebook have it once.
 
-State, so that a view appears while the kernel is busy and in a reopened notebook; a model of its own, because the state of
-each widget is in a notebook as often as there are widgets. Outside a Jupyter kernel a process may serve several pages (as
-marimo, Shiny and Panel do), which know no model of each other: there each profile has its own.
+Both hold the same, and a notebook may be saved with the state of its widgets or without. So the page in the output has all,
+and what it has is taken out of the state: front ends are told that the large traits are empty, while Python still has them.
+A view whose state is saved that way finds them in the page (`js/src/data/widget.ts`), and where it does not the output draws
+its page in place of the view. Nothing is taken out
+
+- before the page is published, so that a notebook that is saved or interrupted before is whole;
+- of what any cell shows without a page, which puts back what was taken out: each view has its state or a page in its own cell;
+- of what a widget of others shows, such as a box, which may stand in any cell;
+- in Python, so that a front end that asks the kernel (a page loaded again, Voila) gets everything.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""LinkModel: what the person looks at now, shared by all views of one profile."""
+"""`LinkModel`: the selection that all views of one profile share, and bookmarks."""
 
 from __future__ import annotations
 

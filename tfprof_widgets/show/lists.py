@@ -1,4 +1,4 @@
-"""What is told once of each layer, scope, kernel, op, pipeline and advice -> lists of the meta object (`data/meta.ts`)."""
+"""Layers, scopes, kernels, ops, pipelines and advice -> lists of the meta object of a pack (`js/src/data/meta.ts`)."""
 
 from __future__ import annotations
 

@@ -1,8 +1,4 @@
-"""What is known of a training while it runs -> the widget that shows it, drawn from its state alone.
-
-Each push holds all that is shown, bounded by the number of bins: a page that is loaded again, a second view and a saved notebook
-need nothing else, and a kernel that trains is asked for nothing.
-"""
+"""A running training -> the widget that shows it, drawn from its state alone."""
 
 from __future__ import annotations
 

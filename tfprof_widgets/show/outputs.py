@@ -1,8 +1,4 @@
-"""A widget -> one that is heard while a cell runs, where the front end sends its messages beside the cells.
-
-JupyterLab and Notebook send them to a subshell, a thread of ipykernel 7 that is free while the main one runs a cell. Whether one
-comes that way is known when one has come.
-"""
+"""A widget that is heard while a cell runs, its plain-HTML fallback, and the panel of a comparison."""
 
 from __future__ import annotations
 

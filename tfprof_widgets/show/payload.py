@@ -1,4 +1,4 @@
-"""Analysis results -> the sections of a payload, the ones that a reader needs first in front."""
+"""Results -> the sections of a payload, those that a reader needs first in front."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Strings of a trace and of its analyses -> the names of a payload: cut, numbered, those needed first in front, in parts."""
+"""Results -> the tables of a pack: what ran, its ops, events, flows and names."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Which cell shows which widgets -> the end of those that no cell shows any more.
+"""`View` and every view of a profile; their data, and which cell shows them.
 
 ipywidgets keeps every widget until it is closed, so a cell that is run again would leave the views of its last run, and the
 trace that they show, in the kernel and in the page. When a cell shows a profile again, the widgets of what it showed

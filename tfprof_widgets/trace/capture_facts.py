@@ -1,4 +1,4 @@
-"""Facts of a capture, as it leaves them and as a saved profile holds them: how it ended, what it cost, what went wrong."""
+"""Facts of a capture: how it ended, what it cost, what went wrong, and bounds on what a file may claim."""
 
 from __future__ import annotations
 

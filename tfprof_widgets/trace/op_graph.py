@@ -1,4 +1,4 @@
-"""What a reader or a capture knows of a program's ops -> `OpGraph`: definitions, edges, shapes, call stacks, costs by step."""
+"""What a reader or a capture knows of a program's ops -> `OpGraph`: definitions, edges, shapes, call stacks, costs."""
 
 from __future__ import annotations
 

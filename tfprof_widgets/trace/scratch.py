@@ -1,8 +1,4 @@
-"""A process -> private folders of its own on disk, which outlive it when it is killed; and those of processes that are gone.
-
-`make_folder` makes one, with a note of whose it is; `process_folder` is one for all single files of this process. `left_folders`
-lists those that processes ended without removing, and `sweep` removes them.
-"""
+"""Private folders of a process on disk, and those left by processes that are gone."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a capture noted of its program -> `SourceMap`: which source line and which Keras layer made each graph op."""
+"""`SourceMap`: which source line and which Keras layer made each op of a program."""
 
 from __future__ import annotations
 

@@ -1,8 +1,4 @@
-"""The stats of all events -> a table that keeps them small, and gives those of a key, of some events, or all of them.
-
-An event holds the number of its shape (`stat_shapes`), and a value only the bytes it needs (`stat_values`): some 15 bytes
-an event where plain columns of key, kind and 64 bits take 50.
-"""
+"""The stats of all events -> a table that keeps them small, and gives those of a key or of some events."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Trace: all events of all planes as one frozen table of columns, with their stats beside it."""
+"""`Trace`: all events of all planes as one frozen table of columns."""
 
 from __future__ import annotations
 

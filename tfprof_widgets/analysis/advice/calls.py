@@ -1,4 +1,4 @@
-"""How Python code became graphs -> advice on functions traced again and again, on eager loops and on compilation."""
+"""Rules on Python that calls ops and functions: eager loops, many calls, functions traced again, compilation."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a rule found -> `Advice`: why, how sure, what to write, what to look at, and how much it could win."""
+"""`Advice`: one card. Its title, evidence, fix and gain; how cards are headed, silenced and worded for other frameworks."""
 
 from __future__ import annotations
 

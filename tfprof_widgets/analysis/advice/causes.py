@@ -1,4 +1,4 @@
-"""Samples of the user's line outside of training steps -> the functions that take that time, again and again."""
+"""Causes of lost time that rules share: waits for input and devices, work of other tasks, iterators, time outside of steps."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A device that waits for Python, the runtime or the driver between its kernels and at the borders of steps -> advice."""
+"""Rules on devices: waits for launches, copies and collectives, few blocks, low and uneven use."""
 
 from __future__ import annotations
 

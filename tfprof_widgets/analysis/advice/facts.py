@@ -1,4 +1,4 @@
-"""Facts -> what every rule of the advice asks of the steps: how long, made of what, and which one shows it well."""
+"""`RunFacts`: steps, ops and machine of one run, as rules and the causes behind them ask for them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the host does around the computation -> advice on saves, copies back, stragglers and small batches."""
+"""Rules on the host: saves, copies back, stragglers, small batches, repeated work, the largest part of a step."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A slow stage of the input -> what to write instead: the user's own statement, or words where it is not known."""
+"""Rules on the input pipeline, and the user's own statement rewritten where it is known."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Loops of the noted graphs -> their ops that ran, and what they take of each step."""
+"""Rules on loops inside graphs: their ops that ran, and what they take of each step."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Shapes of what ops read and make -> advice on results of which few are used, and on all pairs made by broadcasting."""
+"""Rules on the model: precision, optimizer, frozen layers, sizes of tensors, memory."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Ops whose work could be left out -> advice: float64, float16 on CPUs, one-hot products, text, checks, turned images."""
+"""Rules on single kinds of ops: work that could be left out, and forms that run faster."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Python of the user's around the computations of steps -> advice on callbacks, and on what prepares a batch."""
+"""Rules on Python around the steps: callbacks, validation, and what runs between steps."""
 
 from __future__ import annotations
 

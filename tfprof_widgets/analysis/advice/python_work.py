@@ -1,4 +1,4 @@
-"""Stretches of steps in which no op runs, and samples of the user's line -> the Python code between computations."""
+"""Python of the user's in a step: lines and calls seen by samples, in stretches in which no op runs."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""All rules -> the advice on one run, what wins most first, and as a table."""
+"""All rules -> the advice on one run, largest gain first."""
 
 from __future__ import annotations
 

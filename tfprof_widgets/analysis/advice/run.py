@@ -1,4 +1,4 @@
-"""`RunFacts` -> `Run`: the causes of lost time that several rules ask for, each found once."""
+"""`Run`: the causes of lost time in one run, each found once, and what several rules write."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Hosts that train together, and wait for one of them or for each other -> advice that needs no events."""
+"""Rules on hosts and tasks that train together, and wait for one of them or for each other."""
 
 from __future__ import annotations
 

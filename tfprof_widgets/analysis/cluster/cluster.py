@@ -1,7 +1,4 @@
-"""Summaries of hosts -> `ClusterResults`: the results of all of them, as far as they go without events.
-
-merge_hosts(summaries) -> ClusterResults
-"""
+"""Summaries of hosts -> `ClusterResults`: tables, overview and advice of a run of many hosts."""
 
 from __future__ import annotations
 

@@ -1,7 +1,4 @@
-"""Memory of each host -> the memory of all.
-
-merge_memory(hosts, every, remedy) -> ReducedMemory
-"""
+"""Summaries of hosts -> tables of the run: kernels, ops, HLO, copies, steps, input, memory, costs."""
 
 from __future__ import annotations
 

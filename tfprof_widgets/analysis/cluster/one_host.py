@@ -1,7 +1,4 @@
-"""Results of one host -> `HostSummary`: what of them travels to where all hosts are merged.
-
-summarize_host(results, path=...) -> HostSummary
-"""
+"""Results of one host -> `HostSummary`, which travels to where all hosts are merged; what was left out of it."""
 
 from __future__ import annotations
 

@@ -1,8 +1,4 @@
-"""The timeline of a reduced profile: of each host its steps, what they were made of, and its longest events.
-
-low_detail(results, pieces) -> Trace
-merge_low_detail(traces, n_steps) -> Trace, the step of each event
-"""
+"""Tables of one host -> sums that are small enough to travel: ops, steps, memory, exchanges, its timeline in low detail."""
 
 from __future__ import annotations
 

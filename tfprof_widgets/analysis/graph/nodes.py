@@ -1,4 +1,4 @@
-"""nodes: the ops of a graph -> the nodes of the scope, graph and code view in a tree, and the figures of every op."""
+"""The ops of a graph -> the nodes of the scope, graph and code views in a tree, and the figures of every op."""
 
 from __future__ import annotations
 

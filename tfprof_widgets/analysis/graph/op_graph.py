@@ -1,4 +1,4 @@
-"""op_graph: a capture's trace and its source map -> the `OpGraph` of the views by structure, and the table of variables."""
+"""A capture's trace and its source map -> the `OpGraph` of the views by structure, and the table of variables."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""options: what to show of a tree, how to order it and what to count -> `TreeOptions`, checked."""
+"""What to show of a tree, how to order it and what to count -> `TreeOptions`, checked."""
 
 from __future__ import annotations
 

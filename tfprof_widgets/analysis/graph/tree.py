@@ -1,4 +1,4 @@
-"""tree: an `OpGraph` and options -> a `Tree`, one of tfprof's four views with its figures, and what a browser draws of it."""
+"""An `OpGraph` and options -> a `Tree`: one of tfprof's four views with its figures, and what a browser draws of it."""
 
 from __future__ import annotations
 

@@ -1,7 +1,4 @@
-"""Steps of several hosts -> which step of each is the same step of the training.
-
-align_most(frame, rows) -> rows of the same steps, host by host, and which hosts they are of
-"""
+"""Steps of several hosts -> which are the same step, and by how much their clocks differ."""
 
 from __future__ import annotations
 

@@ -1,10 +1,4 @@
-"""Trace -> what each host of it is for: it trains, serves variables to those that do, or hands out their work.
-
-    host_facts(trace) -> one HostFacts per host
-    roles(facts) -> one role per host: "worker", "chief", "parameter server", "coordinator"
-
-The name of the task tells where there is one; where there is none, as in every trace of TensorFlow 2, what the host ran does.
-"""
+"""Trace -> the `hosts` table: what each host does, and on what machine."""
 
 from __future__ import annotations
 

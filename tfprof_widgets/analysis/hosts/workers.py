@@ -1,9 +1,4 @@
-"""Steps -> the same steps host by host, numbered so that one number is one step of the whole system.
-
-    compute_workers(steps, facts, communication) -> Workers
-
-Source: semantics 2.7, 9.2.
-"""
+"""Steps of several hosts -> who waits for whom: the `workers`, `stragglers` and `communication` tables."""
 
 from __future__ import annotations
 

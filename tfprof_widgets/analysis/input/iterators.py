@@ -1,7 +1,4 @@
-"""Trace -> every GetNext call of every tf.data iterator, and the forest of which call waited for which, across threads.
-
-Source: semantics 8.1 and 8.2.
-"""
+"""Trace -> every GetNext call of every tf.data iterator, and which call waited for which, across threads."""
 
 from __future__ import annotations
 

@@ -1,7 +1,4 @@
-"""Trace -> `TfData`: the tf.data pipelines of a capture, what each iterator costs, and which holds the training up.
-
-Differs from XProf: D11.
-"""
+"""Trace -> `TfData`: the tf.data pipelines of a capture, what each stage costs, and which one is slowest."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`Usage` -> the `iterators` table of the tf.data graph, with its critical path and bottlenecks."""
+"""Calls of iterators -> the `iterators` table, with waits, critical path and bottlenecks."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Framework ops -> time and memory per Keras layer, forward, backward and optimizer apart."""
+"""Ops -> time and memory of each Keras layer: forward, backward and optimizer apart."""
 
 from __future__ import annotations
 

@@ -1,9 +1,4 @@
-"""Edges of graphs -> the forward ops whose gradients the nameless ops of a tape compute.
-
-A tape names the gradient of an op by that op (`gradient_tape/dense/MatMul/MatMul`), but neither its sums of the gradients of one
-value (`AddN_7`), nor what a function with a gradient of its own does (`mul_12`, as `silu` has one), nor zeros in place of a
-gradient. What they read, and what reads them, tells.
-"""
+"""Edges of graphs -> the forward ops whose gradients the nameless ops of a tape compute."""
 
 from __future__ import annotations
 
@@ -213,7 +208,7 @@ class OpMatch:
     row: Int32
     """Row of `SourceMap.ops`, -1 for none; of a gradient op that of the forward op, as far as it is found."""
     is_backward: Bool
-    """Whether it computes a gradient: by its name, or as a nameless op of a tape (see `tape_ops.py`)."""
+    """Whether it computes a gradient: by its name, or as a nameless op of a tape."""
     own_row: Int32
     """Row of `SourceMap.ops` of the op itself, also of a gradient op; -1 where only another op stands for it."""
 

@@ -1,4 +1,14 @@
-"""Framework ops -> the tree of name scopes with the time spent in each."""
+"""Ops -> the tree of name scopes with the time spent in each.
+
+TensorFlow names an op by the path of scopes it was made in. The executor sees longer names, which this undoes:
+
+- `StatefulPartitionedCall/dense/MatMul`: the call of a function, and `replica_3/`, the copy of a model on one device;
+- `lstm/while/body/_34/lstm/while/add`: a body inlined by TensorFlow repeats the path within its function;
+- `gradient_tape/dense/MatMul/MatMul_1`: the gradient of an op of scope `dense/MatMul`, to which it is charged; within loops
+  `gradient_tape/lstm/while/gradients/lstm/while/MatMul_grad/MatMul`;
+- `dense/ArithmeticOptimizer/AddOpsRewrite_add`: an op that graph rewriting (Grappler) put in the scope of those it replaced;
+- `dense/MatMul/_12`: a copy that the graph partitioner numbered.
+"""
 
 from __future__ import annotations
 

@@ -1,10 +1,4 @@
-"""Levels at the ends of steps -> whether memory grows from step to step, and which ops allocate what stays.
-
-Growth is the median of the slopes between all pairs of steps (Theil-Sen), so single steps do not decide it. It counts as
-a sign of a leak when three things hold: more pairs rise than chance explains (Mann-Kendall, three standard deviations),
-the later half of the steps still rises at half the rate or more (a one-time jump does not), and the rise over all steps
-is worth at least 1 % of what was in use at most. `js/src/model/memory.ts` does the same in the browser.
-"""
+"""Memory in use at the ends of steps -> whether it grows, and which ops allocate what stays."""
 
 from __future__ import annotations
 

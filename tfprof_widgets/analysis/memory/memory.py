@@ -1,4 +1,4 @@
-"""Trace -> `MemoryProfile`: per allocator the summary, the timeline, and what is live at the peak or at any time."""
+"""Trace -> `MemoryProfile`: of each allocator the summary, the timeline, and what is live at the peak or at any time."""
 
 from __future__ import annotations
 

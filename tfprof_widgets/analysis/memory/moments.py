@@ -1,4 +1,4 @@
-"""Trace -> `Snapshots`: one row per memory allocation or deallocation, in time order, paired with what ended it."""
+"""Trace -> allocations in time order, each with what freed it; what was live at a moment; memory of each step."""
 
 from __future__ import annotations
 

@@ -1,10 +1,4 @@
-"""Kernels and copies of devices -> which of them are one execution of their op.
-
-An op may enqueue many kernels each time it runs: a cuDNN LSTM some for each time step. TensorFlow numbers the annotation
-under which an op (under XLA a thunk) enqueues its work, anew for each execution: `scope_range_id`.
-
-Source: semantics 4.2.5.
-"""
+"""Trace -> every execution of an op, on the host or a device: a row each, with the kernels that belong to it."""
 
 from __future__ import annotations
 
@@ -427,11 +421,11 @@ def op_occurrences(
 ) -> Occurrences:
     """Find every execution of an op.
 
-    An event that runs an HLO op (see `hlo_units.py`) is an execution of that. Any other event of a host is an execution
+    An event that runs an HLO op (see `xla/units.py`) is an execution of that. Any other event of a host is an execution
     when its name parses as an op (semantics 1.7), it carries `tf_op` and is no allocation, or it is the call of an eager op
-    that was not recorded itself and enqueued nothing (see `eager_calls.py`); any other one of a device when it carries
+    that was not recorded itself and enqueued nothing; any other one of a device when it carries
     `tf_op`, or such a call enqueued it. Executions nest within their thread, and on a TensorCore; kernels of a GPU do not
-    nest, and several may be one execution (see `executions.py`).
+    nest, and several may be one execution.
 
     Differs from XProf: a child that ends with its parent, or outlives it, makes nothing vanish (D4); allocations are not
     executions (D5); HLO ops on a host count, and so do eager ops of which only the call was recorded, which with

@@ -1,7 +1,4 @@
-"""Events of GPU streams -> kernel statistics: each kernel with its launch, its op and whether Tensor Cores serve it.
-
-Source: semantics 6.
-"""
+"""Events of GPU streams -> the `kernels` table: each kernel with its launch, its op, and whether Tensor Cores serve it."""
 
 from __future__ import annotations
 

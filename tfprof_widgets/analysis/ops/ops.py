@@ -1,7 +1,4 @@
-"""Executions of ops -> totals per op over the whole trace or a time range.
-
-Source: semantics 4.1-4.4.
-"""
+"""Executions -> the `ops` table, and sums by op, unit, host and step, of the whole trace or a part."""
 
 from __future__ import annotations
 

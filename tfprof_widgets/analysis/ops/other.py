@@ -1,7 +1,4 @@
-"""Executions of HLO ops -> `HloOps`: one row per op of a compiled program, what it cost and what it stands for.
-
-Source: semantics 4.2, 12.1.
-"""
+"""Executions of XLA ops, copies and functions -> the `hlo_ops`, `copies` and `tf_functions` tables."""
 
 from __future__ import annotations
 
@@ -182,10 +179,10 @@ def compute_hlo_ops(
 ) -> HloOps:
     """Totals per HLO op, those that cost most of their own time first, devices before hosts.
 
-    `flops` and `bytes_accessed` are of one execution, as the trace says, else our estimates (`hlo_cost.py`); NaN where the
+    `flops` and `bytes_accessed` are of one execution, as the trace says, else our estimates (`xla/programs.py`); NaN where the
     trace neither says nor holds the program. The rates are over total time. `op_name` and `op_type` are those of the
     instruction's own metadata (of a fusion: of its root), empty without; who is charged for the time is told by
-    `op_shares.py`. Ratios are of the self time of all HLO ops of a side. `program_id` is -1 where the trace does not say.
+    `shares.py`. Ratios are of the self time of all HLO ops of a side. `program_id` is -1 where the trace does not say.
 
     Differs from XProf: its `hlo_stats` shows devices only; it also lists ops that no program compiled (those are in `ops`),
     drops ops whose instruction the file does not hold, and takes shares of the device's time including idle time.

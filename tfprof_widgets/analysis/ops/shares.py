@@ -1,4 +1,4 @@
-"""Units that ran -> the framework ops that they stand for, and in which proportion.
+"""What ran -> the framework ops behind it, and in which proportion.
 
 An ordinary op stands for itself. An HLO op stands for the framework op in its metadata; a fusion for those of all
 instructions fused into it: its time is shared over the instructions of its computation that name a framework op, in
@@ -6,7 +6,7 @@ proportion to their estimated work (`HloCosts.work`): flops, at least one per el
 renames or repeats data (parameters, constants, bitcasts, broadcasts). Instructions that XLA added without a name count for
 nobody, so the named ones carry them. An op that several fusions recompute gets a share of each: recomputing costs.
 An HLO op of which no part has a name, such as a copy into another layout, works for the op that reads its result: it
-stands for the nearest op with a name that does, or else for the nearest whose result it reads (`hlo_neighbours.py`).
+stands for the nearest op with a name that does, or else for the nearest whose result it reads (`xla/programs.py`).
 
 Differs from XProf: it charges a whole fusion to the framework op of its root, and shows no compiled op of a host at all.
 
@@ -68,7 +68,7 @@ class OpShares:
 
     flops: Float64
     bytes_accessed: Float64
-    """For each unit, of one execution: as the trace says, else estimated (see `hlo_cost.py`); NaN for ordinary ops."""
+    """For each unit, of one execution: as the trace says, else estimated (see `xla/programs.py`); NaN for ordinary ops."""
 
     def __len__(self) -> int:
         return len(self.name)

@@ -1,4 +1,4 @@
-"""A failed allocation and the trace of its program -> `MemoryFailure`: what lived at that moment, and what to do."""
+"""A failed allocation -> `MemoryFailure`: what was live at that moment, and what to do."""
 
 from __future__ import annotations
 

@@ -1,10 +1,4 @@
-"""What lived when an allocation failed -> the batch size that is likely to fit, and in words how that was estimated.
-
-Bytes of tensors whose first dimension is the batch size, or a multiple of it in a layer, grow with the batch; all others are
-taken as fixed. What the rest of the step would have needed is not in the trace, so it is taken as: the layers that had not
-run need as much each as those that had, and in a training the backward pass as much again. Of the capacity a part stays
-free. The result is rounded down to a power of two, and is at most half of what failed.
-"""
+"""What was live when an allocation failed -> who held it, and a batch size that is likely to fit."""
 
 from __future__ import annotations
 

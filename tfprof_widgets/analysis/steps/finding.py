@@ -1,4 +1,4 @@
-"""A session that nobody marked -> the loops in it: what repeats on a thread, and what each repetition begins with.
+"""Trace -> where its steps begin and end: marked, of a served model, of a TPU, or found as what repeats on a thread.
 
 Three kinds are known: a loop that calls a `tf.function` (fetching a batch before the call, or inside it); a loop that runs
 every op eagerly, which shows in its fetches; and a loop over a data set inside a `tf.function`, which TensorFlow runs as a

@@ -1,7 +1,4 @@
-"""Events -> what kind of step time each stands for, and the markers that say where a step begins and ends.
-
-Source: semantics 2.5, 3.2, 3.3.
-"""
+"""Events -> the kind of step time each stands for, and the steps that averages are over: the `steps` table."""
 
 from __future__ import annotations
 

@@ -1,9 +1,4 @@
-"""Trace -> its training steps: when each ran, what its time was made of, and which events belong to it.
-
-    compute_steps(trace) -> TracedSteps           # .frame, .pieces, .event_step, .grouping
-
-Marked steps follow XProf (semantics 2.5, 2.6, 3); sessions without markers get inferred ones (`inferred_steps.py`).
-"""
+"""Trace -> `Steps`: when each ran, what its time was made of, which events belong to it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Steps, samples and events of a training, as they come -> what is odd in it, in words (`Anomaly`)."""
+"""Steps, samples and events of a running training -> what is odd in it (`Anomaly`)."""
 
 from __future__ import annotations
 

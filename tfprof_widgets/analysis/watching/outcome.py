@@ -1,4 +1,4 @@
-"""A training that was watched -> its figures: how long steps took, what they waited for, how it ended."""
+"""A training that was watched -> how long its steps took, what they waited for, how it ended."""
 
 from __future__ import annotations
 

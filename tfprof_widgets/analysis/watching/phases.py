@@ -1,4 +1,4 @@
-"""Steps -> stretches of them that took longer than those before, beyond what the run's own noise does."""
+"""Steps -> stretches of them that took longer than those before, beyond the run's own noise."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Steps -> single ones that are slow, and those of them that come again after the same number of steps."""
+"""Steps -> single ones that are slow, and those that come again after the same number of steps."""
 
 from __future__ import annotations
 

@@ -1,6 +1,14 @@
-"""TensorCore planes -> executions of HLO ops: the events of the line `XLA Ops`, described by their metadata.
+"""XLA ops -> estimated flops and bytes of one execution, on GPUs and TPUs.
 
-Source: semantics 4.2.4.
+Our estimates from shapes, for traces that carry no figures of their own; where XLA's HloCostAnalysis is simple they are its:
+
+- operands plus result, of a call of a library without the room that it works in. What only renames moves none.
+- a slice reads what it gives, an update reads and writes what it changes; a scatter reads what it adds to as well.
+- a fusion moves its operands and its result; of an operand that it only slices the slices, of a result that it only updates
+  what it changes.
+- a convolution whose stride is beyond its window reads what the window meets.
+
+What stays in a cache moves, too: a rate beyond that of the device's memory is one of its cache.
 """
 
 from __future__ import annotations

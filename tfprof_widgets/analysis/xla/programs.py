@@ -1,4 +1,4 @@
-"""Instructions of HLO modules -> estimated flops of one execution each; their bytes are in `hlo_bytes.py`.
+"""XLA programs -> graphs, texts and categories of their ops, and flops of their instructions.
 
 These are our estimates from shapes, for traces that carry no figures of their own. They follow XLA's HloCostAnalysis where
 that is simple:

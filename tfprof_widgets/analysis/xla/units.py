@@ -1,7 +1,4 @@
-"""Trace -> executions of HLO ops (XLA thunks on the host, kernels and TPU ops on devices) and the table of these ops.
-
-Source: semantics 4.2.
-"""
+"""Trace -> executions of XLA ops: thunks on the host, kernels and TPU ops on devices."""
 
 from __future__ import annotations
 

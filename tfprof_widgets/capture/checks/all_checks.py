@@ -1,4 +1,4 @@
-"""gpu_checks: `GpuFacts` -> whether a capture will see the GPU, its kernels and its load. Pure: asks nobody."""
+"""Facts of the machine, the GPU, the session and the front end -> checks, each with what to do."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""versions: the packages a profile needs -> whether each is there, in a supported version, and the one that runs."""
+"""This process and its machine -> facts that checks read: versions, GPU, CUPTI, TensorFlow."""
 
 from __future__ import annotations
 

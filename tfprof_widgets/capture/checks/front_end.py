@@ -1,4 +1,4 @@
-"""front_end: the process around this kernel -> `FrontEndFacts`: which page shows the output, and what that page has."""
+"""The process around this kernel -> `FrontEndFacts`: which page shows the output, and what that page has."""
 
 from __future__ import annotations
 

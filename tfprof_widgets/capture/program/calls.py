@@ -1,10 +1,4 @@
-"""Live Keras layers and the user's texts -> the line of the call that made each layer.
-
-No frame is kept when a layer is made, and to wrap Keras for it would have to happen before the model is built. So the texts
-are searched for calls of the layer's class, and those whose constant arguments contradict the layer are ruled out. Of
-those that are left, the ones beside calls that surely made layers of the same model are taken. What still may have been made in
-several functions has no line.
-"""
+"""Calls of Keras layers and of `fit` -> the line of the user's that made each layer, and where time is spent by samples."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A running program -> `CapturedProgram`: what is held of it at the end of a capture, and the `SourceMap` read of that later."""
+"""A running program -> `CapturedProgram` at the end of a capture, and the `SourceMap` that is read from it later."""
 
 from __future__ import annotations
 

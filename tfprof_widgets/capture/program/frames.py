@@ -1,8 +1,4 @@
-"""Live variables of Keras and TensorFlow -> columns of their names, shapes, layers and devices.
-
-A Keras layer's weights come first, under the layer's path; then variables that nobody but the user's code holds. What an
-optimizer, a metric or a random generator of Keras keeps for itself is no variable of the model, and left out.
-"""
+"""Live Python objects -> frames, source files, layers and variables of the program."""
 
 from __future__ import annotations
 

@@ -1,8 +1,4 @@
-"""Functions of TensorFlow's runtime that a capture keeps until they are read: by name, so that nothing of Python is held.
-
-A function leaves the runtime when the last object of Python that stands for it goes. TensorFlow counts these by name; what is
-held counts as one more. It costs some memory of the function, and none of its variables.
-"""
+"""Functions of TensorFlow's runtime -> the graphs that ran: nodes, shapes, flops, call stacks."""
 
 from __future__ import annotations
 

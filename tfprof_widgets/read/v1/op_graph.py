@@ -1,4 +1,4 @@
-"""op_graph: the steps of a session, or a tfprof ProfileProto (`profile.context`) -> the `OpGraph` that tfprof would make."""
+"""The steps of a session, or a tfprof ProfileProto (`profile.context`) -> the `OpGraph` that tfprof would make."""
 
 from __future__ import annotations
 

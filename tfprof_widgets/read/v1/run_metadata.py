@@ -1,4 +1,4 @@
-"""run_metadata: the bytes of RunMetadata, GraphDef and OpLogProto -> `StepStats`, `GraphNodes` and `OpLog`: what ran when."""
+"""The bytes of RunMetadata, GraphDef and OpLogProto -> `StepStats`, `GraphNodes` and `OpLog`: what ran when."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""run_metadata_trace: the steps of a session -> a Trace: a line per thread, numbered steps, arrows from inputs, memory."""
+"""The steps of a session -> a `Trace`: a line for each thread, numbered steps, arrows from inputs, memory."""
 
 from __future__ import annotations
 

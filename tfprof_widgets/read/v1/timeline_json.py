@@ -1,4 +1,4 @@
-"""timeline_json: files `timeline-N.json` of TensorFlow's first profiler, each a step -> `StepStats`."""
+"""Files `timeline-N.json` of TensorFlow's first profiler, each a step -> `StepStats`."""
 
 from __future__ import annotations
 
