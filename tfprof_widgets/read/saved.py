@@ -32,6 +32,7 @@ from ..trace.source_map import (
     TEXT,
     SourceMap,
     empty_source_map,
+    is_framework_path,
     made_source_map,
     merge_source_maps,
     table_frame,
@@ -155,7 +156,7 @@ def _capture(document: object) -> CaptureFacts | None:
         return None
     known = _object(document, "capture")
     low, high = known["overhead_interval"]
-    failure = known["failure"]
+    failure = known.get("failure")
     return CaptureFacts(
         outcome=_word(known["outcome"]),
         detail=_word(known["detail"]),
@@ -171,6 +172,9 @@ def _capture(document: object) -> CaptureFacts | None:
 
 def _failure(known: dict[str, Any]) -> Failure:
     kind, text, file, code = texts([known[name] for name in ("kind", "text", "file", "code")])
+    # Captures that knew no roots of libraries took Keras for the user's where it lay outside of `site-packages`.
+    if is_framework_path(file):
+        file = code = ""
     return Failure(
         kind=kind[:_MAX_TEXT],
         text=text[:_MAX_TEXT],
@@ -179,7 +183,7 @@ def _failure(known: dict[str, Any]) -> Failure:
         line=_count(known["line"]) if file else 0,
         code=code[:_MAX_TEXT],
         batch_size=_count(known["batch_size"]),
-        selection=texts([known["selection"]])[0][:_MAX_TEXT],
+        selection=texts([known.get("selection", "")])[0][:_MAX_TEXT],
     )
 
 
@@ -302,7 +306,8 @@ def _table(found: dict[str, Any], name: str) -> pd.DataFrame:
         raise TypeError(f"{name} is a {type(given).__name__}")
     columns: dict[str, Any] = {}
     for key, kind in SOURCE_TABLES[name].items():
-        values = given.get(key, [])
+        # Captures that noted no types of tensors have no column of them.
+        values = given.get(key, [""] * len(given.get("op", ())) if key == "dtype" else [])
         if not isinstance(values, list) or len(values) > MAX_ROWS:
             raise ValueError(f"{name}.{key} is no list of at most {MAX_ROWS}")
         columns[key] = texts(values) if kind == TEXT else _column_of(values, is_flag=kind == FLAG)
@@ -323,5 +328,16 @@ def _checked(tables: dict[str, pd.DataFrame]) -> dict[str, pd.DataFrame]:
         rows = tables[name][column]
         limit: Any = rows.index if (name, column) == ("frames", "parent") else len(tables[target])
         tables[name][column] = rows.where((rows >= 0) & (rows < limit), -1)
+    if tables["roots"].empty:
+        _take_back_frameworks(tables)
     tables["samples"] = tables["samples"].sort_values("time_ns", kind="stable", ignore_index=True)
     return tables
+
+
+def _take_back_frameworks(tables: dict[str, pd.DataFrame]) -> None:
+    """Where a capture knew no roots of libraries it took whatever lay outside of `site-packages` for the user's."""
+    files, frames, samples = tables["files"], tables["frames"], tables["samples"]
+    is_framework = np.array([is_framework_path(path) for path in files["file"]], np.bool_)
+    files["is_user"] &= ~is_framework
+    in_framework = np.append(np.append(is_framework, False)[frames["file"]], False)
+    tables["samples"] = samples[~in_framework[samples["frame"]]].reset_index(drop=True)
