@@ -580,7 +580,7 @@ def _table(columns: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
 
 
 def _html_text(markdown: str) -> str:
-    """What the report wrote as Markdown, a line of text with code spans and character references, as HTML; no markup comes out of it."""
+    """A line of Markdown with code spans and character references, as HTML; no markup comes out of it."""
     parts = _CODE.split(markdown)
     parts[0::2] = [escape(unescape(part)) for part in parts[0::2]]
     parts[1::2] = [f"<code>{escape(part)}</code>" for part in parts[1::2]]
