@@ -435,7 +435,14 @@ class TreeView(View):
     entry = "tree_view"
 
     def begin_with(self, view: Structure | Literal["hlo"]) -> None:
-        """Begin with a view of a tree, or the graphs of HLO ops; who looks at the widget already keeps what they chose."""
+        """Begin with a view of a tree, or the graphs of HLO ops; who looks at the widget already keeps what they chose.
+
+        Args:
+            view: `"scope"`, `"graph"`, `"op"`, `"code"` or `"hlo"`.
+
+        Raises:
+            ValueError: there is no such view; the message names those that there are.
+        """
         check_view(view, (*VIEWS, "hlo"))
         self.options = json.dumps({**json.loads(self.options), "view": view})
 

@@ -123,7 +123,7 @@ class Fix:
             raise ValueError(f"{wrong or 'its code has no words'}: {self.words!r} {self.code!r}")
 
     def also(self, words: str) -> Fix:
-        """The same with another sentence."""
+        """The same with `words`, another sentence, behind its own."""
         return Fix(f"{self.words} {words}", self.code, self.names)
 
     def __str__(self) -> str:

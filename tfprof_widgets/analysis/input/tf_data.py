@@ -1,4 +1,7 @@
-"""Trace -> `TfData`: the tf.data pipelines of a capture, what each stage costs, and which one is slowest."""
+"""Trace -> `TfData`: the tf.data pipelines of a capture, what each stage costs, and which one is slowest.
+
+Differs from XProf: D11.
+"""
 
 from __future__ import annotations
 

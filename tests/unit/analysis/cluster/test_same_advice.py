@@ -23,8 +23,8 @@ from tfprof_widgets.analysis import (
     ClusterResults,
     Results,
     merge_hosts,
+    merged,
     summarize_host,
-    tables,
 )
 from tfprof_widgets.analysis import one_host as host_advice
 from tfprof_widgets.analysis import summaries as op_summary
@@ -94,7 +94,7 @@ def test_rules_find_on_hosts_what_they_find_in_all_files_read_whole(cause: str) 
 @pytest.mark.parametrize("cause", [cause for cause in USUAL if len(host_names(CAUSES[cause]().trace)) < 2])
 def test_what_is_left_on_hosts_changes_no_advice(cause: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(op_summary, "MAX_UNITS", 1)
-    monkeypatch.setattr(tables, "MAX_KERNELS", 1)
+    monkeypatch.setattr(merged, "MAX_KERNELS", 1)
     results = CAUSES[cause]()
     reduced = merge_hosts([summarize_host(results)], source_map=results.source_map)
     assert gains(reduced.advice) == pytest.approx(gains(results.advice), abs=0.01)

@@ -142,6 +142,7 @@ def test_a_notice_says_of_how_many_ops_the_memory_is_told(
     n = len(whole.memory_by_op.name)
     assert n > 1
     monkeypatch.setattr(summaries, "MAX_OPS", 1)
+    monkeypatch.setattr("tfprof_widgets.analysis.cluster.one_host.MAX_OPS", 1)
     (told,) = (one for one in merge_hosts([summarize_host(whole)]).notices if "memory" in one)
     assert told.endswith(
         f"allocated memory for more ops than a reduced profile has: the 1 of {n} that allocated most are told apart, the "
@@ -155,6 +156,7 @@ def test_a_text_of_a_compiled_op_that_is_cut_shows_it(
     whole = both_of("devices").whole
     texts = whole.hlo_ops.frame["expression"].tolist()
     monkeypatch.setattr(merged_hlo, "MAX_EXPRESSION", 5)
+    monkeypatch.setattr("tfprof_widgets.analysis.cluster.one_host.MAX_EXPRESSION", 5)
     reduced = merge_hosts([summarize_host(whole)])
     n_cut = sum(len(text) > 5 for text in texts)
     assert n_cut > 0

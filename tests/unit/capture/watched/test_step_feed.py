@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from itertools import chain, repeat
 from types import SimpleNamespace
 from typing import Any
 
@@ -10,8 +11,8 @@ import numpy as np
 import pytest
 
 from tfprof_widgets.capture import MAX_LOSSES, StepFeed, StepRecorder
+from tfprof_widgets.capture import step_rows as recorder_module
 from tfprof_widgets.trace import AFTER_WINDOW, COMPILED, EPOCH_BEGIN, OTHER, PROFILED, TRAIN, VALIDATION
-from tfprof_widgets.watching import watch as recorder_module
 
 
 def step(number: int, **fields: Any) -> Any:
@@ -60,7 +61,7 @@ def test_a_step_in_a_window_is_profiled() -> None:
 
 
 def test_a_step_in_which_a_function_was_traced_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
-    counted = iter([0, 0, 0, 900_000, 900_000, 900_000])
+    counted = chain([0, 0, 0], repeat(900_000))
     monkeypatch.setattr(recorder_module, "traced_us", lambda: next(counted))
     assert fed(step(0), step(1, waited_ns=1_000_000), step(2)).take()["flags"].tolist() == [0, COMPILED, 0]
 
