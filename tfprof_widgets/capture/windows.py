@@ -1,4 +1,4 @@
-"""Opens and closes TensorFlow's profiler sessions of one capture, a `Window` and a run directory each; SIGTERM and Ctrl-C."""
+"""Opens and closes TensorFlow's profiler sessions of one capture, a `Window` and a run directory each."""
 
 from __future__ import annotations
 
