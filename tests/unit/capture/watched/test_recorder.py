@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from tfprof_widgets.capture import StepRecorder
-from tfprof_widgets.watching import watch as module
+from tfprof_widgets.capture import step_rows as module
 
 
 def a_step(number: int) -> Any:

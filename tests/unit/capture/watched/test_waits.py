@@ -9,8 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from tfprof_widgets.capture import ElementSource, Gaps, StepRow, Waits
-from tfprof_widgets.watching import watch
+from tfprof_widgets.capture import ElementSource, Gaps, StepRow, Waits, step_rows
 
 
 class Iterator:
@@ -19,7 +18,7 @@ class Iterator:
 
 @pytest.fixture(autouse=True)
 def _no_more_traced(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(watch, "traced_us", lambda: TRACED_US)
+    monkeypatch.setattr(step_rows, "traced_us", lambda: TRACED_US)
 
 
 TRACED_US = 700
@@ -40,7 +39,7 @@ def row(
 
 def told(monkeypatch: pytest.MonkeyPatch, n_elements: int, *gaps_ms: float) -> None:
     found = Gaps(n_elements, np.array(gaps_ms) * 1e3)
-    monkeypatch.setattr(watch, "read_gaps", lambda iterator: found)
+    monkeypatch.setattr(step_rows, "read_gaps", lambda iterator: found)
 
 
 def ms(values: Any) -> list[float]:
@@ -124,7 +123,7 @@ def test_what_was_waited_is_not_known_where_a_function_was_traced_nor_in_the_ste
 def test_the_wait_of_the_last_step_is_not_known_while_the_next_one_has_traced(monkeypatch: pytest.MonkeyPatch) -> None:
     iterator = Iterator()
     told(monkeypatch, 2, 1.0)
-    monkeypatch.setattr(watch, "traced_us", lambda: TRACED_US + 5)
+    monkeypatch.setattr(step_rows, "traced_us", lambda: TRACED_US + 5)
     assert np.isnan(Waits().find([row(0, iterator)])[1]).all()
 
 
@@ -146,7 +145,7 @@ def test_steps_of_an_iterator_that_is_gone_have_no_wait_and_are_not_lost() -> No
 def test_the_steps_of_short_epochs_have_an_iterator_each(monkeypatch: pytest.MonkeyPatch) -> None:
     first, second = Iterator(), Iterator()
     gaps = {first: Gaps(2, np.array([1e3])), second: Gaps(3, np.array([2e3, 3e3]))}
-    monkeypatch.setattr(watch, "read_gaps", gaps.__getitem__)
+    monkeypatch.setattr(step_rows, "read_gaps", gaps.__getitem__)
     rows, waited = Waits().find([row(0, first), row(1, first), *(row(i, second) for i in range(2))])
     assert [one.number for one in rows] == [0, 1, 0, 1]
     assert ms(np.nan_to_num(waited, nan=-1e6)) == [4.0, -1.0, 3.0, 2.0]
@@ -173,7 +172,7 @@ def test_an_iterator_that_cannot_be_asked_is_asked_once(monkeypatch: pytest.Monk
         asked.append(1)
         raise AttributeError("no such op")
 
-    monkeypatch.setattr(watch, "read_gaps", fail)
+    monkeypatch.setattr(step_rows, "read_gaps", fail)
     for number in range(3):
         assert len(found.find([row(number, iterator)])[0]) == 1
     assert len(asked) == 1

@@ -6,8 +6,7 @@ from typing import Any
 
 import pytest
 
-from tfprof_widgets.capture import WindowPlan
-from tfprof_widgets.watching import watch
+from tfprof_widgets.capture import WindowPlan, step_rows
 
 
 def profiled(plan: WindowPlan, numbers: range) -> list[int]:
@@ -57,7 +56,7 @@ def test_windows_that_nobody_asked_for_are_so_many_at_most_and_others_are_not_co
 
 def test_after_a_window_none_opens_by_itself_for_a_multiple_of_its_time(monkeypatch: pytest.MonkeyPatch) -> None:
     now = [0.0]
-    monkeypatch.setattr(watch.time, "monotonic", lambda: now[0])
+    monkeypatch.setattr(step_rows.time, "monotonic", lambda: now[0])
     plan = WindowPlan(every_seconds=1.0, n_steps=1)
     plan.rest_after(0.5)
     now[0] = 9.0
@@ -90,7 +89,7 @@ def test_a_suggestion_takes_the_place_of_the_one_before_and_is_tried_a_few_times
     for at in (40, 60, 80):
         plan.suggest("slow", known_as="0", at=at)
         profiled(plan, range(at - 10, at + 10))
-    assert plan.n_own == watch.MAX_TRIES
+    assert plan.n_own == step_rows.MAX_TRIES
     assert plan.suggest("another", known_as="1")
 
 
