@@ -39,7 +39,7 @@ def measure_ours(file: Path) -> dict[str, Any]:
     from google.protobuf import descriptor_pb2, descriptor_pool, message_factory  # noqa: F401 - by the first file otherwise
 
     import tfprof_widgets as tfprof
-    from tfprof_widgets.analysis import Results  # noqa: F401
+    from tfprof_widgets.analysis import Analysis  # noqa: F401
     from tfprof_widgets.read import open_traces  # noqa: F401
     from tfprof_widgets.show import as_text, build_payload
 

@@ -24,7 +24,7 @@ from tests.structure_drawings import drawn_graph, profile_of
 from tests.unit.analysis.hosts.drawn_hosts import results_of, results_of_cluster
 from tests.unit.views.received import receive
 from tests.vector_drawings import KERNELS, STRAGGLERS, Waiting, code_of_training, coded_tables, program, training
-from tfprof_widgets.analysis import PS_PER_US, STEP_CATEGORIES, TABLES, Results, Selection, compute_stragglers
+from tfprof_widgets.analysis import PS_PER_US, STEP_CATEGORIES, TABLES, Analysis, Selection, compute_stragglers
 from tfprof_widgets.export import readable_kernel
 from tfprof_widgets.read import read_xspace
 from tfprof_widgets.show import Table, as_text, build_payload, pack_bytes, plain, records, structure_list
@@ -50,7 +50,7 @@ _ITERATOR = ("long_name", "calls", "total_time_ms", "self_time_ms", "wait_time_m
 
 def training_vector() -> dict[str, Any]:
     """Everything that is worked out of one host."""
-    results = Results(read_xspace(training()), code_of_training())
+    results = Analysis(read_xspace(training()), code_of_training())
     start, duration = (results.steps.frame[name].tolist() for name in ("start_ps", "duration_ps"))
     step = (start[2], start[2] + duration[2])
     cut = (start[1] + 22_000_000, start[4] + 31_500_000)
@@ -67,7 +67,7 @@ def training_vector() -> dict[str, Any]:
 
 def program_vector() -> dict[str, Any]:
     """Ops of a compiled program and the framework ops that they stand for."""
-    results = Results(read_xspace(program()))
+    results = Analysis(read_xspace(program()))
     return {"pack": sent(results), "ranges": [of_range(results, one) for one in (None, (22_000_000, 51_500_000))]}
 
 
@@ -151,7 +151,7 @@ VECTORS: Mapping[str, Callable[[], Any]] = {
 }
 
 
-def sent(results: Results) -> dict[str, Any]:
+def sent(results: Analysis) -> dict[str, Any]:
     """What travels of a capture, put together: `meta` and, by table and column, `[dtype, values]`."""
     got = receive(build_payload(results))
     left = {name: columns for name, columns in got.tables.items() if name not in _TABLES}
@@ -164,7 +164,7 @@ def sent(results: Results) -> dict[str, Any]:
     }
 
 
-def of_range(results: Results, range_ps: tuple[int, int] | None, host: str = "") -> dict[str, Any]:
+def of_range(results: Analysis, range_ps: tuple[int, int] | None, host: str = "") -> dict[str, Any]:
     """The tables of a range of a host, or of all; of one host those alone that views have host by host."""
     part = Selection(results, range_ps, (), host)
     tables = {
@@ -177,7 +177,7 @@ def of_range(results: Results, range_ps: tuple[int, int] | None, host: str = "")
     return {"range_ps": range_ps, **{name: records(frame[[*_OF_RANGE[name]]]) for name, frame in tables.items()}}
 
 
-def of_averaged_steps(results: Results) -> list[dict[str, Any]]:
+def of_averaged_steps(results: Analysis) -> list[dict[str, Any]]:
     """What each op took in the averaged steps, a step; added up from single executions."""
     runs, shares, averaged = results.occurrences, results.op_shares, results.is_averaged
     inside = np.append(averaged, False)[results.steps.event_step[runs.event]]
@@ -193,7 +193,7 @@ def of_averaged_steps(results: Results) -> list[dict[str, Any]]:
     return records(frame[frame["occurrences"] > 0])
 
 
-def of_memory(results: Results, *ranges: tuple[int, int]) -> dict[str, Any]:
+def of_memory(results: Analysis, *ranges: tuple[int, int]) -> dict[str, Any]:
     """What the memory of the only allocator is said to do."""
     memory = results.memory
     (allocator,) = memory.allocators
@@ -218,7 +218,7 @@ def of_memory(results: Results, *ranges: tuple[int, int]) -> dict[str, Any]:
     }
 
 
-def of_input(results: Results) -> dict[str, Any]:
+def of_input(results: Analysis) -> dict[str, Any]:
     """What the input pipeline is said to do, as a whole and in each execution."""
     pipeline = results.input_pipeline
     executions = pipeline.executions(0)
@@ -237,7 +237,7 @@ def of_input(results: Results) -> dict[str, Any]:
     }
 
 
-def of_overview(results: Results) -> dict[str, Any]:
+def of_overview(results: Analysis) -> dict[str, Any]:
     """The step time, its parts, and the ops that cost most."""
     found = results.overview
     times = {name: getattr(found, f"step_time_{name}_ms") for name in ("avg", "std", "min", "max")}
@@ -248,7 +248,7 @@ def of_overview(results: Results) -> dict[str, Any]:
     }
 
 
-def of_names(results: Results) -> list[dict[str, Any]]:
+def of_names(results: Analysis) -> list[dict[str, Any]]:
     """Events, time and self time by name, and the shortest and longest of them."""
     frame = results.events.groupby("name", observed=True).agg(
         count=("duration_ns", "size"),

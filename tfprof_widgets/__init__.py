@@ -10,8 +10,8 @@ if TYPE_CHECKING:
     from IPython.core.interactiveshell import InteractiveShell
 
     from . import experiments
-    from .analysis.advice.card import Advice
-    from .analysis.cluster.merged import ReducedMemory
+    from .analysis.card import Advice
+    from .analysis.memory.of_hosts import ReducedMemory
     from .analysis.out_of_memory.failure import MemoryFailure
     from .analysis.input.pipeline import InputPipeline
     from .analysis.memory.memory import MemoryProfile

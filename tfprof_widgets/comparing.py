@@ -17,8 +17,8 @@ if TYPE_CHECKING:
 
     import pandas as pd
 
+    from .analysis.analysis import Analysis
     from .analysis.comparison.comparison import RunDiff
-    from .analysis.results import Results
     from .export.document import Part, Row
     from .show.embedding import Amount
     from .show.outputs import DiffPanel
@@ -316,17 +316,17 @@ def diff(a: Profile, b: Profile) -> ProfileDiff:
     return ProfileDiff(a.title or "a", b.title or "b", RunDiff(*runs), tuple(told), (shown[0], shown[1]))
 
 
-def _results_of(profile: Profile, name: str, told: list[str]) -> Results:
+def _results_of(profile: Profile, name: str, told: list[str]) -> Analysis:
     """The analyses of a run; those of an empty trace, and why, where nothing was captured."""
-    from .analysis.results import Results
+    from .analysis.analysis import Analysis
     from .read.xspace import read_xspace
 
     try:
         found = profile.run.results
     except EmptyTraceError as error:
         told.append(f"Run {name}: {error}")
-        return Results(read_xspace(_EMPTY_XSPACE))
-    if isinstance(found, Results):
+        return Analysis(read_xspace(_EMPTY_XSPACE))
+    if isinstance(found, Analysis):
         return found
     raise TfProfError(
         f"{name} is a reduced profile, which has no single executions to compare: open one host of each run in full, "

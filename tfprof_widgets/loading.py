@@ -152,12 +152,12 @@ def _title(opened: Opened) -> str:
 
 
 def _reduced_notice(n_hosts: int) -> str:
-    from .analysis.cluster.summaries import MAX_LONGEST
     from .analysis.common import plural
+    from .analysis.summaries import MOST
 
     return (
         f"Reduced profile of {plural(n_hosts, 'host')}: tables are of the whole capture, the timeline has each host's steps and "
-        f"at most {MAX_LONGEST} longest events of each of its CPUs and devices. prof.host(name) opens one host in full."
+        f"at most {MOST.longest} longest events of each of its CPUs and devices. prof.host(name) opens one host in full."
     )
 
 
@@ -347,7 +347,7 @@ def _steps_table(rows: Steps) -> pd.DataFrame:
 def load_for_display() -> Iterator[None]:
     """Load a piece between two `yield`s: each takes some tenths of a second."""
     # ruff: noqa: F401
-    from .analysis import results
+    from .analysis.analysis import Analysis
     from .read import opening
     from .show import embedding
 

@@ -13,9 +13,9 @@ from .errors import CaptureError, EmptyTraceError, TfProfError
 if TYPE_CHECKING:
     import pandas as pd
 
+    from .analysis.analysis import Analysis
     from .analysis.many_hosts import ReducedHosts
     from .analysis.out_of_memory.failure import MemoryFailure
-    from .analysis.results import AnyResults, Results
     from .analysis.steps.steps import CaptureSummary
     from .capture.program.calls import FitCall
     from .capture.program.captured import CapturedProgram
@@ -103,31 +103,28 @@ class ProfiledRun:
         return on_trace_clock(no_samples() if known is None or known.system.empty else known.system, origin_ns)
 
     @cached_property
-    def results(self) -> AnyResults:
+    def results(self) -> Analysis:
         """The analyses of the trace, each computed when first asked for."""
-        from .analysis.results import Results
+        from .analysis.analysis import Analysis
 
         if self.reduced is not None:
             return self.reduced.results
         opened = self.opened
         failure = None if self.facts is None else self.facts.failure
         samples = self.samples(opened.trace.origin_ns)
-        return Results(opened.trace, self._program or opened.source_map, samples, failure, opened.op_graph)
+        return Analysis(opened.trace, self._program or opened.source_map, samples, failure, opened.op_graph)
 
     @property
     def _program(self) -> CapturedProgram | None:
         """What is held of the program; None of a trace that was loaded, beside which it was written."""
         return None if self.record is None else self.record.program
 
-    def whole(self, what: str) -> Results:
+    def whole(self, what: str) -> Analysis:
         """The results with every single execution."""
-        from .analysis.results import Results
 
-        if isinstance(self.results, Results):
-            return self.results
-        raise TfProfError(
-            f"a reduced profile has no {what}, as it has no single executions: open one of its hosts in full, prof.host(name)"
-        )
+        if self.results.summed is not None:
+            raise self.results.summed.no_events(what)
+        return self.results
 
     @property
     def n_missing_hosts(self) -> int:
@@ -166,7 +163,7 @@ class ProfiledRun:
     def saved_with_trace(self) -> SavedProfile:
         """The same to go with the events of `trace`; of a reduced profile those are few, which its notices tell."""
         saved = self.saved_now()
-        return replace(saved, notices=self.notices) if self.results.is_reduced else saved
+        return saved if self.results.has_events else replace(saved, notices=self.notices)
 
     @cached_property
     def hosts(self) -> pd.DataFrame:

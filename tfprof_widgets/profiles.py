@@ -18,12 +18,12 @@ from .progress import Progress
 if TYPE_CHECKING:
     import pandas as pd
 
-    from .analysis.advice.card import Advice
-    from .analysis.cluster.merged import ReducedMemory
+    from .analysis.card import Advice
     from .analysis.graph.options import TreeView as Structure
     from .analysis.input.pipeline import InputPipeline
     from .analysis.many_hosts import ReducedHosts
     from .analysis.memory.memory import MemoryProfile
+    from .analysis.memory.of_hosts import ReducedMemory
     from .analysis.out_of_memory.failure import MemoryFailure
     from .analysis.overview import Overview
     from .analysis.roofline import RooflineRows
@@ -878,7 +878,7 @@ class Profile:
             steps = f"{plural(n, 'step')}, {average_ms:.3g} ms a step" if n else "no steps"
             steps = steps if self.memory_failure is None else "out of memory"
             environment = self.overview.environment
-            reduced = f"reduced, {plural(len(environment.hosts), 'host')}, " if self.run.results.is_reduced else ""
+            reduced = f"reduced, {plural(len(environment.hosts), 'host')}, " if not self.run.results.has_events else ""
             return f"<Profile {self.title}: {reduced}{steps}, {plural(environment.n_events, 'event')}>"
         except TfProfError as error:
             return f"<Profile {self.title}: {error}>"

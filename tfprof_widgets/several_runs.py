@@ -11,7 +11,7 @@ import numpy as np
 import pandas as pd
 
 from .analysis.common import Types, number, percent, plural, typed_table
-from .analysis.facts import Totals
+from .analysis.facts import Facts
 from .analysis.hosts.hosts import TRAINING_ROLES
 from .analysis.hosts.workers import EXCHANGE
 from .analysis.tables import TABLES
@@ -33,7 +33,7 @@ class ScalingRun:
     """One run of a training."""
 
     title: str
-    facts: Totals
+    facts: Facts
     n_missing: int = 0
     """Hosts that took part and could not be read or captured."""
 

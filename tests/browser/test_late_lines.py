@@ -17,7 +17,7 @@ CELLS = (
 import time
 from pathlib import Path
 import tfprof_widgets as tfprof
-from tfprof_widgets.analysis import Results
+from tfprof_widgets.analysis import Analysis
 
 class Unread:
     def __init__(self, known):
@@ -29,7 +29,7 @@ class Unread:
 
 prof = tfprof.load("unread")
 loaded = prof.run.results
-prof.run.results = Results(loaded.trace, Unread(loaded.sources), loaded.system)
+prof.run.results = Analysis(loaded.trace, Unread(loaded.sources), loaded.system)
 """,
     "prof",
 )

@@ -17,7 +17,7 @@ import numpy as np
 
 from tests.fuzz.mutations import mutant
 from tests.unit.formats.full_protobuf import actual_events
-from tfprof_widgets.analysis import Results
+from tfprof_widgets.analysis import Analysis
 from tfprof_widgets.errors import TraceError
 from tfprof_widgets.read import EventBytes, RawStrings, read_xspace, xspace, xspace_events
 from tfprof_widgets.trace import Trace, merge_traces
@@ -52,7 +52,7 @@ def use(trace: Trace) -> None:
 
 def advise(trace: Trace) -> None:
     """Ask for the advice, and with it for most analyses: no rule fails, and its fixes are Python."""
-    results = Results(trace)
+    results = Analysis(trace)
     for one in results.advice:
         compile(one.fix.code, one.rule, "exec")
     assert results.advice_notices == (), results.advice_notices

@@ -10,7 +10,7 @@ import pytest
 
 from tests.fuzz.random_spaces import random_space
 from tests.unit.views.received import receive
-from tfprof_widgets.analysis import STEP_CATEGORIES, Results, aggregate_ops, select
+from tfprof_widgets.analysis import STEP_CATEGORIES, Analysis, aggregate_ops, select
 from tfprof_widgets.errors import TraceError
 from tfprof_widgets.export import summarize
 from tfprof_widgets.read import read_xspace
@@ -34,12 +34,12 @@ def random_trace(number: int) -> Trace:
 
 
 @pytest.fixture(scope="module")
-def found() -> list[Results]:
+def found() -> list[Analysis]:
     """The random traces of every run."""
-    return [Results(random_trace(number)) for number in range(N_IN_EVERY_RUN)]
+    return [Analysis(random_trace(number)) for number in range(N_IN_EVERY_RUN)]
 
 
-def answer_everything(results: Results) -> None:
+def answer_everything(results: Analysis) -> None:
     """Ask for all that a profile shows; whatever fails raises."""
     trace = results.trace
     for most in (embedding.MAX_BYTES, 0):
@@ -71,7 +71,7 @@ def answer_everything(results: Results) -> None:
         assert set(part.ops["name"]) <= set(results.ops["name"])
 
 
-def hold_together(results: Results) -> None:
+def hold_together(results: Analysis) -> None:
     """What must be true of every trace: no time is lost, counted twice or negative, and rows point where they say."""
     trace, steps, occurrences = results.trace, results.steps, results.occurrences
     assert (trace.nesting.self_ps >= 0).all()
@@ -89,14 +89,14 @@ def hold_together(results: Results) -> None:
     assert (memory.address[memory.freed_at[freed]] == memory.address[freed]).all()
     if trace.n_events:
         everything = int(trace.start_ps.min()), int(trace.end_ps.max()) + 1
-        within = aggregate_ops(occurrences, shares=results.op_shares, time_range_ps=everything)
+        within = aggregate_ops(occurrences.within(*everything), shares=results.op_shares)
         pd.testing.assert_frame_equal(within, results.ops)
     charged, measured = results.ops["total_self_time_us"].sum(), occurrences.self_ps.sum() / 1e6
     np.testing.assert_allclose(charged, measured, rtol=1e-9)
     np.testing.assert_allclose(np.bincount(results.op_shares.unit, weights=results.op_shares.ratio), 1, rtol=1e-9)
 
 
-def test_random_traces_reach_every_analysis(found: list[Results]) -> None:
+def test_random_traces_reach_every_analysis(found: list[Analysis]) -> None:
     """The random traces are worth something only while steps, ops, allocations and iterators come about."""
     for reached in (
         lambda results: len(results.steps) > 1,
@@ -108,7 +108,7 @@ def test_random_traces_reach_every_analysis(found: list[Results]) -> None:
         assert sum(map(reached, found)) > N_IN_EVERY_RUN / 10
 
 
-def test_a_slice_of_the_random_traces_is_shown_whole(found: list[Results]) -> None:
+def test_a_slice_of_the_random_traces_is_shown_whole(found: list[Analysis]) -> None:
     for results in found:
         answer_everything(results)
         hold_together(results)
@@ -119,6 +119,6 @@ def test_a_slice_of_the_random_traces_is_shown_whole(found: list[Results]) -> No
 @pytest.mark.parametrize("first", list(range(0, N_IN_ALL, _CHUNK)))
 def test_all_random_traces_are_shown_whole(first: int) -> None:
     for number in range(first, first + _CHUNK):
-        results = Results(random_trace(number))
+        results = Analysis(random_trace(number))
         answer_everything(results)
         hold_together(results)

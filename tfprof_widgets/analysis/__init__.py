@@ -8,10 +8,11 @@ from ..lazy import first_use
 
 # fmt: off
 if TYPE_CHECKING:
-    from .advice import card, input_rules, rules, run
-    from .advice.card import (
+    from . import card
+    from .advice import input_rules, rules, run
+    from .card import (
         Advice, Fix, Highlight, LAST, MAY_BE_CHANCE, STAGES, UserCall, advise, fitting, headline_of, is_of_model, named,
-        only_call, ranked, remark, rewritten, why_it_does_not_run,
+        only_call, FoundAdvice, ranked, remark, rewritten, why_it_does_not_run,
     )
     from .advice.calls import trace_cause
     from .advice.device import low_utilisation
@@ -19,12 +20,8 @@ if TYPE_CHECKING:
     from .advice.host import BatchRoom, batch_words
     from .advice.input_rules import HIDDEN_BY_PREFETCH
     from .advice.ops import filter_sizes
-    from .advice.rules import CLUSTER_RULES, FoundAdvice, HOST_RULES, RULES, TABLE_TYPES, advice_table
+    from .advice.rules import CLUSTER_RULES, HOST_RULES, RULES, TABLE_TYPES, advice_table
     from .advice.run import MappedFunction, Run, mapped_function
-    from .cluster import merged, one_host, summaries
-    from .cluster.cluster import ClusterResults, HostAdvice, merge_advice, merge_hosts
-    from .cluster.one_host import HostSummary, summarize_host
-    from .cluster.summaries import MAX_LONGEST, PackedFrame, Stack
     from .common import (
         PS_PER_MS, PS_PER_US, Stretches, amount, dense_codes, ends, head, median_and_interval, milliseconds, moments_of,
         number, percent, plural, tail_of_text, two_sided,
@@ -53,29 +50,29 @@ if TYPE_CHECKING:
     from .grouping import ComputeUnit, Grouping, N_UNITS, UNIT_RATIOS, UNIT_TEXTS, group_events
     from .hosts.hosts import HostFacts, compute_environment, median_of_others, not_training, roles
     from .hosts.workers import COMMUNICATION_COLUMNS, STRAGGLER_COLUMNS, Workers, compute_stragglers
-    from .idle import kernel_events, launch_calls
+    from .idle import idle_times, kernel_events, launch_calls
     from .input.iterators import enqueue_times, input_categories, input_category, input_ops, input_work
     from .input.pipeline import InputPipeline, compute_input_pipeline, limits_steps
     from .input.tf_data import COPIES_US, Place, TfData, compute_tf_data, suggest
     from .layers import ops_of_graph, scopes
-    from .layers.layers import ENTRY_COLUMNS, LAYER_COLUMNS, Layers, PHASES, UNATTRIBUTED, compute_layers, memory_by_op
+    from .layers.layers import ENTRY_COLUMNS, LAYER_COLUMNS, Layers, PHASES, UNATTRIBUTED, compute_layers
     from .layers.ops_of_graph import match_ops
     from .layers.scopes import MAX_SCOPE_DEPTH, OpScopes, SCOPE_COLUMNS, Scopes, compute_scopes, op_scopes, unwrapped
     from .machine import MOST_DIPS, MachineLoad, find_anomalies
     from .many_hosts import HostFile, host_file_list, reduce_file
     from .memory.growth import MemoryGrowth
-    from .memory.memory import MemoryProfile, compute_memory, is_of_host, judge_memory
+    from .memory.memory import MemoryProfile, compute_memory, memory_by_op, is_of_host, judge_memory
     from .memory.moments import MOST_BYTES, OF_OTHER_STEPS
     from .names import (
         COMPILATION, OpCategory, by_ends, by_name, by_op_name, by_stem, framework_op, once, only_waits, parse_op_names,
         parsed_names,
     )
     from .ops.executions import Occurrences, op_occurrences, unit_of_name
-    from .ops.kernels import KERNEL_COLUMNS, Kernels, Launch, is_eligible_type, parse_launch
+    from .ops.kernels import KERNEL_COLUMNS, Kernels, Launch, OTHER_KERNELS, is_eligible_type, parse_launch
     from .ops.ops import (
-        ALL_HOSTS, HostTotals, IDLE, N_TOP_OPS, OPS_COLUMNS, OpTotals, aggregate_ops, by_type, compute_kernel_totals,
+        ALL_HOSTS, UnitSums, IDLE, N_TOP_OPS, OPS_COLUMNS, OpSums, aggregate_ops, by_type, compute_kernel_totals,
     )
-    from .ops.other import EXPENSIVE, HLO_OPS_COLUMNS, compute_tf_functions, copy_rows, hlo_op_graph
+    from .ops.other import EXPENSIVE, HLO_OPS_COLUMNS, OTHER_COPIES, compute_tf_functions, copy_rows, hlo_op_graph
     from .ops.shares import FAMILIES, families, hlo_families, op_families
     from .out_of_memory.failure import MemoryFailure, failure_alone
     from .out_of_memory.what_held import Progress, estimate_batch, parse_failure
@@ -83,7 +80,14 @@ if TYPE_CHECKING:
     from .places import (
         FrameTable, KERAS, KERAS_LOSS, KERAS_OPTIMIZER, TENSORFLOW, TF_DATA, UserFiles, bucket_of_file, frame_places,
     )
-    from .results import AnyResults, Results
+    from .hosts.workers import OTHER_EXCHANGES, summarize_communication
+    from .advice import of_hosts
+    from .input.of_hosts import summarize_input
+    from .memory.of_hosts import summarize_memory
+    from .analysis import Analysis, merge_hosts
+    from .summaries import HostSummary, MOST, OTHER_OPS, PackedFrame, Stack
+    from .summarizing import summarize_host
+    from .advice.of_hosts import HostAdvice, host_advice, merge_advice
     from .roofline import Peaks, ROOFLINE_COLUMNS, Roofline, of_other_width, peaks_of
     from .selection import Selection, select
     from .source import (
@@ -100,7 +104,7 @@ if TYPE_CHECKING:
     )
     from .tables import CATEGORIES, Column, TABLES, Table, read_tables
     from .timeline import FLOWS_COLUMNS, Flows, KINDS, compute_flows, flow_table
-    from .verdict import Findings, Idle, SAYS_WHY_NOTHING_RUNS, compute_idle, judge, suggest_next_steps
+    from .verdict import Findings, Idle, idle_of, SAYS_WHY_NOTHING_RUNS, judge, suggest_next_steps
     from .watching.anomalies import AnomalyFinder
     from .watching.outcome import BIN_COLUMNS, REREAD_ROWS, StepBins, compared, outcome_of
     from .watching.words import Anomaly, Machine

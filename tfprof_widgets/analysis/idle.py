@@ -11,9 +11,11 @@ import pandas as pd
 
 from ..trace.arrays import Bool, Float64, Int32, Int64, UInt8
 from ..trace.trace import Trace
-from .common import PS_PER_MS, PS_PER_US, dense_codes, first_of, text_column, typed_table
+from .common import PS_PER_MS, PS_PER_US, Stretches, dense_codes, first_of, sum_by, text_column, typed_table
 from .events import compute_launches
+from .hosts.hosts import is_accelerator
 from .layers.layers import PHASES, Layers
+from .ops.executions import Occurrences
 from .ops.kernels import Kernels
 from .ops.shares import OpShares
 from .steps.categories import (
@@ -26,6 +28,8 @@ from .steps.categories import (
     Part,
     Waits,
     exchange_pieces,
+    on_core_line,
+    on_duty,
     overlaps,
     waits_of,
 )
@@ -403,3 +407,53 @@ def _texts(labels: Sequence[str], codes: Int64) -> pd.Series:
     used, place = np.unique(codes, return_inverse=True)
     texts = np.array([labels[code] if code >= 0 else "" for code in used.tolist()], dtype=object)
     return text_column(texts[place])
+
+
+def idle_times(trace: Trace, occurrences: Occurrences) -> dict[str, int]:
+    """For how many ps something ran on devices, on host threads and on duty, such as `device_busy`, and could have run, such as
+    `device_window`; see `Idle`."""
+    devices = trace.on_planes([is_accelerator(plane) for plane in trace.planes])
+    stream = devices & on_stream(trace)
+    ops, steps = on_core_line(trace, "XLA Ops"), on_core_line(trace, "Steps")
+    modules = on_core_line(trace, "XLA Modules")
+    on_tpu = trace.on_planes([plane.name.startswith("/device:TPU") for plane in trace.planes])
+    kernels = stream & ~on_tpu
+    found = {
+        "device": _busy_and_window(trace, kernels | ops, kernels | ops | steps),
+        "host": _host_busy_and_window(occurrences),
+        "duty": _busy_and_window(trace, on_duty(trace), ops | modules),
+    }
+    parts = ("busy", "window")
+    return {f"{kind}_{part}": ps for kind, both in found.items() for part, ps in zip(parts, both, strict=True)}
+
+
+def _busy_and_window(trace: Trace, busy: Bool, window: Bool) -> tuple[int, int]:
+    """Time covered by `busy` events, and from the first to the last `window` event, by device and session."""
+    rows = np.flatnonzero(window)
+    if not len(rows):
+        return 0, 0
+    owner, n = dense_codes(trace.plane_id[rows], trace.session_id[rows])
+    first, last = np.full(n, np.iinfo(np.int64).max), np.full(n, np.iinfo(np.int64).min)
+    np.minimum.at(first, owner, trace.start_ps[rows])
+    np.maximum.at(last, owner, trace.ends(rows))
+    inside = busy[rows]
+    covered = _covered(owner[inside], trace.start_ps[rows[inside]], trace.ends(rows[inside]), first)
+    return covered, int((last - first).sum())
+
+
+def _host_busy_and_window(occurrences: Occurrences) -> tuple[int, int]:
+    chosen = ~occurrences.lane_is_device
+    window = (occurrences.lane_last_ps - occurrences.lane_first_ps)[chosen]
+    busy = sum_by(occurrences.lane, occurrences.self_ps, len(chosen))[chosen]
+    return int(busy.sum()), int(np.maximum(window, busy).sum())
+
+
+def _covered(owner: Int64, start: Int64, end: Int64, first: Int64) -> int:
+    """Length of the union of spans, owner by owner."""
+    if not len(owner):
+        return 0
+    # Owners are laid out one after another, so that a running maximum never reaches from one into the next.
+    room = int((end - first[owner]).max()) + 1
+    low, high = start - first[owner] + owner * room, end - first[owner] + owner * room
+    stretches = Stretches.of(low, high)
+    return int((stretches.end - stretches.start).sum())

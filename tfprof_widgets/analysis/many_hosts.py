@@ -1,4 +1,4 @@
-"""The files of many hosts -> one `ClusterResults`: each file is read and reduced in a process of its own."""
+"""The files of many hosts -> one `Analysis`: each file is read and reduced in a process of its own."""
 
 from __future__ import annotations
 
@@ -26,11 +26,11 @@ from ..read.saved import SIDECAR, read_sidecars
 from ..trace.building import with_host
 from ..trace.parts import host_names, of_host, other_times
 from ..trace.source_map import SourceMap
-from .cluster.cluster import ClusterResults, merge_hosts
-from .cluster.one_host import HostSummary, summarize_host
+from .analysis import Analysis, merge_hosts
 from .common import PS_PER_NS
 from .hosts.clocks import with_clocks_shifted
-from .results import Results
+from .summaries import HostSummary
+from .summarizing import summarize_host
 
 START_S = 5.0
 """What would take no longer than this in one process stays in it: two processes take 2 s to import what they need."""
@@ -263,7 +263,7 @@ class HostFile:
 class ReducedHosts:
     """What the files of many hosts hold."""
 
-    results: ClusterResults
+    results: Analysis
     files: dict[str, HostFile]
     """By name of the host where its trace is, in the order of the files."""
     notices: tuple[str, ...]
@@ -284,7 +284,7 @@ def reduce_file(file: HostFile) -> tuple[HostSummary, ...] | FailedHost:
         hosts = host_names(opened.trace)
         traces = [opened.trace] if len(hosts) < 2 else [of_host(opened.trace, host) for host in hosts]
         path = str(place_of(file.url))
-        return tuple(summarize_host(Results(trace, opened.source_map), path=path) for trace in traces)
+        return tuple(summarize_host(Analysis(trace, opened.source_map), path=path) for trace in traces)
     except TfProfError as error:
         return FailedHost(_name_of(file), str(error))
     except Exception as error:  # one host of a thousand must not take the others away
@@ -515,10 +515,10 @@ def on_one_clock(
     return replace(opened, trace=moved.results.trace), moved
 
 
-def _with_origins_moved(reduced: ReducedHosts, shift_ps: Mapping[str, int]) -> ClusterResults:
+def _with_origins_moved(reduced: ReducedHosts, shift_ps: Mapping[str, int]) -> Analysis:
     """The results of the hosts whose summaries begin earlier or later."""
     moved = []
-    for one in reduced.results.summaries:
+    for one in reduced.results.of_hosts.summaries:
         origin_ns = one.trace.origin_ns
         if origin_ns:
             origin_ns += round(shift_ps.get(one.host, 0) / PS_PER_NS)

@@ -11,29 +11,25 @@ import pandas as pd
 
 from ..trace.arrays import Bool
 from ..trace.capture_facts import unrecorded_remedy, unrecorded_verdict
-from .advice.card import Advice
 from .advice.run import Run
+from .card import Advice
 from .common import PS_PER_MS, milliseconds, number, percent, plural, table_of_arrays
-from .facts import Facts, Totals
+from .facts import Facts
 from .hosts.hosts import Environment
 from .input.pipeline import INPUT_HIGH
 from .memory.memory import judge_memory
-from .ops.executions import Occurrences
 from .ops.ops import ALL_HOSTS
-from .ops.shares import OpShares
 from .out_of_memory.failure import MemoryFailure
 from .steps.categories import GUIDE_CATEGORIES, GUIDE_PREFIX, STEP_CATEGORIES
 from .steps.spans import MIN_STEPS, Averaged, kinds_of
-from .steps.steps import Steps, batch_words, batches_of, ran_on_device
+from .steps.steps import batch_words, batches_of, ran_on_device
 from .verdict import (
     MARKING,
     UNTOLD_INPUT,
     Findings,
-    Idle,
-    OpTime,
-    compute_idle,
-    compute_op_time,
+    idle_of,
     judge,
+    op_time_of,
     suggest_next_steps,
 )
 
@@ -145,34 +141,6 @@ def compute_overview(
     Differs from XProf: averages are over all complete steps but those that compile and a first one that is an outlier, not
     over all but the first and last (D3); bfloat16 is 16-bit (D9); host and device shares are of time, not of counts (D10).
     """
-    steps, occurrences, shares = facts.steps, facts.occurrences, facts.op_shares
-    averaged = facts.is_averaged
-    parts = OverviewParts(
-        op_time=compute_op_time(occurrences, shares),
-        idle=compute_idle(facts.trace, occurrences),
-        eager=_eager_in_steps(steps, occurrences, averaged, shares),
-    )
-    return overview_of(facts, parts, advice=advice, failure=failure)
-
-
-@dataclass(frozen=True, eq=False, repr=False)
-class OverviewParts:
-    """What the overview takes from single executions; the rest it takes from tables of facts."""
-
-    op_time: OpTime
-    idle: Idle
-    eager: dict[str, float]
-    """Eager share of the op time of `host` and `device` within them."""
-
-
-def overview_of(
-    facts: Totals,
-    parts: OverviewParts,
-    *,
-    advice: Callable[[], Sequence[Advice]] = tuple,
-    failure: MemoryFailure | None = None,
-) -> Overview:
-    """Sum up what is known of executions, steps and memory; arguments as of `compute_overview`."""
     steps, environment = facts.steps, facts.environment
     averaged, left_out, _ = facts.averaged_steps
     chosen = steps.frame[averaged]
@@ -201,7 +169,7 @@ def overview_of(
     findings = Findings(
         ratio=dict(zip(judged["category"], judged["ratio"], strict=True)),
         device=device if has_device else "",
-        eager=parts.eager,
+        eager=_eager_in_steps(facts),
         tf_functions=facts.tf_functions,
         top_ops=_top_ops(facts),
         memory=judge_memory(facts.memory.summary),
@@ -230,8 +198,8 @@ def overview_of(
         busy_ratio=findings.ratio["device_compute" if has_device else "host_compute"],
         compute_16bit_ratio=steps.compute_16bit_ratio,
         compute_32bit_ratio=steps.compute_32bit_ratio,
-        **vars(parts.op_time),  # host and device have the same names there
-        **vars(parts.idle),
+        **vars(op_time_of(facts.op_shares, facts.op_sums.self_ps)),  # host and device have the same names there
+        **vars(idle_of(facts.idle_times)),
         top_ops=findings.top_ops,
         tf_functions=findings.tf_functions,
         findings=() if failure is not None else tuple(findings.memory),
@@ -241,7 +209,7 @@ def overview_of(
     )
 
 
-def _outside(facts: Totals, chosen: pd.DataFrame) -> str:
+def _outside(facts: Facts, chosen: pd.DataFrame) -> str:
     """That most of the time from the first step to the last is no such step, before what limits the steps."""
     coverage, kinds = facts.coverage, kinds_of(chosen["name"])
     which = "training steps" if "train" in kinds else "steps"
@@ -281,7 +249,7 @@ def _step_times(chosen: pd.DataFrame) -> dict[str, float]:
     }
 
 
-def _top_ops(facts: Totals) -> pd.DataFrame:
+def _top_ops(facts: Facts) -> pd.DataFrame:
     """`name, type, device` and figures of the ops of one side that cost most, see `compute_top_ops`."""
     shares, top = facts.op_shares, facts.top_ops
     host, op = (top[name].to_numpy(np.int64) for name in ("host", "op"))
@@ -298,10 +266,10 @@ def _top_ops(facts: Totals) -> pd.DataFrame:
     )
 
 
-def _eager_in_steps(steps: Steps, occurrences: Occurrences, averaged: Bool, shares: OpShares) -> dict[str, float]:
+def _eager_in_steps(facts: Facts) -> dict[str, float]:
     """Eager share of the op time of host and device; what runs eagerly before the averaged steps runs once."""
-    counted = np.append(averaged, False)[steps.event_step] if averaged.any() else None
-    op_time = compute_op_time(occurrences, shares, counted=counted)
+    shares, sums = facts.op_shares, facts.step_sums if facts.is_averaged.any() else facts.host_sums
+    op_time = op_time_of(shares, shares.spread(sums.by_unit(len(shares.dominant))[2]))
     return {"host": op_time.host_eager_ratio, "device": op_time.device_eager_ratio}
 
 

@@ -1,29 +1,107 @@
-"""A time range, a step or a host of a trace -> `Selection`: the tables of that part alone."""
+"""A time range, a step or a host of a run -> `Selection`: the tables of that part alone."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields
 from functools import cached_property
-from typing import Literal, get_args
+from typing import Any, Literal, NoReturn, get_args
 
 import numpy as np
 import pandas as pd
 
 from ..errors import TfProfError
+from ..trace.arrays import Bool
+from .analysis import Analysis
 from .common import PS_PER_MS, PS_PER_NS, hosts_of, listed
-from .layers.layers import compute_layers
-from .layers.scopes import compute_scopes
+from .facts import Facts
 from .ops.executions import Occurrences
-from .ops.ops import OpTotals, aggregate_ops, by_type, host_sums, lines_of, occurrences_of, op_totals, ops_table
-from .ops.other import compute_hlo_ops
-from .results import AnyResults, Results
-from .source import compute_source_lines
+from .ops.kernels import Kernels
+from .ops.ops import OpSums, by_type, sums_of_units
 
 OpRows = Literal["op", "type"]
 """What a row of the op statistics stands for."""
 _MOST_NAMED = 10
 _FOREVER_PS = 2**62
+
+
+def _of_whole(name: str) -> Any:
+    """A table that a part has from the whole."""
+    return property(lambda part: getattr(part.whole, name))
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Part(Facts):
+    """What ran in a part of a run: executions are cut to it, and everything else is computed of these as of the whole.
+
+    Steps keep their numbers and whole times; ops keep the units, names and places that they have in the whole.
+    """
+
+    whole: Facts = None  # type: ignore[assignment]
+    low_ps: int = -_FOREVER_PS
+    high_ps: int = _FOREVER_PS
+    host: str = ""
+    """The only host that counts; empty for all."""
+
+    @classmethod
+    def of(cls, whole: Facts, *range_ps: int, host: str = "") -> Part:
+        """The part of a run in a time range, on a host, or both."""
+        low_ps, high_ps = range_ps or (-_FOREVER_PS, _FOREVER_PS)
+        of_run = {one.name: getattr(whole, one.name) for one in fields(Facts)}
+        return cls(**of_run, whole=whole, low_ps=low_ps, high_ps=high_ps, host=host)
+
+    source_map = _of_whole("source_map")
+    op_shares = _of_whole("op_shares")
+    input_ops = _of_whole("input_ops")
+    memory = _of_whole("memory")
+    memory_by_op = _of_whole("memory_by_op")
+    named_scopes = _of_whole("named_scopes")
+    op_match = _of_whole("op_match")
+    op_scopes = _of_whole("op_scopes")
+
+    @cached_property
+    def _on_host(self) -> Bool:
+        """For each line of the trace whether it counts."""
+        planes = self.trace.planes
+        return np.array([self.host in ("", planes[line.plane].host) for line in self.trace.lines], np.bool_)
+
+    @cached_property
+    def occurrences(self) -> Occurrences:
+        """Every execution on the host, cut to the range."""
+        found = self.whole.occurrences
+        return (found.on_lines(self._on_host) if self.host else found).within(self.low_ps, self.high_ps)
+
+    @cached_property
+    def op_sums(self) -> OpSums:
+        """What each framework op sums up to; of a summed host without its kernels."""
+        if self.has_events:
+            return super().op_sums
+        sums = self.whole.host_sums.of_host(hosts_of(self.trace).index(self.host))
+        return sums_of_units(sums.of_units(self.whole.units.is_device), self.op_shares)
+
+    @cached_property
+    def kernels(self) -> Kernels:
+        """Code that ran on device streams."""
+        return self.whole.kernels.within(self.trace, self.low_ps, self.high_ps, self._on_host)
+
+    @cached_property
+    def step_frame(self) -> pd.DataFrame:
+        """The steps that overlap the part."""
+        steps, frame = self.whole.steps.frame, self.whole.step_frame
+        start, end = steps["start_ps"], steps["start_ps"] + steps["duration_ps"]
+        is_inside = ((start < self.high_ps) & (end > self.low_ps)).to_numpy()
+        if self.host:
+            is_inside &= (steps["host"] == self.host).to_numpy()
+        return frame if is_inside.all() else frame[is_inside]
+
+    @property
+    def events(self) -> pd.DataFrame:
+        """The events that overlap the part."""
+        trace = self.trace
+        is_point = (trace.duration_ps == 0) & (trace.start_ps >= self.low_ps)
+        is_inside = (trace.start_ps < self.high_ps) & ((trace.end_ps > self.low_ps) | is_point)
+        is_inside &= self._on_host[trace.line_id]
+        return self.whole.events if is_inside.all() else self.whole.events[is_inside]
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -32,7 +110,7 @@ class Selection:
     the overlap with the part.
     """
 
-    results: AnyResults
+    results: Analysis
     """The analyses of the whole profile."""
     time_range_ps: tuple[int, int] | None
     """Picoseconds after the trace origin, exact; None for the whole capture."""
@@ -54,6 +132,26 @@ class Selection:
         return low // PS_PER_NS, -(-high // PS_PER_NS)
 
     @cached_property
+    def _part(self) -> Facts:
+        if self.host == "" and self.time_range_ps is None:
+            return self.results
+        if self.time_range_ps is not None and not self.results.has_events:
+            self._refuse("a time range")
+        return Part.of(self.results, *(self.time_range_ps or ()), host=self.host)
+
+    def _refuse(self, asked: str) -> NoReturn:
+        name = self.host or hosts_of(self.results.trace)[0]
+        raise TfProfError(
+            f"a reduced profile has no single executions, so not {asked}: open a host in full, prof.host({name!r})"
+        )
+
+    def _needs_events(self, asked: str) -> Facts:
+        """The part, where it is the whole or there are single executions."""
+        if self._part is not self.results and not self.results.has_events:
+            self._refuse(asked)
+        return self._part
+
+    @cached_property
     def ops(self) -> pd.DataFrame:
         """The ops that ran in the part: times are the overlap with it, ratios are of the part."""
         return self.op_statistics()
@@ -73,93 +171,43 @@ class Selection:
         """
         if by not in get_args(OpRows):
             raise ValueError(f"by={by!r} is no way to group ops; give one of {', '.join(get_args(OpRows))}")
-        ops = self._ops_of_a_reduced_host(idle) if self.results.is_reduced and self._is_part else self._aggregate(idle)
+        ops = self._needs_events("idle time host by host").ops_and_idle if idle else self._part.ops
         return by_type(ops) if by == "type" else ops
 
-    def _aggregate(self, idle: bool) -> pd.DataFrame:
-        if not self._is_part:
-            return self.results.ops_and_idle if idle else self.results.ops
-        shares = self.results.op_shares
-        return aggregate_ops(self._occurrences, shares=shares, time_range_ps=self.time_range_ps, idle=idle)
-
     @property
-    def _is_part(self) -> bool:
-        """Whether a host or a range is selected."""
-        return self.host != "" or self.time_range_ps is not None
-
-    def _ops_of_a_reduced_host(self, idle: bool) -> pd.DataFrame:
-        if self.time_range_ps is not None or idle:
-            asked = "a time range" if self.time_range_ps is not None else "idle time host by host"
-            self._whole(asked)
-        shares = self.results.op_shares
-        return ops_table(shares, host_sums(self.results.host_totals, self.host, shares))
-
-    def _whole(self, asked: str) -> Results:
-        """The results with single executions."""
-        if isinstance(self.results, Results):
-            return self.results
-        name = self.host or hosts_of(self.results.trace)[0]
-        raise TfProfError(
-            f"a reduced profile has no single executions, so not {asked}: open a host in full, prof.host({name!r})"
-        )
-
-    @cached_property
-    def _occurrences(self) -> Occurrences:
-        """Executions of the host, within the range and outside."""
-        results = self._whole("the executions of a part")
-        whole = results.occurrences
-        return occurrences_of(whole, results.trace, self.host) if self.host else whole
-
-    @cached_property
-    def _op_totals(self) -> OpTotals:
-        return op_totals(self.ops, self.results.op_shares) if self._is_part else self.results.op_totals
-
-    @cached_property
     def layers(self) -> pd.DataFrame:
         """The time of the part by Keras layer. The two columns of bytes are of the whole capture."""
-        return compute_layers(
-            self.results.op_scopes,
-            self._op_totals,
-            shares=self.results.op_shares,
-            source_map=self.results.source_map,
-            memory=self.results.memory_by_op,
-        ).frame
+        return self._part.layers.frame
 
-    @cached_property
+    @property
     def source_lines(self) -> pd.DataFrame:
         """The time of the part by line of your code."""
-        whole = self.results
-        return compute_source_lines(
-            whole.trace,
-            whole.op_shares,
-            whole.source_map,
-            totals=self._op_totals,
-            scopes=whole.named_scopes,
-            match=whole.op_match,
-        ).frame
+        return self._part.source_lines.frame
 
-    @cached_property
+    @property
     def scopes(self) -> pd.DataFrame:
         """The time of the part by name scope."""
-        return compute_scopes(self.results.op_scopes, self._op_totals).frame
+        return self._part.scopes.frame
 
-    @cached_property
+    @property
     def hlo_ops(self) -> pd.DataFrame:
         """The ops of compiled programs: times are the overlap with the part; what did not run in it has a row with zeros."""
-        if not self._is_part:
-            return self.results.hlo_ops.frame
-        return compute_hlo_ops(self._occurrences, self.results.op_shares, time_range_ps=self.time_range_ps).frame
+        return self._needs_events("the executions of a part").hlo_ops.frame
 
-    @cached_property
+    @property
     def kernels(self) -> pd.DataFrame:
         """The kernels that ran in the part: times are the overlap with it."""
-        if not self._is_part:
-            return self.results.kernels.frame
-        kernels, trace = self._whole("the kernels of a part").kernels, self.results.trace
-        if self.host:
-            own = np.flatnonzero(lines_of(trace, self.host)[trace.line_id[kernels.run_event]])
-            kernels = replace(kernels, run_event=kernels.run_event[own], run_kernel=kernels.run_kernel[own])
-        return kernels.within(trace, self.time_range_ps or (-_FOREVER_PS, _FOREVER_PS))
+        return self._needs_events("the kernels of a part").kernels.frame
+
+    @property
+    def steps(self) -> pd.DataFrame:
+        """The steps that overlap the part, with their whole times."""
+        return self._part.step_frame
+
+    @property
+    def events(self) -> pd.DataFrame:
+        """The events that overlap the part, with their whole times; an event without duration counts where it lies inside."""
+        return self._part.events
 
     def memory(self, allocator: str) -> pd.DataFrame:
         """The allocations and deallocations of an allocator within the part, in the columns of `MemoryProfile.timeline`.
@@ -192,39 +240,14 @@ class Selection:
     @property
     def _recorded_memory(self) -> bool:
         """Whether it was this host alone whose allocators were recorded: they then bear no host's name."""
-        if not isinstance(self.results, Results):
+        if not self.results.has_events:
             return False
         trace, events = self.results.trace, self.results.memory.snapshots.event
-        return len(events) > 0 and bool(lines_of(trace, self.host)[trace.line_id[events[0]]])
-
-    @cached_property
-    def steps(self) -> pd.DataFrame:
-        """The steps that overlap the part, with their whole times."""
-        steps, frame = self.results.steps.frame, self.results.step_frame
-        inside = np.ones(len(steps), np.bool_)
-        if self.time_range_ps is not None:
-            low, high = self.time_range_ps
-            inside = ((steps["start_ps"] < high) & (steps["start_ps"] + steps["duration_ps"] > low)).to_numpy()
-        if self.host:
-            inside = inside & (frame["host"] == self.host).to_numpy()
-        return frame if inside.all() else frame[inside]
-
-    @cached_property
-    def events(self) -> pd.DataFrame:
-        """The events that overlap the part, with their whole times; an event without duration counts where it lies inside."""
-        trace = self.results.trace
-        inside = np.ones(trace.n_events, np.bool_)
-        if self.time_range_ps is not None:
-            low, high = self.time_range_ps
-            is_inside = (trace.duration_ps == 0) & (trace.start_ps >= low)
-            inside = (trace.start_ps < high) & ((trace.end_ps > low) | is_inside)
-        if self.host:
-            inside = inside & lines_of(trace, self.host)[trace.line_id]
-        return self.results.events if inside.all() else self.results.events[inside]
+        return len(events) > 0 and trace.planes[trace.plane_id[events[0]]].host == self.host
 
 
 def select(
-    results: AnyResults,
+    results: Analysis,
     *,
     time_range_ns: tuple[int, int] | None,
     step: int | None,
@@ -249,7 +272,7 @@ def select(
     return Selection(results, time_range_ps, tuple(ops or ()), host or "")
 
 
-def step_row(results: AnyResults, step: int | str, host: str | None = None) -> int:
+def step_row(results: Analysis, step: int | str, host: str | None = None) -> int:
     """The row of `steps` that a user means: by its place, or by its name, of one host where several have it."""
     frame = results.step_frame
     if not isinstance(step, str):

@@ -22,7 +22,7 @@ from .layers.ops_of_graph import OpMatch, match_ops
 from .layers.scopes import OpScopes, op_scopes
 from .names import framework_op
 from .ops.executions import EAGER_SCOPE
-from .ops.ops import OpTotals, side_table
+from .ops.ops import OpSums, side_table
 from .ops.shares import OpShares
 from .places import (
     BUCKET_OF_TYPE,
@@ -421,7 +421,7 @@ def compute_source_lines(
     shares: OpShares,
     source_map: SourceMap | None = None,
     *,
-    totals: OpTotals,
+    sums: OpSums,
     scopes: OpScopes | None = None,
     match: OpMatch | None = None,
 ) -> SourceLines:
@@ -454,9 +454,9 @@ def compute_source_lines(
     """
     source_map = source_map or empty_source_map()
     charges = charge_ops(trace, shares, source_map, scopes=scopes, match=match)
-    order, charges = _costly_first(charges, totals.self_us)
+    order, charges = _costly_first(charges, sums.self_us)
     entries = _entries(order, source_map)
-    frame = _frame(entries, charges, shares, totals, _cell_titles(source_map))
+    frame = _frame(entries, charges, shares, sums, _cell_titles(source_map))
     sampled = sampled_lines(trace, source_map)
     sampled.insert(3, "code", text_column(_codes(sampled["file"].tolist(), sampled["line"].tolist(), source_map)))
     return SourceLines(frame, entries, charges.place, charges.phase, _files(source_map), sampled)
@@ -505,12 +505,12 @@ def _codes(files: list[str], lines: list[int], source_map: SourceMap) -> list[st
 
 
 def _frame(
-    entries: pd.DataFrame, charges: Charges, shares: OpShares, totals: OpTotals, titles: dict[str, str]
+    entries: pd.DataFrame, charges: Charges, shares: OpShares, sums: OpSums, titles: dict[str, str]
 ) -> pd.DataFrame:
-    columns, row = side_table(entries, charges.place, charges.phase, LINE_PHASES, totals)
-    columns["n_ops"] = np.bincount(row[totals.occurrences > 0], minlength=2 * len(entries))
+    columns, row = side_table(entries, charges.place, charges.phase, LINE_PHASES, sums)
+    columns["n_ops"] = np.bincount(row[sums.count > 0], minlength=2 * len(entries))
     top = np.full(2 * len(entries), -1, np.int64)
-    order = np.argsort(totals.self_us, kind="stable")
+    order = np.argsort(sums.self_us, kind="stable")
     top[row[order]] = order  # of several the last one stays
     columns["top_op"] = np.array([shares.name[i] if i >= 0 else "" for i in top.tolist()], np.object_)
     columns["file"] = np.array([titles.get(file, file) for file in columns["file"].tolist()], np.object_)

@@ -5,25 +5,19 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-import numpy as np
 import pandas as pd
 
-from ..trace.arrays import Bool, Float64, Int64
+from ..trace.arrays import Float64, Int64
 from ..trace.capture_facts import unrecorded_notice
-from ..trace.trace import Trace
-from .advice.card import MEDIUM_GAIN, Advice
 from .advice.host import NO_COMPUTE
-from .common import Stretches, dense_codes, number, percent, sum_by, tail_of_text
+from .card import MEDIUM_GAIN, Advice
+from .common import number, percent, tail_of_text
 from .events import Framework
-from .facts import Totals
-from .hosts.hosts import is_accelerator
+from .facts import Facts
 from .input.pipeline import INPUT_HIGH, INPUT_MODERATE
 from .memory.memory import FRAGMENTED_WORDS
-from .ops.executions import Occurrences
 from .ops.other import EXPENSIVE
 from .ops.shares import OpShares
-from .steps.categories import on_core_line, on_duty
-from .steps.spans import on_stream
 
 
 @dataclass(frozen=True)
@@ -38,17 +32,11 @@ class OpTime:
     device_eager_ratio: float
 
 
-def compute_op_time(occurrences: Occurrences, shares: OpShares, *, counted: Bool | None = None) -> OpTime:
-    """Host and device shares of op time, and of each the share of eager ops.
+def op_time_of(table: OpShares, own: Int64 | Float64) -> OpTime:
+    """Host and device shares of op time, and of each the share of eager ops; `own` is the self time of each op.
 
     Differs from XProf: its host and device percentages are of counts, although the label says time (D10).
     """
-    self_ps = occurrences.self_ps if counted is None else occurrences.self_ps * counted[occurrences.event]
-    return op_time_of(shares, shares.spread(sum_by(occurrences.op, self_ps, len(occurrences.name))))
-
-
-def op_time_of(table: OpShares, own: Int64 | Float64) -> OpTime:
-    """The shares of ops of which the time of their own is known."""
     device, eager = table.is_device, table.is_eager
     host, all_device = float(own[~device].sum()), float(own[device].sum())
 
@@ -329,17 +317,12 @@ class Idle:
     """On a TPU the share of time in which its TensorCores did something else than waiting for the host."""
 
 
-def compute_idle(trace: Trace, occurrences: Occurrences) -> Idle:
-    """How idle devices and host were.
+def idle_of(times: Mapping[str, int]) -> Idle:
+    """How idle devices and host were, of what `idle_times` gives for a trace or of the sums of several.
 
     Differs from XProf: GPUs have an idle share too, for which streams that run at once count once; the duty cycle is told
     by TensorCore, not by chip.
     """
-    return idle_of(idle_times(trace, occurrences))
-
-
-def idle_of(times: Mapping[str, int]) -> Idle:
-    """The shares, of what `idle_times` tells of one trace or of the sums of several."""
 
     def ratio(kind: str) -> float:
         busy, window = times[f"{kind}_busy"], times[f"{kind}_window"]
@@ -348,56 +331,6 @@ def idle_of(times: Mapping[str, int]) -> Idle:
     return Idle(
         device_idle_ratio=1 - ratio("device"), host_idle_ratio=1 - ratio("host"), device_duty_cycle_ratio=ratio("duty")
     )
-
-
-def idle_times(trace: Trace, occurrences: Occurrences) -> dict[str, int]:
-    """For how many ps something ran on devices, on host threads and on duty, such as `device_busy`, and could have run, such as
-    `device_window`; see `Idle`."""
-    devices = trace.on_planes([is_accelerator(plane) for plane in trace.planes])
-    stream = devices & on_stream(trace)
-    ops, steps = on_core_line(trace, "XLA Ops"), on_core_line(trace, "Steps")
-    modules = on_core_line(trace, "XLA Modules")
-    on_tpu = trace.on_planes([plane.name.startswith("/device:TPU") for plane in trace.planes])
-    kernels = stream & ~on_tpu
-    found = {
-        "device": _busy_and_window(trace, kernels | ops, kernels | ops | steps),
-        "host": _host_busy_and_window(occurrences),
-        "duty": _busy_and_window(trace, on_duty(trace), ops | modules),
-    }
-    parts = ("busy", "window")
-    return {f"{kind}_{part}": ps for kind, both in found.items() for part, ps in zip(parts, both, strict=True)}
-
-
-def _busy_and_window(trace: Trace, busy: Bool, window: Bool) -> tuple[int, int]:
-    """Time covered by `busy` events, and from the first to the last `window` event, by device and session."""
-    rows = np.flatnonzero(window)
-    if not len(rows):
-        return 0, 0
-    owner, n = dense_codes(trace.plane_id[rows], trace.session_id[rows])
-    first, last = np.full(n, np.iinfo(np.int64).max), np.full(n, np.iinfo(np.int64).min)
-    np.minimum.at(first, owner, trace.start_ps[rows])
-    np.maximum.at(last, owner, trace.ends(rows))
-    inside = busy[rows]
-    covered = _covered(owner[inside], trace.start_ps[rows[inside]], trace.ends(rows[inside]), first)
-    return covered, int((last - first).sum())
-
-
-def _covered(owner: Int64, start: Int64, end: Int64, first: Int64) -> int:
-    """Length of the union of spans, owner by owner."""
-    if not len(owner):
-        return 0
-    # Owners are laid out one after another, so that a running maximum never reaches from one into the next.
-    room = int((end - first[owner]).max()) + 1
-    low, high = start - first[owner] + owner * room, end - first[owner] + owner * room
-    stretches = Stretches.of(low, high)
-    return int((stretches.end - stretches.start).sum())
-
-
-def _host_busy_and_window(occurrences: Occurrences) -> tuple[int, int]:
-    chosen = ~occurrences.lane_is_device
-    window = (occurrences.lane_last_ps - occurrences.lane_first_ps)[chosen]
-    busy = sum_by(occurrences.lane, occurrences.self_ps, len(chosen))[chosen]
-    return int(busy.sum()), int(np.maximum(window, busy).sum())
 
 
 MARKING: Mapping[Framework, str] = {
@@ -411,7 +344,7 @@ UNTOLD_INPUT = (
 )
 
 
-def framework_notices(results: Totals) -> Iterator[str]:
+def framework_notices(results: Facts) -> Iterator[str]:
     """What is not in a trace of another framework than TensorFlow, or where another one ran, and that its steps were inferred."""
     environment = results.environment
     framework = environment.framework

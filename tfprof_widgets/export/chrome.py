@@ -12,7 +12,7 @@ from typing import Any, BinaryIO, cast
 
 import numpy as np
 
-from ..analysis.results import AnyResults
+from ..analysis.analysis import Analysis
 from ..analysis.timeline import KINDS, Counters, Flows
 from ..errors import TfProfError
 from ..read.saved import SavedProfile
@@ -128,7 +128,7 @@ _FLOW_END = '{"ph":"f","bp":"e","cat":"%s","id":%d,%s,"ts":%s,"name":"%s"}'
 
 def write_chrome_trace(
     path: Path,
-    results: AnyResults,
+    results: Analysis,
     *,
     saved: SavedProfile,
     on_events: Callable[[int], object] = lambda _: None,
@@ -140,7 +140,7 @@ def write_chrome_trace(
 
 def stream_chrome_trace(
     file: BinaryIO,
-    results: AnyResults,
+    results: Analysis,
     *,
     saved: SavedProfile,
     on_events: Callable[[int], object] = lambda _: None,
@@ -169,7 +169,7 @@ def stream_chrome_trace(
 
 
 def chrome_trace_in_pieces(
-    results: AnyResults, *, saved: Callable[[], SavedProfile], as_text: bool
+    results: Analysis, *, saved: Callable[[], SavedProfile], as_text: bool
 ) -> tuple[dict[str, Any], list[bytes]]:
     """The compressed trace in pieces for a page; as text where it says that buffers do not reach it."""
     if (n_events := results.trace.n_events) > MOST_SENT:
@@ -233,7 +233,7 @@ def _number(value: float) -> str:
     return str(int(value)) if value.is_integer() else real(value)
 
 
-def _step_texts(results: AnyResults) -> list[str]:
+def _step_texts(results: Analysis) -> list[str]:
     """The start of every step as a mark over all tracks."""
     if not results.trace.lines:
         return []

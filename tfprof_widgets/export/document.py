@@ -15,13 +15,13 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pandas as pd
 
-from ..analysis.advice.card import Advice, Highlight
 from ..analysis.advice.rules import RULES
+from ..analysis.analysis import Analysis
+from ..analysis.card import Advice, Highlight
 from ..analysis.common import PS_PER_MS, PS_PER_NS, ends, number, plural, size
 from ..analysis.graph.op_graph import GRADIENT
 from ..analysis.graph.options import make_tree_options
 from ..analysis.graph.tree import Tree, build_tree
-from ..analysis.results import AnyResults
 from ..analysis.steps.steps import ran_on_device
 from ..analysis.tables import unit_of
 from ..analysis.verdict import MARKING
@@ -156,7 +156,7 @@ def _unlinked(text: str) -> str:
 class Subject:
     """One profile, as a report sees it."""
 
-    results: AnyResults
+    results: Analysis
     title: str = ""
     notices: tuple[str, ...] = ()
     """Sentences that come first."""
@@ -686,7 +686,7 @@ _PACKAGES = re.compile(r"[/\\](?:site|dist)-packages[/\\]|^<frozen ")
 """In paths of code that is not the user's."""
 
 
-def costly_types(results: AnyResults, room: Room) -> Iterator[Part]:
+def costly_types(results: Analysis, room: Room) -> Iterator[Part]:
     """What `tf.profiler.advise` called expensive operations: op types by their time, with the rate of their arithmetic."""
     graph = results.op_graph
     if graph.is_empty:
@@ -711,7 +711,7 @@ def costly_types(results: AnyResults, room: Room) -> Iterator[Part]:
     )
 
 
-def costly_stacks(results: AnyResults, room: Room) -> Iterator[Part]:
+def costly_stacks(results: Analysis, room: Room) -> Iterator[Part]:
     """The lines that made the costliest ops of a file that holds call stacks; of a capture `source_lines` tells them."""
     graph = results.op_graph
     if results.stored_graph is None or not (graph.ops["frame"] >= 0).any():
@@ -754,7 +754,7 @@ def _by_line(tree: Tree) -> pd.DataFrame:
     return lines.assign(ratio=lines["micros"] / whole if whole else 0.0)
 
 
-def variables(results: AnyResults, room: Room) -> Iterator[Part]:
+def variables(results: Analysis, room: Room) -> Iterator[Part]:
     """The largest variables first."""
     frame = results.variables
     if frame.empty:

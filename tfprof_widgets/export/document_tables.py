@@ -1,4 +1,4 @@
-"""`Results` -> a report with its tables, each cut to its first rows of how many; as plain HTML too."""
+"""`Analysis` -> a report with its tables, each cut to its first rows of how many; as plain HTML too."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ from typing import Any
 
 import numpy as np
 
+from ..analysis.analysis import Analysis
 from ..analysis.common import US_PER_MS, amount, milliseconds, number, percent, plural, size
 from ..analysis.machine import MIN_SAMPLES, MIN_SECONDS
 from ..analysis.memory.moments import unknown_op
 from ..analysis.out_of_memory.failure import MemoryFailure
-from ..analysis.results import AnyResults
 from ..analysis.steps.categories import CATEGORY_LABELS, STEP_CATEGORIES
 from ..analysis.tables import CATEGORIES
 from ..analysis.watching.anomalies import anomalies_of, unrecorded_of
@@ -54,12 +54,12 @@ from .files import replacing
 from .text import machine_words, step_words
 
 
-def report_tables(results: AnyResults, room: Room) -> list[Part]:
+def report_tables(results: Analysis, room: Room) -> list[Part]:
     """Those that have rows, in the order of the report; what matters least comes last."""
     failure = results.memory_failure
     if failure is not None:
         return [part for part in _failed(failure, room) if part.rows]
-    makers: tuple[Callable[[AnyResults, Room], Iterator[Part]], ...] = (
+    makers: tuple[Callable[[Analysis, Room], Iterator[Part]], ...] = (
         breakdown,
         ops,
         costly_types,
@@ -77,7 +77,7 @@ def report_tables(results: AnyResults, room: Room) -> list[Part]:
     return [part for make in makers for part in make(results, room) if part.rows]
 
 
-def breakdown(results: AnyResults, room: Room) -> Iterator[Part]:
+def breakdown(results: Analysis, room: Room) -> Iterator[Part]:
     """The categories of a step's time, the largest first."""
     frame = results.overview.breakdown
     frame = frame[frame["ms"] > 0].sort_values("ms", ascending=False, kind="stable")
@@ -97,7 +97,7 @@ def breakdown(results: AnyResults, room: Room) -> Iterator[Part]:
     )
 
 
-def ops(results: AnyResults, room: Room) -> Iterator[Part]:
+def ops(results: Analysis, room: Room) -> Iterator[Part]:
     """The costliest ops, those of devices first: a step, where steps are averaged."""
     of_steps = not results.step_ops.empty
     frame = (
@@ -128,7 +128,7 @@ def ops(results: AnyResults, room: Room) -> Iterator[Part]:
     )
 
 
-def _lines(results: AnyResults, room: Room) -> Iterator[Part]:
+def _lines(results: Analysis, room: Room) -> Iterator[Part]:
     frame = results.source_lines.frame
     is_code = frame["bucket"] == ""
     lines = frame[is_code]
@@ -157,7 +157,7 @@ def _lines(results: AnyResults, room: Room) -> Iterator[Part]:
     )
 
 
-def _layers(results: AnyResults, room: Room) -> Iterator[Part]:
+def _layers(results: Analysis, room: Room) -> Iterator[Part]:
     if not (results.layers.entries["kind"] == "layer").any():
         return
     frame = results.layers.frame
@@ -182,7 +182,7 @@ def _layers(results: AnyResults, room: Room) -> Iterator[Part]:
     )
 
 
-def _iterators(results: AnyResults, room: Room) -> Iterator[Part]:
+def _iterators(results: Analysis, room: Room) -> Iterator[Part]:
     frame = results.input_pipeline.iterators
     frame = frame.sort_values("wait_time_ms", ascending=False, kind="stable")
     yield from part_of(
@@ -208,7 +208,7 @@ def _remark(row: Row) -> str:
     return "on the critical path" if row["on_critical_path"] else ""
 
 
-def kernels(results: AnyResults, room: Room) -> Iterator[Part]:
+def kernels(results: Analysis, room: Room) -> Iterator[Part]:
     """The costliest kernels."""
     frame = results.kernels.frame
     total_us = max(float(frame["total_time_us"].sum()), 1e-9)
@@ -231,7 +231,7 @@ def kernels(results: AnyResults, room: Room) -> Iterator[Part]:
     )
 
 
-def _programs(results: AnyResults, room: Room) -> Iterator[Part]:
+def _programs(results: Analysis, room: Room) -> Iterator[Part]:
     yield from part_of(
         "Ops of XLA programs",
         "prof.hlo_ops",
@@ -249,7 +249,7 @@ def _programs(results: AnyResults, room: Room) -> Iterator[Part]:
     )
 
 
-def _memory(results: AnyResults, room: Room) -> Iterator[Part]:
+def _memory(results: Analysis, room: Room) -> Iterator[Part]:
     frame = results.memory.summary.sort_values("peak_bytes", ascending=False, kind="stable")
     growing = [results.memory.growth(name).sentence for name in frame["allocator"].head(room.rows)]
     yield from part_of(
@@ -294,7 +294,7 @@ def _failed(failure: MemoryFailure, room: Room) -> Iterator[Part]:
         )
 
 
-def _holders(results: AnyResults, room: Room) -> Iterator[Part]:
+def _holders(results: Analysis, room: Room) -> Iterator[Part]:
     memory = results.memory
     unknown = unknown_op(results.hlo_ops.frame)
     for row in memory.summary.nlargest(1, "peak_bytes").to_dict("records"):
@@ -319,7 +319,7 @@ def _tensor(row: Row, room: Room) -> str:
     return code(" ".join(known), room.name) if known else ""
 
 
-def _python(results: AnyResults, room: Room) -> Iterator[Part]:
+def _python(results: Analysis, room: Room) -> Iterator[Part]:
     frame = results.source_lines.sampled
     if len(frame) < 2:  # the one line that trains says nothing
         return
@@ -523,7 +523,7 @@ def _notices(subject: Subject) -> Iterator[str]:
         yield f"({len(shown)} of {len(subject.notices)} notices; all: `prof.notices`)"
 
 
-def _advice(results: AnyResults) -> Iterator[Part]:
+def _advice(results: Analysis) -> Iterator[Part]:
     shown = results.advice[: ROOM.advice]
     gains = (
         f"{one.bound} {percent(one.gain_ratio)} of a {one.share_of}" if one.gain_ratio > 0 else "" for one in shown
@@ -537,7 +537,7 @@ def _advice(results: AnyResults) -> Iterator[Part]:
     )
 
 
-def _step_bar(results: AnyResults) -> str:
+def _step_bar(results: Analysis) -> str:
     """The mean step as one bar, and what each of its colours is; nothing without steps."""
     frame = results.overview.breakdown
     if not results.overview.n_steps or not (frame["ms"] > 0).any():

@@ -1,4 +1,4 @@
-"""Results -> CSV and Parquet files with their `index.json`, SQL over the tables, and saved run directories."""
+"""Analysis -> CSV and Parquet files with their `index.json`, SQL over the tables, and saved run directories."""
 
 from __future__ import annotations
 
@@ -25,9 +25,9 @@ import numpy.typing as npt
 import pandas as pd
 
 from ..analysis.advice.rules import advice_table
+from ..analysis.analysis import Analysis
 from ..analysis.graph.options import TreeView, make_tree_options
 from ..analysis.graph.tree import build_tree
-from ..analysis.results import AnyResults, Results
 from ..analysis.tables import ALLOCATOR, TABLES, Column, Kind, Table, unit_of
 from ..analysis.timeline import flow_table
 from ..errors import TfProfError, TraceError, without_controls
@@ -320,7 +320,7 @@ _OF_THE_REGISTRY = {
 """What files of other names than their table hold."""
 
 
-def tables(results: AnyResults) -> dict[str, pd.DataFrame]:
+def tables(results: Analysis) -> dict[str, pd.DataFrame]:
     """Every table of a profile by the name of its file; tables without rows are among them.
 
     Of a reduced profile the events are those of its timeline, and the timeline of the memory is empty.
@@ -328,9 +328,9 @@ def tables(results: AnyResults) -> dict[str, pd.DataFrame]:
     return {name: make() for name, make in table_makers(results).items()}
 
 
-def table_makers(results: AnyResults) -> dict[str, Callable[[], pd.DataFrame]]:
+def table_makers(results: Analysis) -> dict[str, Callable[[], pd.DataFrame]]:
     """The same, each table made when it is asked for."""
-    is_whole = isinstance(results, Results)
+    is_whole = results.has_events
     return {
         "events": lambda: results.events,
         "flows": lambda: flow_table(results.trace, results.flows),
@@ -342,7 +342,7 @@ def table_makers(results: AnyResults) -> dict[str, Callable[[], pd.DataFrame]]:
         "kernels": lambda: results.kernels.frame,
         "copies": lambda: results.copies,
         "hlo_ops": lambda: results.hlo_ops.frame,
-        **({"program_memory": lambda: results.program_memory} if isinstance(results, Results) else {}),
+        **({"program_memory": lambda: results.program_memory} if is_whole else {}),
         "layers": lambda: results.layers.frame,
         "source_lines": lambda: results.source_lines.frame,
         "scopes": lambda: results.scopes.frame,
@@ -364,7 +364,7 @@ def table_makers(results: AnyResults) -> dict[str, Callable[[], pd.DataFrame]]:
     }
 
 
-def _tree(results: AnyResults, view: TreeView) -> pd.DataFrame:
+def _tree(results: Analysis, view: TreeView) -> pd.DataFrame:
     """The costs by structure, all nodes."""
     return build_tree(results.op_graph, view, make_tree_options()).frame
 

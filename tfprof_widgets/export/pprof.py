@@ -19,9 +19,9 @@ from ..read.protobuf import Messages
 from .files import replacing
 
 if TYPE_CHECKING:
+    from ..analysis.analysis import Analysis
     from ..analysis.graph.options import TreeView
     from ..analysis.graph.tree import Tree
-    from ..analysis.results import AnyResults
     from ..trace.trace import Trace
 
 
@@ -200,7 +200,7 @@ _DEEPEST = {"graph": 100}
 _LEVEL = 6
 
 
-def write_pprof(results: AnyResults, path: str | Path, view: TreeView, options: Mapping[str, Any]) -> Path:
+def write_pprof(results: Analysis, path: str | Path, view: TreeView, options: Mapping[str, Any]) -> Path:
     """Write the file, always compressed, as readers of the format expect. The same profile gives the same bytes."""
     deepest = _DEEPEST.get(view, UNLIMITED)
     tree = build_tree(results.op_graph, view, make_tree_options(**{"max_depth": deepest, **options}))
@@ -215,7 +215,7 @@ def write_pprof(results: AnyResults, path: str | Path, view: TreeView, options: 
     return target
 
 
-def _profile(results: AnyResults, tree: Tree, *, of_root: str) -> Any:
+def _profile(results: Analysis, tree: Tree, *, of_root: str) -> Any:
     tables = Tables()
     profile = tables.profile
     types = _sample_types(tree.options)

@@ -1,4 +1,4 @@
-"""Results -> a summary in some thirty lines for terminals and logs, and tfprof's text of a tree."""
+"""Analysis -> a summary in some thirty lines for terminals and logs, and tfprof's text of a tree."""
 
 from __future__ import annotations
 
@@ -10,13 +10,13 @@ from functools import cached_property
 from pathlib import PurePath
 from typing import Any
 
-from ..analysis.advice.card import Advice
+from ..analysis.analysis import Analysis
+from ..analysis.card import Advice
 from ..analysis.common import US_PER_MS, amount, head, number, percent, size, tail_of_text
 from ..analysis.graph.nodes import COLUMN
 from ..analysis.graph.options import SELECTABLE, TreeOptions, TreeView, make_tree_options
 from ..analysis.graph.tree import Tree, build_tree
 from ..analysis.overview import input_words
-from ..analysis.results import AnyResults
 from ..trace.op_graph import OpGraph
 
 _WIDTH = 96
@@ -29,7 +29,7 @@ _N_ALLOCATORS = 8
 
 
 def summarize(
-    results: AnyResults,
+    results: Analysis,
     *,
     title: str = "",
     notices: Sequence[str] = (),
@@ -56,7 +56,7 @@ def summarize(
     return "\n".join(lines).rstrip() + "\n"
 
 
-def step_words(results: AnyResults) -> str:
+def step_words(results: Analysis) -> str:
     """How long a step takes; "" without steps."""
     overview = results.overview
     if not overview.n_steps:
@@ -69,7 +69,7 @@ def step_words(results: AnyResults) -> str:
     )
 
 
-def machine_words(results: AnyResults) -> str:
+def machine_words(results: Analysis) -> str:
     """What it ran on, and how much was captured."""
     environment = results.overview.environment
     return (
@@ -79,7 +79,7 @@ def machine_words(results: AnyResults) -> str:
     )
 
 
-def _head(results: AnyResults) -> Iterator[str]:
+def _head(results: Analysis) -> Iterator[str]:
     overview = results.overview
     if overview.n_steps:
         yield step_words(results)
@@ -89,7 +89,7 @@ def _head(results: AnyResults) -> Iterator[str]:
     yield f"  {machine_words(results)}"
 
 
-def _advice(results: AnyResults) -> Iterator[str]:
+def _advice(results: Analysis) -> Iterator[str]:
     advice = results.advice
     if not advice:
         return
@@ -113,7 +113,7 @@ def _saving(advice: Advice, step_ms: float) -> str:
     return f"saves {bound} {percent(advice.gain_ratio)}{time}"
 
 
-def _breakdown(results: AnyResults) -> Iterator[str]:
+def _breakdown(results: Analysis) -> Iterator[str]:
     overview = results.overview
     if not overview.n_steps:
         return
@@ -124,7 +124,7 @@ def _breakdown(results: AnyResults) -> Iterator[str]:
             yield f"  {label:<20} {number(row['ms']):>9} {percent(row['ratio']):>6}  {_bar(row['ratio'])}"
 
 
-def _ops(results: AnyResults) -> Iterator[str]:
+def _ops(results: Analysis) -> Iterator[str]:
     of_steps = not results.step_ops.empty
     ops = (
         results.step_ops if of_steps else results.ops.assign(self_time_ms=results.ops["total_self_time_us"] / US_PER_MS)
@@ -140,7 +140,7 @@ def _ops(results: AnyResults) -> Iterator[str]:
         yield f"  {ms:>9} {share:>6} {amount(row['occurrences']):>8}  {op}"
 
 
-def _lines(results: AnyResults) -> Iterator[str]:
+def _lines(results: Analysis) -> Iterator[str]:
     frame = results.source_lines.frame
     code = frame[frame["bucket"] == ""]
     if code.empty:
@@ -154,7 +154,7 @@ def _lines(results: AnyResults) -> Iterator[str]:
         yield f"  {number(row['self_time_us'] / 1e3):>9} {percent(row['self_time_ratio']):>6}  {text[: _WIDTH - 20]}"
 
 
-def _memory(results: AnyResults) -> Iterator[str]:
+def _memory(results: Analysis) -> Iterator[str]:
     memory = results.memory
     largest = memory.summary.sort_values("peak_bytes", ascending=False, kind="stable")
     for row in largest.head(_N_ALLOCATORS).to_dict("records"):
@@ -172,7 +172,7 @@ def _memory(results: AnyResults) -> Iterator[str]:
         yield from memory.remedy.splitlines()
 
 
-def _input(results: AnyResults) -> Iterator[str]:
+def _input(results: Analysis) -> Iterator[str]:
     pipeline = results.input_pipeline
     yield input_words(results.overview, pipeline.verdict)
     if pipeline.bottleneck:

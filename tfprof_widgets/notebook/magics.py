@@ -458,11 +458,10 @@ class LastRuns:
         """
         from ..analysis.comparison.changes import pace_of
         from ..analysis.comparison.words import since_last
-        from ..analysis.results import Results
 
         try:
             results = profile.run.results
-            if not isinstance(results, Results) or not results.is_averaged.any():
+            if not results.has_events or not results.is_averaged.any():
                 return
             pace, before = pace_of(results), self._paces.pop(cell, None)
             if before is not None:

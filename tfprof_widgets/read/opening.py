@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from ..errors import EmptyTraceError, TraceError
 from ..trace.building import merge_traces, with_host, with_warnings
@@ -18,8 +19,6 @@ from ..trace.op_graph import OpGraph, merge_op_graphs
 from ..trace.parts import other_times
 from ..trace.source_map import SourceMap, empty_source_map, merge_source_maps
 from ..trace.trace import Trace
-from .chrome import read_chrome_trace
-from .chrome_json import has_marker
 from .places import (
     CHROME_SUFFIXES,
     GRAPH_NAMES,
@@ -43,11 +42,10 @@ from .places import (
 )
 from .protobuf import STEP_KINDS, FileContent, FileKind
 from .saved import SavedProfile, read_saved, read_sidecars, sidecars_of
-from .v1.op_graph import op_graph_of, read_profile_proto
-from .v1.run_metadata import GraphNodes, StepStats, graph_nodes, read_graph_def, read_op_log, read_step_stats
-from .v1.run_metadata_trace import LOCAL_HOST, step_trace, trace_of
-from .v1.timeline_json import NotATimelineError, is_timeline, read_timelines
 from .xspace import read_xspace
+
+if TYPE_CHECKING:
+    from .v1.run_metadata import GraphNodes, StepStats
 
 MOST_WHOLE = 16
 """A profile of so many hosts is read whole, with all their events; one of more is reduced."""
@@ -298,6 +296,8 @@ def _is_called_timeline(file: Path) -> bool:
 
 
 def _begins_a_timeline(file: Path) -> bool:
+    from .v1.timeline_json import is_timeline
+
     head = head_of_file(file, _HEAD_BYTES)
     return head is not None and is_timeline(head)
 
@@ -360,6 +360,10 @@ ReadBytes = Callable[[Path], bytes]
 
 def read_step_files(steps: Steps, *, graph: Path | None = None, read: ReadBytes = file_bytes) -> Opened:
     """Read files of one kind; each once, one after the other; of more than `MOST_FILES` the last steps of each directory."""
+    from .v1.op_graph import op_graph_of, read_profile_proto
+    from .v1.run_metadata import read_op_log
+    from .v1.run_metadata_trace import LOCAL_HOST, step_trace, trace_of
+
     mixed: dict[str, list[Path]] = {}
     for file, kind in steps.kinds.items():
         mixed.setdefault(_RUN if kind is FileKind.STEP_STATS else kind.value, []).append(file)
@@ -415,6 +419,9 @@ def _of_several_kinds(mixed: Mapping[str, Sequence[Path]]) -> TraceError:
 
 
 def _read_stats(files: Sequence[Path], steps: Steps, read: ReadBytes) -> StepStats:
+    from .v1.run_metadata import read_step_stats
+    from .v1.timeline_json import NotATimelineError, read_timelines
+
     numbered = sorted(zip(step_numbers(files), files, strict=True))
     if steps.kinds[files[0]] is not FileKind.JSON:
         return _together([read_step_stats({step: read(file)}, source=str(file)) for step, file in numbered])
@@ -431,6 +438,8 @@ def _read_stats(files: Sequence[Path], steps: Steps, read: ReadBytes) -> StepSta
 
 
 def _together(parts: Sequence[StepStats]) -> StepStats:
+    from .v1.run_metadata import StepStats
+
     found = StepStats()
     for part in parts:
         found.executions.extend(part.executions)
@@ -447,6 +456,8 @@ def _companions(
     directories: Sequence[Path], stats: StepStats, graph: Path | None, read: ReadBytes
 ) -> tuple[GraphNodes | None, tuple[Path, ...], list[str]]:
     """The nodes of the program's graph where it is known, the file that told it, and what to warn of."""
+    from .v1.run_metadata import graph_nodes, read_graph_def
+
     warnings = []
     if graph is not None:
         nodes = read_graph_def(read(graph), source=str(graph))
@@ -589,6 +600,10 @@ def open_file(file: Path, graph: Path | None = None) -> Opened:
 
 def _open_chrome(file: Path, graph: Path | None) -> Opened:
     """Open a file of JSON: a timeline, or any other Chrome trace."""
+    from .chrome import read_chrome_trace
+    from .chrome_json import has_marker
+    from .v1.timeline_json import NotATimelineError, is_timeline
+
     content = file_bytes(file)
     if is_timeline(content) and not has_marker(content):
         try:

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from ..analysis.results import AnyResults
+from ..analysis.analysis import Analysis
 from ..analysis.timeline import Counters
 from ..trace.arrays import Bool, Float64, Int32, Int64, UInt8
 from ..trace.stats import ranges
@@ -360,7 +360,7 @@ _KEPT_OF_BIN = 4
 _NEVER = np.iinfo(np.int64).max
 
 
-def counter_meta(results: AnyResults) -> dict[str, Any]:
+def counter_meta(results: Analysis) -> dict[str, Any]:
     """`counters`: name, unit, kind, extremes and first value of each; `n_counters`: how many the capture has."""
     counters = results.counters.counters
     return {
@@ -379,19 +379,19 @@ def counter_meta(results: AnyResults) -> dict[str, Any]:
     }
 
 
-def counter_table(results: AnyResults, rows: Rows = slice(None)) -> Table:
+def counter_table(results: Analysis, rows: Rows = slice(None)) -> Table:
     """Every value: `counter` (index into the meta object's `counters`), `time_ps`, `value`; by counter, then time."""
     return _table(results.counters, rows)
 
 
-def counter_intervals(results: AnyResults) -> tuple[Int64, Int64]:
+def counter_intervals(results: Analysis) -> tuple[Int64, Int64]:
     """From when to when each value of `counter_table` held: until the next of its counter."""
     owner, time, _ = _columns(results.counters)
     until = np.append(time[1:], _NEVER)[: len(time)]
     return time, np.where(np.append(owner[1:] == owner[:-1], [False])[: len(time)], until, _NEVER)
 
 
-def counter_sample(results: AnyResults) -> Table:
+def counter_sample(results: Analysis) -> Table:
     """Columns of `counter_table`; of each bin of time the first, last, smallest and largest value: the outline is exact."""
     return _table(results.counters, sample_rows(results.counters, n_wanted=SAMPLE_ROWS))
 

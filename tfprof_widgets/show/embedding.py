@@ -13,8 +13,8 @@ from weakref import WeakKeyDictionary
 
 import numpy as np
 
+from ..analysis.analysis import Analysis
 from ..analysis.common import head
-from ..analysis.results import AnyResults, Results
 from ..trace.arrays import Int64
 from ..trace.stats import ranges
 from ..trace.trace import Trace, dtype_name
@@ -62,7 +62,7 @@ _FEW_CHARACTERS = 100_000
 class Contents:
     """What there is to send."""
 
-    results: AnyResults
+    results: Analysis
     meta: dict[str, Any]
     """Of the first pack, without lists that are sections and without names."""
     positions: Positions
@@ -87,7 +87,7 @@ class Contents:
         return {"names": self.names, **self.sections, "events": events, "stats": stats}
 
 
-def contents_of(results: AnyResults, *, title: str) -> Contents:
+def contents_of(results: Analysis, *, title: str) -> Contents:
     """Order the events, number the names, and say what the sections are."""
     trace = results.trace
     positions = compute_positions(trace)
@@ -101,12 +101,12 @@ def contents_of(results: AnyResults, *, title: str) -> Contents:
     if names.n_characters > _FEW_CHARACTERS:
         events = positions.order[sample[np.argsort(-trace.duration_ps[positions.order[sample]], kind="stable")]]
         names.put_first(np.concatenate([trace.name_id[events], used]))
-    families = hlo_name_families(results) if isinstance(results, Results) else {}
+    families = hlo_name_families(results) if results.has_events else {}
     names.tell(_events_by_name(trace), used, families)
     meta |= {
         "home": list(home),
         "tiles": tiles.n,
-        "idle_ps": list(results.idle_ps),
+        "idle_ps": [results.idle_ps.get(side, 0) for side in ("Host", "Device")],
         "activity": activity(trace, positions, bounds),
     }
     numbers = line_numbers(trace, positions.lines)
@@ -136,10 +136,10 @@ def _events_by_name(trace: Trace) -> Int64:
     return count
 
 
-def _used_names(results: AnyResults, names: Names) -> np.ndarray:
+def _used_names(results: Analysis, names: Names) -> np.ndarray:
     """Ids of the names that the analyses use, of which some are not in the trace."""
     ops = names.ids_of(results.op_shares.name), names.ids_of(results.op_shares.type)
-    if not isinstance(results, Results):
+    if not results.has_events:
         return np.concatenate(ops)
     dtypes = names.ids(dtype_name(code) for code in np.unique(results.memory.snapshots.dtype).tolist())
     return np.concatenate([*ops, dtypes])
@@ -318,7 +318,7 @@ class Payload:
         return section.part(int(number))
 
 
-def build_payload(results: AnyResults, *, title: str = "") -> Payload:
+def build_payload(results: Analysis, *, title: str = "") -> Payload:
     """Decide what travels first and pack it."""
     contents = contents_of(results, title=title)
     overview, is_here = first_pack(contents)

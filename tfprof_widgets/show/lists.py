@@ -14,8 +14,8 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from ..analysis.advice.card import Advice
-from ..analysis.cluster.cluster import ClusterResults
+from ..analysis.analysis import Analysis
+from ..analysis.card import Advice
 from ..analysis.common import PS_PER_MS, PS_PER_US, hosts_of, tail_of_text
 from ..analysis.graph.options import FIGURES
 from ..analysis.graph.tree import COUNTS, ShownStructure, compute_shown_structure, framework_ops
@@ -24,13 +24,12 @@ from ..analysis.hosts.workers import Workers
 from ..analysis.layers.layers import Layers
 from ..analysis.layers.scopes import Scopes
 from ..analysis.names import parse_op_names
-from ..analysis.ops.kernels import Kernels, KernelTable, beside_products, is_eligible_type
+from ..analysis.ops.kernels import Kernels, beside_products, is_eligible_type
 from ..analysis.ops.other import instructions_of
 from ..analysis.ops.shares import FAMILIES, families, op_families
 from ..analysis.out_of_memory.failure import MAX_ROWS, MemoryFailure
 from ..analysis.overview import input_words
 from ..analysis.places import UserFiles
-from ..analysis.results import AnyResults, Results
 from ..analysis.source import SourceLines
 from ..analysis.steps.categories import STEP_CATEGORIES
 from ..analysis.xla.programs import HloGraph, HloGraphs
@@ -124,13 +123,13 @@ def scope_list(scopes: Scopes, rows: slice) -> list[dict[str, Any]]:
     return records(scopes.entries[["name", "parent"]].iloc[rows])
 
 
-def kernel_list(kernels: KernelTable, rows: slice) -> list[dict[str, Any]]:
+def kernel_list(kernels: Kernels, rows: slice) -> list[dict[str, Any]]:
     """One object per kernel: what it is and how it was launched; `family` colours it.
 
     `could_use_tensor_core` says whether Tensor Cores could serve its op, by name or by type, and serve no other kernel of it.
     Where no execution is known, as in a reduced profile, it has the totals of the whole capture as well.
     """
-    left_out = _OF_A_RANGE if isinstance(kernels, Kernels) and len(kernels.run_event) else ["rank", "avg_time_us"]
+    left_out = _OF_A_RANGE if len(kernels.run_event) else ["rank", "avg_time_us"]
     frame = kernels.frame.drop(columns=left_out).iloc[rows]
     is_beside = beside_products(kernels.frame)[rows]
     # What a kernel is there for is what its op does, whatever the kernel is called.
@@ -148,7 +147,7 @@ def _families(names: list[str]) -> Int64:
     return np.fromiter(map(family.__getitem__, names), np.int64, len(names))
 
 
-def hlo_list(results: AnyResults, user_files: UserFiles, rows: slice) -> list[dict[str, Any]]:
+def hlo_list(results: Analysis, user_files: UserFiles, rows: slice) -> list[dict[str, Any]]:
     """One object per HLO op of a program: what it is, what one execution computes and moves, whose line it is, its colour."""
     frame, unit_row = results.hlo_ops.frame.iloc[rows], results.hlo_ops.unit_row
     # An id is 64 bits, more than a number of JavaScript holds.
@@ -159,7 +158,7 @@ def hlo_list(results: AnyResults, user_files: UserFiles, rows: slice) -> list[di
     return records(frame[[*_HLO_OP, *_HLO_WORK]].assign(program_id=ids, family=family, is_users=is_users))
 
 
-def pipeline_list(results: AnyResults) -> list[dict[str, Any]]:
+def pipeline_list(results: Analysis) -> list[dict[str, Any]]:
     """The input pipelines with their iterators, each node with the place of its consumer among them."""
     pipelines, iterators = results.input_pipeline.pipelines, results.input_pipeline.iterators
     nodes_of: dict[int, list[dict[str, Any]]] = {pipeline: [] for pipeline in pipelines["id"].tolist()}
@@ -250,7 +249,7 @@ _MOST_STRAGGLERS = 100
 """So many are listed, the costliest first; the meta says of how many."""
 
 
-def meta_of(results: AnyResults, positions: Positions, *, title: str) -> dict[str, Any]:
+def meta_of(results: Analysis, positions: Positions, *, title: str) -> dict[str, Any]:
     """Everything but the columns, the names and the lists that grow with the program; JSON-safe."""
     trace = results.trace
     lines = positions.lines.tolist()
@@ -284,14 +283,14 @@ def meta_of(results: AnyResults, positions: Positions, *, title: str) -> dict[st
     }
 
 
-def _hosts(results: AnyResults) -> dict[str, Any]:
+def _hosts(results: Analysis) -> dict[str, Any]:
     """All hosts, what each is for, and whether their events were read elsewhere; a column `host` counts them."""
     role_of = dict(zip(results.hosts["host"], results.hosts["role"], strict=True))
     hosts = hosts_of(results.trace)
     return {
         "hosts": list(hosts),
         "host_roles": [role_of.get(host, "") for host in hosts],
-        "is_reduced": results.is_reduced,
+        "is_reduced": not results.has_events,
     }
 
 
@@ -324,7 +323,7 @@ def _lines(trace: Trace, chosen: list[int], plane_numbers: dict[int, int]) -> li
     return found
 
 
-def _overview(results: AnyResults) -> dict[str, Any]:
+def _overview(results: Analysis) -> dict[str, Any]:
     overview = results.overview
     return {
         "step_time": {
@@ -349,19 +348,19 @@ def _overview(results: AnyResults) -> dict[str, Any]:
     }
 
 
-def _device_memory(results: AnyResults) -> dict[str, Any] | None:
+def _device_memory(results: Analysis) -> dict[str, Any] | None:
     row = results.memory.fullest_device
     return None if row is None else {name: plain(row[name]) for name in ("allocator", "peak_bytes", "capacity_bytes")}
 
 
-def _input(results: AnyResults) -> dict[str, Any]:
+def _input(results: Analysis) -> dict[str, Any]:
     """The verdict on the input, and each input op with its category and what it worked: in all, and in averaged steps.
 
     What is no iterator works all the time, and has none of those figures.
     """
     pipeline = results.input_pipeline
     iterators = {op for names in pipeline.iterators["event_names"] for op in parse_op_names(names).name}
-    in_steps = {} if isinstance(results, ClusterResults) else results.step_work_ms
+    in_steps = results.step_work_ms
     columns = (pipeline.ops[name].tolist() for name in ("op", "category", "work_time_ms"))
     ops = [
         [op, category, *((work, in_steps.get(op)) if op in iterators else ())]
@@ -395,7 +394,7 @@ def straggler_meta(stragglers: pd.DataFrame) -> dict[str, Any]:
 _LOG = logging.getLogger(__name__)
 
 
-def structure_list(results: AnyResults) -> list[dict[str, Any]]:
+def structure_list(results: Analysis) -> list[dict[str, Any]]:
     """One object: columns of ops, scopes, frames and edges; or `{"problem": text}` where they could not be worked out."""
     try:
         shown = compute_shown_structure(results.op_graph, framework_ops(results, results.op_graph))
@@ -472,7 +471,7 @@ _MOST_CHARACTERS = 200_000
 """Of JSON, of all graphs together."""
 
 
-def hlo_graph_list(results: AnyResults) -> list[dict[str, Any]]:
+def hlo_graph_list(results: Analysis) -> list[dict[str, Any]]:
     """One object per HLO op that ran and whose program is known, devices before hosts, most self time first.
 
     Empty of a reduced profile, which holds no programs.
@@ -528,7 +527,7 @@ _KINDS = [UNIT_TEXTS[kind] for kind in range(N_UNITS)]
 _COLUMNS = ["name", "layer", "time_us", "time_ratio", "occurrences", "flops", "bytes"]
 
 
-def roofline_list(results: Results) -> list[dict[str, Any]]:
+def roofline_list(results: Analysis) -> list[dict[str, Any]]:
     """One object: peaks, what each step computed, and columns of ops, those with most time first.
 
     None where no compiled program ran: of other ops nobody knows the bytes, so that they have no place in the chart.

@@ -1,4 +1,4 @@
-"""Results -> the sections of a payload, those that a reader needs first in front."""
+"""Analysis -> the sections of a payload, those that a reader needs first in front."""
 
 from __future__ import annotations
 
@@ -11,16 +11,16 @@ import numpy as np
 import pandas as pd
 
 from ..analysis.advice.host import batch_words
+from ..analysis.analysis import Analysis
 from ..analysis.common import hosts_of
 from ..analysis.comparison.changes import UNCHANGED
 from ..analysis.comparison.comparison import RunDiff
 from ..analysis.comparison.words import verdict_of
-from ..analysis.facts import Facts, Totals
+from ..analysis.facts import Facts
 from ..analysis.memory.moments import Snapshots
 from ..analysis.ops.ops import compute_kernel_totals
 from ..analysis.ops.other import copy_events
 from ..analysis.places import UserFiles
-from ..analysis.results import AnyResults, Results
 from ..trace.arrays import Bool, Float64, Int32, Int64
 from ..trace.stats import ranges
 from ..trace.trace import Session, Trace
@@ -65,7 +65,7 @@ _TOP_OPS = "occurrences ms:self_time_ms_per_step ratio:self_time_ratio"
 _NEVER = np.iinfo(np.int64).max
 
 
-def late_sections(results: AnyResults, names: Names) -> Iterator[LateSection | LateList | LateTable]:
+def late_sections(results: Analysis, names: Names) -> Iterator[LateSection | LateList | LateTable]:
     """What takes long to find, as it needs the source map or comes from everything else: what to change, lines, layers and
     scopes, and the cost by structure."""
 
@@ -85,7 +85,7 @@ def late_sections(results: AnyResults, names: Names) -> Iterator[LateSection | L
     yield late("scope_note", lambda: [note] if (note := scope_note(results.scopes)) else [])
     yield LateTable("op_places", len(results.op_shares), partial(op_place_table, results), row_bytes=_OP_PLACE_BYTES)
     yield late("structure", lambda: structure_list(results))
-    if isinstance(results, Results) and not results.kernels.frame.empty:
+    if results.has_events and not results.kernels.frame.empty:
         yield late("roofline", lambda: roofline_list(results))
     if _has_copies(results):
         yield late("copies", lambda: records(results.copies))
@@ -93,14 +93,14 @@ def late_sections(results: AnyResults, names: Names) -> Iterator[LateSection | L
     yield late("hlo_graphs", lambda: hlo_graph_list(results))
 
 
-def _has_copies(results: AnyResults) -> bool:
+def _has_copies(results: Analysis) -> bool:
     """Whether a device copied anything, told without working out of what."""
-    if isinstance(results, Results):
+    if results.has_events:
         return bool(copy_events(results.trace, results.steps).any())
     return not results.copies.empty
 
 
-def list_sections(results: AnyResults, names: Names) -> Iterator[ListSection]:
+def list_sections(results: Analysis, names: Names) -> Iterator[ListSection]:
     """The lists of the meta object that grow with the program; strings are cut as those of `names`."""
     kernels = results.kernels
     pipelines = cache(lambda: pipeline_list(results))
@@ -120,7 +120,7 @@ def _cut(names: Names, build: Callable[[slice], list[Any]]) -> Callable[[int, in
     return lambda begin, end: [cut_texts(row, names.cut) for row in build(slice(begin, end))]
 
 
-def _hlo_rows(results: AnyResults, rows: slice) -> list[dict[str, Any]]:
+def _hlo_rows(results: Analysis, rows: slice) -> list[dict[str, Any]]:
     return hlo_list(results, UserFiles.of_map(results.source_map), rows)
 
 
@@ -133,15 +133,15 @@ def _files(files: list[dict[str, str]]) -> list[dict[str, str]]:
     ]
 
 
-def table_sections(results: AnyResults, names: Names, lines: Int32) -> Iterator[TableSection]:
+def table_sections(results: Analysis, names: Names, lines: Int32) -> Iterator[TableSection]:
     """The tables, each with how it is cut to a window of time."""
     yield from _tables_of_ops(results, names)
-    if isinstance(results, Results):
+    if results.has_events:
         yield from _tables_of_runs(results, lines)
         yield from _tables_of_all_executions(results, names, lines)
 
 
-def _tables_of_ops(results: AnyResults, names: Names) -> Iterator[TableSection]:
+def _tables_of_ops(results: Analysis, names: Names) -> Iterator[TableSection]:
     """What is known of ops and steps as a whole.
 
     `top_ops` are those of `compute_top_ops`, a step, where steps are averaged, else of the whole capture.
@@ -149,20 +149,20 @@ def _tables_of_ops(results: AnyResults, names: Names) -> Iterator[TableSection]:
     in the averaged steps, of several hosts host by host; `op_shares` tells which framework ops a unit stands for; `hlo_units`
     has for each unit its row of `hlo_ops`, -1 for none.
     """
-    totals, shares, rates, hlo_ops = results.unit_totals, results.op_shares, op_rates(results), results.hlo_ops
+    whole, shares, rates, hlo_ops = results.host_sums, results.op_shares, op_rates(results), results.hlo_ops
     n_ops, pieces = len(shares), results.steps.pieces
     sums = "occurrences:count total_ps self_ps"
     yield TableSection("ops", n_ops, partial(op_table, results, names))
     yield TableSection("top_ops", len(results.top_ops), partial(table_of, results.top_ops, i4="host op", f8=_TOP_OPS))
+    totals = whole.on_all_hosts()
     yield TableSection("unit_totals", len(totals.unit), partial(table_of, totals, i4="unit", f8=sums))
     yield TableSection("steps", len(results.steps.frame), partial(step_table, results))
     has_hosts = len(hosts_of(results.trace)) > 1
     if results.is_averaged.any():
-        inside, owner = results.step_totals, "host unit" if has_hosts else "unit"
+        inside, owner = results.step_sums, "host unit" if has_hosts else "unit"
         yield TableSection("step_totals", len(inside.unit), partial(table_of, inside, i4=owner, f8=sums))
     if has_hosts:
-        by_host = results.host_totals
-        yield TableSection("host_totals", len(by_host.unit), partial(table_of, by_host, i4="host unit", f8=sums))
+        yield TableSection("host_totals", len(whole.unit), partial(table_of, whole, i4="host unit", f8=sums))
     if not shares.is_identity:
         yield TableSection("op_shares", len(shares.unit), partial(table_of, shares, i4="unit op", f8="ratio"))
     yield TableSection("worker_steps", len(results.workers.frame), partial(worker_step_table, results.workers))
@@ -173,7 +173,7 @@ def _tables_of_ops(results: AnyResults, names: Names) -> Iterator[TableSection]:
         yield TableSection("hlo_units", len(hlo_ops.unit_row), partial(table_of, hlo_ops, i4="hlo:unit_row"))
 
 
-def _tables_of_runs(results: Results, lines: Int32) -> Iterator[TableSection]:
+def _tables_of_runs(results: Analysis, lines: Int32) -> Iterator[TableSection]:
     """What can be idle, and what happened in pipelines and on devices."""
     trace, calls, kernels = results.trace, results.tf_data.calls, results.kernels
     n_lanes = len(results.occurrences.lane_line)
@@ -198,7 +198,7 @@ def _tables_of_runs(results: Results, lines: Int32) -> Iterator[TableSection]:
         )
 
 
-def _kernel_totals(results: Results) -> Iterator[TableSection]:
+def _kernel_totals(results: Analysis) -> Iterator[TableSection]:
     """Of each kernel its executions and time in the whole capture, and in the averaged steps."""
     trace, steps, averaged = results.trace, results.steps, results.is_averaged
     whole = compute_kernel_totals(trace, results.kernels)
@@ -212,7 +212,7 @@ def _kernel_totals(results: Results) -> Iterator[TableSection]:
         yield TableSection(name, len(totals.kernel), partial(table_of, totals, i4=owner, f8=sums))
 
 
-def _tables_of_all_executions(results: Results, names: Names, lines: Int32) -> Iterator[TableSection]:
+def _tables_of_all_executions(results: Analysis, names: Names, lines: Int32) -> Iterator[TableSection]:
     """The largest tables: every value of a counter, every execution of an op, every allocation."""
     occurrences, snapshots = results.occurrences, results.memory.snapshots
     n_values = n_counter_rows(results.counters)
@@ -267,14 +267,14 @@ _SPARSE = 10
 Span = tuple[float, float]
 
 
-def bounds_of(facts: Totals, duration_ps: int) -> Span:
+def bounds_of(facts: Facts, duration_ps: int) -> Span:
     """The whole capture as the timeline draws it, in ps: from 0 to the end of the last event or step, at least 1 us."""
     steps = facts.steps.frame
     end = int((steps["start_ps"] + steps["duration_ps"]).max()) if len(steps) else 0
     return 0.0, float(max(1_000_000, duration_ps, end))
 
 
-def first_view(facts: Totals, bounds: Span) -> Span:
+def first_view(facts: Facts, bounds: Span) -> Span:
     """A few typical steps; the whole capture where it is little more than those, or has no steps; its first session where
     sessions are far apart."""
     few = _span_of(facts, N_STEPS)
@@ -287,12 +287,12 @@ def first_view(facts: Totals, bounds: Span) -> Span:
     return bounds
 
 
-def kept_view(facts: Totals, bounds: Span) -> Span:
+def kept_view(facts: Facts, bounds: Span) -> Span:
     """From when to when a page keeps every event: three typical steps; without steps the first view."""
     return _span_of(facts, KEPT_STEPS) or first_view(facts, bounds)
 
 
-def _span_of(facts: Totals, n_steps: int) -> Span | None:
+def _span_of(facts: Facts, n_steps: int) -> Span | None:
     """When at most so many typical steps of the first host begin and end."""
     # Steps of several hosts run at the same time: eight of a hundred hosts would be less than one.
     columns = (facts.steps.frame[name].to_numpy() for name in ("host", "session", "start_ps", "duration_ps"))

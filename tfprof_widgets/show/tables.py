@@ -1,4 +1,4 @@
-"""Results -> the tables of a pack: what ran, its ops, events, flows and names."""
+"""Analysis -> the tables of a pack: what ran, its ops, events, flows and names."""
 
 from __future__ import annotations
 
@@ -10,13 +10,13 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from ..analysis.analysis import Analysis
 from ..analysis.common import PS_PER_MS, hosts_of, unique_codes
 from ..analysis.hosts.workers import Workers
 from ..analysis.ops.kernels import Kernels
 from ..analysis.ops.ops import rates_of
 from ..analysis.ops.other import copy_rows
 from ..analysis.ops.shares import FAMILIES, families, hlo_families, op_families
-from ..analysis.results import AnyResults, Results
 from ..analysis.steps.categories import STEP_CATEGORIES
 from ..analysis.timeline import Flows, compute_flows
 from ..analysis.xla.programs import leading_categories
@@ -223,7 +223,7 @@ def host_rows(trace: Trace) -> dict[str, int]:
     return {host: row for row, host in enumerate(hosts_of(trace))}
 
 
-def step_table(results: AnyResults, rows: Rows) -> Table:
+def step_table(results: Analysis, rows: Rows) -> Table:
     """One row per step; its categories in ms; its host as the meta object counts them."""
     frame = results.steps.frame
     hosts = host_rows(results.trace)
@@ -238,7 +238,7 @@ def step_table(results: AnyResults, rows: Rows) -> Table:
     )
 
 
-def piece_table(results: AnyResults, rows: Rows) -> Table:
+def piece_table(results: Analysis, rows: Rows) -> Table:
     """What each step was made of, in time order."""
     pieces = results.steps.pieces
     category = pieces["category"].cat.codes.to_numpy()[rows]
@@ -253,7 +253,7 @@ def worker_step_table(workers: Workers, rows: Rows) -> Table:
     return Table({"host": (host, "i4"), **others})
 
 
-def iterator_call_table(results: Results, rows: Rows) -> Table:
+def iterator_call_table(results: Analysis, rows: Rows) -> Table:
     """Every call of every tf.data iterator; `node` counts within the pipeline, as in the meta object.
 
     `root` is the row of the root call that it was made for (-1 where none was captured), of which it `is_blocking` when
@@ -280,7 +280,7 @@ def kernel_run_table(trace: Trace, kernels: Kernels, rows: Rows) -> Table:
     return Table({**columns_of(kernels, rows, i4="kernel:run_kernel"), **times, **_host_column(trace, events)})
 
 
-def copy_run_table(results: Results, rows: Rows) -> Table:
+def copy_run_table(results: Analysis, rows: Rows) -> Table:
     """Every copy between host and devices; `copy` is the row of the list `copies`, `is_steady` those of averaged steps.
 
     `exposed_ps` is the part of its time in which no kernel ran on its device; one that `is_back` ends a round trip.
@@ -307,7 +307,7 @@ def _host_column(trace: Trace, events: Int64) -> dict[str, tuple[npt.NDArray[Any
     return {"host": (of_line[trace.line_id[events]], "i4")}
 
 
-def memory_table(results: Results, names: Names, rows: Rows) -> Table:
+def memory_table(results: Analysis, names: Names, rows: Rows) -> Table:
     """Every allocation and deallocation, with the state of its allocator after it."""
     snapshots = results.memory.snapshots
     dtypes, place = unique_codes(snapshots.dtype[rows])
@@ -331,7 +331,7 @@ def memory_table(results: Results, names: Names, rows: Rows) -> Table:
     )
 
 
-def op_table(results: AnyResults, names: Names, rows: Rows) -> Table:
+def op_table(results: Analysis, names: Names, rows: Rows) -> Table:
     """The framework ops: name, type, the family of their colour, where they ran, and whether they only wait."""
     shares = results.op_shares
     texts = {"name": shares.name, "type": shares.type}
@@ -343,7 +343,7 @@ def op_table(results: AnyResults, names: Names, rows: Rows) -> Table:
     return Table({**numbers, "family": (family, "u1"), **flags})
 
 
-def op_place_table(results: AnyResults, rows: Rows) -> Table:
+def op_place_table(results: Analysis, rows: Rows) -> Table:
     """For each framework op its layer, source line and innermost scope, as rows of the meta object's lists, and its phases.
 
     `phase` is an index into `PHASES` of the layers, `line_phase` into `LINE_PHASES` of the lines.
@@ -357,13 +357,13 @@ def op_place_table(results: AnyResults, rows: Rows) -> Table:
     )
 
 
-def op_rates(results: AnyResults) -> dict[str, npt.NDArray[np.float64]] | None:
+def op_rates(results: Analysis) -> dict[str, npt.NDArray[np.float64]] | None:
     """For each framework op its rates over the whole capture, NaN where nothing is known; None where that is so for all."""
     rates = rates_of(results.op_sums)
     return None if all(np.isnan(one).all() for one in rates.values()) else rates
 
 
-def occurrence_table(results: Results, rows: Rows, lines: npt.NDArray[np.int32]) -> Table:
+def occurrence_table(results: Analysis, rows: Rows, lines: npt.NDArray[np.int32]) -> Table:
     """Every execution of every unit, so that the browser can add up any time range; `line` is where its idle time counts.
 
     `op` is the unit; the table `op_shares` says which framework ops that is. `execution` is there only where some
@@ -378,7 +378,7 @@ def occurrence_table(results: Results, rows: Rows, lines: npt.NDArray[np.int32])
     return Table(columns)
 
 
-def op_line_table(results: Results, rows: Rows, lines: npt.NDArray[np.int32]) -> Table:
+def op_line_table(results: Analysis, rows: Rows, lines: npt.NDArray[np.int32]) -> Table:
     """What can be idle, a host thread or a whole device under its first line, and from where to where it was observed."""
     occurrences = results.occurrences
     observed = columns_of(
@@ -387,7 +387,7 @@ def op_line_table(results: Results, rows: Rows, lines: npt.NDArray[np.int32]) ->
     return Table({"line": (lines[occurrences.lane_line[rows]], "i4"), **observed})
 
 
-def hlo_name_families(results: Results) -> dict[int, int]:
+def hlo_name_families(results: Analysis) -> dict[int, int]:
     """The slice family of each event name that stands for an HLO op: that of the op, its name says little."""
     occurrences = results.occurrences
     rows = np.flatnonzero(occurrences.op >= occurrences.n_ops)
@@ -398,7 +398,7 @@ def hlo_name_families(results: Results) -> dict[int, int]:
     return dict(zip(names.tolist(), found.tolist(), strict=True))
 
 
-def hlo_unit_families(results: AnyResults, units: Int64) -> npt.NDArray[np.uint8]:
+def hlo_unit_families(results: Analysis, units: Int64) -> npt.NDArray[np.uint8]:
     """The slice family of HLO ops, given as units."""
     table, shares = results.units, results.op_shares
     instructions = table.hlo.instruction[units - (len(table.name) - len(table.hlo))]
@@ -459,7 +459,7 @@ _MOST_COUNTED = 2**16 - 1
 class EventTables:
     """The tables of events by position."""
 
-    def __init__(self, results: AnyResults, tiles: Tiles, names: Names) -> None:
+    def __init__(self, results: Analysis, tiles: Tiles, names: Names) -> None:
         self._results, self._tiles, self._names = results, tiles, names
 
     @cached_property
@@ -480,8 +480,7 @@ class EventTables:
         """
         results, trace = self._results, self._results.trace
         rows = self._tiles.positions.order[positions]
-        shares, none = results.op_shares, np.full(len(rows), -1)
-        unit = results.event_unit[rows] if isinstance(results, Results) else none
+        shares, unit = results.op_shares, results.event_unit[rows]
         columns: dict[str, tuple[np.ndarray, str]] = {
             **columns_of(trace, rows, f8="start_ps duration_ps"),
             **columns_of(trace.nesting, rows, f8="self_ps"),

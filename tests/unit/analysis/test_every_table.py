@@ -11,7 +11,7 @@ import pytest
 
 from tests.builders import Event, Plane, U, aggregated, event, line, plane, session, space, trace
 from tests.hlo_drawings import computation, instruction, metadata_plane, module
-from tfprof_widgets.analysis import Results, aggregate_ops, flow_table, select
+from tfprof_widgets.analysis import Analysis, aggregate_ops, flow_table, select
 from tfprof_widgets.read import read_xspace
 from tfprof_widgets.trace import Trace, merge_traces
 
@@ -75,7 +75,7 @@ def everything(*, hosts_pid: int = 1) -> list[Plane]:
 SELECTED = ("ops", "steps", "events", "layers", "source_lines", "scopes", "hlo_ops", "kernels")
 
 
-def tables_of(results: Results) -> dict[str, pd.DataFrame]:
+def tables_of(results: Analysis) -> dict[str, pd.DataFrame]:
     """All tables by name; those of one allocator or pipeline only where there is one."""
     memory, data, overview = results.memory, results.input_pipeline, results.overview
     found = {
@@ -186,12 +186,12 @@ EDGES: dict[str, Callable[[], Trace]] = {
 
 @cache
 def edge_tables(edge: str) -> dict[str, pd.DataFrame]:
-    return tables_of(Results(EDGES[edge]()))
+    return tables_of(Analysis(EDGES[edge]()))
 
 
 @pytest.fixture(scope="module")
 def full() -> dict[str, pd.DataFrame]:
-    return tables_of(Results(trace(*everything())))
+    return tables_of(Analysis(trace(*everything())))
 
 
 MAY_BE_EMPTY = ("source files", "sampled lines", "selected")

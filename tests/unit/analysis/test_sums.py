@@ -11,7 +11,7 @@ import pandas as pd
 import pytest
 
 from tests.unit.analysis.parity.parity_case import KINDS, Case
-from tfprof_widgets.analysis import Results, aggregate_ops, select
+from tfprof_widgets.analysis import Analysis, aggregate_ops, select
 
 MORE_OF_THE_SAME = frozenset(
     ("keras_first_step", "function_loop_marked", "eager_loop_marked", "bfloat16_fit", "float16_fit", "h100_eager")
@@ -62,7 +62,7 @@ def test_hlo_ops_hold_the_time_of_what_xla_ran(kind: str, case_of: Callable[[str
     assert all(total == pytest.approx(1) for total in of_side(frame, "self_time_ratio").values())
 
 
-def tiling(results: Results) -> Iterator[tuple[int, int]]:
+def tiling(results: Analysis) -> Iterator[tuple[int, int]]:
     """The steps' times and those between, before and after, as one cover of the trace."""
     cuts = {int(results.trace.start_ps.min()), int(results.trace.end_ps.max()) + 1}
     steps = results.steps.frame
@@ -78,7 +78,7 @@ def test_ops_of_all_steps_and_of_the_time_between_are_the_ops_of_the_trace(
     results = case_of(kind).results
     found: dict[tuple[str, str], list[float]] = defaultdict(lambda: [0.0, 0.0])
     for time_range in tiling(results):
-        part = aggregate_ops(results.occurrences, shares=results.op_shares, time_range_ps=time_range)
+        part = aggregate_ops(results.occurrences.within(*time_range), shares=results.op_shares)
         for device, name, total, own in part[["device", "name", "total_time_us", "total_self_time_us"]].to_numpy():
             found[device, name][0] += total
             found[device, name][1] += own

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from tests.builders import EPOCH_NS, Event, Nothing, Plane, Ref, U, event, line, plane, session, trace
-from tfprof_widgets.analysis import Results, aggregate_ops, compute_events, compute_steps, op_occurrences
+from tfprof_widgets.analysis import Analysis, aggregate_ops, compute_events, compute_steps, op_occurrences
 from tfprof_widgets.errors import TraceError
 from tfprof_widgets.trace import Trace, merge_traces
 
@@ -131,6 +131,6 @@ def test_stats_of_any_kind_in_any_place_break_no_analysis(seed: int) -> None:
     occurrences = op_occurrences(whole, grouping=steps.grouping)
     assert len(compute_events(whole, steps.event_step)) == whole.n_events
     assert aggregate_ops(occurrences, idle=True)["self_time_ratio"].between(0, 1).all()
-    assert Results(whole).overview.verdict
+    assert Analysis(whole).overview.verdict
     total = steps.pieces.groupby("step")["duration_ps"].sum()
     assert total.tolist() == steps.frame["duration_ps"].tolist()

@@ -10,7 +10,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from tfprof_widgets.analysis import ComputeUnit, Results, framework_op, on_stream
+from tfprof_widgets.analysis import Analysis, ComputeUnit, framework_op, on_stream
 from tfprof_widgets.trace import Trace, UInt8
 
 TENSOR_CORE_KERNELS = (
@@ -38,21 +38,21 @@ def xprof_units(trace: Trace) -> UInt8:
     return units
 
 
-def as_xprof(trace: Trace) -> Results:
+def as_xprof(trace: Trace) -> Analysis:
     """Our reading of a trace with XProf's units."""
-    results = Results(trace)
+    results = Analysis(trace)
     results.__dict__["kernel_units"] = xprof_units(trace)
     return results
 
 
-def ops_of_roots(results: Results) -> tuple[str, ...]:
+def ops_of_roots(results: Analysis) -> tuple[str, ...]:
     """The framework op of each unit, of an HLO op the one that its own instruction names: of a fusion that of its root."""
     ops = results.occurrences
     named = [ops.hlo.modules.op_name[row] if row >= 0 else "" for row in ops.hlo.instruction.tolist()]
     return (*ops.name[: ops.n_ops], *(framework_op(name, "")[0] if name else "" for name in named))
 
 
-def charged_to_roots(results: Results) -> Results:
+def charged_to_roots(results: Analysis) -> Analysis:
     """The results with each kernel under the one op that `ops_of_roots` names."""
     names = ops_of_roots(results)
     results.__dict__["op_shares"] = replace(
@@ -61,10 +61,10 @@ def charged_to_roots(results: Results) -> Results:
     return results
 
 
-def device_executions(results: Results) -> int:
+def device_executions(results: Analysis) -> int:
     """Executions of the ops of devices: of the HLO ops of one root the most frequent one counts, in XProf as here."""
     names, most = ops_of_roots(results), Counter[str]()
-    totals = results.unit_totals
+    totals = results.host_sums.on_all_hosts()
     for unit, count in zip(totals.unit.tolist(), totals.count.tolist(), strict=True):
         if results.units.is_device[unit]:
             name = names[unit] or results.units.name[unit]

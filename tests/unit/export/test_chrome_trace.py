@@ -15,7 +15,7 @@ import pytest
 
 import tfprof_widgets as tfprof
 from tests.builders import U, aggregated, event, line, plane, session, space
-from tfprof_widgets.analysis import Results, compute_flows
+from tfprof_widgets.analysis import Analysis, compute_flows
 from tfprof_widgets.errors import TfProfError
 from tfprof_widgets.export import write_chrome_trace
 from tfprof_widgets.read import SavedProfile, read_chrome_trace, read_xspace
@@ -25,7 +25,7 @@ COLUMNS = ("start_ps", "duration_ps", "line_id", "session_id", "n_occurrences")
 
 
 def document(trace: Trace, tmp_path: Path, saved: SavedProfile | None = None) -> dict[str, Any]:
-    write_chrome_trace(tmp_path / "x.json", Results(trace), saved=saved or SavedProfile())
+    write_chrome_trace(tmp_path / "x.json", Analysis(trace), saved=saved or SavedProfile())
     return json.loads((tmp_path / "x.json").read_bytes())  # type: ignore[no-any-return]
 
 
@@ -164,7 +164,7 @@ def test_flows_are_arrows_with_the_ids_of_their_kind(tmp_path: Path) -> None:
 def test_counters_hold_their_values(tmp_path: Path) -> None:
     frame = pd.DataFrame({"time_ms": [0.0, 100.0], "cpu_pct": [50.0, 60.5], "rss_bytes": [1e9, float("nan")]})
     trace = full_trace()
-    write_chrome_trace(tmp_path / "x.json", Results(trace, None, frame), saved=SavedProfile())
+    write_chrome_trace(tmp_path / "x.json", Analysis(trace, None, frame), saved=SavedProfile())
     found = [one for one in json.loads((tmp_path / "x.json").read_bytes())["traceEvents"] if one["ph"] == "C"]
     values = {(one["name"], one["ts"]): one["args"]["value"] for one in found}
     assert values == {("CPU, all cores [%]", 0): 60.5, ("Memory of this process [bytes]", 0): 1_000_000_000}
@@ -189,7 +189,7 @@ def test_a_trace_without_events_is_a_whole_document(tmp_path: Path) -> None:
 
 def test_a_name_that_ends_in_gz_is_compressed_and_the_same_twice(tmp_path: Path) -> None:
     for name in ("a.json.gz", "b.json.gz"):
-        write_chrome_trace(tmp_path / name, Results(full_trace()), saved=SavedProfile())
+        write_chrome_trace(tmp_path / name, Analysis(full_trace()), saved=SavedProfile())
     first = (tmp_path / "a.json.gz").read_bytes()
     assert first == (tmp_path / "b.json.gz").read_bytes()
     assert json.loads(gzip.decompress(first))["traceEvents"]
@@ -206,7 +206,7 @@ def test_a_full_disk_or_an_interrupt_leaves_what_was_there(error: BaseException,
 
     expected = TfProfError if isinstance(error, OSError) else KeyboardInterrupt
     with pytest.raises(expected):
-        write_chrome_trace(target, Results(full_trace()), saved=SavedProfile(), on_events=fail)
+        write_chrome_trace(target, Analysis(full_trace()), saved=SavedProfile(), on_events=fail)
     assert target.read_text() == "before"
     assert [path.name for path in tmp_path.iterdir()] == [name]
 
@@ -214,5 +214,5 @@ def test_a_full_disk_or_an_interrupt_leaves_what_was_there(error: BaseException,
 def test_progress_counts_every_event(tmp_path: Path) -> None:
     told: list[int] = []
     trace = full_trace()
-    write_chrome_trace(tmp_path / "x.json", Results(trace), saved=SavedProfile(), on_events=told.append)
+    write_chrome_trace(tmp_path / "x.json", Analysis(trace), saved=SavedProfile(), on_events=told.append)
     assert sum(told) == trace.n_events

@@ -18,7 +18,7 @@ import tfprof_widgets as tfprof
 from tests.builders import event, line, plane, trace
 from tests.unit.export.first_profiler_run import FIGURES, first_profiler_run
 from tests.unit.export.pprof_reader import Read, messages, read_pprof
-from tfprof_widgets.analysis import Results, TreeView, build_tree, make_tree_options
+from tfprof_widgets.analysis import Analysis, TreeView, build_tree, make_tree_options
 from tfprof_widgets.errors import TfProfError
 from tfprof_widgets.export import write_pprof
 from tfprof_widgets.trace import OpGraph, make_op_graph
@@ -94,9 +94,9 @@ def graph_of(ops: list[tuple[Any, ...]] = OPS, *, is_capture: bool = True) -> Op
     )
 
 
-def results_of(graph: OpGraph) -> Results:
+def results_of(graph: OpGraph) -> Analysis:
     drawn = trace(plane("/host:CPU", line("main", event("train", 10, 90, _r=1, step_num=0))))
-    return Results(drawn, stored_graph=graph)
+    return Analysis(drawn, stored_graph=graph)
 
 
 def written(path: Path, graph: OpGraph, view: TreeView, **options: Any) -> Read:

@@ -18,7 +18,7 @@ import pytest
 import tfprof_widgets as tfprof
 from tests.browser.full_run import HOSTILE, PLAIN, Words, write_run
 from tests.builders import event, line, plane, space
-from tfprof_widgets.analysis import RULES, Fix, Highlight, Results, advise
+from tfprof_widgets.analysis import RULES, Analysis, Fix, Highlight, advise
 from tfprof_widgets.errors import TfProfError
 from tfprof_widgets.export import MOST_BYTES, Subject, code, fence, readable_kernel, render_report, sentence, table
 from tfprof_widgets.read import read_xspace
@@ -191,15 +191,15 @@ def test_long_names_everywhere_do_not_make_it_long(text: str, tmp_path: Path) ->
 
 
 @pytest.fixture(scope="module")
-def one_op() -> Results:
-    """Results of which all that a report asks for is computed."""
-    results = Results(read_xspace(space(plane("/host:CPU", line("main", event("x:MatMul", 0, 1))))))
+def one_op() -> Analysis:
+    """Analysis of which all that a report asks for is computed."""
+    results = Analysis(read_xspace(space(plane("/host:CPU", line("main", event("x:MatMul", 0, 1))))))
     render_report(Subject(results=results))
     return results
 
 
 @pytest.mark.parametrize("text", EVIL)
-def test_everything_at_once_is_bounded(text: str, one_op: Results) -> None:
+def test_everything_at_once_is_bounded(text: str, one_op: Analysis) -> None:
     results = copy(one_op)
     results.__dict__["advice"] = many_pieces(text, 40)
     findings = pd.DataFrame({"kind": ["late_start"] * 50, "text": [text] * 50})
@@ -213,7 +213,7 @@ def test_everything_at_once_is_bounded(text: str, one_op: Results) -> None:
 
 
 def test_of_each_advice_it_tells_gain_numbers_place_and_fix() -> None:
-    results = Results(read_xspace(space(plane("/host:CPU", line("main", event("x:MatMul", 0, 1))))))
+    results = Analysis(read_xspace(space(plane("/host:CPU", line("main", event("x:MatMul", 0, 1))))))
     at = Highlight(op_names=("Iterator::Root::Map",), time_range_ns=(2_000_000, 5_000_000), step=7, view="input_graph")
     evidence = {"input_ms": 2.8326, "input_ratio": 0.43063, "held_bytes": 3 * 2**20, "n_traces": 1234, "op": "Map"}
     one = advise(
@@ -333,7 +333,7 @@ def test_a_real_training_is_told_from_its_own_file_and_from_a_chrome_trace(
 
 
 def test_advice_of_low_severity_is_not_announced_as_the_first_to_change() -> None:
-    results = Results(read_xspace(space(plane("/host:CPU", line("main", event("x:MatMul", 0, 1))))))
+    results = Analysis(read_xspace(space(plane("/host:CPU", line("main", event("x:MatMul", 0, 1))))))
     one = advise("memory_headroom", "It has room.", evidence={}, fix=Fix("Try it."), selection=Highlight())
     results.__dict__["advice"] = (one,)
     told = render_report(Subject(results=results))

@@ -10,7 +10,7 @@ import pytest
 
 from tests.builders import event, line, plane, trace
 from tests.hlo_drawings import computation, instruction, metadata_plane, module
-from tfprof_widgets.analysis import Results
+from tfprof_widgets.analysis import Analysis
 from tfprof_widgets.read import MESSAGES, LiveBuffer, live_buffers, read_xspace
 
 MIB = 2**20
@@ -79,7 +79,7 @@ def test_sizes_that_no_machine_has_are_shares_of_a_whole_all_the_same() -> None:
     most = 2**63 - 1
     ran = event("a", 0, 1, hlo_op="a", hlo_module="m", program_id=1)
     blob = program(planned=most, is_constant=most, maybe_live_out=most)
-    table = Results(trace(metadata_plane({1: blob}), plane("/host:CPU", line("t", ran)))).program_memory
+    table = Analysis(trace(metadata_plane({1: blob}), plane("/host:CPU", line("t", ran)))).program_memory
     assert table["peak_ratio"].tolist() == pytest.approx([1 / 3] * 3)
 
 
@@ -98,7 +98,7 @@ def test_buffers_of_an_h100_add_up_to_what_xprof_shows(
     capture_of: Callable[[str], Path], name: str, parameters: float, temporary: float, unused: float
 ) -> None:
     """In MiB, as the memory viewer of XProf 2.24.2 has them for these programs."""
-    results = Results(read_xspace(capture_of(name).read_bytes()))
+    results = Analysis(read_xspace(capture_of(name).read_bytes()))
     table = results.program_memory
     sums = table.groupby("kind")["bytes"].sum() / MIB
     assert (sums["parameter"], sums["temporary"], sums["unused"]) == pytest.approx((parameters, temporary, unused))

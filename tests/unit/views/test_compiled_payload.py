@@ -9,7 +9,7 @@ import pytest
 
 from tests.builders import event, line, plane, trace
 from tests.hlo_drawings import computation, instruction, metadata_plane, module
-from tfprof_widgets.analysis import FAMILIES, Results, UserFiles, aggregate_ops
+from tfprof_widgets.analysis import FAMILIES, Analysis, UserFiles, aggregate_ops
 from tfprof_widgets.show import build_payload, hlo_list, unpack
 
 PROGRAM = module(
@@ -51,9 +51,9 @@ def run(name: str, at: float, lasts: float) -> Any:
 
 
 @pytest.fixture(scope="module")
-def results() -> Results:
+def results() -> Analysis:
     events = [event("net/Relu:Relu", 0, 2), run("f", 3, 12), run("d", 16, 5), run("copy.9", 22, 1), run("f", 30, 6)]
-    return Results(trace(metadata_plane({1: PROGRAM}), plane("/host:CPU", line("t", *events))))
+    return Analysis(trace(metadata_plane({1: PROGRAM}), plane("/host:CPU", line("t", *events))))
 
 
 def shared(meta: dict[str, Any], tables: Any, self_ps: Any) -> dict[str, float]:
@@ -63,7 +63,7 @@ def shared(meta: dict[str, Any], tables: Any, self_ps: Any) -> dict[str, float]:
     return {meta["names"][name]: float(ps) for name, ps in zip(tables["ops"]["name"], total, strict=True)}
 
 
-def test_units_and_shares_give_the_browser_the_same_table_as_python(results: Results) -> None:
+def test_units_and_shares_give_the_browser_the_same_table_as_python(results: Analysis) -> None:
     meta, tables = unpack(build_payload(results).overview)
     units = np.bincount(
         tables["occurrences"]["op"], weights=tables["occurrences"]["span_ps"], minlength=meta["n_units"]
@@ -75,7 +75,7 @@ def test_units_and_shares_give_the_browser_the_same_table_as_python(results: Res
     assert meta["n_units"] == 4
 
 
-def test_an_event_points_to_the_framework_op_it_is_most_of(results: Results) -> None:
+def test_an_event_points_to_the_framework_op_it_is_most_of(results: Analysis) -> None:
     meta, tables = unpack(build_payload(results).overview)
     events = tables["events:0"]
     shown = [
@@ -92,7 +92,7 @@ def test_an_event_points_to_the_framework_op_it_is_most_of(results: Results) -> 
     ]
 
 
-def test_slices_of_hlo_ops_have_the_colour_of_what_they_do(results: Results) -> None:
+def test_slices_of_hlo_ops_have_the_colour_of_what_they_do(results: Analysis) -> None:
     meta, tables = unpack(build_payload(results).overview)
     family = {name: FAMILIES[code] for name, code in zip(meta["names"], tables["names"]["family"], strict=True)}
     assert (family["d"], family["copy.9"], family["f"]) == ("conv", "move", "elem")
@@ -100,7 +100,7 @@ def test_slices_of_hlo_ops_have_the_colour_of_what_they_do(results: Results) -> 
 
 def test_fusions_have_the_colour_of_what_leads_in_them_whatever_their_result_is_named_after() -> None:
     host = plane("/host:CPU", line("t", *(run(name, 10 * at, 5) for at, name in enumerate("fghi"))))
-    results = Results(trace(metadata_plane({1: PROGRAM}), host))
+    results = Analysis(trace(metadata_plane({1: PROGRAM}), host))
     meta, tables = unpack(build_payload(results).overview)
     named = {name: FAMILIES[code] for name, code in zip(meta["names"], tables["names"]["family"], strict=True)}
     listed = hlo_list(results, UserFiles({}, ()), slice(None))
@@ -110,7 +110,7 @@ def test_fusions_have_the_colour_of_what_leads_in_them_whatever_their_result_is_
 
 
 def test_an_uncompiled_run_has_no_table_of_shares() -> None:
-    plain = Results(trace(plane("/host:CPU", line("t", event("a:A", 0, 1)))))
+    plain = Analysis(trace(plane("/host:CPU", line("t", event("a:A", 0, 1)))))
     meta, tables = unpack(build_payload(plain).overview)
     assert "op_shares" not in tables
     assert meta["n_units"] == meta["n_ops"] == len(tables["ops"]["name"]) == 1
@@ -119,15 +119,15 @@ def test_an_uncompiled_run_has_no_table_of_shares() -> None:
 def test_kernels_of_device_ops_travel_so_that_executions_can_be_counted() -> None:
     kernels = [event("kernel", 10 * i, 5, tf_op="net/MatMul:MatMul", scope_range_id=7 + i // 2) for i in range(5)]
     device = plane("/device:GPU:0", line("s", *kernels))
-    drawn = Results(trace(plane("/host:CPU", line("t", event("a:A", 0, 1))), device))
+    drawn = Analysis(trace(plane("/host:CPU", line("t", event("a:A", 0, 1))), device))
     _, tables = unpack(build_payload(drawn).overview)
     assert drawn.ops.set_index("name")["occurrences"]["net/MatMul"] == 3
     assert tables["occurrences"]["execution"].tolist() == [-1, 0, 0, 1, 1, 2]
 
 
 @pytest.mark.parametrize(("root", "is_users"), [("/kit/keras", True), ("/home/me", False)])
-def test_whose_line_an_hlo_op_is_travels_as_the_capture_knew_it(results: Results, root: str, is_users: bool) -> None:
-    results = Results(results.trace)
+def test_whose_line_an_hlo_op_is_travels_as_the_capture_knew_it(results: Analysis, root: str, is_users: bool) -> None:
+    results = Analysis(results.trace)
     results.hlo_ops.frame["source"] = "/home/me/site-packages-demo/net.py:7"
     told = hlo_list(results, UserFiles({}, (root,)), slice(None))
     assert {one["is_users"] for one in told} == {is_users}

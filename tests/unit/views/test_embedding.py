@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 from tests.unit.views.repeated import repeated
-from tfprof_widgets.analysis import Results
+from tfprof_widgets.analysis import Analysis
 from tfprof_widgets.read import read_xspace
 from tfprof_widgets.show import (
     Amount,
@@ -43,7 +43,7 @@ def payload(capture_of: Callable[[str], Path]) -> Payload:
         patch.setattr(counters, "TILE_EVENTS", 1500)
         patch.setattr(first_pack_module, "MAX_BYTES", 60_000)
         patch.setattr("tfprof_widgets.show.embedding._SAMPLED_EVENTS", 800)
-        return build_payload(Results(repeated(read_xspace(capture_of("keras_fit").read_bytes()), 5)))
+        return build_payload(Analysis(repeated(read_xspace(capture_of("keras_fit").read_bytes()), 5)))
 
 
 def size(payload: Payload, embedded: Embedded) -> int:

@@ -9,7 +9,7 @@ import pytest
 
 import tfprof_widgets as tfprof
 from tests.fake_shell import FakeShell
-from tfprof_widgets.analysis import Results
+from tfprof_widgets.analysis import Analysis
 from tfprof_widgets.show import build_payload, unpack
 from tfprof_widgets.trace import SourceMap, empty_source_map
 
@@ -36,7 +36,7 @@ def program() -> Unread:
 
 @pytest.mark.parametrize("kind", ["keras_fit", "eager_loop", "xla_fit", "h100_cnn_input"])
 def test_the_first_pack_is_made_without_it(capture_of: Callable[[str], Path], program: Unread, kind: str) -> None:
-    results = Results(tfprof.load(capture_of(kind)).trace, program)
+    results = Analysis(tfprof.load(capture_of(kind)).trace, program)
     payload = build_payload(results, title="run")
     assert program.n_reads == 0
     overview = unpack(payload.overview)[0]["overview"]
@@ -49,7 +49,7 @@ def test_the_first_pack_is_made_without_it(capture_of: Callable[[str], Path], pr
 @pytest.fixture
 def profile(keras_xplane: Path, program: Unread) -> tfprof.Profile:
     profile = tfprof.load(keras_xplane)
-    profile.run.results = Results(profile.trace, program)
+    profile.run.results = Analysis(profile.trace, program)
     return profile
 
 

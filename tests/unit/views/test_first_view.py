@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from tests.builders import Event, event, line, plane, session, space, trace
-from tfprof_widgets.analysis import Results
+from tfprof_widgets.analysis import Analysis
 from tfprof_widgets.read import read_xspace
 from tfprof_widgets.show import activity, bounds_of, build_payload, compute_positions, first_view, typical_steps, unpack
 from tfprof_widgets.trace import merge_traces
@@ -19,7 +19,7 @@ def steps(n: int) -> list[Event]:
 
 
 def test_the_first_view_is_eight_steps_in_the_middle_with_a_margin() -> None:
-    results = Results(trace(plane(CPU, line("main", *steps(100)))))
+    results = Analysis(trace(plane(CPU, line("main", *steps(100)))))
     frame, usual = results.steps.frame, np.flatnonzero(results.overview.is_averaged)
     first, last = typical_steps(results.overview.is_averaged, frame["session"].to_numpy()) or (0, 0)
     assert last - first + 1 == 8
@@ -39,7 +39,7 @@ def test_steps_that_are_not_usual_or_of_another_session_are_not_among_the_typica
 
 @pytest.mark.parametrize("events", [steps(10), [event("a", 5, 90)]], ids=["few steps", "no steps"])
 def test_a_short_capture_is_shown_whole(events: list[Event]) -> None:
-    results = Results(trace(plane(CPU, line("main", *events))))
+    results = Analysis(trace(plane(CPU, line("main", *events))))
     bounds = bounds_of(results, int(results.trace.end_ps.max()))
     assert first_view(results, bounds) == bounds
 
@@ -49,7 +49,7 @@ def test_of_sessions_far_apart_the_first_is_shown() -> None:
         space(session(start_ns=10**18 + k * 10**12, duration_us=100), plane(CPU, line("m", event("a", 1, 90))))
         for k in range(2)
     ]
-    results = Results(merge_traces([read_xspace(part, host="h") for part in parts]))
+    results = Analysis(merge_traces([read_xspace(part, host="h") for part in parts]))
     bounds = bounds_of(results, int(results.trace.end_ps.max()))
     first = results.trace.sessions[0]
     assert first_view(results, bounds) == pytest.approx((max(0, first.start_ps - 5e6), first.stop_ps + 5e6), abs=1e7)
@@ -83,6 +83,6 @@ def test_without_devices_there_is_no_activity_of_devices() -> None:
 
 def test_of_several_hosts_the_first_view_is_eight_steps_of_one_not_eight_of_all() -> None:
     files = [space(session(duration_us=1000), plane(CPU, line("main", *steps(100)))) for _ in range(4)]
-    results = Results(merge_traces([read_xspace(part, host=f"h{k}") for k, part in enumerate(files)]))
+    results = Analysis(merge_traces([read_xspace(part, host=f"h{k}") for k, part in enumerate(files)]))
     start, end = first_view(results, bounds_of(results, int(results.trace.end_ps.max())))
     assert (end - start) / 1e6 == pytest.approx(79 * 1.1)

@@ -12,7 +12,7 @@ import pytest
 import tfprof_widgets as tfprof
 from tests.builders import EPOCH_NS, Event, Plane, U, aggregated, event, line, plane, session, space, trace
 from tests.unit.views.received import receive
-from tfprof_widgets.analysis import Results
+from tfprof_widgets.analysis import Analysis
 from tfprof_widgets.show import build_payload, unpack
 
 CPU, GPU = "/host:CPU", "/device:GPU:0"
@@ -152,14 +152,14 @@ def test_a_trace_without_planes_is_shown(tmp_path: Path) -> None:
 
 
 def test_every_allocator_beyond_the_255th_keeps_its_own_memory() -> None:
-    meta, tables = unpack(build_payload(Results(trace(*many_allocators()))).overview)
+    meta, tables = unpack(build_payload(Analysis(trace(*many_allocators()))).overview)
     assert tables["memory"]["allocator"].tolist() == list(range(300))
     assert meta["allocators"][299] == "a299"
 
 
 def test_times_beyond_2_hours_arrive_as_the_nearest_double() -> None:
     read = trace(*late())
-    got = receive(build_payload(Results(read)))
+    got = receive(build_payload(Analysis(read)))
     assert float(read.start_ps[0]) != int(read.start_ps[0])  # there is something to round
     assert sorted(got.events["start_ps"].tolist()) == sorted(float(start) for start in read.start_ps.tolist())
 

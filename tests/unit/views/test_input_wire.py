@@ -8,18 +8,18 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from tfprof_widgets.analysis import Results, input_words
+from tfprof_widgets.analysis import Analysis, input_words
 from tfprof_widgets.read import read_xspace
 from tfprof_widgets.show import compute_positions, iterator_call_table, meta_of
 
 
-def column(results: Results, name: str) -> np.ndarray:
+def column(results: Analysis, name: str) -> np.ndarray:
     values, _ = iterator_call_table(results, slice(None)).columns[name]
     return np.asarray(values)
 
 
 def test_the_calls_of_an_execution_add_up_to_what_the_analysis_says_of_it(capture_of: Callable[[str], Path]) -> None:
-    results = Results(read_xspace(capture_of("keras_fit").read_bytes()))
+    results = Analysis(read_xspace(capture_of("keras_fit").read_bytes()))
     pipeline = results.input_pipeline
     root, owner, node = (column(results, name) for name in ("root", "pipeline", "node"))
     duration, wait, start = (column(results, name) for name in ("duration_ps", "wait_ps", "start_ps"))
@@ -41,7 +41,7 @@ def test_the_calls_of_an_execution_add_up_to_what_the_analysis_says_of_it(captur
 def test_the_meta_object_has_the_verdict_and_the_category_and_work_of_each_input_op(
     capture_of: Callable[[str], Path],
 ) -> None:
-    results = Results(read_xspace(capture_of("keras_fit").read_bytes()))
+    results = Analysis(read_xspace(capture_of("keras_fit").read_bytes()))
     meta = meta_of(results, compute_positions(results.trace), title="")["input"]
     assert meta["verdict"] == input_words(results.overview, "")
     ops = results.input_pipeline.ops

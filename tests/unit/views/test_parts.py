@@ -12,7 +12,7 @@ import pytest
 
 from tests.builders import event, line, plane, trace
 from tests.unit.views.received import Received, positions_of, receive
-from tfprof_widgets.analysis import Results, compute_flows
+from tfprof_widgets.analysis import Analysis, compute_flows
 from tfprof_widgets.read import read_xspace
 from tfprof_widgets.show import LateSection, Payload, build_payload, counters, pack, unpack
 from tfprof_widgets.show import embedding as first_pack_module
@@ -23,7 +23,7 @@ from tfprof_widgets.trace import StatKind
 class Sent:
     """A trace and all that a browser gets of it."""
 
-    results: Results
+    results: Analysis
     payload: Payload
     got: Received
 
@@ -32,7 +32,7 @@ class Sent:
 def sent(request: pytest.FixtureRequest, capture_of: Callable[[str], Path]) -> Iterator[Sent]:
     """Payloads with everything in the first pack, and with next to nothing in it."""
     capture, _, way = request.param.partition("-")
-    results = Results(read_xspace(capture_of(capture).read_bytes()))
+    results = Analysis(read_xspace(capture_of(capture).read_bytes()))
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(first_pack_module, "MAX_BYTES", 2**26)
         if way == "in parts":
@@ -44,7 +44,7 @@ def sent(request: pytest.FixtureRequest, capture_of: Callable[[str], Path]) -> I
         yield Sent(results, payload, receive(payload))
 
 
-def order_of(results: Results) -> np.ndarray:
+def order_of(results: Analysis) -> np.ndarray:
     """The rows of the trace in the order of positions."""
     trace = results.trace
     return np.lexsort((np.arange(trace.n_events), trace.nesting.depth, trace.line_id))
@@ -170,20 +170,20 @@ def test_idle_time_is_that_of_the_op_statistics(sent: Sent) -> None:
 
 
 def test_an_empty_trace_has_a_payload_too() -> None:
-    got: Received = receive(build_payload(Results(trace(plane("/host:CPU")))))
+    got: Received = receive(build_payload(Analysis(trace(plane("/host:CPU")))))
     assert (got.n_events, got.meta["tiles"], got.meta["overview"]["verdict"] != "") == (0, 0, True)
     assert len(got.tables["sample"]["position"]) == 0
 
 
 def test_bytes_in_a_stat_travel_as_their_length() -> None:
     drawn = trace(plane("/host:CPU", line("main", *(event("x", i, 1, raw=b"b" * (i + 1), n=9) for i in range(5)))))
-    got = receive(build_payload(Results(drawn)))
+    got = receive(build_payload(Analysis(drawn)))
     assert [[bits for _, _, bits in stats] for stats in got.stats] == [[n, 9] for n in range(1, 6)]
 
 
 def test_the_details_of_an_event_have_what_its_metadata_tells_of_all_of_its_kind() -> None:
     told = event("fusion", 0, 1, metadata_stats={"hlo_category": "loop fusion", "flops": 7}, a=9)
-    results = Results(trace(plane("/device:TPU:0", line("XLA Ops", told, event("plain", 5, 1, a=1)))))
+    results = Analysis(trace(plane("/device:TPU:0", line("XLA Ops", told, event("plain", 5, 1, a=1)))))
     meta, tables = unpack(build_payload(results).overview)
     n = tables["stat_counts:0"]["n"].tolist()
     names = [meta["names"][key] for key in tables["stats:0"]["key"].tolist()]

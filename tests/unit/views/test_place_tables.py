@@ -13,7 +13,7 @@ import pytest
 import tfprof_widgets as tfprof
 from tests.builders import event, line, plane, session, space, trace
 from tests.unit.analysis.hosts.test_workers import gpu_host
-from tfprof_widgets.analysis import LINE_PHASES, PHASES, STEP_CATEGORIES, Results, SourceLines
+from tfprof_widgets.analysis import LINE_PHASES, PHASES, STEP_CATEGORIES, Analysis, SourceLines
 from tfprof_widgets.read import open_traces, read_xspace
 from tfprof_widgets.show import (
     Table,
@@ -35,7 +35,7 @@ def column(table: Table, name: str) -> np.ndarray:
     return table.columns[name][0]
 
 
-def drawn() -> Results:
+def drawn() -> Analysis:
     """Ops with and without scope, a gradient and an iterator, nested."""
     ops = [
         event("StatefulPartitionedCall/net/dense/MatMul:MatMul", 0, 10),
@@ -45,18 +45,18 @@ def drawn() -> Results:
         event(f"{HOSTILE}/x:Mul", 50, 1),
         event("Iterator::Root::Map", 60, 9),
     ]
-    return Results(trace(session(), plane("/host:CPU", line("main", *ops))))
+    return Analysis(trace(session(), plane("/host:CPU", line("main", *ops))))
 
 
 @pytest.fixture(params=["drawn", "keras"])
-def results(request: pytest.FixtureRequest) -> Results:
+def results(request: pytest.FixtureRequest) -> Analysis:
     if request.param == "drawn":
         return drawn()
     opened = open_traces(request.getfixturevalue("keras_xplane"))
-    return Results(opened.trace, opened.source_map)
+    return Analysis(opened.trace, opened.source_map)
 
 
-def self_us(results: Results) -> np.ndarray:
+def self_us(results: Analysis) -> np.ndarray:
     """Self time of every framework op, in the order of their numbers."""
     shares, occurrences = results.op_shares, results.occurrences
     units = np.bincount(occurrences.op, weights=occurrences.self_ps, minlength=len(occurrences.name))
@@ -64,7 +64,7 @@ def self_us(results: Results) -> np.ndarray:
     return ps / 1e6
 
 
-def test_every_op_has_one_place_of_each_kind(results: Results) -> None:
+def test_every_op_has_one_place_of_each_kind(results: Analysis) -> None:
     table, n_ops = op_place_table(results, ALL), len(results.op_shares.name)
     sizes = {
         "layer": len(results.layers.entries),
@@ -79,7 +79,7 @@ def test_every_op_has_one_place_of_each_kind(results: Results) -> None:
         assert column(table, name).max() < size
 
 
-def test_what_the_browser_adds_up_by_line_is_the_table_of_lines(results: Results) -> None:
+def test_what_the_browser_adds_up_by_line_is_the_table_of_lines(results: Analysis) -> None:
     table, entries = op_place_table(results, ALL), source_meta(results.source_lines)["source_lines"]
     by_phase = np.zeros((len(entries), len(LINE_PHASES)))
     np.add.at(by_phase, (column(table, "line"), column(table, "line_phase")), self_us(results))
@@ -94,7 +94,7 @@ def test_what_the_browser_adds_up_by_line_is_the_table_of_lines(results: Results
         np.testing.assert_allclose(sums, told, rtol=0, atol=1e-6)
 
 
-def test_what_the_browser_adds_up_by_scope_is_the_table_of_scopes(results: Results) -> None:
+def test_what_the_browser_adds_up_by_scope_is_the_table_of_scopes(results: Analysis) -> None:
     table, scopes = op_place_table(results, ALL), scope_list(results.scopes, ALL)
     own = np.bincount(column(table, "scope"), weights=self_us(results), minlength=len(scopes))
     path = [""] * len(scopes)
@@ -179,8 +179,8 @@ def test_of_two_files_of_one_path_the_first_is_meant() -> None:
     assert meta["source_files"] == [{"file": "a.py", "title": "host 1", "text": "x"}]
 
 
-def results_of(*files: bytes) -> Results:
-    return Results(merge_traces([read_xspace(content) for content in files]))
+def results_of(*files: bytes) -> Analysis:
+    return Analysis(merge_traces([read_xspace(content) for content in files]))
 
 
 def test_steps_of_hosts_name_their_host_and_their_row_among_the_steps() -> None:
@@ -197,7 +197,7 @@ def test_steps_of_hosts_name_their_host_and_their_row_among_the_steps() -> None:
 
 
 def test_without_steps_the_tables_are_empty() -> None:
-    results = Results(trace(plane("/host:CPU")))
+    results = Analysis(trace(plane("/host:CPU")))
     workers = results.workers
     assert worker_step_table(workers, ALL).n == 0
     assert worker_meta(workers)["worker_hosts"] == []

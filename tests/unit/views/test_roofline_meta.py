@@ -6,7 +6,7 @@ import pytest
 
 from tests.builders import event, line, plane, trace
 from tests.unit.analysis.roofline.test_roofline import BYTES, GEMM, GEMM_FLOPS, TF32, compiled, drawn, kernel
-from tfprof_widgets.analysis import Results
+from tfprof_widgets.analysis import Analysis
 from tfprof_widgets.show import build_payload, lists
 
 from .received import receive
@@ -43,6 +43,6 @@ def test_of_kernels_without_a_program_nothing_is_worked_out() -> None:
 
 def test_nothing_travels_without_a_kernel() -> None:
     host = plane("/host:CPU", line("main", event("net/dense/MatMul:MatMul", 0, 2)))
-    meta = receive(build_payload(Results(trace(host)))).meta
+    meta = receive(build_payload(Analysis(trace(host)))).meta
     assert "roofline" not in meta
     assert "roofline" not in meta["sections"]

@@ -9,7 +9,7 @@ import pytest
 import tfprof_widgets as tfprof
 from tests.browser.drawings import large_space, linked_space
 from tests.structure_drawings import KINDS, drawn_graph, profile_of
-from tfprof_widgets.analysis import Results
+from tfprof_widgets.analysis import Analysis
 from tfprof_widgets.read import read_xspace
 from tfprof_widgets.show import TreeView, build_payload, lists, structure_list, unpack
 
@@ -24,7 +24,7 @@ def test_it_travels_with_the_figures_that_are_known() -> None:
 
 
 def test_the_first_paint_does_not_wait_for_it() -> None:
-    results = Results(read_xspace(large_space()))
+    results = Analysis(read_xspace(large_space()))
     payload = build_payload(results)
     assert "structure" not in payload.is_here
     assert "op_graph" not in results.__dict__
@@ -33,7 +33,7 @@ def test_the_first_paint_does_not_wait_for_it() -> None:
 
 
 def test_names_are_those_by_which_other_views_select() -> None:
-    results = Results(read_xspace(linked_space()))
+    results = Analysis(read_xspace(linked_space()))
     (meta,) = structure_list(results)
     linked = [meta["names"][row] for row in meta["of_framework_op"] if row >= 0]
     assert {"model/first/MatMul", "model/second/Conv2D"} <= set(linked)
@@ -44,7 +44,7 @@ def test_a_failure_is_said_in_its_own_view(monkeypatch: pytest.MonkeyPatch) -> N
         raise ValueError("no luck")
 
     monkeypatch.setattr(lists, "compute_shown_structure", fail)
-    assert structure_list(Results(read_xspace(linked_space()))) == [{"problem": "ValueError: no luck"}]
+    assert structure_list(Analysis(read_xspace(linked_space()))) == [{"problem": "ValueError: no luck"}]
 
 
 def test_a_view_that_does_not_exist_is_refused(tmp_path: Path) -> None:

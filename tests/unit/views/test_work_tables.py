@@ -11,7 +11,7 @@ import pytest
 
 from tests.builders import Event, event, line, plane, trace
 from tests.hlo_drawings import computation, instruction, metadata_plane, module
-from tfprof_widgets.analysis import FAMILIES, PHASES, Results
+from tfprof_widgets.analysis import FAMILIES, PHASES, Analysis
 from tfprof_widgets.read import read_xspace
 from tfprof_widgets.show import build_payload, unpack
 
@@ -38,7 +38,7 @@ def compiled(name: str, at: float, lasts: float) -> Event:
 
 
 @pytest.fixture(scope="module")
-def results() -> Results:
+def results() -> Analysis:
     """A GPU that runs ops of a layer, of its gradient and of the optimizer, and a compiled program."""
     runs = [
         kernel("volta_sgemm", 0, 5, tf_op="net/dense/MatMul:MatMul"),
@@ -49,16 +49,16 @@ def results() -> Results:
     ]
     host = plane("/host:CPU", line("main", event("net/dense/MatMul:MatMul", 0, 2)))
     device = plane("/device:GPU:0", line("Stream #1(Compute)", *runs), device_vendor="Nvidia")
-    return Results(trace(metadata_plane({2**63 - 5: PROGRAM}), host, device))
+    return Analysis(trace(metadata_plane({2**63 - 5: PROGRAM}), host, device))
 
 
 @pytest.fixture(scope="module")
-def travelled(results: Results) -> tuple[dict[str, Any], dict[str, Any]]:
+def travelled(results: Analysis) -> tuple[dict[str, Any], dict[str, Any]]:
     got = receive(build_payload(results))
     return got.meta, got.tables
 
 
-def test_runs_of_kernels_add_up_to_the_kernel_table(results: Results, travelled: tuple[Any, Any]) -> None:
+def test_runs_of_kernels_add_up_to_the_kernel_table(results: Analysis, travelled: tuple[Any, Any]) -> None:
     meta, tables = travelled
     frame, runs = results.kernels.frame, tables["kernel_runs"]
     total = np.bincount(runs["kernel"], weights=runs["duration_ps"], minlength=len(frame))
@@ -73,7 +73,7 @@ def test_runs_of_kernels_add_up_to_the_kernel_table(results: Results, travelled:
 def test_runs_of_copies_say_when_each_ran_what_it_cost_and_whether_steps_are_averaged(
     capture_of: Callable[[str], Path],
 ) -> None:
-    results = Results(read_xspace(capture_of("h100_resnet_mixed").read_bytes()))
+    results = Analysis(read_xspace(capture_of("h100_resnet_mixed").read_bytes()))
     got = receive(build_payload(results))
     runs, copies = got.tables["copy_runs"], results.copies
     exposed = np.bincount(runs["copy"], weights=runs["exposed_ps"], minlength=len(copies))
@@ -99,7 +99,7 @@ def test_kernels_are_coloured_by_their_name_or_else_by_their_op(travelled: tuple
     assert families["adam_kernel"] == "optim"
 
 
-def test_units_add_up_to_the_hlo_table(results: Results, travelled: tuple[Any, Any]) -> None:
+def test_units_add_up_to_the_hlo_table(results: Analysis, travelled: tuple[Any, Any]) -> None:
     meta, tables = travelled
     frame, occurrences = results.hlo_ops.frame, tables["occurrences"]
     row = tables["hlo_units"]["hlo"][occurrences["op"]]
@@ -111,7 +111,7 @@ def test_units_add_up_to_the_hlo_table(results: Results, travelled: tuple[Any, A
     assert meta["hlo_ops"][0]["program_id"] == str(2**63 - 5)
 
 
-def test_places_of_ops_add_up_to_the_layer_table(results: Results, travelled: tuple[Any, Any]) -> None:
+def test_places_of_ops_add_up_to_the_layer_table(results: Analysis, travelled: tuple[Any, Any]) -> None:
     meta, tables = travelled
     frame, places = results.layers.frame, tables["op_places"]
     assert len(places["layer"]) == meta["n_ops"]
@@ -131,7 +131,7 @@ def test_places_of_ops_add_up_to_the_layer_table(results: Results, travelled: tu
     assert sum(found.values()) == pytest.approx(results.ops["total_self_time_us"].sum())
 
 
-def test_rates_travel_for_the_ops_that_have_one(results: Results, travelled: tuple[Any, Any]) -> None:
+def test_rates_travel_for_the_ops_that_have_one(results: Analysis, travelled: tuple[Any, Any]) -> None:
     meta, tables = travelled
     rates = tables["op_rates"]
     known = results.ops.set_index(["device", "name"])
@@ -142,14 +142,14 @@ def test_rates_travel_for_the_ops_that_have_one(results: Results, travelled: tup
 
 
 def test_a_capture_without_gpu_and_compiler_sends_no_such_table() -> None:
-    made = build_payload(Results(trace(plane("/host:CPU", line("main", event("a/b:MatMul", 0, 5))))))
+    made = build_payload(Analysis(trace(plane("/host:CPU", line("main", event("a/b:MatMul", 0, 5))))))
     meta, tables = unpack(made.overview)
     assert meta["kernels"] == meta["hlo_ops"] == []
     assert not {"kernel_runs", "hlo_units", "op_rates"} & set(tables)
 
 
 def test_kernels_of_a_real_trace_travel_whole(v100_xplane: Path) -> None:
-    results = Results(read_xspace(v100_xplane.read_bytes()))
+    results = Analysis(read_xspace(v100_xplane.read_bytes()))
     payload = build_payload(results)
     meta, tables = unpack(payload.overview)
     if "kernel_runs" not in payload.is_here:

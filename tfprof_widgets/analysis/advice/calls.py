@@ -11,10 +11,10 @@ import numpy as np
 import pandas as pd
 
 from ...trace.source_map import SourceMap, parse_shapes
+from ..card import MEDIUM_GAIN, Advice, Fix, Highlight, advise, named, noted_place, ns_range, step_highlight
 from ..common import amount, number, percent, plural, size
 from ..out_of_memory.what_held import batch_size_of
 from ..steps.spans import MIN_STEPS, kinds_of
-from .card import MEDIUM_GAIN, Advice, Fix, Highlight, advise, named, noted_place, ns_range, step_highlight
 from .facts import OP_OVERHEAD_MS, StepPart, usual_step
 from .input_rules import works_ahead
 from .python_work import MIN_CALLS, CodeLine, top_line

@@ -16,6 +16,7 @@ import pandas as pd
 from ...trace.arrays import Bool, Float64, Int64
 from ...trace.source_map import SourceMap, parse_shapes
 from ...trace.trace import Session, Trace
+from ..card import HIGH_GAIN, MEDIUM_GAIN
 from ..common import PS_PER_MS, Stretches
 from ..events import int_stat_at
 from ..grouping import within_data
@@ -24,7 +25,6 @@ from ..input.pipeline import INPUT_HIGH, limits_steps, waits_often
 from ..names import base_name, by_ends
 from ..steps.spans import MIN_STEPS, Coverage, kinds_of
 from ..xla.programs import graphs_switched_off
-from .card import HIGH_GAIN, MEDIUM_GAIN
 from .facts import job_of, trained
 from .python_work import CodeLine, code_line, covered, sample_times, step_call
 

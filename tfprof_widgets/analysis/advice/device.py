@@ -9,11 +9,11 @@ import numpy as np
 import pandas as pd
 
 from ...trace.arrays import Float64, Int64
+from ..card import MEDIUM_GAIN, Advice, Fix, advise
 from ..common import PS_PER_MS, Stretches, amount, number, percent, plural, size
 from ..layers.layers import OPTIMIZER
 from ..steps.spans import MIN_STEPS, SpanType
 from ..xla.programs import graphs_switched_off
-from .card import MEDIUM_GAIN, Advice, Fix, advise
 from .causes import input_python_ms, python_stage
 from .facts import StepPart, usual_step
 from .input_rules import without_python

@@ -12,13 +12,13 @@ import pandas as pd
 
 from ...trace.arrays import Bool, Float64, Int32, Int64
 from ...trace.trace import Trace
+from ..card import Highlight, ns_range, step_highlight
 from ..common import PS_PER_MS, Stretches, number, percent
-from ..facts import Facts, Totals
+from ..facts import Facts
 from ..layers.layers import OPTIMIZER
 from ..machine import MachineLoad, machine_load
 from ..steps.categories import GUIDE_CATEGORIES
 from ..steps.steps import guide_of, ran_on_device
-from .card import Highlight, ns_range, step_highlight
 
 VISIBLE = 0.02
 """Of the step that the timeline shows: some twenty pixels."""
@@ -185,7 +185,7 @@ def trained(hosts: Iterable[str]) -> list[str]:
     return [host for host in every if job_of(host) != SERVERS] or every
 
 
-def step_facts(results: Totals, *, with_servers: bool = False, with_compiling: bool = False) -> StepFacts:
+def step_facts(results: Facts, *, with_servers: bool = False, with_compiling: bool = False) -> StepFacts:
     """Collect them: of the steps that the averages of the overview are over; those of parameter servers, and those that
     compile although no loop begins with them, only if asked for."""
     frame, is_averaged = results.steps.frame, results.is_averaged
@@ -321,7 +321,7 @@ def side_ops(run: RunFacts) -> SideOps:
     is_kernel = run.results.op_sums.unit_ns.any(axis=1)
     if steps.device_computes and is_kernel.any():  # what only copies computes nothing
         counted &= is_kernel
-    us = run.results.op_totals.self_us
+    us = run.results.op_sums.self_us
     ratio = steps.ratio("host_compute")
     if steps.device_computes:  # kernels may run in the step after that which launched them: the mean is over all steps
         every = run.results.steps.frame
@@ -339,7 +339,7 @@ KERAS_STEPS = ("_step_on_iterator", "_step_on_data_distributed", "multi_step_on_
 class RunFacts:
     """The results of one trace, and what is read from them directly."""
 
-    results: Totals
+    results: Facts
     counts_compiling: bool = False
     """Whether steps that compile are among `steps`, but for the first of each loop."""
 

@@ -12,12 +12,12 @@ import pandas as pd
 
 from ...trace.arrays import Bool, Float64
 from ...trace.source_map import SourceMap
+from ..card import EXPLAINED, MEDIUM_GAIN, Advice, Fix, advise, noted_place, one_line, step_highlight
 from ..common import number, percent, plural, size
 from ..layers.scopes import VENDOR
 from ..memory.memory import NEARLY_FULL
 from ..steps.categories import GUIDE_CATEGORIES
 from ..steps.spans import MIN_STEPS
-from .card import EXPLAINED, MEDIUM_GAIN, Advice, Fix, advise, noted_place, one_line, step_highlight
 from .causes import PASSES_ON, TracedOps
 from .facts import OP_OVERHEAD_MS, usual_step
 from .input_rules import input_bound, works_ahead
@@ -37,7 +37,7 @@ from .run import (
 )
 
 if TYPE_CHECKING:
-    from ..facts import Totals
+    from ..facts import Facts
 
 
 STRAGGLER = 3.0
@@ -285,7 +285,7 @@ def batch_room(run: Run) -> BatchRoom | None:
     return BatchRoom(name, peak, fixed, capacity, peak_at_ms, waited_ms / max(float(steps.time_ms.sum()), 1e-9))
 
 
-def batch_words(results: Totals, advice: Sequence[Advice]) -> tuple[str, ...]:
+def batch_words(results: Facts, advice: Sequence[Advice]) -> tuple[str, ...]:
     """Whether a larger batch fits, and why: `("A larger batch fits and may help", "4.46 GiB of 76.4 GiB used, and ...")`.
 
     That it may help is said where the device waits for what no batch changes, and no cause explains that away.

@@ -10,14 +10,7 @@ from typing import TYPE_CHECKING, Literal
 import numpy as np
 import pandas as pd
 
-from ..common import US_PER_MS, milliseconds, number, percent, plural
-from ..input.iterators import FILE_READERS
-from ..input.tf_data import calls_at_a_time
-from ..input.usage import slowest_below
-from ..machine import FREE
-from ..names import base_name, parse_op_names
-from ..steps.spans import MIN_STEPS
-from .card import (
+from ..card import (
     MEDIUM_GAIN,
     Advice,
     Fix,
@@ -29,6 +22,13 @@ from .card import (
     rewritten,
     step_highlight,
 )
+from ..common import US_PER_MS, milliseconds, number, percent, plural
+from ..input.iterators import FILE_READERS
+from ..input.tf_data import calls_at_a_time
+from ..input.usage import slowest_below
+from ..machine import FREE
+from ..names import base_name, parse_op_names
+from ..steps.spans import MIN_STEPS
 from .facts import StepPart
 from .run import DATA_GRAPH, mapped_function
 
@@ -90,7 +90,7 @@ def runs_python(run: Run) -> bool:
 def input_ops(run: Run) -> tuple[np.ndarray, list[str]]:
     """Time of their own of the ops that mapped functions run, in us, and their types."""
     results = run.results
-    own_us = np.where(results.op_scopes.is_input, results.op_totals.self_us, 0.0)
+    own_us = np.where(results.op_scopes.is_input, results.op_sums.self_us, 0.0)
     rows = [k for k in np.flatnonzero(own_us > 0).tolist() if results.op_shares.type[k] != "Dataset"]
     return own_us[rows], [results.op_shares.type[k] for k in rows]
 

@@ -12,11 +12,11 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from ...trace.arrays import Bool, Float64, Int64
+from ..card import HIGH_GAIN, Advice, Fix, advise, last_part, title_of
 from ..common import PS_PER_MS, Stretches, number
 from ..events import nearest_marked
 from ..names import CALL
 from ..steps.spans import MIN_STEPS
-from .card import HIGH_GAIN, Advice, Fix, advise, last_part, title_of
 from .facts import KERAS_STEPS, OP_OVERHEAD_MS, StepPart, usual_step
 from .run import FIXED, LARGER_BATCH, Run, compiled
 

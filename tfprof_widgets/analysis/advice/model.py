@@ -12,13 +12,13 @@ import pandas as pd
 
 from ...trace.arrays import Bool
 from ...trace.source_map import parse_shapes
+from ..card import HIGH_GAIN, MEDIUM_GAIN, Advice, Fix, Highlight, advise, ns_range, one_line, step_highlight
 from ..common import amount, number, percent, plural, size
 from ..grouping import UNIT_TEXTS, ComputeUnit
 from ..memory.memory import FRAGMENTED, FRAGMENTED_FROM
 from ..ops.kernels import beside_products
 from ..out_of_memory.what_held import batch_size_of
 from ..steps.spans import MIN_STEPS
-from .card import HIGH_GAIN, MEDIUM_GAIN, Advice, Fix, Highlight, advise, ns_range, one_line, step_highlight
 from .causes import PRODUCTS
 from .facts import StepPart, usual_step
 from .host import WAITS, batch_room

@@ -11,10 +11,10 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from ...trace.arrays import Int64
+from ..card import MEDIUM_GAIN, Advice, Fix, advise, line_text, noted_place, one_line
 from ..common import PS_PER_MS, US_PER_MS, Stretches, amount, number, percent, plural
 from ..grouping import ComputeUnit
 from ..layers.scopes import FUNCTIONS, OPS, without_number
-from .card import MEDIUM_GAIN, Advice, Fix, advise, line_text, noted_place, one_line
 from .causes import PRODUCTS
 from .run import SpentOps, compiled, costliest, op_line
 
@@ -378,7 +378,7 @@ def _python_ops(run: Run) -> Iterator[Advice]:
     # It runs on the host whatever the device is, and the device waits for it.
     host = chosen & ~run.results.op_shares.is_device
     steps = run.steps
-    spent = float(run.results.op_totals.self_us[host].sum()) / 1e3
+    spent = float(run.results.op_sums.self_us[host].sum()) / 1e3
     whole = float(run.results.steps.frame["step_time_ms"].sum())
     part = steps.part("op", spent / whole * steps.mean_ms if whole else 0.0)
     if part.ratio < MEDIUM_GAIN:
@@ -635,12 +635,12 @@ def text_of_numbers(run: Run) -> Iterator[Advice]:
     made = traced.dtype[traced.dtype == "string"].index
     of_numbers = [row for row in made.tolist() if traced.dtype.get(traced.source(row, 0), "string") != "string"]
     chosen = np.isin(traced.row, [*of_numbers, *traced.readers(of_numbers)]) & ~run.results.op_scopes.is_input
-    spent_ms = float(run.results.op_totals.self_us[chosen].sum()) / US_PER_MS
+    spent_ms = float(run.results.op_sums.self_us[chosen].sum()) / US_PER_MS
     part = steps.part("text", spent_ms / len(run.results.steps.frame) if len(run.results.steps.frame) else 0.0)
     if part.ratio < MEDIUM_GAIN:
         return
     names = costliest(run, chosen)
-    top = int(np.where(chosen, run.results.op_totals.self_us, -1.0).argmax())
+    top = int(np.where(chosen, run.results.op_sums.self_us, -1.0).argmax())
     place = op_line(run, top)
     yield advise(
         "text_of_numbers",

@@ -10,14 +10,7 @@ import pandas as pd
 from ...trace.arrays import Bool, Float64, Int32, Int64
 from ...trace.source_map import SourceMap
 from ...trace.trace import Trace
-from ..common import PS_PER_MS, Stretches, sum_by
-from ..events import int_stat_at, nearest_marked
-from ..facts import Facts
-from ..grouping import within_data
-from ..names import by_ends
-from ..ops.executions import eager_launches
-from ..steps.spans import on_host
-from .card import (
+from ..card import (
     COMPREHENSIONS,
     enclosing_class,
     enclosing_function,
@@ -27,6 +20,13 @@ from .card import (
     result_is_used,
     title_of,
 )
+from ..common import PS_PER_MS, Stretches, sum_by
+from ..events import int_stat_at, nearest_marked
+from ..facts import Facts
+from ..grouping import within_data
+from ..names import by_ends
+from ..ops.executions import eager_launches
+from ..steps.spans import on_host
 from .facts import OpWork, StepFacts
 
 MIN_GAP_MS = 3.0

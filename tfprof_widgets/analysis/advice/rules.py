@@ -4,15 +4,14 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
 
 import pandas as pd
 
+from ..card import Advice, FoundAdvice, fitting, ranked, without_explained
 from ..common import Types, typed_table
-from ..facts import Totals
+from ..facts import Facts
 from ..tables import TABLES
 from .calls import argument_conversion, compilation, eager_hot_loop, eager_ops, many_calls, retracing, step_overhead
-from .card import Advice, fitting, ranked, without_explained
 from .device import (
     collective_bound,
     device_idle,
@@ -93,17 +92,7 @@ RULES: tuple[Rule, ...] = (
 TABLE_TYPES: Types = TABLES["advice_table"].types
 
 
-@dataclass(frozen=True)
-class FoundAdvice:
-    """What the rules said."""
-
-    advice: tuple[Advice, ...]
-    """The largest gain first; empty where nothing is wrong or nothing can be judged."""
-    notices: tuple[str, ...] = ()
-    """A sentence on each error that rules failed with; mostly none."""
-
-
-def find_advice(results: Totals, rules: Sequence[Rule] | None = None) -> FoundAdvice:
+def find_advice(results: Facts, rules: Sequence[Rule] | None = None) -> FoundAdvice:
     """Ask rules what to change; all, or `CLUSTER_RULES` of hosts whose events were read elsewhere, and `HOST_RULES` there.
 
     Where memory ran out there is none: `MemoryFailure.actions` tell what to do about that, and nothing else matters before.

@@ -11,11 +11,11 @@ import numpy as np
 
 from ...trace.arrays import Bool, Float64, Int64
 from ...trace.source_map import SourceMap
+from ..card import Advice, Fix, advise, is_of_model, line_text, named, one_line, only_call, place_of, rewritten
 from ..layers.scopes import VENDOR
 from ..places import FrameTable, frame_places
 from ..steps.spans import SpanType, on_stream
 from ..steps.steps import fetches_in_a_loop
-from .card import Advice, Fix, advise, is_of_model, line_text, named, one_line, only_call, place_of, rewritten
 from .causes import (
     DeviceWaits,
     InputWait,
@@ -250,7 +250,7 @@ class SpentOps:
 
 def costliest(run: Run, chosen: Bool) -> tuple[str, ...]:
     """Names of the five costliest of some framework ops."""
-    us = np.where(chosen, run.results.op_totals.self_us, 0.0)
+    us = np.where(chosen, run.results.op_sums.self_us, 0.0)
     order = np.argsort(-us, kind="stable")[:5]
     least = float(us.max(initial=0.0)) / 100
     return run.known(*(run.results.op_shares.name[i] for i in order.tolist() if us[i] > least))
@@ -299,7 +299,7 @@ def mapped_function(run: Run) -> MappedFunction | None:
     the same names. Those of which too few ops ran are left out, and those that another one explains better; where more than
     one line is left, None is better than a wrong one.
     """
-    own_us = np.where(run.results.op_scopes.is_input, run.results.op_totals.self_us, 0.0)
+    own_us = np.where(run.results.op_scopes.is_input, run.results.op_sums.self_us, 0.0)
     op = _costliest_op(run, own_us)
     source_map = run.results.source_map
     if op < 0 or source_map is None:

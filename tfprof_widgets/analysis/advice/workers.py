@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from ..card import MEDIUM_GAIN, Advice, Fix, Highlight, advise, one_line, step_highlight
 from ..common import listed, number, percent, plural, size
 from ..hosts.workers import EXCHANGE, waiting_ms
 from ..steps.spans import MIN_STEPS
-from .card import MEDIUM_GAIN, Advice, Fix, Highlight, advise, one_line, step_highlight
 from .causes import RECEIVED
 from .facts import SERVERS, StepPart, job_of
 from .run import event_names
@@ -214,7 +214,7 @@ def host_communication(run: Run) -> Iterator[Advice]:
     by_type = own.groupby(["kind", "type"], sort=False, as_index=False)["exposed_time_us"].sum()
     largest = by_type.iloc[int(by_type["exposed_time_us"].to_numpy().argmax())]
     kind, name = str(largest["kind"]), str(largest["type"])
-    if kind == "device_collective" or (name == RECEIVED and not results.is_reduced):
+    if kind == "device_collective" or (name == RECEIVED and results.has_events):
         return
     n_hosts, step_ms = len(workers.hosts), float(workers.frame["step_time_ms"].mean())
     stragglers = results.stragglers["host"].tolist()

@@ -14,7 +14,7 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Callable, Hashable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from difflib import SequenceMatcher
 from functools import lru_cache
 
@@ -241,7 +241,7 @@ def op_sums(facts: Facts, cells: RunCells) -> OpSums:
     unit_seen = np.zeros((n_units, len(cells)), np.bool_)
     counted = cell >= 0
     unit_seen[occurrences.op[counted], cell[counted]] = True
-    unit_count = counts_of(occurrences, counted) / cells.n_steps.sum()
+    unit_count = counts_of(replace(occurrences, is_counted=counted)) / cells.n_steps.sum()
     unit_runs = np.bincount(occurrences.op, minlength=n_units) > 0
     return OpSums(
         np.asarray(shares.spread(unit_ms)),

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import partial
 from typing import Any
 
 import numpy as np
@@ -18,7 +17,7 @@ from ...trace.source_map import SourceMap, empty_source_map, parse_shapes
 from ...trace.trace import ITEM_BYTES, dtype_name
 from ..common import PS_PER_US, Types, all_matches, dense_codes, first_of, sum_by, typed_table
 from ..events import nearest_marked
-from ..facts import Facts, Totals
+from ..facts import Facts
 from ..layers.scopes import DATA_SCOPE, OpScopes, op_scopes
 from ..memory.moments import Snapshots
 from ..names import parse_op_names
@@ -48,7 +47,7 @@ class CapturedOps:
     """For each row of `SourceMap.ops` its op, -1 for none."""
 
 
-def name_ops(facts: Totals) -> CapturedOps:
+def name_ops(facts: Facts) -> CapturedOps:
     """List the ops of a capture.
 
     Executions on a device and on its host that bear the same name and type are one op. Where two ops would get the same
@@ -56,7 +55,7 @@ def name_ops(facts: Totals) -> CapturedOps:
     an op of the same name, only one is listed unless both ran.
     """
     source_map = facts.source_map or empty_source_map()
-    scopes, totals = facts.op_scopes, facts.op_totals
+    scopes, totals = facts.op_scopes, facts.op_sums
     match = facts.op_match
     naming = _Naming()
     nameless = np.flatnonzero(
@@ -65,7 +64,7 @@ def name_ops(facts: Totals) -> CapturedOps:
     in_graph = dict(zip(nameless.tolist(), source_map.ops["op"].iloc[match.own_row[nameless]], strict=True))
     of_framework_op = np.full(len(scopes), -1, np.int32)
     first: list[int] = []
-    for i in np.flatnonzero(totals.occurrences > 0).tolist():  # one turn per op that ran
+    for i in np.flatnonzero(totals.count > 0).tolist():  # one turn per op that ran
         of_framework_op[i] = number = naming.of_run(scopes, i, in_graph.get(i, ""))
         if number == len(first):
             first.append(i)
@@ -408,24 +407,10 @@ def compute_op_graph(facts: Facts) -> OpGraph:
     (see `captured_memory`): `output_bytes` and the temporary and persistent bytes are not in it, so 0. Figures are of the whole
     capture, not per step, unless asked otherwise.
     """
-    return compute_captured_graph(facts, partial(costs_of_events, facts))
-
-
-def costs_of_events(facts: Facts, of_framework_op: Int32) -> Costs:
-    """The costs, execution by execution."""
-    return {
-        "times": captured_times(facts, of_framework_op),
-        "runs": captured_runs(facts, of_framework_op),
-        "memory": captured_memory(facts, of_framework_op),
-    }
-
-
-def compute_captured_graph(facts: Totals, costs_of: Callable[[Int32], Costs]) -> OpGraph:
-    """The same with costs of any kind."""
     source_map = facts.source_map or empty_source_map()
     ops = name_ops(facts)
     frames, frame = captured_frames(source_map, ops)
-    costs = costs_of(ops.of_framework_op)
+    costs = _costs(facts, ops.of_framework_op)
     details = _details(source_map, ops)
     tables = {
         "ops": {
@@ -442,6 +427,56 @@ def compute_captured_graph(facts: Totals, costs_of: Callable[[Int32], Costs]) ->
         **costs,
     }
     return make_op_graph(tables, is_whole=False, counts_steps=False)
+
+
+def _costs(facts: Facts, of_framework_op: Int32) -> Costs:
+    """The costs, execution by execution where there are single ones."""
+    if not facts.has_events:
+        return _total_costs(facts, of_framework_op)
+    return {
+        "times": captured_times(facts, of_framework_op),
+        "runs": captured_runs(facts, of_framework_op),
+        "memory": captured_memory(facts, of_framework_op),
+    }
+
+
+_HOST, _DEVICE = "/host:CPU", "/device"
+
+
+def _total_costs(facts: Facts, of_framework_op: Int32) -> Costs:
+    """What ops of summed hosts cost: each has one row a side, which stands outside of any step (-1), at the begin of the capture.
+
+    Its device is `/host:CPU` of all hosts, or the first device's kind. Memory is what an op asked for (`allocated_bytes`);
+    what of it was not given back is not known, nor what its executions held at most.
+    """
+    shares, sums = facts.op_shares, facts.op_sums
+    device = next((plane.name for plane in facts.trace.planes if plane.is_device), _DEVICE)
+    every = pd.DataFrame(
+        {
+            "op": of_framework_op.astype(np.int64),
+            "is_accelerator": shares.is_device,
+            "device": np.where(shares.is_device, device, _HOST).astype(np.object_),
+            "duration_us": sums.self_us,
+            "n_runs": sums.count,
+        }
+    )
+    ran = every[(every["op"] >= 0) & (every["n_runs"] > 0)].reset_index(drop=True)
+    times = ran.drop(columns="n_runs").assign(step=-1, start_us=0.0)
+    end_us = int(facts.trace.end_ps.max(initial=0)) / PS_PER_US
+    runs = ran.groupby("op", as_index=False)["n_runs"].max().assign(step=-1, start_us=0.0, end_us=end_us)
+    return {"times": dict(times), "runs": dict(runs), "memory": dict(_allocated(facts, of_framework_op))}
+
+
+def _allocated(facts: Facts, of_framework_op: Int32) -> pd.DataFrame:
+    used = facts.memory_by_op
+    number: dict[str, int] = {}
+    for name, op in zip(facts.op_shares.name, of_framework_op.tolist(), strict=True):
+        if op >= 0:
+            number.setdefault(name, op)
+    at = np.array([number.get(name, -1) for name in parse_op_names(used.name).name], np.int64)
+    every = pd.DataFrame({"op": at, "requested_bytes": used.allocated_bytes})
+    known = every[(every["op"] >= 0) & (every["requested_bytes"] > 0)].reset_index(drop=True)
+    return known.assign(step=-1, time_us=0, peak_bytes=0, residual_bytes=0, in_use_bytes=0)
 
 
 def _device(ops: CapturedOps, times: dict[str, Any], *, on_host: bool) -> Any:
@@ -531,7 +566,7 @@ _HOLDERS = frozenset(("VarHandleOp", "VariableV2", "Variable", "AutoReloadVariab
 """Types of ops that hold a variable in a graph of TensorFlow 1."""
 
 
-def compute_variables(facts: Totals) -> pd.DataFrame:
+def compute_variables(facts: Facts) -> pd.DataFrame:
     """One row per variable of the program: the weights of its Keras models in the order of their layers, then the others.
 
     What an optimizer, a metric or a random generator of Keras keeps for itself is left out, so that `n_params` adds up to the

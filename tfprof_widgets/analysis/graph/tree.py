@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from ...trace.arrays import Int64
 from ...trace.op_graph import OpGraph
-from ..facts import Totals
+from ..facts import Facts
 from .nodes import (
     COLUMN,
     NUMBERS,
@@ -577,7 +577,7 @@ def compute_shown_structure(graph: OpGraph, of_framework_op: np.ndarray, *, most
     )
 
 
-def framework_ops(facts: Totals, graph: OpGraph) -> np.ndarray:
+def framework_ops(facts: Facts, graph: OpGraph) -> np.ndarray:
     """For each framework op of a trace the row of its `graph` that it is, -1 for none; of a file by name, which it shares."""
     if facts.stored_graph is None:
         return name_ops(facts).of_framework_op

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from typing import Literal
 
 import numpy as np
@@ -17,6 +17,7 @@ from ..common import PS_PER_MS, Stretches, Types, host_of_plane, hosts_of, typed
 from ..events import Framework, framework_of
 from ..names import OpCategory, OpNames, by_ends, by_op_name
 from ..steps.spans import on_stream
+from ..summaries import united
 from ..tables import TABLES
 
 _ACCELERATOR = re.compile(r"/device:(GPU|TPU):\d+")
@@ -310,3 +311,10 @@ def median_of_others(values: Float64) -> Float64:
     at_low, at_high = np.where(rank <= low, low + 1, low), np.where(rank <= high, high + 1, high)
     middle: Float64 = (np.take_along_axis(ordered, at_low, 1) + np.take_along_axis(ordered, at_high, 1)) / 2
     return middle
+
+
+def merge_host_facts(every: pd.DataFrame) -> tuple[HostFacts, ...]:
+    """The facts of all hosts; of a host with several files what any of them tells."""
+    any_of = dict.fromkeys(("has_accelerator", "is_served"), "any")
+    found, _ = united(every, ["host"], {"task": "first", **any_of, "serving_ratio": "max", "n_events": "sum"})
+    return tuple(HostFacts(*row) for row in found[[one.name for one in fields(HostFacts)]].itertuples(index=False))

@@ -30,6 +30,7 @@ from ..names import parse_op_names
 from ..steps.categories import STEP_CATEGORIES, computes_on_host
 from ..steps.spans import MIN_STEPS, SpanType, on_stream
 from ..steps.steps import Steps, TracedSteps
+from ..summaries import MOST, PackedFrame
 from ..tables import TABLES
 from .clocks import NO_SHIFTS, ClockShifts, align_most, clock_shifts
 from .hosts import HostFacts, median_of_others, roles
@@ -464,3 +465,22 @@ def training_first(frame: pd.DataFrame, others: Collection[str] = ()) -> pd.Data
     is_other = frame["host"].isin(list(others)).to_numpy(np.bool_)
     order = np.lexsort((-frame["exposed_time_us"].to_numpy(), is_other))
     return frame.iloc[order].reset_index(drop=True)
+
+
+OTHER_EXCHANGES = "other exchanges"
+"""The name of such a row."""
+
+
+def summarize_communication(frame: pd.DataFrame) -> PackedFrame:
+    """Keep the rows with the most exposed time, and add up the others of each kind."""
+    if len(frame) <= MOST.exchanges:
+        return PackedFrame.of(frame)
+    kept, rest = frame.iloc[: MOST.exchanges], frame.iloc[MOST.exchanges :]
+    sums = ["occurrences", "total_time_us", "exposed_time_us", "time_ratio", "bytes"]
+    others = rest.groupby(["host", "kind"], as_index=False, sort=False).agg(dict.fromkeys(sums, "sum"))
+    total = others["total_time_us"].to_numpy()
+    exposed = others["exposed_time_us"].to_numpy()
+    others["overlap_ratio"] = np.where(total > 0, 1 - exposed / np.maximum(total, 1e-9), 0.0)
+    others["name"] = OTHER_EXCHANGES
+    others["type"] = OTHER_EXCHANGES
+    return PackedFrame.of(pd.concat([kept, others[list(frame.columns)]], ignore_index=True))

@@ -13,15 +13,14 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from ...trace.arrays import Bool, Float64, Int32, Int64, UInt8
+from ...trace.arrays import Bool, Int32, UInt8
 from ...trace.source_map import SourceMap
-from ..common import dense_codes, first_of, plural, sum_by, table_of_arrays, unique_codes
+from ..common import dense_codes, first_of, plural, table_of_arrays
 from ..grouping import N_UNITS, unit_ratios
-from ..memory.memory import OF_DEVICE, MemoryProfile
-from ..memory.moments import BEFORE_CAPTURE, STACK, Snapshots, find_peak
-from ..names import parse_op_names
+from ..memory.memory import MemoryProfile, OpMemory, memory_by_op
+from ..memory.moments import BEFORE_CAPTURE, STACK
 from ..ops.executions import EAGER_SCOPE
-from ..ops.ops import OpTotals, side_table
+from ..ops.ops import OpSums, side_table
 from ..ops.shares import OpShares
 from ..places import BUCKET_OF_TYPE, COPIES, GRADIENT_SUMS, KERAS, PROGRAM_ENDS, FrameTable, UserFiles, frame_places
 from ..tables import TABLES
@@ -215,68 +214,6 @@ class _Inference:
 
 def _is_internal(part: str) -> bool:
     return without_number(part) in FUNCTIONS
-
-
-@dataclass(frozen=True, eq=False, repr=False)
-class OpMemory:
-    """Bytes by op. `name`, `type`, `allocated_bytes` and `peak_bytes` have one entry per op that allocated."""
-
-    name: tuple[str, ...]
-    """Name of the op; "" for allocations that name none."""
-    type: tuple[str, ...]
-    """Its type where the allocation tells, else ""."""
-    allocated_bytes: Int64
-    """All that the op allocated in the capture: of devices, where `allocator` is one of a device, else of every allocator."""
-    peak_bytes: Int64
-    """What of it was in use at the peak of `allocator`."""
-    allocator: str
-    """See `MemoryTables.main_allocator`."""
-    before_capture_bytes: int
-    """In use at that peak and not seen being allocated."""
-    stack_bytes: int
-    """In use at that peak as stack, which no op is charged for."""
-    step_bytes: Float64 | None = None
-    """Of `allocated_bytes` what the averaged steps did, a step; None where it is not known in which step bytes were allocated."""
-
-
-def memory_by_op(memory: MemoryProfile, averaged: Bool | None = None) -> OpMemory:
-    """Sum the allocations of each op; `peak_bytes`, `before_capture_bytes` and `stack_bytes` add up to the peak."""
-    table = memory.snapshots
-    if memory.is_empty:
-        none = np.empty(0, np.int64)
-        return OpMemory((), (), none, none, "", 0, 0)
-    allocator = memory.main_allocator
-    rows = memory.snapshots.rows_of(allocator)
-    peak = find_peak(table, rows).row
-    live = _live_at(table, rows, peak)
-    counts = np.array([OF_DEVICE in name or OF_DEVICE not in allocator for name in table.allocators])
-    made = ~table.is_free & counts[table.allocator_id]
-    ids, code = unique_codes(table.op)
-    parsed = parse_op_names([memory.strings[i] if i >= 0 else "" for i in ids.tolist()])
-    of_steps = None
-    if averaged is not None and averaged.any() and memory.event_step is not None:
-        inside = made & np.append(averaged, False)[memory.event_step[table.event]]
-        of_steps = sum_by(code[inside], table.allocation_bytes[inside], len(ids)) / int(averaged.sum())
-    at_peak = np.where(live, table.allocation_bytes, 0)
-    return OpMemory(
-        name=parsed.name,
-        type=tuple(kind or "" for kind in parsed.type),
-        allocated_bytes=sum_by(code[made], table.allocation_bytes[made], len(ids)),
-        peak_bytes=sum_by(code, at_peak, len(ids)),
-        allocator=allocator,
-        before_capture_bytes=int(table.heap_bytes[peak]) - int(at_peak.sum()),
-        stack_bytes=int(table.stack_bytes[peak]),
-        step_bytes=of_steps,
-    )
-
-
-def _live_at(table: Snapshots, rows: slice, now: int) -> Bool:
-    """Which rows are allocations of one allocator that are in use just after row `now` of it."""
-    row = np.arange(len(table.event))
-    live: Bool = (row >= rows.start) & (row <= now) & ~table.is_free
-    live &= (table.freed_at < 0) | (table.freed_at > now)
-    live &= table.session_id == table.session_id[now]
-    return live
 
 
 Scope = tuple[str, ...]
@@ -534,7 +471,7 @@ class Layers:
     """For each op its row in `entries`."""
     op_phase: UInt8
     """For each op an index into `PHASES`."""
-    totals: OpTotals
+    sums: OpSums
     """Time and executions of each op."""
     allocating: dict[str, int] = field(default_factory=dict)
     """By name the row in `entries` of what allocated memory; "" for what names no op."""
@@ -552,7 +489,7 @@ class Layers:
         "allocated before the capture" (and "stack", if any) is a row of its own. A compiled program allocates as a whole, for
         the op that runs it, which is in no layer.
         """
-        return _frame(self.entries, self.op_entry, self.op_phase, self.totals)
+        return _frame(self.entries, self.op_entry, self.op_phase, self.sums)
 
     def __repr__(self) -> str:
         n = int((self.entries["kind"] == "layer").sum())
@@ -561,7 +498,7 @@ class Layers:
 
 def compute_layers(
     scopes: OpScopes,
-    totals: OpTotals,
+    sums: OpSums,
     *,
     shares: OpShares | None = None,
     source_map: SourceMap | None = None,
@@ -581,7 +518,7 @@ def compute_layers(
     n_ops = len(scopes)
     op_entry, phase = places.entry[:n_ops], _phases(listed, places)[:n_ops]
     allocating = {} if used is None else _entry_of(places, listed.name, used.name)
-    return Layers(entries, op_entry, phase, totals, allocating)
+    return Layers(entries, op_entry, phase, sums, allocating)
 
 
 def layers_of(
@@ -665,12 +602,12 @@ def _entries(places: Places, used: OpMemory | None, names: Sequence[str]) -> pd.
     return table_of_arrays(dict(zip(ENTRY_COLUMNS, columns, strict=True)))
 
 
-def _frame(entries: pd.DataFrame, op_entry: Int32, phase: UInt8, totals: OpTotals) -> pd.DataFrame:
-    columns, row = side_table(entries, op_entry, phase, PHASES, totals)
+def _frame(entries: pd.DataFrame, op_entry: Int32, phase: UInt8, sums: OpSums) -> pd.DataFrame:
+    columns, row = side_table(entries, op_entry, phase, PHASES, sums)
     n = len(entries)
     n_ops = np.bincount(row, minlength=2 * n)
     unit_us = np.zeros((2 * n, N_UNITS))
-    np.add.at(unit_us, row, totals.unit_us)
+    np.add.at(unit_us, row, sums.unit_us)
     on_device = n_ops[:n] > 0
     held = {name: columns[name][:n] for name in ("allocated_bytes", "peak_bytes")}
     has_memory = (held["allocated_bytes"] != 0) | (held["peak_bytes"] != 0)

@@ -24,7 +24,7 @@ import pandas as pd
 from ...trace.arrays import Bool, Float64, Int32, Int64
 from ..common import dense_codes, first_of, numbered, plural, table_of_arrays, text_column
 from ..names import CALL
-from ..ops.ops import OpTotals
+from ..ops.ops import OpSums
 from ..tables import TABLES
 
 
@@ -462,13 +462,13 @@ class Scopes:
         return f"Scopes({plural(len(self.entries) - 1, 'name scope')})"
 
 
-def compute_scopes(scopes: OpScopes, totals: OpTotals) -> Scopes:
+def compute_scopes(scopes: OpScopes, sums: OpSums) -> Scopes:
     """Build the tree of scopes, without what function calls, loops and graph rewriting add to names (see `op_scopes`)."""
     tree, entry = _Tree.of(scopes.scopes)
     entries, op_entry = tree.entries(), entry[scopes.scope_id]
     depth = np.fromiter(map(len, scopes.scopes), np.int64, len(entry))
     n_folded = int((entries["depth"].to_numpy()[entry] < depth)[scopes.scope_id].sum())
-    return Scopes(_frame(entries, op_entry, scopes.is_backward, totals), entries, op_entry, n_folded)
+    return Scopes(_frame(entries, op_entry, scopes.is_backward, sums), entries, op_entry, n_folded)
 
 
 @dataclass
@@ -519,12 +519,12 @@ class _Tree:
         )
 
 
-def _frame(entries: pd.DataFrame, op_entry: Int32, is_backward: Bool, totals: OpTotals) -> pd.DataFrame:
+def _frame(entries: pd.DataFrame, op_entry: Int32, is_backward: Bool, sums: OpSums) -> pd.DataFrame:
     rows, figures = [], []
     parent, depth = entries["parent"].to_numpy(np.int32), entries["depth"].to_numpy(np.int32)
-    for chosen in (totals.is_device, ~totals.is_device):
-        own = totals.self_us[chosen]
-        columns = [own, np.where(is_backward[chosen], own, 0.0), np.ones(len(own)), totals.occurrences[chosen]]
+    for chosen in (sums.is_device, ~sums.is_device):
+        own = sums.self_us[chosen]
+        columns = [own, np.where(is_backward[chosen], own, 0.0), np.ones(len(own)), sums.count[chosen]]
         counts = [np.bincount(op_entry[chosen], c, minlength=len(entries)) for c in columns]
         direct: Float64 = np.stack(counts).astype(np.float64)
         total = _with_descendants(direct, parent, depth)

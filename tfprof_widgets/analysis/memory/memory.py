@@ -11,11 +11,12 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from ...trace.arrays import SmallInt
+from ...trace.arrays import Bool, Float64, Int64, SmallInt
 from ...trace.trace import Trace
-from ..common import PS_PER_MS, Types, percent, plural, size, typed_table
+from ..common import PS_PER_MS, Types, percent, plural, size, sum_by, typed_table, unique_codes
 from ..events import Framework, framework_of
 from ..grouping import Grouping, group_events
+from ..names import parse_op_names
 from ..tables import TABLES, tell_columns
 from .growth import MemoryGrowth, describe_growth, measure_growth, unfreed_table
 from .moments import (
@@ -427,3 +428,65 @@ def judge_memory(summary: pd.DataFrame) -> tuple[str, ...]:
                 "too small for the largest."
             )
     return tuple(sentences)
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class OpMemory:
+    """Bytes by op. `name`, `type`, `allocated_bytes` and `peak_bytes` have one entry per op that allocated."""
+
+    name: tuple[str, ...]
+    """Name of the op; "" for allocations that name none."""
+    type: tuple[str, ...]
+    """Its type where the allocation tells, else ""."""
+    allocated_bytes: Int64
+    """All that the op allocated in the capture: of devices, where `allocator` is one of a device, else of every allocator."""
+    peak_bytes: Int64
+    """What of it was in use at the peak of `allocator`."""
+    allocator: str
+    """See `MemoryTables.main_allocator`."""
+    before_capture_bytes: int
+    """In use at that peak and not seen being allocated."""
+    stack_bytes: int
+    """In use at that peak as stack, which no op is charged for."""
+    step_bytes: Float64 | None = None
+    """Of `allocated_bytes` what the averaged steps did, a step; None where it is not known in which step bytes were allocated."""
+
+
+def memory_by_op(memory: MemoryProfile, averaged: Bool | None = None) -> OpMemory:
+    """Sum the allocations of each op; `peak_bytes`, `before_capture_bytes` and `stack_bytes` add up to the peak."""
+    table = memory.snapshots
+    if memory.is_empty:
+        none = np.empty(0, np.int64)
+        return OpMemory((), (), none, none, "", 0, 0)
+    allocator = memory.main_allocator
+    rows = memory.snapshots.rows_of(allocator)
+    peak = find_peak(table, rows).row
+    live = _live_at(table, rows, peak)
+    counts = np.array([OF_DEVICE in name or OF_DEVICE not in allocator for name in table.allocators])
+    made = ~table.is_free & counts[table.allocator_id]
+    ids, code = unique_codes(table.op)
+    parsed = parse_op_names([memory.strings[i] if i >= 0 else "" for i in ids.tolist()])
+    of_steps = None
+    if averaged is not None and averaged.any() and memory.event_step is not None:
+        inside = made & np.append(averaged, False)[memory.event_step[table.event]]
+        of_steps = sum_by(code[inside], table.allocation_bytes[inside], len(ids)) / int(averaged.sum())
+    at_peak = np.where(live, table.allocation_bytes, 0)
+    return OpMemory(
+        name=parsed.name,
+        type=tuple(kind or "" for kind in parsed.type),
+        allocated_bytes=sum_by(code[made], table.allocation_bytes[made], len(ids)),
+        peak_bytes=sum_by(code, at_peak, len(ids)),
+        allocator=allocator,
+        before_capture_bytes=int(table.heap_bytes[peak]) - int(at_peak.sum()),
+        stack_bytes=int(table.stack_bytes[peak]),
+        step_bytes=of_steps,
+    )
+
+
+def _live_at(table: Snapshots, rows: slice, now: int) -> Bool:
+    """Which rows are allocations of one allocator that are in use just after row `now` of it."""
+    row = np.arange(len(table.event))
+    live: Bool = (row >= rows.start) & (row <= now) & ~table.is_free
+    live &= (table.freed_at < 0) | (table.freed_at > now)
+    live &= table.session_id == table.session_id[now]
+    return live

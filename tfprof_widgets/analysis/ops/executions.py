@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
@@ -392,8 +392,42 @@ class Occurrences(Units):
     """From where to where each lane was observed: a thread from its first to its last op or event that names an op (such
     as an allocation for it), a device from its first to its last event of any kind."""
 
+    whole_ps: Int64 | None = None
+    """Of a time range the durations before it cut them; None where nothing did."""
+    is_counted: Bool | None = None
+    """Of a time range which rows have a part in it; None where all do."""
+
     def __len__(self) -> int:
         return len(self.op)
+
+    def within(self, low_ps: int, high_ps: int) -> Occurrences:
+        """The overlap of each with a time range; what lies outside stays as a row without time that does not count."""
+
+        def overlap(length: Int64) -> Int64:
+            inside = np.minimum(self.start_ps + length, high_ps) - np.maximum(self.start_ps, low_ps)
+            positive: Int64 = np.maximum(inside, 0)
+            return positive
+
+        inside = overlap(self.duration_ps)
+        is_point = (self.duration_ps == 0) & (self.start_ps >= low_ps) & (self.start_ps < high_ps)
+        return replace(
+            self,
+            duration_ps=inside,
+            span_ps=overlap(self.span_ps),
+            lane_first_ps=np.maximum(self.lane_first_ps, low_ps),
+            lane_last_ps=np.minimum(self.lane_last_ps, high_ps),
+            whole_ps=self.duration_ps,
+            is_counted=(inside > 0) | is_point,
+        )
+
+    def on_lines(self, is_own: Bool) -> Occurrences:
+        """Those on some lines of the trace. The units stay, also those that ran elsewhere only; lanes are of these lines."""
+        rows, lanes = np.flatnonzero(is_own[self.line]), np.flatnonzero(is_own[self.lane_line])
+        columns = {name: getattr(self, name)[rows] for name in _OF_EXECUTIONS}
+        columns |= {name: getattr(self, name)[lanes] for name in _OF_LANES}
+        columns["parent"] = _renumbered(columns["parent"], rows, len(self))
+        columns["lane"] = _renumbered(columns["lane"], lanes, len(self.lane_line)).astype(np.int32)
+        return replace(self, **columns)
 
     @cached_property
     def is_first(self) -> Bool:
@@ -409,6 +443,21 @@ class Occurrences(Units):
         own = self.span_ps.copy()
         np.subtract.at(own, self.parent[inner], self.span_ps[inner])
         return own
+
+
+_OF_EXECUTIONS = (
+    *("op", "event", "line", "start_ps", "duration_ps", "span_ps", "parent", "execution", "kernel_unit", "lane"),
+)
+_OF_LANES = ("lane_line", "lane_is_device", "lane_first_ps", "lane_last_ps")
+"""Columns of `Occurrences` with an entry per execution, and per lane."""
+
+
+def _renumbered(values: Int32 | Int64, rows: Int64, n: int) -> Int64:
+    """The place of each row among some of `n`; -1 stays, as does what is not among them."""
+    place: Int64 = np.full(n + 1, -1, np.int64)
+    place[rows] = np.arange(len(rows))
+    renumbered: Int64 = place[values]
+    return renumbered
 
 
 def op_occurrences(

@@ -18,6 +18,7 @@ from ..common import PS_PER_NS, Types, dense_codes, first_of, sum_by, table_of_a
 from ..grouping import UNIT_TEXTS, on_tensor_cores
 from ..names import parse_op_names
 from ..steps.spans import on_stream
+from ..summaries import MOST, PackedFrame, united, with_rest
 from ..tables import TABLES
 from .executions import Occurrences
 
@@ -125,17 +126,11 @@ _NS_PER_US = 1000
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class KernelTable:
-    """Kernel statistics."""
+class Kernels:
+    """Kernel statistics, and the executions that they are made of; of summed hosts there are no executions."""
 
     frame: pd.DataFrame
     """The columns `KERNEL_COLUMNS`, most total time first; one row per kernel name, launch and op."""
-
-
-@dataclass(frozen=True, eq=False, repr=False)
-class Kernels(KernelTable):
-    """The same, and the executions that they are made of."""
-
     run_kernel: Int32
     """For each execution its row of `frame`."""
     run_event: Int64
@@ -143,17 +138,19 @@ class Kernels(KernelTable):
     launch: tuple[Launch, ...] = ()
     """How each row of `frame` was launched."""
 
-    def within(self, trace: Trace, time_range_ps: tuple[int, int]) -> pd.DataFrame:
-        """The kernels that ran in a time range, in the columns of `frame`; of an execution it cuts the part inside counts."""
-        low, high = time_range_ps
+    def within(self, trace: Trace, low_ps: int, high_ps: int, is_own: Bool | None = None) -> Kernels:
+        """The kernels that ran in a time range, on some lines of the trace; of an execution it cuts the part inside counts."""
         start, end = trace.start_ps[self.run_event], trace.ends(self.run_event)
-        ns = (np.minimum(end, high) - np.maximum(start, low)) // PS_PER_NS
-        inside = (start < high) & (end > low)
-        ran, code = np.unique(self.run_kernel[inside], return_inverse=True)
-        times = _times_of(code, ns[inside], len(ran))
+        is_inside = (start < high_ps) & (end > low_ps)
+        rows = np.flatnonzero(is_inside if is_own is None else is_inside & is_own[trace.line_id[self.run_event]])
+        ns = (np.minimum(end[rows], high_ps) - np.maximum(start[rows], low_ps)) // PS_PER_NS
+        ran, code = np.unique(self.run_kernel[rows], return_inverse=True)
+        times = _times_of(code, ns, len(ran))
         order = np.argsort(-times.total_ns, kind="stable")
         columns = {**_time_columns(times, order), "rank": np.arange(1, len(ran) + 1)}
-        return self.frame.iloc[ran[order]].reset_index(drop=True).assign(**columns)
+        place = np.argsort(order).astype(np.int32)
+        frame = self.frame.iloc[ran[order]].reset_index(drop=True).assign(**columns)
+        return Kernels(frame, place[code], self.run_event[rows], tuple(self.launch[i] for i in ran[order].tolist()))
 
 
 def compute_kernels(trace: Trace, occurrences: Occurrences, op_shares: OpShares, units: UInt8) -> Kernels:
@@ -354,3 +351,68 @@ def _ranks(texts: Texts) -> Int64:
     rank[sorted(range(len(rank)), key=texts.distinct.__getitem__)] = np.arange(len(rank))
     found: Int64 = rank[texts.code]
     return found
+
+
+OTHER_KERNELS = "other kernels"
+_LAUNCH = {"grid": 3, "block": 3, "registers": 1, "static_shared_bytes": 1, "dynamic_shared_bytes": 1}
+"""Fields of a `Launch` that tell kernels apart, and of how many numbers each is."""
+_LAUNCH_COLUMNS = [f"{name}_{axis}" for name, n in _LAUNCH.items() for axis in range(n)]
+_KERNEL_KEY = ["name", "op_name", *_LAUNCH_COLUMNS, "unit", "tensor_core_eligible"]
+_TIMES = {"count": "sum", "total_ns": "sum", "min_ns": "min", "max_ns": "max"}
+"""What kernels have of `KernelTimes`, and how those of several are one."""
+_UNITS = {text: unit for unit, text in UNIT_TEXTS.items()}
+
+
+def summarize_kernels(kernels: Kernels) -> PackedFrame:
+    """Keep the kernels that take most time."""
+    frame = kernels.frame
+    launches = [[*one.grid, *one.block, *one[2:5]] for one in kernels.launch]
+    told = frame[["name", "op_name", "op_type", "unit", "tensor_core_eligible", "occupancy_pct"]]
+    table = told.assign(
+        **pd.DataFrame(launches, columns=_LAUNCH_COLUMNS, dtype=np.int64),
+        count=frame["occurrences"],
+        total_ns=_whole_ns(frame["total_time_us"]),
+        min_ns=_whole_ns(frame["min_time_us"]),
+        max_ns=_whole_ns(frame["max_time_us"]),
+    )
+    return PackedFrame.of(with_rest(table, MOST.kernels, _other_kernels))
+
+
+def _other_kernels(more: pd.DataFrame) -> Mapping[str, object]:
+    nothing = [1] * 6 + [0] * 3
+    return {
+        **dict.fromkeys(more.columns, 0),
+        "name": OTHER_KERNELS,
+        "op_name": "",
+        "op_type": "",
+        "unit": "",
+        **dict(zip(_LAUNCH_COLUMNS, nothing, strict=True)),
+        **{name: getattr(more[name], how)() for name, how in _TIMES.items()},
+    }
+
+
+def _whole_ns(column: pd.Series[float]) -> Int64:
+    """Microseconds of whole nanoseconds as these."""
+    return np.rint(column.to_numpy(np.float64) * 1000).astype(np.int64)
+
+
+def merge_kernels(every: pd.DataFrame) -> Kernels:
+    """The kernels of all hosts, as `compute_kernels` would add them up."""
+    found, _ = united(every, _KERNEL_KEY, {"op_type": "first", "occupancy_pct": "first", **_TIMES})
+    launches = [
+        Launch((one[0], one[1], one[2]), (one[3], one[4], one[5]), one[6], one[7], one[8], pct)
+        for *one, pct in found[[*_LAUNCH_COLUMNS, "occupancy_pct"]].itertuples(index=False)
+    ]
+    frame, _ = kernel_table(
+        KernelKinds(
+            name=Texts.of(found["name"].tolist()),
+            op_name=Texts.of(found["op_name"].tolist()),
+            op_type=Texts.of(found["op_type"].tolist()),
+            launches=launches,
+            launch=np.arange(len(found)),
+            is_eligible=found["tensor_core_eligible"].to_numpy(np.bool_),
+            unit=np.array([_UNITS[text] for text in found["unit"]], np.uint8),
+            times=KernelTimes(**{name: found[name].to_numpy() for name in _TIMES}),
+        )
+    )
+    return Kernels(frame, np.empty(0, np.int32), np.empty(0, np.int64))

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -13,9 +14,8 @@ import pandas as pd
 
 from ...trace.arrays import Bool, Float64, Int32, Int64, UInt8
 from ...trace.trace import Trace
-from ..common import PS_PER_MS, PS_PER_US, dense_codes, first_of, host_of_plane, hosts_of, sum_by, table_of_arrays
-from ..grouping import N_UNITS, UNIT_RATIOS, ComputeUnit, on_tensor_cores, time_by_unit, unit_ratios
-from ..steps.steps import Steps
+from ..common import PS_PER_MS, PS_PER_NS, PS_PER_US, dense_codes, first_of, host_of_plane, sum_by, table_of_arrays
+from ..grouping import N_UNITS, on_tensor_cores, time_by_unit, unit_ratios
 from ..tables import TABLES
 from .executions import Occurrences, op_occurrences
 from .kernels import Kernels
@@ -29,27 +29,20 @@ IDLE = "IDLE"
 """Type and name of the row that stands for the time in which a thread or device ran no op."""
 
 
-def aggregate_ops(
-    occurrences: Occurrences,
-    *,
-    shares: OpShares | None = None,
-    time_range_ps: tuple[int, int] | None = None,
-    idle: bool = False,
-) -> pd.DataFrame:
-    """Totals per framework op, those that cost most of their own time first.
+def aggregate_ops(occurrences: Occurrences, *, shares: OpShares | None = None, idle: bool = False) -> pd.DataFrame:
+    """Facts per framework op, those that cost most of their own time first.
 
     Differs from XProf: nothing is cut off at 500 ops (D7).
     """
-    sums = op_sums(occurrences, shares, time_range_ps=time_range_ps)
-    return ops_table(
-        occurrences if shares is None else shares, sums, idle_by_side(occurrences, time_range_ps) if idle else None
-    )
+    sums = op_sums(occurrences, shares)
+    return ops_table(occurrences if shares is None else shares, sums, idle_by_side(occurrences) if idle else None)
 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class OpSums:
-    """Per unit or framework op; times are whole picoseconds for units, shares of such for framework ops."""
+    """Executions and times per unit or framework op; whole picoseconds for units, shares of such for framework ops."""
 
+    is_device: Bool
     count: Int64
     n_done: Float64
     """Executions, of those that a range cuts the part within it."""
@@ -61,20 +54,28 @@ class OpSums:
     """Of all executions together, NaN where unknown; None where nothing is known of any."""
     n_bytes: Float64 | None = None
 
+    @cached_property
+    def self_us(self) -> Float64:
+        """Time of its own."""
+        return np.asarray(self.self_ps / PS_PER_US, np.float64)
 
-def op_sums(
-    occurrences: Occurrences, shares: OpShares | None = None, *, time_range_ps: tuple[int, int] | None = None
-) -> OpSums:
+    @cached_property
+    def unit_us(self) -> Float64:
+        """Kernel time by `ComputeUnit`, shape (ops, `N_UNITS`)."""
+        return self.unit_ns * PS_PER_NS / PS_PER_US
+
+
+def op_sums(occurrences: Occurrences, shares: OpShares | None = None) -> OpSums:
     """What `aggregate_ops` makes its table of, in the order of the framework ops, without shares in that of the units."""
-    total, own, counted = overlaps(occurrences, time_range_ps)
     n_units = len(occurrences.name)
     units = OpSums(
-        count=counts_of(occurrences, counted),
-        n_done=n_done_of(occurrences, total, counted),
-        total_ps=sum_by(occurrences.op, total, n_units),
-        self_ps=sum_by(occurrences.op, own, n_units),
+        is_device=occurrences.is_device,
+        count=counts_of(occurrences),
+        n_done=n_done_of(occurrences),
+        total_ps=sum_by(occurrences.op, occurrences.duration_ps, n_units),
+        self_ps=sum_by(occurrences.op, occurrences.self_ps, n_units),
         # Of each kernel in whole nanoseconds, as in XProf (semantics 6.2).
-        unit_ns=time_by_unit(occurrences.op, occurrences.kernel_unit, total // 1000, n_units),
+        unit_ns=time_by_unit(occurrences.op, occurrences.kernel_unit, occurrences.duration_ps // 1000, n_units),
     )
     return units if shares is None else sums_of_units(units, shares)
 
@@ -91,6 +92,7 @@ def sums_of_units(units: OpSums, shares: OpShares) -> OpSums:
         return np.where(shares.largest(is_known), total, np.nan)
 
     return OpSums(
+        is_device=shares.is_device,
         count=shares.largest(units.count),
         n_done=np.asarray(shares.spread(units.n_done)),
         total_ps=shares.spread(units.total_ps),
@@ -152,10 +154,11 @@ def rates_of(totals: OpSums) -> dict[str, Float64]:
     }
 
 
-def n_done_of(occurrences: Occurrences, total: Int64, counted: Bool) -> Float64:
-    """Executions per unit; of one that a range cuts the part of its time within it."""
-    op, ran = _executions(occurrences, counted)
-    inside, whole = (_sums(occurrences.execution, ps, len(op)) for ps in (total, occurrences.duration_ps))
+def n_done_of(occurrences: Occurrences) -> Float64:
+    """Executions per unit; of one that a range cut the part of its time within it."""
+    op, ran = _executions(occurrences)
+    whole_ps = occurrences.duration_ps if occurrences.whole_ps is None else occurrences.whole_ps
+    inside, whole = (_sums(occurrences.execution, ps, len(op)) for ps in (occurrences.duration_ps, whole_ps))
     return _sums(op, np.divide(inside, whole, out=ran.astype(np.float64), where=whole > 0), len(occurrences.name))
 
 
@@ -163,53 +166,30 @@ def _sums(row: Int32, value: Int64 | Float64, n: int) -> Float64:
     return np.asarray(np.bincount(row, weights=value, minlength=n), np.float64)
 
 
-def overlaps(occurrences: Occurrences, time_range_ps: tuple[int, int] | None) -> tuple[Int64, Int64, Bool]:
-    """Total and self time of each execution within the range, and whether it counts."""
-    if time_range_ps is None:
-        return occurrences.duration_ps, occurrences.self_ps, np.ones(len(occurrences), np.bool_)
-    low, high = time_range_ps
-    start = occurrences.start_ps
-
-    def overlap(length: Int64) -> Int64:
-        inside = np.minimum(start + length, high) - np.maximum(start, low)
-        positive: Int64 = np.maximum(inside, 0)
-        return positive
-
-    span = overlap(occurrences.span_ps)
-    own = span.copy()
-    inner = occurrences.parent >= 0
-    np.subtract.at(own, occurrences.parent[inner], span[inner])
-    total = overlap(occurrences.duration_ps)
-    point = (occurrences.duration_ps == 0) & (start >= low) & (start < high)
-    return total, own, (total > 0) | point
-
-
-def counts_of(occurrences: Occurrences, counted: Bool) -> Int64:
+def counts_of(occurrences: Occurrences) -> Int64:
     """Executions per op of which a part counts (semantics 4.2.5)."""
-    op, ran = _executions(occurrences, counted)
+    op, ran = _executions(occurrences)
     return np.bincount(op[ran], minlength=len(occurrences.name)).astype(np.int64)
 
 
-def _executions(occurrences: Occurrences, counted: Bool) -> tuple[Int32, Bool]:
+def _executions(occurrences: Occurrences) -> tuple[Int32, Bool]:
     """By number of execution the op, 0 for a number not given, and whether a part of it counts."""
     op = np.zeros(int(occurrences.execution.max(initial=-1)) + 1, np.int32)
     op[occurrences.execution] = occurrences.op
     ran = np.zeros(len(op), np.bool_)
-    ran[occurrences.execution[counted]] = True
+    counted = occurrences.is_counted
+    ran[occurrences.execution if counted is None else occurrences.execution[counted]] = True
     return op, ran
 
 
-def idle_by_side(occurrences: Occurrences, time_range_ps: tuple[int, int] | None = None) -> dict[str, int]:
+def idle_by_side(occurrences: Occurrences) -> dict[str, int]:
     """For how long threads (`Host`) and devices (`Device`) ran no op between their first and last event, each summed.
 
-    A side of which nothing was observed within the range is left out. Parallel streams may keep a device busier than time
-    passes; it is then never idle.
+    A side of which nothing was observed is left out. Parallel streams may keep a device busier than time passes; it is then
+    never idle.
     """
     first, last = occurrences.lane_first_ps, occurrences.lane_last_ps
-    if time_range_ps is not None:
-        first, last = np.maximum(first, time_range_ps[0]), np.minimum(last, time_range_ps[1])
-    own = overlaps(occurrences, time_range_ps)[1]
-    idle = np.maximum(last - first - sum_by(occurrences.lane, own, len(first)), 0)
+    idle = np.maximum(last - first - sum_by(occurrences.lane, occurrences.self_ps, len(first)), 0)
     sides = {side: (occurrences.lane_is_device == (side == "Device")) & (first <= last) for side in ("Device", "Host")}
     return {side: int(idle[chosen].sum()) for side, chosen in sides.items() if chosen.any()}
 
@@ -270,43 +250,13 @@ def by_type(ops: pd.DataFrame) -> pd.DataFrame:
     return frame[["n_ops" if name == "name" else name for name in OPS_COLUMNS[: OPS_COLUMNS.index("eager")]]]
 
 
-@dataclass(frozen=True, eq=False, repr=False)
-class OpTotals:
-    """One entry per framework op; zeros for one that did not run."""
-
-    is_device: Bool
-    self_us: Float64
-    occurrences: Int64
-    unit_us: Float64
-    """Kernel time by `ComputeUnit`, shape (ops, `N_UNITS`)."""
-
-
-def op_totals(ops: pd.DataFrame, shares: OpShares) -> OpTotals:
-    """Look each framework op up in the `ops` table (without idle time), where a name occurs once per side."""
-    is_device = (ops["device"] == "Device").tolist()
-    row_of = {key: row for row, key in enumerate(zip(is_device, ops["name"], strict=True))}
-    keys = zip(shares.is_device.tolist(), shares.name, strict=True)
-    row = np.fromiter((row_of.get(key, -1) for key in keys), np.int64, len(shares))
-    # The last entry is what row -1 finds: an op that did not run.
-    self_us = np.append(ops["total_self_time_us"].to_numpy(np.float64), 0.0)
-    occurrences = np.append(ops["occurrences"].to_numpy(np.int64), 0)
-    parts = {name: ops[name].fillna(0).to_numpy(np.float64) for name in ("tensor_core_ratio", *UNIT_RATIOS)}
-    ratios = np.zeros((len(ops) + 1, N_UNITS))
-    for name, (unit, *_) in UNIT_RATIOS.items():
-        ratios[:-1, unit] = parts[name]
-    ratios[:-1, ComputeUnit.TENSOR_OTHER] = (
-        parts["tensor_core_ratio"] - parts["tensor_16bit_ratio"] - parts["tensor_tf32_ratio"]
-    )
-    return OpTotals(shares.is_device, self_us[row], occurrences[row], ratios[row] * self_us[row, None])
-
-
 def side_table(
-    entries: pd.DataFrame, op_entry: Int32, op_phase: UInt8, phases: Sequence[str], totals: OpTotals
+    entries: pd.DataFrame, op_entry: Int32, op_phase: UInt8, phases: Sequence[str], sums: OpSums
 ) -> tuple[dict[str, npt.NDArray[Any]], Int64]:
     """What ops are charged to, side by side: all entries for devices, then all for hosts; and for each op its row."""
     n = len(entries)
-    row = np.where(totals.is_device, 0, n) + op_entry
-    own_us = [np.where(op_phase == code, totals.self_us, 0.0) for code in range(len(phases))]
+    row = np.where(sums.is_device, 0, n) + op_entry
+    own_us = [np.where(op_phase == code, sums.self_us, 0.0) for code in range(len(phases))]
     # Of no rows at all a count is whole numbers, whatever its weights.
     time_us = np.array([np.bincount(row, one, minlength=2 * n) for one in own_us], np.float64)
     whole_us = time_us.sum(axis=0)
@@ -317,84 +267,14 @@ def side_table(
         **{f"{phase}_time_us": one for phase, one in zip(phases, time_us, strict=True)},
         "self_time_us": whole_us,
         "self_time_ratio": np.divide(whole_us, of_side, out=np.zeros(2 * n), where=of_side > 0),
-        "occurrences": np.bincount(row, totals.occurrences, minlength=2 * n).astype(np.int64),
+        "occurrences": np.bincount(row, sums.count, minlength=2 * n).astype(np.int64),
     }
     return columns, row.astype(np.int64)
 
 
-@dataclass(frozen=True)
-class UnitTotals:
-    """One entry per unit that was executed."""
-
-    unit: Int64
-    """Row of the table of units, ascending."""
-    count: Int64
-    """Executions."""
-    total_ps: Int64
-    self_ps: Int64
-
-
-def compute_unit_totals(occurrences: Occurrences) -> UnitTotals:
-    """Add up the executions of each unit, as `aggregate_ops` does before framework ops get their shares."""
-    total, own, counted = overlaps(occurrences, None)
-    n_units = len(occurrences.name)
-    count = counts_of(occurrences, counted)
-    unit = np.flatnonzero(count)
-    return UnitTotals(
-        unit=unit,
-        count=count[unit],
-        total_ps=sum_by(occurrences.op, total, n_units)[unit],
-        self_ps=sum_by(occurrences.op, own, n_units)[unit],
-    )
-
-
-@dataclass(frozen=True, eq=False)
-class HostTotals:
-    """One entry per host and unit that was executed there, by host, then unit."""
-
-    hosts: tuple[str, ...]
-    """All hosts of the trace, in its order."""
-    host: Int64
-    """Row of `hosts`."""
-    unit: Int64
-    """Row of the table of units."""
-    count: Int64
-    """Executions."""
-    total_ps: Int64
-    self_ps: Int64
-
-
-def compute_host_totals(trace: Trace, occurrences: Occurrences) -> HostTotals:
-    """Add up the executions of each unit on each host."""
-    hosts = hosts_of(trace)
-    n_units = len(occurrences.name)
-    n = len(hosts) * n_units
-    if not n or not len(occurrences):
-        return HostTotals(hosts, *(np.empty(0, np.int64) for _ in range(5)))
-    # One entry per host and unit, whether it ran there or not: both are few beside executions.
-    key = host_and_unit(trace, occurrences)
-    count = np.bincount(key[occurrences.is_first], minlength=n).astype(np.int64)
-    found = np.flatnonzero(count)
-    return HostTotals(
-        hosts=hosts,
-        host=found // n_units,
-        unit=found % n_units,
-        count=count[found],
-        total_ps=sum_by(key, occurrences.duration_ps, n)[found],
-        self_ps=sum_by(key, occurrences.self_ps, n)[found],
-    )
-
-
-def host_and_unit(trace: Trace, occurrences: Occurrences) -> Int64:
-    """For each execution its host times the number of units, plus its unit."""
-    of_plane = host_of_plane(trace)
-    of_line = np.array([of_plane[line.plane] for line in trace.lines], np.int64)
-    return of_line[occurrences.line] * len(occurrences.name) + occurrences.op
-
-
 @dataclass(frozen=True, eq=False, repr=False)
-class StepTotals:
-    """One entry per host and unit of which a part was executed within the averaged steps, by host, then unit."""
+class UnitSums:
+    """Executions and time by host and unit: an entry for each that ran there, by host, then unit."""
 
     host: Int64
     """Index into `hosts_of`."""
@@ -405,18 +285,47 @@ class StepTotals:
     total_ps: Int64
     self_ps: Int64
 
+    def of_host(self, host: int) -> UnitSums:
+        """The entries of one host."""
+        rows = slice(*np.searchsorted(self.host, [host, host + 1]))
+        return UnitSums(*(getattr(self, one.name)[rows] for one in fields(self)))
 
-def compute_step_totals(trace: Trace, occurrences: Occurrences, steps: Steps, averaged: Bool) -> StepTotals:
-    """Add up what each unit did on each host within the steps that are `averaged`."""
-    rows = np.flatnonzero(np.append(averaged, False)[steps.event_step[occurrences.event]])
-    key, n_units = host_and_unit(trace, occurrences)[rows], len(occurrences.name)
-    n = int(key.max(initial=-1)) + 1
+    def on_all_hosts(self) -> UnitSums:
+        """An entry for each unit that ran; its host is 0."""
+        sums = self.by_unit(int(self.unit.max(initial=-1)) + 1)
+        unit = np.flatnonzero(sums[0])
+        return UnitSums(np.zeros(len(unit), np.int64), unit, *(values[unit] for values in sums))
+
+    def of_units(self, is_device: Bool) -> OpSums:
+        """The same per unit; nothing is known of kernels."""
+        count, total, own = self.by_unit(len(is_device))
+        nothing = np.zeros((len(is_device), N_UNITS))
+        return OpSums(is_device, count, count.astype(np.float64), total, own, nothing)
+
+    def by_unit(self, n_units: int) -> tuple[Int64, Int64, Int64]:
+        """Executions, time and time of its own of each unit, on all hosts."""
+        count, total, own = (sum_by(self.unit, values, n_units) for values in (self.count, self.total_ps, self.self_ps))
+        return count, total, own
+
+
+def unit_sums(trace: Trace, occurrences: Occurrences, rows: Int64 | slice = slice(None)) -> UnitSums:
+    """Add up executions, all or some, on each host; of an execution that has some of its rows among them, those."""
+    n_units = max(len(occurrences.name), 1)
+    key = host_and_unit(trace, occurrences)[rows]
+    n = int(key.max(initial=-1)) + 1  # an entry per host and unit, ran or not: few beside executions
     of_execution = np.full(int(occurrences.execution.max(initial=-1)) + 1, -1, np.int64)
     of_execution[occurrences.execution[rows]] = key
     count = np.bincount(of_execution[of_execution >= 0], minlength=n).astype(np.int64)
     found = np.flatnonzero(count)
     total, own = (sum_by(key, ps[rows], n)[found] for ps in (occurrences.duration_ps, occurrences.self_ps))
-    return StepTotals(found // n_units, found % n_units, count[found], total, own)
+    return UnitSums(found // n_units, found % n_units, count[found], total, own)
+
+
+def host_and_unit(trace: Trace, occurrences: Occurrences) -> Int64:
+    """For each execution its host times the number of units, plus its unit."""
+    of_plane = host_of_plane(trace)
+    of_line = np.array([of_plane[line.plane] for line in trace.lines], np.int64)
+    return of_line[occurrences.line] * len(occurrences.name) + occurrences.op
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -456,11 +365,10 @@ def compute_kernel_totals(trace: Trace, kernels: Kernels, counted: Bool | None =
     )
 
 
-def step_ops(shares: OpShares, inside: StepTotals, n_steps: int) -> pd.DataFrame:
+def step_ops(shares: OpShares, inside: UnitSums, n_steps: int) -> pd.DataFrame:
     """The ops that ran in the averaged steps, but for those that only wait for data."""
-    n_units = len(shares.dominant)
-    own = np.asarray(shares.spread(sum_by(inside.unit, inside.self_ps, n_units)), np.float64)
-    count = shares.largest(sum_by(inside.unit, inside.count, n_units))
+    n_executed, _, own_ps = inside.by_unit(len(shares.dominant))
+    own, count = np.asarray(shares.spread(own_ps), np.float64), shares.largest(n_executed)
     rows = np.flatnonzero((count > 0) & ~shares.only_waits)
     rows = rows[np.lexsort((-own[rows], ~shares.is_device[rows]))]
     on_device = shares.is_device[rows]
@@ -481,25 +389,27 @@ N_TOP_OPS = 10
 ALL_HOSTS = -1
 
 
-def compute_top_ops(
-    shares: OpShares, inside: StepTotals, whole: HostTotals, *, host: Int64, averaged: Bool
-) -> pd.DataFrame:
-    """The `N_TOP_OPS` ops of each side with the most time of their own, without those that only wait for data."""
-    n_averaged = np.bincount(host[averaged], minlength=len(whole.hosts))
-    tops = [_top_of(shares, inside if averaged.any() else whole, ALL_HOSTS, int(averaged.sum()))]
-    if len(whole.hosts) > 1:
-        tops += [_top_of(shares, inside if n else whole, one, n) for one, n in enumerate(n_averaged.tolist())]
+def compute_top_ops(shares: OpShares, inside: UnitSums, whole: UnitSums, *, n_averaged: Int64) -> pd.DataFrame:
+    """The `N_TOP_OPS` ops of each side with the most time of their own, without those that only wait for data.
+
+    Args:
+        inside: sums within the averaged steps.
+        n_averaged: how many steps of each host are averaged; of a host without any the whole capture counts.
+    """
+    n = int(n_averaged.sum())
+    tops = [_top_of(shares, inside if n else whole, ALL_HOSTS, n)]
+    if len(n_averaged) > 1:
+        own = enumerate(n_averaged.tolist())
+        tops += [_top_of(shares, (inside if n else whole).of_host(host), host, n) for host, n in own]
     return pd.concat(tops, ignore_index=True)
 
 
-def _top_of(shares: OpShares, totals: StepTotals | HostTotals, host: int, n_steps: int) -> pd.DataFrame:
-    rows = slice(None) if host == ALL_HOSTS else slice(*np.searchsorted(totals.host, [host, host + 1]))
-    n_units = len(shares.dominant)
-    own = shares.spread(sum_by(totals.unit[rows], totals.self_ps[rows], n_units))
-    count = shares.largest(sum_by(totals.unit[rows], totals.count[rows], n_units))
-    ops, sums = zip(*_sides(np.where(shares.only_waits, 0, own), shares.is_device), strict=True)
+def _top_of(shares: OpShares, sums: UnitSums, host: int, n_steps: int) -> pd.DataFrame:
+    n_executed, _, own_ps = sums.by_unit(len(shares.dominant))
+    own, count = shares.spread(own_ps), shares.largest(n_executed)
+    ops, whole = zip(*_sides(np.where(shares.only_waits, 0, own), shares.is_device), strict=True)
     op = np.concatenate(ops)
-    of_side = np.repeat(np.maximum(sums, 1.0), [len(one) for one in ops])
+    of_side = np.repeat(np.maximum(whole, 1.0), [len(one) for one in ops])
     return pd.DataFrame(
         {
             "host": np.full(len(op), host),
@@ -517,55 +427,3 @@ def _sides(own: Int64 | Float64, is_device: Bool) -> Iterator[tuple[Int64, float
     for side in (is_device, ~is_device):
         some = np.flatnonzero(side & (own > 0))
         yield some[np.argsort(-own[some], kind="stable")][:N_TOP_OPS], float(own[side].sum())
-
-
-_OF_EXECUTIONS = (
-    *("op", "event", "line", "start_ps", "duration_ps", "span_ps", "parent", "execution", "kernel_unit", "lane"),
-)
-_OF_LANES = ("lane_line", "lane_is_device", "lane_first_ps", "lane_last_ps")
-"""Columns of `Occurrences` with an entry per execution, and per lane."""
-
-
-def lines_of(trace: Trace, host: str) -> Bool:
-    """For each line of a trace whether the host recorded it."""
-    return np.array([trace.planes[line.plane].host == host for line in trace.lines], np.bool_)
-
-
-def occurrences_of(occurrences: Occurrences, trace: Trace, host: str) -> Occurrences:
-    """The executions on one host. The units stay, also those that ran elsewhere only; lanes are the host's own."""
-    is_own = lines_of(trace, host)
-    rows, lanes = np.flatnonzero(is_own[occurrences.line]), np.flatnonzero(is_own[occurrences.lane_line])
-    columns = {key: getattr(occurrences, key)[rows] for key in _OF_EXECUTIONS}
-    columns |= {key: getattr(occurrences, key)[lanes] for key in _OF_LANES}
-    columns["parent"] = _renumbered(columns["parent"], rows, len(occurrences))
-    columns["lane"] = _renumbered(columns["lane"], lanes, len(occurrences.lane_line)).astype(np.int32)
-    return replace(occurrences, **columns)
-
-
-def _renumbered(values: Int32 | Int64, kept: Int64, n: int) -> Int64:
-    """What rows are called among those kept; -1 stays, as does what is left out."""
-    place: Int64 = np.full(n + 1, -1, np.int64)
-    place[kept] = np.arange(len(kept))
-    renumbered: Int64 = place[values]
-    return renumbered
-
-
-def host_sums(totals: HostTotals, host: str, shares: OpShares) -> OpSums:
-    """Sums of framework ops on one host, of the whole capture; nothing is known of kernels."""
-    rows = np.flatnonzero(totals.host == totals.hosts.index(host))
-    n_units = len(shares.dominant)
-
-    def placed(values: Int64) -> Int64:
-        whole = np.zeros(n_units, np.int64)
-        whole[totals.unit[rows]] = values[rows]
-        return whole
-
-    count = placed(totals.count)
-    units = OpSums(
-        count=count,
-        n_done=count.astype(np.float64),
-        total_ps=placed(totals.total_ps),
-        self_ps=placed(totals.self_ps),
-        unit_ns=np.zeros((n_units, N_UNITS)),
-    )
-    return sums_of_units(units, shares)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -28,11 +28,12 @@ from ..common import (
 from ..names import framework_op
 from ..steps.spans import SpanType, on_host, on_stream
 from ..steps.steps import TracedSteps
+from ..summaries import MOST, OWNER, PackedFrame, with_rest
 from ..tables import TABLES
 from ..xla.programs import HloGraph, HloGraphs, expressions
 from ..xla.units import HloUnits
 from .executions import Occurrences
-from .ops import counts_of, n_done_of, overlaps, ranked
+from .ops import op_sums, ranked
 from .shares import OpShares
 
 _COPY_TYPES: Types = TABLES["copies"].types
@@ -174,10 +175,8 @@ class HloOps:
     """For each unit of `occurrences` its row of `frame`, -1 for ordinary ops."""
 
 
-def compute_hlo_ops(
-    occurrences: Occurrences, shares: OpShares, *, time_range_ps: tuple[int, int] | None = None
-) -> HloOps:
-    """Totals per HLO op, those that cost most of their own time first, devices before hosts.
+def compute_hlo_ops(occurrences: Occurrences, shares: OpShares) -> HloOps:
+    """Facts per HLO op, those that cost most of their own time first, devices before hosts.
 
     `flops` and `bytes_accessed` are of one execution, as the trace says, else our estimates (`xla/programs.py`); NaN where the
     trace neither says nor holds the program. The rates are over total time. `op_name` and `op_type` are those of the
@@ -191,12 +190,12 @@ def compute_hlo_ops(
     n_units = len(occurrences.name)
     if not len(units):
         return HloOps(typed_table([], _HLO_TYPES), np.full(n_units, -1, np.int32))
-    total_ps, own_ps, counted = overlaps(occurrences, time_range_ps)
+    sums = op_sums(occurrences)
     frame = _told(units).assign(
-        occurrences=counts_of(occurrences, counted)[n_ops:],
-        n_done=n_done_of(occurrences, total_ps, counted)[n_ops:],
-        total_ps=sum_by(occurrences.op, total_ps, n_units)[n_ops:],
-        self_ps=sum_by(occurrences.op, own_ps, n_units)[n_ops:],
+        occurrences=sums.count[n_ops:],
+        n_done=sums.n_done[n_ops:],
+        total_ps=sums.total_ps[n_ops:],
+        self_ps=sums.self_ps[n_ops:],
         flops=shares.flops[n_ops:],
         bytes_accessed=shares.bytes_accessed[n_ops:],
     )
@@ -344,4 +343,33 @@ def _mode(text: str) -> tuple[str, str]:
 
 def _compiler(is_used: Sequence[bool]) -> str:
     found = [name for name, used in zip(_COMPILERS, is_used, strict=True) if name and used]
+    return "mixed" if len(found) > 1 else "".join(found)
+
+
+OTHER_COPIES = "other copies"
+
+
+def summarize_copies(frame: pd.DataFrame) -> PackedFrame:
+    """Keep the rows with the most exposed time."""
+    return PackedFrame.of(with_rest(frame[[*COPY_KEY, *COPY_SUMS]], MOST.copies, _other_copies))
+
+
+def _other_copies(more: pd.DataFrame) -> Mapping[str, object]:
+    return {**dict.fromkeys(COPY_KEY, ""), "op": OTHER_COPIES, **{name: more[name].sum() for name in COPY_SUMS}}
+
+
+def merge_tf_functions(every: pd.DataFrame) -> pd.DataFrame:
+    """Calls of functions of all hosts, those of one name added up."""
+    frame = every.drop(columns=OWNER)
+    sums = {name: "sum" for name in frame.columns if name.endswith(("_calls", "_time_ms"))}
+    found = frame.groupby("function", sort=True, as_index=False).agg(
+        {"compiler": _common_compiler, "tracing_count": "max", **sums}
+    )
+    found["expensive_ratio"] = found["expensive_time_ms"] / found["self_time_ms"].where(found["self_time_ms"] > 0, 1)
+    found = found[list(frame.columns)].astype(frame.dtypes.to_dict())
+    return found.sort_values("expensive_time_ms", ascending=False, kind="stable").reset_index(drop=True)
+
+
+def _common_compiler(kinds: pd.Series[str]) -> str:
+    found = {kind for kind in kinds.tolist() if kind}
     return "mixed" if len(found) > 1 else "".join(found)

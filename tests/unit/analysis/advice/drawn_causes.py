@@ -26,7 +26,7 @@ from tests.unit.analysis.advice.test_host_rules import STEP_US, WORK, run, sampl
 from tests.unit.analysis.advice.test_input_rules import drawn
 from tests.unit.analysis.advice.test_iterator_rules import competing, refilled, remade
 from tests.unit.analysis.parity.vector_traces import tpu_steps
-from tfprof_widgets.analysis import Results
+from tfprof_widgets.analysis import Analysis
 from tfprof_widgets.read import read_xspace
 from tfprof_widgets.trace import merge_traces
 
@@ -36,20 +36,20 @@ _LAYER = "StatefulPartitionedCall/net_1/conv_1/convolution:Conv2D"
 _STAGES = ("BatchV2", "Map", "TFRecord", "ParallelMapV2", "FlatMap[0]::Generator", "Filter", "Shuffle", "Interleave")
 
 
-def _on_device(cause: str) -> Callable[[], Results]:
+def _on_device(cause: str) -> Callable[[], Analysis]:
     return lambda: gpu_run(**PLANTED[cause][0])
 
 
-def _waiting(stage: str, wait_us: float) -> Callable[[], Results]:
+def _waiting(stage: str, wait_us: float) -> Callable[[], Analysis]:
     return lambda: drawn(wait_us, stage=stage)
 
 
-def _callback() -> Results:
+def _callback() -> Analysis:
     moments = [(i * STEP_US + at, 1 if at < 60_000 else 3) for i in range(10) for at in (20_000, 70_000, 90_000)]
     return run(("net/dense/MatMul:MatMul", 0, 60_000), source_map=sampled(*moments))
 
 
-def _traced() -> Results:
+def _traced() -> Analysis:
     calls = [
         ("make step\n", 0, 98_000),
         ("EagerKernelExecute", 70_000, 25_000),
@@ -58,24 +58,24 @@ def _traced() -> Results:
     return run(*calls, stats={"make step\n": {"tf_function_call": "traced-nonXla", "tracing_count": 12}})
 
 
-def _eager() -> Results:
+def _eager() -> Analysis:
     around = [("EagerExecute", start - 5, us + 10) for _, start, us in _EAGER]
     return run(*around, *_EAGER, stats={"EagerExecute": {"is_func": 0}})
 
 
-def _leak() -> Results:
+def _leak() -> Analysis:
     more = GIGABYTE // 2
     rising = [memory_event(GPU_STEP_US * i + 50, i + 1, more, 8 * GIGABYTE + i * more) for i in range(12)]
     return gpu_run([(HALF, 10, 980)], memory=rising, n_steps=12, **VOLTA)
 
 
-def _waiting_for(**slow: dict[int, float]) -> Callable[[], Results]:
+def _waiting_for(**slow: dict[int, float]) -> Callable[[], Analysis]:
     """Four hosts; some of them are slow."""
     cluster = Cluster(4, n_steps=8, compute_us=900, **slow)  # type: ignore[arg-type]
-    return lambda: Results(merge_traces([read_xspace(content) for _, content in cluster.files()]))
+    return lambda: Analysis(merge_traces([read_xspace(content) for _, content in cluster.files()]))
 
 
-CAUSES: dict[str, Callable[[], Results]] = {
+CAUSES: dict[str, Callable[[], Analysis]] = {
     **{cause: _on_device(cause) for cause in PLANTED},
     **GRAPH_CAUSES,
     **{f"{stage}, {wait_us} us": _waiting(stage, wait_us) for stage in _STAGES for wait_us in (3_000, 8_000)},
@@ -128,7 +128,7 @@ CAUSES: dict[str, Callable[[], Results]] = {
     "a leak": _leak,
     "tensors of other tasks": lambda: worker_and_servers(wait_us=400),
     "one parameter server does it all": lambda: worker_and_servers(server_us=(700, 100, 100)),
-    "a TPU that idles": lambda: Results(read_xspace(tpu_steps())),
+    "a TPU that idles": lambda: Analysis(read_xspace(tpu_steps())),
     "a costly line": lambda: graph_run(replace(BUSY, type="Svd")),
     "a busy host": lambda: gpus(200),
     "one of two GPUs": lambda: gpus(800, 100),

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from tests.builders import Event, Plane, U, event, line, plane, session, trace
-from tfprof_widgets.analysis import Results
+from tfprof_widgets.analysis import Analysis
 
 STEP_US = 1000
 N_STEPS = 6
@@ -28,7 +28,7 @@ def gpu_run(
     kernel_stats: Mapping[str, Any] | None = None,
     mark: Mapping[str, Any] | None = None,
     **stats: Any,
-) -> Results:
+) -> Analysis:
     """Steps that begin every `step_us` and are marked but for their last hundredth.
 
     Args:
@@ -58,7 +58,7 @@ def gpu_run(
             )
     planes: list[Plane] = [plane("/host:CPU", line("main", *main, *driver))]
     planes += [plane("/device:GPU:0", line("Stream #1", *stream), **stats), session(duration_us=n_steps * step_us)]
-    return Results(trace(*planes))
+    return Analysis(trace(*planes))
 
 
 def _on_stream(name: str, at: float, us: float, correlation: int, op: str, stats: Mapping[str, Any]) -> Event:

@@ -7,7 +7,7 @@ from typing import Any
 
 from tests.builders import event, line, plane, session, trace
 from tests.unit.analysis.advice.graph_drawings import OF_OP, STEP_US, Op, calling, graph_run
-from tfprof_widgets.analysis import Results
+from tfprof_widgets.analysis import Analysis
 
 WEIGHTS = ("net/dense/kernel", "64x64", "float32")
 ONE_HOT = (
@@ -93,7 +93,7 @@ def eager_calls(n: int, us: float, start: float) -> list[tuple[str, float, float
     ]
 
 
-def converted(n_bytes: int = 2**26) -> Results:
+def converted(n_bytes: int = 2**26) -> Analysis:
     """Each step makes a tensor of an array in half of its time, and computes in the other half."""
     events: list[Any] = []
     for i in range(8):
@@ -104,10 +104,10 @@ def converted(n_bytes: int = 2**26) -> Results:
             event("MemoryAllocation", at + 20, 0, stats={"requested_bytes": n_bytes, "allocator_name": "cpu"}),
             event("net/Conv2D:Conv2D", at + 5_100, 4_800),
         ]
-    return Results(trace(plane("/host:CPU", line("python", *events)), session(duration_us=8 * STEP_US)))
+    return Analysis(trace(plane("/host:CPU", line("python", *events)), session(duration_us=8 * STEP_US)))
 
 
-def frozen(*ops: Op) -> Results:
+def frozen(*ops: Op) -> Analysis:
     """A net of which the base is not trained."""
     results = graph_run(
         *ops, variables=[("net/base/kernel", "64x64", "float32"), ("net/head/kernel", "64x8", "float32")]
@@ -117,7 +117,7 @@ def frozen(*ops: Op) -> Results:
     return results
 
 
-GRAPH_CAUSES: dict[str, Callable[[], Results]] = {
+GRAPH_CAUSES: dict[str, Callable[[], Analysis]] = {
     "one_hot_product": lambda: graph_run(*ONE_HOT),
     "repeated_work": lambda: graph_run(*REPEATED, variables=[WEIGHTS]),
     "turned_images": lambda: graph_run(*TURNED),

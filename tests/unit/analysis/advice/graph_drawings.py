@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 import pandas as pd
 
 from tests.builders import Event, event, line, plane, session, trace
-from tfprof_widgets.analysis import Results
+from tfprof_widgets.analysis import Analysis
 from tfprof_widgets.trace import SourceMap, empty_source_map
 
 STEP_US = 10_000.0
@@ -67,7 +67,7 @@ def graph_run(
     python: Sequence[tuple[str, float, float]] = (),
     n_steps: int = 8,
     graph: str = "step",
-) -> Results:
+) -> Analysis:
     """Steps in which one function runs the ops one after the other, on the step's thread.
 
     Args:
@@ -96,7 +96,7 @@ def graph_run(
     planes = plane("/host:CPU", line("python", *events))
     found = noted(ops, variables, graph)
     known = pd.DataFrame([*(facts or {}).items()], columns=["name", "value"])
-    return Results(trace(planes, session(duration_us=n_steps * step_us)), replace(found, facts=known))
+    return Analysis(trace(planes, session(duration_us=n_steps * step_us)), replace(found, facts=known))
 
 
 def calling(us: float, start: float = 0.0) -> list[tuple[str, float, float]]:

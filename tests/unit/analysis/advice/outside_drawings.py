@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from tests.builders import EPOCH_NS, Event, event, line, plane, session, trace
-from tfprof_widgets.analysis import Results
+from tfprof_widgets.analysis import Analysis
 from tfprof_widgets.trace import SourceMap, empty_source_map
 
 TEXT = """\
@@ -47,7 +47,7 @@ def epochs(
     gap_us: float = GAP_US,
     before_us: float = 0.0,
     others: Callable[[float], list[Event]] = lambda _: [],
-) -> Results:
+) -> Analysis:
     """Epochs of steps that compute, each followed by a gap in which the user's thread is at a line; None: nobody looked.
 
     Args:
@@ -70,7 +70,7 @@ def epochs(
         moments += [(now + 5_000 * k + 2_500, at_line or 1) for k in range(int(gap_us / 5_000))]
         now += gap_us
     of_host = trace(plane("/host:CPU", line("python", *events)), session(duration_us=now))
-    return Results(of_host, None if at_line is None else source_map(moments))
+    return Analysis(of_host, None if at_line is None else source_map(moments))
 
 
 def validation(now_us: float, *, begun_us: float = 0.0) -> list[Event]:

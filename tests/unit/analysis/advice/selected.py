@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 
-from tfprof_widgets.analysis import VISIBLE, Advice, Results, parse_op_names, select
+from tfprof_widgets.analysis import VISIBLE, Advice, Analysis, parse_op_names, select
 
 
-def why_nothing_is_seen(results: Results, advice: Advice) -> str:
+def why_nothing_is_seen(results: Analysis, advice: Advice) -> str:
     """Empty where the view shows what is selected."""
     chosen = advice.selection
     if chosen.step is not None and chosen.step not in results.steps.frame["step"].tolist():
@@ -15,7 +15,7 @@ def why_nothing_is_seen(results: Results, advice: Advice) -> str:
     return _IN_VIEW[chosen.view](results, advice)
 
 
-def _timeline(results: Results, advice: Advice) -> str:
+def _timeline(results: Analysis, advice: Advice) -> str:
     chosen = advice.selection
     unknown = set(chosen.op_names) - set(results.ops["name"]) - set(results.events["name"])
     if unknown or not chosen.time_range_ns:
@@ -28,13 +28,13 @@ def _timeline(results: Results, advice: Advice) -> str:
     return "" if high - low >= VISIBLE * shown_ns else f"{high - low} of {shown_ns} ns are not to be seen"
 
 
-def _op_table(results: Results, advice: Advice) -> str:
+def _op_table(results: Analysis, advice: Advice) -> str:
     chosen = advice.selection
     within = select(results, time_range_ns=chosen.time_range_ns or None, step=None, ops=None).ops
     return "" if chosen.op_names and set(chosen.op_names) <= set(within["name"]) else "these ops have no rows"
 
 
-def _kernel_table(results: Results, advice: Advice) -> str:
+def _kernel_table(results: Analysis, advice: Advice) -> str:
     chosen, trace, kernels = advice.selection, results.trace, results.kernels
     low, high = (1_000 * t for t in chosen.time_range_ns)
     runs = kernels.run_event[(trace.start_ps[kernels.run_event] < high) & (trace.ends(kernels.run_event) > low)]
@@ -44,26 +44,26 @@ def _kernel_table(results: Results, advice: Advice) -> str:
     return f"no kernel is of {unknown}" if unknown else ""
 
 
-def _input_graph(results: Results, advice: Advice) -> str:
+def _input_graph(results: Analysis, advice: Advice) -> str:
     events = [name for names in results.tf_data.iterators["event_names"] for name in names]
     known = {*events, *parse_op_names(events).name}
     return "" if known & set(advice.selection.op_names) else "no iterator is selected"
 
 
-def _step_chart(_results: Results, advice: Advice) -> str:
+def _step_chart(_results: Analysis, advice: Advice) -> str:
     return "" if advice.selection.step is not None else "no step is selected"
 
 
-def _worker_chart(results: Results, advice: Advice) -> str:
+def _worker_chart(results: Analysis, advice: Advice) -> str:
     return "" if len(results.workers.hosts) > 1 else "there is one worker"
 
 
-def _source_view(results: Results, advice: Advice) -> str:
+def _source_view(results: Analysis, advice: Advice) -> str:
     known = results.source_map is not None and len(results.source_map.samples) > 0
     return "" if known and advice.evidence.get("line") else "no line is known"
 
 
-def _memory_timeline(results: Results, advice: Advice) -> str:
+def _memory_timeline(results: Analysis, advice: Advice) -> str:
     chosen, snapshots = advice.selection, results.memory.snapshots
     low, high = (1_000 * t for t in chosen.time_range_ns or (0, 2**50))
     if not ((snapshots.time_ps >= low) & (snapshots.time_ps <= high)).any():

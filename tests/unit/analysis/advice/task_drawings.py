@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from tfprof_widgets.analysis import Results
+from tfprof_widgets.analysis import Analysis
 from tfprof_widgets.read import read_run_metadata, step_message
 
 STEP_US = 1000
@@ -15,10 +15,10 @@ Part = tuple[str, str, float, float]
 """Name of the op, its type, start in the step and duration, in us; of a received tensor the name tells whence it came."""
 
 
-def step_stats_run(devices: Mapping[str, Sequence[Part]], *, n_steps: int = N_STEPS) -> Results:
+def step_stats_run(devices: Mapping[str, Sequence[Part]], *, n_steps: int = N_STEPS) -> Analysis:
     """Steps of `STEP_US`, each with the same parts on each device."""
     trace, graph = read_run_metadata({i: _stats(devices, i) for i in range(n_steps)})
-    return Results(trace, stored_graph=graph)
+    return Analysis(trace, stored_graph=graph)
 
 
 def _stats(devices: Mapping[str, Sequence[Part]], step: int) -> bytes:
@@ -39,7 +39,7 @@ def _stats(devices: Mapping[str, Sequence[Part]], step: int) -> bytes:
     return message.SerializeToString()
 
 
-def worker_and_servers(*, wait_us: float = 30, server_us: Sequence[float] = (100, 100)) -> Results:
+def worker_and_servers(*, wait_us: float = 30, server_us: Sequence[float] = (100, 100)) -> Analysis:
     """A worker that waits for parameters and then computes, and servers that update them; the step is full."""
     sender = SERVER.format(0) + CPU
     worker: list[Part] = [
@@ -60,7 +60,7 @@ def worker_and_servers(*, wait_us: float = 30, server_us: Sequence[float] = (100
     )
 
 
-def gpus(*busy_us: float) -> Results:
+def gpus(*busy_us: float) -> Analysis:
     """GPUs that compute for so long in each step, and a host that schedules and copies all the time."""
     local = "/job:localhost/replica:0/task:0"
     devices: dict[str, Sequence[Part]] = {

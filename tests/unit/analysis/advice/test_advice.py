@@ -13,9 +13,9 @@ from tfprof_widgets.analysis import (
     RULES,
     TABLE_TYPES,
     Advice,
+    Analysis,
     Fix,
     Highlight,
-    Results,
     Run,
     advice_table,
     advise,
@@ -84,7 +84,7 @@ def test_a_rule_that_fails_takes_no_other_along(monkeypatch: pytest.MonkeyPatch)
         yield one("works", 0.5)
 
     monkeypatch.setattr(rules, "RULES", (broken, works, broken_too))
-    results = Results(trace(session()))
+    results = Analysis(trace(session()))
     assert results.notices == ()
     assert [advice.rule for advice in results.advice] == ["works"]
     expected = (

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from tfprof_widgets.analysis import BatchRoom, Results, batch_words
+from tfprof_widgets.analysis import Analysis, BatchRoom, batch_words
 from tfprof_widgets.read import read_xspace
 from tfprof_widgets.show import build_payload, unpack
 
@@ -38,10 +38,10 @@ def test_what_was_there_before_does_not_grow_with_the_batch(peak: float, factor:
 def test_it_may_help_where_the_device_waits_for_what_no_batch_changes(
     name: str, words: tuple[str, ...], capture_of: Callable[[str], Path]
 ) -> None:
-    results = Results(read_xspace(capture_of(name).read_bytes()))
+    results = Analysis(read_xspace(capture_of(name).read_bytes()))
     assert batch_words(results, results.advice) == words
 
 
 def test_a_page_is_told_so_when_it_asks(capture_of: Callable[[str], Path]) -> None:
-    payload = build_payload(Results(read_xspace(capture_of("h100_resnet_mixed").read_bytes())))
+    payload = build_payload(Analysis(read_xspace(capture_of("h100_resnet_mixed").read_bytes())))
     assert unpack(payload.part("batch_room:0"))[0]["batch_room"] == [*MAY_HELP]

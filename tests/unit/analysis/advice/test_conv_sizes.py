@@ -10,12 +10,12 @@ import pandas as pd
 import pytest
 
 from tests.builders import event, line, plane, session, trace
-from tfprof_widgets.analysis import Results, Run, filter_sizes
+from tfprof_widgets.analysis import Analysis, Run, filter_sizes
 from tfprof_widgets.read import read_xspace
 from tfprof_widgets.trace import SourceMap, empty_source_map
 
 
-def drawn(size: int, source_map: SourceMap | None = None, *, with_memory: bool = True) -> Results:
+def drawn(size: int, source_map: SourceMap | None = None, *, with_memory: bool = True) -> Analysis:
     """Steps of 10 ms, of which the convolution of one layer takes 8."""
     events = []
     for i in range(5):
@@ -29,7 +29,7 @@ def drawn(size: int, source_map: SourceMap | None = None, *, with_memory: bool =
         ]
         if with_memory:
             events.append(event("MemoryAllocation", at + 5_000, 0, stats=allocation(gradient, f"[{size},{size},8,8]")))
-    return Results(trace(plane("/host:CPU", line("python", *events)), session(duration_us=50_000)), source_map)
+    return Analysis(trace(plane("/host:CPU", line("python", *events)), session(duration_us=50_000)), source_map)
 
 
 def allocation(op: str, shape: str) -> dict[str, Any]:
@@ -81,5 +81,5 @@ def test_of_several_layers_on_one_line_no_size_is_guessed() -> None:
 
 
 def test_a_compiled_program_tells_the_size(capture_of: Callable[[str], Path]) -> None:
-    results = Results(read_xspace(capture_of("xla_fit").read_bytes()))
+    results = Analysis(read_xspace(capture_of("xla_fit").read_bytes()))
     assert (3, 3) in filter_sizes(Run(results)).values()

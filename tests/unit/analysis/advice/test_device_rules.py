@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from tests.unit.analysis.advice.gpu_drawings import STEP_US, gpu_run, memory_event
-from tfprof_widgets.analysis import Advice, Results
+from tfprof_widgets.analysis import Advice, Analysis
 from tfprof_widgets.read import read_xspace
 
 HALF, SINGLE = "volta_fp16_s884gemm_fp16_128x64", "volta_sgemm_128x64_nn"
@@ -253,7 +253,7 @@ def test_kernels_of_fewer_blocks_than_multiprocessors_are_told() -> None:
     assert gpu_run([(HALF, 10, 980)], core_count=6, **VOLTA).advice == ()
 
 
-def bias_run(after: str) -> Results:
+def bias_run(after: str) -> Analysis:
     """A convolution with a bias, half of each step, and what follows it."""
     kernels = ["conv", "bias", "after", "root", "grad"]
     ops = {
@@ -273,7 +273,7 @@ def test_a_bias_before_a_batch_normalisation_is_useless() -> None:
     assert bias_run("net/relu/Relu:Relu").advice == ()
 
 
-def attention_run(kernel: str) -> Results:
+def attention_run(kernel: str) -> Analysis:
     """An attention whose softmax takes half of each step."""
     ops = {kernel: "net/attention/Softmax:Softmax", "scores": "net/attention/einsum/Einsum:Einsum"}
     return gpu_run([("scores", 10, 490), (kernel, 500, 490)], ops=ops, **VOLTA | {"compute_cap_major": 6})
@@ -289,7 +289,7 @@ def test_attention_in_separate_kernels_could_be_one() -> None:
 def test_attention_is_told_what_tensorflow_can_do_about_it(capture_of: Callable[[str], Path]) -> None:
     (advice,) = attention_run("softmax_warp_forward").advice
     assert "jit_compile=True" in str(advice.fix)
-    compiled = Results(read_xspace(capture_of("h100_transformer_xla").read_bytes()))
+    compiled = Analysis(read_xspace(capture_of("h100_transformer_xla").read_bytes()))
     (told,) = (one for one in compiled.advice if one.rule == "unfused_attention")
     assert told.fix.code == ""
     assert "jax" not in f"{told.fix}{advice.fix}".lower()
@@ -343,7 +343,7 @@ def test_memory_that_rises_in_every_step_is_a_leak() -> None:
 
 
 def test_the_v100_step_is_told_what_it_waits_for(v100_xplane: Path) -> None:
-    results = Results(read_xspace(v100_xplane.read_bytes()))
+    results = Analysis(read_xspace(v100_xplane.read_bytes()))
     found = {one.rule: one for one in results.advice}
     assert list(found) == ["input_bound", "launch_bound"]
     assert found["launch_bound"].gain_ratio == pytest.approx(0.058, abs=0.001)

@@ -8,35 +8,35 @@ import pytest
 
 from tests.unit.analysis.advice.drawn_causes import CAUSES
 from tests.unit.analysis.advice.selected import why_nothing_is_seen
-from tfprof_widgets.analysis import LAST, RULES, Results, named, remark, why_it_does_not_run
+from tfprof_widgets.analysis import LAST, RULES, Analysis, named, remark, why_it_does_not_run
 from tfprof_widgets.read import read_xspace
 
 
 @pytest.fixture(scope="module")
-def drawn() -> dict[str, Results]:
+def drawn() -> dict[str, Analysis]:
     return {cause: draw() for cause, draw in CAUSES.items()}
 
 
-def test_every_rule_has_something_to_say_on_one_of_the_drawings(drawn: dict[str, Results]) -> None:
+def test_every_rule_has_something_to_say_on_one_of_the_drawings(drawn: dict[str, Analysis]) -> None:
     said = {one.rule for results in drawn.values() for one in results.advice}
     assert said == {rule.__name__ for rule in RULES}
     assert all(results.advice_notices == () for results in drawn.values())
 
 
 @pytest.mark.parametrize("cause", CAUSES)
-def test_the_view_that_is_named_shows_what_is_selected(cause: str, drawn: dict[str, Results]) -> None:
+def test_the_view_that_is_named_shows_what_is_selected(cause: str, drawn: dict[str, Analysis]) -> None:
     for one in drawn[cause].advice:
         assert why_nothing_is_seen(drawn[cause], one) == "", one.rule
 
 
 @pytest.mark.parametrize("cause", CAUSES)
-def test_a_fix_is_python_that_compiles(cause: str, drawn: dict[str, Results]) -> None:
+def test_a_fix_is_python_that_compiles(cause: str, drawn: dict[str, Analysis]) -> None:
     for one in drawn[cause].advice:
         compile(one.fix.code, one.rule, "exec")
 
 
 @pytest.mark.parametrize("cause", CAUSES)
-def test_a_fix_is_told_in_plain_words_and_its_code_runs(cause: str, drawn: dict[str, Results]) -> None:
+def test_a_fix_is_told_in_plain_words_and_its_code_runs(cause: str, drawn: dict[str, Analysis]) -> None:
     assert drawn[cause].advice_notices == ()
     for one in drawn[cause].advice:
         assert one.fix.words[-1:] in (".", ":") or one.rule == LAST, one.fix
@@ -45,7 +45,7 @@ def test_a_fix_is_told_in_plain_words_and_its_code_runs(cause: str, drawn: dict[
 
 
 def test_what_a_real_gpu_trace_is_told_can_be_seen_and_compiled(v100_xplane: Path) -> None:
-    results = Results(read_xspace(v100_xplane.read_bytes()))
+    results = Analysis(read_xspace(v100_xplane.read_bytes()))
     for one in results.advice:
         assert why_nothing_is_seen(results, one) == "", one.rule
         compile(one.fix.code, one.rule, "exec")

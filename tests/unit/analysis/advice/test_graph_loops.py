@@ -11,7 +11,7 @@ from tests.unit.analysis.advice.foreign_faults import _fit, _loop, _numbers
 from tests.unit.analysis.advice.graph_causes import IN_LOOP, LOOP
 from tests.unit.analysis.advice.graph_drawings import Op, calling, graph_run
 from tests.warm_process import run_python
-from tfprof_widgets.analysis import Advice, Results
+from tfprof_widgets.analysis import Advice, Analysis
 
 WHILE = LOOP[0]
 GRADIENT = Op("gradient_tape/rnn/while/rnn/while_grad", "StatelessWhile", 0, [0], "()", "()")
@@ -23,7 +23,7 @@ def turns(start: float, until: float, n: int = 100, name: str = IN_LOOP) -> list
     return [(f"{name}/cell/Mul:Mul", start + (until - start) * i / (n - 1), 1.0) for i in range(n)]
 
 
-def found(results: Results) -> Advice | None:
+def found(results: Analysis) -> Advice | None:
     assert results.advice_notices == ()
     return next((one for one in results.advice if one.rule == "graph_loop"), None)
 

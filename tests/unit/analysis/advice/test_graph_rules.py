@@ -27,10 +27,10 @@ from tests.unit.analysis.advice.graph_causes import (
     frozen,
 )
 from tests.unit.analysis.advice.graph_drawings import Op, calling, graph_run
-from tfprof_widgets.analysis import LAST, Results, Run, trace_cause
+from tfprof_widgets.analysis import LAST, Analysis, Run, trace_cause
 
 
-def rules(results: Results) -> list[str]:
+def rules(results: Analysis) -> list[str]:
     """Those that know a cause."""
     return [one.rule for one in results.advice if one.rule != LAST]
 
@@ -103,7 +103,7 @@ def test_weights_that_were_updated_between_two_reads_are_not_the_same() -> None:
     assert results.source_map is not None
     update = pd.DataFrame([(2, 0, 1, -1)], columns=["op", "slot", "source", "source_output"])
     edges = pd.concat([results.source_map.edges, update], ignore_index=True)
-    assert rules(Results(results.trace, replace(results.source_map, edges=edges))) == []
+    assert rules(Analysis(results.trace, replace(results.source_map, edges=edges))) == []
 
 
 def test_constants_of_a_line_may_be_any_number() -> None:
@@ -256,7 +256,7 @@ def test_retracing_tells_shapes_values_and_new_objects_apart() -> None:
         assert found.shapes == (("32x8", "48x8") if kind == "shape" else ())
 
 
-def _with_another_graph(results: Results, shapes: str) -> Results:
+def _with_another_graph(results: Analysis, shapes: str) -> Analysis:
     known = results.source_map
     assert known is not None
     more = replace(
@@ -267,6 +267,6 @@ def _with_another_graph(results: Results, shapes: str) -> Results:
             [known.details, known.details.assign(op=len(known.ops), input_shapes=shapes)], ignore_index=True
         ),
     )
-    two = Results(results.trace, more)
+    two = Analysis(results.trace, more)
     two.__dict__["tf_functions"] = pd.DataFrame({"function": ["step"], "tracing_count": [5]})
     return two

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from tests.unit.analysis.advice.selected import why_nothing_is_seen
-from tfprof_widgets.analysis import Results
+from tfprof_widgets.analysis import Analysis
 from tfprof_widgets.read import read_xspace
 
 EXPECTED = {
@@ -51,7 +51,7 @@ NOT_IN_XLA = "lstm"
 def test_each_piece_of_advice_is_true_and_the_first_is_what_matters_most(
     name: str, capture_of: Callable[[str], Path]
 ) -> None:
-    results = Results(read_xspace(capture_of(f"h100_{name}").read_bytes()))
+    results = Analysis(read_xspace(capture_of(f"h100_{name}").read_bytes()))
     told = results.advice
     assert [one.rule for one in told] == [rule for rule, _, _ in EXPECTED[name]]
     for one, (_, gain, words) in zip(told, EXPECTED[name], strict=True):

@@ -13,7 +13,7 @@ import pytest
 
 import tfprof_widgets as tfprof
 from tests.unit.analysis.advice.selected import why_nothing_is_seen
-from tfprof_widgets.analysis import Results
+from tfprof_widgets.analysis import Analysis
 from tfprof_widgets.read import read_xspace
 
 SAVED = Path(__file__).parent / "h100"
@@ -48,7 +48,7 @@ def test_float64_has_one_card_and_a_unit(fault: Callable[[str], Path]) -> None:
 
 def test_float64_is_told_by_its_kernels_where_nothing_is_noted(fault: Callable[[str], Path]) -> None:
     captured = next(fault("g07_float64").rglob("*.xplane.pb"))
-    bare = Results(read_xspace(captured.read_bytes()))
+    bare = Analysis(read_xspace(captured.read_bytes()))
     assert [one.rule for one in bare.advice if "precision" in one.rule] == ["double_precision"]
 
 

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from tests.builders import EPOCH_NS, Event, event, line, plane, session, trace
-from tfprof_widgets.analysis import Advice, Results
+from tfprof_widgets.analysis import Advice, Analysis
 from tfprof_widgets.trace import SourceMap, empty_source_map
 
 STEP_US = 100_000
@@ -25,7 +25,7 @@ def run(
     longer: float = 0,
     stats: dict[str, dict[str, Any]] | None = None,
     source_map: SourceMap | None = None,
-) -> Results:
+) -> Analysis:
     """Marked steps of a thread, each with the same parts; those that `only` picks have `extra` and are `longer` (us)."""
     events: list[Event] = []
     at = 0.0
@@ -35,14 +35,14 @@ def run(
         for name, start, duration in (*parts, *(extra if only(i) else ())):
             events.append(event(name, at + start, duration, stats=(stats or {}).get(name, {})))
         at += us
-    return Results(trace(plane("/host:CPU", line("python", *events)), session(duration_us=at)), source_map)
+    return Analysis(trace(plane("/host:CPU", line("python", *events)), session(duration_us=at)), source_map)
 
 
-def rules(results: Results) -> list[str]:
+def rules(results: Analysis) -> list[str]:
     return [one.rule for one in results.advice]
 
 
-def only(results: Results) -> Advice:
+def only(results: Analysis) -> Advice:
     (advice,) = results.advice
     return advice
 
@@ -73,8 +73,8 @@ WORK = ("net/dense/MatMul:MatMul", 1_000, 95_000)
 
 
 def test_a_trace_without_events_or_without_steps_gets_no_advice() -> None:
-    assert Results(trace(session())).advice == ()
-    assert Results(trace(plane("/host:CPU", line("main", event("x:MatMul", 0, 5))))).advice == ()
+    assert Analysis(trace(session())).advice == ()
+    assert Analysis(trace(plane("/host:CPU", line("main", event("x:MatMul", 0, 5))))).advice == ()
 
 
 def test_steps_that_compute_get_no_advice() -> None:
@@ -262,7 +262,7 @@ def test_the_longest_stall_promises_no_more_than_a_usual_one() -> None:
         us = STEP_US + stalls.get(i, 0)
         events += [event("train", at, us, _r=1, step_num=i), event("y:MatMul", at + 100, us - 1_000)]
         at += us
-    advice = only(Results(trace(plane("/host:CPU", line("python", *events)), session(duration_us=at))))
+    advice = only(Analysis(trace(plane("/host:CPU", line("python", *events)), session(duration_us=at))))
     assert advice.rule == "straggler_step"
     assert advice.gain_ratio == pytest.approx(600 / 2600)
 
@@ -330,7 +330,7 @@ def test_ops_called_one_by_one_are_an_eager_loop() -> None:
     assert advice.gain_ratio == pytest.approx(1 - 40 * 0.28 / 100, abs=0.01)
 
 
-def eager_loop(*, stalled: tuple[int, ...], n_steps: int = 20, stall_us: float = 1_000_000) -> Results:
+def eager_loop(*, stalled: tuple[int, ...], n_steps: int = 20, stall_us: float = 1_000_000) -> Analysis:
     """Steps of 40 eager ops, of which some stall in Python, as on a machine that others use."""
     calls = [(f"EagerLocalExecute: {kind}", 1_000.0 * i + 10, 300.0) for i, kind in enumerate(["MatMul", "Mul"] * 20)]
     around = [("EagerExecute", start - 5, us + 10) for _, start, us in calls]

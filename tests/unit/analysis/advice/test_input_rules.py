@@ -11,7 +11,7 @@ import pytest
 
 from tests.builders import event, line, plane, session, trace
 from tests.unit.analysis.input.iterator_drawings import ROOT, call
-from tfprof_widgets.analysis import HIDDEN_BY_PREFETCH, STAGES, Advice, Results
+from tfprof_widgets.analysis import HIDDEN_BY_PREFETCH, STAGES, Advice, Analysis
 from tfprof_widgets.read import read_xspace
 
 STAGE_OF = {
@@ -27,7 +27,7 @@ STAGE_OF = {
 @pytest.mark.tensorflow
 @pytest.mark.parametrize("kind", STAGE_OF)
 def test_the_slow_stage_of_a_real_pipeline_is_named(kind: str, tf_data_captures: dict[str, Path]) -> None:
-    results = Results(read_xspace(tf_data_captures[kind].read_bytes()))
+    results = Analysis(read_xspace(tf_data_captures[kind].read_bytes()))
     (advice,) = [one for one in results.advice if one.rule == "input_bound"]
     # On a slow machine the step takes longer than the stage: a prefetch alone would hide that.
     is_hidden = advice.stage == "no_prefetch" and advice.gain_ratio <= HIDDEN_BY_PREFETCH
@@ -45,11 +45,11 @@ def test_the_fixed_pipeline_promises_far_less_gain(tf_data_captures: dict[str, P
 
 def input_gain(path: Path) -> float:
     """What an advice on the input promises; 0 where there is none."""
-    advice = Results(read_xspace(path.read_bytes())).advice
+    advice = Analysis(read_xspace(path.read_bytes())).advice
     return max((one.gain_ratio for one in advice if one.rule == "input_bound"), default=0.0)
 
 
-def drawn(wait_us: float, step_us: float = 10_000, stage: str = "BatchV2") -> Results:
+def drawn(wait_us: float, step_us: float = 10_000, stage: str = "BatchV2") -> Analysis:
     """Steps on the CPU that fetch from `stage` on their own thread, then compute."""
     events = []
     for i in range(6):
@@ -61,10 +61,10 @@ def drawn(wait_us: float, step_us: float = 10_000, stage: str = "BatchV2") -> Re
             call(f"{ROOT}::{stage}", at + 1, wait_us - 2, 2, 1),
             event("net/conv/Conv2D:Conv2D", at + wait_us, step_us - wait_us),
         ]
-    return Results(trace(plane("/host:CPU", line("python", *events)), session(duration_us=6 * step_us)))
+    return Analysis(trace(plane("/host:CPU", line("python", *events)), session(duration_us=6 * step_us)))
 
 
-def top(results: Results) -> Advice:
+def top(results: Analysis) -> Advice:
     return results.advice[0]
 
 
@@ -87,7 +87,7 @@ def test_a_prefetch_alone_helps_where_it_can_hide_all_of_the_work(wait_us: float
     assert advice.gain_ratio == pytest.approx(wait_us / 10_000, abs=0.01)
 
 
-def sampled(results: Results, process_cpu_pct: float) -> Results:
+def sampled(results: Analysis, process_cpu_pct: float) -> Analysis:
     """The same with the load of the process, which runs alone on two cores, sampled every 10 ms."""
     system = pd.DataFrame({"time_ms": [10.0 * i for i in range(7)], "process_cpu_pct": process_cpu_pct})
     each = dict.fromkeys(("cpu_pct", "cpu0_pct", "cpu1_pct"), process_cpu_pct / 2)
@@ -120,7 +120,7 @@ def test_handing_a_batch_over_is_no_wait_for_the_pipeline() -> None:
     assert "input_bound" not in [one.rule for one in drawn(150, step_us=1_000).advice]
 
 
-def tiny_model(wait_us: Callable[[int], float], *, stages: Sequence[str] = ("Prefetch", "ParallelMapV2")) -> Results:
+def tiny_model(wait_us: Callable[[int], float], *, stages: Sequence[str] = ("Prefetch", "ParallelMapV2")) -> Analysis:
     """Forty steps of 45 short ops, 1 ms each, before which they wait for a pipeline."""
     events, at = [], 0.0
     for i in range(40):
@@ -134,10 +134,10 @@ def tiny_model(wait_us: Callable[[int], float], *, stages: Sequence[str] = ("Pre
                 events.append(call(name, at + k + 1, wait - 2 * k - 2, k + 2, k + 1))
         events += [event(f"net/l{k}/MatMul:MatMul", at + wait + 20 * k, 5) for k in range(45)]
         at += 1_000 + wait
-    return Results(trace(plane("/host:CPU", line("python", *events)), session(duration_us=at)))
+    return Analysis(trace(plane("/host:CPU", line("python", *events)), session(duration_us=at)))
 
 
-def gains(results: Results) -> dict[str, float]:
+def gains(results: Analysis) -> dict[str, float]:
     return {one.rule: one.gain_ratio for one in results.advice}
 
 
@@ -161,7 +161,7 @@ def test_a_larger_batch_saves_its_share_where_nothing_works_ahead() -> None:
 
 def pipeline(
     *stages: str, stats: dict[str, dict[str, object]] | None = None, op: str = "", op_us: float = 0.0
-) -> Results:
+) -> Analysis:
     """Steps that wait 8 of 10 ms for stages on their own thread, the consumer first, and an op that the last of them runs."""
     events = []
     for i in range(6):
@@ -177,7 +177,7 @@ def pipeline(
         if op:
             events.append(event(op, at + 100, op_us))
         events.append(event("net/conv/Conv2D:Conv2D", at + 8_000, 1_990))
-    return Results(trace(plane("/host:CPU", line("python", *events)), session(duration_us=60_000)))
+    return Analysis(trace(plane("/host:CPU", line("python", *events)), session(duration_us=60_000)))
 
 
 @pytest.mark.parametrize(("kept", "stage", "gain"), [(200, "filter_after", 0.64), (900, "slow_map", 0.8)])

@@ -11,13 +11,13 @@ from tests.builders import Event, event, line, plane, session, trace
 from tests.unit.analysis.advice.test_host_rules import WORK, only, run
 from tests.unit.analysis.advice.test_input_rules import drawn, tiny_model
 from tests.unit.analysis.input.iterator_drawings import ROOT, call
-from tfprof_widgets.analysis import Results, Run
+from tfprof_widgets.analysis import Analysis, Run
 
 STEP_US = 10_000.0
 MAKE = "EagerLocalExecute: MakeIterator"
 
 
-def remade(*, made_in: int = 1, extra: tuple[str, ...] = ()) -> Results:
+def remade(*, made_in: int = 1, extra: tuple[str, ...] = ()) -> Analysis:
     """Steps, of which every `made_in`-th makes an iterator, waits for its first batch for 4 ms and computes."""
     events: list[Event] = []
     for i in range(12):
@@ -32,10 +32,10 @@ def remade(*, made_in: int = 1, extra: tuple[str, ...] = ()) -> Results:
             *(event(name, at + 4_000, 10) for name in extra),
             event("net/conv/Conv2D:Conv2D", at + 4_100, 5_800),
         ]
-    return Results(trace(plane("/host:CPU", line("python", *events)), session(duration_us=12 * STEP_US)))
+    return Analysis(trace(plane("/host:CPU", line("python", *events)), session(duration_us=12 * STEP_US)))
 
 
-def refilled(fill_us: float, *, below: str = "ParallelMapV2", n_epochs: int = 3, n_steps: int = 10) -> Results:
+def refilled(fill_us: float, *, below: str = "ParallelMapV2", n_epochs: int = 3, n_steps: int = 10) -> Analysis:
     """Epochs of some steps; in the first of each a shuffle fetches eight elements, in the others one."""
     events: list[Event] = []
     at = 0.0
@@ -54,7 +54,7 @@ def refilled(fill_us: float, *, below: str = "ParallelMapV2", n_epochs: int = 3,
                 event("net/conv/Conv2D:Conv2D", at + 40 + wait_us, 4_800),
             ]
             at += 5_000 + wait_us
-    return Results(trace(plane("/host:CPU", line("python", *events)), session(duration_us=at)))
+    return Analysis(trace(plane("/host:CPU", line("python", *events)), session(duration_us=at)))
 
 
 def test_an_iterator_made_in_each_step_is_the_cause_of_its_wait() -> None:
@@ -92,7 +92,7 @@ def test_a_capture_that_was_written_in_parts_tells_of_buffers_as_a_whole_one_doe
     (first,) = alone.trace.sessions
     for gap_ps, is_told in ((10**9, True), (10**13, False)):
         later = replace(first, start_ps=first.stop_ps + gap_ps, stop_ps=first.stop_ps + gap_ps + 10**9)
-        parts = Results(replace(alone.trace, sessions=(first, later)))
+        parts = Analysis(replace(alone.trace, sessions=(first, later)))
         assert (Run(parts).shuffle_fill is not None) is is_told
 
 
@@ -102,7 +102,7 @@ def test_a_buffer_that_fills_slowly_beside_other_programs_may_be_their_doing() -
     for n_steps, is_told in ((120, False), (20, True)):  # 9 and 37 % of the time
         alone = refilled(60_000.0, n_epochs=1, n_steps=n_steps)
         assert Run(alone).shuffle_fill is not None
-        assert (Run(Results(alone.trace, system=system)).shuffle_fill is not None) is is_told
+        assert (Run(Analysis(alone.trace, system=system)).shuffle_fill is not None) is is_told
 
 
 def test_a_buffer_that_is_full_at_once_is_no_fault() -> None:
@@ -124,18 +124,18 @@ def test_slow_steps_beside_other_programs_promise_nothing() -> None:
     slow = {"n_steps": 20, "only": lambda i: i in (6, 13), "longer": 300_000, "extra": [("y:MatMul", 100_000, 299_000)]}
     alone = run(WORK, **slow)  # type: ignore[arg-type]
     system = pd.DataFrame({"time_ms": [100.0 * k for k in range(26)], "cpu_pct": 90.0, "process_cpu_pct": 80.0})
-    busy = Results(alone.trace, system=system.assign(cpu0_pct=90.0, cpu1_pct=90.0))
+    busy = Analysis(alone.trace, system=system.assign(cpu0_pct=90.0, cpu1_pct=90.0))
     assert Run(busy).is_machine_busy
     (told,), (quiet,) = busy.advice, alone.advice
     assert (told.rule, told.severity, quiet.severity) == ("straggler_step", "low", "high")
     assert told.title.endswith("other programs took 1.00 cores meanwhile.")
     roomy = system.assign(cpu_pct=50.0, **{f"cpu{k}_pct": 50.0 for k in range(4)})
     assert (
-        Results(alone.trace, system=roomy).advice[0].severity == "high"
+        Analysis(alone.trace, system=roomy).advice[0].severity == "high"
     )  # of four cores others take one, and two are free
 
 
-def competing(input_us: float, *, cpu_pct: float = 95.0, own_pct: float = 180.0) -> Results:
+def competing(input_us: float, *, cpu_pct: float = 95.0, own_pct: float = 180.0) -> Analysis:
     """Steps that compute for 9 ms beside a thread of tf.data that does so, too, and never wait for its batches."""
     steps: list[Event] = []
     ahead: list[Event] = []
@@ -151,7 +151,7 @@ def competing(input_us: float, *, cpu_pct: float = 95.0, own_pct: float = 180.0)
     lines = line("python", *steps), line("tf_data_private_threadpool/1", *ahead)
     drawing = trace(plane("/host:CPU", *lines), session(duration_us=12 * STEP_US))
     system = pd.DataFrame({"time_ms": [10.0 * k for k in range(12)], "cpu_pct": cpu_pct, "process_cpu_pct": own_pct})
-    return Results(drawing, system=system.assign(cpu0_pct=cpu_pct, cpu1_pct=cpu_pct))
+    return Analysis(drawing, system=system.assign(cpu0_pct=cpu_pct, cpu1_pct=cpu_pct))
 
 
 def test_input_that_computes_on_the_cores_of_the_model_is_told_although_nobody_waits() -> None:
@@ -171,19 +171,19 @@ def test_a_little_input_or_one_beside_free_cores_or_other_programs_is_no_fault(
 def test_beside_other_programs_a_pipeline_that_falls_behind_is_no_cause() -> None:
     waiting = drawn(3_000)
     system = pd.DataFrame({"time_ms": [10.0 * k for k in range(7)], "cpu_pct": 95.0, "process_cpu_pct": 90.0})
-    busy = Results(waiting.trace, system=system.assign(cpu0_pct=95.0, cpu1_pct=95.0))
+    busy = Analysis(waiting.trace, system=system.assign(cpu0_pct=95.0, cpu1_pct=95.0))
     assert [one.rule for one in waiting.advice] == ["input_bound"]
     assert [one.rule for one in busy.advice] == []
     assert "data" not in busy.overview.verdict
-    much = Results(drawn(6_000).trace, system=busy.system)
+    much = Analysis(drawn(6_000).trace, system=busy.system)
     assert [one.rule for one in much.advice] == ["input_bound"]
 
 
-def crowded(alone: Results) -> Results:
+def crowded(alone: Analysis) -> Analysis:
     """The same on two cores that other programs take."""
     time_ms = [5.0 * k for k in range(40)]
     system = pd.DataFrame({"time_ms": time_ms, "cpu_pct": 95.0, "process_cpu_pct": 90.0})
-    return Results(alone.trace, system=system.assign(cpu0_pct=95.0, cpu1_pct=95.0))
+    return Analysis(alone.trace, system=system.assign(cpu0_pct=95.0, cpu1_pct=95.0))
 
 
 @pytest.mark.parametrize(
@@ -216,7 +216,7 @@ def test_python_that_never_rests_makes_steps_wait_also_beside_other_programs(pyt
     )
     host = plane("/host:CPU", line("python", *steps), python)
     system = pd.DataFrame({"time_ms": [10.0 * k for k in range(13)], "cpu_pct": 95.0, "process_cpu_pct": 100.0})
-    crowded = Results(
+    crowded = Analysis(
         trace(host, session(duration_us=12 * STEP_US)), system=system.assign(cpu0_pct=95.0, cpu1_pct=95.0)
     )
     assert Run(crowded).is_machine_busy

@@ -9,7 +9,7 @@ import pytest
 
 from tests.builders import event, line, plane, session, trace
 from tests.unit.analysis.input.iterator_drawings import ROOT, call
-from tfprof_widgets.analysis import MappedFunction, Results, Run, mapped_function
+from tfprof_widgets.analysis import Analysis, MappedFunction, Run, mapped_function
 from tfprof_widgets.trace import SourceMap, empty_source_map
 
 CELL = "/tmp/ipykernel_17/3813533853.py"
@@ -46,7 +46,7 @@ def noted(*functions: Mapped, title: str = "Cell [4]") -> SourceMap:
     )
 
 
-def waiting(source_map: SourceMap | None, *, ran: Sequence[str] = ("PyFunc", "FloorMod")) -> Results:
+def waiting(source_map: SourceMap | None, *, ran: Sequence[str] = ("PyFunc", "FloorMod")) -> Analysis:
     """Six steps of 10 ms that wait 8 ms for a map whose function runs these ops."""
     events = []
     for i in range(6):
@@ -59,7 +59,7 @@ def waiting(source_map: SourceMap | None, *, ran: Sequence[str] = ("PyFunc", "Fl
             *(event(f"{kind}:{kind}", at + 10 + 2_000 * k, 1_900 - k) for k, kind in enumerate(ran)),
             event("net/conv/Conv2D:Conv2D", at + 8_000, 2_000),
         ]
-    return Results(trace(plane("/host:CPU", line("python", *events)), session(duration_us=60_000)), source_map)
+    return Analysis(trace(plane("/host:CPU", line("python", *events)), session(duration_us=60_000)), source_map)
 
 
 def found(*functions: Mapped, ran: Sequence[str] = ("PyFunc", "FloorMod"), title: str = "Cell [4]") -> tuple[str, str]:

@@ -10,7 +10,7 @@ import pytest
 from tests.unit.analysis.advice.outside_drawings import GAP_US, N_STEPS, STEP_US, epochs, validation
 from tests.unit.analysis.advice.test_host_rules import STEP_US as LONG_US
 from tests.unit.analysis.advice.test_host_rules import WORK, only, rules, run, sampled
-from tfprof_widgets.analysis import Results
+from tfprof_widgets.analysis import Analysis
 
 SHARE = GAP_US / (GAP_US + N_STEPS * STEP_US)
 
@@ -33,7 +33,7 @@ def test_frames_that_are_in_no_file_are_blamed_for_nothing() -> None:
     known = drawn.source_map
     for files in (known.files, known.files.iloc[:0]):
         damaged = replace(known, frames=known.frames.assign(file=-1), files=files)
-        found = Results(drawn.trace, damaged)
+        found = Analysis(drawn.trace, damaged)
         assert "outside_steps" not in rules(found)
         assert found.advice_notices == ()
 

@@ -13,17 +13,17 @@ from tests.unit.analysis.advice.gpu_drawings import gpu_run
 from tests.unit.analysis.advice.task_drawings import gpus, step_stats_run, worker_and_servers
 from tests.unit.analysis.advice.test_device_rules import HALF, VOLTA
 from tests.unit.export.first_profiler_run import first_profiler_run
-from tfprof_widgets.analysis import Advice, Results, Run, low_utilisation
+from tfprof_widgets.analysis import Advice, Analysis, Run, low_utilisation
 
 NORM = "net/batch_normalization"
 
 
-def found(results: Results, rule: str) -> list[Advice]:
+def found(results: Analysis, rule: str) -> list[Advice]:
     assert results.advice_notices == ()
     return [one for one in results.advice if one.rule == rule]
 
 
-def only(results: Results, rule: str) -> Advice:
+def only(results: Analysis, rule: str) -> Advice:
     (advice,) = found(results, rule)
     return advice
 
@@ -92,7 +92,7 @@ def test_conversions_between_layouts_are_told_with_their_share() -> None:
     assert advice.selection.view == "kernel_table"
 
 
-def norm_run(*types: str) -> Results:
+def norm_run(*types: str) -> Analysis:
     """Half of each step in ops of one batch normalisation, half in a product."""
     ops = {f"{kind.lower()}_kernel": f"{NORM}/batchnorm/{kind}:{kind}" for kind in types}
     us = 490 / len(types)

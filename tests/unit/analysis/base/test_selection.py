@@ -8,7 +8,7 @@ from pathlib import Path
 import pandas as pd
 import pytest
 
-from tfprof_widgets.analysis import Results, Selection, select
+from tfprof_widgets.analysis import Analysis, Selection, select
 from tfprof_widgets.read import open_traces
 
 TIME_COLUMN = {
@@ -22,17 +22,17 @@ TIME_COLUMN = {
 
 
 @pytest.fixture(scope="module", params=["xla_fit", "v100"])
-def results(request: pytest.FixtureRequest, capture_of: Callable[[str], Path]) -> Results:
+def results(request: pytest.FixtureRequest, capture_of: Callable[[str], Path]) -> Analysis:
     opened = open_traces(capture_of(request.param))
-    return Results(opened.trace, opened.source_map)
+    return Analysis(opened.trace, opened.source_map)
 
 
-def part(results: Results, low_ns: int, high_ns: int) -> Selection:
+def part(results: Analysis, low_ns: int, high_ns: int) -> Selection:
     return select(results, time_range_ns=(low_ns, high_ns), step=None, ops=None)
 
 
 @pytest.mark.parametrize("table", TIME_COLUMN)
-def test_the_time_of_two_parts_adds_up_to_that_of_the_whole(results: Results, table: str) -> None:
+def test_the_time_of_two_parts_adds_up_to_that_of_the_whole(results: Analysis, table: str) -> None:
     last_ns = int(results.trace.end_ps.max()) // 1000 + 1
     step = results.steps.frame.iloc[len(results.steps.frame) // 2]
     middle_ns = (int(step["start_ps"]) + int(step["duration_ps"]) // 2) // 1000
@@ -47,14 +47,14 @@ def test_the_time_of_two_parts_adds_up_to_that_of_the_whole(results: Results, ta
 
 
 @pytest.mark.parametrize("table", TIME_COLUMN)
-def test_a_range_around_everything_gives_the_tables_of_the_profile(results: Results, table: str) -> None:
+def test_a_range_around_everything_gives_the_tables_of_the_profile(results: Analysis, table: str) -> None:
     around: pd.DataFrame = getattr(part(results, 0, int(results.trace.end_ps.max()) // 1000 + 1), table)
     whole: pd.DataFrame = getattr(select(results, time_range_ns=None, step=None, ops=None), table)
     assert around[TIME_COLUMN[table]].sum() == pytest.approx(whole[TIME_COLUMN[table]].sum())
     assert around["occurrences"].tolist() == whole["occurrences"].tolist()
 
 
-def test_the_memory_events_of_a_part_lie_in_it(results: Results) -> None:
+def test_the_memory_events_of_a_part_lie_in_it(results: Analysis) -> None:
     low_ns = int(results.steps.frame["start_ps"].iloc[0]) // 1000
     high_ns = low_ns + int(results.steps.frame["duration_ps"].iloc[0]) // 1000
     for allocator in results.memory.allocators:

@@ -10,7 +10,7 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
-from tfprof_widgets.analysis import Advice, ClusterResults, Results, merge_hosts, summarize_host
+from tfprof_widgets.analysis import Advice, Analysis, merge_hosts, summarize_host
 from tfprof_widgets.read import open_traces
 from tfprof_widgets.trace import SourceMap, Trace, merge_traces, with_host
 
@@ -22,17 +22,17 @@ OF_ONE_HOST = frozenset(("uneven_devices",))
 class Both:
     """The same hosts read both ways."""
 
-    reduced: ClusterResults
-    whole: Results
+    reduced: Analysis
+    whole: Analysis
 
     @classmethod
     def of_traces(cls, traces: Sequence[Trace], source_map: SourceMap | None = None) -> Both:
         """Of one trace per host, and what was noted of their program; what a worker sends goes through a pickle."""
         summaries = [
-            pickle.loads(pickle.dumps(summarize_host(Results(trace), path=f"/run/{i}.xplane.pb")))
+            pickle.loads(pickle.dumps(summarize_host(Analysis(trace), path=f"/run/{i}.xplane.pb")))
             for i, trace in enumerate(traces)
         ]
-        return cls(merge_hosts(summaries, source_map=source_map), Results(merge_traces(traces), source_map))
+        return cls(merge_hosts(summaries, source_map=source_map), Analysis(merge_traces(traces), source_map))
 
     @classmethod
     def of_run(cls, directory: Path) -> Both:

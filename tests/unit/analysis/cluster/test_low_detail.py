@@ -13,7 +13,7 @@ from tests.unit.analysis.cluster.comparison import Both
 from tests.unit.analysis.cluster.conftest import LATER_NS
 from tests.unit.analysis.cluster.test_summaries import host, steps_with
 from tests.unit.analysis.steps import test_tpu_steps as tpu
-from tfprof_widgets.analysis import MAX_LONGEST, Results, merge_hosts, summarize_host
+from tfprof_widgets.analysis import MOST, Analysis, merge_hosts, summarize_host
 from tfprof_widgets.errors import TraceError
 from tfprof_widgets.read import read_xspace
 from tfprof_widgets.trace import Trace
@@ -36,7 +36,7 @@ def test_each_host_has_its_steps_their_parts_and_its_longest_events(both_of: Cal
     assert set(found["Step time"]) == {"Host compute", "Communication", "Python, dispatch", "Input"} & set(
         found["Step time"]
     )
-    assert len(found["Longest events"]) == MAX_LONGEST
+    assert len(found["Longest events"]) == MOST.longest
     assert set(found["Longest events"]) <= {
         "dense/MatMul:MatMul",
         "dense/Relu:Relu",
@@ -86,7 +86,7 @@ def test_events_know_their_step(both_of: Callable[[str], Both]) -> None:
 def test_a_host_without_ops_shows_other_events_but_no_markers_of_steps() -> None:
     marked = [event("train", 1000 * i, 900, _r=1, step_num=i) for i in range(3)]
     trace = host("a", *marked, event("waiting for the other hosts", 3500, 400))
-    assert lines_of(merge_hosts([summarize_host(Results(trace))]).trace, "a")["Longest events"] == [
+    assert lines_of(merge_hosts([summarize_host(Analysis(trace))]).trace, "a")["Longest events"] == [
         "waiting for the other hosts"
     ]
 
@@ -104,7 +104,7 @@ def test_hosts_of_different_weeks_are_not_one_run() -> None:
     traces = [host(name, *steps_with(1)) for name in "ab"]
     late = replace(traces[1], origin_ns=traces[1].origin_ns + 20 * 86400 * 10**9)
     with pytest.raises(TraceError, match=r"Two traces start 20\.0 days apart"):
-        merge_hosts([summarize_host(Results(one)) for one in (traces[0], late)])
+        merge_hosts([summarize_host(Analysis(one)) for one in (traces[0], late)])
 
 
 def test_nothing_to_merge_says_so() -> None:
@@ -115,7 +115,7 @@ def test_nothing_to_merge_says_so() -> None:
 def test_files_of_one_host_share_its_lines() -> None:
     first, second = (host("a", *steps_with(1, n_steps=2)) for _ in range(2))
     results = merge_hosts(
-        [summarize_host(Results(one)) for one in (first, replace(second, origin_ns=second.origin_ns + 10**9))]
+        [summarize_host(Analysis(one)) for one in (first, replace(second, origin_ns=second.origin_ns + 10**9))]
     )
     assert [one.name for one in results.trace.lines] == ["Steps", "Step time", "Longest events"]
     assert len(results.steps.frame) == 4
@@ -124,7 +124,7 @@ def test_files_of_one_host_share_its_lines() -> None:
 
 def test_steps_of_a_host_are_on_one_plane_whichever_of_its_files_has_it() -> None:
     first, other = (read_xspace(space(tpu.core(0), session(duration_us=1000), hostnames=[name])) for name in "ab")
-    results = merge_hosts([summarize_host(Results(one)) for one in (first, host("a", *steps_with(1)), other)])
+    results = merge_hosts([summarize_host(Analysis(one)) for one in (first, host("a", *steps_with(1)), other)])
     trace = results.trace
     steps = {(trace.planes[one.plane].host, trace.planes[one.plane].name) for one in trace.lines if one.is_derived}
     assert steps == {("a", "/host:CPU"), ("b", "/device:TPU:0")}
@@ -134,6 +134,6 @@ def test_steps_of_a_host_are_on_one_plane_whichever_of_its_files_has_it() -> Non
 
 def test_hosts_without_events_are_hosts_all_the_same() -> None:
     empty = read_xspace(space(session(), plane("/host:CPU", line("python")), hostnames=["idle"]))
-    results = merge_hosts([summarize_host(Results(one)) for one in (empty, host("a", *steps_with(1)))])
+    results = merge_hosts([summarize_host(Analysis(one)) for one in (empty, host("a", *steps_with(1)))])
     assert results.hosts["host"].tolist() == ["idle", "a"]
     assert results.hosts["n_steps"].tolist() == [0, 3]

@@ -18,16 +18,15 @@ from tests.unit.analysis.cluster.conftest import LATER_NS
 from tfprof_widgets.analysis import (
     CLUSTER_RULES,
     HOST_RULES,
+    MOST,
     RULES,
     Advice,
-    ClusterResults,
-    Results,
+    Analysis,
+    host_advice,
     merge_hosts,
-    merged,
+    of_hosts,
     summarize_host,
 )
-from tfprof_widgets.analysis import one_host as host_advice
-from tfprof_widgets.analysis import summaries as op_summary
 from tfprof_widgets.read import read_xspace
 from tfprof_widgets.trace import host_names, merge_traces, of_host
 
@@ -76,8 +75,8 @@ def drawn(cause: str) -> Both:
     if len(hosts) < 2:
         first, *others = copies(results.trace, ["worker-b", "worker-a"])
         traces = [replace(first, origin_ns=first.origin_ns + LATER_NS), *others]
-    summaries = [pickle.loads(pickle.dumps(summarize_host(Results(one, results.source_map)))) for one in traces]
-    whole = Results(merge_traces(traces), results.source_map)
+    summaries = [pickle.loads(pickle.dumps(summarize_host(Analysis(one, results.source_map)))) for one in traces]
+    whole = Analysis(merge_traces(traces), results.source_map)
     return Both(merge_hosts(summaries, source_map=results.source_map), whole)
 
 
@@ -93,8 +92,8 @@ def test_rules_find_on_hosts_what_they_find_in_all_files_read_whole(cause: str) 
 
 @pytest.mark.parametrize("cause", [cause for cause in USUAL if len(host_names(CAUSES[cause]().trace)) < 2])
 def test_what_is_left_on_hosts_changes_no_advice(cause: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(op_summary, "MAX_UNITS", 1)
-    monkeypatch.setattr(merged, "MAX_KERNELS", 1)
+    monkeypatch.setattr(MOST, "units", 1)
+    monkeypatch.setattr(MOST, "kernels", 1)
     results = CAUSES[cause]()
     reduced = merge_hosts([summarize_host(results)], source_map=results.source_map)
     assert gains(reduced.advice) == pytest.approx(gains(results.advice), abs=0.01)
@@ -141,7 +140,7 @@ def test_what_is_selected_is_in_the_reduced_profile(cause: str) -> None:
         compile(one.fix.code, one.rule, "exec")
 
 
-def _why_nothing_is_seen(reduced: ClusterResults, one: Advice) -> str:
+def _why_nothing_is_seen(reduced: Analysis, one: Advice) -> str:
     at, frame = one.selection, reduced.steps.frame
     if at.step is not None:
         step = frame.iloc[at.step]
@@ -173,8 +172,8 @@ def test_every_rule_is_asked_of_hosts_or_of_all_of_them_but_those_on_tasks_and_o
 
 def test_hosts_that_do_not_train_have_no_say(both_of: Callable[[str], Both]) -> None:
     reduced = both_of("servers").reduced
-    said = drawn("Map, 8000 us").reduced.summaries[0].advice
-    results = merge_hosts([replace(one, advice=said) for one in reduced.summaries])
+    said = drawn("Map, 8000 us").reduced.of_hosts.summaries[0].advice
+    results = merge_hosts([replace(one, advice=said) for one in reduced.of_hosts.summaries])
     (found,) = (one for one in results.advice if one.rule == "input_bound")
     assert (found.evidence["n_hosts"], found.evidence["n_found"]) == (2, 2)
     assert found.selection.host == "w0"
@@ -182,18 +181,18 @@ def test_hosts_that_do_not_train_have_no_say(both_of: Callable[[str], Both]) -> 
 
 def test_what_a_host_says_travels_in_few_bytes(monkeypatch: pytest.MonkeyPatch) -> None:
     results = CAUSES["a callback"]()
-    (whole,) = host_advice.host_advice(results).advice
+    (whole,) = host_advice(results).advice
     assert whole.fix == results.advice[0].fix
-    monkeypatch.setattr(host_advice, "MAX_TEXT", 20)
-    monkeypatch.setattr(host_advice, "MAX_FIX", 20)
-    (cut,) = host_advice.host_advice(results).advice
+    monkeypatch.setattr(MOST, "text", 20)
+    monkeypatch.setattr(MOST, "fix", 20)
+    (cut,) = host_advice(results).advice
     assert len(cut.title) == 20
     assert cut.title.endswith("…")
     assert all(len(value) <= 20 for value in cut.evidence.values() if isinstance(value, str))
     assert cut.fix.code == ""
     assert len(cut.fix.words) == 20
-    monkeypatch.setattr(host_advice, "MAX_ADVICE", 0)
-    assert host_advice.host_advice(results).advice == ()
+    monkeypatch.setattr(MOST, "advice", 0)
+    assert host_advice(results).advice == ()
 
 
 def test_a_rule_that_fails_on_hosts_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -201,9 +200,9 @@ def test_a_rule_that_fails_on_hosts_is_told(monkeypatch: pytest.MonkeyPatch) -> 
         raise ValueError("no")
 
     results = CAUSES["python"]()
-    monkeypatch.setattr(host_advice, "HOST_RULES", (broken,))
+    monkeypatch.setattr(of_hosts, "HOST_RULES", (broken,))
     traces = copies(results.trace, ["a", "b"])
-    reduced = merge_hosts([summarize_host(Results(one)) for one in traces])
+    reduced = merge_hosts([summarize_host(Analysis(one)) for one in traces])
     assert reduced.advice_notices == (
         "The advice rule broken failed: ValueError: no. The other advice is not affected. This is so on 2 of 2 hosts.",
     )

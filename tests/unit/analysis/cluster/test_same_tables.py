@@ -12,10 +12,10 @@ import pytest
 
 from tests.unit.analysis.cluster.comparison import Both, assert_fields, assert_same, copies, gains
 from tests.unit.analysis.cluster.conftest import RUNS
-from tfprof_widgets.analysis import AnyResults, MemoryGrowth, Results, Run, merged
+from tfprof_widgets.analysis import MOST, OTHER_COPIES, Analysis, MemoryGrowth, Run
 from tfprof_widgets.read import open_traces
 
-TABLES: dict[str, Callable[[AnyResults], pd.DataFrame]] = {
+TABLES: dict[str, Callable[[Analysis], pd.DataFrame]] = {
     "steps": lambda results: results.steps.frame,
     "ops": lambda results: results.ops,
     "ops_and_idle": lambda results: results.ops_and_idle,
@@ -95,12 +95,12 @@ def test_copies_and_executions_on_devices_of_hosts_add_up(
     assert_same(both.reduced.copies, both.whole.copies)
     counts = [one.ops.set_index(["device", "name"])["occurrences"] for one in (both.reduced, both.whole)]
     pd.testing.assert_series_equal(*counts, check_like=True)
-    assert (both.whole.copies["occurrences"] == 2 * Results(traces[0]).copies["occurrences"]).all()
-    monkeypatch.setattr(merged, "MAX_COPIES", 3)
+    assert (both.whole.copies["occurrences"] == 2 * Analysis(traces[0]).copies["occurrences"]).all()
+    monkeypatch.setattr(MOST, "copies", 3)
     cut = Both.of_traces(traces).reduced
     assert len(cut.copies) == 4
     assert cut.copies["bytes"].sum() == both.whole.copies["bytes"].sum()
-    assert merged.OTHER_COPIES in cut.copies["op"].tolist()
+    assert OTHER_COPIES in cut.copies["op"].tolist()
 
 
 @pytest.mark.parametrize("run", RUNS)
@@ -132,18 +132,20 @@ def test_who_holds_memory_at_the_peak_is_told_as_of_the_files_read_whole(
 @pytest.mark.parametrize("run", RUNS)
 def test_units_have_the_same_totals_on_all_hosts_and_on_each(run: str, both_of: Callable[[str], Both]) -> None:
     both = both_of(run)
-    assert_same(*(_units(one, np.zeros(len(one.unit_totals.unit))) for one in (both.reduced, both.whole)), keys=_KEYS)
-    assert_same(*(_units(one, one.host_totals.host, of_hosts=True) for one in (both.reduced, both.whole)), keys=_KEYS)
-    assert both.reduced.host_totals.hosts == both.whole.host_totals.hosts
+    assert_same(
+        *(_units(one, np.zeros(len(one.host_sums.on_all_hosts().unit))) for one in (both.reduced, both.whole)),
+        keys=_KEYS,
+    )
+    assert_same(*(_units(one, one.host_sums.host, of_hosts=True) for one in (both.reduced, both.whole)), keys=_KEYS)
     assert both.reduced.idle_ps == both.whole.idle_ps
 
 
 _KEYS = ("host", "name", "is_device", "self_ps", "total_ps")
 
 
-def _units(results: AnyResults, host: Sequence[int] | np.ndarray, *, of_hosts: bool = False) -> pd.DataFrame:
+def _units(results: Analysis, host: Sequence[int] | np.ndarray, *, of_hosts: bool = False) -> pd.DataFrame:
     """Totals by what the units are called: their numbers are free."""
-    totals = results.host_totals if of_hosts else results.unit_totals
+    totals = results.host_sums if of_hosts else results.host_sums.on_all_hosts()
     return pd.DataFrame(
         {
             "host": host,
@@ -172,13 +174,13 @@ def test_executions_on_devices_that_run_other_kernels_for_an_op_add_up(
 ) -> None:
     results = both_of("devices").reduced
     op = results.ops[(results.ops["device"] == "Device") & (results.ops["name"] == "net/dense/MatMul")]
-    on_each = results.host_totals.count[
-        results.host_totals.unit == results.units.name.index("net/dense/MatMul", _first_device(results))
+    on_each = results.host_sums.count[
+        results.host_sums.unit == results.units.name.index("net/dense/MatMul", _first_device(results))
     ]
     assert int(op["occurrences"].iloc[0]) == on_each.sum() > on_each.max()
 
 
-def _first_device(results: AnyResults) -> int:
+def _first_device(results: Analysis) -> int:
     return int(np.flatnonzero(results.units.is_device)[0])
 
 
@@ -186,7 +188,7 @@ def _first_device(results: AnyResults) -> int:
 def test_a_host_travels_in_few_bytes(run: str, both_of: Callable[[str], Both]) -> None:
     from pickle import dumps
 
-    assert all(len(dumps(one)) < 50_000 for one in both_of(run).reduced.summaries)
+    assert all(len(dumps(one)) < 50_000 for one in both_of(run).reduced.of_hosts.summaries)
 
 
 @pytest.mark.parametrize("run", RUNS)

@@ -14,19 +14,21 @@ import pytest
 from tests.builders import Event, event, line, plane, session, space
 from tests.unit.analysis.cluster.comparison import Both
 from tfprof_widgets.analysis import (
+    MOST,
+    OTHER_EXCHANGES,
+    OTHER_KERNELS,
+    OTHER_OPS,
     STEP_CATEGORIES,
+    Analysis,
     HostSummary,
     PackedFrame,
-    Results,
     Stack,
     merge_hosts,
-    summaries,
+    summarize_communication,
     summarize_host,
+    summarize_input,
+    summarize_memory,
 )
-from tfprof_widgets.analysis import merged as merged_hlo
-from tfprof_widgets.analysis import merged as merged_input
-from tfprof_widgets.analysis import merged as merged_kernels
-from tfprof_widgets.analysis import summaries as steps_of
 from tfprof_widgets.read import read_xspace
 from tfprof_widgets.trace import Trace
 
@@ -55,15 +57,15 @@ def both(*traces: Trace) -> Both:
 
 
 def test_ops_beyond_the_most_are_one_row_a_side_and_all_totals_stay(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(summaries, "MAX_UNITS", 3)
+    monkeypatch.setattr(MOST, "units", 3)
     found = both(host("a", *steps_with(8)), host("b", *steps_with(2)))
-    assert len(found.reduced.summaries[0].tables["units"]) == 5
+    assert len(found.reduced.of_hosts.summaries[0].tables["units"]) == 5
     ops = found.reduced.ops
     assert ops[["total_self_time_us", "occurrences"]].sum().tolist() == pytest.approx(
         found.whole.ops[["total_self_time_us", "occurrences"]].sum().tolist()
     )
-    assert set(ops["name"]) == {"net/op_7", "net/op_6", "net/op_5", "net/op_0", "net/op_1", summaries.OTHER_OPS}
-    assert summaries.OTHER_OPS not in found.reduced.overview.top_ops["name"].tolist()
+    assert set(ops["name"]) == {"net/op_7", "net/op_6", "net/op_5", "net/op_0", "net/op_1", OTHER_OPS}
+    assert OTHER_OPS not in found.reduced.overview.top_ops["name"].tolist()
     assert found.reduced.overview.host_idle_ratio == pytest.approx(found.whole.overview.host_idle_ratio)
 
 
@@ -72,7 +74,7 @@ def test_a_notice_says_how_many_ops_of_how_many_are_listed(
 ) -> None:
     reduced = both(host("a", *steps_with(8)), host("b", *steps_with(2))).reduced
     assert reduced.notices == ()
-    monkeypatch.setattr("tfprof_widgets.analysis.cluster.one_host.MAX_UNITS", 3)
+    monkeypatch.setattr(MOST, "units", 3)
     assert reduced.notices == (
         "1 of 2 hosts (a) ran more ops than a reduced profile has: the 3 of 8 that took most time are listed, the time of the "
         "others is in the row 'other ops'.",
@@ -83,7 +85,7 @@ def test_compiled_ops_beyond_the_most_leave_the_sides_with_their_time(
     monkeypatch: pytest.MonkeyPatch, both_of: Callable[[str], Both]
 ) -> None:
     whole = both_of("xla_fit").whole
-    monkeypatch.setattr(summaries, "MAX_UNITS", 20)
+    monkeypatch.setattr(MOST, "units", 20)
     reduced = merge_hosts([summarize_host(whole)])
     sums = [one.ops.groupby("device")["total_self_time_us"].sum() for one in (reduced, whole)]
     np.testing.assert_allclose(*sums, rtol=1e-9)
@@ -92,11 +94,11 @@ def test_compiled_ops_beyond_the_most_leave_the_sides_with_their_time(
 
 def test_kernels_beyond_the_most_are_one_row(monkeypatch: pytest.MonkeyPatch, both_of: Callable[[str], Both]) -> None:
     whole = both_of("devices").whole
-    monkeypatch.setattr(merged_kernels, "MAX_KERNELS", 1)
+    monkeypatch.setattr(MOST, "kernels", 1)
     frame = merge_hosts([summarize_host(whole)]).kernels.frame
     sums = ["occurrences", "total_time_us"]
     assert frame[sums].sum().tolist() == pytest.approx(whole.kernels.frame[sums].sum().tolist())
-    assert set(frame["name"]) == {whole.kernels.frame["name"].iloc[0], merged_kernels.OTHER_KERNELS}
+    assert set(frame["name"]) == {whole.kernels.frame["name"].iloc[0], OTHER_KERNELS}
     assert frame["max_time_us"].max() == whole.kernels.frame["max_time_us"].max()
 
 
@@ -104,21 +106,21 @@ def test_exchanges_beyond_the_most_are_one_row_a_kind(
     monkeypatch: pytest.MonkeyPatch, both_of: Callable[[str], Both]
 ) -> None:
     whole = both_of("stragglers").whole.communication.assign(host="a")
-    monkeypatch.setattr(summaries, "MAX_EXCHANGES", 2)
-    frame = summaries.summarize_communication(whole).frame
+    monkeypatch.setattr(MOST, "exchanges", 2)
+    frame = summarize_communication(whole).frame
     sums = ["occurrences", "total_time_us", "exposed_time_us", "bytes"]
     assert frame[sums].sum().tolist() == pytest.approx(whole[sums].sum().tolist())
     assert len(frame) < len(whole)
-    assert frame["name"].tolist().count(summaries.OTHER_EXCHANGES) == len(frame) - 2
+    assert frame["name"].tolist().count(OTHER_EXCHANGES) == len(frame) - 2
 
 
 def test_rows_of_a_peak_beyond_the_most_are_one_row(
     monkeypatch: pytest.MonkeyPatch, both_of: Callable[[str], Both]
 ) -> None:
     memory = both_of("keras_fit").whole.memory
-    monkeypatch.setattr(summaries, "MAX_PEAK_ROWS", 2)
+    monkeypatch.setattr(MOST, "peak_rows", 2)
     allocator = memory.allocators[0]
-    peaks = summaries.summarize_memory(memory, both_of("keras_fit").whole.memory_by_op)["peaks"].frame
+    peaks = summarize_memory(memory, both_of("keras_fit").whole.memory_by_op)["peaks"].frame
     peak, whole = peaks[peaks["allocator"] == 0], memory.peak(allocator)
     assert peak["total_bytes"].sum() == whole["total_bytes"].sum()
     assert peak["op"].iloc[-1] == f"other ops ({len(whole) - 2:,} of {len(whole):,} rows)"
@@ -128,8 +130,8 @@ def test_memory_of_ops_beyond_the_most_is_one_op(
     monkeypatch: pytest.MonkeyPatch, both_of: Callable[[str], Both]
 ) -> None:
     whole = both_of("keras_fit").whole
-    monkeypatch.setattr(summaries, "MAX_OPS", 2)
-    used = summaries.summarize_memory(whole.memory, whole.memory_by_op)["memory_ops"]
+    monkeypatch.setattr(MOST, "ops", 2)
+    used = summarize_memory(whole.memory, whole.memory_by_op)["memory_ops"]
     assert len(used) == 3
     assert used["allocated_bytes"].sum() == whole.memory_by_op.allocated_bytes.sum()
     assert used["peak_bytes"].sum() == whole.memory_by_op.peak_bytes.sum()
@@ -141,8 +143,7 @@ def test_a_notice_says_of_how_many_ops_the_memory_is_told(
     whole = both_of("devices").whole
     n = len(whole.memory_by_op.name)
     assert n > 1
-    monkeypatch.setattr(summaries, "MAX_OPS", 1)
-    monkeypatch.setattr("tfprof_widgets.analysis.cluster.one_host.MAX_OPS", 1)
+    monkeypatch.setattr(MOST, "ops", 1)
     (told,) = (one for one in merge_hosts([summarize_host(whole)]).notices if "memory" in one)
     assert told.endswith(
         f"allocated memory for more ops than a reduced profile has: the 1 of {n} that allocated most are told apart, the "
@@ -155,8 +156,7 @@ def test_a_text_of_a_compiled_op_that_is_cut_shows_it(
 ) -> None:
     whole = both_of("devices").whole
     texts = whole.hlo_ops.frame["expression"].tolist()
-    monkeypatch.setattr(merged_hlo, "MAX_EXPRESSION", 5)
-    monkeypatch.setattr("tfprof_widgets.analysis.cluster.one_host.MAX_EXPRESSION", 5)
+    monkeypatch.setattr(MOST, "expression", 5)
     reduced = merge_hosts([summarize_host(whole)])
     n_cut = sum(len(text) > 5 for text in texts)
     assert n_cut > 0
@@ -172,8 +172,8 @@ def test_a_text_of_a_compiled_op_that_is_cut_shows_it(
 def test_pipelines_that_took_most_time_travel(monkeypatch: pytest.MonkeyPatch, both_of: Callable[[str], Both]) -> None:
     tf_data = both_of("devices").whole.tf_data
     assert len(tf_data.pipelines) == 3
-    monkeypatch.setattr(merged_input, "MAX_PIPELINES", 1)
-    found = merged_input.summarize_input(tf_data)
+    monkeypatch.setattr(MOST, "pipelines", 1)
+    found = summarize_input(tf_data)
     [kept] = found["pipelines"]["id"].tolist()
     assert found["pipelines"]["total_time_ms"].tolist() == [tf_data.pipelines["total_time_ms"].max()]
     assert len(found["iterators"]) == (tf_data.iterators["pipeline"] == kept).sum()
@@ -181,7 +181,7 @@ def test_pipelines_that_took_most_time_travel(monkeypatch: pytest.MonkeyPatch, b
 
 
 def test_files_of_one_host_keep_their_slowest_calls_apart(both_of: Callable[[str], Both]) -> None:
-    first, *_ = both_of("devices").reduced.summaries
+    first, *_ = both_of("devices").reduced.of_hosts.summaries
     (own,) = first.tables["pipelines"]["name"].tolist()
     n_slow = len(first.tables["slowest_calls"])
     slowest = merge_hosts([first, first]).tf_data.slowest_calls
@@ -191,7 +191,7 @@ def test_files_of_one_host_keep_their_slowest_calls_apart(both_of: Callable[[str
 
 
 def test_the_name_of_one_host_does_not_make_those_of_others_long(both_of: Callable[[str], Both]) -> None:
-    one, length = both_of("devices").reduced.summaries[0], 1_000_000
+    one, length = both_of("devices").reduced.of_hosts.summaries[0], 1_000_000
     results = merge_hosts([one.renamed(f"{i:02}") for i in range(40)] + [one.renamed("x" * length)])
     tracemalloc.start()
     try:
@@ -202,20 +202,20 @@ def test_the_name_of_one_host_does_not_make_those_of_others_long(both_of: Callab
 
 
 def test_the_first_steps_travel_where_a_host_has_too_many(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(steps_of, "MAX_STEPS", 2)
+    monkeypatch.setattr(MOST, "steps", 2)
     found = both(host("a", *steps_with(2, n_steps=5)), host("b", *steps_with(2, n_steps=2)))
     assert found.reduced.steps.frame["name"].tolist() == ["train 0", "train 0", "train 1", "train 1"]
-    assert [one.n_all["steps"] for one in found.reduced.summaries] == [5, 2]
-    monkeypatch.setattr("tfprof_widgets.analysis.cluster.one_host.MAX_STEPS", 2)
+    assert [one.n_all["steps"] for one in found.reduced.of_hosts.summaries] == [5, 2]
+    monkeypatch.setattr(MOST, "steps", 2)
     assert found.reduced.notices == ("1 of 2 hosts (a) ran more steps than a reduced profile has: the first 2 of 5.",)
 
 
 def test_the_pieces_of_a_step_are_few_and_fill_it() -> None:
     trace = host("a", *steps_with(3, n_pieces=30))
-    whole = Results(trace).steps
-    assert whole.pieces.groupby("step").size().min() > steps_of.MAX_PIECES
-    reduced = merge_hosts([summarize_host(Results(trace))]).steps
-    assert reduced.pieces.groupby("step").size().max() <= steps_of.MAX_PIECES
+    whole = Analysis(trace).steps
+    assert whole.pieces.groupby("step").size().min() > MOST.pieces
+    reduced = merge_hosts([summarize_host(Analysis(trace))]).steps
+    assert reduced.pieces.groupby("step").size().max() <= MOST.pieces
     end = reduced.pieces["start_ps"] + reduced.pieces["duration_ps"]
     for step, own in reduced.pieces.groupby("step"):
         row = reduced.frame.iloc[int(step)]
@@ -226,7 +226,7 @@ def test_the_pieces_of_a_step_are_few_and_fill_it() -> None:
 
 def test_each_part_of_an_outlined_step_is_of_the_category_that_takes_most_of_it() -> None:
     trace = host("a", *steps_with(3, n_pieces=30))
-    whole, reduced = Results(trace).steps, merge_hosts([summarize_host(Results(trace))]).steps
+    whole, reduced = Analysis(trace).steps, merge_hosts([summarize_host(Analysis(trace))]).steps
     for piece in reduced.pieces.itertuples():
         low, high = piece.start_ps, piece.start_ps + piece.duration_ps
         own = whole.pieces[whole.pieces["step"] == piece.step]
@@ -246,36 +246,35 @@ def test_steps_drawn_in_outline_are_told_with_how_many_of_how_many() -> None:
 
 
 def test_steps_in_outline_as_a_host_has_so_many_are_told_too(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(steps_of, "MAX_HOST_PIECES", 6)
-    [notice] = merge_hosts([summarize_host(Results(host("a", *steps_with(3))))]).notices
+    monkeypatch.setattr(MOST, "host_pieces", 6)
+    [notice] = merge_hosts([summarize_host(Analysis(host("a", *steps_with(3))))]).notices
     assert "it outlines 3 of 3 steps" in notice
 
 
 def test_pieces_of_all_steps_of_a_host_are_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(steps_of, "MAX_HOST_PIECES", 6)
-    reduced = merge_hosts([summarize_host(Results(host("a", *steps_with(3))))]).steps
+    monkeypatch.setattr(MOST, "host_pieces", 6)
+    reduced = merge_hosts([summarize_host(Analysis(host("a", *steps_with(3))))]).steps
     assert len(reduced.pieces) <= 6
     assert set(reduced.pieces["category"]) <= set(STEP_CATEGORIES)
 
 
 def test_a_summary_comes_out_of_a_pickle_as_it_went_in(both_of: Callable[[str], Both]) -> None:
-    for one in both_of("devices").reduced.summaries:
+    for one in both_of("devices").reduced.of_hosts.summaries:
         again: HostSummary = pickle.loads(pickle.dumps(one))
         assert repr(again) == repr(one)
         assert pickle.dumps(again) == pickle.dumps(pickle.loads(pickle.dumps(again)))
 
 
 def test_texts_that_several_hosts_have_are_in_memory_once(both_of: Callable[[str], Both]) -> None:
-    first, second = (pickle.loads(pickle.dumps(one)) for one in both_of("devices").reduced.summaries[:2])
+    first, second = (pickle.loads(pickle.dumps(one)) for one in both_of("devices").reduced.of_hosts.summaries[:2])
     assert first.tables["ops"]["name"][0] is second.tables["ops"]["name"][0]
 
 
 def test_a_host_can_be_given_another_name(tmp_path: Path) -> None:
-    parts = [summarize_host(Results(host("vm", *steps_with(2))), path=str(tmp_path)).renamed(name) for name in "ab"]
+    parts = [summarize_host(Analysis(host("vm", *steps_with(2))), path=str(tmp_path)).renamed(name) for name in "ab"]
     results = merge_hosts(parts)
     assert results.hosts["host"].tolist() == ["a", "b"]
     assert set(results.steps.frame["host"]) == {"a", "b"}
-    assert results.host_totals.hosts == ("a", "b")
 
 
 def test_what_one_host_has_as_whole_numbers_another_may_lack() -> None:

@@ -7,12 +7,12 @@ from collections.abc import Callable
 import pytest
 
 from tests.unit.analysis.cluster.comparison import Both
-from tfprof_widgets.analysis import ClusterResults
+from tfprof_widgets.analysis import Analysis
 from tfprof_widgets.errors import TfProfError
 
 
 @pytest.fixture
-def reduced(both_of: Callable[[str], Both]) -> ClusterResults:
+def reduced(both_of: Callable[[str], Both]) -> Analysis:
     return both_of("devices").reduced
 
 
@@ -27,7 +27,7 @@ def reduced(both_of: Callable[[str], Both]) -> ClusterResults:
     ],
 )
 def test_single_allocations_are_on_the_host(
-    name: str, arguments: tuple[float, ...], call: str, reduced: ClusterResults
+    name: str, arguments: tuple[float, ...], call: str, reduced: Analysis
 ) -> None:
     with pytest.raises(TfProfError, match=rf"a reduced profile has no .*: .*prof\.host\('worker-1'\)\.memory\.{call}"):
         getattr(reduced.memory, name)("worker-1: GPU_0_bfc", *arguments)
@@ -35,7 +35,7 @@ def test_single_allocations_are_on_the_host(
         getattr(reduced.memory, name)("x", *arguments)
 
 
-def test_the_memory_view_says_why_it_is_empty_and_what_to_run(reduced: ClusterResults) -> None:
+def test_the_memory_view_says_why_it_is_empty_and_what_to_run(reduced: Analysis) -> None:
     assert not hasattr(reduced.memory, "snapshots")
     remedy = reduced.memory.remedy
     assert remedy is not None
@@ -48,7 +48,7 @@ def test_a_run_without_memory_says_what_any_run_says(both_of: Callable[[str], Bo
     assert both.reduced.memory.remedy == both.whole.memory.remedy
 
 
-def test_single_calls_of_a_pipeline_are_on_the_host(reduced: ClusterResults) -> None:
+def test_single_calls_of_a_pipeline_are_on_the_host(reduced: Analysis) -> None:
     row = reduced.input_pipeline.pipelines["host"].tolist().index("worker-1")
     with pytest.raises(TfProfError, match=r"prof\.host\('worker-1'\)\.input_pipeline\.execution\(0, 2\)"):
         reduced.input_pipeline.execution(row, 2)

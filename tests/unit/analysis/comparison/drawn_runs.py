@@ -11,7 +11,7 @@ import numpy as np
 
 import tfprof_widgets as tfprof
 from tests.builders import Event, event, line, plane, session, space
-from tfprof_widgets.analysis import Results, RunDiff
+from tfprof_widgets.analysis import Analysis, RunDiff
 from tfprof_widgets.read import read_xspace
 from tfprof_widgets.trace import Float64
 
@@ -116,9 +116,9 @@ class Run:
             found[begin : begin + rng.integers(1, 8)] *= 1 + 10 * self.uneven * rng.random()
         return found
 
-    def results(self) -> Results:
+    def results(self) -> Analysis:
         """Its analyses."""
-        return Results(read_xspace(self.xspace()))
+        return Analysis(read_xspace(self.xspace()))
 
     def profile(self, folder: Path) -> tfprof.Profile:
         """The same, loaded from a file in `folder`."""
@@ -127,7 +127,7 @@ class Run:
         return tfprof.load(path)
 
 
-_analysed: dict[str, Results] = {}
+_analysed: dict[str, Analysis] = {}
 """Many tests compare one run with another of their own."""
 
 

@@ -12,7 +12,7 @@ import pytest
 
 import tfprof_widgets as tfprof
 from tests.unit.analysis.comparison.drawn_runs import MODEL, Run, with_times
-from tfprof_widgets.analysis import Results, RunDiff, verdict_of
+from tfprof_widgets.analysis import Analysis, RunDiff, verdict_of
 from tfprof_widgets.trace import SourceMap, table_frame
 
 Variable = tuple[str, str, str]
@@ -110,7 +110,7 @@ def test_what_noise_may_hide_is_not_called_the_same() -> None:
 @pytest.mark.parametrize("uneven", [0.1, *(pytest.param(less, marks=pytest.mark.nightly) for less in (0.0, 0.03))])
 def test_thirty_pairs_of_one_program_do_not_differ(uneven: float) -> None:
     """Neighbouring steps are alike, the machine drifts, has bursts, and a level of its own in each run."""
-    results: list[Results] = [
+    results: list[Analysis] = [
         Run(seed=seed, n_steps=40, uneven=uneven, between=0.04, noise=0.1, gap_us=300, input_us=100).results()
         for seed in range(31)
     ]

@@ -9,7 +9,7 @@ import pytest
 
 from tests.builders import event, line, plane, session, trace
 from tests.unit.analysis.input.iterator_drawings import ROOT, call
-from tfprof_widgets.analysis import Results, RunDiff, samples_per_step, verdict_of
+from tfprof_widgets.analysis import Analysis, RunDiff, samples_per_step, verdict_of
 
 Stage = tuple[str, int | None]
 """Name and batch size."""
@@ -22,7 +22,7 @@ def run(
     step_us: Sequence[float] = (1_000.0,),
     fetches: int = 1,
     other: Sequence[Stage] = (),
-) -> Results:
+) -> Analysis:
     """Steps that fetch from a chain of iterators, the training's first; `other` ran once before them."""
     events, at = _fetch(other, 0.0, 100), 200.0
     for i in range(n_steps):
@@ -32,7 +32,7 @@ def run(
             events += _fetch(stages, at + 20 * k, 1)
         events.append(event("net/dense/MatMul:MatMul", at + 20 * fetches, us - 20 * fetches))
         at += us
-    return Results(trace(plane("/host:CPU", line("python", *events)), session(duration_us=at)))
+    return Analysis(trace(plane("/host:CPU", line("python", *events)), session(duration_us=at)))
 
 
 def _fetch(stages: Sequence[Stage], at: float, id_: int) -> list[object]:
@@ -73,7 +73,7 @@ def test_the_pipeline_of_the_training_counts_not_one_that_ran_beside_it() -> Non
 
 def test_nothing_is_known_without_tf_data_or_without_steps() -> None:
     assert math.isnan(samples_per_step(run()))
-    assert math.isnan(samples_per_step(Results(trace(session()))))
+    assert math.isnan(samples_per_step(Analysis(trace(session()))))
 
 
 def test_runs_with_other_batches_are_compared_by_sample() -> None:

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from tests.builders import EPOCH_NS, Event, event, line, plane, session, trace
-from tfprof_widgets.analysis import Results
+from tfprof_widgets.analysis import Analysis
 from tfprof_widgets.profiles import Profile
 from tfprof_widgets.read import Opened, SavedProfile
 from tfprof_widgets.trace import CaptureFacts, Failure, Trace
@@ -67,8 +67,8 @@ def failure(text: str | None = None, *, at_us: float = 80, **facts: Any) -> Fail
     return Failure(text=oom_text() if text is None else text, at_ns=EPOCH_NS + round(at_us * 1e3), **(known | facts))
 
 
-def failed(text: str | None = None, *, of: Trace | None = None, at_us: float = 80, **facts: Any) -> Results:
-    return Results(oom_trace() if of is None else of, failure=failure(text, at_us=at_us, **facts))
+def failed(text: str | None = None, *, of: Trace | None = None, at_us: float = 80, **facts: Any) -> Analysis:
+    return Analysis(oom_trace() if of is None else of, failure=failure(text, at_us=at_us, **facts))
 
 
 def failed_profile(of: Trace, told: Failure) -> Profile:

@@ -22,7 +22,7 @@ from tests.unit.analysis.failure.failure_drawings import (
     oom_trace,
     take,
 )
-from tfprof_widgets.analysis import MemoryFailure, Progress, Results, estimate_batch, failure_alone, parse_failure
+from tfprof_widgets.analysis import Analysis, MemoryFailure, Progress, estimate_batch, failure_alone, parse_failure
 from tfprof_widgets.errors import EmptyTraceError
 from tfprof_widgets.profiles import Profile
 from tfprof_widgets.show import memory_failure_meta
@@ -30,14 +30,14 @@ from tfprof_widgets.show import memory_failure_meta
 HOSTILE = "</script><img src=x onerror=alert(1)>"
 
 
-def explained(results: Results) -> MemoryFailure:
+def explained(results: Analysis) -> MemoryFailure:
     found = results.memory_failure
     assert found is not None
     return found
 
 
 def test_a_program_that_did_not_fail_has_no_explanation() -> None:
-    assert Results(oom_trace()).memory_failure is None
+    assert Analysis(oom_trace()).memory_failure is None
 
 
 def test_the_moment_is_the_last_snapshot_before_the_op_failed_not_what_was_given_back_after() -> None:

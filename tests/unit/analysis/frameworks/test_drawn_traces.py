@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from tests.builders import Event, event, line, plane, trace
-from tfprof_widgets.analysis import Results, compute_steps, framework_of, pool_links, program_calls, unwrapped
+from tfprof_widgets.analysis import Analysis, compute_steps, framework_of, pool_links, program_calls, unwrapped
 from tfprof_widgets.trace import Trace
 
 BEGIN, END = "ThreadpoolListener::StartRegion", "ThreadpoolListener::StopRegion"
@@ -44,7 +44,7 @@ def test_the_framework_of_a_trace() -> None:
     ],
 )
 def test_where_no_memory_was_recorded_the_code_is_of_the_framework(found: Trace, code: str) -> None:
-    remedy = Results(found).memory.remedy
+    remedy = Analysis(found).memory.remedy
     assert remedy is not None
     assert remedy.splitlines()[-1].startswith(code)
 
@@ -98,7 +98,7 @@ def test_a_pause_between_steps_is_no_step() -> None:
 
 
 def test_a_call_that_happens_once_is_no_step() -> None:
-    found = Results(drawn([call(0)], [run(1, 10)]))
+    found = Analysis(drawn([call(0)], [run(1, 10)]))
     assert found.steps.frame.empty
     assert 'with jax.profiler.StepTraceAnnotation("train", step_num=i)' in found.overview.verdict_detail
     assert "tf" not in found.overview.verdict_detail

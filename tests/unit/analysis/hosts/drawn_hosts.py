@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from tests.builders import EPOCH_NS, Event, Plane, event, line, plane, session, space
 from tests.cluster import Cluster
-from tfprof_widgets.analysis import Results
+from tfprof_widgets.analysis import Analysis
 from tfprof_widgets.read import read_xspace
 from tfprof_widgets.trace import merge_traces
 
@@ -17,12 +17,12 @@ FUNCTION = "EagerLocalExecute: __inference_step_56"
 RECEIVE, DONE = "ExecutorState::ProcessAsync::Start", "ExecutorState::ProcessAsync::Done"
 
 
-def results_of(*files: bytes) -> Results:
+def results_of(*files: bytes) -> Analysis:
     """The results of several hosts together."""
-    return Results(merge_traces([read_xspace(content) for content in files]))
+    return Analysis(merge_traces([read_xspace(content) for content in files]))
 
 
-def results_of_cluster(cluster: Cluster) -> Results:
+def results_of_cluster(cluster: Cluster) -> Analysis:
     """The results of a drawn training."""
     return results_of(*(content for _, content in cluster.files()))
 

@@ -12,7 +12,7 @@ import tfprof_widgets as tfprof
 from tests.builders import EPOCH_NS, event, line, plane, session, space
 from tests.cluster import Cluster, host_name
 from tests.unit.analysis.hosts.drawn_hosts import results_of
-from tfprof_widgets.analysis import Results
+from tfprof_widgets.analysis import Analysis
 
 LENGTHS = np.random.default_rng(1).uniform(700, 1300, 40)
 """Of the steps of one training, in us: they are as long on every host."""
@@ -36,7 +36,7 @@ def host(name: str, steps: range, *, clock_us: float = 0.0, counted_from: int = 
     )
 
 
-def numbers(results: Results, name: str) -> list[str]:
+def numbers(results: Analysis, name: str) -> list[str]:
     frame = results.workers.frame
     return frame[frame["host"] == name]["name"].tolist()
 
@@ -126,7 +126,7 @@ def test_clocks_far_apart_are_told_of_in_a_unit_that_fits(clock_us: float, words
     assert words in notice_of({"a": 0.0, "b": -clock_us, "c": 0.0})
 
 
-def short_beside(n_hosts: int, n_steps: int, **short: range) -> Results:
+def short_beside(n_hosts: int, n_steps: int, **short: range) -> Analysis:
     """Hosts with all steps, and some with fewer."""
     files = [host(f"h{i:02d}", range(n_steps)) for i in range(n_hosts)]
     return results_of(*files, *(host(name, steps) for name, steps in short.items()))

@@ -7,10 +7,10 @@ import pytest
 from tests.builders import U, event, line, plane
 from tests.unit.analysis.advice.task_drawings import worker_and_servers
 from tests.unit.analysis.hosts.drawn_hosts import chief, host, marked, results_of, served_worker, server
-from tfprof_widgets.analysis import HostFacts, Results, not_training, roles
+from tfprof_widgets.analysis import Analysis, HostFacts, not_training, roles
 
 
-def role_of(results: Results) -> dict[str, str]:
+def role_of(results: Analysis) -> dict[str, str]:
     return dict(zip(results.hosts["host"], results.hosts["role"], strict=True))
 
 

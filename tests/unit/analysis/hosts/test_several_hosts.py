@@ -17,7 +17,7 @@ from tests.builders import Event, U, event, line, plane, session, space
 from tests.unit.analysis.hosts.several_hosts_oracle import in_guide, pod_steps, xprof_of_runs
 from tests.unit.analysis.hosts.test_workers import CATEGORIES, picoseconds
 from tests.unit.analysis.xprof_oracle import rows
-from tfprof_widgets.analysis import Results, Selection
+from tfprof_widgets.analysis import Analysis, Selection
 from tfprof_widgets.read import read_xspace
 from tfprof_widgets.trace import merge_traces
 
@@ -83,7 +83,7 @@ GPU_RUNS = {
     },
 }
 Run = Mapping[str, bytes]
-Read = Callable[[Mapping[str, Run], str], tuple[Results, Mapping[str, Any]]]
+Read = Callable[[Mapping[str, Run], str], tuple[Analysis, Mapping[str, Any]]]
 
 
 @pytest.fixture(scope="module")
@@ -91,11 +91,11 @@ def read() -> Read:
     """Our reading of a run, and XProf's; of each table of runs it reads all when first asked."""
     known: dict[int, dict[str, dict[str, Any]]] = {}
 
-    def both(runs: Mapping[str, Run], name: str) -> tuple[Results, Mapping[str, Any]]:
+    def both(runs: Mapping[str, Run], name: str) -> tuple[Analysis, Mapping[str, Any]]:
         theirs = known.setdefault(id(runs), {}) or known.setdefault(id(runs), {})
         if not theirs:
             theirs.update(xprof_of_runs(runs))
-        return Results(merge_traces([read_xspace(content) for content in runs[name].values()])), theirs[name]
+        return Analysis(merge_traces([read_xspace(content) for content in runs[name].values()])), theirs[name]
 
     return both
 

@@ -24,7 +24,7 @@ from tests.unit.analysis.hosts.drawn_hosts import (
 from tfprof_widgets.analysis import (
     STEP_CATEGORIES,
     STRAGGLER_COLUMNS,
-    Results,
+    Analysis,
     Workers,
     compute_stragglers,
     median_of_others,
@@ -40,7 +40,7 @@ def seldom(*arguments: object, is_usual: bool) -> object:
     return pytest.param(*arguments, marks=() if is_usual else pytest.mark.nightly)
 
 
-def planted(n_hosts: int, n_compute: int, n_input: int, seed: int) -> tuple[Mapping[str, str], Results]:
+def planted(n_hosts: int, n_compute: int, n_input: int, seed: int) -> tuple[Mapping[str, str], Analysis]:
     """The category of each planted straggler, and the results."""
     random = np.random.default_rng(seed)
     chosen = random.choice(n_hosts, n_compute + n_input, replace=False).tolist()
@@ -99,7 +99,7 @@ def test_what_a_straggler_costs_is_what_the_others_would_win_without_it() -> Non
     assert found["excess_ms"] == pytest.approx(1.0, rel=0.05)
 
 
-def sometimes_slow(n_hosts: int, slow_steps: tuple[int, ...], *, n_steps: int = 12) -> Results:
+def sometimes_slow(n_hosts: int, slow_steps: tuple[int, ...], *, n_steps: int = 12) -> Analysis:
     """The last host computes twice as long in some steps."""
     files = []
     for index in range(n_hosts):

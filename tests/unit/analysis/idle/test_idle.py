@@ -16,10 +16,10 @@ from tfprof_widgets.analysis import (
     CATEGORY_CODE,
     STEP_CATEGORIES,
     TABLES,
+    Analysis,
     HostWork,
     Part,
     Pieces,
-    Results,
     Waits,
     charge,
     idle,
@@ -48,7 +48,7 @@ def copied(start_us: float, duration_us: float, correlation: int) -> Event:
 
 def idle_of(main: tuple[Event, ...], *streams: tuple[Event, ...]) -> pd.DataFrame:
     devices = [plane(f"/device:GPU:{i}", line("Stream #1", *events)) for i, events in enumerate(streams)]
-    return Results(trace(plane("/host:CPU", line("main", *main)), *devices)).idle
+    return Analysis(trace(plane("/host:CPU", line("main", *main)), *devices)).idle
 
 
 def train(start_us: float, duration_us: float, step: int = 0) -> Event:
@@ -154,9 +154,9 @@ def test_each_of_many_windows_costs_what_its_own_events_cost(looked_at: list[int
     windows = [
         read_xspace(space(session(start_ns=EPOCH_NS + 10**6 * i, duration_us=100), *planes), host="h") for i in range(5)
     ]
-    alone = Results(windows[0]).idle
+    alone = Analysis(windows[0]).idle
     of_one = sum(looked_at)
-    frame = Results(merge_traces(windows)).idle
+    frame = Analysis(merge_traces(windows)).idle
     assert rows(frame, "step", "duration_us") == [(i, us) for i in range(5) for us in alone["duration_us"]]
     assert sum(looked_at) == 6 * of_one
 
@@ -172,7 +172,7 @@ def test_what_hosts_do_costs_as_much_for_many_devices_as_for_one(has_own_thread:
         streams = [(ran(2200, 50, i + 1),) for i in range(n)]
         devices = [plane(f"/device:GPU:{i}", line("Stream #1", *events)) for i, events in enumerate(streams)]
         looked_at.clear()
-        frame = Results(trace(plane("/host:CPU", main, *threads), *devices)).idle
+        frame = Analysis(trace(plane("/host:CPU", main, *threads), *devices)).idle
         assert frame.groupby("device")["duration_us"].sum().tolist() == [2250] * n
         return sum(looked_at)
 
@@ -218,7 +218,7 @@ def test_a_cuda_graph_that_runs_keeps_the_queue_from_running_dry() -> None:
     calls = (launch(0, 1, 1), launch(20, 1, 2))
     graph = event("CudaGraph", 2, 50, correlation_id=U(1), cuda_graph_exec_id=U(7))
     stream = line("Stream #1", graph, ran(55, 10, 2))
-    frame = Results(trace(plane("/host:CPU", line("main", *calls)), plane("/device:GPU:0", stream))).kernel_launches
+    frame = Analysis(trace(plane("/host:CPU", line("main", *calls)), plane("/device:GPU:0", stream))).kernel_launches
     assert rows(frame, "name", "queue_depth", "starved_ratio") == [("kern", 1, 0)]
 
 
@@ -232,25 +232,25 @@ def test_where_no_kernel_is_described_nobody_knows_the_queue() -> None:
 def test_a_kernel_is_told_how_it_was_launched() -> None:
     calls = (launch(0, 1, 1), launch(2, 3, 2))
     stream = line("Stream #1", ran(3, 10, 1), ran(13, 10, 2), ran(50, 10, 9))
-    frame = Results(trace(plane("/host:CPU", line("main", *calls)), plane("/device:GPU:0", stream))).kernel_launches
+    frame = Analysis(trace(plane("/host:CPU", line("main", *calls)), plane("/device:GPU:0", stream))).kernel_launches
     assert rows(frame, "rank", "name", "occurrences", "calls", "launch_us", "queue_depth", "starved_ratio") == [
         (1, "kern", 3, 2, 2, 0.5, 0.5)
     ]
 
 
 def test_where_nothing_ran_on_a_device_there_is_no_gap() -> None:
-    results = Results(trace(plane("/host:CPU", line("main", train(0, 100)))))
+    results = Analysis(trace(plane("/host:CPU", line("main", train(0, 100)))))
     for name, frame in (("idle", results.idle), ("kernel_launches", results.kernel_launches)):
         assert len(frame) == 0
         assert tuple(frame.columns) == TABLES[name].names
 
 
 @pytest.fixture(scope="module")
-def results_of(capture_of: Callable[[str], Path]) -> Callable[[str], Results]:
-    return cache(lambda name: Results(read_xspace(capture_of(f"h100_{name}").read_bytes())))
+def results_of(capture_of: Callable[[str], Path]) -> Callable[[str], Analysis]:
+    return cache(lambda name: Analysis(read_xspace(capture_of(f"h100_{name}").read_bytes())))
 
 
-def in_averaged_steps(results: Results) -> pd.DataFrame:
+def in_averaged_steps(results: Analysis) -> pd.DataFrame:
     frame = results.idle
     return frame[np.append(results.is_averaged, False)[frame["step"]]]
 
@@ -260,7 +260,7 @@ GPU = ("cnn_input", "transformer_loop", "transformer_xla", "resnet_xla", "resnet
 
 @pytest.mark.parametrize("name", GPU)
 def test_the_causes_of_one_device_add_up_to_the_categories_of_the_steps(
-    name: str, results_of: Callable[[str], Results]
+    name: str, results_of: Callable[[str], Analysis]
 ) -> None:
     results = results_of(name)
     frame = results.idle
@@ -285,7 +285,7 @@ def test_the_causes_of_one_device_add_up_to_the_categories_of_the_steps(
     ],
 )
 def test_the_idle_time_of_a_step_is_as_by_hand(
-    name: str, before: int, between: int, after: int, results_of: Callable[[str], Results]
+    name: str, before: int, between: int, after: int, results_of: Callable[[str], Analysis]
 ) -> None:
     results = results_of(name)
     whole = results.steps.frame["step_time_ms"][results.is_averaged].sum() * 1000
@@ -298,7 +298,7 @@ def test_the_idle_time_of_a_step_is_as_by_hand(
     [("transformer_loop", 62), ("lstm", 59), ("resnet_mixed", 20), ("resnet_xla", 10.5), ("transformer_xla", 0.7)],
 )
 def test_so_many_kernels_find_their_device_idle(
-    name: str, percent: float, results_of: Callable[[str], Results]
+    name: str, percent: float, results_of: Callable[[str], Analysis]
 ) -> None:
     launches = results_of(name).kernel_launches
     assert launches["calls"].tolist() == launches["occurrences"].tolist()
@@ -308,14 +308,14 @@ def test_so_many_kernels_find_their_device_idle(
 
 @pytest.mark.parametrize(("name", "percent"), [("resnet_mixed", 72), ("transformer_loop", 59)])
 def test_most_idle_time_lies_before_kernels_of_the_optimizer(
-    name: str, percent: float, results_of: Callable[[str], Results]
+    name: str, percent: float, results_of: Callable[[str], Analysis]
 ) -> None:
     frame = in_averaged_steps(results_of(name))
     share = frame.loc[frame["phase"] == "optimizer", "duration_us"].sum() / frame["duration_us"].sum()
     assert 100 * share == pytest.approx(percent, abs=3.5)
 
 
-def test_the_fifth_step_of_a_resnet_has_the_gaps_found_by_hand(results_of: Callable[[str], Results]) -> None:
+def test_the_fifth_step_of_a_resnet_has_the_gaps_found_by_hand(results_of: Callable[[str], Analysis]) -> None:
     frame = results_of("resnet_xla").idle
     frame = frame[frame["step"] == 5]
     ms = frame.groupby(["position", "cause"])["duration_us"].sum() / 1000
@@ -339,6 +339,6 @@ def test_the_fifth_step_of_a_resnet_has_the_gaps_found_by_hand(results_of: Calla
     ],
 )
 def test_the_verdict_on_a_capture_is_what_its_device_waits_for_most(
-    name: str, limiter: str, results_of: Callable[[str], Results]
+    name: str, limiter: str, results_of: Callable[[str], Analysis]
 ) -> None:
     assert results_of(name).overview.limiter == limiter

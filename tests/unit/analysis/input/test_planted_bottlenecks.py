@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from tests.unit.analysis.input.tf_data_runs import N_BATCHES
-from tfprof_widgets.analysis import InputPipeline, Results
+from tfprof_widgets.analysis import Analysis, InputPipeline
 from tfprof_widgets.read import read_xspace
 
 pytestmark = pytest.mark.tensorflow
@@ -30,7 +30,7 @@ def pipeline_of(tf_data_captures: dict[str, Path]) -> Callable[[str], InputPipel
 
     def pipeline(kind: str) -> InputPipeline:
         if kind not in pipelines:
-            pipelines[kind] = Results(read_xspace(tf_data_captures[kind].read_bytes())).input_pipeline
+            pipelines[kind] = Analysis(read_xspace(tf_data_captures[kind].read_bytes())).input_pipeline
         return pipelines[kind]
 
     return pipeline

@@ -15,8 +15,8 @@ from tfprof_widgets.analysis import (
     LAYER_COLUMNS,
     PHASES,
     UNATTRIBUTED,
+    Analysis,
     Layers,
-    Results,
     compute_layers,
     op_scopes,
 )
@@ -243,7 +243,7 @@ def test_memory_is_charged_to_layers_and_adds_up_to_the_peak() -> None:
             ),
         )
     )
-    layers = Results(found).layers
+    layers = Analysis(found).layers
     bytes_of = layers.frame.set_index("layer")[["allocated_bytes", "peak_bytes"]].to_numpy().tolist()
     rows = dict(zip(layers.frame["layer"], bytes_of, strict=True))
     assert rows["net/dense"] == [50, 50]
@@ -256,7 +256,7 @@ def test_memory_is_charged_to_layers_and_adds_up_to_the_peak() -> None:
 
 def test_memory_of_a_layer_on_both_sides_stands_on_one_row() -> None:
     scopes = op_scopes(["a/x/Op", "a/x/Run"], ["Op"] * 2)
-    memory = Results(trace(plane("/host:CPU", line("main", event("Op:Op", 0, 1))))).memory
+    memory = Analysis(trace(plane("/host:CPU", line("main", event("Op:Op", 0, 1))))).memory
     found = compute_layers(scopes, totals_of([1.0, 3.0], is_device=[True, False]), memory=memory)
     assert found.frame["allocated_bytes"].sum() == 0
     assert found.frame["device"].tolist() == ["Device", "Host"]
@@ -273,7 +273,7 @@ def test_what_averaged_steps_allocate_is_told_a_step() -> None:
         for i in (1, 2)
         for one in (event("train", 80 + 20 * i, 20, _r=1, step_num=i), made(81 + 20 * i, 10 * i, 1 + i))
     ]
-    results = Results(trace(plane("/host:CPU", line("python", *first, *usual))))
+    results = Analysis(trace(plane("/host:CPU", line("python", *first, *usual))))
     assert results.is_averaged.tolist() == [False, True, True]
     entries = results.layers.entries.set_index("layer")
     assert entries.at["net/dense", "allocated_bytes"] == 1030

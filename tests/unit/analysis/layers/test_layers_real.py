@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from tfprof_widgets.analysis import PHASES, UNATTRIBUTED, Results
+from tfprof_widgets.analysis import PHASES, UNATTRIBUTED, Analysis
 from tfprof_widgets.read import open_traces
 
 TIMES = [f"{phase}_time_us" for phase in PHASES]
@@ -33,13 +33,13 @@ def test_phases_of_a_real_run_add_up_to_the_time_of_all_ops(kind: str, capture_o
 
 
 def test_phases_of_a_gpu_trace_add_up_to_the_time_of_all_ops(v100_xplane: Path) -> None:
-    results = Results(open_traces(v100_xplane).trace)
+    results = Analysis(open_traces(v100_xplane).trace)
     check(results)
     layers = set(results.layers.entries["layer"])
     assert "bert_span_labeler/bert_encoder_1/transformer/layer_0/self_attention/query" in layers
 
 
-def check(results: Results) -> None:
+def check(results: Analysis) -> None:
     layers, ops = results.layers, results.ops
     assert layers.frame[TIMES].to_numpy().sum() == pytest.approx(ops["total_self_time_us"].sum(), rel=1e-12)
     assert (layers.frame[TIMES].sum(axis=1) - layers.frame["self_time_us"]).abs().max() < 1e-6
@@ -57,9 +57,9 @@ def check(results: Results) -> None:
     assert layers.frame["peak_bytes"].sum() == layers.entries["peak_bytes"].sum() == peak
 
 
-def opened(path: Path) -> Results:
+def opened(path: Path) -> Analysis:
     found = open_traces(path.parent)
-    return Results(found.trace, found.source_map)
+    return Analysis(found.trace, found.source_map)
 
 
 @pytest.mark.tensorflow

@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.unit.analysis.layers.totals import totals_of
-from tfprof_widgets.analysis import MAX_SCOPE_DEPTH, SCOPE_COLUMNS, Results, Scopes, compute_scopes, op_scopes
+from tfprof_widgets.analysis import MAX_SCOPE_DEPTH, SCOPE_COLUMNS, Analysis, Scopes, compute_scopes, op_scopes
 from tfprof_widgets.analysis import scopes as scopes_module
 from tfprof_widgets.read import open_traces
 
@@ -109,20 +109,20 @@ def test_paths_beyond_the_bound_of_memory_are_charged_to_a_scope_around(monkeypa
     "kind", ["keras_fit", "lstm_fit", "xla_fit", pytest.param("nested_fit", marks=pytest.mark.tensorflow)]
 )
 def test_the_tree_of_a_real_run_holds_all_time(kind: str, capture_of: Callable[[str], Path]) -> None:
-    results = Results(open_traces(capture_of(kind)).trace)
+    results = Analysis(open_traces(capture_of(kind)).trace)
     check(results)
     assert not results.scopes.frame["scope"].str.contains("PartitionedCall|gradient_tape|/body/|Optimizer").any()
 
 
 def test_the_tree_of_a_gpu_trace_holds_all_time(v100_xplane: Path) -> None:
-    results = Results(open_traces(v100_xplane).trace)
+    results = Analysis(open_traces(v100_xplane).trace)
     check(results)
     frame = results.scopes.frame
     assert row(frame[frame["device"] == "Host"], "bert_span_labeler/bert_encoder_1/transformer").n_ops > 2000
     assert not frame["scope"].str.contains("replica_").any()
 
 
-def check(results: Results) -> None:
+def check(results: Analysis) -> None:
     frame = results.scopes.frame
     for device, side in results.ops.groupby("device"):
         whole = side["total_self_time_us"].sum()

@@ -12,7 +12,7 @@ import pytest
 from tests.builders import Event, event, line, plane, session, trace
 from tests.unit.analysis.failure.failure_drawings import failure
 from tests.unit.analysis.memory.test_memory import take
-from tfprof_widgets.analysis import Results, is_of_host
+from tfprof_widgets.analysis import Analysis, is_of_host
 from tfprof_widgets.trace import Failure, empty_source_map
 
 GIB = 2**30
@@ -37,11 +37,11 @@ def leaking(name: str, *, claimed: int = CLAIMED) -> list[Event]:
     return steps
 
 
-def results_of(name: str, machine: int, *, claimed: int = CLAIMED, failure: Failure | None = None) -> Results:
+def results_of(name: str, machine: int, *, claimed: int = CLAIMED, failure: Failure | None = None) -> Analysis:
     """Of a capture on a machine of so many bytes, 0 for not known."""
     facts = pd.DataFrame({"name": ["memory_bytes"], "value": [str(machine)]})
     drawn = trace(session(), plane("/host:CPU", line("main", *leaking(name, claimed=claimed))))
-    return Results(drawn, replace(empty_source_map(), facts=facts), failure=failure)
+    return Analysis(drawn, replace(empty_source_map(), facts=facts), failure=failure)
 
 
 @pytest.mark.parametrize("name", ["cpu", "mklcpu", "gpu_host_bfc", "GPU_0_host: cpu"])

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from tests.builders import EPOCH_NS, Event, line, plane, session, trace
 from tests.unit.analysis.memory.test_memory import CPU, give, host, take
-from tfprof_widgets.analysis import MemoryProfile, Results, compute_memory
+from tfprof_widgets.analysis import Analysis, MemoryProfile, compute_memory
 from tfprof_widgets.read import read_xspace
 from tfprof_widgets.trace import Trace, merge_traces
 
@@ -243,16 +243,16 @@ def assert_adds_up(memory: MemoryProfile, n_times: int) -> None:
 
 
 def test_the_breakdown_adds_up_at_any_time_of_a_cpu_capture(keras_xplane: Path) -> None:
-    results = Results(read_xspace(keras_xplane.read_bytes()))
+    results = Analysis(read_xspace(keras_xplane.read_bytes()))
     assert_adds_up(results.memory, 40)
 
 
 def test_the_breakdown_adds_up_at_any_time_of_a_gpu_capture(v100_xplane: Path) -> None:
-    assert_adds_up(Results(read_xspace(v100_xplane.read_bytes())).memory, 25)
+    assert_adds_up(Analysis(read_xspace(v100_xplane.read_bytes())).memory, 25)
 
 
 def test_steps_of_a_real_run_agree_with_its_timeline(capture_of: Callable[[str], Path]) -> None:
-    results = Results(read_xspace(capture_of("keras_fit").read_bytes()))
+    results = Analysis(read_xspace(capture_of("keras_fit").read_bytes()))
     memory = results.memory
     for allocator in memory.allocators:
         table, timeline = memory.steps(allocator), memory.timeline(allocator)

@@ -11,14 +11,14 @@ import pandas as pd
 import pytest
 
 from tests.builders import Event, U, event, line, plane, trace
-from tfprof_widgets.analysis import Results, copy_rows
+from tfprof_widgets.analysis import Analysis, copy_rows
 from tfprof_widgets.read import read_xspace
 
 TO_DEVICE, TO_HOST = "host to device", "device to host"
 
 
 def copies_of(path: Path) -> pd.DataFrame:
-    return Results(read_xspace(path.read_bytes())).copies
+    return Analysis(read_xspace(path.read_bytes())).copies
 
 
 def test_the_images_of_a_compiled_resnet_are_copied_from_pageable_memory_while_nothing_computes(
@@ -74,7 +74,7 @@ def test_a_trace_of_2020_tells_sizes_but_not_the_kind_of_memory(capture_of: Call
 
 
 def test_copies_by_themselves_add_up_to_the_table(capture_of: Callable[[str], Path]) -> None:
-    results = Results(read_xspace(capture_of("h100_lstm").read_bytes()))
+    results = Analysis(read_xspace(capture_of("h100_lstm").read_bytes()))
     copies, runs = results.copies, results.copy_runs
     row = copy_rows(copies, runs)
     assert row.min() >= 0
@@ -92,7 +92,7 @@ def drawn(*streams: tuple[Event, ...], n_devices: int = 1) -> pd.DataFrame:
     lines = [line(f"Stream #{k}", *events, id=k + 1) for k, events in enumerate(streams)]
     devices = [plane(f"/device:GPU:{k}", *lines) for k in range(n_devices)]
     steps = [event("train", at, 100, _r=1, step_num=at // 100, group_id=at // 100) for at in (0, 100)]
-    return Results(trace(plane("/host:CPU", line("python", *steps)), *devices)).copies
+    return Analysis(trace(plane("/host:CPU", line("python", *steps)), *devices)).copies
 
 
 def test_a_copy_is_hidden_while_a_kernel_runs_on_its_device_and_not_behind_copies_and_memsets() -> None:

@@ -9,12 +9,12 @@ import pytest
 
 from tests.builders import Event, U, event, line, plane, space
 from tests.captures.run_parts import N_LOOP_STEPS
-from tfprof_widgets.analysis import Results
+from tfprof_widgets.analysis import Analysis
 from tfprof_widgets.read import read_xspace
 
 
-def results_of(*events: Event) -> Results:
-    return Results(read_xspace(space(plane("/host:CPU", line("python", *events)))))
+def results_of(*events: Event) -> Analysis:
+    return Analysis(read_xspace(space(plane("/host:CPU", line("python", *events)))))
 
 
 def test_a_call_of_an_op_that_left_no_event_is_an_eager_op_in_a_scope_of_its_own() -> None:
@@ -64,7 +64,7 @@ def test_a_call_that_launches_a_kernel_is_an_op_of_the_device_alone(tf_op: dict[
         event("cuLaunchKernel", 10, 5, correlation_id=U(7)),
     )
     stream = line("Stream #7(Compute)", event("gemm", 50, 20, correlation_id=U(7), **tf_op), id=7)
-    results = Results(read_xspace(space(plane("/host:CPU", host), plane("/device:GPU:0", stream))))
+    results = Analysis(read_xspace(space(plane("/host:CPU", host), plane("/device:GPU:0", stream))))
     assert results.ops[["device", "name", "occurrences", "total_time_us"]].to_numpy().tolist() == [
         ["Device", name, 1, 20]
     ]
@@ -77,7 +77,7 @@ def test_a_call_that_launches_a_kernel_is_an_op_of_the_device_alone(tf_op: dict[
 def test_an_eager_loop_is_told_to_be_one_and_a_plain_fit_is_not(
     kind: str, is_eager: bool, capture_of: Callable[[str], Path]
 ) -> None:
-    overview = Results(read_xspace(capture_of(kind).read_bytes())).overview
+    overview = Analysis(read_xspace(capture_of(kind).read_bytes())).overview
     told = ("Eager ops take", "one by one from Python")
     assert any(words in sentence for sentence in overview.next_steps for words in told) == is_eager
     assert (overview.host_eager_ratio > 0.3) == is_eager
@@ -85,7 +85,7 @@ def test_an_eager_loop_is_told_to_be_one_and_a_plain_fit_is_not(
 
 
 def test_an_eager_loop_has_its_ops_each_as_often_as_it_ran(capture_of: Callable[[str], Path]) -> None:
-    ops = Results(read_xspace(capture_of("eager_loop_marked").read_bytes())).ops.set_index("name")
+    ops = Analysis(read_xspace(capture_of("eager_loop_marked").read_bytes())).ops.set_index("name")
     assert ops.loc["eager/Conv2D", "occurrences"] == N_LOOP_STEPS
     assert ops.loc["eager/Conv2DBackpropFilter", "occurrences"] == N_LOOP_STEPS
     assert ops.loc["eager/MatMul", "occurrences"] == 3 * N_LOOP_STEPS  # forward, and the gradients of both operands

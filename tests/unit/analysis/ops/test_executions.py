@@ -12,14 +12,14 @@ import pytest
 
 from tests.builders import EPOCH_NS, Event, U, event, line, plane, session, trace
 from tests.captures import committed
-from tfprof_widgets.analysis import Results, aggregate_ops, op_occurrences
+from tfprof_widgets.analysis import Analysis, aggregate_ops, op_occurrences
 from tfprof_widgets.read import read_xspace
 from tfprof_widgets.trace import Trace, empty_source_map
 
 SCOPE = b"scope_range_id"
 
 
-def device_ops(results: Results) -> pd.DataFrame:
+def device_ops(results: Analysis) -> pd.DataFrame:
     return results.ops[results.ops["device"] == "Device"].set_index("name")
 
 
@@ -27,7 +27,7 @@ def device_ops(results: Results) -> pd.DataFrame:
 def test_a_cudnn_lstm_runs_once_a_step_however_many_time_steps_it_has(told: bool) -> None:
     content = committed.content("h100_lstm")
     assert SCOPE in content
-    ops = device_ops(Results(read_xspace(content if told else content.replace(SCOPE, b"scope_range_ie"))))
+    ops = device_ops(Analysis(read_xspace(content if told else content.replace(SCOPE, b"scope_range_ie"))))
     forward = ops[ops["type"] == "CudnnRNNV3"]
     assert forward["occurrences"].tolist() == [12, 12]
     assert forward["avg_time_us"].tolist() == pytest.approx([468.3, 468.2], abs=0.05)
@@ -40,8 +40,8 @@ def test_a_cudnn_lstm_runs_once_a_step_however_many_time_steps_it_has(told: bool
 def test_what_runs_in_each_step_is_executed_once_in_each(
     name: str, n_steps: int, capture_of: Callable[[str], Path]
 ) -> None:
-    results = Results(read_xspace(capture_of(name).read_bytes()))
-    totals, occurrences = results.unit_totals, results.occurrences
+    results = Analysis(read_xspace(capture_of(name).read_bytes()))
+    totals, occurrences = results.host_sums.on_all_hosts(), results.occurrences
     on_device = occurrences.is_device[totals.unit]
     assert np.mean(totals.count[on_device] == n_steps) > 0.99
     assert totals.count[on_device].max() == n_steps
@@ -52,7 +52,7 @@ def test_what_runs_in_each_step_is_executed_once_in_each(
 
 
 def test_a_custom_call_of_several_kernels_moves_its_bytes_once(capture_of: Callable[[str], Path]) -> None:
-    results = Results(read_xspace(capture_of("h100_resnet_xla").read_bytes()))
+    results = Analysis(read_xspace(capture_of("h100_resnet_xla").read_bytes()))
     calls = results.hlo_ops.frame
     calls = calls[calls["category"] == "custom-call"]
     assert (calls["occurrences"] == 10).all()
@@ -68,14 +68,14 @@ def test_each_launch_of_a_cuda_graph_executes_its_ops_anew() -> None:
     stream = line(
         "Stream #1", *(ran(at + part, launch) for launch, at in enumerate((0, 100, 200), 1) for part in (0, 6))
     )
-    results = Results(trace(plane("/host:CPU", line("main")), plane("/device:GPU:0", stream)))
+    results = Analysis(trace(plane("/host:CPU", line("main")), plane("/device:GPU:0", stream)))
     assert results.ops[["name", "occurrences", "avg_time_us"]].to_numpy().tolist() == [["net/dense", 3, 10]]
 
 
 def test_kernels_of_eager_ops_know_them_and_their_calls_run_nothing_on_the_host(
     capture_of: Callable[[str], Path],
 ) -> None:
-    results = Results(read_xspace(capture_of("h100_eager").read_bytes()))
+    results = Analysis(read_xspace(capture_of("h100_eager").read_bytes()))
     ops = device_ops(results)
     assert ops.loc[["eager/MatMul", "eager/Mul", "eager/Relu"], "occurrences"].tolist() == [24, 36, 12]
     assert ops["eager"].all()
@@ -93,7 +93,7 @@ def test_kernels_of_eager_ops_know_them_and_their_calls_run_nothing_on_the_host(
 def test_compiling_is_compilation_and_no_op(name: str, capture_of: Callable[[str], Path]) -> None:
     whole = read_xspace(capture_of(name).read_bytes())
     assert any(text.startswith("Compiling IR:") for text in whole.strings)
-    results = Results(whole)
+    results = Analysis(whole)
     assert not results.ops["name"].str.contains("Compiling").any()
     assert not results.overview.top_ops["name"].str.contains("Compiling").any()
 
@@ -112,14 +112,14 @@ def test_without_numbers_of_annotations_an_execution_ends_where_another_op_is_en
     whole = drawn(
         kernel(10, "a", 0), kernel(20, "b", 2), kernel(30, "a", 1), kernel(40, "a", 4), kernel(50, "b", 3), host=calls
     )
-    assert device_ops(Results(whole))["occurrences"].to_dict() == {"a": 2, "b": 1}
+    assert device_ops(Analysis(whole))["occurrences"].to_dict() == {"a": 2, "b": 1}
 
 
 def test_a_range_counts_an_execution_of_which_it_has_a_part() -> None:
     stream = [event("k", at, 4, tf_op="a:MatMul", scope_range_id=at // 20) for at in (0, 10, 20, 30)]
     occurrences = op_occurrences(drawn(*stream))
     windows = [(0, 12), (12, 22), (0, 40)]
-    counts = [aggregate_ops(occurrences, time_range_ps=(a * 10**6, b * 10**6))["occurrences"].sum() for a, b in windows]
+    counts = [aggregate_ops(occurrences.within(a * 10**6, b * 10**6))["occurrences"].sum() for a, b in windows]
     assert counts == [1, 2, 2]
 
 
@@ -133,7 +133,7 @@ def test_kernels_that_a_compiler_tries_are_no_executions(compiling: str) -> None
     stream = [
         event("gemm", at, 5, hlo_op="dot.1", tf_op="f:Call", correlation_id=U(call)) for at, call in ((10, 1), (40, 2))
     ]
-    assert device_ops(Results(drawn(*stream, host=host)))["total_time_us"].tolist() == [5]
+    assert device_ops(Analysis(drawn(*stream, host=host)))["total_time_us"].tolist() == [5]
 
 
 def test_a_kernel_of_an_eager_op_is_charged_to_the_line_that_calls_it() -> None:
@@ -150,6 +150,6 @@ def test_a_kernel_of_an_eager_op_is_charged_to_the_line_that_calls_it() -> None:
         files=pd.DataFrame({"file": ["a.py"], "title": ["a.py"], "is_user": [True], "text": [""]}),
         samples=samples,
     )
-    lines = Results(whole, source_map).source_lines.frame
+    lines = Analysis(whole, source_map).source_lines.frame
     (row,) = lines[lines["self_time_us"] > 0].to_dict("records")
     assert (row["file"], row["line"], row["device"], row["self_time_us"]) == ("a.py", 3, "Device", 20)

@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 
 from tests.builders import event, line, plane, session, space
-from tfprof_widgets.analysis import HostTotals, Results
+from tfprof_widgets.analysis import Analysis, UnitSums
 from tfprof_widgets.read import read_xspace
-from tfprof_widgets.trace import Trace, merge_traces
+from tfprof_widgets.trace import Trace, host_names, merge_traces
 
 
 def host(name: str, *executions: str, n_ops: int = 2) -> Trace:
@@ -23,10 +23,10 @@ def host(name: str, *executions: str, n_ops: int = 2) -> Trace:
     return read_xspace(space(session(duration_us=1000), *planes, hostnames=[name]))
 
 
-def rows(totals: HostTotals, results: Results) -> list[tuple[str, str, bool, int, int, int]]:
-    units = results.occurrences
+def rows(totals: UnitSums, results: Analysis) -> list[tuple[str, str, bool, int, int, int]]:
+    units, hosts = results.occurrences, host_names(results.trace)
     return [
-        (totals.hosts[h], units.name[u], bool(units.is_device[u]), n, total // 10**6, own // 10**6)
+        (hosts[h], units.name[u], bool(units.is_device[u]), n, total // 10**6, own // 10**6)
         for h, u, n, total, own in zip(
             *(column.tolist() for column in (totals.host, totals.unit, totals.count, totals.total_ps, totals.self_ps)),
             strict=True,
@@ -36,15 +36,15 @@ def rows(totals: HostTotals, results: Results) -> list[tuple[str, str, bool, int
 
 @pytest.mark.parametrize("executions", [(), ("gemm",), ("gemm", "gemm reduce")], ids=["none", "one", "two"])
 def test_of_one_host_they_are_the_totals_of_all(executions: tuple[str, ...]) -> None:
-    results = Results(host("a", *executions))
-    of_host, of_all = results.host_totals, results.unit_totals
+    results = Analysis(host("a", *executions))
+    of_host, of_all = results.host_sums, results.host_sums.on_all_hosts()
     for name in ("unit", "count", "total_ps", "self_ps"):
         np.testing.assert_array_equal(getattr(of_host, name), getattr(of_all, name))
 
 
 def test_of_several_hosts_each_has_its_own() -> None:
-    results = Results(merge_traces([host("b", "gemm", "gemm reduce"), host("a", n_ops=3)]))
-    assert rows(results.host_totals, results) == [
+    results = Analysis(merge_traces([host("b", "gemm", "gemm reduce"), host("a", n_ops=3)]))
+    assert rows(results.host_sums, results) == [
         ("b", "net/outer", False, 1, 50, 40),
         ("b", "net/op", False, 2, 10, 10),
         ("b", "net/op", True, 2, 12, 12),
@@ -54,16 +54,14 @@ def test_of_several_hosts_each_has_its_own() -> None:
 
 
 def test_executions_of_hosts_add_up() -> None:
-    results = Results(merge_traces([host("a", "gemm", "gemm"), host("b", "gemm other", "other", "other")]))
-    on_device = results.occurrences.is_device[results.host_totals.unit]
-    assert results.host_totals.count[on_device].tolist() == [2, 3]
-    device_unit = results.occurrences.is_device[results.unit_totals.unit]
-    assert results.unit_totals.count[device_unit].tolist() == [5]
+    results = Analysis(merge_traces([host("a", "gemm", "gemm"), host("b", "gemm other", "other", "other")]))
+    on_device = results.occurrences.is_device[results.host_sums.unit]
+    assert results.host_sums.count[on_device].tolist() == [2, 3]
+    device_unit = results.occurrences.is_device[results.host_sums.on_all_hosts().unit]
+    assert results.host_sums.on_all_hosts().count[device_unit].tolist() == [5]
 
 
 def test_a_trace_without_ops_has_none_but_its_hosts() -> None:
-    totals = Results(host("a", n_ops=0)).host_totals
-    assert totals.hosts == ("a",)
-    nothing = Results(read_xspace(space(session(), plane("/host:CPU"), hostnames=["a"]))).host_totals
+    assert len(Analysis(host("a", n_ops=0)).host_sums.unit) == 1
+    nothing = Analysis(read_xspace(space(session(), plane("/host:CPU"), hostnames=["a"]))).host_sums
     assert len(nothing.unit) == 0
-    assert nothing.hosts == ("a",)

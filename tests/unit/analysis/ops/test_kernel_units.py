@@ -11,7 +11,7 @@ import pytest
 
 from tests.builders import U, event, line, plane, space
 from tests.hlo_drawings import computation, instruction, metadata_plane, module
-from tfprof_widgets.analysis import N_UNITS, UNIT_RATIOS, UNIT_TEXTS, ComputeUnit, Results, unit_of_name
+from tfprof_widgets.analysis import N_UNITS, UNIT_RATIOS, UNIT_TEXTS, Analysis, ComputeUnit, unit_of_name
 from tfprof_widgets.read import MESSAGES, read_xspace
 
 TENSOR_16, TF32, OTHER = ComputeUnit.TENSOR_16, ComputeUnit.TENSOR_TF32, ComputeUnit.TENSOR_OTHER
@@ -109,7 +109,7 @@ FOUND = {
 
 @pytest.mark.parametrize("name", FOUND)
 def test_shares_of_an_h100_are_as_raw_events_have_them(name: str, capture_of: Callable[[str], Path]) -> None:
-    results = Results(read_xspace(capture_of(f"h100_{name}").read_bytes()))
+    results = Analysis(read_xspace(capture_of(f"h100_{name}").read_bytes()))
     kernels = results.kernels.frame
     share = kernels.groupby("unit")["total_time_us"].sum() / kernels["total_time_us"].sum() * 100
     used = kernels.loc[kernels["uses_tensor_core"], "total_time_us"].sum() / kernels["total_time_us"].sum() * 100
@@ -124,11 +124,11 @@ def test_shares_of_an_h100_are_as_raw_events_have_them(name: str, capture_of: Ca
 def test_shares_of_ops_layers_and_steps_are_those_of_their_kernels(
     name: str, capture_of: Callable[[str], Path]
 ) -> None:
-    results = Results(read_xspace(capture_of(f"h100_{name}").read_bytes()))
+    results = Analysis(read_xspace(capture_of(f"h100_{name}").read_bytes()))
     by_unit = results.kernels.frame.groupby("unit")["total_time_us"].sum()
     known = [by_unit.get(UNIT_TEXTS[ComputeUnit(unit)], 0) for unit in range(N_UNITS)]
     assert results.op_sums.unit_ns.sum(axis=0) / 1000 == pytest.approx(known, rel=1e-4)
-    assert results.op_totals.unit_us.sum(axis=0) == pytest.approx(known, rel=1e-4)
+    assert results.op_sums.unit_us.sum(axis=0) == pytest.approx(known, rel=1e-4)
     for frame in (results.ops, results.layers.frame):
         ratios = frame.loc[frame["vector_32bit_ratio"].notna(), list(UNIT_RATIOS)]
         assert len(ratios) > 5
@@ -180,7 +180,7 @@ def of_program(name: str, at: float, op: str) -> Any:
 
 
 def units_of(*planes: Any) -> dict[str, str]:
-    kernels = Results(read_xspace(space(*planes))).kernels.frame
+    kernels = Analysis(read_xspace(space(*planes))).kernels.frame
     return dict(zip(kernels["name"], kernels["unit"], strict=True))
 
 
@@ -221,7 +221,7 @@ def test_a_product_without_operands_on_a_device_that_says_nonsense_of_itself_is_
 def test_of_a_cuda_graph_as_a_whole_nobody_knows_what_it_computes_on() -> None:
     graph = event("CudaGraph", 10, 80, correlation_id=U(2), cuda_graph_exec_id=U(7))
     main = plane("/host:CPU", line("main", event("train", 0, 100, _r=1, step_num=0)))
-    (step,) = Results(read_xspace(space(main, device(kernel("nvjet_tst", 2), graph)))).steps.frame.itertuples()
+    (step,) = Analysis(read_xspace(space(main, device(kernel("nvjet_tst", 2), graph)))).steps.frame.itertuples()
     assert (step.tensor_16bit_ratio, step.vector_32bit_ratio) == (1, 0)
 
 
@@ -258,7 +258,7 @@ def test_a_matrix_times_a_vector_is_none_for_tensor_cores_whatever_the_program_s
 @pytest.mark.parametrize(("kind", "unit"), [(BF16, "16-bit vector"), (F32, "32-bit vector")])
 def test_other_fusions_have_the_width_of_most_of_their_bytes(kind: int, unit: str) -> None:
     ran = [of_program("loop_half", 0, "loop_fusion"), of_program("two_half", 10, "two_fusion")]
-    # Results of several arrays are of no type.
+    # Analysis of several arrays are of no type.
     assert units_of(metadata_plane({1: program(kind)}), device(*ran)) == {
         "loop_half": unit,
         "two_half": "32-bit vector",
@@ -298,13 +298,13 @@ def test_in_old_traces_an_op_has_the_width_of_most_of_what_it_reads(shape: str, 
 
 def test_the_v100_fills_and_converts_in_16_bits(v100_xplane: Path) -> None:
     """Differs from XProf (D13), by whose rule it is 30.5 %."""
-    overview = Results(read_xspace(v100_xplane.read_bytes())).overview
+    overview = Analysis(read_xspace(v100_xplane.read_bytes())).overview
     assert overview.compute_16bit_ratio == pytest.approx(0.746819, abs=1e-6)
 
 
 def test_of_a_device_of_an_unknown_kind_nothing_is_said() -> None:
     ran = [kernel("some_h884gemm", 0, tf_op="net/MatMul:MatMul"), kernel("half_kernel", 10, tf_op="net/add:AddV2")]
-    results = Results(read_xspace(space(device(*ran, vendor="Intel"))))
+    results = Analysis(read_xspace(space(device(*ran, vendor="Intel"))))
     assert set(results.kernels.frame["unit"]) == {""}
     assert not results.kernels.frame["uses_tensor_core"].any()
     assert results.ops[["tensor_core_ratio", *UNIT_RATIOS]].isna().all(axis=None)
@@ -325,7 +325,7 @@ def test_numbers_that_a_compiler_appends_change_nothing_of_what_a_name_tells() -
 def test_filling_memory_is_no_arithmetic() -> None:
     main = line("main", event("train", 0, 100, _r=1, step_num=1), event("cudaLaunchKernel", 1, 1, correlation_id=U(1)))
     ran = [kernel("half_kernel", 10), event("Memset", 20, 30, correlation_id=U(1))]
-    results = Results(read_xspace(space(plane("/host:CPU", main), device(*ran))))
+    results = Analysis(read_xspace(space(plane("/host:CPU", main), device(*ran))))
     assert results.steps.compute_16bit_ratio == 1
     assert results.steps.frame["device_compute_ms"].tolist() == [0.035]
     assert results.steps.frame["vector_16bit_ratio"].tolist() == [1]

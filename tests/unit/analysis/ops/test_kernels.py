@@ -13,7 +13,7 @@ from tests.builders import Event, U, event, line, plane, space
 from tests.hlo_drawings import computation, instruction, metadata_plane, module
 from tests.unit.analysis.xprof_oracle import rows, xprof, xprof_all
 from tests.unit.analysis.xprof_reading import as_xprof
-from tfprof_widgets.analysis import KERNEL_COLUMNS, Kernels, Launch, Results, is_eligible_type, parse_launch
+from tfprof_widgets.analysis import KERNEL_COLUMNS, Analysis, Kernels, Launch, is_eligible_type, parse_launch
 from tfprof_widgets.read import read_hlo_modules, read_xspace
 
 DETAILS = "regs:32 static_shared:16 dynamic_shared:8 grid:1,2,3 block:4,5,6 occ_pct:62.5"
@@ -115,7 +115,7 @@ def theirs() -> dict[str, dict[str, Any]]:
 
 
 def kernels_of(xplane: bytes) -> Kernels:
-    return Results(read_xspace(xplane)).kernels
+    return Analysis(read_xspace(xplane)).kernels
 
 
 def assert_same_as_xprof(ours: Kernels, shown: list[dict[str, Any]]) -> None:
@@ -169,7 +169,7 @@ def test_a_kernel_of_a_compiled_program_goes_by_the_op_it_is_most_of() -> None:
         kernel("d_kernel", 40, 7, hlo_op="d", tf_op="outer:XlaLaunch", **of),
         kernel("f_kernel", 60, 6, hlo_op="f", **of),
     ]
-    results = Results(read_xspace(space(metadata_plane({1: PROGRAM}), gpu(*runs))))
+    results = Analysis(read_xspace(space(metadata_plane({1: PROGRAM}), gpu(*runs))))
     frame = results.kernels.frame
     assert frame["op_name"].tolist() == ["net/conv/convolution", "net/MatMul", "net/MatMul", "net/Tanh"]
     assert frame["op_type"].tolist() == ["Conv2D", "MatMul", "MatMul", "Tanh"]
@@ -218,7 +218,7 @@ def test_devices_of_several_hosts_are_added_up() -> None:
     from tfprof_widgets.trace import merge_traces
 
     merged = merge_traces([read_xspace(space(gpu(kernel("k", 0, 5)), hostnames=[host])) for host in ("a", "b")])
-    frame = Results(merged).kernels.frame
+    frame = Analysis(merged).kernels.frame
     assert (frame["name"].tolist(), frame["occurrences"].tolist(), frame["total_time_us"].tolist()) == (
         ["k"],
         [2],

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from tests.builders import Plane, event, line, plane, trace
 from tests.captures.run_parts import N_FEW_STEPS
 from tests.hlo_drawings import Computation, computation, instruction, metadata_plane, module
-from tfprof_widgets.analysis import Results
+from tfprof_widgets.analysis import Analysis
 from tfprof_widgets.read import MESSAGES, read_xspace
 
 DOT = MESSAGES["DotDimensions"](lhs_contracting=[1])
@@ -25,15 +25,15 @@ def threads(*ops: tuple[str, float, float], **stats: object) -> Plane:
     return plane("/host:CPU", line("worker", *events))
 
 
-def results_of(*computations: Computation, ops: tuple[tuple[str, float, float], ...]) -> Results:
-    return Results(trace(metadata_plane({1: module("mod", *computations)}), threads(*ops)))
+def results_of(*computations: Computation, ops: tuple[tuple[str, float, float], ...]) -> Analysis:
+    return Analysis(trace(metadata_plane({1: module("mod", *computations)}), threads(*ops)))
 
 
 def self_us(frame: pd.DataFrame) -> dict[str, float]:
     return dict(zip(frame["name"], frame["total_self_time_us"].round(9), strict=True))
 
 
-def fused(*inside: object) -> Results:
+def fused(*inside: object) -> Analysis:
     """A fusion that runs 12 us."""
     return results_of(
         computation("fused", *inside),  # type: ignore[arg-type]
@@ -141,7 +141,7 @@ def test_an_op_without_any_named_neighbour_is_one_of_its_own() -> None:
 def test_a_compiled_op_joins_the_row_of_the_same_op_run_uncompiled() -> None:
     compiled = module("mod", computation("main", instruction("d", "dot", op="net/MatMul:MatMul")))
     both = line("t", event("net/MatMul:MatMul", 0, 5), event("d", 10, 6, hlo_op="d", program_id=1))
-    results = Results(trace(metadata_plane({1: compiled}), plane("/host:CPU", both)))
+    results = Analysis(trace(metadata_plane({1: compiled}), plane("/host:CPU", both)))
     shares = results.op_shares
     assert (len(shares), shares.op.tolist(), shares.dominant.tolist()) == (1, [0, 0], [0, 0])
     assert self_us(results.ops) == {"net/MatMul": 11.0}
@@ -150,7 +150,7 @@ def test_a_compiled_op_joins_the_row_of_the_same_op_run_uncompiled() -> None:
 def test_sides_are_told_apart() -> None:
     compiled = module("mod", computation("main", instruction("d", "dot", op="net/MatMul:MatMul")))
     run = event("d", 10, 6, hlo_op="d", program_id=1)
-    results = Results(
+    results = Analysis(
         trace(metadata_plane({1: compiled}), plane("/host:CPU", line("t", run)), plane("/device:GPU:0", line("s", run)))
     )
     assert list(zip(results.ops["device"], results.ops["name"], strict=True)) == [
@@ -169,7 +169,7 @@ def test_thunks_nest_and_their_end_marks_are_no_executions() -> None:
         event("d", 5, 6, hlo_op="d", **stats),
         event("end: d", 11, 1, _ct=0, _c=5),
     ]
-    results = Results(trace(metadata_plane({1: module("mod", main)}), plane("/host:CPU", line("t", *thunks))))
+    results = Analysis(trace(metadata_plane({1: module("mod", main)}), plane("/host:CPU", line("t", *thunks))))
     assert self_us(results.ops) == {"net/while": 14.0, "net/MatMul": 6.0}
     assert len(results.occurrences) == 2
 
@@ -178,18 +178,18 @@ def test_a_range_charges_the_part_inside_it() -> None:
     results = fused(instruction("m", "multiply", op="a/Mul:Mul"), instruction("s", "add", op="b/Add:AddV2"))
     from tfprof_widgets.analysis import aggregate_ops
 
-    part = aggregate_ops(results.occurrences, shares=results.op_shares, time_range_ps=(2_000_000, 8_000_000))
+    part = aggregate_ops(results.occurrences.within(2_000_000, 8_000_000), shares=results.op_shares)
     assert self_us(part) == {"a/Mul": 3.0, "b/Add": 3.0}
     whole = results.ops["flop_rate_gflops"]
     assert part["flop_rate_gflops"].tolist() == pytest.approx(whole.tolist()), (
         "the range cuts the work as it cuts the time"
     )
-    nothing = aggregate_ops(results.occurrences, shares=results.op_shares, time_range_ps=(50_000_000, 60_000_000))
+    nothing = aggregate_ops(results.occurrences.within(50_000_000, 60_000_000), shares=results.op_shares)
     assert nothing.empty
 
 
 def test_a_trace_without_programs_shares_nothing() -> None:
-    shares = Results(trace(plane("/host:CPU", line("t", event("a:A", 0, 4), event("b:B", 5, 4))))).op_shares
+    shares = Analysis(trace(plane("/host:CPU", line("t", event("a:A", 0, 4), event("b:B", 5, 4))))).op_shares
     assert shares.is_identity
     assert (shares.unit.tolist(), shares.op.tolist(), shares.ratio.tolist()) == ([0, 1], [0, 1], [1.0, 1.0])
     assert np.isnan(shares.flops).all()
@@ -212,11 +212,11 @@ def test_the_source_of_an_op_is_where_its_program_says() -> None:
 
 
 @pytest.fixture(scope="module")
-def keras(capture_of: Callable[[str], Path]) -> Results:
-    return Results(read_xspace(capture_of("xla_fit").read_bytes()))
+def keras(capture_of: Callable[[str], Path]) -> Analysis:
+    return Analysis(read_xspace(capture_of("xla_fit").read_bytes()))
 
 
-def test_a_compiled_keras_step_names_the_ops_of_the_model(keras: Results) -> None:
+def test_a_compiled_keras_step_names_the_ops_of_the_model(keras: Analysis) -> None:
     ops = keras.ops.set_index("name")
     types = {name.partition("/")[2]: kind for name, kind in ops["type"].items() if name.startswith("net")}
     assert types["conv_1/convolution"] == "Conv2D"
@@ -226,7 +226,7 @@ def test_a_compiled_keras_step_names_the_ops_of_the_model(keras: Results) -> Non
     assert (ops.loc[[name for name in ops.index if name.startswith("adam/")], "occurrences"] == N_FEW_STEPS).all()
 
 
-def test_a_compiled_keras_step_charges_all_time_and_nearly_all_of_it_to_names(keras: Results) -> None:
+def test_a_compiled_keras_step_charges_all_time_and_nearly_all_of_it_to_names(keras: Analysis) -> None:
     shares, occurrences = keras.op_shares, keras.occurrences
     assert np.bincount(shares.unit, weights=shares.ratio) == pytest.approx(np.ones(len(occurrences.name)), rel=1e-12)
     assert keras.ops["total_self_time_us"].sum() == pytest.approx(occurrences.self_ps.sum() / 1e6, rel=1e-12)
@@ -235,7 +235,7 @@ def test_a_compiled_keras_step_charges_all_time_and_nearly_all_of_it_to_names(ke
     assert keras.ops.loc[nameless, "total_self_time_us"].sum() < 0.05 * compiled
 
 
-def test_an_event_shows_the_framework_op_it_is_most_of(keras: Results) -> None:
+def test_an_event_shows_the_framework_op_it_is_most_of(keras: Analysis) -> None:
     trace_, shares = keras.trace, keras.op_shares
     dots = np.flatnonzero(trace_.string_stat("hlo_op") >= 0)
     shown = {trace_.strings[trace_.name_id[event]]: shares.name[keras.event_op[event]] for event in dots.tolist()}
@@ -243,7 +243,7 @@ def test_an_event_shows_the_framework_op_it_is_most_of(keras: Results) -> None:
     assert all(op in shares.name for op in shown.values())
 
 
-def test_the_summary_of_a_compiled_run_lists_ops_of_the_model(keras: Results) -> None:
+def test_the_summary_of_a_compiled_run_lists_ops_of_the_model(keras: Analysis) -> None:
     from tfprof_widgets.export import summarize
 
     text = summarize(keras)
@@ -252,7 +252,7 @@ def test_the_summary_of_a_compiled_run_lists_ops_of_the_model(keras: Results) ->
 
 
 def test_a_damaged_module_leaves_ops_under_their_hlo_names_and_is_told() -> None:
-    results = Results(trace(metadata_plane({1: b"\x0a\xff"}), threads(("dot.3", 0, 4))))
+    results = Analysis(trace(metadata_plane({1: b"\x0a\xff"}), threads(("dot.3", 0, 4))))
     assert self_us(results.ops) == {"dot.3": 4.0}
     (notice,) = results.notices
     assert "mod(1)" in notice
@@ -282,6 +282,6 @@ def test_no_mutation_of_a_module_breaks_an_analysis_or_loses_time(data: st.DataO
     for _ in range(data.draw(st.integers(0, 5))):
         raw[data.draw(st.integers(0, len(raw) - 1))] = data.draw(st.integers(0, 255))
     runs = threads(("f", 0, 5), ("c", 10, 5), ("w", 20, 5))
-    results = Results(trace(metadata_plane({1: bytes(raw)}), runs))
+    results = Analysis(trace(metadata_plane({1: bytes(raw)}), runs))
     assert results.ops["total_self_time_us"].sum() == pytest.approx(15.0)
     assert results.hlo_ops.frame["total_self_time_us"].sum() == 15.0

@@ -47,7 +47,7 @@ def test_neighbouring_ranges_add_up_to_their_union(
     occurrences = op_occurrences(random_host(events))
 
     def times(a: int, b: int) -> dict[str, tuple[float, float]]:
-        frame = aggregate_ops(occurrences, time_range_ps=(a, b), idle=True)
+        frame = aggregate_ops(occurrences.within(a, b), idle=True)
         return {row.name: (row.total_time_us, row.total_self_time_us) for row in frame.itertuples(index=False)}
 
     left, right, union = times(low, middle), times(middle, high), times(low, high)
@@ -61,7 +61,7 @@ def test_neighbouring_ranges_add_up_to_their_union(
 @given(EVENTS)
 def test_a_range_around_everything_is_the_whole_trace(events: list[tuple[int, int, str]]) -> None:
     occurrences = op_occurrences(random_host(events))
-    whole, ranged = (aggregate_ops(occurrences, time_range_ps=part, idle=True) for part in (None, (0, 10**9)))
+    whole, ranged = (aggregate_ops(one, idle=True) for one in (occurrences, occurrences.within(0, 10**9)))
     pd.testing.assert_frame_equal(whole, ranged)
 
 
@@ -79,7 +79,7 @@ def test_an_op_counts_in_a_range_it_overlaps_and_one_without_duration_where_it_l
     occurrences = op_occurrences(host(event("long:A", 0, 10), event("point:B", 5, 0), event("later:C", 10, 5)))
 
     def counts(low: int, high: int) -> dict[str, int]:
-        frame = aggregate_ops(occurrences, time_range_ps=(low * 10**6, high * 10**6))
+        frame = aggregate_ops(occurrences.within(low * 10**6, high * 10**6))
         return dict(zip(frame["name"], frame["occurrences"], strict=True))
 
     assert counts(4, 6) == {"long": 1, "point": 1}
@@ -160,7 +160,7 @@ def test_a_side_that_was_not_observed_in_a_range_has_no_idle_time_there() -> Non
     occurrences = op_occurrences(both)
 
     def idle(low: int, high: int) -> list[str]:
-        frame = aggregate_ops(occurrences, time_range_ps=(low * 10**6, high * 10**6), idle=True)
+        frame = aggregate_ops(occurrences.within(low * 10**6, high * 10**6), idle=True)
         return frame.loc[frame["name"] == IDLE, "device"].tolist()
 
     assert (idle(0, 4), idle(11, 12), idle(5, 9), idle(0, 20)) == (["Host"], ["Device"], [], ["Device", "Host"])

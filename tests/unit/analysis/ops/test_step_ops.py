@@ -6,7 +6,7 @@ import pytest
 
 from tests.builders import event, line, plane, session, space
 from tests.unit.analysis.ops.test_step_totals import results, steps
-from tfprof_widgets.analysis import Results
+from tfprof_widgets.analysis import Analysis
 from tfprof_widgets.export import summarize
 from tfprof_widgets.read import read_xspace
 
@@ -26,7 +26,7 @@ def test_what_only_waits_or_ran_before_the_averaged_steps_is_none_of_them() -> N
     early = event("once/w:Init", 62, 2)
     waiting = event("Iterator::Root::Prefetch", 100, 50)
     planes = [plane("/host:CPU", line("python", *steps(3), early), line("data", waiting))]
-    found = Results(read_xspace(space(session(duration_us=1000), *planes))).step_ops
+    found = Analysis(read_xspace(space(session(duration_us=1000), *planes))).step_ops
     assert found["name"].tolist() == ["net/x", "net/y"]
 
 
@@ -38,4 +38,4 @@ def test_the_text_lists_them_and_says_so() -> None:
 
 def test_without_averaged_steps_the_text_is_of_the_capture() -> None:
     planes = [plane("/host:CPU", line("python", event("net/x:A", 0, 10)))]
-    assert "Ops by self time: 1 of 1" in summarize(Results(read_xspace(space(session(duration_us=1000), *planes))))
+    assert "Ops by self time: 1 of 1" in summarize(Analysis(read_xspace(space(session(duration_us=1000), *planes))))

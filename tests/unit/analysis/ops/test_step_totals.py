@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from tests.builders import Event, event, line, plane, session, space
-from tfprof_widgets.analysis import Results, compute_kernel_totals, only_waits
+from tfprof_widgets.analysis import Analysis, compute_kernel_totals, only_waits
 from tfprof_widgets.read import read_xspace
 
 
@@ -29,7 +29,7 @@ def steps(n: int) -> list[Event]:
     return first + usual
 
 
-def results(n: int = 3) -> Results:
+def results(n: int = 3) -> Analysis:
     details = "regs:32 grid:1,1,1 block:1,1,1"
     kernels = [
         event("gemm", 93 + 20 * i, i, correlation_id=i, kernel_details=details, tf_op="net/x:A")
@@ -37,12 +37,12 @@ def results(n: int = 3) -> Results:
     ]
     early = event("gemm", 10, 9, kernel_details=details, tf_op="net/x:A")
     planes = [plane("/host:CPU", line("python", *steps(n))), plane("/device:GPU:0", line("Stream #1", early, *kernels))]
-    return Results(read_xspace(space(session(duration_us=1000), *planes)))
+    return Analysis(read_xspace(space(session(duration_us=1000), *planes)))
 
 
 def test_the_totals_of_steps_are_of_the_averaged_ones_alone() -> None:
     found = results()
-    inside, names = found.step_totals, found.occurrences.name
+    inside, names = found.step_sums, found.occurrences.name
     of = {
         (names[unit], bool(found.occurrences.is_device[unit])): (count, total, own)
         for unit, count, total, own in zip(inside.unit, inside.count, inside.total_ps, inside.self_ps, strict=True)
@@ -83,5 +83,5 @@ def test_iterators_whose_elements_other_threads_make_only_wait(name: str, waits:
 def test_the_top_ops_are_of_what_works() -> None:
     waiting = event("Iterator::Root::Prefetch", 0, 50)
     cpu = plane("/host:CPU", line("python", waiting, event("net/x:A", 60, 10)))
-    top = Results(read_xspace(space(session(duration_us=1000), cpu))).overview.top_ops
+    top = Analysis(read_xspace(space(session(duration_us=1000), cpu))).overview.top_ops
     assert top[["name", "self_time_ratio"]].to_numpy().tolist() == [["net/x", 1.0]]

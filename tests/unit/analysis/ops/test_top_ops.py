@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from tests.builders import Event, event, line, plane, session, space
-from tfprof_widgets.analysis import ALL_HOSTS, N_TOP_OPS, Results
+from tfprof_widgets.analysis import ALL_HOSTS, N_TOP_OPS, Analysis
 from tfprof_widgets.read import read_xspace
 from tfprof_widgets.trace import Trace, merge_traces
 
@@ -31,7 +31,7 @@ def steps(n: int, op_us: int) -> list[Event]:
     return first + usual
 
 
-def rows(results: Results) -> list[Row]:
+def rows(results: Analysis) -> list[Row]:
     found = results.top_ops
     names = [results.op_shares.name[op] for op in found["op"]]
     numbers = (found[name].tolist() for name in ("occurrences", "self_time_ms_per_step", "self_time_ratio"))
@@ -39,7 +39,7 @@ def rows(results: Results) -> list[Row]:
 
 
 def test_each_side_has_its_own() -> None:
-    results = Results(host("a", event("net/op:MatMul", 0, 6), event("net/small:Add", 10, 2), kernel_us=5))
+    results = Analysis(host("a", event("net/op:MatMul", 0, 6), event("net/small:Add", 10, 2), kernel_us=5))
     assert rows(results) == [
         (ALL_HOSTS, "net/op", 1, 0.005, 1.0),
         (ALL_HOSTS, "net/op", 1, 0.006, 0.75),
@@ -50,11 +50,11 @@ def test_each_side_has_its_own() -> None:
 
 def test_of_each_side_there_are_ten_at_most() -> None:
     many = [event(f"net/op{i}:MatMul", 20 * i, i + 1) for i in range(N_TOP_OPS + 3)]
-    assert len(Results(host("a", *many)).top_ops) == N_TOP_OPS
+    assert len(Analysis(host("a", *many)).top_ops) == N_TOP_OPS
 
 
 def test_of_several_hosts_each_has_its_own_a_step() -> None:
-    results = Results(merge_traces([host("b", *steps(3, 8)), host("a", *steps(2, 4))]))
+    results = Analysis(merge_traces([host("b", *steps(3, 8)), host("a", *steps(2, 4))]))
     assert rows(results) == [
         (ALL_HOSTS, "net/op", 5, 0.0064, 1.0),
         (0, "net/op", 3, 0.008, 1.0),
@@ -63,7 +63,7 @@ def test_of_several_hosts_each_has_its_own_a_step() -> None:
 
 
 def test_of_a_host_without_steps_the_whole_capture_counts() -> None:
-    results = Results(merge_traces([host("b", *steps(3, 8)), host("a", event("net/serve:Send", 5, 7))]))
+    results = Analysis(merge_traces([host("b", *steps(3, 8)), host("a", event("net/serve:Send", 5, 7))]))
     assert rows(results) == [
         (ALL_HOSTS, "net/op", 3, 0.008, 1.0),
         (0, "net/op", 3, 0.008, 1.0),
@@ -72,4 +72,4 @@ def test_of_a_host_without_steps_the_whole_capture_counts() -> None:
 
 
 def test_without_ops_there_are_none() -> None:
-    assert rows(Results(host("a"))) == []
+    assert rows(Analysis(host("a"))) == []

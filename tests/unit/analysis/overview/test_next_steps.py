@@ -13,10 +13,10 @@ import pytest
 from tests.builders import U, event, line, plane, space
 from tfprof_widgets.analysis import (
     STEP_CATEGORIES,
+    Analysis,
     Findings,
     Fix,
     Highlight,
-    Results,
     advise,
     compute_tf_functions,
     judge_memory,
@@ -209,7 +209,7 @@ def nearly_full() -> bytes:
 
 
 def test_short_memory_stands_beside_the_verdict() -> None:
-    overview = Results(read_xspace(nearly_full())).overview
+    overview = Analysis(read_xspace(nearly_full())).overview
     assert overview.limiter == "dispatch"
     assert overview.findings == ("GPU_0_bfc is nearly full: 98 bytes of 100 bytes in use at the peak.",)
     assert overview.verdict_detail.startswith(overview.findings[0])
@@ -217,20 +217,20 @@ def test_short_memory_stands_beside_the_verdict() -> None:
 
 
 def test_an_eager_loop_is_told_to_use_tf_function(capture_of: Callable[[str], Path]) -> None:
-    overview = Results(read_xspace(capture_of("eager_loop_marked").read_bytes())).overview
+    overview = Analysis(read_xspace(capture_of("eager_loop_marked").read_bytes())).overview
     assert overview.host_eager_ratio > 0.5
     assert any("one by one from Python" in sentence for sentence in overview.next_steps)
 
 
 def test_eager_ops_before_the_averaged_steps_are_no_advice(capture_of: Callable[[str], Path]) -> None:
-    overview = Results(read_xspace(capture_of("keras_first_step").read_bytes())).overview
+    overview = Analysis(read_xspace(capture_of("keras_first_step").read_bytes())).overview
     assert not any("@tf.function" in sentence for sentence in overview.next_steps)
     told = ("Traced once during the capture", "Tracing and compiling take")
     assert any(sentence.startswith(told) for sentence in overview.next_steps)
 
 
 def test_a_real_gpu_step_is_told_what_its_verdict_names_first(v100_xplane: Path) -> None:
-    results = Results(read_xspace(v100_xplane.read_bytes()))
+    results = Analysis(read_xspace(v100_xplane.read_bytes()))
     overview = results.overview
     assert "advice" not in results.__dict__  # nobody asked for it
     assert overview.verdict.startswith(
@@ -242,7 +242,7 @@ def test_a_real_gpu_step_is_told_what_its_verdict_names_first(v100_xplane: Path)
 
 
 def test_the_overview_outlives_the_results_it_came_from(v100_xplane: Path) -> None:
-    results = Results(read_xspace(v100_xplane.read_bytes()))
+    results = Analysis(read_xspace(v100_xplane.read_bytes()))
     overview, known = results.overview, weakref.ref(results)
     del results
     assert known() is None  # without a collection: nothing held it in a circle

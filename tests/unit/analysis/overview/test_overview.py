@@ -14,8 +14,8 @@ from tfprof_widgets.analysis import (
     GUIDE_CATEGORIES,
     N_TOP_OPS,
     STEP_CATEGORIES,
+    Analysis,
     Overview,
-    Results,
     compute_environment,
     judge,
     number,
@@ -27,7 +27,7 @@ from tfprof_widgets.trace import Failure, Trace, merge_traces
 
 
 def overview_of(whole: Trace) -> Overview:
-    return Results(whole).overview
+    return Analysis(whole).overview
 
 
 def steps_of(*lengths_us: float, name: str = "train") -> list[Event]:
@@ -68,7 +68,7 @@ def test_a_first_step_that_is_an_outlier_is_left_out_and_named() -> None:
 
 def failed(*lengths_us: float) -> Overview:
     failure = Failure(kind="ResourceExhaustedError", text="OOM", at_ns=0)
-    return Results(host(*steps_of(*lengths_us)), failure=failure).overview
+    return Analysis(host(*steps_of(*lengths_us)), failure=failure).overview
 
 
 @pytest.mark.parametrize("lengths_us", [(10, 11, 900), (900,)])
@@ -355,7 +355,7 @@ def test_shares_and_counts_read_as_words() -> None:
 
 
 def test_the_top_ops_of_a_compiled_step_are_framework_ops(capture_of: Callable[[str], Path]) -> None:
-    results = Results(read_xspace(capture_of("xla_fit").read_bytes()))
+    results = Analysis(read_xspace(capture_of("xla_fit").read_bytes()))
     assert not results.op_shares.is_identity
     top = results.overview.top_ops
     assert len(top) == N_TOP_OPS

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from tests.builders import Event, event, line, plane, session, trace
-from tfprof_widgets.analysis import Results
+from tfprof_widgets.analysis import Analysis
 from tfprof_widgets.export import summarize
 from tfprof_widgets.trace import made_source_map, of_keras, table_frame, unrecorded_notice
 
@@ -13,7 +13,7 @@ OP, ELEMENT = "m/x:MatMul", "Iterator::Root::Map"
 MAPPED = "map/Sin:Sin"
 
 
-def captured(*names: str, **noted: str) -> Results:
+def captured(*names: str, **noted: str) -> Analysis:
     """Ten marked steps of 10 ms, each with these events for half of its time, an iterator's with what it maps."""
     events: list[Event] = []
     for i in range(10):
@@ -21,7 +21,7 @@ def captured(*names: str, **noted: str) -> Results:
         events += [event(name, 10_000 * i + 10 + 50 * k, 5_000 - 100 * k) for k, name in enumerate(names)]
     facts = table_frame("facts", {"name": list(noted), "value": list(noted.values())})
     whole = trace(plane("/host:CPU", line("python", *events)), session(duration_us=100_000))
-    return Results(whole, made_source_map({"facts": facts}, (), ()))
+    return Analysis(whole, made_source_map({"facts": facts}, (), ()))
 
 
 @pytest.mark.parametrize("names", [(), (OP,), (ELEMENT, MAPPED)])

@@ -15,7 +15,7 @@ from tests.captures import committed
 from tests.unit.analysis.xprof_oracle import OpTotals, host_ops, rows
 from tests.unit.analysis.xprof_reading import xprof_units
 from tests.unit.formats.full_protobuf import space_class
-from tfprof_widgets.analysis import Occurrences, Results, aggregate_ops, dense_codes, op_occurrences
+from tfprof_widgets.analysis import Analysis, Occurrences, aggregate_ops, dense_codes, op_occurrences
 from tfprof_widgets.read import read_xspace
 from tfprof_widgets.trace import Trace
 
@@ -69,9 +69,9 @@ class Case:
         return read_xspace(self.path.read_bytes())
 
     @cached_property
-    def results(self) -> Results:
+    def results(self) -> Analysis:
         """Our reading."""
-        return Results(self.trace)
+        return Analysis(self.trace)
 
     @cached_property
     def as_xprof_counts(self) -> Trace:
@@ -100,9 +100,9 @@ class Case:
         return replace(found, execution=execution, name=tuple(one.replace(hidden, name) for one in found.name))
 
     @cached_property
-    def as_xprof(self) -> Results:
+    def as_xprof(self) -> Analysis:
         """Our reading with these."""
-        results = Results(self.as_xprof_counts)
+        results = Analysis(self.as_xprof_counts)
         results.__dict__["occurrences"] = self.counted
         return results
 

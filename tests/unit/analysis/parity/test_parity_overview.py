@@ -14,7 +14,7 @@ from tests.unit.analysis.parity.parity_case import KINDS, MARKED_KINDS, Case
 from tests.unit.analysis.parity.test_parity_steps import shown_by_xprof
 from tests.unit.analysis.xprof_oracle import rows, xprof
 from tests.unit.analysis.xprof_reading import device_executions
-from tfprof_widgets.analysis import SAYS_WHY_NOTHING_RUNS, Results
+from tfprof_widgets.analysis import SAYS_WHY_NOTHING_RUNS, Analysis
 from tfprof_widgets.read import read_xspace
 
 
@@ -99,7 +99,7 @@ def assert_same_top_ops(ops: pd.DataFrame, page: list[dict[str, Any]]) -> None:
 
 def test_top_device_ops_of_the_whole_trace_equal_xprof() -> None:
     content = drawn_device_ops()
-    assert_same_top_ops(Results(read_xspace(content)).ops, xprof(content, "overview_page")["overview_page"])
+    assert_same_top_ops(Analysis(read_xspace(content)).ops, xprof(content, "overview_page")["overview_page"])
 
 
 @pytest.mark.parametrize("kind", ["h100_lstm", "h100_cnn_input"])
@@ -115,7 +115,7 @@ def test_top_device_ops_of_a_capture_equal_xprof(kind: str, case_of: Callable[[s
 def test_precision_and_eager_share_of_a_device_equal_xprof() -> None:
     content = drawn_device_ops()
     printed = xprof(content, "overview_page")["overview_page"][0]["p"]
-    overview = Results(read_xspace(content)).overview
+    overview = Analysis(read_xspace(content)).overview
     assert printed["device_compute_16bit_percent"] == f"{overview.compute_16bit_ratio:.1%}"
     assert printed["device_compute_32bit_percent"] == f"{overview.compute_32bit_ratio:.1%}"
     assert printed["device_op_time_eager_percent"] == f"{overview.device_eager_ratio:.1%}" != "0.0%"

@@ -15,7 +15,7 @@ import pytest
 from tests.unit.analysis.parity import vector_traces as drawn
 from tests.unit.analysis.parity.parity_case import Case
 from tests.unit.analysis.xprof_oracle import preprocessed, rows, xprof, xprof_all
-from tfprof_widgets.analysis import IDLE, Overview, Results, Steps, aggregate_ops, guide_of
+from tfprof_widgets.analysis import IDLE, Analysis, Overview, Steps, aggregate_ops, guide_of
 from tfprof_widgets.read import read_xspace
 
 VECTORS = {
@@ -47,8 +47,8 @@ def their_ops(
     }
 
 
-def results(vector: str) -> Results:
-    return Results(read_xspace(VECTORS[vector]))
+def results(vector: str) -> Analysis:
+    return Analysis(read_xspace(VECTORS[vector]))
 
 
 def our_ops(vector: str, side: str = "Host") -> dict[str, tuple[float, float, float]]:
@@ -197,7 +197,7 @@ def test_tv4_d7_no_sample_of_memory_is_left_out() -> None:
     assert (summary["peakStats"]["peakBytesInUse"], summary["memoryCapacity"]) == ("1006", "6006")
     assert summary["peakStatsTimePs"] == str(2027 * 10**6)
 
-    ours = Results(read_xspace(content)).memory
+    ours = Analysis(read_xspace(content)).memory
     assert len(ours.timeline("a")) == 2503
     row = ours.summary.iloc[0]
     assert (row["peak_bytes"], row["peak_at_ms"], row["capacity_bytes"]) == (1006, 2.027, 6006)
@@ -233,7 +233,7 @@ def test_tv7_lines_that_xprof_derives_change_no_number_of_ours() -> None:
     rows_of_steps = slice(*derived.line_offsets[number : number + 2])
     assert derived.start_ps[rows_of_steps].tolist() == [3 * 10**6, 13 * 10**6, 23 * 10**6]
     assert derived.duration_ps[rows_of_steps].tolist() == [5_500_000, 5 * 10**6, 5 * 10**6]
-    before, after = Results(plain), Results(derived)
+    before, after = Analysis(plain), Analysis(derived)
     pd.testing.assert_frame_equal(after.ops, before.ops)
     pd.testing.assert_frame_equal(after.kernels.frame, before.kernels.frame)
     assert before.steps.frame["start_ps"].tolist() == [0, 10**7, 2 * 10**7]
@@ -243,7 +243,7 @@ def test_tv8_input_time_divides_into_the_categories_of_xprof() -> None:
     content = drawn.input_categories()
     printed = xprof(content, "input_pipeline_analyzer")["input_pipeline_analyzer"][2]["p"]
     keys = ("enqueue", "demanded_file_read", "advanced_file_read", "preprocessing", "unclassified_nonequeue")
-    ours = Results(read_xspace(content)).input_pipeline
+    ours = Analysis(read_xspace(content)).input_pipeline
     times_us = [1e3 * ms for ms in ours.categories["time_ms"]]
     assert [f"{us:.3f}" for us in times_us] == [printed[f"{key}_us"] for key in keys]
     assert [round(us, 3) for us in times_us] == [20, 38.571, 12.857, 8.571, 0]

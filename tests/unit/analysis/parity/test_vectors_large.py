@@ -10,7 +10,7 @@ import pytest
 from tests.unit.analysis.hosts.pod_oracle import pod_records
 from tests.unit.analysis.parity import vector_traces as drawn
 from tests.unit.analysis.xprof_oracle import rows, xprof
-from tfprof_widgets.analysis import IDLE, Results, aggregate_ops, compute_idle
+from tfprof_widgets.analysis import IDLE, Analysis, aggregate_ops, idle_of, idle_times
 from tfprof_widgets.read import read_xspace
 from tfprof_widgets.trace import merge_traces
 
@@ -21,8 +21,8 @@ def theirs() -> dict[str, Any]:
     return xprof(drawn.tpu_steps(), "framework_op_stats", "overview_page")
 
 
-def read(content: bytes) -> Results:
-    return Results(read_xspace(content))
+def read(content: bytes) -> Analysis:
+    return Analysis(read_xspace(content))
 
 
 def test_tv10_steps_of_a_tpu_equal_xprof(theirs: dict[str, Any]) -> None:
@@ -52,7 +52,7 @@ def test_tv10_ops_of_a_tpu_equal_xprof(theirs: dict[str, Any]) -> None:
 
 def test_tv10_idle_share_and_duty_cycle_of_a_tpu_equal_xprof(theirs: dict[str, Any]) -> None:
     printed, tpu = theirs["overview_page"][0]["p"], read(drawn.tpu_steps())
-    idle = compute_idle(tpu.trace, tpu.occurrences)
+    idle = idle_of(idle_times(tpu.trace, tpu.occurrences))
     assert printed["device_idle_time_percent"] == f"{idle.device_idle_ratio:.1%}" == "49.6%"
     assert printed["device_duty_cycle_percent"] == f"{idle.device_duty_cycle_ratio:.1%}" == "39.2%"
 
@@ -60,7 +60,7 @@ def test_tv10_idle_share_and_duty_cycle_of_a_tpu_equal_xprof(theirs: dict[str, A
 def test_tv11_steps_of_two_hosts_are_aligned_by_time() -> None:
     files = {"a": drawn.gpu_host("a", 4, 0), "b": drawn.gpu_host("b", 5, 10)}
     assert [sorted(step) for step in pod_records(files)] == [["a", "b"]] * 3
-    workers = Results(merge_traces([read_xspace(content) for content in files.values()])).workers
+    workers = Analysis(merge_traces([read_xspace(content) for content in files.values()])).workers
     assert workers.n_steps == 3
     assert workers.frame["host"].tolist() == ["a", "b"] * 3
     assert workers.frame["step"].tolist() == [0, 0, 1, 1, 2, 2]
@@ -87,4 +87,4 @@ def test_tv13_more_than_a_million_events_of_one_line_are_all_there() -> None:
     trace = read_xspace(drawn.one_line_of(n))
     assert trace.n_events == n
     np.testing.assert_array_equal(trace.start_ps, 2_000_000 * np.arange(n))
-    assert len(Results(trace).events) == n
+    assert len(Analysis(trace).events) == n

@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from tfprof_widgets.analysis import Results, Roofline
+from tfprof_widgets.analysis import Analysis, Roofline
 from tfprof_widgets.read import read_xspace
 
 N_STEPS = 10
@@ -21,7 +21,7 @@ def roofline_of(capture_of: Callable[[str], Path]) -> Callable[[str], Roofline]:
 
     def roofline(kind: str) -> Roofline:
         if kind not in made:
-            made[kind] = Results(read_xspace(capture_of(kind).read_bytes())).roofline
+            made[kind] = Analysis(read_xspace(capture_of(kind).read_bytes())).roofline
         return made[kind]
 
     return roofline

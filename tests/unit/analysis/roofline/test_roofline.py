@@ -10,7 +10,7 @@ import pytest
 
 from tests.builders import Event, Plane, U, event, line, plane, trace
 from tests.hlo_drawings import computation, instruction, metadata_plane, module
-from tfprof_widgets.analysis import ROOFLINE_COLUMNS, Results
+from tfprof_widgets.analysis import ROOFLINE_COLUMNS, Analysis
 from tfprof_widgets.read import MESSAGES
 
 H100 = {
@@ -67,11 +67,11 @@ def planes(*events: Event, **gpu: Any) -> list[Plane]:
     return [metadata_plane({1: PROGRAM}), plane("/host:CPU", line("main", event("x", 0, 1))), device]
 
 
-def drawn(*events: Event, **gpu: Any) -> Results:
-    return Results(trace(*planes(*events, **gpu)))
+def drawn(*events: Event, **gpu: Any) -> Analysis:
+    return Analysis(trace(*planes(*events, **gpu)))
 
 
-def row(results: Results, name: str) -> dict[str, Any]:
+def row(results: Analysis, name: str) -> dict[str, Any]:
     frame = results.roofline.frame
     (found,) = frame[frame["name"] == name].to_dict("records")
     return {str(column): value for column, value in found.items()}
@@ -200,7 +200,7 @@ def program_of(in_type: int, out_type: int = F32) -> bytes:
 
 def judged(program: bytes, hlo: str) -> dict[str, Any]:
     device = plane("/device:GPU:0", line("Stream #1(Compute)", compiled(hlo, 0, 100)), **H100)
-    return row(Results(trace(metadata_plane({1: program}), plane("/host:CPU"), device)), hlo)
+    return row(Analysis(trace(metadata_plane({1: program}), plane("/host:CPU"), device)), hlo)
 
 
 @pytest.mark.parametrize("of_eight_bits", [2, 19, 20, 28])
@@ -228,7 +228,7 @@ def test_layers_have_their_share_of_what_their_ops_do() -> None:
 @pytest.mark.parametrize("rows", ["op", "kernel", "layer", "step"])
 def test_without_a_gpu_tables_have_their_columns_and_no_row(rows: Any) -> None:
     host = plane("/host:CPU", line("main", event("net/dense/MatMul:MatMul", 0, 2)))
-    frame = Results(trace(host)).roofline.by(rows)
+    frame = Analysis(trace(host)).roofline.by(rows)
     assert list(frame) == list(ROOFLINE_COLUMNS)
     assert frame.empty
 
@@ -244,7 +244,7 @@ def test_the_fastest_units_of_each_device_are_what_a_step_is_set_against() -> No
         plane(f"/device:GPU:{i}", line("Stream #1(Compute)", compiled(hlo, 0, 10, name)), **H100)
         for i, (hlo, name) in enumerate([("gemm", GEMM), ("sum", "")])
     ]
-    results = Results(trace(metadata_plane({1: PROGRAM}), plane("/host:CPU"), *devices))
+    results = Analysis(trace(metadata_plane({1: PROGRAM}), plane("/host:CPU"), *devices))
     (peak,) = results.roofline.peak_of_host.values()
     assert peak == pytest.approx(TF32 + VECTOR)
     assert isinstance(results.roofline.frame, pd.DataFrame)

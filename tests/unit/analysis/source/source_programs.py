@@ -1,11 +1,11 @@
-"""Programs of users, each run in a process of its own from a file of its own -> the `Results` of their captures."""
+"""Programs of users, each run in a process of its own from a file of its own -> the `Analysis` of their captures."""
 
 from __future__ import annotations
 
 from pathlib import Path
 
 from tests.warm_process import run_file
-from tfprof_widgets.analysis import Results
+from tfprof_widgets.analysis import Analysis
 from tfprof_widgets.read import open_traces
 
 from .model_programs import MODELS
@@ -166,7 +166,7 @@ def run_program(name: str, folder: Path) -> Path:
     return logdir
 
 
-def results_of(name: str, folder: Path) -> Results:
+def results_of(name: str, folder: Path) -> Analysis:
     """Run a program and open its capture."""
     opened = open_traces(run_program(name, folder))
-    return Results(opened.trace, opened.source_map)
+    return Analysis(opened.trace, opened.source_map)

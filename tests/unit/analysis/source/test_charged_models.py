@@ -18,7 +18,7 @@ pytestmark = pytest.mark.tensorflow
 @pytest.mark.parametrize("name", MODELS)
 def test_99_percent_of_the_ops_and_of_their_time_is_charged(name: str, tmp_path: Path) -> None:
     results = results_of(name, tmp_path)
-    layers, lines, totals = results.layers, results.source_lines, results.op_totals
+    layers, lines, totals = results.layers, results.source_lines, results.op_sums
     ops = pd.DataFrame(
         {
             "name": results.op_shares.name,

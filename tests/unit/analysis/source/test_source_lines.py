@@ -14,7 +14,7 @@ from tfprof_widgets.analysis import (
     LINE_PHASES,
     NOT_TRACED,
     SOURCE_LINE_COLUMNS,
-    Results,
+    Analysis,
     SourceLines,
     compute_source_lines,
 )
@@ -24,15 +24,15 @@ from .source_programs import PROGRAMS, results_of
 
 pytestmark = pytest.mark.tensorflow
 
-ResultsOf = Callable[[str], Results]
+ResultsOf = Callable[[str], Analysis]
 
 
 @pytest.fixture(scope="module")
 def ran(tmp_path_factory: pytest.TempPathFactory) -> ResultsOf:
     """The results of a program, which runs once."""
-    known: dict[str, Results] = {}
+    known: dict[str, Analysis] = {}
 
-    def get(name: str) -> Results:
+    def get(name: str) -> Analysis:
         if name not in known:
             known[name] = results_of(name, tmp_path_factory.mktemp(name))
         return known[name]
@@ -46,21 +46,21 @@ def row(lines: SourceLines, code: str) -> pd.Series:
     return found
 
 
-def ops_at(results: Results, code: str) -> set[str]:
+def ops_at(results: Analysis, code: str) -> set[str]:
     """Types of the ops charged to the line that contains a text."""
     lines = results.source_lines
     (entry,) = np.flatnonzero(lines.entries["code"].str.contains(code, regex=False))
     return {results.op_shares.type[i] for i in np.flatnonzero(lines.op_entry == entry)}
 
 
-def own_us(results: Results) -> npt.NDArray[np.float64]:
+def own_us(results: Analysis) -> npt.NDArray[np.float64]:
     """Self time of each op."""
     ops = results.ops.set_index(["device", "name"])["total_self_time_us"]
     keys = zip(np.where(results.op_shares.is_device, "Device", "Host"), results.op_shares.name, strict=True)
     return np.array([ops.get(key, 0.0) for key in keys])
 
 
-def graph_buckets_us(results: Results) -> pd.Series:
+def graph_buckets_us(results: Analysis) -> pd.Series:
     """Self time of ops that ran in graphs, by bucket; "" for lines."""
     bucket = results.source_lines.entries["bucket"].to_numpy()[results.source_lines.op_entry]
     time_us = pd.Series(np.where(results.op_shares.is_eager, 0.0, own_us(results)))
@@ -202,7 +202,7 @@ def test_an_eager_op_that_one_line_runs_is_at_that_line(ran: ResultsOf) -> None:
 
 
 def test_a_capture_without_a_source_map_has_buckets_only(ran: ResultsOf) -> None:
-    results = Results(ran("sequential").trace)
+    results = Analysis(ran("sequential").trace)
     lines = results.source_lines
     assert lines.frame["self_time_us"].sum() == pytest.approx(results.ops["total_self_time_us"].sum())
     assert (lines.entries["bucket"] != "").all()
@@ -211,7 +211,7 @@ def test_a_capture_without_a_source_map_has_buckets_only(ran: ResultsOf) -> None
 
 
 def test_what_a_compiled_program_tells_of_the_users_lines_is_taken(ran: ResultsOf) -> None:
-    results = Results(ran("compiled").trace)
+    results = Analysis(ran("compiled").trace)
     shares, n = results.op_shares, len(results.op_shares)
     told = replace(
         shares,
@@ -219,7 +219,7 @@ def test_what_a_compiled_program_tells_of_the_users_lines_is_taken(ran: ResultsO
         source_line=np.full(n, 7, np.int32),
         frame=np.full(n, -1, np.int32),
     )
-    lines = compute_source_lines(results.trace, told, totals=results.op_totals)
+    lines = compute_source_lines(results.trace, told, sums=results.op_sums)
     (entry,) = np.flatnonzero(lines.entries["file"] == "/home/me/net.py")
     assert lines.entries["line"][entry] == 7
     charged = {shares.name[i] for i in np.flatnonzero(lines.op_entry == entry)}
@@ -228,7 +228,7 @@ def test_what_a_compiled_program_tells_of_the_users_lines_is_taken(ran: ResultsO
 
 
 def test_callers_in_a_compiled_program_lead_to_the_users_line(ran: ResultsOf) -> None:
-    results = Results(ran("compiled").trace)
+    results = Analysis(ran("compiled").trace)
     n = len(results.op_shares)
     frames = Frames(
         parent=np.array([1, -1, 3, 2], np.int32),
@@ -237,10 +237,10 @@ def test_callers_in_a_compiled_program_lead_to_the_users_line(ran: ResultsOf) ->
         function=("matmul", "call", "a", "b"),
     )
     told = replace(results.op_shares, frames=frames, frame=np.zeros(n, np.int32))
-    lines = compute_source_lines(results.trace, told, totals=results.op_totals)
+    lines = compute_source_lines(results.trace, told, sums=results.op_sums)
     assert {8} == set(lines.entries["line"][lines.entries["bucket"] == ""])
     circle = replace(told, frame=np.full(n, 2, np.int32))
-    assert (compute_source_lines(results.trace, circle, totals=results.op_totals).entries["bucket"] != "").all()
+    assert (compute_source_lines(results.trace, circle, sums=results.op_sums).entries["bucket"] != "").all()
 
 
 def test_a_map_without_any_reference_charges_all_to_buckets(ran: ResultsOf) -> None:
@@ -255,12 +255,12 @@ def test_a_map_without_any_reference_charges_all_to_buckets(ran: ResultsOf) -> N
         layers=known.layers.assign(file=-1),
         samples=known.samples.assign(frame=-1),
     )
-    lines = Results(results.trace, cut).source_lines
+    lines = Analysis(results.trace, cut).source_lines
     assert (lines.entries["bucket"] != "").all()
     assert lines.frame["self_time_us"].sum() == pytest.approx(results.ops["total_self_time_us"].sum())
     strange = replace(known, frames=known.frames.assign(file=-1), files=known.files.iloc[:0])
     strange = replace(strange, functions=known.functions.assign(file=-1), layers=known.layers.assign(file=-1))
-    assert Results(results.trace, strange).source_lines.frame["self_time_ratio"].sum() == pytest.approx(1.0)
+    assert Analysis(results.trace, strange).source_lines.frame["self_time_ratio"].sum() == pytest.approx(1.0)
 
 
 def test_texts_of_the_users_files_are_there(ran: ResultsOf) -> None:
@@ -271,6 +271,6 @@ def test_texts_of_the_users_files_are_there(ran: ResultsOf) -> None:
     assert not lines.files["file"].str.contains("site-packages").any()
 
 
-def _entry(results: Results, code: str) -> int:
+def _entry(results: Analysis, code: str) -> int:
     (entry,) = np.flatnonzero(results.source_lines.entries["code"].str.contains(code, regex=False))
     return int(entry)

@@ -8,7 +8,7 @@ from pathlib import Path
 import pandas as pd
 
 from tests.builders import Event, U, event, line, plane, trace
-from tfprof_widgets.analysis import GUIDE_CATEGORIES, Results, compute_steps, guide_of
+from tfprof_widgets.analysis import GUIDE_CATEGORIES, Analysis, compute_steps, guide_of
 from tfprof_widgets.read import read_xspace
 
 PROCESS = "ExecutorState::Process"
@@ -67,7 +67,7 @@ def test_without_a_device_nothing_is_launched() -> None:
 
 
 def test_a_real_gpu_step_has_launches_input_and_host_compute_that_add_up(v100_xplane: Path) -> None:
-    results = Results(read_xspace(v100_xplane.read_bytes()))
+    results = Analysis(read_xspace(v100_xplane.read_bytes()))
     row = results.step_guide.iloc[0]
     assert min(us(row, "kernel_launch", "input", "host_compute", "device_compute")) > 0
     assert results.steps.guide_pieces["duration_ps"].sum() == 21_310_352_000

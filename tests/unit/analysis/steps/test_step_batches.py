@@ -6,23 +6,23 @@ import numpy as np
 import pytest
 
 from tests.builders import Event, event, line, plane, trace
-from tfprof_widgets.analysis import Results, fetches_in_a_loop
+from tfprof_widgets.analysis import Analysis, fetches_in_a_loop
 from tfprof_widgets.export import step_words
 
 NEXT = "IteratorGetNextAsOptionalOp::DoCompute"
 
 
-def run(numbers: list[int], fetches: list[int], *, marks: list[int] | None = None, name: str = "train") -> Results:
+def run(numbers: list[int], fetches: list[int], *, marks: list[int] | None = None, name: str = "train") -> Analysis:
     """Steps of 1 ms with these numbers, so many fetches in each, and what their markers say of their batches."""
     events: list[Event] = []
     for i, (number, n) in enumerate(zip(numbers, fetches, strict=True)):
         said = {} if marks is None else {"n_batches": marks[i]}
         events += [event(name, 1000 * i, 990, _r=1, step_num=number, **said), event("m/x:MatMul", 1000 * i, 800)]
         events += [event(NEXT, 1000 * i + 900 + k, 0.5, iter_num=k) for k in range(n)]
-    return Results(trace(plane("/host:CPU", line("main", *events))))
+    return Analysis(trace(plane("/host:CPU", line("main", *events))))
 
 
-def batches(results: Results) -> list[int]:
+def batches(results: Analysis) -> list[int]:
     return results.steps.frame["n_batches"].tolist()
 
 
@@ -71,7 +71,7 @@ def test_numbers_of_validation_and_training_are_apart() -> None:
     train = [event("train", 2000 * i, 990, _r=1, step_num=5 * i) for i in range(4)]
     test = [event("test", 2000 * i + 1000, 990, _r=1, step_num=i) for i in range(4)]
     fetches = [event(NEXT, 1000 * i + k, 0.5) for i in range(8) for k in range(5)]
-    results = Results(trace(plane("/host:CPU", line("main", *train, *test, *fetches))))
+    results = Analysis(trace(plane("/host:CPU", line("main", *train, *test, *fetches))))
     assert batches(results) == [5, 1] * 4
 
 

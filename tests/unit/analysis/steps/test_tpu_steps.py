@@ -11,10 +11,11 @@ from tests.builders import Event, Plane, U, event, line, plane, space
 from tests.unit.analysis.xprof_oracle import rows, xprof
 from tfprof_widgets.analysis import (
     STEP_CATEGORIES,
-    Results,
+    Analysis,
     Steps,
-    compute_idle,
     compute_steps,
+    idle_of,
+    idle_times,
     op_occurrences,
     tpu_span_types,
 )
@@ -91,14 +92,14 @@ def test_the_steps_of_a_core_equal_xprof(page: list[dict[str, Any]]) -> None:
 def test_idle_share_and_duty_cycle_equal_xprof(page: list[dict[str, Any]]) -> None:
     theirs = page[0]["p"]
     trace = read_xspace(TV10)
-    idle = compute_idle(trace, op_occurrences(trace))
+    idle = idle_of(idle_times(trace, op_occurrences(trace)))
     assert f"{idle.device_idle_ratio:.1%}" == theirs["device_idle_time_percent"] == "49.6%"
     assert f"{idle.device_duty_cycle_ratio:.1%}" == theirs["device_duty_cycle_percent"] == "39.2%"
 
 
 def test_the_machine_is_described_as_xprof_describes_it(page: list[dict[str, Any]]) -> None:
     theirs = page[2]["p"]
-    environment = Results(read_xspace(TV10)).overview.environment
+    environment = Analysis(read_xspace(TV10)).overview.environment
     assert environment.device_type == theirs["device_type"] == "TPU v4"
     assert str(environment.n_devices) == theirs["device_core_count"]
 
@@ -189,17 +190,17 @@ def test_a_sparse_core_is_no_tensor_core() -> None:
     sparse = plane("/device:TPU:0 SparseCore 0", line("Sparse Core Ops", event("x", 0, 500)))
     whole = space(core(0), sparse)
     assert len(compute_steps(read_xspace(whole))) == 3
-    assert Results(read_xspace(whole)).overview.environment.n_devices == 1
+    assert Analysis(read_xspace(whole)).overview.environment.n_devices == 1
 
 
 def test_the_verdict_speaks_of_the_tpu() -> None:
-    verdict = Results(read_xspace(TV10)).overview.verdict
+    verdict = Analysis(read_xspace(TV10)).overview.verdict
     assert "the TPU computes in 0.060 of 0.100 ms a step (60 %)" in verdict
     assert "waits for data for another 20 %" in verdict
 
 
 def test_precision_is_unknown_and_not_said_to_be_32_bit() -> None:
-    overview = Results(read_xspace(TV10)).overview
+    overview = Analysis(read_xspace(TV10)).overview
     assert overview.compute_16bit_ratio != overview.compute_16bit_ratio
     assert not any("16-bit" in sentence for sentence in overview.next_steps)
 
@@ -207,5 +208,5 @@ def test_precision_is_unknown_and_not_said_to_be_32_bit() -> None:
 def test_without_a_tpu_there_is_no_duty_cycle() -> None:
     trace = read_xspace(space(host()))
     assert tpu_span_types(trace).tolist() == [255] * trace.n_events
-    idle = compute_idle(trace, op_occurrences(trace))
+    idle = idle_of(idle_times(trace, op_occurrences(trace)))
     assert idle.device_duty_cycle_ratio != idle.device_duty_cycle_ratio

@@ -10,7 +10,7 @@ import pytest
 from tests.builders import Event, event, line, plane, session, trace
 from tests.unit.analysis.advice.gpu_drawings import gpu_run
 from tests.unit.analysis.comparison.drawn_runs import Run
-from tfprof_widgets.analysis import MachineLoad, Overview, Results
+from tfprof_widgets.analysis import Analysis, MachineLoad, Overview
 from tfprof_widgets.export import Subject, profile_html, render_report, summarize
 
 BUSY = "Other programs used 1.73 of 2 cores meanwhile; this one got 0.270: times may be longer than on a free machine."
@@ -29,7 +29,7 @@ def on_cpu(system: pd.DataFrame | None) -> Overview:
     for i in range(12):
         events += [event("train", 10_000 * i, 10_000, _r=1, step_num=i), event("m/x:MatMul", 10_000 * i + 10, 9_900)]
     drawing = trace(plane("/host:CPU", line("main", *events)), session(duration_us=120_000))
-    return Results(drawing, system=system).overview
+    return Analysis(drawing, system=system).overview
 
 
 @pytest.mark.parametrize(

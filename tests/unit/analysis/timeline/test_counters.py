@@ -7,7 +7,7 @@ import pandas as pd
 import pytest
 
 from tests.builders import U, event, line, plane, trace
-from tfprof_widgets.analysis import Results
+from tfprof_widgets.analysis import Analysis
 from tfprof_widgets.show import build_payload, counter_meta, counter_sample, counter_table, sample_rows, unpack
 
 
@@ -22,8 +22,8 @@ def _iterator(at: float, name: str, *, id: int, **stats: object) -> object:
     return event(f"Iterator::Root{name}", at, 1, id=id, **stats)
 
 
-def _results(*events: object, system: pd.DataFrame | None = None, planes: tuple[object, ...] = ()) -> Results:
-    return Results(trace(plane("/host:CPU", line("main", *events)), *planes), None, system)
+def _results(*events: object, system: pd.DataFrame | None = None, planes: tuple[object, ...] = ()) -> Analysis:
+    return Analysis(trace(plane("/host:CPU", line("main", *events)), *planes), None, system)
 
 
 def test_memory_in_use_is_told_after_every_event_and_before_the_first() -> None:

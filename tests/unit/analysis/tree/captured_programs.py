@@ -1,4 +1,4 @@
-"""Keras programs that this package captures, each run in a process of its own -> the `Results` of their captures."""
+"""Keras programs that this package captures, each run in a process of its own -> the `Analysis` of their captures."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from tests.warm_process import run_file
-from tfprof_widgets.analysis import Results
+from tfprof_widgets.analysis import Analysis
 from tfprof_widgets.read import open_traces
 
 HEAD = """\
@@ -71,7 +71,7 @@ print(json.dumps({"n_params": 65, "n_trainable": 64}))
 }
 
 
-def run_program(name: str, directory: Path) -> tuple[Results, dict[str, Any]]:
+def run_program(name: str, directory: Path) -> tuple[Analysis, dict[str, Any]]:
     """The capture of a program, and what it printed of itself."""
     script = directory / f"{name}.py"
     script.write_text(HEAD + PROGRAMS[name])
@@ -79,4 +79,4 @@ def run_program(name: str, directory: Path) -> tuple[Results, dict[str, Any]]:
     assert done.returncode == 0, f"{done.stdout[-1000:]}\n{done.stderr[-3000:]}"
     assert "deprecat" not in done.stderr
     opened = open_traces(directory / "logdir")
-    return Results(opened.trace, opened.source_map), json.loads(done.stdout.splitlines()[-1])
+    return Analysis(opened.trace, opened.source_map), json.loads(done.stdout.splitlines()[-1])

@@ -14,22 +14,22 @@ import pytest
 
 from tests.builders import event, line, plane, session, trace
 from tests.unit.analysis.memory.test_memory import give, take
-from tfprof_widgets.analysis import GRADIENT, TRAINABLE, Results, by_type, name_ops
+from tfprof_widgets.analysis import GRADIENT, TRAINABLE, Analysis, by_type, name_ops
 from tfprof_widgets.read import open_traces, parse_source_map
 from tfprof_widgets.trace import GRAPH_TABLES, OpGraph
 
 from .captured_programs import PROGRAMS, run_program
 
-Ran = Callable[[str], tuple[Results, dict[str, Any]]]
+Ran = Callable[[str], tuple[Analysis, dict[str, Any]]]
 CALL = "StatefulPartitionedCall"
 
 
 @pytest.fixture(scope="module")
 def ran(tmp_path_factory: pytest.TempPathFactory) -> Ran:
     """The results of a program, which runs once."""
-    known: dict[str, tuple[Results, dict[str, Any]]] = {}
+    known: dict[str, tuple[Analysis, dict[str, Any]]] = {}
 
-    def get(name: str) -> tuple[Results, dict[str, Any]]:
+    def get(name: str) -> tuple[Analysis, dict[str, Any]]:
         if name not in known:
             known[name] = run_program(name, tmp_path_factory.mktemp(name))
         return known[name]
@@ -37,7 +37,7 @@ def ran(tmp_path_factory: pytest.TempPathFactory) -> Ran:
     return get
 
 
-def assert_totals(results: Results) -> None:
+def assert_totals(results: Analysis) -> None:
     """Time, sides and executions are those of the table of ops: in all, by type and by op."""
     graph, ops = results.op_graph, results.ops
     times = graph.times
@@ -101,13 +101,13 @@ def test_totals_are_those_of_the_ops(program: str, ran: Ran) -> None:
 )
 def test_totals_are_those_of_the_ops_whoever_captured(kind: str, capture_of: Callable[[str], Path]) -> None:
     opened = open_traces(capture_of(kind))
-    results = Results(opened.trace, opened.source_map)
+    results = Analysis(opened.trace, opened.source_map)
     assert_totals(results)
     assert_sound(results.op_graph)
 
 
 def test_totals_of_a_trace_of_gpus_are_those_of_its_ops(v100_xplane: Path) -> None:
-    results = Results(open_traces(v100_xplane).trace)
+    results = Analysis(open_traces(v100_xplane).trace)
     assert_totals(results)
     assert_sound(results.op_graph)
 
@@ -175,11 +175,11 @@ def test_memory_is_what_the_ops_asked_for(ran: Ran) -> None:
 # ---- drawn traces ---------------------------------------------------------------------------------------------------
 
 
-def drawn(*events: Any, device: tuple[Any, ...] = ()) -> Results:
+def drawn(*events: Any, device: tuple[Any, ...] = ()) -> Analysis:
     planes = [plane("/host:CPU", line("main", *events))]
     if device:
         planes.append(plane("/device:GPU:0", line("Stream #1", *device)))
-    return Results(trace(session(), *planes))
+    return Analysis(trace(session(), *planes))
 
 
 def test_an_empty_trace_has_an_empty_graph() -> None:
@@ -262,7 +262,7 @@ def test_the_peak_of_a_step_is_that_of_one_execution() -> None:
 def test_a_source_map_of_another_program_changes_no_total(ran: Ran) -> None:
     results, _ = ran("conv")
     other, _ = ran("lstm")
-    assert_totals(Results(results.trace, other.source_map))
+    assert_totals(Analysis(results.trace, other.source_map))
 
 
 def test_a_sidecar_without_details_still_gives_names_and_stacks() -> None:
@@ -275,7 +275,7 @@ def test_a_sidecar_without_details_still_gives_names_and_stacks() -> None:
         "functions": {"graph": ["step"], "file": [-1], "line": [0], "function": [""]},
     }
     source_map = parse_source_map(gzip.compress(json.dumps(document).encode()))
-    results = Results(drawn(event(f"{CALL}/a/Mul:Mul", 0, 5)).trace, source_map)
+    results = Analysis(drawn(event(f"{CALL}/a/Mul:Mul", 0, 5)).trace, source_map)
     graph = results.op_graph
     assert graph.ops["name"].tolist() == ["a/Mul", "a/Const"]
     assert stack_of(graph, "a/Mul") == ["x * y", "f()"]

@@ -11,16 +11,16 @@ import numpy as np
 import pytest
 
 from tests.builders import event, line, plane, session, trace
-from tfprof_widgets.analysis import VARIABLE_TYPES, Results
+from tfprof_widgets.analysis import VARIABLE_TYPES, Analysis
 from tfprof_widgets.read import parse_source_map
 from tfprof_widgets.trace import make_op_graph
 
 from .captured_programs import run_program
 
 
-def results_of(**columns: list[Any]) -> Results:
+def results_of(**columns: list[Any]) -> Analysis:
     document = {"version": 1, "recorder": "a", "variables": columns}
-    return Results(
+    return Analysis(
         trace(session(), plane("/host:CPU", line("main", event("Mul:Mul", 0, 1)))),
         parse_source_map(gzip.compress(json.dumps(document).encode())),
     )
@@ -53,7 +53,7 @@ def test_a_loop_of_the_users_has_its_own_variables(tmp_path: Path) -> None:
 
 
 def test_a_trace_beside_which_nothing_was_noted_has_no_variables_but_the_columns() -> None:
-    table = Results(trace(session())).variables
+    table = Analysis(trace(session())).variables
     assert len(table) == 0
     assert list(table.columns) == list(VARIABLE_TYPES)
     assert table["n_params"].dtype == np.int64
@@ -93,7 +93,7 @@ def test_of_a_graph_of_a_session_the_variables_are_what_it_trains_and_holds() ->
         "frame": [-1] * 4,
         "dtype": [101, 1, 2, 0],
     }
-    results = Results(trace(session()), stored_graph=make_op_graph({"ops": ops}))
+    results = Analysis(trace(session()), stored_graph=make_op_graph({"ops": ops}))
     assert results.variables[["name", "n_params", "dtype", "bytes", "trainable"]].to_dict("list") == {
         "name": ["b", "slot", "w"],
         "n_params": [3, 3, 6],

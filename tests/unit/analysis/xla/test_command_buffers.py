@@ -9,7 +9,7 @@ import pytest
 
 from tests.builders import event, line, plane, trace
 from tests.unit.analysis.cluster.comparison import Both
-from tfprof_widgets.analysis import Results, graphs_switched_off
+from tfprof_widgets.analysis import Analysis, graphs_switched_off
 from tfprof_widgets.read import read_xspace
 from tfprof_widgets.trace import with_host
 
@@ -21,7 +21,7 @@ def test_calls_inside_a_graph_that_was_switched_off_are_counted_apart() -> None:
     drawn = trace(plane("/host:CPU", line("t", event(OFF, 0, 10), *launches)))
     found = graphs_switched_off(drawn)
     assert (found.n_graphs, found.n_calls, found.n_calls_in_all) == (1, 2, 3)
-    (notice,) = Results(drawn).notices
+    (notice,) = Analysis(drawn).notices
     assert "2 of 3 calls" in notice
     assert "XLA_FLAGS=--xla_enable_command_buffers_during_profiling=true" in notice
 
@@ -34,7 +34,7 @@ def test_a_run_of_many_hosts_is_told_the_sum_of_them() -> None:
 
 
 def test_a_run_whose_graphs_stayed_is_told_nothing() -> None:
-    assert Results(trace(plane("/host:CPU", line("t", event("cuGraphLaunch", 0, 1, correlation_id=1))))).notices == ()
+    assert Analysis(trace(plane("/host:CPU", line("t", event("cuGraphLaunch", 0, 1, correlation_id=1))))).notices == ()
 
 
 @pytest.mark.parametrize(("name", "per_step"), [("h100_resnet_xla", 110), ("h100_transformer_xla", 1)])

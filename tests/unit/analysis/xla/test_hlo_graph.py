@@ -13,7 +13,7 @@ import tfprof_widgets as tfprof
 from tests.builders import event, line, plane, trace
 from tests.hlo_drawings import Computation, computation, instruction, metadata_plane, module
 from tests.structure_drawings import drawn_graph, profile_of
-from tfprof_widgets.analysis import HloGraph, HloGraphs, Results, hlo_op_graph
+from tfprof_widgets.analysis import Analysis, HloGraph, HloGraphs, hlo_op_graph
 from tfprof_widgets.errors import TfProfError
 from tfprof_widgets.read import read_hlo_modules
 from tfprof_widgets.show import build_payload, hlo_graph_list, unpack
@@ -38,14 +38,14 @@ MAIN = computation(
 )
 
 
-def results_of(*computations: Computation, ran: dict[str, float]) -> Results:
-    """Results of a program of which some ops ran, each as long as it says."""
+def results_of(*computations: Computation, ran: dict[str, float]) -> Analysis:
+    """Analysis of a program of which some ops ran, each as long as it says."""
     events, at = [], 0.0
     for name, lasts in ran.items():
         events.append(event(name, at, lasts, hlo_op=name, hlo_module="mod", program_id=1))
         at += lasts
     program = metadata_plane({1: module("mod", *computations)})
-    return Results(trace(program, plane("/host:CPU", line("t", *events))))
+    return Analysis(trace(program, plane("/host:CPU", line("t", *events))))
 
 
 def graph_of(name: str, *computations: Computation, most: int = 60) -> HloGraph:

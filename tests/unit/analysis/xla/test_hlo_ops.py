@@ -10,7 +10,7 @@ import pytest
 
 from tests.builders import U, aggregated, event, line, plane, trace
 from tests.hlo_drawings import F32, Instruction, computation, instruction, metadata_plane, module
-from tfprof_widgets.analysis import HLO_OPS_COLUMNS, Results, estimate_costs
+from tfprof_widgets.analysis import HLO_OPS_COLUMNS, Analysis, estimate_costs
 from tfprof_widgets.read import MESSAGES, HloModules, read_hlo_modules
 
 PROGRAM = module(
@@ -37,11 +37,11 @@ def run(name: str, at: float, lasts: float, **stats: object) -> object:
     return event(name, at, lasts, hlo_op=name, hlo_module="mod", program_id=1, **stats)
 
 
-def results_of(*host: object, device: tuple[object, ...] = ()) -> Results:
+def results_of(*host: object, device: tuple[object, ...] = ()) -> Analysis:
     planes = [plane("/host:CPU", line("t", *host))]  # type: ignore[arg-type]
     if device:
         planes.append(plane("/device:GPU:0", line("Stream #1", *device)))  # type: ignore[arg-type]
-    return Results(trace(metadata_plane({1: PROGRAM}), *planes))
+    return Analysis(trace(metadata_plane({1: PROGRAM}), *planes))
 
 
 def test_a_row_tells_all_of_an_op() -> None:
@@ -110,7 +110,7 @@ def test_ordinary_ops_have_no_row() -> None:
 
 
 def test_without_a_program_the_table_is_empty_with_all_its_columns() -> None:
-    hlo = Results(trace(plane("/host:CPU", line("t", event("a:A", 0, 1))))).hlo_ops
+    hlo = Analysis(trace(plane("/host:CPU", line("t", event("a:A", 0, 1))))).hlo_ops
     assert (len(hlo.frame), list(hlo.frame.columns), hlo.unit_row.tolist()) == (0, list(HLO_OPS_COLUMNS), [-1])
 
 
@@ -119,16 +119,16 @@ def test_programs_are_told_apart_by_id_and_found_by_module_name_without_one() ->
         metadata_plane({1: PROGRAM, 2: module("mod", computation("main", instruction("d", "copy")))}),
         plane("/host:CPU", line("t", run("d", 0, 1), event("d", 5, 1, hlo_op="d", hlo_module="mod", program_id=2))),
     )
-    assert Results(drawn).hlo_ops.frame["category"].tolist() == ["dot", "data formatting"]
+    assert Analysis(drawn).hlo_ops.frame["category"].tolist() == ["dot", "data formatting"]
     nameless = trace(
         metadata_plane({1: PROGRAM}), plane("/host:CPU", line("t", event("d", 0, 1, hlo_op="d", hlo_module="mod")))
     )
-    (row,) = Results(nameless).hlo_ops.frame.to_dict("records")
+    (row,) = Analysis(nameless).hlo_ops.frame.to_dict("records")
     assert (row["program_id"], row["category"]) == (-1, "dot")
 
 
-def tpu(*events: object) -> Results:
-    return Results(trace(plane("/device:TPU:0", line("XLA Ops", *events))))  # type: ignore[arg-type]
+def tpu(*events: object) -> Analysis:
+    return Analysis(trace(plane("/device:TPU:0", line("XLA Ops", *events))))  # type: ignore[arg-type]
 
 
 def test_a_tpu_op_is_described_by_its_metadata() -> None:
@@ -352,4 +352,4 @@ def test_figures_of_a_tpu_that_cannot_be_are_left_out() -> None:
 
 def test_a_derived_line_of_a_tpu_runs_nothing() -> None:
     drawn = trace(plane("/device:TPU:0", line("XLA Ops", event("%a", 0, 1), id=-559038737)))
-    assert len(Results(drawn).occurrences) == 0
+    assert len(Analysis(drawn).occurrences) == 0

@@ -15,7 +15,7 @@ from tests.builders import U, event, line, plane, space
 from tests.hlo_drawings import metadata_plane
 from tests.unit.analysis.steps.test_tpu_steps import TV10
 from tests.unit.analysis.xprof_oracle import rows, xprof
-from tfprof_widgets.analysis import IDLE, Results, aggregate_ops
+from tfprof_widgets.analysis import IDLE, Analysis, aggregate_ops
 from tfprof_widgets.read import HloModules, read_hlo_modules, read_xspace
 
 SILENT = ("parameter", "constant", "tuple", "get-tuple-element")
@@ -27,7 +27,7 @@ FLOPS_PER_ELEMENT = 3
 @dataclass(frozen=True)
 class Case:
     modules: HloModules
-    results: Results
+    results: Analysis
     theirs: dict[str, Any]
 
 
@@ -60,12 +60,12 @@ def gpu(capture_of: Callable[[str], Path]) -> Case:
         plane("/host:CPU", line("t", event("cuLaunchKernel", 0, 1))),
         plane("/device:GPU:0", line("Stream #7(Compute)", *runs), others, **GPU),
     )
-    return Case(modules, Results(read_xspace(data)), xprof(data, "hlo_stats", "framework_op_stats"))
+    return Case(modules, Analysis(read_xspace(data)), xprof(data, "hlo_stats", "framework_op_stats"))
 
 
 @pytest.fixture(scope="module")
 def tpu() -> Case:
-    results = Results(read_xspace(TV10))
+    results = Analysis(read_xspace(TV10))
     return Case(results.occurrences.hlo.modules, results, xprof(TV10, "hlo_stats", "framework_op_stats"))
 
 
@@ -242,7 +242,7 @@ def test_the_tensor_core_share_of_device_ops_is_xprofs() -> None:
         plane("/host:CPU", line("t", event("host/Op:Op", 0, 1))),
         plane("/device:GPU:0", line("Stream #7(Compute)", *kernels), **GPU),
     )
-    ours = Results(read_xspace(data)).ops.set_index("name")["tensor_core_ratio"]
+    ours = Analysis(read_xspace(data)).ops.set_index("name")["tensor_core_ratio"]
     theirs = {row["operation"]: row for row in rows(xprof(data, "framework_op_stats")["framework_op_stats"][1])}
     for op in ("net/MatMul", "net/Relu"):
         assert ours[op] == pytest.approx(theirs[op]["gpu_tensorcore_utilization"], rel=1e-12), op

@@ -15,9 +15,9 @@ from typing import Any, Literal
 
 import pandas as pd
 
-from ...trace.source_map import SourceMap
-from ..common import PS_PER_NS
-from ..events import Framework
+from ..trace.source_map import SourceMap
+from .common import PS_PER_NS
+from .events import Framework
 
 _STAGES = {
     "slow_read": "Read the data faster",
@@ -677,3 +677,13 @@ def _begin(node: ast.expr | ast.stmt) -> tuple[int, int]:
 
 def _end(node: ast.expr | ast.stmt) -> tuple[int, int]:
     return node.end_lineno or node.lineno, node.end_col_offset or node.col_offset
+
+
+@dataclass(frozen=True)
+class FoundAdvice:
+    """What the rules said."""
+
+    advice: tuple[Advice, ...]
+    """The largest gain first; empty where nothing is wrong or nothing can be judged."""
+    notices: tuple[str, ...] = ()
+    """A sentence on each error that rules failed with; mostly none."""
