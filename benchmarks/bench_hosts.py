@@ -115,7 +115,7 @@ def _row(one: Loaded, found: Sequence[Loaded]) -> list[str]:
         seconds_text(result["cpu_seconds"] / one.n_hosts),
         "" if growth is None else f"{growth:.2f}",
         bytes_text(result["peak_bytes"]),
-        "read whole" if not result["is_reduced"] else "equal" if _is_equal(one, found) else "DIFFER",
+        "read whole" if result["has_events"] else "equal" if _is_equal(one, found) else "DIFFER",
         _late_words(result["late"]),
     ]
 
@@ -136,7 +136,7 @@ def _seconds(found: Sequence[Loaded], n_hosts: int, n_layers: int, executor: str
 def _is_equal(one: Loaded, found: Sequence[Loaded]) -> bool:
     """Whether all that reduced the same run came to the same tables; a small run that was read whole has all its events."""
     runs = [other for other in found if (other.n_hosts, other.n_layers) == (one.n_hosts, one.n_layers)]
-    same = [other for other in runs if other.outcome.get("is_reduced") is True]
+    same = [other for other in runs if other.outcome.get("has_events") is False]
     return len({json.dumps(other.outcome.get("digests")) for other in same}) <= 1
 
 
@@ -229,7 +229,7 @@ def load(directory: Path, kind: str) -> dict[str, Any]:
     return {
         "seconds": seconds,
         "cpu_seconds": cpu_seconds,
-        "is_reduced": prof.is_reduced,
+        "has_events": prof.has_events,
         "digests": {name: _digest(getattr(prof, name)) for name in FRAMES},
         "late": dict(zip(late["host"], late["category"], strict=True)),
         "n_events": int(prof.hosts["n_events"].sum()),

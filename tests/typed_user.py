@@ -130,7 +130,7 @@ def numbers(prof: tfprof.Profile) -> float:
     trace: tfprof.Trace = prof.trace
     assert_type(trace.n_events, int)
     assert_type(prof.notices, tuple[str, ...])
-    whole = prof.host("worker-1") if prof.is_reduced else prof.aligned()
+    whole = prof.host("worker-1") if not prof.has_events else prof.aligned()
     assert_type(whole, tfprof.Profile)
     schema: tfprof.TableList = prof.tables
     assert_type((schema.frame, prof.sql("from steps")), tuple[pd.DataFrame, pd.DataFrame])

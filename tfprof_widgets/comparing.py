@@ -292,7 +292,7 @@ def diff(a: Profile, b: Profile) -> ProfileDiff:
 
     Raises:
         TypeError: one of them is no `Profile`.
-        TfProfError: one of them is a reduced profile (`Profile.is_reduced`): compare its hosts, `a.host(name)` and
+        TfProfError: one of them is a reduced profile (not `Profile.has_events`): compare its hosts, `a.host(name)` and
             `b.host(name)`.
         CaptureError: one of them is still being captured.
         TraceError: the trace of one of them cannot be read.
@@ -326,7 +326,7 @@ def _results_of(profile: Profile, name: str, told: list[str]) -> Analysis:
     except EmptyTraceError as error:
         told.append(f"Run {name}: {error}")
         return Analysis(read_xspace(_EMPTY_XSPACE))
-    if isinstance(found, Analysis):
+    if found.has_events:
         return found
     raise TfProfError(
         f"{name} is a reduced profile, which has no single executions to compare: open one host of each run in full, "

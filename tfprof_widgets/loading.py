@@ -58,7 +58,7 @@ def load(
     and on how long a server may keep silent.
 
     **Many hosts.** A run of up to 16 host files is read whole. The files of a larger one are each read and reduced to
-    tables where a worker of `executor` runs, and only the tables come here: `Profile.is_reduced` tells, and
+    tables where a worker of `executor` runs, and only the tables come here: `Profile.has_events` tells, and
     `Profile.host(name)` opens one host in full. Hosts that cannot be read are left out, and a notice names them. Files
     that start more than 13 days from most are left out of either, and a notice names them; where no time is that of
     most, the latest are shown.

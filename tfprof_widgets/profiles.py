@@ -78,7 +78,7 @@ class Profile:
         EmptyTraceError: nothing could be captured; the message says why.
         TraceError: a captured file cannot be read; the message names the file and the place in it.
         TfProfError: a file cannot be written: what was at its path before is still there, and no part of a file. Or
-            the profile is reduced (`is_reduced`) and has no single executions: `prof.host(name)` has those of one host.
+            the profile is reduced (not `has_events`) and has no single executions: `prof.host(name)` has those of one host.
 
     Examples:
         >>> prof = tfprof.load(logdir)
@@ -185,7 +185,7 @@ class Profile:
     @property
     def idle(self) -> pd.DataFrame:
         """Within a step the causes add up to what `steps` has of them, for each device. Empty where nothing ran on a
-        device, and in a reduced profile (`is_reduced`): `prof.host(name).idle` has that of one host.
+        device, and in a reduced profile (not `has_events`): `prof.host(name).idle` has that of one host.
         """
         return self.run.results.idle
 
@@ -429,11 +429,12 @@ class Profile:
         return self.run.results.communication
 
     @property
-    def is_reduced(self) -> bool:
-        """Whether the run had so many hosts that not all of their events are kept: tables are of the whole capture, the
-        timeline has each host's steps and longest events, and `host(name)` opens one host in full.
+    def has_events(self) -> bool:
+        """Whether every event of every host is here. A run of very many hosts is reduced where its files are read: tables
+        are of the whole capture, the timeline has each host's steps and longest events, and `host(name)` opens one host
+        in full.
         """
-        return self.run.reduced is not None
+        return self.run.reduced is None
 
     def host(self, name: str) -> Profile:
         """One host of a profile of many, in full: a profile of its own, with all its events.

@@ -94,7 +94,7 @@ def reduced(tmp_path_factory: pytest.TempPathFactory) -> tfprof.Profile:
     cluster = Cluster(6, n_steps=6, slow_compute={3: 1.5})
     with ThreadPoolExecutor(1) as executor:
         prof = tfprof.load(cluster.draw(tmp_path_factory.mktemp("selected_host_of_many")), executor=executor)
-        assert prof.is_reduced
+        assert not prof.has_events
         return prof
 
 

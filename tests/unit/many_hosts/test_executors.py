@@ -67,7 +67,7 @@ def test_the_order_of_completion_does_not_matter(run: Path, reduced: tfprof.Prof
 def test_an_executor_reduces_however_few_hosts_there_are(run: Path) -> None:
     with ThreadPoolExecutor(1) as threads:
         prof = tfprof.load(run / f"{host_name(0)}.xplane.pb", executor=threads)
-    assert prof.is_reduced
+    assert not prof.has_events
     assert set(prof.steps["host"]) == {host_name(0)}
 
 

@@ -90,7 +90,7 @@ def test_whatever_one_host_holds_all_figures_of_the_others_are_there(number: int
     (copy / f"{host_name(2)}.xplane.pb").write_bytes(whole[: -1 - 9 * number])
     (copy / f"{host_name(4)}.xplane.pb").write_bytes(random_space(number))
     prof = tfprof.load(copy)
-    assert prof.is_reduced
+    assert not prof.has_events
     assert all(name in prof.notices[1] for name in (host_name(2), "could not be read"))
     found = tables(prof.run.results)
     assert host_name(0) in set(found["steps"]["host"])

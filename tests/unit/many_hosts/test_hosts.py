@@ -28,14 +28,14 @@ from tfprof_widgets.read import find
 def test_a_run_of_many_hosts_is_reduced_and_one_of_few_is_not(
     run: Path, reduced: tfprof.Profile, tmp_path: Path
 ) -> None:
-    assert reduced.is_reduced
+    assert not reduced.has_events
     assert len(reduced.trace.planes) >= N_HOSTS
     assert list(dict.fromkeys(reduced.steps["host"])) == [host_name(number) for number in range(N_HOSTS)]
     few = tmp_path / "few"
     few.mkdir()
     for number in range(MOST_WHOLE):
         shutil.copy(run / f"{host_name(number)}.xplane.pb", few)
-    assert not tfprof.load(few).is_reduced
+    assert tfprof.load(few).has_events
 
 
 def test_logdirs_and_globs_of_many_hosts_are_reduced_too(run: Path, reduced: tfprof.Profile) -> None:
@@ -51,7 +51,7 @@ def test_hosts_of_another_framework_are_told_as_such(
     for number in range(N_HOSTS):
         shutil.copy(path, tmp_path / f"{host_name(number)}.xplane.pb")
     one, many = tfprof.load(path), tfprof.load(tmp_path)
-    assert many.is_reduced
+    assert not many.has_events
     assert many.overview.environment.framework == one.overview.environment.framework != "TensorFlow"
     assert many.overview.environment.jax_version == one.overview.environment.jax_version
     # They count steps, which are those of all hosts.
@@ -62,7 +62,7 @@ def test_hosts_of_another_framework_are_told_as_such(
 
 def test_a_host_of_a_reduced_profile_opens_in_full(run: Path, reduced: tfprof.Profile) -> None:
     host = reduced.host(host_name(7))
-    assert not host.is_reduced
+    assert host.has_events
     assert host.title == host_name(7)
     alone = tfprof.load(run / f"{host_name(7)}.xplane.pb")
     pd.testing.assert_frame_equal(host.events, alone.events)
@@ -166,7 +166,7 @@ def test_what_needs_single_executions_says_which_profile_has_it(member: str, red
 
 def test_a_reduced_profile_is_saved_with_the_files_of_all_hosts(reduced: tfprof.Profile, tmp_path: Path) -> None:
     again = tfprof.load(reduced.save(tmp_path / "saved"))
-    assert again.is_reduced
+    assert not again.has_events
     pd.testing.assert_frame_equal(again.steps, reduced.steps, check_exact=True)
     assert len(list((tmp_path / "saved").rglob("*.xplane.pb"))) == N_HOSTS
 
@@ -176,7 +176,7 @@ def test_windows_of_one_capture_are_no_hosts(run: Path, tmp_path: Path) -> None:
         window = tmp_path / "plugins" / "profile" / f"2026_11_01_00_00_{number:02d}"
         window.mkdir(parents=True)
         shutil.copy(run / f"{host_name(0)}.xplane.pb", window)
-    assert not tfprof.load(f"{tmp_path}/plugins/profile/*").is_reduced
+    assert tfprof.load(f"{tmp_path}/plugins/profile/*").has_events
 
 
 def test_a_reduced_run_behind_a_url_is_the_same(run: Path, reduced: tfprof.Profile, tmp_path: Path) -> None:
@@ -185,7 +185,7 @@ def test_a_reduced_run_behind_a_url_is_the_same(run: Path, reduced: tfprof.Profi
         memory.pipe_file(f"memory://many/{run.name}/{file.name}", file.read_bytes())
     url = f"memory://many/{run.name}"
     remote = tfprof.load(url)
-    assert remote.is_reduced
+    assert not remote.has_events
     pd.testing.assert_frame_equal(remote.steps, reduced.steps, check_exact=True)
     pd.testing.assert_frame_equal(remote.ops, reduced.ops, check_exact=True)
     pd.testing.assert_frame_equal(remote.host(host_name(4)).events, reduced.host(host_name(4)).events)

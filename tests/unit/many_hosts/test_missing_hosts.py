@@ -46,7 +46,7 @@ def test_a_saved_capture_that_is_reduced_still_says_it(captured: tfprof.Profile,
     saved = captured.save(tmp_path / "saved")
     with ThreadPoolExecutor(1) as threads:
         reduced = tfprof.load(saved, executor=threads)
-    assert reduced.is_reduced
+    assert not reduced.has_events
     assert_one_is_missing(reduced)
     assert_one_is_missing(reduced.aligned())
 
@@ -79,7 +79,7 @@ def test_a_file_of_another_month_is_left_out_of_a_whole_profile_as_of_a_reduced_
     whole = tfprof.load(run)
     with ThreadPoolExecutor(1) as threads:
         reduced = tfprof.load(run, executor=threads)
-    assert not whole.is_reduced
+    assert whole.has_events
     assert left_out_notice(whole) == left_out_notice(reduced)
     begin = f"1 of 4 hosts could not be read: {host_name(2)}: it starts 30.0 days {when} the others, more than 13.3: "
     assert left_out_notice(whole).startswith(begin)

@@ -53,7 +53,7 @@ found.MOST_WHOLE = {MOST_WHOLE}
 host_pool.START_S = 0.0
 host_pool.n_cpus = lambda: 2
 prof = tfprof.load(sys.argv[1])
-print(prof.is_reduced, len(prof.host("worker0003").steps))
+print(prof.has_events, len(prof.host("worker0003").steps))
 assert sys.modules["__main__"].prof is prof
 """
 

@@ -47,6 +47,6 @@ def test_steps_beside_a_run_are_told_of_whether_it_is_reduced_or_not(tmp_path: P
     assert "timeline-2.json" in told
     with ThreadPoolExecutor(1) as threads:
         reduced = tfprof.load(tmp_path, executor=threads)
-    assert reduced.is_reduced
+    assert not reduced.has_events
     assert told in reduced.notices
     assert told in tfprof.load(tmp_path).trace.warnings

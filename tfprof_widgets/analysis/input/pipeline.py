@@ -192,7 +192,7 @@ class InputPipeline:
 
         Raises:
             ValueError: there is no such pipeline.
-            TfProfError: the profile is reduced (`Profile.is_reduced`).
+            TfProfError: the profile is reduced (not `Profile.has_events`).
         """
         return self.tf_data.executions(pipeline)
 
@@ -208,7 +208,7 @@ class InputPipeline:
 
         Raises:
             ValueError: there is no such pipeline, or it was executed fewer times.
-            TfProfError: the profile is reduced (`Profile.is_reduced`).
+            TfProfError: the profile is reduced (not `Profile.has_events`).
 
         Examples:
             >>> slowest = prof.input_pipeline.execution(0)

@@ -82,7 +82,7 @@ _NOTHING = {"allocator": "", "before_capture_bytes": 0, "stack_bytes": 0}
 
 @dataclass(frozen=True, eq=False, repr=False)
 class ReducedMemory(MemoryTables):
-    """The memory of all hosts of a reduced profile (`Profile.is_reduced`): what `Profile.memory` gives there.
+    """The memory of all hosts of a reduced profile (not `Profile.has_events`): what `Profile.memory` gives there.
 
     It has `summary`, `peak`, `held_at_peak` and `growth` of a `MemoryProfile`. What needs every allocation (`timeline`,
     `live`, `lifetimes`, `steps`, `unfreed`) raises a `TfProfError` that says which host to open in full.
