@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass, fields
 from functools import cached_property
-from typing import Any, Literal, NoReturn, get_args
+from typing import Any, Literal, get_args
 
 import numpy as np
 import pandas as pd
@@ -91,7 +91,7 @@ class Part(Facts):
         start, end = steps["start_ps"], steps["start_ps"] + steps["duration_ps"]
         is_inside = ((start < self.high_ps) & (end > self.low_ps)).to_numpy()
         if self.host:
-            is_inside &= (steps["host"] == self.host).to_numpy()
+            is_inside = is_inside & (steps["host"] == self.host).to_numpy()
         return frame if is_inside.all() else frame[is_inside]
 
     @property
@@ -100,7 +100,7 @@ class Part(Facts):
         trace = self.trace
         is_point = (trace.duration_ps == 0) & (trace.start_ps >= self.low_ps)
         is_inside = (trace.start_ps < self.high_ps) & ((trace.end_ps > self.low_ps) | is_point)
-        is_inside &= self._on_host[trace.line_id]
+        is_inside = is_inside & self._on_host[trace.line_id]
         return self.whole.events if is_inside.all() else self.whole.events[is_inside]
 
 
@@ -135,21 +135,21 @@ class Selection:
     def _part(self) -> Facts:
         if self.host == "" and self.time_range_ps is None:
             return self.results
-        if self.time_range_ps is not None and not self.results.has_events:
-            self._refuse("a time range")
         return Part.of(self.results, *(self.time_range_ps or ()), host=self.host)
-
-    def _refuse(self, asked: str) -> NoReturn:
-        name = self.host or hosts_of(self.results.trace)[0]
-        raise TfProfError(
-            f"a reduced profile has no single executions, so not {asked}: open a host in full, prof.host({name!r})"
-        )
 
     def _needs_events(self, asked: str) -> Facts:
         """The part, where it is the whole or there are single executions."""
         if self._part is not self.results and not self.results.has_events:
-            self._refuse(asked)
+            name = self.host or hosts_of(self.results.trace)[0]
+            raise TfProfError(
+                f"a reduced profile has no single executions, so not {asked}: open a host in full, prof.host({name!r})"
+            )
         return self._part
+
+    @property
+    def _sums(self) -> Facts:
+        """The part, where what ran in it is known: of a reduced profile that is so of hosts, but of no time range."""
+        return self._part if self.time_range_ps is None else self._needs_events("a time range")
 
     @cached_property
     def ops(self) -> pd.DataFrame:
@@ -171,23 +171,23 @@ class Selection:
         """
         if by not in get_args(OpRows):
             raise ValueError(f"by={by!r} is no way to group ops; give one of {', '.join(get_args(OpRows))}")
-        ops = self._needs_events("idle time host by host").ops_and_idle if idle else self._part.ops
+        ops = self._needs_events("idle time host by host").ops_and_idle if idle else self._sums.ops
         return by_type(ops) if by == "type" else ops
 
     @property
     def layers(self) -> pd.DataFrame:
         """The time of the part by Keras layer. The two columns of bytes are of the whole capture."""
-        return self._part.layers.frame
+        return self._sums.layers.frame
 
     @property
     def source_lines(self) -> pd.DataFrame:
         """The time of the part by line of your code."""
-        return self._part.source_lines.frame
+        return self._sums.source_lines.frame
 
     @property
     def scopes(self) -> pd.DataFrame:
         """The time of the part by name scope."""
-        return self._part.scopes.frame
+        return self._sums.scopes.frame
 
     @property
     def hlo_ops(self) -> pd.DataFrame:

@@ -154,4 +154,4 @@ def test_a_script_needs_no_guard_of_its_main_part(run: Path, tmp_path: Path) -> 
     env = {**os.environ, "PYTHONPATH": str(ROOT)}
     done = subprocess.run([sys.executable, script, run], capture_output=True, text=True, env=env, timeout=300)
     assert (done.returncode, done.stderr) == (0, "")
-    assert done.stdout.splitlines() == ["imported as __main__", "True 6"]
+    assert done.stdout.splitlines() == ["imported as __main__", "False 6"]

@@ -12,6 +12,7 @@ import pytest
 
 import tfprof_widgets as tfprof
 from tests.two_hosts import BARE, FULL, write_two_hosts
+from tfprof_widgets.analysis import MOST
 from tfprof_widgets.errors import TfProfError
 
 
@@ -50,7 +51,7 @@ def test_the_summary_and_the_report_have_the_figures_of_the_whole_profile(
 
 
 def test_what_was_cut_is_told_however_many_warnings_the_traces_have(run: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("tfprof_widgets.analysis.cluster.summaries.MAX_HOST_PIECES", 1)
+    monkeypatch.setattr(MOST, "host_pieces", 1)
     monkeypatch.setattr("tfprof_widgets.profiled_run._MOST_WARNINGS", 0)
     with ThreadPoolExecutor(1) as executor:
         prof = tfprof.load(run, executor=executor)

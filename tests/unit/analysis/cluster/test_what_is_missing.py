@@ -58,9 +58,10 @@ def test_single_calls_of_a_pipeline_are_on_the_host(reduced: Analysis) -> None:
         reduced.input_pipeline.executions(7)
 
 
-@pytest.mark.parametrize("name", ["occurrences", "event_unit", "event_op"])
-def test_single_executions_are_not_there_at_all(name: str, both_of: Callable[[str], Both]) -> None:
-    assert not hasattr(both_of("stragglers").reduced, name)
+@pytest.mark.parametrize("name", ["occurrences", "roofline", "program_memory"])
+def test_what_needs_single_executions_says_where_they_are(name: str, both_of: Callable[[str], Both]) -> None:
+    with pytest.raises(TfProfError, match=r"no single executions: open one of its hosts in full, prof\.host\(name\)"):
+        getattr(both_of("stragglers").reduced, name)
     assert hasattr(both_of("stragglers").whole, name)
 
 
