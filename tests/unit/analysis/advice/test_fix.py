@@ -8,8 +8,6 @@ from pathlib import Path
 
 import pytest
 
-import tfprof_widgets as tfprof
-from tests.captures import committed
 from tfprof_widgets.analysis import Fix, card, why_it_does_not_run
 
 PACKAGE = Path(card.__file__).parent
@@ -75,14 +73,3 @@ def test_every_template_of_code_runs_by_itself() -> None:
             assert why_it_does_not_run(text, ()) == "", place
             found += 1
     assert found >= 6
-
-
-@pytest.mark.parametrize("name", sorted({*committed.NAMES} - {"h100_oom"}))
-def test_a_real_capture_has_fixes_with_names_of_its_program(name: str, tmp_path: Path) -> None:
-    prof = tfprof.load(committed.unpack(name, tmp_path / name))
-    assert prof.run.results.advice_notices == ()
-    source_map = prof.run.results.source_map
-    texts = [] if source_map is None else source_map.files["text"].tolist()
-    for one in prof.advice:
-        assert not one.fix.code or why_it_does_not_run(one.fix.code, one.fix.names) == "", one.fix
-        assert all(any(own in text for text in texts) for own in one.fix.names), one.fix

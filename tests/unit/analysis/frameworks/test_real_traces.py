@@ -51,14 +51,6 @@ def test_each_run_of_a_program_belongs_to_its_call(capture_of: CaptureOf) -> Non
     assert steps.is_work[rows].all()
 
 
-def test_what_a_step_of_jax_is_made_of(capture_of: CaptureOf) -> None:
-    prof, _ = opened(capture_of, "jax_marked")
-    parts = prof.overview.breakdown.set_index("category")["ms"]
-    assert parts.sum() == pytest.approx(prof.overview.step_time_avg_ms)
-    assert parts["host_compute"] > 0.6 * parts.sum()
-    assert parts["host_compute"] + parts["dispatch"] == pytest.approx(parts.sum())
-
-
 def test_steps_that_nobody_marked_go_from_run_to_run_on_the_device(capture_of: CaptureOf) -> None:
     prof, clock = opened(capture_of, "jax_h100_unmarked")
     steps = prof.steps
@@ -89,29 +81,6 @@ def test_steps_of_pytorch_go_from_sync_to_sync(capture_of: CaptureOf) -> None:
     assert prof.ops["name"].str.startswith("dot").any()
 
 
-def test_layers_of_jax_are_its_named_scopes(capture_of: CaptureOf) -> None:
-    prof, _ = opened(capture_of, "jax_marked")
-    layers = prof.layers.set_index("layer")
-    for name in ("loss/dense_0", "loss/dense_1", "loss/dense_2"):
-        assert layers.loc[name, "forward_time_us"] > 0
-        assert layers.loc[name, "backward_time_us"] > 0
-    assert not layers.index.str.contains("(", regex=False).any()
-    lines = prof.source_lines
-    assert lines["self_time_ratio"][lines["file"].str.endswith("other_frameworks.py")].sum() == pytest.approx(1)
-
-
-@pytest.mark.parametrize("name", NAMES)
-def test_the_notices_say_what_trace_it_is_and_what_is_inferred(capture_of: CaptureOf, name: str) -> None:
-    prof, _ = opened(capture_of, name)
-    framework = {"j": "JAX 0.1", "t": "PyTorch/XLA"}[name[0]]
-    first, *others = prof.notices
-    assert first.startswith(f"This is a trace of {framework}")
-    assert [one.startswith("Nobody marked its steps: the 12 that are shown are inferred") for one in others] == [
-        True
-    ] * ("unmarked" in name)
-    assert prof.text().count(first) == 1
-
-
 @pytest.mark.parametrize("name", NAMES)
 def test_no_word_tells_to_change_what_only_tensorflow_has(capture_of: CaptureOf, name: str) -> None:
     prof, _ = opened(capture_of, name)
@@ -120,14 +89,6 @@ def test_no_word_tells_to_change_what_only_tensorflow_has(capture_of: CaptureOf,
         told += [one.headline, one.title, str(one.fix)]
     told += [line for text in (prof.text(), prof.report()) for line in text.splitlines() if "a trace of" not in line]
     assert [text for text in told if OF_TENSORFLOW.search(text.replace("tfprof", ""))] == []
-
-
-def test_the_advice_is_what_jax_can_do(capture_of: CaptureOf) -> None:
-    prof, _ = opened(capture_of, "jax_h100_unmarked")
-    fixes = {one.rule: one.fix for one in prof.advice}
-    assert "make the next batch meanwhile" in fixes["host_callback"].words
-    assert "4 times as many samples" in fixes["memory_headroom"].words
-    assert {fix.code for fix in fixes.values()} == {""}
 
 
 def test_every_other_fix_is_of_its_framework(capture_of: CaptureOf) -> None:

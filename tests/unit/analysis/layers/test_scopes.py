@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from pathlib import Path
-
 import numpy as np
 import pandas as pd
 import pytest
@@ -12,9 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.unit.analysis.layers.totals import totals_of
-from tfprof_widgets.analysis import MAX_SCOPE_DEPTH, SCOPE_COLUMNS, Results, Scopes, compute_scopes, op_scopes
+from tfprof_widgets.analysis import MAX_SCOPE_DEPTH, SCOPE_COLUMNS, Scopes, compute_scopes, op_scopes
 from tfprof_widgets.analysis import scopes as scopes_module
-from tfprof_widgets.read import open_traces
 
 PART = st.sampled_from(["a", "b", "c_1", "gradient_tape", "while"])
 OPS = st.lists(
@@ -103,31 +99,3 @@ def test_paths_beyond_the_bound_of_memory_are_charged_to_a_scope_around(monkeypa
     assert found.entries["scope"].tolist() == ["", "abc", "abc/def"]
     assert found.n_folded_ops == 1
     assert found.frame["self_time_us"].sum() == 3
-
-
-@pytest.mark.parametrize(
-    "kind", ["keras_fit", "lstm_fit", "xla_fit", pytest.param("nested_fit", marks=pytest.mark.tensorflow)]
-)
-def test_the_tree_of_a_real_run_holds_all_time(kind: str, capture_of: Callable[[str], Path]) -> None:
-    results = Results(open_traces(capture_of(kind)).trace)
-    check(results)
-    assert not results.scopes.frame["scope"].str.contains("PartitionedCall|gradient_tape|/body/|Optimizer").any()
-
-
-def test_the_tree_of_a_gpu_trace_holds_all_time(v100_xplane: Path) -> None:
-    results = Results(open_traces(v100_xplane).trace)
-    check(results)
-    frame = results.scopes.frame
-    assert row(frame[frame["device"] == "Host"], "bert_span_labeler/bert_encoder_1/transformer").n_ops > 2000
-    assert not frame["scope"].str.contains("replica_").any()
-
-
-def check(results: Results) -> None:
-    frame = results.scopes.frame
-    for device, side in results.ops.groupby("device"):
-        whole = side["total_self_time_us"].sum()
-        assert frame["self_time_us"][frame["device"] == device].sum() == pytest.approx(whole, rel=1e-12)
-        assert frame["total_time_us"][(frame["device"] == device) & (frame["scope"] == "")].item() == pytest.approx(
-            whole
-        )
-    assert len(results.scopes.op_entry) == len(results.op_shares)

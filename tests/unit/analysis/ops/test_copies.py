@@ -2,85 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from pathlib import Path
 from typing import Any
 
-import numpy as np
 import pandas as pd
 import pytest
 
 from tests.builders import Event, U, event, line, plane, trace
-from tfprof_widgets.analysis import Results, copy_rows
-from tfprof_widgets.read import read_xspace
+from tfprof_widgets.analysis import Results
 
 TO_DEVICE, TO_HOST = "host to device", "device to host"
-
-
-def copies_of(path: Path) -> pd.DataFrame:
-    return Results(read_xspace(path.read_bytes())).copies
-
-
-def test_the_images_of_a_compiled_resnet_are_copied_from_pageable_memory_while_nothing_computes(
-    capture_of: Callable[[str], Path],
-) -> None:
-    copies = copies_of(capture_of("h100_resnet_xla"))
-    images = copies.iloc[0]
-    assert images[["direction", "source", "destination", "op", "occurrences"]].tolist() == [
-        *(TO_DEVICE, "pageable", "device", "IteratorGetNext", 10)
-    ]
-    assert images["read_by"] == "StatefulPartitionedCall"
-    assert images["bytes_per_copy"] == 39_321_600  # 128 images of 160 x 160 x 3 in 32 bits
-    assert images["gb_per_s"] == pytest.approx(8.0, abs=0.05)
-    assert images["hidden_time_ms"] == 0
-    to_device = copies[copies["direction"] == TO_DEVICE]
-    assert to_device["exposed_time_ms"].sum() / 10 == pytest.approx(4.95, abs=0.01)
-
-
-def test_pinned_memory_is_copied_six_times_as_fast(capture_of: Callable[[str], Path]) -> None:
-    images = copies_of(capture_of("h100_cnn_input")).iloc[0]
-    assert images[["direction", "source", "op", "occurrences"]].tolist() == [
-        *(TO_DEVICE, "pinned", "IteratorGetNext", 20)
-    ]
-    assert images["gb_per_s"] == pytest.approx(47.2, abs=0.05)
-
-
-@pytest.mark.parametrize("name", ["h100_lstm", "h100_transformer_loop"])
-def test_what_an_op_on_the_host_reads_from_the_device_and_hands_back_makes_a_round_trip(
-    name: str, capture_of: Callable[[str], Path]
-) -> None:
-    copies = copies_of(capture_of(name)).set_index("op")
-    (op,) = copies.index[copies["round_trips"] > 0]
-    assert op.endswith("embedding_1/Reshape_1")  # of int32, which TensorFlow computes on the host
-    assert (copies.loc[op, "direction"], copies.loc[op, "round_trips"]) == (TO_DEVICE, 12)
-    assert copies.loc[copies["read_by"] == op, "direction"].tolist() == [TO_HOST]
-
-
-def test_copies_of_an_eager_loop_are_those_of_its_constants_and_of_its_results(
-    capture_of: Callable[[str], Path],
-) -> None:
-    copies = copies_of(capture_of("h100_eager"))
-    assert copies[["direction", "op", "occurrences", "bytes"]].to_numpy().tolist() == [
-        [TO_HOST, "", 12, 48],
-        [TO_DEVICE, "eager/_EagerConst", 4, 16],
-    ]
-
-
-def test_a_trace_of_2020_tells_sizes_but_not_the_kind_of_memory(capture_of: Callable[[str], Path]) -> None:
-    copies = copies_of(capture_of("v100"))
-    assert (copies["source"] == "").all()
-    assert copies["bytes"].sum() > 0
-    assert copies["occurrences"].sum() == 226
-
-
-def test_copies_by_themselves_add_up_to_the_table(capture_of: Callable[[str], Path]) -> None:
-    results = Results(read_xspace(capture_of("h100_lstm").read_bytes()))
-    copies, runs = results.copies, results.copy_runs
-    row = copy_rows(copies, runs)
-    assert row.min() >= 0
-    for name in ("bytes", "total_time_ms", "exposed_time_ms", "round_trips"):
-        total = np.bincount(row, weights=runs[name], minlength=len(copies))
-        assert total.tolist() == pytest.approx(copies[name].tolist()), name
 
 
 def copy(name: str, at: float, us: float, call: int, **stats: Any) -> Event:

@@ -2,13 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from pathlib import Path
-
 import pytest
 
 from tests.builders import Event, U, event, line, plane, space
-from tests.captures.run_parts import N_LOOP_STEPS
 from tfprof_widgets.analysis import Results
 from tfprof_widgets.read import read_xspace
 
@@ -69,24 +65,3 @@ def test_a_call_that_launches_a_kernel_is_an_op_of_the_device_alone(tf_op: dict[
         ["Device", name, 1, 20]
     ]
     assert (results.overview.host_time_ratio, results.overview.device_eager_ratio) == (0, 1)
-
-
-@pytest.mark.parametrize(
-    ("kind", "is_eager"), [("keras_fit", False), ("keras_bare", False), ("eager_loop_marked", True)]
-)
-def test_an_eager_loop_is_told_to_be_one_and_a_plain_fit_is_not(
-    kind: str, is_eager: bool, capture_of: Callable[[str], Path]
-) -> None:
-    overview = Results(read_xspace(capture_of(kind).read_bytes())).overview
-    told = ("Eager ops take", "one by one from Python")
-    assert any(words in sentence for sentence in overview.next_steps for words in told) == is_eager
-    assert (overview.host_eager_ratio > 0.3) == is_eager
-    assert (overview.host_eager_ratio < 0.05) != is_eager
-
-
-def test_an_eager_loop_has_its_ops_each_as_often_as_it_ran(capture_of: Callable[[str], Path]) -> None:
-    ops = Results(read_xspace(capture_of("eager_loop_marked").read_bytes())).ops.set_index("name")
-    assert ops.loc["eager/Conv2D", "occurrences"] == N_LOOP_STEPS
-    assert ops.loc["eager/Conv2DBackpropFilter", "occurrences"] == N_LOOP_STEPS
-    assert ops.loc["eager/MatMul", "occurrences"] == 3 * N_LOOP_STEPS  # forward, and the gradients of both operands
-    assert ops.loc["eager/Conv2D", "eager"]

@@ -2,62 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import replace
-from pathlib import Path
 
-import numpy as np
 import pandas as pd
 import pytest
 
 from tests.builders import EPOCH_NS, Event, U, event, line, plane, session, trace
-from tests.captures import committed
 from tfprof_widgets.analysis import Results, aggregate_ops, op_occurrences
-from tfprof_widgets.read import read_xspace
 from tfprof_widgets.trace import Trace, empty_source_map
-
-SCOPE = b"scope_range_id"
 
 
 def device_ops(results: Results) -> pd.DataFrame:
     return results.ops[results.ops["device"] == "Device"].set_index("name")
-
-
-@pytest.mark.parametrize("told", [True, False], ids=["by annotation", "by the order of calls"])
-def test_a_cudnn_lstm_runs_once_a_step_however_many_time_steps_it_has(told: bool) -> None:
-    content = committed.content("h100_lstm")
-    assert SCOPE in content
-    ops = device_ops(Results(read_xspace(content if told else content.replace(SCOPE, b"scope_range_ie"))))
-    forward = ops[ops["type"] == "CudnnRNNV3"]
-    assert forward["occurrences"].tolist() == [12, 12]
-    assert forward["avg_time_us"].tolist() == pytest.approx([468.3, 468.2], abs=0.05)
-    assert ops.loc[ops["type"] == "CudnnRNNBackpropV3", "occurrences"].tolist() == [12, 12]
-
-
-@pytest.mark.parametrize(
-    ("name", "n_steps"), [("h100_resnet_xla", 10), ("h100_cnn_input", 20), ("h100_resnet_mixed", 10)]
-)
-def test_what_runs_in_each_step_is_executed_once_in_each(
-    name: str, n_steps: int, capture_of: Callable[[str], Path]
-) -> None:
-    results = Results(read_xspace(capture_of(name).read_bytes()))
-    totals, occurrences = results.unit_totals, results.occurrences
-    on_device = occurrences.is_device[totals.unit]
-    assert np.mean(totals.count[on_device] == n_steps) > 0.99
-    assert totals.count[on_device].max() == n_steps
-    n_kernels = np.bincount(occurrences.op, minlength=len(occurrences.name))[totals.unit]
-    assert (
-        n_kernels[on_device] > totals.count[on_device]
-    ).sum() >= 6  # of the ops of several kernels, such as convolutions
-
-
-def test_a_custom_call_of_several_kernels_moves_its_bytes_once(capture_of: Callable[[str], Path]) -> None:
-    results = Results(read_xspace(capture_of("h100_resnet_xla").read_bytes()))
-    calls = results.hlo_ops.frame
-    calls = calls[calls["category"] == "custom-call"]
-    assert (calls["occurrences"] == 10).all()
-    gibps = calls["bytes_accessed"] / (calls["avg_time_us"] / 1e6) / 2**30
-    assert calls["memory_bandwidth_gibps"].tolist() == pytest.approx(gibps.tolist())
 
 
 def test_each_launch_of_a_cuda_graph_executes_its_ops_anew() -> None:
@@ -70,32 +26,6 @@ def test_each_launch_of_a_cuda_graph_executes_its_ops_anew() -> None:
     )
     results = Results(trace(plane("/host:CPU", line("main")), plane("/device:GPU:0", stream)))
     assert results.ops[["name", "occurrences", "avg_time_us"]].to_numpy().tolist() == [["net/dense", 3, 10]]
-
-
-def test_kernels_of_eager_ops_know_them_and_their_calls_run_nothing_on_the_host(
-    capture_of: Callable[[str], Path],
-) -> None:
-    results = Results(read_xspace(capture_of("h100_eager").read_bytes()))
-    ops = device_ops(results)
-    assert ops.loc[["eager/MatMul", "eager/Mul", "eager/Relu"], "occurrences"].tolist() == [24, 36, 12]
-    assert ops["eager"].all()
-    kernels = results.kernels.frame
-    assert (kernels["op_name"].str.startswith("eager/")).all()
-    assert kernels.loc[kernels["name"].str.contains("splitKreduce"), "op_type"].tolist() == ["MatMul"]
-    on_host = set(results.ops.loc[results.ops["device"] == "Host", "name"])
-    assert on_host == {"eager/Reshape", "eager/ReadVariableOp", "eager/_EagerConst"}  # which enqueue no kernel
-    rules = {one.rule: one for one in results.advice}
-    assert "host_fallback" not in rules
-    assert rules["eager_hot_loop"].evidence["python_ratio"] > 0.9  # 0.05 of 4.64 ms are kernels
-
-
-@pytest.mark.parametrize("name", ["h100_eager", "h100_resnet_mixed"])
-def test_compiling_is_compilation_and_no_op(name: str, capture_of: Callable[[str], Path]) -> None:
-    whole = read_xspace(capture_of(name).read_bytes())
-    assert any(text.startswith("Compiling IR:") for text in whole.strings)
-    results = Results(whole)
-    assert not results.ops["name"].str.contains("Compiling").any()
-    assert not results.overview.top_ops["name"].str.contains("Compiling").any()
 
 
 def drawn(*stream: Event, host: tuple[Event, ...] = ()) -> Trace:

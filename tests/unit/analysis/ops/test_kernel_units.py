@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -11,7 +9,7 @@ import pytest
 
 from tests.builders import U, event, line, plane, space
 from tests.hlo_drawings import computation, instruction, metadata_plane, module
-from tfprof_widgets.analysis import N_UNITS, UNIT_RATIOS, UNIT_TEXTS, ComputeUnit, Results, unit_of_name
+from tfprof_widgets.analysis import UNIT_RATIOS, ComputeUnit, Results, unit_of_name
 from tfprof_widgets.read import MESSAGES, read_xspace
 
 TENSOR_16, TF32, OTHER = ComputeUnit.TENSOR_16, ComputeUnit.TENSOR_TF32, ComputeUnit.TENSOR_OTHER
@@ -93,49 +91,6 @@ NAMES = {
 @pytest.mark.parametrize("name", NAMES)
 def test_a_name_tells_what_its_kernel_computes_on(name: str) -> None:
     assert unit_of_name(name) == NAMES[name]
-
-
-FOUND = {
-    "resnet_mixed": (4.3, 0, 34.8),
-    "resnet_xla": (37.2, 0, 82.1),
-    "transformer_xla": (55.2, 7.9, 72.8),
-    "lstm": (60.5, 60.5, 0),
-    "eager": (29.1, 29.1, 0),
-    "transformer_loop": (14.3, 14.3, 0),
-    "cnn_input": (10.5, 10.5, 0),
-}
-"""Per cent of the time of kernels on Tensor Cores, of that in TF32, and in 16 bits, from raw events."""
-
-
-@pytest.mark.parametrize("name", FOUND)
-def test_shares_of_an_h100_are_as_raw_events_have_them(name: str, capture_of: Callable[[str], Path]) -> None:
-    results = Results(read_xspace(capture_of(f"h100_{name}").read_bytes()))
-    kernels = results.kernels.frame
-    share = kernels.groupby("unit")["total_time_us"].sum() / kernels["total_time_us"].sum() * 100
-    used = kernels.loc[kernels["uses_tensor_core"], "total_time_us"].sum() / kernels["total_time_us"].sum() * 100
-    on_tensor_cores, tf32, narrow = FOUND[name]
-    assert used == pytest.approx(on_tensor_cores, abs=0.051)
-    assert share.get("TF32 Tensor Core", 0) == pytest.approx(tf32, abs=0.051)
-    assert results.overview.compute_16bit_ratio * 100 == pytest.approx(narrow, abs=0.051)
-    assert set(share.index) <= {"32-bit vector", "16-bit vector", "TF32 Tensor Core", "16-bit Tensor Core"}
-
-
-@pytest.mark.parametrize("name", ["resnet_xla", "transformer_xla", "lstm"])
-def test_shares_of_ops_layers_and_steps_are_those_of_their_kernels(
-    name: str, capture_of: Callable[[str], Path]
-) -> None:
-    results = Results(read_xspace(capture_of(f"h100_{name}").read_bytes()))
-    by_unit = results.kernels.frame.groupby("unit")["total_time_us"].sum()
-    known = [by_unit.get(UNIT_TEXTS[ComputeUnit(unit)], 0) for unit in range(N_UNITS)]
-    assert results.op_sums.unit_ns.sum(axis=0) / 1000 == pytest.approx(known, rel=1e-4)
-    assert results.op_totals.unit_us.sum(axis=0) == pytest.approx(known, rel=1e-4)
-    for frame in (results.ops, results.layers.frame):
-        ratios = frame.loc[frame["vector_32bit_ratio"].notna(), list(UNIT_RATIOS)]
-        assert len(ratios) > 5
-        assert ratios.sum(axis=1).to_numpy() == pytest.approx(1)
-    steps = results.steps.frame[list(UNIT_RATIOS)]
-    assert steps.sum(axis=1).to_numpy() == pytest.approx(1)
-    assert steps["tensor_tf32_ratio"].mean() == pytest.approx(FOUND[name][1] / 100, abs=0.005)
 
 
 S32, F16, F32, F64, C64, BF16, F8, TUPLE = 4, 10, 11, 12, 15, 16, 20, 13
@@ -294,12 +249,6 @@ def test_without_a_program_an_op_has_the_width_of_most_of_what_it_allocates(half
 )
 def test_in_old_traces_an_op_has_the_width_of_most_of_what_it_reads(shape: str, unit: str) -> None:
     assert units_of(device(kernel("Conversion<half>", 0, shape=shape))) == {"Conversion<half>": unit}
-
-
-def test_the_v100_fills_and_converts_in_16_bits(v100_xplane: Path) -> None:
-    """Differs from XProf (D13), by whose rule it is 30.5 %."""
-    overview = Results(read_xspace(v100_xplane.read_bytes())).overview
-    assert overview.compute_16bit_ratio == pytest.approx(0.746819, abs=1e-6)
 
 
 def test_of_a_device_of_an_unknown_kind_nothing_is_said() -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from tests.builders import Event, event, line, plane, session, space
-from tfprof_widgets.analysis import Results, compute_kernel_totals, only_waits
+from tfprof_widgets.analysis import Results, only_waits
 from tfprof_widgets.read import read_xspace
 
 
@@ -38,30 +38,6 @@ def results(n: int = 3) -> Results:
     early = event("gemm", 10, 9, kernel_details=details, tf_op="net/x:A")
     planes = [plane("/host:CPU", line("python", *steps(n))), plane("/device:GPU:0", line("Stream #1", early, *kernels))]
     return Results(read_xspace(space(session(duration_us=1000), *planes)))
-
-
-def test_the_totals_of_steps_are_of_the_averaged_ones_alone() -> None:
-    found = results()
-    inside, names = found.step_totals, found.occurrences.name
-    of = {
-        (names[unit], bool(found.occurrences.is_device[unit])): (count, total, own)
-        for unit, count, total, own in zip(inside.unit, inside.count, inside.total_ps, inside.self_ps, strict=True)
-    }
-    us = 1_000_000
-    assert of["net/x", False] == (3, 30 * us, 18 * us)
-    assert of["net/y", False] == (3, 12 * us, 12 * us)
-    assert of["net/x", True] == (3, 6 * us, 6 * us)
-
-
-def test_kernels_have_totals_of_the_capture_and_of_the_averaged_steps() -> None:
-    found = results()
-    whole = compute_kernel_totals(found.trace, found.kernels)
-    assert (whole.count.tolist(), whole.total_ps.tolist(), whole.max_ps.tolist()) == ([4], [15_000_000], [9_000_000])
-    inside = found.is_averaged[found.steps.event_step] & (found.steps.event_step >= 0)
-    of_steps = compute_kernel_totals(found.trace, found.kernels, inside)
-    assert (of_steps.count.tolist(), of_steps.total_ps.tolist()) == ([3], [6_000_000])
-    assert (of_steps.min_ps.tolist(), of_steps.max_ps.tolist()) == ([1_000_000], [3_000_000])
-    assert len(compute_kernel_totals(found.trace, found.kernels, inside & False).kernel) == 0
 
 
 @pytest.mark.parametrize(

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import weakref
-from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 
@@ -214,31 +213,6 @@ def test_short_memory_stands_beside_the_verdict() -> None:
     assert overview.findings == ("GPU_0_bfc is nearly full: 98 bytes of 100 bytes in use at the peak.",)
     assert overview.verdict_detail.startswith(overview.findings[0])
     assert any("memory timeline" in sentence for sentence in overview.next_steps)
-
-
-def test_an_eager_loop_is_told_to_use_tf_function(capture_of: Callable[[str], Path]) -> None:
-    overview = Results(read_xspace(capture_of("eager_loop_marked").read_bytes())).overview
-    assert overview.host_eager_ratio > 0.5
-    assert any("one by one from Python" in sentence for sentence in overview.next_steps)
-
-
-def test_eager_ops_before_the_averaged_steps_are_no_advice(capture_of: Callable[[str], Path]) -> None:
-    overview = Results(read_xspace(capture_of("keras_first_step").read_bytes())).overview
-    assert not any("@tf.function" in sentence for sentence in overview.next_steps)
-    told = ("Traced once during the capture", "Tracing and compiling take")
-    assert any(sentence.startswith(told) for sentence in overview.next_steps)
-
-
-def test_a_real_gpu_step_is_told_what_its_verdict_names_first(v100_xplane: Path) -> None:
-    results = Results(read_xspace(v100_xplane.read_bytes()))
-    overview = results.overview
-    assert "advice" not in results.__dict__  # nobody asked for it
-    assert overview.verdict.startswith(
-        "Compute-bound: the GPU computes in 14.9 of 21.3 ms a step (70 %); it waits for data"
-    )
-    assert overview.next_steps[: len(results.advice)] == tuple(one.title for one in results.advice)
-    assert "The GPU waits 1.23 of 21.3 ms a step (6 %) between " in overview.next_steps[1]
-    assert overview.next_steps[-1] == "Computing (70 % of a step): see the op table and the kernel table."
 
 
 def test_the_overview_outlives_the_results_it_came_from(v100_xplane: Path) -> None:

@@ -2,17 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from pathlib import Path
-
 import pytest
 
 from tests.builders import Event, U, event, line, plane, session, space, trace
-from tests.captures.run_parts import N_LOOP_STEPS
 from tests.unit.analysis.advice.gpu_drawings import Part, gpu_run
 from tfprof_widgets.analysis import (
     GUIDE_CATEGORIES,
-    N_TOP_OPS,
     STEP_CATEGORIES,
     Overview,
     Results,
@@ -205,13 +200,6 @@ def test_there_are_ten_top_ops_at_most() -> None:
     assert overview_of(host(*ops)).top_ops["name"].tolist() == [f"m/op{i:02}" for i in range(14, 4, -1)]
 
 
-def test_the_first_batch_of_a_fresh_model_compiles_and_is_left_out(capture_of: Callable[[str], Path]) -> None:
-    overview = overview_of(read_xspace(capture_of("keras_first_step").read_bytes()))
-    assert not overview.is_averaged[0]
-    assert overview.n_steps_averaged == overview.n_steps - 1 == N_LOOP_STEPS - 1
-    assert "compiles" in overview.left_out
-
-
 def shares(**percent_of_step: float) -> dict[str, float]:
     """Milliseconds of a step of 100 ms; what is not given is computing on the device."""
     ms = dict.fromkeys(STEP_CATEGORIES, 0.0) | percent_of_step
@@ -352,14 +340,3 @@ def test_numbers_have_three_significant_digits(value: float, text: str) -> None:
 def test_shares_and_counts_read_as_words() -> None:
     assert [percent(share) for share in (0, 0.004, 0.01, 0.617, 1)] == ["0 %", "<1 %", "1 %", "62 %", "100 %"]
     assert [plural(n, "step") for n in (0, 1, 2, 1200)] == ["0 steps", "1 step", "2 steps", "1,200 steps"]
-
-
-def test_the_top_ops_of_a_compiled_step_are_framework_ops(capture_of: Callable[[str], Path]) -> None:
-    results = Results(read_xspace(capture_of("xla_fit").read_bytes()))
-    assert not results.op_shares.is_identity
-    top = results.overview.top_ops
-    assert len(top) == N_TOP_OPS
-    assert set(top["name"]) <= set(results.ops["name"])
-    assert top["self_time_ms"].is_monotonic_decreasing
-    inside_ms = results.ops.set_index("name")["total_self_time_us"] / 1000
-    assert (top["self_time_ms"].to_numpy() <= inside_ms[top["name"]].to_numpy() * (1 + 1e-9)).all()

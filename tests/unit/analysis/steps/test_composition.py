@@ -2,15 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from pathlib import Path
-
 import pandas as pd
 import pytest
 
 from tests.builders import Event, Line, U, event, line, plane, trace
 from tfprof_widgets.analysis import STEP_CATEGORIES, compute_steps
-from tfprof_widgets.read import read_xspace
 
 PROCESS = "ExecutorState::Process"
 
@@ -157,53 +153,3 @@ def test_without_a_device_the_kernel_of_an_eager_call_computes() -> None:
 
 GPU = ("cnn_input", "transformer_loop", "transformer_xla", "resnet_xla", "resnet_mixed", "lstm", "eager", "oom")
 CPU = ("keras_fit", "eager_loop", "xla_fit", "tfrecord_fit", "lstm_fit", "function_loop")
-
-
-@pytest.fixture(scope="module")
-def steps_of(capture_of: Callable[[str], Path]) -> Callable[[str], pd.DataFrame]:
-    known: dict[str, pd.DataFrame] = {}
-
-    def find(name: str) -> pd.DataFrame:
-        if name not in known:
-            known[name] = compute_steps(read_xspace(capture_of(name).read_bytes())).frame
-        return known[name]
-
-    return find
-
-
-@pytest.mark.parametrize("name", [*(f"h100_{one}" for one in GPU), *CPU, "v100"])
-def test_the_parts_of_every_step_add_up_to_the_picosecond(name: str, steps_of: Callable[[str], pd.DataFrame]) -> None:
-    frame = steps_of(name)
-    parts = sum((frame[f"{category}_ms"] * 1e9).round() for category in STEP_CATEGORIES)
-    assert (len(frame) > 0) == (name != "h100_oom")
-    assert (parts == frame["duration_ps"]).all()
-
-
-def test_the_fifth_step_of_a_resnet_is_split_as_by_hand(steps_of: Callable[[str], pd.DataFrame]) -> None:
-    row = steps_of("h100_resnet_xla").iloc[5]
-    assert row["step_time_ms"] == pytest.approx(31.94, abs=0.005)
-    assert row["device_compute_ms"] + row["device_to_device_ms"] == pytest.approx(14.82, abs=0.01)
-    assert row["copy_to_device_ms"] == pytest.approx(4.87, abs=0.01)
-    # Until the executor runs 3.45 ms; from there to the copy, and from its end to the first kernel, 0.97 and 3.66.
-    assert row["dispatch_ms"] == pytest.approx(3.45 + 0.97 + 3.66 + 0.96, rel=0.05)
-    assert row["host_compute_ms"] == 0
-    assert row["kernel_launch_ms"] < 0.05 * row["step_time_ms"]
-
-
-def test_the_sixth_step_of_an_eager_loop_is_python_and_the_runtime(steps_of: Callable[[str], pd.DataFrame]) -> None:
-    row = steps_of("h100_eager").iloc[6]
-    assert row["step_time_ms"] == pytest.approx(4.64, abs=0.005)
-    assert row["device_compute_ms"] == pytest.approx(0.047, abs=0.001)
-    assert row["dispatch_ms"] > 0.9 * row["step_time_ms"]
-    assert row["host_compute_ms"] == 0
-
-
-def test_ops_compute_on_no_cpu_of_the_captures(steps_of: Callable[[str], pd.DataFrame]) -> None:
-    for name in GPU[:-1]:
-        assert (steps_of(f"h100_{name}")["host_compute_ms"] < 0.001).all(), name
-
-
-def test_the_first_step_of_an_eager_loop_compiles(steps_of: Callable[[str], pd.DataFrame]) -> None:
-    frame = steps_of("h100_eager")
-    assert frame["compile_ms"].iloc[0] > 80
-    assert (frame["compile_ms"].iloc[1:] == 0).all()

@@ -2,14 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from pathlib import Path
-
-import numpy as np
-
 from tests.builders import Event, Plane, U, event, line, plane, session, trace
 from tfprof_widgets.analysis import FLOWS_COLUMNS, KINDS, Flows, compute_flows, flow_table
-from tfprof_widgets.read import read_xspace
 from tfprof_widgets.trace import Trace, merge_traces
 
 
@@ -130,33 +124,6 @@ def test_a_tensor_flows_from_the_device_that_sent_it_to_the_one_that_received_it
         ("send_recv", "a/_1:_Send", "a/_2:_HostRecv"),
     ]
     assert (whole.start_ps[flows.to_event] - whole.start_ps[flows.from_event]).max() == 3e6
-
-
-def test_flows_are_ordered_by_their_ends(v100_xplane: Path) -> None:
-    flows = compute_flows(read_xspace(v100_xplane.read_bytes()))
-    pairs = list(zip(flows.from_event.tolist(), flows.to_event.tolist(), strict=True))
-    assert pairs == sorted(pairs)
-
-
-def test_every_kernel_of_a_gpu_capture_has_its_launch(v100_xplane: Path) -> None:
-    whole = read_xspace(v100_xplane.read_bytes())
-    flows = compute_flows(whole)
-    is_device = np.array([plane.is_device for plane in whole.planes])[whole.plane_id]
-    kernels = np.flatnonzero(whole.has_stat("correlation_id") & is_device)
-    assert sorted(flows.to_event[flows.kind == KINDS.index("launch")].tolist()) == kernels.tolist()
-    counts = dict(zip(KINDS, np.bincount(flows.kind, minlength=len(KINDS)).tolist(), strict=True))
-    assert counts == {"launch": 1556, "producer": 99, "pool": 0, "tf_data": 2, "send_recv": 38}
-
-
-def test_a_capture_of_training_on_the_cpu_has_the_flows_of_its_executor_and_its_input(
-    capture_of: Callable[[str], Path],
-) -> None:
-    whole = read_xspace(capture_of("keras_fit").read_bytes())
-    flows = compute_flows(whole)
-    kinds = [KINDS[kind] for kind in np.unique(flows.kind)]
-    assert {"producer", "pool", "tf_data"} <= set(kinds)
-    links = flows.kind == KINDS.index("tf_data")
-    assert (whole.start_ps[flows.to_event[links]] >= whole.start_ps[flows.from_event[links]]).mean() > 0.9
 
 
 def test_a_trace_without_ids_has_no_flows() -> None:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import gzip
 import json
 from collections.abc import Callable
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -15,7 +14,7 @@ import pytest
 from tests.builders import event, line, plane, session, trace
 from tests.unit.analysis.memory.test_memory import give, take
 from tfprof_widgets.analysis import GRADIENT, TRAINABLE, Results, by_type, name_ops
-from tfprof_widgets.read import open_traces, parse_source_map
+from tfprof_widgets.read import parse_source_map
 from tfprof_widgets.trace import GRAPH_TABLES, OpGraph
 
 from .captured_programs import PROGRAMS, run_program
@@ -94,22 +93,6 @@ def test_totals_are_those_of_the_ops(program: str, ran: Ran) -> None:
     assert_totals(results)
     assert_sound(results.op_graph)
     assert CALL not in "".join(results.op_graph.ops["name"][: len(results.ops)])
-
-
-@pytest.mark.parametrize(
-    "kind", ["eager_loop", "function_epoch", pytest.param("two_optimizers", marks=pytest.mark.tensorflow)]
-)
-def test_totals_are_those_of_the_ops_whoever_captured(kind: str, capture_of: Callable[[str], Path]) -> None:
-    opened = open_traces(capture_of(kind))
-    results = Results(opened.trace, opened.source_map)
-    assert_totals(results)
-    assert_sound(results.op_graph)
-
-
-def test_totals_of_a_trace_of_gpus_are_those_of_its_ops(v100_xplane: Path) -> None:
-    results = Results(open_traces(v100_xplane).trace)
-    assert_totals(results)
-    assert_sound(results.op_graph)
 
 
 @pytest.mark.tensorflow

@@ -2,15 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from pathlib import Path
-
-import pytest
-
 from tests.builders import event, line, plane, trace
 from tests.unit.analysis.cluster.comparison import Both
 from tfprof_widgets.analysis import Results, graphs_switched_off
-from tfprof_widgets.read import read_xspace
 from tfprof_widgets.trace import with_host
 
 OFF = "WARNING: CommandBuffer disabled when profiling"
@@ -35,10 +29,3 @@ def test_a_run_of_many_hosts_is_told_the_sum_of_them() -> None:
 
 def test_a_run_whose_graphs_stayed_is_told_nothing() -> None:
     assert Results(trace(plane("/host:CPU", line("t", event("cuGraphLaunch", 0, 1, correlation_id=1))))).notices == ()
-
-
-@pytest.mark.parametrize(("name", "per_step"), [("h100_resnet_xla", 110), ("h100_transformer_xla", 1)])
-def test_an_h100_says_how_many_a_step(capture_of: Callable[[str], Path], name: str, per_step: int) -> None:
-    found = graphs_switched_off(read_xspace(capture_of(name).read_bytes()))
-    assert found.n_graphs == 10 * per_step
-    assert 0.6 < found.n_calls / found.n_calls_in_all < 1
