@@ -15,6 +15,7 @@ import tfprof_widgets as tfprof
 from tests import table_goldens
 from tests.captures import committed
 from tests.table_goldens import DRAWN
+from tests.unit.analysis.advice.selected import why_nothing_is_seen
 
 COMPUTING = ("device_compute", "device_to_device", "device_collectives")
 """Categories of a step in which its device has work."""
@@ -65,6 +66,12 @@ def test_every_table_is_what_it_was(name: str, prof: tfprof.Profile) -> None:
 
 def test_every_table_of_the_list_is_compared(prof: tfprof.Profile) -> None:
     assert set(prof.tables.names) <= set(table_goldens.tables_of(prof))
+
+
+def test_each_piece_of_advice_selects_what_its_view_shows_and_its_code_compiles(whole: tfprof.Profile) -> None:
+    for one in whole.advice:
+        assert why_nothing_is_seen(whole.run.results, one) == "", one.rule
+        compile(one.fix.code, one.rule, "exec")
 
 
 def test_the_categories_of_a_step_add_up_to_it(prof: tfprof.Profile) -> None:
