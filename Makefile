@@ -53,8 +53,8 @@ fresh: dist ## install the wheel as a stranger does, with nothing of this machin
 dist: setup-dev ## build the archives of the source and the wheel into dist
 	@rm -rf dist && $(PY) -m build --outdir dist
 
-goldens: setup-dev ## ask XProf anew about the captures in tests/data, and write tests/vectors; with CAPTURES=1 make those of CPUs anew first
-	@$(PY) -m tests.goldens $(if $(CAPTURES),--captures)
+goldens: setup-dev ## the tables of the captures in tests/data anew, XProf's answers about them, and tests/vectors; with TABLES=1 the tables alone, with CAPTURES=1 the captures of CPUs first
+	@$(PY) -m tests.goldens $(if $(CAPTURES),--captures) $(if $(TABLES),--tables)
 	@$(PY) -m tests.make_vectors
 
 system: ## as root, on Debian: install Chromium, a font and the venv module of Python where they are missing

@@ -1,4 +1,4 @@
-"""XProf's answers about the captures in `tests/data`, made anew: `python -m tests.goldens [--captures]`.
+"""The tables of the captures in `tests/data` and XProf's answers about them, made anew: `python -m tests.goldens [--captures]`.
 
 With `--captures` the captures of CPUs are made anew first, by the programs of `tests.captures` under the TensorFlow that is
 installed here. Those of GPUs are what they are.
@@ -15,6 +15,7 @@ from typing import Any
 
 from tests import captures
 from tests.captures import committed
+from tests.table_goldens import write_goldens
 from tests.unit.analysis.parity.parity_case import (
     KINDS,
     LOOPING_KIND,
@@ -58,6 +59,9 @@ def _drop_what_is_chance(allocator: dict[str, Any]) -> None:
 if __name__ == "__main__":
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--captures", action="store_true", help="make the captures of CPUs anew first")
+    parser.add_argument("--tables", action="store_true", help="the tables alone, without XProf")
     if parser.parse_args().captures:
         make_captures()
-    make_answers()
+    if not parser.parse_args().tables:
+        make_answers()
+    write_goldens()

@@ -46,32 +46,26 @@ def profile(
     `model.fit`, `evaluate` and `predict` get their steps without an edit. In a loop of your own use `trace_steps` or
     `step`; where there is neither, steps are found by what repeats. When the block raises, or is interrupted, what was
     captured is kept (and shown in a notebook), and the exception goes on; `Profile.memory_failure` explains one that
-    says that memory ran out. Meanwhile a line in the output, or on the terminal, tells how far it is. `recover` lists
-    what is kept of a process that died.
+    says that memory ran out. A line in the output tells how far it is; `recover` lists what is kept of dead processes.
 
     Args:
         steps: numbers of the steps to capture, counted from 0 over the whole block: a range, the first and the last as a
-            tuple, such as `(10, 20)`, other whole numbers, or a function from a number to True or False. Two numbers that
-            are meant one by one are a set, `{10, 20}`. Steps that follow each other share a short session of the
-            profiler. None: all.
+            tuple, such as `(10, 20)`, other whole numbers (two of them as a set, `{10, 20}`), or a function from a number
+            to True or False. Steps that follow each other share a short session of the profiler. None: all.
         every: capture each step whose number is a multiple of this.
-        system: sample CPU, each core, memory, disk, network and GPUs meanwhile: True for ten times a second, a number
-            for another rate, 5 to 20 Hz, False for not at all. At 10 Hz it takes 0.1 to 0.5 % of one core.
+        system: sample CPU, each core, memory, disk, network and GPUs meanwhile: True for ten times a second (0.1 to 0.5 %
+            of one core), a number for another rate, 5 to 20 Hz, False for not at all.
         logdir: keep TensorFlow's files in this log directory; without it they live as long as the profile. Beside each
-            trace lies `tfprof.sources.json.gz`, with the lines of ops and the text of your cells and files that they
-            are in: from when a view or table first needs them, at the latest when Python exits.
-        max_seconds: for how many seconds sessions may run in all, 60 s by default, before the capture stops itself and
-            says so. The program goes on.
+            trace `tfprof.sources.json.gz` has the lines of ops and the text of your cells and files that they are in.
+        max_seconds: for how many seconds sessions may run in all, 60 s by default, until the capture stops and says so.
         max_bytes: about how many bytes they may write, 32 MiB by default; likewise.
         every_seconds: capture one step as often as this, in seconds.
         detail: how much is recorded of each step. `"low"` leaves out the events of thread pools, half of all on a CPU,
-            but few on a GPU, where it is hardly cheaper: steps, ops, memory, tf.data, layers and source lines stay.
-            `"high"` adds the ops that TensorFlow found to be cheap, and the queues of its executor: twice the events of
-            `"normal"` and twice its cost. `Profile.capture` tells what it cost your steps, where some of them ran
-            outside of the capture.
+            few on a GPU: steps, ops, memory, tf.data, layers and source lines stay. `"high"` adds the ops that TensorFlow
+            found to be cheap, and the queues of its executor: twice the events of `"normal"` and twice its cost.
 
     Yields:
-        The `Profile`. Inside the block its data raises `CaptureError`.
+        The `Profile`. Inside the block its data raises `CaptureError`. `capture` tells what it cost, if some steps ran without.
 
     Raises:
         CaptureError: the profiler cannot start or its files cannot be written; the message says what to do.

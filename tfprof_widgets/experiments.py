@@ -264,6 +264,7 @@ def _with_model(
 
 Stages = Mapping[str, Callable[[Any], Any]]
 """Functions from data set to data set by name."""
+_NOTHING_TO_COMPARE = "There is nothing to compare: give stages to drop or replace, or a loss."
 _OWN_LOSS = "The model has a train_step or compute_loss of its own, which may not use the other loss."
 
 
@@ -392,7 +393,7 @@ def ablate(
         stages: functions from data set to data set by name, in the order in which they are applied; of a sequence of
             functions their `__name__` is the name.
         drop: names of stages to leave out in turn; all where it is not given.
-        replace: what to put in the place of a stage, such as a cheap stand-in with the same output; one variant each.
+        replace: what to put in the place of a stage, such as a stand-in with the same output; one variant each.
         loss: another loss, as `compile` takes it; the loss weights stay. None leaves the loss alone.
         n_steps: measured steps of one run, at most.
         max_seconds: for how many seconds the runs of one variant are measured, all together.
@@ -403,8 +404,7 @@ def ablate(
 
     Raises:
         TypeError: no Keras model, or no `tf.data.Dataset`.
-        ValueError: the model is not compiled, a name is no stage, nothing is left to compare, or a bound is not
-            positive.
+        ValueError: the model is not compiled, a name is no stage, nothing is to compare, or a bound is not positive.
 
     Examples:
         >>> stages = {"shuffle": lambda ds: ds.shuffle(64), "prefetch": lambda ds: ds.prefetch(2)}
@@ -419,22 +419,13 @@ def ablate(
     fields = None if loss is None else other_loss(model, loss)
 
     def plan(kept: Kept) -> Plan:
-        whole = surveyed(_staged(make_ds, named), bounds, where="the data set with all stages")
-        every = {name: _fitting(_staged(make_ds, chosen), whole, name, bounds) for name, chosen in ways.items()}
-        fitting = {WHOLE: whole} | {name: batches for name, batches in every.items() if batches is not None}
-        notices = [
-            f'"{name}" was left out: its batches have other shapes. Replace that stage instead.'
-            for name, batches in every.items()
-            if batches is None
-        ]
+        fitting, notices = _fitting_ways(make_ds, named, ways, bounds)
         variants = [Training(name, model, batches, kept) for name, batches in fitting.items()]
         if fields is not None:
-            variants.append(Training(_loss_name(loss), model, whole, kept, fields=fields))
+            variants.append(Training(_loss_name(loss), model, fitting[WHOLE], kept, fields=fields))
             notices += [_OWN_LOSS] if has_own_loss(model) else []
         if len(variants) == 1:
-            raise ValueError(
-                " ".join(["There is nothing to compare: give stages to drop or replace, or a loss.", *notices])
-            )
+            raise ValueError(" ".join([_NOTHING_TO_COMPARE, *notices]))
         return Plan(variants, list(fitting.values()), notices)
 
     n_variants = 1 + len(ways) + (loss is not None)
@@ -456,12 +447,21 @@ def _ways(named: Stages, drop: Sequence[str] | None, other: Stages) -> dict[str,
     return ways | {f"{name} replaced": {**named, name: other[name]} for name in named if name in other}
 
 
-def _fitting(ds: Any, whole: Batches, name: str, bounds: Bounds) -> Batches | None:
-    """The batches of a variant; None where they have other shapes than those of all stages."""
-    if not are_alike(whole.dataset.element_spec, getattr(ds, "element_spec", None)):
-        return None
-    batches = surveyed(ds, bounds, where=f"the data set {name}")
-    return batches if same_sizes(whole, batches) else None
+def _fitting_ways(
+    make_ds: Any, named: Stages, ways: Mapping[str, Stages], bounds: Bounds
+) -> tuple[dict[str, Batches], list[str]]:
+    """The batches of all stages and of each variant whose batches have the same shapes, and notices of the others."""
+    whole = surveyed(_staged(make_ds, named), bounds, where="the data set with all stages")
+    fitting, notices = {WHOLE: whole}, []
+    for name, stages in ways.items():
+        ds = _staged(make_ds, stages)
+        if are_alike(whole.dataset.element_spec, getattr(ds, "element_spec", None)):
+            batches = surveyed(ds, bounds, where=f"the data set {name}")
+            if same_sizes(whole, batches):
+                fitting[name] = batches
+                continue
+        notices.append(f'"{name}" was left out: its batches have other shapes. Replace that stage instead.')
+    return fitting, notices
 
 
 def _staged(source: Any, stages: Stages) -> Any:

@@ -54,14 +54,12 @@ def load(
       last one: a `WatchedRun` in place of a `Profile`.
 
     Each of these may be a URL that fsspec knows: `http://`, `https://`, `memory://`, and `gs://` and `s3://` with their
-    packages installed. Only the files of what is opened are fetched, and there are limits on their size, on listings
-    and on how long a server may keep silent.
+    packages. Only the files of what is opened are fetched, with limits on size, listings and a server's silence.
 
     **Many hosts.** A run of up to 16 host files is read whole. The files of a larger one are each read and reduced to
     tables where a worker of `executor` runs, and only the tables come here: `Profile.has_events` tells, and
-    `Profile.host(name)` opens one host in full. Hosts that cannot be read are left out, and a notice names them. Files
-    that start more than 13 days from most are left out of either, and a notice names them; where no time is that of
-    most, the latest are shown.
+    `Profile.host(name)` opens one host in full. Left out, and named by a notice, are hosts that cannot be read, and of
+    either files that start more than 13 days from most, or from the latest where no time is that of most.
 
     Args:
         path: what to open.
@@ -70,8 +68,7 @@ def load(
             beside them is taken, and so is a `tfprof_log` with call stacks and float operations.
         executor: reduce the hosts here, however few: any `concurrent.futures.Executor`, such as `Client.get_executor()`
             of Dask, whose workers must have this package and reach the same files. By default processes of this
-            machine, one a CPU, or this process where the files are few and small. They are spawned, and import nothing
-            of the calling program.
+            machine, one a CPU, or this process where the files are few and small: spawned, without the calling program.
 
     Returns:
         A `Profile`; a `WatchedRun` for the folder of a watched training. For a type checker `isinstance(run,

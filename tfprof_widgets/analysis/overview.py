@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from typing import NamedTuple
 
 import numpy as np
 import pandas as pd
@@ -27,6 +28,7 @@ from .verdict import (
     MARKING,
     UNTOLD_INPUT,
     Findings,
+    Verdict,
     idle_of,
     judge,
     op_time_of,
@@ -146,40 +148,21 @@ def compute_overview(
     chosen = steps.frame[averaged]
     times = _step_times(chosen)
     breakdown = _breakdown(chosen, times["step_time_avg_ms"], STEP_CATEGORIES)
-    has_device = ran_on_device(chosen)
-    device = "TPU" if "TPU" in environment.device_type else "GPU"
-    n_batches = chosen["n_batches"].to_numpy(np.int64)
-    judged = breakdown
-    if not has_device:
-        judged = _breakdown(chosen, times["step_time_avg_ms"], GUIDE_CATEGORIES, prefix=GUIDE_PREFIX)
-    category_ms = dict(zip(judged["category"], judged["ms"], strict=True))
-    ops_ms = float(breakdown["ms"][breakdown["category"] == "host_compute"].sum())
-    # A device takes its data without the threads of the host, whose waking is what short waits are elsewhere.
-    run = Run(facts)
-    waits = has_device or run.wait.is_told
-    verdict = judge(
-        category_ms,
-        times["step_time_avg_ms"],
-        has_device=has_device,
-        device=device,
-        waits=waits,
-        ops_ms=ops_ms,
-        batches=batches_of(n_batches),
-    )
+    judged = _judged(facts, chosen, breakdown, times["step_time_avg_ms"])
     findings = Findings(
-        ratio=dict(zip(judged["category"], judged["ratio"], strict=True)),
-        device=device if has_device else "",
+        ratio=judged.ratio,
+        device=judged.device,
         eager=_eager_in_steps(facts),
         tf_functions=facts.tf_functions,
         top_ops=_top_ops(facts),
         memory=judge_memory(facts.memory.summary),
     )
-    # What a device takes is the same beside any program.
-    machine = [] if run.load is None or verdict.limiter in _OF_DEVICES else [run.load.sentence]
     sentence, detail = _without_steps(environment, steps.frame, failure) or (
-        f"{_outside(facts, chosen)}{_in_compiling(steps.frame, facts.averaged_steps)}{verdict.sentence}",
+        f"{_outside(facts, chosen)}{_in_compiling(steps.frame, facts.averaged_steps)}{judged.verdict.sentence}",
         " ".join(
-            filter(None, (*machine, *findings.memory, _detail(steps.frame, breakdown, verdict.limiter, left_out)))
+            filter(
+                None, (judged.load, *findings.memory, _detail(steps.frame, breakdown, judged.verdict.limiter, left_out))
+            )
         ),
     )
     return Overview(
@@ -190,12 +173,12 @@ def compute_overview(
         left_out=left_out,
         is_inferred=bool((steps.frame["source"] == "inferred").any()),
         breakdown=breakdown,
-        limiter=verdict.limiter,
+        limiter=judged.verdict.limiter,
         verdict=sentence,
-        batches=batch_words(n_batches, chosen["step_time_ms"].to_numpy(np.float64)),
+        batches=batch_words(*(chosen[name].to_numpy() for name in ("n_batches", "step_time_ms"))),
         verdict_detail=detail,
         covered_ratio=facts.coverage.ratio,
-        busy_ratio=findings.ratio["device_compute" if has_device else "host_compute"],
+        busy_ratio=judged.ratio["device_compute" if judged.device else "host_compute"],
         compute_16bit_ratio=steps.compute_16bit_ratio,
         compute_32bit_ratio=steps.compute_32bit_ratio,
         **vars(op_time_of(facts.op_shares, facts.op_sums.self_ps)),  # host and device have the same names there
@@ -207,6 +190,40 @@ def compute_overview(
         _found=None if failure is not None or environment.unrecorded else findings,
         _advice=advice,
     )
+
+
+class _Judged(NamedTuple):
+    verdict: Verdict
+    ratio: dict[str, float]
+    """Of the step time by category: of `STEP_CATEGORIES`, without a device of `GUIDE_CATEGORIES`."""
+    device: str
+    """What the averaged steps ran on: `GPU`, `TPU`, or "" for the CPU alone."""
+    load: str
+    """What other programs took of the cores, in one sentence; "" where that does not matter."""
+
+
+def _judged(facts: Facts, chosen: pd.DataFrame, breakdown: pd.DataFrame, step_ms: float) -> _Judged:
+    """What limits the averaged steps."""
+    kind = "TPU" if "TPU" in facts.environment.device_type else "GPU"
+    has_device = ran_on_device(chosen)
+    ops_ms = float(breakdown["ms"][breakdown["category"] == "host_compute"].sum())
+    if not has_device:
+        breakdown = _breakdown(chosen, step_ms, GUIDE_CATEGORIES, prefix=GUIDE_PREFIX)
+    run = Run(facts)
+    verdict = judge(
+        dict(zip(breakdown["category"], breakdown["ms"], strict=True)),
+        step_ms,
+        has_device=has_device,
+        device=kind,
+        # A device takes its data without the threads of the host, whose waking is what short waits are elsewhere.
+        waits=has_device or run.wait.is_told,
+        ops_ms=ops_ms,
+        batches=batches_of(chosen["n_batches"].to_numpy(np.int64)),
+    )
+    # What a device takes is the same beside any program.
+    load = "" if run.load is None or verdict.limiter in _OF_DEVICES else run.load.sentence
+    ratio = dict(zip(breakdown["category"], breakdown["ratio"], strict=True))
+    return _Judged(verdict, ratio, kind if has_device else "", load)
 
 
 def _outside(facts: Facts, chosen: pd.DataFrame) -> str:

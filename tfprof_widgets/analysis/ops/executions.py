@@ -497,8 +497,6 @@ def op_occurrences(
     )
     rows = np.concatenate([host[0], stream[0], hlo.tpu.event])
     op = np.concatenate([host[1], stream[1], hlo.tpu_unit + n_ops]).astype(np.int32)
-    nesting = nest(trace.line_id[host[0]], trace.start_ps[host[0]], trace.duration_ps[host[0]])
-    n_flat = len(host[0]) + len(stream[0])
     execution = device_executions(trace, *stream, eager=enqueued, launches=launches, group=grouping.group_id)
     n_of_streams = int(execution.max(initial=-1)) + 1
     others = np.arange(n_of_streams, n_of_streams + len(rows) - len(execution))
@@ -508,12 +506,7 @@ def op_occurrences(
         op=op,
         event=rows,
         line=trace.line_id[rows],
-        start_ps=np.concatenate([trace.start_ps[rows[:n_flat]], hlo.tpu.start_ps]),
-        duration_ps=np.concatenate([trace.duration_ps[rows[:n_flat]], hlo.tpu.duration_ps]),
-        span_ps=np.concatenate([nesting.span_ps, trace.duration_ps[stream[0]], hlo.tpu.span_ps]),
-        parent=np.concatenate(
-            [nesting.parent, np.full(len(stream[0]), -1), np.where(hlo.tpu.parent >= 0, hlo.tpu.parent + n_flat, -1)]
-        ).astype(np.int64),
+        **_times(trace, host[0], stream[0], hlo.tpu),
         name=host_names + device_names + hlo.units.name,
         type=host_types + device_types + hlo.units.category,
         is_device=is_device,
@@ -541,6 +534,19 @@ def _with_units(own: tuple[Int64, Int64], event: Int64, unit: Int64, *, is_sorte
     rows, units = np.concatenate([own[0], event]), np.concatenate([own[1], unit])
     order = np.argsort(rows, kind="stable") if is_sorted else np.arange(len(rows))
     return rows[order], units[order]
+
+
+def _times(trace: Trace, host: Int64, stream: Int64, tpu: TpuExecutions) -> dict[str, Any]:
+    """The columns of `Occurrences` on time and nesting, of executions on hosts, then on streams and cores."""
+    rows = np.concatenate([host, stream])
+    nesting = nest(trace.line_id[host], trace.start_ps[host], trace.duration_ps[host])
+    parent = [nesting.parent, np.full(len(stream), -1), np.where(tpu.parent >= 0, tpu.parent + len(rows), -1)]
+    return {
+        "start_ps": np.concatenate([trace.start_ps[rows], tpu.start_ps]),
+        "duration_ps": np.concatenate([trace.duration_ps[rows], tpu.duration_ps]),
+        "span_ps": np.concatenate([nesting.span_ps, trace.duration_ps[stream], tpu.span_ps]),
+        "parent": np.concatenate(parent).astype(np.int64),
+    }
 
 
 def _lanes(trace: Trace, host: Int64, device: Int64, tpu: TpuExecutions) -> dict[str, Any]:

@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from pathlib import Path
 from typing import Any
 
 import pandas as pd
 import pytest
 
 from tests.builders import event, line, plane, session, trace
-from tfprof_widgets.analysis import Analysis, Run, filter_sizes
-from tfprof_widgets.read import read_xspace
+from tfprof_widgets.analysis import Analysis
 from tfprof_widgets.trace import SourceMap, empty_source_map
 
 
@@ -78,8 +75,3 @@ def test_the_line_that_made_the_layer_tells_where_no_memory_was_recorded(code: s
 def test_of_several_layers_on_one_line_no_size_is_guessed() -> None:
     two = noted("net = Sequential([Conv2D(8, 11), Conv2D(8, 3)])")
     assert drawn(11, two, with_memory=False).advice == ()
-
-
-def test_a_compiled_program_tells_the_size(capture_of: Callable[[str], Path]) -> None:
-    results = Analysis(read_xspace(capture_of("xla_fit").read_bytes()))
-    assert (3, 3) in filter_sizes(Run(results)).values()

@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from pathlib import Path
 from typing import Any
 
 import pytest
 
 from tests.unit.analysis.advice.gpu_drawings import STEP_US, gpu_run, memory_event
 from tfprof_widgets.analysis import Advice, Analysis
-from tfprof_widgets.read import read_xspace
 
 HALF, SINGLE = "volta_fp16_s884gemm_fp16_128x64", "volta_sgemm_128x64_nn"
 VOLTA = {"device_vendor": "Nvidia", "compute_cap_major": 7, "compute_cap_minor": 0}
@@ -286,15 +283,6 @@ def test_attention_in_separate_kernels_could_be_one() -> None:
     assert attention_run("cudnn_fmha_forward").advice == ()
 
 
-def test_attention_is_told_what_tensorflow_can_do_about_it(capture_of: Callable[[str], Path]) -> None:
-    (advice,) = attention_run("softmax_warp_forward").advice
-    assert "jit_compile=True" in str(advice.fix)
-    compiled = Analysis(read_xspace(capture_of("h100_transformer_xla").read_bytes()))
-    (told,) = (one for one in compiled.advice if one.rule == "unfused_attention")
-    assert told.fix.code == ""
-    assert "jax" not in f"{told.fix}{advice.fix}".lower()
-
-
 def test_a_pascal_has_no_tensor_cores_to_use() -> None:
     pascal = VOLTA | {"compute_cap_major": 6}
     assert gpu_run([(SINGLE, 10, 980)], **pascal).advice == ()
@@ -340,13 +328,3 @@ def test_memory_that_rises_in_every_step_is_a_leak() -> None:
     assert rules(found) == ["memory_growth"]
     assert found[0].evidence["bytes_per_step"] == more
     assert found[0].selection.view == "memory_timeline"
-
-
-def test_the_v100_step_is_told_what_it_waits_for(v100_xplane: Path) -> None:
-    results = Analysis(read_xspace(v100_xplane.read_bytes()))
-    found = {one.rule: one for one in results.advice}
-    assert list(found) == ["input_bound", "launch_bound"]
-    assert found["launch_bound"].gain_ratio == pytest.approx(0.058, abs=0.001)
-    assert found["input_bound"].stage == "generator"
-    # 2020 traces name no op of a kernel, so that nobody can tell which ones Tensor Cores could serve.
-    assert "tensor_core_unused" not in found

@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 import pytest
 
 from tests.unit.analysis.advice.drawn_causes import CAUSES
 from tests.unit.analysis.advice.selected import why_nothing_is_seen
 from tfprof_widgets.analysis import LAST, RULES, Analysis, named, remark, why_it_does_not_run
-from tfprof_widgets.read import read_xspace
 
 
 @pytest.fixture(scope="module")
@@ -42,13 +39,6 @@ def test_a_fix_is_told_in_plain_words_and_its_code_runs(cause: str, drawn: dict[
         assert one.fix.words[-1:] in (".", ":") or one.rule == LAST, one.fix
         assert "\n" not in one.fix.words, one.fix
         assert why_it_does_not_run(one.fix.code, one.fix.names) == "" or not one.fix.code, one.fix
-
-
-def test_what_a_real_gpu_trace_is_told_can_be_seen_and_compiled(v100_xplane: Path) -> None:
-    results = Analysis(read_xspace(v100_xplane.read_bytes()))
-    for one in results.advice:
-        assert why_nothing_is_seen(results, one) == "", one.rule
-        compile(one.fix.code, one.rule, "exec")
 
 
 @pytest.mark.parametrize("text", ["", "f(x)", "a\nimport os", "a\rb\u2028c\x0cd\x00", "é" * 2000])

@@ -1,25 +1,11 @@
+"""The `events` table, and each device event with the call that launched it."""
+
+from __future__ import annotations
+
 import numpy as np
 
-from tests.builders import event, line, plane, trace
-from tfprof_widgets.analysis import EVENTS_COLUMNS, compute_events
-
-
-def test_every_event_is_a_row_in_the_order_of_the_trace() -> None:
-    whole = trace(
-        plane(
-            "/host:CPU", line("main", event("outer", 0, 10), event("inner", 2, 3)), line("other", event("outer", 1, 1))
-        ),
-        plane("/device:GPU:0", line("", event("kern", 0.0005, 4), id=7)),
-    )
-    frame = compute_events(whole, np.array([0, 0, -1, 1], np.int32))
-    assert tuple(frame.columns) == EVENTS_COLUMNS
-    assert frame.to_numpy().tolist() == [
-        ["/host:CPU", "main", "outer", 0.0, 10_000.0, 7_000.0, 0, 0],
-        ["/host:CPU", "main", "inner", 2_000.0, 3_000.0, 3_000.0, 1, 0],
-        ["/host:CPU", "other", "outer", 1_000.0, 1_000.0, 1_000.0, 0, -1],
-        ["/device:GPU:0", "7", "kern", 0.5, 4_000.0, 4_000.0, 0, 1],
-    ]
-    assert all(frame[column].dtype == "category" for column in ("plane", "line", "name"))
+from tests.builders import U, event, line, plane, trace
+from tfprof_widgets.analysis import EVENTS_COLUMNS, compute_events, compute_launches
 
 
 def test_threads_of_the_same_name_share_a_label() -> None:
@@ -31,3 +17,21 @@ def test_a_trace_without_events_gives_an_empty_frame() -> None:
     frame = compute_events(trace(plane("/host:CPU")))
     assert len(frame) == 0
     assert tuple(frame.columns) == EVENTS_COLUMNS
+
+
+def test_a_kernel_goes_with_the_call_of_its_number_and_the_op_around_that() -> None:
+    thread = (event("op", 0, 9), event("cuLaunchKernel", 2, 1, correlation_id=U(7)))
+    stream = (event("first", 4, 1, correlation_id=U(7)), event("second", 6, 1, correlation_id=U(8)))
+    whole = trace(plane("/host:CPU", line("a", *thread)), plane("/device:GPU:0", line("s", *stream, id=7)))
+    rows = {whole.strings[name]: i for i, name in enumerate(whole.name_id.tolist())}
+    launches = compute_launches(whole)
+    assert (launches.event.tolist(), launches.call.tolist()) == ([rows["first"]], [rows["cuLaunchKernel"]])
+    assert launches.call_of(np.array([rows["second"], rows["first"]])).tolist() == [-1, rows["cuLaunchKernel"]]
+    assert launches.inside(whole, whole.names_matching(["op"])).tolist() == [rows["op"]]
+    assert launches.inside(whole, whole.names_matching(["nothing"])).tolist() == [-1]
+
+
+def test_without_a_device_nothing_was_launched() -> None:
+    launches = compute_launches(trace(plane("/host:CPU", line("a", event("call", 0, 1, correlation_id=U(1))))))
+    assert len(launches) == 0
+    assert launches.call_of(np.array([0])).tolist() == [-1]

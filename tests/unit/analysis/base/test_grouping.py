@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 from tests.builders import Event, Plane, U, event, line, plane, trace
-from tests.captures.run_parts import N_STEPS
 from tfprof_widgets.analysis import Grouping, group_events
 from tfprof_widgets.trace import Trace
 
@@ -142,11 +139,3 @@ def test_a_file_that_came_grouped_keeps_its_groups() -> None:
 def test_a_trace_without_events_has_no_groups() -> None:
     grouping = group_events(trace(plane("/host:CPU")))
     assert len(grouping.group_id) == len(grouping.groups) == 0
-
-
-def test_a_real_run_has_one_group_per_marked_step(keras_xplane: Path) -> None:
-    from tfprof_widgets.read import read_xspace
-
-    grouping = group_events(read_xspace(keras_xplane.read_bytes()))
-    assert len(grouping.groups) == N_STEPS
-    assert not grouping.groups["is_implicit"].any()

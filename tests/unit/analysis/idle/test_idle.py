@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from functools import cache
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -14,7 +11,6 @@ import pytest
 from tests.builders import EPOCH_NS, Event, U, event, line, plane, session, space, trace
 from tfprof_widgets.analysis import (
     CATEGORY_CODE,
-    STEP_CATEGORIES,
     TABLES,
     Analysis,
     HostWork,
@@ -31,7 +27,6 @@ from tfprof_widgets.read import read_xspace
 from tfprof_widgets.trace import Int64, UInt8, merge_traces
 
 DETAILS = "regs:32 static_shared:16 dynamic_shared:8 grid:1,2,3 block:4,5,6 occ_pct:62.5"
-KERNELS_WITHOUT_GAP = ("device_compute", "device_to_device", "device_collectives")
 
 
 def launch(start_us: float, duration_us: float, correlation: int) -> Event:
@@ -245,100 +240,4 @@ def test_where_nothing_ran_on_a_device_there_is_no_gap() -> None:
         assert tuple(frame.columns) == TABLES[name].names
 
 
-@pytest.fixture(scope="module")
-def results_of(capture_of: Callable[[str], Path]) -> Callable[[str], Analysis]:
-    return cache(lambda name: Analysis(read_xspace(capture_of(f"h100_{name}").read_bytes())))
-
-
-def in_averaged_steps(results: Analysis) -> pd.DataFrame:
-    frame = results.idle
-    return frame[np.append(results.is_averaged, False)[frame["step"]]]
-
-
 GPU = ("cnn_input", "transformer_loop", "transformer_xla", "resnet_xla", "resnet_mixed", "lstm", "eager", "oom")
-
-
-@pytest.mark.parametrize("name", GPU)
-def test_the_causes_of_one_device_add_up_to_the_categories_of_the_steps(
-    name: str, results_of: Callable[[str], Analysis]
-) -> None:
-    results = results_of(name)
-    frame = results.idle
-    told = frame[frame["step"] >= 0].groupby("cause")["duration_us"].sum()
-    for category in STEP_CATEGORIES:
-        of_steps = results.steps.frame[f"{category}_ms"].sum() * 1000
-        expected = 0 if category in KERNELS_WITHOUT_GAP else of_steps
-        assert told.get(category, 0.0) == pytest.approx(expected, abs=1e-6), category
-    assert frame.groupby("gap")["duration_us"].sum().to_numpy() == pytest.approx(
-        frame.drop_duplicates("gap")["gap_us"].to_numpy()
-    )
-
-
-@pytest.mark.parametrize(
-    ("name", "before", "between", "after"),
-    [
-        ("transformer_loop", 7, 78, 2),
-        ("lstm", 6, 67, 10),
-        ("resnet_mixed", 5, 32, 1),
-        ("resnet_xla", 40, 12, 5),  # 13 where copies within the device are gaps
-        ("transformer_xla", 17, 5, 5),
-    ],
-)
-def test_the_idle_time_of_a_step_is_as_by_hand(
-    name: str, before: int, between: int, after: int, results_of: Callable[[str], Analysis]
-) -> None:
-    results = results_of(name)
-    whole = results.steps.frame["step_time_ms"][results.is_averaged].sum() * 1000
-    share = in_averaged_steps(results).groupby("position")["duration_us"].sum() / whole * 100
-    assert share.reindex(["before", "between", "after"]).tolist() == pytest.approx([before, between, after], abs=1)
-
-
-@pytest.mark.parametrize(
-    ("name", "percent"),
-    [("transformer_loop", 62), ("lstm", 59), ("resnet_mixed", 20), ("resnet_xla", 10.5), ("transformer_xla", 0.7)],
-)
-def test_so_many_kernels_find_their_device_idle(
-    name: str, percent: float, results_of: Callable[[str], Analysis]
-) -> None:
-    launches = results_of(name).kernel_launches
-    assert launches["calls"].tolist() == launches["occurrences"].tolist()
-    ratio = (launches["starved_ratio"] * launches["calls"]).sum() / launches["calls"].sum()
-    assert 100 * ratio == pytest.approx(percent, abs=0.6 if percent > 11 else 0.06)
-
-
-@pytest.mark.parametrize(("name", "percent"), [("resnet_mixed", 72), ("transformer_loop", 59)])
-def test_most_idle_time_lies_before_kernels_of_the_optimizer(
-    name: str, percent: float, results_of: Callable[[str], Analysis]
-) -> None:
-    frame = in_averaged_steps(results_of(name))
-    share = frame.loc[frame["phase"] == "optimizer", "duration_us"].sum() / frame["duration_us"].sum()
-    assert 100 * share == pytest.approx(percent, abs=3.5)
-
-
-def test_the_fifth_step_of_a_resnet_has_the_gaps_found_by_hand(results_of: Callable[[str], Analysis]) -> None:
-    frame = results_of("resnet_xla").idle
-    frame = frame[frame["step"] == 5]
-    ms = frame.groupby(["position", "cause"])["duration_us"].sum() / 1000
-    assert ms["before"].sum() == pytest.approx(13.02, abs=0.01)
-    assert ms["before", "copy_to_device"] == pytest.approx(4.87, abs=0.01)
-    assert ms["before", "dispatch"] == pytest.approx(3.45 + 0.97 + 3.66, abs=0.5)
-    assert ms["between"].sum() == pytest.approx(3.1, abs=0.05)
-    assert ms["after"].sum() == pytest.approx(0.96, abs=0.005)
-
-
-@pytest.mark.parametrize(
-    ("name", "limiter"),
-    [
-        ("cnn_input", "input"),
-        ("transformer_loop", "kernel_launch"),
-        ("transformer_xla", "device_compute"),
-        ("resnet_xla", "dispatch"),
-        ("resnet_mixed", "device_compute"),
-        ("lstm", "dispatch"),
-        ("eager", "dispatch"),
-    ],
-)
-def test_the_verdict_on_a_capture_is_what_its_device_waits_for_most(
-    name: str, limiter: str, results_of: Callable[[str], Analysis]
-) -> None:
-    assert results_of(name).overview.limiter == limiter

@@ -7,7 +7,6 @@ from pathlib import Path
 import pandas as pd
 import pytest
 
-from tests.captures.run_parts import N_STEPS
 from tests.unit.analysis.input.tf_data_runs import N_BATCHES
 from tfprof_widgets.analysis import (
     InputPipeline,
@@ -112,11 +111,3 @@ def test_a_cpu_run_that_recorded_no_memory_is_told_how_to(tf_data_captures: dict
     profile = compute_memory(read_xspace(tf_data_captures["slow_map"].read_bytes()))
     assert profile.is_empty
     assert "TF_CPU_ALLOCATOR_USE_BFC" in str(profile.remedy)
-
-
-def test_an_epoch_of_keras_is_read_whole(keras_xplane: Path) -> None:
-    data = tf_data(keras_xplane)
-    assert data.pipelines["n_calls"].tolist() == [N_STEPS]
-    assert data.iterators["name"].tolist() == ["Root", "Prefetch", "MapAndBatch", "Shuffle", "TensorSlice"]
-    assert data.iterators["on_critical_path"].iloc[:2].all()
-    assert set(data.calls["pipeline"]) == {0}

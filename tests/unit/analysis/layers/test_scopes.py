@@ -1,9 +1,6 @@
-"""The tree of name scopes: complete, and its sums right, whatever the names."""
+"""Scope and role of each op, and time by name scope."""
 
 from __future__ import annotations
-
-from collections.abc import Callable
-from pathlib import Path
 
 import numpy as np
 import pandas as pd
@@ -11,10 +8,175 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tests.builders import event, line, plane, trace
 from tests.unit.analysis.layers.totals import totals_of
-from tfprof_widgets.analysis import MAX_SCOPE_DEPTH, SCOPE_COLUMNS, Analysis, Scopes, compute_scopes, op_scopes
+from tfprof_widgets.analysis import (
+    MAX_SCOPE_DEPTH,
+    SCOPE_COLUMNS,
+    OpScopes,
+    Scopes,
+    compute_scopes,
+    input_work,
+    op_occurrences,
+    op_scopes,
+)
+from tfprof_widgets.analysis import scopes as op_scopes_module
 from tfprof_widgets.analysis import scopes as scopes_module
-from tfprof_widgets.read import open_traces
+
+CALL = "StatefulPartitionedCall"
+LOOP = "gradient_tape/net_1/lstm_1/while"
+NAME = st.lists(st.sampled_from(["net", "dense_1", "MatMul", "while", "block", "a.b"]), min_size=1, max_size=6)
+
+
+def one(name: str, kind: str = "Mul") -> OpScopes:
+    return op_scopes([name], [kind])
+
+
+@pytest.mark.parametrize(
+    ("name", "scope", "leaf"),
+    [
+        ("MatMul", "", "MatMul"),
+        ("net/dense/MatMul", "net/dense", "MatMul"),
+        (f"{CALL}/net_1/dense_1/MatMul", "net_1/dense_1", "MatMul"),
+        (f"{CALL}/net/{CALL}_2/PartitionedCall/dense/MatMul", "net/dense", "MatMul"),
+        ("replica_4/net/dense/MatMul", "net/dense", "MatMul"),
+        # a copy that the partitioner made for a transfer
+        ("cond_12/switch_pred/_166/_150", "cond_12", "switch_pred"),
+        # graph rewriting
+        (f"{CALL}/net_1/block_1/ArithmeticOptimizer/AddOpsRewrite_Leaf_1_add", "net_1/block_1", "AddOpsRewrite_Leaf_1_add"),
+        (f"{CALL}/sgd/clip_by_norm/ArithmeticOptimizer/ReplaceMulWithSquare_mul", "sgd/clip_by_norm", "ReplaceMulWithSquare_mul"),
+        ("ConstantFolding/net/dense/mul-folded-0", "net/dense", "mul-folded-0"),
+        ("net/conv/Conv2D-0-TransposeNHWCToNCHW-LayoutOptimizer", "net/conv", "Conv2D-0-TransposeNHWCToNCHW-LayoutOptimizer"),
+        # inlined bodies repeat the path within their function
+        (f"{CALL}/net_1/lstm_1/while/body/_34/net_1/lstm_1/while/lstm_cell_1/add", "net_1/lstm_1/while/lstm_cell_1", "add"),
+        (f"{CALL}/net_1/lstm_1/while/cond/_33/net_1/lstm_1/while/Less", "net_1/lstm_1/while", "Less"),
+        (f"{CALL}/cond/then/_22/cond/cond/else/_93/cond/cond/Add", "cond/cond", "Add"),
+        (f"net/{CALL}/while/body/_3/while/add", "net/while", "add"),
+        # a scope that merely looks like a body's number
+        ("net/_5/MatMul", "net/_5", "MatMul"),
+    ],
+)  # fmt: skip
+def test_what_execution_adds_to_a_name_is_taken_away(name: str, scope: str, leaf: str) -> None:
+    found = one(name)
+    assert "/".join(found.scope[0]) == scope
+    assert found.leaf[0] == leaf
+    assert not found.is_backward[0]
+
+
+@pytest.mark.parametrize(
+    ("name", "scope"),
+    [
+        (f"{CALL}/gradient_tape/net_1/dense_1/MatMul/MatMul_1", "net_1/dense_1/MatMul"),
+        (f"{CALL}/gradient_tape/AddN", ""),
+        (f"{LOOP}/net_1/lstm_1/while_grad/TensorListPopBack", "net_1/lstm_1/while"),
+        (f"{LOOP}/net_1/lstm_1/while_grad", "net_1/lstm_1"),
+        (f"{LOOP}/net_1/lstm_1/while/lstm_cell_1/Tanh_1_0/accumulator", "net_1/lstm_1/while/lstm_cell_1/Tanh_1_0"),
+        ("gradient_tape/a/a/a/MatMul", "a/a/a"),
+        (
+            f"{CALL}/{LOOP}/net_1/lstm_1/while_grad/body/_4/{LOOP}/gradients/net_1/lstm_1/while/lstm_cell_1/MatMul_4_grad/MatMul_1",
+            "net_1/lstm_1/while/lstm_cell_1/MatMul_4",
+        ),
+        (f"{CALL}/net_1/rnn_1/while/body/_2/net_1/rnn_1/while/gradient_tape/net_1/rnn_1/while/gradients/net_1/rnn_1/while/Read_grad/x",
+         "net_1/rnn_1/while/Read"),
+    ],
+)  # fmt: skip
+def test_a_gradient_belongs_to_the_scope_of_what_it_is_the_gradient_of(name: str, scope: str) -> None:
+    found = one(name)
+    assert "/".join(found.scope[0]) == scope
+    assert found.is_backward[0]
+
+
+@pytest.mark.parametrize(
+    ("name", "kind"),
+    [
+        (f"{CALL}/adam/Mul_3", "Mul"),
+        (f"{CALL}/adam/cond/then/_940/adam/cond/Add_14", "AddV2"),
+        (f"{CALL}/cond/then/_22/cond/adam/truediv_5", "RealDiv"),  # below the condition of loss scaling
+        ("SGD/SGD/update_3/ResourceApplyGradientDescent", "ResourceApplyGradientDescent"),
+        ("cond_16/then/_2/cond_16/update_6/AssignVariableOp/_7", "AssignVariableOp"),
+        ("anything/at/all", "ResourceApplyAdam"),
+    ],
+)
+def test_ops_of_optimizers_are_told_by_scope_and_by_type(name: str, kind: str) -> None:
+    assert one(name, kind).is_optimizer[0]
+
+
+def test_an_optimizer_with_a_name_of_its_own_must_be_known() -> None:
+    assert not one("maker/Mul").is_optimizer[0]
+    assert op_scopes(["maker/Mul"], ["Mul"], optimizers=frozenset({"maker"})).is_optimizer[0]
+
+
+def test_the_condition_around_an_optimizer_belongs_to_it() -> None:
+    found = op_scopes(["cond/adam/mul", "cond/truediv", "cond/cond/Add", "cond_1/Add", "Add"], ["Mul"] * 5)
+    assert found.is_optimizer.tolist() == [True, True, True, False, False]
+
+
+def test_the_gradient_of_an_op_that_looks_like_an_optimizers_is_a_gradient() -> None:
+    found = one("gradient_tape/adam/mul/Mul")
+    assert found.is_backward[0] and not found.is_optimizer[0]
+
+
+def test_iterators_lie_below_one_scope() -> None:
+    found = one("Iterator::Root::Prefetch::ParallelMapV2/Zip[0]", "Dataset")
+    assert found.scope[0] == ("tf.data", "Root", "Prefetch", "ParallelMapV2/Zip[0]")
+    assert found.is_input[0]
+
+
+def test_ops_that_ran_only_within_the_input_are_told_by_thread_and_by_nesting() -> None:
+    host = plane(
+        "/host:CPU",
+        line("tf_data_private_threadpool/1", event("mul:Mul", 0, 2), event("both:Mul", 3, 1)),
+        line("python", event("Iterator::Map", 0, 9), event("crop/Slice:Slice", 1, 2)),
+        line("tf_data_iterator_get_next/2", event("after:Mul", 0, 1)),
+        line("tf_Compute", event("both:Mul", 5, 1), event("dense/MatMul:MatMul", 7, 1)),
+    )
+    found = trace(host)
+    occurrences = op_occurrences(found)
+    work = dict(zip(occurrences.name, input_work(found, occurrences).tolist(), strict=True))
+    assert {name for name, within in work.items() if within} == {"mul", "crop/Slice", "Iterator::Map"}
+
+
+@given(NAME)
+def test_the_call_of_a_function_changes_nothing(parts: list[str]) -> None:
+    name = "/".join(parts)
+    assert one(f"{CALL}/{name}").scope == one(name).scope
+
+
+@given(NAME.filter(lambda parts: "while" not in parts))
+def test_a_gradient_has_the_scope_of_the_same_name_without_the_tape(parts: list[str]) -> None:
+    name = "/".join(parts)
+    assert one(f"gradient_tape/{name}").scope == one(name).scope
+
+
+@given(st.lists(st.tuples(st.text(max_size=40), st.text(max_size=5))))
+def test_any_text_has_a_scope(named: list[tuple[str, str]]) -> None:
+    found = op_scopes([name for name, _ in named], [kind for _, kind in named])
+    assert len(found) == len(found.scope) == len(found.leaf) == len(found.is_input) == len(named)
+    assert all(all(scope) for scope in found.scope if scope[:1] != ("tf.data",))
+
+
+@pytest.mark.parametrize(
+    "part", ["a/", "while/body/_1/", "gradients/a/", "cond/then/_2/cond/", "_1/", "x_grad/", "a/b/", "a/a_grad/"]
+)
+def test_a_name_of_a_million_letters_is_read_in_one_go(part: str) -> None:
+    name = "gradient_tape/" + part * (1_000_000 // len(part)) + "MatMul"
+    assert len(one(name)) == 1  # a pattern that goes back and forth would not come to an end
+
+
+def test_the_scope_of_many_ops_is_walked_through_once() -> None:
+    before = op_scopes_module._walk.cache_info().misses
+    scopes = op_scopes([f"gradient_tape/unrolled/step_7/mul_{i}" for i in range(50)], ["Mul"] * 50)
+    assert set(scopes.scope) == {("unrolled", "step_7")}
+    assert op_scopes_module._walk.cache_info().misses - before == 1
+
+
+def test_a_scope_is_there_once_where_its_first_op_comes() -> None:
+    found = op_scopes(["b/x", "a/y", "b/z", "Iterator::Map", "a/y/_1"], ["Mul"] * 5)
+    assert found.scopes == (("b",), ("a",), ("tf.data", "Map"))
+    assert found.scope_id.tolist() == [0, 1, 0, 2, 1]
+    within = op_scopes(["a/x", "a/y"], ["Mul"] * 2, is_input=np.array([True, True]))
+    assert within.scopes == (("tf.data", "a"),)
+
 
 PART = st.sampled_from(["a", "b", "c_1", "gradient_tape", "while"])
 OPS = st.lists(
@@ -103,31 +265,3 @@ def test_paths_beyond_the_bound_of_memory_are_charged_to_a_scope_around(monkeypa
     assert found.entries["scope"].tolist() == ["", "abc", "abc/def"]
     assert found.n_folded_ops == 1
     assert found.frame["self_time_us"].sum() == 3
-
-
-@pytest.mark.parametrize(
-    "kind", ["keras_fit", "lstm_fit", "xla_fit", pytest.param("nested_fit", marks=pytest.mark.tensorflow)]
-)
-def test_the_tree_of_a_real_run_holds_all_time(kind: str, capture_of: Callable[[str], Path]) -> None:
-    results = Analysis(open_traces(capture_of(kind)).trace)
-    check(results)
-    assert not results.scopes.frame["scope"].str.contains("PartitionedCall|gradient_tape|/body/|Optimizer").any()
-
-
-def test_the_tree_of_a_gpu_trace_holds_all_time(v100_xplane: Path) -> None:
-    results = Analysis(open_traces(v100_xplane).trace)
-    check(results)
-    frame = results.scopes.frame
-    assert row(frame[frame["device"] == "Host"], "bert_span_labeler/bert_encoder_1/transformer").n_ops > 2000
-    assert not frame["scope"].str.contains("replica_").any()
-
-
-def check(results: Analysis) -> None:
-    frame = results.scopes.frame
-    for device, side in results.ops.groupby("device"):
-        whole = side["total_self_time_us"].sum()
-        assert frame["self_time_us"][frame["device"] == device].sum() == pytest.approx(whole, rel=1e-12)
-        assert frame["total_time_us"][(frame["device"] == device) & (frame["scope"] == "")].item() == pytest.approx(
-            whole
-        )
-    assert len(results.scopes.op_entry) == len(results.op_shares)

@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from pathlib import Path
-
 import numpy as np
 import pandas as pd
 import pytest
@@ -13,8 +10,7 @@ from hypothesis import strategies as st
 
 from tests.builders import EPOCH_NS, Event, line, plane, session, trace
 from tests.unit.analysis.memory.test_memory import CPU, give, host, take
-from tfprof_widgets.analysis import Analysis, MemoryProfile, compute_memory
-from tfprof_widgets.read import read_xspace
+from tfprof_widgets.analysis import MemoryProfile, compute_memory
 from tfprof_widgets.trace import Trace, merge_traces
 
 STEP_US = 100
@@ -223,43 +219,3 @@ def test_a_leak_shows_through_noise_and_in_thousands_of_steps() -> None:
     growth = drawn(*events, n_steps=3000).growth(CPU)
     assert growth.is_significant
     assert growth.bytes_per_step == pytest.approx(10, rel=0.05)
-
-
-def assert_adds_up(memory: MemoryProfile, n_times: int) -> None:
-    """The breakdown at any time is the bytes in use then, to the byte."""
-    random = np.random.default_rng(3)
-    assert memory.allocators
-    for allocator in memory.allocators:
-        timeline = memory.timeline(allocator)
-        times = timeline["time_ms"].to_numpy()
-        edges = random.choice(times, min(n_times, len(times)), replace=False)
-        for at_ms in [times[0] - 1, *random.uniform(times[0], times[-1], n_times), *edges, times[-1] + 1]:
-            row = int(np.searchsorted(np.round(times * 1e9), round(at_ms * 1e9), side="right")) - 1
-            if row < 0:
-                continue
-            assert memory.live(allocator, at_ms)["total_bytes"].sum() == timeline["in_use_bytes"].iloc[row]
-        peak = memory.summary.set_index("allocator").loc[allocator]
-        assert memory.peak(allocator)["total_bytes"].sum() >= peak["stack_bytes"]
-
-
-def test_the_breakdown_adds_up_at_any_time_of_a_cpu_capture(keras_xplane: Path) -> None:
-    results = Analysis(read_xspace(keras_xplane.read_bytes()))
-    assert_adds_up(results.memory, 40)
-
-
-def test_the_breakdown_adds_up_at_any_time_of_a_gpu_capture(v100_xplane: Path) -> None:
-    assert_adds_up(Analysis(read_xspace(v100_xplane.read_bytes())).memory, 25)
-
-
-def test_steps_of_a_real_run_agree_with_its_timeline(capture_of: Callable[[str], Path]) -> None:
-    results = Analysis(read_xspace(capture_of("keras_fit").read_bytes()))
-    memory = results.memory
-    for allocator in memory.allocators:
-        table, timeline = memory.steps(allocator), memory.timeline(allocator)
-        assert len(table) == len(results.steps)
-        in_steps = timeline[timeline["step"] >= 0]
-        assert table["peak_bytes"].max() >= in_steps["in_use_bytes"].max()
-        assert not memory.growth(allocator).is_significant
-        lifetimes = memory.lifetimes(allocator)
-        assert len(lifetimes) == memory.summary.set_index("allocator").loc[allocator, "n_allocations"]
-        assert (lifetimes["lifetime_ms"].dropna() >= 0).all()

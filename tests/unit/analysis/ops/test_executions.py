@@ -2,62 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import replace
-from pathlib import Path
 
-import numpy as np
 import pandas as pd
 import pytest
 
-from tests.builders import EPOCH_NS, Event, U, event, line, plane, session, trace
-from tests.captures import committed
+from tests.builders import EPOCH_NS, Event, U, event, line, plane, session, space, trace
 from tfprof_widgets.analysis import Analysis, aggregate_ops, op_occurrences
 from tfprof_widgets.read import read_xspace
 from tfprof_widgets.trace import Trace, empty_source_map
 
-SCOPE = b"scope_range_id"
-
 
 def device_ops(results: Analysis) -> pd.DataFrame:
     return results.ops[results.ops["device"] == "Device"].set_index("name")
-
-
-@pytest.mark.parametrize("told", [True, False], ids=["by annotation", "by the order of calls"])
-def test_a_cudnn_lstm_runs_once_a_step_however_many_time_steps_it_has(told: bool) -> None:
-    content = committed.content("h100_lstm")
-    assert SCOPE in content
-    ops = device_ops(Analysis(read_xspace(content if told else content.replace(SCOPE, b"scope_range_ie"))))
-    forward = ops[ops["type"] == "CudnnRNNV3"]
-    assert forward["occurrences"].tolist() == [12, 12]
-    assert forward["avg_time_us"].tolist() == pytest.approx([468.3, 468.2], abs=0.05)
-    assert ops.loc[ops["type"] == "CudnnRNNBackpropV3", "occurrences"].tolist() == [12, 12]
-
-
-@pytest.mark.parametrize(
-    ("name", "n_steps"), [("h100_resnet_xla", 10), ("h100_cnn_input", 20), ("h100_resnet_mixed", 10)]
-)
-def test_what_runs_in_each_step_is_executed_once_in_each(
-    name: str, n_steps: int, capture_of: Callable[[str], Path]
-) -> None:
-    results = Analysis(read_xspace(capture_of(name).read_bytes()))
-    totals, occurrences = results.host_sums.on_all_hosts(), results.occurrences
-    on_device = occurrences.is_device[totals.unit]
-    assert np.mean(totals.count[on_device] == n_steps) > 0.99
-    assert totals.count[on_device].max() == n_steps
-    n_kernels = np.bincount(occurrences.op, minlength=len(occurrences.name))[totals.unit]
-    assert (
-        n_kernels[on_device] > totals.count[on_device]
-    ).sum() >= 6  # of the ops of several kernels, such as convolutions
-
-
-def test_a_custom_call_of_several_kernels_moves_its_bytes_once(capture_of: Callable[[str], Path]) -> None:
-    results = Analysis(read_xspace(capture_of("h100_resnet_xla").read_bytes()))
-    calls = results.hlo_ops.frame
-    calls = calls[calls["category"] == "custom-call"]
-    assert (calls["occurrences"] == 10).all()
-    gibps = calls["bytes_accessed"] / (calls["avg_time_us"] / 1e6) / 2**30
-    assert calls["memory_bandwidth_gibps"].tolist() == pytest.approx(gibps.tolist())
 
 
 def test_each_launch_of_a_cuda_graph_executes_its_ops_anew() -> None:
@@ -70,32 +27,6 @@ def test_each_launch_of_a_cuda_graph_executes_its_ops_anew() -> None:
     )
     results = Analysis(trace(plane("/host:CPU", line("main")), plane("/device:GPU:0", stream)))
     assert results.ops[["name", "occurrences", "avg_time_us"]].to_numpy().tolist() == [["net/dense", 3, 10]]
-
-
-def test_kernels_of_eager_ops_know_them_and_their_calls_run_nothing_on_the_host(
-    capture_of: Callable[[str], Path],
-) -> None:
-    results = Analysis(read_xspace(capture_of("h100_eager").read_bytes()))
-    ops = device_ops(results)
-    assert ops.loc[["eager/MatMul", "eager/Mul", "eager/Relu"], "occurrences"].tolist() == [24, 36, 12]
-    assert ops["eager"].all()
-    kernels = results.kernels.frame
-    assert (kernels["op_name"].str.startswith("eager/")).all()
-    assert kernels.loc[kernels["name"].str.contains("splitKreduce"), "op_type"].tolist() == ["MatMul"]
-    on_host = set(results.ops.loc[results.ops["device"] == "Host", "name"])
-    assert on_host == {"eager/Reshape", "eager/ReadVariableOp", "eager/_EagerConst"}  # which enqueue no kernel
-    rules = {one.rule: one for one in results.advice}
-    assert "host_fallback" not in rules
-    assert rules["eager_hot_loop"].evidence["python_ratio"] > 0.9  # 0.05 of 4.64 ms are kernels
-
-
-@pytest.mark.parametrize("name", ["h100_eager", "h100_resnet_mixed"])
-def test_compiling_is_compilation_and_no_op(name: str, capture_of: Callable[[str], Path]) -> None:
-    whole = read_xspace(capture_of(name).read_bytes())
-    assert any(text.startswith("Compiling IR:") for text in whole.strings)
-    results = Analysis(whole)
-    assert not results.ops["name"].str.contains("Compiling").any()
-    assert not results.overview.top_ops["name"].str.contains("Compiling").any()
 
 
 def drawn(*stream: Event, host: tuple[Event, ...] = ()) -> Trace:
@@ -153,3 +84,61 @@ def test_a_kernel_of_an_eager_op_is_charged_to_the_line_that_calls_it() -> None:
     lines = Analysis(whole, source_map).source_lines.frame
     (row,) = lines[lines["self_time_us"] > 0].to_dict("records")
     assert (row["file"], row["line"], row["device"], row["self_time_us"]) == ("a.py", 3, "Device", 20)
+
+
+def results_of(*events: Event) -> Analysis:
+    return Analysis(read_xspace(space(plane("/host:CPU", line("python", *events)))))
+
+
+def test_a_call_of_an_op_that_left_no_event_is_an_eager_op_in_a_scope_of_its_own() -> None:
+    results = results_of(event("EagerExecute", 0, 40, is_func=0), event("EagerLocalExecute: MatMul", 5, 30))
+    (row,) = results.ops.to_dict("records")
+    assert (row["name"], row["type"], row["eager"], row["total_time_us"]) == ("eager/MatMul", "MatMul", True, 30)
+
+
+def test_a_call_of_a_function_of_a_data_set_or_around_a_recorded_op_is_none() -> None:
+    results = results_of(
+        event("EagerExecute", 0, 40, is_func=1),
+        event("EagerLocalExecute: __inference_step_7", 5, 30),
+        event("EagerExecute", 50, 40, is_func=0),
+        event("EagerLocalExecute: MakeIterator", 55, 30),
+        event("EagerExecute", 100, 40, is_func=0),
+        event("EagerLocalExecute: Cast", 105, 30),
+        event("Cast:Cast", 110, 20),
+    )
+    assert results.ops["name"].tolist() == ["Cast"]
+
+
+def test_a_call_inside_another_is_charged_once_as_a_python_function_that_calls_ops_does() -> None:
+    results = results_of(
+        event("EagerExecute", 0, 90, is_func=0),
+        event("EagerLocalExecute: EagerPyFunc", 5, 80),
+        event("EagerExecute", 10, 40, is_func=0),
+        event("EagerLocalExecute: Sin", 15, 30),
+        event("EagerExecute", 55, 20, is_func=1),
+        event("EagerLocalExecute: __inference_f_1", 56, 18),
+        event("MatMul:MatMul", 60, 10),
+    )
+    rows = results.ops.set_index("name")[["total_time_us", "total_self_time_us", "eager"]]
+    assert {name: tuple(row) for name, *row in rows.itertuples()} == {
+        "eager/EagerPyFunc": (80, 40, True),
+        "eager/Sin": (30, 30, True),
+        "MatMul": (10, 10, False),
+    }
+    assert results.overview.host_eager_ratio == 70 / 80
+
+
+@pytest.mark.parametrize(("tf_op", "name"), [({"tf_op": "MatMul:MatMul"}, "MatMul"), ({}, "eager/MatMul")])
+def test_a_call_that_launches_a_kernel_is_an_op_of_the_device_alone(tf_op: dict[str, str], name: str) -> None:
+    host = line(
+        "python",
+        event("EagerExecute", 0, 40, is_func=0),
+        event("EagerLocalExecute: MatMul", 5, 30),
+        event("cuLaunchKernel", 10, 5, correlation_id=U(7)),
+    )
+    stream = line("Stream #7(Compute)", event("gemm", 50, 20, correlation_id=U(7), **tf_op), id=7)
+    results = Analysis(read_xspace(space(plane("/host:CPU", host), plane("/device:GPU:0", stream))))
+    assert results.ops[["device", "name", "occurrences", "total_time_us"]].to_numpy().tolist() == [
+        ["Device", name, 1, 20]
+    ]
+    assert (results.overview.host_time_ratio, results.overview.device_eager_ratio) == (0, 1)

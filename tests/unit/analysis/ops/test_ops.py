@@ -1,4 +1,4 @@
-"""Op totals: nesting, ranges and idle time against an event-by-event reading."""
+"""The table of ops, of the whole trace, of a part and of the averaged steps."""
 
 from __future__ import annotations
 
@@ -8,10 +8,22 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tests.builders import Event, event, line, plane, trace
+from tests.builders import Event, event, line, plane, session, space, trace
 from tests.unit.analysis.xprof_oracle import host_ops
-from tfprof_widgets.analysis import IDLE, OPS_COLUMNS, aggregate_ops, by_type, op_occurrences
-from tfprof_widgets.trace import Trace
+from tfprof_widgets.analysis import (
+    ALL_HOSTS,
+    IDLE,
+    N_TOP_OPS,
+    OPS_COLUMNS,
+    Analysis,
+    aggregate_ops,
+    by_type,
+    only_waits,
+    op_occurrences,
+)
+from tfprof_widgets.export import summarize
+from tfprof_widgets.read import read_xspace
+from tfprof_widgets.trace import Trace, merge_traces
 
 N_EXAMPLES = 30
 EVENTS = st.lists(st.tuples(st.integers(0, 40), st.integers(0, 20), st.sampled_from("abcd")), min_size=1, max_size=12)
@@ -164,3 +176,157 @@ def test_a_side_that_was_not_observed_in_a_range_has_no_idle_time_there() -> Non
         return frame.loc[frame["name"] == IDLE, "device"].tolist()
 
     assert (idle(0, 4), idle(11, 12), idle(5, 9), idle(0, 20)) == (["Host"], ["Device"], [], ["Device", "Host"])
+
+
+def steps(n: int) -> list[Event]:
+    """Steps that run an op in another, after one that a compilation makes long."""
+    first = [
+        event("train", 0, 90, _r=1, step_num=0),
+        event("tf.function-graph_building", 1, 60),
+        event("net/x:A", 65, 20),
+    ]
+    usual = [
+        one
+        for i in range(1, n + 1)
+        for one in (
+            event("train", 80 + 20 * i, 20, _r=1, step_num=i),
+            event("net/x:A", 81 + 20 * i, 10),
+            event("net/y:B", 83 + 20 * i, 4),
+            event("cuLaunchKernel", 92 + 20 * i, 1, correlation_id=i),
+        )
+    ]
+    return first + usual
+
+
+def results(n: int = 3) -> Analysis:
+    details = "regs:32 grid:1,1,1 block:1,1,1"
+    kernels = [
+        event("gemm", 93 + 20 * i, i, correlation_id=i, kernel_details=details, tf_op="net/x:A")
+        for i in range(1, n + 1)
+    ]
+    early = event("gemm", 10, 9, kernel_details=details, tf_op="net/x:A")
+    planes = [plane("/host:CPU", line("python", *steps(n))), plane("/device:GPU:0", line("Stream #1", early, *kernels))]
+    return Analysis(read_xspace(space(session(duration_us=1000), *planes)))
+
+
+@pytest.mark.parametrize(
+    ("name", "waits"),
+    [
+        ("Iterator::Root::Prefetch", True),
+        ("Iterator::Root::Prefetch::ParallelMapV2", True),
+        ("Iterator::Root::Prefetch::FiniteTake::MapAndBatch[0]", True),
+        ("Iterator::Root::Prefetch::Map", False),
+        ("Iterator::Root", False),
+        ("Iterator::Root::Prefetch::BatchV2::TFRecord", False),
+    ],
+)
+def test_iterators_whose_elements_other_threads_make_only_wait(name: str, waits: bool) -> None:
+    assert only_waits(name, "Dataset") == waits
+    assert not only_waits(name, "MatMul")
+
+
+def test_the_top_ops_are_of_what_works() -> None:
+    waiting = event("Iterator::Root::Prefetch", 0, 50)
+    cpu = plane("/host:CPU", line("python", waiting, event("net/x:A", 60, 10)))
+    top = Analysis(read_xspace(space(session(duration_us=1000), cpu))).overview.top_ops
+    assert top[["name", "self_time_ratio"]].to_numpy().tolist() == [["net/x", 1.0]]
+
+
+def test_ops_of_steps_are_means_over_the_averaged_ones_devices_first() -> None:
+    found = results().step_ops
+    assert found[["device", "name", "occurrences"]].to_numpy().tolist() == [
+        ["Device", "net/x", 1.0],
+        ["Host", "net/x", 1.0],
+        ["Host", "net/y", 1.0],
+    ]
+    assert found["self_time_ms"].tolist() == pytest.approx([0.002, 0.006, 0.004])
+    assert found["self_time_ratio"].tolist() == pytest.approx([1.0, 0.6, 0.4])
+
+
+def test_what_only_waits_or_ran_before_the_averaged_steps_is_none_of_them() -> None:
+    early = event("once/w:Init", 62, 2)
+    waiting = event("Iterator::Root::Prefetch", 100, 50)
+    planes = [plane("/host:CPU", line("python", *steps(3), early), line("data", waiting))]
+    found = Analysis(read_xspace(space(session(duration_us=1000), *planes))).step_ops
+    assert found["name"].tolist() == ["net/x", "net/y"]
+
+
+def test_the_text_lists_them_and_says_so() -> None:
+    text = summarize(results())
+    assert "Ops by self time a step: 3 of 3" in text
+    assert " 0.006   60 %        1  net/x (A, host)" in text
+
+
+def test_without_averaged_steps_the_text_is_of_the_capture() -> None:
+    planes = [plane("/host:CPU", line("python", event("net/x:A", 0, 10)))]
+    assert "Ops by self time: 1 of 1" in summarize(Analysis(read_xspace(space(session(duration_us=1000), *planes))))
+
+
+Row = tuple[int, str, int, float, float]
+
+
+def host_on_top(name: str, *events: Event, kernel_us: int = 0) -> Trace:
+    kernels = [event("gemm", 2, kernel_us, tf_op="net/op:MatMul")] if kernel_us else []
+    planes = [plane("/host:CPU", line("python", *events)), plane("/device:GPU:0", line("Stream #1", *kernels))]
+    return read_xspace(space(session(duration_us=1000), *planes, hostnames=[name]))
+
+
+def steps_on_top(n: int, op_us: int) -> list[Event]:
+    """Steps that run an op each, after one that a compilation makes long."""
+    compiling = [event("train", 0, 90, _r=1, step_num=0), event("tf.function-graph_building", 1, 60)]
+    first = [*compiling, event("net/once:Init", 65, 20)]
+    usual = [
+        one
+        for i in range(n)
+        for one in (
+            event("train", 100 + 20 * i, 20, _r=1, step_num=i + 1),
+            event("net/op:MatMul", 101 + 20 * i, op_us),
+        )
+    ]
+    return first + usual
+
+
+def rows(results: Analysis) -> list[Row]:
+    found = results.top_ops
+    names = [results.op_shares.name[op] for op in found["op"]]
+    numbers = (found[name].tolist() for name in ("occurrences", "self_time_ms_per_step", "self_time_ratio"))
+    return list(zip(found["host"].tolist(), names, *numbers, strict=True))
+
+
+def test_each_side_has_its_own() -> None:
+    results = Analysis(host_on_top("a", event("net/op:MatMul", 0, 6), event("net/small:Add", 10, 2), kernel_us=5))
+    assert rows(results) == [
+        (ALL_HOSTS, "net/op", 1, 0.005, 1.0),
+        (ALL_HOSTS, "net/op", 1, 0.006, 0.75),
+        (ALL_HOSTS, "net/small", 1, 0.002, 0.25),
+    ]
+    assert results.op_shares.is_device[results.top_ops["op"]].tolist() == [True, False, False]
+
+
+def test_of_each_side_there_are_ten_at_most() -> None:
+    many = [event(f"net/op{i}:MatMul", 20 * i, i + 1) for i in range(N_TOP_OPS + 3)]
+    assert len(Analysis(host_on_top("a", *many)).top_ops) == N_TOP_OPS
+
+
+def test_of_several_hosts_each_has_its_own_a_step() -> None:
+    results = Analysis(merge_traces([host_on_top("b", *steps_on_top(3, 8)), host_on_top("a", *steps_on_top(2, 4))]))
+    assert rows(results) == [
+        (ALL_HOSTS, "net/op", 5, 0.0064, 1.0),
+        (0, "net/op", 3, 0.008, 1.0),
+        (1, "net/op", 2, 0.004, 1.0),
+    ]
+
+
+def test_of_a_host_without_steps_the_whole_capture_counts() -> None:
+    results = Analysis(
+        merge_traces([host_on_top("b", *steps_on_top(3, 8)), host_on_top("a", event("net/serve:Send", 5, 7))])
+    )
+    assert rows(results) == [
+        (ALL_HOSTS, "net/op", 3, 0.008, 1.0),
+        (0, "net/op", 3, 0.008, 1.0),
+        (1, "net/serve", 1, 0.007, 1.0),
+    ]
+
+
+def test_without_ops_there_are_none() -> None:
+    assert rows(Analysis(host_on_top("a"))) == []

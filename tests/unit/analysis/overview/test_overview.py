@@ -2,28 +2,27 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from pathlib import Path
+from dataclasses import replace
 
 import pytest
 
 from tests.builders import Event, U, event, line, plane, session, space, trace
-from tests.captures.run_parts import N_LOOP_STEPS
 from tests.unit.analysis.advice.gpu_drawings import Part, gpu_run
 from tfprof_widgets.analysis import (
     GUIDE_CATEGORIES,
-    N_TOP_OPS,
     STEP_CATEGORIES,
     Analysis,
     Overview,
     compute_environment,
+    input_words,
     judge,
     number,
     percent,
     plural,
 )
+from tfprof_widgets.export import summarize
 from tfprof_widgets.read import read_xspace
-from tfprof_widgets.trace import Failure, Trace, merge_traces
+from tfprof_widgets.trace import Failure, Trace, made_source_map, merge_traces, of_keras, table_frame, unrecorded_notice
 
 
 def overview_of(whole: Trace) -> Overview:
@@ -205,13 +204,6 @@ def test_there_are_ten_top_ops_at_most() -> None:
     assert overview_of(host(*ops)).top_ops["name"].tolist() == [f"m/op{i:02}" for i in range(14, 4, -1)]
 
 
-def test_the_first_batch_of_a_fresh_model_compiles_and_is_left_out(capture_of: Callable[[str], Path]) -> None:
-    overview = overview_of(read_xspace(capture_of("keras_first_step").read_bytes()))
-    assert not overview.is_averaged[0]
-    assert overview.n_steps_averaged == overview.n_steps - 1 == N_LOOP_STEPS - 1
-    assert "compiles" in overview.left_out
-
-
 def shares(**percent_of_step: float) -> dict[str, float]:
     """Milliseconds of a step of 100 ms; what is not given is computing on the device."""
     ms = dict.fromkeys(STEP_CATEGORIES, 0.0) | percent_of_step
@@ -354,12 +346,99 @@ def test_shares_and_counts_read_as_words() -> None:
     assert [plural(n, "step") for n in (0, 1, 2, 1200)] == ["0 steps", "1 step", "2 steps", "1,200 steps"]
 
 
-def test_the_top_ops_of_a_compiled_step_are_framework_ops(capture_of: Callable[[str], Path]) -> None:
-    results = Analysis(read_xspace(capture_of("xla_fit").read_bytes()))
-    assert not results.op_shares.is_identity
-    top = results.overview.top_ops
-    assert len(top) == N_TOP_OPS
-    assert set(top["name"]) <= set(results.ops["name"])
-    assert top["self_time_ms"].is_monotonic_decreasing
-    inside_ms = results.ops.set_index("name")["total_self_time_us"] / 1000
-    assert (top["self_time_ms"].to_numpy() <= inside_ms[top["name"]].to_numpy() * (1 + 1e-9)).all()
+OP, ELEMENT = "m/x:MatMul", "Iterator::Root::Map"
+MAPPED = "map/Sin:Sin"
+
+
+def captured(*names: str, **noted: str) -> Analysis:
+    """Ten marked steps of 10 ms, each with these events for half of its time, an iterator's with what it maps."""
+    events: list[Event] = []
+    for i in range(10):
+        events.append(event("train", 10_000 * i, 10_000, _r=1, step_num=i))
+        events += [event(name, 10_000 * i + 10 + 50 * k, 5_000 - 100 * k) for k, name in enumerate(names)]
+    facts = table_frame("facts", {"name": list(noted), "value": list(noted.values())})
+    whole = trace(plane("/host:CPU", line("python", *events)), session(duration_us=100_000))
+    return Analysis(whole, made_source_map({"facts": facts}, (), ()))
+
+
+@pytest.mark.parametrize("names", [(), (OP,), (ELEMENT, MAPPED)])
+@pytest.mark.parametrize("backend", ["jax", "torch", "numpy", "one of tomorrow"])
+def test_of_keras_on_another_backend_nothing_is_judged(names: tuple[str, ...], backend: str) -> None:
+    results = captured(*names, unrecorded=of_keras(backend))
+    overview = results.overview
+    assert overview.verdict.startswith("Keras ran on ")
+    assert (overview.n_steps, overview.step_time_avg_ms, len(results.steps), overview.next_steps) == (0, 0, 0, ())
+    assert results.advice == ()
+    assert results.notices == (unrecorded_notice(of_keras(backend)),)
+    text = summarize(results, notices=results.notices)
+    assert text.count("Keras ran on ") == 1
+    for word in ("keeps up", "bound", "a step,", "TF_CPU_ALLOCATOR_USE_BFC", "trace_steps"):
+        assert word not in text
+
+
+def test_what_records_jax_and_pytorch_is_named() -> None:
+    assert "`jax.profiler.start_trace(dir)` and `jax.profiler.stop_trace()`" in unrecorded_notice("Keras on JAX")
+    assert "`tfprof.load(dir)`" in unrecorded_notice("Keras on JAX")
+    assert "`torch.profiler`" in unrecorded_notice("PyTorch")
+    assert "timeline only" in unrecorded_notice("PyTorch")
+
+
+@pytest.mark.parametrize(
+    ("names", "noted", "said"),
+    [
+        ((), {"may_compute": "JAX"}, "JAX"),
+        ((), {"may_compute": "PyTorch"}, "PyTorch"),
+        ((), {"keras_backend": "jax"}, "JAX"),
+        ((ELEMENT, MAPPED), {"keras_backend": "torch"}, "PyTorch"),
+    ],
+)
+def test_an_own_loop_without_an_op_of_tensorflow_is_not_judged(
+    names: tuple[str, ...], noted: dict[str, str], said: str
+) -> None:
+    results = captured(*names, **noted)
+    assert results.overview.verdict.startswith(f"No TensorFlow model ran in the steps; maybe one of {said} did")
+    assert (results.overview.n_steps, results.advice) == (0, ())
+
+
+@pytest.mark.parametrize(
+    ("names", "noted"),
+    [
+        ((OP,), {"keras_backend": "jax", "may_compute": "JAX"}),
+        ((OP, ELEMENT), {"keras_backend": "torch", "may_compute": "PyTorch"}),
+        ((ELEMENT, MAPPED), {"may_compute": "PyTorch", "keras_backend": "tensorflow"}),
+        ((), {"keras_backend": "tensorflow"}),
+        ((), {}),
+        ((), {"unrecorded": "<b>", "may_compute": "x"}),
+    ],
+)
+def test_what_is_merely_imported_silences_nothing(names: tuple[str, ...], noted: dict[str, str]) -> None:
+    results, alone = captured(*names, **noted), captured(*names)
+    assert results.overview.verdict == alone.overview.verdict
+    assert results.overview.n_steps == 10
+    assert results.advice == alone.advice
+    assert results.notices == ()
+
+
+def waiting(ms: float, step_ms: float = 10.0) -> Overview:
+    overview = gpu_run([("gemm", 400, 500)]).overview
+    parts = overview.breakdown.set_index("category")
+    parts.loc["input", ["ms", "ratio"]] = ms, ms / step_ms
+    return replace(overview, step_time_avg_ms=step_ms, breakdown=parts.reset_index())
+
+
+@pytest.mark.parametrize(
+    ("ms", "said"),
+    [
+        (0.037, "The input keeps up: it costs 37.0 µs of a step."),
+        (0.199, "The input keeps up: it costs 199 µs of a step."),
+        (0.2, "The GPU waits 0.200 of 10.0 ms a step for data (2 %)."),
+        (1.99, "The GPU waits 1.99 of 10.0 ms a step for data (20 %)."),
+        (2.0, "Input-bound: the GPU waits 2.00 of 10.0 ms a step for data (20 %)."),
+    ],
+)
+def test_the_input_is_told_in_the_figures_of_the_step(ms: float, said: str) -> None:
+    assert input_words(waiting(ms), "") == said
+
+
+def test_without_an_averaged_step_it_is_what_the_pipeline_says() -> None:
+    assert input_words(replace(waiting(1), n_steps_averaged=0), "No step was measured.") == "No step was measured."

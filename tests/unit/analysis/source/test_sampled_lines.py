@@ -1,4 +1,4 @@
-"""Samples of the user's line against drawn traces."""
+"""Lines of samples and of entries: what they are charged with."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import pandas as pd
 import pytest
 
 from tests.builders import EPOCH_NS, Event, event, line, plane, session, trace
-from tfprof_widgets.analysis import SEVERAL_LINES, sampled_frames, sampled_lines
+from tfprof_widgets.analysis import SEVERAL_LINES, Analysis, sampled_frames, sampled_lines, source
 from tfprof_widgets.trace import SourceMap, Trace, empty_source_map
 
 
@@ -80,3 +80,15 @@ def test_an_op_type_that_also_ran_elsewhere_is_at_no_line() -> None:
     assert sampled_frames(one, called((10, 100, 0), (200, 300, 0))) == {}
     assert sampled_frames(one, called((10, 100, 0), (140, 300, 1))) == {}
     assert sampled_frames(one, called((10, 100, 0), (140, 155, 0))) == {}
+
+
+def test_ops_of_which_the_same_is_known_are_charged_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    names = [f"net/step_{i}/mul:Mul" for i in range(50)] + ["adam/update_1/x:ResourceApplyAdam", "net/y:AddV2"]
+    results = Analysis(trace(plane("/host:CPU", line("main", *(event(one, i, 1) for i, one in enumerate(names))))))
+    asked: list[int] = []
+    charge = source._Charging._charge
+    monkeypatch.setattr(source._Charging, "_charge", lambda self, i: asked.append(i) or charge(self, i))
+    entries = results.source_lines.entries
+    assert len(results.source_lines.op_entry) == len(names)
+    assert set(entries["bucket"]) == {source.NOT_TRACED, "Keras optimizer"}
+    assert len(asked) == 3

@@ -10,7 +10,6 @@ import numpy as np
 import pytest
 
 from tests.builders import Event, event, line, plane, trace
-from tests.captures.run_parts import N_LOOP_STEPS
 from tfprof_widgets.analysis import Steps, compute_steps
 from tfprof_widgets.read import read_xspace
 from tfprof_widgets.trace import Bool, Trace
@@ -49,20 +48,6 @@ def test_a_run_whose_markers_are_taken_away_has_its_steps_inferred(
     assert (inferred["step_time_ms"] >= marked["step_time_ms"] * 0.9).mean() >= 0.95
     for category in ("input_ms", "host_compute_ms"):
         assert inferred[category].mean() == pytest.approx(marked[category].mean(), rel=0.1, abs=0.02)
-
-
-@pytest.mark.parametrize(
-    ("kind", "name"),
-    [("keras_bare", "multi_step_on_iterator"), ("function_loop", "train_step"), ("eager_loop", "step")],
-)
-def test_a_loop_that_nobody_marked_has_one_step_per_batch(
-    kind: str, name: str, capture_of: Callable[[str], Path]
-) -> None:
-    steps = compute_steps(read_xspace(capture_of(kind).read_bytes())).frame
-    assert steps["name"].tolist() == [f"{name} {i}" for i in range(N_LOOP_STEPS)]
-    assert set(steps["source"]) == {"inferred"}
-    ends = steps["start_ps"] + steps["duration_ps"]
-    assert (steps["start_ps"].to_numpy()[1:] >= ends.to_numpy()[:-1]).all()
 
 
 def host(*events: Event) -> Trace:
@@ -201,23 +186,6 @@ def test_a_loop_over_a_data_set_inside_a_function_has_a_step_per_element() -> No
     assert times_us(steps) == [(1, 10), (11, 10), (21, 10)]
     assert steps.frame["host_compute_ms"].tolist() == [0.003] * 3
     assert steps.frame["dispatch_ms"].tolist() == [0.007] * 3
-
-
-def test_an_epoch_inside_one_function_has_one_step_per_batch(capture_of: Callable[[str], Path]) -> None:
-    steps = compute_steps(read_xspace(capture_of("function_epoch").read_bytes())).frame
-    assert len(steps) == N_LOOP_STEPS
-    assert set(steps["source"]) == {"inferred"}
-
-
-def test_a_loop_takes_as_long_per_step_whether_it_is_marked_or_not(capture_of: Callable[[str], Path]) -> None:
-    marked, bare = (
-        compute_steps(read_xspace(capture_of(kind).read_bytes())).frame for kind in ("paced_loop_marked", "paced_loop")
-    )
-    assert set(marked["source"]) == {"marker"}
-    assert set(bare["source"]) == {"inferred"}
-    assert len(bare) == len(marked) == N_LOOP_STEPS
-    # Two runs: of medians, so that what else the machine did for a moment does not count.
-    assert bare["step_time_ms"].median() == pytest.approx(marked["step_time_ms"].median(), rel=0.05)
 
 
 def test_calls_that_end_behind_the_last_time_of_a_trace_break_no_search() -> None:

@@ -2,14 +2,33 @@
 
 from __future__ import annotations
 
+import math
+from typing import Any
+
 import numpy as np
+import pandas as pd
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.builders import Event, Plane, U, event, line, plane, trace
 from tests.unit.analysis.steps.step_oracle import time_by_priority
-from tfprof_widgets.analysis import STEP_CATEGORIES, compute_steps, resolve
+from tfprof_widgets.analysis import (
+    PS_PER_MS,
+    STEP_CATEGORIES,
+    Analysis,
+    CaptureSummary,
+    choose_steps,
+    compute_steps,
+    distinct_names,
+    fetches_in_a_loop,
+    kinds_of,
+    measure_interference,
+    resolve,
+    step_sentence,
+)
+from tfprof_widgets.export import step_words
+from tfprof_widgets.trace import Interference
 
 SPANS = st.lists(
     st.tuples(st.integers(0, 2), st.integers(0, 60), st.integers(0, 40), st.integers(1, 11)), min_size=0, max_size=30
@@ -167,3 +186,335 @@ def test_a_trace_without_events_has_no_steps() -> None:
     steps = compute_steps(trace(host()))
     assert len(steps) == len(steps.pieces) == len(steps.event_step) == 0
     assert "step_time_ms" in steps.frame
+
+
+def names(*marks: str, hosts: str = "") -> list[str]:
+    found: list[str] = distinct_names(marks, np.array([*(hosts or "a" * len(marks))], np.object_)).tolist()
+    return found
+
+
+def test_numbers_that_start_again_are_of_another_epoch() -> None:
+    assert names("train 0", "train 1", "test 0", "train 0", "train 1") == [
+        "train 1·0",
+        "train 1·1",
+        "test 0",
+        "train 2·0",
+        "train 2·1",
+    ]
+
+
+def test_steps_of_one_number_are_counted() -> None:
+    assert names("train 7", "train 7", "train 7") == ["train 0", "train 1", "train 2"]
+    assert names("batch", "batch") == ["batch 0", "batch 1"]
+
+
+def test_names_that_differ_stay_and_so_do_those_that_hosts_share() -> None:
+    assert names("train 8", "train 0", "train 1") == ["train 8", "train 0", "train 1"]
+    assert names("train 0", "train 0", "train 1", "train 1", hosts="abab") == [
+        "train 0",
+        "train 0",
+        "train 1",
+        "train 1",
+    ]
+
+
+def test_the_kind_of_a_step_is_its_name_without_epoch_and_number() -> None:
+    assert kinds_of(pd.Series(["train 2·31", "train 4", "17", "batch"])).tolist() == ["train", "train", "", "batch"]
+
+
+NEXT = "IteratorGetNextAsOptionalOp::DoCompute"
+
+
+def run(numbers: list[int], fetches: list[int], *, marks: list[int] | None = None, name: str = "train") -> Analysis:
+    """Steps of 1 ms with these numbers, so many fetches in each, and what their markers say of their batches."""
+    events: list[Event] = []
+    for i, (number, n) in enumerate(zip(numbers, fetches, strict=True)):
+        said = {} if marks is None else {"n_batches": marks[i]}
+        events += [event(name, 1000 * i, 990, _r=1, step_num=number, **said), event("m/x:MatMul", 1000 * i, 800)]
+        events += [event(NEXT, 1000 * i + 900 + k, 0.5, iter_num=k) for k in range(n)]
+    return Analysis(trace(plane("/host:CPU", line("main", *events))))
+
+
+def batches(results: Analysis) -> list[int]:
+    return results.steps.frame["n_batches"].tolist()
+
+
+def test_markers_say_how_many_batches_a_call_takes() -> None:
+    results = run([0, 5, 10, 15], [0, 0, 0, 0], marks=[5, 5, 5, 5])
+    assert batches(results) == [5] * 4
+    assert results.overview.batches == "5 batches in one call, 198 µs a batch"
+    assert "0.990 ms a step of 5 batches (" in results.overview.verdict
+    assert step_words(results).startswith("0.990 ± 0 ms a step   (5 batches in one call, 198 µs a batch; 4 of 4 steps;")
+
+
+def test_where_calls_differ_the_most_is_told_and_the_mean_time_of_a_batch() -> None:
+    """A number of batches that Keras tunes itself."""
+    results = run([0, 1, 3, 11], [0, 0, 0, 0], marks=[1, 2, 8, 8])
+    assert batches(results) == [1, 2, 8, 8]
+    assert results.overview.batches == "up to 8 batches in one call, 208 µs a batch"
+
+
+def test_the_last_call_of_an_epoch_takes_what_is_left() -> None:
+    """Of data of unknown length Keras announces five batches; the fourth fetch finds none."""
+    assert batches(run([0, 5, 10, 15], [5, 5, 4, 5], marks=[5, 5, 5, 5])) == [5, 5, 3, 5]
+
+
+def test_numbers_that_advance_by_five_are_five_batches_where_each_step_fetches_five() -> None:
+    assert batches(run([0, 5, 10, 0, 5], [5, 5, 5, 5, 5])) == [5] * 5
+
+
+@pytest.mark.parametrize(
+    ("numbers", "fetches"),
+    [
+        ([0, 10, 20, 30], [1, 1, 1, 1]),  # every tenth step is marked
+        ([0, 10, 20, 30], [0, 0, 0, 0]),
+        ([0, 1, 2, 3], [5, 5, 5, 5]),  # gradients of five batches are one step
+        ([0, 5, 7, 12], [5, 5, 5, 5]),
+        ([0, 5], [5, 5]),
+    ],
+)
+def test_where_numbers_and_fetches_do_not_agree_nothing_is_told(numbers: list[int], fetches: list[int]) -> None:
+    results = run(numbers, fetches)
+    assert batches(results) == [1] * len(numbers)
+    assert results.overview.batches == ""
+    assert "batch" not in results.overview.verdict + step_words(results)
+
+
+def test_numbers_of_validation_and_training_are_apart() -> None:
+    train = [event("train", 2000 * i, 990, _r=1, step_num=5 * i) for i in range(4)]
+    test = [event("test", 2000 * i + 1000, 990, _r=1, step_num=i) for i in range(4)]
+    fetches = [event(NEXT, 1000 * i + k, 0.5) for i in range(8) for k in range(5)]
+    results = Analysis(trace(plane("/host:CPU", line("main", *train, *test, *fetches))))
+    assert batches(results) == [5, 1] * 4
+
+
+@pytest.mark.parametrize(("iterations", "is_loop"), [(4, True), (1, False)])
+def test_a_loop_over_batches_in_a_graph_is_seen_without_markers_that_tell(iterations: int, is_loop: bool) -> None:
+    results = run([0, 1, 2], [iterations] * 3)
+    assert fetches_in_a_loop(results.trace, results.steps.event_step, np.arange(3)) == is_loop
+
+
+def test_fabulous_numbers_of_batches_are_bounded() -> None:
+    assert batches(run([0, 1, 2], [0, 0, 0], marks=[-7, 0, 2**62])) == [1, 1, 2**31 - 1]
+
+
+def table(*rows: tuple[str, float, float, float]) -> pd.DataFrame:
+    """Steps as `(name, pause before it, duration, compilation)`, times in ms."""
+    frame = pd.DataFrame(rows, columns=["name", "pause", "step_time_ms", "compile_ms"])
+    start = frame["pause"].cumsum() + frame["step_time_ms"].shift(fill_value=0.0).cumsum()
+    return frame.assign(
+        start_ps=(start * PS_PER_MS).astype("int64"),
+        duration_ps=(frame["step_time_ms"] * PS_PER_MS).astype("int64"),
+        host="a",
+        session=0,
+        is_complete=True,
+    )
+
+
+def fits(n: int, pause_ms: float) -> list[tuple[str, float, float, float]]:
+    """Several fits, each of which traces in its first step."""
+    return [
+        (f"train {k}", pause_ms if k % 8 == 0 else 0.05, 100.0 if k % 8 == 0 else 5.0, 80.0 if k % 8 == 0 else 0.0)
+        for k in range(8 * n)
+    ]
+
+
+def test_the_first_step_of_each_fit_that_compiles_is_left_out() -> None:
+    averaged, why, _ = choose_steps(table(*fits(5, 40.0)))
+    assert averaged.sum() == 35
+    assert why == "Step 0 (100 ms, compiles) and 4 steps that compile at the begin of a loop are excluded."
+
+
+def test_steps_that_trace_again_within_a_loop_are_left_out() -> None:
+    averaged, why, again = choose_steps(table(*fits(5, 0.05)))
+    assert averaged.sum() == 35
+    assert why == "Step 0 (100 ms, compiles) and 4 more that compile are excluded."
+    assert np.flatnonzero(again).tolist() == [8, 16, 24, 32]
+
+
+def steps_of(*compile_ms: float, sessions: list[int] | None = None) -> pd.DataFrame:
+    """Steps of 5 ms and what compiling adds, in these sessions."""
+    frame = table(*((f"train {i}", 0.05, 5.0 + ms, ms) for i, ms in enumerate(compile_ms)))
+    return frame.assign(session=0 if sessions is None else sessions)
+
+
+@pytest.mark.parametrize(
+    ("compile_ms", "sessions", "words"),
+    [
+        ((9e3, *[0.0] * 9), [0, *[1] * 9], "Step 0 (9.01 s, compiles) is excluded."),
+        ((0, 0, 0, 800, 0, 0), None, "Step 3 (805 ms, compiles) is excluded."),
+        (
+            (800, 0, 0, 9e3, 0, 0),
+            [0, 0, 0, 1, 2, 2],
+            "Step 0 (805 ms, compiles) and step 3 (9.01 s, compiles) are excluded.",
+        ),
+        (
+            (800, 0, 0, 700, 0, 0),
+            [0, 0, 0, 1, 1, 1],
+            "Step 0 (805 ms, compiles) and step 3 (705 ms, compiles) are excluded.",
+        ),
+        ((800, 700, 0, 0, 600, 0), [0, 1, 2, 3, 4, 5], None),
+        ((0.4, 0.4, 0.4), None, ""),
+    ],
+)
+def test_what_compiles_is_left_out_wherever_it_lies(
+    compile_ms: tuple[float, ...], sessions: list[int] | None, words: str | None
+) -> None:
+    averaged, why, _ = choose_steps(steps_of(*compile_ms, sessions=sessions))
+    assert averaged.tolist() == [ms < 100 for ms in compile_ms]
+    assert words is None or why == words
+
+
+def test_averages_that_have_only_steps_that_compile_say_so() -> None:
+    averaged, why, _ = choose_steps(steps_of(800.0))
+    assert (averaged.tolist(), why) == ([True], "The only averaged step compiles.")
+    averaged, why, _ = choose_steps(steps_of(800, 700, 900, sessions=[0, 1, 2]))
+    assert averaged.tolist() == [False, True, True]
+    assert why == "Step 0 (805 ms, compiles) is excluded. All averaged steps compile."
+
+
+def test_where_most_steps_compile_that_is_what_a_step_does() -> None:
+    averaged, why, again = choose_steps(steps_of(800, 700, 0, 900, 600, 700, 0))
+    assert averaged.tolist() == [False, *[True] * 6]
+    assert why == "Step 0 (805 ms, compiles) is excluded. 4 of the 6 averaged steps compile."
+    assert not again.any()
+
+
+def test_a_slow_first_step_that_is_alone_in_its_window_is_compared_with_those_of_the_next() -> None:
+    frame = table(("train 0", 0.1, 25e3, 0.0), *((f"train {i}", 0.1, 5.0, 0.0) for i in range(1, 9)))
+    averaged, why, _ = choose_steps(frame.assign(session=[0, *[1] * 8]))
+    assert averaged.tolist() == [False, *[True] * 8]
+    assert why == "Step 0 (25.0 s, warm-up) is excluded."
+
+
+def test_averages_are_over_the_training_even_where_validation_takes_longer() -> None:
+    rows = [("train 0", 0.1, 5.0, 0.0), ("train 1", 0.1, 5.0, 0.0), *[(f"test {k}", 0.1, 5.0, 0.0) for k in range(9)]]
+    averaged, why, _ = choose_steps(table(*rows))
+    assert averaged.tolist() == [True, True, *[False] * 9]
+    assert why == "9 test steps are excluded."
+
+
+def test_of_steps_captured_one_by_one_those_that_begin_an_epoch_are_left_out() -> None:
+    frame = table(*((f"train {4 * k}", 30.0, 9.0 if k % 2 == 0 else 5.0, 0.0) for k in range(8))).assign(
+        session=range(8)
+    )
+    starts = np.arange(8) % 2 == 0
+    averaged, why, _ = choose_steps(frame, epoch_starts=starts)
+    assert averaged.tolist() == (~starts).tolist()
+    assert why == "4 steps at the begin of an epoch are excluded."
+    whole, *_ = choose_steps(frame.assign(session=0), epoch_starts=starts)
+    assert whole.all()
+    alike, *_ = choose_steps(frame, epoch_starts=np.ones(8, np.bool_))
+    assert alike.all()
+
+
+MS = 1_000_000
+
+
+def times(*groups: tuple[str, int, float], name: str = "train", noise: float = 0.05, seed: int = 3) -> pd.DataFrame:
+    """Steps in groups of (phase, count, ms a step), with noise of a fixed seed; the first of all takes a second."""
+    rng = np.random.default_rng(seed)
+    phases = [phase for phase, count, _ in groups for _ in range(count)]
+    durations = np.concatenate([ms * (1 + noise * rng.standard_normal(count)) for _, count, ms in groups]) * MS
+    durations[0] = 1000 * MS
+    return pd.DataFrame(
+        {
+            "number": range(len(phases)),
+            "name": name,
+            "start_ns": np.append(0, np.cumsum(durations)[:-1]).astype(np.int64),
+            "duration_ns": durations.astype(np.int64),
+            "phase": phases,
+        }
+    )
+
+
+def test_the_ratio_is_that_of_the_medians_without_the_first_step_and_those_cut() -> None:
+    frame = times(("before", 11, 10), ("cut", 3, 500), ("during", 20, 12), ("cut", 2, 900), ("after", 10, 10), noise=0)
+    found = measure_interference(frame)
+    assert (found.overhead_ratio, found.n_steps_inside, found.n_steps_outside) == (pytest.approx(0.2), 20, 20)
+    assert found.overhead_interval == (pytest.approx(0.2), pytest.approx(0.2))
+
+
+def test_the_interval_holds_the_truth_and_is_the_same_each_time() -> None:
+    frame = times(("before", 60, 10), ("during", 40, 10.5), ("after", 60, 10))
+    found = measure_interference(frame)
+    low, high = found.overhead_interval
+    assert low < 0.05 < high < 0.15
+    assert measure_interference(frame) == found
+    assert not found.is_distorting
+
+
+def test_the_interval_covers_the_truth_about_as_often_as_it_says() -> None:
+    held = 0
+    for seed in range(40):
+        low, high = measure_interference(times(("before", 41, 10), ("during", 40, 11), seed=seed)).overhead_interval
+        held += low <= 0.1 <= high
+    assert held >= 34
+
+
+def test_steps_that_drift_have_a_wider_interval_than_the_same_steps_shuffled() -> None:
+    frame = times(("before", 100, 10), ("during", 100, 10), noise=0.0)
+    swing = frame.assign(duration_ns=(frame["duration_ns"] * (1 + 0.3 * np.sin(np.arange(200) / 6))).astype(np.int64))
+    shuffled = swing.copy()
+    for phase in ("before", "during"):
+        rows = shuffled.index[(shuffled["phase"] == phase) & (shuffled.index > 0)]
+        shuffled.loc[rows, "duration_ns"] = np.random.default_rng(1).permutation(swing.loc[rows, "duration_ns"])
+    width, narrow = (np.ptp(measure_interference(one).overhead_interval) for one in (swing, shuffled))
+    assert width > 1.3 * narrow
+
+
+def test_training_is_compared_with_training_and_not_with_validation() -> None:
+    train = times(("before", 20, 10), ("during", 20, 11), noise=0)
+    test = times(("during", 500, 1), ("after", 6, 1), name="test", noise=0)
+    found = measure_interference(pd.concat([train, test]))
+    assert (found.overhead_ratio, found.n_steps_inside, found.n_steps_outside) == (pytest.approx(0.1), 20, 19)
+
+
+@pytest.mark.parametrize("groups", [[("during", 30, 10.0)], [("before", 30, 10.0)]])
+def test_with_nothing_to_compare_with_the_cost_is_not_known(groups: list[tuple[str, int, float]]) -> None:
+    found = measure_interference(times(*groups))
+    assert math.isnan(found.overhead_ratio)
+    assert math.isnan(found.overhead_interval[0])
+    assert found.n_steps_inside + found.n_steps_outside == 29
+    assert "steps=range(10, 20)" in step_sentence(found, "normal")
+    empty = measure_interference(times(*groups).iloc[:0])
+    assert (empty.n_steps_inside, empty.n_steps_outside) == (0, 0)
+
+
+def test_few_steps_give_a_ratio_without_an_interval() -> None:
+    found = measure_interference(times(("before", 10, 10), ("during", 3, 11), noise=0))
+    assert found.overhead_ratio == pytest.approx(0.1)
+    assert math.isnan(found.overhead_interval[0])
+    assert "too few for an interval" in step_sentence(found, "normal")
+
+
+def test_a_capture_that_distorts_says_so_with_what_to_do_and_others_do_not() -> None:
+    distorted = measure_interference(times(("before", 50, 10), ("during", 50, 14)))
+    assert distorted.is_distorting
+    assert 'detail="normal"' in step_sentence(distorted, "high")
+    assert 'detail="low"' in step_sentence(distorted, "normal")
+    assert "steps_per_execution" in step_sentence(distorted, "low")
+    for ms in (10.0, 10.8):
+        calm = measure_interference(times(("before", 50, 10), ("during", 50, ms)))
+        assert not calm.is_distorting
+        assert "distorts" not in step_sentence(calm, "normal")
+    noisy = Interference(0.5, (-0.1, 1.2), 9, 9)
+    assert "noise" in step_sentence(noisy, "normal")
+
+
+def summary(**fields: Any) -> CaptureSummary:
+    known: dict[str, Any] = {
+        "start_s": 0.012, "stop_s": 0.3, "n_bytes": 2**20, "n_events": 5000, "n_steps": 100, "outcome": "complete",
+        "detail": "normal", "overhead_ratio": 0.04, "overhead_interval": (0.01, 0.07), "n_steps_inside": 10,
+        "n_steps_outside": 89,
+    }  # fmt: skip
+    return CaptureSummary(**(known | fields))
+
+
+def test_the_sentence_names_every_cost() -> None:
+    assert summary().sentence == (
+        "A step took 4.00 % longer while it was captured (95 % interval 1.00 to 7.00 %; 10 steps inside, 89 outside). "
+        "Starting took 12.0 ms, stopping 300 ms, for 5,000 events in 1.00 MiB."
+    )
+    assert summary(n_steps=0).sentence.startswith("What the capture cost a step is not known: no step was marked.")
+    assert summary(overhead_interval=(0.11, 0.2)).is_distorting

@@ -6,11 +6,26 @@ from dataclasses import replace
 from itertools import pairwise
 from typing import Any
 
+import numpy as np
 import pandas as pd
 import pytest
 
+from tests.structure_drawings import KINDS, N_STEPS, drawn_graph, profile_of
 from tests.unit.analysis.tree.drawn_graphs import graph_of
-from tfprof_widgets.analysis import NO_STACK, VIEWS, Tree, TreeView, build_tree, forward_name, make_tree_options
+from tfprof_widgets.analysis import (
+    FIGURES,
+    NO_STACK,
+    VIEWS,
+    ShownStructure,
+    Tree,
+    TreeOptions,
+    TreeView,
+    build_tree,
+    compute_shown_structure,
+    forward_name,
+    framework_ops,
+    make_tree_options,
+)
 from tfprof_widgets.trace import OpGraph, make_op_graph
 
 
@@ -186,3 +201,154 @@ def test_times_beyond_what_picoseconds_can_count_add_up_in_larger_units() -> Non
     days_us = 13 * 86400e6
     tree = tree_of(graph_of({f"net/{i}": days_us for i in range(1000)}), "scope")
     assert tree.column("micros", is_total=True)[0] == pytest.approx(1000 * days_us)
+
+
+def test_nothing_given_shows_everything() -> None:
+    assert make_tree_options() == TreeOptions()
+    assert TreeOptions().select is None and TreeOptions().has("micros")
+
+
+def test_texts_are_taken_from_any_iterable_or_alone() -> None:
+    options = make_tree_options(select="bytes", show_name_regexes=["a", "b"], hide_name_regexes=iter("c"), min_bytes=5)
+    assert options.select == ("bytes",) and not options.has("micros")
+    assert options.show_name_regexes == ("a", "b")
+    assert options.hide_name_regexes == ("c",)
+    assert options.min_bytes == 5
+
+
+@pytest.mark.parametrize(
+    ("options", "error", "message"),
+    [
+        (
+            {"max_dept": 3},
+            TypeError,
+            r"'max_dept' is no option of a tree \(is 'max_depth' meant\?\)\. The options: max_depth,",
+        ),
+        ({"max_depth": "3"}, TypeError, "max_depth is '3', not a whole number"),
+        ({"min_micros": True}, TypeError, "min_micros is True, not a whole number"),
+        ({"account_displayed_op_only": 1}, TypeError, "account_displayed_op_only is 1, not True or False"),
+        ({"average": "yes"}, TypeError, "average is 'yes', not True or False"),
+        (
+            {"select": ["micros", "byte"]},
+            ValueError,
+            r"select has 'byte' \(is 'bytes' meant\?\)\. It may have: micros,",
+        ),
+        ({"order_by": "size"}, ValueError, r"order_by has 'size'\. It may have: name, depth, micros,"),
+        ({"order_by": ["name"]}, ValueError, r"order_by has \['name'\]"),
+        ({"show_name_regexes": [3]}, TypeError, "show_name_regexes has 3: give texts"),
+        ({"trim_name_regexes": 3}, TypeError, "trim_name_regexes has 3: give texts"),
+        (
+            {"hide_name_regexes": ["ok", "a("]},
+            ValueError,
+            r"hide_name_regexes has 'a\(', which is no regular expression of Python: missing \).* backslash",
+        ),
+        ({"show_name_regexes": "a{99999999999999}"}, ValueError, "show_name_regexes has 'a{9+}', which is no regular"),
+        ({"show_name_regexes": "(?u)a"}, ValueError, r"show_name_regexes has '\(\?u\)a', which is no regular"),
+        ({"start_name_regexes": "(" * 5000 + ")" * 5000}, ValueError, "start_name_regexes has .*which is no regular"),
+    ],
+    ids=lambda value: next(iter(value)) if isinstance(value, dict) else "",
+)
+def test_what_is_wrong_is_named(options: dict[str, Any], error: type[Exception], message: str) -> None:
+    with pytest.raises(error, match=message):
+        make_tree_options(**options)
+
+
+N_LAYERS = 5
+
+
+def shown_of(graph: OpGraph, **options: int) -> ShownStructure:
+    return compute_shown_structure(graph, np.arange(len(graph.ops)), **options)
+
+
+def path(shown: ShownStructure, scope: int) -> str:
+    parts = []
+    while scope > 0:
+        parts.append(shown.scopes["name"][scope])
+        scope = int(shown.scopes["parent"][scope])
+    return "/".join(reversed(parts))
+
+
+@pytest.mark.parametrize("most_ops", [3, 10_000])
+@pytest.mark.parametrize("figure", FIGURES)
+def test_figures_add_up_to_those_of_the_tree_however_few_ops_are_named(figure: str, most_ops: int) -> None:
+    graph = drawn_graph(N_LAYERS)
+    root = build_tree(graph, "scope", make_tree_options(select=(figure,), max_depth=99)).frame.iloc[0]
+    shown = shown_of(graph, most_ops=most_ops)
+    assert shown.ops[figure].sum() == root[f"total_{figure}"]
+    assert shown.n_ops == len(graph.ops)
+    assert shown.n_named == min(most_ops, len(graph.ops))
+
+
+def test_every_op_is_in_its_scope_and_names_are_the_last_parts_of_paths() -> None:
+    shown = shown_of(drawn_graph(N_LAYERS))
+    for name, scope in zip(shown.ops["name"], shown.ops["scope"], strict=True):
+        assert name.rsplit("/", 1)[0] == path(shown, scope)
+    assert shown.scopes["parent"].tolist()[0] == -1
+    assert (shown.scopes["parent"].to_numpy()[1:] < np.arange(1, len(shown.scopes))).all()
+
+
+def test_an_op_that_is_a_scope_of_others_is_in_itself() -> None:
+    graph = make_op_graph(
+        {
+            "ops": {
+                "name": ["a/w", "a/w/read"],
+                "type": ["VariableV2", "Identity"],
+                "op_types": [("VariableV2",), ("Identity",)],
+                "device": ["", ""],
+                "host_device": ["", ""],
+                "float_ops": [0, 0],
+                "shape": [(2, 3), None],
+                "frame": [-1, -1],
+            }
+        }
+    )
+    shown = shown_of(graph)
+    assert {path(shown, scope) for scope in shown.ops["scope"]} == {"a/w"}
+    assert shown.ops["shape"].tolist() == ["2x3", ""]
+
+
+def test_what_is_not_named_is_summed_by_its_outermost_scope() -> None:
+    shown = shown_of(drawn_graph(N_LAYERS), most_ops=2)
+    rest = shown.ops.iloc[shown.n_named :]
+    assert rest["name"].tolist() == [f"{N_LAYERS * len(KINDS) - 2} ops that cost least"]
+    assert [path(shown, scope) for scope in rest["scope"]] == ["model"]
+    assert rest["occurrence"].sum() == N_LAYERS * len(KINDS) - 2
+
+
+def test_calls_are_one_tree_and_equal_ones_are_one_row() -> None:
+    graph = drawn_graph(N_LAYERS)
+    shown = shown_of(graph)
+    assert shown.frames["line"].tolist()[:3] == [0, 40, 8]
+    assert len(shown.frames) == N_LAYERS + 3
+    product = shown.ops.loc[shown.ops["name"] == "model/layer_3/block_0/MatMul"].iloc[0]
+    assert shown.frames["text"][product["frame"]] == "x = model.dense_3(x)"
+    assert shown_of(drawn_graph(2, with_code=False)).ops["frame"].unique().tolist() == [0]
+
+
+def test_edges_are_between_named_ops_and_counted_in_the_whole_graph() -> None:
+    graph = drawn_graph(N_LAYERS)
+    shown = shown_of(graph)
+    assert len(shown.edges) == shown.n_edges == len(graph.inputs)
+    names = shown.ops["name"]
+    pairs = {(names[a], names[b]) for a, b in zip(shown.edges["source"], shown.edges["op"], strict=True)}
+    assert ("model/layer_0/block_0/Cast", "model/layer_1/block_0/MatMul") in pairs
+    few = shown_of(graph, most_ops=3)
+    assert few.n_edges == len(graph.inputs)
+    assert len(few.edges) < len(graph.inputs)
+
+
+def test_ops_of_the_trace_are_found_by_name_in_a_stored_graph() -> None:
+    results = profile_of(drawn_graph(N_LAYERS)).run.results
+    rows = framework_ops(results, results.op_graph)
+    assert results.op_graph.ops["name"].to_numpy()[rows].tolist() == list(results.op_shares.name)
+
+
+def test_an_empty_graph_has_a_root_and_nothing_else() -> None:
+    shown = shown_of(make_op_graph({}))
+    assert (len(shown.ops), len(shown.scopes), len(shown.edges), shown.n_ops) == (0, 1, 0, 0)
+
+
+def test_figures_of_files_of_steps_are_per_step() -> None:
+    shown = shown_of(drawn_graph(1))
+    assert shown.is_per_step
+    assert shown.n_steps == N_STEPS

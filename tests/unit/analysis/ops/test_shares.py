@@ -1,0 +1,390 @@
+"""Which framework ops an executed unit stands for, and its family."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tests.builders import Plane, event, line, plane, trace
+from tests.captures.run_parts import N_FEW_STEPS
+from tests.hlo_drawings import Computation, computation, instruction, metadata_plane, module
+from tfprof_widgets.analysis import FAMILIES, Analysis, families, hlo_families, op_families
+from tfprof_widgets.read import MESSAGES, read_xspace
+
+DOT = MESSAGES["DotDimensions"](lhs_contracting=[1])
+
+
+def threads(*ops: tuple[str, float, float], **stats: object) -> Plane:
+    events = (event(name, at, lasts, hlo_op=name, hlo_module="mod", program_id=1, **stats) for name, at, lasts in ops)
+    return plane("/host:CPU", line("worker", *events))
+
+
+def results_of(*computations: Computation, ops: tuple[tuple[str, float, float], ...]) -> Analysis:
+    return Analysis(trace(metadata_plane({1: module("mod", *computations)}), threads(*ops)))
+
+
+def self_us(frame: pd.DataFrame) -> dict[str, float]:
+    return dict(zip(frame["name"], frame["total_self_time_us"].round(9), strict=True))
+
+
+def fused(*inside: object) -> Analysis:
+    """A fusion that runs 12 us."""
+    return results_of(
+        computation("fused", *inside),  # type: ignore[arg-type]
+        computation(
+            "main",
+            instruction("x", "parameter"),
+            instruction("f", "fusion", reads="x", calls="fused", op="root/Add:AddV2"),
+        ),
+        ops=(("f", 0, 12),),
+    )
+
+
+def test_an_op_that_names_its_framework_op_is_charged_to_it() -> None:
+    results = results_of(
+        computation("main", instruction("c", "convolution", op="net/conv/Conv2D:Conv2D")),
+        ops=(("c", 0, 5), ("c", 9, 4)),
+    )
+    (row,) = results.ops.to_dict("records")
+    assert (row["name"], row["type"], row["device"], row["occurrences"]) == ("net/conv/Conv2D", "Conv2D", "Host", 2)
+    assert (row["total_time_us"], row["total_self_time_us"]) == (9.0, 9.0)
+
+
+def test_a_fusion_is_shared_in_proportion_to_the_work_of_its_instructions() -> None:
+    results = fused(
+        instruction("p", "parameter", (100,)),
+        instruction("big", "multiply", (100,), reads="p p", op="a/Mul:Mul"),
+        instruction("all", "broadcast", (999,), reads="p", op="free/Cast:Cast"),
+        instruction("small", "reduce", (50,), reads="big", op="b/Sum:Sum"),
+        instruction("out", "add", (50,), reads="small small", op="root/Add:AddV2"),
+    )
+    # 100 products, 100 elements read by the sum, 50 additions; XProf would charge all 12 us to root/Add.
+    assert self_us(results.ops) == pytest.approx({"a/Mul": 4.8, "b/Sum": 4.8, "root/Add": 2.4})
+
+
+def test_a_dot_outweighs_what_is_fused_into_it() -> None:
+    results = fused(
+        instruction("p", "parameter", (10, 10)),
+        instruction("d", "dot", (10, 10), reads="p p", op="a/MatMul:MatMul", dot_dimensions=DOT),
+        instruction("out", "add", (10, 10), reads="d d", op="a/Add:AddV2"),
+    )
+    # 2 x 100 x 10 flops against 100.
+    assert self_us(results.ops) == pytest.approx({"a/MatMul": 12 * 20 / 21, "a/Add": 12 / 21})
+
+
+def test_what_xla_added_without_a_name_counts_for_nobody() -> None:
+    results = fused(
+        instruction("h", "convert", (500,)), instruction("out", "add", (50,), reads="h h", op="a/Add:AddV2")
+    )
+    assert self_us(results.ops) == {"a/Add": 12.0}
+
+
+def test_fusions_within_fusions_are_shared_too() -> None:
+    results = results_of(
+        computation("inner", instruction("m", "multiply", (8,), op="a/Mul:Mul")),
+        computation(
+            "outer",
+            instruction("i", "fusion", (8,), calls="inner", op="a/Mul:Mul"),
+            instruction("s", "add", (8,), op="b/Add:AddV2"),
+        ),
+        computation("main", instruction("f", "fusion", (8,), calls="outer", op="b/Add:AddV2")),
+        ops=(("f", 0, 10),),
+    )
+    assert self_us(results.ops) == pytest.approx({"a/Mul": 5.0, "b/Add": 5.0})
+
+
+def test_a_fusion_of_free_instructions_goes_to_the_framework_op_of_its_root() -> None:
+    results = fused(instruction("out", "broadcast", (50,), op="a/Fill:Fill"))
+    assert self_us(results.ops) == {"root/Add": 12.0}
+
+
+def test_a_copy_works_for_the_op_that_reads_it() -> None:
+    results = results_of(
+        computation(
+            "fused", instruction("q", "parameter"), instruction("t", "transpose", reads="q", op="net/MatMul:MatMul")
+        ),
+        computation(
+            "main",
+            instruction("x", "parameter", op="args:Arg"),
+            instruction("copy.1", "copy", reads="x"),
+            instruction("copy.2", "copy", reads="copy.1"),
+            instruction("f", "fusion", reads="copy.2", calls="fused"),
+        ),
+        ops=(("copy.1", 0, 3), ("copy.2", 5, 4)),
+    )
+    assert self_us(results.ops) == {"net/MatMul": 7.0}
+    assert results.hlo_ops.frame["op_name"].tolist() == ["", ""], "the instructions themselves name nothing"
+
+
+def test_an_op_that_only_a_named_one_feeds_is_charged_to_that_one() -> None:
+    results = results_of(
+        computation("main", instruction("m", "multiply", op="a/Mul:Mul"), instruction("copy.1", "copy", reads="m")),
+        ops=(("copy.1", 0, 3),),
+    )
+    assert self_us(results.ops) == {"a/Mul": 3.0}
+
+
+def test_an_op_without_any_named_neighbour_is_one_of_its_own() -> None:
+    results = results_of(
+        computation("main", instruction("copy.1", "copy")), ops=(("copy.1", 0, 3), ("gone_fusion.2", 5, 4))
+    )
+    assert self_us(results.ops) == {"gone_fusion.2": 4.0, "copy.1": 3.0}
+    assert results.ops["type"].tolist() == ["fusion", "data formatting"]
+
+
+def test_a_compiled_op_joins_the_row_of_the_same_op_run_uncompiled() -> None:
+    compiled = module("mod", computation("main", instruction("d", "dot", op="net/MatMul:MatMul")))
+    both = line("t", event("net/MatMul:MatMul", 0, 5), event("d", 10, 6, hlo_op="d", program_id=1))
+    results = Analysis(trace(metadata_plane({1: compiled}), plane("/host:CPU", both)))
+    shares = results.op_shares
+    assert (len(shares), shares.op.tolist(), shares.dominant.tolist()) == (1, [0, 0], [0, 0])
+    assert self_us(results.ops) == {"net/MatMul": 11.0}
+
+
+def test_sides_are_told_apart() -> None:
+    compiled = module("mod", computation("main", instruction("d", "dot", op="net/MatMul:MatMul")))
+    run = event("d", 10, 6, hlo_op="d", program_id=1)
+    results = Analysis(
+        trace(metadata_plane({1: compiled}), plane("/host:CPU", line("t", run)), plane("/device:GPU:0", line("s", run)))
+    )
+    assert list(zip(results.ops["device"], results.ops["name"], strict=True)) == [
+        ("Device", "net/MatMul"),
+        ("Host", "net/MatMul"),
+    ]
+
+
+def test_thunks_nest_and_their_end_marks_are_no_executions() -> None:
+    main = computation(
+        "main", instruction("loop", "while", op="net/while:While"), instruction("d", "dot", op="net/MatMul:MatMul")
+    )
+    stats = {"hlo_module": "mod", "program_id": 1}
+    thunks = [
+        event("loop", 0, 20, hlo_op="loop", **stats),
+        event("d", 5, 6, hlo_op="d", **stats),
+        event("end: d", 11, 1, _ct=0, _c=5),
+    ]
+    results = Analysis(trace(metadata_plane({1: module("mod", main)}), plane("/host:CPU", line("t", *thunks))))
+    assert self_us(results.ops) == {"net/while": 14.0, "net/MatMul": 6.0}
+    assert len(results.occurrences) == 2
+
+
+def test_a_range_charges_the_part_inside_it() -> None:
+    results = fused(instruction("m", "multiply", op="a/Mul:Mul"), instruction("s", "add", op="b/Add:AddV2"))
+    from tfprof_widgets.analysis import aggregate_ops
+
+    part = aggregate_ops(results.occurrences.within(2_000_000, 8_000_000), shares=results.op_shares)
+    assert self_us(part) == {"a/Mul": 3.0, "b/Add": 3.0}
+    whole = results.ops["flop_rate_gflops"]
+    assert part["flop_rate_gflops"].tolist() == pytest.approx(whole.tolist()), (
+        "the range cuts the work as it cuts the time"
+    )
+    nothing = aggregate_ops(results.occurrences.within(50_000_000, 60_000_000), shares=results.op_shares)
+    assert nothing.empty
+
+
+def test_a_trace_without_programs_shares_nothing() -> None:
+    shares = Analysis(trace(plane("/host:CPU", line("t", event("a:A", 0, 4), event("b:B", 5, 4))))).op_shares
+    assert shares.is_identity
+    assert (shares.unit.tolist(), shares.op.tolist(), shares.ratio.tolist()) == ([0, 1], [0, 1], [1.0, 1.0])
+    assert np.isnan(shares.flops).all()
+
+
+def test_the_source_of_an_op_is_where_its_program_says() -> None:
+    results = results_of(
+        computation(
+            "main",
+            instruction("a", "multiply", op="net/Mul:Mul", source="train.py:12"),
+            instruction("b", "add", op="net/Add:AddV2"),
+        ),
+        ops=(("a", 0, 3), ("b", 5, 1)),
+    )
+    shares = results.op_shares
+    assert list(zip(shares.name, shares.source_file, shares.source_line.tolist(), strict=True)) == [
+        ("net/Mul", "train.py", 12),
+        ("net/Add", "", -1),
+    ]
+
+
+@pytest.fixture(scope="module")
+def keras(capture_of: Callable[[str], Path]) -> Analysis:
+    return Analysis(read_xspace(capture_of("xla_fit").read_bytes()))
+
+
+def test_a_compiled_keras_step_names_the_ops_of_the_model(keras: Analysis) -> None:
+    ops = keras.ops.set_index("name")
+    types = {name.partition("/")[2]: kind for name, kind in ops["type"].items() if name.startswith("net")}
+    assert types["conv_1/convolution"] == "Conv2D"
+    assert types["hidden_1/MatMul"] == "MatMul"
+    assert any(name.startswith("gradient_tape/net") and "BackpropFilter" in name for name in ops.index)
+    assert any(name.startswith("adam/") for name in ops.index)
+    assert (ops.loc[[name for name in ops.index if name.startswith("adam/")], "occurrences"] == N_FEW_STEPS).all()
+
+
+def test_a_compiled_keras_step_charges_all_time_and_nearly_all_of_it_to_names(keras: Analysis) -> None:
+    shares, occurrences = keras.op_shares, keras.occurrences
+    assert np.bincount(shares.unit, weights=shares.ratio) == pytest.approx(np.ones(len(occurrences.name)), rel=1e-12)
+    assert keras.ops["total_self_time_us"].sum() == pytest.approx(occurrences.self_ps.sum() / 1e6, rel=1e-12)
+    nameless = keras.ops["name"].isin(occurrences.hlo.name)
+    compiled = occurrences.self_ps[occurrences.op >= occurrences.n_ops].sum() / 1e6
+    assert keras.ops.loc[nameless, "total_self_time_us"].sum() < 0.05 * compiled
+
+
+def test_an_event_shows_the_framework_op_it_is_most_of(keras: Analysis) -> None:
+    trace_, shares = keras.trace, keras.op_shares
+    dots = np.flatnonzero(trace_.string_stat("hlo_op") >= 0)
+    shown = {trace_.strings[trace_.name_id[event]]: shares.name[keras.event_op[event]] for event in dots.tolist()}
+    assert shown["convolution.1"] == "net_1/conv_1/convolution" or "conv" in shown["convolution.1"]
+    assert all(op in shares.name for op in shown.values())
+
+
+def test_the_summary_of_a_compiled_run_lists_ops_of_the_model(keras: Analysis) -> None:
+    from tfprof_widgets.export import summarize
+
+    text = summarize(keras)
+    assert "net_1/" in text
+    assert "Conv2D" in text or "MatMul" in text or "MaxPool" in text
+
+
+def test_a_damaged_module_leaves_ops_under_their_hlo_names_and_is_told() -> None:
+    results = Analysis(trace(metadata_plane({1: b"\x0a\xff"}), threads(("dot.3", 0, 4))))
+    assert self_us(results.ops) == {"dot.3": 4.0}
+    (notice,) = results.notices
+    assert "mod(1)" in notice
+
+
+WINDOW = MESSAGES["Window"](dimensions=[MESSAGES["WindowDimension"](size=2)])
+WHOLE = module(
+    "mod",
+    computation(
+        "fused",
+        instruction("p", "parameter", (4, 4)),
+        instruction("d", "dot", (4, 4), reads="p p", op="a/MatMul:MatMul", dot_dimensions=DOT),
+    ),
+    computation(
+        "main",
+        instruction("x", "parameter", (4, 4)),
+        instruction("w", "reduce-window", (4, 4), reads="x", calls="fused", window=WINDOW),
+        instruction("c", "convolution", (4, 4), reads="x x", window=WINDOW),
+        instruction("f", "fusion", (4, 4), reads="c", calls="fused"),
+    ),
+)
+
+
+@given(st.data())
+def test_no_mutation_of_a_module_breaks_an_analysis_or_loses_time(data: st.DataObject) -> None:
+    raw = bytearray(WHOLE)
+    for _ in range(data.draw(st.integers(0, 5))):
+        raw[data.draw(st.integers(0, len(raw) - 1))] = data.draw(st.integers(0, 255))
+    runs = threads(("f", 0, 5), ("c", 10, 5), ("w", 20, 5))
+    results = Analysis(trace(metadata_plane({1: bytes(raw)}), runs))
+    assert results.ops["total_self_time_us"].sum() == pytest.approx(15.0)
+    assert results.hlo_ops.frame["total_self_time_us"].sum() == 15.0
+
+
+@pytest.mark.parametrize(
+    ("family", "names"),
+    [
+        (
+            "tfdata",
+            [
+                "Iterator::Root::Prefetch::Map",
+                "PrefetchConsume",
+                "InstantiatedCapturedFunction::Run",
+                "OptionalGetValue",
+            ],
+        ),
+        ("image", ["m/decode:DecodeJpeg", "ResizeBilinear:ResizeBilinear", "a:RandomCropImage"]),
+        (
+            "conv",
+            [
+                "m/c:Conv2D",
+                "m/c:_MklNativeFusedConv2D",
+                "m/d:MatMul",
+                "volta_sgemm_128x64_nn",
+                "e:Einsum",
+                "convolution.1",
+            ],
+        ),
+        ("elem", ["m/a:AddV2", "m/r:Relu", "m/m:Mul", "m/e:Exp"]),
+        ("reduce", ["m/s:Sum", "m/p:MaxPool", "l:SparseSoftmaxCrossEntropyWithLogits", "b:FusedBatchNormV3", "m:Mean"]),
+        ("optim", ["adam/x:ResourceApplyAdam", "sgd/x:AssignSubVariableOp", "a:AssignAddVariableOp"]),
+        ("move", ["MemcpyH2D", "m/t:Transpose", "m/c:ConcatV2", "x:Cast", "g:GatherV2", "edge_1;2:_Send"]),
+        (
+            "runtime",
+            [
+                "ExecutorState::Process",
+                "ThreadpoolListener::Record",
+                "MemoryAllocation",
+                "x:NoOp",
+                "a:_Retval",
+                "v:VarHandleOp",
+                "",
+                "dot-decomposer",
+            ],
+        ),
+        ("python", ["train", "test", "train_step", "tf.function-graph_building", "convert_to_tensor"]),
+    ],
+)
+def test_names_of_one_kind_share_a_family(family: str, names: list[str]) -> None:
+    assert [FAMILIES[code] for code in families(names)] == [family] * len(names)
+
+
+@pytest.mark.parametrize(
+    ("name", "op_type", "family"),
+    [
+        ("resnet50/conv2_block1_1_bn/batchnorm/mul", "Mul", "elem"),
+        ("resnet50/conv2_block1_1_bn/moments/mean", "Mean", "reduce"),
+        ("resnet50/conv2_block1_1_conv/convolution/Cast", "Cast", "move"),
+        ("resnet50/conv2_block1_1_conv/BiasAdd", "BiasAdd", "elem"),
+        ("gradient_tape/resnet50/conv2_block1_1_conv/BiasAddGrad", "BiasAddGrad", "reduce"),
+        ("transformer/attention/einsum/Einsum", "Einsum", "conv"),
+        ("m/concat", "ConcatV2", "move"),
+        ("adam/AssignAdd", "AssignAddVariableOp", "optim"),
+        ("n", "MemcpyDToD", "move"),
+        ("Iterator::Root::Map", "Dataset", "tfdata"),
+        ("fusion.1", "convolution fusion", "conv"),
+        ("model/conv2d/StatefulPartitionedCall", "StatefulPartitionedCall", "conv"),
+        ("a", "StatefulPartitionedCall", "runtime"),
+        ("m/d/MatMul:MatMul", "", "conv"),
+    ],
+)
+def test_an_op_has_the_family_of_its_type_and_only_without_one_that_of_its_layer(
+    name: str, op_type: str, family: str
+) -> None:
+    assert [FAMILIES[code] for code in op_families([name], [op_type])] == [family]
+
+
+def test_a_type_alone_has_the_family_of_an_op_of_that_type() -> None:
+    types = ["Einsum", "BiasAddGrad", "AddN", "AssignAddVariableOp", "Mean", "Cast", "Conv2D", "Softmax"]
+    assert families(types).tolist() == op_families(types, types).tolist()
+
+
+def test_no_names_have_no_families() -> None:
+    assert len(families([])) == 0
+
+
+@pytest.mark.parametrize(
+    ("category", "op_type", "family"),
+    [
+        ("convolution", "Conv2D", "conv"),
+        ("dot", "MatMul", "conv"),
+        ("data formatting", "MatMul", "move"),
+        ("reduce", "Sum", "reduce"),
+        ("all-reduce", "CollectiveReduce", "move"),
+        ("non-fusion elementwise", "ResourceApplyAdam", "optim"),
+        ("non-fusion elementwise", "Cast", "elem"),
+        ("input fusion", "Sum", "reduce"),
+        ("custom-call", "Conv2D", "conv"),
+        ("loop fusion", "loop fusion", "elem"),
+    ],
+)
+def test_an_hlo_op_has_the_family_of_its_category_or_of_the_op_it_is_most_of(
+    category: str, op_type: str, family: str
+) -> None:
+    assert [FAMILIES[code] for code in hlo_families([category], [op_type])] == [family]

@@ -1,0 +1,207 @@
+"""What steps are made of at every instant, and what made the device wait."""
+
+from __future__ import annotations
+
+import pandas as pd
+import pytest
+
+from tests.builders import Event, Line, U, event, line, plane, trace
+from tfprof_widgets.analysis import STEP_CATEGORIES, compute_steps, guide_of
+
+PROCESS = "ExecutorState::Process"
+
+
+def step(*executor: Event, kernels: tuple[Event, ...], main: tuple[Event, ...] = ()) -> pd.Series:
+    """A step of 100 us; `executor` is on a thread of its own, to which the step leads from its first microsecond on."""
+    call = event("call", 0, 100, _pt=1, _p=5)
+    host = line("main", event("train", 0, 100, _r=1, step_num=0), call, *main)
+    other = line("executor", event(PROCESS, 1, 99, _ct=1, _c=5), *executor)
+    return of(host, other, line("Stream #1", *kernels))
+
+
+def of(*lines: Line) -> pd.Series:
+    frame = compute_steps(trace(plane("/host:CPU", *lines[:-1]), plane("/device:GPU:0", lines[-1]))).frame
+    assert len(frame) == 1
+    return frame.iloc[0]
+
+
+def us(row: pd.Series) -> dict[str, float]:
+    """The categories that take any time."""
+    return {name: round(row[f"{name}_ms"] * 1000, 6) for name in STEP_CATEGORIES if row[f"{name}_ms"]}
+
+
+def launch(start_us: float, duration_us: float, correlation: int, name: str = "cuLaunchKernel") -> Event:
+    return event(name, start_us, duration_us, correlation_id=U(correlation))
+
+
+def ran(start_us: float, duration_us: float, correlation: int, name: str = "kern") -> Event:
+    return event(name, start_us, duration_us, correlation_id=U(correlation))
+
+
+def test_until_the_call_that_launches_returns_its_thread_tells_what_the_device_waits_for() -> None:
+    row = step(event("m:StringToNumber", 10, 20), launch(40, 10, 1), kernels=(ran(55, 45, 1),))
+    # The executor before and after the op; the op; the call, and 5 us until the kernel begins.
+    assert us(row) == {"dispatch": 20, "host_compute": 20, "kernel_launch": 15, "device_compute": 45}
+
+
+def test_an_op_that_launches_is_launching() -> None:
+    row = step(event("m:MatMul", 10, 40), launch(40, 10, 1), kernels=(ran(50, 50, 1),))
+    assert us(row) == {"dispatch": 10, "kernel_launch": 40, "device_compute": 50}
+
+
+def test_what_was_launched_before_the_device_fell_idle_blames_nobody() -> None:
+    row = step(launch(1, 4, 1), launch(5, 5, 2), kernels=(ran(5, 45, 1), ran(60, 40, 2)))
+    assert us(row) == {"dispatch": 1, "kernel_launch": 4, "device_compute": 85, "other": 10}
+
+
+def test_a_copy_that_runs_on_the_device_comes_before_what_the_host_does() -> None:
+    row = step(launch(10, 40, 1, "MemcpyH2D"), launch(60, 10, 2), kernels=(ran(20, 35, 1, "MemcpyH2D"), ran(70, 30, 2)))
+    assert us(row) == {"copy_to_device": 35, "dispatch": 15, "kernel_launch": 20, "device_compute": 30}
+
+
+def test_work_that_the_device_describes_counts_where_nothing_tells_of_its_call() -> None:
+    kernel = event("kern", 20, 30, kernel_details="grid:1,1,1 block:1,1,1")
+    copied = event("MemcpyH2D", 60, 10, memcpy_details="size:4")
+    row = of(line("main", event("train", 0, 100, _r=1, step_num=0)), line("Stream #1", kernel, copied))
+    assert us(row) == {"dispatch": 60, "copy_to_device": 10, "device_compute": 30}
+
+
+@pytest.mark.parametrize(
+    ("details", "category"),
+    [
+        ("kind_src:array kind_dst:device size:4 dest:0 async:1", "device_to_device"),
+        ("kind_src:pinned kind_dst:array size:4 dest:0 async:1", "copy_to_device"),
+        ("kind_src:array kind_dst:pageable size:4 dest:0 async:1", "output"),
+        ("size:4 dest:0 async:1", "device_to_device"),
+    ],
+)
+def test_a_copy_whose_name_does_not_tell_its_direction_is_told_by_its_memory(details: str, category: str) -> None:
+    copied = event("MemcpyOther", 20, 30, correlation_id=U(1), memcpy_details=details)
+    row = of(line("main", event("train", 0, 100, _r=1, step_num=0)), line("Stream #1", copied))
+    assert us(row) == {"dispatch": 70, category: 30}
+
+
+def test_a_copy_within_the_host_is_no_work_of_the_device() -> None:
+    details = "kind_src:pinned kind_dst:pageable size:4 dest:0 async:1"
+    copied = event("MemcpyOther", 20, 30, correlation_id=U(1), memcpy_details=details)
+    row = of(line("main", event("train", 0, 100, _r=1, step_num=0)), line("Stream #1", copied))
+    assert us(row) == {"dispatch": 100}
+
+
+def test_a_copy_beside_a_kernel_costs_nothing() -> None:
+    row = step(launch(1, 4, 1), launch(5, 5, 2), kernels=(ran(5, 95, 1), ran(10, 20, 2, "MemcpyH2D")))
+    assert us(row) == {"dispatch": 1, "kernel_launch": 4, "device_compute": 95}
+
+
+def test_waiting_for_data_rules_over_the_executor_but_not_over_the_call_that_launches() -> None:
+    fetch = event("IteratorGetNext:IteratorGetNext", 10, 50)
+    row = step(launch(40, 30, 1), kernels=(ran(70, 30, 1),), main=(fetch,))
+    assert us(row) == {"dispatch": 10, "input": 30, "kernel_launch": 30, "device_compute": 30}
+
+
+@pytest.mark.parametrize(
+    ("name", "category"),
+    [
+        ("cuStreamSynchronize", "sync"),
+        ("EagerLocalExecute: OptionalHasValue", "sync"),
+        ("save/SaveV2:SaveV2", "checkpoint"),
+        ("EagerLocalExecute: RestoreV2", "checkpoint"),
+        ("Compiling IR:main_kernel_1", "compile"),
+        ("XlaCompile:#module=m#", "compile"),
+        ("tf.function-graph_building", "compile"),
+        ("IteratorGetNextOp::DoCompute", "input"),
+        ("m/a:Where", "host_compute"),
+        ("m/a:_Send", "dispatch"),
+    ],
+)
+def test_what_the_thread_that_launches_does_is_what_it_is(name: str, category: str) -> None:
+    row = step(event(name, 10, 50), launch(70, 5, 1), kernels=(ran(75, 25, 1),))
+    expected = {"dispatch": 20.0, "kernel_launch": 5, "device_compute": 25}
+    assert us(row) == {**expected, category: 50 + expected.get(category, 0)}
+
+
+def test_compilers_on_threads_of_their_own_are_what_a_step_waits_for() -> None:
+    compiler = line("llvm-worker-1", event("Compiling IR:main_kernel", 20, 40))
+    main = line("main", event("train", 0, 100, _r=1, step_num=0), launch(70, 10, 1))
+    assert us(of(main, compiler, line("Stream #1", ran(80, 20, 1)))) == {
+        "dispatch": 30,
+        "compile": 40,
+        "kernel_launch": 10,
+        "device_compute": 20,
+    }
+
+
+def test_without_a_device_ops_compute_and_all_else_is_dispatch() -> None:
+    main = line("main", event("train", 0, 100, _r=1, step_num=0), event(PROCESS, 10, 70), event("m:Range", 50, 8))
+    row = compute_steps(trace(plane("/host:CPU", main))).frame.iloc[0]
+    assert us(row) == {"host_compute": 8, "dispatch": 92}
+
+
+def test_without_a_device_the_kernel_of_an_eager_call_computes() -> None:
+    main = line(
+        "main",
+        event("train", 0, 100, _r=1, step_num=0),
+        event("EagerExecute", 10, 40, is_func=0),
+        event("EagerLocalExecute: MatMul", 12, 36),
+        event("KernelAndDeviceFunc::Run", 20, 25),
+        event("EagerExecute", 50, 40, is_func=1),
+        event("KernelAndDeviceFunc::Run", 60, 25),
+    )
+    row = compute_steps(trace(plane("/host:CPU", main))).frame.iloc[0]
+    assert us(row) == {"host_compute": 25, "dispatch": 75}
+
+
+GPU = ("cnn_input", "transformer_loop", "transformer_xla", "resnet_xla", "resnet_mixed", "lstm", "eager", "oom")
+CPU = ("keras_fit", "eager_loop", "xla_fit", "tfrecord_fit", "lstm_fit", "function_loop")
+
+
+def step_launching(*inside: Event, kernel_us: tuple[float, float] = (90, 5)) -> pd.Series:
+    """A step of 100 us, whose executor runs from 10 to 80 us; the kernel that its first launch started runs at `kernel_us`."""
+    main = line("main", event("train", 0, 100, _r=1, step_num=0), event(PROCESS, 10, 70), *inside)
+    stream = line("Stream #1(Compute)", event("kern", *kernel_us, correlation_id=U(1), tf_op="m:MatMul"))
+    frame = guide_of(compute_steps(trace(plane("/host:CPU", main), plane("/device:GPU:0", stream))).frame)
+    assert len(frame) == 1
+    return frame.iloc[0]
+
+
+def us_launching(row: pd.Series, *categories: str) -> tuple[float, ...]:
+    return tuple(round(row[f"{name}_ms"] * 1000, 6) for name in categories)
+
+
+LAUNCH = event("cuLaunchKernel", 22, 4, correlation_id=U(1))
+
+
+def test_an_op_that_launches_a_kernel_is_launching() -> None:
+    row = step_launching(event("m:MatMul", 20, 10), LAUNCH)
+    assert us_launching(row, "kernel_launch", "host_compute", "device_compute", "other") == (70, 0, 5, 25)
+
+
+def test_an_op_that_launches_nothing_computes_on_the_cpu() -> None:
+    row = step_launching(event("m:MatMul", 20, 10), LAUNCH, event("m:StringToNumber", 40, 30))
+    assert us_launching(row, "kernel_launch", "host_compute") == (40, 30)
+
+
+def test_an_op_around_one_that_launches_is_launching() -> None:
+    row = step_launching(event("c:PartitionedCall", 15, 60), event("m:MatMul", 20, 10), LAUNCH)
+    assert us_launching(row, "kernel_launch", "host_compute") == (70, 0)
+
+
+def test_a_cpu_op_inside_an_op_that_launches_is_host_compute() -> None:
+    row = step_launching(event("c:PartitionedCall", 15, 60), event("m:MatMul", 20, 10), LAUNCH, event("m:Range", 50, 8))
+    assert us_launching(row, "kernel_launch", "host_compute") == (62, 8)
+
+
+def test_the_runtime_around_ops_is_launching() -> None:
+    row = step_launching(event("m:MatMul", 20, 10), LAUNCH, event("ExecutorPropagateOutputs", 40, 30))
+    assert us_launching(row, "kernel_launch", "host_compute") == (70, 0)
+
+
+def test_the_device_comes_first() -> None:
+    row = step_launching(event("m:MatMul", 20, 10), LAUNCH, event("m:Range", 50, 8), kernel_us=(45, 9))
+    assert us_launching(row, "device_compute", "host_compute", "kernel_launch") == (9, 4, 57)
+
+
+def test_without_a_device_nothing_is_launched() -> None:
+    main = line("main", event("train", 0, 100, _r=1, step_num=0), event(PROCESS, 10, 70), event("m:Range", 50, 8))
+    row = guide_of(compute_steps(trace(plane("/host:CPU", main))).frame).iloc[0]
+    assert us_launching(row, "kernel_launch", "host_compute", "other") == (0, 70, 30)

@@ -1,0 +1,353 @@
+"""The graph of ops that a capture tells, and its variables."""
+
+from __future__ import annotations
+
+import gzip
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from tests.builders import event, line, plane, session, trace
+from tests.unit.analysis.memory.test_memory import give, take
+from tfprof_widgets.analysis import GRADIENT, TRAINABLE, VARIABLE_TYPES, Analysis, by_type, name_ops
+from tfprof_widgets.read import parse_source_map
+from tfprof_widgets.trace import GRAPH_TABLES, OpGraph, make_op_graph
+
+from .captured_programs import PROGRAMS, run_program
+
+Ran = Callable[[str], tuple[Analysis, dict[str, Any]]]
+CALL = "StatefulPartitionedCall"
+
+
+@pytest.fixture(scope="module")
+def ran(tmp_path_factory: pytest.TempPathFactory) -> Ran:
+    """The results of a program, which runs once."""
+    known: dict[str, tuple[Analysis, dict[str, Any]]] = {}
+
+    def get(name: str) -> tuple[Analysis, dict[str, Any]]:
+        if name not in known:
+            known[name] = run_program(name, tmp_path_factory.mktemp(name))
+        return known[name]
+
+    return get
+
+
+def assert_totals(results: Analysis) -> None:
+    """Time, sides and executions are those of the table of ops: in all, by type and by op."""
+    graph, ops = results.op_graph, results.ops
+    times = graph.times
+    assert times["duration_us"].sum() == pytest.approx(ops["total_self_time_us"].sum(), rel=1e-9)
+    for side, of_side in ops.groupby("device"):
+        own = times[times["is_accelerator"] == (side == "Device")]
+        assert own["duration_us"].sum() == pytest.approx(of_side["total_self_time_us"].sum(), rel=1e-9)
+    kind = graph.ops["type"].to_numpy()[times["op"]]
+    wanted = by_type(ops).groupby("type")["total_self_time_us"].sum()
+    pd.testing.assert_series_equal(times.groupby(kind)["duration_us"].sum(), wanted, check_names=False)
+    shares = results.op_shares
+    keys = zip(np.where(shares.is_device, "Device", "Host"), shares.name, strict=True)
+    row = {key: int(op) for key, op in zip(keys, name_ops(results).of_framework_op, strict=True) if op >= 0}
+    own_row = [row[key] for key in zip(ops["device"], ops["name"], strict=True)]
+    n = len(graph.ops)
+    by_op = np.bincount(times["op"], times["duration_us"], n)
+    np.testing.assert_allclose(by_op, np.bincount(own_row, ops["total_self_time_us"], n), rtol=1e-9, atol=1e-9)
+    most = np.zeros(n, np.int64)
+    np.maximum.at(most, own_row, ops["occurrences"].to_numpy())
+    assert np.bincount(graph.runs["op"], graph.runs["n_runs"], n).tolist() == most.tolist()
+
+
+def assert_sound(graph: OpGraph) -> None:
+    """Names are unique and nothing refers to a row that is not there."""
+    assert graph.ops["name"].is_unique
+    for table, columns in GRAPH_TABLES.items():
+        assert getattr(graph, table).dtypes.astype(str).to_dict() == columns
+        if "op" in columns:
+            assert getattr(graph, table)["op"].between(0, len(graph.ops) - 1).all()
+    assert graph.inputs["source"].between(0, len(graph.ops) - 1).all()
+    assert (graph.frames["parent"] < graph.frames.index).all()
+    assert graph.ops["frame"].between(-1, len(graph.frames) - 1).all()
+    assert (graph.is_whole, graph.counts_steps) == (False, False)
+
+
+def named(graph: OpGraph, name: str) -> int:
+    (row,) = np.flatnonzero(graph.ops["name"] == name)
+    return int(row)
+
+
+def stack_of(graph: OpGraph, name: str) -> list[str]:
+    """The texts of the lines that made an op, the innermost first; those of libraries are empty."""
+    texts, frame = [], int(graph.ops["frame"][named(graph, name)])
+    while frame >= 0:
+        texts.append(str(graph.frames["text"][frame]))
+        frame = int(graph.frames["parent"][frame])
+    return texts
+
+
+@pytest.mark.parametrize("program", PROGRAMS)
+@pytest.mark.tensorflow
+def test_totals_are_those_of_the_ops(program: str, ran: Ran) -> None:
+    results, _ = ran(program)
+    assert_totals(results)
+    assert_sound(results.op_graph)
+    assert CALL not in "".join(results.op_graph.ops["name"][: len(results.ops)])
+
+
+@pytest.mark.tensorflow
+def test_an_op_is_named_as_in_its_graph_and_knows_its_inputs_and_shapes(ran: Ran) -> None:
+    graph = ran("conv")[0].op_graph
+    conv = named(graph, "net_1/conv_1/convolution")
+    inputs = graph.inputs[graph.inputs["op"] == conv]
+    assert named(graph, "net_1/conv_1/convolution/ReadVariableOp") in set(inputs["source"])
+    shapes = graph.shapes[graph.shapes["op"] == conv].set_index(["is_output", "slot"])["shape"]
+    assert shapes[False, 1] == (3, 3, 1, 4)
+    assert shapes[True, 0][1:] == (10, 10, 4)
+
+
+@pytest.mark.tensorflow
+def test_float_ops_are_those_of_a_batch_also_where_the_graph_leaves_its_size_open(ran: Ran) -> None:
+    graph = ran("dense")[0].op_graph
+    matmul = graph.ops.set_index("name")["float_ops"]
+    assert matmul["net_1/hidden_1/MatMul"] == 2 * 8 * 16 * 8
+    assert matmul["gradient_tape/net_1/hidden_1/MatMul/MatMul"] == 2 * 8 * 16 * 8
+    conv = ran("conv")[0].op_graph.ops.set_index("name")["float_ops"]
+    assert conv["net_1/conv_1/convolution"] == 2 * 8 * 10 * 10 * 4 * 3 * 3
+
+
+@pytest.mark.tensorflow
+@pytest.mark.parametrize("program", PROGRAMS)
+def test_parameters_are_counted_once_however_often_a_variable_is_read(program: str, ran: Ran) -> None:
+    results, known = ran(program)
+    ops = results.op_graph.ops
+    trained = ops[ops["op_types"].map(lambda types: TRAINABLE in types)]
+    assert sum(int(np.prod(shape)) for shape in trained["shape"]) == known["n_trainable"]
+
+
+@pytest.mark.tensorflow
+def test_a_gradient_is_at_the_line_of_what_it_is_of_and_marked(ran: Ran) -> None:
+    graph = ran("loop")[0].op_graph
+    forward, backward = "loss = tf.reduce_sum(tf.matmul(x, w)) * scale", "gradient_tape/MatMul/MatMul_1"
+    assert stack_of(graph, "MatMul")[0] == forward
+    name = next(name for name in graph.ops["name"] if name.startswith("gradient_tape/MatMul"))
+    assert stack_of(graph, name)[0] == forward + GRADIENT, backward
+    assert all(text.endswith(GRADIENT) for text in stack_of(graph, name))
+    assert not any(text.endswith(GRADIENT) for text in stack_of(graph, "MatMul"))
+
+
+@pytest.mark.tensorflow
+def test_the_body_of_a_loop_is_in_the_scope_that_made_it(ran: Ran) -> None:
+    names = set(ran("lstm")[0].op_graph.ops["name"])
+    assert any(name.startswith("net_1/memory_1/while/lstm_cell_1/MatMul") for name in names)
+    assert not any("/body/" in name for name in names)
+
+
+@pytest.mark.tensorflow
+def test_memory_is_what_the_ops_asked_for(ran: Ran) -> None:
+    results, _ = ran("conv")
+    table = results.op_graph.memory
+    snapshots = results.memory.snapshots
+    asked = snapshots.requested_bytes[~snapshots.is_free].sum()
+    assert 0.9 * asked < table["requested_bytes"].sum() <= asked
+    assert (table["residual_bytes"] <= table["requested_bytes"]).all()
+    assert (table["peak_bytes"] <= table["requested_bytes"]).all()
+    assert not table["output_bytes"].any()
+
+
+# ---- drawn traces ---------------------------------------------------------------------------------------------------
+
+
+def drawn(*events: Any, device: tuple[Any, ...] = ()) -> Analysis:
+    planes = [plane("/host:CPU", line("main", *events))]
+    if device:
+        planes.append(plane("/device:GPU:0", line("Stream #1", *device)))
+    return Analysis(trace(session(), *planes))
+
+
+def test_an_empty_trace_has_an_empty_graph() -> None:
+    graph = drawn().op_graph
+    assert graph.is_empty
+    assert_sound(graph)
+
+
+def test_steps_are_rows_of_the_table_of_steps_and_outside_of_any_it_is_minus_one() -> None:
+    def step(number: int, at_us: float) -> list[Any]:
+        return [event("train", at_us, 10, _r=1, step_num=number), event("a/Mul:Mul", at_us + 1, 4)]
+
+    results = drawn(event("a/Mul:Mul", 0, 2), *step(7, 10), *step(8, 30))
+    assert len(results.step_frame) == 2
+    times = results.op_graph.times.set_index("step")["duration_us"]
+    assert times.to_dict() == {-1: 2.0, 0: 4.0, 1: 4.0}
+    assert results.op_graph.runs.set_index("step")["n_runs"].to_dict() == {-1: 1, 0: 1, 1: 1}
+    assert results.op_graph.steps == [0, 1]
+    assert_totals(results)
+
+
+def test_the_time_of_an_op_within_another_counts_once() -> None:
+    results = drawn(event("a/If:If", 0, 10), event("a/Mul:Mul", 2, 3))
+    times, names = results.op_graph.times, results.op_graph.ops["name"].tolist()
+    own = {names[op]: us for op, us in zip(times["op"].tolist(), times["duration_us"].tolist(), strict=True)}
+    assert own == {"a/If": 7.0, "a/Mul": 3.0}
+
+
+def test_an_op_and_its_kernels_are_one_op_on_two_devices() -> None:
+    kernel = event("volta_sgemm", 5, 20, tf_op="a/MatMul:MatMul", kernel_details="regs:32 grid:1,1,1 block:4,1,1")
+    results = drawn(event("a/MatMul:MatMul", 0, 2), device=(kernel,))
+    (op,) = results.op_graph.ops.to_dict("records")
+    assert (op["device"], op["host_device"]) == ("/device:GPU:0", "/host:CPU")
+    assert results.op_graph.times.set_index("is_accelerator")["duration_us"].to_dict() == {False: 2.0, True: 20.0}
+    assert_totals(results)
+
+
+def test_ops_that_would_share_a_name_keep_those_of_the_trace() -> None:
+    names = ["a/Mul", f"{CALL}/a/Mul", f"{CALL}_1/a/Mul", "a/Mul/_12"]
+    results = drawn(*(event(f"{name}:Mul", 10 * i, 5) for i, name in enumerate(names)))
+    assert results.op_graph.ops["name"].tolist() == names
+    assert_totals(results)
+
+
+def test_hostile_names_stay_text_and_apart() -> None:
+    names = ["a//b", "a/b", "/", "//", "gradient_tape/", f"{CALL}/{CALL}/", "x" * 500, "..", "a/b/_1/_2"]
+    events = [event("op", 10 * i, 5, tf_op=f"{name}:Mul") for i, name in enumerate([*names, "<script>", ""])]
+    results = drawn(*events, event("Iterator::Root::<b>", 200, 5), event("Iterator::", 210, 5))
+    assert_totals(results)
+    assert_sound(results.op_graph)
+    assert "tf.data/Root/<b>" in set(results.op_graph.ops["name"])
+
+
+def test_what_an_op_gives_back_while_it_runs_is_not_left_over() -> None:
+    results = drawn(
+        event("a/Mul:Mul", 0, 10),
+        take(1, 1, 101, 101, tf_op="a/Mul"),
+        take(2, 2, 301, 402, tf_op="a/Mul"),
+        give(3, 1, 101, 301),
+        take(4, 3, 51, 352, tf_op="a/Mul"),
+        event("b/Mul:Mul", 20, 10),
+        give(22, 2, 301, 51),
+    )
+    (row,) = results.op_graph.memory.to_dict("records")
+    assert (row["requested_bytes"], row["peak_bytes"], row["residual_bytes"]) == (450, 400, 350)
+    assert (row["in_use_bytes"], row["time_us"]) == (402, 1)
+
+
+def test_the_peak_of_a_step_is_that_of_one_execution() -> None:
+    results = drawn(
+        *(event("a/Mul:Mul", at, 10) for at in (0, 20)),
+        *(take(at, address, 101, 101, tf_op="a/Mul") for address, at in ((1, 1), (2, 21), (3, 22))),
+        give(8, 1, 101, 0),
+    )
+    (row,) = results.op_graph.memory.to_dict("records")
+    assert (row["requested_bytes"], row["peak_bytes"], row["residual_bytes"]) == (300, 200, 200)
+
+
+@pytest.mark.tensorflow
+def test_a_source_map_of_another_program_changes_no_total(ran: Ran) -> None:
+    results, _ = ran("conv")
+    other, _ = ran("lstm")
+    assert_totals(Analysis(results.trace, other.source_map))
+
+
+def test_a_sidecar_without_details_still_gives_names_and_stacks() -> None:
+    document = {
+        "version": 1,
+        "recorder": "a",
+        "ops": {"graph": [0, 0], "op": ["a/Mul", "a/Const"], "type": ["Mul", "Const"], "frame": [1, -1]},
+        "frames": {"parent": [-1, 0], "file": [0, 0], "line": [1, 2], "function": ["<module>", "f"]},
+        "files": {"file": ["/home/me/a.py"], "title": ["a.py"], "is_user": [True], "text": ["f()\n  x * y\n"]},
+        "functions": {"graph": ["step"], "file": [-1], "line": [0], "function": [""]},
+    }
+    source_map = parse_source_map(gzip.compress(json.dumps(document).encode()))
+    results = Analysis(drawn(event(f"{CALL}/a/Mul:Mul", 0, 5)).trace, source_map)
+    graph = results.op_graph
+    assert graph.ops["name"].tolist() == ["a/Mul", "a/Const"]
+    assert stack_of(graph, "a/Mul") == ["x * y", "f()"]
+    assert graph.frames["file"].tolist() == ["/home/me/a.py"] * 2
+    assert_sound(graph)
+    assert_totals(results)
+
+
+def results_of(**columns: list[Any]) -> Analysis:
+    document = {"version": 1, "recorder": "a", "variables": columns}
+    return Analysis(
+        trace(session(), plane("/host:CPU", line("main", event("Mul:Mul", 0, 1)))),
+        parse_source_map(gzip.compress(json.dumps(document).encode())),
+    )
+
+
+@pytest.mark.tensorflow
+def test_parameters_of_a_model_add_up_to_its_own_count(tmp_path: Path) -> None:
+    results, known = run_program("conv", tmp_path)
+    table = results.variables
+    assert int(table["n_params"].sum()) == known["n_params"]
+    assert int(table["n_params"][table["trainable"]].sum()) == known["n_trainable"]
+    kernel = table.set_index("name").loc["net/conv/kernel"]
+    assert (kernel["shape"], kernel["dtype"], kernel["layer"]) == ((3, 3, 1, 4), "float32", "net/conv")
+    assert kernel["bytes"] == 4 * 36
+    assert "CPU:0" in kernel["device"]
+    assert table["layer"].tolist() == ["net/conv"] * 2 + ["net/norm"] * 4 + ["net/out"] * 2
+
+
+@pytest.mark.tensorflow
+def test_a_loop_of_the_users_has_its_own_variables(tmp_path: Path) -> None:
+    results, _ = run_program("loop", tmp_path)
+    table = results.variables
+    assert table[["name", "n_params", "layer", "trainable"]].to_dict("list") == {
+        "name": ["weight", "scale"],
+        "n_params": [64, 1],
+        "layer": ["", ""],
+        "trainable": [True, False],
+    }
+    assert table["shape"].tolist() == [(16, 4), ()]
+
+
+def test_a_trace_beside_which_nothing_was_noted_has_no_variables_but_the_columns() -> None:
+    table = Analysis(trace(session())).variables
+    assert len(table) == 0
+    assert list(table.columns) == list(VARIABLE_TYPES)
+    assert table["n_params"].dtype == np.int64
+    assert table["trainable"].dtype == np.bool_
+
+
+def test_what_is_not_known_counts_as_nothing() -> None:
+    table = results_of(
+        name=["a", "b", "c", "<d>"],
+        shape=["?", "-1x3", "999999999999999999x999999999999999999", "2x[3"],
+        dtype=["float32", "float32", "int8", "string"],
+        trainable=[True] * 4,
+        layer=[""] * 4,
+        device=[""] * 4,
+    ).variables
+    assert table["shape"].tolist() == [None, (-1, 3), (999999999999999999,) * 2, None]
+    assert table["n_params"].tolist()[:2] == [0, 0]
+    assert table["n_params"].tolist()[3] == 0
+    assert table["n_params"].dtype == np.int64
+    assert (table["bytes"] >= 0).all()
+
+
+def test_of_a_graph_of_a_session_the_variables_are_what_it_trains_and_holds() -> None:
+    ops = {
+        "name": ["w", "x", "b", "slot"],
+        "type": ["VariableV2", "Placeholder", "VarHandleOp", "VarHandleOp"],
+        "op_types": [
+            ("VariableV2", "_trainable_variables"),
+            ("Placeholder",),
+            ("_trainable_variables",),
+            ("VarHandleOp",),
+        ],
+        "device": ["/device:cpu:0", "", "", ""],
+        "host_device": [""] * 4,
+        "float_ops": [0] * 4,
+        "shape": [(2, 3), (5, 5), (3,), (3,)],
+        "frame": [-1] * 4,
+        "dtype": [101, 1, 2, 0],
+    }
+    results = Analysis(trace(session()), stored_graph=make_op_graph({"ops": ops}))
+    assert results.variables[["name", "n_params", "dtype", "bytes", "trainable"]].to_dict("list") == {
+        "name": ["b", "slot", "w"],
+        "n_params": [3, 3, 6],
+        "dtype": ["float64", "", "float32"],
+        "bytes": [24, 0, 24],
+        "trainable": [True, False, True],
+    }

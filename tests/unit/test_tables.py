@@ -1,0 +1,206 @@
+"""Every table of every capture is what it was, and what must add up does: tables among each other, and parts of the time."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Callable, Iterator
+from itertools import pairwise
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import tfprof_widgets as tfprof
+from tests import table_goldens
+from tests.captures import committed
+from tests.table_goldens import DRAWN
+from tests.unit.analysis.advice.selected import why_nothing_is_seen
+
+COMPUTING = ("device_compute", "device_to_device", "device_collectives")
+"""Categories of a step in which its device has work."""
+N_MOMENTS = 20
+TIMES = {
+    "ops": "total_self_time_us",
+    "hlo_ops": "total_self_time_us",
+    "layers": "self_time_us",
+    "scopes": "self_time_us",
+    "source_lines": "self_time_us",
+    "kernels": "total_time_us",
+    "copies": "total_time_ms",
+    "idle": "duration_us",
+    "steps": "step_time_ms",
+    "communication": "total_time_us",
+}
+"""Tables whose rows hold all the time of something, and the column that does."""
+
+
+@pytest.fixture(scope="module", params=(*committed.NAMES, *DRAWN))
+def name(request: pytest.FixtureRequest) -> str:
+    return str(request.param)
+
+
+@pytest.fixture(scope="module")
+def prof(name: str, capture_of: Callable[[str], Path], tmp_path_factory: pytest.TempPathFactory) -> tfprof.Profile:
+    if name in DRAWN:
+        return table_goldens.open_drawn(name, tmp_path_factory.mktemp(name))
+    return tfprof.load(capture_of(name).parents[3])
+
+
+@pytest.fixture
+def whole(prof: tfprof.Profile) -> tfprof.Profile:
+    if not prof.has_events:
+        pytest.skip("it has no single executions")
+    return prof
+
+
+def of_side(frame: pd.DataFrame, column: str) -> dict[str, float]:
+    return {str(side): float(total) for side, total in frame.groupby("device")[column].sum().items()}
+
+
+def test_every_table_is_what_it_was(name: str, prof: tfprof.Profile) -> None:
+    was, now = table_goldens.read_golden(name), table_goldens.as_read(table_goldens.snapshots(prof))
+    if found := table_goldens.told(name, list(table_goldens.differences(was, now))):
+        pytest.fail(f"{found}\nIf that is right, `make goldens` renews them.", pytrace=False)
+
+
+def test_every_table_of_the_list_is_compared(prof: tfprof.Profile) -> None:
+    assert set(prof.tables.names) <= set(table_goldens.tables_of(prof))
+
+
+def test_each_piece_of_advice_selects_what_its_view_shows_and_its_code_compiles(whole: tfprof.Profile) -> None:
+    for one in whole.advice:
+        assert why_nothing_is_seen(whole.run.results, one) == "", one.rule
+        compile(one.fix.code, one.rule, "exec")
+
+
+def test_the_categories_of_a_step_add_up_to_it(prof: tfprof.Profile) -> None:
+    overview = prof.overview
+    categories = [f"{category}_ms" for category in overview.breakdown["category"]]
+    for frame in (prof.steps, prof.workers):
+        assert (frame[categories].sum(axis=1) * 1e9).round().tolist() == (frame["step_time_ms"] * 1e9).round().tolist()
+    guide = prof.step_guide
+    parts = guide.filter(regex="_ms$").drop(columns=["step_time_ms", "start_ms"], errors="ignore").sum(axis=1)
+    np.testing.assert_allclose(parts, prof.steps["step_time_ms"], rtol=1e-9)
+    assert overview.breakdown["ms"].sum() == pytest.approx(overview.step_time_avg_ms)
+    assert overview.n_steps == len(prof.steps)
+    assert overview.host_time_ratio + overview.device_time_ratio == pytest.approx(1 if len(prof.ops) else 0)
+
+
+def test_layers_lines_and_scopes_hold_all_time_and_all_ops(prof: tfprof.Profile) -> None:
+    ops, scopes = prof.ops, prof.scopes
+    own, n_ops = of_side(ops, "total_self_time_us"), of_side(ops.assign(n=1), "n")
+    for frame in (prof.layers, prof.source_lines, scopes):
+        assert of_side(frame, "self_time_us") == pytest.approx(own, rel=1e-12)
+    for frame in (prof.layers, prof.source_lines):
+        assert of_side(frame, "n_ops") == n_ops
+        assert of_side(frame, "occurrences") == of_side(ops, "occurrences")
+        phases = [f"{phase}_time_us" for phase in ("forward", "backward", "optimizer", "other")]
+        parts = frame[[phase for phase in phases if phase in frame]].sum(axis=1)
+        np.testing.assert_allclose(parts, frame["self_time_us"], rtol=1e-12)
+        assert all(total == pytest.approx(1) for total in of_side(frame, "self_time_ratio").values())
+    roots = scopes[scopes["depth"] == 0]
+    assert of_side(roots, "total_time_us") == pytest.approx(own, rel=1e-12)
+    assert of_side(roots, "n_ops") == n_ops
+
+
+def test_ops_kernels_and_programs_hold_the_same_busy_time(whole: tfprof.Profile) -> None:
+    occurrences = whole.run.results.occurrences
+    assert whole.ops["total_self_time_us"].sum() == pytest.approx(occurrences.self_ps.sum() / 1e6, rel=1e-12)
+    own = occurrences.self_ps[occurrences.op >= occurrences.n_ops].sum() / 1e6
+    assert whole.hlo_ops["total_self_time_us"].sum() == pytest.approx(own, rel=1e-12)
+
+
+def tiling(prof: tfprof.Profile) -> Iterator[tuple[int, int]]:
+    """The steps' times and those between, before and after, as one cover of the trace."""
+    steps = prof.steps
+    starts = np.round(steps["start_ms"] * 1e6)
+    cuts = {int(prof.trace.start_ps.min()) // 1000, int(prof.trace.end_ps.max()) // 1000 + 1}
+    cuts |= set(starts.astype(int).tolist()) | set(
+        (starts + np.round(steps["step_time_ms"] * 1e6)).astype(int).tolist()
+    )
+    yield from pairwise(sorted(cuts))
+
+
+def test_ops_of_all_steps_and_of_the_time_between_are_the_ops_of_the_trace(whole: tfprof.Profile) -> None:
+    found: dict[tuple[str, str], list[float]] = defaultdict(lambda: [0.0, 0.0])
+    columns = ["device", "name", "total_time_us", "total_self_time_us"]
+    for time_range in tiling(whole):
+        for device, op, total, own in whole.select(time_range=time_range).ops[columns].to_numpy():
+            found[device, op][0] += total
+            found[device, op][1] += own
+    whole.select()
+    for device, op, total, own in whole.ops[columns].to_numpy():
+        assert found[device, op] == pytest.approx([total, own], rel=1e-9, abs=1e-6), op
+
+
+def test_of_any_step_layers_lines_and_scopes_hold_the_time_of_its_ops(whole: tfprof.Profile) -> None:
+    for step in {0, len(whole.steps) // 2} if len(whole.steps) else ():
+        part = whole.select(step=step)
+        own = part.ops["total_self_time_us"].sum()
+        for frame in (part.layers, part.source_lines, part.scopes):
+            assert frame["self_time_us"].sum() == pytest.approx(own, rel=1e-12)
+        types = part.op_statistics(by="type")
+        assert types["total_self_time_us"].sum() == pytest.approx(own, rel=1e-12)
+        assert types["n_ops"].sum() == len(part.ops)
+    whole.select()
+
+
+def test_what_the_hosts_ran_adds_up_to_the_whole(prof: tfprof.Profile) -> None:
+    if len(prof.hosts) < 2:
+        pytest.skip("one host is the whole")
+    hosts = [prof.host(host) for host in prof.hosts["host"]]
+    for table, column in TIMES.items():
+        if table == "idle" and not prof.has_events:  # it has none of them
+            continue
+        parts = [getattr(one, table) for one in hosts]
+        told = sum(part[column].sum() for part in parts if len(part))
+        assert told == pytest.approx(getattr(prof, table)[column].sum(), rel=1e-9), table
+
+
+def test_the_causes_of_idle_time_add_up_to_gaps_and_those_of_one_device_to_steps(prof: tfprof.Profile) -> None:
+    frame, steps = prof.idle, prof.steps
+    gaps = frame.groupby("gap")["duration_us"].sum()
+    np.testing.assert_allclose(gaps, frame.drop_duplicates("gap").set_index("gap").loc[gaps.index, "gap_us"], rtol=1e-6)
+    if frame["device"].nunique() != 1 or len(prof.hosts) > 1:
+        return
+    told = frame[frame["step"] >= 0].groupby(["step", "cause"])["duration_us"].sum()
+    for category in prof.overview.breakdown["category"]:
+        expected = steps[f"{category}_ms"] * 1000 * (category not in COMPUTING)
+        own = [told.get((step, category), 0.0) for step in steps["step"]]
+        np.testing.assert_allclose(own, expected, atol=1e-5, err_msg=category)
+
+
+def test_one_host_has_its_own_steps_as_workers(prof: tfprof.Profile) -> None:
+    if len(prof.hosts) == 1:
+        pd.testing.assert_frame_equal(prof.workers[list(prof.steps)], prof.steps)
+
+
+def test_at_any_moment_the_live_memory_adds_up_and_steps_tell_what_the_timeline_does(whole: tfprof.Profile) -> None:
+    memory, spans = whole.memory, whole.steps
+    random = np.random.default_rng(0)
+    for allocator in memory.allocators:
+        timeline = memory.timeline(allocator)
+        time_ms, in_use = timeline["time_ms"].to_numpy(), timeline["in_use_bytes"].to_numpy()
+        for at_ms in random.uniform(time_ms[0], time_ms[-1], N_MOMENTS):
+            now = in_use[np.searchsorted(time_ms, at_ms, side="right") - 1]
+            assert memory.live(allocator, at_ms)["total_bytes"].sum() == now
+        for row in memory.steps(allocator).to_dict("records"):
+            start, duration = spans[["start_ms", "step_time_ms"]].to_numpy()[row["step"]]
+            first, last = np.searchsorted(time_ms, [start, start + duration])
+            inside = timeline.iloc[first:last]
+            assert row["peak_bytes"] == max([row["start_bytes"], *inside["in_use_bytes"]])
+            assert row["end_bytes"] == [row["start_bytes"], *inside["in_use_bytes"]][-1]
+            made = inside[inside["event"] == "allocation"]
+            assert (row["n_allocations"], row["allocated_bytes"]) == (len(made), made["allocation_bytes"].sum())
+
+
+def test_layers_hold_all_bytes_allocated_and_all_in_use_at_the_largest_peak(whole: tfprof.Profile) -> None:
+    memory, layers = whole.memory, whole.layers
+    of_device = [one for one in memory.allocators if "GPU_" in one] or memory.allocators
+    timelines = [memory.timeline(allocator) for allocator in of_device]
+    made = sum(one.loc[one["event"] == "allocation", "allocation_bytes"].sum() for one in timelines)
+    assert layers["allocated_bytes"].sum() == made
+    own = memory.summary[memory.summary["allocator"].isin(of_device)]
+    if len(own):
+        assert layers["peak_bytes"].sum() == own["peak_bytes"].max()
