@@ -11,7 +11,7 @@ import pytest
 from tests.builders import session, trace
 from tfprof_widgets.analysis import (
     RULES,
-    TABLE_TYPES,
+    TABLES,
     Advice,
     Fix,
     Highlight,
@@ -68,7 +68,7 @@ def test_an_advice_cannot_be_changed() -> None:
 
 
 def test_the_table_has_its_columns_without_any_advice() -> None:
-    assert list(advice_table(()).columns) == list(TABLE_TYPES)
+    assert list(advice_table(()).columns) == list(TABLES["advice_table"].names)
     assert advice_table((one("a", 0.3),))["severity"].tolist() == ["high"]
 
 

@@ -1,7 +1,7 @@
 import numpy as np
 
 from tests.builders import event, line, plane, trace
-from tfprof_widgets.analysis import EVENTS_COLUMNS, compute_events
+from tfprof_widgets.analysis import TABLES, compute_events
 
 
 def test_every_event_is_a_row_in_the_order_of_the_trace() -> None:
@@ -12,7 +12,7 @@ def test_every_event_is_a_row_in_the_order_of_the_trace() -> None:
         plane("/device:GPU:0", line("", event("kern", 0.0005, 4), id=7)),
     )
     frame = compute_events(whole, np.array([0, 0, -1, 1], np.int32))
-    assert tuple(frame.columns) == EVENTS_COLUMNS
+    assert tuple(frame.columns) == TABLES["events"].names
     assert frame.to_numpy().tolist() == [
         ["/host:CPU", "main", "outer", 0.0, 10_000.0, 7_000.0, 0, 0],
         ["/host:CPU", "main", "inner", 2_000.0, 3_000.0, 3_000.0, 1, 0],
@@ -30,4 +30,4 @@ def test_threads_of_the_same_name_share_a_label() -> None:
 def test_a_trace_without_events_gives_an_empty_frame() -> None:
     frame = compute_events(trace(plane("/host:CPU")))
     assert len(frame) == 0
-    assert tuple(frame.columns) == EVENTS_COLUMNS
+    assert tuple(frame.columns) == TABLES["events"].names

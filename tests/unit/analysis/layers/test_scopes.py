@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.unit.analysis.layers.totals import totals_of
-from tfprof_widgets.analysis import MAX_SCOPE_DEPTH, SCOPE_COLUMNS, Results, Scopes, compute_scopes, op_scopes
+from tfprof_widgets.analysis import MAX_SCOPE_DEPTH, TABLES, Results, Scopes, compute_scopes, op_scopes
 from tfprof_widgets.analysis import scopes as scopes_module
 from tfprof_widgets.read import open_traces
 
@@ -39,7 +39,7 @@ def test_a_scope_holds_its_ops_and_those_below() -> None:
     found = tree(
         ("net/dense/MatMul", 5), ("net/dense/BiasAdd", 1), ("net/Add", 2), ("NoOp", 1), ("gradient_tape/net/Add/Sum", 4)
     )
-    assert tuple(found.frame.columns) == SCOPE_COLUMNS
+    assert tuple(found.frame.columns) == TABLES["scopes"].names
     root, net, dense = (row(found.frame, scope) for scope in ("", "net", "net/dense"))
     assert (root.total_time_us, root.self_time_us, root.n_ops, root.depth) == (13, 1, 5, 0)
     assert (net.total_time_us, net.self_time_us, net.parent, net["name"], net.depth) == (12, 2, "", "net", 1)

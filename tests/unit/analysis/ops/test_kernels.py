@@ -13,7 +13,7 @@ from tests.builders import Event, U, event, line, plane, space
 from tests.hlo_drawings import computation, instruction, metadata_plane, module
 from tests.unit.analysis.xprof_oracle import rows, xprof, xprof_all
 from tests.unit.analysis.xprof_reading import as_xprof
-from tfprof_widgets.analysis import KERNEL_COLUMNS, Kernels, Launch, Results, is_eligible_type, parse_launch
+from tfprof_widgets.analysis import TABLES, Kernels, Launch, Results, is_eligible_type, parse_launch
 from tfprof_widgets.read import read_hlo_modules, read_xspace
 
 DETAILS = "regs:32 static_shared:16 dynamic_shared:8 grid:1,2,3 block:4,5,6 occ_pct:62.5"
@@ -119,8 +119,8 @@ def kernels_of(xplane: bytes) -> Kernels:
 
 
 def assert_same_as_xprof(ours: Kernels, shown: list[dict[str, Any]]) -> None:
-    columns = [column for column in KERNEL_COLUMNS if column not in ("op_type", "unit")]
-    assert list(ours.frame.columns) == list(KERNEL_COLUMNS)
+    columns = [column for column in TABLES["kernels"].names if column not in ("op_type", "unit")]
+    assert list(ours.frame.columns) == list(TABLES["kernels"].names)
     for column in columns:
         assert ours.frame[column].tolist() == [row[OF_XPROF.get(column, column)] for row in shown], column
 
@@ -244,7 +244,7 @@ def test_executions_point_to_their_row_and_add_up_to_it() -> None:
 def test_a_trace_without_a_gpu_has_no_kernels() -> None:
     ours = kernels_of(space(plane("/host:CPU", line("main", event("a:MatMul", 0, 5, kernel_details=DETAILS)))))
     assert ours.frame.empty
-    assert list(ours.frame.columns) == list(KERNEL_COLUMNS)
+    assert list(ours.frame.columns) == list(TABLES["kernels"].names)
     assert len(ours.run_kernel) == len(ours.run_event) == 0
 
 

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from tests.builders import event, line, plane, session, trace
-from tfprof_widgets.analysis import VARIABLE_TYPES, Results
+from tfprof_widgets.analysis import TABLES, Results
 from tfprof_widgets.read import parse_source_map
 from tfprof_widgets.trace import make_op_graph
 
@@ -55,7 +55,7 @@ def test_a_loop_of_the_users_has_its_own_variables(tmp_path: Path) -> None:
 def test_a_trace_beside_which_nothing_was_noted_has_no_variables_but_the_columns() -> None:
     table = Results(trace(session())).variables
     assert len(table) == 0
-    assert list(table.columns) == list(VARIABLE_TYPES)
+    assert list(table.columns) == list(TABLES["variables"].names)
     assert table["n_params"].dtype == np.int64
     assert table["trainable"].dtype == np.bool_
 
