@@ -53,9 +53,10 @@ fresh: dist ## install the wheel as a stranger does, with nothing of this machin
 dist: setup-dev ## build the archives of the source and the wheel into dist
 	@rm -rf dist && $(PY) -m build --outdir dist
 
-goldens: setup-dev ## ask XProf anew about the captures in tests/data, and write tests/vectors; with CAPTURES=1 make those of CPUs anew first
+goldens: setup-dev ## ask XProf anew about the captures in tests/data, and write tests/vectors and js/src/data/tables.ts; with CAPTURES=1 make those of CPUs anew first
 	@$(PY) -m tests.goldens $(if $(CAPTURES),--captures)
 	@$(PY) -m tests.make_vectors
+	@$(PY) -m tools.typescript
 
 system: ## as root, on Debian: install Chromium, a font and the venv module of Python where they are missing
 	@$(PYTHON) -m tools.system

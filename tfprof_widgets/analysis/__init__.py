@@ -98,7 +98,7 @@ if TYPE_CHECKING:
     from .steps.steps import (
         CATEGORIES, CaptureSummary, Steps, compute_steps, fetches_in_a_loop, guide_of, measure_interference, step_sentence,
     )
-    from .tables import Column, TABLES, Table, read_tables
+    from .tables import Column, Sent, TABLES, Table, TableProperty, read_tables, table
     from .timeline import Flows, KINDS, compute_flows, flow_table
     from .verdict import Findings, Idle, SAYS_WHY_NOTHING_RUNS, compute_idle, judge, suggest_next_steps
     from .watching.anomalies import AnomalyFinder

@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from importlib import import_module
 from operator import attrgetter
+from textwrap import dedent
 from typing import TYPE_CHECKING, Any, Literal, TypeVar, cast, overload
 
 if TYPE_CHECKING:
@@ -192,7 +193,7 @@ def _parsed(text: str, known: Mapping[str, Table]) -> dict[str, Table]:
     """Tables and, with an empty row, groups."""
     found: dict[str, Table] = {}
     name = ""
-    for line in inspect.cleandoc(text).splitlines():
+    for line in dedent(text).strip().splitlines():
         if line.startswith(" "):
             more = _columns(line, {**known, **found})
             found[name] = replace(found[name], columns=(*found[name].columns, *more))
@@ -312,7 +313,7 @@ def table(
     """
     (found,) = _parsed(text, _GROUPS).values()
     if found.name not in _HOME_OF:
-        raise LookupError(f"no module is known to declare the table {found.name!r}: name its module in `_HOMES`")
+        raise LookupError(f"`_HOMES` names no module for the table {found.name!r}: add it there")
     of_results = attrgetter(read or found.name) if isinstance(read, str) else read
     in_front = _GROUPS[file_has].columns if file_has else ()
     declared = replace(

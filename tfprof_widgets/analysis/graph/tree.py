@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import cached_property
-from typing import get_args
+from functools import cached_property, partial
+from typing import Any, get_args
 
 import numpy as np
 import pandas as pd
@@ -39,6 +39,11 @@ from .nodes import (
 from .op_graph import name_ops
 from .options import EVERYTHING, FIGURES, TreeOptions, TreeView, check_view, make_tree_options
 
+
+def _with_all_nodes(view: TreeView, results: Any) -> pd.DataFrame:
+    return build_tree(results.op_graph, view, make_tree_options()).frame
+
+
 TREE = table(
     """
     tree(view): a node of the tree, down first, the root first; figures are its own, `total_...` with all below it
@@ -52,10 +57,7 @@ TREE = table(
         device        text    devices of its own ops, apart by `|`
         op_types      object  types of its own ops
     """,
-    files={
-        f"tree_{view}": lambda results, view=view: build_tree(results.op_graph, view, make_tree_options()).frame
-        for view in get_args(TreeView)
-    },
+    files={f"tree_{view}": partial(_with_all_nodes, view) for view in get_args(TreeView)},
 )
 
 

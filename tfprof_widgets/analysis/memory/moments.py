@@ -61,8 +61,9 @@ def of_each_allocator(memory: Any, name: str) -> pd.DataFrame:
     parts = [getattr(memory, name)(allocator).assign(allocator=allocator) for allocator in memory.allocators]
     if not parts:
         return pd.DataFrame()
-    joined = pd.concat(parts, ignore_index=True)
-    return joined[["allocator", *joined.columns.drop("allocator")]]
+    joined: pd.DataFrame = pd.concat(parts, ignore_index=True)
+    joined.insert(0, "allocator", joined.pop("allocator"))
+    return joined
 
 
 HOST_PLANE = "/host:CPU"
