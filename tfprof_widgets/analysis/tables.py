@@ -87,6 +87,9 @@ _HOME_OF = {
 _DECLARED: dict[str, Table] = {}
 
 
+Method = TypeVar("Method", bound=Callable[..., Any])
+
+
 @dataclass(frozen=True)
 class Column:
     """One column of a table."""
@@ -176,26 +179,18 @@ class Table:
         return {dtype: " ".join(one.column.name for one in self.sent if one.dtype == dtype) for dtype in dtypes}
 
 
-Method = TypeVar("Method", bound=Callable[..., Any])
-
-
 def unit_of(name: str) -> str:
     """The unit that the last word of a column's name tells; "" for none."""
     return _UNITS.get(name.rsplit("_", 1)[-1], "")
 
 
-def read_tables(text: str) -> dict[str, Table]:
-    """Tables as they are written in this package, without the groups of columns among them."""
-    return {name: found for name, found in _parsed(text, {}).items() if found.row}
-
-
-def _parsed(text: str, known: Mapping[str, Table]) -> dict[str, Table]:
-    """Tables and, with an empty row, groups."""
+def read_tables(text: str, known: Mapping[str, Table] | None = None) -> dict[str, Table]:
+    """Tables and groups of columns as they are written in this package; a group has no row."""
     found: dict[str, Table] = {}
     name = ""
     for line in dedent(text).strip().splitlines():
         if line.startswith(" "):
-            more = _columns(line, {**known, **found})
+            more = _columns(line, {**(known or {}), **found})
             found[name] = replace(found[name], columns=(*found[name].columns, *more))
         else:
             name, _, row = line.partition(":")
@@ -215,8 +210,7 @@ def _columns(line: str, known: Mapping[str, Table]) -> Iterator[Column]:
     yield Column(name, cast(Kind, kind), meaning, unit.removesuffix("]") or unit_of(name))
 
 
-_GROUPS = _parsed(
-    """
+_GROUPS = read_tables("""
 *numbers:
     metric  text   what is compared
     unit    text   of its numbers
@@ -280,9 +274,7 @@ _GROUPS = _parsed(
     vector_32bit_ratio  float  the same on ordinary cores in 32 bits or more
 *allocator:
     allocator  text  its name, such as `GPU_0_bfc`
-""",
-    {},
-)
+""")
 """Columns that several tables have."""
 
 
@@ -311,7 +303,7 @@ def table(
         read: where the analyses of a run have it, such as `kernels.frame`, or what gives it from them; "" is its own name.
         of_executions: what a reduced profile does not have, in words; "" where it has the table.
     """
-    (found,) = _parsed(text, _GROUPS).values()
+    (found,) = read_tables(text, _GROUPS).values()
     if found.name not in _HOME_OF:
         raise LookupError(f"`_HOMES` names no module for the table {found.name!r}: add it there")
     of_results = attrgetter(read or found.name) if isinstance(read, str) else read
