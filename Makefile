@@ -56,6 +56,7 @@ dist: setup-dev ## build the archives of the source and the wheel into dist
 goldens: setup-dev ## the tables of the captures in tests/data anew, XProf's answers about them, and tests/vectors; with TABLES=1 the tables alone, with CAPTURES=1 the captures of CPUs first
 	@$(PY) -m tests.goldens $(if $(CAPTURES),--captures) $(if $(TABLES),--tables)
 	@$(PY) -m tests.make_vectors
+	@$(PY) -m tools.typescript
 
 system: ## as root, on Debian: install Chromium, a font and the venv module of Python where they are missing
 	@$(PYTHON) -m tools.system

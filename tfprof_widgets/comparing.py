@@ -6,7 +6,7 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
-from .analysis.tables import tell_columns
+from .analysis.tables import TableProperty
 from .display import WithoutWidgets, output_of, write_page
 from .errors import EmptyTraceError, TfProfError
 from .profiles import Profile
@@ -34,6 +34,11 @@ _EMPTY_XSPACE = b"\n\x06\x12\x04none"
 _KINDS = ("a", "b")
 _MOST_SHOWN = 5
 _MOST_CHARS = 60
+
+
+def _table(name: str) -> TableProperty:
+    """One of the tables that the comparison has."""
+    return TableProperty(f"diff(a, b).{name}", lambda diff: getattr(diff._runs, name))
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -143,52 +148,14 @@ class ProfileDiff:
 
     # ---- tables -----------------------------------------------------------------------------------------------------
 
-    @property
-    def summary(self) -> pd.DataFrame:
-        """The metrics are `n_steps`, `step_time`, `batch_size`, `samples_per_second`, `time_per_sample_us`,
-        `host_op_time`, `device_op_time`, `input_time`, `op_executions` and `peak_memory`; what neither run has is left
-        out. It is never empty.
-        """
-        return self._runs.summary
-
-    @property
-    def categories(self) -> pd.DataFrame:
-        """Empty where a run has no steps."""
-        return self._runs.categories
-
-    @property
-    def ops(self) -> pd.DataFrame:
-        """The numbers in names that TensorFlow appends may differ between the runs. Empty where no op ran in either."""
-        return self._runs.ops
-
-    @property
-    def layers(self) -> pd.DataFrame:
-        """Empty where no op ran in either run."""
-        return self._runs.layers
-
-    @property
-    def source_lines(self) -> pd.DataFrame:
-        """Lines that moved are found again. Empty where no op ran in either run."""
-        return self._runs.source_lines
-
-    @property
-    def kernels(self) -> pd.DataFrame:
-        """A kernel is one row, whatever its launch configuration. Empty where nothing ran on a GPU in either run."""
-        return self._runs.kernels
-
-    @property
-    def iterators(self) -> pd.DataFrame:
-        """A stage is found again below one that only one run has, such as a new `prefetch`. The time of those that work
-        ahead is mostly waiting. Empty where tf.data did nothing in either run.
-        """
-        return self._runs.iterators
-
-    @property
-    def memory(self) -> pd.DataFrame:
-        """The metrics are `peak_bytes`, `allocated_bytes` and `n_allocations`, of a typical step or, without steps, of the
-        whole captures. Empty where no memory was recorded in either run.
-        """
-        return self._runs.memory
+    summary = _table("summary")
+    categories = _table("categories")
+    ops = _table("ops")
+    layers = _table("layers")
+    source_lines = _table("source_lines")
+    kernels = _table("kernels")
+    iterators = _table("iterators")
+    memory = _table("memory")
 
     # ---- shown ------------------------------------------------------------------------------------------------------
 
@@ -389,6 +356,3 @@ def _changed(runs: RunDiff) -> Iterator[tuple[str, pd.DataFrame, str, int]]:
 
 def _unit(runs: RunDiff) -> str:
     return "ms a step" if runs.is_per_step else "ms"
-
-
-tell_columns(ProfileDiff, "diff(a, b).")

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
-from .analysis.tables import tell_columns
+from .analysis.tables import TableProperty, table
 from .display import WithoutWidgets, output_of, write_page
 from .errors import EmptyTraceError
 from .profiles import Profile
@@ -28,6 +28,46 @@ if TYPE_CHECKING:
     from .show.embedding import Amount
     from .show.live import LiveView
     from .trace.capture_facts import WatchLog
+
+STEPS = table(
+    """
+    watch.steps: a step that has ended, in the order of their ends
+        number        int    its own number, as Keras or the loop counts
+        kind          text   `train`, `validation`, `predict` or `other`
+        start_s       float  after the begin of the first step
+        step_time_ms  float  how long it took
+        wait_ms       float  the part of it that waited for the next batch
+        outside_ms    float  the part of it outside of the function that computes: callbacks, logs
+        loss          float  as Keras told it
+        n_batches     int    that it took, several with `steps_per_execution`
+        profiled      bool   whether a window of the profiler held it
+        begins_epoch  bool   whether it is the first of an epoch
+    """,
+    note="""
+    Validation is included. NaN stands for what is not known. Rows are read from the file each time: 10 million
+    steps take some 600 MB. Empty before the first step.
+    """,
+)
+
+
+SAMPLES = table(
+    """
+    watch.samples: a sample of the machine, in time order
+        time_ns           number  Unix time
+        cpu_pct           float   load of all cores that this process may run on
+        process_cpu_pct   float   load by this process and those that it started, 100 for one core
+        rss_bytes         number  resident memory of this process
+        tf_bytes          number  held by TensorFlow's allocators of GPUs
+        gpu_pct           float   load of GPUs
+        gpu_memory_bytes  number  used on GPUs
+        gpu_clock_mhz     float   of the slowest GPU [MHz]
+        gpu_throttled     number  1 where a GPU is slowed down by heat or power, else 0
+    """,
+    note="""
+    About one a second. NaN stands for what is not known, such as figures of a GPU where there is none. Empty before
+    the first sample.
+    """,
+)
 
 
 KINDS = ("train", "validation", "predict", "other")
@@ -239,19 +279,8 @@ class WatchedRun:
         """The folder of its files; `tfprof.load(folder)` opens it in another process, also while the training runs."""
         return self.log.folder
 
-    @property
-    def steps(self) -> pd.DataFrame:
-        """Validation is included. NaN stands for what is not known. Rows are read from the file each time: 10 million
-        steps take some 600 MB. Empty before the first step.
-        """
-        return _steps_table(self.log.steps)
-
-    @property
-    def samples(self) -> pd.DataFrame:
-        """About one a second. NaN stands for what is not known, such as figures of a GPU where there is none. Empty before
-        the first sample.
-        """
-        return self.log.samples
+    steps = TableProperty("watch.steps", lambda self: _steps_table(self.log.steps))
+    samples = TableProperty("watch.samples", lambda self: self.log.samples)
 
     @property
     def windows(self) -> list[Profile]:
@@ -357,6 +386,3 @@ def load_for_display() -> Iterator[None]:
     yield from figures.make_figures()
     library.views_script()
     library.bokeh_script()
-
-
-tell_columns(WatchedRun, "watch.")

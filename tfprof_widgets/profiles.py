@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 from .analysis.common import plural
-from .analysis.tables import tell_columns
+from .analysis.tables import TABLES, TableProperty
 from .display import WithoutWidgets, output_of, write_page
 from .errors import TfProfError
 from .profiled_run import ProfiledRun
@@ -58,6 +58,17 @@ if TYPE_CHECKING:
 
 MOST_OPEN_HOSTS = 4
 """So many hosts stay open; of more the one that was asked for longest ago is opened anew."""
+
+
+def _table(name: str) -> TableProperty:
+    """One of the tables that the analyses of a profile have."""
+
+    def read(profile: Profile) -> pd.DataFrame:
+        table = TABLES[name]
+        whole = table.of_executions
+        return table.read(profile.run.whole(whole) if whole else profile.run.results)
+
+    return TableProperty(name, read)
 
 
 class Profile:
@@ -136,92 +147,23 @@ class Profile:
         """
         return list(self.run.results.advice)
 
-    @property
-    def advice_table(self) -> pd.DataFrame:
-        """The list `advice` as a table, in the same order. Empty where that is."""
-        from .analysis.advice.rules import advice_table
-
-        return advice_table(self.run.results.advice)
+    advice_table = _table("advice_table")
 
     @property
     def trace(self) -> Trace:
         """All events as arrays, for code that needs more than the table `events`, such as the stats of an event."""
         return self.run.results.trace
 
-    @property
-    def events(self) -> pd.DataFrame:
-        """Times are nanoseconds after the trace origin; `self_ns` is the duration without the events nested inside.
-        Empty where the trace holds no event.
-        """
-        return self.run.results.events
-
-    @property
-    def flows(self) -> pd.DataFrame:
-        """Empty where no event made another start. The kinds: `launch` leads from the call that enqueued a kernel or
-        a copy to its run on the device, `producer` and `pool` from who handed work on to the thread that did it, `tf_data`
-        from a stage that made an element to the stage that took it, `send_recv` from the device that sent a tensor to the
-        one that got it.
-        """
-        from .analysis.timeline import flow_table
-
-        return flow_table(self.run.results.trace, self.run.results.flows)
-
-    @property
-    def steps(self) -> pd.DataFrame:
-        """The columns from `device_compute_ms` to `other_ms` add up to `step_time_ms`: each moment of a step counts once.
-        `source` tells a step that was marked (by Keras, `trace_steps` or `step`) from one that was found by what repeats.
-        The first step of a function traces and compiles: `overview` leaves such a step out of its averages. Empty where
-        no step was marked or found.
-        """
-        return self.run.results.step_frame
-
-    @property
-    def step_guide(self) -> pd.DataFrame:
-        """These are the categories of XProf's overview page, for who compares with it; `steps` tells more exactly where
-        the time goes. Empty where `steps` is.
-        """
-        return self.run.results.step_guide
-
-    @property
-    def idle(self) -> pd.DataFrame:
-        """Within a step the causes add up to what `steps` has of them, for each device. Empty where nothing ran on a
-        device, and in a reduced profile (not `has_events`): `prof.host(name).idle` has that of one host.
-        """
-        return self.run.results.idle
-
-    @property
-    def kernel_launches(self) -> pd.DataFrame:
-        """Launching a kernel takes the host some microseconds. Where `starved_ratio` is high the device waits for that:
-        kernels are too small, or too many. Empty where nothing ran on a GPU, and in a reduced profile.
-        """
-        return self.run.results.kernel_launches
-
-    @property
-    def ops(self) -> pd.DataFrame:
-        """Times are microseconds over the whole capture; self time is without the ops that ran inside. Idle time has no
-        row, and op types none: `select().op_statistics(by="type", idle=True)` has both. Empty where no op ran.
-        """
-        return self.run.results.ops
-
-    @property
-    def kernels(self) -> pd.DataFrame:
-        """Times are microseconds on the device over the whole capture. Empty where nothing ran on a GPU."""
-        return self.run.results.kernels.frame
-
-    @property
-    def copies(self) -> pd.DataFrame:
-        """Hidden time runs beside a kernel of the same device, exposed time does not: only that makes the training
-        longer. Empty where no GPU copied anything.
-        """
-        return self.run.results.copies
-
-    @property
-    def roofline(self) -> pd.DataFrame:
-        """How close each GPU op comes to what its device could do: `roof_ratio` is the part of the peak that it reaches.
-        Float operations and bytes come from the compiler where it tells them, else from shapes, or from the graph where
-        the capture noted it. Empty without a GPU, and where the trace names no op. A reduced profile has none.
-        """
-        return self.run.whole("roofline").roofline.frame
+    events = _table("events")
+    flows = _table("flows")
+    steps = _table("steps")
+    step_guide = _table("step_guide")
+    idle = _table("idle")
+    kernel_launches = _table("kernel_launches")
+    ops = _table("ops")
+    kernels = _table("kernels")
+    copies = _table("copies")
+    roofline = _table("roofline")
 
     def roofline_by(self, by: RooflineRows) -> pd.DataFrame:
         """The table `roofline` for other rows than ops. Empty where that is.
@@ -233,12 +175,7 @@ class Profile:
         """
         return self.run.whole("roofline").roofline.by(by)
 
-    @property
-    def hlo_ops(self) -> pd.DataFrame:
-        """These are the ops that XLA compiled, as of `jit_compile=True`; times are microseconds over the whole capture.
-        `hlo_graph(name)` has what a fusion is made of. Empty where no compiled program ran.
-        """
-        return self.run.results.hlo_ops.frame
+    hlo_ops = _table("hlo_ops")
 
     def hlo_graph(self, name: str) -> pd.DataFrame:
         """What an op of a compiled XLA program is made of: the instructions of a fusion, or the neighbours of any other
@@ -260,36 +197,10 @@ class Profile:
         results = self.run.whole("compiled programs")
         return hlo_op_graph(results.hlo_ops, results.units.hlo, name).frame
 
-    @property
-    def program_memory(self) -> pd.DataFrame:
-        """What XLA planned to keep in the memory of each compiled program. TensorFlow's allocator sees such a program as
-        one buffer of an unknown op; here are the buffers inside, at the moment when the program holds most. Empty where
-        no compiled program ran, or where the trace does not hold its buffers. A reduced profile has none.
-        """
-        return self.run.whole("memory of compiled programs").program_memory
-
-    @property
-    def layers(self) -> pd.DataFrame:
-        """Times are self times of the ops of a layer, in microseconds over the whole capture; gradients count as its
-        backward time. Loss, optimizer, input and what belongs to no layer have rows of their own, so that the rows of a
-        side add up to all ops of it. Empty where no op ran.
-        """
-        return self.run.results.layers.frame
-
-    @property
-    def source_lines(self) -> pd.DataFrame:
-        """Times are self times of the ops that a line made, in microseconds over the whole capture; gradients count for
-        their forward line. What no line can be charged with has a row with a name in `bucket`, so that the rows of a side
-        add up to all ops of it. Empty where no op ran.
-        """
-        return self.run.results.source_lines.frame
-
-    @property
-    def scopes(self) -> pd.DataFrame:
-        """A gradient counts for the scope of its forward op, so that a layer is one scope. Times are microseconds over
-        the whole capture. Empty where no op ran.
-        """
-        return self.run.results.scopes.frame
+    program_memory = _table("program_memory")
+    layers = _table("layers")
+    source_lines = _table("source_lines")
+    scopes = _table("scopes")
 
     def tree(self, /, view: Structure = "scope", **options: Any) -> pd.DataFrame:
         """The cost of the ops as a tree, with the nodes, numbers and order of tfprof, TensorFlow's first profiler.
@@ -349,20 +260,8 @@ class Profile:
         """
         return self.run.results.input_pipeline
 
-    @property
-    def counters(self) -> pd.DataFrame:
-        """Counters are the bytes in use of allocators, the elements in buffers of tf.data, what devices recorded, and the
-        samples of `system`, whose totals are told as rates. Empty where there are none.
-        """
-        return self.run.results.counters.frame
-
-    @property
-    def variables(self) -> pd.DataFrame:
-        """The weights of Keras models come in the order of their layers, then other variables. What an optimizer or a
-        metric keeps for itself is left out, so that `n_params` adds up to `model.count_params()`. Empty where the capture
-        did not note them, as in traces of other tools.
-        """
-        return self.run.results.variables
+    counters = _table("counters")
+    variables = _table("variables")
 
     @property
     def tables(self) -> TableList:
@@ -398,35 +297,10 @@ class Profile:
 
     # ---- hosts ------------------------------------------------------------------------------------------------------
 
-    @property
-    def hosts(self) -> pd.DataFrame:
-        """Which hosts the profile has, and what each did in the training. `path` is the first file of a host, empty where
-        the profile has none of its own. It always has a row for each host.
-        """
-        return self.run.hosts
-
-    @property
-    def workers(self) -> pd.DataFrame:
-        """Steps of all hosts that train are lined up, so that one number in `step` is one step of the whole training.
-        Parameter servers and coordinators have no rows. Empty where there are no steps.
-        """
-        return self.run.results.workers.frame
-
-    @property
-    def stragglers(self) -> pd.DataFrame:
-        """A host is one where its own time, without waiting for others, exceeds the median of the other hosts by more
-        than chance explains, and that costs them 1 % of the step time or more. Of several, each costs what it would if it
-        were alone. Empty where hosts are even, where none waits for an exchange, with fewer than two hosts, or fewer than
-        three steps.
-        """
-        return self.run.results.stragglers
-
-    @property
-    def communication(self) -> pd.DataFrame:
-        """Exposed time is the part in which nothing computed meanwhile: only that makes the training longer. Hosts that
-        train come first, then parameter servers and coordinators. Empty where nothing was exchanged.
-        """
-        return self.run.results.communication
+    hosts = TableProperty("hosts", lambda self: self.run.hosts)
+    workers = _table("workers")
+    stragglers = _table("stragglers")
+    communication = _table("communication")
 
     @property
     def has_events(self) -> bool:
@@ -500,24 +374,8 @@ class Profile:
         """
         return self.run.cost
 
-    @property
-    def system(self) -> pd.DataFrame:
-        """Loads of CPU, memory, disk, network and GPUs, ten times a second unless the capture was asked for another rate.
-
-        Beside the columns below there is one for each core (`cpu0_pct`, ...) and several for each GPU (`gpu0_pct`,
-        ...). They begin before the first window of the profiler, so the first times are negative, and go on to the end
-        of the capture. Empty where none were taken, as with `system=False` or of a trace that was loaded without them.
-        """
-        return self.run.system
-
-    @property
-    def system_findings(self) -> pd.DataFrame:
-        """What is odd in `system`: dips of the load, a choppy or full network, uploads that grow, a late start.
-
-        The kinds are `utilisation_dip`, `choppy_network_in`, `saturated_network_in`, `growing_network_out` and
-        `late_start`. Empty where nothing is odd, and with too few samples to tell: less than 2 s, or fewer than 20.
-        """
-        return self.run.system_findings
+    system = TableProperty("system", lambda self: self.run.system)
+    system_findings = TableProperty("system_findings", lambda self: self.run.system_findings)
 
     @property
     def memory_failure(self) -> MemoryFailure | None:
@@ -896,6 +754,3 @@ class Profile:
 
         run = self.run
         return profile_html(Subject(results=run.results, notices=run.notices, since_last=run.since_last))
-
-
-tell_columns(Profile)

@@ -10,18 +10,34 @@ from typing import Any, Literal, get_args
 import numpy as np
 import pandas as pd
 
-from .analysis.common import Types, number, percent, plural, typed_table
+from .analysis.common import number, percent, plural, typed_table
 from .analysis.facts import Facts
 from .analysis.hosts.hosts import TRAINING_ROLES
 from .analysis.hosts.workers import EXCHANGE
-from .analysis.tables import TABLES
+from .analysis.tables import table
 from .export.document import BarRow, bar_table
 from .profiles import Profile
 from .trace.arrays import Bool
 
+SCALING = table(
+    """
+    scaling(profiles).frame: a run, the fewest workers first
+        n_workers               int    hosts that train
+        step_time_ms            float  the mean; NaN without steps
+        speedup                 float  samples per second over those of the first row that has any
+        efficiency_ratio        float  that over what as many workers would give at best
+        communication_ratio     float  part of the step time in which hosts wait in an exchange
+        largest_exchange        text   type of the exchange with the most time, empty without any
+        largest_exchange_ratio  float  its part of the step time
+        n_steps                 int    that are averaged
+        n_missing               int    hosts that could not be read or captured
+        title                   text   of the profile
+    """,
+)
+
+
 GlobalBatch = Literal["grows", "fixed"]
 
-SCALING_TYPES: Types = TABLES["scaling(profiles).frame"].types
 _WORTH_A_WORD = 0.01
 _MISSING = 0.01
 """With more hosts missing than this share of the workers, nobody knows how many workers a run had."""
@@ -41,7 +57,7 @@ class ScalingRun:
 def scaling_frame(runs: Sequence[ScalingRun], *, global_batch: GlobalBatch = "grows") -> pd.DataFrame:
     """Compare runs of one training by how many workers they had."""
     rows = sorted(map(_row, runs), key=lambda row: row["n_workers"])
-    frame = typed_table(rows, {name: kind for name, kind in SCALING_TYPES.items() if name in rows[0]})
+    frame = typed_table(rows, {name: kind for name, kind in SCALING.types.items() if name in rows[0]})
     time, n = frame["step_time_ms"].to_numpy(np.float64), frame["n_workers"].to_numpy(np.float64)
     time = np.where(is_compared(frame), time, np.nan)
     first = int(np.argmax(time > 0))
@@ -50,7 +66,7 @@ def scaling_frame(runs: Sequence[ScalingRun], *, global_batch: GlobalBatch = "gr
         speedup = time[first] / time * (more if global_batch == "grows" else 1.0)
         frame["speedup"] = speedup
         frame["efficiency_ratio"] = speedup / more
-    return frame[list(SCALING_TYPES)]
+    return frame[list(SCALING.names)]
 
 
 def is_compared(frame: pd.DataFrame) -> Bool:

@@ -48,7 +48,7 @@ IS_OF_KIND: dict[str, Callable[[pd.Series], bool]] = {
 
 
 def check(frame: pd.DataFrame, name: str) -> None:
-    """That a frame has the columns of the registry."""
+    """That a frame has the columns that are declared."""
     table = TABLES[name]
     assert tuple(frame.columns) == table.names
     assert frame.index.equals(pd.RangeIndex(len(frame)))

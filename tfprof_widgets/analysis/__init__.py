@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from .advice.host import BatchRoom, batch_words
     from .advice.input_rules import HIDDEN_BY_PREFETCH
     from .advice.ops import filter_sizes
-    from .advice.rules import CLUSTER_RULES, HOST_RULES, RULES, TABLE_TYPES, advice_table
+    from .advice.rules import CLUSTER_RULES, HOST_RULES, RULES, advice_table
     from .advice.run import MappedFunction, Run, mapped_function
     from .common import (
         PS_PER_MS, PS_PER_US, Stretches, amount, dense_codes, ends, head, median_and_interval, milliseconds, moments_of,
@@ -36,28 +36,28 @@ if TYPE_CHECKING:
         without_counters,
     )
     from .comparison.words import notices, since_last, verdict_of
-    from .events import EVENTS_COLUMNS, compute_events, compute_launches, framework_of, pool_links, program_calls
+    from .events import compute_events, compute_launches, framework_of, pool_links, program_calls
     from .experiments import (
-        FRAME_COLUMNS, TABLE_COLUMNS, batch_sizes_sentence, changes_sentence, input_only_sentence,
+        batch_sizes_sentence, changes_sentence, input_only_sentence,
         input_or_model_sentence, rate_table, run_frame, saved_ratio, saving_sentence, synthetic_sentence,
     )
     from .facts import Facts
     from .graph import options
     from .graph.nodes import NO_STACK, forward_name
-    from .graph.op_graph import GRADIENT, TRAINABLE, VARIABLE_TYPES, name_ops
+    from .graph.op_graph import GRADIENT, TRAINABLE, name_ops
     from .graph.options import DETAILS, FIGURES, TreeOptions, TreeView, VIEWS, make_tree_options
     from .graph.tree import ShownStructure, Tree, build_tree, compute_shown_structure, framework_ops
     from .grouping import ComputeUnit, Grouping, N_UNITS, UNIT_RATIOS, UNIT_TEXTS, group_events
     from .hosts.hosts import HostFacts, compute_environment, median_of_others, not_training, roles
-    from .hosts.workers import COMMUNICATION_COLUMNS, STRAGGLER_COLUMNS, Workers, compute_stragglers
+    from .hosts.workers import Workers, compute_stragglers
     from .idle import idle_times, kernel_events, launch_calls
     from .input.iterators import enqueue_times, input_categories, input_category, input_ops, input_work
     from .input.pipeline import InputPipeline, compute_input_pipeline, limits_steps
     from .input.tf_data import COPIES_US, Place, TfData, compute_tf_data, suggest
     from .layers import ops_of_graph, scopes
-    from .layers.layers import ENTRY_COLUMNS, LAYER_COLUMNS, Layers, PHASES, UNATTRIBUTED, compute_layers
+    from .layers.layers import ENTRY_COLUMNS, Layers, PHASES, UNATTRIBUTED, compute_layers
     from .layers.ops_of_graph import match_ops
-    from .layers.scopes import MAX_SCOPE_DEPTH, OpScopes, SCOPE_COLUMNS, Scopes, compute_scopes, op_scopes, unwrapped
+    from .layers.scopes import MAX_SCOPE_DEPTH, OpScopes, Scopes, compute_scopes, op_scopes, unwrapped
     from .machine import MOST_DIPS, MachineLoad, find_anomalies
     from .many_hosts import HostFile, host_file_list, reduce_file
     from .memory.growth import MemoryGrowth
@@ -68,11 +68,11 @@ if TYPE_CHECKING:
         parsed_names,
     )
     from .ops.executions import Occurrences, op_occurrences, unit_of_name
-    from .ops.kernels import KERNEL_COLUMNS, Kernels, Launch, OTHER_KERNELS, is_eligible_type, parse_launch
+    from .ops.kernels import Kernels, Launch, OTHER_KERNELS, is_eligible_type, parse_launch
     from .ops.ops import (
         ALL_HOSTS, UnitSums, IDLE, N_TOP_OPS, OPS_COLUMNS, OpSums, aggregate_ops, by_type, compute_kernel_totals,
     )
-    from .ops.other import EXPENSIVE, HLO_OPS_COLUMNS, OTHER_COPIES, compute_tf_functions, copy_rows, hlo_op_graph
+    from .ops.other import EXPENSIVE, OTHER_COPIES, compute_tf_functions, copy_rows, hlo_op_graph
     from .ops.shares import FAMILIES, families, hlo_families, op_families
     from .out_of_memory.failure import MemoryFailure, failure_alone
     from .out_of_memory.what_held import Progress, estimate_batch, parse_failure
@@ -88,10 +88,10 @@ if TYPE_CHECKING:
     from .summaries import HostSummary, MOST, OTHER_OPS, PackedFrame, Stack
     from .summarizing import summarize_host
     from .advice.of_hosts import HostAdvice, host_advice, merge_advice
-    from .roofline import Peaks, ROOFLINE_COLUMNS, Roofline, of_other_width, peaks_of
+    from .roofline import Peaks, Roofline, of_other_width, peaks_of
     from .selection import Selection, select
     from .source import (
-        EAGER_SEVERAL, EAGER_UNKNOWN, LINE_PHASES, NOT_TRACED, SEVERAL_LINES, SOURCE_LINE_COLUMNS, SourceLines,
+        EAGER_SEVERAL, EAGER_UNKNOWN, LINE_PHASES, NOT_TRACED, SEVERAL_LINES, SourceLines,
         compute_source_lines, sampled_frames, sampled_lines,
     )
     from .steps.categories import (
@@ -100,11 +100,13 @@ if TYPE_CHECKING:
     )
     from .steps.spans import Pieces, choose_steps, distinct_names, kinds_of, on_stream, resolve
     from .steps.steps import (
-        CaptureSummary, Steps, compute_steps, fetches_in_a_loop, guide_of, measure_interference, step_sentence,
+        CATEGORIES, CaptureSummary, Steps, compute_steps, fetches_in_a_loop, guide_of, measure_interference, step_sentence,
     )
-    from .tables import CATEGORIES, Column, TABLES, Table, read_tables
-    from .timeline import FLOWS_COLUMNS, Flows, KINDS, compute_flows, flow_table
+    from .tables import Column, TABLES, Table, read_tables
+    from .timeline import Flows, KINDS, compute_flows, flow_table
     from .verdict import Findings, Idle, idle_of, SAYS_WHY_NOTHING_RUNS, judge, suggest_next_steps
+    from .tables import Sent, TableProperty, table
+    from .verdict import compute_idle
     from .watching.anomalies import AnomalyFinder
     from .watching.outcome import BIN_COLUMNS, REREAD_ROWS, StepBins, compared, outcome_of
     from .watching.words import Anomaly, Machine

@@ -26,6 +26,27 @@ from ..trace.stats import ranges
 from ..trace.trace import MAX_PS, StatKind, Trace, nest
 from .common import PS_PER_NS, distinct, match_in_time, same_key
 from .names import COMPILATION, OpCategory, OpNames, by_ends, once
+from .tables import table
+
+EVENTS = table(
+    """
+    events: an event, in the order of the trace: by plane, line and start, the longest first
+        plane        text   the device or host, with the host in front where there are several
+        line         text   the thread or stream
+        name         text   of the event
+        start_ns     float  after the trace origin, the picoseconds behind the point
+        duration_ns  float  how long it took
+        self_ns      float  the part in which no event of its line ran inside it
+        depth        int    how many events of the line enclose it
+        step         int    row of the steps table, -1 for none
+    """,
+    note="""
+    Times are nanoseconds after the trace origin; `self_ns` is the duration without the events nested inside.
+    Empty where the trace holds no event.
+    """,
+    file="events",
+)
+
 
 _CONSUME = tuple(
     f"{stage}{end}"
@@ -440,9 +461,6 @@ def _join(left: Int64, right: Int64) -> tuple[Int64, Int64]:
     count = np.where(crowded, 0, n_left)[right]
     pairs = ranges(first[right], count)
     return np.argsort(left, kind="stable")[pairs], np.repeat(np.arange(len(right)), count)
-
-
-EVENTS_COLUMNS = ("plane", "line", "name", "start_ns", "duration_ns", "self_ns", "depth", "step")
 
 
 def compute_events(trace: Trace, event_step: SmallInt | None = None) -> pd.DataFrame:

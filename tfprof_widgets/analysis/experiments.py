@@ -9,19 +9,44 @@ from typing import Any
 import pandas as pd
 
 from .common import median_and_interval, number, percent
-from .tables import TABLES
+from .tables import table
 
-FRAME_COLUMNS = TABLES["experiment(...).frame"].names
-TABLE_COLUMNS = TABLES["experiment(...).table"].names
+FRAME = table(
+    """
+    experiment(...).frame: a run of a variant, in the order in which they ran
+        variant             text   of the experiment
+        repeat              int    the how many-th of the variant, from 0
+        n_steps             int    that were timed
+        n_samples           int    in those
+        seconds             float  that they took [seconds]
+        samples_per_second  float  the rate [samples/s]
+        step_time_ms        float  mean time of a step
+    """,
+)
+
+
+TABLE = table(
+    """
+    experiment(...).table: a variant
+        variant             text   of the experiment
+        samples_per_second  float  the rate, of all runs [samples/s]
+        low                 float  lower end of its 95 % interval [samples/s]
+        high                float  upper end of that [samples/s]
+        step_time_ms        float  mean time of a step
+        ratio               float  its rate over that of the first variant
+        ratio_low           float  lower end of the 95 % interval of the ratio [ratio, 1 is all]
+        ratio_high          float  upper end of that [ratio, 1 is all]
+    """,
+)
 
 
 def run_frame(runs: Sequence[tuple[str, int, int, int, float]]) -> pd.DataFrame:
-    """One row per run, in the order given, with the columns `FRAME_COLUMNS`.
+    """One row per run, in the order given, with the columns `FRAME`.
 
     Args:
         runs: `(variant, repeat, n_steps, n_samples, seconds)`.
     """
-    frame = pd.DataFrame(list(runs), columns=list(FRAME_COLUMNS[:5]))
+    frame = pd.DataFrame(list(runs), columns=list(FRAME.names[:5]))
     frame = frame.astype(
         {"variant": "object", "repeat": "int64", "n_steps": "int64", "n_samples": "int64", "seconds": "float64"}
     )
@@ -31,7 +56,7 @@ def run_frame(runs: Sequence[tuple[str, int, int, int, float]]) -> pd.DataFrame:
 
 
 def rate_table(frame: pd.DataFrame, variants: Sequence[str]) -> pd.DataFrame:
-    """One row per variant in the order given, with the columns `TABLE_COLUMNS`; nan for one without runs.
+    """One row per variant in the order given, with the columns `TABLE`; nan for one without runs.
 
     `low` and `high` are the 95 % interval of `samples_per_second`. `ratio` is the rate divided by that of the first variant that
     has runs, both of one repeat, so that what slows the machine during a repeat cancels; the median over the repeats and its
@@ -49,7 +74,7 @@ def rate_table(frame: pd.DataFrame, variants: Sequence[str]) -> pd.DataFrame:
         rate, low, high = median_and_interval(rows["samples_per_second"].tolist())
         step_time_ms = float(rows["step_time_ms"].median())
         table.append((name, rate, low, high, step_time_ms, *median_and_interval(ratios.tolist())))
-    return pd.DataFrame(table, columns=list(TABLE_COLUMNS))
+    return pd.DataFrame(table, columns=list(TABLE.names))
 
 
 def rows_of(table: pd.DataFrame) -> list[Any]:

@@ -35,7 +35,52 @@ from .steps.categories import (
 )
 from .steps.spans import Pieces, StepTable, device_events, on_stream, resolve
 from .steps.steps import TracedSteps, host_work, table_of
-from .tables import TABLES
+from .tables import table
+
+IDLE = table(
+    """
+    idle: a gap in the work of a device, in a row for each thing that it waited for, by device, then time
+        gap          int    its number
+        device       text   with the host in front where there are several
+        step         int    row of the steps table, -1 between steps
+        position     text   `before`, `between` or `after` the kernels of the step; `outside` of steps
+        start_ms     float  after the trace origin, when the device began to wait for that
+        duration_us  float  how long it waited for that
+        cause        text   what it waited for, as the columns of the steps table are called
+        gap_us       float  how long the whole gap is
+        kernel       text   what the device runs next
+        op           text   that it is part of, "" where the trace does not tell
+        layer        text   of the op
+        phase        text   of it: `forward`, `backward`, `optimizer`, `input`, `other`; `border` at the edges of a step
+        launch_us    float  how long the call took that launched it, NaN where the trace does not tell
+        queue_depth  float  kernels that the device had left when that call began, NaN where the trace does not tell
+    """,
+    note="""
+    Within a step the causes add up to what `steps` has of them, for each device. Empty where nothing ran on a
+    device, and in a reduced profile (`is_reduced`): `prof.host(name).idle` has that of one host.
+    """,
+    file="idle",
+)
+
+
+KERNEL_LAUNCHES = table(
+    """
+    kernel_launches: a kernel as in the kernels table, in its order
+        rank           int    the row there, from 1
+        name           text   its C++ signature
+        op_name        text   the framework op that launched it, empty where the trace names none
+        occurrences    int    how often it was executed
+        calls          int    how often the trace holds the call that launched it
+        launch_us      float  mean time of these calls, NaN without
+        queue_depth    float  kernels that the device had left when such a call began, on average
+        starved_ratio  float  part of the calls that found the device without any
+    """,
+    note="""
+    Launching a kernel takes the host some microseconds. Where `starved_ratio` is high the device waits for that:
+    kernels are too small, or too many. Empty where nothing ran on a GPU, and in a reduced profile.
+    """,
+    file="kernel_launches",
+)
 
 
 class Causes(NamedTuple):
@@ -202,7 +247,7 @@ def compute_kernel_launches(trace: Trace, kernels: Kernels) -> pd.DataFrame:
         queue_depth=np.bincount(row, queued, n) * share,
         starved_ratio=np.bincount(row, queued == 0, n) * share,
     )
-    return told[list(TABLES["kernel_launches"].names)]
+    return told[list(KERNEL_LAUNCHES.names)]
 
 
 POSITIONS = ("before", "between", "after", "outside")
@@ -350,9 +395,6 @@ def _causes(trace: Trace, pieces: Pieces, rows: Int64, windows: _Gaps, launches:
     )
 
 
-IDLE_TYPES = TABLES["idle"].types
-
-
 def compute_idle(
     trace: Trace, steps: TracedSteps, op_shares: OpShares, event_op: Int32, layers: Layers
 ) -> pd.DataFrame:
@@ -360,7 +402,7 @@ def compute_idle(
     table, types = table_of(steps), steps.span_type
     gaps = find_gaps(trace, types, table, host_work(trace, types, table, exchange_pieces(trace, types, table)))
     if not len(gaps):
-        return typed_table([], IDLE_TYPES)
+        return typed_table([], IDLE.types)
     op = np.append(event_op, -1)[gaps.kernel]
     launch_us, depth = _launch(trace, gaps.kernel)
     several_hosts = len({plane.host for plane in trace.planes}) > 1

@@ -11,7 +11,53 @@ import pandas as pd
 
 from ..trace.arrays import Bool, Float64, Int64
 from .common import PS_PER_MS, number, percent, plural, size, typed_table
-from .tables import TABLES
+from .tables import table
+
+SYSTEM = table(
+    """
+    system: a sample of the machine
+        time_ms                 float   after the trace origin, negative before the first window of the profiler
+        cpu_pct                 float   load of all cores that this process may run on
+        process_cpu_pct         float   load by this process, 100 for one core
+        rss_bytes               number  resident memory of this process
+        disk_read_bytes         number  read from all disks since the machine started
+        disk_write_bytes        number  written to all disks since then
+        net_recv_bytes          number  received over the network since then
+        net_sent_bytes          number  sent over the network since then
+        memory_available_bytes  number  memory of the machine that is left
+        n_threads               number  threads of this process
+        children_cpu_pct        float   load by the processes that this one started, 100 for one core
+    """,
+    note="""
+    Loads of CPU, memory, disk, network and GPUs, ten times a second unless the capture was asked for another rate.
+
+    Beside the columns below there is one for each core (`cpu0_pct`, ...) and several for each GPU (`gpu0_pct`,
+    ...). They begin before the first window of the profiler, so the first times are negative, and go on to the end
+    of the capture. Empty where none were taken, as with `system=False` or of a trace that was loaded without them.
+    """,
+    file="system",
+    read=lambda results: pd.DataFrame() if results.system is None else results.system,
+)
+
+
+SYSTEM_FINDINGS = table(
+    """
+    system_findings: something odd in the samples, by kind and start
+        kind      text   such as `utilisation_dip`
+        metric    text   the column of the samples that shows it
+        start_ms  float  after the trace origin
+        end_ms    float  after the trace origin
+        value     float  how much
+        unit      text   of the value
+        text      text   the finding in a sentence
+    """,
+    note="""
+    What is odd in `system`: dips of the load, a choppy or full network, uploads that grow, a late start.
+
+    The kinds are `utilisation_dip`, `choppy_network_in`, `saturated_network_in`, `growing_network_out` and
+    `late_start`. Empty where nothing is odd, and with too few samples to tell: less than 2 s, or fewer than 20.
+    """,
+)
 
 
 @dataclass(frozen=True)
@@ -275,7 +321,7 @@ def find_anomalies(system: pd.DataFrame | None, *, pauses_ms: Sequence[tuple[flo
 
 def _frame(found: list[Finding]) -> pd.DataFrame:
     rows = sorted(map(vars, found), key=lambda row: (row["kind"], row["start_ms"], row["metric"]))
-    return typed_table(rows, TABLES["system_findings"].types)
+    return typed_table(rows, SYSTEM_FINDINGS.types)
 
 
 FREE = 1.0

@@ -24,6 +24,7 @@ from .out_of_memory.failure import MemoryFailure
 from .steps.categories import GUIDE_CATEGORIES, GUIDE_PREFIX, STEP_CATEGORIES
 from .steps.spans import MIN_STEPS, Averaged, kinds_of
 from .steps.steps import batch_words, batches_of, ran_on_device
+from .tables import table
 from .verdict import (
     MARKING,
     UNTOLD_INPUT,
@@ -34,6 +35,32 @@ from .verdict import (
     op_time_of,
     suggest_next_steps,
 )
+
+BREAKDOWN = table(
+    """
+    overview.breakdown: a category of the step time
+        category  text   as the columns of the steps table are called
+        ms        float  mean a step
+        std_ms    float  standard deviation between steps
+        ratio     float  part of the step time
+    """,
+    browser="category ms ratio",
+)
+
+
+TOP_OPS = table(
+    """
+    overview.top_ops: an op that does not only wait for data, the most self time within the averaged steps first
+        name                   text   of the op in its graph, or its type where it was run eagerly
+        type                   text   such as `MatMul`
+        device                 text   the side it ran on, `Device` or `Host`
+        occurrences            int    how often it was executed
+        self_time_ms           float  time without what ran inside
+        self_time_ms_per_step  float  the mean of that a step [milliseconds]
+        self_time_ratio        float  part of the self time of all such ops of the side
+    """,
+)
+
 
 _OF_DEVICES = ("device_compute", "device_to_device", "device_collectives", "copy_to_device", "output")
 """What limits a step whatever the cores of the host do."""

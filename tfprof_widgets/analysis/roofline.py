@@ -27,7 +27,38 @@ from .ops.kernels import Kernels
 from .ops.shares import OpShares
 from .steps.spans import SpanType
 from .steps.steps import Steps, TracedSteps
-from .tables import TABLES
+from .tables import table
+
+ROOFLINE = table(
+    """
+    roofline: an op that ran on a GPU, most time first
+        name              text   of the HLO instruction, or of the op where no program was compiled
+        op_name           text   the framework op that it is most of
+        layer             text   the layer that it works for
+        unit              text   what most of its kernel time is on, as in `kernels`; empty unknown
+        occurrences       int    how often it was executed
+        time_us           float  time of its kernels, and of copies within memory, all executions
+        time_ratio        float  part of the time of all
+        flops             float  float operations of all executions; NaN where nothing is known [float operations]
+        bytes             float  that they read and write; NaN where nothing is known [bytes]
+        known_ratio       float  part of `time_us` in which both are known
+        flop_rate_tflops  float  float operations a second
+        bandwidth_gbps    float  bytes a second
+        intensity         float  float operations a byte
+        mfu_ratio         float  float operations as part of what its units could do; of a step, in all of its time
+        roof_ratio        float  time that the device needs at least, of the time taken; NaN where that is not known
+        bound             text   `compute` or `memory`; `cache` where it moved more than the memory could; empty unknown
+    """,
+    note="""
+    How close each GPU op comes to what its device could do: `roof_ratio` is the part of the peak that it reaches.
+    Float operations and bytes come from the compiler where it tells them, else from shapes, or from the graph where
+    the capture noted it. Empty without a GPU, and where the trace names no op. A reduced profile has none.
+    """,
+    browser="name layer time_us time_ratio occurrences flops bytes",
+    read="roofline.frame",
+    of_executions="roofline",
+)
+
 
 _EIGHT_BITS = re.compile(r"e[45]m[23]|fp8|int8|_[iu]8[iu]8|imma|i8816|i16832|nvjet(?:_sm\d+)?_[qr]")
 _PRODUCTS = ("dot", "convolution", "custom-call")
@@ -237,7 +268,6 @@ def graph_flops(match: OpMatch, source_map: SourceMap | None) -> Float64 | None:
 
 
 RooflineRows = Literal["op", "kernel", "layer", "step"]
-ROOFLINE_COLUMNS = TABLES["roofline"].names
 _MOSTLY = 0.9
 """Of the time on devices, for how much float operations and peaks must be known to tell a step's share of the peak."""
 
@@ -396,7 +426,7 @@ def _table(sums: pd.DataFrame, *, name: object, op_name: object = "", layer: obj
         },
         index=sums.index,
     )
-    return pd.concat([texts, numbers], axis=1)[list(ROOFLINE_COLUMNS)].reset_index(drop=True)
+    return pd.concat([texts, numbers], axis=1)[list(ROOFLINE.names)].reset_index(drop=True)
 
 
 def _bound(sums: pd.DataFrame) -> np.ndarray:

@@ -37,9 +37,61 @@ from .places import (
     UserFiles,
     frame_places,
 )
-from .tables import TABLES
+from .tables import table
 from .xla.programs import expressions
 from .xla.units import HloUnits
+
+PROGRAM_MEMORY = table(
+    """
+    program_memory: a buffer of an XLA program that lives when the program holds most, by program, the largest first
+        program_id  int    of the program
+        module      text   the program's name
+        kind        text   `temporary`, `parameter`, `output`, `constant`; `unused` for what nothing lives in
+        bytes       int    of the buffer
+        peak_ratio  float  part of all buffers of the program
+        name        text   of the instruction that gives it
+        expression  text   the instruction as HLO text
+        op_name     text   the framework op it was compiled from, empty without
+        op_type     text   the type of that op, empty without
+        layer       text   of the op, empty where nothing tells
+        file        text   with the line that made the op, empty where nothing tells
+        line        int    its number, 0 likewise
+    """,
+    note="""
+    What XLA planned to keep in the memory of each compiled program. TensorFlow's allocator sees such a program as
+    one buffer of an unknown op; here are the buffers inside, at the moment when the program holds most. Empty where
+    no compiled program ran, or where the trace does not hold its buffers. A reduced profile has none.
+    """,
+    file="program_memory",
+    of_executions="memory of compiled programs",
+)
+
+
+SOURCE_LINES = table(
+    """
+    source_lines: a line of your code, or what no line is charged with, by side, most self time first
+        device            text   the side it ran on, `Device` or `Host`
+        file              text   its path, or the title of a notebook's cell; empty for what is no line
+        line              int    its number, 0 for what is no line
+        function          text   the function it is in
+        code              text   its text
+        bucket            text   what a row without a line stands for; empty for a line
+        forward_time_us   float  self time of its ops but for gradients
+        backward_time_us  float  the part that gradients take
+        other_time_us     float  the rest
+        *costs
+        top_op            text   its op with the most self time
+    """,
+    note="""
+    Times are self times of the ops that a line made, in microseconds over the whole capture; gradients count for
+    their forward line. What no line can be charged with has a row with a name in `bucket`, so that the rows of a side
+    add up to all ops of it. Empty where no op ran.
+    """,
+    browser="file line function code bucket",
+    file="source_lines",
+    read="source_lines.frame",
+)
+
 
 UNKNOWN_LINE = -1
 SEVERAL_LINES = -2
@@ -383,7 +435,6 @@ def _layer_places(source_map: SourceMap) -> dict[str, Place]:
 
 
 LINE_PHASES = ("forward", "backward", "other")
-SOURCE_LINE_COLUMNS = TABLES["source_lines"].names
 _CELL = re.compile(r"Cell \[\d+\]")
 
 
@@ -392,7 +443,7 @@ class SourceLines:
     """Which line made each op, and what each line costs."""
 
     frame: pd.DataFrame
-    """One row per side and entry, `SOURCE_LINE_COLUMNS`, first devices then host, then by self time falling.
+    """One row per side and entry, `SOURCE_LINES`, first devices then host, then by self time falling.
 
     The three times add up to `self_time_us`, which over all rows is the self time of all ops; `self_time_ratio` is of the
     side's. `file` is a path; of a notebook's cell what the notebook shows beside it, such as `Cell [5]`, where that is known
@@ -516,7 +567,7 @@ def _frame(
     columns["file"] = np.array([titles.get(file, file) for file in columns["file"].tolist()], np.object_)
     rows = np.flatnonzero(columns["n_ops"])
     rows = rows[np.lexsort((-columns["self_time_us"][rows], rows >= len(entries)))]
-    return table_of_arrays({name: columns[name][rows] for name in SOURCE_LINE_COLUMNS})
+    return table_of_arrays({name: columns[name][rows] for name in SOURCE_LINES.names})
 
 
 def _cell_titles(source_map: SourceMap) -> dict[str, str]:
@@ -539,9 +590,6 @@ def _files(source_map: SourceMap) -> pd.DataFrame:
     )
 
 
-_TABLE = TABLES["program_memory"]
-
-
 def compute_program_memory(
     trace: Trace, units: HloUnits, shares: OpShares, *, layers: Layers, lines: SourceLines
 ) -> pd.DataFrame:
@@ -549,7 +597,7 @@ def compute_program_memory(
     modules = units.modules
     found = pd.DataFrame(live_buffers(trace, set(modules.program_id.tolist())))
     if found.empty:
-        return typed_table([], _TABLE.types)
+        return typed_table([], PROGRAM_MEMORY.types)
     module_of = dict(zip(modules.program_id.tolist(), modules.module_name, strict=True))
     program = found["program_id"].to_numpy(np.int64)
     module = Texts.of([module_of[one] for one in program.tolist()])

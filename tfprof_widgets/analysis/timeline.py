@@ -20,14 +20,51 @@ from .input.iterators import CONSUME, PRODUCE
 from .input.tf_data import TfData
 from .memory.memory import MemoryProfile
 from .names import by_ends, by_name
-from .tables import TABLES
+from .tables import table
+
+FLOWS = table(
+    """
+    flows: an event that made another start
+        kind        text   `launch`, `producer`, `pool`, `tf_data` or `send_recv`
+        from_event  int    the cause, a row of the events table
+        to_event    int    the effect, a row of the events table
+        from_name   text   of the cause
+        to_name     text   of the effect
+        delay_ns    float  from the start of the cause to that of the effect
+    """,
+    note="""
+    Empty where no event made another start. The kinds: `launch` leads from the call that enqueued a kernel or
+    a copy to its run on the device, `producer` and `pool` from who handed work on to the thread that did it, `tf_data`
+    from a stage that made an element to the stage that took it, `send_recv` from the device that sent a tensor to the
+    one that got it.
+    """,
+    file="flows",
+    read=lambda results: flow_table(results.trace, results.flows),
+)
+
+
+COUNTERS = table(
+    """
+    counters: a change of a counter, by counter, then time
+        counter  text   its name
+        unit     text   of its values
+        time_ms  float  after the trace origin
+        value    float  until the next change
+    """,
+    note="""
+    Counters are the bytes in use of allocators, the elements in buffers of tf.data, what devices recorded, and the
+    samples of `system`, whose totals are told as rates. Empty where there are none.
+    """,
+    file="counters",
+    read="counters.frame",
+)
+
 
 KINDS = ("launch", "producer", "pool", "tf_data", "send_recv")
 """What a flow's `kind` counts: the host enqueued a kernel or a copy, and the device ran it (by `correlation_id`); a call of
 the runtime handed work on (`_p` to `_c`), as when an executor schedules ops; a thread pool was given work, and one of its
 threads ran it; a stage of tf.data made an element, and its consumer took it; one device sent a tensor, and another got it."""
 
-FLOWS_COLUMNS = TABLES["flows"].names
 
 _LAUNCH, _PRODUCER, _POOL, _TF_DATA, _SEND_RECV = range(len(KINDS))
 _POOL_CONTEXT = 15

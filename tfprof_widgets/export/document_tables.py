@@ -18,7 +18,7 @@ from ..analysis.machine import MIN_SAMPLES, MIN_SECONDS
 from ..analysis.memory.moments import unknown_op
 from ..analysis.out_of_memory.failure import MemoryFailure
 from ..analysis.steps.categories import CATEGORY_LABELS, STEP_CATEGORIES
-from ..analysis.tables import CATEGORIES
+from ..analysis.steps.steps import CATEGORIES
 from ..analysis.watching.anomalies import anomalies_of, unrecorded_of
 from ..analysis.watching.outcome import Outcome, compared, outcome_of, usual_ms
 from ..analysis.watching.slow_steps import FEWEST

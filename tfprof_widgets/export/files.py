@@ -18,18 +18,14 @@ from dataclasses import dataclass, replace
 from functools import cached_property, partial
 from itertools import chain
 from pathlib import Path
-from typing import Any, BinaryIO, cast, get_args
+from typing import Any, BinaryIO, cast
 
 import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from ..analysis.advice.rules import advice_table
 from ..analysis.analysis import Analysis
-from ..analysis.graph.options import TreeView, make_tree_options
-from ..analysis.graph.tree import build_tree
-from ..analysis.tables import ALLOCATOR, TABLES, Column, Kind, Table, unit_of
-from ..analysis.timeline import flow_table
+from ..analysis.tables import TABLES, Column, Kind, Table, unit_of
 from ..errors import TfProfError, TraceError, without_controls
 from ..read.opening import Opened, stamp_of
 from ..read.places import (
@@ -311,13 +307,6 @@ INDEX = "index.json"
 _FORMULA = ("=", "+", "-", "@", "\t", "\r")
 _ROWS = 100_000
 """Written at once: some 10 MB of text."""
-_OF_THE_REGISTRY = {
-    **{f"tree_{view}": "tree(view)" for view in get_args(TreeView)},
-    **{f"memory_{name}": f"memory.{name}" for name in ("summary", "timeline", "peak")},
-    **{f"input_{name}": f"input_pipeline.{name}" for name in ("categories", "ops", "pipelines", "iterators")},
-    "advice": "advice_table",
-}
-"""What files of other names than their table hold."""
 
 
 def tables(results: Analysis) -> dict[str, pd.DataFrame]:
@@ -332,41 +321,11 @@ def table_makers(results: Analysis) -> dict[str, Callable[[], pd.DataFrame]]:
     """The same, each table made when it is asked for."""
     is_whole = results.has_events
     return {
-        "events": lambda: results.events,
-        "flows": lambda: flow_table(results.trace, results.flows),
-        "steps": lambda: results.step_frame,
-        "step_guide": lambda: results.step_guide,
-        "idle": lambda: results.idle,
-        "kernel_launches": lambda: results.kernel_launches,
-        "ops": lambda: results.ops,
-        "kernels": lambda: results.kernels.frame,
-        "copies": lambda: results.copies,
-        "hlo_ops": lambda: results.hlo_ops.frame,
-        **({"program_memory": lambda: results.program_memory} if is_whole else {}),
-        "layers": lambda: results.layers.frame,
-        "source_lines": lambda: results.source_lines.frame,
-        "scopes": lambda: results.scopes.frame,
-        "variables": lambda: results.variables,
-        **{f"tree_{view}": partial(_tree, results, view) for view in get_args(TreeView)},
-        "workers": lambda: results.workers.frame,
-        "memory_summary": lambda: results.memory.summary,
-        "memory_timeline": lambda: _by_allocator(
-            results.memory.allocators if is_whole else (), results.memory.timeline
-        ),
-        "memory_peak": lambda: _by_allocator(results.memory.allocators, results.memory.peak),
-        "input_categories": lambda: results.input_pipeline.categories,
-        "input_ops": lambda: results.input_pipeline.ops,
-        "input_pipelines": lambda: results.input_pipeline.pipelines,
-        "input_iterators": lambda: results.input_pipeline.iterators,
-        "advice": lambda: advice_table(results.advice),
-        "counters": lambda: results.counters.frame,
-        "system": lambda: pd.DataFrame() if results.system is None else results.system,
+        name: partial(read, results)
+        for table in TABLES.values()
+        for name, read in table.files.items()
+        if is_whole or not table.of_executions
     }
-
-
-def _tree(results: Analysis, view: TreeView) -> pd.DataFrame:
-    """The costs by structure, all nodes."""
-    return build_tree(results.op_graph, view, make_tree_options()).frame
 
 
 def write_tables(
@@ -382,15 +341,6 @@ def write_tables(
         file.write(json.dumps(index, indent=1).encode())
 
 
-def _by_allocator(allocators: Iterable[str], table: Callable[[str], pd.DataFrame]) -> pd.DataFrame:
-    parts = [table(allocator) for allocator in allocators]
-    if not parts:
-        return pd.DataFrame()
-    labels = [part.assign(allocator=allocator) for part, allocator in zip(parts, allocators, strict=True)]
-    joined = pd.concat(labels, ignore_index=True)
-    return joined[["allocator", *joined.columns.drop("allocator")]]
-
-
 def _described(name: str, table: pd.DataFrame, file: str) -> dict[str, Any]:
     known = {one.name: one for one in columns_of(name)}
     columns = []
@@ -401,15 +351,14 @@ def _described(name: str, table: pd.DataFrame, file: str) -> dict[str, Any]:
 
 
 def table_of(name: str) -> Table | None:
-    """What the registry says of the table that a file holds; None where it has none of it."""
-    return TABLES.get(_OF_THE_REGISTRY.get(name, name))
+    """The table that a file holds; None where none is declared."""
+    return next((table for table in TABLES.values() if name in table.files), TABLES.get(name))
 
 
 def columns_of(name: str) -> tuple[Column, ...]:
-    """The columns of such a table, as far as the registry has them."""
+    """The columns of such a table, as far as they are declared."""
     table = table_of(name)
-    own = () if table is None else table.columns
-    return (ALLOCATOR, *own) if name in ("memory_timeline", "memory_peak") else own
+    return () if table is None else table.file_columns
 
 
 def type_of(column: pd.Series[Any]) -> str:

@@ -7,14 +7,26 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from ..analysis.tables import tell_columns
+from ..analysis.tables import TableProperty, table
 from ..capture.checks.facts import Check
 
 if TYPE_CHECKING:
     import pandas as pd
 
+FRAME = table(
+    """
+    doctor().frame: a check
+        check   text  what was looked at
+        status  text  `ok`, `warning`, or `unknown` where it cannot be found out
+        value   text  what was found
+        remedy  text  a command or a line of code, empty where the status is `ok`
+    """,
+    note="""
+    All columns are text, in the order of `checks`. It always has a row for each check.
+    """,
+)
 
-_COLUMNS = ("check", "status", "value", "remedy")
+
 # Ink and lines are the page's own, so that both themes are legible; a status is told by its word, not by its tint.
 _STYLE = """<style>
 table.tfprof-doctor { border-collapse: collapse; margin: 4px 0; font-size: var(--jp-ui-font-size1, 13px); color: inherit; }
@@ -44,13 +56,13 @@ class DoctorReport:
         """Whether nothing needs to be done; what could not be found out does not count."""
         return all(check.status != "warning" for check in self.checks)
 
-    @property
-    def frame(self) -> pd.DataFrame:
-        """All columns are text, in the order of `checks`. It always has a row for each check."""
+    frame = TableProperty("doctor().frame", lambda self: self._frame())
+
+    def _frame(self) -> pd.DataFrame:
         import pandas as pd
 
         rows = [(check.name, check.status, check.value, check.remedy) for check in self.checks]
-        return pd.DataFrame(rows, columns=list(_COLUMNS), dtype="object")
+        return pd.DataFrame(rows, columns=list(FRAME.names), dtype="object")
 
     def __repr__(self) -> str:
         parts = [self._part("ok", "ok", names=False)]
@@ -77,7 +89,7 @@ class DoctorReport:
         return [check.status for check in self.checks], [check.name for check in self.checks]
 
     def _repr_html_(self) -> str:
-        head = "".join(f'<th scope="col">{name}</th>' for name in _COLUMNS)
+        head = "".join(f'<th scope="col">{name}</th>' for name in FRAME.names)
         rows = "\n".join(_row(check) for check in self.checks)
         return f'{_STYLE}\n<table class="tfprof-doctor"><thead><tr>{head}</tr></thead><tbody>\n{rows}\n</tbody></table>'
 
@@ -112,6 +124,3 @@ def doctor() -> DoctorReport:
     from ..capture.checks.all_checks import run_all_checks
 
     return DoctorReport(run_all_checks())
-
-
-tell_columns(DoctorReport, "doctor().")

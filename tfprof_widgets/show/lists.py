@@ -20,17 +20,20 @@ from ..analysis.common import PS_PER_MS, PS_PER_US, hosts_of, tail_of_text
 from ..analysis.graph.options import FIGURES
 from ..analysis.graph.tree import COUNTS, ShownStructure, compute_shown_structure, framework_ops
 from ..analysis.grouping import N_UNITS, UNIT_TEXTS, ComputeUnit
-from ..analysis.hosts.workers import Workers
-from ..analysis.layers.layers import Layers
+from ..analysis.hosts.workers import STRAGGLERS, Workers
+from ..analysis.input.tf_data import PIPELINES
+from ..analysis.input.usage import ITERATORS
+from ..analysis.layers.layers import LAYERS, Layers
 from ..analysis.layers.scopes import Scopes
 from ..analysis.names import parse_op_names
-from ..analysis.ops.kernels import Kernels, beside_products, is_eligible_type
-from ..analysis.ops.other import instructions_of
+from ..analysis.ops.kernels import KERNELS, Kernels, beside_products, is_eligible_type
+from ..analysis.ops.other import HLO_OPS, instructions_of
 from ..analysis.ops.shares import FAMILIES, families, op_families
 from ..analysis.out_of_memory.failure import MAX_ROWS, MemoryFailure
-from ..analysis.overview import input_words
+from ..analysis.overview import BREAKDOWN, input_words
 from ..analysis.places import UserFiles
-from ..analysis.source import SourceLines
+from ..analysis.roofline import ROOFLINE
+from ..analysis.source import SOURCE_LINES, SourceLines
 from ..analysis.steps.categories import STEP_CATEGORIES
 from ..analysis.xla.programs import HloGraph, HloGraphs
 from ..trace.arrays import Float64, Int64
@@ -69,14 +72,6 @@ def plain(value: Any) -> Any:
 
 _MOST_OPS = 100
 """Of one advice that are selected: more than these nobody tells apart."""
-_LAYER = ["layer", "class_name", "kind", "allocated_bytes", "peak_bytes", "step_bytes"]
-_OF_A_RANGE = ["rank", "occurrences", "total_time_us", "avg_time_us", "min_time_us", "max_time_us"]
-"""What of a kernel the browser adds up itself, from `kernel_runs`."""
-_HLO_OP = ["module", "category", "name", "expression", "op_name", "op_type", "device"]
-_HLO_WORK = ["flops", "bytes_accessed", "source"]
-_PIPELINE_LEFT_OUT = ["fill_time_ms", "steady_latency_us", "bottleneck_name", "bottleneck_time_ms"]
-_NODE_LEFT_OUT = ["start_ms", "is_bottleneck", "n_iterators", "fill_time_ms", "parallelism", "is_autotuned"]
-"""Columns of the tables that no view reads."""
 
 
 def advice_list(advice: Sequence[Advice]) -> list[dict[str, Any]]:
@@ -108,7 +103,7 @@ def layer_list(layers: Layers, variables: pd.DataFrame, rows: slice) -> list[dic
     `count_params()` of a layer without others in it; null where no variable is known of it.
     """
     n_params = variables.groupby("layer")["n_params"].sum().to_dict()
-    entries = layers.entries[_LAYER].iloc[rows]
+    entries = layers.entries[[*LAYERS.in_browser(), "step_bytes"]].iloc[rows]
     names: dict[int, list[str]] = defaultdict(list)
     for name, row in layers.allocating.items():
         names[row].append(name)
@@ -129,8 +124,8 @@ def kernel_list(kernels: Kernels, rows: slice) -> list[dict[str, Any]]:
     `could_use_tensor_core` says whether Tensor Cores could serve its op, by name or by type, and serve no other kernel of it.
     Where no execution is known, as in a reduced profile, it has the totals of the whole capture as well.
     """
-    left_out = _OF_A_RANGE if len(kernels.run_event) else ["rank", "avg_time_us"]
-    frame = kernels.frame.drop(columns=left_out).iloc[rows]
+    adds_up = len(kernels.run_event) > 0  # the browser does, from `kernel_runs`
+    frame = kernels.frame[KERNELS.in_browser(is_full=not adds_up)].iloc[rows]
     is_beside = beside_products(kernels.frame)[rows]
     # What a kernel is there for is what its op does, whatever the kernel is called.
     types = frame["op_type"].tolist()
@@ -155,7 +150,7 @@ def hlo_list(results: Analysis, user_files: UserFiles, rows: slice) -> list[dict
     units = np.flatnonzero(unit_row >= 0)
     family = hlo_unit_families(results, units[np.argsort(unit_row[units])][rows]).astype(np.int64)
     is_users = [user_files.has(source.rpartition(":")[0]) for source in frame["source"]]
-    return records(frame[[*_HLO_OP, *_HLO_WORK]].assign(program_id=ids, family=family, is_users=is_users))
+    return records(frame[HLO_OPS.in_browser()].assign(program_id=ids, family=family, is_users=is_users))
 
 
 def pipeline_list(results: Analysis) -> list[dict[str, Any]]:
@@ -163,14 +158,14 @@ def pipeline_list(results: Analysis) -> list[dict[str, Any]]:
     pipelines, iterators = results.input_pipeline.pipelines, results.input_pipeline.iterators
     nodes_of: dict[int, list[dict[str, Any]]] = {pipeline: [] for pipeline in pipelines["id"].tolist()}
     place: dict[int, int] = {}
-    for node in records(iterators.drop(columns=_NODE_LEFT_OUT)):  # a consumer comes before what it consumes
+    for node in records(iterators[ITERATORS.in_browser()]):  # a consumer comes before what it consumes
         siblings = nodes_of[node["pipeline"]]
         place[node["id"]] = len(siblings)
         node["parent"] = place.get(node.pop("parent_id"), -1)
         siblings.append(node)
     return [
         {**pipeline, "bottleneck": place.get(pipeline["bottleneck"]), "nodes": nodes_of[pipeline["id"]]}
-        for pipeline in records(pipelines.drop(columns=_PIPELINE_LEFT_OUT))
+        for pipeline in records(pipelines[PIPELINES.in_browser()])
     ]
 
 
@@ -244,7 +239,6 @@ _OVERVIEW_RATIOS = (
     "device_idle_ratio",
     "device_duty_cycle_ratio",
 )
-_BREAKDOWN = ["category", "ms", "ratio"]
 _MOST_STRAGGLERS = 100
 """So many are listed, the costliest first; the meta says of how many."""
 
@@ -338,7 +332,7 @@ def _overview(results: Analysis) -> dict[str, Any]:
         "verdict": overview.verdict,
         "verdict_detail": overview.verdict_detail,
         "limiter": overview.limiter,
-        "breakdown": records(overview.breakdown[_BREAKDOWN]),
+        "breakdown": records(overview.breakdown[BREAKDOWN.in_browser()]),
         "busy_ratio": overview.busy_ratio,
         "has_device": overview.environment.n_active_devices > 0,
         "environment": {key: plain(value) for key, value in dataclasses.asdict(overview.environment).items()},
@@ -388,7 +382,10 @@ def worker_meta(workers: Workers) -> dict[str, Any]:
 
 def straggler_meta(stragglers: pd.DataFrame) -> dict[str, Any]:
     """`stragglers`, as rows of `compute_stragglers`, and `n_stragglers`, of how many."""
-    return {"stragglers": records(stragglers.iloc[:_MOST_STRAGGLERS]), "n_stragglers": len(stragglers)}
+    return {
+        "stragglers": records(stragglers[STRAGGLERS.in_browser()].iloc[:_MOST_STRAGGLERS]),
+        "n_stragglers": len(stragglers),
+    }
 
 
 _LOG = logging.getLogger(__name__)
@@ -524,7 +521,6 @@ def _packed_graph(graph: HloGraph, time_of: dict[int, float]) -> dict[str, Any]:
 _MOST_ROOFLINE_OPS = 5000
 """Those with most time: a chart of more shows nothing more."""
 _KINDS = [UNIT_TEXTS[kind] for kind in range(N_UNITS)]
-_COLUMNS = ["name", "layer", "time_us", "time_ratio", "occurrences", "flops", "bytes"]
 
 
 def roofline_list(results: Analysis) -> list[dict[str, Any]]:
@@ -541,7 +537,7 @@ def roofline_list(results: Analysis) -> list[dict[str, Any]]:
     inside = np.append(results.is_averaged, False)[results.steps.event_step[roofline.work["event"]]]
     n_parts = np.bincount(op, minlength=n_units)[units]
     ops = {
-        **{name: frame[name].tolist() for name in _COLUMNS},
+        **{name: frame[name].tolist() for name in ROOFLINE.in_browser()},
         "kind": [_KINDS.index(text) if text else -1 for text in frame["unit"].tolist()],
         "unit": units.tolist(),
         "op": roofline.shares.dominant[units].tolist(),
@@ -581,7 +577,7 @@ def source_meta(lines: SourceLines) -> dict[str, Any]:
     rows: dict[str, int] = {}
     entries = [
         {**entry, "file": -1 if entry["bucket"] else rows.setdefault(entry["file"], len(rows))}
-        for entry in records(lines.entries[["file", "line", "function", "code", "bucket"]])
+        for entry in records(lines.entries[SOURCE_LINES.in_browser()])
     ]
     samples = [
         {**sample, "file": rows.setdefault(sample["file"], len(rows))}

@@ -17,9 +17,10 @@ from ..analysis.comparison.changes import UNCHANGED
 from ..analysis.comparison.comparison import RunDiff
 from ..analysis.comparison.words import verdict_of
 from ..analysis.facts import Facts
+from ..analysis.memory.memory import SUMMARY
 from ..analysis.memory.moments import Snapshots
 from ..analysis.ops.ops import compute_kernel_totals
-from ..analysis.ops.other import copy_events
+from ..analysis.ops.other import COPIES, copy_events
 from ..analysis.places import UserFiles
 from ..trace.arrays import Bool, Float64, Int32, Int64
 from ..trace.stats import ranges
@@ -88,7 +89,7 @@ def late_sections(results: Analysis, names: Names) -> Iterator[LateSection | Lat
     if results.has_events and not results.kernels.frame.empty:
         yield late("roofline", lambda: roofline_list(results))
     if _has_copies(results):
-        yield late("copies", lambda: records(results.copies))
+        yield late("copies", lambda: records(results.copies[COPIES.in_browser()]))
     yield LateList("hlo_ops", len(results.hlo_ops.frame), _cut(names, lambda rows: _hlo_rows(results, rows)))
     yield late("hlo_graphs", lambda: hlo_graph_list(results))
 
@@ -111,7 +112,11 @@ def list_sections(results: Analysis, names: Names) -> Iterator[ListSection]:
     step_names, memory = results.steps.frame["name"], results.memory
     yield ListSection("step_names", len(step_names), listed(lambda rows: step_names.iloc[rows].tolist()), 20_000)
     yield ListSection("allocators", len(memory.allocators), listed(lambda rows: list(memory.allocators[rows])))
-    yield ListSection("memory_summary", len(memory.summary), listed(lambda rows: records(memory.summary.iloc[rows])))
+    yield ListSection(
+        "memory_summary",
+        len(memory.summary),
+        listed(lambda rows: records(memory.summary[SUMMARY.in_browser()].iloc[rows])),
+    )
     yield ListSection("pipelines", len(results.input_pipeline.pipelines), listed(lambda rows: pipelines()[rows]), 50)
     yield ListSection("kernels", len(kernels.frame), listed(partial(kernel_list, kernels)))
 

@@ -13,11 +13,13 @@ import numpy.typing as npt
 from ..analysis.analysis import Analysis
 from ..analysis.common import PS_PER_MS, hosts_of, unique_codes
 from ..analysis.hosts.workers import Workers
+from ..analysis.memory.memory import TIMELINE
 from ..analysis.ops.kernels import Kernels
 from ..analysis.ops.ops import rates_of
 from ..analysis.ops.other import copy_rows
 from ..analysis.ops.shares import FAMILIES, families, hlo_families, op_families
 from ..analysis.steps.categories import STEP_CATEGORIES
+from ..analysis.steps.steps import STEPS
 from ..analysis.timeline import Flows, compute_flows
 from ..analysis.xla.programs import leading_categories
 from ..trace.arrays import Int32, Int64, UInt8, UInt64
@@ -229,7 +231,8 @@ def step_table(results: Analysis, rows: Rows) -> Table:
     hosts = host_rows(results.trace)
     return Table(
         {
-            **columns_of(frame, rows, f8="start_ps duration_ps", u1="is_complete", i4="session"),
+            **columns_of(frame, rows, f8="start_ps duration_ps"),
+            **columns_of(frame, rows, **STEPS.by_dtype),
             **columns_of(results.overview, rows, u1="is_averaged"),
             **columns_of(frame, rows, f8=_CATEGORIES_MS),
             "source": (frame["source"].to_numpy()[rows] == "inferred", "u1"),
@@ -315,9 +318,7 @@ def memory_table(results: Analysis, names: Names, rows: Rows) -> Table:
     texts: dict[str, npt.NDArray[np.integer]] = {
         key: names.numbers(getattr(snapshots, key)[rows]) for key in ("op", "region", "shape")
     }
-    sizes = columns_of(
-        snapshots, rows, f8="requested_bytes allocation_bytes stack_bytes heap_bytes free_bytes fragmentation_ratio"
-    )
+    sizes = columns_of(snapshots, rows, **TIMELINE.by_dtype)
     return Table(
         {
             **columns_of(snapshots, rows, i4="allocator:allocator_id session:session_id freed_at", u1="is_free"),

@@ -1,4 +1,4 @@
-"""What the package exports and its registry of columns -> the pages of the API reference, as Markdown."""
+"""What the package exports, and the tables that it declares -> the pages of the API reference, as Markdown."""
 
 from __future__ import annotations
 
@@ -73,7 +73,7 @@ def _first(value: Any) -> str:
 
 
 def tables_page() -> str:
-    """Each table of the registry, with a row for each of its columns."""
+    """Each table, with a row for each of its columns."""
     return "\n".join([TABLES_INTRODUCTION, *map(_table, TABLES.values())])
 
 

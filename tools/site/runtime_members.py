@@ -1,4 +1,4 @@
-"""What griffe read in the source of a class -> the same with the docstrings that `tell_columns` completes when it is made."""
+"""What griffe read in the source of a class -> the same with the docstrings that declarations of tables complete."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import Any
 
 import griffe
 
-from tfprof_widgets.analysis import TABLES
+from tfprof_widgets.analysis import TABLES, TableProperty
 from tools.site.reference import TABLES_PAGE, anchor
 
 CALLED = (property, cached_property)
@@ -28,10 +28,12 @@ class RuntimeMembers(griffe.Extension):
             there = inspect.getattr_static(made, name, None)
             if not (inspect.isfunction(there) or isinstance(there, CALLED)):
                 continue
+            member = cls.members[name]
             if there.__doc__ and not name.startswith("_"):
-                member = cls.members[name]
                 text = _linked(name, inspect.cleandoc(there.__doc__))
                 member.docstring = griffe.Docstring(text, parent=member, parser="google")
+            if isinstance(there, TableProperty) and isinstance(member, griffe.Attribute):
+                member.value, member.annotation, member.labels = None, "pd.DataFrame", {"property"}
 
 
 def _linked(name: str, text: str) -> str:

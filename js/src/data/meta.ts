@@ -1,4 +1,20 @@
-/** Types of a Pack's `meta` object, as views/payload/meta.py and the *_meta.py beside it write it; times are ps after the trace origin unless named otherwise. */
+/** Types of a Pack's `meta` object, as `show/lists.py` writes it; rows of tables are in `tables.ts`. Times are ps after the trace origin unless named otherwise. */
+
+import type {
+  CopiesRow,
+  HloOpsRow,
+  InputPipelineIteratorsRow,
+  InputPipelinePipelinesRow,
+  KernelsRow,
+  LayersRow,
+  MemorySummaryRow,
+  OverviewBreakdownRow,
+  RooflineRow,
+  SourceLinesRow,
+  StragglersRow,
+} from "./tables";
+
+export type { CopiesRow as CopyMeta, MemorySummaryRow, StragglersRow as StragglerMeta } from "./tables";
 
 /** Step-time categories in the order of their ids. */
 export const CATEGORIES = [
@@ -69,34 +85,17 @@ export interface SessionMeta {
   host: string;
 }
 
-export interface IteratorNode {
-  id: number;
+export interface IteratorNode extends Omit<InputPipelineIteratorsRow, "parent_id" | "event_names"> {
   /** Index into the pipeline's `nodes`, -1 for the root. */
   parent: number;
-  name: string;
-  long_name: string;
   /** Names of its events: several where iterators that differ only in an index are one node (`[*]` in `long_name`). */
   event_names?: string[];
-  total_time_ms: number;
-  self_time_ms: number;
-  calls: number;
-  is_async: boolean;
-  on_critical_path: boolean;
-  params: unknown;
-  /** What is known of its settings, in a few words. */
-  settings?: string;
-  /** Part of its self time for which a step waited. */
-  wait_time_ms?: number;
 }
 
-export interface PipelineMeta {
-  id: number;
-  name: string;
+export interface PipelineMeta extends Omit<InputPipelinePipelinesRow, "bottleneck"> {
+  /** Index into `nodes`. */
   bottleneck: number | null;
-  suggestion: string;
-  summary: string;
   nodes: IteratorNode[];
-  [other: string]: unknown;
 }
 
 /** What `InputPipeline` says of the input as a whole. */
@@ -106,21 +105,6 @@ interface InputMeta {
   ops: [op: string, category: string, work?: number, steady?: number | null][];
 }
 
-export interface MemorySummaryRow {
-  allocator: string;
-  n_allocations: number;
-  n_deallocations: number;
-  capacity_bytes: number | null;
-  peak_heap_bytes: number;
-  peak_bytes: number;
-  peak_at_ms: number;
-  stack_bytes: number;
-  heap_bytes: number;
-  free_bytes: number;
-  fragmentation_ratio: number;
-  [other: string]: unknown;
-}
-
 export interface OverviewMeta {
   step_time?: { avg: number; std: number; min: number; max: number; n: number; n_averaged: number };
   /** "5 batches in one call, 21.4 ms a batch"; "" where a step is one batch. */
@@ -128,7 +112,7 @@ export interface OverviewMeta {
   verdict?: string;
   verdict_detail?: string;
   limiter?: string | null;
-  breakdown?: { category: string; ms: number; ratio: number }[];
+  breakdown?: OverviewBreakdownRow[];
   environment?: Record<string, unknown>;
   /** Sentences on what else is wrong. */
   findings?: string[];
@@ -137,51 +121,18 @@ export interface OverviewMeta {
 }
 
 /** What a kernel is and how it was launched. */
-export interface KernelMeta {
-  name: string;
-  /** The framework op it ran for; "" where the trace names none. */
-  op_name: string;
-  registers_per_thread: number;
-  shared_memory_bytes: number;
-  /** Threads per block and blocks, "x,y,z". */
-  block_dim: string;
-  grid_dim: string;
-  /** Per cent; 0 where the trace does not say. */
-  occupancy_pct: number | null;
-  op_type: string;
-  /** By the name of the op alone, as XProf tells it. */
-  tensor_core_eligible: boolean;
+export interface KernelMeta extends KernelsRow {
   /** By the name or the type of the op. */
   could_use_tensor_core: boolean;
-  uses_tensor_core: boolean;
-  /** What it computes on, such as "16-bit Tensor Core"; "" where nobody knows. */
-  unit: string;
   /** Index into FAMILIES. */
   family: number;
-  /** Totals of the whole capture, where no execution is known. */
-  occurrences?: number;
-  total_time_us?: number;
-  min_time_us?: number;
-  max_time_us?: number;
 }
 
 /** An op of an XLA program. */
-export interface HloMeta {
+export interface HloMeta extends HloOpsRow {
+  /** An id is more than a number holds. */
   program_id: string;
-  module: string;
-  category: string;
-  name: string;
-  expression: string;
-  /** The framework op with the largest share in it. */
-  op_name: string;
-  op_type: string;
-  device: string;
-  /** Of one execution, as the bytes; null unknown. */
-  flops: number | null;
-  bytes_accessed: number | null;
-  /** "file:line", "" unknown. */
-  source: string;
-  /** Whether that file is the user's; Python knows where the libraries lay. */
+  /** Whether the file of `source` is the user's; Python knows where the libraries lay. */
   is_users: boolean;
   /** Index into FAMILIES. */
   family: number;
@@ -200,14 +151,9 @@ export interface CounterMeta {
 }
 
 /** A Keras layer, or what else ops belong to. */
-export interface LayerMeta {
-  layer: string;
-  class_name: string;
-  kind: "layer" | "loss" | "metrics" | "optimizer" | "input" | "other";
-  allocated_bytes: number | null;
+export interface LayerMeta extends LayersRow {
   /** Allocated in the averaged steps, a step. */
   step_bytes?: number | null;
-  peak_bytes: number | null;
   /** What its own variables hold; null where none is known of it. */
   n_params?: number | null;
   /** Names of ops that allocated for it, "" for what names none. */
@@ -239,21 +185,6 @@ export interface AdviceMeta {
   view: string;
   /** The host that it is shown for; empty where it is about all that the profile has. */
   host: string;
-}
-
-/** A host that the others wait for: as `prof.stragglers` has it. */
-export interface StragglerMeta {
-  readonly host: string;
-  /** In which category it takes longer than the others. */
-  readonly category: string;
-  /** Aligned steps in which it was the last, of all. */
-  readonly n_steps: number;
-  readonly n_aligned: number;
-  /** Mean own time over the median of the hosts. */
-  readonly excess_ms: number;
-  /** Mean time of a step that all would win without it, and its share of the step. */
-  readonly cost_ms: number;
-  readonly cost_ratio: number;
 }
 
 export interface TraceMeta {
@@ -314,7 +245,7 @@ export interface TraceMeta {
   /** Texts of user files and cells, and of files whose lines ran ops. */
   source_files?: { file: string; title: string; text: string }[];
   /** What `op_places.line` counts; `file` is an index into `source_files`, or -1 for a bucket. */
-  source_lines?: { file: number; line: number; function: string; code: string; bucket: string }[];
+  source_lines?: (Omit<SourceLinesRow, "file"> & { file: number })[];
   /** Where the user's thread was found, a share of the sampled time of the whole capture; the longest first. */
   source_samples?: { file: number; line: number; n_samples: number; time_ratio: number }[];
   /** What `op_places.scope` counts; `parent` is -1 for the root. */
@@ -324,7 +255,7 @@ export interface TraceMeta {
   /** What `kernel_runs.kernel` counts. */
   kernels?: KernelMeta[];
   /** Copies between host and devices, the most exposed time first; not there where nothing was copied. */
-  copies?: CopyMeta[];
+  copies?: CopiesRow[];
   /** What `hlo_units.hlo` counts. */
   hlo_ops?: HloMeta[];
   /** What `op_places.layer` counts. */
@@ -344,7 +275,7 @@ export interface TraceMeta {
   /** Graphs of the HLO ops that cost most; they come when a view by structure asks for them. */
   hlo_graphs?: HloGraphMeta[];
   /** Those that hold the others up, worst first, at most so many of `n_stragglers`. */
-  stragglers?: StragglerMeta[];
+  stragglers?: StragglersRow[];
   n_stragglers?: number;
   /** What `worker_steps.host` counts. */
   worker_hosts?: string[];
@@ -360,27 +291,6 @@ export interface TraceMeta {
   is_reduced?: boolean;
   /** The host that all of this is of, where it is of one of several; set by the page. */
   about_host?: string;
-}
-
-/** Copies of one tensor, one way: a row of `Profile.copies`. */
-export interface CopyMeta {
-  /** Such as "host to device". */
-  direction: string;
-  /** Kinds of memory, such as "pageable"; "" where nobody knows. */
-  source: string;
-  destination: string;
-  /** That made the tensor, and that reads it; "" where nobody knows. */
-  op: string;
-  read_by: string;
-  tensor: string;
-  occurrences: number;
-  bytes: number;
-  bytes_per_copy: number | null;
-  total_time_ms: number;
-  gb_per_s: number | null;
-  hidden_time_ms: number;
-  exposed_time_ms: number;
-  round_trips: number;
 }
 
 /** An HLO op, and the instructions to draw of it. */
@@ -448,6 +358,8 @@ export interface MemoryFailureMeta {
 }
 
 type Numbers = readonly (number | null)[];
+/** The values of each column of some rows. */
+type Columns<Row> = { readonly [Name in keyof Row]: readonly Row[Name][] };
 
 export interface RooflineMeta {
   /** What kernels compute on, and how many float operations the device does on it at most. */
@@ -455,16 +367,7 @@ export interface RooflineMeta {
   /** To and from the memory of the device, at most. */
   readonly bytes_per_s: number | null;
   /** The ops of the whole capture with most time. */
-  readonly ops: {
-    readonly name: readonly string[];
-    readonly layer: readonly string[];
-    /** Of its kernels. */
-    readonly time_us: readonly number[];
-    readonly time_ratio: readonly number[];
-    readonly occurrences: readonly number[];
-    /** Of all executions, as the bytes. */
-    readonly flops: Numbers;
-    readonly bytes: Numbers;
+  readonly ops: Columns<RooflineRow> & {
     /** Index into `kinds`, -1 unknown. */
     readonly kind: readonly number[];
     /** What `occurrences.op` counts. */

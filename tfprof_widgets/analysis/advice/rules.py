@@ -8,9 +8,9 @@ from collections.abc import Callable, Iterator, Sequence
 import pandas as pd
 
 from ..card import Advice, FoundAdvice, fitting, ranked, without_explained
-from ..common import Types, typed_table
+from ..common import typed_table
 from ..facts import Facts
-from ..tables import TABLES
+from ..tables import table
 from .calls import argument_conversion, compilation, eager_hot_loop, eager_ops, many_calls, retracing, step_overhead
 from .device import (
     collective_bound,
@@ -57,6 +57,24 @@ from .python import host_callback, outside_steps, slow_call, validation
 from .run import Run
 from .workers import host_communication, straggler, task_communication, uneven_tasks
 
+ADVICE = table(
+    """
+    advice_table: a piece of advice, the largest gain first
+        rule        text   the rule that gave it
+        severity    text   `high`, `medium` or `low`
+        title       text   what to change, in a sentence
+        gain_ratio  float  part of the step time that it could win at most
+        fix         text   what to do: words, and code that can be pasted
+        view        text   the view that shows it
+    """,
+    note="""
+    The list `advice` as a table, in the same order. Empty where that is.
+    """,
+    file="advice",
+    read=lambda results: advice_table(results.advice),
+)
+
+
 logger = logging.getLogger(__name__)
 
 Rule = Callable[[Run], Iterator[Advice]]
@@ -89,7 +107,6 @@ RULES: tuple[Rule, ...] = (
     ),
 )
 """All; the last four need what is known of one program alone: its lines, its machine, all the time that it was captured for."""
-TABLE_TYPES: Types = TABLES["advice_table"].types
 
 
 def find_advice(results: Facts, rules: Sequence[Rule] | None = None) -> FoundAdvice:
@@ -125,4 +142,4 @@ def _failure(rules: list[str], why: str) -> str:
 
 def advice_table(advice: tuple[Advice, ...]) -> pd.DataFrame:
     """The same as a table: `rule, severity, title, gain_ratio, fix, view`, in the same order."""
-    return typed_table([vars(one) | {"fix": str(one.fix), "view": one.selection.view} for one in advice], TABLE_TYPES)
+    return typed_table([vars(one) | {"fix": str(one.fix), "view": one.selection.view} for one in advice], ADVICE.types)

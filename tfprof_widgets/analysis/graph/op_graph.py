@@ -15,14 +15,35 @@ from ...trace.arrays import Bool, Int32, Int64
 from ...trace.op_graph import OpGraph, make_op_graph
 from ...trace.source_map import SourceMap, empty_source_map, parse_shapes
 from ...trace.trace import ITEM_BYTES, dtype_name
-from ..common import PS_PER_US, Types, all_matches, dense_codes, first_of, sum_by, typed_table
+from ..common import PS_PER_US, all_matches, dense_codes, first_of, sum_by, typed_table
 from ..events import nearest_marked
 from ..facts import Facts
 from ..layers.scopes import DATA_SCOPE, OpScopes, op_scopes
 from ..memory.moments import Snapshots
 from ..names import parse_op_names
 from ..ops.executions import EAGER_SCOPE
-from ..tables import TABLES
+from ..tables import table
+
+VARIABLES = table(
+    """
+    variables: a variable of the program
+        name       text    of the variable
+        shape      object  a tuple, -1 for an unknown size; None for an unknown shape
+        dtype      text    such as `float32`, empty where nobody says
+        n_params   int     how many numbers it holds, 0 where that is not known
+        bytes      int     that they take, 0 where that is not known
+        layer      text    its path from the model, empty outside of any
+        trainable  bool    whether an optimizer may change it
+        device     text    as TensorFlow names devices, empty for none
+    """,
+    note="""
+    The weights of Keras models come in the order of their layers, then other variables. What an optimizer or a
+    metric keeps for itself is left out, so that `n_params` adds up to `model.count_params()`. Empty where the capture
+    did not note them, as in traces of other tools.
+    """,
+    file="variables",
+)
+
 
 GRADIENT_SCOPE = "gradient_tape"
 """The outermost scope of what computes gradients, as TensorFlow's tape calls it."""
@@ -559,7 +580,6 @@ def _objects(values: list[Any]) -> Any:
     return column
 
 
-VARIABLE_TYPES: Types = TABLES["variables"].types
 """Columns of the table of variables, and their types."""
 _SHORT_NAMES = {"float": "float32", "double": "float64", "half": "float16"}
 _HOLDERS = frozenset(("VarHandleOp", "VariableV2", "Variable", "AutoReloadVariable"))
@@ -586,7 +606,7 @@ def _of_map(source_map: SourceMap | None) -> pd.DataFrame:
         for name, text, dtype, layer, trainable, device in zip(*columns, strict=True):  # 20,000, a bound of the capture
             shape = next(iter(parse_shapes(text)), None)
             rows.append(_row(name, shape, dtype, layer=layer, trainable=trainable, device=device))
-    return typed_table(rows, VARIABLE_TYPES)
+    return typed_table(rows, VARIABLES.types)
 
 
 def _of_graph(graph: OpGraph) -> pd.DataFrame:
@@ -597,7 +617,7 @@ def _of_graph(graph: OpGraph) -> pd.DataFrame:
         is_trainable = TRAINABLE in op_types
         if is_trainable or (kind in _HOLDERS and shape is not None):
             rows.append(_row(name, shape, _dtype(dtype), layer="", trainable=is_trainable, device=device))
-    return typed_table(rows, VARIABLE_TYPES)
+    return typed_table(rows, VARIABLES.types)
 
 
 def _dtype(number: int) -> str:

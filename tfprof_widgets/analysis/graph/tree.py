@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, partial
+from typing import Any, get_args
 
 import numpy as np
 import pandas as pd
@@ -14,6 +15,7 @@ from numpy.typing import NDArray
 from ...trace.arrays import Int64
 from ...trace.op_graph import OpGraph
 from ..facts import Facts
+from ..tables import table
 from .nodes import (
     COLUMN,
     NUMBERS,
@@ -36,6 +38,28 @@ from .nodes import (
 )
 from .op_graph import name_ops
 from .options import EVERYTHING, FIGURES, TreeOptions, TreeView, check_view, make_tree_options
+
+
+def _with_all_nodes(view: TreeView, results: Any) -> pd.DataFrame:
+    return build_tree(results.op_graph, view, make_tree_options()).frame
+
+
+TREE = table(
+    """
+    tree(view): a node of the tree, down first, the root first; figures are its own, `total_...` with all below it
+        name          text    of the scope, op, op type or line of code
+        depth         int     how far from the root
+        parent        int     its row, -1 of the root
+        op            int     number of the op, -1 where the node is none
+        *figures
+        total_*figures
+        input_shapes  object  shapes of the inputs of its own ops
+        device        text    devices of its own ops, apart by `|`
+        op_types      object  types of its own ops
+    """,
+    files={f"tree_{view}": partial(_with_all_nodes, view) for view in get_args(TreeView)},
+)
+
 
 _MOST = 2.0**62
 """What running sums are kept below."""

@@ -13,12 +13,30 @@ import pandas as pd
 from ...trace.arrays import Bool, Float64, Int64
 from ...trace.capture_facts import known_name
 from ...trace.trace import Plane, StatKind, Trace
-from ..common import PS_PER_MS, Stretches, Types, host_of_plane, hosts_of, typed_table
+from ..common import PS_PER_MS, Stretches, host_of_plane, hosts_of, typed_table
 from ..events import Framework, framework_of
 from ..names import OpCategory, OpNames, by_ends, by_op_name
 from ..steps.spans import on_stream
 from ..summaries import united
-from ..tables import TABLES
+from ..tables import table
+
+HOSTS = table(
+    """
+    hosts: a host
+        host          text   its name
+        role          text   `worker`, `chief`, `parameter server` or `coordinator`
+        n_steps       int    steps that it ran
+        step_time_ms  float  their mean; NaN without steps
+        n_events      int    of its trace
+        path          text   of its file, empty where nobody knows
+        task          text   such as `/job:worker/replica:0/task:1`, empty where nothing names it
+    """,
+    note="""
+    Which hosts the profile has, and what each did in the training. `path` is the first file of a host, empty where
+    the profile has none of its own. It always has a row for each host.
+    """,
+)
+
 
 _ACCELERATOR = re.compile(r"/device:(GPU|TPU):\d+")
 _NVIDIA = {2: "Fermi", 3: "Kepler", 5: "Maxwell", 6: "Pascal", 9: "Hopper", 10: "Blackwell"}
@@ -278,9 +296,6 @@ def _tasks(trace: Trace, of_plane: Int64, hosts: tuple[str, ...]) -> list[str]:
     return tasks
 
 
-HOSTS_TYPES: Types = TABLES["hosts"].types
-
-
 def host_table(facts: Sequence[HostFacts], frame: pd.DataFrame, paths: Sequence[str] = ()) -> pd.DataFrame:
     """Put what is known of each host side by side."""
     times: dict[str, list[float]] = {one.host: [] for one in facts}
@@ -298,7 +313,7 @@ def host_table(facts: Sequence[HostFacts], frame: pd.DataFrame, paths: Sequence[
         }
         for one, role, path in zip(facts, roles(facts), paths or [""] * len(facts), strict=True)
     ]
-    return typed_table(rows, HOSTS_TYPES)
+    return typed_table(rows, HOSTS.types)
 
 
 def median_of_others(values: Float64) -> Float64:

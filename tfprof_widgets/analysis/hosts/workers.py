@@ -15,7 +15,6 @@ from ...trace.trace import Trace
 from ..common import (
     PS_PER_US,
     Stretches,
-    Types,
     host_of_plane,
     hosts_of,
     listed,
@@ -31,9 +30,67 @@ from ..steps.categories import STEP_CATEGORIES, computes_on_host
 from ..steps.spans import MIN_STEPS, SpanType, on_stream
 from ..steps.steps import Steps, TracedSteps
 from ..summaries import MOST, PackedFrame
-from ..tables import TABLES
+from ..tables import table
 from .clocks import NO_SHIFTS, ClockShifts, align_most, clock_shifts
 from .hosts import HostFacts, median_of_others, roles
+
+WORKERS = table(
+    """
+    workers: a step that all hosts share, host by host; `step` counts these
+        *steps
+        own_step    int   the row of the steps table
+        bottleneck  text  the category of its step time that takes most
+    """,
+    note="""
+    Steps of all hosts that train are lined up, so that one number in `step` is one step of the whole training.
+    Parameter servers and coordinators have no rows. Empty where there are no steps.
+    """,
+    file="workers",
+    read="workers.frame",
+)
+
+
+STRAGGLERS = table(
+    """
+    stragglers: a host that holds the others up, the costliest first
+        host        text   its name
+        category    text   of the step time, in which it exceeds the others most
+        n_steps     int    aligned steps in which it came last
+        n_aligned   int    aligned steps
+        excess_ms   float  its own time over the median of the others, mean a step
+        cost_ms     float  how long the others wait for it, mean a step
+        cost_ratio  float  that as part of the mean step time
+    """,
+    note="""
+    A host is one where its own time, without waiting for others, exceeds the median of the other hosts by more
+    than chance explains, and that costs them 1 % of the step time or more. Of several, each costs what it would if it
+    were alone. Empty where hosts are even, where none waits for an exchange, with fewer than two hosts, or fewer than
+    three steps.
+    """,
+    browser="*",
+)
+
+
+COMMUNICATION = table(
+    """
+    communication: what a host exchanged, by kind and name, most exposed time first
+        host             text   its name
+        kind             text   of exchange, such as `collective`
+        name             text   of the op, tensor or kernel
+        occurrences      int    how often
+        total_time_us    float  of all of them
+        exposed_time_us  float  the part in which nothing computed
+        overlap_ratio    float  the part of the total time in which something did
+        time_ratio       float  part of the host's step time that was exposed in its steps
+        bytes            int    in all, 0 where nobody tells
+        type             text   of the op, such as `CollectiveReduceV2`
+    """,
+    note="""
+    Exposed time is the part in which nothing computed meanwhile: only that makes the training longer. Hosts that
+    train come first, then parameter servers and coordinators. Empty where nothing was exchanged.
+    """,
+)
+
 
 EXCHANGE = "device_collectives"
 """The category of step time in which a host waits for others."""
@@ -144,7 +201,7 @@ def _frame(rows: pd.DataFrame, n_steps: int) -> pd.DataFrame:
         "step": np.repeat(np.arange(n_steps), n_hosts),
         "bottleneck": np.array([STEP_CATEGORIES[i] for i in most.tolist()], np.object_),
     }
-    names = TABLES["workers"].names
+    names = WORKERS.names
     return table_of_arrays({name: added[name] if name in added else rows[name].to_numpy() for name in names})
 
 
@@ -173,9 +230,6 @@ def _note(
         sentences.append(f"{plural(n_left_out, 'step')} without a counterpart on every host left out.")
     return " ".join(sentences)
 
-
-STRAGGLER_TYPES: Types = TABLES["stragglers"].types
-STRAGGLER_COLUMNS = tuple(STRAGGLER_TYPES)
 
 MIN_EXCESS_RATIO = 0.03
 """Of the mean step time: what is later by less is even."""
@@ -216,7 +270,7 @@ def compute_stragglers(workers: Workers) -> pd.DataFrame:
     """
     n_hosts, n_steps = len(workers.hosts), workers.n_steps
     if n_hosts < 2 or n_steps < MIN_STEPS or not workers.wait_for_each_other:
-        return typed_table([], STRAGGLER_TYPES)
+        return typed_table([], STRAGGLERS.types)
     own, step_ms = own_times_ms(workers), float(workers.frame["step_time_ms"].mean())
     excess = own - median_of_others(own)
     late = _stragglers(own, excess, step_ms)
@@ -235,7 +289,7 @@ def compute_stragglers(workers: Workers) -> pd.DataFrame:
             }
         )
     rows.sort(key=lambda row: (-row["cost_ms"], row["host"]))
-    return typed_table(rows, STRAGGLER_TYPES)
+    return typed_table(rows, STRAGGLERS.types)
 
 
 def own_times_ms(workers: Workers) -> Float64:
@@ -334,8 +388,6 @@ def _category(workers: Workers, host: int, ahead: Float64) -> str:
     return max((category for category in STEP_CATEGORIES if category != EXCHANGE), key=more)
 
 
-COMMUNICATION_TYPES: Types = TABLES["communication"].types
-COMMUNICATION_COLUMNS = tuple(COMMUNICATION_TYPES)
 COMMUNICATION_KINDS = (*EXCHANGE_KINDS, "device_collective")
 _DEVICE = len(EXCHANGE_KINDS)
 _WAITED_FOR = "_Recv"
@@ -350,7 +402,7 @@ def compute_communication(trace: Trace, steps: TracedSteps) -> pd.DataFrame:
     """
     spans = _spans(trace, steps)
     if not len(spans["event"]):
-        return typed_table([], COMMUNICATION_TYPES)
+        return typed_table([], COMMUNICATION.types)
     return _table(trace, steps, spans)
 
 

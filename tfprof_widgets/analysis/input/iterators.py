@@ -18,7 +18,51 @@ from ..events import nearest_marked
 from ..grouping import Grouping, data_lines
 from ..names import ASYNC_STAGES, WRAPPERS, by_name, parse_op_names
 from ..ops.executions import Occurrences
-from ..tables import TABLES
+from ..tables import table
+
+CATEGORIES = table(
+    """
+    input_pipeline.categories: a category of the host's time for input
+        category  text   enqueueing, reading on demand or ahead, preprocessing, or other
+        time_ms   float  self time over all host threads, waiting for each other included
+        ratio     float  part of all categories
+    """,
+    file="input_categories",
+)
+
+
+OPS = table(
+    """
+    input_pipeline.ops: an input op, most self time first
+        op                text   its name
+        count             int    executions
+        total_time_ms     float  with what ran inside
+        total_time_ratio  float  part of all input ops
+        self_time_ms      float  without what ran inside on its thread; it may wait for other threads meanwhile
+        self_time_ratio   float  part of all input ops
+        category          text   enqueueing, reading on demand or ahead, preprocessing, or other
+        work_time_ms      float  without the iterators that it takes elements from; what its function ran counts
+        waiting_time_ms   float  for those iterators, on whatever thread; with the work it is the total time
+    """,
+    file="input_ops",
+)
+
+
+EXECUTIONS = table(
+    """
+    input_pipeline.executions: an execution of a pipeline, slowest first
+        rank                int    0 is the slowest
+        start_ms            float  after the trace origin
+        latency_us          float  how long it took
+        is_slow             bool   over 50 µs
+        is_startup          bool   the first of an epoch
+        bottleneck          int    row of the iterators table, -1 for none
+        bottleneck_name     text   its long name
+        bottleneck_time_us  float  how long the execution waited for its own work
+        root_call           int    number of the call of the root
+    """,
+)
+
 
 PREFIX = "Iterator:"
 GENERATOR = "Iterator::Prefetch::Generator"
@@ -333,7 +377,6 @@ def _nodes(relative: Int64, path: Int64, top: Int64, pipeline: Int64) -> tuple[I
 
 SLOW_CALL_PS = 50_000_000
 """A call longer than 50 us keeps its consumer waiting (semantics 8.4)."""
-EXECUTION_COLUMNS = list(TABLES["input_pipeline.executions"].names)
 
 
 def executions(calls: pd.DataFrame, iterators: pd.DataFrame, pipeline: int) -> pd.DataFrame:
@@ -357,7 +400,7 @@ def executions(calls: pd.DataFrame, iterators: pd.DataFrame, pipeline: int) -> p
             "bottleneck_time_us": wait_ps / PS_PER_US,
             "root_call": roots,
         },
-        columns=EXECUTION_COLUMNS,
+        columns=list(EXECUTIONS.names),
     )
 
 

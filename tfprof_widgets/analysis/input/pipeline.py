@@ -10,12 +10,13 @@ import pandas as pd
 
 from ...trace.arrays import Float64
 from ...trace.trace import Trace
-from ..common import PS_PER_US, Types, number, plural, sum_by, typed_table
-from ..tables import TABLES, tell_columns
+from ..common import PS_PER_US, number, plural, sum_by, typed_table
+from ..tables import TableProperty, table
 from .iterators import (
     ADVANCED_READ,
     DEMANDED_READ,
     ENQUEUE,
+    EXECUTIONS,
     PREPROCESSING,
     SLOW_CALL_PS,
     UNCLASSIFIED,
@@ -24,6 +25,39 @@ from .iterators import (
     input_ops,
 )
 from .tf_data import Pipelines, compute_tf_data, with_work
+from .usage import EXECUTION
+
+STEPS = table(
+    """
+    input_pipeline.steps: a training step
+        step          int    the row
+        name          text   of the mark, such as `train 3`
+        host          text   on which it ran
+        start_ms      float  after the trace origin
+        step_time_ms  float  how long it took; the categories add up to it
+        input_ms      float  waiting for data, or copying it to the device
+        input_ratio   float  that as part of the step's time
+        is_averaged   bool   whether the averages of the overview count it
+    """,
+)
+
+
+HOSTS = table(
+    """
+    input_pipeline.hosts: a host with tf.data, the most input-bound first
+        host            text   its name
+        n_pipelines     int    that ran on it
+        n_calls         int    of their roots
+        n_slow_calls    int    of those over 50 µs
+        total_time_ms   float  of those calls
+        max_latency_us  float  the slowest call
+        pipeline        int    row of the pipelines table of that call, -1 for none
+        bottleneck      text   the iterator that held that call up
+        long_name       text   the same with the iterators around it
+        input_ratio     float  part of the time of the host's steps; NaN without any
+    """,
+)
+
 
 INPUT_HIGH, INPUT_MODERATE = 0.20, 0.05
 """From these shares of the step time on, the wait for data limits the steps, or does so moderately."""
@@ -36,8 +70,6 @@ wait for a core, and come twice."""
 OFTEN = 0.25
 """A pipeline that works ahead fills its buffer while the training computes; where the training has to wait long in so many steps
 all the same, it is emptied faster than it is filled. A busy machine makes single steps wait."""
-STEP_COLUMNS = list(TABLES["input_pipeline.steps"].names)
-HOST_TYPES: Types = TABLES["input_pipeline.hosts"].types
 
 
 def limits_steps(wait_ms: Float64, time_ms: Float64) -> bool:
@@ -58,19 +90,19 @@ def waits_often(wait_ms: Float64, time_ms: Float64) -> bool:
 
 def step_waits(steps: pd.DataFrame) -> pd.DataFrame:
     """How long each step waited for data; the columns are told in `InputPipeline.steps`."""
-    frame = steps.reindex(columns=[name for name in STEP_COLUMNS if name != "input_ratio"]).reset_index(drop=True)
+    frame = steps.reindex(columns=[name for name in list(STEPS.names) if name != "input_ratio"]).reset_index(drop=True)
     if "is_averaged" not in steps:
         frame["is_averaged"] = True
     time_ms = frame["step_time_ms"].to_numpy(np.float64)
     ratio = np.divide(frame["input_ms"].to_numpy(np.float64), time_ms, where=time_ms > 0, out=np.zeros(len(frame)))
-    return frame.assign(input_ratio=ratio)[STEP_COLUMNS]
+    return frame.assign(input_ratio=ratio)[list(STEPS.names)]
 
 
 def host_waits(pipelines: pd.DataFrame, slowest_calls: pd.DataFrame, waits: pd.DataFrame) -> pd.DataFrame:
     """What tf.data did on each host, the most input-bound host first; the columns are told in `InputPipeline.hosts`."""
     own = pipelines[~pipelines["is_device"].astype(bool)]
     if own.empty:
-        return typed_table([], HOST_TYPES)
+        return typed_table([], HOSTS.types)
     hosts = {host: row for row, host in enumerate(dict.fromkeys(own["host"]))}
     row = np.array([hosts[host] for host in own["host"]], np.int64)  # one turn per pipeline
     slowest_us = np.full(len(hosts), -np.inf)
@@ -92,7 +124,7 @@ def host_waits(pipelines: pd.DataFrame, slowest_calls: pd.DataFrame, waits: pd.D
             "long_name": [call[2] for call in named],
             "input_ratio": _input_ratios(hosts, waits),
         }
-    )[list(HOST_TYPES)]
+    )[list(HOSTS.names)]
     return frame.sort_values("max_latency_us", ascending=False, kind="stable", ignore_index=True)
 
 
@@ -161,15 +193,8 @@ class InputPipeline:
     def __repr__(self) -> str:
         return f"InputPipeline({plural(len(self.pipelines), 'pipeline')}: {self.verdict})"
 
-    @property
-    def pipelines(self) -> pd.DataFrame:
-        """A pipeline of a device only hands on what one of the CPU made. Empty where tf.data did nothing."""
-        return self.tf_data.pipelines
-
-    @property
-    def iterators(self) -> pd.DataFrame:
-        """Iterators of one place in the program are one row, over all epochs. Empty where tf.data did nothing."""
-        return self.tf_data.iterators
+    pipelines = TableProperty("input_pipeline.pipelines", lambda self: self.tf_data.pipelines)
+    iterators = TableProperty("input_pipeline.iterators", lambda self: self.tf_data.iterators)
 
     @property
     def is_input_bound(self) -> bool:
@@ -184,6 +209,7 @@ class InputPipeline:
         """What `is_input_bound` is told from, in one sentence: the slowest call."""
         return self.tf_data.summary
 
+    @EXECUTIONS.given_by
     def executions(self, pipeline: int) -> pd.DataFrame:
         """Every execution of a pipeline, that is each element that it handed over.
 
@@ -196,6 +222,7 @@ class InputPipeline:
         """
         return self.tf_data.executions(pipeline)
 
+    @EXECUTION.given_by
     def execution(self, pipeline: int, rank: int = 0) -> pd.DataFrame:
         """The iterators of one execution of a pipeline, a consumer before what it consumes, in the columns of `iterators`.
 
@@ -301,6 +328,3 @@ def _verdict(steps: pd.DataFrame, total_ms: float, data: Pipelines, pipeline: pd
         rest = f"{100 * other_ratio:.0f} % is not attributed, such as Python or file access"
         return f"Probably not input-bound: {waits}; {rest}."
     return f"Not input-bound: {waits}."
-
-
-tell_columns(InputPipeline, "input_pipeline.")

@@ -19,7 +19,7 @@ from ...trace.trace import StatValue, Trace
 from ..common import PS_PER_MS, PS_PER_US, US_PER_MS, Types, plural, sum_by, typed_table
 from ..grouping import Grouping, group_events
 from ..names import WRAPPERS, base_name, parse_op_names
-from ..tables import TABLES
+from ..tables import table
 from .iterators import FILE_READERS, SLOW_CALL_PS, execution, executions, find_calls, merge_iterators
 from .usage import (
     FILL_SHARE,
@@ -31,6 +31,39 @@ from .usage import (
     iterator_table,
     slowest_inputs,
 )
+
+PIPELINES = table(
+    """
+    input_pipeline.pipelines: a tf.data pipeline, in order of first use
+        id                  int    the row
+        name                text   `Host:k` or `Device:k`
+        host                text   on which it ran
+        is_device           bool   whether it feeds a device from another pipeline
+        n_calls             int    of its root
+        n_slow_calls        int    of those over 50 µs
+        total_time_ms       float  of those calls
+        avg_latency_us      float  mean time of a call
+        min_latency_us      float  the quickest call
+        max_latency_us      float  the slowest call
+        startup_time_ms     float  of first calls of an epoch, left out of what follows
+        fill_time_ms        float  waited while a shuffle filled its buffer
+        steady_latency_us   float  mean time of the other calls
+        bottleneck          int    row of the iterators table, -1 for none
+        bottleneck_name     text   its long name
+        bottleneck_time_ms  float  how long the consumer waited for its own work
+        suggestion          text   what to change; empty where the pipeline keeps up
+        summary             text   the pipeline in a sentence
+    """,
+    note="""
+    A pipeline of a device only hands on what one of the CPU made. Empty where tf.data did nothing.
+    """,
+    browser="""
+    id name host is_device n_calls n_slow_calls total_time_ms avg_latency_us min_latency_us max_latency_us startup_time_ms
+    bottleneck suggestion summary
+    """,
+    file="input_pipelines",
+)
+
 
 GUIDE = "https://www.tensorflow.org/guide/data_performance"
 COPIES_US = 20.0
@@ -229,7 +262,7 @@ _BY_PARAMS: dict[str, Callable[[Mapping[str, StatValue], Place], str]] = {
 _NEEDED = ["name", "long_name", "params", "wait_time_ms", "fill_time_ms", "parent_id", "self_time_ms", "calls"]
 _Row = dict[Hashable, Any]
 """A row of a table by its columns."""
-PIPELINE_TYPES: Types = TABLES["input_pipeline.pipelines"].types
+PIPELINE_TYPES: Types = PIPELINES.types
 SLOWEST_TYPES: Types = {
     "host": object,
     "pipeline": object,

@@ -13,8 +13,52 @@ from ...trace.arrays import Bool, Int64
 from ...trace.trace import StatValue, Trace
 from ..common import PS_PER_MS, Stretches, Types, children_of, rows_below, sum_by
 from ..names import ASYNC_ITERATORS, WRAPPERS, base_name, by_name
-from ..tables import TABLES
+from ..tables import table
 from .iterators import SLOW_CALL_PS, IteratorCalls, IteratorNodes, merged_name, short_name
+
+ITERATORS = table(
+    """
+    input_pipeline.iterators: a tf.data iterator, a consumer before what it consumes
+        id                int     the row
+        parent_id         int     row of the consumer, -1 for a root
+        name              text    such as `Map`
+        long_name         text    with the iterators around it
+        start_ms          float   of the first call, after the trace origin
+        total_time_ms     float   of all calls
+        self_time_ms      float   its work: all calls without those it waited for, on whatever thread
+        calls             int     how many
+        is_async          bool    whether it works ahead of its consumer
+        on_critical_path  bool    whether it was waited for in half of the root's time or more
+        is_bottleneck     bool    whether it holds its pipeline up
+        params            object  stats of its last call
+        pipeline          int     row of the pipelines table
+        wait_time_ms      float   for how long the root call waited for its own work, without first calls
+        n_iterators       int     objects merged
+        event_names       object  names of their events
+        fill_time_ms      float   of a shuffle: waited while it filled its buffer
+        parallelism       float   as last seen; NaN where the trace does not tell
+        buffer_size       float   as last seen; NaN where the trace does not tell
+        is_autotuned      bool    whether tf.data chooses them
+        settings          text    all of these in words
+    """,
+    note="""
+    Iterators of one place in the program are one row, over all epochs. Empty where tf.data did nothing.
+    """,
+    browser="""
+    id parent_id name long_name total_time_ms self_time_ms calls is_async on_critical_path params pipeline wait_time_ms
+    event_names buffer_size settings
+    """,
+    file="input_iterators",
+)
+
+
+EXECUTION = table(
+    """
+    input_pipeline.execution: an iterator that took part in one execution of a pipeline
+        *input_pipeline.iterators
+    """,
+)
+
 
 MAX_LEVELS = 100
 """Deeper calls are ignored, as in XProf (semantics 8.4)."""
@@ -206,7 +250,7 @@ _NOT_PARAMS = frozenset(
     ("id", "parent_id", "group_id", "element_id", "step_name", "is_eager", "_r", "_p", "_pt", "_c", "_ct")
 )
 _MEANWHILE = 0.5
-ITERATOR_TYPES: Types = TABLES["input_pipeline.iterators"].types
+ITERATOR_TYPES: Types = ITERATORS.types
 
 
 def iterator_table(trace: Trace, usage: Usage) -> pd.DataFrame:

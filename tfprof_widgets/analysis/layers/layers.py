@@ -23,7 +23,7 @@ from ..ops.executions import EAGER_SCOPE
 from ..ops.ops import OpSums, side_table
 from ..ops.shares import OpShares
 from ..places import BUCKET_OF_TYPE, COPIES, GRADIENT_SUMS, KERAS, PROGRAM_ENDS, FrameTable, UserFiles, frame_places
-from ..tables import TABLES
+from ..tables import table
 from .scopes import (
     AMBIGUOUS,
     DATA_SCOPE,
@@ -38,6 +38,33 @@ from .scopes import (
     op_scopes,
     without_number,
 )
+
+LAYERS = table(
+    """
+    layers: a Keras layer, or what is in none, by side, most self time first
+        device             text   the side it ran on, `Device` or `Host`
+        layer              text   its path in the model, or what the row stands for
+        class_name         text   the layer's class, empty where it is not known
+        kind               text   `layer`, `loss`, `metrics`, `optimizer`, `input` or `other`
+        forward_time_us    float  self time of its ops in the forward pass
+        backward_time_us   float  the part that gradients take
+        optimizer_time_us  float  the part that updates its variables
+        other_time_us      float  the rest
+        *costs
+        *units
+        allocated_bytes    int    allocated during the capture, on devices where any tells; on its first row only
+        peak_bytes         int    in use at the peak of the device's allocator, else the fullest; on its first row only
+    """,
+    note="""
+    Times are self times of the ops of a layer, in microseconds over the whole capture; gradients count as its
+    backward time. Loss, optimizer, input and what belongs to no layer have rows of their own, so that the rows of a
+    side add up to all ops of it. Empty where no op ran.
+    """,
+    browser="layer class_name kind allocated_bytes|null peak_bytes|null",
+    file="layers",
+    read="layers.frame",
+)
+
 
 UNATTRIBUTED = "not in a layer"
 """The entry of ops that no layer, loss, metric, optimizer or input pipeline made, as far as their names tell."""
@@ -455,7 +482,6 @@ def _roles_of_type(scopes: OpScopes, *, has_frame: Bool) -> UInt8:
 
 PHASES = ("forward", "backward", "optimizer", "other")
 FORWARD, BACKWARD, OPTIMIZER, OTHER = range(4)
-LAYER_COLUMNS = TABLES["layers"].names
 ENTRY_COLUMNS = ("layer", "class_name", "kind", "allocated_bytes", "peak_bytes", "step_bytes")
 
 
@@ -478,7 +504,7 @@ class Layers:
 
     @cached_property
     def frame(self) -> pd.DataFrame:
-        """One row per side and entry, `LAYER_COLUMNS`, first devices then host, then by self time falling.
+        """One row per side and entry, `LAYERS`, first devices then host, then by self time falling.
 
         `device` is `Device` or `Host` as in `ops`. `forward_time_us` to `other_time_us` add up to `self_time_us`, and those of
         all rows to the self time of all ops; `self_time_ratio` is of the side's total. `tensor_16bit_ratio` to
@@ -618,4 +644,4 @@ def _frame(entries: pd.DataFrame, op_entry: Int32, phase: UInt8, sums: OpSums) -
     place = {name: i for i, name in enumerate(sorted(set(names)))}
     rank = np.array([place[name] for name in names], np.int64)
     rows = rows[np.lexsort((rank, -columns["self_time_us"][rows], rows >= n))]
-    return table_of_arrays({name: columns[name][rows] for name in LAYER_COLUMNS})
+    return table_of_arrays({name: columns[name][rows] for name in LAYERS.names})

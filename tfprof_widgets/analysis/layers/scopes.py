@@ -25,7 +25,30 @@ from ...trace.arrays import Bool, Float64, Int32, Int64
 from ..common import dense_codes, first_of, numbered, plural, table_of_arrays, text_column
 from ..names import CALL
 from ..ops.ops import OpSums
-from ..tables import TABLES
+from ..tables import table
+
+SCOPES = table(
+    """
+    scopes: a name scope by side, each after the one around it, the root first
+        device            text   the side it ran on, `Device` or `Host`
+        scope             text   its path, empty for the root
+        name              text   the last part of the path
+        parent            text   the scope around it, empty for a child of the root and for the root
+        depth             int    how many scopes are around it
+        total_time_us     float  self time of all ops in the scope and below
+        self_time_us      float  self time of the ops directly in it
+        backward_time_us  float  the part of the total that gradients take
+        total_time_ratio  float  the total as part of the root's
+        n_ops             int    ops in the scope and below
+        occurrences       int    executions of those
+    """,
+    note="""
+    A gradient counts for the scope of its forward op, so that a layer is one scope. Times are microseconds over
+    the whole capture. Empty where no op ran.
+    """,
+    file="scopes",
+    read="scopes.frame",
+)
 
 
 def _words(text: str) -> frozenset[str]:
@@ -434,7 +457,6 @@ MAX_SCOPE_DEPTH = 1_000
 """How deeply scopes may be nested."""
 MAX_PATH_CHARS = 32 * 2**20
 """How long all paths together may be: hostile names would fill the memory with the beginnings of themselves."""
-SCOPE_COLUMNS = TABLES["scopes"].names
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -442,7 +464,7 @@ class Scopes:
     """The name scopes of a trace as one tree, whose root "" holds everything."""
 
     frame: pd.DataFrame
-    """One row per side and scope that has time or ops there, `SCOPE_COLUMNS`, devices first, a scope after its parent.
+    """One row per side and scope that has time or ops there, `SCOPES`, devices first, a scope after its parent.
 
     `total_time_us` is the self time of all ops in the scope and below, `self_time_us` of those directly in it, and
     `backward_time_us` the part of `total_time_us` that gradients take: a gradient op belongs to the scope of the op it is the
@@ -546,7 +568,7 @@ def _frame(entries: pd.DataFrame, op_entry: Int32, is_backward: Bool, sums: OpSu
         "n_ops": figure[4].astype(np.int64),
         "occurrences": figure[5].astype(np.int64),
     }
-    return pd.DataFrame({name: found[name] for name in SCOPE_COLUMNS})
+    return pd.DataFrame({name: found[name] for name in SCOPES.names})
 
 
 def _with_descendants(direct: Float64, parent: Int32, depth: Int32) -> Float64:

@@ -9,15 +9,27 @@ import pandas as pd
 
 from ...trace.arrays import Float64, Int64
 from ..common import plural, size
-from ..tables import TABLES
+from ..tables import table
 from .moments import Snapshots, StepSpans, texts
+
+UNFREED = table(
+    """
+    memory.unfreed: an op that allocates in a step what is held some steps later, most held first
+        op               text   that allocated it
+        n_allocations    int    that are held so long
+        n_steps          int    steps in which it made them
+        allocated_bytes  int    of all of them
+        bytes_per_step   float  that a step adds [bytes]
+        held_bytes       int    the part not given back until the session ends
+    """,
+)
+
 
 MAX_STEPS_OF_SESSION = 400
 """Of more steps evenly spread ones are compared: 80,000 pairs tell a slope."""
 MIN_DEVIATIONS = 3.0
 MIN_SHARE_OF_PEAK = 0.01
 MAX_STEPS_LEFT = 100_000
-UNFREED_COLUMNS = list(TABLES["memory.unfreed"].names)
 
 
 @dataclass(frozen=True, eq=False)
@@ -126,7 +138,9 @@ def unfreed_table(
     table["op"] = texts(table["op"].to_numpy(np.int64), strings)
     table["bytes_per_step"] = table["allocated_bytes"] / max(1, n_due)
     order = ["held_bytes", "allocated_bytes", "op"]
-    return table[UNFREED_COLUMNS].sort_values(order, ascending=[False, False, True], kind="stable", ignore_index=True)
+    return table[list(UNFREED.names)].sort_values(
+        order, ascending=[False, False, True], kind="stable", ignore_index=True
+    )
 
 
 def _ends_later(spans: StepSpans, after_steps: int) -> Int64:

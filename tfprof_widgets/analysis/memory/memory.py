@@ -13,23 +13,80 @@ import pandas as pd
 
 from ...trace.arrays import Bool, Float64, Int64, SmallInt
 from ...trace.trace import Trace
-from ..common import PS_PER_MS, Types, percent, plural, size, sum_by, typed_table, unique_codes
+from ..common import PS_PER_MS, percent, plural, size, sum_by, typed_table, unique_codes
 from ..events import Framework, framework_of
 from ..grouping import Grouping, group_events
 from ..names import parse_op_names
-from ..tables import TABLES, tell_columns
-from .growth import MemoryGrowth, describe_growth, measure_growth, unfreed_table
+from ..tables import table
+from .growth import UNFREED, MemoryGrowth, describe_growth, measure_growth, unfreed_table
 from .moments import (
+    HELD_AT_PEAK,
+    PEAK,
+    STEPS,
     Snapshots,
     StepSpans,
     dtype_names,
     find_peak,
     live_table,
+    of_each_allocator,
     peak_table,
     read_snapshots,
     step_table,
     texts,
 )
+
+SUMMARY = table(
+    """
+    memory.summary: an allocator; what is in use is that at its peak
+        *allocator
+        n_allocations    int    during the capture
+        n_deallocations  int    during the capture
+        capacity_bytes   int    in use and free together, on a host at most what the machine has; 0 where no limit is known
+        peak_heap_bytes  int    most ever allocated, before the capture too
+        peak_bytes       int    most in use during the capture, stack and heap
+        peak_at_ms       float  when that was, after the trace origin
+        *state
+    """,
+    browser="*",
+    file="memory_summary",
+)
+
+
+TIMELINE = table(
+    """
+    memory.timeline: an allocation or deallocation of the allocator, in time order, with its state after that
+        time_ms           float   after the trace origin
+        event             text    `allocation` or `deallocation`
+        requested_bytes   int     that the op asked for
+        allocation_bytes  int     that the allocator gave
+        op                text    that allocated it
+        step              int     row of the steps table, -1 between steps
+        *tensor
+        in_use_bytes      int     stack and heap
+        *state
+        address           number  where the memory begins
+        freed_at          int     of an allocation the row in which it is given back, else -1
+    """,
+    browser="requested_bytes:f8 allocation_bytes:f8 stack_bytes:f8 heap_bytes:f8 free_bytes:f8 fragmentation_ratio:f8",
+    file="memory_timeline",
+    file_has="allocator",
+    read=lambda results: pd.DataFrame() if results.is_reduced else of_each_allocator(results.memory, "timeline"),
+)
+
+
+LIFETIMES = table(
+    """
+    memory.lifetimes: an allocation, in the order in which they were made
+        op                text   that allocated it
+        step              int    row of the steps table, -1 between steps
+        *tensor
+        allocation_bytes  int    that the allocator gave
+        allocated_at_ms   float  after the trace origin
+        freed_at_ms       float  after the trace origin; NaN where it was not given back
+        lifetime_ms       float  between the two
+    """,
+)
+
 
 _CPU_REMEDY = (
     "{cause} TensorFlow records all CPU tensor memory only when TF_CPU_ALLOCATOR_USE_BFC is set before its first op. "
@@ -198,6 +255,7 @@ class MemoryProfile(MemoryTables):
         n = len(self.snapshots.event)
         return f"MemoryProfile({plural(n, 'memory event')} of {plural(len(self.allocators), 'allocator')})"
 
+    @TIMELINE.given_by
     def timeline(self, allocator: str) -> pd.DataFrame:
         """Every allocation and deallocation of one allocator, in time order; nothing is sampled away."""
         table, rows = self.snapshots, self.snapshots.rows_of(allocator)
@@ -223,6 +281,7 @@ class MemoryProfile(MemoryTables):
             }
         )
 
+    @PEAK.given_by
     def peak(self, allocator: str | None = None) -> pd.DataFrame:
         """Who held the memory at the peak, as TensorBoard's profiler tells it: the allocations of the peak's step, all
         else as one row, "allocated in other steps or before the capture".
@@ -232,7 +291,7 @@ class MemoryProfile(MemoryTables):
         Differs from XProf: no row is hidden for being small, and that one is not called unused.
         """
         if allocator is None and self.is_empty:
-            return typed_table((), TABLES["memory.peak"].types)
+            return typed_table((), PEAK.types)
         name = self.main_allocator if allocator is None else allocator
         return peak_table(self.snapshots, self.snapshots.rows_of(name), self.strings)
 
@@ -248,6 +307,7 @@ class MemoryProfile(MemoryTables):
         rows = self.snapshots.rows_of(allocator)
         return live_table(self.snapshots, rows, self.strings, at_ps=round(at_ms * PS_PER_MS))
 
+    @HELD_AT_PEAK.given_by
     def held_at_peak(self, allocator: str | None = None) -> pd.DataFrame:
         """Who really held the memory at the peak: `live` at the moment that `summary` gives as `peak_at_ms`."""
         if allocator is None and self.is_empty:
@@ -257,6 +317,7 @@ class MemoryProfile(MemoryTables):
         row = self.summary[self.summary["allocator"] == name].iloc[0]
         return self.live(name, float(row["peak_at_ms"]))
 
+    @LIFETIMES.given_by
     def lifetimes(self, allocator: str) -> pd.DataFrame:
         """How long each allocation lived. An address that is handed out again counts as given back then.
 
@@ -282,6 +343,7 @@ class MemoryProfile(MemoryTables):
             }
         )
 
+    @STEPS.given_by
     def steps(self, allocator: str) -> pd.DataFrame:
         """What each step did to one allocator between its begin and its end.
 
@@ -313,6 +375,7 @@ class MemoryProfile(MemoryTables):
             sentence = describe_growth(slope, len(steps), self.unfreed(allocator), free_bytes)
         return MemoryGrowth(slope, len(steps), is_significant, sentence)
 
+    @UNFREED.given_by
     def unfreed(self, allocator: str, after_steps: int = 2) -> pd.DataFrame:
         """Which ops allocate in a step what is still held some steps later: variables and caches once, leaks in every
         step.
@@ -395,13 +458,7 @@ def _summary(table: Snapshots) -> pd.DataFrame:
                 "fragmentation_ratio": float(table.fragmentation_ratio[peak.row]),
             }
         )
-    return typed_table(rows, SUMMARY_TYPES)
-
-
-SUMMARY_TYPES: Types = TABLES["memory.summary"].types
-
-
-tell_columns(MemoryProfile, "memory.")
+    return typed_table(rows, SUMMARY.types)
 
 
 NEARLY_FULL = 0.90

@@ -13,9 +13,58 @@ import pandas as pd
 from ...trace.arrays import Bool, Float64, Int32, Int64
 from ...trace.stats import ranges
 from ...trace.trace import MISSING, StatKind, Trace, dtype_name
-from ..common import PS_PER_MS, Types, typed_table, unique_codes
+from ..common import PS_PER_MS, typed_table, unique_codes
 from ..grouping import Grouping
-from ..tables import TABLES
+from ..tables import table
+
+PEAK = table(
+    """
+    memory.peak: allocations of one op and tensor that lived at the peak, largest first
+        op                text  that allocated it
+        allocation_bytes  int   that the allocator gave for one
+        requested_bytes   int   that the op asked for one
+        occurrences       int   how many there are
+        *tensor
+        total_bytes       int   of all of them, as given
+    """,
+    file="memory_peak",
+    file_has="allocator",
+    read=lambda results: of_each_allocator(results.memory, "peak"),
+)
+
+
+HELD_AT_PEAK = table(
+    """
+    memory.held_at_peak: allocations of one op and tensor that were in use at the peak
+        *memory.peak
+    """,
+)
+
+
+STEPS = table(
+    """
+    memory.steps: what a step did to the allocator
+        step             int    row of the steps table
+        peak_bytes       int    most in use, stack and heap
+        peak_at_ms       float  the last time it was that high, after the trace origin
+        start_bytes      int    in use at its begin
+        end_bytes        int    in use at its end
+        growth_bytes     int    their difference
+        n_allocations    int    during the step
+        allocated_bytes  int    during the step
+    """,
+)
+
+
+def of_each_allocator(memory: Any, name: str) -> pd.DataFrame:
+    """A table of each allocator, one below the other, with its name in front."""
+    parts = [getattr(memory, name)(allocator).assign(allocator=allocator) for allocator in memory.allocators]
+    if not parts:
+        return pd.DataFrame()
+    joined: pd.DataFrame = pd.concat(parts, ignore_index=True)
+    joined.insert(0, "allocator", joined.pop("allocator"))
+    return joined
+
 
 HOST_PLANE = "/host:CPU"
 ALLOCATION = "MemoryAllocation"
@@ -393,9 +442,6 @@ def dtype_names(codes: npt.NDArray[np.integer]) -> npt.NDArray[np.object_]:
     return np.array([dtype_name(one) for one in unique.tolist()], np.object_)[code]
 
 
-_TYPES: Types = TABLES["memory.steps"].types
-
-
 @dataclass(frozen=True)
 class StepSpans:
     """When each row of the `steps` table began and ended, after the trace origin, and in which session."""
@@ -441,7 +487,7 @@ def step_table(snapshots: Snapshots, rows: slice, spans: StepSpans) -> pd.DataFr
         if len(step):
             parts.append(_steps_of_session(snapshots, levels, spans, step))
     if not parts:
-        return typed_table((), _TYPES)
+        return typed_table((), STEPS.types)
     return pd.concat(parts, ignore_index=True).sort_values("step", kind="stable", ignore_index=True)
 
 

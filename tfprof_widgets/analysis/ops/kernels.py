@@ -14,16 +14,48 @@ import pandas as pd
 from ...read.hlo_messages import Texts
 from ...trace.arrays import Bool, Int32, Int64, UInt8
 from ...trace.trace import Trace
-from ..common import PS_PER_NS, Types, dense_codes, first_of, sum_by, table_of_arrays, typed_table
+from ..common import PS_PER_NS, dense_codes, first_of, sum_by, table_of_arrays, typed_table
 from ..grouping import UNIT_TEXTS, on_tensor_cores
 from ..names import parse_op_names
 from ..steps.spans import on_stream
 from ..summaries import MOST, PackedFrame, united, with_rest
-from ..tables import TABLES
+from ..tables import table
 from .executions import Occurrences
 
 if TYPE_CHECKING:
     from .shares import OpShares
+
+KERNELS = table(
+    """
+    kernels: a kernel by name, launch and op, most total time first
+        rank                  int    the row, from 1
+        name                  text   its C++ signature
+        registers_per_thread  int    of the launch
+        shared_memory_bytes   int    static and dynamic, of a block
+        block_dim             text   threads of a block, `x,y,z`
+        grid_dim              text   blocks of the grid, `x,y,z`
+        occupancy_pct         float  warps that may be active, of the most that the device holds
+        tensor_core_eligible  bool   whether Tensor Cores could serve its op, as told by the op's name
+        uses_tensor_core      bool   whether it runs on Tensor Cores
+        unit                  text   such as `16-bit Tensor Core`, `32-bit vector` or `64-bit vector`; empty unknown
+        op_name               text   the framework op that launched it, empty where the trace names none
+        occurrences           int    how often it was executed
+        total_time_us         float  time of all executions, with what ran inside
+        avg_time_us           float  mean time of an execution
+        min_time_us           float  the shortest execution
+        max_time_us           float  the longest execution
+        op_type               text   the type of that op, empty without
+    """,
+    note="""
+    Times are microseconds on the device over the whole capture. Empty where nothing ran on a GPU.
+    """,
+    browser="""
+    name registers_per_thread shared_memory_bytes block_dim grid_dim occupancy_pct tensor_core_eligible uses_tensor_core
+    unit op_name occurrences? total_time_us? min_time_us? max_time_us? op_type
+    """,
+    file="kernels",
+    read="kernels.frame",
+)
 
 
 _UINT32_MAX = 2**32 - 1
@@ -120,8 +152,6 @@ def is_eligible_einsum(equation: str) -> bool:
     return len(sides) == 2 and len(sides[0].split(",")) == 2
 
 
-KERNEL_COLUMNS = TABLES["kernels"].names
-_TYPES: Types = TABLES["kernels"].types
 _NS_PER_US = 1000
 
 
@@ -223,7 +253,7 @@ class KernelKinds:
 def kernel_table(kinds: KernelKinds) -> tuple[pd.DataFrame, Int64]:
     """The table `Kernels.frame`, and for each row of it the kernel."""
     if not len(kinds.name):  # as of every host without a GPU, of which there can be a thousand
-        return typed_table([], _TYPES), np.empty(0, np.int64)
+        return typed_table([], KERNELS.types), np.empty(0, np.int64)
     unit = _texts(kinds.unit, UNIT_TEXTS)
     order = _order(kinds, unit)
     texts = {"name": kinds.name, "op_name": kinds.op_name, "op_type": kinds.op_type, "unit": unit}
@@ -235,7 +265,7 @@ def kernel_table(kinds: KernelKinds) -> tuple[pd.DataFrame, Int64]:
         **{name: said[kinds.launch[order]] for name, said in _said(kinds.launches).items()},
         **_time_columns(kinds.times, order),
     }
-    return table_of_arrays({name: columns[name] for name in KERNEL_COLUMNS}), order
+    return table_of_arrays({name: columns[name] for name in KERNELS.names}), order
 
 
 def beside_products(kernels: pd.DataFrame) -> Bool:

@@ -14,16 +14,59 @@ import pandas as pd
 
 from ...trace.arrays import Bool, Float64, Int32, Int64, UInt8
 from ...trace.trace import Trace
-from ..common import PS_PER_MS, PS_PER_NS, PS_PER_US, dense_codes, first_of, host_of_plane, sum_by, table_of_arrays
+from ..common import (
+    PS_PER_MS,
+    PS_PER_NS,
+    PS_PER_US,
+    dense_codes,
+    first_of,
+    host_of_plane,
+    sum_by,
+    table_of_arrays,
+)
 from ..grouping import N_UNITS, on_tensor_cores, time_by_unit, unit_ratios
-from ..tables import TABLES
+from ..tables import table
 from .executions import Occurrences, op_occurrences
 from .kernels import Kernels
 from .shares import OpShares
 
+OPS = table(
+    """
+    ops: an op, those of devices before those of the host, most self time first
+        rank                    int    the row, from 1
+        device                  text   the side it ran on, `Device` or `Host`
+        type                    text   such as `MatMul`
+        name                    text   of the op in its graph, or its type where it was run eagerly
+        *self_times
+        eager                   bool   whether it was run eagerly, outside of any function
+        flop_rate_gflops        float  arithmetic over total time; NaN where nothing is known
+        memory_bandwidth_gibps  float  bytes accessed over total time; NaN where nothing is known
+        tensor_core_ratio       float  part of its kernel time on Tensor Cores; NaN where nothing is known
+        *units
+    """,
+    note="""
+    Times are microseconds over the whole capture; self time is without the ops that ran inside. Idle time has no
+    row, and op types none: `select().op_statistics(by="type", idle=True)` has both. Empty where no op ran.
+    """,
+    file="ops",
+)
+
+
+OP_TYPES = table(
+    """
+    select().op_statistics(by="type"): an op type, those of devices before those of the host, most self time first
+        rank    int   the row, from 1
+        device  text  the side it ran on, `Device` or `Host`
+        type    text  such as `MatMul`
+        n_ops   int   how many ops of the type ran
+        *self_times
+    """,
+)
+
+
 __all__ = ["IDLE", "OPS_COLUMNS", "Occurrences", "aggregate_ops", "by_type", "op_occurrences"]
 
-OPS_COLUMNS = TABLES["ops"].names
+OPS_COLUMNS = OPS.names
 _Columns = dict[str, npt.NDArray[Any]]
 IDLE = "IDLE"
 """Type and name of the row that stands for the time in which a thread or device ran no op."""

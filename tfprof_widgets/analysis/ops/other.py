@@ -17,7 +17,6 @@ from ..common import (
     PS_PER_MS,
     PS_PER_US,
     Stretches,
-    Types,
     dense_codes,
     first_of,
     sum_by,
@@ -29,14 +28,86 @@ from ..names import framework_op
 from ..steps.spans import SpanType, on_host, on_stream
 from ..steps.steps import TracedSteps
 from ..summaries import MOST, OWNER, PackedFrame, with_rest
-from ..tables import TABLES
+from ..tables import table
 from ..xla.programs import HloGraph, HloGraphs, expressions
 from ..xla.units import HloUnits
 from .executions import Occurrences
 from .ops import op_sums, ranked
 from .shares import OpShares
 
-_COPY_TYPES: Types = TABLES["copies"].types
+COPIES = table(
+    """
+    copies: the copies of one tensor, direction and kind of memory on GPUs, most exposed time first
+        direction        text   `host to device`, `device to host`, `device to device` or `host to host`
+        source           text   memory read: `pageable`, `pinned`, `device`, ...; empty where the trace does not tell
+        destination      text   memory written, likewise
+        op               text   that made the tensor, else the one that copies; empty where the trace names none
+        read_by          text   the op that reads the tensor, empty where the trace does not tell
+        tensor           text   TensorFlow's name of the edge between the two, empty where there is none
+        occurrences      int    copies
+        bytes            int    of all of them, 0 where the trace does not tell
+        bytes_per_copy   float  the mean; NaN where the trace does not tell [bytes]
+        total_time_ms    float  on the device
+        gb_per_s         float  bytes over that time, 10^9 a second; NaN where the trace does not tell [GB/s]
+        hidden_time_ms   float  the part beside kernels of the same device
+        exposed_time_ms  float  the part in which no kernel ran there
+        round_trips      int    copies that bring back in a step what was copied to the host, or what was made of it there
+    """,
+    note="""
+    Hidden time runs beside a kernel of the same device, exposed time does not: only that makes the training
+    longer. Empty where no GPU copied anything.
+    """,
+    browser="*",
+    file="copies",
+)
+
+
+HLO_OPS = table(
+    """
+    hlo_ops: an op of an XLA program, devices before the host, most self time first
+        rank                    int    the row, from 1
+        program_id              int    of the program, -1 where the trace does not say
+        module                  text   the program's name
+        category                text   such as `convolution fusion`
+        name                    text   of the instruction
+        expression              text   the instruction as HLO text
+        op_name                 text   the framework op it was compiled from, empty without
+        op_type                 text   the type of that op, empty without
+        device                  text   the side it ran on, `Device` or `Host`
+        *self_times
+        flops                   float  float operations of one execution; NaN where nothing is known [float operations]
+        bytes_accessed          float  bytes that one execution reads and writes; NaN where nothing is known [bytes]
+        flop_rate_gflops        float  arithmetic over total time; NaN where nothing is known
+        memory_bandwidth_gibps  float  bytes accessed over total time; NaN where nothing is known
+        source                  text   `file:line` that made it, empty where nothing tells
+    """,
+    note="""
+    These are the ops that XLA compiled, as of `jit_compile=True`; times are microseconds over the whole capture.
+    `hlo_graph(name)` has what a fusion is made of. Empty where no compiled program ran.
+    """,
+    browser="module category name expression op_name op_type device flops bytes_accessed source",
+    file="hlo_ops",
+    read="hlo_ops.frame",
+)
+
+
+TF_FUNCTIONS = table(
+    """
+    overview.tf_functions: a `tf.function` that was called
+        function           text   its name
+        compiler           text   `xla`, `other` or `mixed`, empty for eager calls alone
+        tracing_count      int    how often it was traced since the process began
+        eager_calls        int    calls that ran it as Python
+        concrete_calls     int    calls of a concrete function
+        traced_calls       int    calls that traced it
+        not_traced_calls   int    calls that ran a graph that was there
+        self_time_ms       float  time of all its calls, without those of other functions inside
+        expensive_time_ms  float  the part of traced and eager calls
+        expensive_ratio    float  that as part of the whole
+    """,
+)
+
+
 _DIRECTIONS = {
     SpanType.HOST_TO_DEVICE: "host to device",
     SpanType.DEVICE_TO_HOST: "device to host",
@@ -102,7 +173,7 @@ def copy_events(trace: Trace, steps: TracedSteps) -> Bool:
 def copy_table(frame: pd.DataFrame) -> pd.DataFrame:
     """The table `copies`: rows of its columns `COPY_KEY` and `COPY_SUMS`, those of one tensor and way added up."""
     if frame.empty:
-        return typed_table([], _COPY_TYPES)
+        return typed_table([], COPIES.types)
     sums = frame.groupby(list(COPY_KEY), as_index=False, sort=False)[list(COPY_SUMS)].sum()
     n_bytes, seconds = sums["bytes"].to_numpy(np.float64), sums["total_time_ms"].to_numpy(np.float64) / 1e3
     is_told = (n_bytes > 0) & (seconds > 0)
@@ -110,7 +181,7 @@ def copy_table(frame: pd.DataFrame) -> pd.DataFrame:
     sums["gb_per_s"] = np.divide(n_bytes, seconds * 1e9, out=np.full(len(sums), np.nan), where=is_told)
     order = np.lexsort((-n_bytes, -sums["exposed_time_ms"].to_numpy(np.float64)))
     texts = {name: text_column(sums[name]) for name in COPY_KEY}
-    return sums.assign(**texts).iloc[order][list(_COPY_TYPES)].reset_index(drop=True)
+    return sums.assign(**texts).iloc[order][list(COPIES.types)].reset_index(drop=True)
 
 
 def _read_details(text: str) -> _Details:
@@ -161,16 +232,12 @@ def _returns(trace: Trace, steps: TracedSteps, rows: Int64, maker: list[str], re
     return sum_by(back, returned.astype(np.int64), len(rows))
 
 
-HLO_OPS_COLUMNS = TABLES["hlo_ops"].names
-_HLO_TYPES: Types = TABLES["hlo_ops"].types
-
-
 @dataclass(frozen=True, eq=False, repr=False)
 class HloOps:
     """The `hlo_ops` table, and where each unit is in it."""
 
     frame: pd.DataFrame
-    """The columns `HLO_OPS_COLUMNS`; empty where no compiled program ran."""
+    """The columns `HLO_OPS`; empty where no compiled program ran."""
     unit_row: Int32
     """For each unit of `occurrences` its row of `frame`, -1 for ordinary ops."""
 
@@ -189,7 +256,7 @@ def compute_hlo_ops(occurrences: Occurrences, shares: OpShares) -> HloOps:
     units, n_ops = occurrences.hlo, occurrences.n_ops
     n_units = len(occurrences.name)
     if not len(units):
-        return HloOps(typed_table([], _HLO_TYPES), np.full(n_units, -1, np.int32))
+        return HloOps(typed_table([], HLO_OPS.types), np.full(n_units, -1, np.int32))
     sums = op_sums(occurrences)
     frame = _told(units).assign(
         occurrences=sums.count[n_ops:],
@@ -218,7 +285,7 @@ def hlo_table(frame: pd.DataFrame, n_ops: int) -> HloOps:
     order = np.lexsort((pd.factorize(frame["name"], sort=True)[0], -own, frame["device"] != "Device"))
     unit_row = np.full(n_ops + len(frame), -1, np.int32)
     unit_row[n_ops + order] = np.arange(len(order))
-    return HloOps(frame=ranked(frame.iloc[order].reset_index(drop=True))[list(HLO_OPS_COLUMNS)], unit_row=unit_row)
+    return HloOps(frame=ranked(frame.iloc[order].reset_index(drop=True))[list(HLO_OPS.names)], unit_row=unit_row)
 
 
 def instructions_of(hlo_ops: HloOps, units: HloUnits) -> Int64:

@@ -17,7 +17,7 @@ from ...trace.trace import Trace
 from ..common import PS_PER_MS, block_middles, milliseconds, number, plural, size, table_of_arrays
 from ..events import GET_NEXT, int_stat_at
 from ..grouping import N_UNITS, ComputeUnit, Grouping, group_events, time_by_unit, unit_ratios
-from ..tables import CATEGORIES
+from ..tables import table
 from .categories import (
     CATEGORY_CODE,
     GUIDE_CATEGORIES,
@@ -60,6 +60,81 @@ from .spans import (
     sessions_with_device,
     spans_by_time,
 )
+
+STEPS = table(
+    """
+    steps: a training step, by start
+        step                   int    the row, 0 the first that was captured; not the step's own number
+        name                   text   with that number, such as `train 3`; `train 2·3` in epoch 2 where numbers start again
+        host                   text   on which it ran
+        start_ms               float  after the trace origin
+        step_time_ms           float  how long it took; the categories add up to it
+        device_compute_ms      float  kernels run
+        device_to_device_ms    float  copies within and between devices
+        device_collectives_ms  float  devices or hosts exchange data, such as gradients, and compute nothing
+        copy_to_device_ms      float  a copy to the device runs, and no kernel
+        output_ms              float  a copy from the device runs, and no kernel
+        kernel_launch_ms       float  the device idles until what it runs next is launched: in that call or op, or on the way
+        dispatch_ms            float  Python, the eager runtime and the executor, before and between ops; the device idles
+        host_compute_ms        float  ops compute on the CPU; the device idles
+        input_ms               float  waiting for data
+        sync_ms                float  the host waits for the device, which has nothing to do
+        compile_ms             float  functions are traced, programs compiled
+        checkpoint_ms          float  weights are saved or restored
+        other_ms               float  the device idles though work is queued, or nothing tells why
+        source                 text   `marker` or `inferred`
+        is_complete            bool   whether the capture holds all of it
+        session                int    of the profiler in which it ran
+        n_batches              int    that it took in one call, several with `steps_per_execution`; 1 where nothing tells of more
+        tensor_16bit_ratio     float  part of its kernel time on Tensor Cores in 16 bits or fewer; NaN where nothing is known
+        tensor_tf32_ratio      float  the same on Tensor Cores in TF32
+        vector_16bit_ratio     float  the same on ordinary cores in 16 bits
+        vector_32bit_ratio     float  the same on ordinary cores in 32 bits or more
+    """,
+    note="""
+    The columns from `device_compute_ms` to `other_ms` add up to `step_time_ms`: each moment of a step counts once.
+    `source` tells a step that was marked (by Keras, `trace_steps` or `step`) from one that was found by what repeats.
+    The first step of a function traces and compiles: `overview` leaves such a step out of its averages. Empty where
+    no step was marked or found.
+    """,
+    browser="is_complete:u1 session:i4",
+    file="steps",
+    read="step_frame",
+)
+
+
+CATEGORIES = {
+    one.name.removesuffix("_ms"): one.meaning
+    for one in STEPS.columns[STEPS.names.index("step_time_ms") + 1 :]
+    if one.name.endswith("_ms")
+}
+"""What the time of a step goes to, and what that means."""
+
+STEP_GUIDE = table(
+    """
+    step_guide: a training step in the nine categories of TensorFlow's guide, as XProf charges them
+        step                   int    the row
+        name                   text   of the mark, such as `train 3`; `train 2·3` in the epoch 2 where numbers start again
+        host                   text   on which it ran
+        start_ms               float  after the trace origin
+        step_time_ms           float  how long it took; the categories add up to it
+        input_ms               float  waiting for data, or copying it to the device
+        host_compute_ms        float  what the host recorded but launches: ops, and the runtime around them
+        kernel_launch_ms       float  the host enqueues work
+        device_compute_ms      float  kernels run
+        device_to_device_ms    float  copies within and between devices
+        device_collectives_ms  float  devices exchange data, such as gradients
+        output_ms              float  results are copied to the host
+        compile_ms             float  programs are compiled
+        other_ms               float  nothing was recorded: Python, callbacks, waiting
+    """,
+    note="""
+    These are the categories of XProf's overview page, for who compares with it; `steps` tells more exactly where
+    the time goes. Empty where `steps` is.
+    """,
+    file="step_guide",
+)
+
 
 Spans = tuple[Int64, Int64, Int64, UInt8]
 """Step, start, end and `SpanType` of each."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from tests.builders import U, event, line, plane, trace
-from tfprof_widgets.analysis import EVENTS_COLUMNS, compute_events, compute_launches
+from tfprof_widgets.analysis import TABLES, compute_events, compute_launches
 
 
 def test_threads_of_the_same_name_share_a_label() -> None:
@@ -16,7 +16,7 @@ def test_threads_of_the_same_name_share_a_label() -> None:
 def test_a_trace_without_events_gives_an_empty_frame() -> None:
     frame = compute_events(trace(plane("/host:CPU")))
     assert len(frame) == 0
-    assert tuple(frame.columns) == EVENTS_COLUMNS
+    assert tuple(frame.columns) == TABLES["events"].names
 
 
 def test_a_kernel_goes_with_the_call_of_its_number_and_the_op_around_that() -> None:

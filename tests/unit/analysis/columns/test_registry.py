@@ -1,8 +1,12 @@
-"""The registry of columns: how tables are written in it, and that what docstrings list is what it says."""
+"""Declarations of tables: how they are written, where they are found, and that docstrings list what they say."""
 
 from __future__ import annotations
 
 import pydoc
+import subprocess
+import sys
+
+import pytest
 
 import tfprof_widgets as tfprof
 from tfprof_widgets.analysis import (
@@ -13,6 +17,7 @@ from tfprof_widgets.analysis import (
     InputPipeline,
     MemoryProfile,
     read_tables,
+    table,
 )
 
 WRITTEN = """
@@ -40,22 +45,53 @@ def test_a_table_is_its_row_and_its_columns_in_order() -> None:
 
 def test_columns_of_groups_and_tables_are_taken_over_with_a_prefix_before_their_names() -> None:
     tables = read_tables(WRITTEN)
-    assert list(tables) == ["a", "b.c"]
+    assert [name for name, found in tables.items() if found.row] == ["a", "b.c"]
     assert tables["b.c"].names == ("first_time_us", "first_rate", "name", "time_us", "rate")
 
 
+def test_to_look_a_table_up_imports_its_own_module_and_no_class_of_tables_imports_any() -> None:
+    code = """
+import sys, tfprof_widgets.profiles
+from tfprof_widgets.analysis import TABLES
+known = lambda: {name for name in sys.modules if name.startswith("tfprof_widgets.analysis.")}
+before = known()
+assert TABLES["experiment(...).table"].names[0] == "variant"
+print(sorted(before), sorted(known() - before))
+"""
+    told = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout
+    names = [f"tfprof_widgets.analysis.{name}" for name in ("common", "tables", "experiments")]
+    assert told.strip() == f"{names[:2]} {names[2:]}"
+
+
+def test_every_table_is_declared_by_the_module_that_is_looked_in() -> None:
+    assert [found.name for found in TABLES.values()] == list(TABLES)
+    with pytest.raises(LookupError, match="names no module"):
+        table("nowhere: a row\n    name  text  its name")
+
+
+def test_what_the_browser_gets_is_declared_by_name_dtype_and_mark() -> None:
+    kernels, copies, timeline = (TABLES[name] for name in ("kernels", "copies", "memory.timeline"))
+    assert set(kernels.in_browser()) - set(kernels.in_browser(is_full=False)) == {
+        *("occurrences", "total_time_us", "min_time_us", "max_time_us")
+    }
+    assert copies.in_browser() == list(copies.names)
+    assert [one.column.name for one in copies.sent if one.is_nullable] == ["bytes_per_copy", "gb_per_s"]
+    assert list(timeline.by_dtype) == ["f8"]
+    assert {"heap_bytes", "fragmentation_ratio"} <= set(timeline.by_dtype["f8"].split())
+
+
 def test_every_column_has_a_meaning_and_is_named_once_a_table() -> None:
-    for table in TABLES.values():
-        assert len(set(table.names)) == len(table.names) > 0, table.name
-        for column in table.columns:
-            assert column.meaning and "*" not in column.name, (table.name, column)
-            assert column.kind in ("int", "float", "number", "bool", "text", "object"), (table.name, column)
+    for found in TABLES.values():
+        assert len(set(found.names)) == len(found.names) > 0, found.name
+        for column in found.columns:
+            assert column.meaning and "*" not in column.name, (found.name, column)
+            assert column.kind in ("int", "float", "number", "bool", "text", "object"), (found.name, column)
 
 
 def test_a_column_of_one_name_has_one_unit() -> None:
     units: dict[str, set[str]] = {}
-    for table in TABLES.values():
-        for column in table.columns:
+    for found in TABLES.values():
+        for column in found.columns:
             units.setdefault(column.name, set()).add(column.unit)
     assert {name for name, known in units.items() if len(known) > 1} == set()
 

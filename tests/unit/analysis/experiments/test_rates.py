@@ -9,8 +9,7 @@ import pandas as pd
 import pytest
 
 from tfprof_widgets.analysis import (
-    FRAME_COLUMNS,
-    TABLE_COLUMNS,
+    TABLES,
     batch_sizes_sentence,
     changes_sentence,
     input_only_sentence,
@@ -37,14 +36,14 @@ def table_of(**rates: list[float]) -> pd.DataFrame:
 
 def test_a_run_has_its_rate_and_its_step_time() -> None:
     frame = run_frame([("a", 0, 10, 320, 2.0)])
-    assert tuple(frame.columns) == FRAME_COLUMNS
+    assert tuple(frame.columns) == TABLES["experiment(...).frame"].names
     assert frame.iloc[0].tolist() == ["a", 0, 10, 320, 2.0, 160.0, 200.0]
 
 
 def test_a_table_without_runs_has_its_columns() -> None:
-    assert tuple(run_frame([]).columns) == FRAME_COLUMNS
+    assert tuple(run_frame([]).columns) == TABLES["experiment(...).frame"].names
     table = rate_table(run_frame([]), ["a"])
-    assert tuple(table.columns) == TABLE_COLUMNS
+    assert tuple(table.columns) == TABLES["experiment(...).table"].names
     assert table.iloc[0, 1:].isna().all()
 
 

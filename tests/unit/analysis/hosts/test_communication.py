@@ -20,7 +20,7 @@ from tests.unit.analysis.hosts.drawn_hosts import (
     served_worker,
     server,
 )
-from tfprof_widgets.analysis import COMMUNICATION_COLUMNS
+from tfprof_widgets.analysis import TABLES
 
 REDUCE = "all/CollectiveReduceV2:CollectiveReduceV2"
 N = 4
@@ -134,7 +134,7 @@ def test_a_gradient_on_its_way_while_the_next_is_computed_costs_nothing() -> Non
 def test_what_workers_and_servers_exchange_is_told_by_tensor() -> None:
     results = results_of(chief(), server(8), served_worker(0, 4), served_worker(1, 4))
     found = results.communication
-    assert tuple(found.columns) == COMMUNICATION_COLUMNS
+    assert tuple(found.columns) == TABLES["communication"].names
     by_key = found.set_index(["host", "kind", "name"])
     assert set(by_key.index) == {
         ("ps", "send", "read/_1"),
@@ -180,7 +180,7 @@ def test_a_tensor_between_the_devices_of_one_task_is_no_communication() -> None:
     ]
     results = results_of(host("a", sends, done))
     assert results.communication.empty
-    assert tuple(results.communication.columns) == COMMUNICATION_COLUMNS
+    assert tuple(results.communication.columns) == TABLES["communication"].names
     assert (results.steps.frame["device_collectives_ms"] == 0).all()
     away = [event("y/_1:_Send", 430 + 1010 * i, 10, key=key(worker, PS)) for i in range(N)]
     both = results_of(host("a", sorted(sends + away, key=lambda one: one.start_ps), done))

@@ -23,7 +23,7 @@ from tests.unit.analysis.hosts.drawn_hosts import (
 )
 from tfprof_widgets.analysis import (
     STEP_CATEGORIES,
-    STRAGGLER_COLUMNS,
+    TABLES,
     Analysis,
     Workers,
     compute_stragglers,
@@ -85,7 +85,7 @@ def test_exactly_the_planted_stragglers_are_found(n_hosts: int, n_compute: int, 
 def test_hosts_that_only_jitter_hold_nobody_up(n_hosts: int, seed: int, jitter_ratio: float) -> None:
     results = results_of_cluster(Cluster(n_hosts, n_steps=10, jitter_ratio=jitter_ratio, seed=seed))
     assert results.stragglers.empty
-    assert tuple(results.stragglers.columns) == STRAGGLER_COLUMNS
+    assert tuple(results.stragglers.columns) == TABLES["stragglers"].names
     assert [one for one in results.advice if one.rule == "straggler"] == []
 
 
@@ -245,5 +245,5 @@ def test_views_get_the_costliest_stragglers_and_how_many_there_are() -> None:
     results = results_of_cluster(Cluster(8, slow_input={5: 4.0}))
     meta = straggler_meta(results.stragglers)
     assert meta["n_stragglers"] == 1
-    assert tuple(meta["stragglers"][0]) == STRAGGLER_COLUMNS
+    assert tuple(meta["stragglers"][0]) == TABLES["stragglers"].names
     assert json.loads(json.dumps(meta)) == meta

@@ -15,8 +15,8 @@ from tests.builders import Event, event, line, plane, trace
 from tests.unit.analysis.layers.totals import totals_of
 from tfprof_widgets.analysis import (
     ENTRY_COLUMNS,
-    LAYER_COLUMNS,
     PHASES,
+    TABLES,
     UNATTRIBUTED,
     Analysis,
     Layers,
@@ -202,7 +202,7 @@ def test_the_loss_scaling_around_the_only_optimizer_is_its() -> None:
 def test_rows_are_sorted_by_time_within_devices_then_host() -> None:
     scopes = op_scopes(["a/x/Op", "a/y/Op", "a/z/Op"], ["Op"] * 3)
     found = compute_layers(scopes, totals_of([1.0, 3.0, 2.0], is_device=[True, False, False]))
-    assert tuple(found.frame.columns) == LAYER_COLUMNS
+    assert tuple(found.frame.columns) == TABLES["layers"].names
     assert tuple(found.entries.columns) == ENTRY_COLUMNS
     assert found.frame[["device", "layer", "self_time_ratio"]].to_numpy().tolist() == [
         ["Device", "a/x", 1.0],

@@ -12,7 +12,7 @@ from tests.builders import event, line, plane, trace
 from tests.unit.analysis.layers.totals import totals_of
 from tfprof_widgets.analysis import (
     MAX_SCOPE_DEPTH,
-    SCOPE_COLUMNS,
+    TABLES,
     OpScopes,
     Scopes,
     compute_scopes,
@@ -201,7 +201,7 @@ def test_a_scope_holds_its_ops_and_those_below() -> None:
     found = tree(
         ("net/dense/MatMul", 5), ("net/dense/BiasAdd", 1), ("net/Add", 2), ("NoOp", 1), ("gradient_tape/net/Add/Sum", 4)
     )
-    assert tuple(found.frame.columns) == SCOPE_COLUMNS
+    assert tuple(found.frame.columns) == TABLES["scopes"].names
     root, net, dense = (row(found.frame, scope) for scope in ("", "net", "net/dense"))
     assert (root.total_time_us, root.self_time_us, root.n_ops, root.depth) == (13, 1, 5, 0)
     assert (net.total_time_us, net.self_time_us, net.parent, net["name"], net.depth) == (12, 2, "", "net", 1)

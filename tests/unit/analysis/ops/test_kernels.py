@@ -14,7 +14,7 @@ from tests.hlo_drawings import computation, instruction, metadata_plane, module
 from tests.unit.analysis.xprof_oracle import rows, xprof, xprof_all
 from tests.unit.analysis.xprof_reading import as_xprof
 from tfprof_widgets.analysis import (
-    KERNEL_COLUMNS,
+    TABLES,
     UNIT_RATIOS,
     Analysis,
     ComputeUnit,
@@ -129,8 +129,8 @@ def kernels_of(xplane: bytes) -> Kernels:
 
 
 def assert_same_as_xprof(ours: Kernels, shown: list[dict[str, Any]]) -> None:
-    columns = [column for column in KERNEL_COLUMNS if column not in ("op_type", "unit")]
-    assert list(ours.frame.columns) == list(KERNEL_COLUMNS)
+    columns = [column for column in TABLES["kernels"].names if column not in ("op_type", "unit")]
+    assert list(ours.frame.columns) == list(TABLES["kernels"].names)
     for column in columns:
         assert ours.frame[column].tolist() == [row[OF_XPROF.get(column, column)] for row in shown], column
 
@@ -254,7 +254,7 @@ def test_executions_point_to_their_row_and_add_up_to_it() -> None:
 def test_a_trace_without_a_gpu_has_no_kernels() -> None:
     ours = kernels_of(space(plane("/host:CPU", line("main", event("a:MatMul", 0, 5, kernel_details=DETAILS)))))
     assert ours.frame.empty
-    assert list(ours.frame.columns) == list(KERNEL_COLUMNS)
+    assert list(ours.frame.columns) == list(TABLES["kernels"].names)
     assert len(ours.run_kernel) == len(ours.run_event) == 0
 
 

@@ -31,7 +31,7 @@ from tfprof_widgets.read import read_xspace
 from tfprof_widgets.trace import Trace, merge_traces
 
 
-def idle_of(whole: Trace) -> Idle:
+def idle_in(whole: Trace) -> Idle:
     return idle_of(idle_times(whole, op_occurrences(whole)))
 
 

@@ -13,7 +13,7 @@ import pytest
 
 from tests.builders import Event, Plane, U, event, line, plane, trace
 from tests.hlo_drawings import computation, instruction, metadata_plane, module
-from tfprof_widgets.analysis import ROOFLINE_COLUMNS, Analysis, Peaks, Roofline, of_other_width, peaks_of
+from tfprof_widgets.analysis import TABLES, Analysis, Peaks, Roofline, of_other_width, peaks_of
 from tfprof_widgets.read import MESSAGES, read_xspace
 
 H100 = {
@@ -232,7 +232,7 @@ def test_layers_have_their_share_of_what_their_ops_do() -> None:
 def test_without_a_gpu_tables_have_their_columns_and_no_row(rows: Any) -> None:
     host = plane("/host:CPU", line("main", event("net/dense/MatMul:MatMul", 0, 2)))
     frame = Analysis(trace(host)).roofline.by(rows)
-    assert list(frame) == list(ROOFLINE_COLUMNS)
+    assert list(frame) == list(TABLES["roofline"].names)
     assert frame.empty
 
 

@@ -13,7 +13,7 @@ import pytest
 from tfprof_widgets.analysis import (
     LINE_PHASES,
     NOT_TRACED,
-    SOURCE_LINE_COLUMNS,
+    TABLES,
     Analysis,
     SourceLines,
     compute_source_lines,
@@ -71,7 +71,7 @@ def graph_buckets_us(results: Analysis) -> pd.Series:
 def test_every_microsecond_of_the_op_table_is_charged_once(ran: ResultsOf, name: str) -> None:
     results = ran(name)
     lines, ops = results.source_lines, results.ops
-    assert tuple(lines.frame.columns) == SOURCE_LINE_COLUMNS
+    assert tuple(lines.frame.columns) == TABLES["source_lines"].names
     assert lines.frame["self_time_us"].sum() == pytest.approx(ops["total_self_time_us"].sum(), rel=1e-9)
     assert lines.frame["occurrences"].sum() == ops["occurrences"].sum()
     assert lines.frame["n_ops"].sum() == len(ops)

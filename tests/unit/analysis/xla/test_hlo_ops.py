@@ -10,7 +10,7 @@ import pytest
 
 from tests.builders import U, aggregated, event, line, plane, trace
 from tests.hlo_drawings import F32, Instruction, computation, instruction, metadata_plane, module
-from tfprof_widgets.analysis import HLO_OPS_COLUMNS, Analysis, estimate_costs
+from tfprof_widgets.analysis import TABLES, Analysis, estimate_costs
 from tfprof_widgets.read import MESSAGES, HloModules, read_hlo_modules
 
 PROGRAM = module(
@@ -46,7 +46,7 @@ def results_of(*host: object, device: tuple[object, ...] = ()) -> Analysis:
 
 def test_a_row_tells_all_of_an_op() -> None:
     (row,) = results_of(run("d", 0, 4), run("d", 10, 6)).hlo_ops.frame.to_dict("records")
-    assert list(row) == list(HLO_OPS_COLUMNS)
+    assert list(row) == list(TABLES["hlo_ops"].names)
     assert row | {"flop_rate_gflops": 0, "memory_bandwidth_gibps": 0} == {
         "rank": 1,
         "program_id": 1,
@@ -111,7 +111,7 @@ def test_ordinary_ops_have_no_row() -> None:
 
 def test_without_a_program_the_table_is_empty_with_all_its_columns() -> None:
     hlo = Analysis(trace(plane("/host:CPU", line("t", event("a:A", 0, 1))))).hlo_ops
-    assert (len(hlo.frame), list(hlo.frame.columns), hlo.unit_row.tolist()) == (0, list(HLO_OPS_COLUMNS), [-1])
+    assert (len(hlo.frame), list(hlo.frame.columns), hlo.unit_row.tolist()) == (0, list(TABLES["hlo_ops"].names), [-1])
 
 
 def test_programs_are_told_apart_by_id_and_found_by_module_name_without_one() -> None:
