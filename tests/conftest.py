@@ -6,7 +6,9 @@ import gc
 import os
 import sys
 from collections.abc import Callable
+from functools import cache
 from pathlib import Path
+from typing import Any
 
 import pytest
 from filelock import FileLock
@@ -47,6 +49,25 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
     """The folder is not even imported."""
     return True if collection_path == NIGHTLY and "nightly" not in config.option.markexpr else None
+
+
+@cache
+def is_in_lab(file: str) -> bool:
+    """Whether the tests of a file need JupyterLab."""
+    return file.startswith("tests/browser/") and "lab_server" in (NIGHTLY.parents[1] / file).read_text(encoding="utf-8")
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
+    """A file goes to one process as a whole, and all that need JupyterLab to the same one: it is started and loaded once."""
+    from xdist.scheduler import LoadFileScheduling
+
+    class Scheduling(LoadFileScheduling):
+        def _split_scope(self, nodeid: str) -> str:
+            file: str = super()._split_scope(nodeid)
+            return "lab" if is_in_lab(file) else file
+
+    return Scheduling(config, log)
 
 
 def pytest_collection_finish() -> None:

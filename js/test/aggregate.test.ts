@@ -16,19 +16,20 @@ interface Figures {
 /** The same by brute force over all slices. */
 function expected({ placed, events }: Drawing, span: Span, isHere = (_: number) => true): Map<number, Figures> {
   const found = new Map<number, Figures>();
+  const ofChildren = new Float64Array(placed.length);
   const inside = (p: number) => {
     const { start, duration } = placed[p];
     return Math.max(0, Math.min(start + duration, span.t1) - Math.max(start, span.t0));
   };
+  for (const [q, { parent }] of placed.entries()) if (parent >= 0) ofChildren[parent] += inside(q);
   for (const [p, slice] of placed.entries()) {
     if (!isHere(p) || !events.has(p)) continue;
     const isIn = inside(p) > 0 || (slice.duration === 0 && slice.start >= span.t0 && slice.start < span.t1);
     if (!isIn) continue;
     const figures = found.get(slice.name) ?? { count: 0, total: 0, self: 0, min: Infinity, max: 0 };
-    const children = placed.flatMap((other, q) => (other.parent === p ? [inside(q)] : []));
     figures.count += 1;
     figures.total += inside(p);
-    figures.self += inside(p) - children.reduce((sum, ps) => sum + ps, 0);
+    figures.self += inside(p) - ofChildren[p];
     figures.min = Math.min(figures.min, slice.duration);
     figures.max = Math.max(figures.max, slice.duration);
     found.set(slice.name, figures);

@@ -1,7 +1,7 @@
 /** A page without a widget manager: models that record what a view does to them. */
 
 import { setMaxListeners } from "node:events";
-import type { Pack } from "../src/data/pack";
+import type { Pack, Table } from "../src/data/pack";
 import type { AnyModel, Host, Listener } from "../src/data/widget";
 import { encodePack } from "./encoding";
 import { tiled } from "./tiling";
@@ -53,16 +53,32 @@ export interface FakePage {
 }
 
 let nPages = 0;
+const numbers = new WeakMap<Table, number>();
+let nTables = 0;
+const overviews = new Map<string, string>();
 
-/** A pack with all events in one table is sent as views/payload/payload.py would send it. */
+/** A pack with all events in one table is sent as views/payload/payload.py would send it; the same tables are encoded once. */
+async function overviewOf(given: Pack): Promise<string> {
+  const tables = Object.entries(given.tables).map(([name, table]) => {
+    if (!numbers.has(table)) numbers.set(table, nTables++);
+    return [name, numbers.get(table)];
+  });
+  const key = JSON.stringify([given.meta, tables]);
+  const known = overviews.get(key);
+  if (known !== undefined) return known;
+  const pack = given.tables.events ? tiled(given).first : given;
+  const overview = Buffer.from(await encodePack(pack)).toString("base64");
+  overviews.set(key, overview);
+  return overview;
+}
+
 export async function fakePage(given: Pack, data: Record<string, unknown> = {}): Promise<FakePage> {
   nPages += 1;
-  const pack = given.tables.events ? tiled(given).first : given;
   const models: Record<string, FakeModel> = {
     link: new FakeModel({ time_range: [], whole_capture: false, selection: [], hover: "", step: -1 }),
     data: new FakeModel({
       data_id: `data${nPages}`,
-      overview: Buffer.from(await encodePack(pack)).toString("base64"),
+      overview: await overviewOf(given),
       embedded: [],
       ...data,
     }),

@@ -160,10 +160,8 @@ function statsOf(pack: Pack, positions: readonly number[], order: Uint32Array): 
   const counts = events.columns.n_stats as Uint16Array;
   const offset = new Uint32Array(events.n + 1);
   for (let i = 0; i < events.n; i++) offset[i + 1] = offset[i] + counts[i];
-  const rows = positions.flatMap((p) => {
-    const [low, high] = [offset[order[p]], offset[order[p] + 1]];
-    return Array.from({ length: high - low }, (_, k) => low + k);
-  });
+  const rows: number[] = [];
+  for (const p of positions) for (let row = offset[order[p]]; row < offset[order[p] + 1]; row++) rows.push(row);
   const own = Uint32Array.from(rows);
   const columns = Object.entries(stats.columns).map(([name, values]) => [name, pick(values, own)]);
   return {

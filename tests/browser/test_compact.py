@@ -39,7 +39,7 @@ def timeline(page: Page) -> Locator:
     return page.locator('[data-tfprof="timeline"]')
 
 
-@pytest.mark.parametrize("page", [900, 1600], indirect=True)
+@pytest.mark.parametrize("page", [900, pytest.param(1600, marks=pytest.mark.nightly)], indirect=True)
 def test_it_shows_step_time_steps_and_the_first_card_only(page: Page) -> None:
     body = page.locator(".tfp-body")
     height = body.evaluate("body => body.offsetHeight")

@@ -13,7 +13,7 @@ from playwright.sync_api import Browser, Frame, Locator, Page
 import tfprof_widgets as tfprof
 from tests.browser.drawings import CLOSING, MARKUP
 from tests.browser.harness import ROOT, poll
-from tests.browser.test_accessibility import AUDIT, AXE, THEMES
+from tests.browser.test_accessibility import AUDIT, AXE
 from tests.browser.widget_host import WidgetHost
 from tests.unit.analysis.comparison.drawn_runs import Run, with_times
 
@@ -229,7 +229,7 @@ def test_trace_text_stays_text(shown: Comparison) -> None:
     assert shown.page.evaluate("() => window.tfprofHacked") is None
 
 
-@pytest.mark.parametrize("theme", THEMES)
+@pytest.mark.parametrize("theme", ["light", pytest.param("dark", marks=pytest.mark.nightly)])
 def test_axe_finds_nothing_serious(shown: Comparison, theme: str) -> None:
     if not AXE.exists():
         sentence = f"{AXE.relative_to(ROOT)} is missing: `make test` installs it with the other npm packages."
@@ -274,7 +274,10 @@ def test_panning_asks_nothing_of_the_kernel_and_a_selection_reaches_it(host: Wid
     host.serve(lambda: (a.link.selection, b.link.selection) == ((OP,), (IN_B,)), lambda: str(b.link.selection))
 
 
-@pytest.mark.parametrize("other", [Run(n_steps=0), Run(seed=1, n_steps=2), Run(seed=1, has_steps=False)])
+@pytest.mark.parametrize(
+    "other",
+    [Run(n_steps=0), Run(seed=1, n_steps=2), pytest.param(Run(seed=1, has_steps=False), marks=pytest.mark.nightly)],
+)
 def test_what_cannot_be_compared_is_shown_with_the_reason(host: WidgetHost, tmp_path: Path, other: Run) -> None:
     found = tfprof.diff(Run(seed=1, n_steps=20).profile(tmp_path), other.profile(tmp_path))
     frame = host.show(found.dashboard())

@@ -25,7 +25,7 @@ NOTHING = {
     "hlo_table": "has no HLO ops",
 }
 SLOW = host_name(3)
-WIDTHS = pytest.mark.parametrize("page", [900, 1600], indirect=True)
+WIDTHS = pytest.mark.parametrize("page", [900, pytest.param(1600, marks=pytest.mark.nightly)], indirect=True)
 """For what depends on how much room there is; all else is asked in a narrow page."""
 
 

@@ -271,7 +271,11 @@ def page(browser: Browser, view: LiveView, tmp_path: Path, request: pytest.Fixtu
     assert told == []
 
 
-@pytest.mark.parametrize(("page", "theme"), [(900, "light"), (1600, "dark")], indirect=["page"])
+@pytest.mark.parametrize(
+    ("page", "theme"),
+    [(900, "light"), pytest.param(1600, "dark", marks=pytest.mark.nightly)],
+    indirect=["page"],
+)
 def test_a_page_alone_fits_and_axe_finds_nothing_serious(page: Page, theme: str) -> None:
     if not AXE.exists():
         sentence = f"{AXE.relative_to(ROOT)} is missing: `make test` installs it with the other npm packages."

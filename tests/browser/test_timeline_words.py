@@ -54,7 +54,7 @@ def capped(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return tfprof.load(folder / "large.xplane.pb").to_html(folder / "page.html", embed=300_000)
 
 
-@pytest.mark.parametrize("width", [900, 1120])
+@pytest.mark.parametrize("width", [900, pytest.param(1120, marks=pytest.mark.nightly)])
 def test_the_times_of_the_window_are_never_cut_and_no_count_is_half_shown(
     browser: Browser, capped: Path, width: int
 ) -> None:
@@ -83,7 +83,7 @@ def test_the_times_of_the_window_are_never_cut_and_no_count_is_half_shown(
         assert f"{N_NEEDLES:,} slices here" in view.locator(".tl-count").inner_text()
 
 
-@pytest.mark.parametrize("theme", ["light", "dark"])
+@pytest.mark.parametrize("theme", ["light", pytest.param("dark", marks=pytest.mark.nightly)])
 def test_hits_of_a_search_are_marked_in_the_strip_of_the_whole_capture(
     browser: Browser, tmp_path: Path, theme: str
 ) -> None:

@@ -162,7 +162,7 @@ def test_other_figures_are_chosen_and_those_without_data_are_not_offered(views: 
     assert "of the graph" in view.inner_text()
 
 
-@pytest.mark.parametrize("theme", ["light", "dark"])
+@pytest.mark.parametrize("theme", ["light", pytest.param("dark", marks=pytest.mark.nightly)])
 def test_axe_finds_nothing_serious_in_any_of_the_views(views: LinkedViews, theme: str) -> None:
     if not AXE.exists():
         if os.environ.get("CI"):

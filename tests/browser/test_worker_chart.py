@@ -133,7 +133,7 @@ def test_many_hosts_are_a_heat_map_with_a_legend_in_ms_and_a_list_of_stragglers(
     eventually(lambda: chosen_hosts(many) == [host_name(SLOW)], "a click on a straggler does not choose it")
 
 
-@pytest.mark.parametrize("theme", ["light", "dark"])
+@pytest.mark.parametrize("theme", ["light", pytest.param("dark", marks=pytest.mark.nightly)])
 def test_the_straggler_stands_out_of_the_heat_map(many: Page, theme: str) -> None:
     root = chart(many)
     if root.get_attribute("data-theme") != theme:

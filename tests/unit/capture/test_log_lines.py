@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
-import tempfile
 import threading
 from pathlib import Path
 
@@ -145,38 +144,17 @@ with log_lines.without_profiler_lines():
     assert done.stderr == "of the child\nof its own block\nof the parent\n"
 
 
-@pytest.mark.tensorflow
-def test_all_that_tensorflow_logs_of_a_session_is_known() -> None:
-    """In a process of its own: TensorFlow reads how much it is to log when it is imported."""
-    program = f"""{IN_KERNEL}
-import tempfile, pathlib
-import tensorflow as tf
-from tfprof_widgets.capture import start_session, stop_session
-tf.constant(1.0) + 1
+IN_A_KERNEL = """
 for detail in ("normal", "high"):
     os.write(2, b"@@")
     with tempfile.TemporaryDirectory() as folder:
-        start_session(pathlib.Path(folder), detail)
+        tf_profiler.start_session(pathlib.Path(folder), detail)
         tf.constant(1.0) + 1
         os.write(2, b"between ")
-        stop_session(pathlib.Path(folder))
+        tf_profiler.stop_session(pathlib.Path(folder))
+os.write(2, b"@@")
 """
-    level = {"TF_CPP_MIN_LOG_LEVEL": "0"}
-    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, env=os.environ | level)
-    assert done.returncode == 0, done.stderr[-3000:]
-    _, *told = done.stderr.split("@@")
-    assert told == ["between "] * 2
-
-
-@pytest.mark.tensorflow
-@pytest.mark.skipif(not hasattr(os, "openpty"), reason="there are no terminals here")
-def test_a_script_logs_nothing_of_a_session_and_loses_no_line_of_its_own() -> None:
-    """Its standard error is a file, a pipe, a terminal; a thread and a forked process write to it meanwhile."""
-    program = """
-import os, pathlib, sys, tempfile, threading
-import tensorflow as tf
-from tfprof_widgets.capture import folders as log_lines, record as tf_profiler
-tf.constant(1.0) + 1
+IN_A_SCRIPT = """
 if log_lines._level_calls() is None:
     sys.exit()  # a TensorFlow without Abseil's log
 own, before = os.dup(2), log_lines._level_calls()[0]()
@@ -216,9 +194,41 @@ for name, (read, write) in kinds.items():
     assert lines == ["1"] * 2 + ["2"] * 2 + ["3"] * 200 + ["4"] * 2 + ["child"] * 2 + ["end"] * 2, (name, text)
     assert log_lines._level_calls()[0]() == before
 """
-    level = {"TF_CPP_MIN_LOG_LEVEL": "0"}
-    with tempfile.TemporaryDirectory() as folder:
-        done = subprocess.run(
-            [sys.executable, "-c", program], capture_output=True, text=True, env=os.environ | level, cwd=folder
-        )
+
+
+@pytest.fixture(scope="module")
+def logged(tmp_path_factory: pytest.TempPathFactory) -> list[str]:
+    """What one process writes to its standard error in each of two sessions in a kernel, and then as a script.
+
+    It is a process of its own: TensorFlow reads how much it is to log when it is imported.
+    """
+    program = f"""
+import os, pathlib, sys, tempfile, threading
+import tensorflow as tf
+from tfprof_widgets.capture import folders as log_lines, record as tf_profiler
+tf.constant(1.0) + 1
+is_in_kernel, log_lines._is_in_kernel = log_lines._is_in_kernel, lambda: True
+{IN_A_KERNEL}
+log_lines._is_in_kernel = is_in_kernel
+{IN_A_SCRIPT if hasattr(os, "openpty") else ""}"""
+    done = subprocess.run(
+        [sys.executable, "-c", program],
+        capture_output=True,
+        text=True,
+        env=os.environ | {"TF_CPP_MIN_LOG_LEVEL": "0"},
+        cwd=tmp_path_factory.mktemp("logged"),
+    )
     assert done.returncode == 0, done.stderr[-3000:]
+    return done.stderr.split("@@")[1:]
+
+
+@pytest.mark.tensorflow
+def test_all_that_tensorflow_logs_of_a_session_is_known(logged: list[str]) -> None:
+    assert logged[:2] == ["between "] * 2
+
+
+@pytest.mark.tensorflow
+@pytest.mark.skipif(not hasattr(os, "openpty"), reason="there are no terminals here")
+def test_a_script_logs_nothing_of_a_session_and_loses_no_line_of_its_own(logged: list[str]) -> None:
+    """Its standard error is a file, a pipe, a terminal; a thread and a forked process write to it meanwhile."""
+    assert logged[2:] == [""]

@@ -224,7 +224,7 @@ out.update(notices=one.warnings, n=len(one.ops))
 def test_a_stop_notes_a_model_of_many_layers_in_a_small_part_of_its_first_training() -> None:
     out = run_scenario(
         """
-made = keras.Sequential([keras.layers.Dense(8) for _ in range(60)])
+made = keras.Sequential([keras.layers.Dense(8) for _ in range(30)])
 made.compile("adam", "mse")
 begin = time.process_time()
 made.fit(*arrays(2), **FIT)

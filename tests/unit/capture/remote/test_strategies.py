@@ -115,7 +115,7 @@ def parameter_servers() -> tuple[list[str], tfprof.Profile]:
     return captured(("chief", 0, 0.02), ("ps", 0, 0.0), ("worker", 0, 0.0), ("worker", 1, 0.0))
 
 
-@pytest.fixture(params=["two_workers", "four_workers"])
+@pytest.fixture(params=["two_workers", pytest.param("four_workers", marks=pytest.mark.nightly)])
 def mirrored(request: pytest.FixtureRequest) -> tuple[list[str], tfprof.Profile]:
     found: tuple[list[str], tfprof.Profile] = request.getfixturevalue(request.param)
     return found
@@ -184,6 +184,7 @@ def off(profile: tfprof.Profile) -> float:
     return float((late - late.median()).abs().max())
 
 
+@pytest.mark.nightly
 def test_two_runs_tell_how_the_training_scales(
     two_workers: tuple[list[str], tfprof.Profile], four_workers: tuple[list[str], tfprof.Profile]
 ) -> None:
