@@ -358,8 +358,6 @@ export interface TraceMeta {
   host_roles?: string[];
   /** Whether each host was read and summed up where a worker ran: tables are of the whole capture. */
   is_reduced?: boolean;
-  /** The host that all of this is of, where it is of one of several; set by the page. */
-  about_host?: string;
 }
 
 /** Copies of one tensor, one way: a row of `Profile.copies`. */

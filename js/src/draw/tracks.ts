@@ -2,6 +2,7 @@
 
 import { firstWhere, gallop, lowerBound, upperBound } from "../data/columns";
 import { CATEGORIES, CATEGORY_LABELS } from "../data/meta";
+import { REDUCED } from "../data/one_host";
 import { type Span, xAt } from "../data/time";
 import { axisTop, type Counter, extremeInSpan, loadOf } from "../model/counters";
 import { type HostStrip, hostsOf } from "../model/hosts";
@@ -430,7 +431,7 @@ export function drawNoCounter(frame: Frame, y: number) {
   fillText(ctx, "Memory in use", 15 - labelWidth, y + 8, palette.ink2);
   const reason =
     meta.is_reduced && (meta.n_allocators ?? 0) > 0
-      ? "Not over time in a reduced profile. The memory view has the peak of each host that recorded it."
+      ? REDUCED.counters
       : "Not recorded on this run. The memory view says how to record it.";
   fillText(ctx, reason, 6, y + 8, palette.ink);
 }

@@ -286,11 +286,6 @@ export function withoutWaiting<T extends OpTotals>(meta: TraceMeta, totals: T): 
   return { ...totals, totalPs, selfPs, occurrences };
 }
 
-/** Whether any op was executed: a reduced profile has the totals without the executions. */
-export function ranOps(table: Tables): boolean {
-  return (table("unit_totals")?.n ?? 0) > 0 || (table("occurrences")?.n ?? 0) > 0;
-}
-
 /** Totals per unit as they were worked out before, of all hosts in the table; null where they were not. */
 export function wholeTotals(table: Table | undefined, meta: TraceMeta): OpTotals | null {
   if (!table) return null;

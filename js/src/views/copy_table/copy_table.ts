@@ -189,9 +189,4 @@ export const copyTable: TraceBuilder = {
   },
   needs: ["copies", "steps", "step_totals"],
   forRange: ["copy_runs"],
-  ofHost: {
-    follows: true,
-    ofAll: (data) => (data.table("copy_runs") ? "" : "These are the copies of all hosts."),
-    needsExecutions: true,
-  },
 };

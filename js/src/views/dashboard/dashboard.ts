@@ -1,17 +1,17 @@
 /** The views of one profile on one page: overview, step chart and timeline on top, the others in tabs, drawn when first looked at. */
 
 import type { TraceMeta } from "../../data/meta";
-import type { Table } from "../../data/pack";
+import { OneHost } from "../../data/one_host";
 import { STEADY } from "../../data/time";
 import { type AnyModel, atEnd, within } from "../../data/widget";
 import { hostCuts, hostsOf, shortHost } from "../../model/hosts";
-import { HostTables, hostMeta } from "../../model/one_host";
+import { hostOverview } from "../../model/overview";
 import { describeRange, hasSteady } from "../../model/range";
 import { formatCount, plural } from "../../model/text";
 import { BRING_VIEW, SHOW_VIEW, TabBar, VIEW_TITLES } from "../../ui/controls";
 import { button, drawn, h, on, setAria, textFits, watchSize } from "../../ui/dom";
 import { HostBar, openCode } from "../../ui/host_bar";
-import { renderChild, type TraceBuilder, type TraceView } from "../../ui/view";
+import { hasHosts, renderChild, type TraceBuilder, type TraceView } from "../../ui/view";
 
 interface TabView {
   readonly trait: string;
@@ -307,7 +307,7 @@ export class OpenedHost {
       say(
         reading,
         ` Reading ${this.#short(host)} … The kernel answers when it is free. `,
-        ...this.#code(host, asked.signal),
+        ...openCode(host, asked.signal),
       );
     }, SLOW_MS);
     try {
@@ -317,7 +317,7 @@ export class OpenedHost {
       if (asked.signal.aborted) return;
       const reason = error instanceof Error ? error.message : String(error);
       const words = h("span", { role: "alert" }, `${this.#short(host)} could not be opened: ${reason} `);
-      say(words, ...this.#code(host, asked.signal));
+      say(words, ...openCode(host, asked.signal));
     } finally {
       clearTimeout(slow);
     }
@@ -325,10 +325,6 @@ export class OpenedHost {
 
   #short(host: string): string {
     return shortHost(host, hostsOf(this.view.data.meta));
-  }
-
-  #code(host: string, signal: AbortSignal): HTMLElement[] {
-    return openCode(host, signal);
   }
 
   #update(): void {
@@ -382,18 +378,10 @@ const NARROW_PX = 1100;
 /** The timeline may have to wait for its kernel; the others do not wait for it that long. */
 const PATIENCE_MS = 1000;
 
-/** The part of one host, as far as the chip needs it. */
-interface About {
-  readonly name: string;
-  /** The steps of all hosts that it was made from. */
-  readonly from: Table | undefined;
-  readonly meta: TraceMeta;
-  readonly steps: Table | undefined;
-}
-
 /** What the tabs are about: a range, else the averaged steps or the whole capture; and the way back to all hosts. */
 class Chip {
-  #about: About | null = null;
+  /** What it says is of the linked host, where there is one. */
+  readonly #one: OneHost;
   readonly element = h("span.tfp-chip", h("span.q.lead", "Showing"));
   readonly #words = h("span.cut", { role: "status" });
   readonly #box: HTMLElement;
@@ -423,44 +411,34 @@ class Chip {
     });
     this.#scopes = h("span.seg", { role: "group", "aria-label": "What all figures are of" }, this.#steps, this.#whole);
     this.element.append(this.#box, this.#scopes);
+    this.#one = new OneHost(view.link, view.data, hostOverview);
     for (const field of ["time_range", "whole_capture", "host"] as const)
       view.link.on(field, () => this.#show(), view.signal);
-    view.data.onTables(() => this.#show(), view.signal, ["steps", "step_totals"]);
+    this.#one.data.onTables(() => this.#show(), view.signal, ["steps", "step_totals"]);
     watchSize(view.root, () => this.#show(), view.signal);
     this.#show();
   }
 
-  /** What the chip says of the linked host; a drag of the range asks with every frame. Null for all hosts. */
-  #hostOf(): About | null {
-    const { data, link, hasHosts } = this.view;
-    if (!hasHosts || !hostsOf(data.meta).includes(link.host)) return null;
-    const steps = data.table("steps");
-    if (this.#about?.name !== link.host || this.#about.from !== steps) {
-      const tables = new HostTables(data.meta, (name) => data.table(name), link.host);
-      this.#about = { name: link.host, from: steps, meta: hostMeta(tables), steps: tables.table("steps") };
-    }
-    return this.#about;
-  }
-
   #show(): void {
-    const { data, link } = this.view;
+    const { link } = this.view;
+    this.#one.choose();
+    const { data, name } = this.#one;
     const range = link.timeRange;
     const rangePs = range === null ? null : ([range[0] * 1000, range[1] * 1000] as const);
-    const of = this.#hostOf();
-    const name = of?.name ?? "";
     const { clientWidth } = this.view.root;
     const isNarrow = clientWidth > 0 && clientWidth < NARROW_PX;
     const room = isNarrow ? HOST_PX / 2 : HOST_PX;
     this.#host.textContent = hostCuts([name], hostsOf(data.meta), textFits(this.element, room))(name);
     this.#hostBox.title = name;
-    if (of === null) this.#hostBox.remove();
+    if (name === "") this.#hostBox.remove();
     else this.#box.before(this.#hostBox);
-    const [meta, steps] = [(of ?? data).meta, of ? of.steps : data.table("steps")];
+    const { meta } = data;
+    const steps = data.table("steps");
     this.#words.textContent = describeRange(meta, steps, rangePs);
     this.#words.title = this.#words.textContent ?? "";
     this.#box.classList.toggle("whole", range === null);
     this.#clear.hidden = range === null;
-    const isSwitch = range === null && hasSteady((one) => (one === "steps" ? steps : data.table(one)));
+    const isSwitch = range === null && hasSteady(data.table);
     this.#box.hidden = isSwitch;
     this.#scopes.hidden = !isSwitch;
     if (!isSwitch) return;
@@ -513,6 +491,7 @@ function promised(): { promise: Promise<void>; resolve: () => void } {
 
 export const dashboard: TraceBuilder = {
   name: "dashboard",
+  isOfAll: true,
   async build(view) {
     const place = () => h("div.place");
     const [overview, steps, timeline] = [place(), place(), place()];
@@ -523,7 +502,7 @@ export const dashboard: TraceBuilder = {
     const rest = h("div.tfp-rest", timeline, tabs.bar, ...tabs.panels);
     const body = h("div.tfp-body", ...limitLine(view, limits, tabs), top, rest);
     const opening = view.options.compact === true ? openingOf(view, body, rest) : null;
-    if (view.hasHosts) body.prepend(...hostParts(view, body));
+    if (hasHosts(view.data.meta)) body.prepend(...hostParts(view, body));
     view.root.append(body);
     const keydown = (event: KeyboardEvent) => {
       if (event.key !== "Escape" || event.defaultPrevented || view.link.timeRange === null) return;

@@ -25,7 +25,7 @@ import {
   titled,
   totalColumn,
 } from "../../ui/table";
-import { OPS_OF_HOST, type TraceBuilder, type TraceView } from "../../ui/view";
+import type { TraceBuilder, TraceView } from "../../ui/view";
 
 type Grouping = "op" | "category" | "program";
 
@@ -399,5 +399,5 @@ export const hloTable: TraceBuilder = {
   },
   needs: ["hlo_ops", "hlo_units", "steps", "step_totals"],
   forRange: ["occurrences"],
-  ofHost: OPS_OF_HOST,
+  about: "ops",
 };

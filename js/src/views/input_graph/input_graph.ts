@@ -22,7 +22,7 @@ import { formatCount, formatMs, formatTime, plural, wrapCode } from "../../model
 import { labelList, labelled } from "../../ui/controls";
 import { button, copyButton, emptyState, h, inFrame, on, segmented } from "../../ui/dom";
 import { Ledger } from "../../ui/table";
-import { type OfHost, type TraceBuilder, type TraceView, toggleSelection } from "../../ui/view";
+import { type TraceBuilder, type TraceView, toggleSelection } from "../../ui/view";
 import { GraphPane, type InputScene } from "./graph";
 import { type InputOpRow, OP_LEDGER, PIPELINE_LEDGER, type PipelineRow, pipelineRow, WaitPane } from "./wait";
 
@@ -339,14 +339,6 @@ function slowest(pipelines: readonly PipelineMeta[]): number {
 const TF_DATA_CODE =
   "dataset = tf.data.Dataset.from_tensor_slices((x, y)).batch(32).prefetch(tf.data.AUTOTUNE)\nmodel.fit(dataset)";
 
-/** Built anew for a host: its pipelines are others. */
-const INPUT_OF_HOST: OfHost = {
-  follows: false,
-  isEmpty: (data) => (data.meta.pipelines ?? []).length === 0,
-  emptyWords: "ran no tf.data pipeline",
-  needsExecutions: true,
-};
-
 function noPipelines(framework: Framework, signal: AbortSignal): HTMLElement {
   const isOwn = framework === "TensorFlow";
   const reason = isOwn
@@ -367,5 +359,6 @@ export const inputGraph: TraceBuilder = {
   },
   needs: ["pipelines", "iterator_calls", "steps", "step_totals"],
   forRange: ["occurrences"],
-  ofHost: INPUT_OF_HOST,
+  about: "pipelines",
+  isRebuilt: true,
 };

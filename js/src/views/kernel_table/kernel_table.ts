@@ -12,7 +12,7 @@ import { type Choice, emptyState, h, noOps, segmented } from "../../ui/dom";
 import { isMostlyRest, ShareBar, type ShareLook, shareSegments } from "../../ui/share_bar";
 import type { GridColumn } from "../../ui/sheet";
 import { countColumn, LinkedTable, msBarColumn, nameColumn, numberColumn, rankColumn, titled } from "../../ui/table";
-import type { OfHost, TraceBuilder, TraceView } from "../../ui/view";
+import type { TraceBuilder, TraceView } from "../../ui/view";
 
 interface KernelRow extends KernelMeta {
   readonly rank: number;
@@ -458,19 +458,6 @@ function noKernels(meta: TraceMeta, signal: AbortSignal): HTMLElement {
   );
 }
 
-/** Whether kernels are known without their executions. */
-function isSummed({ meta }: TraceView["data"]): boolean {
-  return meta.kernels?.[0]?.occurrences !== undefined;
-}
-
-const KERNELS_OF_HOST: OfHost = {
-  follows: true,
-  isEmpty: (data) => data.nRows("kernel_totals") === 0 && !isSummed(data),
-  emptyWords: "ran no kernel",
-  ofAll: (data) => (isSummed(data) ? "These are the kernels of all hosts: a reduced profile has only their sums." : ""),
-  needsExecutions: true,
-};
-
 export const kernelTable: TraceBuilder = {
   name: "kernel_table",
   build(view) {
@@ -478,5 +465,5 @@ export const kernelTable: TraceBuilder = {
   },
   needs: ["kernels", "kernel_totals", "kernel_step_totals", "steps"],
   forRange: ["kernel_runs"],
-  ofHost: KERNELS_OF_HOST,
+  about: "kernels",
 };

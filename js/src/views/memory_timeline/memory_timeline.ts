@@ -24,7 +24,7 @@ import { isInDashboard, labelList, labelled } from "../../ui/controls";
 import { button, type Child, copyButton, emptyState, h, MANY_ROWS, on, paced } from "../../ui/dom";
 import { FailurePanel } from "../../ui/failure_panel";
 import { legendEntry, swatch } from "../../ui/share_bar";
-import type { OfHost, TraceBuilder, TraceView } from "../../ui/view";
+import type { TraceBuilder, TraceView } from "../../ui/view";
 import { MemoryChart } from "./chart";
 import { Panes, showSums } from "./tables";
 
@@ -348,13 +348,6 @@ function notice(view: TraceView): HTMLElement | null {
   return h("div.note", { role: "status", title: code }, h("span", reason), copy);
 }
 
-/** Built anew for a host: its allocators are others. */
-const MEMORY_OF_HOST: OfHost = {
-  follows: false,
-  isEmpty: (data) => data.nRows("memory") === 0 && data.meta.memory_summary.length === 0,
-  emptyWords: "recorded no memory",
-};
-
 /** Whether a larger batch fits, which is known late. */
 function roomWords({ data }: TraceView): HTMLElement {
   const words = h("p.q");
@@ -386,5 +379,6 @@ export const memoryTimeline: TraceBuilder = {
   },
   needs: ["memory", "steps", "allocators", "memory_summary"],
   ofWindow: ["memory"],
-  ofHost: MEMORY_OF_HOST,
+  about: "memory",
+  isRebuilt: true,
 };

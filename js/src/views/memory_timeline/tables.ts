@@ -1,6 +1,7 @@
 /** The tables under the memory chart: holders by op, layer or line, by step, lifetimes, what is not freed. */
 
 import type { MemorySummaryRow, TraceMeta } from "../../data/meta";
+import { REDUCED } from "../../data/one_host";
 import { EMPTY_TABLE } from "../../data/pack";
 import type { RangePs } from "../../data/time";
 import {
@@ -450,9 +451,6 @@ function unfreedLedger(unit: Unit, unknown: string): Parts<UnfreedRow> {
 
 type SumRow = MemorySummaryRow & LedgerRow;
 
-const NO_EVENTS =
-  "A reduced profile has the peaks of memory without single allocations: open a host in full for its timeline.";
-
 export function showSums(view: TraceView): void {
   const { data, root, signal } = view;
   const rows = data.meta.memory_summary.map((row) => ({ ...row, key: row.allocator, name: row.allocator }));
@@ -468,7 +466,7 @@ export function showSums(view: TraceView): void {
     csv: fields("allocator", "peak_bytes", "peak_at_ms", "capacity_bytes", "n_allocations", "n_deallocations"),
   });
   const save = button("CSV", () => ledger.save(), signal, { title: "Save the rows shown: bytes and ms" });
-  const words = h("span.tfp-say", { role: "note" }, NO_EVENTS);
+  const words = h("span.tfp-say", { role: "note" }, REDUCED.memory);
   root.append(h("div.tfp-fill", h("div.bar", words, h("span.sp"), save), ledger.element));
   ledger.show(rows, { name: plural(rows.length, "allocator"), peak: `Peak, ${unit[1]}` });
 }

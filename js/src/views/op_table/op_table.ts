@@ -1,10 +1,11 @@
 /** Ops in the linked time range: bars of shares and a table, one row per op or per type. */
 
+import { ranOps } from "../../data/one_host";
 import { EMPTY_TABLE, type Table } from "../../data/pack";
 import { type Scope, STEADY } from "../../data/time";
 import { opCategory, opColors } from "../../model/colors";
 import { shortName } from "../../model/names";
-import { type OpRow, type OpsOfSteps, opRows, opsOfScope, ranOps, withoutWaiting } from "../../model/ops";
+import { type OpRow, type OpsOfSteps, opRows, opsOfScope, withoutWaiting } from "../../model/ops";
 import { perStep } from "../../model/range";
 import { type CsvColumns, plural } from "../../model/text";
 import { type Where, whereSwitch } from "../../ui/controls";
@@ -25,7 +26,7 @@ import {
   titled,
   totalColumn,
 } from "../../ui/table";
-import { OPS_OF_HOST, type TraceBuilder, type TraceView } from "../../ui/view";
+import type { TraceBuilder, TraceView } from "../../ui/view";
 
 interface RankedOp extends OpRow {
   readonly rank: number;
@@ -407,5 +408,5 @@ export const opTable: TraceBuilder = {
   },
   needs: ["op_rates", "steps", "step_totals"],
   forRange: ["occurrences"],
-  ofHost: OPS_OF_HOST,
+  about: "ops",
 };

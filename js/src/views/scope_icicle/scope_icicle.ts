@@ -1,10 +1,11 @@
 /** The name scopes of the ops in the linked time range: an icicle to look into, the whole on top. */
 
 import { FAMILIES } from "../../data/meta";
+import { ranOps } from "../../data/one_host";
 import { EMPTY_TABLE } from "../../data/pack";
 import { opColors } from "../../model/colors";
 import { cutNames } from "../../model/names";
-import { type OpsOfSteps, opsOfScope, PHASES, type Phase, ranOps, withoutWaiting } from "../../model/ops";
+import { type OpsOfSteps, opsOfScope, PHASES, type Phase, withoutWaiting } from "../../model/ops";
 import { scopeOf } from "../../model/range";
 import {
   type Cell,
@@ -23,7 +24,7 @@ import { type Where, whereSwitch } from "../../ui/controls";
 import { type Choice, h, noOps, segmented } from "../../ui/dom";
 import { type CellLook, IciclePlace, type IcicleSource, restLabel } from "../../ui/icicle";
 import type { Tip } from "../../ui/plot";
-import { follow, OPS_OF_HOST, type TraceBuilder, type TraceView, toggleSelection } from "../../ui/view";
+import { follow, type TraceBuilder, type TraceView, toggleSelection } from "../../ui/view";
 
 type Part = "all" | Phase;
 
@@ -330,5 +331,5 @@ export const scopeIcicle: TraceBuilder = {
   },
   needs: ["scopes", "scope_note", "op_places", "steps", "step_totals"],
   forRange: ["occurrences"],
-  ofHost: OPS_OF_HOST,
+  about: "ops",
 };

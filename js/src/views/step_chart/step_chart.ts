@@ -31,7 +31,7 @@ import {
   type Tip,
   watchPlot,
 } from "../../ui/plot";
-import type { OfHost, TraceBuilder, TraceView } from "../../ui/view";
+import type { TraceBuilder, TraceView } from "../../ui/view";
 
 /** Parts of a bar that its tooltip names. */
 const N_PARTS = 4;
@@ -427,12 +427,6 @@ class StepChart {
   }
 }
 
-const STEPS_OF_HOST: OfHost = {
-  follows: true,
-  isEmpty: (data) => data.nRows("steps") === 0,
-  emptyWords: "has no steps",
-};
-
 export const stepChart: TraceBuilder = {
   name: "step_chart",
   async build(view) {
@@ -445,5 +439,5 @@ export const stepChart: TraceBuilder = {
     await new StepChart(view).build();
   },
   needs: ["steps"],
-  ofHost: STEPS_OF_HOST,
+  about: "steps",
 };

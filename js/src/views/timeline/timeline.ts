@@ -266,6 +266,7 @@ function shareWindow(root: HTMLElement, state: TimelineState, signal: AbortSigna
 
 export const timeline: TraceBuilder = {
   name: "timeline",
+  isOfAll: true,
   build(view) {
     new Timeline(view);
   },

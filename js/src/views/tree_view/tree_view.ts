@@ -10,7 +10,7 @@ import { type Choice, emptyState, h, inFrame, noOps, on, onKeys, segmented, setA
 import { IciclePlace, type IcicleSource } from "../../ui/icicle";
 import type { Tip } from "../../ui/plot";
 import { categorySwatch, legendEntry } from "../../ui/share_bar";
-import { follow, OPS_OF_HOST, type TraceBuilder, type TraceView, toggleSelection } from "../../ui/view";
+import { follow, type TraceBuilder, type TraceView, toggleSelection } from "../../ui/view";
 import { GraphPane } from "./graph";
 import { HloPane } from "./hlo";
 import { amount, cellLook, type NodeListeners, nodeOfCell, nodeTip, TreeModel, type ViewKind } from "./model";
@@ -406,5 +406,5 @@ export const treeView: TraceBuilder = {
   },
   needs: ["structure", "hlo_graphs", "steps", "step_totals"],
   forRange: ["occurrences"],
-  ofHost: OPS_OF_HOST,
+  about: "ops",
 };

@@ -536,6 +536,7 @@ const WHOLE_CODE = 'prof.to_html("trace.html", embed="full")';
 
 export const workerChart: TraceBuilder = {
   name: "worker_chart",
+  isOfAll: true,
   build(view) {
     view.root.classList.add("tfp-worker_chart");
     const { data, signal } = view;
