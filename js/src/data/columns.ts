@@ -93,6 +93,17 @@ export function lowerBoundNear(values: Numbers, value: number, guess: number, lo
   return lowerBound(values, value, Math.max(low, guess - step + 1), hi);
 }
 
+/** Items by key, each group in their order. */
+export function groupBy<K, T>(items: Iterable<T>, keyOf: (item: T) => K): Map<K, T[]> {
+  const groups = new Map<K, T[]>();
+  for (const item of items) {
+    const group = groups.get(keyOf(item));
+    if (group) group.push(item);
+    else groups.set(keyOf(item), [item]);
+  }
+  return groups;
+}
+
 const PAGE_BYTES = 65_536;
 /** Each such memory reserves much address space, so small ones stay ordinary. */
 const LEAST_BYTES = 8 * 2 ** 20;

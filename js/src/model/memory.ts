@@ -1,53 +1,30 @@
 /** The memory of an allocator: what is in use, its peak, who holds it, and whether it grows from step to step. */
 
-import { columns, lowerBound, numbers, upperBound } from "../data/columns";
+import { columns, groupBy, lowerBound, numbers, upperBound } from "../data/columns";
 import type { TraceMeta } from "../data/meta";
 import { EMPTY_TABLE, type Table } from "../data/pack";
 import type { RangePs } from "../data/time";
 import { median } from "./steps";
 
+/** Columns of the table `memory`, by what they are called here. */
+const COLUMNS = {
+  ...{ session: "session", time: "time_ps", isFree: "is_free", requested: "requested_bytes" },
+  ...{ allocated: "allocation_bytes", stack: "stack_bytes", heap: "heap_bytes", free: "free_bytes" },
+  ...{ fragmentation: "fragmentation_ratio", op: "op", step: "step", region: "region" },
+  ...{ dtype: "dtype", shape: "shape", freedAt: "freed_at" },
+} as const;
+
 /** The memory events of one allocator: rows [begin, end) of the table, in time order. */
-export interface MemoryEvents {
+export interface MemoryEvents extends Readonly<Record<keyof typeof COLUMNS, ArrayLike<number>>> {
   readonly begin: number;
   readonly end: number;
-  readonly session: ArrayLike<number>;
-  readonly time: ArrayLike<number>;
-  readonly isFree: ArrayLike<number>;
-  readonly requested: ArrayLike<number>;
-  readonly allocated: ArrayLike<number>;
-  readonly stack: ArrayLike<number>;
-  readonly heap: ArrayLike<number>;
-  readonly free: ArrayLike<number>;
-  readonly fragmentation: ArrayLike<number>;
-  readonly op: ArrayLike<number>;
-  readonly step: ArrayLike<number>;
-  readonly region: ArrayLike<number>;
-  readonly dtype: ArrayLike<number>;
-  readonly shape: ArrayLike<number>;
-  readonly freedAt: ArrayLike<number>;
 }
 
 export function memoryEvents(table: Table, allocator: number): MemoryEvents {
   const owner = numbers(table, "allocator");
-  return {
-    begin: lowerBound(owner, allocator, 0, table.n),
-    end: lowerBound(owner, allocator + 1, 0, table.n),
-    session: numbers(table, "session"),
-    time: numbers(table, "time_ps"),
-    isFree: numbers(table, "is_free"),
-    requested: numbers(table, "requested_bytes"),
-    allocated: numbers(table, "allocation_bytes"),
-    stack: numbers(table, "stack_bytes"),
-    heap: numbers(table, "heap_bytes"),
-    free: numbers(table, "free_bytes"),
-    fragmentation: numbers(table, "fragmentation_ratio"),
-    op: numbers(table, "op"),
-    step: numbers(table, "step"),
-    region: numbers(table, "region"),
-    dtype: numbers(table, "dtype"),
-    shape: numbers(table, "shape"),
-    freedAt: numbers(table, "freed_at"),
-  };
+  const [begin, end] = [allocator, allocator + 1].map((one) => lowerBound(owner, one, 0, table.n));
+  const named = Object.entries(COLUMNS).map(([name, column]) => [name, numbers(table, column)]);
+  return { begin, end, ...(Object.fromEntries(named) as Record<keyof typeof COLUMNS, ArrayLike<number>>) };
 }
 
 interface Envelope {
@@ -414,13 +391,7 @@ export function measureGrowth(steps: readonly MemoryStep[], peakBytes: number): 
 }
 
 function bySession(steps: readonly MemoryStep[]): MemoryStep[][] {
-  const found = new Map<number, MemoryStep[]>();
-  for (const step of steps) {
-    const own = found.get(step.session);
-    if (own === undefined) found.set(step.session, [step]);
-    else own.push(step);
-  }
-  return [...found.values()];
+  return [...groupBy(steps, ({ session }) => session).values()];
 }
 
 function thinned(steps: readonly MemoryStep[]): readonly MemoryStep[] {
@@ -538,14 +509,7 @@ function lineOf({ source_lines, source_files }: TraceMeta, index: number): strin
 
 /** Groups of the same name as one, the most bytes first. */
 export function together(groups: readonly LiveGroup[], nameOf: (group: LiveGroup) => string): Held[] {
-  const found = new Map<string, LiveGroup[]>();
-  for (const group of groups) {
-    const name = nameOf(group);
-    const own = found.get(name);
-    if (own) own.push(group);
-    else found.set(name, [group]);
-  }
-  const held = [...found].map(([name, own]) => ({ name, groups: own }));
+  const held = [...groupBy(groups, nameOf)].map(([name, own]) => ({ name, groups: own }));
   return held.sort((a, b) => bytesOf(b) - bytesOf(a));
 }
 

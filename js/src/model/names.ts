@@ -25,6 +25,20 @@ export function cutNames(names: Iterable<string>, fits: (text: string) => boolea
   return cuts;
 }
 
+const MOST_TIP_LETTERS = 72;
+
+/** A name whose informative parts fit a tooltip. */
+export function tipName(name: string): string {
+  return cutNames([name], (text) => text.length <= MOST_TIP_LETTERS).get(name) ?? name;
+}
+
+/** The last part of an op's name. */
+export function leafOf(name: string): string {
+  const joint = jointOf(name);
+  const leaf = name.slice(name.lastIndexOf(joint) + joint.length);
+  return name.includes(joint) && leaf !== "" ? leaf : name;
+}
+
 const jointOf = (name: string) => (name.includes("::") ? "::" : "/");
 const partsOf = (name: string) => name.split(jointOf(name));
 

@@ -1,6 +1,7 @@
 /** The ops of a model with their figures, and the trees they stand in: scopes, op types, calls. */
 
 import type { Coded, FigureKey, StructureMeta } from "../data/meta";
+import { leafOf } from "./names";
 import {
   chainFrom,
   opsUnder,
@@ -142,13 +143,6 @@ export class Structure {
 
 function fileName(path: string): string {
   return path.slice(Math.max(path.lastIndexOf("/"), path.lastIndexOf("\\")) + 1) || "?";
-}
-
-/** The last part of an op's name. */
-export function leafOf(name: string): string {
-  const joint = name.includes("::") ? "::" : "/";
-  const leaf = name.slice(name.lastIndexOf(joint) + joint.length);
-  return name.includes(joint) && leaf !== "" ? leaf : name;
 }
 
 /** A figure of each node: entries first, then ops. */

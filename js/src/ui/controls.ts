@@ -112,6 +112,51 @@ export class TabBar {
   }
 }
 
+/** A part of a view that is about the same as the others. */
+export interface Pane<S> {
+  readonly element: HTMLElement;
+  show(scene: S): void;
+  /** Gives the page its rows. */
+  save?(): void;
+}
+
+/** One of several parts, each made when it is first shown; with the switch and the button for its CSV. */
+export class PaneSwitch<P extends string, S> {
+  readonly element = h("div.tfp-panes");
+  readonly control: HTMLElement;
+  readonly csvButton: HTMLButtonElement;
+  readonly #made = new Map<P, Pane<S>>();
+
+  constructor(
+    label: string,
+    readonly choices: readonly Choice<P>[],
+    public chosen: P,
+    readonly make: (chosen: P) => Pane<S>,
+    readonly onChoose: () => void,
+    csvTitle: string,
+    signal: AbortSignal,
+  ) {
+    this.control = segmented(label, choices, chosen, (pane) => this.choose(pane), signal);
+    this.csvButton = button("CSV", () => this.pane.save?.(), signal, { title: csvTitle });
+  }
+
+  get pane(): Pane<S> {
+    const pane = this.#made.get(this.chosen) ?? this.make(this.chosen);
+    this.#made.set(this.chosen, pane);
+    if (!pane.element.isConnected) this.element.append(pane.element);
+    return pane;
+  }
+
+  choose(chosen: P): void {
+    this.chosen = chosen;
+    this.choices.forEach(({ value }, i) => void setAria(this.control.children[i], "pressed", value === chosen));
+    const { pane } = this;
+    for (const { element } of this.#made.values()) element.hidden = element !== pane.element;
+    this.csvButton.hidden = pane.save === undefined;
+    this.onChoose();
+  }
+}
+
 export type Where = "both" | "host" | "device";
 
 const CHOICES: readonly Choice<Where>[] = [

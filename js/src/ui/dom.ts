@@ -289,6 +289,18 @@ export function watchSize(
   atEnd(signal, () => observer.disconnect());
 }
 
+/** The context of a canvas that has so many px of the page, in those units; null where the page has none. */
+export function sized(canvas: HTMLCanvasElement, width: number, height: number, alpha = true) {
+  const ratio = globalThis.devicePixelRatio || 1;
+  const [w, tall] = [Math.round(width * ratio), Math.round(height * ratio)];
+  // To set a size clears the canvas.
+  if (canvas.width !== w) canvas.width = w;
+  if (canvas.height !== tall) canvas.height = tall;
+  const ctx = canvas.getContext("2d", { alpha });
+  ctx?.setTransform(ratio, 0, 0, ratio, 0, 0);
+  return ctx;
+}
+
 /** About the width of a character of the table's font, where there is no canvas to measure with. */
 const CHARACTER_PX = 6.4;
 

@@ -5,6 +5,7 @@ import { hostsOf, shortHost } from "../model/hosts";
 import { textFilter } from "../model/ops";
 import { describeRange, perStep, scopeOf, stepsOfScope } from "../model/range";
 import { aStep, type CsvColumns, csvOf, formatAmount, formatCount, formatPercent, formatTo } from "../model/text";
+import type { Pane } from "./controls";
 import { button, type Child, download, h, inFrame, on, setAria } from "./dom";
 import { type CellLook, type GridColumn, Sheet } from "./sheet";
 import { follow, type TraceView, toggleSelection, type View } from "./view";
@@ -28,7 +29,7 @@ export class Grid<R> {
   readonly element: HTMLElement;
   readonly #sheet: Sheet<R>;
   /** As they came. */
-  #rows: readonly R[] = [];
+  protected rows: readonly R[] = [];
   #sorted: readonly R[] = [];
   #selected: ReadonlySet<string> = new Set();
   #sortBy: string;
@@ -54,7 +55,7 @@ export class Grid<R> {
   }
 
   setRows(rows: readonly R[]): void {
-    this.#rows = rows;
+    this.rows = rows;
     const values = this.options.columns.find(({ id }) => id === this.#sortBy)?.value;
     this.#sorted = values === undefined ? rows : sorted(rows, values, this.#isDown);
     this.#sheet.show(
@@ -105,7 +106,7 @@ export class Grid<R> {
   #sort(id: string): void {
     this.#isDown = id !== this.#sortBy || !this.#isDown;
     this.#sortBy = id;
-    this.setRows(this.#rows);
+    this.setRows(this.rows);
   }
 }
 
@@ -265,57 +266,52 @@ export interface LedgerOptions<R extends LedgerRow> extends Omit<GridOptions<R>,
   readonly csv: CsvColumns<R>;
 }
 
-export class Ledger<R extends LedgerRow> {
-  readonly element: HTMLElement;
-  readonly #grid: Grid<R>;
-  #rows: readonly R[] = [];
-
+/** A table of which a view gives all rows at once. */
+export class Ledger<R extends LedgerRow> extends Grid<R> {
   /** The table goes when `signal` aborts. */
   constructor(
     signal: AbortSignal,
-    readonly options: LedgerOptions<R>,
+    readonly ledger: LedgerOptions<R>,
   ) {
-    this.#grid = new Grid<R>({
-      attributes: (row: R) => ({ "data-op-name": row.name }),
-      ...options,
-      key: ({ key }: R) => key,
-      signal,
-    });
-    this.element = this.#grid.element;
+    super({ attributes: (row: R) => ({ "data-op-name": row.name }), ...ledger, key: ({ key }: R) => key, signal });
   }
 
   show(rows: readonly R[], titles: Readonly<Record<string, string>> = {}): void {
-    this.#rows = rows;
     this.setTitles(titles);
-    this.#grid.setRows(rows);
+    this.setRows(rows);
     this.mark();
   }
 
-  /** What stands in place of rows. */
-  setPlaceholder(text: string): void {
-    this.#grid.setPlaceholder(text);
-  }
-
   setTitles(titles: Readonly<Record<string, string>>): void {
-    for (const [id, title] of Object.entries(titles)) this.#grid.setTitle(id, title);
-  }
-
-  /** px, 0 where the column is not shown. */
-  columnWidth(id: string): number {
-    return this.#grid.columnWidth(id);
+    for (const [id, title] of Object.entries(titles)) this.setTitle(id, title);
   }
 
   /** Marks the rows that are selected now. */
   mark(): void {
-    const chosen = this.#rows.filter(this.options.isSelected);
-    this.#grid.setSelected(new Set(chosen.map(({ key }) => key)));
-    if (chosen.length > 0 && chosen.length < this.#rows.length) this.#grid.reveal(chosen[0].key);
+    const chosen = this.rows.filter(this.ledger.isSelected);
+    this.setSelected(new Set(chosen.map(({ key }) => key)));
+    if (chosen.length > 0 && chosen.length < this.rows.length) this.reveal(chosen[0].key);
   }
 
   save(): void {
-    const { fileName, csv } = this.options;
-    download(fileName, csvOf(csv, this.#grid.shown()), "text/csv");
+    download(this.ledger.fileName, csvOf(this.ledger.csv, this.shown()), "text/csv");
   }
+}
+
+/** A table as a part of a view: `rows` of what the view is about now, and heads that change with them. */
+export function ledgerPane<R extends LedgerRow, S>(
+  { link, signal }: Pick<TraceView, "link" | "signal">,
+  options: LedgerOptions<R>,
+  rows: (scene: S) => readonly R[],
+  titles: (rows: readonly R[], scene: S) => Readonly<Record<string, string>>,
+): Pane<S> {
+  const ledger = new Ledger<R>(signal, options);
+  for (const field of ["selection", "step"] as const) link.on(field, () => ledger.mark(), signal);
+  const show = (scene: S) => {
+    const shown = rows(scene);
+    ledger.show(shown, titles(shown, scene));
+  };
+  return { element: ledger.element, show, save: () => ledger.save() };
 }
 
 interface FilteredTableOptions<R>

@@ -1,10 +1,10 @@
 /** HLO ops in the linked time range: what XLA's programs are made of and what each part costs. */
 
-import { columns, numbers } from "../../data/columns";
+import { columns, groupBy, numbers } from "../../data/columns";
 import { FAMILIES, FAMILY_LABELS, type HloMeta, type TraceMeta } from "../../data/meta";
 import { EMPTY_TABLE, type Table } from "../../data/pack";
 import { isInRange, overlapPs, type RangePs, type Scope, STEADY } from "../../data/time";
-import { dividedTotals, N_SHARES, type OpTotals, unitTotals } from "../../model/ops";
+import { dividedTotals, N_SHARES, type OpTotals, sumByEntry, unitTotals } from "../../model/ops";
 import { COMPILE_CODE, type Framework, frameworkOf } from "../../model/overview";
 import { perStep, stepsOfScope } from "../../model/range";
 import { type Cell, type CsvColumns, formatPercent, plural } from "../../model/text";
@@ -68,21 +68,11 @@ export function hloTotals(
   const totals = unitTotals({ ...meta, n_units: units.n }, tables, scope);
   const isWhole = scope === null || scope === STEADY;
   const done = isWhole ? totals.occurrences : doneParts(tables("occurrences") ?? EMPTY_TABLE, units.n, scope);
-  const sums = {
-    totalPs: new Float64Array(nHlos),
-    selfPs: new Float64Array(nHlos),
-    occurrences: new Float64Array(nHlos),
-    done: new Float64Array(nHlos),
-  };
-  for (let unit = 0; unit < units.n; unit++) {
-    if (row[unit] < 0) continue;
-    sums.totalPs[row[unit]] += totals.totalPs[unit];
-    sums.selfPs[row[unit]] += Math.max(0, totals.selfPs[unit]);
-    sums.occurrences[row[unit]] += totals.occurrences[unit];
-    sums.done[row[unit]] += done[unit];
-  }
+  const sums = sumByEntry(row, totals, nHlos);
+  const isDone = new Float64Array(nHlos);
+  for (let unit = 0; unit < units.n; unit++) if (row[unit] >= 0) isDone[row[unit]] += done[unit];
   const nSteps = stepsOfScope(tables("steps"), scope) ?? 1;
-  return { ...dividedTotals(sums, nSteps), done: sums.done.map((n) => n / nSteps) };
+  return { ...dividedTotals(sums, nSteps), done: isDone.map((n) => n / nSteps) };
 }
 
 /** Occurrences per unit, of each the part within the range. */
@@ -98,14 +88,8 @@ function doneParts(occurrences: Table, nUnits: number, range: RangePs): Float64A
 
 /** The HLO ops that ran, or their groups, most self time first. */
 export function hloRows(hlos: readonly HloOp[], totals: Totals, grouping: Grouping | "family"): HloRow[] {
-  const groups = new Map<string, number[]>();
-  hlos.forEach((hlo, i) => {
-    if (totals.occurrences[i] === 0) return;
-    const key = grouping === "op" ? `op:${i}` : String(hlo[grouping]);
-    const group = groups.get(key);
-    if (group) group.push(i);
-    else groups.set(key, [i]);
-  });
+  const ran = hlos.map((_, i) => i).filter((i) => totals.occurrences[i] !== 0);
+  const groups = groupBy(ran, (i) => (grouping === "op" ? `op:${i}` : String(hlos[i][grouping])));
   const sum = (rows: readonly number[], value: (i: number) => number) => rows.reduce((total, i) => total + value(i), 0);
   const drafts = [...groups].map(([key, rows]) => {
     const totalPs = sum(rows, (i) => totals.totalPs[i]);

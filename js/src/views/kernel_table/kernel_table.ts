@@ -1,6 +1,6 @@
 /** Kernels in the linked time range: a bar of those that cost most, and a table by kernel, op, type or unit. */
 
-import { columns } from "../../data/columns";
+import { columns, groupBy } from "../../data/columns";
 import { FAMILIES, type KernelMeta, type TraceMeta } from "../../data/meta";
 import { EMPTY_TABLE, type Table } from "../../data/pack";
 import { isInRange, overlapPs, type RangePs, type Scope, STEADY } from "../../data/time";
@@ -143,15 +143,11 @@ function groupKernels(rows: readonly KernelRow[], by: Grouping, isLed: boolean):
       nKernels: 1,
       ops: row.op_name ? [row.op_name] : [],
     }));
-  const groups = new Map<string, KernelRow[]>();
-  for (const row of rows) {
+  const nameOf = (row: KernelRow) => {
     const known = NAME_OF[by](row);
-    const name = known && by !== "unit" ? `${isLed ? "led by" : "of"} ${known}` : known || UNKNOWN;
-    const own = groups.get(name);
-    if (own) own.push(row);
-    else groups.set(name, [row]);
-  }
-  const found = [...groups].map(([name, own]) => summed(own, name, `${by}:${name}`));
+    return known && by !== "unit" ? `${isLed ? "led by" : "of"} ${known}` : known || UNKNOWN;
+  };
+  const found = [...groupBy(rows, nameOf)].map(([name, own]) => summed(own, name, `${by}:${name}`));
   found.sort((a, b) => b.totalPs - a.totalPs);
   return found.map((group, i) => ({ ...group, rank: i + 1 }));
 }

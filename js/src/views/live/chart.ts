@@ -3,7 +3,7 @@
 import { CATEGORIES } from "../../data/meta";
 import type { Palette } from "../../model/colors";
 import { formatCount, formatMs } from "../../model/text";
-import { button, h, inFrame, on, onKeys, unspoken, watchSize } from "../../ui/dom";
+import { button, h, inFrame, on, onKeys, sized, unspoken, watchSize } from "../../ui/dom";
 import { createTip, drawLabels, type PlotLabel } from "../../ui/plot";
 import { readPalette } from "../../ui/theme";
 import type { View } from "../../ui/view";
@@ -250,10 +250,6 @@ class Painter {
   }
 }
 
-function paintLive(ctx: CanvasRenderingContext2D, scene: Scene): void {
-  new Painter(ctx, scene).paint();
-}
-
 /** Bins that reach above the chart, the highest first. */
 export function peaks({ max_ms }: Run, top: number): number[] {
   const above = Array.from(max_ms.keys()).filter((i) => max_ms[i] > top);
@@ -445,16 +441,10 @@ export class LiveChart {
   }
 
   #paint(layout: Layout, state: LiveState): void {
-    const canvas = this.#canvas;
-    const ratio = globalThis.devicePixelRatio || 1;
-    const [width, height] = [Math.round(this.#width * ratio), Math.round(layout.height * ratio)];
-    if (canvas.width !== width) canvas.width = width;
-    if (canvas.height !== height) canvas.height = height;
-    const ctx = canvas.getContext("2d");
+    const ctx = sized(this.#canvas, this.#width, layout.height);
     if (ctx === null) return;
     this.#palette ??= readPalette(this.view.root);
-    ctx.setTransform(ratio, 0, 0, ratio, 0, 0);
-    paintLive(ctx, { layout, marks: state.head.marks, palette: this.#palette, cursor: this.#cursor });
+    new Painter(ctx, { layout, marks: state.head.marks, palette: this.#palette, cursor: this.#cursor }).paint();
   }
 
   /** The step under the pointer; null beside the steps. */

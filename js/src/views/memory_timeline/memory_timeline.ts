@@ -26,7 +26,7 @@ import { FailurePanel } from "../../ui/failure_panel";
 import { legendEntry, swatch } from "../../ui/share_bar";
 import type { TraceBuilder, TraceView } from "../../ui/view";
 import { MemoryChart } from "./chart";
-import { Panes, showSums } from "./tables";
+import { memoryPanes, showSums } from "./tables";
 
 /** More steps than these, and what is free lasts long enough. */
 const MAX_STEPS_LEFT = 100_000;
@@ -143,7 +143,7 @@ class MemoryTimeline {
   readonly #growth = h("div.tfp-growth");
   readonly #facts = labelList("tfp-mem-facts", "Figures of the memory");
   readonly #chart: MemoryChart;
-  readonly #panes: Panes;
+  readonly #panes: ReturnType<typeof memoryPanes>;
 
   constructor(readonly view: TraceView) {
     const { signal, data, link } = view;
@@ -152,7 +152,7 @@ class MemoryTimeline {
     this.#events = this.#read();
     const choose = (timePs: number | null) => this.#choose(timePs);
     this.#chart = new MemoryChart(view, choose);
-    this.#panes = new Panes(view, choose);
+    this.#panes = memoryPanes(view, choose, () => this.#update());
     const main = h("div.tfp-fill", this.#toolbar(), this.#chart.element, this.#panes.element);
     const aside = h(
       "aside",
@@ -298,7 +298,7 @@ class MemoryTimeline {
     showFacts(this.#facts, { meta, events, range, peak, moment, momentRow, isLimited, peakHeapBytes, ...drawn });
     const row = moment === null ? peak : momentRow;
     const when = moment === null ? "at the peak" : `at ${formatNumber(moment / 1e9, 6)} ms`;
-    this.#panes.show({ events, steps: this.#steps, range, row, when });
+    this.#panes.pane.show({ events, steps: this.#steps, range, row, when });
     const name = meta.allocators[this.#allocator] ?? "";
     this.#chart.element.setAttribute("aria-label", `${name}: ${this.#say.textContent ?? ""}`);
   }

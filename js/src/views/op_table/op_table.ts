@@ -1,5 +1,6 @@
 /** Ops in the linked time range: bars of shares and a table, one row per op or per type. */
 
+import { groupBy } from "../../data/columns";
 import { ranOps } from "../../data/one_host";
 import { EMPTY_TABLE, type Table } from "../../data/pack";
 import { type Scope, STEADY } from "../../data/time";
@@ -222,7 +223,7 @@ class OpTable {
   #totals: OpsOfSteps | null = null;
   #byOp: readonly OpRow[] = [];
   #byTypes: readonly OpRow[] = [];
-  readonly #opsOfType = new Map<string, string[]>();
+  readonly #opsOfType: ReadonlyMap<string, readonly number[]>;
   readonly #distribution: Distribution;
   readonly #table: LinkedTable<RankedOp>;
   #idle: HTMLButtonElement | null = null;
@@ -234,12 +235,8 @@ class OpTable {
     const { signal, data } = view;
     const { meta } = data;
     this.#byType = meta.op_name.length > MANY_OPS;
-    meta.op_name.forEach((name, op) => {
-      const key = `type:${meta.op_device[op]}:${meta.names[meta.op_type[op]]}`;
-      const ops = this.#opsOfType.get(key);
-      if (ops) ops.push(meta.names[name]);
-      else this.#opsOfType.set(key, [meta.names[name]]);
-    });
+    const typeOf = (op: number) => `type:${meta.op_device[op]}:${meta.names[meta.op_type[op]]}`;
+    this.#opsOfType = groupBy(meta.op_name.keys(), typeOf);
     const { familyOf } = opColors(meta);
     this.#distribution = new Distribution(familyOf, (key) => this.#pickKey(key), signal);
     const follow = () => {
@@ -371,7 +368,9 @@ class OpTable {
 
   #opsOf(row: OpRow): readonly string[] {
     if (row.isIdle) return [];
-    return row.name ? [row.name] : (this.#opsOfType.get(row.key) ?? []);
+    if (row.name) return [row.name];
+    const { meta } = this.view.data;
+    return (this.#opsOfType.get(row.key) ?? []).map((op) => meta.names[meta.op_name[op]]);
   }
 
   #pickKey(key: string): void {

@@ -4,7 +4,7 @@ import { FAMILIES } from "../../data/meta";
 import { ranOps } from "../../data/one_host";
 import { EMPTY_TABLE } from "../../data/pack";
 import { opColors } from "../../model/colors";
-import { cutNames } from "../../model/names";
+import { leafOf, tipName } from "../../model/names";
 import { type OpsOfSteps, opsOfScope, PHASES, type Phase, withoutWaiting } from "../../model/ops";
 import { scopeOf } from "../../model/range";
 import {
@@ -131,8 +131,6 @@ class ScopeModel {
   }
 }
 
-const MOST_TIP_LETTERS = 72;
-
 /** "4.72 ms a step" */
 function costOf(model: ScopeModel, ps: number): string {
   return `${formatTime(ps)}${model.isPerStep ? " a step" : ""}`;
@@ -170,15 +168,7 @@ function cellLook(model: ScopeModel, cell: Cell): CellLook {
 function cellLabel(model: ScopeModel, cell: Cell): string {
   if (cell.kind === "rest") return restLabel(cell.n);
   if (cell.kind === "scope") return cell.chain.map((row) => model.nameOf(row)).join("/");
-  const name = model.opName(cell.op);
-  const joint = name.includes("::") ? "::" : "/";
-  const leaf = name.slice(name.lastIndexOf(joint) + joint.length);
-  return name.includes(joint) && leaf !== "" ? leaf : name;
-}
-
-/** A name whose informative parts fit the tooltip. */
-function shortened(name: string): string {
-  return cutNames([name], (text) => text.length <= MOST_TIP_LETTERS).get(name) ?? name;
+  return leafOf(model.opName(cell.op));
 }
 
 /** What the tooltip says; `zoom` is the scope on top. */
@@ -193,7 +183,7 @@ function cellTip(model: ScopeModel, cell: Cell, zoom: number): { title: string; 
   if (cell.kind === "op") {
     const runs = plural(model.occurrences(cell.op), "run");
     const kind = `${model.opType(cell.op)} on the ${model.sideOf(cell.op)} · ${model.phaseOf(cell.op)} · ${runs}`;
-    return { title: shortened(model.opName(cell.op)), lines: [kind, cost] };
+    return { title: tipName(model.opName(cell.op)), lines: [kind, cost] };
   }
   if (cell.row === WHOLE) return { title: "All ops", lines: [cost] };
   const { backwardPs, nOps, occurrences } = model.figures;
@@ -203,7 +193,7 @@ function cellTip(model: ScopeModel, cell: Cell, zoom: number): { title: string; 
   if (back > 0) lines.push(`backward ${costOf(model, back)} · all else ${costOf(model, cell.ps - back)}`);
   if (own > 0 && own < cell.ps) lines.push(`${costOf(model, own)} in ops directly in it`);
   lines.push(`${plural(nOps[cell.row], "op")} · ${plural(occurrences[cell.row], "run")}`);
-  return { title: shortened(scopePath(model.tree, cell.row)) || "All ops", lines };
+  return { title: tipName(scopePath(model.tree, cell.row)) || "All ops", lines };
 }
 
 const PARTS: readonly Choice<Part>[] = [

@@ -15,7 +15,7 @@ import {
   ROOT,
 } from "../../model/flame";
 import { formatCount, formatPercent, formatTime, plural } from "../../model/text";
-import { button, h, hasModifier, on, onKeys, segmented, setAria, unspoken, watchSize } from "../../ui/dom";
+import { button, h, hasModifier, on, onKeys, segmented, setAria, sized, unspoken, watchSize } from "../../ui/dom";
 import { readPalette } from "../../ui/theme";
 import { CanvasTip } from "./hit";
 import { SpanJob } from "./slices";
@@ -215,10 +215,10 @@ export class FlamePane {
   #paint() {
     const { state } = this;
     const model = this.#model;
-    const ctx = this.#canvas.getContext("2d", { alpha: false });
     const height = this.#box.clientHeight;
-    if (!ctx || this.#width === 0 || height === 0) return;
-    this.#fitCanvas(ctx, height);
+    const ctx = this.#width === 0 || height === 0 ? null : sized(this.#canvas, this.#width, height, false);
+    if (!ctx) return;
+    Object.assign(this.#canvas.style, { width: `${this.#width}px`, height: `${height}px` });
     this.#refreshLabels();
     this.#palette ??= readPalette(this.root);
     const found = state.foundIds.length > 0 ? new Set(state.foundIds) : null;
@@ -248,18 +248,6 @@ export class FlamePane {
     };
     const colorsOf = (of: readonly string[]) => scheme.source.map((id) => of[id]);
     return { fills: colorsOf(palette.categoryFills), edges: colorsOf(palette.categories), colorOf };
-  }
-
-  #fitCanvas(ctx: CanvasRenderingContext2D, height: number) {
-    const ratio = devicePixelRatio || 1;
-    const [w, hgt] = [Math.round(this.#width * ratio), Math.round(height * ratio)];
-    if (this.#canvas.width !== w || this.#canvas.height !== hgt) {
-      this.#canvas.width = w;
-      this.#canvas.height = hgt;
-      this.#canvas.style.width = `${this.#width}px`;
-      this.#canvas.style.height = `${height}px`;
-    }
-    ctx.setTransform(ratio, 0, 0, ratio, 0, 0);
   }
 
   #refreshLabels() {

@@ -5,7 +5,7 @@ import { CATEGORY_LABELS } from "../../data/meta";
 import { type HostGrid, hostGrid, hostMatrix, largestPart, ownTimes, rangeOf, shortHosts } from "../../model/hosts";
 import { median, niceTicks } from "../../model/steps";
 import { formatCount, formatMs, plural } from "../../model/text";
-import { h, inFrame, on, onKeys, unspoken, watchSize } from "../../ui/dom";
+import { h, inFrame, on, onKeys, sized, unspoken, watchSize } from "../../ui/dom";
 import { drawLabels, type PlotLabel } from "../../ui/plot";
 import { type Card, card, type WorkerModel } from "./model";
 
@@ -100,10 +100,8 @@ function paintCells(
   ramp: Ramp,
   place: CellPlace,
 ): void {
-  const ratio = globalThis.devicePixelRatio || 1;
-  canvas.width = Math.round(place.total.width * ratio);
-  canvas.height = Math.round(place.total.height * ratio);
-  const ctx = canvas.getContext("2d");
+  const ctx = sized(canvas, place.total.width, place.total.height);
+  ctx?.clearRect(0, 0, place.total.width, place.total.height);
   const cells = h("canvas", { width: grid.nColumns, height: grid.nRows });
   const inner = cells.getContext("2d");
   if (!ctx || !inner || grid.value.length === 0) return;
@@ -115,7 +113,6 @@ function paintCells(
     image.data.set(ramp.rgba.subarray(4 * shade, 4 * shade + 4), 4 * i);
   }
   inner.putImageData(image, 0, 0);
-  ctx.setTransform(ratio, 0, 0, ratio, 0, 0);
   ctx.imageSmoothingEnabled = false;
   ctx.drawImage(cells, place.left, 0, place.width, place.height);
   drawGaps(ctx, grid, place);
