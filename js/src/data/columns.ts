@@ -19,7 +19,6 @@ export function numbers(table: Table, column: string): NumberArray {
   return values;
 }
 
-/** The values of several columns, in the order asked for. */
 export function columns<const N extends readonly string[]>(
   table: Table,
   ...names: N
@@ -93,7 +92,6 @@ export function lowerBoundNear(values: Numbers, value: number, guess: number, lo
   return lowerBound(values, value, Math.max(low, guess - step + 1), hi);
 }
 
-/** Items by key, each group in their order. */
 export function groupBy<K, T>(items: Iterable<T>, keyOf: (item: T) => K): Map<K, T[]> {
   const groups = new Map<K, T[]>();
   for (const item of items) {
@@ -125,7 +123,6 @@ export class GrowingTable {
   readonly table: Table;
   #nRows = 0;
 
-  /** `like`: a table with the same columns. */
   constructor(like: Table, nRows: number) {
     const columns: Record<string, TypedArray> = {};
     const entries = Object.entries(like.columns);

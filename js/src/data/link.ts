@@ -58,7 +58,6 @@ export async function connectLink(host: Host, ref: string, signal: AbortSignal):
   return new Link(model, hoverBus(ref), signal);
 }
 
-/** Of each field its value in a model. */
 const READ = {
   time_range: (model: AnyModel): TimeRange | null => {
     const value = model.get("time_range");

@@ -14,7 +14,6 @@ import { atEnd, guarded } from "./widget";
 
 const NONE = -1;
 
-/** The rows to keep, in order. */
 function keptRows(n: number, keeps: (row: number) => boolean): Int32Array {
   const rows = new Int32Array(n);
   let kept = 0;
@@ -46,7 +45,6 @@ function taken(table: Table, kept: Int32Array, maps: Readonly<Record<string, Int
   return { n: kept.length, columns };
 }
 
-/** Lists of which a host has some items. */
 type List = "hosts" | "lines" | "steps" | "pipelines" | "allocators";
 
 /**
@@ -78,7 +76,6 @@ const PARTS: Readonly<
 
 /** The part of a trace that one host recorded. Each table is made when it is first asked for, and again when it grew. */
 export class HostTables {
-  /** Row of the hosts. */
   readonly host: number;
   readonly #made = new Map<string, { readonly from: Table; readonly with: unknown; readonly table: Table }>();
 
@@ -135,13 +132,11 @@ export class HostTables {
     }
   }
 
-  /** Rows of all steps that are this host's. */
   stepRows(): Int32Array {
     const host = numbers(this.whole("steps") ?? EMPTY_TABLE, "host");
     return keptRows(host.length, (i) => host[i] === this.host);
   }
 
-  /** Of the list of pipelines those of this host. */
   pipelineRows(): Int32Array {
     const { pipelines = [] } = this.meta;
     return keptRows(pipelines.length, (i) => pipelines[i].host === this.name);
@@ -159,7 +154,6 @@ export class HostTables {
   }
 }
 
-/** What is said of one host's steps. */
 type OverviewOf = (meta: TraceMeta, steps: Table, host: string) => OverviewMeta;
 
 /** The meta object of one host: what is not known host by host is the whole trace's, and lists that come later are followed. */
@@ -189,7 +183,6 @@ export function hostMeta(tables: HostTables, overviewOf: OverviewOf): TraceMeta 
   return made;
 }
 
-/** A value that is worked out when it is first asked for. */
 function once(make: () => unknown): () => unknown {
   let value: unknown;
   let isMade = false;

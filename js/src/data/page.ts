@@ -32,7 +32,6 @@ export function noteDrawn(kind: string, data: unknown, signal: AbortSignal): voi
   globalThis.dispatchEvent(new Event(EVENT));
 }
 
-/** Calls `then` once the view is drawn. */
 function whenDrawn(view: string, then: () => void): void {
   const look = () => {
     if (![...drawn()].some((one) => one.view === view)) return;

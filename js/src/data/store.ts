@@ -14,7 +14,6 @@ import { type Reply, Sections, TileStats, Transport } from "./transport";
 import { type AnyModel, atEnd, guarded, type Host, wholeTraits } from "./widget";
 
 class Names {
-  /** Grows with every part. */
   generation = 0;
   readonly #family: Uint8Array;
   readonly #count: Uint32Array;
@@ -57,11 +56,9 @@ const EVENT_TABLES = ["events", "runs", "flows_out", "flows_in"];
 
 type Change = "tables" | "progress" | "tiles" | "names" | "problem";
 
-/** Where the events come from, and whether more of them will. */
 export interface EventsState {
   readonly problem: string;
   readonly isOffline: boolean;
-  /** The browser holds as much as it is meant to. */
   readonly isFull: boolean;
   readonly hasKernel: boolean;
 }
@@ -85,11 +82,9 @@ export class TraceData {
   #names!: Names;
   /** Where the reader looks; null while no view shows events. */
   #wanted: Span | null = null;
-  /** Sections that views wait for, in the order of asking. */
   readonly #needed = new Set<string>();
   #events: Events | null = null;
   readonly #refused = new Set<string>();
-  /** Parts that are being decoded. */
   readonly #decoding = new Set<string>();
   readonly #wantedStats = new Set<number>();
   /** Resolves when the first pack and what is embedded beside it are decoded. */
@@ -119,11 +114,9 @@ export class TraceData {
   isWhole(name: string) {
     return this.#sections.isWhole(name);
   }
-  /** Rows that a table has as a whole. */
   nRows(name: string) {
     return this.#sections.nRows(name);
   }
-  /** Parts of some tables that have arrived, and of how many. */
   arrived(names: readonly string[]) {
     return this.#sections.count(names);
   }
@@ -135,11 +128,9 @@ export class TraceData {
   get namesGeneration() {
     return this.#names.generation;
   }
-  /** Whether the kernel has answered at all. */
   get hasKernel() {
     return this.#transport.hasAnswered;
   }
-  /** What becomes of the events that are not here. */
   get eventsState(): EventsState {
     const { isOffline, hasKernel, problem } = this;
     return { isOffline, hasKernel, problem, isFull: this.#isOverBudget };
@@ -151,7 +142,6 @@ export class TraceData {
     return all > 0 ? here / all : 1;
   }
 
-  /** Calls `listener` when anything arrived, and when a problem came up. */
   onChange(listener: () => void, signal: AbortSignal) {
     this.#listen(() => listener(), signal);
   }
@@ -183,7 +173,6 @@ export class TraceData {
     clearTimeout(timer);
   }
 
-  /** Resolves as soon as something is so after a change. */
   #when(isSo: () => boolean): Promise<void> {
     return new Promise((resolve) => {
       const listener = () => {
@@ -196,7 +185,6 @@ export class TraceData {
     });
   }
 
-  /** Tiles in this span come first. */
   wantSpan(span: Span) {
     if (this.#wanted?.t0 === span.t0 && this.#wanted.t1 === span.t1) return;
     this.#wanted = span;
@@ -226,7 +214,6 @@ export class TraceData {
     }
     return this.#events;
   }
-  /** Tiles that were embedded, until a view wants events. */
   readonly #early = new Map<number, Pack>();
 
   async #takeFirst(model: AnyModel, ref: string) {
@@ -342,7 +329,6 @@ export class TraceData {
     return this.#nextStats(isFree);
   }
 
-  /** Tiles of which a part is on screen. */
   get #nOnScreen(): number {
     const events = this.#events;
     return events && this.#wanted ? events.tileAt(this.#wanted.t1) - events.tileAt(this.#wanted.t0) + 1 : 0;
@@ -379,7 +365,6 @@ export class TraceData {
   get #isOverBudget(): boolean {
     return this.#nBytes >= BUDGET_BYTES;
   }
-  /** Whether all that can be asked for is here. */
   get isComplete(): boolean {
     const areWhole = this.#sections.names.every((name) => this.#sections.isWhole(name));
     return areWhole && (this.#events?.isComplete ?? true);

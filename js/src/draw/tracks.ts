@@ -80,7 +80,6 @@ function piecesOf({ allSteps, meta, strips }: Frame, plane: number): Steps["piec
   return (strips[hostsOf(meta).indexOf(meta.planes[plane].host)] ?? allSteps).piece;
 }
 
-/** Of counters that are folded the one that says how busy the machine is. */
 function drawFoldedCounters(frame: Frame, { lines }: GroupTrack, y: number) {
   const { ctx, counters, labelWidth, width, palette } = frame;
   const load = loadOf(lines, counters);
@@ -88,7 +87,6 @@ function drawFoldedCounters(frame: Frame, { lines }: GroupTrack, y: number) {
   fillRect(ctx, -labelWidth, y + GROUP_PX - 1, labelWidth + width, 1, palette.rule);
 }
 
-/** A counter with its hairline, its top at `y`. */
 export function drawCounterTrack(frame: Frame, track: CounterTrack, y: number) {
   const { ctx, counters, labelWidth, width, palette } = frame;
   const counter = counters[track.counter];
@@ -362,7 +360,6 @@ export function pieceAt({ piece }: HostStrip, time: number, tolerance: number): 
 /** Above and below the curve. */
 const COUNTER_PAD_PX = 3;
 
-/** Draws the counter into the track with its top at `y`. The axis starts at 0. */
 export function drawCounter(frame: Frame, counter: Counter, y: number, height: number) {
   const { ctx, palette, width } = frame;
   const bottom = y + height - COUNTER_PAD_PX;
@@ -378,7 +375,6 @@ export function drawCounter(frame: Frame, counter: Counter, y: number, height: n
   fillRect(ctx, 0, bottom, width, 1, palette.rule2);
 }
 
-/** The extremes of a counter by pixel column, kept while the view rests: most frames move something else. */
 interface Curve {
   readonly view: Span;
   readonly min: Float64Array;
@@ -424,7 +420,6 @@ function fillCurve({ ctx, width }: Frame, values: Float64Array, scale: number, b
   ctx.fill();
 }
 
-/** Says why no memory is drawn, with its top at `y`. */
 export function drawNoCounter(frame: Frame, y: number) {
   const { ctx, palette, width, labelWidth, meta } = frame;
   fillRect(ctx, -labelWidth, y - 2, labelWidth + width, 1, palette.rule);
@@ -474,13 +469,11 @@ function drawGap(frame: Frame, x0: number, x1: number, y: number, idlePs: number
   fillRect(ctx, middle + half, y + SLICE_PX / 2, x1 - middle - half, 1, palette.ink2);
 }
 
-/** "Input", or "Input 64 %" where that is not nearly all. */
 function causeWords({ category, ratio }: Cause): string {
   const label = CATEGORY_LABELS[CATEGORIES[category]];
   return ratio < NEARLY_ALL ? `${label} ${formatPercent(ratio)}` : label;
 }
 
-/** Shades the time between sessions from `top` to `bottom`, with words where they fit. */
 export function drawSessionGaps(frame: Frame, top: number, bottom: number) {
   const { ctx, palette, view, width } = frame;
   for (const { t0, t1 } of frame.uncaptured) {

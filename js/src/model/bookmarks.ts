@@ -10,11 +10,9 @@ export interface Bookmark {
   readonly text: string;
 }
 
-/** Characters of a note. */
 const MAX_TEXT = 2000;
 const PS_PER_NS = 1000;
 
-/** In the order of time; entries that are none are left out. */
 export function readBookmarks(text: string): Bookmark[] {
   let entries: unknown;
   try {

@@ -14,11 +14,9 @@ export interface Palette {
   warn: string;
   sliceInk: string;
   memoryHeap: string;
-  /** By category id. */
   categories: string[];
   /** The same, pale enough to write on. */
   categoryFills: string[];
-  /** By family id. */
   fills: string[];
   edges: string[];
   font: string;
@@ -50,7 +48,6 @@ const NO_STEP = STEP_COLORS;
 /** Steps that a legend names of each colour. */
 const STEPS_NAMED = 3;
 
-/** What a colour scheme needs of the events; of `Events`. */
 interface Colored {
   readonly name: ArrayLike<number>;
   readonly op: ArrayLike<number>;
@@ -70,7 +67,6 @@ export interface ColorScheme {
   readonly isCategory: boolean;
 }
 
-/** Slice families by name id and by op, and which names are those of copies. */
 interface Families {
   readonly ofName: ArrayLike<number>;
   readonly ofOp: ArrayLike<number>;
@@ -211,13 +207,11 @@ function stepLabel(color: number, steps: readonly StepInView[]): string {
 }
 
 interface ColoredOp {
-  /** 1 on a device. */
   readonly device: number;
   readonly type: string;
   readonly isIdle: boolean;
 }
 
-/** Family and step-time category of framework ops, for their colours. */
 export function opColors(meta: TraceMeta) {
   const familyOf = (op: number) => opFamily(meta, op);
   const categoryOf = (op: number) => {

@@ -9,7 +9,6 @@ export const FLOW_LABELS = ["kernel launch", "runtime hand-over", "thread pool",
 export const FLOW_SHORT = ["launch", "runtime", "pool", "tf.data", "send/recv"];
 
 export interface Arrow {
-  /** Positions. */
   readonly from: number;
   readonly to: number;
   readonly kind: number;
@@ -29,7 +28,6 @@ export const NO_CHAIN: Chain = { arrows: [], nMore: 0, nAbsent: 0 };
 
 export type Direction = "up" | "down";
 
-/** Events inside another that are asked for their flows, and how many of those are taken. */
 const MAX_INSIDE = 256;
 const MAX_FROM_INSIDE = 12;
 

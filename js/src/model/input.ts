@@ -24,7 +24,6 @@ export interface NodeStats {
   readonly waitPs: Float64Array;
   /** When the first call began; Infinity without calls. */
   readonly startPs: Float64Array;
-  /** Whether a step waited for a call. */
   readonly isBlocking: Uint8Array;
 }
 
@@ -33,7 +32,6 @@ export function nodeStats(calls: Table, pipeline: number, nNodes: number, range:
   return sumUp(calls, nNodes, startsIn(calls, pipeline, range));
 }
 
-/** Whether a call is of the pipeline and starts in the range. */
 function startsIn(calls: Table, pipeline: number, range: RangePs): (row: number) => boolean {
   const [owner, start] = columns(calls, "pipeline", "start_ps");
   return (i) => owner[i] === pipeline && (range === null || (start[i] >= range[0] && start[i] < range[1]));
@@ -97,7 +95,6 @@ export function executions(calls: Table, pipeline: number, range: RangePs): numb
 
 export interface Latency {
   readonly nCalls: number;
-  /** Calls longer than `SLOW_CALL_PS`. */
   readonly nSlow: number;
   /** ps; NaN without calls. */
   readonly avg: number;
@@ -105,7 +102,6 @@ export interface Latency {
   readonly max: number;
 }
 
-/** How long the executions in `ranked` (see `executions`) took. */
 export function latencyOf(calls: Table, ranked: readonly number[]): Latency {
   const duration = numbers(calls, "duration_ps");
   const times = ranked.map((row) => duration[row]);
@@ -318,7 +314,6 @@ const KEEPS_UP = 0.02;
 export interface InputWait {
   /** A step. */
   readonly ms: number;
-  /** Of the step. */
   readonly ratio: number;
 }
 

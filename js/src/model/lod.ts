@@ -36,7 +36,6 @@ export class ColorTimes {
 
   constructor(
     readonly events: Events,
-    /** Of colours. */
     readonly n: number,
     colorsOf: (row: number) => ColorOf,
   ) {
@@ -139,7 +138,6 @@ const SPARE = 512;
 /** Reused for every row of every frame. */
 export class SliceBuffer {
   n = 0;
-  /** Where the last item ends. */
   right = 0;
   x0: Float32Array;
   x1: Float32Array;
@@ -150,7 +148,6 @@ export class SliceBuffer {
   busy: Float32Array;
   /** 1 for a slice that is drawn with fill, edge and name. */
   isWide: Uint8Array;
-  /** Of the first event. */
   color: Uint8Array;
   /** At color * capacity + k: how many of PARTS of what is covered have that colour. */
   shares: Uint8Array;
@@ -175,7 +172,6 @@ export class SliceBuffer {
   }
 }
 
-/** Fills `out` with the items of a row, from all runs in the view. */
 export function layoutRow(
   events: Events,
   row: number,
@@ -197,7 +193,6 @@ export function layoutRow(
   }
 }
 
-/** Appends the items of a row of one run, from index `from` on. */
 function layoutRun(
   run: Run,
   row: number,
@@ -376,7 +371,6 @@ export class RowLayouts {
     return buffer;
   }
 
-  /** Forgets what was laid out. */
   clear() {
     this.#ofRow.clear();
   }

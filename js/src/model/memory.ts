@@ -6,7 +6,6 @@ import { EMPTY_TABLE, type Table } from "../data/pack";
 import type { RangePs } from "../data/time";
 import { median } from "./steps";
 
-/** Columns of the table `memory`, by what they are called here. */
 const COLUMNS = {
   ...{ session: "session", time: "time_ps", isFree: "is_free", requested: "requested_bytes" },
   ...{ allocated: "allocation_bytes", stack: "stack_bytes", heap: "heap_bytes", free: "free_bytes" },
@@ -163,7 +162,6 @@ export function liveAt(events: MemoryEvents, row: number): LiveGroup[] {
   return out.sort((a, b) => b.allocatedBytes - a.allocatedBytes);
 }
 
-/** What happened in a range, the whole capture when null. */
 export function countEvents(events: MemoryEvents, range: RangePs) {
   const [from, to] = rowsIn(events, range);
   let deallocations = 0;
@@ -222,7 +220,6 @@ const UNITS: readonly [number, string][] = [
   [1, "B"],
 ];
 
-/** The unit in which a column or an axis up to `most` bytes reads best, and its size. */
 export function byteUnit(most: number): readonly [number, string] {
   return UNITS.find(([size]) => most >= size) ?? UNITS[UNITS.length - 1];
 }
@@ -257,7 +254,6 @@ export function stepCurves(
 }
 
 export interface MemoryStep {
-  /** Row of the `steps` table. */
   readonly step: number;
   readonly session: number;
   readonly startPs: number;
@@ -456,7 +452,6 @@ export function leakingOp(unfreed: readonly Unfreed[]): Unfreed | null {
   return unfreed.find((row) => row.nSteps * 2 >= most && row.heldBytes > 0) ?? null;
 }
 
-/** Tables and lists that tell the place of an op. */
 export const PLACE_SECTIONS = ["op_places", "source_lines", "source_files", "layers"];
 
 export type HeldBy = "op" | "layer" | "line";
@@ -507,7 +502,6 @@ function lineOf({ source_lines, source_files }: TraceMeta, index: number): strin
   return file ? `${file.title}:${line.line}  ${line.code.trim()}` : line.bucket;
 }
 
-/** Groups of the same name as one, the most bytes first. */
 export function together(groups: readonly LiveGroup[], nameOf: (group: LiveGroup) => string): Held[] {
   const held = [...groupBy(groups, nameOf)].map(([name, own]) => ({ name, groups: own }));
   return held.sort((a, b) => bytesOf(b) - bytesOf(a));

@@ -32,7 +32,6 @@ export function tipName(name: string): string {
   return cutNames([name], (text) => text.length <= MOST_TIP_LETTERS).get(name) ?? name;
 }
 
-/** The last part of an op's name. */
 export function leafOf(name: string): string {
   const joint = jointOf(name);
   const leaf = name.slice(name.lastIndexOf(joint) + joint.length);
@@ -128,7 +127,6 @@ function aroundDifference(name: string, rival: string, fits: (text: string) => b
   return middle(name, 0.5, fits);
 }
 
-/** Joined with `joint`; equal paths stay equal. */
 export function shortestSuffixes(paths: readonly (readonly string[])[], joint: string): string[] {
   const whole = paths.map((parts) => parts.join(joint));
   return paths.map((parts, i) => {

@@ -40,7 +40,6 @@ export interface GraphBox {
   /** Scopes that hold nothing but each other, from the outermost to this one. */
   readonly chain: readonly number[];
   readonly value: number;
-  /** Ops in it. */
   readonly nOps: number;
 }
 
@@ -63,7 +62,6 @@ export interface OpGraphCut {
 }
 
 interface CutLimits {
-  /** Boxes directly in one scope. */
   readonly perScope: number;
   /** Of the whole figure: what has less is merged with its like, but for the few largest. */
   readonly leastRatio: number;
@@ -76,7 +74,6 @@ interface CutLimits {
 
 export const CUT_LIMITS: CutLimits = { perScope: 16, leastRatio: 0.004, always: 5, boxes: 120, arrows: 260 };
 
-/** Ops below each entry. */
 export function opCounts(tree: ScopeTree): Float64Array {
   return scopeTimes(tree, () => 1).totalPs;
 }
@@ -110,7 +107,6 @@ export function firstOpen(tree: ScopeTree, total: Float64Array, mostBoxes: numbe
   }
 }
 
-/** The boxes and arrows to draw. */
 export function cutGraph(
   tree: ScopeTree,
   figures: NodeFigures,

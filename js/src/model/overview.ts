@@ -30,21 +30,18 @@ export const CAPTURE_CODE: Words = {
     'import torch_xla.debug.profiler as profiler\n\nprofiler.start_trace("logs")\n# some steps\nprofiler.stop_trace()',
 };
 
-/** How a reader marks the steps of a loop of their own. */
 export const MARK_STEPS_CODE: Words = {
   TensorFlow: "for batch in tfprof.trace_steps(dataset):\n    train_step(batch)",
   JAX: 'with jax.profiler.StepTraceAnnotation("train", step_num=i):\n    train_step(batch)',
   "PyTorch/XLA": 'with torch_xla.debug.profiler.StepTrace("train", step_num=i):\n    train_step(batch)',
 };
 
-/** Says which devices are found. */
 export const DEVICES_CODE: Words = {
   TensorFlow: 'tf.config.list_physical_devices("GPU")',
   JAX: "jax.devices()",
   "PyTorch/XLA": "torch_xla.devices()",
 };
 
-/** Has XLA compile a training step; PyTorch/XLA runs nothing else. */
 export const COMPILE_CODE: Words = {
   TensorFlow: 'model.compile(optimizer="adam", loss=loss, jit_compile=True)',
   JAX: "train_step = jax.jit(train_step)",
@@ -147,14 +144,12 @@ export function topOps(meta: TraceMeta, top: Table, side: 0 | 1): TopOp[] {
 interface Fact {
   readonly name: string;
   readonly value: string;
-  /** What the figure is of, for who asks. */
   readonly hint: string | undefined;
 }
 
 export interface FactGroup {
   readonly title: string;
   readonly facts: readonly Fact[];
-  /** Sentences below the facts. */
   readonly notes: readonly string[];
 }
 
@@ -169,7 +164,6 @@ export function overviewFacts(meta: TraceMeta): FactGroup[] {
   return groups.filter(({ facts, notes }) => facts.length + notes.length > 0);
 }
 
-/** Facts whose value is known. */
 function known(...facts: readonly [name: string, value: string | null, hint?: string][]): Fact[] {
   return facts.flatMap(([name, value, hint]) => (value === null ? [] : [{ name, value, hint }]));
 }
@@ -210,7 +204,6 @@ function deviceFacts(overview: OverviewMeta): Fact[] {
   );
 }
 
-/** The hosts that an overview is about. */
 export function hostsOfOverview({ environment = {} }: OverviewMeta): string[] {
   return Array.isArray(environment.hosts) ? environment.hosts.map(String).filter(Boolean) : [];
 }
@@ -309,7 +302,6 @@ function shortened(text: string): string {
   return text.length <= MOST_CHARACTERS ? text : `${text.slice(0, MOST_CHARACTERS)}…`;
 }
 
-/** What the views have selected, as in `Link`. */
 interface Selected {
   readonly timeRange: readonly [number, number] | null;
   readonly selection: readonly string[];

@@ -19,7 +19,6 @@ export function uncapturedSpans(sessions: readonly SessionMeta[]): Span[] {
   return gaps;
 }
 
-/** Time of some separate spans inside another. */
 export function timeInside(spans: readonly Span[], window: Span): number {
   let time = 0;
   for (const { t0, t1 } of spans) time += Math.max(0, Math.min(t1, window.t1) - Math.max(t0, window.t0));
@@ -136,7 +135,6 @@ export function rangeInPs(rangeNs: readonly [number, number] | null, steps: Tabl
   return [from, to];
 }
 
-/** Rows of the steps that averages are over. */
 function averagedRows(steps: Table): number[] {
   const isAveraged = numbers(steps, "is_averaged");
   return Array.from({ length: steps.n }, (_, row) => row).filter((row) => isAveraged[row] === 1);
@@ -157,7 +155,6 @@ function describeAveraged(meta: TraceMeta, steps: Table): string {
   return `average of ${all}${plural(steps.n, "step")}`;
 }
 
-/** What a view is about, in words. */
 export function describeRange(meta: TraceMeta, steps: Table | undefined, range: Scope): string {
   const nSteps = (steps ?? EMPTY_TABLE).n;
   if (range === STEADY) return describeAveraged(meta, steps ?? EMPTY_TABLE);

@@ -106,7 +106,6 @@ export interface Spans {
   readonly end: Float64Array;
   /** Time that events cover in all spans before one, and last in all of them. */
   readonly busy: Float64Array;
-  /** The first and the last event. */
   readonly first: Int32Array;
   readonly last: Int32Array;
 }

@@ -26,7 +26,6 @@ interface SourceEntry {
   readonly bucket: string;
 }
 
-/** Self time of a line or bucket in ps, or of several. */
 export interface Heat {
   /** Entries of the meta object that it stands for. */
   readonly entries: readonly number[];
@@ -37,7 +36,6 @@ export interface Heat {
   readonly occurrences: number;
   /** `[category, isBackward, ps]`, forward and backward of a category next to each other; none of 0. */
   readonly parts: readonly Part[];
-  /** Ops that ran, those of the most self time first. */
   readonly ops: readonly OpCost[];
 }
 
@@ -62,7 +60,6 @@ export interface LineHeat extends Heat {
 export interface FileHeat {
   readonly file: number;
   readonly selfPs: number;
-  /** By line number. */
   readonly lines: ReadonlyMap<number, LineHeat>;
 }
 
@@ -71,9 +68,7 @@ export interface BucketHeat extends Heat {
 }
 
 export interface SourceHeat {
-  /** Self time of all ops. */
   readonly wholePs: number;
-  /** Those with time, the hottest first. */
   readonly files: readonly FileHeat[];
   readonly buckets: readonly BucketHeat[];
 }
@@ -87,7 +82,6 @@ export interface Charges {
   readonly categoryOf: (op: number) => string;
 }
 
-/** Charges every op that `keep` lets through to its line or bucket. */
 export function sourceHeat(
   charges: Charges,
   totals: Pick<OpTotals, "selfPs" | "occurrences">,

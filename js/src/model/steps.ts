@@ -15,7 +15,6 @@ export interface Steps {
   readonly isInferred: boolean;
   /** 1 for steps that count as usual: not the first, which compiles, nor an outlier. */
   readonly isAveraged: ArrayLike<number>;
-  /** Pieces of the steps in the order of time. */
   readonly piece: { readonly start: Float64Array; readonly end: Float64Array; readonly category: Uint8Array };
 }
 
@@ -215,7 +214,6 @@ export function mainCategory(pieces: Pieces, { t0, t1 }: Span, but = -1): { cate
 
 const SUMS = new WeakMap<Pieces, Float64Array>();
 
-/** By block and category the time of all pieces before it. */
 function blockSums(pieces: Pieces): Float64Array {
   const known = SUMS.get(pieces);
   if (known) return known;
@@ -298,7 +296,6 @@ export function stepBars(steps: Table, categories: readonly string[], maxBars: n
   return { n, first, stack, mean, low, high };
 }
 
-/** The bar that holds a step row. */
 export function barOf(bars: StepBars, row: number): number {
   return partOf(bars.first, row);
 }

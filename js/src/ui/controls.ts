@@ -2,7 +2,6 @@
 
 import { type Attributes, button, type Child, type Choice, h, onKeys, segmented, setAria, unspoken } from "./dom";
 
-/** A list of rows, by its class and name. */
 export function labelList(className: string, label: string, ...rows: HTMLElement[]): HTMLElement {
   return h("div", { class: `tfp-labels ${className}`, role: "list", "aria-label": label }, ...rows);
 }
@@ -43,7 +42,6 @@ export interface TabTitle {
   readonly text: string;
   /** Behind the text, such as how many rows there are. */
   readonly note?: Child;
-  /** On hover. */
   readonly title?: string;
   /** Not offered, as there is nothing in it, until something chooses it. */
   readonly isHidden?: boolean;
@@ -116,7 +114,6 @@ export class TabBar {
 export interface Pane<S> {
   readonly element: HTMLElement;
   show(scene: S): void;
-  /** Gives the page its rows. */
   save?(): void;
 }
 

@@ -24,7 +24,6 @@ export function unspoken<K extends Tag>(tag: K | `${K}.${string}`, ...children: 
   return h(tag, { "aria-hidden": "true" }, ...children);
 }
 
-/** An SVG element. */
 export function svg<K extends keyof SVGElementTagNameMap>(
   tag: K | `${K}.${string}`,
   ...parts: Parts
@@ -144,7 +143,6 @@ export function segmented<T extends string>(
   return group;
 }
 
-/** A button that copies text and says that it did. */
 export function copyButton(label: string, text: () => string, signal: AbortSignal): HTMLButtonElement {
   const element = button(label, () => void copy(), signal);
   element.setAttribute("aria-live", "polite");
@@ -188,7 +186,6 @@ export function emptyState(title: string, reason: string, code: string, signal: 
   return box;
 }
 
-/** The empty state of every view of ops in a capture without one. */
 export function noOps(meta: TraceMeta, signal: AbortSignal): HTMLElement {
   const framework = frameworkOf(meta);
   const instead = unrecordedWords(meta);
@@ -197,7 +194,6 @@ export function noOps(meta: TraceMeta, signal: AbortSignal): HTMLElement {
   return emptyState(`No ${framework} op in this capture`, instead || reason, code, signal);
 }
 
-/** Gives the page a text file to save. */
 export function download(fileName: string, text: string, type: string): void {
   const url = URL.createObjectURL(new Blob([text], { type }));
   const anchor = h("a", { href: url, download: fileName });

@@ -203,7 +203,6 @@ export class HostBar {
     this.#showFull(host);
   }
 
-  /** "worker · 12 of 96 steps". */
   #words(host: string): string {
     const { data } = this.options;
     const { meta } = data;

@@ -17,10 +17,8 @@ const MIN_LABEL_PX = 34;
 /** A name cut to less says nothing. */
 const MIN_LABEL = 5;
 
-/** What a cell looks like and says. */
 export interface CellLook {
   readonly label: string;
-  /** Beside the name where there is room. */
   readonly figure: string;
   /** For a screen reader: the whole in words. */
   readonly spoken: string;
@@ -37,7 +35,6 @@ export interface CellLook {
 interface IcicleListeners {
   onPick(cell: Cell): void;
   onHover(cell: Cell | null, element: HTMLElement | null): void;
-  /** Esc. */
   onOut(): void;
 }
 
@@ -86,7 +83,6 @@ class Icicle {
     if (toTop) this.element.scrollTop = 0;
   }
 
-  /** Outlines the cells that a pointer elsewhere is on. */
   setHover(isHovered: (cell: Cell) => boolean): void {
     for (const { rect, element } of this.#drawn) element.classList.toggle("hover", isHovered(rect.cell));
   }
@@ -121,7 +117,6 @@ class Icicle {
     return true;
   }
 
-  /** The rectangle that an arrow key leads to. */
   #neighbour(key: string): number | undefined {
     const now = this.#drawn[this.#current]?.rect;
     if (now === undefined) return undefined;
@@ -200,7 +195,6 @@ function cutLabel(cell: Cell, label: string, fits: (text: string) => boolean): s
   return text === label || text.length >= MIN_LABEL ? text : "";
 }
 
-/** "23 smaller" */
 export function restLabel(n: number): string {
   return `${formatCount(n)} smaller`;
 }
@@ -239,7 +233,6 @@ export class IciclePlace {
   readonly element = h("div.tfp-icicle-place");
   readonly #icicle: Icicle;
   readonly #tip = createTip(this.element);
-  /** By tree the row on top. */
   readonly #zooms = new WeakMap<ScopeTree, number>();
   #width = DEFAULT_WIDTH_PX;
 
@@ -270,7 +263,6 @@ export class IciclePlace {
     return this.#width;
   }
 
-  /** The row on top. */
   get zoom(): number {
     return this.#zooms.get(this.source.tree) ?? this.source.top;
   }
@@ -306,7 +298,6 @@ export class IciclePlace {
     say.title = say.textContent;
   }
 
-  /** From the top row to that which is shown on top. */
   get #path(): number[] {
     const rows = pathOf(this.source.tree, this.zoom);
     return rows[0] === this.source.top ? rows : [this.source.top, ...rows];

@@ -8,10 +8,8 @@ export interface PlotLabel {
   readonly x: number;
   readonly y: number;
   readonly text: string;
-  /** Which side of the text is at x. */
   readonly align: "left" | "center" | "right";
   readonly isBold?: boolean;
-  /** In the colour of axis labels. */
   readonly isFaint?: boolean;
 }
 
@@ -35,7 +33,6 @@ export interface Tip {
   readonly lines: readonly string[];
 }
 
-/** A tooltip in `parent`, kept inside it. */
 export interface TipBox {
   /** Beside a point of `parent`. */
   show(x: number, y: number, tip: Tip): void;
@@ -156,7 +153,6 @@ class Press {
   }
 }
 
-/** A Bokeh model as far as it is used here. */
 interface BokehModel {
   setv(attributes: Readonly<Record<string, unknown>>): void;
 }
@@ -314,7 +310,6 @@ export function setTicks(chart: Chart, axis: string, ticks: readonly number[], l
   chart.get(`${axis}_ticker`).setv({ ticks: [...ticks] });
 }
 
-/** Gives axes the colour and font of the page. */
 export function colorAxes(chart: Chart, axes: readonly string[], color: string, font: string): void {
   for (const axis of axes) chart.get(axis).setv({ major_label_text_color: color, major_label_text_font: font });
 }

@@ -11,24 +11,20 @@ import { type CellLook, type GridColumn, Sheet } from "./sheet";
 import { follow, type TraceView, toggleSelection, type View } from "./view";
 
 interface GridOptions<R> {
-  /** What the rows are, for a screen reader. */
   readonly label: string;
   readonly columns: readonly GridColumn<R>[];
   readonly key: (row: R) => string;
-  /** Attributes of a row's element. */
   readonly attributes: (row: R) => Readonly<Record<string, string>>;
   readonly onPick: (row: R) => void;
   readonly sortBy: string;
   readonly placeholder?: string;
   readonly signal: AbortSignal;
-  /** Called when columns got other widths. */
   readonly onWidths?: () => void;
 }
 
 export class Grid<R> {
   readonly element: HTMLElement;
   readonly #sheet: Sheet<R>;
-  /** As they came. */
   protected rows: readonly R[] = [];
   #sorted: readonly R[] = [];
   #selected: ReadonlySet<string> = new Set();
@@ -80,7 +76,6 @@ export class Grid<R> {
     return this.#sheet.columnWidth(id);
   }
 
-  /** The rows in the order shown. */
   shown(): readonly R[] {
     return this.#sorted;
   }
@@ -91,7 +86,6 @@ export class Grid<R> {
     this.#sheet.update(this.#firstSelected);
   }
 
-  /** Scrolls to a row unless it is in sight. */
   reveal(key: string): void {
     const place = this.#sorted.findIndex((row) => this.options.key(row) === key);
     this.#sought = place < 0 ? key : null;
@@ -129,12 +123,10 @@ export function titled(text: string, title: string, isQuiet = false): Node {
 export interface BarPart {
   /** Of the longest bar of the column. */
   readonly share: number;
-  /** A CSS colour. */
   readonly color: string;
   readonly title?: string;
 }
 
-/** A number and a bar of its parts. */
 export function barCell(text: string, parts: readonly BarPart[]): Node {
   const width = (share: number) => (share > 0 ? `max(1px, ${share * 100}%)` : "0");
   const bars = parts.map(({ share, color, title }) =>
@@ -160,7 +152,6 @@ export function barColumn<R>(
   };
 }
 
-/** Times in ps as ms with bars. */
 export function msBarColumn<R>(head: Head<R>, ps: (row: R) => number, color: (row: R) => string): GridColumn<R> {
   const figures = (row: R) => ps(row) / 1e9;
   return barColumn({ ...head, figures }, ps, (value, { decimals }) => formatTo(value / 1e9, decimals), color);
@@ -177,18 +168,15 @@ export function nameColumn<R>(
   return { value: name, names: name, cell, ...head };
 }
 
-/** Short texts. */
 export function textColumn<R>(head: Head<R>, text: (row: R) => string): GridColumn<R> {
   return { value: text, cell: (row) => titled(text(row), text(row)), ...head };
 }
 
-/** The place of a row in the order in which the table comes. */
 export function rankColumn<R extends { readonly rank: number }>(tip?: string): GridColumn<R> {
   const value = (row: R) => -row.rank;
   return { id: "rank", title: "#", tip, width: 36, isRight: true, value, cell: (row) => String(row.rank) };
 }
 
-/** How often. */
 export function countColumn<R extends { readonly occurrences: number }>(tip: string): GridColumn<R> {
   const head = { id: "count", title: "Count", tip, width: 84, narrowWidth: 76, isOptional: false };
   return numberColumn(head, ({ occurrences }) => occurrences, formatAmount);
@@ -245,7 +233,6 @@ export function averageColumn<R extends OpTimes>(tip: string): GridColumn<R> {
   return numberColumn({ id: "average", title: "Average, µs", tip, width: 84 }, (row) => eachUs(row, row.totalPs));
 }
 
-/** As Python's tables have them. */
 export const TIMES_CSV: CsvColumns<OpTimes> = {
   occurrences: (row) => row.occurrences,
   total_time_us: (row) => row.totalPs / 1e6,
@@ -286,7 +273,6 @@ export class Ledger<R extends LedgerRow> extends Grid<R> {
     for (const [id, title] of Object.entries(titles)) this.setTitle(id, title);
   }
 
-  /** Marks the rows that are selected now. */
   mark(): void {
     const chosen = this.rows.filter(this.ledger.isSelected);
     this.setSelected(new Set(chosen.map(({ key }) => key)));
@@ -326,9 +312,7 @@ interface FilteredTableOptions<R>
   /** Called with the rows that pass before they are drawn. */
   readonly onShown?: (shown: readonly R[]) => void;
   readonly csv: { readonly file: string; readonly columns: () => CsvColumns<R> };
-  /** Between the filter and the count. */
   readonly controls?: readonly HTMLElement[] | undefined;
-  /** Between the toolbar and the table. */
   readonly above?: readonly HTMLElement[] | undefined;
 }
 
@@ -356,7 +340,6 @@ export class FilteredTable<R> {
     this.element = h("div.tfp-fill.tfp-linked", bar, ...above, this.grid.element);
   }
 
-  /** Filters anew, as after a change of the rows. */
   apply(): void {
     const { passing, whyEmpty, onShown } = this.options;
     const text = this.#input.value;
@@ -395,14 +378,12 @@ interface LinkedTableOptions<R>
     "onPick" | "isMarked" | "passing" | "describe" | "whyEmpty" | "onShown" | "csv"
   > {
   readonly csv: { readonly file: string; readonly columns: CsvColumns<R> };
-  /** Plural, such as "kernels". */
   readonly noun: () => string;
   /** What the shares in the count are of, such as "kernel time". */
   readonly weightNoun: string;
   readonly weight: (row: R) => number;
   /** All rows of a scope; where that is of whole steps times and counts are a step. */
   readonly rows: (scope: Scope) => readonly R[];
-  /** What the filter looks at. */
   readonly texts: (row: R) => readonly string[];
   /** Rows under a filter, where that is more than leaving rows out. */
   readonly regroup?: (test: (text: string) => boolean) => readonly R[];
@@ -431,9 +412,7 @@ interface LinkedTableOptions<R>
 export const OVER_THREADS = "host times summed over threads";
 
 export class LinkedTable<R> {
-  /** All rows of the range, before the filter. */
   #all: readonly R[] = [];
-  /** Ops that are selected. */
   #chosen: ReadonlySet<string> = new Set();
   readonly #table: FilteredTable<R>;
   readonly compute: () => void;

@@ -350,12 +350,9 @@ export interface Needs {
   readonly isOfAll?: boolean;
 }
 
-/** What every view reads. */
 const ALWAYS = ["ops", "op_shares"];
 
-/** A kind of view that needs neither link nor data. */
 export interface ViewBuilder {
-  /** As Python calls it. */
   readonly name: string;
   build(view: View): void | Promise<void>;
 }
@@ -366,7 +363,6 @@ export interface TraceBuilder extends Needs {
   build(view: TraceView): void | Promise<void>;
 }
 
-/** A widget module for a view of a trace. */
 export function mount(builder: TraceBuilder): WidgetModule {
   const { name, build, needs = [], isOfAll } = builder;
   const buildAll = async (view: View) => {
@@ -394,7 +390,6 @@ function isAlone(root: HTMLElement): boolean {
   return root.parentElement?.closest("[data-tfprof]") === null;
 }
 
-/** Above a view that stands alone: the host that it is about, where there are several. */
 function addHostBar({ root, link, data, signal }: TraceView): void {
   const place = h("div.tfp.tfp-hosts", new HostBar({ link, data, signal }).element);
   watchTheme(place, () => undefined, signal);
@@ -402,7 +397,6 @@ function addHostBar({ root, link, data, signal }: TraceView): void {
   atEnd(signal, () => place.remove());
 }
 
-/** A widget module for a view that needs neither link nor data. */
 export function mountPlain({ name, build }: ViewBuilder): WidgetModule {
   return {
     async render(props: RenderProps) {

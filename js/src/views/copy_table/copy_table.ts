@@ -15,7 +15,6 @@ import type { TraceBuilder, TraceView } from "../../ui/view";
 
 interface CopyRow extends CopyMeta {
   readonly rank: number;
-  /** Memory read and written, as far as it is known. */
   readonly memory: string;
 }
 
@@ -168,7 +167,6 @@ function gridColumns(rows: readonly CopyMeta[]): GridColumn<CopyRow>[] {
   ];
 }
 
-/** The columns of `Profile.copies`. */
 const COPY_CSV: CsvColumns<CopyRow> = {
   ...fields<CopyRow>("direction", "source", "destination", "op", "read_by", "tensor", "occurrences", "bytes"),
   ...fields<CopyRow>("bytes_per_copy", "total_time_ms", "gb_per_s", "hidden_time_ms", "exposed_time_ms", "round_trips"),

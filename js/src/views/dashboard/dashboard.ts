@@ -15,7 +15,6 @@ import { hasHosts, renderChild, type TraceBuilder, type TraceView } from "../../
 
 interface TabView {
   readonly trait: string;
-  /** How many things the view lists. */
   readonly count?: (meta: TraceMeta) => number;
   /** Whether there is anything for it to show; always when left out. */
   readonly isThere?: (meta: TraceMeta) => boolean;
@@ -29,7 +28,6 @@ interface Tab {
 
 type List = "kernels" | "hlo_ops" | "pipelines";
 
-/** Rows of a list, here or still to come. */
 function rowsOf(meta: TraceMeta, name: List): number {
   return meta.sections?.[name]?.n_rows ?? meta[name]?.length ?? 0;
 }
@@ -83,7 +81,6 @@ interface Limit {
   readonly is_told?: boolean;
 }
 
-/** What the tabs of a dashboard are called, by the trait of a view. */
 interface TabNames {
   titleOf(trait: string): string | undefined;
   isOffered(trait: string): boolean;
@@ -232,12 +229,10 @@ class Tabs implements TabNames {
     return this.#titles[tabOf(trait)];
   }
 
-  /** Whether there is something in the tab of a trait. */
   isOffered(trait: string): boolean {
     return this.#offered[tabOf(trait)] ?? false;
   }
 
-  /** Draws the tab that is open, and from now on each when it is opened. */
   start(): void {
     this.#isHeld = false;
     this.#views[this.#chosen].draw();
@@ -272,9 +267,7 @@ function tabOf(trait: unknown): number {
 const SLOW_MS = 3000;
 
 export class OpenedHost {
-  /** The dashboard of the host, with its bar. */
   readonly element = h("div", { hidden: true });
-  /** What becomes of the request to open one. */
   readonly say = h("div.tfp-opening", { role: "status", hidden: true });
   #drawn: AbortController | null = null;
   #asked: AbortController | null = null;

@@ -6,7 +6,6 @@ import type { AnyModel } from "../../data/widget";
 import { formatBytes, formatCount, formatNumber } from "../../model/text";
 import { h, unspoken } from "../../ui/dom";
 
-/** null: not known. */
 export type Known = number | null;
 
 export interface StepTimes {
@@ -30,7 +29,6 @@ export interface Category {
   readonly state: string;
 }
 
-/** Columns of equal length. */
 interface Columns {
   readonly name: readonly string[];
   readonly detail: readonly string[];
@@ -56,7 +54,6 @@ export interface DiffTable {
   readonly n_rows: number;
   /** Rows of the whole table that changed beyond noise. */
   readonly n_changed: number;
-  /** Whether any row is known to have changed or not. */
   readonly is_noise_known: boolean;
   readonly columns: Columns;
 }
@@ -120,19 +117,16 @@ export function stateMark(state: string): HTMLElement {
   return h("span", { class: kind, title: MEANINGS[state] }, unspoken("i.mark", MARKS[state] ?? ""), state);
 }
 
-/** "+1.23", "−0.4", "0". */
 export function signed(value: Known, text: (value: number) => string = formatNumber): string {
   if (value === null) return "–";
   if (value === 0) return "0";
   return `${value > 0 ? "+" : "−"}${text(Math.abs(value))}`;
 }
 
-/** "×1.75"; "–" where there is nothing to divide by. */
 export function times(ratio: Known): string {
   return ratio === null ? "–" : `×${formatNumber(ratio)}`;
 }
 
-/** A badge for the run that a figure or a timeline is of. */
 export function runBadge(run: 0 | 1): HTMLElement {
   return h("b.tfp-run", run === 0 ? "a" : "b");
 }
@@ -141,9 +135,7 @@ export function runBadge(run: 0 | 1): HTMLElement {
 export type DiffRow = { readonly [K in keyof Columns]: Columns[K][number] } & { readonly rank: number };
 
 export interface TableWords {
-  /** Of the tab. */
   readonly title: string;
-  /** Plural. */
   readonly noun: string;
   /** Heads of the columns that tell a row from the others; "" for a column that there is not. */
   readonly name: string;
@@ -192,7 +184,6 @@ export function countWords(table: DiffTable, nShown: number, onlyChanged: boolea
   return parts.join(" · ");
 }
 
-/** A value in the unit of its row, with the unit where the column does not name it. */
 export function valueText(row: DiffRow, value: number): string {
   if (row.unit === "ms") return formatNumber(value);
   return row.unit.startsWith("bytes") ? formatBytes(value) : formatCount(value);
@@ -232,7 +223,6 @@ interface RatioMarks {
   readonly low: number;
   readonly high: number;
   readonly ratio: number;
-  /** Of 1.0. */
   readonly one: number;
   readonly ticks: readonly { readonly at: number; readonly ratio: number }[];
 }
@@ -283,7 +273,6 @@ export class SharedSelection {
     });
   }
 
-  /** Calls `listener` after what is selected has changed. */
   onChange(listener: () => void): void {
     this.#listeners.push(listener);
   }

@@ -133,7 +133,6 @@ export function opsOfHlos(tables: (name: string) => Table | undefined, nHlos: nu
 }
 
 interface HloLook {
-  /** What a row is of now. */
   readonly grouping: () => Grouping;
   readonly framework: Framework;
   readonly opOf: (row: HloRow) => { readonly name: string; readonly isOwn: boolean; readonly title: string };
@@ -208,7 +207,6 @@ function hloColumn(grouping: () => Grouping): GridColumn<HloRow> {
   };
 }
 
-/** The columns of `Profile.hlo_ops`, and the number of HLO ops behind a row of a group. */
 export function hloCsv(grouping: () => Grouping): CsvColumns<HloRow> {
   /** What a group has only where it is by that. */
   const own =

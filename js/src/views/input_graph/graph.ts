@@ -58,7 +58,6 @@ interface IteratorCost {
   readonly calls: number;
   /** When the first call of one execution began (Infinity where it has none); null for an average of many. */
   readonly startPs: number | null;
-  /** What the sums are divided by. */
   readonly nBatches: number;
   /** Work for a batch that fills the bar, ps. */
   readonly scale: number;
@@ -75,7 +74,6 @@ interface BoxPlace {
 const CALLS_FROM_PX = 112;
 
 interface BoxHead {
-  /** The name, cut to the width of the box. */
   readonly name: string;
   readonly isCritical: boolean;
 }
@@ -163,7 +161,6 @@ function paramText({ params, settings, is_async: isAsync }: IteratorNode): strin
 
 type Points = readonly (readonly [number, number])[];
 
-/** A line along `points`, moved down by `top`, and its head. */
 function arrow(points: Points, top: number, isCritical: boolean): SVGElement[] {
   const kind = isCritical ? " critical" : "";
   const last = points.length - 1;

@@ -26,7 +26,6 @@ import { type TraceBuilder, type TraceView, toggleSelection } from "../../ui/vie
 import { GraphPane, type InputScene } from "./graph";
 import { type InputOpRow, OP_LEDGER, PIPELINE_LEDGER, type PipelineRow, pipelineRow, WaitPane } from "./wait";
 
-/** Advance of a character of the code box, and its padding. */
 const CODE_CHARACTER_PX = 6.65;
 const CODE_PADDING_PX = 16;
 
@@ -98,7 +97,6 @@ function facts({ scene, nPipelines }: Finding): HTMLElement {
   return list;
 }
 
-/** Characters in a line of the code box. */
 function codeColumns(aside: HTMLElement): number {
   const padding = Number.parseFloat(getComputedStyle(aside).paddingLeft || "0") + CODE_PADDING_PX;
   return Math.max(16, Math.floor(((aside.clientWidth || 292) - padding) / CODE_CHARACTER_PX));
@@ -115,7 +113,6 @@ type PaneName = (typeof CHOICES)[number]["value"];
 /** What tf.data puts around a pipeline itself: nothing to speed up. */
 const WRAPPERS: readonly string[] = ["Root", "Model"];
 
-/** Executions in the list of ranks. */
 const MAX_RANKS = 200;
 
 class InputView {
@@ -304,7 +301,6 @@ function rootIndex(pipeline: PipelineMeta): number {
   );
 }
 
-/** The pipeline that took most time. */
 function slowest(pipelines: readonly PipelineMeta[]): number {
   const time = pipelines.map((pipeline) => pipeline.nodes[rootIndex(pipeline)]?.total_time_ms ?? 0);
   return time.indexOf(Math.max(...time));

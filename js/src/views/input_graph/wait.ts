@@ -142,12 +142,10 @@ export class WaitPane {
     this.#stepWords.replaceChildren(line);
   }
 
-  /** Of the strip beside its axis, px. */
   get #room(): number {
     return Math.max(120, (this.#strip.clientWidth || 800) - AXIS_PX - 4);
   }
 
-  /** Of all bars, px. */
   get #width(): number {
     return Math.min(this.#room, this.#shares.length * MAX_BAR_PX);
   }

@@ -16,7 +16,6 @@ import type { TraceBuilder, TraceView } from "../../ui/view";
 
 interface KernelRow extends KernelMeta {
   readonly rank: number;
-  /** The name as a person reads it. */
   readonly readable: string;
   /** Row of the meta object's `kernels`. */
   readonly kernel: number;
@@ -24,7 +23,6 @@ interface KernelRow extends KernelMeta {
   readonly totalPs: number;
   readonly minPs: number;
   readonly maxPs: number;
-  /** Of the time of all kernels. */
   readonly ratio: number;
 }
 
@@ -117,7 +115,6 @@ interface KernelGroup extends KernelRow {
   /** What tells the row from others, whatever the grouping. */
   readonly key: string;
   readonly nKernels: number;
-  /** Names of the ops that launched them, each once. */
   readonly ops: readonly string[];
 }
 
@@ -307,7 +304,6 @@ function occupancyColumn(): GridColumn<KernelRow> {
   );
 }
 
-/** The columns of `Profile.kernels`. */
 export const KERNEL_CSV: CsvColumns<KernelGroup> = {
   ...fields<KernelRow>("rank", "name", "registers_per_thread", "shared_memory_bytes", "block_dim", "grid_dim"),
   ...fields<KernelRow>("occupancy_pct", "tensor_core_eligible", "uses_tensor_core", "unit"),
@@ -338,7 +334,6 @@ const MANY_KERNELS = 200;
 class KernelTable {
   #rows: readonly KernelGroup[] = [];
   #grouping: Grouping = "name";
-  /** Kernel by kernel. */
   #single: readonly KernelRow[] = [];
   readonly #kernels: readonly KernelMeta[];
   readonly #finding = h("span.q");

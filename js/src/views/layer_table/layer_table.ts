@@ -23,7 +23,6 @@ const PHASE_COLORS: readonly string[] = [
   "var(--c-other)",
 ];
 
-/** tf.data ops have their colour in every view. */
 const INPUT_COLOR = "var(--c-input)";
 
 /**
@@ -136,7 +135,6 @@ class LayerTable {
   #side: Side;
   #scope: Scope = null;
   readonly #layers: readonly LayerMeta[];
-  /** For each layer the names of its ops. */
   readonly #ops: readonly string[][];
   readonly #hasBothSides: boolean;
   readonly #table: LinkedTable<LayerRow>;

@@ -102,7 +102,6 @@ interface Scene {
 
 type Scale = (value: number) => number;
 
-/** Paints one scene. */
 class Painter {
   constructor(
     readonly ctx: CanvasRenderingContext2D,
@@ -138,7 +137,6 @@ class Painter {
     this.ctx.globalAlpha = 1;
   }
 
-  /** A line through all charts. */
   #upright(color: string, at: number, top: number, dash: number[] = []): void {
     const { body } = this.scene.layout;
     const x = Math.round(at) + 0.5;
@@ -311,7 +309,6 @@ function highest({ axis, run, top, times }: Layout): PlotLabel[] {
   return [{ x: x + (isLeft ? 7 : -7), y: times.top + 8, text, align: isLeft ? "left" : "right" }];
 }
 
-/** Name and last value of a small chart. */
 function stripFigures({ strip, top, height }: StripRow): PlotLabel[] {
   const last = Array.from(strip.values).findLast(Number.isFinite);
   return [
@@ -320,7 +317,6 @@ function stripFigures({ strip, top, height }: StripRow): PlotLabel[] {
   ];
 }
 
-/** The ends of its scale. */
 function scale({ strip, top, height }: StripRow): (readonly [y: number, text: string])[] {
   return [
     [top + 6, strip.say(strip.high)],

@@ -47,7 +47,6 @@ interface Facts {
   readonly isFragmentationDrawn: boolean;
 }
 
-/** Fills `list`: what, at the peak, at the moment. */
 function showFacts(list: HTMLElement, facts: Facts): void {
   const { meta, events, peak, moment, momentRow } = facts;
   const rows: HTMLElement[] = [];
@@ -93,7 +92,6 @@ function showFacts(list: HTMLElement, facts: Facts): void {
   list.replaceChildren(...rows);
 }
 
-/** What happened in the range, and since the process began. */
 function totals({ events, range, peakHeapBytes }: Facts): HTMLElement[] {
   const { allocations, deallocations } = countEvents(events, range);
   return [
@@ -106,7 +104,6 @@ function totals({ events, range, peakHeapBytes }: Facts): HTMLElement[] {
   ];
 }
 
-/** A swatch of the chart's legend and a word. */
 function key(layer: string, text: string, tip = ""): HTMLElement {
   const mark = layer === "line" ? h("i.line") : swatch(`var(--m-${layer})`);
   if (layer === "") mark.style.visibility = "hidden";
@@ -205,7 +202,6 @@ class MemoryTimeline {
     return rangeInPs(link.timeRange, data.table("steps")) ?? (kept && [kept.t0, kept.t1]);
   }
 
-  /** The events of the allocator; what does not depend on the range is worked out here. */
   #read(): MemoryEvents {
     const { data } = this.view;
     const events = memoryEvents(data.table("memory") ?? EMPTY_TABLE, this.#allocator);

@@ -56,7 +56,6 @@ interface Holder extends LedgerRow, Pick<LiveGroup, "count" | "allocatedBytes" |
   readonly rank: number;
   /** Name id of the first of its ops, or what stands for no op. */
   readonly op: number;
-  /** Names of its ops. */
   readonly ops: readonly string[];
   readonly regionName: string;
   readonly dtypeName: string;
@@ -66,7 +65,6 @@ interface Holder extends LedgerRow, Pick<LiveGroup, "count" | "allocatedBytes" |
 /** Bytes of the unit that the sizes of a table are shown in, and its name. */
 type ByteUnit = readonly [number, string];
 
-/** @param unit the unit now */
 function holderColumns(unit: () => ByteUnit): GridColumn<Holder>[] {
   const size = (bytes: number) => inUnit(bytes, unit());
   const allocated = "Bytes taken from the allocator, summed over the allocations of the row";
@@ -100,7 +98,6 @@ function holderColumns(unit: () => ByteUnit): GridColumn<Holder>[] {
   ];
 }
 
-/** @param when the moment that the rows are of now */
 function holderCsv(when: () => string): CsvColumns<Holder> {
   return {
     op: (row) => row.name,
@@ -229,7 +226,6 @@ class LiveTable {
     return this.#rows.filter(({ ops, name }) => ops.length > 0 && name !== unknown(this.#by)).length;
   }
 
-  /** Gives the page the rows shown, in bytes. */
   save(): void {
     this.#ledger.save();
   }
@@ -248,7 +244,6 @@ function unitOf(bytes: readonly number[]): ByteUnit {
   return byteUnit(bytes.reduce((a, b) => Math.max(a, b), 0));
 }
 
-/** The unit of all sizes of a table now. */
 type Unit = () => ByteUnit;
 type Value<R> = (row: R) => number;
 
@@ -372,7 +367,6 @@ interface LifeRow extends LedgerRow {
   readonly shape: string;
 }
 
-/** Allocations: how long each lived. */
 function lifetimesPane(view: TraceView, onMoment: (timePs: number) => void): Pane<PaneScene> {
   const { meta } = view.data;
   let now = unitOf([]);
@@ -440,7 +434,6 @@ function lifetimesPane(view: TraceView, onMoment: (timePs: number) => void): Pan
   });
 }
 
-/** Ops: what they allocate and is not given back soon. */
 function unfreedPane(view: TraceView): Pane<PaneScene> {
   type Row = Unfreed & LedgerRow;
   const { meta } = view.data;

@@ -45,11 +45,6 @@ function opRates(table: Table | undefined): OpRates {
   };
 }
 
-/**
- * @param isByType whether a row is of a type now
- * @param isOfBothSides whether the rows are of the host and of devices
- * @param familyOf slice family of an op, for its colour
- */
 function opColumns(
   isByType: () => boolean,
   isOfBothSides: () => boolean,
@@ -93,7 +88,6 @@ function opColumn(isByType: () => boolean): GridColumn<RankedOp> {
   };
 }
 
-/** The rate of the one op that a row stands for. */
 function rateOf(rates: ArrayLike<number>, row: RankedOp): number {
   return row.name && !row.isIdle ? (rates[row.op] ?? Number.NaN) : Number.NaN;
 }
@@ -156,9 +150,7 @@ class Distribution {
   readonly #sides: readonly SideBars[];
 
   constructor(
-    /** Slice family of an op, for its colour. */
     readonly familyOf: (op: number) => string,
-    /** Gets the key of a row. */
     onPick: (key: string) => void,
     signal: AbortSignal,
   ) {
@@ -170,7 +162,6 @@ class Distribution {
     for (const { byType, byOp } of this.#sides) this.element.append(byType.element, byOp.element);
   }
 
-  /** @param each what times are of, such as " a step" */
   set(byType: readonly OpRow[], byOp: readonly OpRow[], each: string): void {
     for (const side of this.#sides) {
       const own = (rows: readonly OpRow[]) => rows.filter((row) => row.device === side.device);
@@ -179,7 +170,6 @@ class Distribution {
     }
   }
 
-  /** Marks the rows whose keys these are. */
   setSelected(keys: ReadonlySet<string>): void {
     for (const { byType, byOp } of this.#sides) {
       byType.setSelected(keys);

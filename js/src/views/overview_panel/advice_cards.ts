@@ -11,7 +11,6 @@ const N_CARDS = 3;
 /** Filled bars of the mark beside the word. */
 const BARS = { high: 3, medium: 2, low: 1 } as const;
 
-/** The parts of a card that change. */
 interface Card {
   readonly element: HTMLElement;
   readonly title: HTMLButtonElement;
@@ -202,7 +201,6 @@ function isMeasurable({ data, options }: TraceView, { rule, fix }: AdviceMeta): 
   return !data.isOffline && words !== undefined && fix.words.includes(words);
 }
 
-/** The numbers behind it. */
 function factsOf(one: AdviceMeta): HTMLElement {
   const rows = evidenceFacts(one.evidence).map(({ name, value }) => labelled(name, [value]));
   return labelList("evidence", "Evidence", ...rows);

@@ -11,7 +11,6 @@ import type { Tip } from "../../ui/plot";
 type Bound = "compute" | "memory" | "cache" | "";
 
 export interface Work {
-  /** Row of the ops that travelled. */
   readonly row: number;
   readonly ps: number;
   readonly occurrences: number;
@@ -119,9 +118,7 @@ interface Roof {
 
 /** A circle: an op, or several that are at one place, such as those of layers of one size. */
 export interface Place {
-  /** Most time first. */
   readonly works: readonly Work[];
-  /** The time of all. */
   readonly ps: number;
   readonly x: number;
   readonly y: number;
@@ -148,7 +145,6 @@ class Axis {
     return this.lowPx + (Math.log10(inside) - this.#from) * this.#perDecade;
   }
 
-  /** The powers of ten on it. */
   get ticks(): number[] {
     const [first, last] = [Math.ceil(this.#from), Math.floor(Math.log10(this.high))];
     return Array.from({ length: Math.max(0, last - first + 1) }, (_, i) => 10 ** (first + i));
@@ -156,11 +152,9 @@ class Axis {
 }
 
 export class Scene {
-  /** Most time first. */
   readonly places: readonly Place[];
   /** The time of all ops, also of those without a place. */
   readonly wholePs: number;
-  /** The highest first. */
   readonly roofs: readonly Roof[];
   /** Float operations a byte, and a second. */
   readonly x: Axis;
@@ -284,7 +278,6 @@ export function kindText({ kinds }: RooflineMeta, kind: number): string {
   return kinds[kind]?.text ?? "unit not known";
 }
 
-/** What steps computed of what the device could. */
 export interface StepWork {
   /** Float operations of a step, and how long it takes: means. */
   readonly flops: number;
@@ -312,7 +305,6 @@ export function boundSentence(works: readonly Work[]): string {
   return all > 0 ? `Kernel time: ${told.join(", ")}.` : "";
 }
 
-/** What is not drawn. */
 export function leftOut(works: readonly Work[], roofline: RooflineMeta, isWhole: boolean): string {
   const all = sumPs(works);
   const unknown = works.filter(({ flopRate, intensity }) => Number.isNaN(flopRate) || Number.isNaN(intensity));
@@ -351,7 +343,6 @@ export function placeTip(
   return { title: all ? `${all}with like rates` : ops.name[row], lines: lines.filter(Boolean) };
 }
 
-/** Distinct names, of many the first ones. */
 function named(names: readonly string[]): string {
   const distinct = [...new Set(names)];
   const more = distinct.length - NAMED;

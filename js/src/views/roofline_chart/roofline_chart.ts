@@ -28,7 +28,6 @@ import {
 
 const X_TITLE = "float operations a byte";
 const NEAR_PX = 8;
-/** Between the words behind two roofs. */
 const WORD_PX = 14;
 /** Half the length of the words along the memory's roof. */
 const SLOPE_WORDS_PX = 50;
@@ -42,7 +41,6 @@ class Plot {
     role: "listbox",
     "aria-multiselectable": "true",
   });
-  /** What the circles mean. */
   readonly key = h("span");
   readonly #drawing = svg("svg", { width: "100%", height: "100%", role: "presentation" });
   readonly #tip: TipBox;
@@ -104,7 +102,6 @@ class Plot {
     );
   }
 
-  /** The framework ops of a circle. */
   #opsOf({ works }: Place): string[] {
     const { meta } = this.view.data;
     return works.map(({ row }) => meta.names[meta.op_name[this.roofline.ops.op[row]]]).filter(Boolean);

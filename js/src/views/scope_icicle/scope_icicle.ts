@@ -32,7 +32,6 @@ class ScopeModel {
   readonly tree: ScopeTree;
   /** The row that there is when nothing was zoomed into. */
   readonly top: number;
-  /** Parts of a step that the ops of the trace have. */
   readonly phases: ReadonlySet<Phase>;
   readonly familyOf: (op: number) => string;
   where: Where = "both";
@@ -56,7 +55,6 @@ class ScopeModel {
     this.figures = this.#figure();
   }
 
-  /** Whether times are a step. */
   get isPerStep(): boolean {
     return this.#totals.nSteps !== null;
   }
@@ -131,7 +129,6 @@ class ScopeModel {
   }
 }
 
-/** "4.72 ms a step" */
 function costOf(model: ScopeModel, ps: number): string {
   return `${formatTime(ps)}${model.isPerStep ? " a step" : ""}`;
 }

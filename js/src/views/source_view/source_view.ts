@@ -72,7 +72,6 @@ export class CodeList {
     });
   }
 
-  /** Shows other text. */
   setCode(title: string, code: ReadonlyMap<number, string>, hot: Iterable<number>): void {
     this.#rows.clear();
     this.#current = -1;
@@ -113,7 +112,6 @@ export class CodeList {
     this.#roam();
   }
 
-  /** Where the user's thread was found, by line. */
   setSamples(samples: ReadonlyMap<number, LineSamples>): void {
     for (const [line, { gutter }] of this.#rows) gutter.showSamples(samples.get(line));
   }
@@ -136,7 +134,6 @@ export class CodeList {
     }
   }
 
-  /** Scrolls a line to the middle. */
   reveal(line: number): void {
     const row = this.#rows.get(line)?.element;
     if (row === undefined) return;
@@ -226,7 +223,6 @@ interface ElseRow {
   readonly target: { readonly file: number } | { readonly bucket: BucketHeat };
 }
 
-/** The sum of a file's lines. */
 function fileTotal(file: FileHeat): Heat {
   const lines = [...file.lines.values()];
   const sum = (value: (heat: Heat) => number) => lines.reduce((total, line) => total + value(line), 0);
@@ -334,7 +330,6 @@ interface DetailsLook {
   readonly categoryOf: (op: number) => string;
   readonly isBackward: (op: number) => boolean;
   readonly sideOf: (op: number) => "host" | "device";
-  /** All categories in the view, for the legend. */
   readonly categories: readonly string[];
   readonly hasBackward: boolean;
   readonly selection: readonly string[];

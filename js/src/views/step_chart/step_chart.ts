@@ -33,12 +33,10 @@ import {
 } from "../../ui/plot";
 import type { TraceBuilder, TraceView } from "../../ui/view";
 
-/** Parts of a bar that its tooltip names. */
 const N_PARTS = 4;
 
 const labelOf = (category: string) => CATEGORY_LABELS[category] ?? category;
 
-/** The chart in one sentence. */
 function summary(meta: TraceMeta, nSteps: number): string {
   const { step_time: time, breakdown } = meta.overview;
   const largest = [...(breakdown ?? [])].sort((a, b) => b.ms - a.ms)[0];
@@ -48,7 +46,6 @@ function summary(meta: TraceMeta, nSteps: number): string {
   return `${parts.join("; ")}. Arrow keys choose a step, with Shift a range, Escape clears it.`;
 }
 
-/** What is chosen: "step 12, 21.5 ms". */
 function spoken(meta: TraceMeta, steps: Table, chosen: readonly [number, number] | null): string {
   if (chosen === null) return "no step chosen";
   const [first, last] = chosen.map((row) => stepLabel(meta.step_names, row));
@@ -56,7 +53,6 @@ function spoken(meta: TraceMeta, steps: Table, chosen: readonly [number, number]
   return `${stepWords(meta.step_names, chosen[0])}, ${formatMs(numbers(steps, "duration_ps")[chosen[0]] / 1e9)}`;
 }
 
-/** One bar: its time and its largest parts. */
 function barTip(meta: TraceMeta, bars: StepBars, bar: number): Tip {
   const [first, last] = [bars.first[bar], bars.first[bar + 1] - 1];
   const name = (row: number) => stepLabel(meta.step_names, row);
@@ -88,11 +84,9 @@ interface StepScene {
   readonly bars: StepBars;
   /** ms at the top of the plot. */
   readonly top: number;
-  /** Width of the plot, px. */
   readonly width: number;
 }
 
-/** Fills every source, axis and colour of the chart. */
 function paintSteps(chart: Chart, scene: StepScene, root: HTMLElement): void {
   chart.get("x").setv({ start: 0, end: scene.bars.n });
   chart.get("y").setv({ start: 0, end: scene.top });
@@ -262,7 +256,6 @@ class StepChart {
     this.#sayStep();
   }
 
-  /** The steps of another host. */
   #read(): void {
     const { data } = this.view;
     const steps = data.table("steps") ?? EMPTY_TABLE;
@@ -302,7 +295,6 @@ class StepChart {
     this.#draw();
   }
 
-  /** Runs at the first paint and after a change of size or theme. */
   #draw(): void {
     const chart = this.#chart;
     if (chart === null) return;

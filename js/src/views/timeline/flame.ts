@@ -449,7 +449,6 @@ interface FlamePicture {
   readonly colorOf: (rect: FlameRect) => number;
   /** The text of a rectangle that fits into a width. */
   readonly textOf: (rect: FlameRect, px: number) => string;
-  /** Beside the name where there is room. */
   readonly figureOf: (rect: FlameRect) => string;
   readonly isDim: (rect: FlameRect) => boolean;
   /** Rectangles under the pointer and of the keyboard; -1 for none. */

@@ -79,7 +79,6 @@ const KEY_HELP: readonly (readonly [string, readonly (readonly [string, string])
   ],
 ];
 
-/** The list of all keys over the tracks. */
 export class Help {
   readonly element = h("div.tl-help", { role: "dialog", "aria-label": "Keys of the timeline" });
   readonly #close: HTMLButtonElement;
@@ -200,7 +199,6 @@ function focusSpan(state: TimelineState): Span | null {
   return { t0: events.start[focus], t1: events.start[focus] + Math.max(1000, events.duration[focus]) };
 }
 
-/** Moves the selection to a neighbour in the nesting of the line. */
 function walk(state: TimelineState, key: string): boolean {
   if (state.focus < 0) return false;
   if (key === "ArrowUp") toEnclosing(state);

@@ -51,17 +51,14 @@ export class Painter {
     this.#labels = new LabelCache(state.meta.names);
   }
 
-  /** Of the canvas, in px. */
   get height() {
     return this.#height;
   }
 
-  /** Of the canvas, in px. */
   get width() {
     return this.#width;
   }
 
-  /** Width of the plot, without the label column, in px. */
   get plotWidth() {
     return Math.max(1, this.#width - this.labelWidth);
   }
@@ -84,7 +81,6 @@ export class Painter {
     }
   }
 
-  /** Reads the colours again with the next frame. */
   forgetColors() {
     this.#palette = null;
     this.#labels.clear();
@@ -123,7 +119,6 @@ export class Painter {
     drawStepLines(frame, TRACKS_TOP_PX, this.#height);
   }
 
-  /** Counters pinned below the tracks, or why there is none. */
   #paintDock(frame: Frame) {
     const { dock } = this.state.layout;
     const top = this.tracksBottom;

@@ -245,7 +245,6 @@ export class Cursor {
   constructor(
     readonly state: TimelineState,
     readonly painter: Painter,
-    /** Tells those who cannot see it. */
     readonly say: (text: string) => void,
   ) {
     this.element.hidden = true;

@@ -310,7 +310,6 @@ export class PatternMatcher {
     worker.postMessage({ source, names });
   }
 
-  /** Whether an answer is still to come. */
   get isRunning(): boolean {
     return this.#worker !== null;
   }

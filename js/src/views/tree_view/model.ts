@@ -28,7 +28,6 @@ import type { TraceView } from "../../ui/view";
 
 export type ViewKind = TreeKind | "graph" | "hlo";
 
-/** What a pane of nodes tells of. */
 export interface NodeListeners {
   /** A node was clicked: its ops are meant. */
   onPick(node: number): void;
@@ -102,7 +101,6 @@ export class TreeModel {
     return this.scope === null && this.view.link.host === "" && this.view.data.table("step_totals") === undefined;
   }
 
-  /** After a change of what the views are about. */
   compute(): void {
     const { structure } = this;
     this.#sums.clear();
@@ -204,7 +202,6 @@ export class TreeModel {
     return this.structure.isRest(op) || this.treeKind !== "scope" ? this.opName(op) : leafOf(this.opName(op));
   }
 
-  /** The whole name of a node. */
   fullName(node: number): string {
     const op = opOfNode(this.tree, node);
     if (op >= 0) return this.opName(op);
@@ -297,7 +294,6 @@ export function chainName(model: TreeModel, chain: readonly number[]): string {
   return names.length < 3 ? names.join(" › ") : `${names[0]} › … › ${names[names.length - 1]}`;
 }
 
-/** What a tooltip says of a node. */
 export function nodeTip(model: TreeModel, node: number): Tip {
   const { structure, tree, figure } = model;
   const total = model.total(node);
@@ -320,7 +316,6 @@ export function nodeTip(model: TreeModel, node: number): Tip {
   return { title: tipName(model.fullName(node)), lines: lines.filter(Boolean) };
 }
 
-/** Figures of one op besides the one that is shown. */
 function otherFigures(model: TreeModel, op: number): string {
   const { structure, figure } = model;
   const parts = FIGURES.filter(({ key }) => key !== figure.key && key !== "occurrence")

@@ -73,7 +73,6 @@ class TreeGrid {
     this.#sheet.show([names, ...columns], rows, sorting, Math.max(0, kept));
   }
 
-  /** Draws marks anew. */
   update(): void {
     this.#sheet.update();
   }
@@ -165,7 +164,6 @@ export class TablePane {
     this.#grid.show(columns, rows, { id: model.hits === null ? this.#sortBy : "", isDown: this.#isDown });
   }
 
-  /** Draws marks anew. */
   update(): void {
     this.#grid.update();
   }
@@ -176,7 +174,6 @@ export class TablePane {
     this.#grid.update();
   }
 
-  /** Opens what is around a node and scrolls to it. */
   reveal(node: number): void {
     const { model } = this;
     if (model.hits === null) {

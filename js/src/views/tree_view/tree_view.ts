@@ -17,9 +17,7 @@ import { amount, cellLook, type NodeListeners, nodeOfCell, nodeTip, TreeModel, t
 import { TablePane } from "./table";
 
 interface SearchBoxListeners {
-  /** The hits changed. */
   onFound(): void;
-  /** A hit was gone to. */
   onGoTo(node: number): void;
 }
 
@@ -130,7 +128,6 @@ class IciclePane implements IcicleSource {
     };
   }
 
-  /** Zooms so that a node is seen. */
   reveal(node: number): void {
     const { tree } = this.model;
     const { zoom, width } = this.#place;

@@ -31,7 +31,6 @@ function cellCard(
   return { title, lines: [lines[0], compared, ...lines.slice(1), ...(nHosts * nSteps > 1 ? [merged] : [])] };
 }
 
-/** What a value is called. */
 export function valueLabel(of: string): string {
   return of === "own" ? "Own work" : of === "step" ? "Step time" : (CATEGORY_LABELS[of] ?? of);
 }
@@ -55,7 +54,6 @@ function middleOf([least, most]: readonly [number, number]): number {
 }
 
 interface Ramp {
-  /** As a style sheet has it. */
   readonly css: string;
   /** RGBA of each of 256 shades. */
   readonly rgba: Uint8ClampedArray;
@@ -89,7 +87,6 @@ interface CellPlace {
   readonly left: number;
   readonly width: number;
   readonly height: number;
-  /** Of the canvas. */
   readonly total: { readonly width: number; readonly height: number };
 }
 
@@ -197,7 +194,6 @@ export class HeatMap {
     onKeys(this.#plot, this.model.view.signal, (event) => this.#key(event));
   }
 
-  /** Takes what is to be coloured. */
   read(): void {
     const { table, hosts, nSteps, usual } = this.model;
     const values = this.of === "own" ? ownTimes(table) : this.model.values(this.of);
@@ -333,7 +329,6 @@ export class HeatMap {
     return { row, column: x < 0 ? -1 : Math.floor((x / this.#right) * grid.nColumns) };
   }
 
-  /** Moves the cursor and tells what is there. */
   #point(cell: Cell | null): void {
     const grid = this.#grid;
     this.#cursor = cell !== null && cell.column >= 0 ? cell : null;

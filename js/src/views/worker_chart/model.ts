@@ -41,7 +41,6 @@ interface Waiting {
   readonly isJudged: boolean;
 }
 
-/** Who holds the others up, by what, and what it costs. */
 export function verdict(
   rows: readonly WorkerRow[],
   hosts: readonly string[],
@@ -130,7 +129,6 @@ export function isSpecial(role: string | undefined): boolean {
   return role !== undefined && role !== "" && role !== "worker";
 }
 
-/** "mean of 7 steps" */
 function meanOf(n: number): string {
   return n === 1 ? "1 step" : `mean of ${plural(n, "step")}`;
 }
@@ -198,7 +196,6 @@ export class WorkerModel {
     return this.roles[host] !== "parameter server" && this.roles[host] !== "coordinator";
   }
 
-  /** Follows the link. */
   update(): void {
     const { steps, what, isWhole } = this.#ofLink();
     const { categories, table, hosts } = this;
@@ -245,7 +242,6 @@ export class WorkerModel {
     return this.stragglers.find((one) => one.host === this.hosts[host]);
   }
 
-  /** The figures of one step on one host. */
   rowAt(host: number, aligned: number): WorkerRow {
     const rows = workerRows(this.table, this.categories, this.hosts.length, new Set([aligned]));
     return { ...rows[host], behindMs: 0 };
