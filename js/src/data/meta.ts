@@ -1,4 +1,4 @@
-/** Types of a Pack's `meta` object, as views/payload/meta.py and the *_meta.py beside it write it; times are ps after the trace origin unless named otherwise. */
+/** Types of a Pack's `meta` object, as show/lists.py writes it; times are ps after the trace origin unless named otherwise. */
 
 /** Step-time categories in the order of their ids. */
 export const CATEGORIES = [
