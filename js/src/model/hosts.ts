@@ -272,7 +272,7 @@ export function medianOfOthers(value: number, sorted: ArrayLike<number>): number
   return (at((sorted.length - 2) >> 1) + at((sorted.length - 1) >> 1)) / 2;
 }
 
-function mean(values: readonly number[]): number {
+export function mean(values: readonly number[]): number {
   return values.length === 0 ? 0 : values.reduce((sum, value) => sum + value, 0) / values.length;
 }
 

@@ -452,8 +452,6 @@ export function leakingOp(unfreed: readonly Unfreed[]): Unfreed | null {
   return unfreed.find((row) => row.nSteps * 2 >= most && row.heldBytes > 0) ?? null;
 }
 
-export const PLACE_SECTIONS = ["op_places", "source_lines", "source_files", "layers"];
-
 export type HeldBy = "op" | "layer" | "line";
 
 /** What holds memory together: the groups of a layer, of a line, or of neither. */

@@ -1,6 +1,6 @@
 /** What source lines cost: heat of files and lines, and of what has no line. */
 
-import { CATEGORIES } from "../data/meta";
+import { CATEGORIES, type TraceMeta } from "../data/meta";
 import { shortestSuffixes } from "./names";
 import type { OpTotals } from "./ops";
 import { formatPercent, plural } from "./text";
@@ -8,23 +8,11 @@ import { formatPercent, plural } from "./text";
 /** What an op of a line is for, in the order of the ids of `op_places.line_phase`. */
 export const LINE_PHASES = ["forward", "backward", "other"] as const;
 
-export interface SourceFile {
-  readonly file: string;
-  /** "Cell [7]" or the file's name. */
-  readonly title: string;
-  /** Empty where only its lines that ran ops are known. */
-  readonly text: string;
-}
+/** Tables and lists that tell the place of an op. */
+export const PLACE_SECTIONS = ["op_places", "source_lines", "source_files", "layers"];
 
-interface SourceEntry {
-  /** Index into the files, -1 for what has no line. */
-  readonly file: number;
-  readonly line: number;
-  readonly function: string;
-  readonly code: string;
-  /** Why there is no line; empty for a line. */
-  readonly bucket: string;
-}
+export type SourceFile = NonNullable<TraceMeta["source_files"]>[number];
+type SourceEntry = NonNullable<TraceMeta["source_lines"]>[number];
 
 export interface Heat {
   /** Entries of the meta object that it stands for. */

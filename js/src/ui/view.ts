@@ -48,6 +48,12 @@ export function toggleSelection(link: Link, names: readonly string[]): void {
   link.setSelection(isChosen ? [] : [...wanted]);
 }
 
+/** Makes all views be about a range, which may be a step; null is no range. */
+export function chooseRange(link: Link, range: readonly [number, number] | null, step = -1): void {
+  link.setTimeRange(range);
+  link.setStep(step);
+}
+
 /** Draws the child of a trait into `el`; a child that cannot be drawn says so there and leaves the others alone. */
 export async function renderChild(view: View, trait: string, el: HTMLElement): Promise<void> {
   const ref = view.model.get(trait);

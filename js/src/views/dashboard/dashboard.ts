@@ -11,7 +11,7 @@ import { formatCount, plural } from "../../model/text";
 import { BRING_VIEW, SHOW_VIEW, TabBar, VIEW_TITLES } from "../../ui/controls";
 import { button, drawn, h, on, setAria, textFits, watchSize } from "../../ui/dom";
 import { HostBar, openCode } from "../../ui/host_bar";
-import { hasHosts, renderChild, type TraceBuilder, type TraceView } from "../../ui/view";
+import { chooseRange, hasHosts, renderChild, type TraceBuilder, type TraceView } from "../../ui/view";
 
 interface TabView {
   readonly trait: string;
@@ -392,7 +392,7 @@ class Chip {
       title: "Show all hosts",
     });
     this.#hostBox = h("span.of-host", { role: "status" }, this.#host, clearHost);
-    this.#clear = button("×", () => clearRange(view), view.signal, {
+    this.#clear = button("×", () => chooseRange(view.link, null), view.signal, {
       "aria-label": "Clear the range",
       title: "Clear the range",
     });
@@ -441,11 +441,6 @@ class Chip {
     setAria(this.#steps, "pressed", !link.isWholeCapture);
     setAria(this.#whole, "pressed", link.isWholeCapture);
   }
-}
-
-function clearRange(view: TraceView): void {
-  view.link.setTimeRange(null);
-  view.link.setStep(-1);
 }
 
 /** The box to choose a host, above everything, and what stands in place of it all where a host is opened in full. */
@@ -500,7 +495,7 @@ export const dashboard: TraceBuilder = {
     const keydown = (event: KeyboardEvent) => {
       if (event.key !== "Escape" || event.defaultPrevented || view.link.timeRange === null) return;
       event.preventDefault();
-      clearRange(view);
+      chooseRange(view.link, null);
     };
     on(view.root, view.signal, { keydown });
     for (const name of [SHOW_VIEW, BRING_VIEW]) {

@@ -22,7 +22,7 @@ import { createTip, watchPlot } from "../../ui/plot";
 import { swatch } from "../../ui/share_bar";
 import type { GridColumn } from "../../ui/sheet";
 import { type LedgerOptions, type LedgerRow, nameColumn, numberColumn, textColumn } from "../../ui/table";
-import type { TraceView } from "../../ui/view";
+import { chooseRange, type TraceView } from "../../ui/view";
 import type { InputScene } from "./graph";
 
 interface CategoryWords {
@@ -196,8 +196,7 @@ export class WaitPane {
     const next = timeOfSteps(this.#steps, first, last);
     const now = link.timeRange;
     const isChosen = now !== null && now[0] === next[0] && now[1] === next[1];
-    link.setTimeRange(isChosen ? null : next);
-    link.setStep(isChosen || first !== last ? -1 : first);
+    chooseRange(link, isChosen ? null : next, isChosen || first !== last ? -1 : first);
   }
 
   #hover(px: number, tip: ReturnType<typeof createTip>): void {

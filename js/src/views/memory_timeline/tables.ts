@@ -15,7 +15,6 @@ import {
   type MemoryEvents,
   type MemoryStep,
   OpPlaces,
-  PLACE_SECTIONS,
   REMAINDER,
   STACK,
   together,
@@ -24,6 +23,7 @@ import {
   unfreedByOp,
 } from "../../model/memory";
 import { NOT_HERE, stepLabel, stepsOfRange, stepWords } from "../../model/range";
+import { PLACE_SECTIONS } from "../../model/source";
 import { timeOfSteps } from "../../model/steps";
 import {
   type CsvColumns,
@@ -49,7 +49,7 @@ import {
   rankColumn,
   textColumn,
 } from "../../ui/table";
-import { type TraceView, toggleSelection } from "../../ui/view";
+import { chooseRange, type TraceView, toggleSelection } from "../../ui/view";
 import { opName } from "./chart";
 
 interface Holder extends LedgerRow, Pick<LiveGroup, "count" | "allocatedBytes" | "requestedBytes"> {
@@ -326,8 +326,7 @@ function stepsPane(view: TraceView): Pane<PaneScene> {
     },
     onPick: ({ step }) => {
       const isChosen = link.step === step;
-      link.setTimeRange(isChosen ? null : timeOfSteps(table(), step, step));
-      link.setStep(isChosen ? -1 : step);
+      chooseRange(link, isChosen ? null : timeOfSteps(table(), step, step), isChosen ? -1 : step);
     },
     isSelected: ({ step }) => {
       const range = link.timeRange;

@@ -5,7 +5,7 @@ import { evidenceFacts, formatShare, gainWords, isShown, selectsNothing, timeRan
 import { formatCount } from "../../model/text";
 import { BRING_VIEW, labelList, labelled, VIEW_TITLES } from "../../ui/controls";
 import { button, copyButton, h, on, onKeys, setAria, unspoken } from "../../ui/dom";
-import type { TraceView } from "../../ui/view";
+import { chooseRange, type TraceView } from "../../ui/view";
 
 const N_CARDS = 3;
 /** Filled bars of the mark beside the word. */
@@ -161,16 +161,14 @@ export class AdviceCards {
     const one = this.advice[index];
     if (this.#shown() === index) {
       this.#last = -1;
-      link.setTimeRange(null);
-      link.setStep(-1);
+      chooseRange(link, null);
       link.setSelection([]);
       if (one.host && one.host === link.host) link.setHost("");
       this.#mark(); // the link tells nobody where nothing was selected
       return;
     }
     this.#last = index;
-    link.setTimeRange(timeRangeOf(one));
-    link.setStep(one.step);
+    chooseRange(link, timeRangeOf(one), one.step);
     link.setSelection(one.op_names);
     if (one.host) link.setHost(one.host);
     this.#mark();

@@ -31,7 +31,7 @@ import {
   type Tip,
   watchPlot,
 } from "../../ui/plot";
-import type { TraceBuilder, TraceView } from "../../ui/view";
+import { chooseRange, type TraceBuilder, type TraceView } from "../../ui/view";
 
 const N_PARTS = 4;
 
@@ -355,21 +355,15 @@ class StepChart {
     const [first, last] = a <= b ? [a, b] : [b, a];
     const range = timeOfSteps(this.#steps, first, last);
     this.#choice = { rows: [first, last], range };
-    this.view.link.setTimeRange(range);
-    this.view.link.setStep(first === last ? first : -1);
+    chooseRange(this.view.link, range, first === last ? first : -1);
   }
 
   #click(px: number): void {
     const [first, last] = [this.#rowAt(px, -1), this.#rowAt(px, 1)];
     const chosen = this.#chosen();
-    if (chosen !== null && chosen[0] === first && chosen[1] === last) this.#clear();
+    if (chosen !== null && chosen[0] === first && chosen[1] === last) chooseRange(this.view.link, null);
     else this.#choose(first, last);
     this.#anchor = first;
-  }
-
-  #clear(): void {
-    this.view.link.setTimeRange(null);
-    this.view.link.setStep(-1);
   }
 
   #chosen(): readonly [number, number] | null {
@@ -383,7 +377,7 @@ class StepChart {
   #key(event: KeyboardEvent): boolean {
     const chosen = this.#chosen();
     if (event.key === "Escape") {
-      if (this.view.link.timeRange !== null) this.#clear();
+      if (this.view.link.timeRange !== null) chooseRange(this.view.link, null);
       else this.#plot.blur();
     } else {
       const move = {

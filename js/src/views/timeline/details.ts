@@ -10,6 +10,7 @@ import { shortName } from "../../model/names";
 import { isWithin, KEEP_ALL, NOT_KNOWN, stepWords } from "../../model/range";
 import { firstFrom, lastBefore } from "../../model/rows";
 import { nextMarked } from "../../model/search";
+import { PLACE_SECTIONS } from "../../model/source";
 import { stepAt } from "../../model/steps";
 import {
   formatBytes,
@@ -566,8 +567,6 @@ function flowSwitch(state: TimelineState, signal: AbortSignal, kinds: ReadonlySe
   });
   return h("div.tl-kinds", { role: "group", "aria-label": "Kinds of arrows that are drawn" }, ...buttons);
 }
-
-const PLACE_SECTIONS = ["op_places", "source_lines", "source_files", "layers"];
 
 /** Rows that may come later: of a big capture the tables of places are not in the first pack. */
 function originRows(state: TimelineState, event: number, signal: AbortSignal): Node[] {

@@ -1,7 +1,7 @@
 /** The keys of the timeline and their list; they act only while the timeline has the focus. */
 
 import { fitRange, panBy, type Span, zoomAt } from "../../data/time";
-import { button, h, onKeys } from "../../ui/dom";
+import { button, h, hasModifier, onKeys } from "../../ui/dom";
 import { alongFlow, alongRow, toEnclosing, toFirstInside, toSameOp } from "./details";
 import type { SearchBox } from "./search";
 import type { TimelineState } from "./state";
@@ -111,7 +111,7 @@ export class Help {
 
 export function listenToKeys(section: HTMLElement, state: TimelineState, actions: KeyActions, signal: AbortSignal) {
   onKeys(section, signal, (event) => {
-    if (event.ctrlKey || event.metaKey || event.altKey || isOwnKeyOf(event.target, event.key)) return false;
+    if (hasModifier(event) || isOwnKeyOf(event.target, event.key)) return false;
     return actOnBench(event, actions.bench) || act(event, state, actions);
   });
 }

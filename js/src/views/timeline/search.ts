@@ -2,9 +2,10 @@
 
 import { atEnd } from "../../data/widget";
 import { matchNames, NO_QUERY, nextMarked, placeOf, type Query } from "../../model/search";
+import { PLACE_SECTIONS } from "../../model/source";
 import { formatCount, plural } from "../../model/text";
 import { button, h, on, setAria, toggle } from "../../ui/dom";
-import { PLACES, type TimelineState } from "./state";
+import type { TimelineState } from "./state";
 
 const WAIT_MS = 120;
 /** Searches that the arrow keys bring back. */
@@ -186,7 +187,7 @@ export class SearchBox {
     if (this.#isAsked) return;
     this.#isAsked = true;
     const { trace } = this.state;
-    void trace.data.ready(PLACES).then(
+    void trace.data.ready(PLACE_SECTIONS).then(
       () => trace.signal.aborted || this.refresh(),
       () => {},
     );

@@ -513,9 +513,6 @@ class HostSteps {
   }
 }
 
-/** Tables and lists with the places of ops, which may come later. */
-export const PLACES = ["op_places", "source_lines", "source_files", "layers"];
-
 /** The texts that a search looks at, and the units that a match finds. */
 export class SearchTexts {
   #texts: readonly string[] = [];
