@@ -490,7 +490,7 @@ export interface Coded {
   readonly codes: readonly number[];
 }
 
-/** As `views/payload/structure_meta.py` writes it. */
+/** As `show/lists.py` writes it. */
 export interface StructureMeta {
   /** Why there is nothing else. */
   readonly problem?: string;

@@ -3,7 +3,7 @@
  *
  * It is zlib of: uint32 LE header length | JSON header, padded with spaces so that the columns start at a multiple of 8 |
  * columns, each padded to 8 bytes, most of them coded. Column offsets count from the end of the header.
- * Python's side is views/payload/wire.py and column_code.py. A worker inflates, so that no frame waits for it.
+ * Python's side is show/pack.py. A worker inflates, so that no frame waits for it.
  */
 
 interface Code {

@@ -1,4 +1,4 @@
-/** Notes at moments and ranges <-> the JSON string that the widget keeps; views/widgets/bookmarks.py reads the same. */
+/** Notes at moments and ranges <-> the JSON string that the widget keeps; show/link.py reads the same. */
 
 import { upperBound } from "../data/columns";
 import type { Span } from "../data/time";

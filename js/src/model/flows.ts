@@ -2,7 +2,7 @@
 
 import { type Events, parentOf, subtreeOf } from "../data/events";
 
-/** In the order of the numbers in the tables of flows; `analysis/timeline/flows.py` says what each is. */
+/** In the order of the numbers in the tables of flows; `Profile.flows` says what each is. */
 export const FLOW_KINDS = ["launch", "producer", "pool", "tf_data", "send_recv"] as const;
 export const FLOW_LABELS = ["kernel launch", "runtime hand-over", "thread pool", "tf.data element", "send / receive"];
 /** For a switch that has little room. */

@@ -338,7 +338,7 @@ function span(events: MemoryEvents, rows: Int32Array, first: number, last: numbe
   return { peakBytes, peakAtPs, startBytes, endBytes: levelAfter(events, rows, last), nAllocations, allocatedBytes };
 }
 
-// The rules and their numbers are those of analysis/memory/memory_growth.py, where they are explained.
+// The rules and their numbers are those of analysis/memory/growth.py, where they are explained.
 const MAX_STEPS_OF_SESSION = 400;
 const MIN_DEVIATIONS = 3;
 const MIN_SHARE_OF_PEAK = 0.01;
