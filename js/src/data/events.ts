@@ -65,7 +65,6 @@ interface Times {
   readonly coarse: Float64Array | null;
 }
 
-/** A span of time that is drawn from one source: all its events, or the sample of them. */
 export interface Run {
   /** Events belong to the run in whose span they start; spans of neighbours touch. */
   readonly span: Span;
@@ -74,10 +73,8 @@ export interface Run {
   /** By row: its events here are those of the indices [low[row], high[row]) of `times`. */
   readonly low: Uint32Array;
   readonly high: Uint32Array;
-  /** Tiles [first, last] of the run. */
   readonly firstTile: number;
   readonly lastTile: number;
-  /** Position of an index of `times`. */
   positionOf(index: number): number;
 }
 
@@ -186,7 +183,6 @@ function sampleRun(sample: Sample, rows: Rows, span: Span, firstTile: number, la
 
 const itself = (index: number) => index;
 
-/** A run of loaded tiles: its indices are positions. */
 function loadedRun(
   times: Times,
   low: Uint32Array,

@@ -232,7 +232,6 @@ export class OneHost {
   readonly data: TraceData;
   #tables: HostTables | null = null;
   #meta: TraceMeta;
-  /** What a change of the host changes: all tables. */
   readonly #listeners = new Set<() => void>();
 
   constructor(

@@ -77,7 +77,6 @@ function loaded(page: Document): Promise<void> | undefined {
   return new Promise((resolve) => page.defaultView?.addEventListener("load", () => resolve(), { once: true }));
 }
 
-/** Whether a manager draws the widget; waits for one that may yet come. */
 async function isDrawn(place: Element): Promise<boolean> {
   // The manager of nbconvert's pages is an AMD module.
   if (!("requirejs" in globalThis)) return false;

@@ -63,12 +63,10 @@ export interface Frame {
   readonly tracksBottom: number;
   readonly range: Span | null;
   readonly rangeLabel: string;
-  /** Pixels of the ruler that flags of bookmarks take. */
   readonly flags: readonly Span[];
   /** Time of which only the longest slices are here, and will ever be. */
   readonly sampled: readonly Span[];
   readonly only: Marks | null;
-  /** Key ids that are hovered, here or in another view. */
   readonly hoveredIds: Int32Array;
   /** Filled while slices are drawn: x0, x1, y of the wide ones among them that are hovered. */
   readonly hovered: number[];
@@ -99,7 +97,6 @@ export function setFont(frame: Frame, weight: 400 | 600 = 400) {
 const ELLIPSIS = "…";
 const ELLIPSIS_PX = 11;
 
-/** Names cut to a width, measured once. */
 export class LabelCache {
   /** Of each text its width, and its cuts by their length. */
   readonly #texts = new Map<string, { readonly px: number; readonly cuts: string[] }>();

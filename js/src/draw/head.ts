@@ -92,7 +92,6 @@ function drawWindow(frame: Frame) {
   fillRect(ctx, x1 - 2, 8, 3, 10, palette.ink);
 }
 
-/** Where in the whole capture the search found something; in all of the strip, as what lies outside the window is looked for too. */
 function drawHits({ ctx, palette, width, bounds }: Frame, hits: Hits) {
   const { bins } = hits;
   ctx.fillStyle = palette.act;

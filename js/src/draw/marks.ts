@@ -8,10 +8,8 @@ import type { Marks } from "../model/search";
 import { type LineTrack, lineTrackOf, SLICE_PX, type Track, type TrackLayout, yOfDepth, yOfRow } from "../model/tracks";
 import { type Frame, TRACKS_TOP_PX } from "./frame";
 
-/** Up to this wide a slice is narrow. */
 const NARROW_PX = 3;
 const TICK_PX = 2;
-/** Of caps, on both sides of the slice. */
 const OVERHANG_PX = 2;
 
 /** Draws the mark of one event at a y; `isThin`: it is the only thin one there. */

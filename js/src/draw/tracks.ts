@@ -67,7 +67,6 @@ function drawHost(frame: Frame, track: HostTrack, y: number) {
   fillRect(ctx, -labelWidth, y + track.height - 1, labelWidth + width, 1, palette.rule);
 }
 
-/** Below the head of a device. */
 function drawDeviceWaits(frame: Frame, plane: number, y: number) {
   const { ctx, labelWidth, meta, palette } = frame;
   if (!hasWaits(meta, plane)) return;
@@ -75,7 +74,6 @@ function drawDeviceWaits(frame: Frame, plane: number, y: number) {
   drawWaits(frame, piecesOf(frame, plane), y);
 }
 
-/** Parts of the steps of the host of a plane. */
 function piecesOf({ allSteps, meta, strips }: Frame, plane: number): Steps["piece"] {
   return (strips[hostsOf(meta).indexOf(meta.planes[plane].host)] ?? allSteps).piece;
 }
@@ -161,7 +159,6 @@ function drawColumns({ ctx, edges, shownColors, width, only }: Frame, slices: Sl
   ctx.globalAlpha = 1;
 }
 
-/** Of each item the parts of its height that are drawn. */
 let reached = new Uint8Array();
 
 /** Whether the column after one touches it, is as busy, and has as much below. */
@@ -216,7 +213,6 @@ function roomBefore(frame: Frame, rowOver: number, position: number, x0: number)
   return xAt(view, width, events.start[over]) - x0;
 }
 
-/** From this width on a span is a box of its own. */
 const WIDE_PX = 3;
 const TEXT_MIN_PX = 26;
 
@@ -309,7 +305,6 @@ export function drawHostStrip(frame: Frame, strip: HostStrip, y: number) {
   drawCategoryNames(frame, y);
 }
 
-/** What a device waits for at each moment of a step in which it does not compute. */
 export function drawWaits(frame: Frame, piece: Steps["piece"], y: number) {
   layoutPieces(piece, frame.view, frame.width, frame.runs, COMPUTE);
   drawPieces(frame, y);
@@ -357,7 +352,6 @@ export function pieceAt({ piece }: HostStrip, time: number, tolerance: number): 
   return -1;
 }
 
-/** Above and below the curve. */
 const COUNTER_PAD_PX = 3;
 
 export function drawCounter(frame: Frame, counter: Counter, y: number, height: number) {

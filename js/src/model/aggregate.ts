@@ -306,7 +306,6 @@ export class Aggregate extends Stepwise {
     };
   }
 
-  /** Adds the slices of a tile that start in [t0, t1), as a whole. */
   #scan(tile: number, t0: number, t1: number, into: Accumulator) {
     const { events } = this;
     const { start, name, duration, self } = events;

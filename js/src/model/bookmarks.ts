@@ -56,7 +56,6 @@ export function withBookmark(bookmarks: readonly Bookmark[], added: Bookmark): {
   return { all: [...bookmarks.slice(0, index), added, ...bookmarks.slice(index)], index };
 }
 
-/** The next one after (or before) a moment, going round at the ends; -1 without any. */
 export function nextBookmark(bookmarks: readonly Bookmark[], timePs: number, direction: 1 | -1): number {
   if (bookmarks.length === 0) return -1;
   const starts = bookmarks.map((bookmark) => bookmark.start_ns * PS_PER_NS);

@@ -45,7 +45,6 @@ const STEP_COLORS = 4;
 /** Families whose hues the steps borrow, and that of events in no step. */
 const STEP_FAMILIES = [FAMILY.conv, FAMILY.optim, FAMILY.move, FAMILY.elem];
 const NO_STEP = STEP_COLORS;
-/** Steps that a legend names of each colour. */
 const STEPS_NAMED = 3;
 
 interface Colored {
@@ -56,7 +55,6 @@ interface Colored {
   readonly step: ArrayLike<number>;
 }
 
-/** Colours of one frame: `fill` and `edge` are indexed by what `of` gives. */
 export interface ColorScheme {
   readonly by: ColorBy;
   readonly n: number;
@@ -221,12 +219,10 @@ export function opColors(meta: TraceMeta) {
   return { familyOf, categoryOf };
 }
 
-/** The slice family of an op: what its type says, else its name. */
 function opFamily({ op_family }: Pick<TraceMeta, "op_family">, op: number): string {
   return FAMILIES[op_family[op]] ?? "runtime";
 }
 
-/** The step-time category whose colour an op has: where its time would show in the step breakdown. */
 export function opCategory(row: ColoredOp, family: string): string {
   if (row.isIdle) return "other";
   if (row.device === 1) return deviceOpCategory(row.type);

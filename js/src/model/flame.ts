@@ -91,7 +91,6 @@ export interface FlameOptions {
   readonly isBase?: ((position: number) => boolean) | undefined;
 }
 
-/** Slices between two looks at the clock. */
 const CHUNK = 16_384;
 
 export class FlameBuilder extends Stepwise {

@@ -5,7 +5,6 @@ import { type Events, parentOf, subtreeOf } from "../data/events";
 /** In the order of the numbers in the tables of flows; `Profile.flows` says what each is. */
 export const FLOW_KINDS = ["launch", "producer", "pool", "tf_data", "send_recv"] as const;
 export const FLOW_LABELS = ["kernel launch", "runtime hand-over", "thread pool", "tf.data element", "send / receive"];
-/** For a switch that has little room. */
 export const FLOW_SHORT = ["launch", "runtime", "pool", "tf.data", "send/recv"];
 
 export interface Arrow {
@@ -66,7 +65,6 @@ function arrowsDown(events: Events, position: number, shown: ArrayLike<number>):
   return [...own, ...inside.slice(0, MAX_FROM_INSIDE)];
 }
 
-/** All arrows that lead to an event and away from it, hop by hop, nearest first, at most `most` in each direction. */
 export function chainOf(events: Events, position: number, shown: ArrayLike<number>, most: number): Chain {
   const up = walk(events, position, "up", shown, most);
   const down = walk(events, position, "down", shown, most);

@@ -21,7 +21,6 @@ export function shortHosts(names: readonly string[]): ShortHosts {
   return short.some((name) => name === "") ? { short: [...names], prefix: "" } : { short, prefix };
 }
 
-/** Whole names where all fit into so many characters, else short ones. */
 export function hostNamesThatFit(names: readonly string[], nCharacters: number): readonly string[] {
   const fits = (name: string) => name.length <= nCharacters;
   return names.every(fits) ? names : shortHosts(names).short;
@@ -162,7 +161,6 @@ export function workerRows(
   });
 }
 
-/** Each row's step time without communication. */
 export function ownTimes(table: Table): Float64Array {
   const time = numbers(table, "step_time_ms");
   const communication = table.columns[`${COMMUNICATION}_ms`] as Float64Array | undefined;
@@ -373,7 +371,6 @@ export function rangeOf(matrix: Float32Array, nSteps: number, counts: ReadonlySe
 }
 
 export interface HostStrip {
-  /** Pieces of its steps, as `layoutPieces` takes them, and of each the row of its step. */
   readonly piece: Steps["piece"];
   readonly step: Int32Array;
   readonly rows: Int32Array;

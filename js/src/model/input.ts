@@ -8,7 +8,6 @@ import { overlapPs, type RangePs, type Scope, STEADY } from "../data/time";
 import { opsOfScope } from "./ops";
 import { countedSteps } from "./steps";
 
-/** What the events of an iterator are called, by which it is selected. */
 export function namesOf(node: IteratorNode): readonly string[] {
   return node.event_names?.length ? node.event_names : [node.long_name];
 }
@@ -299,7 +298,6 @@ export interface InputPart {
   readonly ratio: number;
 }
 
-/** What the host worked for the input, by category in their order. */
 export function inputParts(order: readonly string[], ops: readonly InputOp[]): InputPart[] {
   const ms = order.map((category) =>
     ops.reduce((sum, op) => sum + (op.category === category ? (op.workPs || 0) / 1e9 : 0), 0),

@@ -130,12 +130,10 @@ const ALONE_PX = 3;
 const TICK_PX = 0.3;
 /** Parts of what is covered of a column, as shares are kept. */
 export const PARTS = 255;
-/** Thin events that are looked at around a point. */
 const MAX_LOOKS = 256;
 /** Where two runs meet, a pixel column may have two items. */
 const SPARE = 512;
 
-/** Reused for every row of every frame. */
 export class SliceBuffer {
   n = 0;
   right = 0;
@@ -335,7 +333,6 @@ export function eventAt(events: Events, row: number, time: number, tolerance: nu
 /** Rows kept: as many as the tallest window shows. A buffer takes some 35 bytes a pixel. */
 const MAX_ROWS = 256;
 
-/** All that a layout depends on, but for its row. */
 interface LayoutSource {
   readonly events: Events;
   readonly meta: Pick<TraceMeta, "lines" | "planes">;

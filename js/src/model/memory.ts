@@ -27,7 +27,6 @@ export function memoryEvents(table: Table, allocator: number): MemoryEvents {
 }
 
 interface Envelope {
-  /** Rows to draw, ascending. */
   readonly rows: Int32Array;
   /** Rows of the window, of which `rows` are the visible extremes. */
   readonly nInWindow: number;
@@ -266,7 +265,6 @@ export interface MemoryStep {
   readonly allocatedBytes: number;
 }
 
-/** Rows of the events by session, each in time order. */
 function rowsBySession(events: MemoryEvents): Map<number, Int32Array> {
   const count = new Map<number, number>();
   for (let i = events.begin; i < events.end; ) {
@@ -454,7 +452,6 @@ export function leakingOp(unfreed: readonly Unfreed[]): Unfreed | null {
 
 export type HeldBy = "op" | "layer" | "line";
 
-/** What holds memory together: the groups of a layer, of a line, or of neither. */
 export interface Held {
   readonly name: string;
   readonly groups: readonly LiveGroup[];
@@ -522,7 +519,6 @@ export function lifetimePs(events: MemoryEvents, row: number): number {
   return freedAt < 0 ? Number.POSITIVE_INFINITY : events.time[freedAt] - events.time[row];
 }
 
-/** Of the allocations made in the range the `limit` longest-lived and the `limit` largest. */
 export function topLifetimes(events: MemoryEvents, range: RangePs, limit: number): Lifetimes {
   const [from, to] = rowsIn(events, range);
   const all: number[] = [];

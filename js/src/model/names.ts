@@ -177,7 +177,6 @@ function withRank(readable: string, signature: string): string {
   return rank && readable.endsWith(")") ? `${readable.slice(0, -1)}, ${rank}-d)` : readable;
 }
 
-/** The readable name without template parameters, for where there is little room. */
 export function shortKernel(readable: string): string {
   return readable.replace(/[<(].*$/s, "").trim() || readable;
 }

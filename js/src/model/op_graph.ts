@@ -19,7 +19,6 @@ export function heatPercent(heat: number): number {
   return heat > 0 ? Math.round(FAINTEST_PERCENT + (100 - FAINTEST_PERCENT) * heat) : 0;
 }
 
-/** None, half and the largest. */
 export function heatMarks(largest: number): readonly number[] {
   return largest > 0 ? [0, largest / 2, largest] : [0];
 }
@@ -57,7 +56,6 @@ export interface OpGraphCut {
   readonly arrows: readonly GraphArrow[];
   /** Ops in boxes that stand for what was left out. */
   readonly nMerged: number;
-  /** Arrows there would be, where not all are drawn. */
   readonly nArrows: number;
 }
 

@@ -368,7 +368,6 @@ function stepTime(steps: Table, counted: readonly number[]) {
   return { avg, std: sd, min, max, n: steps.n, n_averaged: n };
 }
 
-/** In the order of the whole trace's breakdown. */
 function stepParts(meta: TraceMeta, steps: Table, counted: readonly number[], avg: number) {
   const known = meta.overview.breakdown?.map(({ category }) => category) ?? meta.categories;
   return known.map((category) => {

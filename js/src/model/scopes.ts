@@ -235,7 +235,6 @@ interface OpFigures {
   readonly occurrences: (op: number) => number;
   readonly isBackward: (op: number) => boolean;
   readonly isSelected: (op: number) => boolean;
-  /** Index into `FAMILIES`. */
   readonly family: (op: number) => number;
 }
 

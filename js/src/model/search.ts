@@ -86,7 +86,6 @@ function firstOfRun(marks: Marks, run: Run, from: Moment, direction: 1 | -1): nu
   return best;
 }
 
-/** Indices of a row that come after a moment and start no later than `limit`. */
 function after(run: Run, row: number, from: Moment, limit: number): readonly [low: number, high: number] {
   const { start } = run.times;
   const high = upperBound(start, limit, run.low[row], run.high[row]);
@@ -95,7 +94,6 @@ function after(run: Run, row: number, from: Moment, limit: number): readonly [lo
   return [low, high];
 }
 
-/** Indices of a row that come before a moment and start no earlier than `limit`. */
 function before(run: Run, row: number, from: Moment, limit: number): readonly [low: number, high: number] {
   const { start } = run.times;
   const low = lowerBound(start, limit, run.low[row], run.high[row]);

@@ -66,7 +66,6 @@ export interface Charges {
   /** For each op its entry, and its phase as an index into `LINE_PHASES`. */
   readonly line: ArrayLike<number>;
   readonly phase: ArrayLike<number>;
-  /** The step-time category of each op, for its colour. */
   readonly categoryOf: (op: number) => string;
 }
 

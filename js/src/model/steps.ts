@@ -133,7 +133,6 @@ export class RunBuffer {
     this.category = new Uint8Array(n);
   }
 
-  /** Whether an area has all of the height, and at least so much width. */
   isWide(k: number, px: number): boolean {
     return this.high[k] - this.low[k] >= FULL && this.x1[k] - this.x0[k] >= px;
   }
@@ -272,7 +271,6 @@ export interface StepBars {
   readonly high: Float64Array;
 }
 
-/** Spreads the steps evenly over at most `maxBars` bars, in order, none empty. */
 export function stepBars(steps: Table, categories: readonly string[], maxBars: number): StepBars {
   const n = Math.min(steps.n, Math.max(1, Math.floor(maxBars)));
   const first = new Int32Array(n + 1);

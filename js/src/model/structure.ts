@@ -94,7 +94,6 @@ export class Structure {
     return op >= this.meta.n_named;
   }
 
-  /** What is called, such as "train.py:12 build". */
   frameName(row: number): string {
     const { line, function: names } = this.meta.frames;
     const where = `${fileName(this.frameFile(row))}:${line[row]}`;
@@ -109,7 +108,6 @@ export class Structure {
     return this.#made(kind)[0];
   }
 
-  /** For each op the innermost entry around it. */
   places(kind: TreeKind): ArrayLike<number> {
     return this.#made(kind)[1];
   }

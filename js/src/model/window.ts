@@ -113,7 +113,6 @@ export function stepEdges(steps: Pick<Steps, "n" | "start" | "end">, time: numbe
 }
 
 export function stepsInside(steps: Pick<Steps, "n" | "start" | "end">, span: Span): number {
-  // Bounds come through the link in whole nanoseconds.
   const from = lowerBound(steps.start, span.t0 - 1000, 0, steps.n);
   let to = from;
   while (to < steps.n && steps.end[to] <= span.t1 + 1000) to += 1;

@@ -110,14 +110,12 @@ export class TabBar {
   }
 }
 
-/** A part of a view that is about the same as the others. */
 export interface Pane<S> {
   readonly element: HTMLElement;
   show(scene: S): void;
   save?(): void;
 }
 
-/** One of several parts, each made when it is first shown; with the switch and the button for its CSV. */
 export class PaneSwitch<P extends string, S> {
   readonly element = h("div.tfp-panes");
   readonly control: HTMLElement;
@@ -177,7 +175,6 @@ export const SHOW_VIEW = "tfprof-show-view";
 /** The same, but whoever asks stays where she is, as a second press takes back what the first selected. */
 export const BRING_VIEW = "tfprof-bring-view";
 
-/** What the views in the tabs of the dashboard are called, by trait. */
 export const VIEW_TITLES: Readonly<Record<string, string>> = {
   op_table: "Ops",
   source_view: "Lines",
@@ -208,7 +205,6 @@ interface Place {
   readonly signal: AbortSignal;
 }
 
-/** Whether a dashboard is around a view. */
 export function isInDashboard(root: HTMLElement): boolean {
   return root.parentElement?.closest('[data-tfprof="dashboard"]') != null;
 }

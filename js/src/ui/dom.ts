@@ -172,7 +172,6 @@ async function copyText(text: string): Promise<boolean> {
   }
 }
 
-/** Why a view is empty, what to do about it, and the code to paste. */
 export function emptyState(title: string, reason: string, code: string, signal: AbortSignal): HTMLElement {
   const box = h("div.empty", { role: "status" }, h("h2", title), h("p", reason));
   if (code)
@@ -203,7 +202,6 @@ export function download(fileName: string, text: string, type: string): void {
   setTimeout(() => URL.revokeObjectURL(url), 10_000);
 }
 
-/** Calls `fn` at most once a frame, however often it is asked to. */
 export function inFrame(fn: () => unknown, signal: AbortSignal): () => void {
   const run = guarded(fn, signal);
   let isWaiting = false;
@@ -300,7 +298,6 @@ export function sized(canvas: HTMLCanvasElement, width: number, height: number, 
 /** About the width of a character of the table's font, where there is no canvas to measure with. */
 const CHARACTER_PX = 6.4;
 
-/** A function for the width in px of a character in the element's font. */
 function characterWidth(element: HTMLElement): (character: string) => number {
   let context: CanvasRenderingContext2D | null = null;
   if (typeof CanvasRenderingContext2D !== "undefined") context = document.createElement("canvas").getContext("2d");
@@ -329,7 +326,6 @@ export function textWidth(element: HTMLElement): (text: string) => number {
   };
 }
 
-/** A predicate: does a text of the element's font fit into a width? */
 export function textFits(element: HTMLElement, widthPx: number): (text: string) => boolean {
   const widthOf = characterWidth(element);
   return (text) => {

@@ -12,7 +12,6 @@ const ROW_PX = 22;
 const PADDING_PX = 9;
 /** A rectangle under this is drawn in its edge colour. */
 const MIN_FILL_PX = 3;
-/** Narrower ones bear no name. */
 const MIN_LABEL_PX = 34;
 /** A name cut to less says nothing. */
 const MIN_LABEL = 5;
@@ -20,7 +19,6 @@ const MIN_LABEL = 5;
 export interface CellLook {
   readonly label: string;
   readonly figure: string;
-  /** For a screen reader: the whole in words. */
   readonly spoken: string;
   /** Slice family, or "" for what is no slice. */
   readonly family: string;
@@ -188,7 +186,6 @@ function foundClass({ found }: CellLook): string {
   return found === undefined ? "" : found ? " hit" : " dim";
 }
 
-/** As much of a label as fits and still says something. */
 function cutLabel(cell: Cell, label: string, fits: (text: string) => boolean): string {
   if (cell.kind === "rest") return [label, `+${formatCount(cell.n)}`].find(fits) ?? "";
   const text = cutNames([label], fits).get(label) ?? "";
@@ -203,7 +200,6 @@ export function restLabel(n: number): string {
 const LEAST_PX = 2;
 const DEFAULT_WIDTH_PX = 600;
 
-/** What an icicle is of, and what comes of what the reader does in it. */
 export interface IcicleSource {
   readonly tree: ScopeTree;
   /** The row on top where nothing was looked into. */
@@ -211,11 +207,8 @@ export interface IcicleSource {
   nameOf(row: number): string;
   /** To a screen reader what lies inside a row, and what the row on top is. */
   readonly spoken: { readonly parts: string; readonly shown: string };
-  /** What is drawn now: the time of each row and op, and how a cell looks. */
   scene(): { readonly times: ScopeTimes; psOf(op: number): number; lookOf(cell: Cell): CellLook };
-  /** About a row on top; `merged` says what was too narrow to draw. */
   words(zoom: number, merged: readonly string[]): readonly string[];
-  /** Why nothing is drawn. */
   nothing(): string;
   /** Gives the words about a cell; null where the pointer left. */
   onHover(cell: Cell | null, zoom: number): Tip | null;

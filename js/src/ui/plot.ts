@@ -34,7 +34,6 @@ export interface Tip {
 }
 
 export interface TipBox {
-  /** Beside a point of `parent`. */
   show(x: number, y: number, tip: Tip): void;
   /** Below an element or a box of the page, or above it where it would be cut; hidden where either is null. */
   about(tip: Tip | null, at: Element | TipPlace | null): void;
@@ -304,7 +303,6 @@ function toRgba(color: string, context: CanvasRenderingContext2D | null): string
   return `rgba(${r}, ${g}, ${b}, ${a / 255})`;
 }
 
-/** Puts ticks with our own words on an axis. */
 export function setTicks(chart: Chart, axis: string, ticks: readonly number[], label: (tick: number) => string): void {
   chart.get(axis).setv({ major_label_overrides: new Map(ticks.map((tick) => [tick, label(tick)])) });
   chart.get(`${axis}_ticker`).setv({ ticks: [...ticks] });

@@ -198,7 +198,6 @@ export function numberColumn<R>(
   return { isRight: true, isOptional: true, value: sorted, cell, ...figures, ...head };
 }
 
-/** Times in ps, over so many executions. */
 interface OpTimes {
   readonly occurrences: number;
   readonly totalPs: number;
@@ -219,7 +218,6 @@ export function selfColumn<R extends OpTimes>(
   return msBarColumn(head, ({ selfPs }) => selfPs, color);
 }
 
-/** Their heads, and that of the count, for the scope shown. */
 export function timeTitles(nSteps: number | null): Readonly<Record<string, string>> {
   return { self: perStep("Self time, ms", nSteps), count: perStep("Count", nSteps) };
 }
@@ -309,7 +307,6 @@ interface FilteredTableOptions<R>
   /** What is said of the rows that pass, and behind it what is of less weight. */
   readonly describe: (shown: readonly R[], isOff: boolean) => readonly [text: string, about?: string];
   readonly whyEmpty: () => string;
-  /** Called with the rows that pass before they are drawn. */
   readonly onShown?: (shown: readonly R[]) => void;
   readonly csv: { readonly file: string; readonly columns: () => CsvColumns<R> };
   readonly controls?: readonly HTMLElement[] | undefined;
@@ -379,7 +376,6 @@ interface LinkedTableOptions<R>
   > {
   readonly csv: { readonly file: string; readonly columns: CsvColumns<R> };
   readonly noun: () => string;
-  /** What the shares in the count are of, such as "kernel time". */
   readonly weightNoun: string;
   readonly weight: (row: R) => number;
   /** All rows of a scope; where that is of whole steps times and counts are a step. */

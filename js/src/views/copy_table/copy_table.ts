@@ -19,7 +19,6 @@ interface CopyRow extends CopyMeta {
 }
 
 const PS_PER_MS = 1e9;
-/** Of one row, in ps. */
 const SUMS = ["occurrences", "bytes", "total", "exposed", "back"] as const;
 
 /**
@@ -73,7 +72,6 @@ function memoryOf({ source, destination }: CopyMeta): string {
   return source || destination ? `${source || "?"} → ${destination || "?"}` : "";
 }
 
-/** Their categories in a step, for their colours. */
 const CATEGORIES: Readonly<Record<string, string>> = {
   "host to device": "copy_to_device",
   "device to host": "output",

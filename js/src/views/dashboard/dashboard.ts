@@ -134,7 +134,6 @@ function headlineOf(text: string): string {
   return HEADLINE.exec(text)?.[1] ?? text.replace(/\.$/, "");
 }
 
-/** Above a view in its tab: what is not known of what it shows. */
 function limitNote(limits: readonly Limit[], trait: string): HTMLElement | null {
   const words = limits.filter(({ view, is_told }) => view === trait && !is_told).map(({ text }) => text);
   return words.length > 0 ? h("p.tfp-limit.q", words.join(" ")) : null;
@@ -238,7 +237,6 @@ class Tabs implements TabNames {
     this.#views[this.#chosen].draw();
   }
 
-  /** Opens the tab of a trait, the first one where there is none. */
   choose(trait: unknown): void {
     const wanted = tabOf(trait);
     this.#views[Math.max(0, wanted)].show(wanted < 0 ? TABS[0].views[0].trait : trait);
@@ -275,7 +273,6 @@ export class OpenedHost {
 
   constructor(
     readonly view: TraceView,
-    /** What the host's dashboard stands in place of. */
     readonly place: HTMLElement,
   ) {
     const { model, signal, guard } = view;
@@ -350,7 +347,6 @@ export class OpenedHost {
     await renderChild({ ...this.view, signal }, "opened", place);
   }
 
-  /** The dashboard of a host has its name for a title. */
   async #title(): Promise<string> {
     const { host, signal } = this.view;
     try {

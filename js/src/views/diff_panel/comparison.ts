@@ -229,7 +229,6 @@ interface RatioMarks {
 
 /** The axis shows at least this much to both sides, so that a narrow interval is not drawn as a wide one. */
 const LEAST_REACH = 1.1;
-/** Room beyond what is farthest from 1. */
 const MARGIN = 1.15;
 const TICKS = [0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 0.8, 0.9, 1, 1.1, 1.25, 2, 5, 10, 20, 50, 100];
 const TICK_APART = 0.2;
@@ -285,7 +284,6 @@ export class SharedSelection {
     return this.of(0).length === 0 && this.of(1).length === 0;
   }
 
-  /** Selects ops of both runs, or nothing when exactly they are selected. */
   toggle(names: readonly [readonly string[], readonly string[]]): void {
     const isChosen = this.links.every((link, run) => link === null || isSame(link.selection, names[run]));
     this.#set(isChosen ? [[], []] : names);

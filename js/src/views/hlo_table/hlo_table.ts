@@ -39,7 +39,6 @@ interface HloRow {
   readonly rank: number;
   /** Rows of the meta object's `hlo_ops`: one, or those of a group. */
   readonly hlos: readonly number[];
-  /** What the row is of: the only one, or the first of a group. */
   readonly meta: HloOp;
   readonly occurrences: number;
   readonly totalPs: number;
@@ -86,7 +85,6 @@ function doneParts(occurrences: Table, nUnits: number, range: RangePs): Float64A
   return done;
 }
 
-/** The HLO ops that ran, or their groups, most self time first. */
 export function hloRows(hlos: readonly HloOp[], totals: Totals, grouping: Grouping | "family"): HloRow[] {
   const ran = hlos.map((_, i) => i).filter((i) => totals.occurrences[i] !== 0);
   const groups = groupBy(ran, (i) => (grouping === "op" ? `op:${i}` : String(hlos[i][grouping])));

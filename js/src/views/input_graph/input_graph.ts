@@ -38,7 +38,6 @@ interface Finding {
   readonly card: Pick<AdviceMeta, "title" | "fix"> | undefined;
 }
 
-/** Fills `aside`: the verdict and the finding, the fix where one is known, and the figures of the pipeline. */
 function showAdvice(aside: HTMLElement, finding: Finding, signal: AbortSignal): void {
   const { scene, verdict, card } = finding;
   const { bottleneck } = scene.pipeline;

@@ -227,7 +227,6 @@ function barsPath(shares: Float64Array, width: number, y: (ratio: number) => num
   return path;
 }
 
-/** One bar of all categories, their figures, and what to do about the largest, unless steps hardly wait. */
 function hostParts(parts: readonly InputPart[], each: string, isEnough: boolean): HTMLElement[] {
   const total = parts.reduce((sum, part) => sum + part.ms, 0);
   const head = h("b", "On the host, all threads:");

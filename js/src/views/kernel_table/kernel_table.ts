@@ -83,7 +83,6 @@ function addRuns(sums: Sums, runs: Table, range: RangePs): void {
   }
 }
 
-/** Sums of executions that were added up before, of each host. */
 function addTotals(sums: Sums, known: Table): void {
   const [kernel, count, total, least, most] = columns(known, "kernel", "occurrences", "total_ps", "min_ps", "max_ps");
   for (let i = 0; i < known.n; i++) add(sums, kernel[i], count[i], total[i], least[i], most[i]);
@@ -409,7 +408,6 @@ class KernelTable {
   }
 }
 
-/** What Tensor Cores do, in a few words; "" where no op is eligible. */
 function finding(rows: readonly KernelRow[], each: string): string {
   const time = (wanted: (row: KernelRow) => boolean) =>
     rows.filter(wanted).reduce((total, row) => total + row.totalPs, 0);

@@ -25,7 +25,6 @@ import {
   topOf,
 } from "./training";
 
-/** Room for names, levels and figures at the left. */
 const LABELS_PX = 128;
 const RIGHT_PX = 10;
 const FLAGS_PX = 22;
@@ -47,7 +46,6 @@ interface StripRow extends Box {
 interface Layout {
   readonly axis: StepAxis;
   readonly run: Run;
-  /** ms at the top of the step times. */
   readonly top: number;
   readonly levels: readonly Tick[];
   readonly events: Box;

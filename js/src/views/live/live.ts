@@ -212,7 +212,6 @@ class Windows {
 
   constructor(
     readonly view: View,
-    /** After another window is opened, or none. */
     readonly onOpened: () => void,
   ) {
     this.element.append(h("b", "Profiled"), this.#chips, this.#next, this.#asked);

@@ -34,7 +34,6 @@ export interface Anomaly {
   readonly severity: "info" | "low" | "medium" | "high";
   readonly first_step: Known;
   readonly last_step: Known;
-  /** Number of the window that shows it. */
   readonly window: Known;
   readonly goes_on: boolean;
 }
@@ -52,7 +51,6 @@ export interface LiveHead {
   readonly title: string;
   readonly state: "running" | "ended" | "failed" | "interrupted" | "lost";
   readonly n_steps: number;
-  /** How many steps are kept, and where. */
   readonly n_kept_text: string;
   readonly step_ms: Known;
   /** "5 batches in one call, 0.961 ms a batch"; "" where a step is one. */
@@ -105,7 +103,6 @@ export function readState(model: AnyModel): LiveState {
   return { head, run: runOf(bins), samples: readColumns(text("samples"), names("sample_columns")) };
 }
 
-/** Columns of float32, one after the other. */
 export function readColumns(text: string, names: readonly string[]): Table {
   if (text === "" || names.length === 0) return EMPTY_TABLE;
   const values = new Float32Array(fromBase64(text).buffer as ArrayBuffer);

@@ -59,7 +59,6 @@ function inStep(meta: TraceMeta, events: MemoryEvents, row: number): string {
   return step >= 0 ? `, ${stepWords(meta.step_names, step)}` : "";
 }
 
-/** A label beside x, on the side where there is more room. */
 function beside(chart: Chart, x: number, y: number, gap: number, text: string): PlotLabel {
   const { left, right } = chart.frame();
   const isLeft = x > (left + right) / 2;
@@ -372,7 +371,6 @@ export class MemoryChart {
     return notes;
   }
 
-  /** Covers the time between sessions, in which the level is not known. */
   #gaps(chart: Chart): HTMLElement[] {
     const { left, right, bottom } = chart.frame();
     const [t0, t1] = this.#window();

@@ -344,7 +344,6 @@ function notice(view: TraceView): HTMLElement | null {
   return h("div.note", { role: "status", title: code }, h("span", reason), copy);
 }
 
-/** Whether a larger batch fits, which is known late. */
 function roomWords({ data }: TraceView): HTMLElement {
   const words = h("p.q");
   void data.ready(["batch_room"]).then(() => {

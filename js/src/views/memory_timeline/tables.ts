@@ -533,7 +533,6 @@ const CHOICES = [
   { value: "lifetimes", text: "Lifetimes" },
   { value: "unfreed", text: "Possible leaks" },
 ] as const;
-/** Allocations in the table of lifetimes: the longest-lived, and as many of the largest. */
 const MAX_LIFETIMES = 500;
 
 interface PaneScene {

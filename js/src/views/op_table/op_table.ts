@@ -116,7 +116,6 @@ function whereOf({ device }: RankedOp): string {
   return device ? "device" : "host";
 }
 
-/** The columns of `Profile.ops`, and the number of ops behind a row by type. */
 export function opCsv({ gflops, gibps, tensorCore }: OpRates): CsvColumns<RankedOp> {
   return {
     rank: (row) => row.rank,
@@ -277,29 +276,23 @@ class OpTable {
 
   #controls(): HTMLElement[] {
     const { signal } = this.view;
-    const setIdle = (isOn: boolean) => {
-      this.#withIdle = isOn;
-      this.#table.compute();
-    };
+    const anew =
+      <T>(set: (value: T) => void) =>
+      (value: T) => {
+        set(value);
+        this.#table.compute();
+      };
+    const setIdle = anew((isOn: boolean) => (this.#withIdle = isOn));
     this.#idle = toggle("Idle", false, setIdle, signal);
-    const setWaiting = (isOn: boolean) => {
-      this.#withWaiting = isOn;
-      this.#table.compute();
-    };
+    const setWaiting = anew((isOn: boolean) => (this.#withWaiting = isOn));
     const waitingTitle = "Also iterators of tf.data in which a thread waits for another one to make an element";
     const setShares = (isOn: boolean) => {
       this.#hasShares = isOn;
       this.#showShares();
     };
     const sharesTitle = "Bars of the ten types and ops with most self time, above the table";
-    const setWhere = (where: Where) => {
-      this.#where = where;
-      this.#table.compute();
-    };
-    const setRows = (rows: "op" | "type") => {
-      this.#byType = rows === "type";
-      this.#table.compute();
-    };
+    const setWhere = anew((where: Where) => (this.#where = where));
+    const setRows = anew((rows: "op" | "type") => (this.#byType = rows === "type"));
     const { op_device, op_waits = [] } = this.view.data.meta;
     const where = whereSwitch(op_device, setWhere, signal);
     if (op_waits.includes(1)) this.#waiting = toggle("Waiting", false, setWaiting, signal, { title: waitingTitle });

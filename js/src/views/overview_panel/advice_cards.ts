@@ -21,7 +21,6 @@ interface Card {
 
 export class AdviceCards {
   readonly list = h("ul.tfp-advice", { "data-lm-suppress-shortcuts": "true", "aria-label": "What to change" });
-  /** "3 of 5", and the way to the others. */
   readonly side = h("span.unit");
   readonly #cards: readonly Card[];
   /** The card that was chosen last: two may be about the same evidence. */

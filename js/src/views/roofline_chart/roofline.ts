@@ -97,7 +97,6 @@ export function hasPlace({ flopRate, intensity }: Work): boolean {
   return flopRate > 0 && Number.isFinite(intensity);
 }
 
-/** Room for the numbers of the axes. */
 const LEFT_PX = 44;
 const BOTTOM_PX = 19;
 const TOP_PX = 8;
@@ -125,7 +124,6 @@ export interface Place {
   readonly radius: number;
 }
 
-/** A line of powers of ten. */
 class Axis {
   readonly #from: number;
   readonly #perDecade: number;
@@ -279,7 +277,6 @@ export function kindText({ kinds }: RooflineMeta, kind: number): string {
 }
 
 export interface StepWork {
-  /** Float operations of a step, and how long it takes: means. */
   readonly flops: number;
   readonly ps: number;
   /** Part of what the device could do meanwhile. */
@@ -293,7 +290,6 @@ export function stepSentence({ flops, ps, mfu }: StepWork): string {
   return `${formatNumber(flops / 1e12)} TFLOP a step of ${formatTime(ps)}: ${formatPercent1(mfu)} of the peak of ${peak} (MFU).`;
 }
 
-/** How much of the time each roof holds ops up. */
 export function boundSentence(works: readonly Work[]): string {
   const all = sumPs(works);
   const part = (bound: Bound) => sumPs(works.filter((work) => work.bound === bound)) / all;

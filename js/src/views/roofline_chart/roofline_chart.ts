@@ -127,7 +127,6 @@ class Plot {
     this.mark();
   }
 
-  /** The words behind the roofs, the highest first, then what else ops run on. */
   #labels(): Label[] {
     const { kinds, ops } = this.roofline;
     const used = new Set(this.#works.filter(hasPlace).map(({ row }) => ops.kind[row]));
@@ -162,7 +161,6 @@ class Plot {
     this.#tell(place);
   }
 
-  /** Beside the circle, within the plot. */
   #tell(place: Place | null): void {
     if (place === null || this.#scene === null) {
       this.#tip.hide();
@@ -246,7 +244,6 @@ function roofs(scene: Scene): SVGElement[] {
   ];
 }
 
-/** Where the highest of the roofs that are used begins. */
 function ridge(scene: Scene): SVGElement[] {
   const { x, y } = scene;
   const top = scene.roofs.find(({ isUsed }) => isUsed);

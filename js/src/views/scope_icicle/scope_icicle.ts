@@ -65,7 +65,6 @@ class ScopeModel {
     return withoutWaiting(data.meta, opsOfScope(data.meta, table, scopeOf(link, table)));
   }
 
-  /** After a change of the range or of a switch. */
   compute(): void {
     this.#totals = this.#work();
     this.times = scopeTimes(this.tree, (op) => this.opPs(op));

@@ -218,7 +218,6 @@ export class SourceModel {
     return scopeOf(this.view.link, this.view.data.table);
   }
 
-  /** After a change of the range or of what counts. */
   compute(): void {
     const { data } = this.view;
     const all = opsOfScope(data.meta, data.table, this.scope);

@@ -316,7 +316,6 @@ class StepChart {
     requestAnimationFrame(this.view.guard(words));
   }
 
-  /** Left and right on the axis of the bars. */
   get #sides(): readonly [number, number] | null {
     const range = this.view.link.timeRange;
     if (range === null || this.#chart === null) return null;

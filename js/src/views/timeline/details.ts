@@ -279,7 +279,6 @@ function title(name: string): Node[] {
   return [h("h2", shortName(name)), fullName(name)];
 }
 
-/** The op that launched a kernel, and the kernel. */
 function kernelTitle(op: string, kernel: string): Node[] {
   return [h("h2", op), fullName(kernel)];
 }

@@ -279,7 +279,6 @@ type By = "thread" | "all";
 
 const LEAST_PX = 1.5;
 
-/** What a flame of a span merges, how far it is zoomed, which rectangles that makes. */
 class FlameModel {
   flame: Flame | null = null;
   rects: readonly FlameRect[] = [];

@@ -17,7 +17,6 @@ const NO_EVENTS = "This trace has no events: nothing that the profiler sees was 
 
 /** Filter by name, what is hidden and how to get it back; and what stands where no track is left. */
 export class TracksPanel {
-  /** In place of the tracks when none is left. */
   readonly none = h("div.tl-none", { role: "status" });
   #toldLayout: unknown = null;
 

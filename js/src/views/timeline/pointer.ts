@@ -26,7 +26,6 @@ interface PointerPlaces {
   readonly scroller: HTMLElement;
   /** Whether the wheel is the timeline's, not the page's. */
   readonly isArmed: () => boolean;
-  /** Called for each press, before anything else. */
   readonly arm: () => void;
   /** Event under the pointer (-1 for none) and its place; null when the pointer has left. */
   readonly onHover: (event: number, place: { x: number; y: number } | null) => void;

@@ -94,7 +94,6 @@ export class SearchBox {
     this.#place = place;
   }
 
-  /** With each frame: what was found meanwhile. */
   update() {
     if (this.#walk.hidden || this.#matcher.isRunning || this.#input.hasAttribute("aria-invalid")) return;
     const { events, found, focus } = this.state;

@@ -252,7 +252,6 @@ export class TimelineState {
     for (let id = 0; id < this.meta.names.length; id++) this.#idOfName.set(this.meta.names[id], id);
   }
 
-  /** Whether slices have this key. */
   isDrawn(id: number): boolean {
     return this.#drawn[id] === 1;
   }
