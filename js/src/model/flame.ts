@@ -293,23 +293,3 @@ function draftOf(flame: Flame, node: number, leastPs: number, level: number): Dr
   // Slices that outlive the one around them must not make it narrower than they are.
   return { node, nRest: 0, ps: Math.max(tree.total[node], sumOf(drafts)), children: drafts };
 }
-
-export type FlameStep = "up" | "down" | "left" | "right";
-
-export function flameNeighbour(rects: readonly FlameRect[], from: number, step: FlameStep): number {
-  const now = rects[from];
-  if (!now) return rects.length > 0 ? 0 : -1;
-  const middle = (now.x0 + now.x1) / 2;
-  const overlaps = ({ x0, x1 }: FlameRect) => x0 < now.x1 && x1 > now.x0;
-  const holds = ({ x0, x1 }: FlameRect) => x0 <= middle && x1 >= middle;
-  let best = from;
-  for (const [k, rect] of rects.entries()) {
-    const other = rects[best];
-    if (step === "up" && rect.level === now.level - 1 && holds(rect)) return k;
-    if (step === "down" && rect.level === now.level + 1 && overlaps(rect)) return k;
-    if (rect.level !== now.level) continue;
-    if (step === "right" && rect.x0 > now.x0 && (best === from || rect.x0 < other.x0)) best = k;
-    if (step === "left" && rect.x0 < now.x0 && (best === from || rect.x0 > other.x0)) best = k;
-  }
-  return best;
-}

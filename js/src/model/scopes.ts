@@ -271,3 +271,30 @@ export function scopeFigures(tree: ScopeTree, ops: OpFigures): ScopeFigures {
   }
   return { backwardPs, nOps, occurrences, nSelected, family };
 }
+
+/** Index of the rectangle that a key leads to; undefined for another key, and from nowhere. */
+export function neighbourOf(rects: readonly Omit<Rect, "cell">[], from: number, key: string): number | undefined {
+  const now = rects[from];
+  if (now === undefined) return undefined;
+  const at = (level: number, isThere: (rect: Omit<Rect, "cell">) => boolean) => {
+    const found = rects.findIndex((rect) => rect.level === level && isThere(rect));
+    return found < 0 ? from : found;
+  };
+  const middle = (now.x0 + now.x1) / 2;
+  const ofLevel = rects.filter(({ level }) => level === now.level);
+  const place = ofLevel.indexOf(now);
+  switch (key) {
+    case "ArrowDown":
+      return at(now.level + 1, ({ x0, x1 }) => x0 < now.x1 && x1 > now.x0);
+    case "ArrowUp":
+      return at(now.level - 1, ({ x0, x1 }) => x0 <= middle && x1 >= middle);
+    case "ArrowRight":
+      return at(now.level, (rect) => rect === (ofLevel[place + 1] ?? now));
+    case "ArrowLeft":
+      return at(now.level, (rect) => rect === (ofLevel[place - 1] ?? now));
+    case "Home":
+      return 0;
+    default:
+      return undefined;
+  }
+}

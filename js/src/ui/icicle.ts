@@ -1,7 +1,15 @@
 /** An icicle of buttons to look into: rectangles, crumbs, words, keys and a legend. */
 
 import { cutNames } from "../model/names";
-import { type Cell, layoutScopes, pathOf, type Rect, type ScopeTimes, type ScopeTree } from "../model/scopes";
+import {
+  type Cell,
+  layoutScopes,
+  neighbourOf,
+  pathOf,
+  type Rect,
+  type ScopeTimes,
+  type ScopeTree,
+} from "../model/scopes";
 import { formatCount } from "../model/text";
 import { crumbButtons } from "./controls";
 import { h, on, onKeys, textWidth, watchSize } from "./dom";
@@ -107,38 +115,16 @@ class Icicle {
   #key(event: KeyboardEvent): boolean {
     if (event.key === "Escape") this.listeners.onOut();
     else {
-      const next = this.#neighbour(event.key);
+      const next = neighbourOf(
+        this.#drawn.map(({ rect }) => rect),
+        this.#current,
+        event.key,
+      );
       if (next === undefined) return false;
       this.#current = next;
       this.#roam(true);
     }
     return true;
-  }
-
-  #neighbour(key: string): number | undefined {
-    const now = this.#drawn[this.#current]?.rect;
-    if (now === undefined) return undefined;
-    const at = (level: number, isThere: (rect: Rect) => boolean) => {
-      const found = this.#drawn.findIndex(({ rect }) => rect.level === level && isThere(rect));
-      return found < 0 ? this.#current : found;
-    };
-    const middle = (now.x0 + now.x1) / 2;
-    const ofLevel = this.#drawn.filter(({ rect }) => rect.level === now.level).map(({ rect }) => rect);
-    const place = ofLevel.indexOf(now);
-    switch (key) {
-      case "ArrowDown":
-        return at(now.level + 1, ({ x0, x1 }) => x0 < now.x1 && x1 > now.x0);
-      case "ArrowUp":
-        return at(now.level - 1, ({ x0, x1 }) => x0 <= middle && x1 >= middle);
-      case "ArrowRight":
-        return at(now.level, (rect) => rect === (ofLevel[place + 1] ?? now));
-      case "ArrowLeft":
-        return at(now.level, (rect) => rect === (ofLevel[place - 1] ?? now));
-      case "Home":
-        return 0;
-      default:
-        return undefined;
-    }
   }
 }
 

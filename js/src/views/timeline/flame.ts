@@ -3,17 +3,8 @@
 import type { Span } from "../../data/time";
 import { LabelCache } from "../../draw/frame";
 import type { Palette } from "../../model/colors";
-import {
-  type Flame,
-  FlameBuilder,
-  type FlameRect,
-  type FlameStep,
-  finishFlame,
-  flameNeighbour,
-  layoutFlame,
-  pathTo,
-  ROOT,
-} from "../../model/flame";
+import { type Flame, FlameBuilder, type FlameRect, finishFlame, layoutFlame, pathTo, ROOT } from "../../model/flame";
+import { neighbourOf } from "../../model/scopes";
 import { formatCount, formatPercent, formatTime, plural } from "../../model/text";
 import { button, h, hasModifier, on, onKeys, segmented, setAria, sized, unspoken, watchSize } from "../../ui/dom";
 import { readPalette } from "../../ui/theme";
@@ -21,12 +12,6 @@ import { CanvasTip } from "./hit";
 import { SpanJob } from "./slices";
 import type { TimelineState } from "./state";
 
-const STEPS: Readonly<Record<string, FlameStep>> = {
-  ArrowUp: "up",
-  ArrowDown: "down",
-  ArrowLeft: "left",
-  ArrowRight: "right",
-};
 const BY = [
   { value: "thread", text: "By thread" },
   { value: "all", text: "Threads together" },
@@ -177,18 +162,17 @@ export class FlamePane {
 
   #onKey(event: KeyboardEvent): boolean {
     if (hasModifier(event)) return false;
-    const step = event.shiftKey ? undefined : STEPS[event.key];
     const isOut = event.key === "Backspace" || (event.key === "Escape" && this.#model.isZoomed);
-    if (step) this.#walk(step);
+    if (event.key.startsWith("Arrow") && !event.shiftKey) this.#walk(event.key);
     else if (event.key === "Enter" || event.key === " ") this.#pick(Math.max(0, this.#model.cursor));
     else if (isOut) this.#model.zoomOut();
     else return false;
     return true;
   }
 
-  #walk(step: FlameStep) {
+  #walk(key: string) {
     const model = this.#model;
-    model.cursor = model.cursor < 0 ? 0 : flameNeighbour(model.rects, model.cursor, step);
+    model.cursor = neighbourOf(model.rects, model.cursor, key) ?? 0;
     const rect = model.rects[model.cursor];
     if (!rect || !model.flame) return;
     const y = rect.level * FLAME_ROW_PX;
