@@ -6,11 +6,11 @@ import {
   type FlameOptions,
   FlameTree,
   finishFlame,
-  flameNeighbour,
   layoutFlame,
   pathTo,
   ROOT,
 } from "../src/model/flame";
+import { neighbourOf } from "../src/model/scopes";
 import { type Drawing, draw, randomSlices } from "./drawn_events";
 
 const EACH_LINE: FlameOptions = { groupOf: (line) => line };
@@ -165,13 +165,13 @@ describe("the rectangles of a flame", () => {
 
   it("can be walked by arrows: down and back up, right and back left", () => {
     const rects = layoutFlame(flame, ROOT, 0.001);
-    const down = flameNeighbour(rects, 0, "down");
+    const down = neighbourOf(rects, 0, "ArrowDown") ?? -1;
     expect(rects[down].level).toBe(1);
-    expect(flameNeighbour(rects, down, "up")).toBe(0);
-    const right = flameNeighbour(rects, down, "right");
+    expect(neighbourOf(rects, down, "ArrowUp")).toBe(0);
+    const right = neighbourOf(rects, down, "ArrowRight") ?? -1;
     expect(rects[right].x0).toBeCloseTo(rects[down].x1, 9);
-    expect(flameNeighbour(rects, right, "left")).toBe(down);
-    expect(flameNeighbour(rects, 0, "up")).toBe(0);
+    expect(neighbourOf(rects, right, "ArrowLeft")).toBe(down);
+    expect(neighbourOf(rects, 0, "ArrowUp")).toBe(0);
   });
 
   it("are none where nothing took time", () => {

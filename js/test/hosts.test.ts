@@ -1,12 +1,14 @@
 import { describe, expect, it } from "vitest";
 import type { TraceMeta } from "../src/data/meta";
+import { HostTables, hostMeta as metaOf } from "../src/data/one_host";
 import type { Table, TypedArray } from "../src/data/pack";
 import { findHosts, hostCuts, pythonText, shortHost } from "../src/model/hosts";
-import { HostTables, hostMeta } from "../src/model/one_host";
 import { opTotals, rangedOps, wholeTotals } from "../src/model/ops";
+import { hostOverview } from "../src/model/overview";
 import { describeRange } from "../src/model/range";
 
 const MS = 1e9;
+const hostMeta = (tables: HostTables) => metaOf(tables, hostOverview);
 const LONG = Array.from({ length: 1000 }, (_, i) => {
   const worker = `worker-${String(i).padStart(5, "0")}`;
   return `projects/very-long-name/zones/europe-west4-a/instances/${worker}.c.project.internal`;
@@ -222,7 +224,7 @@ describe("tables of one host", () => {
 describe("what is said of one host", () => {
   it("are the mean, spread and parts of its counted steps, and the sentence that follows", () => {
     const { of } = scene();
-    const { overview, about_host, idle_ps } = hostMeta(of("a"));
+    const { overview, idle_ps } = hostMeta(of("a"));
     expect(overview.step_time).toEqual({ avg: 12, std: Math.sqrt(8), min: 10, max: 14, n: 2, n_averaged: 2 });
     expect(overview.breakdown).toEqual([
       { category: "host_compute", ms: 9, ratio: 0.75 },
@@ -230,7 +232,7 @@ describe("what is said of one host", () => {
     ]);
     expect(overview.verdict).toBe("On a a step takes 12.0 ms; its largest part is host compute (75 %).");
     expect(overview.verdict_detail).toBe("All hosts: Input-bound.");
-    expect([about_host, idle_ps]).toEqual(["a", [4 * MS, 0]]);
+    expect(idle_ps).toEqual([4 * MS, 0]);
   });
 
   it("says that a host has no step", () => {

@@ -1,5 +1,6 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
+import { leafOf } from "../src/model/names";
 import {
   CUT_LIMITS,
   cutGraph,
@@ -18,7 +19,6 @@ import {
   findNodes,
   formatFigure,
   largestPath,
-  leafOf,
   nodeFigures,
   nodeOfOp,
   openRows,

@@ -2,13 +2,13 @@
 
 import { numbers } from "../src/data/columns";
 import { FAMILIES, type TraceMeta } from "../src/data/meta";
+import { HostTables, hostMeta } from "../src/data/one_host";
 import { EMPTY_TABLE, type Table } from "../src/data/pack";
 import type { TraceData } from "../src/data/store";
 import type { RangePs } from "../src/data/time";
 import { opColors } from "../src/model/colors";
-import { HostTables, hostMeta } from "../src/model/one_host";
 import { layerRows, type OpRow, type OpTotals, opRows, PHASES } from "../src/model/ops";
-import { topOps } from "../src/model/overview";
+import { hostOverview, topOps } from "../src/model/overview";
 import { scopeFigures, scopePath, scopeTimes, scopeTree } from "../src/model/scopes";
 import { sourceHeat } from "../src/model/source";
 import { hloRows, hloTotals, withPrograms } from "../src/views/hlo_table/hlo_table";
@@ -37,7 +37,7 @@ export const whole = (data: TraceData): Part => ({ meta: data.meta, table: (name
 
 export function ofHost(data: TraceData, host: string): Part {
   const tables = new HostTables(data.meta, (name) => data.table(name), host);
-  return { meta: hostMeta(tables), table: (name) => tables.table(name) };
+  return { meta: hostMeta(tables, hostOverview), table: (name) => tables.table(name) };
 }
 
 const columnOf = ({ table }: Part, name: string, column: string): ArrayLike<number> =>

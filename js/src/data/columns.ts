@@ -19,7 +19,6 @@ export function numbers(table: Table, column: string): NumberArray {
   return values;
 }
 
-/** The values of several columns, in the order asked for. */
 export function columns<const N extends readonly string[]>(
   table: Table,
   ...names: N
@@ -93,6 +92,16 @@ export function lowerBoundNear(values: Numbers, value: number, guess: number, lo
   return lowerBound(values, value, Math.max(low, guess - step + 1), hi);
 }
 
+export function groupBy<K, T>(items: Iterable<T>, keyOf: (item: T) => K): Map<K, T[]> {
+  const groups = new Map<K, T[]>();
+  for (const item of items) {
+    const group = groups.get(keyOf(item));
+    if (group) group.push(item);
+    else groups.set(keyOf(item), [item]);
+  }
+  return groups;
+}
+
 const PAGE_BYTES = 65_536;
 /** Each such memory reserves much address space, so small ones stay ordinary. */
 const LEAST_BYTES = 8 * 2 ** 20;
@@ -114,7 +123,6 @@ export class GrowingTable {
   readonly table: Table;
   #nRows = 0;
 
-  /** `like`: a table with the same columns. */
   constructor(like: Table, nRows: number) {
     const columns: Record<string, TypedArray> = {};
     const entries = Object.entries(like.columns);

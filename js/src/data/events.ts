@@ -20,7 +20,6 @@ export interface Rows {
   readonly nLines: number;
   /** Row of (line, depth) is firstRow[line] + depth; firstRow[nLines] is the number of rows. */
   readonly firstRow: Uint32Array;
-  /** By row: */
   readonly line: ArrayLike<number>;
   readonly depth: ArrayLike<number>;
   /** Positions of row r: [offset[r], offset[r + 1]). */
@@ -41,7 +40,6 @@ function readRows(table: Table | undefined, nLines: number): Rows {
   return { n: rows.n, nLines, firstRow, line, depth, offset, isFilled };
 }
 
-/** The row that a position lies in. */
 export function rowAt(rows: Rows, position: number): number {
   return upperBound(rows.offset, position) - 1;
 }
@@ -67,7 +65,6 @@ interface Times {
   readonly coarse: Float64Array | null;
 }
 
-/** A span of time that is drawn from one source: all its events, or the sample of them. */
 export interface Run {
   /** Events belong to the run in whose span they start; spans of neighbours touch. */
   readonly span: Span;
@@ -76,10 +73,8 @@ export interface Run {
   /** By row: its events here are those of the indices [low[row], high[row]) of `times`. */
   readonly low: Uint32Array;
   readonly high: Uint32Array;
-  /** Tiles [first, last] of the run. */
   readonly firstTile: number;
   readonly lastTile: number;
-  /** Position of an index of `times`. */
   positionOf(index: number): number;
 }
 
@@ -90,7 +85,6 @@ function newCoarse(n: number): Float64Array {
   return new Float64Array((n >> COARSE_BITS) + 1);
 }
 
-/** Takes what arrived at the positions [from, to). */
 function coarsen(coarse: Float64Array, start: Float64Array, from: number, to: number) {
   for (let block = Math.ceil(from / (1 << COARSE_BITS)); block << COARSE_BITS < to; block++) {
     coarse[block] = start[block << COARSE_BITS];
@@ -189,7 +183,6 @@ function sampleRun(sample: Sample, rows: Rows, span: Span, firstTile: number, la
 
 const itself = (index: number) => index;
 
-/** A run of loaded tiles: its indices are positions. */
 function loadedRun(
   times: Times,
   low: Uint32Array,
@@ -201,7 +194,6 @@ function loadedRun(
   return { span, isSample: false, times, low, high, firstTile, lastTile, positionOf: itself };
 }
 
-/** Events of one row that follow each other: positions [low, high). */
 interface Interval {
   readonly row: number;
   readonly low: number;
@@ -281,7 +273,6 @@ export function childrenOf(events: Events, position: number): readonly [low: num
   return low < 0 ? [0, 0] : [low, high];
 }
 
-/** The event and the loaded ones inside it, at any depth, by row. */
 export function subtreeOf(events: Events, position: number): Interval[] {
   const own = events.rowOf(position);
   const { rows } = events;
@@ -307,9 +298,7 @@ function spanOf(events: Events, position: number): Span {
   return { t0, t1: isCut ? Math.min(events.endOf(position), events.start[next]) : events.endOf(position) };
 }
 
-/** One end of an arrow, as seen from the other. */
 interface Flow {
-  /** Position of the event at the other end. */
   readonly other: number;
   readonly kind: number;
 }
@@ -360,7 +349,6 @@ interface Tiles {
 }
 
 export class Events implements Times {
-  /** Events of the capture that can be had, loaded or not. */
   readonly n: number;
   readonly rows: Rows;
   readonly tiles: Tiles;
@@ -376,7 +364,6 @@ export class Events implements Times {
   /** Cover the capture in the order of time; a single one when all is loaded. */
   runs: readonly Run[] = [];
   nLoaded = 0;
-  /** Grows with every tile. */
   generation = 0;
   #unit: Int32Array | null = null;
   readonly #isHere: Uint8Array;
@@ -388,7 +375,6 @@ export class Events implements Times {
   /** Of each loaded tile the first positions of its rows, and how many of its events come before them. */
   readonly #order: { readonly first: Uint32Array; readonly before: Uint32Array }[] = [];
 
-  /** `table`: gives the tables `rows`, `tiles`, `sample` and `ops` of the first pack. */
   constructor(table: Tables, nLines: number) {
     this.rows = readRows(table("rows"), nLines);
     const n = this.rows.offset[this.rows.n];
@@ -461,7 +447,6 @@ export class Events implements Times {
   tileAt(time: number): number {
     return Math.max(0, upperBound(this.tiles.start, time, 0, this.tiles.n) - 1);
   }
-  /** Index into `runs` of the run of a moment. */
   runAt(time: number): number {
     let low = 0;
     for (let high = this.runs.length; high - low > 1; ) {
@@ -487,7 +472,6 @@ export class Events implements Times {
     return this.has(position) ? this.#flows.to(this.tileOf(position), position) : [];
   }
 
-  /** Takes the tables of the part `events:<tile>`; a second time it does nothing. */
   take(tile: number, tables: Readonly<Record<string, Table>>) {
     if (this.#isLoaded[tile]) return;
     const events = tables.events ?? EMPTY_TABLE;
@@ -524,7 +508,6 @@ export class Events implements Times {
     }
   }
 
-  /** The tile becomes part of the runs beside it; what is left of the sample around it stays. */
   #join(tile: number, row: ArrayLike<number>, first: ArrayLike<number>, count: ArrayLike<number>) {
     const at = this.runs.findIndex((run) => run.lastTile >= tile);
     const own = this.runs[at];
@@ -602,7 +585,6 @@ export class Events implements Times {
     return newSample(start, duration, position, this.rows);
   }
 
-  /** Spans of runs touch each other and cover everything. */
   #spanOf(firstTile: number, lastTile: number): Span {
     const { start, n } = this.tiles;
     return {

@@ -36,27 +36,6 @@ export class LateSave {
 type TimeRange = readonly [number, number];
 type LinkField = "time_range" | "whole_capture" | "selection" | "hover" | "step" | "host";
 
-export interface Link {
-  /** In ns after the trace origin; null for none. */
-  readonly timeRange: TimeRange | null;
-  /** Whether figures without a range are of the whole capture; else they are of the averaged steps, a step. */
-  readonly isWholeCapture: boolean;
-  readonly selection: readonly string[];
-  readonly hover: string;
-  /** Row of the `steps` table, -1 for none. */
-  readonly step: number;
-  /** Name of the host that the views are about, empty for all hosts. */
-  readonly host: string;
-  setTimeRange(range: TimeRange | null): void;
-  setWholeCapture(isWhole: boolean): void;
-  setSelection(names: readonly string[]): void;
-  setHover(name: string): void;
-  setStep(step: number): void;
-  setHost(name: string): void;
-  /** Calls `listener` after the field's value has changed, whoever changed it; never twice for one value. */
-  on(field: LinkField, listener: () => void, signal: AbortSignal): void;
-}
-
 const SAVE_AFTER_MS = 150;
 const HOVER_KEY = Symbol.for("tfprof_widgets.hover");
 
@@ -76,10 +55,9 @@ function hoverBus(ref: string): EventTarget & { value?: string } {
 export async function connectLink(host: Host, ref: string, signal: AbortSignal): Promise<Link> {
   const model = await host.getModel(ref, { signal });
   signal.throwIfAborted();
-  return new ModelLink(model, hoverBus(ref), signal);
+  return new Link(model, hoverBus(ref), signal);
 }
 
-/** Of each field its value in a model. */
 const READ = {
   time_range: (model: AnyModel): TimeRange | null => {
     const value = model.get("time_range");
@@ -96,16 +74,14 @@ const READ = {
 };
 type Values = { [F in LinkField]: ReturnType<(typeof READ)[F]> };
 
-class ModelLink implements Link {
+export class Link {
   readonly #values: Values;
   readonly #listeners = new Map<LinkField, Set<() => void>>();
   readonly #saved: LateSave;
+  readonly #bus: EventTarget & { value?: string };
 
-  constructor(
-    readonly model: AnyModel,
-    readonly bus: EventTarget & { value?: string },
-    signal: AbortSignal,
-  ) {
+  constructor(model: AnyModel, bus: EventTarget & { value?: string }, signal: AbortSignal) {
+    this.#bus = bus;
     const fields = Object.keys(READ) as LinkField[];
     const read = fields.map((field) => [field, READ[field](model)]);
     this.#values = { ...(Object.fromEntries(read) as Values), hover: bus.value ?? "" };
@@ -118,9 +94,11 @@ class ModelLink implements Link {
     bus.addEventListener("hover", () => this.#take("hover", bus.value ?? ""), { signal });
   }
 
+  /** In ns after the trace origin; null for none. */
   get timeRange() {
     return this.#values.time_range;
   }
+  /** Whether figures without a range are of the whole capture; else they are of the averaged steps, a step. */
   get isWholeCapture() {
     return this.#values.whole_capture;
   }
@@ -130,9 +108,11 @@ class ModelLink implements Link {
   get hover() {
     return this.#values.hover;
   }
+  /** Row of the `steps` table, -1 for none. */
   get step() {
     return this.#values.step;
   }
+  /** Name of the host that the views are about, empty for all hosts. */
   get host() {
     return this.#values.host;
   }
@@ -160,11 +140,12 @@ class ModelLink implements Link {
   }
 
   setHover(name: string) {
-    if (name === (this.bus.value ?? "")) return;
-    this.bus.value = name;
-    this.bus.dispatchEvent(new Event("hover"));
+    if (name === (this.#bus.value ?? "")) return;
+    this.#bus.value = name;
+    this.#bus.dispatchEvent(new Event("hover"));
   }
 
+  /** Calls `listener` after the field's value has changed, whoever changed it; never twice for one value. */
   on(field: LinkField, listener: () => void, signal: AbortSignal) {
     if (signal.aborted) return;
     let listeners = this.#listeners.get(field);

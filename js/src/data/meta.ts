@@ -289,8 +289,6 @@ export interface TraceMeta {
   host_roles?: string[];
   /** Whether each host was read and summed up where a worker ran: tables are of the whole capture. */
   is_reduced?: boolean;
-  /** The host that all of this is of, where it is of one of several; set by the page. */
-  about_host?: string;
 }
 
 /** An HLO op, and the instructions to draw of it. */
@@ -395,7 +393,7 @@ export interface Coded {
   readonly codes: readonly number[];
 }
 
-/** As `views/payload/structure_meta.py` writes it. */
+/** As `show/lists.py` writes it. */
 export interface StructureMeta {
   /** Why there is nothing else. */
   readonly problem?: string;

@@ -3,12 +3,11 @@
  *
  * It is zlib of: uint32 LE header length | JSON header, padded with spaces so that the columns start at a multiple of 8 |
  * columns, each padded to 8 bytes, most of them coded. Column offsets count from the end of the header.
- * Python's side is views/payload/wire.py and column_code.py. A worker inflates, so that no frame waits for it.
+ * Python's side is show/pack.py. A worker inflates, so that no frame waits for it.
  */
 
 interface Code {
   readonly base: "plain" | "delta" | "less" | "gap" | "bits";
-  /** Bytes of each row. */
   readonly width: number;
   /** Another column, which names none itself. */
   readonly of?: string;
@@ -104,10 +103,8 @@ export const CONSTRUCTORS = {
   u8: BigUint64Array,
 } as const;
 
-/** A table of no rows: what a view gets for a table that the Pack does not have. */
 export const EMPTY_TABLE: Table = { n: 0, columns: {} };
 
-/** Undoes zlib. */
 export async function inflate(bytes: Uint8Array): Promise<Uint8Array> {
   const source = new Response(bytes as Uint8Array<ArrayBuffer>).body;
   if (!source) throw new Error("this browser gives no stream of bytes to decompress");

@@ -32,7 +32,6 @@ export function noteDrawn(kind: string, data: unknown, signal: AbortSignal): voi
   globalThis.dispatchEvent(new Event(EVENT));
 }
 
-/** Calls `then` once the view is drawn. */
 function whenDrawn(view: string, then: () => void): void {
   const look = () => {
     if (![...drawn()].some((one) => one.view === view)) return;
@@ -78,7 +77,6 @@ function loaded(page: Document): Promise<void> | undefined {
   return new Promise((resolve) => page.defaultView?.addEventListener("load", () => resolve(), { once: true }));
 }
 
-/** Whether a manager draws the widget; waits for one that may yet come. */
 async function isDrawn(place: Element): Promise<boolean> {
   // The manager of nbconvert's pages is an AMD module.
   if (!("requirejs" in globalThis)) return false;

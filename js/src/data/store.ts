@@ -14,7 +14,6 @@ import { type Reply, Sections, TileStats, Transport } from "./transport";
 import { type AnyModel, atEnd, guarded, type Host, wholeTraits } from "./widget";
 
 class Names {
-  /** Grows with every part. */
   generation = 0;
   readonly #family: Uint8Array;
   readonly #count: Uint32Array;
@@ -57,105 +56,208 @@ const EVENT_TABLES = ["events", "runs", "flows_out", "flows_in"];
 
 type Change = "tables" | "progress" | "tiles" | "names" | "problem";
 
-class Store {
-  nViews = 0;
-  readonly listeners = new Set<(change: Change, name: string) => void>();
-  readonly transport: Transport;
-  readonly inflater: Inflater = newInflater();
-  readonly stats = new TileStats(this.inflater);
-  problem = "";
-  /** There is no kernel, and never will be. */
+export interface EventsState {
+  readonly problem: string;
   readonly isOffline: boolean;
+  readonly isFull: boolean;
+  readonly hasKernel: boolean;
+}
+
+/** So long a kernel may take to send what a page has only a window of. */
+const WINDOW_AFTER_MS = 2500;
+
+/** What a page holds of a trace: all its views of it share one. */
+export class TraceData {
+  nViews = 0;
   meta!: TraceMeta;
-  sections!: Sections;
-  names!: Names;
+  /** Why something cannot come, in words for the reader; "" while nothing is wrong. */
+  problem = "";
+  /** There is no kernel, and never will be, as in an exported page. */
+  readonly isOffline: boolean;
+  readonly #listeners = new Set<(change: Change, name: string) => void>();
+  readonly #transport: Transport;
+  readonly #inflater: Inflater = newInflater();
+  readonly #stats = new TileStats(this.#inflater);
+  #sections!: Sections;
+  #names!: Names;
   /** Where the reader looks; null while no view shows events. */
-  wanted: Span | null = null;
-  /** Sections that views wait for, in the order of asking. */
-  readonly needed = new Set<string>();
+  #wanted: Span | null = null;
+  readonly #needed = new Set<string>();
   #events: Events | null = null;
   readonly #refused = new Set<string>();
-  /** Parts that are being decoded. */
   readonly #decoding = new Set<string>();
   readonly #wantedStats = new Set<number>();
-  readonly #first: Promise<void>;
+  /** Resolves when the first pack and what is embedded beside it are decoded. */
+  readonly whenReady: Promise<void>;
   /** From when on the next tile may be taken. */
   #turnAt = 0;
 
   constructor(model: AnyModel, ref: string) {
     this.isOffline = Boolean(model.get("is_offline"));
-    this.transport = new Transport({
+    this.#transport = new Transport({
       lacks: (key) => this.#lacks(key),
       next: () => this.#next(),
       take: (key, bytes) => void this.#take(key, bytes),
       refuse: (key, reason) => this.#refuse(key, reason),
     });
-    this.#first = this.#takeFirst(model, ref);
+    this.whenReady = this.#takeFirst(model, ref);
   }
 
-  /** Resolves when the first pack and what is embedded beside it are decoded. */
-  get whenReady(): Promise<void> {
-    return this.#first;
+  /** Asks through the model of one more view, until the signal. */
+  join(model: AnyModel, signal: AbortSignal) {
+    if (!this.isOffline) this.#transport.join(model, signal);
   }
 
-  /** Made when the first view asks: a page without a timeline keeps no memory for it. */
+  /** A table as a whole; while it is not, its rows in the window of a capped page; undefined where there are none. */
+  readonly table = (name: string): Table | undefined =>
+    name === "names" ? this.#names.table : this.#sections.table(name);
+  isWhole(name: string) {
+    return this.#sections.isWhole(name);
+  }
+  nRows(name: string) {
+    return this.#sections.nRows(name);
+  }
+  arrived(names: readonly string[]) {
+    return this.#sections.count(names);
+  }
+  /** Of a capped page: the span of time of which every table has all rows. */
+  get window() {
+    return this.#sections.window;
+  }
+  /** Grows when names arrive that were "" before. */
+  get namesGeneration() {
+    return this.#names.generation;
+  }
+  get hasKernel() {
+    return this.#transport.hasAnswered;
+  }
+  get eventsState(): EventsState {
+    const { isOffline, hasKernel, problem } = this;
+    return { isOffline, hasKernel, problem, isFull: this.#isOverBudget };
+  }
+  /** Share of the events (or else of the parts) that have arrived, 0 to 1. */
+  get progress() {
+    if (this.#events) return this.#events.n > 0 ? this.#events.nLoaded / this.#events.n : 1;
+    const [here, all] = this.arrived(this.#sections.names);
+    return all > 0 ? here / all : 1;
+  }
+
+  onChange(listener: () => void, signal: AbortSignal) {
+    this.#listen(() => listener(), signal);
+  }
+  /** Calls `listener` when a table or list (of those named, if any are) became whole that was not before. */
+  onTables(listener: () => void, signal: AbortSignal, names: readonly string[] = []) {
+    this.#listen((change, name) => {
+      const isMeant = names.length === 0 || name === "window" || names.includes(name);
+      if (change === "tables" && isMeant) listener();
+    }, signal);
+  }
+  #listen(listener: (change: Change, name: string) => void, signal: AbortSignal) {
+    if (signal.aborted) return;
+    const told = guarded(listener, signal);
+    this.#listeners.add(told);
+    atEnd(signal, () => this.#listeners.delete(told));
+  }
+
+  /** Resolves when the tables and lists are whole, or when a capped page holds no more of them than their window. */
+  async ready(names: readonly string[]): Promise<void> {
+    const areWhole = () => names.every((name) => this.isWhole(name));
+    if (areWhole() || (this.isOffline && this.#sections.hasWindow)) return;
+    for (const name of names) this.#needed.add(name);
+    let timer: ReturnType<typeof setTimeout> | undefined;
+    // Whether a kernel will answer is not known: a page that was saved has its window, if that is all there will be.
+    const late = new Promise<void>((resolve) => {
+      timer = setTimeout(() => this.#sections.hasWindow && resolve(), WINDOW_AFTER_MS);
+    });
+    await Promise.race([this.#when(areWhole), late]);
+    clearTimeout(timer);
+  }
+
+  #when(isSo: () => boolean): Promise<void> {
+    return new Promise((resolve) => {
+      const listener = () => {
+        if (!isSo()) return;
+        this.#listeners.delete(listener);
+        resolve();
+      };
+      this.#listeners.add(listener);
+      this.#transport.pump();
+    });
+  }
+
+  wantSpan(span: Span) {
+    if (this.#wanted?.t0 === span.t0 && this.#wanted.t1 === span.t1) return;
+    this.#wanted = span;
+    if (!this.events.isComplete) this.#transport.pump();
+  }
+
+  /** Rows of the table `stats` (key, kind, bits) of one event. */
+  async stats(position: number): Promise<Table> {
+    const tile = this.events.tileOf(position);
+    const isHere = () => this.#stats.has(tile) && this.events.isLoaded(tile);
+    if (!this.#stats.has(tile)) this.#wantedStats.add(tile);
+    if (!isHere()) await this.#when(isHere);
+    return this.#stats.of(this.events, position);
+  }
+
+  call(name: string, args: Readonly<Record<string, unknown>>, signal: AbortSignal): Promise<Reply> {
+    return this.#transport.call(name, args, signal);
+  }
+
+  /** Made when the first view asks, and loaded from then on: a page without a timeline keeps no memory for it. */
   get events(): Events {
     if (!this.#events) {
-      this.#events = new Events((name) => this.sections.table(name), this.meta.lines.length);
+      this.#events = new Events((name) => this.#sections.table(name), this.meta.lines.length);
       this.#takeTilesOfFirstPack(this.#events);
       for (const [tile, pack] of this.#early) this.#events.take(tile, pack.tables);
       this.#early.clear();
     }
     return this.#events;
   }
-  get hasEvents(): boolean {
-    return this.#events !== null;
-  }
-  /** Tiles that were embedded, until a view wants events. */
   readonly #early = new Map<number, Pack>();
 
   async #takeFirst(model: AnyModel, ref: string) {
     const traits = await wholeTraits(model, ref, "overview");
-    const pack = parsePack(await this.inflater.run(fromBase64(String(traits("overview")))));
+    const pack = parsePack(await this.#inflater.run(fromBase64(String(traits("overview")))));
     this.meta = pack.meta as unknown as TraceMeta;
     this.meta.names ??= [];
     readOps(this.meta, pack.tables.ops);
-    this.sections = new Sections(pack, this.meta);
-    this.names = new Names(pack, this.meta);
+    this.#sections = new Sections(pack, this.meta);
+    this.#names = new Names(pack, this.meta);
     const embedded = (traits("embedded") ?? []) as readonly (readonly [string, string])[];
     await Promise.all(embedded.map(([key, text]) => this.#take(key, fromBase64(text))));
   }
 
   /** Small captures have their tiles in the first pack, as tables `events:K` and so on. */
   #takeTilesOfFirstPack(events: Events) {
-    const { tables } = this.sections.first;
+    const { tables } = this.#sections.first;
     for (let tile = 0; tile < events.tiles.n; tile++) {
       if (tables[`events:${tile}`]) {
         events.take(tile, Object.fromEntries(EVENT_TABLES.map((name) => [name, tables[`${name}:${tile}`]])));
       }
       const [stats, counts] = [tables[`stats:${tile}`], tables[`stat_counts:${tile}`]];
-      if (stats && counts) this.stats.takeTables(tile, stats, counts);
+      if (stats && counts) this.#stats.takeTables(tile, stats, counts);
     }
   }
 
   async #take(key: string, bytes: Uint8Array) {
     const [name, number] = splitKey(key);
     if (name === "stats") {
-      this.stats.take(number, bytes);
+      this.#stats.take(number, bytes);
       this.#wantedStats.delete(number);
       this.#notify("tiles");
       return;
     }
     this.#decoding.add(key);
     try {
-      const pack = parsePack(await this.inflater.run(bytes));
+      const pack = parsePack(await this.#inflater.run(bytes));
       if (name === "events" && this.#events) await this.#nextTurn();
       this.#takePack(name, number, pack);
     } catch (error) {
       this.#refuse(key, `Part "${key}" of the trace is unreadable: ${String(error)}`);
     } finally {
       this.#decoding.delete(key);
-      this.transport.pump();
+      this.#transport.pump();
     }
   }
 
@@ -173,15 +275,15 @@ class Store {
       else this.#early.set(number, pack);
       this.#notify("tiles");
     } else if (name === "names") {
-      this.names.take(this.meta, pack);
-      this.sections.take(name, number, { meta: {}, tables: {} });
+      this.#names.take(this.meta, pack);
+      this.#sections.take(name, number, { meta: {}, tables: {} });
       this.#notify("names");
     } else if (name === "window") {
-      this.sections.takeWindow(pack);
+      this.#sections.takeWindow(pack);
       this.#notify("tables", name);
     } else {
-      const isWhole = this.sections.take(name, number, pack);
-      if (isWhole && name === "ops") readOps(this.meta, this.sections.table("ops"));
+      const isWhole = this.#sections.take(name, number, pack);
+      if (isWhole && name === "ops") readOps(this.meta, this.#sections.table("ops"));
       this.#notify(isWhole ? "tables" : "progress", name);
     }
   }
@@ -193,57 +295,50 @@ class Store {
   }
 
   #notify(change: Change, name = "") {
-    for (const listener of [...this.listeners]) listener(change, name);
-  }
-
-  /** Stats of the tile come next. */
-  wantStats(tile: number) {
-    if (this.stats.has(tile)) return;
-    this.#wantedStats.add(tile);
-    this.transport.pump();
+    for (const listener of [...this.#listeners]) listener(change, name);
   }
 
   #lacks(key: string): boolean {
     const [name] = splitKey(key);
-    return !this.#decoding.has(key) && (this.sections?.missing(name).includes(key) ?? false);
+    return !this.#decoding.has(key) && (this.#sections?.missing(name).includes(key) ?? false);
   }
 
   /** The key of the part to ask for next: what the reader waits for, then what is on screen, then the rest. */
   #next(): string {
     if (!this.meta) return "";
-    const isFree = (key: string) => !this.#refused.has(key) && !this.#decoding.has(key) && !this.transport.isAsked(key);
-    const ofSection = (name: string) => this.sections.missing(name).find(isFree) ?? "";
+    const isFree = (key: string) =>
+      !this.#refused.has(key) && !this.#decoding.has(key) && !this.#transport.isAsked(key);
+    const ofSection = (name: string) => this.#sections.missing(name).find(isFree) ?? "";
     const tile = this.#nextTile(isFree, true);
     if (tile !== "" && this.#nOnScreen <= FEW_TILES) return tile;
     for (const stats of this.#wantedStats) if (isFree(`stats:${stats}`)) return `stats:${stats}`;
-    for (const name of this.needed) {
+    for (const name of this.#needed) {
       const key = ofSection(name);
       if (key !== "") return key;
     }
     if (tile !== "") return tile;
     const names = ofSection("names");
     if (names !== "") return names;
-    if (this.isOverBudget) return "";
+    if (this.#isOverBudget) return "";
     const outward = this.#nextTile(isFree, false);
     if (outward !== "") return outward;
-    for (const name of this.sections.names) {
+    for (const name of this.#sections.names) {
       const key = ofSection(name);
       if (key !== "") return key;
     }
     return this.#nextStats(isFree);
   }
 
-  /** Tiles of which a part is on screen. */
   get #nOnScreen(): number {
     const events = this.#events;
-    return events && this.wanted ? events.tileAt(this.wanted.t1) - events.tileAt(this.wanted.t0) + 1 : 0;
+    return events && this.#wanted ? events.tileAt(this.#wanted.t1) - events.tileAt(this.#wanted.t0) + 1 : 0;
   }
 
   /** The missing tile nearest to the middle of what is on screen; on screen itself where asked for. */
   #nextTile(isFree: (key: string) => boolean, onScreen: boolean): string {
     const events = this.#events;
-    if (!events || events.isComplete || !this.wanted) return "";
-    const { t0, t1 } = this.wanted;
+    if (!events || events.isComplete || !this.#wanted) return "";
+    const { t0, t1 } = this.#wanted;
     const low = onScreen ? events.tileAt(t0) : 0;
     const high = onScreen ? events.tileAt(t1) : events.tiles.n - 1;
     const middle = events.tileAt((t0 + t1) / 2);
@@ -259,26 +354,25 @@ class Store {
   #nextStats(isFree: (key: string) => boolean): string {
     const n = this.#events?.tiles.n ?? 0;
     for (let tile = 0; tile < n; tile++) {
-      if (!this.stats.has(tile) && isFree(`stats:${tile}`)) return `stats:${tile}`;
+      if (!this.#stats.has(tile) && isFree(`stats:${tile}`)) return `stats:${tile}`;
     }
     return "";
   }
 
-  get nBytes(): number {
-    return this.sections.nBytes + this.stats.nBytes + (this.#events?.nLoaded ?? 0) * BYTES_PER_EVENT;
+  get #nBytes(): number {
+    return this.#sections.nBytes + this.#stats.nBytes + (this.#events?.nLoaded ?? 0) * BYTES_PER_EVENT;
   }
-  get isOverBudget(): boolean {
-    return this.nBytes >= BUDGET_BYTES;
+  get #isOverBudget(): boolean {
+    return this.#nBytes >= BUDGET_BYTES;
   }
-  /** Whether all that can be asked for is here. */
   get isComplete(): boolean {
-    const areWhole = this.sections.names.every((name) => this.sections.isWhole(name));
+    const areWhole = this.#sections.names.every((name) => this.#sections.isWhole(name));
     return areWhole && (this.#events?.isComplete ?? true);
   }
 
   close() {
-    this.inflater.close();
-    this.listeners.clear();
+    this.#inflater.close();
+    this.#listeners.clear();
   }
 }
 
@@ -303,62 +397,10 @@ function readOps(meta: TraceMeta, table: Table | undefined) {
   });
 }
 
-/** Where the events come from, and whether more of them will. */
-export interface EventsState {
-  readonly problem: string;
-  readonly isOffline: boolean;
-  /** The browser holds as much as it is meant to. */
-  readonly isFull: boolean;
-  readonly hasKernel: boolean;
-}
-
-export interface TraceData {
-  readonly meta: TraceMeta;
-  /** A table as a whole; while it is not, its rows in the window of a capped page; undefined where there are none. */
-  readonly table: (name: string) => Table | undefined;
-  isWhole(name: string): boolean;
-  /** Rows that a table has as a whole. */
-  nRows(name: string): number;
-  /** Of a capped page: the span of time of which every table has all rows. */
-  readonly window: Span | null;
-  /** Whether everything that was asked for is here. */
-  readonly isComplete: boolean;
-  /** Share of the events (or else of the parts) that have arrived, 0 to 1. */
-  readonly progress: number;
-  /** Why something cannot come, in words for the reader; "" while nothing is wrong. */
-  readonly problem: string;
-  /** Grows when names arrive that were "" before. */
-  readonly namesGeneration: number;
-  /** Calls `listener` when anything arrived, and when a problem came up. */
-  onChange(listener: () => void, signal: AbortSignal): void;
-  /** Calls `listener` when a table or list (of those named, if any are) became whole that was not before. */
-  onTables(listener: () => void, signal: AbortSignal, names?: readonly string[]): void;
-  /** From the first use on, events are loaded. */
-  readonly events: Events;
-  /** Rows of the table `stats` (key, kind, bits) of one event. */
-  stats(position: number): Promise<Table>;
-  /** Tiles in this span come first. */
-  wantSpan(span: Span): void;
-  /** Resolves when the tables and lists are whole, or when a capped page holds no more of them than their window. */
-  ready(names: readonly string[]): Promise<void>;
-  /** Parts of some tables that have arrived, and of how many. */
-  arrived(names: readonly string[]): readonly [number, number];
-  /** Whether there is no kernel, and never will be, as in an exported page. */
-  readonly isOffline: boolean;
-  /** Whether the kernel has answered at all. */
-  readonly hasKernel: boolean;
-  /** What becomes of the events that are not here. */
-  readonly eventsState: EventsState;
-  call(name: string, args: Readonly<Record<string, unknown>>, signal: AbortSignal): Promise<Reply>;
-}
-
-/** So long a kernel may take to send what a page has only a window of. */
-const WINDOW_AFTER_MS = 2500;
-
 const STORES_KEY = Symbol.for("tfprof_widgets.data");
 
-function stores(): Map<string, Store> {
-  const page = globalThis as unknown as Record<symbol, Map<string, Store> | undefined>;
+function stores(): Map<string, TraceData> {
+  const page = globalThis as unknown as Record<symbol, Map<string, TraceData> | undefined>;
   page[STORES_KEY] ??= new Map();
   return page[STORES_KEY];
 }
@@ -369,13 +411,13 @@ export async function connectData(host: Host, ref: string, signal: AbortSignal):
   const store = acquire(String(model.get("data_id")), model, ref, signal);
   await store.whenReady;
   signal.throwIfAborted();
-  if (!store.isOffline) store.transport.join(model, signal);
-  return new StoreData(store);
+  store.join(model, signal);
+  return store;
 }
 
-function acquire(id: string, model: AnyModel, ref: string, signal: AbortSignal): Store {
+function acquire(id: string, model: AnyModel, ref: string, signal: AbortSignal): TraceData {
   const all = stores();
-  const store = all.get(id) ?? new Store(model, ref);
+  const store = all.get(id) ?? new TraceData(model, ref);
   all.set(id, store);
   store.nViews += 1;
   const leave = () => {
@@ -386,118 +428,4 @@ function acquire(id: string, model: AnyModel, ref: string, signal: AbortSignal):
   };
   atEnd(signal, leave);
   return store;
-}
-
-class StoreData implements TraceData {
-  constructor(readonly store: Store) {}
-
-  get meta() {
-    return this.store.meta;
-  }
-  get events() {
-    return this.store.events;
-  }
-  get window() {
-    return this.store.sections.window;
-  }
-  get problem() {
-    return this.store.problem;
-  }
-  get isComplete() {
-    return this.store.isComplete;
-  }
-  get namesGeneration() {
-    return this.store.names.generation;
-  }
-  get isOffline() {
-    return this.store.isOffline;
-  }
-  get hasKernel() {
-    return this.store.transport.hasAnswered;
-  }
-  get eventsState(): EventsState {
-    const { isOffline, hasKernel, problem } = this;
-    return { isOffline, hasKernel, problem, isFull: this.store.isOverBudget };
-  }
-  get progress() {
-    if (this.store.hasEvents) return this.events.n > 0 ? this.events.nLoaded / this.events.n : 1;
-    const [here, all] = this.arrived(this.store.sections.names);
-    return all > 0 ? here / all : 1;
-  }
-  readonly table = (name: string) => (name === "names" ? this.store.names.table : this.store.sections.table(name));
-  isWhole(name: string) {
-    return this.store.sections.isWhole(name);
-  }
-  nRows(name: string) {
-    return this.store.sections.nRows(name);
-  }
-  arrived(names: readonly string[]) {
-    return this.store.sections.count(names);
-  }
-
-  onChange(listener: () => void, signal: AbortSignal) {
-    this.#listen(() => listener(), signal);
-  }
-  onTables(listener: () => void, signal: AbortSignal, names: readonly string[] = []) {
-    this.#listen((change, name) => {
-      const isMeant = names.length === 0 || name === "window" || names.includes(name);
-      if (change === "tables" && isMeant) listener();
-    }, signal);
-  }
-  #listen(listener: (change: Change, name: string) => void, signal: AbortSignal) {
-    if (signal.aborted) return;
-    const told = guarded(listener, signal);
-    this.store.listeners.add(told);
-    atEnd(signal, () => this.store.listeners.delete(told));
-  }
-
-  async ready(names: readonly string[]): Promise<void> {
-    const { store } = this;
-    const areWhole = () => names.every((name) => store.sections.isWhole(name));
-    if (areWhole() || (store.isOffline && store.sections.hasWindow)) return;
-    for (const name of names) store.needed.add(name);
-    await new Promise<void>((resolve) => {
-      // Whether a kernel will answer is not known: a page that was saved has its window, if that is all there will be.
-      const timer = setTimeout(() => store.sections.hasWindow && end(), WINDOW_AFTER_MS);
-      const listener = () => {
-        if (areWhole()) end();
-      };
-      const end = () => {
-        clearTimeout(timer);
-        store.listeners.delete(listener);
-        resolve();
-      };
-      store.listeners.add(listener);
-      store.transport.pump();
-    });
-  }
-
-  wantSpan(span: Span) {
-    const { store } = this;
-    if (store.wanted?.t0 === span.t0 && store.wanted.t1 === span.t1) return;
-    store.wanted = span;
-    if (!store.events.isComplete) store.transport.pump();
-  }
-
-  async stats(position: number): Promise<Table> {
-    const { store, events } = this;
-    const tile = events.tileOf(position);
-    store.wantStats(tile);
-    const isHere = () => store.stats.has(tile) && events.isLoaded(tile);
-    if (!isHere()) {
-      await new Promise<void>((resolve) => {
-        const listener = () => {
-          if (!isHere()) return;
-          store.listeners.delete(listener);
-          resolve();
-        };
-        store.listeners.add(listener);
-      });
-    }
-    return store.stats.of(events, position);
-  }
-
-  call(name: string, args: Readonly<Record<string, unknown>>, signal: AbortSignal) {
-    return this.store.transport.call(name, args, signal);
-  }
 }

@@ -13,7 +13,6 @@ export type RangePs = readonly [number, number] | null;
 export const STEADY = "steady";
 export type Scope = RangePs | typeof STEADY;
 
-/** The time range of a scope, null where it has none. */
 export function rangeOf(scope: Scope): RangePs {
   return scope === STEADY ? null : scope;
 }

@@ -20,14 +20,12 @@ export interface Reply {
 interface Wishes {
   /** Whether a part that nobody asked for is wanted: the kernel sends what the reader will look at before it is free. */
   lacks(key: string): boolean;
-  /** The next part to ask for, "" for none. */
   next(): string;
   take(key: string, bytes: Uint8Array): void;
   /** `key` cannot be had ("" when the kernel does not say which). */
   refuse(key: string, reason: string): void;
 }
 
-/** Parts asked for and not answered yet. */
 const MAX_OUTSTANDING = 3;
 const STALL_MS = 5000;
 const CALL_LIMIT_MS = 60_000;
@@ -53,12 +51,10 @@ export class Transport {
 
   constructor(readonly wishes: Wishes) {}
 
-  /** Whether the kernel has ever answered. */
   get hasAnswered() {
     return this.#heardAt > 0;
   }
 
-  /** Listens to a model and speaks through it until the signal. */
   join(model: AnyModel, signal: AbortSignal) {
     const onMessage = (message: Message, buffers?: unknown[]) => this.#hear(message ?? {}, buffers ?? []);
     model.on("msg:custom", onMessage);
@@ -76,7 +72,6 @@ export class Transport {
     this.pump();
   }
 
-  /** Asks for what is wanted next, as far as few enough keys are outstanding. */
   pump() {
     if (this.#models.size === 0) return;
     const keys: string[] = [];
@@ -148,7 +143,6 @@ export class Transport {
     } else if (message.kind === "error") this.#hearError(message);
   }
 
-  /** Each view hears every message; the first to do so takes it. */
   #hearPart(key: string, data: string | undefined, buffers: unknown[]) {
     this.#heardAt = Date.now();
     this.#patience = STALL_MS;
@@ -184,7 +178,6 @@ function asBytes(buffer: unknown): Uint8Array | null {
   return null;
 }
 
-/** What is kept by tile, not joined. */
 const BY_TILE = ["events", "stats"];
 
 interface Section {
@@ -237,7 +230,6 @@ export class Sections {
   get hasWindow(): boolean {
     return this.#window !== null;
   }
-  /** The span of time of which the window has everything. */
   get window(): Span | null {
     const span = this.#window?.meta.window as readonly [number, number] | undefined;
     return span ? { t0: span[0], t1: span[1] } : null;
@@ -246,7 +238,6 @@ export class Sections {
     this.#window = pack;
   }
 
-  /** Keys of the parts that are missing of a section. */
   missing(name: string): string[] {
     const section = this.#sections.get(name);
     if (!section || section.isWhole) return [];
@@ -257,7 +248,6 @@ export class Sections {
   get names(): string[] {
     return [...this.#sections.keys()];
   }
-  /** Parts of some sections that are here, and of how many. */
   count(names: readonly string[]): readonly [number, number] {
     const known = names.flatMap((name) => this.#sections.get(name) ?? []);
     const sum = (value: (section: Section) => number) => known.reduce((total, section) => total + value(section), 0);
@@ -293,7 +283,6 @@ export class Sections {
     if (Array.isArray(list)) section.list = [...(section.list ?? []), ...list];
   }
 
-  /** Bytes of the columns that are here. */
   get nBytes(): number {
     const tables = [...Object.values(this.#tables), ...Object.values(this.first.tables)];
     const columns = tables.flatMap((table) => Object.values(table.columns));
@@ -326,17 +315,14 @@ export class TileStats {
     this.#bytes.set(tile, bytes.slice());
     this.#nBytes += bytes.byteLength;
   }
-  /** Bytes that are kept. */
   get nBytes(): number {
     return this.#nBytes;
   }
-  /** Takes tables that came with the first pack. */
   takeTables(tile: number, stats: Table, counts: Table) {
     this.#bytes.set(tile, new Uint8Array());
     this.#open.set(tile, Promise.resolve(opened(stats, counts)));
   }
 
-  /** The rows of the table `stats` (key, kind, bits) of one event. */
   async of(events: Events, position: number): Promise<Table> {
     const tile = events.tileOf(position);
     const { stats, offset } = await this.#opened(tile);

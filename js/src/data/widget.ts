@@ -19,12 +19,10 @@ export interface AnyModel {
   send(content: unknown, callbacks?: unknown, buffers?: ArrayBuffer[] | ArrayBufferView[]): void;
 }
 
-/** A child view made by the host, to be rendered into an element of ours. */
 interface HostWidget {
   render(options: { el: HTMLElement; signal?: AbortSignal }): Promise<unknown>;
 }
 
-/** Resolves references ("anywidget:<model_id>") found in a model's state. */
 export interface Host {
   getModel(ref: string, options?: { signal?: AbortSignal }): Promise<AnyModel>;
   getWidget(ref: string, options?: { signal?: AbortSignal }): Promise<HostWidget>;
@@ -37,19 +35,16 @@ export interface RenderProps {
   signal: AbortSignal;
 }
 
-/** The default export of each entry. */
 export interface WidgetModule {
   render(props: RenderProps): unknown;
 }
 
 const SHOWN = new WeakMap<AbortSignal, (error: unknown) => void>();
 
-/** From now on `show` gets the errors of what is guarded by the signal. */
 export function showFailures(signal: AbortSignal, show: (error: unknown) => void): void {
   SHOWN.set(signal, show);
 }
 
-/** Does something once the signal is over. */
 export function atEnd(signal: AbortSignal, act: () => void): void {
   signal.addEventListener("abort", act, { once: true });
 }
@@ -78,7 +73,6 @@ export function guarded<A extends unknown[]>(fn: (...args: A) => unknown, signal
   };
 }
 
-/** The traits of a model by name. */
 type Traits = (name: string) => unknown;
 
 type State = Readonly<Record<string, unknown>>;
@@ -140,7 +134,6 @@ export async function wholeTraits(model: AnyModel, ref: string, large: string): 
   return (name) => model.get(name);
 }
 
-/** The text of a library's script, and what it calls itself. */
 export interface Script {
   readonly text: string;
   readonly name: string;
@@ -185,7 +178,6 @@ export async function withAddress<T>(text: string, use: (url: string) => Promise
   }
 }
 
-/** What `entries/views.ts` exports. */
 interface Bundle {
   readonly VIEWS: ReadonlyMap<string, WidgetModule>;
   drawPage(page: Document, models: SavedModels): Promise<void>;
@@ -226,7 +218,6 @@ interface Manager {
   get_model(id: string): Promise<ManagedModel> | undefined;
 }
 
-/** Resolves references among the models of a page until `signal`; `widget` draws those that have a view. */
 export function managerHost(manager: Manager | undefined, widget: WidgetModule, signal: AbortSignal): Host {
   if (!manager) throw new Error("it needs anywidget 0.9 or later: pip install -U anywidget, then restart the kernel.");
   const getModel = async (ref: string): Promise<AnyModel> => {
@@ -253,7 +244,6 @@ export function managerHost(manager: Manager | undefined, widget: WidgetModule, 
   return host;
 }
 
-/** Models by id, as a saved notebook and an exported page hold them. */
 export type SavedModels = Readonly<Record<string, { readonly state: Record<string, unknown> }>>;
 
 /** A model whose state lives in the page only: it can be read, set and listened to, and nothing answers a message. */

@@ -19,10 +19,8 @@ export const RULER_PX = 19;
 export const STEPS_TOP_PX = RULER_TOP_PX + RULER_PX;
 export const STEPS_PX = 24;
 export const TRACKS_TOP_PX = STEPS_TOP_PX + STEPS_PX;
-/** The line that says why there is no counter. */
 export const NO_COUNTER_PX = 20;
 
-/** Where the painter takes levels from. */
 interface LevelSource {
   spans(row: number, name: LevelName): Spans;
   nameOf(name: LevelName, position: number): string;
@@ -32,13 +30,11 @@ interface LevelSource {
 export interface Frame {
   readonly ctx: CanvasRenderingContext2D;
   readonly palette: Palette;
-  /** Plot and label column in px. */
   readonly width: number;
   readonly labelWidth: number;
   readonly height: number;
   readonly view: Span;
   readonly bounds: Span;
-  /** Time between sessions. */
   readonly uncaptured: readonly Span[];
   readonly meta: TraceMeta;
   readonly events: Events;
@@ -49,7 +45,6 @@ export interface Frame {
   readonly strips: readonly HostStrip[];
   /** By category whether a strip showed it. */
   readonly shownCategories: Uint8Array;
-  /** What the colours mean, and by number of the colour what is drawn and that it was. */
   readonly colors: ColorScheme;
   readonly fills: readonly string[];
   readonly edges: readonly string[];
@@ -65,17 +60,13 @@ export interface Frame {
   readonly yOf: (y: number) => number;
   /** Where the tracks of this pass begin: those that are not pinned under those that are. */
   readonly tracksTop: number;
-  /** Where the tracks end: above the counter. */
   readonly tracksBottom: number;
   readonly range: Span | null;
   readonly rangeLabel: string;
-  /** Pixels of the ruler that flags of bookmarks take. */
   readonly flags: readonly Span[];
   /** Time of which only the longest slices are here, and will ever be. */
   readonly sampled: readonly Span[];
-  /** What is not among these is dimmed; null dims nothing. */
   readonly only: Marks | null;
-  /** Key ids that are hovered, here or in another view. */
   readonly hoveredIds: Int32Array;
   /** Filled while slices are drawn: x0, x1, y of the wide ones among them that are hovered. */
   readonly hovered: number[];
@@ -106,17 +97,14 @@ export function setFont(frame: Frame, weight: 400 | 600 = 400) {
 const ELLIPSIS = "…";
 const ELLIPSIS_PX = 11;
 
-/** Names cut to a width, measured once. */
 export class LabelCache {
   /** Of each text its width, and its cuts by their length. */
   readonly #texts = new Map<string, { readonly px: number; readonly cuts: string[] }>();
   readonly #short: string[] = [];
-  /** By name id of an op and of its kernel: both of them, or the op alone. */
   readonly #kernels = new Map<number, { readonly both: string; readonly op: string }>();
 
   constructor(readonly names: readonly string[]) {}
 
-  /** After a change of font, or of names. */
   clear() {
     this.#texts.clear();
     this.#kernels.clear();

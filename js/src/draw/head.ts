@@ -54,7 +54,6 @@ export function drawOverview(frame: Frame, busy: readonly number[], busyLabel: s
   if (hits) drawHits(frame, hits);
 }
 
-/** Mean of bins between two places among them. */
 function meanOf(bins: readonly number[], from: number, to: number): number {
   let sum = 0;
   for (let k = Math.floor(from); k < Math.min(to, bins.length); k++) {
@@ -93,7 +92,6 @@ function drawWindow(frame: Frame) {
   fillRect(ctx, x1 - 2, 8, 3, 10, palette.ink);
 }
 
-/** Where in the whole capture the search found something; in all of the strip, as what lies outside the window is looked for too. */
 function drawHits({ ctx, palette, width, bounds }: Frame, hits: Hits) {
   const { bins } = hits;
   ctx.fillStyle = palette.act;
@@ -125,7 +123,6 @@ export function drawRuler(frame: Frame, bottom: number) {
   fillRect(ctx, -labelWidth, RULER_TOP_PX + RULER_PX - 2, labelWidth + width, 1, palette.rule2);
 }
 
-/** Tint of the range over everything below the ruler. */
 export function drawRangeWash(frame: Frame, bottom: number) {
   const { ctx, range, palette, view, width } = frame;
   if (!range) return;
@@ -134,7 +131,6 @@ export function drawRangeWash(frame: Frame, bottom: number) {
   if (x1 > x0) fillRect(ctx, x0, STEPS_TOP_PX - 1, x1 - x0, bottom - STEPS_TOP_PX + 1, palette.actWash);
 }
 
-/** Edges, bracket and words of the range; arrows where it leaves the window. */
 export function drawRangeBracket(frame: Frame, bottom: number) {
   const { ctx, range, palette, view, width } = frame;
   const label = rangeLabelSpan(frame);
@@ -198,7 +194,6 @@ function boldWidth(frame: Frame, text: string): number {
   return measured.px;
 }
 
-/** Names and times of the steps, and under them each step's own composition in the order of time. */
 export function drawSteps(frame: Frame, chosen: number, host = "") {
   const { ctx, palette, steps, view, width, labelWidth, runs } = frame;
   setFont(frame, 600);

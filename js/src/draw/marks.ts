@@ -8,21 +8,17 @@ import type { Marks } from "../model/search";
 import { type LineTrack, lineTrackOf, SLICE_PX, type Track, type TrackLayout, yOfDepth, yOfRow } from "../model/tracks";
 import { type Frame, TRACKS_TOP_PX } from "./frame";
 
-/** Up to this wide a slice is narrow. */
 const NARROW_PX = 3;
 const TICK_PX = 2;
-/** Of caps, on both sides of the slice. */
 const OVERHANG_PX = 2;
 
 /** Draws the mark of one event at a y; `isThin`: it is the only thin one there. */
 type Mark = (event: number, y: number, isThin: boolean) => void;
 
-/** Outlines what is selected. */
 export function outlineMarked(frame: Frame, marks: Marks, color: string) {
   markAll(frame, marks, color, 0);
 }
 
-/** Outlines what a search found. */
 export function markFound(frame: Frame, marks: Marks, color: string) {
   markAll(frame, marks, color, SLICE_PX - TICK_PX);
 }
@@ -40,7 +36,6 @@ function markAll(frame: Frame, marks: Marks, color: string, tickY: number) {
   });
 }
 
-/** Outlines the wide slices that were found to be hovered while they were drawn. */
 export function outlineHovered(frame: Frame, color: string) {
   const { ctx, hovered } = frame;
   ctx.strokeStyle = color;
@@ -106,7 +101,6 @@ function nextMarked(marks: Marks, run: Run, from: number, high: number): number 
   return -1;
 }
 
-/** Outline of one event wherever it is shown. */
 export function outlineEvent(frame: Frame, event: number, color: string, lineWidth: number) {
   const { ctx, events, layout, scrollTop } = frame;
   const y = yOfRow(layout, events.lineOf(event), events.depthOf(event));

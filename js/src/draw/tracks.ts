@@ -2,6 +2,7 @@
 
 import { firstWhere, gallop, lowerBound, upperBound } from "../data/columns";
 import { CATEGORIES, CATEGORY_LABELS } from "../data/meta";
+import { REDUCED } from "../data/one_host";
 import { type Span, xAt } from "../data/time";
 import { axisTop, type Counter, extremeInSpan, loadOf } from "../model/counters";
 import { type HostStrip, hostsOf } from "../model/hosts";
@@ -66,7 +67,6 @@ function drawHost(frame: Frame, track: HostTrack, y: number) {
   fillRect(ctx, -labelWidth, y + track.height - 1, labelWidth + width, 1, palette.rule);
 }
 
-/** Below the head of a device. */
 function drawDeviceWaits(frame: Frame, plane: number, y: number) {
   const { ctx, labelWidth, meta, palette } = frame;
   if (!hasWaits(meta, plane)) return;
@@ -74,12 +74,10 @@ function drawDeviceWaits(frame: Frame, plane: number, y: number) {
   drawWaits(frame, piecesOf(frame, plane), y);
 }
 
-/** Parts of the steps of the host of a plane. */
 function piecesOf({ allSteps, meta, strips }: Frame, plane: number): Steps["piece"] {
   return (strips[hostsOf(meta).indexOf(meta.planes[plane].host)] ?? allSteps).piece;
 }
 
-/** Of counters that are folded the one that says how busy the machine is. */
 function drawFoldedCounters(frame: Frame, { lines }: GroupTrack, y: number) {
   const { ctx, counters, labelWidth, width, palette } = frame;
   const load = loadOf(lines, counters);
@@ -87,7 +85,6 @@ function drawFoldedCounters(frame: Frame, { lines }: GroupTrack, y: number) {
   fillRect(ctx, -labelWidth, y + GROUP_PX - 1, labelWidth + width, 1, palette.rule);
 }
 
-/** A counter with its hairline, its top at `y`. */
 export function drawCounterTrack(frame: Frame, track: CounterTrack, y: number) {
   const { ctx, counters, labelWidth, width, palette } = frame;
   const counter = counters[track.counter];
@@ -162,7 +159,6 @@ function drawColumns({ ctx, edges, shownColors, width, only }: Frame, slices: Sl
   ctx.globalAlpha = 1;
 }
 
-/** Of each item the parts of its height that are drawn. */
 let reached = new Uint8Array();
 
 /** Whether the column after one touches it, is as busy, and has as much below. */
@@ -217,7 +213,6 @@ function roomBefore(frame: Frame, rowOver: number, position: number, x0: number)
   return xAt(view, width, events.start[over]) - x0;
 }
 
-/** From this width on a span is a box of its own. */
 const WIDE_PX = 3;
 const TEXT_MIN_PX = 26;
 
@@ -310,7 +305,6 @@ export function drawHostStrip(frame: Frame, strip: HostStrip, y: number) {
   drawCategoryNames(frame, y);
 }
 
-/** What a device waits for at each moment of a step in which it does not compute. */
 export function drawWaits(frame: Frame, piece: Steps["piece"], y: number) {
   layoutPieces(piece, frame.view, frame.width, frame.runs, COMPUTE);
   drawPieces(frame, y);
@@ -358,10 +352,8 @@ export function pieceAt({ piece }: HostStrip, time: number, tolerance: number): 
   return -1;
 }
 
-/** Above and below the curve. */
 const COUNTER_PAD_PX = 3;
 
-/** Draws the counter into the track with its top at `y`. The axis starts at 0. */
 export function drawCounter(frame: Frame, counter: Counter, y: number, height: number) {
   const { ctx, palette, width } = frame;
   const bottom = y + height - COUNTER_PAD_PX;
@@ -377,7 +369,6 @@ export function drawCounter(frame: Frame, counter: Counter, y: number, height: n
   fillRect(ctx, 0, bottom, width, 1, palette.rule2);
 }
 
-/** The extremes of a counter by pixel column, kept while the view rests: most frames move something else. */
 interface Curve {
   readonly view: Span;
   readonly min: Float64Array;
@@ -423,14 +414,13 @@ function fillCurve({ ctx, width }: Frame, values: Float64Array, scale: number, b
   ctx.fill();
 }
 
-/** Says why no memory is drawn, with its top at `y`. */
 export function drawNoCounter(frame: Frame, y: number) {
   const { ctx, palette, width, labelWidth, meta } = frame;
   fillRect(ctx, -labelWidth, y - 2, labelWidth + width, 1, palette.rule);
   fillText(ctx, "Memory in use", 15 - labelWidth, y + 8, palette.ink2);
   const reason =
     meta.is_reduced && (meta.n_allocators ?? 0) > 0
-      ? "Not over time in a reduced profile. The memory view has the peak of each host that recorded it."
+      ? REDUCED.counters
       : "Not recorded on this run. The memory view says how to record it.";
   fillText(ctx, reason, 6, y + 8, palette.ink);
 }
@@ -473,13 +463,11 @@ function drawGap(frame: Frame, x0: number, x1: number, y: number, idlePs: number
   fillRect(ctx, middle + half, y + SLICE_PX / 2, x1 - middle - half, 1, palette.ink2);
 }
 
-/** "Input", or "Input 64 %" where that is not nearly all. */
 function causeWords({ category, ratio }: Cause): string {
   const label = CATEGORY_LABELS[CATEGORIES[category]];
   return ratio < NEARLY_ALL ? `${label} ${formatPercent(ratio)}` : label;
 }
 
-/** Shades the time between sessions from `top` to `bottom`, with words where they fit. */
 export function drawSessionGaps(frame: Frame, top: number, bottom: number) {
   const { ctx, palette, view, width } = frame;
   for (const { t0, t1 } of frame.uncaptured) {

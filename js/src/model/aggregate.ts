@@ -22,7 +22,6 @@ export abstract class Stepwise {
   /** Yields where the clock may be asked. */
   protected abstract work(): Generator<undefined>;
 
-  /** Begins anew. */
   protected restart(): void {
     this.#job = null;
     this.isDone = false;
@@ -39,18 +38,15 @@ export abstract class Stepwise {
   }
 }
 
-/** Columns by place: a name id, or a rank among the names that occur. */
 interface Sums {
   readonly count: Float64Array;
   readonly total: Float64Array;
   readonly self: Float64Array;
-  /** Durations as a whole. */
   readonly whole: Float64Array;
   readonly least: Float64Array;
   readonly longest: Int32Array;
 }
 
-/** Totals of one tile, of the names that occur in it. */
 interface TileTotals extends Sums {
   readonly names: Int32Array;
 }
@@ -66,7 +62,6 @@ function newSums(n: number): Sums {
   };
 }
 
-/** Totals by name id, which remember the names they have: emptying costs what was added. */
 class Accumulator {
   readonly sums: Sums;
   readonly names: number[] = [];
@@ -96,7 +91,6 @@ class Accumulator {
     if (best < 0 || duration[position] > duration[best]) this.sums.longest[name] = position;
   }
 
-  /** Adds all of a piece of time. */
   merge(totals: TileTotals, duration: ArrayLike<number>) {
     const { names, count, total, self, whole, least, longest } = totals;
     for (let k = 0; k < names.length; k++) {
@@ -128,13 +122,10 @@ class Accumulator {
 }
 
 export interface NameTotals {
-  /** Name id. */
   readonly name: number;
   readonly count: number;
-  /** Inside the span. */
   readonly totalPs: number;
   readonly selfPs: number;
-  /** Of the slices as a whole. */
   readonly meanPs: number;
   /** Of the shortest and of the longest slice, as a whole, and the position of the longest. */
   readonly minPs: number;
@@ -146,7 +137,6 @@ export interface NameTotals {
 interface TotalsCache {
   readonly groups: Map<number, TileTotals>;
   readonly tiles: Map<number, TileTotals>;
-  /** Of parts of the few tiles that edges of spans lie in. */
   readonly parts: Map<number, TileTotals>;
 }
 
@@ -161,7 +151,6 @@ const PARTS = 8;
 const MAX_PARTS_KEPT = 64;
 
 export class Aggregate extends Stepwise {
-  /** Share of the work for the span that is done. */
   progress = 1;
   span: Span = { t0: 0, t1: 0 };
   readonly #sum: Accumulator;
@@ -180,7 +169,6 @@ export class Aggregate extends Stepwise {
     this.#scratch = new Accumulator(nNames);
   }
 
-  /** Begins anew for a span. */
   start(span: Span) {
     this.span = span;
     this.#sum.clear();
@@ -294,7 +282,6 @@ export class Aggregate extends Stepwise {
     return totals;
   }
 
-  /** Names in the span, in no order. */
   rows(): NameTotals[] {
     const { names } = this.#sum;
     return names.map((name) => this.#row(name));
@@ -319,7 +306,6 @@ export class Aggregate extends Stepwise {
     };
   }
 
-  /** Adds the slices of a tile that start in [t0, t1), as a whole. */
   #scan(tile: number, t0: number, t1: number, into: Accumulator) {
     const { events } = this;
     const { start, name, duration, self } = events;
@@ -402,16 +388,13 @@ interface KeyOptions {
   readonly nSteps: number;
   /** Leaves out what would count the same work twice: other sides of an op, derived lines. */
   readonly counts: (event: number) => boolean;
-  /** Durations that are kept. */
   readonly limit: number;
 }
 
 /** Loaded events of a key that overlap a span, and their time in it: the rule of the op table. */
 export class KeyFigures extends Stepwise {
   count = 0;
-  /** Inside the span. */
   totalPs = 0;
-  /** Of slices as a whole. */
   minPs = Number.POSITIVE_INFINITY;
   maxPs = 0;
   /** Position of the longest, -1 for none. */
@@ -467,7 +450,6 @@ export class KeyFigures extends Stepwise {
 }
 
 interface InsideRow {
-  /** Name id. */
   readonly name: number;
   readonly count: number;
   readonly selfPs: number;
@@ -485,7 +467,6 @@ export class Inside extends Stepwise {
     super();
   }
 
-  /** Largest first. */
   rows(): InsideRow[] {
     return [...this.#counts]
       .map(([name, count]) => ({ name, count, selfPs: this.#selfs.get(name) ?? 0 }))
@@ -513,7 +494,6 @@ interface Stat {
   readonly value: string;
 }
 
-/** `table`: the rows of one event. */
 export function statsOfEvent(table: Table, names: readonly string[]): Stat[] {
   const { key, kind, bits } = table.columns;
   if (!key || !kind || !(bits instanceof BigUint64Array)) return [];

@@ -9,12 +9,10 @@ export const keyOf = (kind: "plane" | "line" | "fold" | "counter" | "host", id: 
 
 /** Counters drawn below the tracks at once; each takes room from them. */
 export const MOST_DOCKED = 3;
-/** The key of the head of all counters. */
 export const COUNTERS = "counters";
 
 export interface Arrangement {
   readonly closedPlanes: Set<number>;
-  /** Hosts that the reader opened and closed. */
   readonly openHosts: Set<number>;
   readonly closedHosts: Set<number>;
   /** Planes whose lines that did little are shown. */
@@ -123,7 +121,6 @@ export function togglePin(own: Arrangement, key: TrackKey): boolean {
   return true;
 }
 
-/** Shows everything that the reader hid, and every track whatever its name. */
 export function showAll(own: Arrangement) {
   own.hidden.clear();
   own.filter = "";

@@ -1,4 +1,4 @@
-/** Notes at moments and ranges <-> the JSON string that the widget keeps; views/widgets/bookmarks.py reads the same. */
+/** Notes at moments and ranges <-> the JSON string that the widget keeps; show/link.py reads the same. */
 
 import { upperBound } from "../data/columns";
 import type { Span } from "../data/time";
@@ -10,11 +10,9 @@ export interface Bookmark {
   readonly text: string;
 }
 
-/** Characters of a note. */
 const MAX_TEXT = 2000;
 const PS_PER_NS = 1000;
 
-/** In the order of time; entries that are none are left out. */
 export function readBookmarks(text: string): Bookmark[] {
   let entries: unknown;
   try {
@@ -58,7 +56,6 @@ export function withBookmark(bookmarks: readonly Bookmark[], added: Bookmark): {
   return { all: [...bookmarks.slice(0, index), added, ...bookmarks.slice(index)], index };
 }
 
-/** The next one after (or before) a moment, going round at the ends; -1 without any. */
 export function nextBookmark(bookmarks: readonly Bookmark[], timePs: number, direction: 1 | -1): number {
   if (bookmarks.length === 0) return -1;
   const starts = bookmarks.map((bookmark) => bookmark.start_ns * PS_PER_NS);

@@ -14,11 +14,9 @@ export interface Palette {
   warn: string;
   sliceInk: string;
   memoryHeap: string;
-  /** By category id. */
   categories: string[];
   /** The same, pale enough to write on. */
   categoryFills: string[];
-  /** By family id. */
   fills: string[];
   edges: string[];
   font: string;
@@ -47,10 +45,8 @@ const STEP_COLORS = 4;
 /** Families whose hues the steps borrow, and that of events in no step. */
 const STEP_FAMILIES = [FAMILY.conv, FAMILY.optim, FAMILY.move, FAMILY.elem];
 const NO_STEP = STEP_COLORS;
-/** Steps that a legend names of each colour. */
 const STEPS_NAMED = 3;
 
-/** What a colour scheme needs of the events; of `Events`. */
 interface Colored {
   readonly name: ArrayLike<number>;
   readonly op: ArrayLike<number>;
@@ -59,7 +55,6 @@ interface Colored {
   readonly step: ArrayLike<number>;
 }
 
-/** Colours of one frame: `fill` and `edge` are indexed by what `of` gives. */
 export interface ColorScheme {
   readonly by: ColorBy;
   readonly n: number;
@@ -70,7 +65,6 @@ export interface ColorScheme {
   readonly isCategory: boolean;
 }
 
-/** Slice families by name id and by op, and which names are those of copies. */
 interface Families {
   readonly ofName: ArrayLike<number>;
   readonly ofOp: ArrayLike<number>;
@@ -211,13 +205,11 @@ function stepLabel(color: number, steps: readonly StepInView[]): string {
 }
 
 interface ColoredOp {
-  /** 1 on a device. */
   readonly device: number;
   readonly type: string;
   readonly isIdle: boolean;
 }
 
-/** Family and step-time category of framework ops, for their colours. */
 export function opColors(meta: TraceMeta) {
   const familyOf = (op: number) => opFamily(meta, op);
   const categoryOf = (op: number) => {
@@ -227,12 +219,10 @@ export function opColors(meta: TraceMeta) {
   return { familyOf, categoryOf };
 }
 
-/** The slice family of an op: what its type says, else its name. */
 function opFamily({ op_family }: Pick<TraceMeta, "op_family">, op: number): string {
   return FAMILIES[op_family[op]] ?? "runtime";
 }
 
-/** The step-time category whose colour an op has: where its time would show in the step breakdown. */
 export function opCategory(row: ColoredOp, family: string): string {
   if (row.isIdle) return "other";
   if (row.device === 1) return deviceOpCategory(row.type);

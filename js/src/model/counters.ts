@@ -24,7 +24,6 @@ export interface Counter {
   readonly value: Float64Array;
   /** What it was before the first value; NaN where nobody knows. */
   readonly before: number;
-  /** Extremes of the whole capture. */
   readonly min: number;
   readonly max: number;
   /** Blocks of blocks, the largest first. */
@@ -143,7 +142,6 @@ export function axisTop(counter: Counter): number {
   return counter.unit === "%" ? 100 : counter.max > 0 ? counter.max : 1;
 }
 
-/** "3.34 GiB", "12 elements", "57.0 %". */
 export function formatValue(value: number, unit: string): string {
   if (!Number.isFinite(value)) return "–";
   if (unit === "bytes") return formatBytes(value);

@@ -12,7 +12,6 @@ import type { Span } from "../data/time";
 import { Stepwise } from "./aggregate";
 import { lastBefore } from "./rows";
 
-/** What is at the bottom of the flame: everything. */
 export const ROOT = 0;
 const NONE = -1;
 
@@ -32,7 +31,6 @@ export class FlameTree {
     this.#push(NONE, NONE);
   }
 
-  /** The node of a label under a parent; made where there is none. */
   child(parent: number, label: number): number {
     const mask = this.#slots.length - 1;
     let slot = hash(parent, label) & mask;
@@ -93,12 +91,10 @@ export interface FlameOptions {
   readonly isBase?: ((position: number) => boolean) | undefined;
 }
 
-/** Slices between two looks at the clock. */
 const CHUNK = 16_384;
 
 export class FlameBuilder extends Stepwise {
   readonly tree = new FlameTree();
-  /** Share of the lines that are done. */
   progress = 0;
 
   constructor(
@@ -181,7 +177,6 @@ export class FlameBuilder extends Stepwise {
   }
 }
 
-/** Slices of one row, in the order of time, and their nodes. */
 class Level {
   n = 0;
   readonly position: Int32Array;
@@ -193,7 +188,6 @@ class Level {
   }
 }
 
-/** A flame that is complete: groups have sums, nodes their children and self times. */
 export interface Flame {
   readonly tree: FlameTree;
   readonly self: Float64Array;
@@ -237,9 +231,7 @@ export interface FlameRect {
   /** How many nodes are too narrow to be drawn one by one; 0 for a node itself. */
   readonly nRest: number;
   readonly ps: number;
-  /** Row from the top. */
   readonly level: number;
-  /** Fractions of the width. */
   readonly x0: number;
   readonly x1: number;
 }
@@ -254,7 +246,6 @@ interface Draft {
 /** Deeper ones appear as the reader zooms in. */
 const MAX_LEVELS = 200;
 
-/** Labels from the bottom up to a node, both ends included. */
 export function pathTo(tree: FlameTree, node: number): number[] {
   const path: number[] = [];
   for (let at = node; at > ROOT; at = tree.parent[at]) path.push(at);
@@ -301,25 +292,4 @@ function draftOf(flame: Flame, node: number, leastPs: number, level: number): Dr
   if (restPs >= leastPs && restPs > 0) drafts.push({ node, nRest, ps: restPs, children: [] });
   // Slices that outlive the one around them must not make it narrower than they are.
   return { node, nRest: 0, ps: Math.max(tree.total[node], sumOf(drafts)), children: drafts };
-}
-
-export type FlameStep = "up" | "down" | "left" | "right";
-
-/** Index of the rectangle that an arrow key leads to. */
-export function flameNeighbour(rects: readonly FlameRect[], from: number, step: FlameStep): number {
-  const now = rects[from];
-  if (!now) return rects.length > 0 ? 0 : -1;
-  const middle = (now.x0 + now.x1) / 2;
-  const overlaps = ({ x0, x1 }: FlameRect) => x0 < now.x1 && x1 > now.x0;
-  const holds = ({ x0, x1 }: FlameRect) => x0 <= middle && x1 >= middle;
-  let best = from;
-  for (const [k, rect] of rects.entries()) {
-    const other = rects[best];
-    if (step === "up" && rect.level === now.level - 1 && holds(rect)) return k;
-    if (step === "down" && rect.level === now.level + 1 && overlaps(rect)) return k;
-    if (rect.level !== now.level) continue;
-    if (step === "right" && rect.x0 > now.x0 && (best === from || rect.x0 < other.x0)) best = k;
-    if (step === "left" && rect.x0 < now.x0 && (best === from || rect.x0 > other.x0)) best = k;
-  }
-  return best;
 }

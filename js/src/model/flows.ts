@@ -2,14 +2,12 @@
 
 import { type Events, parentOf, subtreeOf } from "../data/events";
 
-/** In the order of the numbers in the tables of flows; `analysis/timeline/flows.py` says what each is. */
+/** In the order of the numbers in the tables of flows; `Profile.flows` says what each is. */
 export const FLOW_KINDS = ["launch", "producer", "pool", "tf_data", "send_recv"] as const;
 export const FLOW_LABELS = ["kernel launch", "runtime hand-over", "thread pool", "tf.data element", "send / receive"];
-/** For a switch that has little room. */
 export const FLOW_SHORT = ["launch", "runtime", "pool", "tf.data", "send/recv"];
 
 export interface Arrow {
-  /** Positions. */
   readonly from: number;
   readonly to: number;
   readonly kind: number;
@@ -29,7 +27,6 @@ export const NO_CHAIN: Chain = { arrows: [], nMore: 0, nAbsent: 0 };
 
 export type Direction = "up" | "down";
 
-/** Events inside another that are asked for their flows, and how many of those are taken. */
 const MAX_INSIDE = 256;
 const MAX_FROM_INSIDE = 12;
 
@@ -68,7 +65,6 @@ function arrowsDown(events: Events, position: number, shown: ArrayLike<number>):
   return [...own, ...inside.slice(0, MAX_FROM_INSIDE)];
 }
 
-/** All arrows that lead to an event and away from it, hop by hop, nearest first, at most `most` in each direction. */
 export function chainOf(events: Events, position: number, shown: ArrayLike<number>, most: number): Chain {
   const up = walk(events, position, "up", shown, most);
   const down = walk(events, position, "down", shown, most);

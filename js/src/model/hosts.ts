@@ -21,13 +21,11 @@ export function shortHosts(names: readonly string[]): ShortHosts {
   return short.some((name) => name === "") ? { short: [...names], prefix: "" } : { short, prefix };
 }
 
-/** Whole names where all fit into so many characters, else short ones. */
 export function hostNamesThatFit(names: readonly string[], nCharacters: number): readonly string[] {
   const fits = (name: string) => name.length <= nCharacters;
   return names.every(fits) ? names : shortHosts(names).short;
 }
 
-/** What all names begin with. */
 function commonPrefix(names: readonly string[]): string {
   let length = names[0].length;
   for (const name of names) {
@@ -38,7 +36,6 @@ function commonPrefix(names: readonly string[]): string {
   return names[0].slice(0, length);
 }
 
-/** What all names end with. */
 function commonSuffix(names: readonly string[]): string {
   const reversed = (text: string) => [...text].reverse().join("");
   return reversed(commonPrefix(names.map(reversed)));
@@ -49,7 +46,6 @@ export function hostsOf(meta: TraceMeta): readonly string[] {
   return meta.hosts ?? [];
 }
 
-/** What a host is, such as "worker"; "" unknown. */
 export function roleOf(meta: TraceMeta, host: number): string {
   return meta.host_roles?.[host] ?? "";
 }
@@ -65,7 +61,6 @@ export function findHosts(hosts: readonly string[], roles: readonly string[], te
   return rows;
 }
 
-/** Letters of a name in a sentence. */
 const MOST_LETTERS = 36;
 
 /** A name as it stands in a sentence: of a long one what tells it from the others, else both ends. */
@@ -116,7 +111,6 @@ function commonEnds(hosts: readonly string[]): readonly [number, number] {
   return [word, rest < 0 ? 0 : tail.length - rest];
 }
 
-/** A name as Python has it in quotes. */
 export function pythonText(text: string): string {
   // JSON's escapes are Python's, but for a surrogate alone, which no host name has.
   return JSON.stringify(text);
@@ -167,7 +161,6 @@ export function workerRows(
   });
 }
 
-/** Each row's step time without communication. */
 export function ownTimes(table: Table): Float64Array {
   const time = numbers(table, "step_time_ms");
   const communication = table.columns[`${COMMUNICATION}_ms`] as Float64Array | undefined;
@@ -256,7 +249,6 @@ export function stragglersIn(
   return found.filter(({ n_steps }) => n_steps > 0).sort((a, b) => b.cost_ms - a.cost_ms);
 }
 
-/** By step the value of each host. */
 function matrix(values: ArrayLike<number>, nHosts: number, steps: readonly number[]): Float64Array[] {
   return steps.map((step) => Float64Array.from({ length: nHosts }, (_, host) => values[step * nHosts + host]));
 }
@@ -278,7 +270,7 @@ export function medianOfOthers(value: number, sorted: ArrayLike<number>): number
   return (at((sorted.length - 2) >> 1) + at((sorted.length - 1) >> 1)) / 2;
 }
 
-function mean(values: readonly number[]): number {
+export function mean(values: readonly number[]): number {
   return values.length === 0 ? 0 : values.reduce((sum, value) => sum + value, 0) / values.length;
 }
 
@@ -361,7 +353,6 @@ function spread(n: number, most: number): Int32Array {
   return Int32Array.from({ length: parts + 1 }, (_, i) => Math.floor((i * n) / parts));
 }
 
-/** How many items the largest part has. */
 export function largestPart(first: Int32Array): number {
   let most = 0;
   for (let part = 0; part + 1 < first.length; part++) most = Math.max(most, first[part + 1] - first[part]);
@@ -380,10 +371,8 @@ export function rangeOf(matrix: Float32Array, nSteps: number, counts: ReadonlySe
 }
 
 export interface HostStrip {
-  /** Pieces of its steps, as `layoutPieces` takes them, and of each the row of its step. */
   readonly piece: Steps["piece"];
   readonly step: Int32Array;
-  /** Rows of its steps. */
   readonly rows: Int32Array;
 }
 
@@ -410,7 +399,6 @@ export function hostStrips(
   });
 }
 
-/** Items of each group in their order; those of group -1 are left out. */
 function grouped(nGroups: number, n: number, groupOf: (item: number) => number): Int32Array[] {
   const count = new Int32Array(nGroups);
   for (let i = 0; i < n; i++) if (groupOf(i) >= 0) count[groupOf(i)] += 1;
@@ -423,12 +411,10 @@ function grouped(nGroups: number, n: number, groupOf: (item: number) => number):
   return groups;
 }
 
-/** The steps of one host, and which rows of all steps they are. */
 export interface HeadSteps extends Steps {
   readonly rows: Int32Array | null;
 }
 
-/** The same for all steps. */
 export function allSteps(steps: Steps): HeadSteps {
   return { ...steps, rows: null };
 }

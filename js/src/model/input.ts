@@ -8,7 +8,6 @@ import { overlapPs, type RangePs, type Scope, STEADY } from "../data/time";
 import { opsOfScope } from "./ops";
 import { countedSteps } from "./steps";
 
-/** What the events of an iterator are called, by which it is selected. */
 export function namesOf(node: IteratorNode): readonly string[] {
   return node.event_names?.length ? node.event_names : [node.long_name];
 }
@@ -24,7 +23,6 @@ export interface NodeStats {
   readonly waitPs: Float64Array;
   /** When the first call began; Infinity without calls. */
   readonly startPs: Float64Array;
-  /** Whether a step waited for a call. */
   readonly isBlocking: Uint8Array;
 }
 
@@ -33,7 +31,6 @@ export function nodeStats(calls: Table, pipeline: number, nNodes: number, range:
   return sumUp(calls, nNodes, startsIn(calls, pipeline, range));
 }
 
-/** Whether a call is of the pipeline and starts in the range. */
 function startsIn(calls: Table, pipeline: number, range: RangePs): (row: number) => boolean {
   const [owner, start] = columns(calls, "pipeline", "start_ps");
   return (i) => owner[i] === pipeline && (range === null || (start[i] >= range[0] && start[i] < range[1]));
@@ -97,7 +94,6 @@ export function executions(calls: Table, pipeline: number, range: RangePs): numb
 
 export interface Latency {
   readonly nCalls: number;
-  /** Calls longer than `SLOW_CALL_PS`. */
   readonly nSlow: number;
   /** ps; NaN without calls. */
   readonly avg: number;
@@ -105,7 +101,6 @@ export interface Latency {
   readonly max: number;
 }
 
-/** How long the executions in `ranked` (see `executions`) took. */
 export function latencyOf(calls: Table, ranked: readonly number[]): Latency {
   const duration = numbers(calls, "duration_ps");
   const times = ranked.map((row) => duration[row]);
@@ -303,7 +298,6 @@ export interface InputPart {
   readonly ratio: number;
 }
 
-/** What the host worked for the input, by category in their order. */
 export function inputParts(order: readonly string[], ops: readonly InputOp[]): InputPart[] {
   const ms = order.map((category) =>
     ops.reduce((sum, op) => sum + (op.category === category ? (op.workPs || 0) / 1e9 : 0), 0),
@@ -318,7 +312,6 @@ const KEEPS_UP = 0.02;
 export interface InputWait {
   /** A step. */
   readonly ms: number;
-  /** Of the step. */
   readonly ratio: number;
 }
 

@@ -36,7 +36,6 @@ export class ColorTimes {
 
   constructor(
     readonly events: Events,
-    /** Of colours. */
     readonly n: number,
     colorsOf: (row: number) => ColorOf,
   ) {
@@ -131,15 +130,12 @@ const ALONE_PX = 3;
 const TICK_PX = 0.3;
 /** Parts of what is covered of a column, as shares are kept. */
 export const PARTS = 255;
-/** Thin events that are looked at around a point. */
 const MAX_LOOKS = 256;
 /** Where two runs meet, a pixel column may have two items. */
 const SPARE = 512;
 
-/** Reused for every row of every frame. */
 export class SliceBuffer {
   n = 0;
-  /** Where the last item ends. */
   right = 0;
   x0: Float32Array;
   x1: Float32Array;
@@ -150,7 +146,6 @@ export class SliceBuffer {
   busy: Float32Array;
   /** 1 for a slice that is drawn with fill, edge and name. */
   isWide: Uint8Array;
-  /** Of the first event. */
   color: Uint8Array;
   /** At color * capacity + k: how many of PARTS of what is covered have that colour. */
   shares: Uint8Array;
@@ -175,7 +170,6 @@ export class SliceBuffer {
   }
 }
 
-/** Fills `out` with the items of a row, from all runs in the view. */
 export function layoutRow(
   events: Events,
   row: number,
@@ -197,7 +191,6 @@ export function layoutRow(
   }
 }
 
-/** Appends the items of a row of one run, from index `from` on. */
 function layoutRun(
   run: Run,
   row: number,
@@ -340,7 +333,6 @@ export function eventAt(events: Events, row: number, time: number, tolerance: nu
 /** Rows kept: as many as the tallest window shows. A buffer takes some 35 bytes a pixel. */
 const MAX_ROWS = 256;
 
-/** All that a layout depends on, but for its row. */
 interface LayoutSource {
   readonly events: Events;
   readonly meta: Pick<TraceMeta, "lines" | "planes">;
@@ -376,7 +368,6 @@ export class RowLayouts {
     return buffer;
   }
 
-  /** Forgets what was laid out. */
   clear() {
     this.#ofRow.clear();
   }

@@ -1,57 +1,32 @@
 /** The memory of an allocator: what is in use, its peak, who holds it, and whether it grows from step to step. */
 
-import { columns, lowerBound, numbers, upperBound } from "../data/columns";
+import { columns, groupBy, lowerBound, numbers, upperBound } from "../data/columns";
 import type { TraceMeta } from "../data/meta";
 import { EMPTY_TABLE, type Table } from "../data/pack";
 import type { RangePs } from "../data/time";
 import { median } from "./steps";
 
+const COLUMNS = {
+  ...{ session: "session", time: "time_ps", isFree: "is_free", requested: "requested_bytes" },
+  ...{ allocated: "allocation_bytes", stack: "stack_bytes", heap: "heap_bytes", free: "free_bytes" },
+  ...{ fragmentation: "fragmentation_ratio", op: "op", step: "step", region: "region" },
+  ...{ dtype: "dtype", shape: "shape", freedAt: "freed_at" },
+} as const;
+
 /** The memory events of one allocator: rows [begin, end) of the table, in time order. */
-export interface MemoryEvents {
+export interface MemoryEvents extends Readonly<Record<keyof typeof COLUMNS, ArrayLike<number>>> {
   readonly begin: number;
   readonly end: number;
-  readonly session: ArrayLike<number>;
-  readonly time: ArrayLike<number>;
-  readonly isFree: ArrayLike<number>;
-  readonly requested: ArrayLike<number>;
-  readonly allocated: ArrayLike<number>;
-  readonly stack: ArrayLike<number>;
-  readonly heap: ArrayLike<number>;
-  readonly free: ArrayLike<number>;
-  readonly fragmentation: ArrayLike<number>;
-  readonly op: ArrayLike<number>;
-  readonly step: ArrayLike<number>;
-  readonly region: ArrayLike<number>;
-  readonly dtype: ArrayLike<number>;
-  readonly shape: ArrayLike<number>;
-  readonly freedAt: ArrayLike<number>;
 }
 
 export function memoryEvents(table: Table, allocator: number): MemoryEvents {
   const owner = numbers(table, "allocator");
-  return {
-    begin: lowerBound(owner, allocator, 0, table.n),
-    end: lowerBound(owner, allocator + 1, 0, table.n),
-    session: numbers(table, "session"),
-    time: numbers(table, "time_ps"),
-    isFree: numbers(table, "is_free"),
-    requested: numbers(table, "requested_bytes"),
-    allocated: numbers(table, "allocation_bytes"),
-    stack: numbers(table, "stack_bytes"),
-    heap: numbers(table, "heap_bytes"),
-    free: numbers(table, "free_bytes"),
-    fragmentation: numbers(table, "fragmentation_ratio"),
-    op: numbers(table, "op"),
-    step: numbers(table, "step"),
-    region: numbers(table, "region"),
-    dtype: numbers(table, "dtype"),
-    shape: numbers(table, "shape"),
-    freedAt: numbers(table, "freed_at"),
-  };
+  const [begin, end] = [allocator, allocator + 1].map((one) => lowerBound(owner, one, 0, table.n));
+  const named = Object.entries(COLUMNS).map(([name, column]) => [name, numbers(table, column)]);
+  return { begin, end, ...(Object.fromEntries(named) as Record<keyof typeof COLUMNS, ArrayLike<number>>) };
 }
 
 interface Envelope {
-  /** Rows to draw, ascending. */
   readonly rows: Int32Array;
   /** Rows of the window, of which `rows` are the visible extremes. */
   readonly nInWindow: number;
@@ -186,7 +161,6 @@ export function liveAt(events: MemoryEvents, row: number): LiveGroup[] {
   return out.sort((a, b) => b.allocatedBytes - a.allocatedBytes);
 }
 
-/** What happened in a range, the whole capture when null. */
 export function countEvents(events: MemoryEvents, range: RangePs) {
   const [from, to] = rowsIn(events, range);
   let deallocations = 0;
@@ -245,7 +219,6 @@ const UNITS: readonly [number, string][] = [
   [1, "B"],
 ];
 
-/** The unit in which a column or an axis up to `most` bytes reads best, and its size. */
 export function byteUnit(most: number): readonly [number, string] {
   return UNITS.find(([size]) => most >= size) ?? UNITS[UNITS.length - 1];
 }
@@ -280,7 +253,6 @@ export function stepCurves(
 }
 
 export interface MemoryStep {
-  /** Row of the `steps` table. */
   readonly step: number;
   readonly session: number;
   readonly startPs: number;
@@ -293,7 +265,6 @@ export interface MemoryStep {
   readonly allocatedBytes: number;
 }
 
-/** Rows of the events by session, each in time order. */
 function rowsBySession(events: MemoryEvents): Map<number, Int32Array> {
   const count = new Map<number, number>();
   for (let i = events.begin; i < events.end; ) {
@@ -365,7 +336,7 @@ function span(events: MemoryEvents, rows: Int32Array, first: number, last: numbe
   return { peakBytes, peakAtPs, startBytes, endBytes: levelAfter(events, rows, last), nAllocations, allocatedBytes };
 }
 
-// The rules and their numbers are those of analysis/memory/memory_growth.py, where they are explained.
+// The rules and their numbers are those of analysis/memory/growth.py, where they are explained.
 const MAX_STEPS_OF_SESSION = 400;
 const MIN_DEVIATIONS = 3;
 const MIN_SHARE_OF_PEAK = 0.01;
@@ -414,13 +385,7 @@ export function measureGrowth(steps: readonly MemoryStep[], peakBytes: number): 
 }
 
 function bySession(steps: readonly MemoryStep[]): MemoryStep[][] {
-  const found = new Map<number, MemoryStep[]>();
-  for (const step of steps) {
-    const own = found.get(step.session);
-    if (own === undefined) found.set(step.session, [step]);
-    else own.push(step);
-  }
-  return [...found.values()];
+  return [...groupBy(steps, ({ session }) => session).values()];
 }
 
 function thinned(steps: readonly MemoryStep[]): readonly MemoryStep[] {
@@ -485,12 +450,8 @@ export function leakingOp(unfreed: readonly Unfreed[]): Unfreed | null {
   return unfreed.find((row) => row.nSteps * 2 >= most && row.heldBytes > 0) ?? null;
 }
 
-/** Tables and lists that tell the place of an op. */
-export const PLACE_SECTIONS = ["op_places", "source_lines", "source_files", "layers"];
-
 export type HeldBy = "op" | "layer" | "line";
 
-/** What holds memory together: the groups of a layer, of a line, or of neither. */
 export interface Held {
   readonly name: string;
   readonly groups: readonly LiveGroup[];
@@ -536,16 +497,8 @@ function lineOf({ source_lines, source_files }: TraceMeta, index: number): strin
   return file ? `${file.title}:${line.line}  ${line.code.trim()}` : line.bucket;
 }
 
-/** Groups of the same name as one, the most bytes first. */
 export function together(groups: readonly LiveGroup[], nameOf: (group: LiveGroup) => string): Held[] {
-  const found = new Map<string, LiveGroup[]>();
-  for (const group of groups) {
-    const name = nameOf(group);
-    const own = found.get(name);
-    if (own) own.push(group);
-    else found.set(name, [group]);
-  }
-  const held = [...found].map(([name, own]) => ({ name, groups: own }));
+  const held = [...groupBy(groups, nameOf)].map(([name, own]) => ({ name, groups: own }));
   return held.sort((a, b) => bytesOf(b) - bytesOf(a));
 }
 
@@ -566,7 +519,6 @@ export function lifetimePs(events: MemoryEvents, row: number): number {
   return freedAt < 0 ? Number.POSITIVE_INFINITY : events.time[freedAt] - events.time[row];
 }
 
-/** Of the allocations made in the range the `limit` longest-lived and the `limit` largest. */
 export function topLifetimes(events: MemoryEvents, range: RangePs, limit: number): Lifetimes {
   const [from, to] = rowsIn(events, range);
   const all: number[] = [];

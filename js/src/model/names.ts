@@ -25,6 +25,19 @@ export function cutNames(names: Iterable<string>, fits: (text: string) => boolea
   return cuts;
 }
 
+const MOST_TIP_LETTERS = 72;
+
+/** A name whose informative parts fit a tooltip. */
+export function tipName(name: string): string {
+  return cutNames([name], (text) => text.length <= MOST_TIP_LETTERS).get(name) ?? name;
+}
+
+export function leafOf(name: string): string {
+  const joint = jointOf(name);
+  const leaf = name.slice(name.lastIndexOf(joint) + joint.length);
+  return name.includes(joint) && leaf !== "" ? leaf : name;
+}
+
 const jointOf = (name: string) => (name.includes("::") ? "::" : "/");
 const partsOf = (name: string) => name.split(jointOf(name));
 
@@ -114,7 +127,6 @@ function aroundDifference(name: string, rival: string, fits: (text: string) => b
   return middle(name, 0.5, fits);
 }
 
-/** Joined with `joint`; equal paths stay equal. */
 export function shortestSuffixes(paths: readonly (readonly string[])[], joint: string): string[] {
   const whole = paths.map((parts) => parts.join(joint));
   return paths.map((parts, i) => {
@@ -165,7 +177,6 @@ function withRank(readable: string, signature: string): string {
   return rank && readable.endsWith(")") ? `${readable.slice(0, -1)}, ${rank}-d)` : readable;
 }
 
-/** The readable name without template parameters, for where there is little room. */
 export function shortKernel(readable: string): string {
   return readable.replace(/[<(].*$/s, "").trim() || readable;
 }

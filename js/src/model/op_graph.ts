@@ -19,7 +19,6 @@ export function heatPercent(heat: number): number {
   return heat > 0 ? Math.round(FAINTEST_PERCENT + (100 - FAINTEST_PERCENT) * heat) : 0;
 }
 
-/** None, half and the largest. */
 export function heatMarks(largest: number): readonly number[] {
   return largest > 0 ? [0, largest / 2, largest] : [0];
 }
@@ -40,7 +39,6 @@ export interface GraphBox {
   /** Scopes that hold nothing but each other, from the outermost to this one. */
   readonly chain: readonly number[];
   readonly value: number;
-  /** Ops in it. */
   readonly nOps: number;
 }
 
@@ -58,12 +56,10 @@ export interface OpGraphCut {
   readonly arrows: readonly GraphArrow[];
   /** Ops in boxes that stand for what was left out. */
   readonly nMerged: number;
-  /** Arrows there would be, where not all are drawn. */
   readonly nArrows: number;
 }
 
 interface CutLimits {
-  /** Boxes directly in one scope. */
   readonly perScope: number;
   /** Of the whole figure: what has less is merged with its like, but for the few largest. */
   readonly leastRatio: number;
@@ -76,7 +72,6 @@ interface CutLimits {
 
 export const CUT_LIMITS: CutLimits = { perScope: 16, leastRatio: 0.004, always: 5, boxes: 120, arrows: 260 };
 
-/** Ops below each entry. */
 export function opCounts(tree: ScopeTree): Float64Array {
   return scopeTimes(tree, () => 1).totalPs;
 }
@@ -110,7 +105,6 @@ export function firstOpen(tree: ScopeTree, total: Float64Array, mostBoxes: numbe
   }
 }
 
-/** The boxes and arrows to draw. */
 export function cutGraph(
   tree: ScopeTree,
   figures: NodeFigures,

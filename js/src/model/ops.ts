@@ -286,11 +286,6 @@ export function withoutWaiting<T extends OpTotals>(meta: TraceMeta, totals: T): 
   return { ...totals, totalPs, selfPs, occurrences };
 }
 
-/** Whether any op was executed: a reduced profile has the totals without the executions. */
-export function ranOps(table: Tables): boolean {
-  return (table("unit_totals")?.n ?? 0) > 0 || (table("occurrences")?.n ?? 0) > 0;
-}
-
 /** Totals per unit as they were worked out before, of all hosts in the table; null where they were not. */
 export function wholeTotals(table: Table | undefined, meta: TraceMeta): OpTotals | null {
   if (!table) return null;
@@ -420,12 +415,10 @@ export function selfByPhase(
 
 export interface LayerRow extends LayerMeta {
   readonly rank: number;
-  /** Row of the meta object's `layers`. */
   readonly entry: number;
   /** Self time in the order of PHASES: forward, backward, optimizer, other. */
   readonly phasePs: readonly number[];
   readonly selfPs: number;
-  /** Of the self time of all rows. */
   readonly ratio: number;
   readonly nOps: number;
   readonly occurrences: number;
@@ -435,7 +428,6 @@ interface LayerPlaces {
   /** For each op its row of the meta object's `layers`, and its index into PHASES. */
   readonly layer: ArrayLike<number>;
   readonly phase: ArrayLike<number>;
-  /** For each op 1 on a device, 0 on the host. */
   readonly device: ArrayLike<number>;
 }
 
@@ -475,7 +467,6 @@ interface Share<R> {
   /** One row, or all that are not among the largest. */
   readonly rows: readonly R[];
   readonly value: number;
-  /** Of the sum of all rows. */
   readonly ratio: number;
   readonly isRest: boolean;
 }

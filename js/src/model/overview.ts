@@ -2,8 +2,11 @@
 
 import { columns, numbers } from "../data/columns";
 import { type AdviceMeta, CATEGORY_LABELS, type OverviewMeta, type TraceMeta } from "../data/meta";
+import { allHosts } from "../data/one_host";
 import type { Table } from "../data/pack";
+import { hostsOf, shortHost } from "./hosts";
 import { capturedPs } from "./range";
+import { countedSteps, statisticsOf } from "./steps";
 import { formatBytes, formatCount, formatMs, formatNumber, formatPercent, formatTime, plural } from "./text";
 
 export type Framework = "TensorFlow" | "JAX" | "PyTorch/XLA";
@@ -27,21 +30,18 @@ export const CAPTURE_CODE: Words = {
     'import torch_xla.debug.profiler as profiler\n\nprofiler.start_trace("logs")\n# some steps\nprofiler.stop_trace()',
 };
 
-/** How a reader marks the steps of a loop of their own. */
 export const MARK_STEPS_CODE: Words = {
   TensorFlow: "for batch in tfprof.trace_steps(dataset):\n    train_step(batch)",
   JAX: 'with jax.profiler.StepTraceAnnotation("train", step_num=i):\n    train_step(batch)',
   "PyTorch/XLA": 'with torch_xla.debug.profiler.StepTrace("train", step_num=i):\n    train_step(batch)',
 };
 
-/** Says which devices are found. */
 export const DEVICES_CODE: Words = {
   TensorFlow: 'tf.config.list_physical_devices("GPU")',
   JAX: "jax.devices()",
   "PyTorch/XLA": "torch_xla.devices()",
 };
 
-/** Has XLA compile a training step; PyTorch/XLA runs nothing else. */
 export const COMPILE_CODE: Words = {
   TensorFlow: 'model.compile(optimizer="adam", loss=loss, jit_compile=True)',
   JAX: "train_step = jax.jit(train_step)",
@@ -127,7 +127,9 @@ export interface TopOp {
 /** The ops of one side (0 host, 1 device) with the most self time, as Python's `compute_top_ops` found them. */
 export function topOps(meta: TraceMeta, top: Table, side: 0 | 1): TopOp[] {
   const [host, op, occurrences, ms, ratio] = columns(top, "host", "op", "occurrences", "ms", "ratio");
-  const isWanted = (row: number) => host[row] < 0 === !meta.about_host && meta.op_device[op[row]] === side;
+  // Those of all hosts have rows of their own, which are no host's.
+  const isOfAll = host.some((one) => one < 0);
+  const isWanted = (row: number) => host[row] < 0 === isOfAll && meta.op_device[op[row]] === side;
   const rows = Array.from({ length: top.n }, (_, row) => row).filter(isWanted);
   return rows.map((row) => ({
     op: op[row],
@@ -142,14 +144,12 @@ export function topOps(meta: TraceMeta, top: Table, side: 0 | 1): TopOp[] {
 interface Fact {
   readonly name: string;
   readonly value: string;
-  /** What the figure is of, for who asks. */
   readonly hint: string | undefined;
 }
 
 export interface FactGroup {
   readonly title: string;
   readonly facts: readonly Fact[];
-  /** Sentences below the facts. */
   readonly notes: readonly string[];
 }
 
@@ -164,7 +164,6 @@ export function overviewFacts(meta: TraceMeta): FactGroup[] {
   return groups.filter(({ facts, notes }) => facts.length + notes.length > 0);
 }
 
-/** Facts whose value is known. */
 function known(...facts: readonly [name: string, value: string | null, hint?: string][]): Fact[] {
   return facts.flatMap(([name, value, hint]) => (value === null ? [] : [{ name, value, hint }]));
 }
@@ -205,7 +204,6 @@ function deviceFacts(overview: OverviewMeta): Fact[] {
   );
 }
 
-/** The hosts that an overview is about. */
 export function hostsOfOverview({ environment = {} }: OverviewMeta): string[] {
   return Array.isArray(environment.hosts) ? environment.hosts.map(String).filter(Boolean) : [];
 }
@@ -304,7 +302,6 @@ function shortened(text: string): string {
   return text.length <= MOST_CHARACTERS ? text : `${text.slice(0, MOST_CHARACTERS)}…`;
 }
 
-/** What the views have selected, as in `Link`. */
 interface Selected {
   readonly timeRange: readonly [number, number] | null;
   readonly selection: readonly string[];
@@ -340,4 +337,48 @@ export function largestPart({ breakdown, step_time }: OverviewMeta): string {
   const most = others.reduce((a, b) => (b.ms > a.ms ? b : a), first);
   const label = (CATEGORY_LABELS[most.category] ?? most.category).toLowerCase();
   return `The largest part of a step is ${label}: ${formatMs(most.ms)}, ${formatPercent(most.ratio)}.`;
+}
+
+/** Step time, its parts and a sentence on one host, from its steps; the rest that the overview says is of all hosts. */
+export function hostOverview(meta: TraceMeta, steps: Table, host: string): OverviewMeta {
+  const { environment = {} } = meta.overview;
+  const counted = countedSteps(steps, null);
+  const time = stepTime(steps, counted);
+  const breakdown = counted.length > 0 ? stepParts(meta, steps, counted, time.avg) : [];
+  const largest = breakdown.reduce<(typeof breakdown)[number] | null>((a, b) => (a && a.ms >= b.ms ? a : b), null);
+  const devices = meta.planes.filter((plane) => plane.host === host && plane.kind === "device");
+  return {
+    step_time: time,
+    breakdown,
+    verdict: hostSentence(shortHost(host, hostsOf(meta)), time.avg, largest),
+    verdict_detail: allHosts(meta.overview.verdict ?? ""),
+    limiter: largest?.category ?? null,
+    environment: {
+      ...environment,
+      ...{ hosts: [host], n_devices: devices.length, n_active_devices: devices.length, n_threads: 0 },
+    },
+    has_device: devices.length > 0,
+  };
+}
+
+function stepTime(steps: Table, counted: readonly number[]) {
+  if (counted.length === 0) return { avg: 0, std: 0, min: 0, max: 0, n: 0, n_averaged: 0 };
+  const duration = numbers(steps, "duration_ps");
+  const { n, avg, sd, min, max } = statisticsOf(counted.map((row) => duration[row] / 1e9));
+  return { avg, std: sd, min, max, n: steps.n, n_averaged: n };
+}
+
+function stepParts(meta: TraceMeta, steps: Table, counted: readonly number[], avg: number) {
+  const known = meta.overview.breakdown?.map(({ category }) => category) ?? meta.categories;
+  return known.map((category) => {
+    const column = steps.columns[`${category}_ms`] === undefined ? [] : numbers(steps, `${category}_ms`);
+    const ms = counted.reduce((sum, row) => sum + (column[row] ?? 0), 0) / counted.length;
+    return { category, ms, ratio: avg > 0 ? ms / avg : 0 };
+  });
+}
+
+function hostSentence(host: string, avg: number, largest: { category: string; ratio: number } | null): string {
+  if (largest === null) return `No step was found on ${host}, so nothing can be said about a step there.`;
+  const label = (CATEGORY_LABELS[largest.category] ?? largest.category).toLowerCase();
+  return `On ${host} a step takes ${formatMs(avg)}; its largest part is ${label} (${formatPercent(largest.ratio)}).`;
 }

@@ -7,7 +7,6 @@ import type { EventsState } from "../data/store";
 import { type RangePs, type Scope, type Span, STEADY } from "../data/time";
 import { formatCount, formatFixed, formatInstant, formatTime, plural } from "./text";
 
-/** Time between sessions during which no session (of any host) was running, in the order of time. */
 export function uncapturedSpans(sessions: readonly SessionMeta[]): Span[] {
   const sorted = [...sessions].sort((a, b) => a.start_ps - b.start_ps);
   const gaps: Span[] = [];
@@ -19,14 +18,12 @@ export function uncapturedSpans(sessions: readonly SessionMeta[]): Span[] {
   return gaps;
 }
 
-/** Time of some separate spans inside another. */
 export function timeInside(spans: readonly Span[], window: Span): number {
   let time = 0;
   for (const { t0, t1 } of spans) time += Math.max(0, Math.min(t1, window.t1) - Math.max(t0, window.t0));
   return time;
 }
 
-/** Time during which some session was running, with events or without. */
 export function capturedPs({ sessions, duration_ps }: TraceMeta): number {
   if (sessions.length === 0) return duration_ps;
   const t0 = Math.min(...sessions.map(({ start_ps }) => start_ps));
@@ -136,7 +133,6 @@ export function rangeInPs(rangeNs: readonly [number, number] | null, steps: Tabl
   return [from, to];
 }
 
-/** Rows of the steps that averages are over. */
 function averagedRows(steps: Table): number[] {
   const isAveraged = numbers(steps, "is_averaged");
   return Array.from({ length: steps.n }, (_, row) => row).filter((row) => isAveraged[row] === 1);
@@ -157,7 +153,6 @@ function describeAveraged(meta: TraceMeta, steps: Table): string {
   return `average of ${all}${plural(steps.n, "step")}`;
 }
 
-/** What a view is about, in words. */
 export function describeRange(meta: TraceMeta, steps: Table | undefined, range: Scope): string {
   const nSteps = (steps ?? EMPTY_TABLE).n;
   if (range === STEADY) return describeAveraged(meta, steps ?? EMPTY_TABLE);
@@ -217,7 +212,6 @@ export function stepsOfScope(steps: Table | undefined, scope: Scope): number | n
   return covered === null ? null : covered[1] - covered[0] + 1;
 }
 
-/** The head of a column of such times. */
 export function perStep(title: string, nSteps: number | null): string {
   return nSteps === null ? title : `${title} a step`;
 }
@@ -246,7 +240,6 @@ export function notKnownWords(
   return [`The figures of ${what} are ${NOT_KNOWN}. ${KEEP_ALL}`, windowWords(meta, steps, window)];
 }
 
-/** Whether a window of the capture, of which every table has all rows, covers a range. */
 export function isWithin(range: RangePs, window: Span): boolean {
   return range !== null && range[0] >= window.t0 && range[1] <= window.t1;
 }
@@ -258,7 +251,6 @@ export const NOT_HERE =
 /** What the kernel reads when the cell that was profiled is shown: the source map. */
 const READ_LATE = ["source_lines", "layers", "scopes", "structure"];
 
-/** While a view waits: what for, how much of it is here, and whom it waits for. */
 export function waitingWords(names: readonly string[], here: number, all: number, hasKernel: boolean): string {
   if (names.some((name) => READ_LATE.includes(name)))
     return `${hasKernel ? "Reading" : "Waiting for the kernel to read"} source lines, layers and structure …`;

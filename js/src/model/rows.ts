@@ -48,7 +48,6 @@ export function firstFrom(events: Events, row: number, time: number): number {
   return -1;
 }
 
-/** Events that are looked at together. */
 const BLOCK = 64;
 
 export interface Gaps {
@@ -88,7 +87,6 @@ function isBusy(run: Run, row: number, index: number, leastPs: number): boolean 
   return idle < leastPs / 2;
 }
 
-/** Number and mean length of the gaps that begin in a window. */
 export function gapsIn(gaps: Gaps, window: Span): { count: number; meanPs: number } {
   const low = lowerBound(gaps.start, window.t0);
   const high = lowerBound(gaps.start, window.t1, low);
@@ -106,7 +104,6 @@ export interface Spans {
   readonly end: Float64Array;
   /** Time that events cover in all spans before one, and last in all of them. */
   readonly busy: Float64Array;
-  /** The first and the last event. */
   readonly first: Int32Array;
   readonly last: Int32Array;
 }

@@ -9,7 +9,6 @@ export interface ScopeEntry {
   readonly parent: number;
 }
 
-/** Scopes as a tree over rows, built once for a trace. */
 export interface ScopeTree {
   readonly entries: readonly ScopeEntry[];
   /** As in `entries`, but -1 where that row is not there or where parents run in a circle. */
@@ -63,14 +62,12 @@ export function scopeTree(entries: readonly ScopeEntry[], places: ArrayLike<numb
   return { entries, parent, children, roots, order: Int32Array.from(order), ops };
 }
 
-/** Self time in ps of each scope's own ops, and with all inside it. */
 export interface ScopeTimes {
   readonly ownPs: Float64Array;
   readonly totalPs: Float64Array;
   readonly wholePs: number;
 }
 
-/** Adds op times up along the tree. */
 export function scopeTimes(tree: ScopeTree, opPs: (op: number) => number): ScopeTimes {
   const n = tree.entries.length;
   const ownPs = new Float64Array(n);
@@ -90,7 +87,6 @@ export function pathOf(tree: ScopeTree, row: number): number[] {
   return path.reverse();
 }
 
-/** "sequential/conv2d" */
 export function scopePath(tree: ScopeTree, row: number): string {
   return pathOf(tree, row)
     .map((at) => tree.entries[at].name)
@@ -113,7 +109,6 @@ export function chainFrom(
   return chain;
 }
 
-/** All ops in a scope and in what is inside it. */
 export function opsUnder(tree: ScopeTree, row: number): number[] {
   const found: number[] = [];
   const waiting = row === WHOLE ? [...tree.roots] : [row];
@@ -133,9 +128,7 @@ export type Cell =
 
 export interface Rect {
   readonly cell: Cell;
-  /** 0 is the top row. */
   readonly level: number;
-  /** Fractions of the width. */
   readonly x0: number;
   readonly x1: number;
 }
@@ -229,11 +222,9 @@ class Builder {
 const MIXED = 255;
 
 export interface ScopeFigures {
-  /** Of all ops in a scope and below. */
   readonly backwardPs: Float64Array;
   readonly nOps: Float64Array;
   readonly occurrences: Float64Array;
-  /** How many of those ops are selected. */
   readonly nSelected: Float64Array;
   /** The family that takes at least half the time, as an index into `FAMILIES`; `MIXED` where none does. */
   readonly family: Uint8Array;
@@ -244,11 +235,9 @@ interface OpFigures {
   readonly occurrences: (op: number) => number;
   readonly isBackward: (op: number) => boolean;
   readonly isSelected: (op: number) => boolean;
-  /** Index into `FAMILIES`. */
   readonly family: (op: number) => number;
 }
 
-/** Adds the figures of ops that have time up along the tree. */
 export function scopeFigures(tree: ScopeTree, ops: OpFigures): ScopeFigures {
   const n = tree.entries.length;
   const nFamilies = FAMILIES.length;
@@ -281,4 +270,31 @@ export function scopeFigures(tree: ScopeTree, ops: OpFigures): ScopeFigures {
     for (let f = 0; f < nFamilies; f++) byFamily[above * nFamilies + f] += byFamily[own + f];
   }
   return { backwardPs, nOps, occurrences, nSelected, family };
+}
+
+/** Index of the rectangle that a key leads to; undefined for another key, and from nowhere. */
+export function neighbourOf(rects: readonly Omit<Rect, "cell">[], from: number, key: string): number | undefined {
+  const now = rects[from];
+  if (now === undefined) return undefined;
+  const at = (level: number, isThere: (rect: Omit<Rect, "cell">) => boolean) => {
+    const found = rects.findIndex((rect) => rect.level === level && isThere(rect));
+    return found < 0 ? from : found;
+  };
+  const middle = (now.x0 + now.x1) / 2;
+  const ofLevel = rects.filter(({ level }) => level === now.level);
+  const place = ofLevel.indexOf(now);
+  switch (key) {
+    case "ArrowDown":
+      return at(now.level + 1, ({ x0, x1 }) => x0 < now.x1 && x1 > now.x0);
+    case "ArrowUp":
+      return at(now.level - 1, ({ x0, x1 }) => x0 <= middle && x1 >= middle);
+    case "ArrowRight":
+      return at(now.level, (rect) => rect === (ofLevel[place + 1] ?? now));
+    case "ArrowLeft":
+      return at(now.level, (rect) => rect === (ofLevel[place - 1] ?? now));
+    case "Home":
+      return 0;
+    default:
+      return undefined;
+  }
 }

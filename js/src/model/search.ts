@@ -36,7 +36,6 @@ export function matchNames(names: readonly string[], query: Query): Uint8Array {
   return flags;
 }
 
-/** Ids whose flag is set. */
 export function flagged(flags: Uint8Array): Int32Array {
   const ids: number[] = [];
   for (let k = flags.indexOf(1); k >= 0; k = flags.indexOf(1, k + 1)) ids.push(k);
@@ -70,7 +69,6 @@ export function nextMarked(events: Events, marks: Marks, from: Moment, direction
   return -1;
 }
 
-/** The marked event of a run that is the next after a moment. */
 function firstOfRun(marks: Marks, run: Run, from: Moment, direction: 1 | -1): number {
   let best = -1;
   let bestTime = direction * Number.POSITIVE_INFINITY;
@@ -88,7 +86,6 @@ function firstOfRun(marks: Marks, run: Run, from: Moment, direction: 1 | -1): nu
   return best;
 }
 
-/** Indices of a row that come after a moment and start no later than `limit`. */
 function after(run: Run, row: number, from: Moment, limit: number): readonly [low: number, high: number] {
   const { start } = run.times;
   const high = upperBound(start, limit, run.low[row], run.high[row]);
@@ -97,7 +94,6 @@ function after(run: Run, row: number, from: Moment, limit: number): readonly [lo
   return [low, high];
 }
 
-/** Indices of a row that come before a moment and start no earlier than `limit`. */
 function before(run: Run, row: number, from: Moment, limit: number): readonly [low: number, high: number] {
   const { start } = run.times;
   const low = lowerBound(start, limit, run.low[row], run.high[row]);
@@ -181,22 +177,18 @@ export class Marks {
     return this.#nDone > before;
   }
 
-  /** Whether everything that is here has been looked at. */
   get isUpToDate(): boolean {
     return this.#nDone === this.events.generation;
   }
-  /** How many marked events were found. */
   get n(): number {
     return this.#before[this.#before.length - 1];
   }
   has(position: number): boolean {
     return ((this.#bits[position >>> 5] >>> (position & 31)) & 1) === 1;
   }
-  /** Marks at the positions [low, high). */
   count(low: number, high: number): number {
     return high > low ? this.#rank(high) - this.#rank(low) : 0;
   }
-  /** Whether one of the positions [first, last] is marked. */
   any(first: number, last: number): boolean {
     return first === last ? this.has(first) : this.#rank(last + 1) > this.#rank(first);
   }
@@ -250,7 +242,6 @@ export class Marks {
     return this.#before[block + 1] - this.#before[block];
   }
 
-  /** Marks before a position. */
   #rank(position: number): number {
     const word = position >>> 5;
     let n = this.#before[Math.floor(word / WORDS_PER_BLOCK)];

@@ -1,6 +1,6 @@
 /** What source lines cost: heat of files and lines, and of what has no line. */
 
-import { CATEGORIES } from "../data/meta";
+import { CATEGORIES, type TraceMeta } from "../data/meta";
 import { shortestSuffixes } from "./names";
 import type { OpTotals } from "./ops";
 import { formatPercent, plural } from "./text";
@@ -8,25 +8,12 @@ import { formatPercent, plural } from "./text";
 /** What an op of a line is for, in the order of the ids of `op_places.line_phase`. */
 export const LINE_PHASES = ["forward", "backward", "other"] as const;
 
-export interface SourceFile {
-  readonly file: string;
-  /** "Cell [7]" or the file's name. */
-  readonly title: string;
-  /** Empty where only its lines that ran ops are known. */
-  readonly text: string;
-}
+/** Tables and lists that tell the place of an op. */
+export const PLACE_SECTIONS = ["op_places", "source_lines", "source_files", "layers"];
 
-interface SourceEntry {
-  /** Index into the files, -1 for what has no line. */
-  readonly file: number;
-  readonly line: number;
-  readonly function: string;
-  readonly code: string;
-  /** Why there is no line; empty for a line. */
-  readonly bucket: string;
-}
+export type SourceFile = NonNullable<TraceMeta["source_files"]>[number];
+type SourceEntry = NonNullable<TraceMeta["source_lines"]>[number];
 
-/** Self time of a line or bucket in ps, or of several. */
 export interface Heat {
   /** Entries of the meta object that it stands for. */
   readonly entries: readonly number[];
@@ -37,7 +24,6 @@ export interface Heat {
   readonly occurrences: number;
   /** `[category, isBackward, ps]`, forward and backward of a category next to each other; none of 0. */
   readonly parts: readonly Part[];
-  /** Ops that ran, those of the most self time first. */
   readonly ops: readonly OpCost[];
 }
 
@@ -62,7 +48,6 @@ export interface LineHeat extends Heat {
 export interface FileHeat {
   readonly file: number;
   readonly selfPs: number;
-  /** By line number. */
   readonly lines: ReadonlyMap<number, LineHeat>;
 }
 
@@ -71,9 +56,7 @@ export interface BucketHeat extends Heat {
 }
 
 export interface SourceHeat {
-  /** Self time of all ops. */
   readonly wholePs: number;
-  /** Those with time, the hottest first. */
   readonly files: readonly FileHeat[];
   readonly buckets: readonly BucketHeat[];
 }
@@ -83,11 +66,9 @@ export interface Charges {
   /** For each op its entry, and its phase as an index into `LINE_PHASES`. */
   readonly line: ArrayLike<number>;
   readonly phase: ArrayLike<number>;
-  /** The step-time category of each op, for its colour. */
   readonly categoryOf: (op: number) => string;
 }
 
-/** Charges every op that `keep` lets through to its line or bucket. */
 export function sourceHeat(
   charges: Charges,
   totals: Pick<OpTotals, "selfPs" | "occurrences">,

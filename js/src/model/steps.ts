@@ -15,7 +15,6 @@ export interface Steps {
   readonly isInferred: boolean;
   /** 1 for steps that count as usual: not the first, which compiles, nor an outlier. */
   readonly isAveraged: ArrayLike<number>;
-  /** Pieces of the steps in the order of time. */
   readonly piece: { readonly start: Float64Array; readonly end: Float64Array; readonly category: Uint8Array };
 }
 
@@ -134,7 +133,6 @@ export class RunBuffer {
     this.category = new Uint8Array(n);
   }
 
-  /** Whether an area has all of the height, and at least so much width. */
   isWide(k: number, px: number): boolean {
     return this.high[k] - this.low[k] >= FULL && this.x1[k] - this.x0[k] >= px;
   }
@@ -215,7 +213,6 @@ export function mainCategory(pieces: Pieces, { t0, t1 }: Span, but = -1): { cate
 
 const SUMS = new WeakMap<Pieces, Float64Array>();
 
-/** By block and category the time of all pieces before it. */
 function blockSums(pieces: Pieces): Float64Array {
   const known = SUMS.get(pieces);
   if (known) return known;
@@ -274,7 +271,6 @@ export interface StepBars {
   readonly high: Float64Array;
 }
 
-/** Spreads the steps evenly over at most `maxBars` bars, in order, none empty. */
 export function stepBars(steps: Table, categories: readonly string[], maxBars: number): StepBars {
   const n = Math.min(steps.n, Math.max(1, Math.floor(maxBars)));
   const first = new Int32Array(n + 1);
@@ -298,7 +294,6 @@ export function stepBars(steps: Table, categories: readonly string[], maxBars: n
   return { n, first, stack, mean, low, high };
 }
 
-/** The bar that holds a step row. */
 export function barOf(bars: StepBars, row: number): number {
   return partOf(bars.first, row);
 }

@@ -1,6 +1,7 @@
 /** The ops of a model with their figures, and the trees they stand in: scopes, op types, calls. */
 
 import type { Coded, FigureKey, StructureMeta } from "../data/meta";
+import { leafOf } from "./names";
 import {
   chainFrom,
   opsUnder,
@@ -57,7 +58,6 @@ export type TreeKind = "scope" | "op" | "code";
 /** The ops and their trees. A node of a tree is a row of its entries, or the number of entries and an op. */
 export class Structure {
   readonly nOps: number;
-  /** Figures that say anything. */
   readonly figures: readonly Figure[];
   readonly #values = new Map<FigureKey, Float64Array>();
   readonly #trees = new Map<TreeKind, readonly [ScopeTree, ArrayLike<number>]>();
@@ -67,7 +67,6 @@ export class Structure {
     this.figures = FIGURES.filter(({ key }) => meta.figures[key] !== undefined);
   }
 
-  /** A figure of each op itself. */
   values(key: FigureKey): Float64Array {
     let values = this.#values.get(key);
     if (values === undefined) {
@@ -95,7 +94,6 @@ export class Structure {
     return op >= this.meta.n_named;
   }
 
-  /** What is called, such as "train.py:12 build". */
   frameName(row: number): string {
     const { line, function: names } = this.meta.frames;
     const where = `${fileName(this.frameFile(row))}:${line[row]}`;
@@ -110,7 +108,6 @@ export class Structure {
     return this.#made(kind)[0];
   }
 
-  /** For each op the innermost entry around it. */
   places(kind: TreeKind): ArrayLike<number> {
     return this.#made(kind)[1];
   }
@@ -144,20 +141,11 @@ function fileName(path: string): string {
   return path.slice(Math.max(path.lastIndexOf("/"), path.lastIndexOf("\\")) + 1) || "?";
 }
 
-/** The last part of an op's name. */
-export function leafOf(name: string): string {
-  const joint = name.includes("::") ? "::" : "/";
-  const leaf = name.slice(name.lastIndexOf(joint) + joint.length);
-  return name.includes(joint) && leaf !== "" ? leaf : name;
-}
-
-/** A figure of each node: entries first, then ops. */
 export interface NodeFigures {
   readonly own: Float64Array;
   readonly total: Float64Array;
 }
 
-/** Adds a figure of ops up along a tree. */
 export function nodeFigures(tree: ScopeTree, values: Float64Array): NodeFigures {
   const { ownPs, totalPs } = scopeTimes(tree, (op) => values[op]);
   const join = (entries: Float64Array) => {
@@ -178,7 +166,6 @@ export function opOfNode(tree: ScopeTree, node: number): number {
   return node >= tree.entries.length ? node - tree.entries.length : -1;
 }
 
-/** Nodes inside a node, entries before ops. */
 function insideOf(tree: ScopeTree, node: number): number[] {
   if (node >= tree.entries.length) return [];
   return [...tree.children[node], ...tree.ops[node].map((op) => nodeOfOp(tree, op))];
@@ -231,7 +218,6 @@ export function openRows(tree: ScopeTree, open: ReadonlySet<number>, order: Orde
   return rows;
 }
 
-/** Entries from the outermost down to the one around a node; the root is left out. */
 export function around(tree: ScopeTree, place: number): number[] {
   return pathOf(tree, place).filter((row) => row !== 0);
 }

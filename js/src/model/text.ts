@@ -48,7 +48,6 @@ export function formatLength(ps: number): string {
   return ps === 0 ? "instant" : formatTime(ps);
 }
 
-/** A number of milliseconds as a duration with the unit that suits it. */
 export function formatMs(ms: number): string {
   return formatTime(ms * 1e9);
 }
@@ -152,7 +151,6 @@ export function aStep<R>(columns: CsvColumns<R>): CsvColumns<R> {
   return Object.fromEntries(Object.entries(columns).map(named));
 }
 
-/** A header and a line for each row. */
 export function csvOf<R>(columns: CsvColumns<R>, rows: readonly R[]): string {
   const values = Object.values(columns);
   return toCsv(

@@ -12,7 +12,6 @@ export const SHOW_WINDOW = "tfprof-show-window";
 
 export interface ShownWindow {
   readonly view: Span;
-  /** Of the whole capture. */
   readonly bounds: Span;
 }
 
@@ -26,7 +25,6 @@ export function shifted(span: Span, by: number): Span {
   return { t0: span.t0 + by, t1: span.t1 + by };
 }
 
-/** From the earliest begin to the latest end. */
 function union(spans: readonly Span[]): Span {
   return {
     t0: Math.min(...spans.map((span) => span.t0)),
@@ -79,7 +77,6 @@ export class SharedWindow {
     if (!isEcho(this.view, view)) this.#set(view, index);
   }
 
-  /** Back to where the comparison began. */
   reset(): void {
     this.#set(this.home, -1);
   }
@@ -108,7 +105,6 @@ export function snapped(time: number, edges: readonly number[], reach: number): 
   return best;
 }
 
-/** The starts and ends of steps next to a moment. */
 export function stepEdges(steps: Pick<Steps, "n" | "start" | "end">, time: number): number[] {
   const k = upperBound(steps.start, time) - 1;
   const edges: number[] = [];
@@ -116,9 +112,7 @@ export function stepEdges(steps: Pick<Steps, "n" | "start" | "end">, time: numbe
   return edges;
 }
 
-/** Steps that start in a span. */
 export function stepsInside(steps: Pick<Steps, "n" | "start" | "end">, span: Span): number {
-  // Bounds come through the link in whole nanoseconds.
   const from = lowerBound(steps.start, span.t0 - 1000, 0, steps.n);
   let to = from;
   while (to < steps.n && steps.end[to] <= span.t1 + 1000) to += 1;

@@ -2,7 +2,6 @@
 
 import { type Attributes, button, type Child, type Choice, h, onKeys, segmented, setAria, unspoken } from "./dom";
 
-/** A list of rows, by its class and name. */
 export function labelList(className: string, label: string, ...rows: HTMLElement[]): HTMLElement {
   return h("div", { class: `tfp-labels ${className}`, role: "list", "aria-label": label }, ...rows);
 }
@@ -43,7 +42,6 @@ export interface TabTitle {
   readonly text: string;
   /** Behind the text, such as how many rows there are. */
   readonly note?: Child;
-  /** On hover. */
   readonly title?: string;
   /** Not offered, as there is nothing in it, until something chooses it. */
   readonly isHidden?: boolean;
@@ -112,6 +110,48 @@ export class TabBar {
   }
 }
 
+export interface Pane<S> {
+  readonly element: HTMLElement;
+  show(scene: S): void;
+  save?(): void;
+}
+
+export class PaneSwitch<P extends string, S> {
+  readonly element = h("div.tfp-panes");
+  readonly control: HTMLElement;
+  readonly csvButton: HTMLButtonElement;
+  readonly #made = new Map<P, Pane<S>>();
+
+  constructor(
+    label: string,
+    readonly choices: readonly Choice<P>[],
+    public chosen: P,
+    readonly make: (chosen: P) => Pane<S>,
+    readonly onChoose: () => void,
+    csvTitle: string,
+    signal: AbortSignal,
+  ) {
+    this.control = segmented(label, choices, chosen, (pane) => this.choose(pane), signal);
+    this.csvButton = button("CSV", () => this.pane.save?.(), signal, { title: csvTitle });
+  }
+
+  get pane(): Pane<S> {
+    const pane = this.#made.get(this.chosen) ?? this.make(this.chosen);
+    this.#made.set(this.chosen, pane);
+    if (!pane.element.isConnected) this.element.append(pane.element);
+    return pane;
+  }
+
+  choose(chosen: P): void {
+    this.chosen = chosen;
+    this.choices.forEach(({ value }, i) => void setAria(this.control.children[i], "pressed", value === chosen));
+    const { pane } = this;
+    for (const { element } of this.#made.values()) element.hidden = element !== pane.element;
+    this.csvButton.hidden = pane.save === undefined;
+    this.onChoose();
+  }
+}
+
 export type Where = "both" | "host" | "device";
 
 const CHOICES: readonly Choice<Where>[] = [
@@ -135,7 +175,6 @@ export const SHOW_VIEW = "tfprof-show-view";
 /** The same, but whoever asks stays where she is, as a second press takes back what the first selected. */
 export const BRING_VIEW = "tfprof-bring-view";
 
-/** What the views in the tabs of the dashboard are called, by trait. */
 export const VIEW_TITLES: Readonly<Record<string, string>> = {
   op_table: "Ops",
   source_view: "Lines",
@@ -166,7 +205,6 @@ interface Place {
   readonly signal: AbortSignal;
 }
 
-/** Whether a dashboard is around a view. */
 export function isInDashboard(root: HTMLElement): boolean {
   return root.parentElement?.closest('[data-tfprof="dashboard"]') != null;
 }

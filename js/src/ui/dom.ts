@@ -24,7 +24,6 @@ export function unspoken<K extends Tag>(tag: K | `${K}.${string}`, ...children: 
   return h(tag, { "aria-hidden": "true" }, ...children);
 }
 
-/** An SVG element. */
 export function svg<K extends keyof SVGElementTagNameMap>(
   tag: K | `${K}.${string}`,
   ...parts: Parts
@@ -144,7 +143,6 @@ export function segmented<T extends string>(
   return group;
 }
 
-/** A button that copies text and says that it did. */
 export function copyButton(label: string, text: () => string, signal: AbortSignal): HTMLButtonElement {
   const element = button(label, () => void copy(), signal);
   element.setAttribute("aria-live", "polite");
@@ -174,7 +172,6 @@ async function copyText(text: string): Promise<boolean> {
   }
 }
 
-/** Why a view is empty, what to do about it, and the code to paste. */
 export function emptyState(title: string, reason: string, code: string, signal: AbortSignal): HTMLElement {
   const box = h("div.empty", { role: "status" }, h("h2", title), h("p", reason));
   if (code)
@@ -188,7 +185,6 @@ export function emptyState(title: string, reason: string, code: string, signal: 
   return box;
 }
 
-/** The empty state of every view of ops in a capture without one. */
 export function noOps(meta: TraceMeta, signal: AbortSignal): HTMLElement {
   const framework = frameworkOf(meta);
   const instead = unrecordedWords(meta);
@@ -197,7 +193,6 @@ export function noOps(meta: TraceMeta, signal: AbortSignal): HTMLElement {
   return emptyState(`No ${framework} op in this capture`, instead || reason, code, signal);
 }
 
-/** Gives the page a text file to save. */
 export function download(fileName: string, text: string, type: string): void {
   const url = URL.createObjectURL(new Blob([text], { type }));
   const anchor = h("a", { href: url, download: fileName });
@@ -207,7 +202,6 @@ export function download(fileName: string, text: string, type: string): void {
   setTimeout(() => URL.revokeObjectURL(url), 10_000);
 }
 
-/** Calls `fn` at most once a frame, however often it is asked to. */
 export function inFrame(fn: () => unknown, signal: AbortSignal): () => void {
   const run = guarded(fn, signal);
   let isWaiting = false;
@@ -289,10 +283,21 @@ export function watchSize(
   atEnd(signal, () => observer.disconnect());
 }
 
+/** The context of a canvas that has so many px of the page, in those units; null where the page has none. */
+export function sized(canvas: HTMLCanvasElement, width: number, height: number, alpha = true) {
+  const ratio = globalThis.devicePixelRatio || 1;
+  const [w, tall] = [Math.round(width * ratio), Math.round(height * ratio)];
+  // To set a size clears the canvas.
+  if (canvas.width !== w) canvas.width = w;
+  if (canvas.height !== tall) canvas.height = tall;
+  const ctx = canvas.getContext("2d", { alpha });
+  ctx?.setTransform(ratio, 0, 0, ratio, 0, 0);
+  return ctx;
+}
+
 /** About the width of a character of the table's font, where there is no canvas to measure with. */
 const CHARACTER_PX = 6.4;
 
-/** A function for the width in px of a character in the element's font. */
 function characterWidth(element: HTMLElement): (character: string) => number {
   let context: CanvasRenderingContext2D | null = null;
   if (typeof CanvasRenderingContext2D !== "undefined") context = document.createElement("canvas").getContext("2d");
@@ -321,7 +326,6 @@ export function textWidth(element: HTMLElement): (text: string) => number {
   };
 }
 
-/** A predicate: does a text of the element's font fit into a width? */
 export function textFits(element: HTMLElement, widthPx: number): (text: string) => boolean {
   const widthOf = characterWidth(element);
   return (text) => {

@@ -94,7 +94,6 @@ export class FailurePanel {
     }
   }
 
-  /** Names to the width of their column. */
   #cut(): void {
     const room = (this.#rows[0]?.element.clientWidth ?? 0) - BESIDE_NAME_PX;
     if (room <= 0) return;
@@ -106,7 +105,6 @@ export class FailurePanel {
   }
 }
 
-/** What was in use, by its largest holders, and free; below it the request, from where the free memory begins. */
 function memoryBar(failure: MemoryFailureMeta): HTMLElement | null {
   const { in_use_bytes: used, capacity_bytes: capacity, requested_bytes: requested } = failure;
   if (used === null || capacity === null || capacity <= 0) return null;

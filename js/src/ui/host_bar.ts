@@ -1,10 +1,10 @@
 /** The bar above the views in which the reader chooses a host. */
 
+import { numbers } from "../data/columns";
 import type { Link } from "../data/link";
 import { EMPTY_TABLE } from "../data/pack";
 import type { TraceData } from "../data/store";
 import { findHosts, hostCuts, hostsOf, pythonText, roleOf, shortHost } from "../model/hosts";
-import { HostTables } from "../model/one_host";
 import { formatCount, plural } from "../model/text";
 import { button, copyButton, h, on, setAria, textFits, unspoken } from "./dom";
 
@@ -203,14 +203,14 @@ export class HostBar {
     this.#showFull(host);
   }
 
-  /** "worker · 12 of 96 steps". */
   #words(host: string): string {
     const { data } = this.options;
     const { meta } = data;
+    const row = hostsOf(meta).indexOf(host);
     const steps = data.table("steps") ?? EMPTY_TABLE;
-    const own = steps.n > 0 ? new HostTables(meta, data.table, host).stepRows().length : 0;
+    const own = Array.from(numbers(steps, "host")).filter((one) => one === row).length;
     const n = own < steps.n ? `${own.toLocaleString("en-US")} of ${plural(steps.n, "step")}` : plural(own, "step");
-    return [roleOf(meta, hostsOf(meta).indexOf(host)), steps.n > 0 ? n : ""].filter(Boolean).join(" · ");
+    return [roleOf(meta, row), steps.n > 0 ? n : ""].filter(Boolean).join(" · ");
   }
 
   #showFull(host: string): void {

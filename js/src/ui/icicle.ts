@@ -1,7 +1,15 @@
 /** An icicle of buttons to look into: rectangles, crumbs, words, keys and a legend. */
 
 import { cutNames } from "../model/names";
-import { type Cell, layoutScopes, pathOf, type Rect, type ScopeTimes, type ScopeTree } from "../model/scopes";
+import {
+  type Cell,
+  layoutScopes,
+  neighbourOf,
+  pathOf,
+  type Rect,
+  type ScopeTimes,
+  type ScopeTree,
+} from "../model/scopes";
 import { formatCount } from "../model/text";
 import { crumbButtons } from "./controls";
 import { h, on, onKeys, textWidth, watchSize } from "./dom";
@@ -12,17 +20,13 @@ const ROW_PX = 22;
 const PADDING_PX = 9;
 /** A rectangle under this is drawn in its edge colour. */
 const MIN_FILL_PX = 3;
-/** Narrower ones bear no name. */
 const MIN_LABEL_PX = 34;
 /** A name cut to less says nothing. */
 const MIN_LABEL = 5;
 
-/** What a cell looks like and says. */
 export interface CellLook {
   readonly label: string;
-  /** Beside the name where there is room. */
   readonly figure: string;
-  /** For a screen reader: the whole in words. */
   readonly spoken: string;
   /** Slice family, or "" for what is no slice. */
   readonly family: string;
@@ -37,7 +41,6 @@ export interface CellLook {
 interface IcicleListeners {
   onPick(cell: Cell): void;
   onHover(cell: Cell | null, element: HTMLElement | null): void;
-  /** Esc. */
   onOut(): void;
 }
 
@@ -86,7 +89,6 @@ class Icicle {
     if (toTop) this.element.scrollTop = 0;
   }
 
-  /** Outlines the cells that a pointer elsewhere is on. */
   setHover(isHovered: (cell: Cell) => boolean): void {
     for (const { rect, element } of this.#drawn) element.classList.toggle("hover", isHovered(rect.cell));
   }
@@ -113,39 +115,16 @@ class Icicle {
   #key(event: KeyboardEvent): boolean {
     if (event.key === "Escape") this.listeners.onOut();
     else {
-      const next = this.#neighbour(event.key);
+      const next = neighbourOf(
+        this.#drawn.map(({ rect }) => rect),
+        this.#current,
+        event.key,
+      );
       if (next === undefined) return false;
       this.#current = next;
       this.#roam(true);
     }
     return true;
-  }
-
-  /** The rectangle that an arrow key leads to. */
-  #neighbour(key: string): number | undefined {
-    const now = this.#drawn[this.#current]?.rect;
-    if (now === undefined) return undefined;
-    const at = (level: number, isThere: (rect: Rect) => boolean) => {
-      const found = this.#drawn.findIndex(({ rect }) => rect.level === level && isThere(rect));
-      return found < 0 ? this.#current : found;
-    };
-    const middle = (now.x0 + now.x1) / 2;
-    const ofLevel = this.#drawn.filter(({ rect }) => rect.level === now.level).map(({ rect }) => rect);
-    const place = ofLevel.indexOf(now);
-    switch (key) {
-      case "ArrowDown":
-        return at(now.level + 1, ({ x0, x1 }) => x0 < now.x1 && x1 > now.x0);
-      case "ArrowUp":
-        return at(now.level - 1, ({ x0, x1 }) => x0 <= middle && x1 >= middle);
-      case "ArrowRight":
-        return at(now.level, (rect) => rect === (ofLevel[place + 1] ?? now));
-      case "ArrowLeft":
-        return at(now.level, (rect) => rect === (ofLevel[place - 1] ?? now));
-      case "Home":
-        return 0;
-      default:
-        return undefined;
-    }
   }
 }
 
@@ -193,14 +172,12 @@ function foundClass({ found }: CellLook): string {
   return found === undefined ? "" : found ? " hit" : " dim";
 }
 
-/** As much of a label as fits and still says something. */
 function cutLabel(cell: Cell, label: string, fits: (text: string) => boolean): string {
   if (cell.kind === "rest") return [label, `+${formatCount(cell.n)}`].find(fits) ?? "";
   const text = cutNames([label], fits).get(label) ?? "";
   return text === label || text.length >= MIN_LABEL ? text : "";
 }
 
-/** "23 smaller" */
 export function restLabel(n: number): string {
   return `${formatCount(n)} smaller`;
 }
@@ -209,7 +186,6 @@ export function restLabel(n: number): string {
 const LEAST_PX = 2;
 const DEFAULT_WIDTH_PX = 600;
 
-/** What an icicle is of, and what comes of what the reader does in it. */
 export interface IcicleSource {
   readonly tree: ScopeTree;
   /** The row on top where nothing was looked into. */
@@ -217,11 +193,8 @@ export interface IcicleSource {
   nameOf(row: number): string;
   /** To a screen reader what lies inside a row, and what the row on top is. */
   readonly spoken: { readonly parts: string; readonly shown: string };
-  /** What is drawn now: the time of each row and op, and how a cell looks. */
   scene(): { readonly times: ScopeTimes; psOf(op: number): number; lookOf(cell: Cell): CellLook };
-  /** About a row on top; `merged` says what was too narrow to draw. */
   words(zoom: number, merged: readonly string[]): readonly string[];
-  /** Why nothing is drawn. */
   nothing(): string;
   /** Gives the words about a cell; null where the pointer left. */
   onHover(cell: Cell | null, zoom: number): Tip | null;
@@ -239,7 +212,6 @@ export class IciclePlace {
   readonly element = h("div.tfp-icicle-place");
   readonly #icicle: Icicle;
   readonly #tip = createTip(this.element);
-  /** By tree the row on top. */
   readonly #zooms = new WeakMap<ScopeTree, number>();
   #width = DEFAULT_WIDTH_PX;
 
@@ -270,7 +242,6 @@ export class IciclePlace {
     return this.#width;
   }
 
-  /** The row on top. */
   get zoom(): number {
     return this.#zooms.get(this.source.tree) ?? this.source.top;
   }
@@ -306,7 +277,6 @@ export class IciclePlace {
     say.title = say.textContent;
   }
 
-  /** From the top row to that which is shown on top. */
   get #path(): number[] {
     const rows = pathOf(this.source.tree, this.zoom);
     return rows[0] === this.source.top ? rows : [this.source.top, ...rows];

@@ -8,10 +8,8 @@ export interface PlotLabel {
   readonly x: number;
   readonly y: number;
   readonly text: string;
-  /** Which side of the text is at x. */
   readonly align: "left" | "center" | "right";
   readonly isBold?: boolean;
-  /** In the colour of axis labels. */
   readonly isFaint?: boolean;
 }
 
@@ -35,9 +33,7 @@ export interface Tip {
   readonly lines: readonly string[];
 }
 
-/** A tooltip in `parent`, kept inside it. */
 export interface TipBox {
-  /** Beside a point of `parent`. */
   show(x: number, y: number, tip: Tip): void;
   /** Below an element or a box of the page, or above it where it would be cut; hidden where either is null. */
   about(tip: Tip | null, at: Element | TipPlace | null): void;
@@ -156,7 +152,6 @@ class Press {
   }
 }
 
-/** A Bokeh model as far as it is used here. */
 interface BokehModel {
   setv(attributes: Readonly<Record<string, unknown>>): void;
 }
@@ -308,13 +303,11 @@ function toRgba(color: string, context: CanvasRenderingContext2D | null): string
   return `rgba(${r}, ${g}, ${b}, ${a / 255})`;
 }
 
-/** Puts ticks with our own words on an axis. */
 export function setTicks(chart: Chart, axis: string, ticks: readonly number[], label: (tick: number) => string): void {
   chart.get(axis).setv({ major_label_overrides: new Map(ticks.map((tick) => [tick, label(tick)])) });
   chart.get(`${axis}_ticker`).setv({ ticks: [...ticks] });
 }
 
-/** Gives axes the colour and font of the page. */
 export function colorAxes(chart: Chart, axes: readonly string[], color: string, font: string): void {
   for (const axis of axes) chart.get(axis).setv({ major_label_text_color: color, major_label_text_font: font });
 }

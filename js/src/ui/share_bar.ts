@@ -6,12 +6,10 @@ import { topShares } from "../model/ops";
 import { formatCount, formatPercent, formatTime } from "../model/text";
 import { h, on, textWidth, watchSize } from "./dom";
 
-/** A square of a CSS colour. */
 export function swatch(color: string): HTMLElement {
   return h("i.sw", { style: { background: color } });
 }
 
-/** The square of a category of time. */
 export function categorySwatch(category: string): HTMLElement {
   return swatch(`var(--c-${category})`);
 }
@@ -20,7 +18,6 @@ export function legendEntry(mark: HTMLElement, text: string): HTMLElement {
   return h("span.tfp-key", mark, text);
 }
 
-/** Properties with the colours of a slice family, "mixed" for several. */
 export function familyColors(family: string) {
   return { "--fill": `var(--s-${family})`, "--edge": `var(--e-${family})` };
 }
@@ -39,9 +36,7 @@ interface Segment {
   readonly key: string;
   /** Labels, the most telling first; the first that fits and is not yet taken is shown. */
   readonly labels: readonly string[];
-  /** On hover: the full name and its figures. */
   readonly title: string;
-  /** Of the whole. */
   readonly ratio: number;
   /** Slice family, or a custom property's name for what is no family. */
   readonly family: string;
@@ -50,7 +45,6 @@ interface Segment {
 }
 
 export interface ShareLook<R> {
-  /** What the rows are, in the plural, and what their times are shares of. */
   readonly noun: string;
   readonly whole: string;
   /** What times are of, such as " a step". */
@@ -58,7 +52,6 @@ export interface ShareLook<R> {
   readonly of: (row: R) => {
     readonly key: string;
     readonly name: string;
-    /** Names for the bar, the most telling first. */
     readonly short: readonly string[];
     readonly family: string;
   };

@@ -5,7 +5,6 @@ import { cutNames } from "../model/names";
 import { commonDecimals } from "../model/text";
 import { h, hasModifier, inFrame, on, onKeys, setAria, textFits, unspoken, watchSize } from "./dom";
 
-/** What a cell is told of its column. */
 export interface CellLook {
   /** Cuts one of the column's `names` to its width. */
   readonly cut: (name: string) => string;
@@ -15,12 +14,9 @@ export interface CellLook {
   readonly decimals: number;
 }
 
-/** A column of a table whose rows come in an order that its maker gives. */
 export interface SheetColumn<R> {
-  /** Unique in its table. */
   readonly id: string;
   readonly title: string;
-  /** What the column means, on hover. */
   readonly tip?: string | undefined;
   /** What a cell shows; text is set as text. */
   readonly cell: (row: R, look: CellLook) => Node | string;
@@ -30,21 +26,17 @@ export interface SheetColumn<R> {
   readonly amounts?: (row: R) => number;
   /** Numbers that all show as many decimals; NaN for a blank cell. A column of nothing but those is left out. */
   readonly figures?: (row: R) => number;
-  /** px before a name in its cell. */
   readonly leadPx?: number;
   /** px; a column without a width takes a share of the rest. */
   readonly width?: number;
   readonly narrowWidth?: number;
   readonly isRight?: boolean;
-  /** Left out where the table is narrow. */
   readonly isOptional?: boolean;
   /** Width of the table in px from which the column is shown. */
   readonly shownFrom?: number;
 }
 
-/** A column of a table that sorts its rows. */
 export interface GridColumn<R> extends SheetColumn<R> {
-  /** What the column sorts by. */
   readonly value: (row: R) => number | string;
 }
 
@@ -85,10 +77,8 @@ export interface Sorting {
 
 interface SheetOptions<R> {
   readonly role: "grid" | "treegrid";
-  /** What the rows are and what keys do, for a screen reader. */
   readonly label: string;
   readonly signal: AbortSignal;
-  /** Attributes of a row's element, its marks among them. */
   readonly attributes: (row: R) => Readonly<Record<string, string>>;
   readonly onSort: (id: string) => void;
   readonly onClick: (row: R, place: number, target: Element) => void;
@@ -100,11 +90,9 @@ interface SheetOptions<R> {
   readonly onWidths?: (() => void) | undefined;
 }
 
-/** The names of rows, cut to a width. */
 interface Cuts<R> {
   readonly width: number;
   readonly texts: ReadonlyMap<string, string>;
-  /** Rows that are known to be among them. */
   readonly rows: readonly R[];
 }
 
@@ -126,7 +114,6 @@ export class Sheet<R> {
   readonly #chosenWidths = new Map<string, number>();
   readonly #cuts = new Map<string, Cuts<R>>();
   readonly #looks = new Map<string, CellLook>();
-  /** Names of attributes that some row bore. */
   readonly #marks = new Set<string>();
   readonly #drawSoon: () => void;
 
@@ -178,7 +165,6 @@ export class Sheet<R> {
     this.draw();
   }
 
-  /** What is said where there is no row. */
   setPlaceholder(text: string): void {
     this.#none.textContent = text;
   }
@@ -343,7 +329,6 @@ export class Sheet<R> {
     return element;
   }
 
-  /** -1 for none. */
   #placeOf({ target }: Event): number {
     const found = target instanceof Element ? target.closest<HTMLElement>("[data-row]") : null;
     return found === null ? -1 : Number(found.dataset.row);

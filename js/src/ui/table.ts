@@ -5,30 +5,27 @@ import { hostsOf, shortHost } from "../model/hosts";
 import { textFilter } from "../model/ops";
 import { describeRange, perStep, scopeOf, stepsOfScope } from "../model/range";
 import { aStep, type CsvColumns, csvOf, formatAmount, formatCount, formatPercent, formatTo } from "../model/text";
+import type { Pane } from "./controls";
 import { button, type Child, download, h, inFrame, on, setAria } from "./dom";
 import { type CellLook, type GridColumn, Sheet } from "./sheet";
 import { follow, type TraceView, toggleSelection, type View } from "./view";
 
 interface GridOptions<R> {
-  /** What the rows are, for a screen reader. */
   readonly label: string;
   readonly columns: readonly GridColumn<R>[];
   readonly key: (row: R) => string;
-  /** Attributes of a row's element. */
   readonly attributes: (row: R) => Readonly<Record<string, string>>;
   readonly onPick: (row: R) => void;
   readonly sortBy: string;
   readonly placeholder?: string;
   readonly signal: AbortSignal;
-  /** Called when columns got other widths. */
   readonly onWidths?: () => void;
 }
 
 export class Grid<R> {
   readonly element: HTMLElement;
   readonly #sheet: Sheet<R>;
-  /** As they came. */
-  #rows: readonly R[] = [];
+  protected rows: readonly R[] = [];
   #sorted: readonly R[] = [];
   #selected: ReadonlySet<string> = new Set();
   #sortBy: string;
@@ -54,7 +51,7 @@ export class Grid<R> {
   }
 
   setRows(rows: readonly R[]): void {
-    this.#rows = rows;
+    this.rows = rows;
     const values = this.options.columns.find(({ id }) => id === this.#sortBy)?.value;
     this.#sorted = values === undefined ? rows : sorted(rows, values, this.#isDown);
     this.#sheet.show(
@@ -79,7 +76,6 @@ export class Grid<R> {
     return this.#sheet.columnWidth(id);
   }
 
-  /** The rows in the order shown. */
   shown(): readonly R[] {
     return this.#sorted;
   }
@@ -90,7 +86,6 @@ export class Grid<R> {
     this.#sheet.update(this.#firstSelected);
   }
 
-  /** Scrolls to a row unless it is in sight. */
   reveal(key: string): void {
     const place = this.#sorted.findIndex((row) => this.options.key(row) === key);
     this.#sought = place < 0 ? key : null;
@@ -105,7 +100,7 @@ export class Grid<R> {
   #sort(id: string): void {
     this.#isDown = id !== this.#sortBy || !this.#isDown;
     this.#sortBy = id;
-    this.setRows(this.#rows);
+    this.setRows(this.rows);
   }
 }
 
@@ -128,12 +123,10 @@ export function titled(text: string, title: string, isQuiet = false): Node {
 export interface BarPart {
   /** Of the longest bar of the column. */
   readonly share: number;
-  /** A CSS colour. */
   readonly color: string;
   readonly title?: string;
 }
 
-/** A number and a bar of its parts. */
 export function barCell(text: string, parts: readonly BarPart[]): Node {
   const width = (share: number) => (share > 0 ? `max(1px, ${share * 100}%)` : "0");
   const bars = parts.map(({ share, color, title }) =>
@@ -159,7 +152,6 @@ export function barColumn<R>(
   };
 }
 
-/** Times in ps as ms with bars. */
 export function msBarColumn<R>(head: Head<R>, ps: (row: R) => number, color: (row: R) => string): GridColumn<R> {
   const figures = (row: R) => ps(row) / 1e9;
   return barColumn({ ...head, figures }, ps, (value, { decimals }) => formatTo(value / 1e9, decimals), color);
@@ -176,18 +168,15 @@ export function nameColumn<R>(
   return { value: name, names: name, cell, ...head };
 }
 
-/** Short texts. */
 export function textColumn<R>(head: Head<R>, text: (row: R) => string): GridColumn<R> {
   return { value: text, cell: (row) => titled(text(row), text(row)), ...head };
 }
 
-/** The place of a row in the order in which the table comes. */
 export function rankColumn<R extends { readonly rank: number }>(tip?: string): GridColumn<R> {
   const value = (row: R) => -row.rank;
   return { id: "rank", title: "#", tip, width: 36, isRight: true, value, cell: (row) => String(row.rank) };
 }
 
-/** How often. */
 export function countColumn<R extends { readonly occurrences: number }>(tip: string): GridColumn<R> {
   const head = { id: "count", title: "Count", tip, width: 84, narrowWidth: 76, isOptional: false };
   return numberColumn(head, ({ occurrences }) => occurrences, formatAmount);
@@ -209,7 +198,6 @@ export function numberColumn<R>(
   return { isRight: true, isOptional: true, value: sorted, cell, ...figures, ...head };
 }
 
-/** Times in ps, over so many executions. */
 interface OpTimes {
   readonly occurrences: number;
   readonly totalPs: number;
@@ -230,7 +218,6 @@ export function selfColumn<R extends OpTimes>(
   return msBarColumn(head, ({ selfPs }) => selfPs, color);
 }
 
-/** Their heads, and that of the count, for the scope shown. */
 export function timeTitles(nSteps: number | null): Readonly<Record<string, string>> {
   return { self: perStep("Self time, ms", nSteps), count: perStep("Count", nSteps) };
 }
@@ -244,7 +231,6 @@ export function averageColumn<R extends OpTimes>(tip: string): GridColumn<R> {
   return numberColumn({ id: "average", title: "Average, µs", tip, width: 84 }, (row) => eachUs(row, row.totalPs));
 }
 
-/** As Python's tables have them. */
 export const TIMES_CSV: CsvColumns<OpTimes> = {
   occurrences: (row) => row.occurrences,
   total_time_us: (row) => row.totalPs / 1e6,
@@ -265,57 +251,51 @@ export interface LedgerOptions<R extends LedgerRow> extends Omit<GridOptions<R>,
   readonly csv: CsvColumns<R>;
 }
 
-export class Ledger<R extends LedgerRow> {
-  readonly element: HTMLElement;
-  readonly #grid: Grid<R>;
-  #rows: readonly R[] = [];
-
+/** A table of which a view gives all rows at once. */
+export class Ledger<R extends LedgerRow> extends Grid<R> {
   /** The table goes when `signal` aborts. */
   constructor(
     signal: AbortSignal,
-    readonly options: LedgerOptions<R>,
+    readonly ledger: LedgerOptions<R>,
   ) {
-    this.#grid = new Grid<R>({
-      attributes: (row: R) => ({ "data-op-name": row.name }),
-      ...options,
-      key: ({ key }: R) => key,
-      signal,
-    });
-    this.element = this.#grid.element;
+    super({ attributes: (row: R) => ({ "data-op-name": row.name }), ...ledger, key: ({ key }: R) => key, signal });
   }
 
   show(rows: readonly R[], titles: Readonly<Record<string, string>> = {}): void {
-    this.#rows = rows;
     this.setTitles(titles);
-    this.#grid.setRows(rows);
+    this.setRows(rows);
     this.mark();
   }
 
-  /** What stands in place of rows. */
-  setPlaceholder(text: string): void {
-    this.#grid.setPlaceholder(text);
-  }
-
   setTitles(titles: Readonly<Record<string, string>>): void {
-    for (const [id, title] of Object.entries(titles)) this.#grid.setTitle(id, title);
+    for (const [id, title] of Object.entries(titles)) this.setTitle(id, title);
   }
 
-  /** px, 0 where the column is not shown. */
-  columnWidth(id: string): number {
-    return this.#grid.columnWidth(id);
-  }
-
-  /** Marks the rows that are selected now. */
   mark(): void {
-    const chosen = this.#rows.filter(this.options.isSelected);
-    this.#grid.setSelected(new Set(chosen.map(({ key }) => key)));
-    if (chosen.length > 0 && chosen.length < this.#rows.length) this.#grid.reveal(chosen[0].key);
+    const chosen = this.rows.filter(this.ledger.isSelected);
+    this.setSelected(new Set(chosen.map(({ key }) => key)));
+    if (chosen.length > 0 && chosen.length < this.rows.length) this.reveal(chosen[0].key);
   }
 
   save(): void {
-    const { fileName, csv } = this.options;
-    download(fileName, csvOf(csv, this.#grid.shown()), "text/csv");
+    download(this.ledger.fileName, csvOf(this.ledger.csv, this.shown()), "text/csv");
   }
+}
+
+/** A table as a part of a view: `rows` of what the view is about now, and heads that change with them. */
+export function ledgerPane<R extends LedgerRow, S>(
+  { link, signal }: Pick<TraceView, "link" | "signal">,
+  options: LedgerOptions<R>,
+  rows: (scene: S) => readonly R[],
+  titles: (rows: readonly R[], scene: S) => Readonly<Record<string, string>>,
+): Pane<S> {
+  const ledger = new Ledger<R>(signal, options);
+  for (const field of ["selection", "step"] as const) link.on(field, () => ledger.mark(), signal);
+  const show = (scene: S) => {
+    const shown = rows(scene);
+    ledger.show(shown, titles(shown, scene));
+  };
+  return { element: ledger.element, show, save: () => ledger.save() };
 }
 
 interface FilteredTableOptions<R>
@@ -327,12 +307,9 @@ interface FilteredTableOptions<R>
   /** What is said of the rows that pass, and behind it what is of less weight. */
   readonly describe: (shown: readonly R[], isOff: boolean) => readonly [text: string, about?: string];
   readonly whyEmpty: () => string;
-  /** Called with the rows that pass before they are drawn. */
   readonly onShown?: (shown: readonly R[]) => void;
   readonly csv: { readonly file: string; readonly columns: () => CsvColumns<R> };
-  /** Between the filter and the count. */
   readonly controls?: readonly HTMLElement[] | undefined;
-  /** Between the toolbar and the table. */
   readonly above?: readonly HTMLElement[] | undefined;
 }
 
@@ -360,7 +337,6 @@ export class FilteredTable<R> {
     this.element = h("div.tfp-fill.tfp-linked", bar, ...above, this.grid.element);
   }
 
-  /** Filters anew, as after a change of the rows. */
   apply(): void {
     const { passing, whyEmpty, onShown } = this.options;
     const text = this.#input.value;
@@ -399,14 +375,11 @@ interface LinkedTableOptions<R>
     "onPick" | "isMarked" | "passing" | "describe" | "whyEmpty" | "onShown" | "csv"
   > {
   readonly csv: { readonly file: string; readonly columns: CsvColumns<R> };
-  /** Plural, such as "kernels". */
   readonly noun: () => string;
-  /** What the shares in the count are of, such as "kernel time". */
   readonly weightNoun: string;
   readonly weight: (row: R) => number;
   /** All rows of a scope; where that is of whole steps times and counts are a step. */
   readonly rows: (scope: Scope) => readonly R[];
-  /** What the filter looks at. */
   readonly texts: (row: R) => readonly string[];
   /** Rows under a filter, where that is more than leaving rows out. */
   readonly regroup?: (test: (text: string) => boolean) => readonly R[];
@@ -435,9 +408,7 @@ interface LinkedTableOptions<R>
 export const OVER_THREADS = "host times summed over threads";
 
 export class LinkedTable<R> {
-  /** All rows of the range, before the filter. */
   #all: readonly R[] = [];
-  /** Ops that are selected. */
   #chosen: ReadonlySet<string> = new Set();
   readonly #table: FilteredTable<R>;
   readonly compute: () => void;

@@ -32,7 +32,6 @@ export function watchTheme(root: HTMLElement, onChange: () => void, signal: Abor
   atEnd(signal, () => observer.disconnect());
 }
 
-/** Colours of style.css as a canvas takes them. */
 export function readPalette(root: HTMLElement): Palette {
   const probe = h("span", { hidden: true });
   root.append(probe);

@@ -2,6 +2,7 @@
 
 import { connectLink, type Link } from "../data/link";
 import type { TraceMeta } from "../data/meta";
+import { OneHost, ofAllHosts, REDUCED, SUBJECTS } from "../data/one_host";
 import { noteDrawn } from "../data/page";
 import { connectData, type TraceData } from "../data/store";
 import type { Span } from "../data/time";
@@ -16,8 +17,7 @@ import {
   within,
 } from "../data/widget";
 import { hostsOf, shortHost } from "../model/hosts";
-import { OneHost } from "../model/one_host";
-import { ranOps } from "../model/ops";
+import { hostOverview } from "../model/overview";
 import { isWithin, NOT_HERE, notKnownWords, rangeInPs, waitingWords } from "../model/range";
 import { button, emptyState, h, MANY_ROWS, paced } from "./dom";
 import { HostBar } from "./host_bar";
@@ -48,6 +48,12 @@ export function toggleSelection(link: Link, names: readonly string[]): void {
   link.setSelection(isChosen ? [] : [...wanted]);
 }
 
+/** Makes all views be about a range, which may be a step; null is no range. */
+export function chooseRange(link: Link, range: readonly [number, number] | null, step = -1): void {
+  link.setTimeRange(range);
+  link.setStep(step);
+}
+
 /** Draws the child of a trait into `el`; a child that cannot be drawn says so there and leaves the others alone. */
 export async function renderChild(view: View, trait: string, el: HTMLElement): Promise<void> {
   const ref = view.model.get(trait);
@@ -71,29 +77,8 @@ export async function renderWidget(
   }
 }
 
-/** How a view is of one host. */
-export interface OfHost {
-  /** Whether it draws itself anew when its tables change; else it is built anew for another host. */
-  readonly follows: boolean;
-  /** Whether a host has nothing to show here, and what that is called: "worker0003 recorded no memory". */
-  readonly isEmpty?: (data: TraceData) => boolean;
-  readonly emptyWords?: string;
-  /** What of the view is of all hosts even so, in words; "" where nothing is. */
-  readonly ofAll?: (data: TraceData) => string;
-  /** Whether a time range means nothing in a reduced profile, which has no single executions. */
-  readonly needsExecutions?: boolean;
-}
-
-/** Views of ops: of each host the totals are known, and of a whole profile every execution. */
-export const OPS_OF_HOST: OfHost = {
-  follows: true,
-  isEmpty: (data) => !ranOps(data.table),
-  emptyWords: "ran no op",
-  needsExecutions: true,
-};
-
 /** Whether views are of one of several hosts, or of a host that may be opened in full. */
-function hasHosts({ hosts = [], is_reduced }: TraceMeta): boolean {
+export function hasHosts({ hosts = [], is_reduced }: TraceMeta): boolean {
   return hosts.length > 1 || is_reduced === true;
 }
 
@@ -230,25 +215,20 @@ function labelOf(element: Element): string {
   return element.getAttribute("aria-label") ?? "";
 }
 
-const NO_RANGE =
-  "A reduced profile has no op times of a range; those without one are shown here. Open a host in full for a range.";
-
 class Hosted {
   readonly #one: OneHost;
-  readonly #of: OfHost;
+  readonly #needsExecutions: boolean;
   readonly #note = h("div.tfp-left-out", { role: "note" });
   #built: AbortController | null = null;
   #isEmpty = false;
 
   constructor(
     readonly view: TraceView,
-    readonly build: (view: TraceView) => void | Promise<void>,
-    readonly needs: Needs & { readonly ofHost: OfHost },
+    readonly builder: TraceBuilder,
   ) {
     const { link, data, signal } = view;
-    this.#of = needs.ofHost;
-    const ignoresRange = () => this.#of.needsExecutions === true && data.meta.is_reduced === true;
-    this.#one = new OneHost(link, data, ignoresRange);
+    this.#needsExecutions = builder.forRange !== undefined;
+    this.#one = new OneHost(link, data, hostOverview, this.#needsExecutions);
     link.on("host", () => this.#follow(), signal);
     link.on("time_range", () => this.#say(), signal);
     data.onTables(() => this.#one.tell(), signal, ["host_totals"]);
@@ -271,19 +251,17 @@ class Hosted {
     this.#isEmpty = this.#hasNone();
     if (this.#isEmpty) this.view.root.append(this.#emptyState());
     else {
-      await this.build(view);
+      await this.builder.build(view);
       if (built.signal.aborted) return;
-      sayWhatIsMissing(view, this.needs);
+      sayWhatIsMissing(view, this.builder);
     }
     this.#say();
   }
 
   #follow(): void {
-    const last = this.#one.name;
     void this.view.data.ready(["host_totals"]);
-    this.#one.choose();
-    if (this.#one.name === last) return;
-    if (this.#of.follows && !this.#isEmpty && !this.#hasNone()) {
+    if (!this.#one.choose()) return;
+    if (!this.builder.isRebuilt && !this.#isEmpty && !this.#hasNone()) {
       this.#one.tell();
       this.#say();
     } else void this.#rebuild();
@@ -307,33 +285,28 @@ class Hosted {
   }
 
   #hasNone(): boolean {
-    const { isEmpty } = this.#of;
-    return isEmpty !== undefined && this.#one.name !== "" && isEmpty(this.#one.data) && !isEmpty(this.view.data);
+    const { about } = this.builder;
+    if (about === undefined || this.#one.name === "") return false;
+    const [isEmpty] = SUBJECTS[about];
+    return isEmpty(this.#one.data) && !isEmpty(this.view.data);
   }
 
   #emptyState(): HTMLElement {
-    const { signal, link } = this.view;
-    const box = emptyState(
-      `${shortHost(this.#one.name, hostsOf(this.view.data.meta))} ${this.#of.emptyWords ?? "has nothing to show here"}`,
-      "Other hosts did. Choose another one, or all of them.",
-      "",
-      signal,
-    );
-    box.append(
-      h(
-        "p",
-        button("All hosts", () => link.setHost(""), signal),
-      ),
-    );
+    const { signal, link, data } = this.view;
+    const title = `${shortHost(this.#one.name, hostsOf(data.meta))} ${SUBJECTS[this.builder.about ?? "ops"][1]}`;
+    const box = emptyState(title, "Other hosts did. Choose another one, or all of them.", "", signal);
+    const all = button("All hosts", () => link.setHost(""), signal);
+    box.append(h("p", all));
     return box;
   }
 
   /** What the figures are not of, above the view. */
   #say(): void {
     const { root, link, data } = this.view;
-    const isRanged = this.#of.needsExecutions === true && data.meta.is_reduced === true && link.timeRange !== null;
-    const ofAll = this.#one.name !== "" && !this.#isEmpty ? (this.#of.ofAll?.(this.#one.data) ?? "") : "";
-    const words = [isRanged ? NO_RANGE : "", ofAll].filter(Boolean).join(" ");
+    const isRanged = this.#needsExecutions && data.meta.is_reduced === true && link.timeRange !== null;
+    const isOne = this.#one.name !== "" && !this.#isEmpty;
+    const ofAll = isOne ? ofAllHosts(this.#one.data, this.builder.needs ?? []) : "";
+    const words = [isRanged ? REDUCED.range : "", ofAll].filter(Boolean).join(" ");
     this.#note.textContent = words;
     if (words === "") this.#note.remove();
     else if (!this.#note.isConnected) root.prepend(this.#note);
@@ -359,13 +332,11 @@ export interface View {
 
 /** A view that shows a trace. */
 export interface TraceView extends View {
-  /** Of the linked host, for views that are of one; steps are then that host's own. */
+  /** Of the linked host; steps are then that host's own. */
   readonly link: Link;
   readonly data: TraceData;
   /** Of all hosts. */
   readonly whole: { readonly link: Link; readonly data: TraceData };
-  /** Whether it is of one of several hosts, or of a host that may be opened in full. */
-  readonly hasHosts: boolean;
 }
 
 export interface Needs {
@@ -377,16 +348,17 @@ export interface Needs {
   readonly forRange?: readonly string[];
   /** Those that a view of executions reads for one of several hosts and no range, where that is not `host_totals`. */
   readonly forHost?: readonly string[];
-  /** How the view is of one host; one without it reads the linked host itself, where it does. */
-  readonly ofHost?: OfHost;
+  /** What it is about, where a host may have none of it. */
+  readonly about?: keyof typeof SUBJECTS;
+  /** Whether it is built anew for another host; else it draws itself anew when its tables change. */
+  readonly isRebuilt?: boolean;
+  /** Whether it is of all hosts, whichever is linked. */
+  readonly isOfAll?: boolean;
 }
 
-/** What every view reads. */
 const ALWAYS = ["ops", "op_shares"];
 
-/** A kind of view that needs neither link nor data. */
 export interface ViewBuilder {
-  /** As Python calls it. */
   readonly name: string;
   build(view: View): void | Promise<void>;
 }
@@ -397,20 +369,20 @@ export interface TraceBuilder extends Needs {
   build(view: TraceView): void | Promise<void>;
 }
 
-/** A widget module for a view of a trace. */
 export function mount(builder: TraceBuilder): WidgetModule {
-  const { name, build, needs = [], ofHost } = builder;
+  const { name, build, needs = [], isOfAll } = builder;
   const buildAll = async (view: View) => {
     const [link, data] = await Promise.all([
       connectLink(view.host, String(view.model.get("link")), view.signal),
       connectData(view.host, String(view.model.get("data")), view.signal),
     ]);
     if (view.signal.aborted) return;
-    const traceView = { ...view, link, data, whole: { link, data }, hasHosts: hasHosts(data.meta) };
-    if (traceView.hasHosts && isAlone(view.root) && name !== "dashboard") addHostBar(traceView);
+    const traceView = { ...view, link, data, whole: { link, data } };
+    const isOfHosts = hasHosts(data.meta);
+    if (isOfHosts && isAlone(view.root) && name !== "dashboard") addHostBar(traceView);
     await waitFor(traceView, [...ALWAYS, ...needs, ...(link.host === "" ? [] : ["host_totals"])]);
     if (view.signal.aborted) return;
-    if (traceView.hasHosts && ofHost) await new Hosted(traceView, build, { ...builder, ofHost }).start();
+    if (isOfHosts && !isOfAll) await new Hosted(traceView, builder).start();
     else {
       await build(traceView);
       sayWhatIsMissing(traceView, builder);
@@ -424,7 +396,6 @@ function isAlone(root: HTMLElement): boolean {
   return root.parentElement?.closest("[data-tfprof]") === null;
 }
 
-/** Above a view that stands alone: the host that it is about, where there are several. */
 function addHostBar({ root, link, data, signal }: TraceView): void {
   const place = h("div.tfp.tfp-hosts", new HostBar({ link, data, signal }).element);
   watchTheme(place, () => undefined, signal);
@@ -432,7 +403,6 @@ function addHostBar({ root, link, data, signal }: TraceView): void {
   atEnd(signal, () => place.remove());
 }
 
-/** A widget module for a view that needs neither link nor data. */
 export function mountPlain({ name, build }: ViewBuilder): WidgetModule {
   return {
     async render(props: RenderProps) {

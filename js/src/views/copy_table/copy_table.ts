@@ -15,12 +15,10 @@ import type { TraceBuilder, TraceView } from "../../ui/view";
 
 interface CopyRow extends CopyMeta {
   readonly rank: number;
-  /** Memory read and written, as far as it is known. */
   readonly memory: string;
 }
 
 const PS_PER_MS = 1e9;
-/** Of one row, in ps. */
 const SUMS = ["occurrences", "bytes", "total", "exposed", "back"] as const;
 
 /**
@@ -74,7 +72,6 @@ function memoryOf({ source, destination }: CopyMeta): string {
   return source || destination ? `${source || "?"} → ${destination || "?"}` : "";
 }
 
-/** Their categories in a step, for their colours. */
 const CATEGORIES: Readonly<Record<string, string>> = {
   "host to device": "copy_to_device",
   "device to host": "output",
@@ -168,7 +165,6 @@ function gridColumns(rows: readonly CopyMeta[]): GridColumn<CopyRow>[] {
   ];
 }
 
-/** The columns of `Profile.copies`. */
 const COPY_CSV: CsvColumns<CopyRow> = {
   ...fields<CopyRow>("direction", "source", "destination", "op", "read_by", "tensor", "occurrences", "bytes"),
   ...fields<CopyRow>("bytes_per_copy", "total_time_ms", "gb_per_s", "hidden_time_ms", "exposed_time_ms", "round_trips"),
@@ -189,9 +185,4 @@ export const copyTable: TraceBuilder = {
   },
   needs: ["copies", "steps", "step_totals"],
   forRange: ["copy_runs"],
-  ofHost: {
-    follows: true,
-    ofAll: (data) => (data.table("copy_runs") ? "" : "These are the copies of all hosts."),
-    needsExecutions: true,
-  },
 };

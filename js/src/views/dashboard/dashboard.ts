@@ -1,21 +1,20 @@
 /** The views of one profile on one page: overview, step chart and timeline on top, the others in tabs, drawn when first looked at. */
 
 import type { TraceMeta } from "../../data/meta";
-import type { Table } from "../../data/pack";
+import { OneHost } from "../../data/one_host";
 import { STEADY } from "../../data/time";
 import { type AnyModel, atEnd, within } from "../../data/widget";
 import { hostCuts, hostsOf, shortHost } from "../../model/hosts";
-import { HostTables, hostMeta } from "../../model/one_host";
+import { hostOverview } from "../../model/overview";
 import { describeRange, hasSteady } from "../../model/range";
 import { formatCount, plural } from "../../model/text";
 import { BRING_VIEW, SHOW_VIEW, TabBar, VIEW_TITLES } from "../../ui/controls";
 import { button, drawn, h, on, setAria, textFits, watchSize } from "../../ui/dom";
 import { HostBar, openCode } from "../../ui/host_bar";
-import { renderChild, type TraceBuilder, type TraceView } from "../../ui/view";
+import { chooseRange, hasHosts, renderChild, type TraceBuilder, type TraceView } from "../../ui/view";
 
 interface TabView {
   readonly trait: string;
-  /** How many things the view lists. */
   readonly count?: (meta: TraceMeta) => number;
   /** Whether there is anything for it to show; always when left out. */
   readonly isThere?: (meta: TraceMeta) => boolean;
@@ -29,7 +28,6 @@ interface Tab {
 
 type List = "kernels" | "hlo_ops" | "pipelines";
 
-/** Rows of a list, here or still to come. */
 function rowsOf(meta: TraceMeta, name: List): number {
   return meta.sections?.[name]?.n_rows ?? meta[name]?.length ?? 0;
 }
@@ -83,7 +81,6 @@ interface Limit {
   readonly is_told?: boolean;
 }
 
-/** What the tabs of a dashboard are called, by the trait of a view. */
 interface TabNames {
   titleOf(trait: string): string | undefined;
   isOffered(trait: string): boolean;
@@ -137,7 +134,6 @@ function headlineOf(text: string): string {
   return HEADLINE.exec(text)?.[1] ?? text.replace(/\.$/, "");
 }
 
-/** Above a view in its tab: what is not known of what it shows. */
 function limitNote(limits: readonly Limit[], trait: string): HTMLElement | null {
   const words = limits.filter(({ view, is_told }) => view === trait && !is_told).map(({ text }) => text);
   return words.length > 0 ? h("p.tfp-limit.q", words.join(" ")) : null;
@@ -232,18 +228,15 @@ class Tabs implements TabNames {
     return this.#titles[tabOf(trait)];
   }
 
-  /** Whether there is something in the tab of a trait. */
   isOffered(trait: string): boolean {
     return this.#offered[tabOf(trait)] ?? false;
   }
 
-  /** Draws the tab that is open, and from now on each when it is opened. */
   start(): void {
     this.#isHeld = false;
     this.#views[this.#chosen].draw();
   }
 
-  /** Opens the tab of a trait, the first one where there is none. */
   choose(trait: unknown): void {
     const wanted = tabOf(trait);
     this.#views[Math.max(0, wanted)].show(wanted < 0 ? TABS[0].views[0].trait : trait);
@@ -272,9 +265,7 @@ function tabOf(trait: unknown): number {
 const SLOW_MS = 3000;
 
 export class OpenedHost {
-  /** The dashboard of the host, with its bar. */
   readonly element = h("div", { hidden: true });
-  /** What becomes of the request to open one. */
   readonly say = h("div.tfp-opening", { role: "status", hidden: true });
   #drawn: AbortController | null = null;
   #asked: AbortController | null = null;
@@ -282,7 +273,6 @@ export class OpenedHost {
 
   constructor(
     readonly view: TraceView,
-    /** What the host's dashboard stands in place of. */
     readonly place: HTMLElement,
   ) {
     const { model, signal, guard } = view;
@@ -307,7 +297,7 @@ export class OpenedHost {
       say(
         reading,
         ` Reading ${this.#short(host)} … The kernel answers when it is free. `,
-        ...this.#code(host, asked.signal),
+        ...openCode(host, asked.signal),
       );
     }, SLOW_MS);
     try {
@@ -317,7 +307,7 @@ export class OpenedHost {
       if (asked.signal.aborted) return;
       const reason = error instanceof Error ? error.message : String(error);
       const words = h("span", { role: "alert" }, `${this.#short(host)} could not be opened: ${reason} `);
-      say(words, ...this.#code(host, asked.signal));
+      say(words, ...openCode(host, asked.signal));
     } finally {
       clearTimeout(slow);
     }
@@ -325,10 +315,6 @@ export class OpenedHost {
 
   #short(host: string): string {
     return shortHost(host, hostsOf(this.view.data.meta));
-  }
-
-  #code(host: string, signal: AbortSignal): HTMLElement[] {
-    return openCode(host, signal);
   }
 
   #update(): void {
@@ -361,7 +347,6 @@ export class OpenedHost {
     await renderChild({ ...this.view, signal }, "opened", place);
   }
 
-  /** The dashboard of a host has its name for a title. */
   async #title(): Promise<string> {
     const { host, signal } = this.view;
     try {
@@ -382,18 +367,10 @@ const NARROW_PX = 1100;
 /** The timeline may have to wait for its kernel; the others do not wait for it that long. */
 const PATIENCE_MS = 1000;
 
-/** The part of one host, as far as the chip needs it. */
-interface About {
-  readonly name: string;
-  /** The steps of all hosts that it was made from. */
-  readonly from: Table | undefined;
-  readonly meta: TraceMeta;
-  readonly steps: Table | undefined;
-}
-
 /** What the tabs are about: a range, else the averaged steps or the whole capture; and the way back to all hosts. */
 class Chip {
-  #about: About | null = null;
+  /** What it says is of the linked host, where there is one. */
+  readonly #one: OneHost;
   readonly element = h("span.tfp-chip", h("span.q.lead", "Showing"));
   readonly #words = h("span.cut", { role: "status" });
   readonly #box: HTMLElement;
@@ -411,7 +388,7 @@ class Chip {
       title: "Show all hosts",
     });
     this.#hostBox = h("span.of-host", { role: "status" }, this.#host, clearHost);
-    this.#clear = button("×", () => clearRange(view), view.signal, {
+    this.#clear = button("×", () => chooseRange(view.link, null), view.signal, {
       "aria-label": "Clear the range",
       title: "Clear the range",
     });
@@ -423,44 +400,34 @@ class Chip {
     });
     this.#scopes = h("span.seg", { role: "group", "aria-label": "What all figures are of" }, this.#steps, this.#whole);
     this.element.append(this.#box, this.#scopes);
+    this.#one = new OneHost(view.link, view.data, hostOverview);
     for (const field of ["time_range", "whole_capture", "host"] as const)
       view.link.on(field, () => this.#show(), view.signal);
-    view.data.onTables(() => this.#show(), view.signal, ["steps", "step_totals"]);
+    this.#one.data.onTables(() => this.#show(), view.signal, ["steps", "step_totals"]);
     watchSize(view.root, () => this.#show(), view.signal);
     this.#show();
   }
 
-  /** What the chip says of the linked host; a drag of the range asks with every frame. Null for all hosts. */
-  #hostOf(): About | null {
-    const { data, link, hasHosts } = this.view;
-    if (!hasHosts || !hostsOf(data.meta).includes(link.host)) return null;
-    const steps = data.table("steps");
-    if (this.#about?.name !== link.host || this.#about.from !== steps) {
-      const tables = new HostTables(data.meta, (name) => data.table(name), link.host);
-      this.#about = { name: link.host, from: steps, meta: hostMeta(tables), steps: tables.table("steps") };
-    }
-    return this.#about;
-  }
-
   #show(): void {
-    const { data, link } = this.view;
+    const { link } = this.view;
+    this.#one.choose();
+    const { data, name } = this.#one;
     const range = link.timeRange;
     const rangePs = range === null ? null : ([range[0] * 1000, range[1] * 1000] as const);
-    const of = this.#hostOf();
-    const name = of?.name ?? "";
     const { clientWidth } = this.view.root;
     const isNarrow = clientWidth > 0 && clientWidth < NARROW_PX;
     const room = isNarrow ? HOST_PX / 2 : HOST_PX;
     this.#host.textContent = hostCuts([name], hostsOf(data.meta), textFits(this.element, room))(name);
     this.#hostBox.title = name;
-    if (of === null) this.#hostBox.remove();
+    if (name === "") this.#hostBox.remove();
     else this.#box.before(this.#hostBox);
-    const [meta, steps] = [(of ?? data).meta, of ? of.steps : data.table("steps")];
+    const { meta } = data;
+    const steps = data.table("steps");
     this.#words.textContent = describeRange(meta, steps, rangePs);
     this.#words.title = this.#words.textContent ?? "";
     this.#box.classList.toggle("whole", range === null);
     this.#clear.hidden = range === null;
-    const isSwitch = range === null && hasSteady((one) => (one === "steps" ? steps : data.table(one)));
+    const isSwitch = range === null && hasSteady(data.table);
     this.#box.hidden = isSwitch;
     this.#scopes.hidden = !isSwitch;
     if (!isSwitch) return;
@@ -470,11 +437,6 @@ class Chip {
     setAria(this.#steps, "pressed", !link.isWholeCapture);
     setAria(this.#whole, "pressed", link.isWholeCapture);
   }
-}
-
-function clearRange(view: TraceView): void {
-  view.link.setTimeRange(null);
-  view.link.setStep(-1);
 }
 
 /** The box to choose a host, above everything, and what stands in place of it all where a host is opened in full. */
@@ -513,6 +475,7 @@ function promised(): { promise: Promise<void>; resolve: () => void } {
 
 export const dashboard: TraceBuilder = {
   name: "dashboard",
+  isOfAll: true,
   async build(view) {
     const place = () => h("div.place");
     const [overview, steps, timeline] = [place(), place(), place()];
@@ -523,12 +486,12 @@ export const dashboard: TraceBuilder = {
     const rest = h("div.tfp-rest", timeline, tabs.bar, ...tabs.panels);
     const body = h("div.tfp-body", ...limitLine(view, limits, tabs), top, rest);
     const opening = view.options.compact === true ? openingOf(view, body, rest) : null;
-    if (view.hasHosts) body.prepend(...hostParts(view, body));
+    if (hasHosts(view.data.meta)) body.prepend(...hostParts(view, body));
     view.root.append(body);
     const keydown = (event: KeyboardEvent) => {
       if (event.key !== "Escape" || event.defaultPrevented || view.link.timeRange === null) return;
       event.preventDefault();
-      clearRange(view);
+      chooseRange(view.link, null);
     };
     on(view.root, view.signal, { keydown });
     for (const name of [SHOW_VIEW, BRING_VIEW]) {

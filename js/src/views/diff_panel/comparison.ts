@@ -6,7 +6,6 @@ import type { AnyModel } from "../../data/widget";
 import { formatBytes, formatCount, formatNumber } from "../../model/text";
 import { h, unspoken } from "../../ui/dom";
 
-/** null: not known. */
 export type Known = number | null;
 
 export interface StepTimes {
@@ -30,7 +29,6 @@ export interface Category {
   readonly state: string;
 }
 
-/** Columns of equal length. */
 interface Columns {
   readonly name: readonly string[];
   readonly detail: readonly string[];
@@ -56,7 +54,6 @@ export interface DiffTable {
   readonly n_rows: number;
   /** Rows of the whole table that changed beyond noise. */
   readonly n_changed: number;
-  /** Whether any row is known to have changed or not. */
   readonly is_noise_known: boolean;
   readonly columns: Columns;
 }
@@ -120,19 +117,16 @@ export function stateMark(state: string): HTMLElement {
   return h("span", { class: kind, title: MEANINGS[state] }, unspoken("i.mark", MARKS[state] ?? ""), state);
 }
 
-/** "+1.23", "−0.4", "0". */
 export function signed(value: Known, text: (value: number) => string = formatNumber): string {
   if (value === null) return "–";
   if (value === 0) return "0";
   return `${value > 0 ? "+" : "−"}${text(Math.abs(value))}`;
 }
 
-/** "×1.75"; "–" where there is nothing to divide by. */
 export function times(ratio: Known): string {
   return ratio === null ? "–" : `×${formatNumber(ratio)}`;
 }
 
-/** A badge for the run that a figure or a timeline is of. */
 export function runBadge(run: 0 | 1): HTMLElement {
   return h("b.tfp-run", run === 0 ? "a" : "b");
 }
@@ -141,9 +135,7 @@ export function runBadge(run: 0 | 1): HTMLElement {
 export type DiffRow = { readonly [K in keyof Columns]: Columns[K][number] } & { readonly rank: number };
 
 export interface TableWords {
-  /** Of the tab. */
   readonly title: string;
-  /** Plural. */
   readonly noun: string;
   /** Heads of the columns that tell a row from the others; "" for a column that there is not. */
   readonly name: string;
@@ -192,7 +184,6 @@ export function countWords(table: DiffTable, nShown: number, onlyChanged: boolea
   return parts.join(" · ");
 }
 
-/** A value in the unit of its row, with the unit where the column does not name it. */
 export function valueText(row: DiffRow, value: number): string {
   if (row.unit === "ms") return formatNumber(value);
   return row.unit.startsWith("bytes") ? formatBytes(value) : formatCount(value);
@@ -232,14 +223,12 @@ interface RatioMarks {
   readonly low: number;
   readonly high: number;
   readonly ratio: number;
-  /** Of 1.0. */
   readonly one: number;
   readonly ticks: readonly { readonly at: number; readonly ratio: number }[];
 }
 
 /** The axis shows at least this much to both sides, so that a narrow interval is not drawn as a wide one. */
 const LEAST_REACH = 1.1;
-/** Room beyond what is farthest from 1. */
 const MARGIN = 1.15;
 const TICKS = [0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 0.8, 0.9, 1, 1.1, 1.25, 2, 5, 10, 20, 50, 100];
 const TICK_APART = 0.2;
@@ -283,7 +272,6 @@ export class SharedSelection {
     });
   }
 
-  /** Calls `listener` after what is selected has changed. */
   onChange(listener: () => void): void {
     this.#listeners.push(listener);
   }
@@ -296,7 +284,6 @@ export class SharedSelection {
     return this.of(0).length === 0 && this.of(1).length === 0;
   }
 
-  /** Selects ops of both runs, or nothing when exactly they are selected. */
   toggle(names: readonly [readonly string[], readonly string[]]): void {
     const isChosen = this.links.every((link, run) => link === null || isSame(link.selection, names[run]));
     this.#set(isChosen ? [[], []] : names);

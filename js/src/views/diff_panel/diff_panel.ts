@@ -218,9 +218,7 @@ const DIFF_CSV: CsvColumns<DiffRow> = {
 };
 
 interface TableActions {
-  /** Selects what a row stands for, or nothing when that is selected. */
   readonly pick: (row: DiffRow) => void;
-  /** Whether the row is what is selected now. */
   readonly isPicked: (row: DiffRow) => boolean;
 }
 
@@ -371,7 +369,6 @@ class Timelines {
     );
   }
 
-  /** Draws both; one that fails says so in its place. */
   async draw(): Promise<void> {
     await Promise.all(this.#places.map((place, run) => this.#draw(place, run)));
   }
@@ -417,13 +414,11 @@ function notices(content: DiffContent): HTMLElement[] {
   return content.notices.map((text) => h("div.note", { role: "status" }, text));
 }
 
-/** What the page leaves out of the timelines. */
 function limits({ options }: View): HTMLElement[] {
   const found = Array.isArray(options.notices) ? options.notices.map(String) : [];
   return found.map((text) => h("p.q.tfp-limit", { role: "status" }, text));
 }
 
-/** The tables in tabs, and what of them is selected. */
 class Tables {
   readonly elements: readonly HTMLElement[];
   readonly #views = new Map<number, FilteredTable<DiffRow>>();
@@ -495,7 +490,6 @@ function tabTitle({ id, n_rows, n_changed, is_noise_known }: DiffTable): TabTitl
   return { text, note: `${changed}/${all}`, title: `${changed} of ${all} changed beyond noise` };
 }
 
-/** The first table in which anything changed, else the first. */
 function firstTab({ tables }: DiffContent): number {
   return Math.max(
     0,

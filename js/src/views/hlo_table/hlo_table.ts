@@ -1,10 +1,10 @@
 /** HLO ops in the linked time range: what XLA's programs are made of and what each part costs. */
 
-import { columns, numbers } from "../../data/columns";
+import { columns, groupBy, numbers } from "../../data/columns";
 import { FAMILIES, FAMILY_LABELS, type HloMeta, type TraceMeta } from "../../data/meta";
 import { EMPTY_TABLE, type Table } from "../../data/pack";
 import { isInRange, overlapPs, type RangePs, type Scope, STEADY } from "../../data/time";
-import { dividedTotals, N_SHARES, type OpTotals, unitTotals } from "../../model/ops";
+import { dividedTotals, N_SHARES, type OpTotals, sumByEntry, unitTotals } from "../../model/ops";
 import { COMPILE_CODE, type Framework, frameworkOf } from "../../model/overview";
 import { perStep, stepsOfScope } from "../../model/range";
 import { type Cell, type CsvColumns, formatPercent, plural } from "../../model/text";
@@ -25,7 +25,7 @@ import {
   titled,
   totalColumn,
 } from "../../ui/table";
-import { OPS_OF_HOST, type TraceBuilder, type TraceView } from "../../ui/view";
+import type { TraceBuilder, TraceView } from "../../ui/view";
 
 type Grouping = "op" | "category" | "program";
 
@@ -39,7 +39,6 @@ interface HloRow {
   readonly rank: number;
   /** Rows of the meta object's `hlo_ops`: one, or those of a group. */
   readonly hlos: readonly number[];
-  /** What the row is of: the only one, or the first of a group. */
   readonly meta: HloOp;
   readonly occurrences: number;
   readonly totalPs: number;
@@ -68,21 +67,11 @@ export function hloTotals(
   const totals = unitTotals({ ...meta, n_units: units.n }, tables, scope);
   const isWhole = scope === null || scope === STEADY;
   const done = isWhole ? totals.occurrences : doneParts(tables("occurrences") ?? EMPTY_TABLE, units.n, scope);
-  const sums = {
-    totalPs: new Float64Array(nHlos),
-    selfPs: new Float64Array(nHlos),
-    occurrences: new Float64Array(nHlos),
-    done: new Float64Array(nHlos),
-  };
-  for (let unit = 0; unit < units.n; unit++) {
-    if (row[unit] < 0) continue;
-    sums.totalPs[row[unit]] += totals.totalPs[unit];
-    sums.selfPs[row[unit]] += Math.max(0, totals.selfPs[unit]);
-    sums.occurrences[row[unit]] += totals.occurrences[unit];
-    sums.done[row[unit]] += done[unit];
-  }
+  const sums = sumByEntry(row, totals, nHlos);
+  const isDone = new Float64Array(nHlos);
+  for (let unit = 0; unit < units.n; unit++) if (row[unit] >= 0) isDone[row[unit]] += done[unit];
   const nSteps = stepsOfScope(tables("steps"), scope) ?? 1;
-  return { ...dividedTotals(sums, nSteps), done: sums.done.map((n) => n / nSteps) };
+  return { ...dividedTotals(sums, nSteps), done: isDone.map((n) => n / nSteps) };
 }
 
 /** Occurrences per unit, of each the part within the range. */
@@ -96,16 +85,9 @@ function doneParts(occurrences: Table, nUnits: number, range: RangePs): Float64A
   return done;
 }
 
-/** The HLO ops that ran, or their groups, most self time first. */
 export function hloRows(hlos: readonly HloOp[], totals: Totals, grouping: Grouping | "family"): HloRow[] {
-  const groups = new Map<string, number[]>();
-  hlos.forEach((hlo, i) => {
-    if (totals.occurrences[i] === 0) return;
-    const key = grouping === "op" ? `op:${i}` : String(hlo[grouping]);
-    const group = groups.get(key);
-    if (group) group.push(i);
-    else groups.set(key, [i]);
-  });
+  const ran = hlos.map((_, i) => i).filter((i) => totals.occurrences[i] !== 0);
+  const groups = groupBy(ran, (i) => (grouping === "op" ? `op:${i}` : String(hlos[i][grouping])));
   const sum = (rows: readonly number[], value: (i: number) => number) => rows.reduce((total, i) => total + value(i), 0);
   const drafts = [...groups].map(([key, rows]) => {
     const totalPs = sum(rows, (i) => totals.totalPs[i]);
@@ -149,7 +131,6 @@ export function opsOfHlos(tables: (name: string) => Table | undefined, nHlos: nu
 }
 
 interface HloLook {
-  /** What a row is of now. */
   readonly grouping: () => Grouping;
   readonly framework: Framework;
   readonly opOf: (row: HloRow) => { readonly name: string; readonly isOwn: boolean; readonly title: string };
@@ -224,7 +205,6 @@ function hloColumn(grouping: () => Grouping): GridColumn<HloRow> {
   };
 }
 
-/** The columns of `Profile.hlo_ops`, and the number of HLO ops behind a row of a group. */
 export function hloCsv(grouping: () => Grouping): CsvColumns<HloRow> {
   /** What a group has only where it is by that. */
   const own =
@@ -399,5 +379,5 @@ export const hloTable: TraceBuilder = {
   },
   needs: ["hlo_ops", "hlo_units", "steps", "step_totals"],
   forRange: ["occurrences"],
-  ofHost: OPS_OF_HOST,
+  about: "ops",
 };

@@ -58,9 +58,7 @@ interface IteratorCost {
   readonly calls: number;
   /** When the first call of one execution began (Infinity where it has none); null for an average of many. */
   readonly startPs: number | null;
-  /** What the sums are divided by. */
   readonly nBatches: number;
-  /** Work for a batch that fills the bar, ps. */
   readonly scale: number;
 }
 
@@ -75,7 +73,6 @@ interface BoxPlace {
 const CALLS_FROM_PX = 112;
 
 interface BoxHead {
-  /** The name, cut to the width of the box. */
   readonly name: string;
   readonly isCritical: boolean;
 }
@@ -124,7 +121,6 @@ function spoken({ self, total }: BatchCost): string {
   return `work ${formatTime(self)}, waiting for its inputs ${formatTime(Math.max(0, total - self))}, total ${formatTime(total)}`;
 }
 
-/** The frame, the words and the bar of a box, from the back to the front. */
 function boxParts(name: string, settings: string, cost: IteratorCost, { width, height }: BoxPlace): SVGElement[] {
   const { self, total, calls } = perBatch(cost);
   const bar = self > 0 ? Math.max(1, ((width - 16) * self) / cost.scale) : 0;
@@ -150,7 +146,6 @@ function formatCalls(calls: number): string {
   return Number.isInteger(calls) || calls >= 100 ? formatCount(calls) : formatNumber(calls, 2);
 }
 
-/** What is known about an iterator besides its name, in a few words. */
 function paramText({ params, settings, is_async: isAsync }: IteratorNode): string {
   const words: string[] = isAsync ? ["runs ahead"] : [];
   if (typeof settings === "string") words.push(settings);
@@ -163,7 +158,6 @@ function paramText({ params, settings, is_async: isAsync }: IteratorNode): strin
 
 type Points = readonly (readonly [number, number])[];
 
-/** A line along `points`, moved down by `top`, and its head. */
 function arrow(points: Points, top: number, isCritical: boolean): SVGElement[] {
   const kind = isCritical ? " critical" : "";
   const last = points.length - 1;
@@ -185,7 +179,6 @@ function legend(): HTMLElement {
 }
 
 const SIZE: Omit<GraphSize, "width"> = { nodeHeight: 84, gap: 22, rowGap: 8, minNodeWidth: 92, maxNodeWidth: 168 };
-/** Of the line that says when a node's first call began. */
 const LINE_PX = 13;
 const TOP = 20;
 

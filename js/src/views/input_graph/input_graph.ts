@@ -19,14 +19,13 @@ import {
 import { type Framework, frameworkOf } from "../../model/overview";
 import { perStep, rangeInPs, scopeOf, stepsOfScope } from "../../model/range";
 import { formatCount, formatMs, formatTime, plural, wrapCode } from "../../model/text";
-import { labelList, labelled } from "../../ui/controls";
-import { button, copyButton, emptyState, h, inFrame, on, segmented } from "../../ui/dom";
-import { Ledger } from "../../ui/table";
-import { type OfHost, type TraceBuilder, type TraceView, toggleSelection } from "../../ui/view";
+import { labelList, labelled, type Pane, PaneSwitch } from "../../ui/controls";
+import { copyButton, emptyState, h, inFrame, on } from "../../ui/dom";
+import { ledgerPane } from "../../ui/table";
+import { type TraceBuilder, type TraceView, toggleSelection } from "../../ui/view";
 import { GraphPane, type InputScene } from "./graph";
 import { type InputOpRow, OP_LEDGER, PIPELINE_LEDGER, type PipelineRow, pipelineRow, WaitPane } from "./wait";
 
-/** Advance of a character of the code box, and its padding. */
 const CODE_CHARACTER_PX = 6.65;
 const CODE_PADDING_PX = 16;
 
@@ -39,7 +38,6 @@ interface Finding {
   readonly card: Pick<AdviceMeta, "title" | "fix"> | undefined;
 }
 
-/** Fills `aside`: the verdict and the finding, the fix where one is known, and the figures of the pipeline. */
 function showAdvice(aside: HTMLElement, finding: Finding, signal: AbortSignal): void {
   const { scene, verdict, card } = finding;
   const { bottleneck } = scene.pipeline;
@@ -98,7 +96,6 @@ function facts({ scene, nPipelines }: Finding): HTMLElement {
   return list;
 }
 
-/** Characters in a line of the code box. */
 function codeColumns(aside: HTMLElement): number {
   const padding = Number.parseFloat(getComputedStyle(aside).paddingLeft || "0") + CODE_PADDING_PX;
   return Math.max(16, Math.floor(((aside.clientWidth || 292) - padding) / CODE_CHARACTER_PX));
@@ -110,40 +107,31 @@ const CHOICES = [
   { value: "ops", text: "Input ops" },
   { value: "pipelines", text: "Pipelines" },
 ] as const;
-type Pane = (typeof CHOICES)[number]["value"];
+type PaneName = (typeof CHOICES)[number]["value"];
 
 /** What tf.data puts around a pipeline itself: nothing to speed up. */
 const WRAPPERS: readonly string[] = ["Root", "Model"];
 
-/** Executions in the list of ranks. */
 const MAX_RANKS = 200;
-
-interface PaneView {
-  readonly element: HTMLElement;
-  show(scene: InputScene): void;
-  save?(): void;
-}
 
 class InputView {
   #index = 0;
   /** Place among the executions of the range, longest first; null for the average. */
   #rank: number | null = null;
-  #pane: Pane = "graph";
-  readonly #panes = new Map<Pane, PaneView>();
-  readonly #place = h("div.tfp-panes");
+  readonly #panes: PaneSwitch<PaneName, InputScene>;
   readonly #aside = h("aside", { tabindex: 0, "aria-label": "What to change" });
   readonly #pipelines = h("select", { "aria-label": "Pipeline" });
   readonly #ranks = h("select", { "aria-label": "Execution", title: "Executions of the pipeline, longest first" });
-  readonly #csv: HTMLButtonElement;
 
   constructor(readonly view: TraceView) {
     const { signal, link, data } = view;
     this.#index = slowest(data.meta.pipelines);
-    this.#csv = button("CSV", () => this.#panes.get(this.#pane)?.save?.(), signal, { title: "Save the rows shown" });
-    const choose = (pane: Pane) => this.#choose(pane);
-    const panes = segmented("Part of the analysis", CHOICES, "graph", choose, signal);
-    const bar = h("div.bar", this.#pipelines, this.#ranks, h("span.sp"), panes, this.#csv);
-    view.root.append(h("div.tfp-split", h("div", bar, this.#place), this.#aside));
+    const make = (pane: PaneName) => this.#make(pane);
+    const label = "Part of the analysis";
+    this.#panes = new PaneSwitch(label, CHOICES, "graph", make, () => this.#update(), "Save the rows shown", signal);
+    const { control, csvButton, element } = this.#panes;
+    const bar = h("div.bar", this.#pipelines, this.#ranks, h("span.sp"), control, csvButton);
+    view.root.append(h("div.tfp-split", h("div", bar, element), this.#aside));
     this.#listen(this.#pipelines, (value) => this.#choosePipeline(Number(value)));
     this.#listen(this.#ranks, (value) => {
       this.#rank = value === "" ? null : Number(value);
@@ -156,7 +144,7 @@ class InputView {
     };
     for (const field of ["time_range", "whole_capture"] as const) link.on(field, begin, signal);
     data.onTables(update, signal, ["iterator_calls", "occurrences", "steps"]);
-    this.#choose("graph");
+    this.#panes.choose("graph");
     void data.ready(["advice"]).then(update); // it may come late
   }
 
@@ -178,57 +166,39 @@ class InputView {
     this.#update();
   }
 
-  #choose(pane: Pane): void {
-    this.#pane = pane;
-    if (!this.#panes.has(pane)) {
-      const made = this.#make(pane);
-      this.#panes.set(pane, made);
-      this.#place.append(made.element);
-    }
-    for (const [name, { element }] of this.#panes) element.hidden = name !== pane;
-    this.#csv.hidden = this.#panes.get(pane)?.save === undefined;
-    this.#update();
-  }
-
-  #make(pane: Pane): PaneView {
+  #make(pane: PaneName): Pane<InputScene> {
     if (pane === "graph") return new GraphPane(this.view);
     if (pane === "waiting") return new WaitPane(this.view);
     return pane === "ops" ? this.#ops() : this.#summary();
   }
 
-  #ops(): PaneView {
-    const { signal, link, data } = this.view;
-    const ledger = new Ledger<InputOpRow>(signal, {
+  #ops(): Pane<InputScene> {
+    const { link, data } = this.view;
+    const options = {
       ...OP_LEDGER,
-      onPick: ({ name }) => toggleSelection(link, [name]),
-      isSelected: ({ name }) => link.selection.includes(name),
-    });
-    link.on("selection", () => ledger.mark(), signal);
-    const show = ({ scope }: InputScene) => {
-      const rows = inputOps(data.meta, data.table, scope);
-      const keyed = rows.map((row, i) => ({ ...row, key: String(i) }));
-      const nSteps = stepsOfScope(data.table("steps"), scope);
-      const each = (title: string) => perStep(title, nSteps);
-      const times = { work: each("Work, ms"), waiting: each("Waiting, ms"), total: each("Total, ms") };
-      ledger.show(keyed, { name: plural(rows.length, "input op"), count: each("Count"), ...times });
+      onPick: ({ name }: InputOpRow) => toggleSelection(link, [name]),
+      isSelected: ({ name }: InputOpRow) => link.selection.includes(name),
     };
-    return { element: ledger.element, show, save: () => ledger.save() };
+    const rows = ({ scope }: InputScene) =>
+      inputOps(data.meta, data.table, scope).map((row, i) => ({ ...row, key: String(i) }));
+    return ledgerPane(this.view, options, rows, ({ length }, { scope }) => {
+      const each = (title: string) => perStep(title, stepsOfScope(data.table("steps"), scope));
+      const times = { work: each("Work, ms"), waiting: each("Waiting, ms"), total: each("Total, ms") };
+      return { name: plural(length, "input op"), count: each("Count"), ...times };
+    });
   }
 
-  #summary(): PaneView {
-    const { signal, data } = this.view;
-    const ledger = new Ledger<PipelineRow>(signal, {
+  #summary(): Pane<InputScene> {
+    const options = {
       ...PIPELINE_LEDGER,
-      onPick: ({ index }) => this.#choosePipeline(index),
-      isSelected: ({ index }) => index === this.#index,
-    });
-    const show = ({ range }: InputScene) => {
-      const rows = data.meta.pipelines.map((pipeline, i) =>
+      onPick: ({ index }: PipelineRow) => this.#choosePipeline(index),
+      isSelected: ({ index }: PipelineRow) => index === this.#index,
+    };
+    const rows = ({ range }: InputScene) =>
+      this.view.data.meta.pipelines.map((pipeline, i) =>
         pipelineRow(pipeline, i, latencyOf(this.#calls, executions(this.#calls, i, range))),
       );
-      ledger.show(rows, { name: plural(rows.length, "pipeline") });
-    };
-    return { element: ledger.element, show, save: () => ledger.save() };
+    return ledgerPane(this.view, options, rows, ({ length }) => ({ name: plural(length, "pipeline") }));
   }
 
   #scene(): InputScene {
@@ -238,7 +208,7 @@ class InputView {
     const scope = scopeOf(this.view.link, this.view.data.table);
     const ranked = executions(this.#calls, this.#index, range);
     // The other panes are about the whole range, and so is then what is said beside them.
-    const isOne = this.#pane === "graph" && this.#rank !== null && this.#rank < ranked.length;
+    const isOne = this.#panes.chosen === "graph" && this.#rank !== null && this.#rank < ranked.length;
     const rank = isOne ? this.#rank : null;
     const { stats, startupPs } = this.#stats(pipeline, root, range, rank === null ? -1 : ranked[rank]);
     const isWhole = range === null && rank === null;
@@ -295,7 +265,7 @@ class InputView {
   #update(): void {
     const scene = this.#scene();
     this.#fillSelectors(scene);
-    this.#panes.get(this.#pane)?.show(scene);
+    this.#panes.pane.show(scene);
     const { pipelines, input, advice } = this.view.data.meta;
     const card = advice?.find(({ rule }) => rule === "input_bound");
     const found = { scene, nPipelines: pipelines.length, verdict: input?.verdict ?? "", card };
@@ -318,7 +288,7 @@ class InputView {
     });
     const average = h("option", { value: "", selected: rank === null }, `average of ${formatCount(ranked.length)}`);
     const rest = h("option", { disabled: true }, `${MAX_RANKS} longest of ${formatCount(ranked.length)}`);
-    this.#ranks.hidden = ranked.length === 0 || this.#pane !== "graph";
+    this.#ranks.hidden = ranked.length === 0 || this.#panes.chosen !== "graph";
     this.#ranks.replaceChildren(average, ...options, ...(ranked.length > MAX_RANKS ? [rest] : []));
   }
 }
@@ -330,7 +300,6 @@ function rootIndex(pipeline: PipelineMeta): number {
   );
 }
 
-/** The pipeline that took most time. */
 function slowest(pipelines: readonly PipelineMeta[]): number {
   const time = pipelines.map((pipeline) => pipeline.nodes[rootIndex(pipeline)]?.total_time_ms ?? 0);
   return time.indexOf(Math.max(...time));
@@ -338,14 +307,6 @@ function slowest(pipelines: readonly PipelineMeta[]): number {
 
 const TF_DATA_CODE =
   "dataset = tf.data.Dataset.from_tensor_slices((x, y)).batch(32).prefetch(tf.data.AUTOTUNE)\nmodel.fit(dataset)";
-
-/** Built anew for a host: its pipelines are others. */
-const INPUT_OF_HOST: OfHost = {
-  follows: false,
-  isEmpty: (data) => (data.meta.pipelines ?? []).length === 0,
-  emptyWords: "ran no tf.data pipeline",
-  needsExecutions: true,
-};
 
 function noPipelines(framework: Framework, signal: AbortSignal): HTMLElement {
   const isOwn = framework === "TensorFlow";
@@ -367,5 +328,6 @@ export const inputGraph: TraceBuilder = {
   },
   needs: ["pipelines", "iterator_calls", "steps", "step_totals"],
   forRange: ["occurrences"],
-  ofHost: INPUT_OF_HOST,
+  about: "pipelines",
+  isRebuilt: true,
 };

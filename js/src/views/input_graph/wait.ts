@@ -22,7 +22,7 @@ import { createTip, watchPlot } from "../../ui/plot";
 import { swatch } from "../../ui/share_bar";
 import type { GridColumn } from "../../ui/sheet";
 import { type LedgerOptions, type LedgerRow, nameColumn, numberColumn, textColumn } from "../../ui/table";
-import type { TraceView } from "../../ui/view";
+import { chooseRange, type TraceView } from "../../ui/view";
 import type { InputScene } from "./graph";
 
 interface CategoryWords {
@@ -142,12 +142,10 @@ export class WaitPane {
     this.#stepWords.replaceChildren(line);
   }
 
-  /** Of the strip beside its axis, px. */
   get #room(): number {
     return Math.max(120, (this.#strip.clientWidth || 800) - AXIS_PX - 4);
   }
 
-  /** Of all bars, px. */
   get #width(): number {
     return Math.min(this.#room, this.#shares.length * MAX_BAR_PX);
   }
@@ -198,8 +196,7 @@ export class WaitPane {
     const next = timeOfSteps(this.#steps, first, last);
     const now = link.timeRange;
     const isChosen = now !== null && now[0] === next[0] && now[1] === next[1];
-    link.setTimeRange(isChosen ? null : next);
-    link.setStep(isChosen || first !== last ? -1 : first);
+    chooseRange(link, isChosen ? null : next, isChosen || first !== last ? -1 : first);
   }
 
   #hover(px: number, tip: ReturnType<typeof createTip>): void {
@@ -230,7 +227,6 @@ function barsPath(shares: Float64Array, width: number, y: (ratio: number) => num
   return path;
 }
 
-/** One bar of all categories, their figures, and what to do about the largest, unless steps hardly wait. */
 function hostParts(parts: readonly InputPart[], each: string, isEnough: boolean): HTMLElement[] {
   const total = parts.reduce((sum, part) => sum + part.ms, 0);
   const head = h("b", "On the host, all threads:");

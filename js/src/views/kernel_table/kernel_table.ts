@@ -1,6 +1,6 @@
 /** Kernels in the linked time range: a bar of those that cost most, and a table by kernel, op, type or unit. */
 
-import { columns } from "../../data/columns";
+import { columns, groupBy } from "../../data/columns";
 import { FAMILIES, type KernelMeta, type TraceMeta } from "../../data/meta";
 import { EMPTY_TABLE, type Table } from "../../data/pack";
 import { isInRange, overlapPs, type RangePs, type Scope, STEADY } from "../../data/time";
@@ -12,11 +12,10 @@ import { type Choice, emptyState, h, noOps, segmented } from "../../ui/dom";
 import { isMostlyRest, ShareBar, type ShareLook, shareSegments } from "../../ui/share_bar";
 import type { GridColumn } from "../../ui/sheet";
 import { countColumn, LinkedTable, msBarColumn, nameColumn, numberColumn, rankColumn, titled } from "../../ui/table";
-import type { OfHost, TraceBuilder, TraceView } from "../../ui/view";
+import type { TraceBuilder, TraceView } from "../../ui/view";
 
 interface KernelRow extends KernelMeta {
   readonly rank: number;
-  /** The name as a person reads it. */
   readonly readable: string;
   /** Row of the meta object's `kernels`. */
   readonly kernel: number;
@@ -24,7 +23,6 @@ interface KernelRow extends KernelMeta {
   readonly totalPs: number;
   readonly minPs: number;
   readonly maxPs: number;
-  /** Of the time of all kernels. */
   readonly ratio: number;
 }
 
@@ -85,7 +83,6 @@ function addRuns(sums: Sums, runs: Table, range: RangePs): void {
   }
 }
 
-/** Sums of executions that were added up before, of each host. */
 function addTotals(sums: Sums, known: Table): void {
   const [kernel, count, total, least, most] = columns(known, "kernel", "occurrences", "total_ps", "min_ps", "max_ps");
   for (let i = 0; i < known.n; i++) add(sums, kernel[i], count[i], total[i], least[i], most[i]);
@@ -117,7 +114,6 @@ interface KernelGroup extends KernelRow {
   /** What tells the row from others, whatever the grouping. */
   readonly key: string;
   readonly nKernels: number;
-  /** Names of the ops that launched them, each once. */
   readonly ops: readonly string[];
 }
 
@@ -143,15 +139,11 @@ function groupKernels(rows: readonly KernelRow[], by: Grouping, isLed: boolean):
       nKernels: 1,
       ops: row.op_name ? [row.op_name] : [],
     }));
-  const groups = new Map<string, KernelRow[]>();
-  for (const row of rows) {
+  const nameOf = (row: KernelRow) => {
     const known = NAME_OF[by](row);
-    const name = known && by !== "unit" ? `${isLed ? "led by" : "of"} ${known}` : known || UNKNOWN;
-    const own = groups.get(name);
-    if (own) own.push(row);
-    else groups.set(name, [row]);
-  }
-  const found = [...groups].map(([name, own]) => summed(own, name, `${by}:${name}`));
+    return known && by !== "unit" ? `${isLed ? "led by" : "of"} ${known}` : known || UNKNOWN;
+  };
+  const found = [...groupBy(rows, nameOf)].map(([name, own]) => summed(own, name, `${by}:${name}`));
   found.sort((a, b) => b.totalPs - a.totalPs);
   return found.map((group, i) => ({ ...group, rank: i + 1 }));
 }
@@ -311,7 +303,6 @@ function occupancyColumn(): GridColumn<KernelRow> {
   );
 }
 
-/** The columns of `Profile.kernels`. */
 export const KERNEL_CSV: CsvColumns<KernelGroup> = {
   ...fields<KernelRow>("rank", "name", "registers_per_thread", "shared_memory_bytes", "block_dim", "grid_dim"),
   ...fields<KernelRow>("occupancy_pct", "tensor_core_eligible", "uses_tensor_core", "unit"),
@@ -342,7 +333,6 @@ const MANY_KERNELS = 200;
 class KernelTable {
   #rows: readonly KernelGroup[] = [];
   #grouping: Grouping = "name";
-  /** Kernel by kernel. */
   #single: readonly KernelRow[] = [];
   readonly #kernels: readonly KernelMeta[];
   readonly #finding = h("span.q");
@@ -418,7 +408,6 @@ class KernelTable {
   }
 }
 
-/** What Tensor Cores do, in a few words; "" where no op is eligible. */
 function finding(rows: readonly KernelRow[], each: string): string {
   const time = (wanted: (row: KernelRow) => boolean) =>
     rows.filter(wanted).reduce((total, row) => total + row.totalPs, 0);
@@ -458,19 +447,6 @@ function noKernels(meta: TraceMeta, signal: AbortSignal): HTMLElement {
   );
 }
 
-/** Whether kernels are known without their executions. */
-function isSummed({ meta }: TraceView["data"]): boolean {
-  return meta.kernels?.[0]?.occurrences !== undefined;
-}
-
-const KERNELS_OF_HOST: OfHost = {
-  follows: true,
-  isEmpty: (data) => data.nRows("kernel_totals") === 0 && !isSummed(data),
-  emptyWords: "ran no kernel",
-  ofAll: (data) => (isSummed(data) ? "These are the kernels of all hosts: a reduced profile has only their sums." : ""),
-  needsExecutions: true,
-};
-
 export const kernelTable: TraceBuilder = {
   name: "kernel_table",
   build(view) {
@@ -478,5 +454,5 @@ export const kernelTable: TraceBuilder = {
   },
   needs: ["kernels", "kernel_totals", "kernel_step_totals", "steps"],
   forRange: ["kernel_runs"],
-  ofHost: KERNELS_OF_HOST,
+  about: "kernels",
 };

@@ -2,6 +2,7 @@
 
 import { numbers } from "../../data/columns";
 import type { LayerMeta } from "../../data/meta";
+import { holdsMemory } from "../../data/one_host";
 import { EMPTY_TABLE } from "../../data/pack";
 import { type Scope, STEADY } from "../../data/time";
 import { type LayerRow, layerRows, opsOfScope, PHASES, withoutWaiting } from "../../model/ops";
@@ -12,7 +13,7 @@ import { type Choice, emptyState, h, noOps, segmented } from "../../ui/dom";
 import { legendEntry, swatch } from "../../ui/share_bar";
 import type { GridColumn } from "../../ui/sheet";
 import { barCell, LinkedTable, nameColumn, numberColumn, rankColumn } from "../../ui/table";
-import { OPS_OF_HOST, type TraceBuilder, type TraceView } from "../../ui/view";
+import type { TraceBuilder, TraceView } from "../../ui/view";
 
 /** One hue, since all is the layer's work; striped is backward in every view. */
 const PHASE_COLORS: readonly string[] = [
@@ -22,7 +23,6 @@ const PHASE_COLORS: readonly string[] = [
   "var(--c-other)",
 ];
 
-/** tf.data ops have their colour in every view. */
 const INPUT_COLOR = "var(--c-input)";
 
 /**
@@ -135,7 +135,6 @@ class LayerTable {
   #side: Side;
   #scope: Scope = null;
   readonly #layers: readonly LayerMeta[];
-  /** For each layer the names of its ops. */
   readonly #ops: readonly string[][];
   readonly #hasBothSides: boolean;
   readonly #table: LinkedTable<LayerRow>;
@@ -160,7 +159,7 @@ class LayerTable {
   }
 
   #createTable(): LinkedTable<LayerRow> {
-    const hasMemory = holdsMemory(this.view.data);
+    const hasMemory = holdsMemory(this.view.data.meta);
     const hasParams = this.#layers.some(({ n_params }) => (n_params ?? 0) > 0);
     const hasClasses = this.#layers.some(({ class_name }) => class_name !== "");
     const ofSide = (bytes: number | null | undefined) => (this.#holdsMemory ? (bytes ?? Number.NaN) : Number.NaN);
@@ -227,17 +226,6 @@ class LayerTable {
   }
 }
 
-/** Whether that of any layer is known: a compiled program allocates as a whole. */
-function holdsMemory({ meta }: TraceView["data"]): boolean {
-  return (meta.layers ?? []).some(
-    ({ kind, allocated_bytes, peak_bytes }) => kind !== "other" && (allocated_bytes ?? 0) + (peak_bytes ?? 0) > 0,
-  );
-}
-
-function memoryOfAll(data: TraceView["data"]): string {
-  return holdsMemory(data) ? "The memory of layers is that of all hosts." : "";
-}
-
 function noLayers({ data, signal }: TraceView): HTMLElement {
   if (data.meta.op_name.length === 0) return noOps(data.meta, signal);
   const framework = frameworkOf(data.meta);
@@ -268,5 +256,5 @@ export const layerTable: TraceBuilder = {
   },
   needs: ["layers", "op_places", "steps", "step_totals"],
   forRange: ["occurrences"],
-  ofHost: { ...OPS_OF_HOST, ofAll: memoryOfAll },
+  about: "ops",
 };

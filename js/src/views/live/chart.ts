@@ -3,7 +3,7 @@
 import { CATEGORIES } from "../../data/meta";
 import type { Palette } from "../../model/colors";
 import { formatCount, formatMs } from "../../model/text";
-import { button, h, inFrame, on, onKeys, unspoken, watchSize } from "../../ui/dom";
+import { button, h, inFrame, on, onKeys, sized, unspoken, watchSize } from "../../ui/dom";
 import { createTip, drawLabels, type PlotLabel } from "../../ui/plot";
 import { readPalette } from "../../ui/theme";
 import type { View } from "../../ui/view";
@@ -25,7 +25,6 @@ import {
   topOf,
 } from "./training";
 
-/** Room for names, levels and figures at the left. */
 const LABELS_PX = 128;
 const RIGHT_PX = 10;
 const FLAGS_PX = 22;
@@ -47,7 +46,6 @@ interface StripRow extends Box {
 interface Layout {
   readonly axis: StepAxis;
   readonly run: Run;
-  /** ms at the top of the step times. */
   readonly top: number;
   readonly levels: readonly Tick[];
   readonly events: Box;
@@ -102,7 +100,6 @@ interface Scene {
 
 type Scale = (value: number) => number;
 
-/** Paints one scene. */
 class Painter {
   constructor(
     readonly ctx: CanvasRenderingContext2D,
@@ -138,7 +135,6 @@ class Painter {
     this.ctx.globalAlpha = 1;
   }
 
-  /** A line through all charts. */
   #upright(color: string, at: number, top: number, dash: number[] = []): void {
     const { body } = this.scene.layout;
     const x = Math.round(at) + 0.5;
@@ -250,10 +246,6 @@ class Painter {
   }
 }
 
-function paintLive(ctx: CanvasRenderingContext2D, scene: Scene): void {
-  new Painter(ctx, scene).paint();
-}
-
 /** Bins that reach above the chart, the highest first. */
 export function peaks({ max_ms }: Run, top: number): number[] {
   const above = Array.from(max_ms.keys()).filter((i) => max_ms[i] > top);
@@ -315,7 +307,6 @@ function highest({ axis, run, top, times }: Layout): PlotLabel[] {
   return [{ x: x + (isLeft ? 7 : -7), y: times.top + 8, text, align: isLeft ? "left" : "right" }];
 }
 
-/** Name and last value of a small chart. */
 function stripFigures({ strip, top, height }: StripRow): PlotLabel[] {
   const last = Array.from(strip.values).findLast(Number.isFinite);
   return [
@@ -324,7 +315,6 @@ function stripFigures({ strip, top, height }: StripRow): PlotLabel[] {
   ];
 }
 
-/** The ends of its scale. */
 function scale({ strip, top, height }: StripRow): (readonly [y: number, text: string])[] {
   return [
     [top + 6, strip.say(strip.high)],
@@ -445,16 +435,10 @@ export class LiveChart {
   }
 
   #paint(layout: Layout, state: LiveState): void {
-    const canvas = this.#canvas;
-    const ratio = globalThis.devicePixelRatio || 1;
-    const [width, height] = [Math.round(this.#width * ratio), Math.round(layout.height * ratio)];
-    if (canvas.width !== width) canvas.width = width;
-    if (canvas.height !== height) canvas.height = height;
-    const ctx = canvas.getContext("2d");
+    const ctx = sized(this.#canvas, this.#width, layout.height);
     if (ctx === null) return;
     this.#palette ??= readPalette(this.view.root);
-    ctx.setTransform(ratio, 0, 0, ratio, 0, 0);
-    paintLive(ctx, { layout, marks: state.head.marks, palette: this.#palette, cursor: this.#cursor });
+    new Painter(ctx, { layout, marks: state.head.marks, palette: this.#palette, cursor: this.#cursor }).paint();
   }
 
   /** The step under the pointer; null beside the steps. */

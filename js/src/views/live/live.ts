@@ -65,7 +65,6 @@ export class Heard {
     this.#last = clock();
   }
 
-  /** Notes a message. */
   note(): void {
     this.#last = this.clock();
     this.#n += 1;
@@ -116,7 +115,6 @@ class Head {
     this.legend.replaceChildren(...legend(state));
   }
 
-  /** What the training does; `silence` says how long it has not been heard. */
   say({ state }: LiveHead, silence: string): void {
     this.#state.classList.toggle("bad", silence !== "" || STATES[state].startsWith("▲"));
     setText(this.#state, silence ? `▲ Not heard: ${silence}` : STATES[state]);
@@ -203,9 +201,7 @@ const N_ASKED = 10;
 
 class Windows {
   readonly element = h("section.windows", { "aria-label": "Profiled windows" });
-  /** Where the dashboard of the opened window is. */
   readonly place = h("div.opened", { hidden: true });
-  /** The number of the window that is opened. */
   opened: number | null = null;
   readonly #chips = h("span");
   readonly #next = h("span");
@@ -216,7 +212,6 @@ class Windows {
 
   constructor(
     readonly view: View,
-    /** After another window is opened, or none. */
     readonly onOpened: () => void,
   ) {
     this.element.append(h("b", "Profiled"), this.#chips, this.#next, this.#asked);
@@ -235,7 +230,6 @@ class Windows {
     if (this.opened !== null && this.#refOf(this.opened) !== this.#ref) this.#draw();
   }
 
-  /** Opens a window in place, or closes it where it is open. */
   toggle(index: number): void {
     const isReady = this.#head?.windows.some((one) => one.index === index && one.state === "ready");
     this.opened = this.opened === index || !isReady ? null : index;
@@ -259,7 +253,6 @@ class Windows {
     );
   }
 
-  /** How to have the next steps profiled. */
   #ways({ trigger_file, can_ask, budget }: LiveHead): HTMLElement[] {
     const { signal, model } = this.view;
     const ask = () => {
@@ -416,7 +409,6 @@ class Live {
     this.#windows.show({ ...head, can_ask: head.can_ask && this.#answers.isHeard });
   }
 
-  /** Runs each second. */
   #look(): void {
     this.#say();
     this.#askWhetherHeard();

@@ -16,7 +16,6 @@ import {
 } from "../../model/text";
 import type { Tip } from "../../ui/plot";
 
-/** null: not known. */
 export type Known = number | null;
 
 export interface Mark {
@@ -35,7 +34,6 @@ export interface Anomaly {
   readonly severity: "info" | "low" | "medium" | "high";
   readonly first_step: Known;
   readonly last_step: Known;
-  /** Number of the window that shows it. */
   readonly window: Known;
   readonly goes_on: boolean;
 }
@@ -53,7 +51,6 @@ export interface LiveHead {
   readonly title: string;
   readonly state: "running" | "ended" | "failed" | "interrupted" | "lost";
   readonly n_steps: number;
-  /** How many steps are kept, and where. */
   readonly n_kept_text: string;
   readonly step_ms: Known;
   /** "5 batches in one call, 0.961 ms a batch"; "" where a step is one. */
@@ -87,7 +84,6 @@ const COLUMNS = [
 ] as const;
 type Column = (typeof COLUMNS)[number];
 
-/** The bins, in the order of the steps. */
 export interface Run extends Readonly<Record<Column, Float32Array>> {
   readonly nBins: number;
   readonly nSteps: number;
@@ -107,7 +103,6 @@ export function readState(model: AnyModel): LiveState {
   return { head, run: runOf(bins), samples: readColumns(text("samples"), names("sample_columns")) };
 }
 
-/** Columns of float32, one after the other. */
 export function readColumns(text: string, names: readonly string[]): Table {
   if (text === "" || names.length === 0) return EMPTY_TABLE;
   const values = new Float32Array(fromBase64(text).buffer as ArrayBuffer);
@@ -212,7 +207,6 @@ export function clockText(seconds: number): string {
   return `${hours > 0 ? `${formatCount(hours)}:${two(minutes)}` : minutes}:${two(whole % 60)}`;
 }
 
-/** The bin that holds a step. */
 export function binOf(run: Run, ordinal: number): number {
   return Math.max(0, upperBound(run.first_ordinal, ordinal) - 1);
 }
@@ -374,12 +368,10 @@ const WINDOW_STATES: Readonly<Record<ProfileWindow["state"], string>> = {
   failed: "could not be recorded",
 };
 
-/** Why there is a window, and what becomes of it. */
 export function windowWords({ why, state, words }: ProfileWindow): string {
   return [why, words || WINDOW_STATES[state]].filter(Boolean).join(" · ");
 }
 
-/** What is known of the steps of a bin. */
 export function binTip(run: Run, bin: number, ordinal: number): Tip {
   const n = run.n[bin];
   const [first, last] = [numberOf(run, run.first_ordinal[bin]), numberOf(run, run.first_ordinal[bin] + n - 1)];
@@ -403,20 +395,17 @@ export function binTip(run: Run, bin: number, ordinal: number): Tip {
   return { title: steps, lines: lines.filter((line) => line !== false) };
 }
 
-/** The loss and the machine while a step ran. */
 export function stripWords(strips: readonly Strip[], ordinal: number): string {
   const said = strips.map(({ title, at, values, say }) => `${title} ${say(values[nearest(at, ordinal)])}`);
   return said.join(" · ");
 }
 
-/** What a mark says: an anomaly its title. */
 export function markWords(mark: Mark, { anomalies, windows }: LiveHead): string {
   if (mark.kind === "anomaly") return anomalies[mark.index ?? -1]?.title ?? mark.words;
   const shown = windows.find(({ index }) => index === mark.index);
   return mark.kind === "window" && shown ? `${windowTitle(shown)}, ${windowWords(shown)}` : mark.words || mark.kind;
 }
 
-/** The chart for those who do not see it. */
 export function summary({ head }: LiveState): string {
   const nSteps = plural(head.n_steps, "step");
   const time = known(head.step_ms) ? `, the last ones ${formatMs(head.step_ms)} each` : "";
@@ -426,7 +415,6 @@ export function summary({ head }: LiveState): string {
   return `Step times: ${nSteps}${time}${found}. ${keys}`;
 }
 
-/** "1 anomaly", "3 anomalies". */
 export function anomalyCount(n: number): string {
   return `${formatCount(n)} ${n === 1 ? "anomaly" : "anomalies"}`;
 }

@@ -59,7 +59,6 @@ function inStep(meta: TraceMeta, events: MemoryEvents, row: number): string {
   return step >= 0 ? `, ${stepWords(meta.step_names, step)}` : "";
 }
 
-/** A label beside x, on the side where there is more room. */
 function beside(chart: Chart, x: number, y: number, gap: number, text: string): PlotLabel {
   const { left, right } = chart.frame();
   const isLeft = x > (left + right) / 2;
@@ -81,14 +80,12 @@ function leafOf(name: string): string {
   return /[^/]*(?:\/_\d+)?$/.exec(name)?.[0] ?? name;
 }
 
-/** What is in use at a chosen moment, beside its line. */
 function momentLabel(chart: Chart, events: MemoryEvents, moment: number): PlotLabel {
   const row = rowAt(events, moment);
   const text = `${inUse(events, row < 0 ? ~events.begin : row)} at ${formatInstant(moment, 1e8)}`;
   return beside(chart, chart.xToPx(moment / MS), chart.frame().bottom - 10, 4, text);
 }
 
-/** One allocation or free, and the state of the allocator after it. */
 function eventTip(meta: TraceMeta, events: MemoryEvents, row: number): Tip {
   const name = (id: number) => meta.names[id] ?? "";
   const dtype = name(events.dtype[row]);
@@ -135,7 +132,6 @@ function paintLevels(chart: Chart, events: MemoryEvents, most: number, hasFragme
 interface TimeWindow {
   readonly t0: number;
   readonly t1: number;
-  /** px. */
   readonly width: number;
 }
 
@@ -203,7 +199,6 @@ interface Shown {
   readonly range: RangePs;
   readonly peak: number;
   readonly moment: number | null;
-  /** What each step did, for the marks of their peaks. */
   readonly steps: readonly MemoryStep[];
 }
 
@@ -376,7 +371,6 @@ export class MemoryChart {
     return notes;
   }
 
-  /** Covers the time between sessions, in which the level is not known. */
   #gaps(chart: Chart): HTMLElement[] {
     const { left, right, bottom } = chart.frame();
     const [t0, t1] = this.#window();

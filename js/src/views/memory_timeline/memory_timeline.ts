@@ -24,9 +24,9 @@ import { isInDashboard, labelList, labelled } from "../../ui/controls";
 import { button, type Child, copyButton, emptyState, h, MANY_ROWS, on, paced } from "../../ui/dom";
 import { FailurePanel } from "../../ui/failure_panel";
 import { legendEntry, swatch } from "../../ui/share_bar";
-import type { OfHost, TraceBuilder, TraceView } from "../../ui/view";
+import type { TraceBuilder, TraceView } from "../../ui/view";
 import { MemoryChart } from "./chart";
-import { Panes, showSums } from "./tables";
+import { memoryPanes, showSums } from "./tables";
 
 /** More steps than these, and what is free lasts long enough. */
 const MAX_STEPS_LEFT = 100_000;
@@ -47,7 +47,6 @@ interface Facts {
   readonly isFragmentationDrawn: boolean;
 }
 
-/** Fills `list`: what, at the peak, at the moment. */
 function showFacts(list: HTMLElement, facts: Facts): void {
   const { meta, events, peak, moment, momentRow } = facts;
   const rows: HTMLElement[] = [];
@@ -93,7 +92,6 @@ function showFacts(list: HTMLElement, facts: Facts): void {
   list.replaceChildren(...rows);
 }
 
-/** What happened in the range, and since the process began. */
 function totals({ events, range, peakHeapBytes }: Facts): HTMLElement[] {
   const { allocations, deallocations } = countEvents(events, range);
   return [
@@ -106,7 +104,6 @@ function totals({ events, range, peakHeapBytes }: Facts): HTMLElement[] {
   ];
 }
 
-/** A swatch of the chart's legend and a word. */
 function key(layer: string, text: string, tip = ""): HTMLElement {
   const mark = layer === "line" ? h("i.line") : swatch(`var(--m-${layer})`);
   if (layer === "") mark.style.visibility = "hidden";
@@ -143,7 +140,7 @@ class MemoryTimeline {
   readonly #growth = h("div.tfp-growth");
   readonly #facts = labelList("tfp-mem-facts", "Figures of the memory");
   readonly #chart: MemoryChart;
-  readonly #panes: Panes;
+  readonly #panes: ReturnType<typeof memoryPanes>;
 
   constructor(readonly view: TraceView) {
     const { signal, data, link } = view;
@@ -152,7 +149,7 @@ class MemoryTimeline {
     this.#events = this.#read();
     const choose = (timePs: number | null) => this.#choose(timePs);
     this.#chart = new MemoryChart(view, choose);
-    this.#panes = new Panes(view, choose);
+    this.#panes = memoryPanes(view, choose, () => this.#update());
     const main = h("div.tfp-fill", this.#toolbar(), this.#chart.element, this.#panes.element);
     const aside = h(
       "aside",
@@ -205,7 +202,6 @@ class MemoryTimeline {
     return rangeInPs(link.timeRange, data.table("steps")) ?? (kept && [kept.t0, kept.t1]);
   }
 
-  /** The events of the allocator; what does not depend on the range is worked out here. */
   #read(): MemoryEvents {
     const { data } = this.view;
     const events = memoryEvents(data.table("memory") ?? EMPTY_TABLE, this.#allocator);
@@ -298,7 +294,7 @@ class MemoryTimeline {
     showFacts(this.#facts, { meta, events, range, peak, moment, momentRow, isLimited, peakHeapBytes, ...drawn });
     const row = moment === null ? peak : momentRow;
     const when = moment === null ? "at the peak" : `at ${formatNumber(moment / 1e9, 6)} ms`;
-    this.#panes.show({ events, steps: this.#steps, range, row, when });
+    this.#panes.pane.show({ events, steps: this.#steps, range, row, when });
     const name = meta.allocators[this.#allocator] ?? "";
     this.#chart.element.setAttribute("aria-label", `${name}: ${this.#say.textContent ?? ""}`);
   }
@@ -348,14 +344,6 @@ function notice(view: TraceView): HTMLElement | null {
   return h("div.note", { role: "status", title: code }, h("span", reason), copy);
 }
 
-/** Built anew for a host: its allocators are others. */
-const MEMORY_OF_HOST: OfHost = {
-  follows: false,
-  isEmpty: (data) => data.nRows("memory") === 0 && data.meta.memory_summary.length === 0,
-  emptyWords: "recorded no memory",
-};
-
-/** Whether a larger batch fits, which is known late. */
 function roomWords({ data }: TraceView): HTMLElement {
   const words = h("p.q");
   void data.ready(["batch_room"]).then(() => {
@@ -386,5 +374,6 @@ export const memoryTimeline: TraceBuilder = {
   },
   needs: ["memory", "steps", "allocators", "memory_summary"],
   ofWindow: ["memory"],
-  ofHost: MEMORY_OF_HOST,
+  about: "memory",
+  isRebuilt: true,
 };

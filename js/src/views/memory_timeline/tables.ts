@@ -1,6 +1,7 @@
 /** The tables under the memory chart: holders by op, layer or line, by step, lifetimes, what is not freed. */
 
-import type { MemorySummaryRow, TraceMeta } from "../../data/meta";
+import type { MemorySummaryRow } from "../../data/meta";
+import { REDUCED } from "../../data/one_host";
 import { EMPTY_TABLE } from "../../data/pack";
 import type { RangePs } from "../../data/time";
 import {
@@ -14,7 +15,6 @@ import {
   type MemoryEvents,
   type MemoryStep,
   OpPlaces,
-  PLACE_SECTIONS,
   REMAINDER,
   STACK,
   together,
@@ -23,6 +23,7 @@ import {
   unfreedByOp,
 } from "../../model/memory";
 import { NOT_HERE, stepLabel, stepsOfRange, stepWords } from "../../model/range";
+import { PLACE_SECTIONS } from "../../model/source";
 import { timeOfSteps } from "../../model/steps";
 import {
   type CsvColumns,
@@ -34,26 +35,27 @@ import {
   formatPercent,
   plural,
 } from "../../model/text";
-import { button, h, segmented, setAria, textFits } from "../../ui/dom";
+import { type Pane, PaneSwitch } from "../../ui/controls";
+import { button, h, textFits } from "../../ui/dom";
 import type { GridColumn } from "../../ui/sheet";
 import {
   barColumn,
   Ledger,
   type LedgerOptions,
   type LedgerRow,
+  ledgerPane,
   nameColumn,
   numberColumn,
   rankColumn,
   textColumn,
 } from "../../ui/table";
-import { type TraceView, toggleSelection } from "../../ui/view";
+import { chooseRange, type TraceView, toggleSelection } from "../../ui/view";
 import { opName } from "./chart";
 
 interface Holder extends LedgerRow, Pick<LiveGroup, "count" | "allocatedBytes" | "requestedBytes"> {
   readonly rank: number;
   /** Name id of the first of its ops, or what stands for no op. */
   readonly op: number;
-  /** Names of its ops. */
   readonly ops: readonly string[];
   readonly regionName: string;
   readonly dtypeName: string;
@@ -63,7 +65,6 @@ interface Holder extends LedgerRow, Pick<LiveGroup, "count" | "allocatedBytes" |
 /** Bytes of the unit that the sizes of a table are shown in, and its name. */
 type ByteUnit = readonly [number, string];
 
-/** @param unit the unit now */
 function holderColumns(unit: () => ByteUnit): GridColumn<Holder>[] {
   const size = (bytes: number) => inUnit(bytes, unit());
   const allocated = "Bytes taken from the allocator, summed over the allocations of the row";
@@ -97,7 +98,6 @@ function holderColumns(unit: () => ByteUnit): GridColumn<Holder>[] {
   ];
 }
 
-/** @param when the moment that the rows are of now */
 function holderCsv(when: () => string): CsvColumns<Holder> {
   return {
     op: (row) => row.name,
@@ -151,14 +151,10 @@ class LiveTable {
     return this.#ledger.element;
   }
 
-  show(events: MemoryEvents, row: number, when: string): void {
+  /** Puts together what belongs to the same op, layer or line, as soon as it is known what does. */
+  show({ events, row, when }: PaneScene, by: HeldBy): void {
     this.#groups = liveAt(events, row);
     this.#when = when;
-    this.#draw();
-  }
-
-  /** Puts together what belongs to the same op, layer or line, as soon as it is known what does. */
-  groupBy(by: HeldBy): void {
     this.#by = by;
     this.#draw();
     if (by === "op" || this.#places !== null) return;
@@ -230,7 +226,6 @@ class LiveTable {
     return this.#rows.filter(({ ops, name }) => ops.length > 0 && name !== unknown(this.#by)).length;
   }
 
-  /** Gives the page the rows shown, in bytes. */
   save(): void {
     this.#ledger.save();
   }
@@ -249,21 +244,6 @@ function unitOf(bytes: readonly number[]): ByteUnit {
   return byteUnit(bytes.reduce((a, b) => Math.max(a, b), 0));
 }
 
-type StepRow = MemoryStep & LedgerRow;
-type UnfreedRow = Unfreed & LedgerRow;
-interface LifeRow extends LedgerRow {
-  readonly bytes: number;
-  readonly lifePs: number;
-  readonly atPs: number;
-  readonly stepName: string;
-  readonly step: number;
-  readonly region: string;
-  readonly dtype: string;
-  readonly shape: string;
-}
-
-type Parts<R extends LedgerRow> = Omit<LedgerOptions<R>, "onPick" | "isSelected">;
-/** The unit of all sizes of a table now. */
 type Unit = () => ByteUnit;
 type Value<R> = (row: R) => number;
 
@@ -302,13 +282,15 @@ const allocatedBy = (unknown: string) =>
     ({ name }) => name,
   );
 
-function stepRow(step: MemoryStep, stepNames: readonly string[]): StepRow {
-  return { ...step, key: String(step.step), name: stepWords(stepNames, step.step) };
-}
-
-function stepColumns(unit: Unit): GridColumn<StepRow>[] {
-  const growth = (row: StepRow) => row.endBytes - row.startBytes;
-  return [
+/** Steps: all, whatever the range, as one of many is only told to be high beside the others. */
+function stepsPane(view: TraceView): Pane<PaneScene> {
+  type Row = MemoryStep & LedgerRow;
+  const { link, data } = view;
+  const table = () => data.table("steps") ?? EMPTY_TABLE;
+  let now = unitOf([]);
+  const unit = () => now;
+  const growth = (row: Row) => row.endBytes - row.startBytes;
+  const columns: GridColumn<Row>[] = [
     { id: "name", title: "Step", value: (row) => row.step, cell: (row) => row.name },
     byteBars("peak", "Peak", "Most in use during the step: stack and heap", (row) => row.peakBytes, unit),
     momentColumn("When, after the begin of the step", (row) => row.peakAtPs - row.startPs),
@@ -321,16 +303,13 @@ function stepColumns(unit: Unit): GridColumn<StepRow>[] {
     },
     timesColumn("allocations", "Allocations", "Made in the step", (row) => row.nAllocations),
     {
-      ...bytesColumn("allocated", "Allocated", "Sum over its allocations", (row: StepRow) => row.allocatedBytes, unit),
+      ...bytesColumn("allocated", "Allocated", "Sum over its allocations", (row: Row) => row.allocatedBytes, unit),
       isOptional: true,
     },
   ];
-}
-
-function stepLedger(unit: Unit): Parts<StepRow> {
-  return {
+  const options: LedgerOptions<Row> = {
     label: "Memory by step",
-    columns: stepColumns(unit),
+    columns,
     sortBy: "peak",
     placeholder: "No step in this capture; the step chart says why.",
     attributes: (row) => ({ "data-step": String(row.step) }),
@@ -341,11 +320,28 @@ function stepLedger(unit: Unit): Parts<StepRow> {
       peak_at_ms: (row) => row.peakAtPs / 1e9,
       start_bytes: (row) => row.startBytes,
       end_bytes: (row) => row.endBytes,
-      growth_bytes: (row) => row.endBytes - row.startBytes,
+      growth_bytes: growth,
       n_allocations: (row) => row.nAllocations,
       allocated_bytes: (row) => row.allocatedBytes,
     },
+    onPick: ({ step }) => {
+      const isChosen = link.step === step;
+      chooseRange(link, isChosen ? null : timeOfSteps(table(), step, step), isChosen ? -1 : step);
+    },
+    isSelected: ({ step }) => {
+      const range = link.timeRange;
+      const covered = range && stepsOfRange(table(), [range[0] * 1000, range[1] * 1000]);
+      return covered ? covered[0] <= step && step <= covered[1] : false;
+    },
   };
+  const rows = ({ steps }: PaneScene) => {
+    now = unitOf(steps.map((step) => step.peakBytes));
+    return steps.map((one) => ({ ...one, key: String(one.step), name: stepWords(data.meta.step_names, one.step) }));
+  };
+  return ledgerPane(view, options, rows, (shown) => ({
+    ...{ peak: `Peak, ${now[1]}`, start: `Begin, ${now[1]}`, end: `End, ${now[1]}` },
+    ...{ growth: `Change, ${now[1]}`, allocated: `Allocated, ${now[1]}`, name: plural(shown.length, "step") },
+  }));
 }
 
 function signed(bytes: number, unit: ByteUnit): string {
@@ -355,85 +351,105 @@ function signed(bytes: number, unit: ByteUnit): string {
   return `${bytes > 0 ? "+" : "−"}${text}`;
 }
 
-function lifeRow(meta: TraceMeta, events: MemoryEvents, row: number): LifeRow {
-  const text = (id: number) => meta.names[id] ?? "";
-  const step = events.step[row];
-  return {
-    key: String(row),
-    name: text(events.op[row]),
-    bytes: events.allocated[row],
-    lifePs: lifetimePs(events, row),
-    atPs: events.time[row],
-    step,
-    stepName: step >= 0 ? stepLabel(meta.step_names, step) : "–",
-    region: text(events.region[row]),
-    dtype: text(events.dtype[row]) === "INVALID" ? "" : text(events.dtype[row]),
-    shape: text(events.shape[row]),
-  };
+function select({ link }: TraceView, { name }: LedgerRow): void {
+  if (name !== "") toggleSelection(link, [name]);
 }
 
-function lifeColumns(unit: Unit, unknown: string): GridColumn<LifeRow>[] {
-  const life: GridColumn<LifeRow> = {
-    ...{ id: "life", title: "Lived, ms", tip: "From the allocation to the deallocation", width: 92, isRight: true },
-    value: (row) => row.lifePs,
-    cell: (row) => (Number.isFinite(row.lifePs) ? formatMsNumber(row.lifePs) : "not freed"),
-  };
-  return [
-    allocatedBy(unknown),
-    life,
-    bytesColumn("bytes", "Allocated", "Bytes taken from the allocator", (row) => row.bytes, unit),
-    momentColumn("When it was allocated; a click shows what was held then", (row) => row.atPs),
-    { id: "step", title: "Step", width: 50, isRight: true, value: (row) => row.step, cell: (row) => row.stepName },
-    textColumn({ id: "region", title: "Region", width: 68, isOptional: true }, (row) => row.region),
-    textColumn({ id: "dtype", title: "Type", width: 60 }, (row) => row.dtype),
-    textColumn({ id: "shape", title: "Shape", width: 104 }, (row) => row.shape),
-  ];
+interface LifeRow extends LedgerRow {
+  readonly bytes: number;
+  readonly lifePs: number;
+  readonly atPs: number;
+  readonly stepName: string;
+  readonly step: number;
+  readonly region: string;
+  readonly dtype: string;
+  readonly shape: string;
 }
 
-function lifeLedger(unit: Unit, unknown: string): Parts<LifeRow> {
-  return {
+function lifetimesPane(view: TraceView, onMoment: (timePs: number) => void): Pane<PaneScene> {
+  const { meta } = view.data;
+  let now = unitOf([]);
+  let nAllocations = 0;
+  const options: LedgerOptions<LifeRow> = {
     label: "Lifetimes of allocations",
-    columns: lifeColumns(unit, unknown),
+    columns: [
+      allocatedBy(opName(meta, -1)),
+      {
+        ...{ id: "life", title: "Lived, ms", tip: "From the allocation to the deallocation", width: 92, isRight: true },
+        value: (row) => row.lifePs,
+        cell: (row) => (Number.isFinite(row.lifePs) ? formatMsNumber(row.lifePs) : "not freed"),
+      },
+      bytesColumn(
+        "bytes",
+        "Allocated",
+        "Bytes taken from the allocator",
+        (row) => row.bytes,
+        () => now,
+      ),
+      momentColumn("When it was allocated; a click shows what was held then", (row) => row.atPs),
+      { id: "step", title: "Step", width: 50, isRight: true, value: (row) => row.step, cell: (row) => row.stepName },
+      textColumn({ id: "region", title: "Region", width: 68, isOptional: true }, (row) => row.region),
+      textColumn({ id: "dtype", title: "Type", width: 60 }, (row) => row.dtype),
+      textColumn({ id: "shape", title: "Shape", width: 104 }, (row) => row.shape),
+    ],
     sortBy: "life",
     placeholder: "Nothing was allocated in this range.",
     fileName: "memory_lifetimes.csv",
     csv: {
       op: (row) => row.name,
       step: (row) => row.stepName,
-      region: (row) => row.region,
-      dtype: (row) => row.dtype,
-      shape: (row) => row.shape,
+      ...fields<LifeRow>("region", "dtype", "shape"),
       allocation_bytes: (row) => row.bytes,
       allocated_at_ms: (row) => row.atPs / 1e9,
       lifetime_ms: (row) => (Number.isFinite(row.lifePs) ? row.lifePs / 1e9 : ""),
     },
+    onPick: (row) => {
+      select(view, row);
+      onMoment(row.atPs);
+    },
+    isSelected: (row) => view.link.selection.includes(row.name),
   };
+  const lifeRow = (events: MemoryEvents, row: number): LifeRow => {
+    const text = (column: "op" | "region" | "dtype" | "shape") => meta.names[events[column][row]] ?? "";
+    const step = events.step[row];
+    return {
+      ...{ key: String(row), name: text("op"), bytes: events.allocated[row], lifePs: lifetimePs(events, row), step },
+      ...{ atPs: events.time[row], stepName: step >= 0 ? stepLabel(meta.step_names, step) : "–" },
+      ...{ region: text("region"), dtype: text("dtype") === "INVALID" ? "" : text("dtype"), shape: text("shape") },
+    };
+  };
+  const rows = ({ events, range }: PaneScene) => {
+    const top = topLifetimes(events, range, MAX_LIFETIMES);
+    nAllocations = top.nAllocations;
+    const shown = Array.from(top.rows, (row) => lifeRow(events, row));
+    now = unitOf(shown.map((row) => row.bytes));
+    return shown;
+  };
+  return ledgerPane(view, options, rows, ({ length }) => {
+    const n = formatCount(length);
+    const name =
+      nAllocations > length ? `Longest or largest ${n} of ${formatCount(nAllocations)}` : `Allocated by · ${n}`;
+    return { name, bytes: `Size, ${now[1]}` };
+  });
 }
 
-function unfreedRow(row: Unfreed, names: readonly string[]): UnfreedRow {
-  return { ...row, key: String(row.op), name: names[row.op] ?? "" };
-}
-
-function unfreedColumns(unit: Unit, unknown: string): GridColumn<UnfreedRow>[] {
+function unfreedPane(view: TraceView): Pane<PaneScene> {
+  type Row = Unfreed & LedgerRow;
+  const { meta } = view.data;
+  let now = unitOf([]);
+  const unit = () => now;
   const late = `Bytes given back, but more than ${AFTER_STEPS} steps later`;
   const steps = "In how many steps: a leak shows in most, a variable in one";
-  return [
-    allocatedBy(unknown),
-    byteBars("held", "Not freed", "Bytes not given back until the capture ends", (row) => row.heldBytes, unit),
-    bytesColumn("late", "Freed late", late, (row) => row.allocatedBytes - row.heldBytes, unit),
-    bytesColumn("rate", "Growth a step", "Of both, per step", (row) => row.bytesPerStep, unit),
-    timesColumn("steps", "In steps", steps, (row) => row.nSteps),
-    {
-      ...timesColumn("allocations", "Allocations", "How many", (row: UnfreedRow) => row.nAllocations),
-      isOptional: true,
-    },
-  ];
-}
-
-function unfreedLedger(unit: Unit, unknown: string): Parts<UnfreedRow> {
-  return {
+  const options: LedgerOptions<Row> = {
     label: "What is not given back",
-    columns: unfreedColumns(unit, unknown),
+    columns: [
+      allocatedBy(opName(meta, -1)),
+      byteBars("held", "Not freed", "Bytes not given back until the capture ends", (row) => row.heldBytes, unit),
+      bytesColumn("late", "Freed late", late, (row) => row.allocatedBytes - row.heldBytes, unit),
+      bytesColumn("rate", "Growth a step", "Of both, per step", (row) => row.bytesPerStep, unit),
+      timesColumn("steps", "In steps", steps, (row) => row.nSteps),
+      { ...timesColumn("allocations", "Allocations", "How many", (row: Row) => row.nAllocations), isOptional: true },
+    ],
     sortBy: "held",
     placeholder: `Every allocation of a step was given back within ${AFTER_STEPS} steps.`,
     fileName: "memory_not_freed.csv",
@@ -445,13 +461,22 @@ function unfreedLedger(unit: Unit, unknown: string): Parts<UnfreedRow> {
       bytes_per_step: (row) => row.bytesPerStep,
       held_bytes: (row) => row.heldBytes,
     },
+    onPick: (row) => select(view, row),
+    isSelected: (row) => view.link.selection.includes(row.name),
   };
+  const rows = ({ events, steps, range }: PaneScene) => {
+    const inRange = steps.filter((step) => range === null || (step.startPs < range[1] && step.endPs > range[0]));
+    const found = unfreedByOp(events, inRange);
+    now = unitOf(found.map((row) => Math.max(row.heldBytes, row.allocatedBytes - row.heldBytes)));
+    return found.map((row) => ({ ...row, key: String(row.op), name: meta.names[row.op] ?? "" }));
+  };
+  return ledgerPane(view, options, rows, ({ length }) => ({
+    ...{ name: `Held over ${AFTER_STEPS} steps: ${plural(length, "op")}`, held: `Not freed, ${now[1]}` },
+    ...{ late: `Freed late, ${now[1]}`, rate: `Growth a step, ${now[1]}` },
+  }));
 }
 
 type SumRow = MemorySummaryRow & LedgerRow;
-
-const NO_EVENTS =
-  "A reduced profile has the peaks of memory without single allocations: open a host in full for its timeline.";
 
 export function showSums(view: TraceView): void {
   const { data, root, signal } = view;
@@ -467,8 +492,8 @@ export function showSums(view: TraceView): void {
     fileName: "memory_summary.csv",
     csv: fields("allocator", "peak_bytes", "peak_at_ms", "capacity_bytes", "n_allocations", "n_deallocations"),
   });
-  const save = button("CSV", () => ledger.save(), signal, { title: "Save the rows shown: bytes and ms" });
-  const words = h("span.tfp-say", { role: "note" }, NO_EVENTS);
+  const save = button("CSV", () => ledger.save(), signal, { title: SAVE_TITLE });
+  const words = h("span.tfp-say", { role: "note" }, REDUCED.memory);
   root.append(h("div.tfp-fill", h("div.bar", words, h("span.sp"), save), ledger.element));
   ledger.show(rows, { name: plural(rows.length, "allocator"), peak: `Peak, ${unit[1]}` });
 }
@@ -499,6 +524,7 @@ function columns(unit: ByteUnit): GridColumn<SumRow>[] {
   ];
 }
 
+const SAVE_TITLE = "Save the rows shown: bytes and ms";
 const CHOICES = [
   { value: "op", text: "By op" },
   { value: "layer", text: "By layer" },
@@ -507,13 +533,6 @@ const CHOICES = [
   { value: "lifetimes", text: "Lifetimes" },
   { value: "unfreed", text: "Possible leaks" },
 ] as const;
-type Pane = (typeof CHOICES)[number]["value"];
-
-function isHolders(pane: Pane): pane is HeldBy {
-  return pane === "op" || pane === "layer" || pane === "line";
-}
-
-/** Allocations in the table of lifetimes: the longest-lived, and as many of the largest. */
 const MAX_LIFETIMES = 500;
 
 interface PaneScene {
@@ -525,139 +544,13 @@ interface PaneScene {
   readonly when: string;
 }
 
-export class Panes {
-  readonly element = h("div.tfp-panes");
-  readonly control: HTMLElement;
-  readonly csvButton: HTMLElement;
-  readonly #live: LiveTable;
-  readonly #ledgers = new Map<Pane, { readonly ledger: Ledger<never>; readonly fill: (scene: PaneScene) => void }>();
-  #pane: Pane = "op";
-  #scene: PaneScene | null = null;
-
-  constructor(
-    readonly view: TraceView,
-    readonly onMoment: (timePs: number) => void,
-  ) {
-    this.#live = new LiveTable(view);
-    this.element.append(this.#live.element);
-    const choose = (pane: Pane) => this.choose(pane);
-    this.control = segmented("Table", CHOICES, "op", choose, view.signal);
-    this.csvButton = button("CSV", () => this.#save(), view.signal, { title: "Save the rows shown: bytes and ms" });
-    const mark = () => this.#ledgers.get(this.#pane)?.ledger.mark();
-    view.link.on("selection", mark, view.signal);
-    view.link.on("step", mark, view.signal);
-  }
-
-  /** Shows one of the tables; its button follows. */
-  choose(pane: Pane): void {
-    this.#pane = pane;
-    for (const [i, choice] of [...this.control.children].entries()) {
-      setAria(choice, "pressed", CHOICES[i].value === pane);
-    }
-    if (isHolders(pane)) this.#live.groupBy(pane);
-    else if (!this.#ledgers.has(pane)) {
-      const made = this.#make(pane);
-      this.#ledgers.set(pane, made);
-      this.element.append(made.ledger.element);
-    }
-    this.#live.element.hidden = !isHolders(pane);
-    for (const [name, { ledger }] of this.#ledgers) ledger.element.hidden = name !== pane;
-    if (this.#scene !== null) this.show(this.#scene);
-  }
-
-  show(scene: PaneScene): void {
-    this.#scene = scene;
-    if (isHolders(this.#pane)) this.#live.show(scene.events, scene.row, scene.when);
-    else this.#ledgers.get(this.#pane)?.fill(scene);
-  }
-
-  #save(): void {
-    if (isHolders(this.#pane)) this.#live.save();
-    else this.#ledgers.get(this.#pane)?.ledger.save();
-  }
-
-  #make(pane: Exclude<Pane, HeldBy>) {
-    const made = { steps: () => this.#steps(), lifetimes: () => this.#lifetimes(), unfreed: () => this.#unfreed() };
-    return made[pane]() as unknown as { ledger: Ledger<never>; fill: (scene: PaneScene) => void };
-  }
-
-  #steps() {
-    const { link, data } = this.view;
-    const table = () => data.table("steps") ?? EMPTY_TABLE;
-    let unit = unitOf([]);
-    const ledger = new Ledger<StepRow>(this.view.signal, {
-      ...stepLedger(() => unit),
-      onPick: ({ step }) => {
-        const isChosen = link.step === step;
-        link.setTimeRange(isChosen ? null : timeOfSteps(table(), step, step));
-        link.setStep(isChosen ? -1 : step);
-      },
-      isSelected: ({ step }) => {
-        const range = link.timeRange;
-        const covered = range && stepsOfRange(table(), [range[0] * 1000, range[1] * 1000]);
-        return covered ? covered[0] <= step && step <= covered[1] : false;
-      },
-    });
-    // All steps, whatever the range: one of many is only told to be high beside the others.
-    const fill = ({ steps }: PaneScene) => {
-      unit = unitOf(steps.map((step) => step.peakBytes));
-      const rows = steps.map((step) => stepRow(step, data.meta.step_names));
-      const titles = { peak: `Peak, ${unit[1]}`, start: `Begin, ${unit[1]}`, end: `End, ${unit[1]}` };
-      ledger.show(rows, {
-        ...titles,
-        growth: `Change, ${unit[1]}`,
-        allocated: `Allocated, ${unit[1]}`,
-        name: plural(rows.length, "step"),
-      });
-    };
-    return { ledger, fill };
-  }
-
-  #lifetimes() {
-    let unit = unitOf([]);
-    const ledger = new Ledger<LifeRow>(this.view.signal, {
-      ...lifeLedger(() => unit, opName(this.view.data.meta, -1)),
-      onPick: (row) => {
-        this.#select(row);
-        this.onMoment(row.atPs);
-      },
-      isSelected: (row) => this.view.link.selection.includes(row.name),
-    });
-    const fill = ({ events, range }: PaneScene) => {
-      const { rows, nAllocations } = topLifetimes(events, range, MAX_LIFETIMES);
-      const shown = Array.from(rows, (row) => lifeRow(this.view.data.meta, events, row));
-      unit = unitOf(shown.map((row) => row.bytes));
-      const n = formatCount(shown.length);
-      const isPart = nAllocations > shown.length;
-      const name = isPart ? `Longest or largest ${n} of ${formatCount(nAllocations)}` : `Allocated by · ${n}`;
-      ledger.show(shown, { name, bytes: `Size, ${unit[1]}` });
-    };
-    return { ledger, fill };
-  }
-
-  #unfreed() {
-    let unit = unitOf([]);
-    const ledger = new Ledger<UnfreedRow>(this.view.signal, {
-      ...unfreedLedger(() => unit, opName(this.view.data.meta, -1)),
-      onPick: (row) => this.#select(row),
-      isSelected: (row) => this.view.link.selection.includes(row.name),
-    });
-    const fill = ({ events, steps, range }: PaneScene) => {
-      const inRange = steps.filter((step) => range === null || (step.startPs < range[1] && step.endPs > range[0]));
-      const rows = unfreedByOp(events, inRange).map((row) => unfreedRow(row, this.view.data.meta.names));
-      unit = unitOf(rows.map((row) => Math.max(row.heldBytes, row.allocatedBytes - row.heldBytes)));
-      const name = `Held over ${AFTER_STEPS} steps: ${plural(rows.length, "op")}`;
-      ledger.show(rows, {
-        name,
-        held: `Not freed, ${unit[1]}`,
-        late: `Freed late, ${unit[1]}`,
-        rate: `Growth a step, ${unit[1]}`,
-      });
-    };
-    return { ledger, fill };
-  }
-
-  #select(row: LedgerRow): void {
-    if (row.name !== "") toggleSelection(this.view.link, [row.name]);
-  }
+export function memoryPanes(view: TraceView, onMoment: (timePs: number) => void, onChoose: () => void) {
+  const live = new LiveTable(view);
+  const make = (chosen: (typeof CHOICES)[number]["value"]): Pane<PaneScene> => {
+    if (chosen === "steps") return stepsPane(view);
+    if (chosen === "lifetimes") return lifetimesPane(view, onMoment);
+    if (chosen === "unfreed") return unfreedPane(view);
+    return { element: live.element, show: (scene) => live.show(scene, chosen), save: () => live.save() };
+  };
+  return new PaneSwitch("Table", CHOICES, "op", make, onChoose, SAVE_TITLE, view.signal);
 }

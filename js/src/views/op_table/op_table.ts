@@ -1,10 +1,12 @@
 /** Ops in the linked time range: bars of shares and a table, one row per op or per type. */
 
+import { groupBy } from "../../data/columns";
+import { ranOps } from "../../data/one_host";
 import { EMPTY_TABLE, type Table } from "../../data/pack";
 import { type Scope, STEADY } from "../../data/time";
 import { opCategory, opColors } from "../../model/colors";
 import { shortName } from "../../model/names";
-import { type OpRow, type OpsOfSteps, opRows, opsOfScope, ranOps, withoutWaiting } from "../../model/ops";
+import { type OpRow, type OpsOfSteps, opRows, opsOfScope, withoutWaiting } from "../../model/ops";
 import { perStep } from "../../model/range";
 import { type CsvColumns, plural } from "../../model/text";
 import { type Where, whereSwitch } from "../../ui/controls";
@@ -25,7 +27,7 @@ import {
   titled,
   totalColumn,
 } from "../../ui/table";
-import { OPS_OF_HOST, type TraceBuilder, type TraceView } from "../../ui/view";
+import type { TraceBuilder, TraceView } from "../../ui/view";
 
 interface RankedOp extends OpRow {
   readonly rank: number;
@@ -43,11 +45,6 @@ function opRates(table: Table | undefined): OpRates {
   };
 }
 
-/**
- * @param isByType whether a row is of a type now
- * @param isOfBothSides whether the rows are of the host and of devices
- * @param familyOf slice family of an op, for its colour
- */
 function opColumns(
   isByType: () => boolean,
   isOfBothSides: () => boolean,
@@ -91,7 +88,6 @@ function opColumn(isByType: () => boolean): GridColumn<RankedOp> {
   };
 }
 
-/** The rate of the one op that a row stands for. */
 function rateOf(rates: ArrayLike<number>, row: RankedOp): number {
   return row.name && !row.isIdle ? (rates[row.op] ?? Number.NaN) : Number.NaN;
 }
@@ -120,7 +116,6 @@ function whereOf({ device }: RankedOp): string {
   return device ? "device" : "host";
 }
 
-/** The columns of `Profile.ops`, and the number of ops behind a row by type. */
 export function opCsv({ gflops, gibps, tensorCore }: OpRates): CsvColumns<RankedOp> {
   return {
     rank: (row) => row.rank,
@@ -154,9 +149,7 @@ class Distribution {
   readonly #sides: readonly SideBars[];
 
   constructor(
-    /** Slice family of an op, for its colour. */
     readonly familyOf: (op: number) => string,
-    /** Gets the key of a row. */
     onPick: (key: string) => void,
     signal: AbortSignal,
   ) {
@@ -168,7 +161,6 @@ class Distribution {
     for (const { byType, byOp } of this.#sides) this.element.append(byType.element, byOp.element);
   }
 
-  /** @param each what times are of, such as " a step" */
   set(byType: readonly OpRow[], byOp: readonly OpRow[], each: string): void {
     for (const side of this.#sides) {
       const own = (rows: readonly OpRow[]) => rows.filter((row) => row.device === side.device);
@@ -177,7 +169,6 @@ class Distribution {
     }
   }
 
-  /** Marks the rows whose keys these are. */
   setSelected(keys: ReadonlySet<string>): void {
     for (const { byType, byOp } of this.#sides) {
       byType.setSelected(keys);
@@ -221,7 +212,7 @@ class OpTable {
   #totals: OpsOfSteps | null = null;
   #byOp: readonly OpRow[] = [];
   #byTypes: readonly OpRow[] = [];
-  readonly #opsOfType = new Map<string, string[]>();
+  readonly #opsOfType: ReadonlyMap<string, readonly number[]>;
   readonly #distribution: Distribution;
   readonly #table: LinkedTable<RankedOp>;
   #idle: HTMLButtonElement | null = null;
@@ -233,12 +224,8 @@ class OpTable {
     const { signal, data } = view;
     const { meta } = data;
     this.#byType = meta.op_name.length > MANY_OPS;
-    meta.op_name.forEach((name, op) => {
-      const key = `type:${meta.op_device[op]}:${meta.names[meta.op_type[op]]}`;
-      const ops = this.#opsOfType.get(key);
-      if (ops) ops.push(meta.names[name]);
-      else this.#opsOfType.set(key, [meta.names[name]]);
-    });
+    const typeOf = (op: number) => `type:${meta.op_device[op]}:${meta.names[meta.op_type[op]]}`;
+    this.#opsOfType = groupBy(meta.op_name.keys(), typeOf);
     const { familyOf } = opColors(meta);
     this.#distribution = new Distribution(familyOf, (key) => this.#pickKey(key), signal);
     const follow = () => {
@@ -289,29 +276,23 @@ class OpTable {
 
   #controls(): HTMLElement[] {
     const { signal } = this.view;
-    const setIdle = (isOn: boolean) => {
-      this.#withIdle = isOn;
-      this.#table.compute();
-    };
+    const anew =
+      <T>(set: (value: T) => void) =>
+      (value: T) => {
+        set(value);
+        this.#table.compute();
+      };
+    const setIdle = anew((isOn: boolean) => (this.#withIdle = isOn));
     this.#idle = toggle("Idle", false, setIdle, signal);
-    const setWaiting = (isOn: boolean) => {
-      this.#withWaiting = isOn;
-      this.#table.compute();
-    };
+    const setWaiting = anew((isOn: boolean) => (this.#withWaiting = isOn));
     const waitingTitle = "Also iterators of tf.data in which a thread waits for another one to make an element";
     const setShares = (isOn: boolean) => {
       this.#hasShares = isOn;
       this.#showShares();
     };
     const sharesTitle = "Bars of the ten types and ops with most self time, above the table";
-    const setWhere = (where: Where) => {
-      this.#where = where;
-      this.#table.compute();
-    };
-    const setRows = (rows: "op" | "type") => {
-      this.#byType = rows === "type";
-      this.#table.compute();
-    };
+    const setWhere = anew((where: Where) => (this.#where = where));
+    const setRows = anew((rows: "op" | "type") => (this.#byType = rows === "type"));
     const { op_device, op_waits = [] } = this.view.data.meta;
     const where = whereSwitch(op_device, setWhere, signal);
     if (op_waits.includes(1)) this.#waiting = toggle("Waiting", false, setWaiting, signal, { title: waitingTitle });
@@ -370,7 +351,9 @@ class OpTable {
 
   #opsOf(row: OpRow): readonly string[] {
     if (row.isIdle) return [];
-    return row.name ? [row.name] : (this.#opsOfType.get(row.key) ?? []);
+    if (row.name) return [row.name];
+    const { meta } = this.view.data;
+    return (this.#opsOfType.get(row.key) ?? []).map((op) => meta.names[meta.op_name[op]]);
   }
 
   #pickKey(key: string): void {
@@ -407,5 +390,5 @@ export const opTable: TraceBuilder = {
   },
   needs: ["op_rates", "steps", "step_totals"],
   forRange: ["occurrences"],
-  ofHost: OPS_OF_HOST,
+  about: "ops",
 };

@@ -5,13 +5,12 @@ import { evidenceFacts, formatShare, gainWords, isShown, selectsNothing, timeRan
 import { formatCount } from "../../model/text";
 import { BRING_VIEW, labelList, labelled, VIEW_TITLES } from "../../ui/controls";
 import { button, copyButton, h, on, onKeys, setAria, unspoken } from "../../ui/dom";
-import type { TraceView } from "../../ui/view";
+import { chooseRange, type TraceView } from "../../ui/view";
 
 const N_CARDS = 3;
 /** Filled bars of the mark beside the word. */
 const BARS = { high: 3, medium: 2, low: 1 } as const;
 
-/** The parts of a card that change. */
 interface Card {
   readonly element: HTMLElement;
   readonly title: HTMLButtonElement;
@@ -22,7 +21,6 @@ interface Card {
 
 export class AdviceCards {
   readonly list = h("ul.tfp-advice", { "data-lm-suppress-shortcuts": "true", "aria-label": "What to change" });
-  /** "3 of 5", and the way to the others. */
   readonly side = h("span.unit");
   readonly #cards: readonly Card[];
   /** The card that was chosen last: two may be about the same evidence. */
@@ -162,16 +160,14 @@ export class AdviceCards {
     const one = this.advice[index];
     if (this.#shown() === index) {
       this.#last = -1;
-      link.setTimeRange(null);
-      link.setStep(-1);
+      chooseRange(link, null);
       link.setSelection([]);
       if (one.host && one.host === link.host) link.setHost("");
       this.#mark(); // the link tells nobody where nothing was selected
       return;
     }
     this.#last = index;
-    link.setTimeRange(timeRangeOf(one));
-    link.setStep(one.step);
+    chooseRange(link, timeRangeOf(one), one.step);
     link.setSelection(one.op_names);
     if (one.host) link.setHost(one.host);
     this.#mark();
@@ -202,7 +198,6 @@ function isMeasurable({ data, options }: TraceView, { rule, fix }: AdviceMeta): 
   return !data.isOffline && words !== undefined && fix.words.includes(words);
 }
 
-/** The numbers behind it. */
 function factsOf(one: AdviceMeta): HTMLElement {
   const rows = evidenceFacts(one.evidence).map(({ name, value }) => labelled(name, [value]));
   return labelList("evidence", "Evidence", ...rows);

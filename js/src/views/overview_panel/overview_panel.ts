@@ -427,5 +427,5 @@ export const overviewPanel: TraceBuilder = {
     view.root.append(h("div.tfp-ov", header(view), breakdown(view), new WhatNext(view).element));
   },
   needs: ["steps", "top_ops"],
-  ofHost: { follows: false },
+  isRebuilt: true,
 };

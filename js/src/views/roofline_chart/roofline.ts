@@ -11,7 +11,6 @@ import type { Tip } from "../../ui/plot";
 type Bound = "compute" | "memory" | "cache" | "";
 
 export interface Work {
-  /** Row of the ops that travelled. */
   readonly row: number;
   readonly ps: number;
   readonly occurrences: number;
@@ -98,7 +97,6 @@ export function hasPlace({ flopRate, intensity }: Work): boolean {
   return flopRate > 0 && Number.isFinite(intensity);
 }
 
-/** Room for the numbers of the axes. */
 const LEFT_PX = 44;
 const BOTTOM_PX = 19;
 const TOP_PX = 8;
@@ -119,16 +117,13 @@ interface Roof {
 
 /** A circle: an op, or several that are at one place, such as those of layers of one size. */
 export interface Place {
-  /** Most time first. */
   readonly works: readonly Work[];
-  /** The time of all. */
   readonly ps: number;
   readonly x: number;
   readonly y: number;
   readonly radius: number;
 }
 
-/** A line of powers of ten. */
 class Axis {
   readonly #from: number;
   readonly #perDecade: number;
@@ -148,7 +143,6 @@ class Axis {
     return this.lowPx + (Math.log10(inside) - this.#from) * this.#perDecade;
   }
 
-  /** The powers of ten on it. */
   get ticks(): number[] {
     const [first, last] = [Math.ceil(this.#from), Math.floor(Math.log10(this.high))];
     return Array.from({ length: Math.max(0, last - first + 1) }, (_, i) => 10 ** (first + i));
@@ -156,11 +150,9 @@ class Axis {
 }
 
 export class Scene {
-  /** Most time first. */
   readonly places: readonly Place[];
   /** The time of all ops, also of those without a place. */
   readonly wholePs: number;
-  /** The highest first. */
   readonly roofs: readonly Roof[];
   /** Float operations a byte, and a second. */
   readonly x: Axis;
@@ -284,9 +276,7 @@ export function kindText({ kinds }: RooflineMeta, kind: number): string {
   return kinds[kind]?.text ?? "unit not known";
 }
 
-/** What steps computed of what the device could. */
 export interface StepWork {
-  /** Float operations of a step, and how long it takes: means. */
   readonly flops: number;
   readonly ps: number;
   /** Part of what the device could do meanwhile. */
@@ -300,7 +290,6 @@ export function stepSentence({ flops, ps, mfu }: StepWork): string {
   return `${formatNumber(flops / 1e12)} TFLOP a step of ${formatTime(ps)}: ${formatPercent1(mfu)} of the peak of ${peak} (MFU).`;
 }
 
-/** How much of the time each roof holds ops up. */
 export function boundSentence(works: readonly Work[]): string {
   const all = sumPs(works);
   const part = (bound: Bound) => sumPs(works.filter((work) => work.bound === bound)) / all;
@@ -312,7 +301,6 @@ export function boundSentence(works: readonly Work[]): string {
   return all > 0 ? `Kernel time: ${told.join(", ")}.` : "";
 }
 
-/** What is not drawn. */
 export function leftOut(works: readonly Work[], roofline: RooflineMeta, isWhole: boolean): string {
   const all = sumPs(works);
   const unknown = works.filter(({ flopRate, intensity }) => Number.isNaN(flopRate) || Number.isNaN(intensity));
@@ -351,7 +339,6 @@ export function placeTip(
   return { title: all ? `${all}with like rates` : ops.name[row], lines: lines.filter(Boolean) };
 }
 
-/** Distinct names, of many the first ones. */
 function named(names: readonly string[]): string {
   const distinct = [...new Set(names)];
   const more = distinct.length - NAMED;

@@ -2,14 +2,14 @@
 
 import { numbers } from "../../data/columns";
 import type { RooflineMeta } from "../../data/meta";
+import { REDUCED } from "../../data/one_host";
 import { EMPTY_TABLE } from "../../data/pack";
-import { hostsOf } from "../../model/hosts";
 import { COMPILE_CODE, frameworkOf } from "../../model/overview";
 import { rangeInPs, scopeOf, stepsOfScope, wholeSteps } from "../../model/range";
 import { formatNumber } from "../../model/text";
 import { emptyState, h, inFrame, on, onKeys, setAria, svg, textWidth, watchSize } from "../../ui/dom";
 import { createTip, type TipBox } from "../../ui/plot";
-import { follow, OPS_OF_HOST, type TraceBuilder, type TraceView, toggleSelection } from "../../ui/view";
+import { follow, type TraceBuilder, type TraceView, toggleSelection } from "../../ui/view";
 import {
   boundSentence,
   formatBytesRate,
@@ -28,7 +28,6 @@ import {
 
 const X_TITLE = "float operations a byte";
 const NEAR_PX = 8;
-/** Between the words behind two roofs. */
 const WORD_PX = 14;
 /** Half the length of the words along the memory's roof. */
 const SLOPE_WORDS_PX = 50;
@@ -42,7 +41,6 @@ class Plot {
     role: "listbox",
     "aria-multiselectable": "true",
   });
-  /** What the circles mean. */
   readonly key = h("span");
   readonly #drawing = svg("svg", { width: "100%", height: "100%", role: "presentation" });
   readonly #tip: TipBox;
@@ -104,7 +102,6 @@ class Plot {
     );
   }
 
-  /** The framework ops of a circle. */
   #opsOf({ works }: Place): string[] {
     const { meta } = this.view.data;
     return works.map(({ row }) => meta.names[meta.op_name[this.roofline.ops.op[row]]]).filter(Boolean);
@@ -130,7 +127,6 @@ class Plot {
     this.mark();
   }
 
-  /** The words behind the roofs, the highest first, then what else ops run on. */
   #labels(): Label[] {
     const { kinds, ops } = this.roofline;
     const used = new Set(this.#works.filter(hasPlace).map(({ row }) => ops.kind[row]));
@@ -165,7 +161,6 @@ class Plot {
     this.#tell(place);
   }
 
-  /** Beside the circle, within the plot. */
   #tell(place: Place | null): void {
     if (place === null || this.#scene === null) {
       this.#tip.hide();
@@ -249,7 +244,6 @@ function roofs(scene: Scene): SVGElement[] {
   ];
 }
 
-/** Where the highest of the roofs that are used begins. */
 function ridge(scene: Scene): SVGElement[] {
   const { x, y } = scene;
   const top = scene.roofs.find(({ isUsed }) => isUsed);
@@ -287,20 +281,17 @@ function words({ x, y }: Scene, labels: readonly Label[]): SVGElement[] {
 }
 
 /** A mean over the steps in the range, of the whole capture over those that averages are over; of none zeros. */
-function stepWork({ link, whole }: TraceView, { step_flops, step_mfu }: RooflineMeta): StepWork {
-  // Of the whole trace, as the steps of a host are numbered anew.
-  const steps = whole.data.table("steps") ?? EMPTY_TABLE;
+function stepWork({ link, data }: TraceView): StepWork {
+  const { step_flops = [], step_mfu = [] } = data.meta.roofline?.[0] ?? {};
+  const steps = data.table("steps") ?? EMPTY_TABLE;
   const range = rangeInPs(link.timeRange, steps);
   const [first, last] = range === null ? [0, steps.n - 1] : (wholeSteps(steps, range, 1000) ?? [0, -1]);
   const duration = numbers(steps, "duration_ps");
   const isAveraged = numbers(steps, "is_averaged");
-  const hosts = steps.columns.host === undefined ? null : numbers(steps, "host");
-  const host = link.host === "" ? -1 : hostsOf(whole.data.meta).indexOf(link.host);
   const sums = { n: 0, flops: 0, ps: 0, done: 0 };
   for (let i = first; i <= last; i++) {
     const [flops, mfu] = [step_flops[i], step_mfu[i]];
     if (mfu === null || flops === null || (range === null && isAveraged[i] === 0)) continue;
-    if (host >= 0 && hosts !== null && hosts[i] !== host) continue;
     sums.n += 1;
     sums.flops += flops;
     sums.ps += duration[i];
@@ -340,7 +331,7 @@ class RooflineChart {
     const scope = isWhole ? scopeOf(link, table) : rangeInPs(link.timeRange, table("steps"));
     const nSteps = stepsOfScope(table("steps"), scope);
     const works = workOf(roofline, isWhole ? undefined : (table("occurrences") ?? EMPTY_TABLE), scope, nSteps ?? 1);
-    const step = stepSentence(stepWork(view, roofline));
+    const step = stepSentence(stepWork(view));
     const words = [step, boundSentence(works)].filter(Boolean);
     this.#say.replaceChildren(h("b", words[0] ?? "No op ran on a GPU in this range."), ` ${words.slice(1).join(" ")}`);
     this.#say.title = this.#say.textContent ?? "";
@@ -354,11 +345,9 @@ const NOT_KNOWN =
   "Ops ran on a GPU, but the capture does not tell both the float operations and the bytes of any: a program that XLA compiled tells them.";
 const NO_GPU =
   "A roofline sets what kernels of a GPU compute and move against what it could. The Ops view has the time of all ops.";
-const REDUCED =
-  "A reduced profile has no single kernels. Open one of its hosts in full: the roofline is of that host then.";
 
 function nothing({ data, signal }: TraceView): HTMLElement {
-  if (data.meta.is_reduced) return emptyState("No roofline of a reduced profile", REDUCED, "", signal);
+  if (data.meta.is_reduced) return emptyState("No roofline of a reduced profile", REDUCED.roofline, "", signal);
   if (data.meta.roofline === undefined) return emptyState("No kernel of a GPU in this capture", NO_GPU, "", signal);
   const code = COMPILE_CODE[frameworkOf(data.meta)];
   const why = `${NOT_KNOWN}${code && " Have XLA compile the training step:"}`;
@@ -375,5 +364,5 @@ export const rooflineChart: TraceBuilder = {
   needs: ["roofline", "steps"],
   forRange: ["occurrences"],
   forHost: ["occurrences"],
-  ofHost: OPS_OF_HOST,
+  about: "ops",
 };

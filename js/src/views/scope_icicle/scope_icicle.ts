@@ -1,10 +1,11 @@
 /** The name scopes of the ops in the linked time range: an icicle to look into, the whole on top. */
 
 import { FAMILIES } from "../../data/meta";
+import { ranOps } from "../../data/one_host";
 import { EMPTY_TABLE } from "../../data/pack";
 import { opColors } from "../../model/colors";
-import { cutNames } from "../../model/names";
-import { type OpsOfSteps, opsOfScope, PHASES, type Phase, ranOps, withoutWaiting } from "../../model/ops";
+import { leafOf, tipName } from "../../model/names";
+import { type OpsOfSteps, opsOfScope, PHASES, type Phase, withoutWaiting } from "../../model/ops";
 import { scopeOf } from "../../model/range";
 import {
   type Cell,
@@ -23,7 +24,7 @@ import { type Where, whereSwitch } from "../../ui/controls";
 import { type Choice, h, noOps, segmented } from "../../ui/dom";
 import { type CellLook, IciclePlace, type IcicleSource, restLabel } from "../../ui/icicle";
 import type { Tip } from "../../ui/plot";
-import { follow, OPS_OF_HOST, type TraceBuilder, type TraceView, toggleSelection } from "../../ui/view";
+import { follow, type TraceBuilder, type TraceView, toggleSelection } from "../../ui/view";
 
 type Part = "all" | Phase;
 
@@ -31,7 +32,6 @@ class ScopeModel {
   readonly tree: ScopeTree;
   /** The row that there is when nothing was zoomed into. */
   readonly top: number;
-  /** Parts of a step that the ops of the trace have. */
   readonly phases: ReadonlySet<Phase>;
   readonly familyOf: (op: number) => string;
   where: Where = "both";
@@ -55,7 +55,6 @@ class ScopeModel {
     this.figures = this.#figure();
   }
 
-  /** Whether times are a step. */
   get isPerStep(): boolean {
     return this.#totals.nSteps !== null;
   }
@@ -66,7 +65,6 @@ class ScopeModel {
     return withoutWaiting(data.meta, opsOfScope(data.meta, table, scopeOf(link, table)));
   }
 
-  /** After a change of the range or of a switch. */
   compute(): void {
     this.#totals = this.#work();
     this.times = scopeTimes(this.tree, (op) => this.opPs(op));
@@ -130,9 +128,6 @@ class ScopeModel {
   }
 }
 
-const MOST_TIP_LETTERS = 72;
-
-/** "4.72 ms a step" */
 function costOf(model: ScopeModel, ps: number): string {
   return `${formatTime(ps)}${model.isPerStep ? " a step" : ""}`;
 }
@@ -169,15 +164,7 @@ function cellLook(model: ScopeModel, cell: Cell): CellLook {
 function cellLabel(model: ScopeModel, cell: Cell): string {
   if (cell.kind === "rest") return restLabel(cell.n);
   if (cell.kind === "scope") return cell.chain.map((row) => model.nameOf(row)).join("/");
-  const name = model.opName(cell.op);
-  const joint = name.includes("::") ? "::" : "/";
-  const leaf = name.slice(name.lastIndexOf(joint) + joint.length);
-  return name.includes(joint) && leaf !== "" ? leaf : name;
-}
-
-/** A name whose informative parts fit the tooltip. */
-function shortened(name: string): string {
-  return cutNames([name], (text) => text.length <= MOST_TIP_LETTERS).get(name) ?? name;
+  return leafOf(model.opName(cell.op));
 }
 
 /** What the tooltip says; `zoom` is the scope on top. */
@@ -192,7 +179,7 @@ function cellTip(model: ScopeModel, cell: Cell, zoom: number): { title: string; 
   if (cell.kind === "op") {
     const runs = plural(model.occurrences(cell.op), "run");
     const kind = `${model.opType(cell.op)} on the ${model.sideOf(cell.op)} · ${model.phaseOf(cell.op)} · ${runs}`;
-    return { title: shortened(model.opName(cell.op)), lines: [kind, cost] };
+    return { title: tipName(model.opName(cell.op)), lines: [kind, cost] };
   }
   if (cell.row === WHOLE) return { title: "All ops", lines: [cost] };
   const { backwardPs, nOps, occurrences } = model.figures;
@@ -202,7 +189,7 @@ function cellTip(model: ScopeModel, cell: Cell, zoom: number): { title: string; 
   if (back > 0) lines.push(`backward ${costOf(model, back)} · all else ${costOf(model, cell.ps - back)}`);
   if (own > 0 && own < cell.ps) lines.push(`${costOf(model, own)} in ops directly in it`);
   lines.push(`${plural(nOps[cell.row], "op")} · ${plural(occurrences[cell.row], "run")}`);
-  return { title: shortened(scopePath(model.tree, cell.row)) || "All ops", lines };
+  return { title: tipName(scopePath(model.tree, cell.row)) || "All ops", lines };
 }
 
 const PARTS: readonly Choice<Part>[] = [
@@ -330,5 +317,5 @@ export const scopeIcicle: TraceBuilder = {
   },
   needs: ["scopes", "scope_note", "op_places", "steps", "step_totals"],
   forRange: ["occurrences"],
-  ofHost: OPS_OF_HOST,
+  about: "ops",
 };

@@ -48,17 +48,14 @@ export function bucketNote(bucket: string): string {
 export interface HeatScale {
   /** Self time that fills a bar. */
   readonly maxPs: number;
-  /** Self time of all ops. */
   readonly wholePs: number;
   /** Steps that times were divided by; null where they are not a step. */
   readonly nSteps: number | null;
   readonly opName: (op: number) => string;
 }
 
-/** How often the user's thread was found at a line. */
 export interface LineSamples {
   readonly n: number;
-  /** Share of the sampled time. */
   readonly ratio: number;
 }
 
@@ -74,7 +71,6 @@ export class Gutter {
     this.element.append(this.#bar, this.#ms, this.#share, this.#samples);
   }
 
-  /** The share of samples, with a bar behind it. */
   showSamples(samples: LineSamples | undefined): void {
     this.#samples.textContent = samples === undefined ? "" : shareText(samples.ratio);
     this.#samples.title = samples === undefined ? "" : `in ${plural(samples.n, "sample")} of your thread`;
@@ -109,14 +105,12 @@ function shareText(ratio: number): string {
   return Number.isFinite(ratio) ? formatPart(ratio * 100, 1) : "0";
 }
 
-/** "8.40 ms a step, 39 %" */
 export function costText(heat: Heat, scale: HeatScale): string {
   const each = scale.nSteps === null ? "" : " a step";
   const share = formatPercent(scale.wholePs > 0 ? heat.selfPs / scale.wholePs : 0);
   return `${formatTime(heat.selfPs)}${each}, ${share}`;
 }
 
-/** "forward 8.40 ms · backward 1.20 ms", what is none left out. */
 export function phaseText(heat: Heat): string {
   const phases: readonly [string, number][] = [
     ["forward", heat.forwardPs],
@@ -129,7 +123,6 @@ export function phaseText(heat: Heat): string {
     .join(" · ");
 }
 
-/** "224 runs a step of 3 ops" */
 export function countText(heat: Heat, scale: HeatScale): string {
   const each = scale.nSteps === null ? "" : " a step";
   return `${plural(heat.occurrences, "run")}${each} of ${plural(heat.ops.length, "op")}`;
@@ -157,7 +150,6 @@ export function sourceRows({ files, buckets }: SourceHeat, paths: readonly strin
   return [...lines, ...buckets];
 }
 
-/** @param wholePs self time of all ops */
 export function sourceCsv(wholePs: number, opName: (op: number) => string): CsvColumns<SourceRow> {
   return {
     file: (row) => row.path,
@@ -226,7 +218,6 @@ export class SourceModel {
     return scopeOf(this.view.link, this.view.data.table);
   }
 
-  /** After a change of the range or of what counts. */
   compute(): void {
     const { data } = this.view;
     const all = opsOfScope(data.meta, data.table, this.scope);
@@ -307,7 +298,6 @@ export class SourceModel {
     return LINE_PHASES[this.charges.phase[op]] === "backward";
   }
 
-  /** Follows the link's selection. */
   select(names: readonly string[]): void {
     this.#selected = this.opsNamed(names);
   }

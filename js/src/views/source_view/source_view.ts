@@ -1,8 +1,8 @@
 /** The reader's code with its time beside it. */
 
 import { CATEGORY_LABELS, type TraceMeta } from "../../data/meta";
+import { ranOps } from "../../data/one_host";
 import { cutNames, shortestSuffixes } from "../../model/names";
-import { ranOps } from "../../model/ops";
 import { CAPTURE_CODE, frameworkOf } from "../../model/overview";
 import { describeRange } from "../../model/range";
 import {
@@ -21,7 +21,7 @@ import { button, download, emptyState, h, noOps, on, onKeys, setAria, textFits, 
 import { createTip, type TipBox } from "../../ui/plot";
 import { categorySwatch, legendEntry } from "../../ui/share_bar";
 import { OVER_THREADS } from "../../ui/table";
-import { follow, OPS_OF_HOST, type TraceBuilder, type TraceView, toggleSelection } from "../../ui/view";
+import { follow, type TraceBuilder, type TraceView, toggleSelection } from "../../ui/view";
 import {
   bucketNote,
   type Chosen,
@@ -72,7 +72,6 @@ export class CodeList {
     });
   }
 
-  /** Shows other text. */
   setCode(title: string, code: ReadonlyMap<number, string>, hot: Iterable<number>): void {
     this.#rows.clear();
     this.#current = -1;
@@ -113,7 +112,6 @@ export class CodeList {
     this.#roam();
   }
 
-  /** Where the user's thread was found, by line. */
   setSamples(samples: ReadonlyMap<number, LineSamples>): void {
     for (const [line, { gutter }] of this.#rows) gutter.showSamples(samples.get(line));
   }
@@ -136,7 +134,6 @@ export class CodeList {
     }
   }
 
-  /** Scrolls a line to the middle. */
   reveal(line: number): void {
     const row = this.#rows.get(line)?.element;
     if (row === undefined) return;
@@ -226,7 +223,6 @@ interface ElseRow {
   readonly target: { readonly file: number } | { readonly bucket: BucketHeat };
 }
 
-/** The sum of a file's lines. */
 function fileTotal(file: FileHeat): Heat {
   const lines = [...file.lines.values()];
   const sum = (value: (heat: Heat) => number) => lines.reduce((total, line) => total + value(line), 0);
@@ -334,7 +330,6 @@ interface DetailsLook {
   readonly categoryOf: (op: number) => string;
   readonly isBackward: (op: number) => boolean;
   readonly sideOf: (op: number) => "host" | "device";
-  /** All categories in the view, for the legend. */
   readonly categories: readonly string[];
   readonly hasBackward: boolean;
   readonly selection: readonly string[];
@@ -630,10 +625,6 @@ const LINES_OF_PROGRAMS = "Lines are known where the compiled program in the tra
 const NO_LINES =
   "A trace file alone does not say which line of code made which op. tfprof notes that while the program runs, in the process that builds the model, and keeps it beside the trace. Profile the run with it:";
 
-function samplesOfAll({ meta }: TraceView["data"]): string {
-  return (meta.source_samples ?? []).length > 0 ? "The samples of your thread are of all hosts." : "";
-}
-
 function noLines(meta: TraceMeta, signal: AbortSignal): HTMLElement {
   const isOwn = frameworkOf(meta) === "TensorFlow";
   const [why, code] = isOwn ? [NO_LINES, CAPTURE_CODE.TensorFlow] : [LINES_OF_PROGRAMS, ""];
@@ -652,5 +643,5 @@ export const sourceView: TraceBuilder = {
   },
   needs: ["source_files", "source_lines", "source_samples", "op_places", "steps", "step_totals"],
   forRange: ["occurrences"],
-  ofHost: { ...OPS_OF_HOST, ofAll: samplesOfAll },
+  about: "ops",
 };

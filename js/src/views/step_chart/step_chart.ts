@@ -31,14 +31,12 @@ import {
   type Tip,
   watchPlot,
 } from "../../ui/plot";
-import type { OfHost, TraceBuilder, TraceView } from "../../ui/view";
+import { chooseRange, type TraceBuilder, type TraceView } from "../../ui/view";
 
-/** Parts of a bar that its tooltip names. */
 const N_PARTS = 4;
 
 const labelOf = (category: string) => CATEGORY_LABELS[category] ?? category;
 
-/** The chart in one sentence. */
 function summary(meta: TraceMeta, nSteps: number): string {
   const { step_time: time, breakdown } = meta.overview;
   const largest = [...(breakdown ?? [])].sort((a, b) => b.ms - a.ms)[0];
@@ -48,7 +46,6 @@ function summary(meta: TraceMeta, nSteps: number): string {
   return `${parts.join("; ")}. Arrow keys choose a step, with Shift a range, Escape clears it.`;
 }
 
-/** What is chosen: "step 12, 21.5 ms". */
 function spoken(meta: TraceMeta, steps: Table, chosen: readonly [number, number] | null): string {
   if (chosen === null) return "no step chosen";
   const [first, last] = chosen.map((row) => stepLabel(meta.step_names, row));
@@ -56,7 +53,6 @@ function spoken(meta: TraceMeta, steps: Table, chosen: readonly [number, number]
   return `${stepWords(meta.step_names, chosen[0])}, ${formatMs(numbers(steps, "duration_ps")[chosen[0]] / 1e9)}`;
 }
 
-/** One bar: its time and its largest parts. */
 function barTip(meta: TraceMeta, bars: StepBars, bar: number): Tip {
   const [first, last] = [bars.first[bar], bars.first[bar + 1] - 1];
   const name = (row: number) => stepLabel(meta.step_names, row);
@@ -88,11 +84,9 @@ interface StepScene {
   readonly bars: StepBars;
   /** ms at the top of the plot. */
   readonly top: number;
-  /** Width of the plot, px. */
   readonly width: number;
 }
 
-/** Fills every source, axis and colour of the chart. */
 function paintSteps(chart: Chart, scene: StepScene, root: HTMLElement): void {
   chart.get("x").setv({ start: 0, end: scene.bars.n });
   chart.get("y").setv({ start: 0, end: scene.top });
@@ -262,7 +256,6 @@ class StepChart {
     this.#sayStep();
   }
 
-  /** The steps of another host. */
   #read(): void {
     const { data } = this.view;
     const steps = data.table("steps") ?? EMPTY_TABLE;
@@ -302,7 +295,6 @@ class StepChart {
     this.#draw();
   }
 
-  /** Runs at the first paint and after a change of size or theme. */
   #draw(): void {
     const chart = this.#chart;
     if (chart === null) return;
@@ -324,7 +316,6 @@ class StepChart {
     requestAnimationFrame(this.view.guard(words));
   }
 
-  /** Left and right on the axis of the bars. */
   get #sides(): readonly [number, number] | null {
     const range = this.view.link.timeRange;
     if (range === null || this.#chart === null) return null;
@@ -363,21 +354,15 @@ class StepChart {
     const [first, last] = a <= b ? [a, b] : [b, a];
     const range = timeOfSteps(this.#steps, first, last);
     this.#choice = { rows: [first, last], range };
-    this.view.link.setTimeRange(range);
-    this.view.link.setStep(first === last ? first : -1);
+    chooseRange(this.view.link, range, first === last ? first : -1);
   }
 
   #click(px: number): void {
     const [first, last] = [this.#rowAt(px, -1), this.#rowAt(px, 1)];
     const chosen = this.#chosen();
-    if (chosen !== null && chosen[0] === first && chosen[1] === last) this.#clear();
+    if (chosen !== null && chosen[0] === first && chosen[1] === last) chooseRange(this.view.link, null);
     else this.#choose(first, last);
     this.#anchor = first;
-  }
-
-  #clear(): void {
-    this.view.link.setTimeRange(null);
-    this.view.link.setStep(-1);
   }
 
   #chosen(): readonly [number, number] | null {
@@ -391,7 +376,7 @@ class StepChart {
   #key(event: KeyboardEvent): boolean {
     const chosen = this.#chosen();
     if (event.key === "Escape") {
-      if (this.view.link.timeRange !== null) this.#clear();
+      if (this.view.link.timeRange !== null) chooseRange(this.view.link, null);
       else this.#plot.blur();
     } else {
       const move = {
@@ -427,12 +412,6 @@ class StepChart {
   }
 }
 
-const STEPS_OF_HOST: OfHost = {
-  follows: true,
-  isEmpty: (data) => data.nRows("steps") === 0,
-  emptyWords: "has no steps",
-};
-
 export const stepChart: TraceBuilder = {
   name: "step_chart",
   async build(view) {
@@ -445,5 +424,5 @@ export const stepChart: TraceBuilder = {
     await new StepChart(view).build();
   },
   needs: ["steps"],
-  ofHost: STEPS_OF_HOST,
+  about: "steps",
 };

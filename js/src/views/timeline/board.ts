@@ -93,7 +93,6 @@ export class Board {
     this.counters = readCounters(table ?? sample ?? full, data.meta);
   }
 
-  /** Changes the tracks and keeps that. */
   change(edit: (tracks: Arrangement) => void) {
     edit(this.tracks);
     this.#colors = null;
@@ -110,7 +109,6 @@ export class Board {
     });
   }
 
-  /** Whether there is anything to reset. */
   get isTouched(): boolean {
     return arrangementToJson(this.tracks, this.#untouched) !== "{}";
   }

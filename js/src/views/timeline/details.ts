@@ -10,6 +10,7 @@ import { shortName } from "../../model/names";
 import { isWithin, KEEP_ALL, NOT_KNOWN, stepWords } from "../../model/range";
 import { firstFrom, lastBefore } from "../../model/rows";
 import { nextMarked } from "../../model/search";
+import { PLACE_SECTIONS } from "../../model/source";
 import { stepAt } from "../../model/steps";
 import {
   formatBytes,
@@ -78,7 +79,6 @@ export class Details {
     else this.#showNothing();
   }
 
-  /** A place for figures that come in a moment. */
   #placeFor(filling: Filling): HTMLElement {
     const place = h("div", filling.element);
     this.#places.push({ place, filling, isDone: false });
@@ -268,7 +268,6 @@ function typeOf(state: TimelineState, event: number, signal: AbortSignal): [Node
 }
 
 const LONG_NAME = 110;
-/** Dots that are told apart. */
 const MAX_DOTS = 400;
 
 /** Key, value and what is said beside it. */
@@ -280,7 +279,6 @@ function title(name: string): Node[] {
   return [h("h2", shortName(name)), fullName(name)];
 }
 
-/** The op that launched a kernel, and the kernel. */
 function kernelTitle(op: string, kernel: string): Node[] {
   return [h("h2", op), fullName(kernel)];
 }
@@ -338,7 +336,6 @@ export function toSameOp(state: TimelineState, direction: 1 | -1) {
   goTo(state, nextMarked(events, selected, from, direction));
 }
 
-/** The slice before or after on the same row. */
 export function alongRow(state: TimelineState, direction: 1 | -1) {
   const { events, focus } = state;
   if (focus < 0) return;
@@ -469,7 +466,6 @@ function stripOf({ events, steps }: TimelineState, figures: KeyFigures, event: n
   return [heading(text), dotStrip(times, own)];
 }
 
-/** What a slice spends its time in. */
 function insideRows(state: TimelineState, event: number): Filling {
   const { events } = state;
   const inside = new Inside(events, event);
@@ -506,7 +502,6 @@ function barsOf({ meta, family }: TimelineState, inside: Inside): Node[] {
 const MAX_FLOWS = 3;
 const ALL_KINDS = FLOW_KINDS.map(() => 1);
 
-/** What started the slice and what it started, each with the time that passed in between. */
 function flowRows(state: TimelineState, event: number, signal: AbortSignal): Node[] {
   const { events, finding } = state;
   const kinds = new Set(chainKinds(state, event));
@@ -571,8 +566,6 @@ function flowSwitch(state: TimelineState, signal: AbortSignal, kinds: ReadonlySe
   });
   return h("div.tl-kinds", { role: "group", "aria-label": "Kinds of arrows that are drawn" }, ...buttons);
 }
-
-const PLACE_SECTIONS = ["op_places", "source_lines", "source_files", "layers"];
 
 /** Rows that may come later: of a big capture the tables of places are not in the first pack. */
 function originRows(state: TimelineState, event: number, signal: AbortSignal): Node[] {

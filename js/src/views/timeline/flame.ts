@@ -3,30 +3,15 @@
 import type { Span } from "../../data/time";
 import { LabelCache } from "../../draw/frame";
 import type { Palette } from "../../model/colors";
-import {
-  type Flame,
-  FlameBuilder,
-  type FlameRect,
-  type FlameStep,
-  finishFlame,
-  flameNeighbour,
-  layoutFlame,
-  pathTo,
-  ROOT,
-} from "../../model/flame";
+import { type Flame, FlameBuilder, type FlameRect, finishFlame, layoutFlame, pathTo, ROOT } from "../../model/flame";
+import { neighbourOf } from "../../model/scopes";
 import { formatCount, formatPercent, formatTime, plural } from "../../model/text";
-import { button, h, hasModifier, on, onKeys, segmented, setAria, unspoken, watchSize } from "../../ui/dom";
+import { button, h, hasModifier, on, onKeys, segmented, setAria, sized, unspoken, watchSize } from "../../ui/dom";
 import { readPalette } from "../../ui/theme";
 import { CanvasTip } from "./hit";
 import { SpanJob } from "./slices";
 import type { TimelineState } from "./state";
 
-const STEPS: Readonly<Record<string, FlameStep>> = {
-  ArrowUp: "up",
-  ArrowDown: "down",
-  ArrowLeft: "left",
-  ArrowRight: "right",
-};
 const BY = [
   { value: "thread", text: "By thread" },
   { value: "all", text: "Threads together" },
@@ -177,18 +162,17 @@ export class FlamePane {
 
   #onKey(event: KeyboardEvent): boolean {
     if (hasModifier(event)) return false;
-    const step = event.shiftKey ? undefined : STEPS[event.key];
     const isOut = event.key === "Backspace" || (event.key === "Escape" && this.#model.isZoomed);
-    if (step) this.#walk(step);
+    if (event.key.startsWith("Arrow") && !event.shiftKey) this.#walk(event.key);
     else if (event.key === "Enter" || event.key === " ") this.#pick(Math.max(0, this.#model.cursor));
     else if (isOut) this.#model.zoomOut();
     else return false;
     return true;
   }
 
-  #walk(step: FlameStep) {
+  #walk(key: string) {
     const model = this.#model;
-    model.cursor = model.cursor < 0 ? 0 : flameNeighbour(model.rects, model.cursor, step);
+    model.cursor = neighbourOf(model.rects, model.cursor, key) ?? 0;
     const rect = model.rects[model.cursor];
     if (!rect || !model.flame) return;
     const y = rect.level * FLAME_ROW_PX;
@@ -215,10 +199,10 @@ export class FlamePane {
   #paint() {
     const { state } = this;
     const model = this.#model;
-    const ctx = this.#canvas.getContext("2d", { alpha: false });
     const height = this.#box.clientHeight;
-    if (!ctx || this.#width === 0 || height === 0) return;
-    this.#fitCanvas(ctx, height);
+    const ctx = this.#width === 0 || height === 0 ? null : sized(this.#canvas, this.#width, height, false);
+    if (!ctx) return;
+    Object.assign(this.#canvas.style, { width: `${this.#width}px`, height: `${height}px` });
     this.#refreshLabels();
     this.#palette ??= readPalette(this.root);
     const found = state.foundIds.length > 0 ? new Set(state.foundIds) : null;
@@ -250,18 +234,6 @@ export class FlamePane {
     return { fills: colorsOf(palette.categoryFills), edges: colorsOf(palette.categories), colorOf };
   }
 
-  #fitCanvas(ctx: CanvasRenderingContext2D, height: number) {
-    const ratio = devicePixelRatio || 1;
-    const [w, hgt] = [Math.round(this.#width * ratio), Math.round(height * ratio)];
-    if (this.#canvas.width !== w || this.#canvas.height !== hgt) {
-      this.#canvas.width = w;
-      this.#canvas.height = hgt;
-      this.#canvas.style.width = `${this.#width}px`;
-      this.#canvas.style.height = `${height}px`;
-    }
-    ctx.setTransform(ratio, 0, 0, ratio, 0, 0);
-  }
-
   #refreshLabels() {
     const { namesGeneration } = this.state.trace.data;
     if (this.#labelsOf !== namesGeneration) this.#labels.clear();
@@ -291,7 +263,6 @@ type By = "thread" | "all";
 
 const LEAST_PX = 1.5;
 
-/** What a flame of a span merges, how far it is zoomed, which rectangles that makes. */
 class FlameModel {
   flame: Flame | null = null;
   rects: readonly FlameRect[] = [];
@@ -461,7 +432,6 @@ interface FlamePicture {
   readonly colorOf: (rect: FlameRect) => number;
   /** The text of a rectangle that fits into a width. */
   readonly textOf: (rect: FlameRect, px: number) => string;
-  /** Beside the name where there is room. */
   readonly figureOf: (rect: FlameRect) => string;
   readonly isDim: (rect: FlameRect) => boolean;
   /** Rectangles under the pointer and of the keyboard; -1 for none. */

@@ -191,7 +191,6 @@ interface Size {
   readonly height: number;
 }
 
-/** A small frame beside a point, kept inside the pane. */
 export class CanvasTip {
   readonly element = h("div.tl-tip", { "aria-hidden": "true", hidden: true });
   readonly #name = h("b");
@@ -213,7 +212,6 @@ export class CanvasTip {
     this.#figures.textContent = figures.filter(Boolean).join(" · ");
   }
 
-  /** Shows what was said last beside a point of a pane. */
   showAt(x: number, y: number, pane: Size) {
     this.element.hidden = false;
     const { width, height } = this.#sizeNear(x, y, pane);

@@ -1,7 +1,7 @@
 /** The keys of the timeline and their list; they act only while the timeline has the focus. */
 
 import { fitRange, panBy, type Span, zoomAt } from "../../data/time";
-import { button, h, onKeys } from "../../ui/dom";
+import { button, h, hasModifier, onKeys } from "../../ui/dom";
 import { alongFlow, alongRow, toEnclosing, toFirstInside, toSameOp } from "./details";
 import type { SearchBox } from "./search";
 import type { TimelineState } from "./state";
@@ -79,7 +79,6 @@ const KEY_HELP: readonly (readonly [string, readonly (readonly [string, string])
   ],
 ];
 
-/** The list of all keys over the tracks. */
 export class Help {
   readonly element = h("div.tl-help", { role: "dialog", "aria-label": "Keys of the timeline" });
   readonly #close: HTMLButtonElement;
@@ -112,7 +111,7 @@ export class Help {
 
 export function listenToKeys(section: HTMLElement, state: TimelineState, actions: KeyActions, signal: AbortSignal) {
   onKeys(section, signal, (event) => {
-    if (event.ctrlKey || event.metaKey || event.altKey || isOwnKeyOf(event.target, event.key)) return false;
+    if (hasModifier(event) || isOwnKeyOf(event.target, event.key)) return false;
     return actOnBench(event, actions.bench) || act(event, state, actions);
   });
 }
@@ -200,7 +199,6 @@ function focusSpan(state: TimelineState): Span | null {
   return { t0: events.start[focus], t1: events.start[focus] + Math.max(1000, events.duration[focus]) };
 }
 
-/** Moves the selection to a neighbour in the nesting of the line. */
 function walk(state: TimelineState, key: string): boolean {
   if (state.focus < 0) return false;
   if (key === "ArrowUp") toEnclosing(state);

@@ -19,7 +19,7 @@ import { RowLayouts } from "../../model/lod";
 import { describeRange } from "../../model/range";
 import { RunBuffer } from "../../model/steps";
 import { pinning, screenY, uncutHeight } from "../../model/tracks";
-import { h } from "../../ui/dom";
+import { h, sized } from "../../ui/dom";
 import { readPalette } from "../../ui/theme";
 import type { TimelineState } from "./state";
 
@@ -51,17 +51,14 @@ export class Painter {
     this.#labels = new LabelCache(state.meta.names);
   }
 
-  /** Of the canvas, in px. */
   get height() {
     return this.#height;
   }
 
-  /** Of the canvas, in px. */
   get width() {
     return this.#width;
   }
 
-  /** Width of the plot, without the label column, in px. */
   get plotWidth() {
     return Math.max(1, this.#width - this.labelWidth);
   }
@@ -84,7 +81,6 @@ export class Painter {
     }
   }
 
-  /** Reads the colours again with the next frame. */
   forgetColors() {
     this.#palette = null;
     this.#labels.clear();
@@ -93,7 +89,7 @@ export class Painter {
 
   paint() {
     if (this.#width < 50) return;
-    this.#fitCanvas();
+    sized(this.canvas, this.#width, this.#height, false);
     this.#palette ??= readPalette(this.root);
     const frame = this.#frame(this.#palette);
     const { ctx } = frame;
@@ -123,7 +119,6 @@ export class Painter {
     drawStepLines(frame, TRACKS_TOP_PX, this.#height);
   }
 
-  /** Counters pinned below the tracks, or why there is none. */
   #paintDock(frame: Frame) {
     const { dock } = this.state.layout;
     const top = this.tracksBottom;
@@ -163,17 +158,6 @@ export class Painter {
     if (state.focus >= 0) outlineEvent(frame, state.focus, palette.ink, 2);
     frame.hovered.length = 0;
     ctx.restore();
-  }
-
-  #fitCanvas() {
-    const ratio = globalThis.devicePixelRatio || 1;
-    const width = Math.round(this.#width * ratio);
-    const height = Math.round(this.#height * ratio);
-    if (this.canvas.width !== width || this.canvas.height !== height) {
-      this.canvas.width = width;
-      this.canvas.height = height;
-    }
-    this.#ctx.setTransform(ratio, 0, 0, ratio, 0, 0);
   }
 
   #frame(palette: Palette): Frame {
@@ -254,17 +238,13 @@ class ArrowLayer {
     const { canvas } = this;
     canvas.hidden = arrows.length === 0;
     if (canvas.hidden) return;
-    const ratio = globalThis.devicePixelRatio || 1;
-    const [width, height] = [frame.labelWidth + frame.width, frame.tracksBottom].map((px) => Math.round(px * ratio));
-    if (canvas.width !== width) canvas.width = width;
-    if (canvas.height !== height) canvas.height = height;
-    canvas.style.width = `${width / ratio}px`;
-    canvas.style.height = `${height / ratio}px`;
-    const ctx = canvas.getContext("2d");
+    const [width, height] = [frame.labelWidth + frame.width, frame.tracksBottom];
+    const ctx = sized(canvas, width, height);
     if (!ctx) return;
-    ctx.setTransform(1, 0, 0, 1, 0, 0);
+    const ratio = globalThis.devicePixelRatio || 1;
+    Object.assign(canvas.style, { width: `${canvas.width / ratio}px`, height: `${canvas.height / ratio}px` });
     ctx.clearRect(0, 0, width, height);
-    ctx.setTransform(ratio, 0, 0, ratio, frame.labelWidth * ratio, 0);
+    ctx.translate(frame.labelWidth, 0);
     ctx.save();
     ctx.beginPath();
     ctx.rect(0, TRACKS_TOP_PX, frame.width, frame.tracksBottom - TRACKS_TOP_PX);

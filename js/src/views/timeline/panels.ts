@@ -17,7 +17,6 @@ const NO_EVENTS = "This trace has no events: nothing that the profiler sees was 
 
 /** Filter by name, what is hidden and how to get it back; and what stands where no track is left. */
 export class TracksPanel {
-  /** In place of the tracks when none is left. */
   readonly none = h("div.tl-none", { role: "status" });
   #toldLayout: unknown = null;
 
@@ -115,7 +114,6 @@ export class TracksPanel {
     return [h("div.tl-pophead", input, count), this.#hidden()];
   }
 
-  /** What is hidden, each with the way back. */
   #hidden(): HTMLElement {
     const { board, layout } = this.state;
     const hidden = [...this.state.tracks.hidden];
@@ -181,14 +179,12 @@ const LIST = "bookmarks";
 export class Flags {
   readonly element = h("div.tl-flags");
   #shown: readonly unknown[] = [];
-  /** What the open list shows. */
   #listed: unknown = null;
 
   constructor(
     readonly state: TimelineState,
     readonly painter: Painter,
     readonly popover: Popover,
-    /** The button of the list. */
     readonly opener: HTMLElement,
     readonly signal: AbortSignal,
   ) {
@@ -196,7 +192,6 @@ export class Flags {
     on(this.element, signal, { click: (event) => this.#onClick(event) });
   }
 
-  /** Brings the flags to where the view has them. */
   update() {
     const { state, painter } = this;
     const { bookmarks } = state.board;
@@ -266,7 +261,6 @@ export class Flags {
     else state.setView({ t0: (span.t0 + span.t1 - length) / 2, t1: (span.t0 + span.t1 + length) / 2 });
   }
 
-  /** Opens the list, with one of them ready to be written. */
   open(index: number, opener: HTMLElement = this.opener) {
     if (this.popover.key !== LIST) this.popover.toggle(LIST, opener, "Bookmarks", "dialog", ...this.#list());
     const input = this.popover.element.querySelector<HTMLInputElement>(`input[data-index="${index}"]`);
@@ -279,7 +273,6 @@ export class Flags {
     this.popover.toggle(LIST, this.opener, "Bookmarks", "dialog", ...this.#list());
   }
 
-  /** Shows what changed while the list is open. */
   refresh() {
     if (this.popover.key === LIST && this.#listed !== this.state.board.bookmarks) this.popover.fill(...this.#list());
   }
@@ -339,7 +332,6 @@ export class Flags {
   }
 }
 
-/** "487.968 ms", of a range "487.968 ms · 13.5 ms long". */
 function timeText({ start_ns, end_ns }: Bookmark): string {
   const start = formatInstant(start_ns * 1000, 1e6);
   return end_ns > start_ns ? `${start} · ${formatTime((end_ns - start_ns) * 1000)} long` : start;

@@ -26,7 +26,6 @@ interface PointerPlaces {
   readonly scroller: HTMLElement;
   /** Whether the wheel is the timeline's, not the page's. */
   readonly isArmed: () => boolean;
-  /** Called for each press, before anything else. */
   readonly arm: () => void;
   /** Event under the pointer (-1 for none) and its place; null when the pointer has left. */
   readonly onHover: (event: number, place: { x: number; y: number } | null) => void;
@@ -245,7 +244,6 @@ export class Cursor {
   constructor(
     readonly state: TimelineState,
     readonly painter: Painter,
-    /** Tells those who cannot see it. */
     readonly say: (text: string) => void,
   ) {
     this.element.hidden = true;

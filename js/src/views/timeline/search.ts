@@ -2,9 +2,10 @@
 
 import { atEnd } from "../../data/widget";
 import { matchNames, NO_QUERY, nextMarked, placeOf, type Query } from "../../model/search";
+import { PLACE_SECTIONS } from "../../model/source";
 import { formatCount, plural } from "../../model/text";
 import { button, h, on, setAria, toggle } from "../../ui/dom";
-import { PLACES, type TimelineState } from "./state";
+import type { TimelineState } from "./state";
 
 const WAIT_MS = 120;
 /** Searches that the arrow keys bring back. */
@@ -93,7 +94,6 @@ export class SearchBox {
     this.#place = place;
   }
 
-  /** With each frame: what was found meanwhile. */
   update() {
     if (this.#walk.hidden || this.#matcher.isRunning || this.#input.hasAttribute("aria-invalid")) return;
     const { events, found, focus } = this.state;
@@ -186,7 +186,7 @@ export class SearchBox {
     if (this.#isAsked) return;
     this.#isAsked = true;
     const { trace } = this.state;
-    void trace.data.ready(PLACES).then(
+    void trace.data.ready(PLACE_SECTIONS).then(
       () => trace.signal.aborted || this.refresh(),
       () => {},
     );
@@ -310,7 +310,6 @@ export class PatternMatcher {
     worker.postMessage({ source, names });
   }
 
-  /** Whether an answer is still to come. */
   get isRunning(): boolean {
     return this.#worker !== null;
   }

@@ -85,7 +85,6 @@ export class SlicesPane {
     if (this.#status.textContent !== text) this.#status.textContent = text;
   }
 
-  /** Selects all slices of a name and goes to the longest. */
   #pick({ name, longest }: NameTotals) {
     const { state } = this;
     if (longest < 0) return;

@@ -42,7 +42,6 @@ import { Board } from "./board";
 
 const NONE = new Int32Array();
 const PS_PER_NS = 1000;
-/** Steps in the first window. */
 const FIRST_STEPS = 8;
 /** Gaps of a device shorter than this are launch latency, not waiting. */
 const GAP_PS = 1e9;
@@ -60,7 +59,6 @@ export class TimelineState {
   readonly shownCategories = new Uint8Array(CATEGORIES.length);
   readonly family: Uint8Array;
   layout!: TrackLayout;
-  /** What the reader set up and marked. */
   readonly board: Board;
   /** Told when the cursor moved: that paints nothing. */
   onCursor: () => void = () => {};
@@ -69,9 +67,7 @@ export class TimelineState {
   limits: Span | null = null;
   /** Told when the window, or how far it may go, has changed. */
   onView: () => void = () => {};
-  /** Time between sessions. */
   readonly uncaptured: readonly Span[];
-  /** What is on screen. */
   view!: Span;
   /** Event whose details are shown, -1 for none. */
   focus = -1;
@@ -96,7 +92,6 @@ export class TimelineState {
   #home: Span | null = null;
   /** The selection came from elsewhere and has not been scrolled to yet. */
   #isScrollDue = false;
-  /** What the label column calls the lines. */
   readonly lineNames: readonly string[];
   readonly #gaps: RowFindings<Gaps>;
   readonly levels: StreamLevels;
@@ -109,7 +104,6 @@ export class TimelineState {
 
   constructor(
     readonly trace: TraceView,
-    /** Asks for a new frame. */
     readonly invalidate: () => void,
   ) {
     const { data } = trace;
@@ -160,7 +154,6 @@ export class TimelineState {
     this.relayout();
   }
 
-  /** The span that panning and zooming stay within. */
   get reach(): Span {
     return this.limits ?? this.bounds;
   }
@@ -200,7 +193,6 @@ export class TimelineState {
     return this.#gaps.of(row);
   }
 
-  /** The linked time range in ps. */
   /** The time of which only the longest slices are here, and no more is to come. */
   get sampled(): Span[] {
     const { isOffline, isFull } = this.trace.data.eventsState;
@@ -260,7 +252,6 @@ export class TimelineState {
     for (let id = 0; id < this.meta.names.length; id++) this.#idOfName.set(this.meta.names[id], id);
   }
 
-  /** Whether slices have this key. */
   isDrawn(id: number): boolean {
     return this.#drawn[id] === 1;
   }
@@ -302,7 +293,6 @@ export class TimelineState {
     this.showSpan({ t0: events.start[event], t1: events.start[event] + events.duration[event] });
   }
 
-  /** Opens what hides an event's track and scrolls there. */
   scrollToTrack(event: number) {
     const { events } = this;
     // Twice: a line that was folded away may then still hide the depth.
@@ -484,7 +474,6 @@ class HostSteps {
     this.read(steps);
   }
 
-  /** Takes the steps of all hosts. */
   read(steps: Steps) {
     const { data } = this.trace;
     this.#steps = steps;
@@ -499,7 +488,6 @@ class HostSteps {
     this.#readHead();
   }
 
-  /** Takes the linked host. */
   choose() {
     this.source = hostSource(this.trace.data.meta, this.trace.link.host);
     this.#readHead();
@@ -523,9 +511,6 @@ class HostSteps {
     return this.head.rows === null ? step : this.head.rows.indexOf(step);
   }
 }
-
-/** Tables and lists with the places of ops, which may come later. */
-export const PLACES = ["op_places", "source_lines", "source_files", "layers"];
 
 /** The texts that a search looks at, and the units that a match finds. */
 export class SearchTexts {
@@ -627,7 +612,6 @@ class StreamLevels {
     return PHASES[part % PHASES.length] === "backward" ? `${layer} · backward` : layer;
   }
 
-  /** The names of the ops of the span of an event. */
   opsOf(name: LevelName, position: number): string[] {
     const { meta, events } = this.state;
     const part = this.#partOf(name, position);

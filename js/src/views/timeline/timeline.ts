@@ -4,7 +4,7 @@ import { TRACKS_TOP_PX } from "../../draw/frame";
 import { eventsWords } from "../../model/range";
 import { formatCount, formatInstant } from "../../model/text";
 import { SHOW_WINDOW, type ShownWindow, type WantedWindow, WINDOW_SHOWN } from "../../model/window";
-import { h, inFrame, on, onKeys, watchSize } from "../../ui/dom";
+import { h, hasModifier, inFrame, on, onKeys, watchSize } from "../../ui/dom";
 import type { TraceBuilder, TraceView } from "../../ui/view";
 import { Details } from "./details";
 import { eventUnder, partUnder, placeOf, Tooltip } from "./hit";
@@ -266,6 +266,7 @@ function shareWindow(root: HTMLElement, state: TimelineState, signal: AbortSigna
 
 export const timeline: TraceBuilder = {
   name: "timeline",
+  isOfAll: true,
   build(view) {
     new Timeline(view);
   },
@@ -346,7 +347,7 @@ function heightGrip(usual: number, set: (px: number) => void, signal: AbortSigna
   });
   onKeys(grip, signal, (event) => {
     const next = keys[event.key];
-    if (!next || event.ctrlKey || event.metaKey || event.altKey) return false;
+    if (!next || hasModifier(event)) return false;
     take(next());
     settle();
     return true;

@@ -24,7 +24,6 @@ interface OnScreen {
   readonly whole: string;
   /** Of these times. */
   readonly unit: string;
-  /** "N of M events". */
   readonly count: string;
   /** What happens to the others: " in this page". */
   readonly state: string;
@@ -112,7 +111,6 @@ export class Toolbar {
     return text;
   }
 
-  /** Says how many bookmarks there are. */
   nameBookmarks(n: number) {
     const count = n > 0 ? ` ${n}` : "";
     const names = [h("span.opt", `Bookmarks${count}`), h("span.short", `Marks${count}`)];
@@ -161,7 +159,6 @@ export class Legend {
     atEnd(signal, () => clearTimeout(this.#timer));
   }
 
-  /** The next meaning, for the key. */
   next() {
     const at = COLOR_CHOICES.findIndex(({ value }) => value === this.state.tracks.colorBy);
     this.state.board.setColorBy(COLOR_CHOICES[(at + 1) % COLOR_CHOICES.length].value);

@@ -34,14 +34,12 @@ const MANY_LINES = 64;
 const REST_MS = 120;
 
 interface LabelPlaces {
-  /** In the scroller. */
   readonly column: HTMLElement;
   readonly pinned: HTMLElement;
   readonly dock: HTMLElement;
 }
 
 export class TrackLabels {
-  /** The label with the tab stop. */
   active: TrackKey = "";
   readonly #made = new Map<TrackKey, HTMLElement>();
   #layout: unknown = null;
@@ -56,7 +54,6 @@ export class TrackLabels {
     readonly places: LabelPlaces,
     readonly state: TimelineState,
     readonly actions: {
-      /** Opens the menu of a track beside an element. */
       readonly menu: (track: Track, opener: HTMLElement) => void;
       readonly scrollTo: (y: number) => void;
       readonly leave: () => void;
@@ -106,7 +103,6 @@ export class TrackLabels {
     }
   }
 
-  /** Moves the focus to a label, scrolled into sight. */
   focus(key: TrackKey) {
     const { layout, scrollTop, tracksHeight } = this.state;
     const track = layout.byKey.get(key) ?? allTracks(layout)[0];
@@ -415,7 +411,6 @@ export function hide(state: TimelineState, track: Track) {
   } else state.board.change((tracks) => tracks.hidden.add(track.key));
 }
 
-/** Hides the other tracks of the same parent. */
 function hideOthers(state: TimelineState, track: Track) {
   const { meta, board } = state;
   const others: TrackKey[] = [];
@@ -450,7 +445,6 @@ function isOpen(state: TimelineState, track: Track): boolean | null {
   return track.isOpen;
 }
 
-/** Opens so many levels of a stream. */
 function openLevels(state: TimelineState, { line }: LineTrack, n: number) {
   state.board.change(({ openLevels }) => void (n > 0 ? openLevels.set(line, n) : openLevels.delete(line)));
 }
@@ -478,7 +472,6 @@ function setOpen(state: TimelineState, track: Track, opens: boolean) {
   });
 }
 
-/** What the menu of a track offers. */
 export function actionsOf(state: TimelineState, track: Track): TrackAction[] {
   const { pinned, flatLines, deepLines } = state.tracks;
   const isOwn = track.kind === "line" || track.kind === "counter";

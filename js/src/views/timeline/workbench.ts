@@ -94,7 +94,6 @@ export class Workbench {
     return new TrackLabels(labels, state, actions, this.signal);
   }
 
-  /** Tells those who cannot see it. */
   say(text: string) {
     this.places.live.textContent = text;
   }
@@ -186,7 +185,6 @@ interface Pane {
 
 /** The choice between tracks, flame and table of slices, and what fills the place of the tracks. */
 export class Panes {
-  /** The switch, for the toolbar. */
   readonly element: HTMLElement;
   /** Lies over the tracks while they are not what is shown. */
   readonly place = h("div.tl-place");
@@ -201,7 +199,6 @@ export class Panes {
     readonly view: TraceView,
     readonly state: TimelineState,
     readonly signal: AbortSignal,
-    /** Gives the keys back to the timeline. */
     readonly onTracks: () => void,
   ) {
     this.element = segmented<Mode>(
@@ -218,7 +215,6 @@ export class Panes {
     }
   }
 
-  /** The next mode, for a key. */
   next() {
     const at = CHOICES.findIndex(({ value }) => value === this.mode);
     this.show(CHOICES[(at + 1) % CHOICES.length].value);

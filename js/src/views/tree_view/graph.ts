@@ -31,11 +31,9 @@ interface BoxLook extends BoxWords {
   readonly fits: (text: string) => boolean;
 }
 
-/** What a box says and how it is marked. */
 export interface BoxWords {
   readonly name: string;
   readonly figure: string;
-  /** In the lower right corner. */
   readonly note: string;
   readonly spoken: string;
   readonly marked: "all" | "some" | "none";
@@ -244,7 +242,6 @@ class GraphPan {
     );
   }
 
-  /** How large the drawing is. */
   setSize(width: number, height: number): void {
     this.#size = { width: Math.max(1, width), height: Math.max(1, height) };
     this.#apply();
@@ -264,7 +261,6 @@ class GraphPan {
     this.#apply();
   }
 
-  /** Fits the drawing, however small it becomes. */
   fit(): void {
     const { width, height } = this.#size;
     const room = { width: this.#room.width - 2 * MARGIN_PX, height: this.#room.height - 2 * MARGIN_PX };
@@ -294,7 +290,6 @@ class GraphPan {
     this.#apply();
   }
 
-  /** Moves as little as it takes to have a box in sight. */
   show({ x, y, width, height }: PlacedBox): void {
     const into = (from: number, size: number, room: number) => {
       const most = room - MARGIN_PX;
@@ -407,7 +402,6 @@ export class GraphCanvas {
     this.#pan.setSize(placed.width, placed.height);
   }
 
-  /** Draws the boxes as they look now. */
   paint(elementOf: (box: GraphBox, place: PlacedBox) => SVGGElement): void {
     const hadFocus = this.#drawing.contains(document.activeElement);
     const boxes = this.#boxes;
@@ -431,7 +425,6 @@ export class GraphCanvas {
   start(box: GraphBox | undefined): void {
     this.#pan.start(this.#placeOf(box));
   }
-  /** Brings a box into sight. */
   show(box: GraphBox | undefined): void {
     const place = this.#placeOf(box);
     if (place !== null) this.#pan.show(place);
@@ -445,7 +438,6 @@ export class GraphCanvas {
     return (box && this.#placed.boxes[this.#boxes.indexOf(box)]) ?? null;
   }
 
-  /** Marks what is hovered in some view. */
   setHover(isHovered: (box: GraphBox) => boolean): void {
     this.#boxes.forEach((box, i) => {
       this.#elements[i]?.classList.toggle("hover", isHovered(box));
@@ -589,7 +581,6 @@ export class GraphPane {
     return this.#hottest?.value ?? 0;
   }
 
-  /** The closed box that has most. */
   get #hottest(): GraphBox | undefined {
     let best: GraphBox | undefined;
     for (const box of this.#cut.boxes) {
@@ -644,7 +635,6 @@ export class GraphPane {
     this.#keepInSight(id);
   }
 
-  /** Draws more of what was merged. */
   #showMore({ id }: GraphBox): void {
     const scope = -1 - id;
     this.#more.set(scope, (this.#more.get(scope) ?? 0) + CUT_LIMITS.perScope);
@@ -656,7 +646,6 @@ export class GraphPane {
     this.#canvas.show(this.#cut.boxes.find((box) => box.id === id));
   }
 
-  /** Opens what is around a node and moves there. */
   reveal(node: number): void {
     const { tree, structure } = this.model;
     const op = opOfNode(tree, node);

@@ -1,6 +1,7 @@
 /** The HLO op that costs most, or the selected one, as a drawing: the instructions of a fusion, else what is around it. */
 
 import type { HloGraphMeta } from "../../data/meta";
+import { tipName } from "../../model/names";
 import {
   type GraphBox,
   graphOfOps,
@@ -17,7 +18,6 @@ import { h, on, textFits } from "../../ui/dom";
 import type { Tip } from "../../ui/plot";
 import { type TraceView, toggleSelection } from "../../ui/view";
 import { type BoxWords, boxElement, GraphCanvas, heatLegend } from "./graph";
-import { shortened } from "./model";
 
 const TEXT_PX = 150 - 14;
 const LETTER_PX = 6.5;
@@ -132,14 +132,14 @@ export class HloPane {
     const what = isPart && opcode === "parameter" ? "read from outside the fusion" : opcode;
     const can = [this.#opOf(box) && "click selects its op", this.#graphOf(box) >= 0 && "double click draws it"];
     const words = can.filter(Boolean).join(", ");
-    const lines = [`${what} · ${shortened(shape)}`, shortened(op), value > 0 ? amount : "", words];
-    return { title: shortened(name), lines: lines.filter(Boolean) };
+    const lines = [`${what} · ${tipName(shape)}`, tipName(op), value > 0 ? amount : "", words];
+    return { title: tipName(name), lines: lines.filter(Boolean) };
   }
 
   /** Those that the selected ops run in first, each by time. */
   #fillSelect(): void {
     const options = this.graphs.map(({ name, ops, self_us }, i) => {
-      const text = [name, formatTime(self_us * PS_PER_US), shortened(ops[0] ?? "")].filter(Boolean).join(" · ");
+      const text = [name, formatTime(self_us * PS_PER_US), tipName(ops[0] ?? "")].filter(Boolean).join(" · ");
       return h("option", { value: i, selected: i === this.#at }, text);
     });
     const isMeant = this.graphs.map(({ ops }) => ops.some((op) => this.#selected.has(op)));

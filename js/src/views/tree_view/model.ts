@@ -4,7 +4,7 @@ import { FAMILIES, type FigureKey } from "../../data/meta";
 import type { Scope } from "../../data/time";
 import { opColors } from "../../model/colors";
 import { hostsOf, shortHost } from "../../model/hosts";
-import { cutNames } from "../../model/names";
+import { leafOf, tipName } from "../../model/names";
 import { opsOfScope, withoutWaiting } from "../../model/ops";
 import { describeRange, scopeOf } from "../../model/range";
 import { type Cell, type ScopeFigures, type ScopeTree, scopeFigures, scopePath } from "../../model/scopes";
@@ -12,7 +12,6 @@ import {
   FIGURES,
   type Figure,
   formatFigure,
-  leafOf,
   type NodeFigures,
   nodeFigures,
   nodeOfOp,
@@ -29,7 +28,6 @@ import type { TraceView } from "../../ui/view";
 
 export type ViewKind = TreeKind | "graph" | "hlo";
 
-/** What a pane of nodes tells of. */
 export interface NodeListeners {
   /** A node was clicked: its ops are meant. */
   onPick(node: number): void;
@@ -103,7 +101,6 @@ export class TreeModel {
     return this.scope === null && this.view.link.host === "" && this.view.data.table("step_totals") === undefined;
   }
 
-  /** After a change of what the views are about. */
   compute(): void {
     const { structure } = this;
     this.#sums.clear();
@@ -205,7 +202,6 @@ export class TreeModel {
     return this.structure.isRest(op) || this.treeKind !== "scope" ? this.opName(op) : leafOf(this.opName(op));
   }
 
-  /** The whole name of a node. */
   fullName(node: number): string {
     const op = opOfNode(this.tree, node);
     if (op >= 0) return this.opName(op);
@@ -257,8 +253,6 @@ export class TreeModel {
   }
 }
 
-const MOST_TIP_LETTERS = 72;
-
 export function nodeOfCell(model: TreeModel, cell: Cell): number {
   return cell.kind === "op" ? nodeOfOp(model.tree, cell.op) : cell.row;
 }
@@ -300,12 +294,6 @@ export function chainName(model: TreeModel, chain: readonly number[]): string {
   return names.length < 3 ? names.join(" › ") : `${names[0]} › … › ${names[names.length - 1]}`;
 }
 
-/** A name whose informative parts fit the tooltip. */
-export function shortened(name: string): string {
-  return cutNames([name], (text) => text.length <= MOST_TIP_LETTERS).get(name) ?? name;
-}
-
-/** What a tooltip says of a node. */
 export function nodeTip(model: TreeModel, node: number): Tip {
   const { structure, tree, figure } = model;
   const total = model.total(node);
@@ -315,20 +303,19 @@ export function nodeTip(model: TreeModel, node: number): Tip {
   if (op >= 0) {
     lines.push([structure.typeOf(op), structure.shapeOf(op), structure.deviceOf(op)].filter(Boolean).join(" · "));
     lines.push(otherFigures(model, op));
-    return { title: shortened(model.opName(op)), lines: lines.filter(Boolean) };
+    return { title: tipName(model.opName(op)), lines: lines.filter(Boolean) };
   }
   const own = model.figures().own[node];
   if (own > 0 && own < total) lines[0] += ` · ${amount(model, own)} in ops directly in it`;
   if (model.treeKind === "code" && node > 0) {
     const { text } = structure.meta.frames;
-    lines.unshift(shortened(text[node] ?? ""));
-    lines.push(shortened(structure.frameFile(node)));
+    lines.unshift(tipName(text[node] ?? ""));
+    lines.push(tipName(structure.frameFile(node)));
   }
   lines.push(plural(model.figures("occurrence").total[node], "op"));
-  return { title: shortened(model.fullName(node)), lines: lines.filter(Boolean) };
+  return { title: tipName(model.fullName(node)), lines: lines.filter(Boolean) };
 }
 
-/** Figures of one op besides the one that is shown. */
 function otherFigures(model: TreeModel, op: number): string {
   const { structure, figure } = model;
   const parts = FIGURES.filter(({ key }) => key !== figure.key && key !== "occurrence")

@@ -1,6 +1,7 @@
 /** The tree as a table whose rows open, with own and total figures. */
 
 import type { Coded, FigureKey } from "../../data/meta";
+import { tipName } from "../../model/names";
 import type { ScopeTree } from "../../model/scopes";
 import {
   type Figure,
@@ -16,7 +17,7 @@ import { formatCount, formatNumber, formatPercent } from "../../model/text";
 import { h, unspoken } from "../../ui/dom";
 import { Sheet, type SheetColumn, type Sorting } from "../../ui/sheet";
 import { type BarPart, barCell, titled } from "../../ui/table";
-import { chainName, type NodeListeners, shortened, type TreeModel } from "./model";
+import { chainName, type NodeListeners, type TreeModel } from "./model";
 
 const INDENT_PX = 14;
 
@@ -72,7 +73,6 @@ class TreeGrid {
     this.#sheet.show([names, ...columns], rows, sorting, Math.max(0, kept));
   }
 
-  /** Draws marks anew. */
   update(): void {
     this.#sheet.update();
   }
@@ -164,7 +164,6 @@ export class TablePane {
     this.#grid.show(columns, rows, { id: model.hits === null ? this.#sortBy : "", isDown: this.#isDown });
   }
 
-  /** Draws marks anew. */
   update(): void {
     this.#grid.update();
   }
@@ -175,7 +174,6 @@ export class TablePane {
     this.#grid.update();
   }
 
-  /** Opens what is around a node and scrolls to it. */
   reveal(node: number): void {
     const { model } = this;
     if (model.hits === null) {
@@ -302,7 +300,7 @@ export class TablePane {
     const isEntry = opOfNode(model.tree, node) < 0;
     const text = model.hits === null ? chainName(model, chain) : model.fullName(node);
     if (model.treeKind !== "code" || !isEntry) {
-      return h("span", { class: isEntry ? "nm e" : "nm", title: model.fullName(node) }, shortened(text));
+      return h("span", { class: isEntry ? "nm e" : "nm", title: model.fullName(node) }, tipName(text));
     }
     const code = model.structure.meta.frames.text[node] ?? "";
     const calls = chain.map((row) => model.nameOf(row)).join("\n");

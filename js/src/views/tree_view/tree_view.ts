@@ -10,16 +10,14 @@ import { type Choice, emptyState, h, inFrame, noOps, on, onKeys, segmented, setA
 import { IciclePlace, type IcicleSource } from "../../ui/icicle";
 import type { Tip } from "../../ui/plot";
 import { categorySwatch, legendEntry } from "../../ui/share_bar";
-import { follow, OPS_OF_HOST, type TraceBuilder, type TraceView, toggleSelection } from "../../ui/view";
+import { follow, type TraceBuilder, type TraceView, toggleSelection } from "../../ui/view";
 import { GraphPane } from "./graph";
 import { HloPane } from "./hlo";
 import { amount, cellLook, type NodeListeners, nodeOfCell, nodeTip, TreeModel, type ViewKind } from "./model";
 import { TablePane } from "./table";
 
 interface SearchBoxListeners {
-  /** The hits changed. */
   onFound(): void;
-  /** A hit was gone to. */
   onGoTo(node: number): void;
 }
 
@@ -130,7 +128,6 @@ class IciclePane implements IcicleSource {
     };
   }
 
-  /** Zooms so that a node is seen. */
   reveal(node: number): void {
     const { tree } = this.model;
     const { zoom, width } = this.#place;
@@ -406,5 +403,5 @@ export const treeView: TraceBuilder = {
   },
   needs: ["structure", "hlo_graphs", "steps", "step_totals"],
   forRange: ["occurrences"],
-  ofHost: OPS_OF_HOST,
+  about: "ops",
 };

@@ -5,7 +5,7 @@ import { CATEGORY_LABELS } from "../../data/meta";
 import { type HostGrid, hostGrid, hostMatrix, largestPart, ownTimes, rangeOf, shortHosts } from "../../model/hosts";
 import { median, niceTicks } from "../../model/steps";
 import { formatCount, formatMs, plural } from "../../model/text";
-import { h, inFrame, on, onKeys, unspoken, watchSize } from "../../ui/dom";
+import { h, inFrame, on, onKeys, sized, unspoken, watchSize } from "../../ui/dom";
 import { drawLabels, type PlotLabel } from "../../ui/plot";
 import { type Card, card, type WorkerModel } from "./model";
 
@@ -31,7 +31,6 @@ function cellCard(
   return { title, lines: [lines[0], compared, ...lines.slice(1), ...(nHosts * nSteps > 1 ? [merged] : [])] };
 }
 
-/** What a value is called. */
 export function valueLabel(of: string): string {
   return of === "own" ? "Own work" : of === "step" ? "Step time" : (CATEGORY_LABELS[of] ?? of);
 }
@@ -55,7 +54,6 @@ function middleOf([least, most]: readonly [number, number]): number {
 }
 
 interface Ramp {
-  /** As a style sheet has it. */
   readonly css: string;
   /** RGBA of each of 256 shades. */
   readonly rgba: Uint8ClampedArray;
@@ -89,7 +87,6 @@ interface CellPlace {
   readonly left: number;
   readonly width: number;
   readonly height: number;
-  /** Of the canvas. */
   readonly total: { readonly width: number; readonly height: number };
 }
 
@@ -100,10 +97,8 @@ function paintCells(
   ramp: Ramp,
   place: CellPlace,
 ): void {
-  const ratio = globalThis.devicePixelRatio || 1;
-  canvas.width = Math.round(place.total.width * ratio);
-  canvas.height = Math.round(place.total.height * ratio);
-  const ctx = canvas.getContext("2d");
+  const ctx = sized(canvas, place.total.width, place.total.height);
+  ctx?.clearRect(0, 0, place.total.width, place.total.height);
   const cells = h("canvas", { width: grid.nColumns, height: grid.nRows });
   const inner = cells.getContext("2d");
   if (!ctx || !inner || grid.value.length === 0) return;
@@ -115,7 +110,6 @@ function paintCells(
     image.data.set(ramp.rgba.subarray(4 * shade, 4 * shade + 4), 4 * i);
   }
   inner.putImageData(image, 0, 0);
-  ctx.setTransform(ratio, 0, 0, ratio, 0, 0);
   ctx.imageSmoothingEnabled = false;
   ctx.drawImage(cells, place.left, 0, place.width, place.height);
   drawGaps(ctx, grid, place);
@@ -200,7 +194,6 @@ export class HeatMap {
     onKeys(this.#plot, this.model.view.signal, (event) => this.#key(event));
   }
 
-  /** Takes what is to be coloured. */
   read(): void {
     const { table, hosts, nSteps, usual } = this.model;
     const values = this.of === "own" ? ownTimes(table) : this.model.values(this.of);
@@ -336,7 +329,6 @@ export class HeatMap {
     return { row, column: x < 0 ? -1 : Math.floor((x / this.#right) * grid.nColumns) };
   }
 
-  /** Moves the cursor and tells what is there. */
   #point(cell: Cell | null): void {
     const grid = this.#grid;
     this.#cursor = cell !== null && cell.column >= 0 ? cell : null;

@@ -9,6 +9,7 @@ import {
   COMMUNICATION,
   hostNamesThatFit,
   hostsOf,
+  mean,
   roleOf,
   rowsOf,
   stragglersIn,
@@ -20,7 +21,7 @@ import { formatMsSpan } from "../../model/overview";
 import { rangeInPs, stepLabel, stepWords } from "../../model/range";
 import { timeOfSteps } from "../../model/steps";
 import { formatMs, formatPercent, plural } from "../../model/text";
-import type { TraceView } from "../../ui/view";
+import { chooseRange, type TraceView } from "../../ui/view";
 
 /** Differences under this share of a step are no finding. */
 const EVEN_RATIO = 0.02;
@@ -41,7 +42,6 @@ interface Waiting {
   readonly isJudged: boolean;
 }
 
-/** Who holds the others up, by what, and what it costs. */
 export function verdict(
   rows: readonly WorkerRow[],
   hosts: readonly string[],
@@ -82,10 +82,6 @@ function slowest(rows: readonly WorkerRow[], hosts: readonly string[], categorie
   const more = categories.map((_, c) => slow.parts[c] - fast.parts[c]);
   const cause = more.indexOf(Math.max(...more));
   return `${hosts[slow.host]} is the slowest: ${formatMs(slow.stepTimeMs)}, ${formatMs(slow.behindMs)} more than ${hosts[fast.host]}; ${label(categories[cause])} takes ${formatMs(more[cause])} more.`;
-}
-
-function mean(values: readonly number[]): number {
-  return values.reduce((sum, value) => sum + value, 0) / Math.max(1, values.length);
 }
 
 function ends(values: readonly number[]): [number, number] {
@@ -130,7 +126,6 @@ export function isSpecial(role: string | undefined): boolean {
   return role !== undefined && role !== "" && role !== "worker";
 }
 
-/** "mean of 7 steps" */
 function meanOf(n: number): string {
   return n === 1 ? "1 step" : `mean of ${plural(n, "step")}`;
 }
@@ -198,7 +193,6 @@ export class WorkerModel {
     return this.roles[host] !== "parameter server" && this.roles[host] !== "coordinator";
   }
 
-  /** Follows the link. */
   update(): void {
     const { steps, what, isWhole } = this.#ofLink();
     const { categories, table, hosts } = this;
@@ -245,7 +239,6 @@ export class WorkerModel {
     return this.stragglers.find((one) => one.host === this.hosts[host]);
   }
 
-  /** The figures of one step on one host. */
   rowAt(host: number, aligned: number): WorkerRow {
     const rows = workerRows(this.table, this.categories, this.hosts.length, new Set([aligned]));
     return { ...rows[host], behindMs: 0 };
@@ -261,8 +254,7 @@ export class WorkerModel {
   choose(aligned: number | null, host = -1): void {
     const { link } = this.view;
     if (aligned === null) {
-      link.setTimeRange(null);
-      link.setStep(-1);
+      chooseRange(link, null);
       return;
     }
     const rows = rowsOf(this.table, aligned, this.hosts.length);
@@ -271,8 +263,7 @@ export class WorkerModel {
       const [begin, end] = timeOfSteps(this.steps, row, row);
       [from, to] = [Math.min(from, begin), Math.max(to, end)];
     }
-    link.setTimeRange([from, to]);
-    link.setStep(rows[Math.max(0, host)]);
+    chooseRange(link, [from, to], rows[Math.max(0, host)]);
   }
 
   /** Makes all views be about a host, or about all again where they are about it. */

@@ -41,7 +41,6 @@ class HostColumns {
   readonly element: HTMLElement;
   readonly #axis = unspoken("div.axis");
   readonly #list: HTMLElement;
-  /** Place of the host with the cursor. */
   #active = 0;
 
   constructor(
@@ -377,7 +376,6 @@ class WorkerChart {
   readonly #table: HostTable;
   readonly #columns: HostColumns;
   readonly #list: StragglerList;
-  /** Made when it is first shown. */
   #heat: HeatMap | null = null;
   readonly #colors: HTMLElement | null;
   #form: Form;
@@ -536,6 +534,7 @@ const WHOLE_CODE = 'prof.to_html("trace.html", embed="full")';
 
 export const workerChart: TraceBuilder = {
   name: "worker_chart",
+  isOfAll: true,
   build(view) {
     view.root.classList.add("tfp-worker_chart");
     const { data, signal } = view;

@@ -7,7 +7,7 @@ import pandas as pd
 import pytest
 
 from tests.builders import Event, Plane, U, event, line, plane, session, trace
-from tfprof_widgets.analysis import FLOWS_COLUMNS, KINDS, Analysis, Flows, compute_flows, flow_table
+from tfprof_widgets.analysis import KINDS, TABLES, Analysis, Flows, compute_flows, flow_table
 from tfprof_widgets.show import build_payload, counter_meta, counter_sample, counter_table, sample_rows, unpack
 from tfprof_widgets.trace import Trace, merge_traces
 
@@ -192,7 +192,7 @@ def test_a_launch_leads_to_the_kernel_of_its_correlation_id() -> None:
 def test_the_delay_of_a_flow_goes_from_the_end_of_the_one_to_the_start_of_the_other() -> None:
     whole = trace(*launched())
     table = flow_table(whole, compute_flows(whole))
-    assert tuple(table.columns) == FLOWS_COLUMNS
+    assert tuple(table.columns) == TABLES["flows"].names
     assert table["delay_ns"].tolist() == [3000, 3000]
     assert table["to_name"].tolist() == ["a", "b"]
 

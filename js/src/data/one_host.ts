@@ -1,22 +1,19 @@
 /**
- * The data and the link of a trace as if one host alone had been recorded.
+ * The part of a trace that the linked host recorded, as if it alone had been: tables, lists and steps of the link; and what of
+ * it there is not, in words.
  *
  * Rows of steps, pipelines and allocators are numbered anew, so steps are translated on their way to and from the link.
  */
 
-import { numbers } from "../data/columns";
-import type { Link } from "../data/link";
-import { CATEGORY_LABELS, type MemoryFailureMeta, type OverviewMeta, type TraceMeta } from "../data/meta";
-import { EMPTY_TABLE, type Table, type TypedArray } from "../data/pack";
-import type { TraceData } from "../data/store";
-import { atEnd, guarded } from "../data/widget";
-import { hostsOf, shortHost } from "./hosts";
-import { countedSteps, statisticsOf } from "./steps";
-import { formatMs, formatPercent } from "./text";
+import { numbers } from "./columns";
+import type { Link } from "./link";
+import type { MemoryFailureMeta, OverviewMeta, TraceMeta } from "./meta";
+import { EMPTY_TABLE, type Table, type TypedArray } from "./pack";
+import type { TraceData } from "./store";
+import { atEnd, guarded } from "./widget";
 
 const NONE = -1;
 
-/** The rows to keep, in order. */
 function keptRows(n: number, keeps: (row: number) => boolean): Int32Array {
   const rows = new Int32Array(n);
   let kept = 0;
@@ -48,7 +45,6 @@ function taken(table: Table, kept: Int32Array, maps: Readonly<Record<string, Int
   return { n: kept.length, columns };
 }
 
-/** Lists of which a host has some items. */
 type List = "hosts" | "lines" | "steps" | "pipelines" | "allocators";
 
 /**
@@ -80,7 +76,6 @@ const PARTS: Readonly<
 
 /** The part of a trace that one host recorded. Each table is made when it is first asked for, and again when it grew. */
 export class HostTables {
-  /** Row of the hosts. */
   readonly host: number;
   readonly #made = new Map<string, { readonly from: Table; readonly with: unknown; readonly table: Table }>();
 
@@ -89,7 +84,7 @@ export class HostTables {
     readonly whole: (name: string) => Table | undefined,
     readonly name: string,
   ) {
-    this.host = hostsOf(meta).indexOf(name);
+    this.host = (meta.hosts ?? []).indexOf(name);
   }
 
   /** The totals of units are undefined where they are not known by host, and executions must be added up. */
@@ -122,7 +117,7 @@ export class HostTables {
     const { lines, planes, pipelines = [], allocators = [] } = this.meta;
     switch (list) {
       case "hosts":
-        return newRows(Int32Array.of(this.host), hostsOf(this.meta).length);
+        return newRows(Int32Array.of(this.host), (this.meta.hosts ?? []).length);
       case "lines":
         return newRows(
           keptRows(lines.length, (i) => planes[lines[i].plane]?.host === this.name),
@@ -137,13 +132,11 @@ export class HostTables {
     }
   }
 
-  /** Rows of all steps that are this host's. */
   stepRows(): Int32Array {
     const host = numbers(this.whole("steps") ?? EMPTY_TABLE, "host");
     return keptRows(host.length, (i) => host[i] === this.host);
   }
 
-  /** Of the list of pipelines those of this host. */
   pipelineRows(): Int32Array {
     const { pipelines = [] } = this.meta;
     return keptRows(pipelines.length, (i) => pipelines[i].host === this.name);
@@ -152,7 +145,7 @@ export class HostTables {
   /** Of the lists of allocators those of this host. Where one host alone recorded memory they bear no host's name. */
   allocatorRows(): Int32Array {
     const { allocators = [], sessions } = this.meta;
-    const hosts = hostsOf(this.meta).filter((host) => host !== "");
+    const hosts = (this.meta.hosts ?? []).filter((host) => host !== "");
     if (allocators.length > 0 && allocators.every((name) => hosts.some((host) => name.startsWith(`${host}: `))))
       return keptRows(allocators.length, (i) => allocators[i].startsWith(`${this.name}: `));
     const memory = this.whole("memory") ?? EMPTY_TABLE;
@@ -161,22 +154,28 @@ export class HostTables {
   }
 }
 
+type OverviewOf = (meta: TraceMeta, steps: Table, host: string) => OverviewMeta;
+
 /** The meta object of one host: what is not known host by host is the whole trace's, and lists that come later are followed. */
-export function hostMeta(tables: HostTables): TraceMeta {
+export function hostMeta(tables: HostTables, overviewOf: OverviewOf): TraceMeta {
   const { meta } = tables;
   const prefix = `${tables.name}: `;
   const bare = (name: string) => (name.startsWith(prefix) ? name.slice(prefix.length) : name);
   const own = <T>(all: readonly T[] | undefined, rows: Int32Array) => Array.from(rows, (row) => (all ?? [])[row]);
   const getters: { readonly [K in keyof TraceMeta]?: () => unknown } = {
-    about_host: () => tables.name,
     step_names: () => own(meta.step_names, tables.stepRows()),
-    overview: () => hostOverview(meta, tables.table("steps") ?? EMPTY_TABLE, tables.name),
+    overview: () => overviewOf(meta, tables.table("steps") ?? EMPTY_TABLE, tables.name),
     pipelines: () => own(meta.pipelines, tables.pipelineRows()),
     allocators: () => own(meta.allocators, tables.allocatorRows()).map(bare),
     memory_summary: () =>
       own(meta.memory_summary, tables.allocatorRows()).map((row) => ({ ...row, allocator: bare(row.allocator) })),
     memory_failure: () => hostFailure(meta.memory_failure, prefix),
     input: () => meta.input && { ...meta.input, verdict: allHosts(meta.input.verdict) },
+    roofline: () =>
+      meta.roofline?.map((one) => {
+        const [step_flops, step_mfu] = [one.step_flops, one.step_mfu].map((list) => own(list, tables.stepRows()));
+        return { ...one, step_flops, step_mfu };
+      }),
     idle_ps: () => hostIdle(tables),
   };
   const made = Object.create(meta) as TraceMeta;
@@ -184,7 +183,6 @@ export function hostMeta(tables: HostTables): TraceMeta {
   return made;
 }
 
-/** A value that is worked out when it is first asked for. */
 function once(make: () => unknown): () => unknown {
   let value: unknown;
   let isMade = false;
@@ -194,7 +192,7 @@ function once(make: () => unknown): () => unknown {
   };
 }
 
-function allHosts(sentence: string): string {
+export function allHosts(sentence: string): string {
   return sentence && `All hosts: ${sentence}`;
 }
 
@@ -226,111 +224,94 @@ function runPs({ meta }: HostTables, totals: Table): readonly [number, number] {
   return ran;
 }
 
-/** Step time, its parts and a sentence on one host, from its steps; the rest that the overview says is of all hosts. */
-function hostOverview(meta: TraceMeta, steps: Table, host: string): OverviewMeta {
-  const { environment = {} } = meta.overview;
-  const counted = countedSteps(steps, null);
-  const time = stepTime(steps, counted);
-  const breakdown = counted.length > 0 ? partsOf(meta, steps, counted, time.avg) : [];
-  const largest = breakdown.reduce<(typeof breakdown)[number] | null>((a, b) => (a && a.ms >= b.ms ? a : b), null);
-  const devices = meta.planes.filter((plane) => plane.host === host && plane.kind === "device");
-  return {
-    step_time: time,
-    breakdown,
-    verdict: sentence(shortHost(host, hostsOf(meta)), time.avg, largest),
-    verdict_detail: allHosts(meta.overview.verdict ?? ""),
-    limiter: largest?.category ?? null,
-    environment: {
-      ...environment,
-      ...{ hosts: [host], n_devices: devices.length, n_active_devices: devices.length, n_threads: 0 },
-    },
-    has_device: devices.length > 0,
-  };
-}
-
-function stepTime(steps: Table, counted: readonly number[]) {
-  if (counted.length === 0) return { avg: 0, std: 0, min: 0, max: 0, n: 0, n_averaged: 0 };
-  const duration = numbers(steps, "duration_ps");
-  const { n, avg, sd, min, max } = statisticsOf(counted.map((row) => duration[row] / 1e9));
-  return { avg, std: sd, min, max, n: steps.n, n_averaged: n };
-}
-
-/** In the order of the whole trace's breakdown. */
-function partsOf(meta: TraceMeta, steps: Table, counted: readonly number[], avg: number) {
-  const known = meta.overview.breakdown?.map(({ category }) => category) ?? meta.categories;
-  return known.map((category) => {
-    const column = steps.columns[`${category}_ms`] === undefined ? [] : numbers(steps, `${category}_ms`);
-    const ms = counted.reduce((sum, row) => sum + (column[row] ?? 0), 0) / counted.length;
-    return { category, ms, ratio: avg > 0 ? ms / avg : 0 };
-  });
-}
-
-function sentence(host: string, avg: number, largest: { category: string; ratio: number } | null): string {
-  if (largest === null) return `No step was found on ${host}, so nothing can be said about a step there.`;
-  const label = (CATEGORY_LABELS[largest.category] ?? largest.category).toLowerCase();
-  return `On ${host} a step takes ${formatMs(avg)}; its largest part is ${label} (${formatPercent(largest.ratio)}).`;
-}
-
-interface Chosen {
-  readonly tables: HostTables;
-  readonly meta: TraceMeta;
-}
-
+/** A trace and its link as views of the linked host have them; all hosts where none of its is linked. */
 export class OneHost {
+  /** "" for all hosts. */
+  name = "";
   readonly link: Link;
   readonly data: TraceData;
-  #chosen: Chosen | null = null;
-  /** What a change of the host changes: all tables. */
+  #tables: HostTables | null = null;
+  #meta: TraceMeta;
   readonly #listeners = new Set<() => void>();
 
   constructor(
     readonly wholeLink: Link,
     readonly whole: TraceData,
-    /** Whether a time range means nothing to the view in a reduced profile. */
-    readonly ignoresRange: () => boolean,
+    readonly overviewOf: OverviewOf,
+    /** Whether a time range means nothing in a reduced profile. */
+    needsExecutions = false,
   ) {
-    this.link = linkOf(this);
-    this.data = dataOf(this);
+    this.#meta = whole.meta;
+    this.link = this.#linkOf(needsExecutions && whole.meta.is_reduced === true);
+    this.data = this.#dataOf();
     this.choose();
   }
 
-  /** "" for all hosts. */
-  get name(): string {
-    return this.#chosen?.tables.name ?? "";
-  }
-  get tables(): HostTables | null {
-    return this.#chosen?.tables ?? null;
-  }
-  get meta(): TraceMeta {
-    return this.#chosen?.meta ?? this.whole.meta;
-  }
-
-  /** Takes the linked host; one that the trace does not know is none. */
-  choose(): void {
+  /** Takes the linked host; whether it is another one than before. */
+  choose(): boolean {
     const { meta } = this.whole;
-    const name = this.wholeLink.host;
-    if (name === "" || hostsOf(meta).length < 2 || !hostsOf(meta).includes(name)) {
-      this.#chosen = null;
-      return;
-    }
-    const tables = new HostTables(meta, (table) => this.whole.table(table), name);
-    this.#chosen = { tables, meta: hostMeta(tables) };
+    const hosts = meta.hosts ?? [];
+    const name = hosts.length > 1 && hosts.includes(this.wholeLink.host) ? this.wholeLink.host : "";
+    if (name === this.name) return false;
+    this.name = name;
+    this.#tables = name === "" ? null : new HostTables(meta, (table) => this.whole.table(table), name);
+    this.#renew();
+    return true;
   }
 
   /** Lists that came meanwhile are read again. */
-  renew(): void {
-    if (this.#chosen !== null) this.#chosen = { ...this.#chosen, meta: hostMeta(this.#chosen.tables) };
+  #renew(): void {
+    this.#meta = this.#tables === null ? this.whole.meta : hostMeta(this.#tables, this.overviewOf);
   }
 
   tell(): void {
     for (const listener of [...this.#listeners]) listener();
   }
 
-  onChosen(listener: () => void, signal: AbortSignal): void {
-    if (signal.aborted) return;
-    const told = guarded(listener, signal);
-    this.#listeners.add(told);
-    atEnd(signal, () => this.#listeners.delete(told));
+  #linkOf(ignoresRange: boolean): Link {
+    const { wholeLink: link, whole } = this;
+    const rows = () => (this.#tables as HostTables).stepRows();
+    const isOwn = (step: number) => this.#tables === null || step < 0;
+    const [host, step] = [
+      () => this.name,
+      () => (isOwn(link.step) ? link.step : (newRows(rows(), whole.table("steps")?.n ?? 0)[link.step] ?? -1)),
+    ];
+    return over(link, {
+      get timeRange() {
+        return ignoresRange ? null : link.timeRange;
+      },
+      get host() {
+        return host();
+      },
+      get step() {
+        return step();
+      },
+      setStep: (step) => link.setStep(isOwn(step) ? step : (rows()[step] ?? -1)),
+    });
+  }
+
+  #dataOf(): TraceData {
+    const { whole } = this;
+    const meta = () => this.#meta;
+    return over(whole, {
+      get meta() {
+        return meta();
+      },
+      table: (name) => (this.#tables ?? whole).table(name),
+      nRows: (name) =>
+        this.#tables !== null && whole.isWhole(name) ? (this.#tables.table(name)?.n ?? 0) : whole.nRows(name),
+      onTables: (listener, signal, names) => {
+        const renewed = () => {
+          this.#renew();
+          listener();
+        };
+        whole.onTables(renewed, signal, names);
+        if (signal.aborted) return;
+        const told = guarded(listener, signal);
+        this.#listeners.add(told);
+        atEnd(signal, () => this.#listeners.delete(told));
+      },
+    });
   }
 }
 
@@ -345,40 +326,56 @@ function over<T extends object>(target: T, own: Partial<T>): T {
   });
 }
 
-function linkOf(one: OneHost): Link {
-  const { wholeLink, whole } = one;
-  return over(wholeLink, {
-    get timeRange() {
-      return one.ignoresRange() ? null : wholeLink.timeRange;
-    },
-    get host() {
-      return one.name;
-    },
-    get step() {
-      const { step } = wholeLink;
-      if (one.tables === null || step < 0) return step;
-      return newRows(one.tables.stepRows(), whole.table("steps")?.n ?? 0)[step] ?? -1;
-    },
-    setStep: (step) => wholeLink.setStep(one.tables === null || step < 0 ? step : (one.tables.stepRows()[step] ?? -1)),
-  });
+/** Whether any op was executed: a reduced profile has the totals without the executions. */
+export function ranOps(table: TraceData["table"]): boolean {
+  return (table("unit_totals")?.n ?? 0) > 0 || (table("occurrences")?.n ?? 0) > 0;
 }
 
-function dataOf(one: OneHost): TraceData {
-  const { whole } = one;
-  return over(whole, {
-    get meta() {
-      return one.meta;
-    },
-    table: (name) => (one.tables ?? whole).table(name),
-    nRows: (name) =>
-      one.tables !== null && whole.isWhole(name) ? (one.tables.table(name)?.n ?? 0) : whole.nRows(name),
-    onTables(listener, signal, names) {
-      const renewed = () => {
-        one.renew();
-        listener();
-      };
-      whole.onTables(renewed, signal, names);
-      one.onChosen(listener, signal);
-    },
-  });
+/** Whether the memory of any layer is known: a compiled program allocates as a whole. */
+export function holdsMemory({ layers = [] }: TraceMeta): boolean {
+  return layers.some(
+    ({ kind, allocated_bytes, peak_bytes }) => kind !== "other" && (allocated_bytes ?? 0) + (peak_bytes ?? 0) > 0,
+  );
+}
+
+/** Whether kernels are known without their executions. */
+const isSummed = ({ kernels = [] }: TraceMeta) => kernels[0]?.occurrences !== undefined;
+
+/** What a view may be about: whether there is none of it, and what is said of a host that has none. */
+export const SUBJECTS = {
+  ops: [({ table }: TraceData) => !ranOps(table), "ran no op"],
+  kernels: [(data: TraceData) => data.nRows("kernel_totals") === 0 && !isSummed(data.meta), "ran no kernel"],
+  steps: [(data: TraceData) => data.nRows("steps") === 0, "has no steps"],
+  memory: [
+    (data: TraceData) => data.nRows("memory") === 0 && data.meta.memory_summary.length === 0,
+    "recorded no memory",
+  ],
+  pipelines: [({ meta }: TraceData) => (meta.pipelines ?? []).length === 0, "ran no tf.data pipeline"],
+} as const;
+
+/** What a reduced profile, which has no single executions, cannot give. */
+export const REDUCED = {
+  range:
+    "A reduced profile has no op times of a range; those without one are shown here. Open a host in full for a range.",
+  kernels: "These are the kernels of all hosts: a reduced profile has only their sums.",
+  roofline:
+    "A reduced profile has no single kernels. Open one of its hosts in full: the roofline is of that host then.",
+  memory: "A reduced profile has the peaks of memory without single allocations: open a host in full for its timeline.",
+  counters: "Not over time in a reduced profile. The memory view has the peak of each host that recorded it.",
+} as const;
+
+/** Lists that are of all hosts, though one is chosen, and what is said of them. */
+const OF_ALL: Readonly<Record<string, readonly [isSo: (data: TraceData) => boolean, words: string]>> = {
+  kernels: [({ meta }) => isSummed(meta), REDUCED.kernels],
+  copies: [({ table }) => !table("copy_runs"), "These are the copies of all hosts."],
+  layers: [({ meta }) => holdsMemory(meta), "The memory of layers is that of all hosts."],
+  source_samples: [
+    ({ meta }) => (meta.source_samples ?? []).length > 0,
+    "The samples of your thread are of all hosts.",
+  ],
+};
+
+/** What of a view that reads some lists is of all hosts even so; "" where nothing is. */
+export function ofAllHosts(data: TraceData, lists: readonly string[]): string {
+  return lists.flatMap((name) => (OF_ALL[name]?.[0](data) ? OF_ALL[name][1] : [])).join(" ");
 }
