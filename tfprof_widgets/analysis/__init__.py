@@ -102,11 +102,9 @@ if TYPE_CHECKING:
     from .steps.steps import (
         CATEGORIES, CaptureSummary, Steps, compute_steps, fetches_in_a_loop, guide_of, measure_interference, step_sentence,
     )
-    from .tables import Column, TABLES, Table, read_tables
+    from .tables import Column, Sent, TABLES, Table, TableProperty, read_tables, table
     from .timeline import Flows, KINDS, compute_flows, flow_table
     from .verdict import Findings, Idle, idle_of, SAYS_WHY_NOTHING_RUNS, judge, suggest_next_steps
-    from .tables import Sent, TableProperty, table
-    from .verdict import compute_idle
     from .watching.anomalies import AnomalyFinder
     from .watching.outcome import BIN_COLUMNS, REREAD_ROWS, StepBins, compared, outcome_of
     from .watching.words import Anomaly, Machine
