@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from datetime import datetime
 from html import escape
 from pathlib import Path
@@ -368,21 +368,3 @@ def _steps_table(rows: Steps) -> pd.DataFrame:
             "begins_epoch": rows["flags"] & EPOCH_BEGIN != 0,
         }
     )
-
-
-def load_for_display() -> Iterator[None]:
-    """Load a piece between two `yield`s: each takes some tenths of a second."""
-    # ruff: noqa: F401
-    from .analysis.analysis import Analysis
-    from .read import opening
-    from .show import embedding
-
-    yield
-    from .show import outputs, page, widgets
-
-    yield
-    from .show import figures, library
-
-    yield from figures.make_figures()
-    library.views_script()
-    library.bokeh_script()

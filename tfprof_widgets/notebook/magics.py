@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ast
-import asyncio
 import functools
 import io
 import keyword
@@ -22,11 +21,9 @@ from IPython.core.magic import Magics, line_cell_magic, magics_class, needs_loca
 from IPython.core.magic_arguments import argument, magic_arguments
 from IPython.display import display
 
-from ..capture.session import active_capture
 from ..capturing import capturing
 from ..comparing import diff
 from ..errors import TfProfError
-from ..loading import load_for_display
 from ..profiles import Profile
 from ..progress import READING, StatusLine, status_line
 from ..show.library import kernel_shell
@@ -292,17 +289,13 @@ def lone_help(lines: list[str]) -> list[str]:
 
 
 def register(shell: InteractiveShell) -> None:
-    """Put the magics into a shell; a second call replaces them. Has TensorFlow record CPU memory from now on.
-
-    What displays need is loaded while the kernel is idle.
-    """
+    """Put the magics into a shell; a second call replaces them. Has TensorFlow record CPU memory from now on."""
     from ..capture.record import enable_cpu_memory_recording
 
     enable_cpu_memory_recording()
     shell.register_magics(TfprofMagics)
     if lone_help not in shell.input_transformers_cleanup:
         shell.input_transformers_cleanup.append(lone_help)
-    warm_when_idle()
 
 
 def unregister(shell: InteractiveShell) -> None:
@@ -480,41 +473,3 @@ def cell_of(source: str, *, is_cell: bool) -> str:
     shell = kernel_shell()
     cell = shell.kernel.get_parent().get("metadata", {}).get("cellId") if shell is not None else None
     return f"{cell}\n{'' if is_cell else source}" if cell else source
-
-
-# ---- what the first display needs -----------------------------------------------------------------------------------
-
-_CAPTURE_PAUSE_S = 1.0
-"""While something is captured nothing is loaded: cells that await let it."""
-
-
-def warm_when_idle() -> None:
-    """Load it piece by piece when the event loop of the kernel has nothing else to do; nothing happens elsewhere.
-
-    Between two pieces the kernel takes what the reader sends.
-    """
-    if kernel_shell() is None:
-        return
-    try:
-        loop = asyncio.get_running_loop()
-    except RuntimeError:
-        return
-    pieces = load_for_display()
-
-    def go_on() -> None:
-        if active_capture() is not None:
-            loop.call_later(_CAPTURE_PAUSE_S, go_on)
-            return
-        try:
-            next(pieces)
-        except StopIteration:
-            return
-        except Exception:  # the display says what it lacks
-            logger.debug("what the views need cannot be loaded", exc_info=True)
-            return
-        loop.call_soon(go_on)
-
-    loop.call_soon(go_on)
-
-
-# mypy: disable-error-code="untyped-decorator"

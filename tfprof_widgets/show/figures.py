@@ -11,7 +11,6 @@ from __future__ import annotations
 
 import json
 import zlib
-from collections.abc import Iterator
 from functools import cache
 from typing import Any
 
@@ -20,20 +19,6 @@ from .pack import as_text
 
 MEMORY_LAYERS = ("stack", "heap", "free")
 """The order of the memory stack, from the bottom."""
-
-
-def make_figures() -> Iterator[None]:
-    """Make all that are kept, in pieces of some tenths of a second, most of which go into loading Bokeh."""
-    import bokeh.models
-
-    yield
-    import bokeh.embed
-    import bokeh.plotting  # noqa: F401
-
-    yield
-    step_chart_figure()
-    memory_figure()
-    yield
 
 
 @cache
