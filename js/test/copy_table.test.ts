@@ -54,8 +54,7 @@ describe("table of copies", () => {
     expect(cells(root, "total")).toEqual(["3.00"]);
     expect(cells(root, "count")).toEqual(["2"]);
     page.link.set("time_range", [30e6, 31e6]);
-    await settle();
-    expect(root.textContent).toContain("No copies in this time range");
+    await expect.poll(() => root.textContent).toContain("No copies in this time range");
   });
 
   it("leaves out what the trace does not tell, and shows hostile names as text", async () => {
