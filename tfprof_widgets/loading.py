@@ -29,8 +29,7 @@ if TYPE_CHECKING:
     from .show.live import LiveView
     from .trace.capture_facts import WatchLog
 
-STEPS = table(
-    """
+STEPS = table("""
     watch.steps: a step that has ended, in the order of their ends
         number        int    its own number, as Keras or the loop counts
         kind          text   `train`, `validation`, `predict` or `other`
@@ -42,16 +41,12 @@ STEPS = table(
         n_batches     int    that it took, several with `steps_per_execution`
         profiled      bool   whether a window of the profiler held it
         begins_epoch  bool   whether it is the first of an epoch
-    """,
-    note="""
+
     Validation is included. NaN stands for what is not known. Rows are read from the file each time: 10 million
     steps take some 600 MB. Empty before the first step.
-    """,
-)
+""")
 
-
-SAMPLES = table(
-    """
+SAMPLES = table("""
     watch.samples: a sample of the machine, in time order
         time_ns           number  Unix time
         cpu_pct           float   load of all cores that this process may run on
@@ -62,13 +57,10 @@ SAMPLES = table(
         gpu_memory_bytes  number  used on GPUs
         gpu_clock_mhz     float   of the slowest GPU [MHz]
         gpu_throttled     number  1 where a GPU is slowed down by heat or power, else 0
-    """,
-    note="""
+
     About one a second. NaN stands for what is not known, such as figures of a GPU where there is none. Empty before
     the first sample.
-    """,
-)
-
+""")
 
 KINDS = ("train", "validation", "predict", "other")
 """Of steps, by their code in the file of a watched training."""

@@ -19,8 +19,7 @@ from .export.document import BarRow, bar_table
 from .profiles import Profile
 from .trace.arrays import Bool
 
-SCALING = table(
-    """
+SCALING = table("""
     scaling(profiles).frame: a run, the fewest workers first
         n_workers               int    hosts that train
         step_time_ms            float  the mean; NaN without steps
@@ -32,8 +31,7 @@ SCALING = table(
         n_steps                 int    that are averaged
         n_missing               int    hosts that could not be read or captured
         title                   text   of the profile
-    """,
-)
+""")
 
 
 GlobalBatch = Literal["grows", "fixed"]

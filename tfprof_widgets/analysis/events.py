@@ -39,14 +39,12 @@ EVENTS = table(
         self_ns      float  the part in which no event of its line ran inside it
         depth        int    how many events of the line enclose it
         step         int    row of the steps table, -1 for none
-    """,
-    note="""
+
     Times are nanoseconds after the trace origin; `self_ns` is the duration without the events nested inside.
     Empty where the trace holds no event.
     """,
     file="events",
 )
-
 
 _CONSUME = tuple(
     f"{stage}{end}"

@@ -11,8 +11,7 @@ import pandas as pd
 from .common import median_and_interval, number, percent
 from .tables import table
 
-FRAME = table(
-    """
+FRAME = table("""
     experiment(...).frame: a run of a variant, in the order in which they ran
         variant             text   of the experiment
         repeat              int    the how many-th of the variant, from 0
@@ -21,12 +20,9 @@ FRAME = table(
         seconds             float  that they took [seconds]
         samples_per_second  float  the rate [samples/s]
         step_time_ms        float  mean time of a step
-    """,
-)
+""")
 
-
-TABLE = table(
-    """
+TABLE = table("""
     experiment(...).table: a variant
         variant             text   of the experiment
         samples_per_second  float  the rate, of all runs [samples/s]
@@ -36,8 +32,7 @@ TABLE = table(
         ratio               float  its rate over that of the first variant
         ratio_low           float  lower end of the 95 % interval of the ratio [ratio, 1 is all]
         ratio_high          float  upper end of that [ratio, 1 is all]
-    """,
-)
+""")
 
 
 def run_frame(runs: Sequence[tuple[str, int, int, int, float]]) -> pd.DataFrame:

@@ -54,14 +54,12 @@ IDLE = table(
         phase        text   of it: `forward`, `backward`, `optimizer`, `input`, `other`; `border` at the edges of a step
         launch_us    float  how long the call took that launched it, NaN where the trace does not tell
         queue_depth  float  kernels that the device had left when that call began, NaN where the trace does not tell
-    """,
-    note="""
+
     Within a step the causes add up to what `steps` has of them, for each device. Empty where nothing ran on a
     device, and in a reduced profile (`is_reduced`): `prof.host(name).idle` has that of one host.
     """,
     file="idle",
 )
-
 
 KERNEL_LAUNCHES = table(
     """
@@ -74,8 +72,7 @@ KERNEL_LAUNCHES = table(
         launch_us      float  mean time of these calls, NaN without
         queue_depth    float  kernels that the device had left when such a call began, on average
         starved_ratio  float  part of the calls that found the device without any
-    """,
-    note="""
+
     Launching a kernel takes the host some microseconds. Where `starved_ratio` is high the device waits for that:
     kernels are too small, or too many. Empty where nothing ran on a GPU, and in a reduced profile.
     """,

@@ -27,8 +27,7 @@ SYSTEM = table(
         memory_available_bytes  number  memory of the machine that is left
         n_threads               number  threads of this process
         children_cpu_pct        float   load by the processes that this one started, 100 for one core
-    """,
-    note="""
+
     Loads of CPU, memory, disk, network and GPUs, ten times a second unless the capture was asked for another rate.
 
     Beside the columns below there is one for each core (`cpu0_pct`, ...) and several for each GPU (`gpu0_pct`,
@@ -39,9 +38,7 @@ SYSTEM = table(
     read=lambda results: pd.DataFrame() if results.system is None else results.system,
 )
 
-
-SYSTEM_FINDINGS = table(
-    """
+SYSTEM_FINDINGS = table("""
     system_findings: something odd in the samples, by kind and start
         kind      text   such as `utilisation_dip`
         metric    text   the column of the samples that shows it
@@ -50,14 +47,12 @@ SYSTEM_FINDINGS = table(
         value     float  how much
         unit      text   of the value
         text      text   the finding in a sentence
-    """,
-    note="""
+
     What is odd in `system`: dips of the load, a choppy or full network, uploads that grow, a late start.
 
     The kinds are `utilisation_dip`, `choppy_network_in`, `saturated_network_in`, `growing_network_out` and
     `late_start`. Empty where nothing is odd, and with too few samples to tell: less than 2 s, or fewer than 20.
-    """,
-)
+""")
 
 
 @dataclass(frozen=True)

@@ -47,9 +47,7 @@ BREAKDOWN = table(
     browser="category ms ratio",
 )
 
-
-TOP_OPS = table(
-    """
+TOP_OPS = table("""
     overview.top_ops: an op that does not only wait for data, the most self time within the averaged steps first
         name                   text   of the op in its graph, or its type where it was run eagerly
         type                   text   such as `MatMul`
@@ -58,9 +56,7 @@ TOP_OPS = table(
         self_time_ms           float  time without what ran inside
         self_time_ms_per_step  float  the mean of that a step [milliseconds]
         self_time_ratio        float  part of the self time of all such ops of the side
-    """,
-)
-
+""")
 
 _OF_DEVICES = ("device_compute", "device_to_device", "device_collectives", "copy_to_device", "output")
 """What limits a step whatever the cores of the host do."""

@@ -48,8 +48,7 @@ ROOFLINE = table(
         mfu_ratio         float  float operations as part of what its units could do; of a step, in all of its time
         roof_ratio        float  time that the device needs at least, of the time taken; NaN where that is not known
         bound             text   `compute` or `memory`; `cache` where it moved more than the memory could; empty unknown
-    """,
-    note="""
+
     How close each GPU op comes to what its device could do: `roof_ratio` is the part of the peak that it reaches.
     Float operations and bytes come from the compiler where it tells them, else from shapes, or from the graph where
     the capture noted it. Empty without a GPU, and where the trace names no op. A reduced profile has none.
@@ -58,7 +57,6 @@ ROOFLINE = table(
     read="roofline.frame",
     of_executions="roofline",
 )
-
 
 _EIGHT_BITS = re.compile(r"e[45]m[23]|fp8|int8|_[iu]8[iu]8|imma|i8816|i16832|nvjet(?:_sm\d+)?_[qr]")
 _PRODUCTS = ("dot", "convolution", "custom-call")

@@ -56,8 +56,7 @@ PROGRAM_MEMORY = table(
         layer       text   of the op, empty where nothing tells
         file        text   with the line that made the op, empty where nothing tells
         line        int    its number, 0 likewise
-    """,
-    note="""
+
     What XLA planned to keep in the memory of each compiled program. TensorFlow's allocator sees such a program as
     one buffer of an unknown op; here are the buffers inside, at the moment when the program holds most. Empty where
     no compiled program ran, or where the trace does not hold its buffers. A reduced profile has none.
@@ -65,7 +64,6 @@ PROGRAM_MEMORY = table(
     file="program_memory",
     of_executions="memory of compiled programs",
 )
-
 
 SOURCE_LINES = table(
     """
@@ -81,8 +79,7 @@ SOURCE_LINES = table(
         other_time_us     float  the rest
         *costs
         top_op            text   its op with the most self time
-    """,
-    note="""
+
     Times are self times of the ops that a line made, in microseconds over the whole capture; gradients count for
     their forward line. What no line can be charged with has a row with a name in `bucket`, so that the rows of a side
     add up to all ops of it. Empty where no op ran.
@@ -91,7 +88,6 @@ SOURCE_LINES = table(
     file="source_lines",
     read="source_lines.frame",
 )
-
 
 UNKNOWN_LINE = -1
 SEVERAL_LINES = -2

@@ -281,7 +281,6 @@ _GROUPS = read_tables("""
 def table(
     text: str,
     *,
-    note: str = "",
     browser: str = "",
     file: str = "",
     files: Mapping[str, Callable[[Any], pd.DataFrame]] | None = None,
@@ -293,8 +292,8 @@ def table(
 
     Args:
         text: `name: what a row is`, and below it a line a column: name, kind, meaning, and in brackets a unit that the name does
-            not tell. `*group` is the columns of a group of `_GROUPS`, or of another table.
-        note: what else a user has to know of it.
+            not tell. `*group` is the columns of a group of `_GROUPS`, or of another table. Behind an empty line: what else a user
+            has to know of it.
         browser: the columns that the browser gets; `*` is all. `name:f8` is a typed array, `name?` is left out of some rows,
             `name|null` may be null, as what may be NaN always may.
         file: the name of the file that holds it, without its ending.
@@ -303,14 +302,15 @@ def table(
         read: where the analyses of a run have it, such as `kernels.frame`, or what gives it from them; "" is its own name.
         of_executions: what a reduced profile does not have, in words; "" where it has the table.
     """
-    (found,) = read_tables(text, _GROUPS).values()
+    told, _, note = dedent(text).strip().partition("\n\n")
+    (found,) = read_tables(told, _GROUPS).values()
     if found.name not in _HOME_OF:
         raise LookupError(f"`_HOMES` names no module for the table {found.name!r}: add it there")
     of_results = attrgetter(read or found.name) if isinstance(read, str) else read
     in_front = _GROUPS[file_has].columns if file_has else ()
     declared = replace(
         found,
-        note=inspect.cleandoc(note),
+        note=note,
         sent=tuple(_sent(browser, found.columns)),
         read=of_results,
         files=files or ({file: of_results} if file else {}),

@@ -31,8 +31,7 @@ FLOWS = table(
         from_name   text   of the cause
         to_name     text   of the effect
         delay_ns    float  from the start of the cause to that of the effect
-    """,
-    note="""
+
     Empty where no event made another start. The kinds: `launch` leads from the call that enqueued a kernel or
     a copy to its run on the device, `producer` and `pool` from who handed work on to the thread that did it, `tf_data`
     from a stage that made an element to the stage that took it, `send_recv` from the device that sent a tensor to the
@@ -42,7 +41,6 @@ FLOWS = table(
     read=lambda results: flow_table(results.trace, results.flows),
 )
 
-
 COUNTERS = table(
     """
     counters: a change of a counter, by counter, then time
@@ -50,15 +48,13 @@ COUNTERS = table(
         unit     text   of its values
         time_ms  float  after the trace origin
         value    float  until the next change
-    """,
-    note="""
+
     Counters are the bytes in use of allocators, the elements in buffers of tf.data, what devices recorded, and the
     samples of `system`, whose totals are told as rates. Empty where there are none.
     """,
     file="counters",
     read="counters.frame",
 )
-
 
 KINDS = ("launch", "producer", "pool", "tf_data", "send_recv")
 """What a flow's `kind` counts: the host enqueued a kernel or a copy, and the device ran it (by `correlation_id`); a call of

@@ -13,18 +13,15 @@ from ..capture.checks.facts import Check
 if TYPE_CHECKING:
     import pandas as pd
 
-FRAME = table(
-    """
+FRAME = table("""
     doctor().frame: a check
         check   text  what was looked at
         status  text  `ok`, `warning`, or `unknown` where it cannot be found out
         value   text  what was found
         remedy  text  a command or a line of code, empty where the status is `ok`
-    """,
-    note="""
+
     All columns are text, in the order of `checks`. It always has a row for each check.
-    """,
-)
+""")
 
 
 # Ink and lines are the page's own, so that both themes are legible; a status is told by its word, not by its tint.

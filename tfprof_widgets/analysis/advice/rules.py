@@ -66,8 +66,7 @@ ADVICE = table(
         gain_ratio  float  part of the step time that it could win at most
         fix         text   what to do: words, and code that can be pasted
         view        text   the view that shows it
-    """,
-    note="""
+
     The list `advice` as a table, in the same order. Empty where that is.
     """,
     file="advice",

@@ -61,22 +61,17 @@ from .rows import (
     run_cells,
 )
 
-SUMMARY = table(
-    """
+SUMMARY = table("""
     diff(a, b).summary: a metric of the runs as wholes
         *numbers
         is_beyond_noise  bool  whether it changed beyond that
-    """,
-    note="""
+
     The metrics are `n_steps`, `step_time`, `batch_size`, `samples_per_second`, `time_per_sample_us`,
     `host_op_time`, `device_op_time`, `input_time`, `op_executions` and `peak_memory`; what neither run has is left
     out. It is never empty.
-    """,
-)
+""")
 
-
-CATEGORIES = table(
-    """
+CATEGORIES = table("""
     diff(a, b).categories: a category of the step time
         category   text   as the columns of the steps table are called
         a_ms       float  own time in a, a step where both runs have steps
@@ -85,30 +80,22 @@ CATEGORIES = table(
         ratio      float  b / a
         noise_ms   float  by how much it changes without a reason; NaN where that is not known
         state      text   `added`, `removed`, `slower`, `faster`, `same` or `unknown`
-    """,
-    note="""
+
     Empty where a run has no steps.
-    """,
-)
+""")
 
-
-OPS = table(
-    """
+OPS = table("""
     diff(a, b).ops: an op
         type    text  such as `MatMul`
         name    text  in b, or in a where b has none
         device  text  the side it ran on, `Device` or `Host`
         *times
         a_name  text  what it is called in a, empty where a has none
-    """,
-    note="""
+
     The numbers in names that TensorFlow appends may differ between the runs. Empty where no op ran in either.
-    """,
-)
+""")
 
-
-LAYERS = table(
-    """
+LAYERS = table("""
     diff(a, b).layers: a Keras layer, or what is in none
         layer       text  its path in the model, or what the row stands for
         class_name  text  the layer's class, empty where it is not known
@@ -116,15 +103,11 @@ LAYERS = table(
         device      text  the side it ran on, `Device` or `Host`
         *times
         a_name      text  what it is called in a, empty where a has none
-    """,
-    note="""
+
     Empty where no op ran in either run.
-    """,
-)
+""")
 
-
-SOURCE_LINES = table(
-    """
+SOURCE_LINES = table("""
     diff(a, b).source_lines: a line of your code
         file      text  its path, or the title of a notebook's cell; empty for what is no line
         line      int   its number, 0 for what is no line
@@ -133,53 +116,38 @@ SOURCE_LINES = table(
         bucket    text  what a row without a line stands for; empty for a line
         device    text  the side it ran on, `Device` or `Host`
         *times
-    """,
-    note="""
+
     Lines that moved are found again. Empty where no op ran in either run.
-    """,
-)
+""")
 
-
-KERNELS = table(
-    """
+KERNELS = table("""
     diff(a, b).kernels: a kernel by name and op
         name     text  its C++ signature
         op_name  text  the op that launched it
         *times
-    """,
-    note="""
+
     A kernel is one row, whatever its launch configuration. Empty where nothing ran on a GPU in either run.
-    """,
-)
+""")
 
-
-ITERATORS = table(
-    """
+ITERATORS = table("""
     diff(a, b).iterators: a tf.data iterator
         name       text  such as `Map`
         long_name  text  with the iterators around it
         *times
-    """,
-    note="""
+
     A stage is found again below one that only one run has, such as a new `prefetch`. The time of those that work
     ahead is mostly waiting. Empty where tf.data did nothing in either run.
-    """,
-)
+""")
 
-
-MEMORY = table(
-    """
+MEMORY = table("""
     diff(a, b).memory: an allocator and metric
         allocator  text  its name, such as `GPU_0_bfc`
         *numbers
         state      text  `added`, `removed`, `slower`, `faster`, `same` or `unknown`
-    """,
-    note="""
+
     The metrics are `peak_bytes`, `allocated_bytes` and `n_allocations`, of a typical step or, without steps, of the
     whole captures. Empty where no memory was recorded in either run.
-    """,
-)
-
+""")
 
 _MOST_NAMED = 2
 _PRODUCTS = r"(?:_Mkl|_Fused|_)*(?:Native)?(?:Fused)?(?:Batch)?(?:MatMul|Conv2D|Conv3D|DepthwiseConv2d|Einsum)"

@@ -35,15 +35,13 @@ VARIABLES = table(
         layer      text    its path from the model, empty outside of any
         trainable  bool    whether an optimizer may change it
         device     text    as TensorFlow names devices, empty for none
-    """,
-    note="""
+
     The weights of Keras models come in the order of their layers, then other variables. What an optimizer or a
     metric keeps for itself is left out, so that `n_params` adds up to `model.count_params()`. Empty where the capture
     did not note them, as in traces of other tools.
     """,
     file="variables",
 )
-
 
 GRADIENT_SCOPE = "gradient_tape"
 """The outermost scope of what computes gradients, as TensorFlow's tape calls it."""

@@ -60,7 +60,6 @@ TREE = table(
     files={f"tree_{view}": partial(_with_all_nodes, view) for view in get_args(TreeView)},
 )
 
-
 _MOST = 2.0**62
 """What running sums are kept below."""
 

@@ -20,8 +20,7 @@ from ..steps.spans import on_stream
 from ..summaries import united
 from ..tables import table
 
-HOSTS = table(
-    """
+HOSTS = table("""
     hosts: a host
         host          text   its name
         role          text   `worker`, `chief`, `parameter server` or `coordinator`
@@ -30,13 +29,10 @@ HOSTS = table(
         n_events      int    of its trace
         path          text   of its file, empty where nobody knows
         task          text   such as `/job:worker/replica:0/task:1`, empty where nothing names it
-    """,
-    note="""
+
     Which hosts the profile has, and what each did in the training. `path` is the first file of a host, empty where
     the profile has none of its own. It always has a row for each host.
-    """,
-)
-
+""")
 
 _ACCELERATOR = re.compile(r"/device:(GPU|TPU):\d+")
 _NVIDIA = {2: "Fermi", 3: "Kepler", 5: "Maxwell", 6: "Pascal", 9: "Hopper", 10: "Blackwell"}

@@ -40,15 +40,13 @@ WORKERS = table(
         *steps
         own_step    int   the row of the steps table
         bottleneck  text  the category of its step time that takes most
-    """,
-    note="""
+
     Steps of all hosts that train are lined up, so that one number in `step` is one step of the whole training.
     Parameter servers and coordinators have no rows. Empty where there are no steps.
     """,
     file="workers",
     read="workers.frame",
 )
-
 
 STRAGGLERS = table(
     """
@@ -60,8 +58,7 @@ STRAGGLERS = table(
         excess_ms   float  its own time over the median of the others, mean a step
         cost_ms     float  how long the others wait for it, mean a step
         cost_ratio  float  that as part of the mean step time
-    """,
-    note="""
+
     A host is one where its own time, without waiting for others, exceeds the median of the other hosts by more
     than chance explains, and that costs them 1 % of the step time or more. Of several, each costs what it would if it
     were alone. Empty where hosts are even, where none waits for an exchange, with fewer than two hosts, or fewer than
@@ -70,9 +67,7 @@ STRAGGLERS = table(
     browser="*",
 )
 
-
-COMMUNICATION = table(
-    """
+COMMUNICATION = table("""
     communication: what a host exchanged, by kind and name, most exposed time first
         host             text   its name
         kind             text   of exchange, such as `collective`
@@ -84,13 +79,10 @@ COMMUNICATION = table(
         time_ratio       float  part of the host's step time that was exposed in its steps
         bytes            int    in all, 0 where nobody tells
         type             text   of the op, such as `CollectiveReduceV2`
-    """,
-    note="""
+
     Exposed time is the part in which nothing computed meanwhile: only that makes the training longer. Hosts that
     train come first, then parameter servers and coordinators. Empty where nothing was exchanged.
-    """,
-)
-
+""")
 
 EXCHANGE = "device_collectives"
 """The category of step time in which a host waits for others."""

@@ -30,7 +30,6 @@ CATEGORIES = table(
     file="input_categories",
 )
 
-
 OPS = table(
     """
     input_pipeline.ops: an input op, most self time first
@@ -47,9 +46,7 @@ OPS = table(
     file="input_ops",
 )
 
-
-EXECUTIONS = table(
-    """
+EXECUTIONS = table("""
     input_pipeline.executions: an execution of a pipeline, slowest first
         rank                int    0 is the slowest
         start_ms            float  after the trace origin
@@ -60,9 +57,7 @@ EXECUTIONS = table(
         bottleneck_name     text   its long name
         bottleneck_time_us  float  how long the execution waited for its own work
         root_call           int    number of the call of the root
-    """,
-)
-
+""")
 
 PREFIX = "Iterator:"
 GENERATOR = "Iterator::Prefetch::Generator"

@@ -27,8 +27,7 @@ from .iterators import (
 from .tf_data import Pipelines, compute_tf_data, with_work
 from .usage import EXECUTION
 
-STEPS = table(
-    """
+STEPS = table("""
     input_pipeline.steps: a training step
         step          int    the row
         name          text   of the mark, such as `train 3`
@@ -38,12 +37,9 @@ STEPS = table(
         input_ms      float  waiting for data, or copying it to the device
         input_ratio   float  that as part of the step's time
         is_averaged   bool   whether the averages of the overview count it
-    """,
-)
+""")
 
-
-HOSTS = table(
-    """
+HOSTS = table("""
     input_pipeline.hosts: a host with tf.data, the most input-bound first
         host            text   its name
         n_pipelines     int    that ran on it
@@ -55,8 +51,7 @@ HOSTS = table(
         bottleneck      text   the iterator that held that call up
         long_name       text   the same with the iterators around it
         input_ratio     float  part of the time of the host's steps; NaN without any
-    """,
-)
+""")
 
 
 INPUT_HIGH, INPUT_MODERATE = 0.20, 0.05

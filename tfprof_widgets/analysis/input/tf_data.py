@@ -53,8 +53,7 @@ PIPELINES = table(
         bottleneck_time_ms  float  how long the consumer waited for its own work
         suggestion          text   what to change; empty where the pipeline keeps up
         summary             text   the pipeline in a sentence
-    """,
-    note="""
+
     A pipeline of a device only hands on what one of the CPU made. Empty where tf.data did nothing.
     """,
     browser="""
@@ -63,7 +62,6 @@ PIPELINES = table(
     """,
     file="input_pipelines",
 )
-
 
 GUIDE = "https://www.tensorflow.org/guide/data_performance"
 COPIES_US = 20.0

@@ -40,8 +40,7 @@ ITERATORS = table(
         buffer_size       float   as last seen; NaN where the trace does not tell
         is_autotuned      bool    whether tf.data chooses them
         settings          text    all of these in words
-    """,
-    note="""
+
     Iterators of one place in the program are one row, over all epochs. Empty where tf.data did nothing.
     """,
     browser="""
@@ -51,14 +50,10 @@ ITERATORS = table(
     file="input_iterators",
 )
 
-
-EXECUTION = table(
-    """
+EXECUTION = table("""
     input_pipeline.execution: an iterator that took part in one execution of a pipeline
         *input_pipeline.iterators
-    """,
-)
-
+""")
 
 MAX_LEVELS = 100
 """Deeper calls are ignored, as in XProf (semantics 8.4)."""

@@ -54,8 +54,7 @@ LAYERS = table(
         *units
         allocated_bytes    int    allocated during the capture, on devices where any tells; on its first row only
         peak_bytes         int    in use at the peak of the device's allocator, else the fullest; on its first row only
-    """,
-    note="""
+
     Times are self times of the ops of a layer, in microseconds over the whole capture; gradients count as its
     backward time. Loss, optimizer, input and what belongs to no layer have rows of their own, so that the rows of a
     side add up to all ops of it. Empty where no op ran.
@@ -64,7 +63,6 @@ LAYERS = table(
     file="layers",
     read="layers.frame",
 )
-
 
 UNATTRIBUTED = "not in a layer"
 """The entry of ops that no layer, loss, metric, optimizer or input pipeline made, as far as their names tell."""

@@ -41,8 +41,7 @@ SCOPES = table(
         total_time_ratio  float  the total as part of the root's
         n_ops             int    ops in the scope and below
         occurrences       int    executions of those
-    """,
-    note="""
+
     A gradient counts for the scope of its forward op, so that a layer is one scope. Times are microseconds over
     the whole capture. Empty where no op ran.
     """,

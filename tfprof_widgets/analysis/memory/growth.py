@@ -12,8 +12,7 @@ from ..common import plural, size
 from ..tables import table
 from .moments import Snapshots, StepSpans, texts
 
-UNFREED = table(
-    """
+UNFREED = table("""
     memory.unfreed: an op that allocates in a step what is held some steps later, most held first
         op               text   that allocated it
         n_allocations    int    that are held so long
@@ -21,9 +20,7 @@ UNFREED = table(
         allocated_bytes  int    of all of them
         bytes_per_step   float  that a step adds [bytes]
         held_bytes       int    the part not given back until the session ends
-    """,
-)
-
+""")
 
 MAX_STEPS_OF_SESSION = 400
 """Of more steps evenly spread ones are compared: 80,000 pairs tell a slope."""

@@ -51,7 +51,6 @@ SUMMARY = table(
     file="memory_summary",
 )
 
-
 TIMELINE = table(
     """
     memory.timeline: an allocation or deallocation of the allocator, in time order, with its state after that
@@ -73,9 +72,7 @@ TIMELINE = table(
     read=lambda results: pd.DataFrame() if results.is_reduced else of_each_allocator(results.memory, "timeline"),
 )
 
-
-LIFETIMES = table(
-    """
+LIFETIMES = table("""
     memory.lifetimes: an allocation, in the order in which they were made
         op                text   that allocated it
         step              int    row of the steps table, -1 between steps
@@ -84,9 +81,7 @@ LIFETIMES = table(
         allocated_at_ms   float  after the trace origin
         freed_at_ms       float  after the trace origin; NaN where it was not given back
         lifetime_ms       float  between the two
-    """,
-)
-
+""")
 
 _CPU_REMEDY = (
     "{cause} TensorFlow records all CPU tensor memory only when TF_CPU_ALLOCATOR_USE_BFC is set before its first op. "

@@ -32,17 +32,12 @@ PEAK = table(
     read=lambda results: of_each_allocator(results.memory, "peak"),
 )
 
-
-HELD_AT_PEAK = table(
-    """
+HELD_AT_PEAK = table("""
     memory.held_at_peak: allocations of one op and tensor that were in use at the peak
         *memory.peak
-    """,
-)
+""")
 
-
-STEPS = table(
-    """
+STEPS = table("""
     memory.steps: what a step did to the allocator
         step             int    row of the steps table
         peak_bytes       int    most in use, stack and heap
@@ -52,8 +47,7 @@ STEPS = table(
         growth_bytes     int    their difference
         n_allocations    int    during the step
         allocated_bytes  int    during the step
-    """,
-)
+""")
 
 
 def of_each_allocator(memory: Any, name: str) -> pd.DataFrame:

@@ -45,8 +45,7 @@ KERNELS = table(
         min_time_us           float  the shortest execution
         max_time_us           float  the longest execution
         op_type               text   the type of that op, empty without
-    """,
-    note="""
+
     Times are microseconds on the device over the whole capture. Empty where nothing ran on a GPU.
     """,
     browser="""

@@ -43,25 +43,21 @@ OPS = table(
         memory_bandwidth_gibps  float  bytes accessed over total time; NaN where nothing is known
         tensor_core_ratio       float  part of its kernel time on Tensor Cores; NaN where nothing is known
         *units
-    """,
-    note="""
+
     Times are microseconds over the whole capture; self time is without the ops that ran inside. Idle time has no
     row, and op types none: `select().op_statistics(by="type", idle=True)` has both. Empty where no op ran.
     """,
     file="ops",
 )
 
-
-OP_TYPES = table(
-    """
+OP_TYPES = table("""
     select().op_statistics(by="type"): an op type, those of devices before those of the host, most self time first
         rank    int   the row, from 1
         device  text  the side it ran on, `Device` or `Host`
         type    text  such as `MatMul`
         n_ops   int   how many ops of the type ran
         *self_times
-    """,
-)
+""")
 
 
 __all__ = ["IDLE", "OPS_COLUMNS", "Occurrences", "aggregate_ops", "by_type", "op_occurrences"]

@@ -52,15 +52,13 @@ COPIES = table(
         hidden_time_ms   float  the part beside kernels of the same device
         exposed_time_ms  float  the part in which no kernel ran there
         round_trips      int    copies that bring back in a step what was copied to the host, or what was made of it there
-    """,
-    note="""
+
     Hidden time runs beside a kernel of the same device, exposed time does not: only that makes the training
     longer. Empty where no GPU copied anything.
     """,
     browser="*",
     file="copies",
 )
-
 
 HLO_OPS = table(
     """
@@ -80,8 +78,7 @@ HLO_OPS = table(
         flop_rate_gflops        float  arithmetic over total time; NaN where nothing is known
         memory_bandwidth_gibps  float  bytes accessed over total time; NaN where nothing is known
         source                  text   `file:line` that made it, empty where nothing tells
-    """,
-    note="""
+
     These are the ops that XLA compiled, as of `jit_compile=True`; times are microseconds over the whole capture.
     `hlo_graph(name)` has what a fusion is made of. Empty where no compiled program ran.
     """,
@@ -90,9 +87,7 @@ HLO_OPS = table(
     read="hlo_ops.frame",
 )
 
-
-TF_FUNCTIONS = table(
-    """
+TF_FUNCTIONS = table("""
     overview.tf_functions: a `tf.function` that was called
         function           text   its name
         compiler           text   `xla`, `other` or `mixed`, empty for eager calls alone
@@ -104,9 +99,7 @@ TF_FUNCTIONS = table(
         self_time_ms       float  time of all its calls, without those of other functions inside
         expensive_time_ms  float  the part of traced and eager calls
         expensive_ratio    float  that as part of the whole
-    """,
-)
-
+""")
 
 _DIRECTIONS = {
     SpanType.HOST_TO_DEVICE: "host to device",

@@ -20,36 +20,27 @@ from ..names import parse_op_names
 from ..ops.executions import EAGER_SCOPE
 from ..tables import table
 
-BY_OP = table(
-    """
+BY_OP = table("""
     memory_failure.by_op: an op that held memory when it ran out, largest first
         op     text  that allocated it
         dtype  text  of the largest of its tensors
         shape  text  of the largest of its tensors
         *held
-    """,
-)
+""")
 
-
-BY_LAYER = table(
-    """
+BY_LAYER = table("""
     memory_failure.by_layer: a Keras layer that held memory when it ran out, largest first
         layer  text  its path
         kind   text  as in the layers table
         *held
-    """,
-)
+""")
 
-
-BY_LINE = table(
-    """
+BY_LINE = table("""
     memory_failure.by_line: a line of code that held memory when it ran out, largest first
         line  text  `file:line`, or what is no line
         code  text  its text
         *held
-    """,
-)
-
+""")
 
 RESERVE_RATIO = 0.15
 """Of the capacity, for what fragmentation and rounding take."""

@@ -90,8 +90,7 @@ STEPS = table(
         tensor_tf32_ratio      float  the same on Tensor Cores in TF32
         vector_16bit_ratio     float  the same on ordinary cores in 16 bits
         vector_32bit_ratio     float  the same on ordinary cores in 32 bits or more
-    """,
-    note="""
+
     The columns from `device_compute_ms` to `other_ms` add up to `step_time_ms`: each moment of a step counts once.
     `source` tells a step that was marked (by Keras, `trace_steps` or `step`) from one that was found by what repeats.
     The first step of a function traces and compiles: `overview` leaves such a step out of its averages. Empty where
@@ -101,7 +100,6 @@ STEPS = table(
     file="steps",
     read="step_frame",
 )
-
 
 CATEGORIES = {
     one.name.removesuffix("_ms"): one.meaning
@@ -127,8 +125,7 @@ STEP_GUIDE = table(
         output_ms              float  results are copied to the host
         compile_ms             float  programs are compiled
         other_ms               float  nothing was recorded: Python, callbacks, waiting
-    """,
-    note="""
+
     These are the categories of XProf's overview page, for who compares with it; `steps` tells more exactly where
     the time goes. Empty where `steps` is.
     """,
