@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from .analysis.memory.memory import MemoryProfile
     from .analysis.memory.growth import MemoryGrowth
     from .analysis.overview import Overview
-    from .analysis.selection import Selection
+    from .analysis.part import Selection
     from .analysis.steps.steps import CaptureSummary
     from .analysis.watching.words import Anomaly
     from .capture.remote import ProfilerServer

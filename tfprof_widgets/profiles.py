@@ -26,8 +26,8 @@ if TYPE_CHECKING:
     from .analysis.memory.of_hosts import ReducedMemory
     from .analysis.out_of_memory.failure import MemoryFailure
     from .analysis.overview import Overview
+    from .analysis.part import Selection
     from .analysis.roofline import RooflineRows
-    from .analysis.selection import Selection
     from .analysis.steps.steps import CaptureSummary
     from .export.files import TableList
     from .profile_views import ProfileViews
@@ -445,7 +445,7 @@ class Profile:
             ['train 1·2']
             >>> everything = prof.select()
         """
-        from .analysis.selection import select, step_row
+        from .analysis.part import select, step_row
 
         results, link = self.run.results, self.link
         row = None if step is None else step_row(results, step, host)

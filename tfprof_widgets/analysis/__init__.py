@@ -68,9 +68,9 @@ if TYPE_CHECKING:
         parsed_names,
     )
     from .ops.executions import Occurrences, op_occurrences, unit_of_name
-    from .ops.kernels import Kernels, Launch, OTHER_KERNELS, is_eligible_type, parse_launch
+    from .ops.kernels import Kernels, Launch, kernel_sums, OTHER_KERNELS, is_eligible_type, parse_launch
     from .ops.ops import (
-        ALL_HOSTS, UnitSums, IDLE, N_TOP_OPS, OPS_COLUMNS, OpSums, aggregate_ops, by_type, compute_kernel_totals,
+        ALL_HOSTS, UnitSums, IDLE, N_TOP_OPS, OPS_COLUMNS, OpSums, aggregate_ops, by_type,
     )
     from .ops.other import EXPENSIVE, OTHER_COPIES, compute_tf_functions, copy_rows, hlo_op_graph
     from .ops.shares import FAMILIES, families, hlo_families, op_families
@@ -89,7 +89,7 @@ if TYPE_CHECKING:
     from .summarizing import summarize_host
     from .advice.of_hosts import HostAdvice, host_advice, merge_advice
     from .roofline import Peaks, Roofline, of_other_width, peaks_of
-    from .selection import Selection, select
+    from .part import Selection, select
     from .source import (
         EAGER_SEVERAL, EAGER_UNKNOWN, LINE_PHASES, NOT_TRACED, SEVERAL_LINES, SourceLines,
         compute_source_lines, sampled_frames, sampled_lines,

@@ -19,7 +19,7 @@ from ..analysis.comparison.words import verdict_of
 from ..analysis.facts import Facts
 from ..analysis.memory.memory import SUMMARY
 from ..analysis.memory.moments import Snapshots
-from ..analysis.ops.ops import compute_kernel_totals
+from ..analysis.ops.kernels import kernel_sums
 from ..analysis.ops.other import COPIES, copy_events
 from ..analysis.places import UserFiles
 from ..trace.arrays import Bool, Float64, Int32, Int64
@@ -206,11 +206,11 @@ def _tables_of_runs(results: Analysis, lines: Int32) -> Iterator[TableSection]:
 def _kernel_totals(results: Analysis) -> Iterator[TableSection]:
     """Of each kernel its executions and time in the whole capture, and in the averaged steps."""
     trace, steps, averaged = results.trace, results.steps, results.is_averaged
-    whole = compute_kernel_totals(trace, results.kernels)
+    whole = kernel_sums(trace, results.kernels)
     found = {"kernel_totals": whole}
     if averaged.any():
         inside = np.append(averaged, False)[steps.event_step]
-        found["kernel_step_totals"] = compute_kernel_totals(trace, results.kernels, inside)
+        found["kernel_step_totals"] = kernel_sums(trace, results.kernels, inside)
     owner = "host kernel" if len(hosts_of(trace)) > 1 else "kernel"
     sums = "occurrences:count total_ps min_ps max_ps"
     for name, totals in found.items():

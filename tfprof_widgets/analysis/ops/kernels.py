@@ -14,7 +14,7 @@ import pandas as pd
 from ...read.hlo_messages import Texts
 from ...trace.arrays import Bool, Int32, Int64, UInt8
 from ...trace.trace import Trace
-from ..common import PS_PER_NS, dense_codes, first_of, sum_by, table_of_arrays, typed_table
+from ..common import PS_PER_NS, dense_codes, first_of, host_of_plane, sum_by, table_of_arrays, typed_table
 from ..grouping import UNIT_TEXTS, on_tensor_cores
 from ..names import parse_op_names
 from ..steps.spans import on_stream
@@ -247,6 +247,43 @@ class KernelKinds:
     is_eligible: Bool
     unit: UInt8
     times: KernelTimes
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class KernelSums:
+    """One entry per host and kernel that ran there, by host, then kernel."""
+
+    host: Int64
+    """Index into `hosts_of`."""
+    kernel: Int64
+    """Row of `Kernels.frame`."""
+    count: Int64
+    total_ps: Int64
+    min_ps: Int64
+    max_ps: Int64
+
+
+def kernel_sums(trace: Trace, kernels: Kernels, counted: Bool | None = None) -> KernelSums:
+    """Add up the executions of each kernel."""
+    rows = np.arange(len(kernels.run_event)) if counted is None else np.flatnonzero(counted[kernels.run_event])
+    event = kernels.run_event[rows]
+    of_plane = host_of_plane(trace)
+    of_line = np.array([of_plane[line.plane] for line in trace.lines], np.int64)
+    host, kernel = of_line[trace.line_id[event]], kernels.run_kernel[rows].astype(np.int64)
+    code, n = dense_codes(host, kernel)
+    first = first_of(code, n)
+    duration = trace.duration_ps[event]
+    shortest, longest = np.full(n, np.iinfo(np.int64).max), np.zeros(n, np.int64)
+    np.minimum.at(shortest, code, duration)
+    np.maximum.at(longest, code, duration)
+    return KernelSums(
+        host=host[first],
+        kernel=kernel[first],
+        count=np.bincount(code, minlength=n).astype(np.int64),
+        total_ps=sum_by(code, duration, n),
+        min_ps=shortest,
+        max_ps=longest,
+    )
 
 
 def kernel_table(kinds: KernelKinds) -> tuple[pd.DataFrame, Int64]:
