@@ -17,13 +17,12 @@ if TYPE_CHECKING:
     from .advice.calls import trace_cause
     from .advice.device import low_utilisation
     from .advice.facts import VISIBLE
-    from .advice.host import BatchRoom, batch_words
+    from .advice.host import BatchRoom
     from .advice.input_rules import HIDDEN_BY_PREFETCH
-    from .advice.ops import filter_sizes
     from .advice.rules import CLUSTER_RULES, HOST_RULES, RULES, advice_table
     from .advice.run import MappedFunction, Run, mapped_function
     from .common import (
-        PS_PER_MS, PS_PER_US, Stretches, amount, dense_codes, ends, head, median_and_interval, milliseconds, moments_of,
+        PS_PER_MS, PS_PER_US, amount, dense_codes, ends, head, median_and_interval, milliseconds, moments_of,
         number, percent, plural, tail_of_text, two_sided,
     )
     from .comparison.changes import (
@@ -47,7 +46,7 @@ if TYPE_CHECKING:
     from .graph.op_graph import GRADIENT, TRAINABLE, name_ops
     from .graph.options import DETAILS, FIGURES, TreeOptions, TreeView, VIEWS, make_tree_options
     from .graph.tree import ShownStructure, Tree, build_tree, compute_shown_structure, framework_ops
-    from .grouping import ComputeUnit, Grouping, N_UNITS, UNIT_RATIOS, UNIT_TEXTS, group_events
+    from .grouping import ComputeUnit, Grouping, N_UNITS, UNIT_RATIOS, group_events
     from .hosts.hosts import HostFacts, compute_environment, median_of_others, not_training, roles
     from .hosts.workers import Workers, compute_stragglers
     from .idle import idle_times, kernel_events, launch_calls
@@ -72,7 +71,7 @@ if TYPE_CHECKING:
     from .ops.ops import (
         ALL_HOSTS, UnitSums, IDLE, N_TOP_OPS, OPS_COLUMNS, OpSums, aggregate_ops, by_type,
     )
-    from .ops.other import EXPENSIVE, OTHER_COPIES, compute_tf_functions, copy_rows, hlo_op_graph
+    from .ops.other import EXPENSIVE, OTHER_COPIES, compute_tf_functions, hlo_op_graph
     from .ops.shares import FAMILIES, families, hlo_families, op_families
     from .out_of_memory.failure import MemoryFailure, failure_alone
     from .out_of_memory.what_held import Progress, estimate_batch, parse_failure

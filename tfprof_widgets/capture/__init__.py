@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from .keras import CapturingCallback, KerasPatch, OwnMarksPatch, batch_size_of, without_own_marks
     from .loop import step, trace_steps
     from .machine import (
-        COLUMNS, Children, GpuClocks, GpuReader, MachineReader, MachineRows, ProcCounters, PsutilCounters,
+        COLUMNS, Children, GpuReader, MachineReader, MachineRows, ProcCounters, PsutilCounters,
         SystemSampler, cpu_quota, machine_facts, no_samples, on_trace_clock,
     )
     from .program import calls, captured, frames, graphs

@@ -23,6 +23,11 @@ import pandas as pd
 from ..trace.capture_facts import FRAMEWORKS, SAMPLE_COLUMNS, of_keras
 
 NAN = float("nan")
+_SLOWED = 0x08 | 0x20 | 0x40 | 0x80
+"""Reasons of NVML for a lower clock that are no choice of the program: hardware, heat by software or hardware, power brake.
+
+Source: nvml.h, nvmlClocksThrottleReason*. A power cap (0x4) is the usual state of a busy GPU, and is not among them.
+"""
 
 
 class GpuReader:
@@ -64,6 +69,19 @@ class GpuReader:
         for load, memory in zip(loads, used, strict=True):
             row += [load, memory]
         return row
+
+    def clocks(self) -> dict[str, float]:
+        """Return `gpu_clock_mhz`, of the slowest, and `gpu_throttled`, whether any is slowed down, as far as they are told."""
+        nvml, found = self._nvml, {}
+        if nvml is None or not self._handles:
+            return {}
+        with contextlib.suppress(Exception):
+            clocks = [nvml.nvmlDeviceGetClockInfo(gpu, nvml.NVML_CLOCK_SM) for gpu in self._handles]
+            found["gpu_clock_mhz"] = float(min(clocks))
+        with contextlib.suppress(Exception):
+            reasons = [nvml.nvmlDeviceGetCurrentClocksThrottleReasons(gpu) for gpu in self._handles]
+            found["gpu_throttled"] = float(any(reason & _SLOWED for reason in reasons))
+        return found
 
     def close(self) -> None:
         """Let go of NVML; nothing can be read then."""
@@ -651,11 +669,6 @@ def _memory_bytes() -> int:
 
 
 INTERVAL_S = 1.0
-_SLOWED = 0x08 | 0x20 | 0x40 | 0x80
-"""Reasons of NVML for a lower clock that are no choice of the program: hardware, heat by software or hardware, power brake.
-
-Source: nvml.h, nvmlClocksThrottleReason*. A power cap (0x4) is the usual state of a busy GPU, and is not among them.
-"""
 
 
 class MachineRows:
@@ -663,7 +676,7 @@ class MachineRows:
 
     def __init__(self) -> None:
         self._sampler = SystemSampler(interval_s=INTERVAL_S)
-        self._clocks = GpuClocks()
+        self._gpus = GpuReader()
         self._last_ns = 0.0
         self._tf_bytes = float("nan")
 
@@ -674,7 +687,7 @@ class MachineRows:
     def stop(self) -> None:
         """End; what was sampled stays."""
         self._sampler.stop()
-        self._clocks.close()
+        self._gpus.close()
 
     def table(self) -> pd.DataFrame:
         """All samples so far, as `CaptureRecord.system`."""
@@ -686,7 +699,7 @@ class MachineRows:
         if not row or row["time_ns"] == self._last_ns:
             return None
         self._last_ns = row["time_ns"]
-        row |= {"tf_bytes": self._tf_bytes, **self._clocks.read()}
+        row |= {"tf_bytes": self._tf_bytes, **self._gpus.clocks()}
         # Workers of the program are no other programs.
         row["process_cpu_pct"] += row.get("children_cpu_pct", 0.0)
         return [float(row.get(name, "nan")) for name in SAMPLE_COLUMNS]
@@ -699,40 +712,6 @@ class MachineRows:
         """
         self._tf_bytes = _allocated_bytes()
         return {"rss_bytes": self._sampler.rss_bytes(), "tf_bytes": self._tf_bytes}
-
-
-class GpuClocks:
-    """The clock of the slowest GPU, and whether any is slowed down; nothing where there are none."""
-
-    def __init__(self) -> None:
-        self._nvml: Any = None
-        self._handles: list[Any] = []
-        with contextlib.suppress(Exception):  # no library, no driver, no permission
-            import pynvml
-
-            pynvml.nvmlInit()
-            self._nvml = pynvml
-            self._handles = [pynvml.nvmlDeviceGetHandleByIndex(i) for i in range(pynvml.nvmlDeviceGetCount())]
-
-    def read(self) -> dict[str, float]:
-        """Return `gpu_clock_mhz` and `gpu_throttled`, as far as they are told."""
-        nvml, found = self._nvml, {}
-        if nvml is None or not self._handles:
-            return {}
-        with contextlib.suppress(Exception):
-            clocks = [nvml.nvmlDeviceGetClockInfo(gpu, nvml.NVML_CLOCK_SM) for gpu in self._handles]
-            found["gpu_clock_mhz"] = float(min(clocks))
-        with contextlib.suppress(Exception):
-            reasons = [nvml.nvmlDeviceGetCurrentClocksThrottleReasons(gpu) for gpu in self._handles]
-            found["gpu_throttled"] = float(any(reason & _SLOWED for reason in reasons))
-        return found
-
-    def close(self) -> None:
-        """Let go of NVML."""
-        nvml, self._nvml, self._handles = self._nvml, None, []
-        if nvml is not None:
-            with contextlib.suppress(Exception):
-                nvml.nvmlShutdown()
 
 
 def _allocated_bytes() -> float:

@@ -22,6 +22,7 @@ from ...trace.capture_facts import (
     trained,
     unrecorded_notice,
 )
+from ..memory.growth import GrowingMemory
 from .outcome import TracedSteps
 from .phases import MOST_OPEN, Drift, Phase, Phases
 from .slow_steps import KINDS, LONG, AfterEvents, SlowSteps, is_usual, rows_of
@@ -29,7 +30,6 @@ from .words import (
     KIND_OF_PART,
     SEVERITIES,
     Anomaly,
-    GrowingMemory,
     Machine,
     Span,
     after_anomaly,

@@ -16,7 +16,7 @@ from tests.builders import session, trace
 from tfprof_widgets.analysis import (
     RULES,
     STAGES,
-    TABLE_TYPES,
+    TABLES,
     Advice,
     Analysis,
     Fix,
@@ -81,7 +81,7 @@ def test_an_advice_cannot_be_changed() -> None:
 
 
 def test_the_table_has_its_columns_without_any_advice() -> None:
-    assert list(advice_table(()).columns) == list(TABLE_TYPES)
+    assert list(advice_table(()).columns) == list(TABLES["advice_table"].types)
     assert advice_table((one("a", 0.3),))["severity"].tolist() == ["high"]
 
 

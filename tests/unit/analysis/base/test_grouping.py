@@ -134,8 +134,3 @@ def test_a_file_that_came_grouped_keeps_its_groups() -> None:
     grouping = group_events(whole)
     assert grouping.group_id.tolist() == [0, -1]
     assert grouping.groups[["number", "name"]].to_numpy().tolist() == [[7, "train 30"]]
-
-
-def test_a_trace_without_events_has_no_groups() -> None:
-    grouping = group_events(trace(plane("/host:CPU")))
-    assert len(grouping.group_id) == len(grouping.groups) == 0

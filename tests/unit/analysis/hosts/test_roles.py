@@ -87,7 +87,3 @@ def test_the_name_of_a_task_tells_its_role(task: str, role: str) -> None:
 def test_nobody_is_left_out_where_nobody_trains() -> None:
     facts = HostFacts("h", "/job:ps/task:0", has_accelerator=False, is_served=True, serving_ratio=1.0, n_events=1)
     assert not_training([facts]) == frozenset()
-
-
-def test_a_trace_without_events_has_no_roles() -> None:
-    assert roles([]) == ()

@@ -211,10 +211,6 @@ def test_hiccups_of_all_hosts_do_not_hide_the_one_that_has_them_far_more_often()
     assert compute_stragglers(with_own_times(own))["host"].tolist() == [host_name(17)]
 
 
-def test_one_host_has_no_stragglers() -> None:
-    assert results_of_cluster(Cluster(1)).stragglers.empty
-
-
 @pytest.mark.parametrize("n_hosts", [2, 3, 4, 5, 8])
 def test_the_median_of_the_others_leaves_a_host_itself_out(n_hosts: int) -> None:
     values = np.random.default_rng(n_hosts).integers(0, 4, (20, n_hosts)).astype(np.float64)

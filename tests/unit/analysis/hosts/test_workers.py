@@ -71,20 +71,6 @@ def test_hosts_that_started_at_different_steps_are_aligned_by_time() -> None:
     assert workers.note == "3 steps without a counterpart on every host left out."
 
 
-def test_the_columns_are_those_of_the_steps() -> None:
-    trace = read_xspace(cpu_host("a", 3, 0))
-    frame = Facts(trace).workers.frame
-    public = Facts(trace).step_frame
-    pd.testing.assert_frame_equal(frame[public.columns], public)
-    assert frame.columns[len(public.columns) :].tolist() == ["own_step", "bottleneck"]
-
-
-def test_one_host_keeps_all_its_steps() -> None:
-    workers = workers_of(cpu_host("a", 7, 0))
-    assert (workers.hosts, workers.n_steps, workers.note) == (("a",), 7, "")
-    assert workers.frame["own_step"].tolist() == list(range(7))
-
-
 def test_a_step_keeps_the_number_it_has_in_the_table_of_steps() -> None:
     files = cpu_host("a", 4, 0), cpu_host("b", 5, 10)
     trace = merge_traces([read_xspace(content) for content in files])
@@ -99,24 +85,9 @@ def test_a_host_without_a_device_beside_one_with_a_device_only_coordinates() -> 
     assert workers.note == "Without a device and therefore without steps here: chief."
 
 
-def test_hosts_without_devices_all_work() -> None:
-    assert workers_of(cpu_host("a", 4, 0), cpu_host("b", 4, 0)).coordinators == ()
-
-
 def test_steps_that_never_overlap_go_one_by_one() -> None:
     workers = workers_of(cpu_host("a", 3, 0), cpu_host("b", 3, 100))
     assert (workers.n_steps, workers.n_left_out) == (3, 0)
-
-
-def test_the_bottleneck_is_the_largest_category() -> None:
-    workers = workers_of(cpu_host("a", 2, 0), cpu_host("b", 2, 0, op_us=1))
-    assert rows(workers, "host", "bottleneck")[:2] == [("a", "host_compute"), ("b", "dispatch")]
-
-
-def test_a_trace_without_steps_has_no_workers() -> None:
-    workers = workers_of(space(plane("/host:CPU", line("main", event("a:MatMul", 0, 1))), hostnames=["a"]))
-    assert (workers.hosts, workers.n_steps, len(workers.frame)) == ((), 0, 0)
-    assert "bottleneck" in workers.frame.columns
 
 
 @pytest.mark.parametrize(

@@ -11,7 +11,6 @@ import pytest
 from tests.builders import EPOCH_NS, Event, U, event, line, plane, session, space, trace
 from tfprof_widgets.analysis import (
     CATEGORY_CODE,
-    TABLES,
     Analysis,
     HostWork,
     Part,
@@ -69,17 +68,6 @@ def test_a_gap_lies_before_between_or_after_the_kernels_of_its_step() -> None:
         (1, "between", "kernel_launch", 0.05, 10, 25),
         (2, "after", "dispatch", 0.08, 20, 20),
     ]
-
-
-def test_a_gap_is_told_by_the_kernel_after_it() -> None:
-    frame = idle_of(*TWO_KERNELS).drop_duplicates("gap")
-    assert rows(frame, "kernel", "op", "phase") == [
-        ("kern", "m/dense/MatMul", "border"),
-        ("kern", "gradient_tape/m/dense/MatMul", "backward"),
-        ("", "", "border"),
-    ]
-    assert rows(frame, "launch_us", "queue_depth")[:2] == [(5, 0), (10, 0)]
-    assert frame[["launch_us", "queue_depth"]].iloc[2].isna().all()
 
 
 def test_a_copy_is_a_cause_and_ends_no_gap() -> None:
@@ -222,22 +210,6 @@ def test_where_no_kernel_is_described_nobody_knows_the_queue() -> None:
     frame = idle_of((train(0, 100), launch(10, 5, 1), launch(12, 3, 2)), kernels).drop_duplicates("gap")
     assert frame["launch_us"].tolist()[:2] == [5, 3]
     assert frame["queue_depth"].isna().all()
-
-
-def test_a_kernel_is_told_how_it_was_launched() -> None:
-    calls = (launch(0, 1, 1), launch(2, 3, 2))
-    stream = line("Stream #1", ran(3, 10, 1), ran(13, 10, 2), ran(50, 10, 9))
-    frame = Analysis(trace(plane("/host:CPU", line("main", *calls)), plane("/device:GPU:0", stream))).kernel_launches
-    assert rows(frame, "rank", "name", "occurrences", "calls", "launch_us", "queue_depth", "starved_ratio") == [
-        (1, "kern", 3, 2, 2, 0.5, 0.5)
-    ]
-
-
-def test_where_nothing_ran_on_a_device_there_is_no_gap() -> None:
-    results = Analysis(trace(plane("/host:CPU", line("main", train(0, 100)))))
-    for name, frame in (("idle", results.idle), ("kernel_launches", results.kernel_launches)):
-        assert len(frame) == 0
-        assert tuple(frame.columns) == TABLES[name].names
 
 
 GPU = ("cnn_input", "transformer_loop", "transformer_xla", "resnet_xla", "resnet_mixed", "lstm", "eager", "oom")

@@ -211,12 +211,6 @@ def test_rows_are_sorted_by_time_within_devices_then_host() -> None:
     ]
 
 
-def test_a_trace_without_ops_has_no_rows() -> None:
-    found = layers_of()
-    assert len(found.frame) == 0
-    assert repr(found) == "Layers(0 layers, 1 entries)"
-
-
 @given(st.lists(st.lists(PART, min_size=1, max_size=5).map("/".join), unique=True), st.booleans())
 def test_phases_add_up_to_all_time_whatever_the_names(names: list[str], has_layers: bool) -> None:
     found = layers_of(*names, source_map=NET if has_layers else None)

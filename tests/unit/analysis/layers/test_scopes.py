@@ -221,13 +221,6 @@ def test_devices_and_hosts_have_trees_of_their_own() -> None:
     ]
 
 
-def test_a_trace_without_ops_has_an_empty_tree() -> None:
-    found = tree()
-    assert len(found.frame) == 0
-    assert found.entries["scope"].tolist() == [""]
-    assert repr(found) == "Scopes(0 name scopes)"
-
-
 @given(OPS)
 def test_self_times_add_up_and_a_total_is_that_of_its_children(ops: list[tuple[list[str], int, bool]]) -> None:
     names = ["/".join([*parts, "Op"]) for parts, _, _ in ops]

@@ -251,13 +251,6 @@ def test_executions_point_to_their_row_and_add_up_to_it() -> None:
     assert names == ours.frame["name"].iloc[ours.run_kernel].tolist()
 
 
-def test_a_trace_without_a_gpu_has_no_kernels() -> None:
-    ours = kernels_of(space(plane("/host:CPU", line("main", event("a:MatMul", 0, 5, kernel_details=DETAILS)))))
-    assert ours.frame.empty
-    assert list(ours.frame.columns) == list(TABLES["kernels"].names)
-    assert len(ours.run_kernel) == len(ours.run_event) == 0
-
-
 def test_a_kernel_of_a_derived_line_counts_once() -> None:
     stream = line("Stream #13(Compute)", kernel("k", 0), id=13)
     derived = line("TensorFlow Ops", kernel("k", 0), id=-559038737 + 5)
@@ -540,14 +533,6 @@ def test_of_a_device_of_an_unknown_kind_nothing_is_said() -> None:
 def test_matrix_cores_of_amd_are_told_by_names() -> None:
     ran = [unit_kernel("Cijk_Ailk_Bljk_HHS_BH_MT128x128x16_MI32x32x8x1_SN", 0), unit_kernel("plain", 10)]
     assert [*units_of(device(*ran, vendor="AMD")).values()] == ["16-bit Tensor Core", "32-bit vector"]
-
-
-def test_numbers_that_a_compiler_appends_change_nothing_of_what_a_name_tells() -> None:
-    assert unit_of_name("gemm_hss_8") == ComputeUnit.VECTOR_16
-    found = units_of(
-        device(*(unit_kernel(name, at) for at, name in enumerate(("gemm_hss_8", "gemm_hss_8_1", "gemm_8"))))
-    )
-    assert found["gemm_hss_8"] == found["gemm_hss_8_1"] != found["gemm_8"]
 
 
 def test_filling_memory_is_no_arithmetic() -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import numpy as np
 import pandas as pd
 import pytest
 from hypothesis import given, settings
@@ -13,8 +12,6 @@ from tests.unit.analysis.xprof_oracle import host_ops
 from tfprof_widgets.analysis import (
     ALL_HOSTS,
     IDLE,
-    N_TOP_OPS,
-    OPS_COLUMNS,
     Analysis,
     aggregate_ops,
     by_type,
@@ -73,18 +70,8 @@ def test_neighbouring_ranges_add_up_to_their_union(
 @given(EVENTS)
 def test_a_range_around_everything_is_the_whole_trace(events: list[tuple[int, int, str]]) -> None:
     occurrences = op_occurrences(random_host(events))
-    whole, ranged = (aggregate_ops(one, idle=True) for one in (occurrences, occurrences.within(0, 10**9)))
+    whole, ranged = (aggregate_ops(occurrences, time_range_ps=part, idle=True) for part in (None, (0, 10**9)))
     pd.testing.assert_frame_equal(whole, ranged)
-
-
-def test_the_columns_are_those_of_the_contract_and_rows_are_ranked_by_self_time() -> None:
-    frame = aggregate_ops(op_occurrences(host(event("a:A", 0, 10), event("b:B", 2, 6), event("c:C", 20, 1))))
-    assert tuple(frame.columns) == OPS_COLUMNS
-    assert frame["name"].tolist() == ["b", "a", "c"]
-    assert frame["rank"].tolist() == [1, 2, 3]
-    assert frame["self_time_ratio"].tolist() == pytest.approx([6 / 11, 4 / 11, 1 / 11])
-    assert frame["cumulative_ratio"].iloc[-1] == pytest.approx(1)
-    assert frame["avg_time_us"].tolist() == [6, 10, 1]
 
 
 def test_an_op_counts_in_a_range_it_overlaps_and_one_without_duration_where_it_lies() -> None:
@@ -160,12 +147,6 @@ def test_types_add_their_ops_up_with_idle_time_as_a_type_of_its_own() -> None:
     assert types["rank"].tolist() == [1, 2, 3]
 
 
-def test_a_trace_without_ops_gives_an_empty_table() -> None:
-    occurrences = op_occurrences(host(event("train", 0, 5)))
-    assert len(occurrences) == len(aggregate_ops(occurrences)) == len(aggregate_ops(occurrences, idle=True)) == 0
-    assert np.array_equal(occurrences.self_ps, [])
-
-
 def test_a_side_that_was_not_observed_in_a_range_has_no_idle_time_there() -> None:
     kernels = line("Stream #1", event("kern", 10, 4, tf_op="op:MatMul"))
     both = trace(plane("/host:CPU", line("main", event("a:A", 0, 4))), plane("/device:GPU:0", kernels))
@@ -223,13 +204,6 @@ def results(n: int = 3) -> Analysis:
 def test_iterators_whose_elements_other_threads_make_only_wait(name: str, waits: bool) -> None:
     assert only_waits(name, "Dataset") == waits
     assert not only_waits(name, "MatMul")
-
-
-def test_the_top_ops_are_of_what_works() -> None:
-    waiting = event("Iterator::Root::Prefetch", 0, 50)
-    cpu = plane("/host:CPU", line("python", waiting, event("net/x:A", 60, 10)))
-    top = Analysis(read_xspace(space(session(duration_us=1000), cpu))).overview.top_ops
-    assert top[["name", "self_time_ratio"]].to_numpy().tolist() == [["net/x", 1.0]]
 
 
 def test_ops_of_steps_are_means_over_the_averaged_ones_devices_first() -> None:
@@ -291,21 +265,6 @@ def rows(results: Analysis) -> list[Row]:
     names = [results.op_shares.name[op] for op in found["op"]]
     numbers = (found[name].tolist() for name in ("occurrences", "self_time_ms_per_step", "self_time_ratio"))
     return list(zip(found["host"].tolist(), names, *numbers, strict=True))
-
-
-def test_each_side_has_its_own() -> None:
-    results = Analysis(host_on_top("a", event("net/op:MatMul", 0, 6), event("net/small:Add", 10, 2), kernel_us=5))
-    assert rows(results) == [
-        (ALL_HOSTS, "net/op", 1, 0.005, 1.0),
-        (ALL_HOSTS, "net/op", 1, 0.006, 0.75),
-        (ALL_HOSTS, "net/small", 1, 0.002, 0.25),
-    ]
-    assert results.op_shares.is_device[results.top_ops["op"]].tolist() == [True, False, False]
-
-
-def test_of_each_side_there_are_ten_at_most() -> None:
-    many = [event(f"net/op{i}:MatMul", 20 * i, i + 1) for i in range(N_TOP_OPS + 3)]
-    assert len(Analysis(host_on_top("a", *many)).top_ops) == N_TOP_OPS
 
 
 def test_of_several_hosts_each_has_its_own_a_step() -> None:

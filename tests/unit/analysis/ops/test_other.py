@@ -2,17 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from pathlib import Path
 from typing import Any
 
 import pandas as pd
 import pytest
 
 from tests.builders import Event, U, event, line, plane, trace
-from tests.captures.run_parts import N_LOOP_STEPS
-from tfprof_widgets.analysis import EXPENSIVE, Analysis, compute_tf_functions
-from tfprof_widgets.read import read_xspace
+from tfprof_widgets.analysis import Analysis, compute_tf_functions
 
 TO_DEVICE, TO_HOST = "host to device", "device to host"
 
@@ -106,16 +102,3 @@ def test_a_function_compiled_in_two_ways_is_mixed() -> None:
 
 def test_a_mode_nobody_knows_counts_as_eager() -> None:
     assert calls(call("f", 0, 1, "<b>"))[0]["eager_calls"] == 1
-
-
-def test_without_calls_the_table_is_empty_and_has_its_columns() -> None:
-    frame = compute_tf_functions(trace(plane("/host:CPU", line("main", event("a:MatMul", 0, 1)))))
-    assert len(frame) == 0
-    assert {"function", "expensive_ratio", "traced_calls"} <= set(frame.columns)
-
-
-def test_fitting_a_fresh_model_traces_once(capture_of: Callable[[str], Path]) -> None:
-    frame = compute_tf_functions(read_xspace(capture_of("keras_first_step").read_bytes()))
-    step = frame[frame["function"] == "multi_step_on_iterator"].iloc[0]
-    assert (step["traced_calls"], step["not_traced_calls"], step["tracing_count"]) == (1, N_LOOP_STEPS - 1, 1)
-    assert step["expensive_ratio"] > EXPENSIVE

@@ -5,14 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable
 from pathlib import Path
 
-import numpy as np
 import pandas as pd
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.builders import Plane, event, line, plane, trace
-from tests.captures.run_parts import N_FEW_STEPS
 from tests.hlo_drawings import Computation, computation, instruction, metadata_plane, module
 from tfprof_widgets.analysis import FAMILIES, Analysis, families, hlo_families, op_families
 from tfprof_widgets.read import MESSAGES, read_xspace
@@ -188,13 +186,6 @@ def test_a_range_charges_the_part_inside_it() -> None:
     assert nothing.empty
 
 
-def test_a_trace_without_programs_shares_nothing() -> None:
-    shares = Analysis(trace(plane("/host:CPU", line("t", event("a:A", 0, 4), event("b:B", 5, 4))))).op_shares
-    assert shares.is_identity
-    assert (shares.unit.tolist(), shares.op.tolist(), shares.ratio.tolist()) == ([0, 1], [0, 1], [1.0, 1.0])
-    assert np.isnan(shares.flops).all()
-
-
 def test_the_source_of_an_op_is_where_its_program_says() -> None:
     results = results_of(
         computation(
@@ -214,33 +205,6 @@ def test_the_source_of_an_op_is_where_its_program_says() -> None:
 @pytest.fixture(scope="module")
 def keras(capture_of: Callable[[str], Path]) -> Analysis:
     return Analysis(read_xspace(capture_of("xla_fit").read_bytes()))
-
-
-def test_a_compiled_keras_step_names_the_ops_of_the_model(keras: Analysis) -> None:
-    ops = keras.ops.set_index("name")
-    types = {name.partition("/")[2]: kind for name, kind in ops["type"].items() if name.startswith("net")}
-    assert types["conv_1/convolution"] == "Conv2D"
-    assert types["hidden_1/MatMul"] == "MatMul"
-    assert any(name.startswith("gradient_tape/net") and "BackpropFilter" in name for name in ops.index)
-    assert any(name.startswith("adam/") for name in ops.index)
-    assert (ops.loc[[name for name in ops.index if name.startswith("adam/")], "occurrences"] == N_FEW_STEPS).all()
-
-
-def test_a_compiled_keras_step_charges_all_time_and_nearly_all_of_it_to_names(keras: Analysis) -> None:
-    shares, occurrences = keras.op_shares, keras.occurrences
-    assert np.bincount(shares.unit, weights=shares.ratio) == pytest.approx(np.ones(len(occurrences.name)), rel=1e-12)
-    assert keras.ops["total_self_time_us"].sum() == pytest.approx(occurrences.self_ps.sum() / 1e6, rel=1e-12)
-    nameless = keras.ops["name"].isin(occurrences.hlo.name)
-    compiled = occurrences.self_ps[occurrences.op >= occurrences.n_ops].sum() / 1e6
-    assert keras.ops.loc[nameless, "total_self_time_us"].sum() < 0.05 * compiled
-
-
-def test_an_event_shows_the_framework_op_it_is_most_of(keras: Analysis) -> None:
-    trace_, shares = keras.trace, keras.op_shares
-    dots = np.flatnonzero(trace_.string_stat("hlo_op") >= 0)
-    shown = {trace_.strings[trace_.name_id[event]]: shares.name[keras.event_op[event]] for event in dots.tolist()}
-    assert shown["convolution.1"] == "net_1/conv_1/convolution" or "conv" in shown["convolution.1"]
-    assert all(op in shares.name for op in shown.values())
 
 
 def test_the_summary_of_a_compiled_run_lists_ops_of_the_model(keras: Analysis) -> None:

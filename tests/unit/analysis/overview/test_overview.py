@@ -16,9 +16,6 @@ from tfprof_widgets.analysis import (
     compute_environment,
     input_words,
     judge,
-    number,
-    percent,
-    plural,
 )
 from tfprof_widgets.export import summarize
 from tfprof_widgets.read import read_xspace
@@ -49,13 +46,6 @@ def test_times_are_averaged_over_all_steps() -> None:
     assert overview.step_time_std_ms == pytest.approx(0.002)
     assert (overview.step_time_min_ms, overview.step_time_max_ms) == (0.010, 0.014)
     assert overview.left_out == ""
-
-
-def test_the_breakdown_adds_up_to_the_average_step() -> None:
-    overview = overview_of(host(*steps_of(10, 12, 14)))
-    assert tuple(overview.breakdown["category"]) == STEP_CATEGORIES
-    assert overview.breakdown["ms"].sum() == pytest.approx(overview.step_time_avg_ms)
-    assert overview.breakdown["ratio"].sum() == pytest.approx(1)
 
 
 def test_a_first_step_that_is_an_outlier_is_left_out_and_named() -> None:
@@ -190,88 +180,10 @@ def test_steps_of_a_host_without_a_device_are_left_out_where_others_have_one() -
     assert "2 steps of hosts that do not train" in overview.left_out
 
 
-def test_the_top_ops_are_of_the_device_where_it_ran_any() -> None:
-    cpu = plane("/host:CPU", line("main", *steps_of(10, 12)))
-    gpu = plane("/device:GPU:0", line("Stream #1", event("kern", 1, 2, tf_op="m/x:MatMul"), event("k", 4, 1)))
-    assert overview_of(trace(cpu, gpu)).top_ops[["name", "device", "self_time_ratio"]].to_numpy().tolist() == [
-        ["m/x", "Device", 1.0]
-    ]
-    assert set(overview_of(trace(cpu)).top_ops["device"]) == {"Host"}
-
-
-def test_there_are_ten_top_ops_at_most() -> None:
-    ops = [event(f"m/op{i:02}:MatMul", 20 * i, i + 1) for i in range(15)]
-    assert overview_of(host(*ops)).top_ops["name"].tolist() == [f"m/op{i:02}" for i in range(14, 4, -1)]
-
-
 def shares(**percent_of_step: float) -> dict[str, float]:
     """Milliseconds of a step of 100 ms; what is not given is computing on the device."""
     ms = dict.fromkeys(STEP_CATEGORIES, 0.0) | percent_of_step
     return ms | {"device_compute": 100 - sum(percent_of_step.values())}
-
-
-@pytest.mark.parametrize(
-    ("ms", "limiter", "start"),
-    [
-        (shares(input=60), "input", "Input-bound: the GPU waits 60.0 of 100 ms a step for data (60 %)."),
-        (
-            shares(input=20),
-            "input",
-            "The GPU computes 80 % of a step; 20 % (20.0 of 100 ms) is lost to waiting for data.",
-        ),
-        (
-            shares(input=19.9),
-            "device_compute",
-            "Compute-bound: the GPU computes in 80.1 of 100 ms a step (80 %); it waits for data for another 20 %.",
-        ),
-        (
-            shares(input=5),
-            "device_compute",
-            "Compute-bound: the GPU computes in 95.0 of 100 ms a step (95 %); it waits",
-        ),
-        (shares(input=4.9), "device_compute", "Compute-bound: the GPU computes in 95.1 of 100 ms a step (95 %)."),
-        (shares(input=25, dispatch=60), "dispatch", "Host-bound: the GPU waits 60.0 of 100 ms a step for Python"),
-        (shares(input=25, other=20), "input", "The GPU computes 55 % of a step; 25 %"),
-        (shares(input=25, kernel_launch=26), "kernel_launch", "The GPU computes 49 % of a step; 26 %"),
-        (shares(input=20, kernel_launch=22), "input", "The GPU computes 58 % of a step; 20 %"),
-        (shares(input=11, kernel_launch=15), "device_compute", "Compute-bound: the GPU computes in 74.0 of 100 ms"),
-        (shares(other=40), "other", "The GPU computes 60 % of a step; 40 % (40.0 of 100 ms) is lost to idling"),
-        (shares(other=60), "other", "Stalled: the GPU idles in 60.0 of 100 ms"),
-        (shares(copy_to_device=40), "copy_to_device", "The GPU computes 60 % of a step; 40 %"),
-        (shares(copy_to_device=50), "copy_to_device", "Copy-bound: the GPU waits 50.0 of 100 ms a step for copies"),
-        (
-            shares(device_to_device=60),
-            "device_to_device",
-            "Copy-bound: copies within and between GPUs take 60.0 of 100",
-        ),
-        (
-            dict.fromkeys(STEP_CATEGORIES, 0.0) | {"copy_to_device": 14, "sync": 13, "dispatch": 12, "output": 11},
-            "copy_to_device",
-            "Copy-bound: the GPU waits 14.0 of 100 ms",
-        ),
-        (shares(sync=50), "sync", "Host-bound: in 50.0 of 100 ms a step the host waits"),
-        (shares(checkpoint=50), "checkpoint", "Checkpoint-bound: saving and restoring"),
-        (shares(other=20), "device_compute", "Compute-bound"),
-        (shares(kernel_launch=45, other=20), "kernel_launch", "Launch-bound"),
-        (
-            shares(kernel_launch=33, other=4),
-            "kernel_launch",
-            "The GPU computes 63 % of a step; 33 % (33.0 of 100 ms) is lost to launching kernels.",
-        ),
-        (shares(device_collectives=50), "device_collectives", "Communication-bound"),
-        (shares(compile=70), "compile", "Compile-bound"),
-        (shares(output=50), "output", "Output-bound"),
-        (
-            shares(host_compute=60, input=10),
-            "host_compute",
-            "Host-bound: the GPU waits 60.0 of 100 ms a step for ops on the CPU",
-        ),
-    ],
-)
-def test_the_verdict_names_what_limits_a_step(ms: dict[str, float], limiter: str, start: str) -> None:
-    verdict = judge(ms, 100, has_device=True)
-    assert verdict.limiter == limiter
-    assert verdict.sentence.startswith(start)
 
 
 def test_a_step_that_waits_for_the_host_tells_both_parts_of_it() -> None:
@@ -317,33 +229,6 @@ def test_on_a_machine_without_a_device_the_cpu_computes() -> None:
     verdict = judge(ms, 8.25, has_device=False)
     assert verdict.sentence.startswith("Python-bound: no op runs in 5.25 of 8.25 ms")
     assert verdict.limiter == "dispatch"
-
-
-@pytest.mark.parametrize(
-    ("value", "text"),
-    [
-        (0, "0"),
-        (0.0001, "0"),
-        (0.0123, "0.012"),
-        (0.612, "0.612"),
-        (0.9996, "1.00"),
-        (9.994, "9.99"),
-        (9.996, "10.0"),
-        (13.06, "13.1"),
-        (99.96, "100"),
-        (212.4, "212"),
-        (1502.3, "1,502"),
-        (-13.06, "-13.1"),
-        (float("nan"), "unknown"),
-    ],
-)
-def test_numbers_have_three_significant_digits(value: float, text: str) -> None:
-    assert number(value) == text
-
-
-def test_shares_and_counts_read_as_words() -> None:
-    assert [percent(share) for share in (0, 0.004, 0.01, 0.617, 1)] == ["0 %", "<1 %", "1 %", "62 %", "100 %"]
-    assert [plural(n, "step") for n in (0, 1, 2, 1200)] == ["0 steps", "1 step", "2 steps", "1,200 steps"]
 
 
 OP, ELEMENT = "m/x:MatMul", "Iterator::Root::Map"

@@ -171,11 +171,6 @@ def us_launching(row: pd.Series, *categories: str) -> tuple[float, ...]:
 LAUNCH = event("cuLaunchKernel", 22, 4, correlation_id=U(1))
 
 
-def test_an_op_that_launches_a_kernel_is_launching() -> None:
-    row = step_launching(event("m:MatMul", 20, 10), LAUNCH)
-    assert us_launching(row, "kernel_launch", "host_compute", "device_compute", "other") == (70, 0, 5, 25)
-
-
 def test_an_op_that_launches_nothing_computes_on_the_cpu() -> None:
     row = step_launching(event("m:MatMul", 20, 10), LAUNCH, event("m:StringToNumber", 40, 30))
     assert us_launching(row, "kernel_launch", "host_compute") == (40, 30)
@@ -194,14 +189,3 @@ def test_a_cpu_op_inside_an_op_that_launches_is_host_compute() -> None:
 def test_the_runtime_around_ops_is_launching() -> None:
     row = step_launching(event("m:MatMul", 20, 10), LAUNCH, event("ExecutorPropagateOutputs", 40, 30))
     assert us_launching(row, "kernel_launch", "host_compute") == (70, 0)
-
-
-def test_the_device_comes_first() -> None:
-    row = step_launching(event("m:MatMul", 20, 10), LAUNCH, event("m:Range", 50, 8), kernel_us=(45, 9))
-    assert us_launching(row, "device_compute", "host_compute", "kernel_launch") == (9, 4, 57)
-
-
-def test_without_a_device_nothing_is_launched() -> None:
-    main = line("main", event("train", 0, 100, _r=1, step_num=0), event(PROCESS, 10, 70), event("m:Range", 50, 8))
-    row = guide_of(compute_steps(trace(plane("/host:CPU", main))).frame).iloc[0]
-    assert us_launching(row, "kernel_launch", "host_compute", "other") == (0, 70, 30)

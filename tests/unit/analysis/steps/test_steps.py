@@ -182,12 +182,6 @@ def test_the_categories_are_in_stacking_order() -> None:
     assert pieces["category"].tolist() == ["dispatch"]
 
 
-def test_a_trace_without_events_has_no_steps() -> None:
-    steps = compute_steps(trace(host()))
-    assert len(steps) == len(steps.pieces) == len(steps.event_step) == 0
-    assert "step_time_ms" in steps.frame
-
-
 def names(*marks: str, hosts: str = "") -> list[str]:
     found: list[str] = distinct_names(marks, np.array([*(hosts or "a" * len(marks))], np.object_)).tolist()
     return found

@@ -7,8 +7,8 @@ import pandas as pd
 import pytest
 
 from tests.builders import Event, Plane, U, event, line, plane, session, trace
-from tfprof_widgets.analysis import KINDS, TABLES, Analysis, Flows, compute_flows, flow_table
-from tfprof_widgets.show import build_payload, counter_meta, counter_sample, counter_table, sample_rows, unpack
+from tfprof_widgets.analysis import KINDS, Analysis, Flows, compute_flows
+from tfprof_widgets.show import build_payload, sample_rows, unpack
 from tfprof_widgets.trace import Trace, merge_traces
 
 
@@ -123,13 +123,6 @@ def test_of_many_cores_the_busiest_are_shown_and_their_names_say_of_how_many() -
     assert min(counter.value[0] for counter in counters) >= 5
 
 
-def test_a_capture_without_counters_has_an_empty_table() -> None:
-    results = _results(event("train", 0, 9))
-    assert results.counters.frame.empty
-    assert counter_meta(results) == {"counters": [], "n_counters": 0}
-    assert counter_sample(results).n == counter_table(results).n == 0
-
-
 def test_the_outline_keeps_the_extremes_of_every_bin_and_both_ends() -> None:
     rng = np.random.default_rng(4)
     heap = rng.integers(0, 10**6, 3000)
@@ -183,18 +176,6 @@ def launched() -> tuple[Plane, Plane]:
     cpu = host((event("cuLaunchKernel", 1, 1, correlation_id=U(4)), event("cuLaunchKernel", 3, 1, correlation_id=U(5))))
     stream = line("Stream #1", event("a", 5, 1, correlation_id=U(4)), event("b", 7, 1, correlation_id=U(5)))
     return cpu, plane("/device:GPU:0", stream)
-
-
-def test_a_launch_leads_to_the_kernel_of_its_correlation_id() -> None:
-    assert named(trace(*launched())) == [("launch", "cuLaunchKernel", "a"), ("launch", "cuLaunchKernel", "b")]
-
-
-def test_the_delay_of_a_flow_goes_from_the_end_of_the_one_to_the_start_of_the_other() -> None:
-    whole = trace(*launched())
-    table = flow_table(whole, compute_flows(whole))
-    assert tuple(table.columns) == TABLES["flows"].names
-    assert table["delay_ns"].tolist() == [3000, 3000]
-    assert table["to_name"].tolist() == ["a", "b"]
 
 
 def test_ids_mean_nothing_beyond_one_session() -> None:
@@ -283,9 +264,3 @@ def test_a_tensor_flows_from_the_device_that_sent_it_to_the_one_that_received_it
         ("send_recv", "a/_1:_Send", "a/_2:_HostRecv"),
     ]
     assert (whole.start_ps[flows.to_event] - whole.start_ps[flows.from_event]).max() == 3e6
-
-
-def test_a_trace_without_ids_has_no_flows() -> None:
-    whole = trace(host((event("a", 0, 1),)))
-    assert repr(compute_flows(whole)) == "Flows(0 launch, 0 producer, 0 pool, 0 tf_data, 0 send_recv)"
-    assert flow_table(whole, compute_flows(whole)).empty

@@ -14,7 +14,7 @@ import pytest
 
 from tests.builders import event, line, plane, session, trace
 from tests.unit.analysis.memory.test_memory import give, take
-from tfprof_widgets.analysis import GRADIENT, TRAINABLE, VARIABLE_TYPES, Analysis, by_type, name_ops
+from tfprof_widgets.analysis import GRADIENT, TRAINABLE, Analysis, by_type, name_ops
 from tfprof_widgets.read import parse_source_map
 from tfprof_widgets.trace import GRAPH_TABLES, OpGraph, make_op_graph
 
@@ -85,15 +85,6 @@ def stack_of(graph: OpGraph, name: str) -> list[str]:
         texts.append(str(graph.frames["text"][frame]))
         frame = int(graph.frames["parent"][frame])
     return texts
-
-
-@pytest.mark.parametrize("program", PROGRAMS)
-@pytest.mark.tensorflow
-def test_totals_are_those_of_the_ops(program: str, ran: Ran) -> None:
-    results, _ = ran(program)
-    assert_totals(results)
-    assert_sound(results.op_graph)
-    assert CALL not in "".join(results.op_graph.ops["name"][: len(results.ops)])
 
 
 @pytest.mark.tensorflow
@@ -300,14 +291,6 @@ def test_a_loop_of_the_users_has_its_own_variables(tmp_path: Path) -> None:
         "trainable": [True, False],
     }
     assert table["shape"].tolist() == [(16, 4), ()]
-
-
-def test_a_trace_beside_which_nothing_was_noted_has_no_variables_but_the_columns() -> None:
-    table = Analysis(trace(session())).variables
-    assert len(table) == 0
-    assert list(table.columns) == list(VARIABLE_TYPES)
-    assert table["n_params"].dtype == np.int64
-    assert table["trainable"].dtype == np.bool_
 
 
 def test_what_is_not_known_counts_as_nothing() -> None:

@@ -103,17 +103,6 @@ def test_sides_have_their_own_rows_ratios_and_units() -> None:
     assert names == ["a", "d", "d"]
 
 
-def test_ordinary_ops_have_no_row() -> None:
-    results = results_of(event("net/Relu:Relu", 0, 3), run("d", 5, 3))
-    assert results.hlo_ops.unit_row.tolist() == [-1, 0]
-    assert results.occurrences.n_ops == 1
-
-
-def test_without_a_program_the_table_is_empty_with_all_its_columns() -> None:
-    hlo = Analysis(trace(plane("/host:CPU", line("t", event("a:A", 0, 1))))).hlo_ops
-    assert (len(hlo.frame), list(hlo.frame.columns), hlo.unit_row.tolist()) == (0, list(TABLES["hlo_ops"].names), [-1])
-
-
 def test_programs_are_told_apart_by_id_and_found_by_module_name_without_one() -> None:
     drawn = trace(
         metadata_plane({1: PROGRAM, 2: module("mod", computation("main", instruction("d", "copy")))}),

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from tests.unit.capture.nvml_double import nvml
-from tfprof_widgets.capture import GpuClocks, MachineRows
+from tfprof_widgets.capture import GpuReader, MachineRows
 from tfprof_widgets.trace import SAMPLE_COLUMNS
 
 POWER_CAP, THERMAL, IDLE = 0x4, 0x20, 0x1
@@ -50,26 +50,26 @@ def test_a_sample_is_taken_once_with_all_columns() -> None:
 
 def test_the_clock_is_that_of_the_slowest_gpu(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "pynvml", clocked([1980, 1200], [IDLE, POWER_CAP]))
-    clocks = GpuClocks()
-    assert clocks.read() == {"gpu_clock_mhz": 1200.0, "gpu_throttled": 0.0}
-    clocks.close()
-    assert clocks.read() == {}
+    gpus = GpuReader()
+    assert gpus.clocks() == {"gpu_clock_mhz": 1200.0, "gpu_throttled": 0.0}
+    gpus.close()
+    assert gpus.clocks() == {}
 
 
 def test_heat_slows_a_gpu_and_a_power_cap_is_its_usual_state(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "pynvml", clocked([900], [POWER_CAP | THERMAL]))
-    assert GpuClocks().read()["gpu_throttled"] == 1.0
+    assert GpuReader().clocks()["gpu_throttled"] == 1.0
 
 
 def test_what_a_gpu_does_not_tell_is_left_out(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "pynvml", clocked([None], [0]))
-    assert GpuClocks().read() == {"gpu_throttled": 0.0}
+    assert GpuReader().clocks() == {"gpu_throttled": 0.0}
 
 
 @pytest.mark.parametrize("module", [None, nvml([(1, 1)], fails=True), SimpleNamespace()])
 def test_a_machine_without_gpus_has_no_clocks(monkeypatch: pytest.MonkeyPatch, module: Any) -> None:
     monkeypatch.setitem(sys.modules, "pynvml", module)
-    assert GpuClocks().read() == {}
+    assert GpuReader().clocks() == {}
 
 
 def test_tensorflow_is_asked_for_its_devices_only_by_whoever_knows_that_it_uses_them(
