@@ -20,7 +20,7 @@ lab: setup-demo ## open the quickstart notebook live in JupyterLab
 test: setup-dev ## all checks and tests: Python, TypeScript, browser
 	@$(PY) -m tools.checks lint js pytest
 
-check: setup-dev ## lint, types, layers, TypeScript tests, and the Python tests without TensorFlow, browser, other processes, many or compared runs
+check: setup-dev ## in 90 s, before each commit: lint, types, TypeScript tests, and the Python tests of layers, columns, reading, ops and steps
 	@$(PY) -m tools.checks lint js unit
 
 nightly: setup-dev ## by hand, hours: Notebook 7, Voila, a host with Colab's rules, trainings of minutes, the fuzzers at length (CASES=200000 directories of broken structure drawn from SEED=0), `diagnose` and `matrix`

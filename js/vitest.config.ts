@@ -7,7 +7,7 @@ export default defineConfig({
     environment: "node",
     css: false,
     // No test is about speed: on a loaded machine vitest's own 5 s would make one fail that is right.
-    testTimeout: 30_000,
+    testTimeout: 120_000,
     // All processors, also where there are two.
     maxWorkers: "100%",
     // To load jsdom and the views anew for each file took longer than the tests.

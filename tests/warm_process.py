@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import atexit
 import contextlib
+import gc
 import importlib
 import json
 import os
@@ -348,6 +349,8 @@ def _import_what_most_need() -> None:
         package = importlib.import_module(f"tfprof_widgets.{part}")
         for module in pkgutil.walk_packages(package.__path__, f"{package.__name__}."):
             importlib.import_module(module.name)
+    gc.collect()
+    gc.freeze()  # else each collection of a fork looks at all of TensorFlow, and copies its pages
 
 
 if __name__ == "__main__":

@@ -132,13 +132,27 @@ def build(report: Report) -> list[Check]:
     return [npm("esbuild", path, "run", "build")] if path else []
 
 
+QUICK = (
+    "test_layers.py",
+    "test_typescript_layers.py",
+    "test_bundle.py",
+    "unit/test_contract.py",
+    "unit/test_contract_columns.py",
+    "unit/test_vectors.py",
+    "unit/trace",
+    "unit/formats",
+    "unit/analysis/ops",
+    "unit/analysis/steps",
+    "unit/capture",
+)
+"""What tells most in a minute: who imports whom, every public column, what the browser computes as Python does, and reading,
+ops and steps, from which all else follows."""
+
+
 def unit(_: Report) -> list[Check]:
-    """The Python tests that need neither TensorFlow nor a browser, but for those of many or compared runs and drawn faults."""
-    # What the folders of browsers and notebooks import takes longer than most tests.
-    folders = ("browser", "notebook", "fuzz", "unit/many_hosts", "unit/analysis/cluster", "unit/analysis/comparison")
-    without = (f"--ignore=tests/{folder}" for folder in folders)
-    chosen = ("-m", "not tensorflow and not browser", *without)
-    return [Check("pytest", pytest_command(*chosen))]
+    """The Python tests that tell most in a minute, without TensorFlow and browser."""
+    paths = [f"tests/{path}" for path in QUICK]
+    return [Check("pytest", pytest_command("-m", "not tensorflow and not browser", *paths))]
 
 
 def nightly(report: Report) -> None:

@@ -3,7 +3,7 @@
 import { inflateSync } from "node:zlib";
 import { afterEach, beforeEach, vi } from "vitest";
 
-const { waitFor } = vi;
+const { useFakeTimers, waitFor } = vi;
 // vitest's own second is short on a busy machine.
 vi.waitFor = (ask, options = { timeout: 20_000, interval: 5 }) => waitFor(ask, options);
 
@@ -13,9 +13,15 @@ if (typeof document !== "undefined") {
   const realClearInterval = clearInterval;
   let clock: ReturnType<typeof setInterval>;
 
+  // A test with a clock of its own has it stand still between its moments.
+  vi.useFakeTimers = (options) => {
+    realClearInterval(clock);
+    return useFakeTimers.call(vi, options);
+  };
+
   // A frame passes at each turn of the event loop, however long that takes: nothing waits, and no test is about a busy machine.
   beforeEach(() => {
-    vi.useFakeTimers({
+    useFakeTimers.call(vi, {
       toFake: [
         "setTimeout",
         "clearTimeout",
