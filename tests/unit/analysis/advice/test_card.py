@@ -25,8 +25,8 @@ from tfprof_widgets.analysis import (
     UserCall,
     advice_table,
     advise,
-    card,
     headline_of,
+    input_rules,
     is_of_model,
     only_call,
     ranked,
@@ -115,7 +115,7 @@ RULE = re.compile(r'advise\(\s*"(\w+)"(?: if \w+ else "(\w+)")?')
 
 
 def test_every_rule_and_stage_has_a_headline() -> None:
-    texts = [path.read_text() for path in Path(card.__file__).parent.glob("*.py")]
+    texts = [path.read_text() for path in PACKAGE.glob("*.py")]
     rules = {rule for text in texts for found in RULE.findall(text) for rule in found if rule}
     assert len(rules) > 25
     for rule in rules:
@@ -128,7 +128,7 @@ def test_a_rule_of_somebody_else_has_none() -> None:
     assert headline_of("mine", "") == ""
 
 
-PACKAGE = Path(card.__file__).parent
+PACKAGE = Path(input_rules.__file__).parent
 
 
 @pytest.mark.parametrize(

@@ -12,10 +12,10 @@ import pytest
 
 import tfprof_widgets as tfprof
 from tests.unit.analysis.advice.pasted import PIPELINES, capture_all, pasted, run_all, text_of
-from tfprof_widgets.analysis import STAGES, Fix, Run, card, input_rules, why_it_does_not_run
+from tfprof_widgets.analysis import STAGES, Fix, Run, input_rules, why_it_does_not_run
 from tfprof_widgets.analysis import run as call_fixes
 
-PACKAGE = Path(card.__file__).parent
+PACKAGE = Path(input_rules.__file__).parent
 OF_USER = {"rewritten", "_prefetch"}
 """What makes fixes with names of the user's, and what calls that."""
 CALLS_IT = {"input_rules._parallel", "input_rules.cheaper_map", "input_rules._of_stage", "run._compiled_with"}

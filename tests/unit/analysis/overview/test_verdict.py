@@ -40,7 +40,7 @@ def gpu(index: int, *spans_us: tuple[float, float], stream: str = "Stream #1") -
 
 
 def test_a_device_is_idle_between_its_kernels() -> None:
-    assert idle_of(trace(gpu(0, (10, 20), (70, 40)))).device_idle_ratio == pytest.approx(0.4)
+    assert idle_in(trace(gpu(0, (10, 20), (70, 40)))).device_idle_ratio == pytest.approx(0.4)
 
 
 def test_streams_that_run_at_once_count_once() -> None:
@@ -49,12 +49,12 @@ def test_streams_that_run_at_once_count_once() -> None:
         line("Stream #1", event("a", 0, 40), event("b", 90, 10)),
         line("Stream #2", event("c", 20, 40)),
     )
-    assert idle_of(trace(both)).device_idle_ratio == pytest.approx(0.3)
+    assert idle_in(trace(both)).device_idle_ratio == pytest.approx(0.3)
 
 
 def test_devices_are_weighed_by_how_long_they_were_seen() -> None:
     whole = trace(gpu(0, (0, 100)), gpu(1, (0, 10), (290, 10)), plane("/device:GPU:2"))
-    assert idle_of(whole).device_idle_ratio == pytest.approx(280 / 400)
+    assert idle_in(whole).device_idle_ratio == pytest.approx(280 / 400)
 
 
 def test_the_time_between_two_windows_is_nobodys() -> None:
@@ -63,31 +63,31 @@ def test_the_time_between_two_windows_is_nobodys() -> None:
 
     whole = merge_traces([window(1_700_000_000_000_000_000), window(1_700_000_005_000_000_000)])
     assert len(whole.sessions) == 2
-    assert idle_of(whole).device_idle_ratio == pytest.approx(0.5)
+    assert idle_in(whole).device_idle_ratio == pytest.approx(0.5)
 
 
 def test_derived_lines_keep_no_device_busy() -> None:
     derived = line("Steps", event("0", 0, 100), id=0xDEADBEEF - 2**32)
     whole = trace(plane("/device:GPU:0", line("Stream #1", event("a", 0, 10), event("b", 90, 10)), derived))
-    assert idle_of(whole).device_idle_ratio == pytest.approx(0.8)
+    assert idle_in(whole).device_idle_ratio == pytest.approx(0.8)
 
 
 def test_without_a_device_or_an_op_there_is_nothing_to_tell() -> None:
-    idle = idle_of(trace(plane("/host:CPU", line("main", event("x", 0, 1)))))
+    idle = idle_in(trace(plane("/host:CPU", line("main", event("x", 0, 1)))))
     assert math.isnan(idle.device_idle_ratio)
     assert math.isnan(idle.host_idle_ratio)
 
 
 def test_the_host_is_idle_where_its_threads_run_no_op() -> None:
     threads = line("a", event("m:MatMul", 0, 10), event("m:MatMul", 30, 10)), line("b", event("m:MatMul", 0, 40))
-    assert idle_of(trace(plane("/host:CPU", *threads))).host_idle_ratio == pytest.approx(20 / 80)
+    assert idle_in(trace(plane("/host:CPU", *threads))).host_idle_ratio == pytest.approx(20 / 80)
 
 
 def test_the_host_of_a_real_capture_is_as_idle_as_xprof_says_after_undoing_d4_and_d5(v100_xplane: Path) -> None:
     whole = read_xspace(v100_xplane.read_bytes())
     ops, idle_ps = host_ops(whole, has_quirks=False)
     busy_ps = sum(op.self_ps for op in ops.values())
-    assert idle_of(whole).host_idle_ratio == pytest.approx(idle_ps / (idle_ps + busy_ps), rel=1e-12)
+    assert idle_in(whole).host_idle_ratio == pytest.approx(idle_ps / (idle_ps + busy_ps), rel=1e-12)
 
 
 NO_FUNCTIONS = compute_tf_functions(read_xspace(space(plane("/host:CPU"))))

@@ -26,7 +26,7 @@ def test_99_percent_of_the_ops_and_of_their_time_is_charged(name: str, tmp_path:
             "layer": layers.entries["layer"].to_numpy()[layers.op_entry],
             "bucket": lines.entries["bucket"].to_numpy()[lines.op_entry],
         }
-    )[totals.occurrences > 0]
+    )[totals.count > 0]
     no_line = ops["bucket"].isin([NOT_TRACED, EAGER_SEVERAL, EAGER_UNKNOWN])
     rest = ops[no_line & (ops["layer"] == UNATTRIBUTED)].sort_values("us", ascending=False)
     assert rest["us"].sum() <= 0.01 * ops["us"].sum(), rest.to_string()
