@@ -56,7 +56,7 @@ IDLE = table(
         queue_depth  float  kernels that the device had left when that call began, NaN where the trace does not tell
 
     Within a step the causes add up to what `steps` has of them, for each device. Empty where nothing ran on a
-    device, and in a reduced profile (`is_reduced`): `prof.host(name).idle` has that of one host.
+    device, and in a reduced profile (not `has_events`): `prof.host(name).idle` has that of one host.
     """,
     file="idle",
 )

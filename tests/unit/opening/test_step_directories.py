@@ -124,7 +124,7 @@ def test_files_of_steps_are_read_once_one_at_a_time(tmp_path: Path, monkeypatch:
         return read_timelines(files)
 
     monkeypatch.setattr(places, "opened", open_one)
-    monkeypatch.setattr(opening, "read_timelines", parse_some)
+    monkeypatch.setattr("tfprof_widgets.read.v1.timeline_json.read_timelines", parse_some)
     open_traces(tmp_path)
     read = [text for number in NUMBERS for text in (f"timeline-{number}.json", f"parsed [{number}]")]
     told = [one for one in events if one.startswith(("timeline", "parsed"))]

@@ -69,7 +69,7 @@ TIMELINE = table(
     browser="requested_bytes:f8 allocation_bytes:f8 stack_bytes:f8 heap_bytes:f8 free_bytes:f8 fragmentation_ratio:f8",
     file="memory_timeline",
     file_has="allocator",
-    read=lambda results: pd.DataFrame() if results.is_reduced else of_each_allocator(results.memory, "timeline"),
+    read=lambda results: of_each_allocator(results.memory, "timeline") if results.has_events else pd.DataFrame(),
 )
 
 LIFETIMES = table("""
