@@ -45,11 +45,8 @@ _MOST_PROCESSES = 61
 
 
 class HostPool:
-    """Says by the sizes of files whether to start processes for them, and starts them.
-
-    Processes are spawned, not forked: a kernel has threads, of TensorFlow and of its own, which a fork would break. They
-    import this package and nothing of the program that calls: a script needs no `if __name__ == "__main__"`.
-    """
+    """Starts processes where files are large enough; spawned, not forked, as a fork breaks threads of a kernel and of
+    TensorFlow."""
 
     def __init__(self, n_files: int, *, can_leave: bool = True) -> None:
         """Say how many files there are."""
@@ -166,11 +163,8 @@ class HostRuns(Generic[File, Outcome]):
         return f"{told} {self.by_processes(pool)}".rstrip()
 
     def by_processes(self, pool: HostPool) -> str:
-        """Run by processes of this machine.
-
-        One that ends early takes the others along. What it may have been at is run once more, one file at a time, and given
-        up where that ends its process too; the rest goes on with new processes.
-        """
+        """Run by processes of this machine; what one that ends early may have been at is run once more, one file at a time, then
+        given up."""
         n_again = 0
         while left := self.left:
             error = self._send(left, pool.executor(), is_own=True)
@@ -430,11 +424,8 @@ def _end_after(parent: Any) -> None:
 
 @contextlib.contextmanager
 def _no_main() -> Iterator[None]:
-    """`multiprocessing` has each new process run the main module again, to find functions in it; ours are not there.
-
-    It reads the module's name and file, so for the moment of starting there is a module without either. In a notebook the
-    main module has none anyway.
-    """
+    """While starting, a module without name and file is in place of the main module, so that `multiprocessing` does not run it
+    again."""
     main = sys.modules["__main__"]
     if getattr(main, "__file__", None) is None and getattr(main, "__spec__", None) is None:
         yield

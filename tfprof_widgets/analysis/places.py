@@ -152,15 +152,8 @@ def bucket_of_file(path: str) -> str:
 
 
 def frame_places(table: FrameTable) -> FramePlaces:
-    """Find what each frame stands for.
-
-    Library code that the user's line called directly is charged to that line: `loss_of(y, model(x))`,
-    `optimizer.apply_gradients(...)`. Two calls hide what the user wrote, and are looked into:
-
-    - `fit` and its kin (from Keras' trainer on nothing is the user's, or their frame would be nearer): optimizer, losses and
-      metrics are buckets, layers stand for themselves, the rest is "Keras library";
-    - a functional or sequential model, which calls the layers that the user made.
-    """
+    """What each frame stands for, library code being of the user's line that called it; `fit` and its kin are looked into for
+    optimizer, losses and metrics (buckets) and layers, models for their layers."""
     n = len(table.parent)
     user, bucket, is_of_layer, flags = [-1] * n, [""] * n, [False] * n, [(False,) * 6] * n
     of_file = {path: _of_file(path) for path in dict.fromkeys(table.path)}

@@ -142,18 +142,15 @@ def _stacked(frames: Sequence[PackedFrame]) -> pd.DataFrame:
 
 
 def _column(frames: Sequence[PackedFrame], name: str) -> pd.Series[Any]:
-    """A column of several tables. A damaged host may hold what others have not, such as no number among whole ones: then it
-    is of a type that holds all of them."""
+    """A column of several tables in a type that holds all values, as a damaged host may hold what others have not."""
     values = np.concatenate([frame.columns[name] for frame in frames])
     told = {frame.dtypes[name] for frame in frames}
     return pd.Series(values, dtype=told.pop() if len(told) == 1 else values.dtype)
 
 
 class Stack(dict[str, pd.DataFrame]):
-    """The tables of at least one host by name, those of all hosts one below the other, made when first asked for.
-
-    What refers to a row of another table of its host refers to that row in the stack, and times are after the common origin.
-    """
+    """The tables of all hosts by name, one below the other, made when asked for; rows that are referred to are of the stack,
+    times after the common origin."""
 
     def __init__(
         self, hosts: Sequence[Mapping[str, PackedFrame]], n_sessions: Sequence[int], shift_ps: Sequence[int]
@@ -221,7 +218,7 @@ class HostSummary:
     trace: Trace
     """Its planes and sessions with the few events of `low_detail`."""
     tables: Mapping[str, PackedFrame]
-    """By name. Each has at most so many rows, and those of all hosts are stacked, see `Stack`; times are after the host's own
+    """By name; each has at most so many rows, and those of all hosts are stacked, see `Stack`; times are after the host's own
     origin."""
     n_all: Mapping[str, int]
     """How many rows a table has on the host, for those that are cut."""

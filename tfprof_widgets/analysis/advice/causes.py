@@ -51,8 +51,8 @@ def python_stage(run: RunFacts) -> str:
 
 
 CROWDED = 0.5
-"""Of the time of steps: less than this is no fault of a pipeline beside other programs. Well-made ones had up to 0.3 on two cores
-that six processes shared."""
+"""Of the time of steps: less is no fault of a pipeline beside other programs; well-made ones had up to 0.3 on two shared
+cores."""
 NEVER_RESTS = 0.8
 """Of a step: so long runs Python of the input that sets the pace."""
 
@@ -95,8 +95,8 @@ class DeviceWaits:
     """Per averaged step, as the columns of `steps` say; 0 without a device."""
 
     launching: pd.DataFrame
-    """Gaps in which a kernel is launched, and those between kernels of a step in which Python and the runtime get there: rows of
-    `idle`. None where a profiler made XLA launch kernels one by one that run as CUDA graphs otherwise."""
+    """Rows of `idle` for gaps in which a kernel is launched or Python and the runtime get there; None where a profiler made XLA
+    launch the kernels of CUDA graphs one by one."""
     launching_ms: Float64
     """How long no device works for such a reason."""
     dispatch_between_ms: Float64
@@ -307,10 +307,7 @@ MIN_FILL_MS = 50.0
 
 
 def new_iterator_ms(run: RunFacts) -> Float64:
-    """For each step how long it takes from the making of a new iterator until that has given a batch; 0 where most make none.
-
-    What `fit` makes is the epoch's. The steps of a loop of the user's that make one each read the data from the start each time.
-    """
+    """For each step how long a new iterator takes until its first batch; 0 where most steps make none, as in `fit`."""
     steps, trace = run.steps, run.trace
     none = np.zeros(len(steps))
     if len(steps) < MIN_STEPS or run.is_keras_loop:

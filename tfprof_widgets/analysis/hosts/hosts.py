@@ -223,11 +223,8 @@ def host_facts(trace: Trace) -> tuple[HostFacts, ...]:
 
 
 def roles(facts: Sequence[HostFacts]) -> tuple[Role, ...]:
-    """What each host is for, seen beside the others; a host alone trains unless its task says otherwise.
-
-    A host without a device where others have one coordinates, as in XProf (semantics 2.7). Differs from XProf: so does the
-    host that sends the others their work and gets none, and parameter servers are told apart.
-    """
+    """What each host is for, beside the others. Differs from XProf: a host that sends work and gets none coordinates too, and
+    parameter servers are separate (semantics 2.7)."""
     any_device, any_served = any(one.has_accelerator for one in facts), any(one.is_served for one in facts)
     return tuple(_role(one, any_device=any_device, any_served=any_served) for one in facts)
 

@@ -57,14 +57,12 @@ HOSTS = table("""
 INPUT_HIGH, INPUT_MODERATE = 0.20, 0.05
 """From these shares of the step time on, the wait for data limits the steps, or does so moderately."""
 MIN_WAIT_MS = 0.3
-"""Handing a ready batch over takes 0.05 to 0.3 ms, the more the busier the machine: waking a thread. Steps so short that this is
-a large share of them need larger batches, not a faster pipeline."""
+"""Handing a ready batch over takes 0.05 to 0.3 ms, by how busy the machine is; steps so short need larger batches."""
 LONG_WAIT_MS = 50.0
-"""Waits that come in few steps, such as at the begin of each file, count where they are longer than a busy machine makes a thread
-wait for a core, and come twice."""
+"""Waits in few steps, as at the begin of each file, count if they are longer than a busy machine's for a core and come twice."""
 OFTEN = 0.25
-"""A pipeline that works ahead fills its buffer while the training computes; where the training has to wait long in so many steps
-all the same, it is emptied faster than it is filled. A busy machine makes single steps wait."""
+"""Where so many steps wait long, a pipeline that works ahead is emptied faster than filled; a busy machine makes single steps
+wait."""
 
 
 def limits_steps(wait_ms: Float64, time_ms: Float64) -> bool:
@@ -263,10 +261,7 @@ def compute_input_pipeline(
     tf_data: Pipelines | None = None,
     enqueue_ps: tuple[int, int] | None = None,
 ) -> InputPipeline:
-    """Judge the input pipeline.
-
-    Source: semantics 5.1-5.3.
-    """
+    """Judge the input pipeline. Source: semantics 5.1-5.3."""
     data = compute_tf_data(trace) if tf_data is None else tf_data
     table = with_work(input_ops(ops), data.iterators)
     counted = steps[steps["is_averaged"].astype(bool)] if "is_averaged" in steps else steps

@@ -398,11 +398,8 @@ class Moment:
 
 
 def find_moment(facts: Facts, request: FailedRequest, at_ns: int, *, allocators: tuple[str, ...]) -> Moment | None:
-    """Find the failure in a trace; None where the trace does not hold it.
-
-    The executor notes how long an op ran even where it failed, so the end of its last execution is the moment. Where it is
-    not known the moment is that of the last allocation that worked: what follows is only the memory being given back.
-    """
+    """The failure in a trace, None where it is missing: the end of the op's last execution, else the last allocation that
+    worked."""
     trace, memory = facts.trace, facts.memory
     at_ps = (at_ns - trace.origin_ns) * PS_PER_NS
     if memory.is_empty or seconds_since_capture(facts, at_ns) > _LATE_S:

@@ -100,9 +100,7 @@ def usual_ms(steps: Steps) -> Float64:
 
 
 def compared(before: Float64, now: Float64) -> str:
-    """How the steps of a run compare with those of the last: `step 4.81 ms (median), last run 5.22 ms: 1.09 times faster (95 %
-    interval 1.05 to 1.12)`; "" where there are none.
-    """
+    """`step 4.81 ms (median), last run 5.22 ms: 1.09 times faster (95 % interval 1.05 to 1.12)`; "" without steps."""
     if not len(before) or not len(now):
         return ""
     times = compare_steps(_some(before), _some(now))

@@ -86,8 +86,7 @@ class LatestRows:
 
 
 def parts_of(rows: Rows) -> dict[str, Any]:
-    """The times of rows by what they went to: `wait`, `outside`, and `inside` the training function; not known counts as 0
-    in the first two."""
+    """The times of rows by `wait`, `outside`, and `inside` the training function; the first two are 0 where unknown."""
     wait, outside = np.nan_to_num(rows["wait_ms"]), np.nan_to_num(rows["outside_ms"])
     return {"wait": wait, "outside": outside, "inside": rows["ms"] - wait - outside}
 
