@@ -272,7 +272,7 @@ def advise(
     gain_ratio: float = 0.0,
     stage: str = "",
 ) -> Advice:
-    """Make an advice: its severity follows from the gain, which is kept within [0, 1]."""
+    """Make an advice: its severity follows from the gain, which is limited to [0, 1]."""
     gain = min(max(float(gain_ratio), 0.0), 1.0)
     return Advice(
         rule=rule,

@@ -123,7 +123,7 @@ def size(n_bytes: float) -> str:
 
 
 def ends(text: str, most: int) -> str:
-    """At most so many characters, without the middle of a longer text; more of its end than of its beginning is kept."""
+    """At most so many characters, without the middle of a longer text, and more of its end than of its beginning."""
     if len(text) <= most:
         return text
     n_head = (most - 1) // 3

@@ -158,7 +158,7 @@ def is_of_jax(trace: Trace) -> bool:
 
 
 def _on_pools(trace: Trace) -> Bool:
-    """For each event whether it lies on a thread that notes pieces of work."""
+    """For each event whether it lies on a thread that records pieces of work."""
     noted = set(np.unique(trace.line_id[trace.name_id == trace.string_ids[_REGION_BEGIN]]).tolist())
     return trace.on_lines([i in noted for i in range(len(trace.lines))])
 
@@ -549,7 +549,7 @@ _COLLECTIVE = re.compile(r"Collective\w+|Nccl\w+")
 _RECEIVED = "RecvTensor"
 """The arrival of a tensor of another task, as files of TensorFlow's first profiler note it."""
 _ASYNC_BEGIN, _ASYNC_END = "ExecutorState::ProcessAsync::Start", "ExecutorState::ProcessAsync::Done"
-"""What TensorFlow 2 notes of an op that waits, such as `_Recv`, in place of the op: when it began and when it was done."""
+"""What TensorFlow 2 records of an op that waits, such as `_Recv`, in place of the op: when it began and when it was done."""
 _TASK = re.compile(r"/job:[^/;]+(?:/replica:\d+)?(?:/task:\d+)?")
 _PART = re.compile(r"/_\d+$")
 """What TensorFlow appends to the name of an op where it cuts a graph: to both ends, with different numbers."""

@@ -73,7 +73,7 @@ class Facts:
     trace: Trace
     """All events; of summed hosts their steps and their longest events."""
     sources: Sources | None = None
-    """What is known of the program, read when it is first needed; None where nobody recorded it."""
+    """The recorded facts on the program, read when first needed; None where nobody recorded them."""
     system: pd.DataFrame | None = None
     """Samples of the machine on the clock of the trace, the columns of `Profile.system`; None where none were taken."""
     failure: Failure | None = None
@@ -95,7 +95,7 @@ class Facts:
 
     @cached_property
     def noted(self) -> dict[str, str]:
-        """What the capture noted of the machine and of versions, by name; where hosts differ, what the first of them did."""
+        """What the capture recorded of the machine and of versions, by name; where hosts differ, by the first of them."""
         if self.summed is not None:
             return self.summed.noted
         noted = None if self.sources is None else self.sources.facts
@@ -157,7 +157,7 @@ class Facts:
 
     @cached_property
     def unrecorded(self) -> str:
-        """See `Environment.unrecorded`. A capture notes which Keras ran, and what else may have run where no TensorFlow did."""
+        """See `Environment.unrecorded`; a capture says which Keras ran, and what else may have run without TensorFlow."""
         from .input.iterators import input_work
 
         noted = self.noted
@@ -190,7 +190,7 @@ class Facts:
 
     @cached_property
     def averaged_steps(self) -> Averaged:
-        """The same, and what is told of the others; see `choose_steps`."""
+        """The same, and why the others are left out; see `choose_steps`."""
         coordinators = not_training(self.host_facts)
         return choose_steps(
             self.steps.frame,

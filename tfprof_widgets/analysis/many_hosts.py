@@ -316,7 +316,7 @@ def reduce_hosts(
 
 
 def _source_map(files: Sequence[HostFile]) -> SourceMap | None:
-    """What was noted of the program: all hosts run the same, so the first note of it tells."""
+    """The source map of the program: all hosts run the same, so the first one serves."""
     noted = next((file for file in files if file.sidecars), None)
     return None if noted is None else read_sidecars([place_of(noted.url).parent / name for name in noted.sidecars])
 

@@ -23,7 +23,7 @@ class UserFiles:
     noted: dict[str, bool]
     """Files that the capture looked at, and whether each is the user's."""
     roots: tuple[str, ...]
-    """Where its libraries lay; empty where that was not noted, and then the path alone has to tell."""
+    """Where its libraries lay; empty where that was not recorded, and the path alone has to tell."""
 
     @classmethod
     def of_map(cls, source_map: SourceMap | None) -> UserFiles:
@@ -35,7 +35,7 @@ class UserFiles:
         return cls(noted, tuple(root.replace("\\", "/") for root in source_map.roots["root"]))
 
     def has(self, path: str) -> bool:
-        """Whether a file is the user's; where the capture noted nothing of it, its path tells no library."""
+        """Whether a file is the user's; where the capture did not look at it, its path names no library."""
         if path in self.noted:
             return self.noted[path]
         path = path.replace("\\", "/")
@@ -92,7 +92,7 @@ class FrameTable:
 
     @classmethod
     def of_map(cls, source_map: SourceMap) -> FrameTable:
-        """Those of a source map; the capture told which files are the user's."""
+        """The frames of a source map, which also says which files are the user's."""
         frames, files = source_map.frames, source_map.files
         path, is_user = [*files["file"], ""], [*files["is_user"].tolist(), False]
         at = frames["file"].tolist()  # -1 is the entry put last

@@ -281,7 +281,6 @@ class Roofline:
     peak_of_host: dict[str, float]
     """Operations a second of the fastest units that any product ran on, of all devices of a host that ran one."""
     names: tuple[str, ...]
-    """Of each op of `work`."""
     shares: OpShares
     layers: Layers
     kernels: Kernels

@@ -239,7 +239,6 @@ class Charges:
 
     places: tuple[Place, ...]
     place: Int32
-    """For each op its place."""
     phase: UInt8
     """For each op `FORWARD`, `BACKWARD` or `OTHER`."""
 

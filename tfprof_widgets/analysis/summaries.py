@@ -209,12 +209,10 @@ def no_events(what: str, host: str, call: str) -> TfProfError:
 
 @dataclass(frozen=True, eq=False, repr=False)
 class HostSummary:
-    """What is kept of the file of one host. Everything in it is small, whatever the file's size, and can be pickled."""
+    """What travels of the file of one host: small, whatever the file's size, and can be pickled."""
 
     host: str
-    """The host's name, as the file tells it."""
     path: str
-    """Where the file is."""
     trace: Trace
     """Its planes and sessions with the few events of `low_detail`."""
     tables: Mapping[str, PackedFrame]
@@ -225,7 +223,7 @@ class HostSummary:
     sums: Mapping[str, int]
     """What is added up over all hosts."""
     facts: Mapping[str, str]
-    """What the capture noted of the machine, see `compute_environment`."""
+    """What the capture recorded of the machine, see `compute_environment`."""
     framework: Framework
     """Which calls tell, of which not all travel."""
     memory_remedy: str | None
@@ -260,7 +258,6 @@ class HostSums:
 
     summaries: tuple[HostSummary, ...]
     every: Stack
-    """The tables of all hosts."""
     low_step: Int64
     """For each event of the trace its step in the order of the stack, -1 for none."""
 
@@ -291,7 +288,7 @@ class HostSums:
 
     @property
     def noted(self) -> dict[str, str]:
-        """What captures noted of their machines; where hosts differ, what the first of them did."""
+        """What captures recorded of their machines; where hosts differ, by the first of them."""
         return {name: value for one in reversed(self.summaries) for name, value in one.facts.items()}
 
     @property

@@ -485,7 +485,7 @@ def _short_names(tf_data: TfData) -> dict[int, str]:
 
 
 def _machine_memory(trace: Trace) -> Iterator[Counter]:
-    """Memory of the machine in use, which tf.data notes with each call of a root iterator: "2473 out of 25276 (9.78%)"."""
+    """Memory of the machine in use, which each call of a tf.data root iterator records: "2473 out of 25276 (9.78%)"."""
     events = np.unique(trace.keyed_stats("ram_usage_megabytes").event)
     if not len(events):
         return

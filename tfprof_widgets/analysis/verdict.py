@@ -200,7 +200,6 @@ class Findings:
     tf_functions: pd.DataFrame
     top_ops: pd.DataFrame
     memory: Sequence[str]
-    """Sentences on the memory."""
 
 
 def suggest_next_steps(found: Findings, advice: Sequence[Advice] = ()) -> tuple[str, ...]:

@@ -40,7 +40,7 @@ class TraceCause:
 
 
 def trace_cause(run: Run, function: str, n_traces: int) -> TraceCause:
-    """Find it."""
+    """Why a call needs another graph than the one before, of its inputs."""
     table = run.results.tf_functions
     # TensorFlow counts the traces of each object by itself.
     if int(table.loc[table["function"] == function, "tracing_count"].max()) < n_traces:
@@ -458,7 +458,6 @@ def _owned_ms(run: Run) -> Float64:
 
 
 def _op_ms(run: Run) -> float:
-    """What the ops of a usual step take."""
     return float(run.work.ms[run.work.is_model | run.work.is_optimizer].sum())
 
 
@@ -470,7 +469,6 @@ def _running_ms(run: Run) -> float:
 
 
 def _line_in(run: Run, events: Int64) -> CodeLine | None:
-    """The user's line in some events."""
     trace = run.trace
     pieces = pd.DataFrame({"start_ps": trace.start_ps[events], "duration_ps": trace.duration_ps[events]})
     return top_line(trace, run.results.source_map, pieces)

@@ -74,7 +74,7 @@ class InputWait:
 
 
 def input_wait(run: RunFacts) -> InputWait:
-    """Find it."""
+    """How long the averaged steps wait for data, and whether that matters."""
     steps = run.steps
     if not len(steps):
         return InputWait(np.zeros(0), 0.0, is_long=False, is_told=False, sets_the_pace=False)
@@ -123,7 +123,8 @@ class DeviceWaits:
 
 
 def device_waits(run: RunFacts) -> DeviceWaits:
-    """Find them. Where Python and the runtime take time, the gaps of single devices tell which part is between kernels."""
+    """The waits of devices for launches; where Python and the runtime take time, gaps of single devices show which part is
+    between kernels."""
     steps, idle = run.steps, run.facts.idle
     idle = idle[np.isin(idle["step"].to_numpy(), steps.row)]
     is_between, is_dispatch = idle["position"] == "between", idle["cause"] == "dispatch"
@@ -140,7 +141,7 @@ def device_waits(run: RunFacts) -> DeviceWaits:
 
 
 RECEIVED = "RecvTensor"
-"""The type under which TensorFlow notes the arrival of a tensor of another task."""
+"""The type by which TensorFlow's trace names the arrival of a tensor of another task."""
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -164,7 +165,7 @@ class TaskWork:
 
 
 def task_work(run: RunFacts) -> TaskWork:
-    """Find it; no entries for a program that is not spread over tasks."""
+    """What each task did in its steps; no entries for a program that is not spread over tasks."""
     steps, trace = run.task_steps, run.trace
     hosts = tuple(str(host) for host in steps.frame["host"]) if len(steps) else ()
     nothing = np.zeros(len(hosts), np.float64)
@@ -205,7 +206,7 @@ _MOST_STEPS = 8
 
 @dataclass(frozen=True, eq=False, repr=False)
 class TracedOps:
-    """The ops of the noted graphs; `row` is always one of `SourceMap.ops`."""
+    """The ops of the graphs in a source map; `row` is always one of `SourceMap.ops`."""
 
     source_map: SourceMap
     row: pd.Series
@@ -293,7 +294,7 @@ class TracedOps:
 
 
 def traced_ops(run: RunFacts) -> TracedOps | None:
-    """Find them; None where nothing is noted of any graph."""
+    """The traced ops, None without any graph."""
     source_map = run.results.source_map
     if source_map is None or not len(source_map.details):
         return None
@@ -399,7 +400,7 @@ class Evaluations:
 
 
 def find_evaluations(trace: Trace, steps: pd.DataFrame, kinds: Kinds, coverage: Coverage) -> Evaluations:
-    """Find them among the steps that are not trained; a loop of which nothing tells begins with its first step."""
+    """The evaluations among the steps that are not trained; a loop without markers begins with its first step."""
     start_ps = steps["start_ps"].to_numpy(np.int64)
     end_ps = start_ps + steps["duration_ps"].to_numpy(np.int64)
     stretch = np.maximum(np.searchsorted(coverage.start_ps, start_ps, side="right") - 1, 0)
@@ -451,7 +452,7 @@ class OutsideWork:
 def outside_work(
     trace: Trace, source_map: SourceMap | None, coverage: Coverage, frame: pd.DataFrame, averaged: Bool
 ) -> tuple[OutsideWork, ...]:
-    """Find it, what takes most time first; nothing where nobody sampled lines."""
+    """Work outside of the training steps, most time first; nothing where nobody sampled lines."""
     if source_map is None or not len(source_map.samples) or not len(coverage.start_ps):
         return ()
     time_ps, frame_row = sample_times(trace, source_map)

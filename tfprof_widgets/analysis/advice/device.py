@@ -187,7 +187,6 @@ def uneven(run: Run) -> tuple[list[str], Float64] | None:
 
 
 def _busy_ms(run: Run, rows: np.ndarray) -> float:
-    """How long any of some events runs in a step."""
     computing = Stretches.of(run.trace.start_ps[rows], run.trace.ends(rows))
     inside = computing.within(run.steps.start_ps, run.steps.end_ps)
     return float(inside.mean()) / PS_PER_MS

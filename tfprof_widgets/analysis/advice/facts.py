@@ -163,7 +163,7 @@ class UsualStep:
 
 
 def usual_step(time_ms: Float64, owned_ms: Float64) -> UsualStep:
-    """Find it; `owned_ms` is for each step what is not the rule's own."""
+    """The usual step, of which `owned_ms` is for each step what is not the rule's own."""
     if not len(time_ms):
         return UsualStep(0.0, 0.0)
     own_ms = float(np.median(time_ms - owned_ms))
@@ -257,7 +257,7 @@ class OpWork:
 
 
 def op_work(results: Facts, entry: Int32, n_steps: int) -> OpWork:
-    """Find it."""
+    """What the ops of a usual step cost."""
     occurrences, shares = results.occurrences, results.op_shares
     n = len(occurrences.name)
     rows = np.flatnonzero(entry[occurrences.event] >= 0)
@@ -424,7 +424,7 @@ class RunFacts:
 
     @cached_property
     def _in_keras_calls(self) -> bool:
-        """Whether most steps began within a noted call of `fit`, `evaluate` or `predict`."""
+        """Whether most steps began within a recorded call of `fit`, `evaluate` or `predict`."""
         source_map = self.results.source_map
         if source_map is None or not len(source_map.calls) or not len(self.steps):
             return False

@@ -333,7 +333,6 @@ def _parts(run: Run) -> Iterator[tuple[str, SpentOps]]:
 
 
 def _costliest(run: Run, group: npt.NDArray[np.integer], counted: Bool) -> SpentOps:
-    """The ops of the group that most time is spent in."""
     _, number = np.unique(group, return_inverse=True)
     us = np.bincount(number, np.where(counted, run.side.us, 0.0))
     return SpentOps(run, "op", counted & (number == int(us.argmax())) if len(us) else counted)

@@ -47,7 +47,7 @@ MAPS = frozenset(("Map", "ParallelMap", "MapAndBatch"))
 
 
 def kept_ratio(run: Run) -> float:
-    """Of what a filter behind the pipeline's map judged, the share that it kept; 1 where there is none such."""
+    """The share that filters behind the pipeline's map let through of what they judged; 1 without one."""
     data = run.results.tf_data
     pipeline = data.bottleneck_pipeline
     if pipeline is None:
@@ -308,7 +308,7 @@ def _prefetch(run: Run) -> Fix:
 
 
 def cheaper_map(run: Run) -> Fix:
-    """A function that is the cost itself: its results kept, where they are known to be the same in each epoch."""
+    """A function that is the cost itself: its results are cached where they are known to be the same in each epoch."""
     words = f"Make {_name(run)} cheaper: smaller images, whole batches at a time, or done once before the training."
     told, call = _on_keeping(run, run.results.tf_data.bottleneck_pipeline)
     words = f"{words} {told}"

@@ -47,7 +47,7 @@ class GraphLoops:
     name: tuple[str, ...]
     """Of each that of its op."""
     row: tuple[int, ...]
-    """The op itself, a row of `SourceMap.ops`; -1 where several of that name are noted."""
+    """The op itself, a row of `SourceMap.ops`; -1 where several have that name."""
     of_unit: Int64
     """For each unit of `Occurrences` the loop in which it runs, -1 for none."""
     each_turn: Bool
@@ -187,7 +187,7 @@ class _Events:
 
 
 def graph_loops(run: Run, traced: TracedOps) -> GraphLoops | None:
-    """Find them; None where none is known to have run."""
+    """The loops of the graphs that ran, None where none is known to have run."""
     ops, units = traced.source_map.ops, run.facts.occurrences.name
     graphs, names = ops["graph"].to_numpy(), ops["op"].to_numpy(object)
     own_row = traced.row.to_numpy()[run.results.op_shares.dominant]

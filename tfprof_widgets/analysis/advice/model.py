@@ -494,7 +494,6 @@ def _n_numbers(shape: tuple[int, ...] | None, batch: int | None) -> int:
 
 
 def _are_broadcast(shapes: list[tuple[int, ...] | None], made: tuple[int, ...]) -> bool:
-    """Whether such tensors broadcast to another."""
     padded = [(1,) * (len(made) - len(shape or ())) + (shape or ()) for shape in shapes]
     sizes = list(zip(*padded, made, strict=True)) if all(len(one) == len(made) for one in padded) else [(2, 2, 1)]
     return all({*read} <= {1, size} for *read, size in sizes)

@@ -96,7 +96,6 @@ def _subject(one: Advice) -> tuple[str, str]:
 
 
 def _training(results: Facts) -> list[HostAdvice]:
-    """The hosts whose steps are those of the training."""
     hosts, others = results.of_hosts, not_training(results.host_facts)
     step_ms = results.steps.frame["step_time_ms"].where(results.is_averaged, 0.0).to_numpy()
     of_host = np.split(results.merged_steps.row, hosts.every.first_row("steps")[1:-1])

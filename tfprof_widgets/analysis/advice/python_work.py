@@ -103,7 +103,7 @@ class PythonGap:
 
 
 def python_gap(trace: Trace, source_map: SourceMap | None, steps: StepFacts) -> PythonGap:
-    """Find them."""
+    """The gaps of the steps in which neither an op nor the device runs."""
     if not len(steps):
         return PythonGap(np.zeros(0), 0.0)
     usual = float(np.median(steps.longest_ms("other")))
@@ -205,7 +205,7 @@ def _lines(source_map: SourceMap, frame: Int64, main: tuple[int, int] | None) ->
 
 
 def code_line(source_map: SourceMap, file: int, line: int, share: float) -> CodeLine:
-    """What is known of a line at which samples lie."""
+    """The line that samples lie at, with its function and text."""
     text = str(source_map.files["text"].iloc[file])
     lines = text.split("\n")
     function = _function(source_map, file, line, lines)
@@ -266,7 +266,7 @@ class CalledWork:
 def called_work(
     trace: Trace, source_map: SourceMap | None, steps: StepFacts, *, calls_only_hooks: bool
 ) -> tuple[CalledWork, ...]:
-    """Find it, what takes most time first; nothing where nobody sampled lines."""
+    """The user's functions beside the one that runs the steps, most time first; nothing where nobody sampled lines."""
     if source_map is None or not len(source_map.samples) or not len(steps):
         return ()
     time_ps, frame = sample_times(trace, source_map)
@@ -371,7 +371,6 @@ class TracedCalls:
     """The outermost calls that traced, of the steps that count."""
 
     event: Int64
-    """The events."""
     function: tuple[str, ...]
     """Of each the function that it called."""
     entry: Int32
@@ -381,7 +380,7 @@ class TracedCalls:
 
 
 def traced_calls(trace: Trace, entry: Int32, steps: StepFacts) -> TracedCalls:
-    """Find them; `entry` is for each event its step among `steps`, -1 for none."""
+    """The calls that traced; `entry` is for each event its step among `steps`, -1 for none."""
     mode = trace.string_stat("tf_function_call")
     texts = {text: trace.strings[text].startswith("traced") for text in np.unique(mode[mode >= 0]).tolist()}
     is_traced = on_host(trace) & np.isin(mode, [text for text, traced in texts.items() if traced])
@@ -425,7 +424,7 @@ class Saves:
 
 
 def find_saves(trace: Trace, entry: Int32, steps: StepFacts) -> Saves:
-    """Find them; `entry` is for each event its step among `steps`, -1 for none."""
+    """The steps that save; `entry` is for each event its step among `steps`, -1 for none."""
     n = len(steps)
     kind = by_ends(trace, lambda names, _: [_kind(name) for name in names], np.int8)[trace.name_id]
     written = np.bincount(entry[(kind == 1) & (entry >= 0)], minlength=n) > 0
@@ -483,7 +482,7 @@ class StepCalls:
 
 
 def step_calls(trace: Trace, entry: Int32, n_steps: int) -> StepCalls:
-    """Find them; `entry` is for each event its step among the counted ones, -1 for none."""
+    """What Python calls in the steps; `entry` is for each event its step among the counted ones, -1 for none."""
     parent = trace.nesting.parent
     entry = np.where(within_data(trace), np.int32(-1), entry)
     is_function = by_ends(trace, lambda names, _: [name.startswith(_FUNCTION) for name in names], np.bool_)
@@ -555,7 +554,7 @@ class CallGaps:
 
 
 def call_gaps(trace: Trace, entry: Int32, gap: PythonGap) -> CallGaps:
-    """Find them; `entry` is for each event its step among the counted ones, -1 for none."""
+    """The part of gaps in calls; `entry` is for each event its step among the counted ones, -1 for none."""
     calls = np.flatnonzero((trace.string_stat(_MODE) >= 0) & (entry >= 0))
     if not len(calls):
         return CallGaps((), np.zeros(len(gap.ms)), np.zeros(len(gap.ms)))

@@ -104,7 +104,7 @@ RULES: tuple[Rule, ...] = (
         input_competes,
     ),
 )
-"""All; the last four need what is known of one program alone: its lines, its machine, all the time that it was captured for."""
+"""All; the last four need one program alone: its lines, its machine, all the time that it was captured for."""
 
 
 def find_advice(results: Facts, rules: Sequence[Rule] | None = None) -> FoundAdvice:

@@ -130,7 +130,7 @@ class Run(RunFacts):
 
     @cached_property
     def traced_ops(self) -> TracedOps | None:
-        """The ops of the noted graphs; None where none is noted."""
+        """The ops of the traced graphs; None without any."""
         return traced_ops(self)
 
     @property

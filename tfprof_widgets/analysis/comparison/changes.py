@@ -76,13 +76,13 @@ def middle_mean(values: Float64) -> Float64:
 
 
 FEWEST_ROWS = 12
-"""With fewer rows of both runs nothing can be told of the common change: there is none then."""
+"""With fewer rows of both runs there is no common change."""
 LEAST_SCATTER = 0.02
 """Rows of one program differ at least that much from run to run, in parts of their time."""
 _MOST_SCATTER = 0.25
 """More is no scatter of unchanged rows: the programs differ."""
 UNKNOWN_SCATTER = 0.05
-"""The scatter of rows that nothing is known of: too few ops, or rows of other kinds than ops."""
+"""The scatter of unknown rows: too few ops, or rows of other kinds than ops."""
 COUNTING = 1e-3
 """Rows below this part of a step do not count: they tell more of the clock than of the machine."""
 _MEDIAN_OF_NORMAL = 0.6745
@@ -414,7 +414,7 @@ def _resampled(ms: Float64, rng: np.random.Generator, middle: Middle) -> Float64
 
 
 _FLATTENS = frozenset(("Unbatch", "FlatMap", "Interleave", "ParallelInterleave", "Window", "GroupByWindow", "Rebatch"))
-"""How many samples an element has behind these, nobody notes."""
+"""After these the number of samples in an element is unknown."""
 _FEW = 2
 """Calls more or less than steps, as at the begin and the end of an epoch."""
 
@@ -470,7 +470,7 @@ class Samples:
 
 @dataclass(frozen=True, eq=False)
 class Pace:
-    """The averaged steps of one run: all that is kept of it to compare the next run with."""
+    """The averaged steps of one run, as the next run is compared with them."""
 
     step_ms: Float64
     """How long each took, in time order."""

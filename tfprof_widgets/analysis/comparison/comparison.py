@@ -351,7 +351,7 @@ class RunDiff:
         return self._as_noted(self._changes((first, second), pair_lines(first, second)))
 
     def _as_noted(self, rows: pd.DataFrame) -> pd.DataFrame:
-        """The same; what only one run could know, as the other noted nothing of its program, is neither new nor gone."""
+        """The same; what only one run could know, as the other has no record of its program, is neither new nor gone."""
         is_noted = [one.source_map is not None and not one.source_map.is_empty for one in (self.a, self.b)]
         if is_noted[0] == is_noted[1]:
             return rows

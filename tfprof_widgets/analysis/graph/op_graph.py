@@ -486,7 +486,7 @@ def _device(ops: CapturedOps, times: dict[str, Any], *, on_host: bool) -> Any:
 
 
 def _details(source_map: SourceMap, ops: CapturedOps) -> dict[str, Any]:
-    """Columns of `ops` that only a noted graph tells."""
+    """Columns of `ops` that only a graph in a source map has."""
     n = len(ops.name)
     float_ops = np.zeros(n, np.int64)
     shape: list[tuple[int, ...] | None] = [None] * n

@@ -61,12 +61,12 @@ TREE = table(
 )
 
 _MOST = 2.0**62
-"""What running sums are kept below."""
+"""The limit of running sums."""
 
 
 @dataclass(frozen=True, eq=False)
 class Accounts:
-    """The figures of every node of a view, in its order; of those that are not kept they mean nothing."""
+    """The figures of every node of a view, in its order; without meaning for nodes that are left out."""
 
     own: Figures
     total: Figures
@@ -74,7 +74,7 @@ class Accounts:
     """Whether the node's own op, or one of its ops, is counted."""
     is_kept: NDArray[np.bool_]
     parent: Int64
-    """The node's parent among those kept."""
+    """The node's parent among the nodes that stay."""
     is_counted_op: NDArray[np.bool_]
     """Per op, whether its figures are in the own figures of its node."""
 
@@ -123,7 +123,7 @@ def totals(own: Figures, ends: Int64) -> Figures:
 
 
 def _nearest_kept(parent: Int64, is_kept: NDArray[np.bool_]) -> Int64:
-    """The nearest kept node above each node."""
+    """The nearest node that stays above each node."""
     nearest = parent.tolist()
     kept = is_kept.tolist()
     for row in range(1, len(nearest)):  # one step per node; what is above was looked up before
@@ -204,7 +204,7 @@ def _walk(view: TreeView, nodes: Nodes, accounts: Accounts, options: TreeOptions
 
 
 def _children(accounts: Accounts) -> list[list[int]]:
-    """The kept nodes below each node."""
+    """The nodes that stay below each node."""
     children: list[list[int]] = [[] for _ in accounts.parent]
     kept = np.flatnonzero(accounts.is_kept)[1:]
     for row, parent in zip(kept.tolist(), accounts.parent[kept].tolist(), strict=True):

@@ -133,7 +133,7 @@ def _offset(start: Int64, end: Int64, chief_start: Int64, chief_end: Int64) -> t
 
 
 _DISAGREES = 0.5
-"""Clocks that are further apart than this part of a step are told of."""
+"""Clocks that are further apart than this part of a step have a notice."""
 _FIRM = 0.25
 """The difference of two clocks is known where it scatters by less than this part of itself from step to step."""
 _NORMAL_MAD = 1.4826
@@ -150,7 +150,7 @@ class ClockShifts:
     shift_ps: Mapping[str, int]
     """Host -> ps to add to its times, with median 0; empty for fewer than two hosts or hosts that do not wait for each other."""
     notice: str
-    """Told where clocks of hosts that wait for each other disagree by much of a step; else empty."""
+    """A sentence where clocks of hosts that wait for each other disagree by much of a step; else empty."""
 
 
 NO_SHIFTS = ClockShifts(MappingProxyType({}), "")

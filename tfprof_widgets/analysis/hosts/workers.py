@@ -166,7 +166,6 @@ def _is_joint(communication: pd.DataFrame, hosts: tuple[str, ...]) -> bool:
 
 
 def _clocks(hosts: tuple[str, ...], rows: pd.DataFrame) -> ClockShifts:
-    """Of the hosts whose aligned steps these are."""
     duration = rows["duration_ps"].to_numpy(np.int64)
     end_ps = (rows["start_ps"].to_numpy(np.int64) + duration).reshape(-1, len(hosts))
     return clock_shifts(hosts, end_ps, float(np.median(duration)))
@@ -234,7 +233,7 @@ _OFTEN = 0.1
 _CHANCE = 0.01
 """And so often that with less than this probability any of the hosts would be, if all were late as often as the others."""
 _FEW_STEPS = 6
-"""Of fewer steps outliers cannot be told from what is usual."""
+"""Of fewer steps outliers look like what is usual."""
 _FEW_VALUES, _FEW_MEDIANS = 4.0, 8.0
 """A standard deviation, and one from a median, counts as larger by this over the number of its values: fewer than 1 of 100
 captures of three steps then has a false straggler."""

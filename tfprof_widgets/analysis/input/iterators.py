@@ -353,7 +353,7 @@ SLOW_CALL_PS = 50_000_000
 
 
 def executions(calls: pd.DataFrame, iterators: pd.DataFrame, pipeline: int) -> pd.DataFrame:
-    """All executions of a pipeline, slowest first; the columns are told in `TfData.executions`."""
+    """All executions of a pipeline, slowest first, with the columns of `TfData.executions`."""
     is_root = (calls["root_call"] == np.arange(len(calls))) & (calls["pipeline"] == pipeline)
     roots = np.flatnonzero(is_root)
     latency, start = calls["duration_ps"].to_numpy()[roots], calls["start_ps"].to_numpy()[roots]
@@ -509,7 +509,7 @@ def enqueue_times(trace: Trace) -> tuple[int, int]:
 
 
 def input_work(trace: Trace, occurrences: Occurrences) -> Bool:
-    """Tell the ops of input pipelines from those of the model, which may have the same type and no scope either."""
+    """Which ops are of input pipelines; those of the model may have the same type and no scope either."""
     is_data_line = data_lines(trace)
     is_iterator = np.array([name.startswith("Iterator::") for name in occurrences.name], np.bool_)
     n = len(occurrences.name)

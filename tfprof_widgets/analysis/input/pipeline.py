@@ -82,7 +82,7 @@ def waits_often(wait_ms: Float64, time_ms: Float64) -> bool:
 
 
 def step_waits(steps: pd.DataFrame) -> pd.DataFrame:
-    """How long each step waited for data; the columns are told in `InputPipeline.steps`."""
+    """How long each step waited for data, with the columns of `InputPipeline.steps`."""
     frame = steps.reindex(columns=[name for name in list(STEPS.names) if name != "input_ratio"]).reset_index(drop=True)
     if "is_averaged" not in steps:
         frame["is_averaged"] = True
@@ -92,7 +92,7 @@ def step_waits(steps: pd.DataFrame) -> pd.DataFrame:
 
 
 def host_waits(pipelines: pd.DataFrame, slowest_calls: pd.DataFrame, waits: pd.DataFrame) -> pd.DataFrame:
-    """What tf.data did on each host, the most input-bound host first; the columns are told in `InputPipeline.hosts`."""
+    """What tf.data did on each host, the most input-bound host first, with the columns of `InputPipeline.hosts`."""
     own = pipelines[~pipelines["is_device"].astype(bool)]
     if own.empty:
         return typed_table([], HOSTS.types)

@@ -269,7 +269,7 @@ SLOWEST_TYPES: Types = {
 
 
 def pipeline_table(usage: Usage, iterators: pd.DataFrame) -> pd.DataFrame:
-    """One row per pipeline; the columns are told in `Pipelines.pipelines`."""
+    """One row per pipeline with the columns of `Pipelines.pipelines`."""
     n, of_node = usage.nodes.n_pipelines, usage.nodes.pipeline
     found = np.flatnonzero(iterators["is_bottleneck"].to_numpy())
     bottleneck = np.full(n, -1, np.int64)

@@ -356,9 +356,7 @@ class _Busy:
 
     usage: Usage
     self_ps: Int64
-    """Of each node."""
     by_node: Int64
-    """The calls ordered by node."""
     first: Int64
     """Where in `by_node` those of each node begin, and where the last ones end."""
 

@@ -70,7 +70,7 @@ UNATTRIBUTED = "not in a layer"
 
 MAX_KNOWN_DEPTH = 1_000
 MAX_DEPTH = 100
-"""Known layers, and layers told from scopes, are not looked for deeper than this."""
+"""Known layers, and layers found from scopes, are not looked for deeper than this."""
 _PARTS = (COPIES, PROGRAM_ENDS, GRADIENT_SUMS, KERAS)
 ROLES = ("", "optimizer", "metrics", "loss", *_PARTS)
 """What a traceback or type may say that an op is for; entries of such ops bear these names, but `_PARTS` are no kinds of

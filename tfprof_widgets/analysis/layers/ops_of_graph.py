@@ -33,7 +33,7 @@ class TapeOps:
     they read."""
 
     def __init__(self, graphs: GraphIndex, edges: pd.DataFrame, rows: Sequence[int], known: KnownLayers) -> None:
-        """Find them."""
+        """Find the forward ops."""
         self.forward: dict[int, int] = {}
         """For each op that is found the row of its forward op."""
         self._graphs, self._known = graphs, known

@@ -93,19 +93,14 @@ class Snapshots:
     is_free: Bool
     fragmentation_ratio: Float64
     requested_bytes: Int64
-    """What was asked for."""
     allocation_bytes: Int64
-    """What was given."""
     stack_bytes: Int64
     """Reserved by the program."""
     heap_bytes: Int64
-    """Allocated."""
     free_bytes: Int64
-    """Left to the allocator."""
     lifetime_peak_bytes: Int64
     """The allocator's own highest mark since the process began, as the event reports it."""
     address: Int64
-    """Where the memory lies."""
     group_step: Int64
     """XProf's step id: the group id; an event without one gets the last one seen plus 1 (semantics 7.3)."""
     freed_at: Int64
@@ -453,7 +448,7 @@ def session_levels(snapshots: Snapshots, rows: slice) -> dict[int, Levels]:
 
 
 def step_table(snapshots: Snapshots, rows: slice, spans: StepSpans) -> pd.DataFrame:
-    """One row per step of a session in which the allocator reports; the columns are told in `MemoryProfile.steps`."""
+    """One row per step of a session in which the allocator reports, with the columns of `MemoryProfile.steps`."""
     parts = []
     for session, levels in session_levels(snapshots, rows).items():
         step = np.flatnonzero(spans.session == session)

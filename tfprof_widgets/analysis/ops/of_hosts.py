@@ -147,7 +147,7 @@ class MergedHlo:
         return hlo_table(self.frame.assign(n_done=self.frame["occurrences"]), n_ordinary)
 
     def units(self, trace: Trace) -> HloUnits:
-        """The same as units; nothing is known of the programs that they are of, so no instruction is."""
+        """The same as units, without instructions, as their programs did not travel."""
         frame = self.frame
         return HloUnits(
             modules=read_hlo_modules(trace, programs=()),
@@ -220,7 +220,6 @@ class MergedOps:
     n_ordinary: int
     shares: OpShares
     is_input: Bool
-    """For each framework op."""
     sums: OpSums
     """For each unit, of all hosts."""
     units: pd.DataFrame

@@ -84,7 +84,7 @@ class OpSums:
     unit_ns: Float64
     """Time of kernels by `ComputeUnit`, of each in whole nanoseconds."""
     flops: Float64 | None = None
-    """Of all executions together, NaN where unknown; None where nothing is known of any."""
+    """Of all executions together, NaN where unknown; None where all are unknown."""
     n_bytes: Float64 | None = None
 
     @cached_property
@@ -311,7 +311,6 @@ class UnitSums:
     unit: Int64
     """Row of the table of units."""
     count: Int64
-    """Executions."""
     total_ps: Int64
     self_ps: Int64
 
@@ -327,7 +326,7 @@ class UnitSums:
         return UnitSums(np.zeros(len(unit), np.int64), unit, *(values[unit] for values in sums))
 
     def of_units(self, is_device: Bool) -> OpSums:
-        """The same per unit; nothing is known of kernels."""
+        """The same per unit, without kernels."""
         count, total, own = self.by_unit(len(is_device))
         nothing = np.zeros((len(is_device), N_UNITS))
         return OpSums(is_device, count, count.astype(np.float64), total, own, nothing)

@@ -290,7 +290,7 @@ def hlo_op_graph(hlo_ops: HloOps, units: HloUnits, name: str) -> HloGraph:
 
 
 def _told(units: HloUnits) -> pd.DataFrame:
-    """What is told of each HLO op."""
+    """The columns that describe each HLO op."""
     op_name, op_type = _framework_ops(units)
     return pd.DataFrame(
         {

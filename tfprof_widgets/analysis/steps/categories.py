@@ -246,7 +246,7 @@ class DeviceWork:
     """Events of devices by owner, then start, with the calls that launched them."""
 
     owner: Int64
-    """Among whose events is told what runs next: the number of a session, or of a device in one."""
+    """Among whose events the next to run is found: the number of a session, or of a device in one."""
     event: Int64
     """Rows of the trace."""
     call: Int64
@@ -284,7 +284,7 @@ class HostWork:
 
     @classmethod
     def of(cls, trace: Trace, parts: UInt8, of_steps: Pieces) -> HostWork:
-        """Tell from the parts of host events what each thread does at every instant."""
+        """What each thread does at every instant, by the parts of host events."""
         event, start, end = innermost(trace, parts != NONE)
         return cls(trace.line_id[event].astype(np.int64), start, end, parts[event], of_steps)
 

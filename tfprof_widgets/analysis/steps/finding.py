@@ -106,7 +106,7 @@ def marked_steps(trace: Trace, grouping: Grouping, *, sessions: Bool, counts_lef
 
 
 def device_steps(trace: Trace, grouping: Grouping, *, sessions: Bool) -> StepTable:
-    """Inferred steps of `sessions` (flags) of groups that kept a device busy, by the longest stretch on one device and with the
+    """Inferred steps of `sessions` (flags) of groups that used a device, by the longest stretch on one device and with the
     group's number, as XProf's without markers."""
     session = grouping.groups["session"].to_numpy(np.int64)
     start, duration = longest_device_marker(trace, grouping)

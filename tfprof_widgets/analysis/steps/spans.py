@@ -315,7 +315,7 @@ def kinds_of(names: pd.Series[str]) -> npt.NDArray[np.object_]:
 
 
 def distinct_names(names: Sequence[str], hosts: npt.NDArray[np.object_]) -> npt.NDArray[np.object_]:
-    """Tell apart the steps of a host that were marked alike."""
+    """Give the steps of a host that were marked alike different names."""
     step = pd.DataFrame({"host": hosts, "name": np.array(names, np.object_)})
     if not step.duplicated().any():
         return step["name"].to_numpy(np.object_)
@@ -341,7 +341,7 @@ _OUTLIER = 3.0
 _COMPILING = 0.1
 """A step that spends this share of its time compiling is left out, wherever it lies."""
 _MOST_NAMED = 3
-"""Of more steps that compile only their number is told."""
+"""Of more steps that compile only their number is named."""
 _PAUSE = 10.0
 """A loop of steps begins anew, such as another `fit`, where the time since the last step is so many usual ones, and"""
 _MIN_PAUSE_MS = 1.0
@@ -473,7 +473,7 @@ def _first_of_loops(frame: pd.DataFrame, steps: list[int]) -> list[int]:
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Coverage:
-    """Of the sessions in which the program ran such steps; of several hosts, that wait for each other, it is not told."""
+    """The time in and out of such steps, of sessions of one host in which the program ran some."""
 
     captured_ps: int
     """From the begin of each session to its end."""
@@ -487,7 +487,7 @@ class Coverage:
 
     @property
     def ratio(self) -> float:
-        """Share of the time captured that lies in steps; 1 where it is not told."""
+        """Share of the time captured that lies in steps; 1 where it is unknown."""
         return 1 - self.outside_ps / self.captured_ps if self.captured_ps else 1.0
 
     @property

@@ -392,7 +392,7 @@ def _found_steps(trace: Trace, grouping: Grouping, *, has_failed: bool) -> StepT
 
 
 def table_of(steps: TracedSteps) -> StepTable:
-    """What the steps were made from, as far as what is told of them holds it."""
+    """The table that the steps were made from, as far as `Steps.frame` holds it."""
     frame, n = steps.frame, len(steps.frame)
     return StepTable(
         session=frame["session"].to_numpy(np.int64),
@@ -512,7 +512,7 @@ _N_RESAMPLES = 2_000
 _SEED = 20_240_229
 _INTERVAL = (2.5, 97.5)
 _MOST_STEPS = 2_000
-"""Of a side that are resampled: the interval of more would not be told apart from theirs."""
+"""Of a side that are resampled: the interval of more would be no other."""
 
 
 def measure_interference(step_times: pd.DataFrame) -> Interference:

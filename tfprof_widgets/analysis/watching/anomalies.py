@@ -51,7 +51,7 @@ from .words import (
 
 _SURE_NS = 2_000_000_000
 _SURE_SAMPLES = 2
-"""A stretch that took less time, or has fewer samples of the machine, may be what other processes do: it is only told."""
+"""A stretch of less time, or with fewer samples of the machine, may be what other processes do: it has the lowest severity."""
 _NEAR_STEPS = 5
 """A stretch that begins so few steps after a validation began with it."""
 
@@ -360,7 +360,7 @@ def anomalies_of(log: WatchLog) -> list[Anomaly]:
 
 
 def unrecorded_of(log: WatchLog) -> list[str]:
-    """That a model ran on another backend than TensorFlow, whose steps are not told: one sentence, mostly none."""
+    """A sentence that a model ran on another backend than TensorFlow, whose steps are not recorded; mostly none."""
     names = [known_name(str(event.get("name"))) for event in log.events if event["kind"] == "unrecorded"]
     return [unrecorded_notice(name) for name in names[-1:] if name]
 

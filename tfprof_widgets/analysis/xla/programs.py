@@ -277,7 +277,7 @@ def _work(modules: HloModules, flops: Float64, in_elements: Float64) -> Float64:
 
 
 MOST_NODES = 60
-"""More are not read in a drawing; what is nearest to the result, or to the op, is kept."""
+"""More are not read in a drawing; what is nearest to the result, or to the op, stays."""
 _LEVELS = 2
 _INLINE = ("fusion", "call", "async-start")
 
