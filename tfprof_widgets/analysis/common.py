@@ -308,8 +308,7 @@ MOST_DEGREES = 200
 
 
 def tail_of_t(t: float, degrees: int) -> float:
-    """The probability of an absolute value above `t`. Source: Abramowitz and Stegun, Handbook of Mathematical Functions,
-    26.7.3-4."""
+    """Probability of an absolute value above `t`. Source: Abramowitz, Stegun, Handbook of Mathematical Functions, 26.7.3-4."""
     angle = math.atan2(t, math.sqrt(degrees))
     sine, cosine = math.sin(angle), math.cos(angle)
     term = cosine if degrees % 2 else 1.0

@@ -585,8 +585,7 @@ def sends_to_other_tasks(trace: Trace) -> Int64:
 
 @once
 def find_exchanges(trace: Trace) -> Exchanges:
-    """The exchanges of the hosts: `_Send` and `_Recv` only between tasks, where a wait is from the start of a `_Recv` to its end,
-    two events."""
+    """The exchanges of hosts: `_Send` and `_Recv` only between tasks; a wait is from a `_Recv`'s start to its end event."""
     on_host = trace.on_planes([plane.is_host for plane in trace.planes])
     kinds = by_ends(trace, _kinds_of, np.uint8)[trace.name_id]
     rows = np.flatnonzero((kinds < len(EXCHANGE_KINDS)) & on_host)
@@ -631,8 +630,7 @@ def _leaves_task(trace: Trace, rows: Int64) -> Bool:
 
 
 def _waits(trace: Trace, sends: Int64) -> tuple[Int64, Int64, Int64]:
-    """Tensors of other tasks that were waited for, in sessions that also send: the event that began the wait, when it was over,
-    and the name."""
+    """Tensors of other tasks waited for, in sessions that also send: the event that began the wait, its end, the name."""
     none = np.empty(0, np.int64)
     if not len(sends) or _ASYNC_BEGIN not in trace.string_ids:
         return none, none, none

@@ -398,8 +398,7 @@ class Facts:
 
     @cached_property
     def idle_ps(self) -> dict[str, int]:
-        """By side, `Host` and `Device`, how long host threads and devices ran no op, each summed; a side that was not observed is
-        missing."""
+        """By side, `Host` and `Device`, how long threads and devices ran no op, each summed; a side not observed is missing."""
         if self.summed is None:
             return idle_by_side(self.occurrences)
         return {side: self.summed.sums[side] for side in ("Device", "Host") if side in self.summed.sums}

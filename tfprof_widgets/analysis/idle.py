@@ -310,8 +310,7 @@ def _gap_windows(trace: Trace, table: StepTable, launches: DeviceWork, n: int) -
 
 
 def _of_session(table: StepTable, session: int, first_ps: int, last_ps: int) -> tuple[Int64, Int64, Int64]:
-    """Step, start and end of the steps of a session and, with step -1, of what lies between; where steps overlap the time is the
-    first's."""
+    """Step, start and end of a session's steps and, with step -1, of what lies between; overlaps are the first step's."""
     steps = np.flatnonzero(table.session == session)
     steps = steps[np.argsort(table.start_ps[steps], kind="stable")]
     begins, high = table.start_ps[steps], table.end_ps[steps]

@@ -45,8 +45,7 @@ _MOST_PROCESSES = 61
 
 
 class HostPool:
-    """Starts processes where files are large enough; spawned, not forked, as a fork breaks threads of a kernel and of
-    TensorFlow."""
+    """Starts processes where files are large enough; spawned, as a fork breaks threads of a kernel and of TensorFlow."""
 
     def __init__(self, n_files: int, *, can_leave: bool = True) -> None:
         """Say how many files there are."""
@@ -163,8 +162,7 @@ class HostRuns(Generic[File, Outcome]):
         return f"{told} {self.by_processes(pool)}".rstrip()
 
     def by_processes(self, pool: HostPool) -> str:
-        """Run by processes of this machine; what one that ends early may have been at is run once more, one file at a time, then
-        given up."""
+        """Run by processes of this machine; what one that ends early may have been at runs once more, file by file."""
         n_again = 0
         while left := self.left:
             error = self._send(left, pool.executor(), is_own=True)
@@ -424,8 +422,7 @@ def _end_after(parent: Any) -> None:
 
 @contextlib.contextmanager
 def _no_main() -> Iterator[None]:
-    """While starting, a module without name and file is in place of the main module, so that `multiprocessing` does not run it
-    again."""
+    """While starting, a module without name and file replaces the main module, which `multiprocessing` would run again."""
     main = sys.modules["__main__"]
     if getattr(main, "__file__", None) is None and getattr(main, "__spec__", None) is None:
         yield

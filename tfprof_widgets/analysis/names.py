@@ -191,8 +191,7 @@ def by_ends(trace: Trace, function: Callable[[list[str], OpNames], _Values], dty
 
 @once
 def _ends(trace: Trace) -> tuple[Int64, Int64]:
-    """The first name of events with each pair of ends, as a row of `trace.used_names`, and for each string which pair; one more
-    for no event."""
+    """The first name of events with each pair of ends, a row of `trace.used_names`, and each string's pair; one more for none."""
     stems, of_string = _stems(trace)
     numbers: dict[str, int] = {}
     end = np.array([numbers.setdefault(_end(stem), len(numbers)) for stem in stems], np.int64)
@@ -212,8 +211,7 @@ def _end(stem: str) -> str:
 
 @once
 def parsed_names(trace: Trace) -> OpNames:
-    """What the names of events mean, in the order of `trace.used_names`; of names that differ in a number at the end one is
-    parsed."""
+    """What names of events mean, in the order of `trace.used_names`; of names that differ in an end number one is parsed."""
     names = np.array([trace.strings[i] for i in trace.used_names.tolist()], np.object_)
     stems, number = _stems(trace)
     stem = number[trace.used_names]

@@ -32,8 +32,7 @@ def _of_whole(name: str) -> Any:
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Part(Facts):
-    """What ran in a part of a run: executions are cut to it, steps keep their numbers and whole times, ops their units and
-    places."""
+    """What ran in a part of a run: executions are cut to it, steps keep numbers and whole times, ops their units and places."""
 
     whole: Facts = None  # type: ignore[assignment]
     low_ps: int = -_FOREVER_PS

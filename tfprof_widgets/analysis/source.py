@@ -251,7 +251,7 @@ def charge_ops(
     scopes: OpScopes | None = None,
     match: OpMatch | None = None,
 ) -> Charges:
-    """Charge each framework op; the rules are those of `compute_source_lines`."""
+    """Charge each framework op by the rules of semantics 14."""
     scopes = scopes or op_scopes(shares.name, shares.type)
     match = match or match_ops(shares.name, shares.type, scopes, source_map)
     return _Charging(trace, shares, source_map, scopes, match).charges()
@@ -293,8 +293,7 @@ class _Charging:
         return Charges(tuple(number), place[code], phase[code])
 
     def _alike(self) -> tuple[Int64, int]:
-        """A number for each op, equal where all is that the rules ask for, and how many; of a scope known by name alone, the
-        root."""
+        """A number for each op, equal where all that the rules ask for is, and how many; of a scope known by name, the root."""
         shares, scopes, match = self.shares, self.scopes, self.match
         is_alone = (match.row < 0) & (shares.frame < 0) & (shares.source_line < 0)
         root = numbered(scope[:1] for scope in scopes.scopes)

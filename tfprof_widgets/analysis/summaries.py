@@ -216,8 +216,7 @@ class HostSummary:
     trace: Trace
     """Its planes and sessions with the few events of `low_detail`."""
     tables: Mapping[str, PackedFrame]
-    """By name; each has at most so many rows, and those of all hosts are stacked, see `Stack`; times are after the host's own
-    origin."""
+    """By name, each of limited length; those of all hosts are stacked, see `Stack`; times are after the host's own origin."""
     n_all: Mapping[str, int]
     """How many rows a table has on the host, for those that are cut."""
     sums: Mapping[str, int]

@@ -140,8 +140,7 @@ def _context_flows(trace: Trace) -> tuple[Links, Links]:
 
 
 def told_links(trace: Trace) -> Links:
-    """Arrows that a reader found: `flow_out` of an event is among the numbers in `flow_in` of the other, unique in all that may
-    be merged."""
+    """Arrows that a reader found: `flow_out` of an event is among `flow_in` of the other, unique in all that may be merged."""
     made, taken = trace.keyed_stats("flow_out"), trace.keyed_stats("flow_in")
     if not len(made.event) or not len(taken.event):
         none = np.empty(0, np.int64)

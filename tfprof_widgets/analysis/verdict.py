@@ -297,11 +297,9 @@ class Idle:
     """Shares in [0, 1]; NaN where there is nothing to tell of."""
 
     device_idle_ratio: float
-    """Share of the time between first and last event, over windows and devices that ran anything, without kernel, copy or
-    TensorCore op."""
+    """Share of the time from first to last event, over windows and devices that ran, without kernel, copy or TensorCore op."""
     host_idle_ratio: float
-    """Of host threads that run ops the share between first and last op without one, high in a healthy program too, as pools
-    rest."""
+    """Of host threads that run ops the share between first and last op without one, high in a healthy program too."""
     device_duty_cycle_ratio: float
     """On a TPU the share of time in which its TensorCores did something else than waiting for the host."""
 

@@ -34,7 +34,7 @@ class TraceCause:
     """Why one call needs another graph than the one before."""
 
     kind: Literal["shape", "value", "object", ""]
-    """Its tensors have other shapes; another argument, which is no tensor, differs; it is another function object; or unknown."""
+    """Other shapes of its tensors, another value of what is no tensor, another function object, or "" where nobody can tell."""
     shapes: tuple[str, ...] = ()
     """Of one tensor, those that it has in the graphs: `64x32`."""
 
@@ -85,8 +85,7 @@ ONE_SHAPE = (
 
 
 def retracing(run: Run) -> Iterator[Advice]:
-    """A `tf.function` is traced again and again; gain: what its tracing calls took but the running of the graphs, of the step
-    time."""
+    """A `tf.function` is traced again and again; gain: what its tracing calls took but running the graphs, of the step time."""
     run = run.with_compiling
     steps, traced = run.steps, run.traced
     functions = Counter(traced.function)

@@ -51,8 +51,7 @@ def python_stage(run: RunFacts) -> str:
 
 
 CROWDED = 0.5
-"""Of the time of steps: less is no fault of a pipeline beside other programs; well-made ones had up to 0.3 on two shared
-cores."""
+"""Of the time of steps: less is no fault of a pipeline beside other programs; good ones had up to 0.3 on two shared cores."""
 NEVER_RESTS = 0.8
 """Of a step: so long runs Python of the input that sets the pace."""
 
@@ -123,8 +122,7 @@ class DeviceWaits:
 
 
 def device_waits(run: RunFacts) -> DeviceWaits:
-    """The waits of devices for launches; where Python and the runtime take time, gaps of single devices show which part is
-    between kernels."""
+    """The waits of devices for launches; gaps of single devices show which part of the host's time is between kernels."""
     steps, idle = run.steps, run.facts.idle
     idle = idle[np.isin(idle["step"].to_numpy(), steps.row)]
     is_between, is_dispatch = idle["position"] == "between", idle["cause"] == "dispatch"

@@ -139,8 +139,7 @@ def low_utilisation(run: Run) -> Iterator[Advice]:
 
 
 def uneven_devices(run: Run) -> Iterator[Advice]:
-    """Some devices of a host compute far less than the busiest; gain: what an even distribution takes off the busiest one's
-    share."""
+    """Some devices of a host compute far less than the busiest; gain: what an even distribution takes off the busiest's share."""
     found = uneven(run)
     if found is None:
         return
@@ -203,8 +202,7 @@ _GAPS_OF_SHORT = "of a large batch the gaps alone; kernels as short as these tak
 
 
 def idle_border(run: Run) -> Iterator[Advice]:
-    """The device idles between the last kernel of a step and the first of the next; gain: of a usual step what of that no other
-    rule owns."""
+    """The device idles between the last kernel of a step and the next step's first; gain: what of that no other rule owns."""
     steps, waits = run.steps, run.waits
     if not steps.device_computes:
         return

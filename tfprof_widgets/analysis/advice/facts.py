@@ -186,8 +186,7 @@ def trained(hosts: Iterable[str]) -> list[str]:
 
 
 def step_facts(results: Facts, *, with_servers: bool = False, with_compiling: bool = False) -> StepFacts:
-    """The facts of the steps that the averages of the overview are over; with parameter servers' and compiling steps if asked
-    for."""
+    """The facts of the steps that the averages of the overview are over; with servers' and compiling steps if asked for."""
     frame, is_averaged = results.steps.frame, results.is_averaged
     if with_compiling:
         is_averaged = is_averaged | results.averaged_steps.compiles_again
@@ -407,8 +406,7 @@ class RunFacts:
 
     @cached_property
     def can_be_compiled(self) -> bool:
-        """Whether XLA compiled little, and could: it has no program for cuDNN's recurrent networks, Python, text and
-        exchanges."""
+        """Whether XLA compiled little, and could: it has no program for cuDNN's recurrent networks, Python, text, exchanges."""
         scopes = self.results.op_scopes
         own = zip(scopes.type, scopes.is_input.tolist(), strict=True)
         return not self.is_compiled and not any(_NOT_IN_XLA.match(kind) for kind, is_input in own if not is_input)

@@ -45,8 +45,7 @@ STRAGGLER = 3.0
 MIN_STRAGGLERS = 2
 """A single slow step may be anything that the machine did; nobody can tell how often it comes again."""
 MIN_EXCESS_MS = 50.0
-"""A thread that loses its core to other programs waits for time slices of 3 to 10 ms each: 20 to 40 ms say nothing of this
-program."""
+"""A thread that loses its core waits for time slices of 3 to 10 ms each: 20 to 40 ms say nothing of this program."""
 MIN_DEVIATIONS = 8.0
 """Median absolute deviations above the median: on a busy machine all steps differ, and a long one is no exception."""
 MOST_STRAGGLERS = 0.25
@@ -376,8 +375,7 @@ _MOST_OPS = 100_000
 
 
 def repeated_work(run: Run) -> Iterator[Advice]:
-    """Ops of the step read the same and make the same as others of it; gain: the share of the step time of all but the first of
-    each."""
+    """Ops of the step read and make the same as others of it; gain: the share of the step time of all but the first of each."""
     steps, traced = run.steps, run.traced_ops
     if traced is None or not steps.mean_ms or run.eager.is_hot:
         return

@@ -161,8 +161,7 @@ _SAME_EACH_EPOCH = frozenset(
 
 
 def kind_of_input(run: Run) -> Kind:
-    """What functions of datasets do, by their ops in graphs and those that ran; of all datasets, as a trace does not say whose a
-    function is."""
+    """What functions of all datasets do, by their ops in graphs and those that ran: a trace does not say whose a function is."""
     source_map = run.results.source_map
     if source_map is None:
         return "unknown"
@@ -561,8 +560,7 @@ def input_competes(run: Run) -> Iterator[Advice]:
 
 
 def few_threads(run: Run) -> Iterator[Advice]:
-    """The program set fewer threads for an op than the machine has cores; gain: of the share of ops what more threads would
-    save."""
+    """The program set fewer threads for an op than there are cores; gain: of the share of ops what more threads would save."""
     steps, sources = run.steps, run.results.sources
     if sources is None or len(steps) < MIN_STEPS or steps.has_device or run.eager.is_hot:
         return
@@ -599,8 +597,7 @@ _REPEATS = frozenset(("Repeat", "ForeverRepeat", "FiniteRepeat"))
 
 
 def new_iterator(run: Run) -> Iterator[Advice]:
-    """A loop makes an iterator in each step; gain: about the time from the making of each until its batch is there, of a usual
-    step."""
+    """A loop makes an iterator in each step; gain: about the time from making each until its batch is there, of a usual step."""
     steps, spent_ms = run.steps, run.new_iterator_ms
     if not len(steps) or not spent_ms.any():
         return

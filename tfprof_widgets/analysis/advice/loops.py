@@ -142,8 +142,7 @@ class GraphLoops:
         return ops.with_quiet(int(silent[0]), *self._quiet()) if len(silent) == 1 else ops
 
     def _quiet(self) -> tuple[Int64, Int64, Int64]:
-        """Step, start and end of what the runtime ran without a recorded op; none where that may be the ops outside of loops
-        alone."""
+        """Step, start and end of what the runtime ran without a recorded op; none where ops outside of loops may be all of it."""
         run, trace = self.run, self.run.trace
         is_process = trace.names_matching([_PROCESSES]) & (run.entry >= 0)
         holds = np.zeros(trace.n_events + 1, np.bool_)
@@ -253,8 +252,7 @@ LITTLE = 0.1
 
 
 def graph_loop(run: Run) -> Iterator[Advice]:
-    """A loop of TensorFlow runs small ops one after the other; gain: what its ops do not compute, of a device its waits for
-    launches."""
+    """A loop of TensorFlow runs small ops in turn; gain: what its ops do not compute, of a device its waits for launches."""
     steps, traced = run.steps, run.traced_ops
     if len(steps) < MIN_STEPS or run.eager.is_hot or traced is None:
         return

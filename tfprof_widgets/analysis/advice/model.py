@@ -72,8 +72,7 @@ def flattened_features(run: Run) -> Iterator[Advice]:
 
 
 def _products(traced: TracedOps) -> Iterator[tuple[int, tuple[int, ...], int]]:
-    """Products of flattened images, not the model's input, with trained weights: the op, the shape of the images, and the
-    variable."""
+    """Products of flattened images, not the model's input, with trained weights: the op, the images' shape, the variable."""
     of_row = np.unique(traced.of_row[traced.of_row >= 0])
     for row in of_row[(traced.type.iloc[of_row] == "MatMul").to_numpy()].tolist():
         flat = traced.source(row, 0)
@@ -152,8 +151,7 @@ SMALL = 4096
 
 
 def dense_update(run: Run) -> Iterator[Advice]:
-    """A step updates all rows of a table of which it reads few; gain: the share of the step time of ops on its shape but
-    reading."""
+    """A step updates all rows of a table of which it reads few; gain: the share of ops on its shape but reading rows."""
     steps, traced = run.steps, run.traced_ops
     if traced is None or len(steps) < MIN_STEPS or steps.has_device:
         return
@@ -203,8 +201,7 @@ def _tables(run: Run, traced: TracedOps) -> dict[int, int]:
 
 
 def many_variables(run: Run) -> Iterator[Advice]:
-    """Most ops of a step update variables, which are many and small; gain: of the step's fixed share that of the optimizer's
-    ops."""
+    """Most ops of a step update variables, many and small ones; gain: of the step's fixed share that of the optimizer's ops."""
     steps, work, source_map = run.steps, run.work, run.results.source_map
     if source_map is None or len(steps) < MIN_STEPS or steps.has_device or not work.is_told or run.eager.is_hot:
         return
@@ -255,7 +252,7 @@ _NEVER = re.compile(r"gemv|depthwise|dwconv", re.IGNORECASE)
 
 def low_precision_unused(run: Run) -> Iterator[Advice]:
     """The device computes in 32 bits; gain: half the time of TF32 products, 7/8 of those without Tensor Cores, half of the rest
-    where XLA compiled it (op by op, conversions outweigh it)."""
+    where XLA compiled it (op by op, conversions outweigh that)."""
     steps, kernels = run.steps, run.results.kernels.frame
     device = run.results.environment.device_type
     if not steps.has_device or kernels.empty or any(name in device for name in _WITHOUT_TENSOR_CORES) or run.starves:
@@ -328,8 +325,7 @@ def time_ratio(part: pd.DataFrame, kernels: pd.DataFrame) -> float:
 
 
 def tensor_core_unused(run: Run) -> Iterator[Advice]:
-    """With mixed precision, products that suit Tensor Cores run without them; gain: 7/8 of the time of those kernels, of
-    computing."""
+    """With mixed precision, products that suit Tensor Cores run without them; gain: 7/8 of those kernels' share of computing."""
     steps, kernels = run.steps, run.results.kernels.frame
     if not steps.has_device or kernels.empty or not run.results.steps.compute_16bit_ratio >= FEW_16BIT or run.starves:
         return
@@ -372,8 +368,7 @@ HALF = 0.5
 
 
 def unused_results(run: Run) -> Iterator[Advice]:
-    """Ops compute numbers of which a slice behind them throws most away; gain: of their share, with gradients, what nobody
-    uses."""
+    """A slice throws away most of what ops compute; gain: of the share of these ops, with gradients, what nobody uses."""
     traced = run.traced_ops
     if traced is None or not run.steps.mean_ms or run.eager.is_hot:
         return
@@ -417,8 +412,7 @@ def _kept_ratio(traced: TracedOps, row: int) -> float:
 
 
 def _made_for(traced: TracedOps, row: int, readers: dict[int, int]) -> list[int]:
-    """The ops that made what an op picks from for no other, up to a product with what does not depend on the position; none
-    without one."""
+    """The ops that made what an op picks from for no other, up to a product with what has no position; none without one."""
     found: list[int] = []
     for _ in range(_MOST_STEPS):
         row = traced.source(row, 0)

@@ -90,8 +90,7 @@ def merge_advice(hosts: Sequence[HostAdvice], known: Collection[str]) -> FoundAd
 
 
 def _subject(one: Advice) -> tuple[str, str]:
-    """What is said once of all hosts: they run one program and its layers, but an input, a function or an allocator is each
-    host's own."""
+    """What is said once of all hosts: they run one program, but an input, a function or an allocator is each host's own."""
     return one.rule, str(one.evidence.get("layer", ""))
 
 

@@ -38,8 +38,7 @@ SEPARATE_PASSES, FUSED_PASSES = 5, 2
 
 
 def layout_conversion(run: Run) -> Iterator[Advice]:
-    """Images are converted between channels first and last around convolutions; gain: the share of kernels that do nothing
-    else."""
+    """Images are converted between channels first and last around convolutions; gain: the share of kernels that only do that."""
     steps, kernels = run.steps, run.results.kernels.frame
     if not steps.has_device or kernels.empty:
         return
@@ -74,8 +73,7 @@ def _converts(names: list[str]) -> Bool:
 
 
 def unfused_norm(run: Run) -> Iterator[Advice]:
-    """Batch normalisation in separate ops, which XLA did not compile; gain: of their share what one kernel for all would not read
-    again."""
+    """Batch normalisation in separate ops, not compiled by XLA; gain: of their share what one kernel for all saves in reading."""
     steps, results = run.steps, run.results
     if not steps.mean_ms or not (steps.device_computes or results.stored_graph is not None) or run.starves:
         return
@@ -129,8 +127,7 @@ def _norm_scope(scope: tuple[str, ...]) -> str:
 
 
 def useless_bias(run: Run) -> Iterator[Advice]:
-    """A convolution adds a bias that batch normalisation subtracts again; gain: the share of adding these biases and of their
-    gradients."""
+    """A convolution adds a bias that batch normalisation subtracts again; gain: the share of these biases and gradients."""
     steps, results = run.steps, run.results
     if not steps.device_computes or run.starves or run.is_compiled:
         return
@@ -173,8 +170,7 @@ def _before_norms(run: Run, chosen: Bool) -> Int32:
 
 
 def unfused_attention(run: Run) -> Iterator[Advice]:
-    """Attention writes its scores to memory and reads them again; gain: of the share of the step time of its ops all but the
-    products."""
+    """Attention writes its scores to memory and reads them again; gain: the share of its ops but the products."""
     steps, results = run.steps, run.results
     if not steps.device_computes or run.starves:
         return
@@ -198,8 +194,7 @@ def unfused_attention(run: Run) -> Iterator[Advice]:
 
 
 def _fewer_passes_over_scores(run: Run) -> Fix:
-    """What TensorFlow can do about it: Keras 3.15 raises where fused attention is asked for, XLA in TensorFlow 2.21 never makes
-    it."""
+    """What TensorFlow can do about it: Keras 3.15 raises if asked for fused attention, XLA in TensorFlow 2.21 never makes it."""
     none = "Keras on TensorFlow has no fused attention: flash_attention=True raises, enable_flash_attention() changes nothing."
     if run.is_compiled:
         return Fix(
@@ -408,8 +403,7 @@ def _outside_layers(run: Run) -> Iterator[Advice]:
 
 
 def host_fallback(run: Run) -> Iterator[Advice]:
-    """Ops of the step run on the CPU while the device waits; gain: the share of such time, with the copies back that feed
-    them."""
+    """Ops of the step run on the CPU while the device waits; gain: the share of such time, with the copies that feed them."""
     steps, occurrences = run.steps, run.facts.occurrences
     if not steps.has_device:
         return
@@ -507,8 +501,7 @@ def double_precision(run: Run) -> Iterator[Advice]:
 
 
 def half_precision(run: Run) -> Iterator[Advice]:
-    """A CPU computes much in float16, which it converts to float32 and back; gain: half of the share of the step time of such
-    ops."""
+    """A CPU computes much in float16, converted to float32 and back; gain: half of the share of the step time of such ops."""
     steps = run.steps
     if not steps.mean_ms or steps.has_device or run.eager.is_hot:
         return
@@ -559,8 +552,7 @@ def _double_variables(run: Run) -> list[str]:
 
 
 def one_hot_product(run: Run) -> Iterator[Advice]:
-    """A product with one-hot rows picks rows of the other matrix; gain: the share of making them, of the product and of its
-    gradients."""
+    """A product with one-hot rows picks rows of a matrix; gain: the share of these rows, the product and its gradients."""
     steps, traced = run.steps, run.traced_ops
     if traced is None or not steps.mean_ms or run.eager.is_hot:
         return

@@ -65,8 +65,7 @@ def host_callback(run: Run) -> Iterator[Advice]:
 
 
 def slow_call(run: Run) -> Iterator[Advice]:
-    """Calling a function takes long before it runs any op; gain: the share of the step time in the long stretches without an op
-    there."""
+    """Calling a function takes long before it runs any op; gain: the share of the step time in long stretches there."""
     if not _is_judged(run) or not _is_in_calls(run):
         return
     steps, calls = run.steps, run.call_gaps
@@ -214,8 +213,7 @@ MIN_MS = 50.0
 
 
 def outside_steps(run: Run) -> Iterator[Advice]:
-    """Time passes between training steps; gain: its share of the time captured, of what a framework does of its own only where it
-    is much."""
+    """Time passes between training steps; gain: its share of the time captured, of a framework's own only where it is much."""
     for one in run.outside:
         if not (one.is_training_call and one.kind):
             yield from _told(run, "outside_steps", one)

@@ -31,8 +31,7 @@ _WORKERS_FIX = Fix("Give each worker batches of the same size, and as much of th
 
 
 def task_communication(run: Run) -> Iterator[Advice]:
-    """Tasks that train wait for tensors of others; gain: the share of step time in which one was on its way and no op of the task
-    ran."""
+    """Tasks that train wait for tensors of others; gain: the share of time with one on its way and no op of the task running."""
     tasks = run.tasks
     if not len(tasks.received):
         return
@@ -73,8 +72,7 @@ def _top_sender(run: Run, rows: Int64) -> str:
 
 
 def uneven_tasks(run: Run) -> Iterator[Advice]:
-    """One task of a job computes far more than the others; gain: what an even distribution would take off its share of the
-    step."""
+    """One task of a job computes far more than the others; gain: what an even distribution takes off its share of the step."""
     tasks = run.tasks
     hosts = list(dict.fromkeys(tasks.host))
     stragglers = set(run.results.stragglers["host"])  # the more specific rule tells of them

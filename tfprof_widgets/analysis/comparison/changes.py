@@ -171,8 +171,7 @@ UNCHANGED = (SAME, NOT_SURE)
 _ALIKE, _ALIKE_OF_STEP = 0.25, 0.02
 """A row is proven the same where its change, with all that noise may hide, is less than this part of it, or of a step."""
 _LEAST_PART = 5e-3
-"""A smaller part of a step is never beyond noise: rows this small differ between runs of one program by up to 0.35 % of a
-step."""
+"""A smaller part of a step is never beyond noise: rows this small differ between equal runs by up to 0.35 % of a step."""
 
 
 @dataclass(frozen=True)
@@ -202,8 +201,7 @@ def measured_pair(a: Quantities, b: Quantities, partner: Int64) -> tuple[Measure
 
 
 def row_changes(a: Quantities, b: Quantities, partner: Int64, scale: Scale, *, name: str = "") -> pd.DataFrame:
-    """Compare the rows of two runs: one is slower or faster if it changed by more than its noise and by more than nearly all rows
-    alike."""
+    """Compare the rows of two runs: one is slower or faster if it changed beyond its noise and more than nearly all rows."""
     time_a, time_b, _ = measured_pair(a, b, partner)
     rows_a, rows_b = _side_by_side(partner, len(b))
     values, errors, seen, count = (
@@ -333,8 +331,7 @@ class StepTimes:
     ratio: float
     """b / a; NaN without steps in both."""
     interval: tuple[float, float]
-    """95 % interval of the ratio, toward 1 with what a busy machine explains; NaN with fewer than `FEWEST_CELLS` steps in a
-    run."""
+    """95 % interval of the ratio, toward 1 with what a busy machine explains; NaN with fewer than `FEWEST_CELLS` steps."""
     own: tuple[float, float] = (math.nan, math.nan)
     """Logarithms by which the ratio may be too high and too low, by the step times alone; NaN likewise."""
 
@@ -396,8 +393,7 @@ def compare_steps(
 
 
 def _between_runs(a_ms: Float64, b_ms: Float64, middle: Middle, scatter: float) -> float:
-    """How far apart two runs are, as a logarithm, with 95 % confidence; `scatter` is the standard deviation that their ops add
-    between runs."""
+    """How far apart two runs are, as a logarithm, with 95 % confidence; `scatter` is the standard deviation from their ops."""
     variance = scatter**2
     for ms in (a_ms, b_ms):
         stretches = [float(middle(part)) for part in np.array_split(ms, _N_STRETCHES)]
@@ -501,8 +497,7 @@ def samples_per_step(facts: Facts) -> float:
 
 
 def batches_per_step(facts: Facts) -> tuple[float, float]:
-    """Samples per batch and batches per averaged step; NaN without a batching pipeline, where one unbatches, and where branches
-    differ."""
+    """Samples per batch and batches per averaged step; NaN without a batching pipeline, with unbatching or unequal branches."""
     data, averaged = facts.tf_data, facts.is_averaged
     if data.is_empty or not averaged.any():
         return math.nan, math.nan

@@ -110,8 +110,7 @@ def _pairs(a: dict[str, _Node], b: dict[str, _Node]) -> list[tuple[_Node, _Node]
 
 
 def _alike(short: list[float], long: list[float]) -> list[int]:
-    """Which of the longer list, in order, are most like the shorter one; at most `MAX_SIBLINGS` each, of equal choices the
-    earliest."""
+    """Which of the longer list, in order, are most like the shorter one, at most `MAX_SIBLINGS` each; of equals the earliest."""
     spare = len(long) - len(short)
     least = [[0.0] * (spare + 1)]  # least[i][s]: the first i of the short list paired, s of the long one left out
     for i, one in enumerate(short):
@@ -216,8 +215,7 @@ class OpSums:
 
 
 def op_sums(facts: Facts, cells: RunCells) -> OpSums:
-    """Sum the executions of each framework op by the cell of the step that launched them, or without marks of that at their
-    start."""
+    """Sum the executions of each framework op by the cell of the step that launched them, or without marks ran at their start."""
     occurrences, shares = facts.occurrences, facts.op_shares
     n_units = len(occurrences.name)
     cell = cells.of_events(occurrences.event)
@@ -492,8 +490,7 @@ def pair_stages(a: Quantities, b: Quantities, names: str) -> Int64:
 
 
 def pair_lines(a: Quantities, b: Quantities) -> Int64:
-    """Pair source lines: unchanged ones first, then moved ones by their text, then edited ones by their place, each if unique in
-    its run."""
+    """Pair source lines unique in their runs: unchanged ones, then moved ones by text, then edited ones by their place."""
     found = np.full(len(a), -1, np.int64)
     rules: tuple[Callable[[pd.Series], tuple[Hashable, ...] | None], ...] = (
         lambda row: (row["file"], row["line"], row["code"], row["bucket"]),

@@ -154,8 +154,7 @@ def _changed(frame: pd.DataFrame) -> pd.DataFrame:
 
 
 def changed_parts(diff: RunDiff) -> str:
-    """The largest changes beyond noise in words: layers if any changed, else ops, else iterators, and what is between ops; else
-    ""."""
+    """The largest changes beyond noise in words: layers, else ops, else iterators, and what is between ops; else ""."""
     between = _between(diff)
     has_input = _waits_for_input(between)
     found: list[tuple[float, str]] = []

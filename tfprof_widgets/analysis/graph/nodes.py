@@ -108,8 +108,7 @@ SCOPE_TYPE = "_kTFScopeParent"
 
 
 def scope_nodes(graph: OpGraph) -> Nodes:
-    """A node per op and per prefix of its name before a slash. Source: TFScope in
-    tensorflow/core/profiler/internal/tfprof_scope.cc."""
+    """A node per op and per prefix of its name before a slash. Source: TFScope in tensorflow/.../internal/tfprof_scope.cc."""
     op_of: dict[str, int] = {name: row for row, name in enumerate(graph.ops["name"])}
     found = dict.fromkeys(op_of)
     for name in op_of:
@@ -202,8 +201,7 @@ def code_nodes(graph: OpGraph) -> Nodes:
 
 
 def forward_name(name: str) -> str | None:
-    """The op whose gradient `name` is by TensorFlow 1's naming, `dense/MatMul` of `gradients/dense/MatMul_grad/MatMul_1`; else
-    None."""
+    """The op whose gradient `name` is by TensorFlow 1's naming: `a/MatMul` of `gradients/a/MatMul_grad/MatMul_1`; else None."""
     begin, end = name.find("gradients/"), name.find("_grad/")
     if begin < 0 or end < 0:
         return None
@@ -272,8 +270,7 @@ _MEMORY = {
 
 
 def op_figures(graph: OpGraph, options: TreeOptions) -> Figures:
-    """The figures of each row of `graph.ops`. Source: ExecStep and TFGraphNode in
-    tensorflow/core/profiler/internal/tfprof_node.h."""
+    """The figures of each row of `graph.ops`. Source: ExecStep and TFGraphNode in tensorflow/.../internal/tfprof_node.h."""
     step = options.step
     if step >= 0 and step not in (steps := graph.steps):
         first = ", ".join(map(str, steps[:20])) or "none"

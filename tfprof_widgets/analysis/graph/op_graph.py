@@ -67,8 +67,7 @@ class CapturedOps:
 
 
 def name_ops(facts: Facts) -> CapturedOps:
-    """The ops of a capture, each name and type once for a device and its host; a later op that would get a name again has the
-    trace's own."""
+    """The ops of a capture, a name and type once for a device and its host; a later op of a taken name has the trace's own."""
     source_map = facts.source_map or empty_source_map()
     scopes, totals = facts.op_scopes, facts.op_sums
     match = facts.op_match
@@ -609,6 +608,5 @@ _MOST_PARAMS = 2**45
 
 
 def n_params(shape: tuple[int, ...] | None) -> int:
-    """How many numbers a variable of this shape has, at most 2**45 so that sums fit 64 bits; 0 for no shape or an unknown
-    dimension."""
+    """How many numbers a variable of this shape has, at most 2**45 so that sums fit 64 bits; 0 if unknown."""
     return min(math.prod(shape), _MOST_PARAMS) if shape is not None and min(shape, default=1) >= 0 else 0

@@ -101,8 +101,7 @@ class TreeOptions:
     step: int = -1
     """The number of one step; -1 for all, see `average`."""
     order_by: str = "name"
-    """Names ascend, figures descend by totals (in op by own values); `"occurrence"` is known to op and code only, `"depth"` is
-    `"name"`."""
+    """Names ascend, figures descend by totals (in op own values); only op and code know `"occurrence"`; `"depth"` is `"name"`."""
     account_type_regexes: tuple[str, ...] = EVERYTHING
     """Count ops of which one of the `op_types` matches one of these."""
     start_name_regexes: tuple[str, ...] = EVERYTHING
@@ -200,5 +199,4 @@ _CHECKS: dict[str, Callable[[str, Any], Any]] = {
         None if value is None else tuple(_known(name, key, (*FIGURES, *DETAILS)) for key in _texts(name, value))
     ),
 }
-"""From the type of a field of `TreeOptions`, unique for the order, the regular expressions and the selection, to what checks a
-value."""
+"""From a field's type, unique for the order, regular expressions and selection of `TreeOptions`, to what checks a value."""

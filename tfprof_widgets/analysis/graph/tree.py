@@ -456,8 +456,7 @@ class Tree:
 
 
 def build_tree(graph: OpGraph, view: TreeView, options: TreeOptions) -> Tree:
-    """Cut the cost of a graph's ops by name scope, by what feeds what, by op type or by call stack; without ops the root
-    alone."""
+    """Cut the cost of a graph's ops by name scope, what feeds what, op type or call stack; without ops the root alone."""
     check_view(view)
     figures = op_figures(graph, options)
     if view == "op":

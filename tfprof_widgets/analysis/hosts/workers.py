@@ -122,8 +122,7 @@ class Workers:
 
 
 def compute_workers(steps: Steps, facts: Sequence[HostFacts], communication: Callable[[], pd.DataFrame]) -> Workers:
-    """Line the steps of all hosts that train up, see `align_most`, and number the common ones anew; a single host has all its
-    steps."""
+    """Line the steps of all hosts that train up, see `align_most`, and number the common ones; a single host has all steps."""
     role = dict(zip((one.host for one in facts), roles(facts), strict=True))
     frame = steps.frame
     place, found = pd.factorize(frame["host"])
@@ -235,8 +234,8 @@ _CHANCE = 0.01
 _FEW_STEPS = 6
 """Of fewer steps outliers look like what is usual."""
 _FEW_VALUES, _FEW_MEDIANS = 4.0, 8.0
-"""A standard deviation, and one from a median, counts as larger by this over the number of its values: fewer than 1 of 100
-captures of three steps then has a false straggler."""
+"""By how much over the number of its values a standard deviation, and one from a median, counts as larger: else even hosts of
+three steps would be stragglers."""
 _NORMAL_MAD = 1.4826
 """The standard deviation of a normal distribution over its median absolute deviation."""
 _ROUNDS = 10
@@ -305,8 +304,7 @@ def _stragglers(own: Float64, excess: Float64, step_ms: float) -> Bool:
 
 
 def _is_often(n_late: Int64, n_steps: int, is_usual: Bool) -> Bool:
-    """For each host whether it is late more often than hiccups that strike all hosts alike explain, at the rate of hosts not
-    usually late."""
+    """For each host whether it is late more often than hiccups of all hosts explain, at the rate of hosts not usually late."""
     others = ~is_usual
     n_others = np.maximum(others.sum() - others, 1)
     rate = (n_late[others].sum() - np.where(others, n_late, 0) + 1) / (n_others * n_steps + 1)
@@ -321,8 +319,7 @@ def _is_often(n_late: Int64, n_steps: int, is_usual: Bool) -> Bool:
 
 
 def _spread(own: Float64) -> float:
-    """The standard deviation of own times beside host and step effects, from differences between neighbours; the larger, the
-    fewer values."""
+    """The standard deviation of own times beside host and step effects, by differences of neighbours; larger for few values."""
     n_steps, n_hosts = own.shape
     apart = own - np.roll(own, 1, axis=1)
     n_values = (n_steps - 1) * (n_hosts - 1)
@@ -366,8 +363,7 @@ _WAITED_FOR = "_Recv"
 
 
 def compute_communication(trace: Trace, steps: TracedSteps) -> pd.DataFrame:
-    """Sum up the exchanges of each host; exposed is what no op of a step, or for a device no other kernel on it, computes
-    beside."""
+    """Sum up the exchanges of each host; exposed is what no op of a step, or on a device no other kernel, computes beside."""
     spans = _spans(trace, steps)
     if not len(spans["event"]):
         return typed_table([], COMMUNICATION.types)

@@ -103,7 +103,7 @@ class _Columns:
 
 def find_calls(trace: Trace) -> IteratorCalls:
     """Find the calls and link each to its consumer. Differs from XProf: every child of a produce event is linked, separated calls
-    by `parent_id`, those of no taken element to the call going on at their end (`is_extra_link`)."""
+    by `parent_id`, those of untaken elements to the call going on at their end (`is_extra_link`)."""
     is_host = trace.on_planes([plane.is_host for plane in trace.planes])
     event = np.flatnonzero(is_host & trace.has_stat("id"))
     is_name = by_name(trace, lambda names: [name.startswith(PREFIX) for name in names], np.bool_, among=event)
@@ -131,8 +131,7 @@ def find_calls(trace: Trace) -> IteratorCalls:
 
 
 def _epochs(trace: Trace, calls: _Columns) -> Int64:
-    """How many iterators had been made in the session before each call: an id alone, a hash of an address, is used again in the
-    next epoch."""
+    """How many iterators had been made in the session before each call: an id alone is used again in the next epoch."""
     epoch, made = np.zeros(len(calls.event), np.int64), np.flatnonzero(trace.names_matching(MAKES_ITERATOR))
     for session in np.unique(trace.session_id[made]).tolist():  # one turn per session
         own = np.sort(trace.start_ps[made[trace.session_id[made] == session]])
@@ -201,8 +200,7 @@ def _consumers_of_calls(trace: Trace, calls: _Columns, call_of_event: Int64, mad
 
 
 def _waiting(trace: Trace, calls: _Columns, made: Int64, produce: Int64) -> Int64:
-    """For each call made ahead the consumer's call going on at its end, -1 for none: it waited for the call that found the end of
-    the data."""
+    """For each call made ahead the consumer's call going on at its end, -1 for none: it waited for the end of the data."""
     ended = trace.ends(produce)
     found = match_in_time(
         (calls.session[made], calls.parent_key[made]),

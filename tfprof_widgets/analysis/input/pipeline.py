@@ -61,8 +61,7 @@ MIN_WAIT_MS = 0.3
 LONG_WAIT_MS = 50.0
 """Waits in few steps, as at the begin of each file, count if they are longer than a busy machine's for a core and come twice."""
 OFTEN = 0.25
-"""Where so many steps wait long, a pipeline that works ahead is emptied faster than filled; a busy machine makes single steps
-wait."""
+"""Where so many steps wait long, a pipeline that works ahead is emptied faster than filled; single ones wait by chance."""
 
 
 def limits_steps(wait_ms: Float64, time_ms: Float64) -> bool:

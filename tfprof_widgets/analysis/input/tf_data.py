@@ -62,8 +62,7 @@ PIPELINES = table(
 
 GUIDE = "https://www.tensorflow.org/guide/data_performance"
 COPIES_US = 20.0
-"""Work per element of a batch that is copying, which parallel calls share (64 KiB on two cores); they make smaller records
-slower."""
+"""Work per element of a batch that is copying, shared by parallel calls (64 KiB on two cores), which slow smaller records."""
 
 _CACHE = " When the result fits in memory and nothing before it is random, put .cache() after it."
 _PARALLEL = "num_parallel_calls=tf.data.AUTOTUNE"
@@ -438,7 +437,7 @@ def time_text(microseconds: float) -> str:
 
 
 def slowest_calls(trace: Trace, usage: Usage) -> pd.DataFrame:
-    """The bottleneck of each host pipeline's slowest call by XProf's links and sums, if it took time. Source: semantics 8.4 and
+    """The bottleneck of each host pipeline's slowest call, if of any time, by XProf's links and sums. Source: semantics 8.4,
     8.5."""
     names, root_calls, rows = _names(usage), _root_calls(usage), []
     waits, duration = usage.waits, usage.duration_ps

@@ -248,8 +248,7 @@ ITERATOR_TYPES: Types = ITERATORS.types
 
 
 def iterator_table(trace: Trace, usage: Usage) -> pd.DataFrame:
-    """One row per iterator with the columns of `Pipelines.iterators`. Differs from XProf: `is_async` ignores the version in
-    names."""
+    """One row per iterator, as `Pipelines.iterators`. Differs from XProf: `is_async` ignores the version in names."""
     node, n, start = usage.node, usage.n_nodes, usage.start_ps
     last_call = np.zeros(n, np.int64)
     by_time = np.argsort(start, kind="stable")
@@ -367,8 +366,7 @@ class _Busy:
         return cls(usage, sum_by(usage.node, usage.waits.self_ps, usage.n_nodes), by_node, first)
 
     def meanwhile(self, prefetch: int) -> int:
-        """The iterator of largest self time below a prefetch, the cost of waiting in it, if its thread worked for half of the
-        waits; else -1."""
+        """The iterator of largest self time below a prefetch, its cost, if its thread worked for half of the waits; else -1."""
         usage, nodes = self.usage, self._of_pipeline(prefetch)
         own = self._calls_of([prefetch])
         own = own[usage.is_counted[own] & (usage.waits.window_ps[own] > 0)]

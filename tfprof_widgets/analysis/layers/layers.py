@@ -73,8 +73,7 @@ MAX_DEPTH = 100
 """Known layers, and layers found from scopes, are not looked for deeper than this."""
 _PARTS = (COPIES, PROGRAM_ENDS, GRADIENT_SUMS, KERAS)
 ROLES = ("", "optimizer", "metrics", "loss", *_PARTS)
-"""What a traceback or type may say that an op is for; entries of such ops bear these names, but `_PARTS` are no kinds of
-entries."""
+"""What a traceback or type may say that an op is for, as entries are named; those of `_PARTS` are no kinds of entries."""
 ANY_OPTIMIZER = "optimizer"
 """The entry of ops of an optimizer whose name they do not tell."""
 _Entry = tuple[str, str, str]
@@ -105,8 +104,7 @@ class KnownLayers:
 
     @classmethod
     def read(cls, layers: pd.DataFrame) -> KnownLayers:
-        """From the `layers` table of a source map (`layer, name, class_name, model`), maybe empty; `layer` "" is the model's
-        optimizer."""
+        """From the `layers` table of a source map (`layer, name, class_name, model`); `layer` "" is the model's optimizer."""
         class_of: dict[str, str] = {}
         path_of: dict[str, str] = {}
         optimizers: dict[str, str] = {}
@@ -297,8 +295,7 @@ class GraphIndex:
         return "", []
 
     def find_normal(self, scopes: OpScopes, i: int) -> tuple[list[int], bool]:
-        """The rows of the same name without calls, loops and rewriting, or else those of the scope; and whether they are the op
-        itself."""
+        """The rows of the name without calls, loops and rewriting, else of the scope; and whether they are the op itself."""
         scope, leaf, is_backward = scopes.scope[i], scopes.leaf[i], bool(scopes.is_backward[i])
         for known in (leaf, *rewritten(leaf)):
             if rows := self._normal.get((scope, known, is_backward)):
@@ -403,8 +400,7 @@ _TAPE = "gradient_tape"
 
 
 def traced_roles(scopes: OpScopes, shares: OpShares | None, source_map: SourceMap | None) -> UInt8:
-    """What ops such as `AssignVariableOp_3` are for: of forward ops of Keras' steps outside any scope only those of the loss
-    are."""
+    """What ops such as `AssignVariableOp_3` are for: in Keras' steps forward ops outside any scope are only the loss's."""
     role = np.zeros(len(scopes), np.uint8)
     if shares is not None and len(shares.frames.file):
         n, (table, row) = len(shares), FrameTable.of_programs(shares.frames, UserFiles.of_map(source_map))
@@ -422,8 +418,7 @@ def traced_roles(scopes: OpScopes, shares: OpShares | None, source_map: SourceMa
 
 
 def _frames_of(scopes: OpScopes, source_map: SourceMap) -> Int32:
-    """The frame at which each op outside any scope was made, -1 unknown: by the graph that explains most names, as they ran
-    together."""
+    """The frame at which each op outside any scope was made, -1 unknown, in the graph that explains most names."""
     wanted = [
         [
             "/".join((*((_TAPE,) if is_backward else ()), *scope, one))

@@ -29,8 +29,7 @@ _MAX_PART = 200
 
 
 class TapeOps:
-    """The forward op of each nameless op of a tape by edges; a sum of several layers' gradients is of the op that made the value
-    they read."""
+    """The forward op of each nameless op of a tape by edges; a sum of several layers' is of the op that made the value."""
 
     def __init__(self, graphs: GraphIndex, edges: pd.DataFrame, rows: Sequence[int], known: KnownLayers) -> None:
         """Find the forward ops."""

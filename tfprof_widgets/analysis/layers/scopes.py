@@ -1,5 +1,5 @@
 """Ops -> the tree of name scopes with the time spent in each, without what calls, inlining, gradient tapes, Grappler and the
-partitioner add to names."""
+partitioner add to names (semantics 13.1)."""
 
 from __future__ import annotations
 

@@ -131,8 +131,7 @@ def no_allocator(name: str, allocators: tuple[str, ...]) -> KeyError:
 
 
 def read_snapshots(trace: Trace, grouping: Grouping) -> Snapshots:
-    """Collect the memory events of `/host:CPU` planes; as in XProf only the int64 field of integer stats counts. Source:
-    semantics 7.1."""
+    """Collect the memory events of `/host:CPU` planes, of integer stats the int64 field as in XProf. Source: semantics 7.1."""
     event, allocators, allocator_id = _memory_events(trace)
     is_free = trace.names_matching((DEALLOCATION,))[event]
 
@@ -322,8 +321,7 @@ def peak_table(snapshots: Snapshots, rows: slice, strings: tuple[str, ...]) -> p
 
 
 def live_table(snapshots: Snapshots, rows: slice, strings: tuple[str, ...], *, at_ps: int) -> pd.DataFrame:
-    """The true live set of one allocator at a time, of all steps. Differs from XProf: its table has only the peak's step
-    (`peak_table`)."""
+    """The live set of one allocator at a time, of all steps. Differs from XProf: its table has only the peak's step."""
     time_ps = snapshots.time_ps[rows]
     n_before = int(np.searchsorted(time_ps, at_ps, side="right"))
     now = rows.start + max(n_before - 1, 0)
@@ -351,8 +349,7 @@ def _special(op: str, region: str, size: int) -> tuple[int, int, str, str, str, 
 def _table(
     snapshots: Snapshots, rows: Int64, strings: tuple[str, ...], special: list[tuple[int, int, str, str, str, str]]
 ) -> pd.DataFrame:
-    """Merge equal allocations, add the special rows, sort as XProf does: largest first, then by name; without pandas until the
-    end."""
+    """Merge equal allocations, add the special rows, sort as XProf does: largest first, then by name; pandas only at the end."""
     codes = (
         snapshots.allocation_bytes[rows],
         snapshots.requested_bytes[rows],

@@ -58,8 +58,7 @@ _NVIDIA, _AMD = "Nvidia", "AMD"
 _NO_TENSOR_CORE = re.compile(
     r"ffma|simt|wgrad_alg0|gemv|winograd|splitkreduce|reducesplitk|nchwtonhwc|converttensor|init_device_workspace"
 )
-"""Kernels beside a product, or that make it on ordinary cores, in small letters: `re` takes five times as long to ignore the
-case."""
+"""Kernels beside a product, or that make it on ordinary cores; in small letters, as ignoring the case is slow."""
 _NO_NUMBERS = re.compile(r"init_device_workspace")
 """Kernels that write none of the numbers that their op allocates."""
 _NOT_COMPUTE = re.compile(r"mem(?:cpy|set)")
@@ -131,8 +130,7 @@ def _tensor_unit(small: str) -> ComputeUnit:
 
 
 def kernel_units(trace: Trace, hlo: HloExecutions) -> UInt8:
-    """The `ComputeUnit` of every event, unknown for what is no kernel or of an unknown device; float32 products of XLA count as
-    TF32."""
+    """The `ComputeUnit` of every event, unknown for no kernel and unknown devices; float32 products of XLA count as TF32."""
     units = np.full(trace.n_events, ComputeUnit.UNKNOWN, np.uint8)
     is_kernel = on_stream(trace) & (trace.has_stat("correlation_id") | trace.has_stat("kernel_details"))
     is_kernel &= _by_plane(trace, (_NVIDIA, _AMD))
@@ -223,8 +221,7 @@ def _product_types(modules: HloModules, rows: Int64) -> Int64:
 
 
 def _hlo_widths(modules: HloModules, instruction: Int64) -> UInt8:
-    """The width of most bytes that HLO instructions read and write, unknown for none; a result of several arrays counts as 32
-    bits."""
+    """The width of most bytes that HLO instructions read and write, unknown for none; several arrays count as 32 bits."""
     if not modules.n_instructions:
         return np.full(len(instruction), ComputeUnit.UNKNOWN, np.uint8)
     owner = np.repeat(np.arange(modules.n_instructions), np.diff(modules.operand_offsets))
@@ -377,8 +374,7 @@ class Occurrences(Units):
     lane_is_device: Bool
     lane_first_ps: Int64
     lane_last_ps: Int64
-    """From where to where each lane was observed: a thread from its first to its last op or event of one, a device by any
-    event."""
+    """From where to where each lane was observed: a thread from its first to its last op or event for one, a device by any."""
 
     whole_ps: Int64 | None = None
     """Of a time range the durations before it cut them; None where nothing did."""

@@ -95,8 +95,7 @@ class Launch(NamedTuple):
 
 
 def parse_launch(text: str) -> Launch:
-    """Read `key:value` tokens; what is unknown or no number keeps its default, old forms (`shm:`, packed `regs:`) say nothing, as
-    in XProf."""
+    """Read `key:value` tokens, defaults for unknown ones; old forms (`shm:`, packed `regs:`) say nothing, as in XProf."""
     found: dict[str, object] = {}
     for token in re.split("[ \n]", text):
         parts = token.split(":")

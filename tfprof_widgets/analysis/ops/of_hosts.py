@@ -137,8 +137,7 @@ class MergedHlo:
     """The HLO ops of all hosts."""
 
     frame: pd.DataFrame
-    """One row per HLO op of a program and side, in order of appearance: `HLO_OPS_COLUMNS` without ranks and ratios, `self_ps`,
-    `total_ps`."""
+    """One row per HLO op of a program and side, by appearance: `HLO_OPS_COLUMNS` without ranks and ratios, and times in ps."""
     row: Int64
     """For each HLO op of each host the row of `frame`."""
 

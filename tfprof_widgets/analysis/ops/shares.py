@@ -82,7 +82,7 @@ class OpShares:
 
 
 def compute_op_shares(occurrences: Occurrences) -> OpShares:
-    """Name the framework ops of every unit; see the module's docstring for the rule."""
+    """Name the framework ops of every unit, as in semantics 4.3."""
     n_ops, n_units = occurrences.n_ops, len(occurrences.name)
     units = occurrences.hlo
     costs = estimate_costs(units.modules)

@@ -398,8 +398,7 @@ class Moment:
 
 
 def find_moment(facts: Facts, request: FailedRequest, at_ns: int, *, allocators: tuple[str, ...]) -> Moment | None:
-    """The failure in a trace, None where it is missing: the end of the op's last execution, else the last allocation that
-    worked."""
+    """The failure in a trace, None if missing: the end of the op's last execution, else the last allocation that worked."""
     trace, memory = facts.trace, facts.memory
     at_ps = (at_ns - trace.origin_ns) * PS_PER_NS
     if memory.is_empty or seconds_since_capture(facts, at_ns) > _LATE_S:

@@ -260,8 +260,7 @@ def _reductions(trace: Trace, inside: Bool) -> list[Loop]:
 
 
 def _followed_by_work(trace: Trace, fetches: Int64, work: Int64) -> Int64:
-    """Fetches followed by work before the next one, of several in a row the first: the last of an epoch, finding nothing, adds no
-    step."""
+    """Fetches followed by work before the next one, of several in a row the first: the last of an epoch adds no step."""
     start, end = trace.start_ps[fetches], trace.ends(fetches)
     low, high = trace.start_ps[work], trace.ends(work)
     holds_fetch = np.searchsorted(start, high) > np.searchsorted(start, low)
@@ -285,8 +284,7 @@ _FAIR_SHARE = 0.005
 
 
 def infer_steps(trace: Trace, *, sessions: Bool) -> StepTable:
-    """Inferred steps of `sessions` (flags), empty where nothing repeats; what belongs to a step is what events of its thread lead
-    to."""
+    """Inferred steps of `sessions` (flags), empty where nothing repeats; events of its thread lead to what belongs to a step."""
     table = StepTable.empty(trace.n_events)
     graph = None
     for session in np.flatnonzero(sessions).tolist():  # bounded by the number of sessions
@@ -345,8 +343,7 @@ def _outermost(trace: Trace, loop: Loop, session: int) -> tuple[Int64, Int64]:
 
 
 def _ends(trace: Trace, loop: Loop, top: Int64, start: Int64) -> Int64:
-    """Ends of the repetitions: where the next begins; of the last and before a pause after as many events as the median
-    repetition has."""
+    """Ends of the repetitions: where the next begins; at the end and before a pause after as many events as the median has."""
     behind = top[(trace.ends(top) > loop.stop_ps) & (trace.start_ps[top] >= loop.body_end_ps[-1])]
     end: Int64 = np.append(start[1:], trace.start_ps[behind[0]] if len(behind) else trace.ends(top).max())
     first = np.searchsorted(trace.start_ps[top], start)

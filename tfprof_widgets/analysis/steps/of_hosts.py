@@ -28,8 +28,7 @@ def summarize_steps(steps: Steps) -> PackedFrame:
 
 
 def step_kinds(steps: Steps) -> Int64:
-    """For each step the number of its kind: steps of one number have one name and typicality, so they are averaged together or
-    not at all."""
+    """For each step the number of its kind: steps of one number have one name and typicality, so the same averages."""
     frame = steps.frame
     kind = pd.factorize(kinds_of(frame["name"]))[0].astype(np.int64)
     is_typical = np.zeros(len(frame), np.int64)

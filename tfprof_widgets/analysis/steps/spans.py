@@ -78,8 +78,8 @@ def sessions_with_device(trace: Trace) -> Bool:
 
 
 def classify(trace: Trace, grouping: Grouping, units: UInt8) -> UInt8:
-    """The `SpanType` of every event, `NONE` for wrappers. Differs from XProf: tracing and XLA compile, CUPTI's `MemcpyH2D` and
-    kin are copies (D1), bfloat16 is 16-bit (D9), names alone do not decide (D13), hosts communicate."""
+    """The `SpanType` of every event, `NONE` for wrappers. Differs from XProf: compilation is a type, `MemcpyH2D` and kin are
+    copies (D1), bfloat16 is 16-bit (D9), not the name alone decides (D13), exchanges are communication."""
     host, stream = on_host(trace), on_stream(trace)
     types = np.full(trace.n_events, SpanType.NONE, np.uint8)
     types[host] = by_ends(trace, _host_types, np.uint8)[trace.name_id[host]]

@@ -196,8 +196,7 @@ def host_work(trace: Trace, types: UInt8, table: StepTable, waits: Spans) -> Hos
 
 
 def device_spans(trace: Trace, types: UInt8, table: StepTable) -> tuple[Int64, Int64]:
-    """Steps with the work of devices during them, as steps and rows of the trace; overlapping steps each have what they led
-    to."""
+    """Steps with the work of devices during them, as steps and rows of the trace; overlapping ones have what they led to."""
     rows = device_events(trace, types)
     is_alone = _without_overlap(table)
     by_time, step = spans_by_time(trace, rows, table, is_alone)
@@ -220,8 +219,7 @@ def _tpu_parts(types: UInt8) -> UInt8:
 
 
 def guide_pieces(trace: Trace, types: UInt8, table: StepTable, *, tpu: Spans, waits: Spans) -> Pieces:
-    """Break steps down for the guide; arguments as of `compose_steps`. A device is busy in the next step where kernels are
-    queued."""
+    """Break steps down for the guide, arguments as of `compose_steps`; a device is busy in the next step with queued kernels."""
     rows = outermost_spans(trace, types, table.member)
     rows = rows[types[rows] != SpanType.KERNEL_LAUNCH]
     rows = rows[(types[rows] != SpanType.COLLECTIVES) | on_stream(trace)[rows]]
@@ -304,8 +302,7 @@ class Steps:
     """One row per step, by start: its columns, `<category>_ms` and `guide_<category>_ms`, of which each adds up to the step time,
     and four shares of kernel time (`unit_ratios`)."""
     pieces: pd.DataFrame
-    """The composition of each step in time order, without overlap or gap: `step` (row of `frame`), `start_ps`, `duration_ps`,
-    `category`."""
+    """The composition of each step in time order, gapless: `step` (row of `frame`), `start_ps`, `duration_ps`, `category`."""
     guide_pieces: pd.DataFrame
     """The same in `GUIDE_CATEGORIES`."""
     event_step: SmallInt

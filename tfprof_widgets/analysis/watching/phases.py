@@ -145,8 +145,7 @@ class Phases:
         self.ending = [phase for phase in self.ending if phase not in settled]
 
     def _first_started(self, times: Floats, n_new: int) -> tuple[int, str]:
-        """The first of the new steps at which most of the last `SHORT` are slow, and in which column; as many as there are for
-        none."""
+        """The first new step at which most of the last `SHORT` are slow, and in which column; as many as there are for none."""
         usual = self.level.usual
         if usual is None or len(self.open) >= MOST_OPEN:
             return n_new, ""

@@ -125,8 +125,7 @@ class Machine:
         return float(is_so.mean()) >= _BUSY_SHARE and self.around("cpu_pct", span).since >= _OTHERS_ROSE_MUCH_PCT
 
     def is_busier(self, span: Span) -> bool:
-        """Whether others took more of the machine in a span than in the minute before, and not just cores that this process
-        left."""
+        """Whether others took more of the machine in a span than in the minute before, not just cores that this process left."""
         before, since = self._before(span), self._during(span)
         rises = (_middle(load(since)) - _middle(load(before)) for load in (self._others, lambda rows: rows[:, _CPU]))
         return min(rises) >= _OTHERS_ROSE_PCT

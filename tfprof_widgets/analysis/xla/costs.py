@@ -1,5 +1,5 @@
-"""XLA ops -> estimated flops and bytes of one execution on GPUs and TPUs from shapes, as XLA's HloCostAnalysis where simple, for
-traces without their own; what stays in a cache moves too."""
+"""XLA ops -> estimated flops and bytes of one execution on GPUs and TPUs from shapes (semantics 12.2), for traces without their
+own; what stays in a cache counts as moved."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _UPDATE = "dynamic-update-slice"
 
 
 def estimate_bytes(modules: HloModules) -> Float64:
-    """The bytes of every instruction of every module; see the module's docstring for the rules."""
+    """The bytes of every instruction of every module, as in semantics 12.2."""
     opcode = modules.opcode
     own = modules.n_bytes.astype(np.float64)
     own[modules.dots.instruction] = modules.dots.n_bytes

@@ -1,5 +1,4 @@
-"""XLA programs -> graphs, texts and categories of their ops, and flops of their instructions, estimated from shapes as XLA's
-HloCostAnalysis does."""
+"""XLA programs -> graphs, texts and categories of ops, and flops of instructions, estimated from shapes (semantics 12.2)."""
 
 from __future__ import annotations
 
@@ -174,7 +173,7 @@ class HloCosts:
 
 
 def estimate_costs(modules: HloModules) -> HloCosts:
-    """The costs of every instruction of every module; see the module's docstring for the rules."""
+    """The costs of every instruction of every module, as in semantics 12.2."""
     opcode = modules.opcode
     flops = np.zeros(modules.n_instructions)
     simple = opcode.is_in(ELEMENTWISE - TRANSCENDENTAL - {"constant", "map", "rng"})
