@@ -20,7 +20,7 @@ _NUMBERS_ALONE = re.compile(r"\((\d+(?:\.\d+)+(?:, \d+(?:\.\d+)+)*)\)")
 _NUMBER = r"\d+(?:\.\d+)*[A-Za-z]?"
 _CITATION = re.compile(rf"\bsemantics ({_NUMBER}(?:(?:, | and |-){_NUMBER})*)")
 _UNNUMBERED = re.compile(r"\bsemantics\b(?! \d)(?!\.md)[^.]{0,40}")
-_DIFFERENCE = re.compile(r"\bD\d+\b")
+_DIFFERENCE = re.compile(r"\bD\d{1,2}\b")
 _NEW_LINE = re.compile(r"\n[ \t]*(?:#|//|\*)?[ \t]*")
 """A citation may go on in the next line of a docstring or a comment."""
 

@@ -42,8 +42,7 @@ class Analysis(Facts):
 
     @property
     def notices(self) -> tuple[str, ...]:
-        """What of the run could not be used or did not travel, clocks of hosts that disagree, and, once it was asked for
-        advice, rules that failed."""
+        """What of the run could not be used, clocks of hosts that disagree, and, once asked for advice, rules that failed."""
         from .summarizing import left_out
         from .verdict import framework_notices
         from .xla.programs import GraphsSwitchedOff, graphs_switched_off
@@ -100,11 +99,7 @@ def _advice_of(analysis: Analysis) -> Callable[[], tuple[Advice, ...]]:
 
 
 def merge_hosts(summaries: Sequence[HostSummary], *, source_map: SourceMap | None = None) -> Analysis:
-    """The analysis of the hosts of one run whose events were read elsewhere.
-
-    Raises:
-        TraceError: there is no host.
-    """
+    """The analysis of the hosts of one run whose events were read elsewhere; raises TraceError without any host."""
     from .low_detail import merge_low_detail
     from .summaries import HostSums, Stack
 

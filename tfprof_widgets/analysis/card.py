@@ -272,7 +272,7 @@ def advise(
     gain_ratio: float = 0.0,
     stage: str = "",
 ) -> Advice:
-    """Make an advice: its severity follows from the gain, which is kept within [0, 1]."""
+    """Make an advice: its severity follows from the gain, which is limited to [0, 1]."""
     gain = min(max(float(gain_ratio), 0.0), 1.0)
     return Advice(
         rule=rule,
@@ -306,11 +306,8 @@ def severity_of(gain_ratio: float) -> Severity:
 
 
 def ranked(found: Iterator[Advice], *, covered: float = 1.0) -> tuple[Advice, ...]:
-    """The largest gain first, as a share of the time captured; of equals the more severe one, then by name of the rule.
-
-    What came in a few steps and may be chance counts as a small gain here: it comes behind each cause in every step that is
-    worth a word.
-    """
+    """The largest gain first, then the more severe, then by name; what came in few steps and may be chance comes behind each
+    cause in every step."""
     return tuple(
         sorted(found, key=lambda one: (-_weight(one, covered), SEVERITIES.index(one.severity), one.rule, one.title))
     )

@@ -123,7 +123,7 @@ def size(n_bytes: float) -> str:
 
 
 def ends(text: str, most: int) -> str:
-    """At most so many characters, without the middle of a longer text; more of its end than of its beginning is kept."""
+    """At most so many characters, without the middle of a longer text, and more of its end than of its beginning."""
     if len(text) <= most:
         return text
     n_head = (most - 1) // 3
@@ -246,10 +246,8 @@ def match_in_time(
 
 
 def moments_of(*moments: tuple[Int64, Int64]) -> list[Int64]:
-    """Columns of owners and of times -> a number a row, in the order of owner, then time, over all columns together.
-
-    A single search of such numbers finds what is next to a moment of the same owner.
-    """
+    """Columns of owners and times -> a number a row in the order of owner, then time, over all columns, so that one search finds
+    what is next."""
     some = [(owner, time) for owner, time in moments if len(time)]
     if not some:
         return [time.astype(np.int64) for _, time in moments]
@@ -310,10 +308,7 @@ MOST_DEGREES = 200
 
 
 def tail_of_t(t: float, degrees: int) -> float:
-    """The probability that the absolute value is larger than `t`.
-
-    Source: Abramowitz and Stegun, Handbook of Mathematical Functions, 26.7.3 and 26.7.4.
-    """
+    """Probability of an absolute value above `t`. Source: Abramowitz, Stegun, Handbook of Mathematical Functions, 26.7.3-4."""
     angle = math.atan2(t, math.sqrt(degrees))
     sine, cosine = math.sin(angle), math.cos(angle)
     term = cosine if degrees % 2 else 1.0
@@ -351,12 +346,8 @@ def block_middles(
     n_blocks: int,
     n_resamples: int,
 ) -> Float64:
-    """The middle (`np.median` or `np.mean`) of each resample of as many values, made of blocks of this length.
-
-    A block that reaches the end goes on at the beginning: else values at the ends would be drawn less often.
-
-    Source: D. Politis and J. Romano, A circular block-resampling procedure for stationary data (1992).
-    """
+    """The middle (`np.median` or `np.mean`) of each resample of as many values in circular blocks. Source: D. Politis and J.
+    Romano, A circular block-resampling procedure for stationary data (1992)."""
     n, found = len(values), []
     at_once = max(1, _DRAWN_AT_ONCE // (n_blocks * length))
     for first in range(0, n_resamples, at_once):
@@ -371,11 +362,8 @@ _OF_MEDIAN = math.sqrt(math.pi / 2)
 
 
 def median_and_interval(values: Sequence[float]) -> tuple[float, float, float]:
-    """The median of positive values and the limits of its 95 % interval.
-
-    The interval is Student's t on the logarithms, widened by `sqrt(pi / 2)`, as it is about the median: with three
-    repeats, the usual number, a bootstrap would know three values and be far too sure.
-    """
+    """The median of positive values and its 95 % interval: Student's t on logarithms, widened by `sqrt(pi / 2)`, as a bootstrap
+    of three repeats is far too sure."""
     if not len(values):
         return math.nan, math.nan, math.nan
     logs = np.log(np.asarray(values, np.float64))

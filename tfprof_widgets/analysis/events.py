@@ -1,15 +1,5 @@
 """Events and how they belong together: the `events` table, launches, thread pools, exchanges, the graph of what started what.
-
-    found = compute_launches(trace)
-    found.event, found.call      # rows of the trace: device event -> the call, such as `cuLaunchKernel`, on a thread of the host
-    found.call_of(device_events) # -1 where the trace has no call
-    found.inside(trace, is_eager_call)[i]  # of launch `i` the innermost event around the call for which that holds, -1 for none
-
-Start and end of a call are those of its event: `trace.start_ps[call]`, `trace.ends(call)`. How long work waited in its queue is
-`trace.start_ps[event] - trace.ends(call)`, which is negative where the device began before the call returned.
-
-Source: semantics 2.3.
-"""
+Source: semantics 2.3."""
 
 from __future__ import annotations
 
@@ -144,10 +134,8 @@ def framework_of(trace: Trace) -> Framework:
 
 
 def pool_links(trace: Trace) -> Links:
-    """What leads to work on pools of threads: of runs of JAX the call, else the begin of the piece of work.
-
-    None in a trace of TensorFlow, which links its threads by other means.
-    """
+    """What leads to work on pools of threads (runs of JAX: the call, else the begin of the work); none in a trace of TensorFlow,
+    which links its threads otherwise."""
     none = np.empty(0, np.int64)
     if _REGION_BEGIN not in trace.string_ids or not (is_of_jax(trace) or len(program_calls(trace))):
         return none, none
@@ -170,17 +158,14 @@ def is_of_jax(trace: Trace) -> bool:
 
 
 def _on_pools(trace: Trace) -> Bool:
-    """For each event whether it lies on a thread that notes pieces of work."""
+    """For each event whether it lies on a thread that records pieces of work."""
     noted = set(np.unique(trace.line_id[trace.name_id == trace.string_ids[_REGION_BEGIN]]).tolist())
     return trace.on_lines([i in noted for i in range(len(trace.lines))])
 
 
 def _run_links(trace: Trace) -> Links:
-    """The n-th call of a function leads to the n-th run of its program, as the outermost events of that on each thread.
-
-    Runs that began before the first call were called before the capture. Where a run would have begun before its call the
-    order tells nothing, and nothing is linked.
-    """
+    """The n-th call of a function leads to the n-th run of its program, the outermost events of that on each thread; nothing is
+    linked where a run would begin before its call."""
     numbered = np.unique(trace.keyed_stats("run_id").event)
     numbered = numbered[(trace.int_stat("run_id")[numbered] != _NO_RUN) & _on_pools(trace)[numbered]]
     calls = program_calls(trace)
@@ -329,10 +314,8 @@ def build_graph(trace: Trace) -> EventGraph:
 
 
 def _enclosing(trace: Trace) -> Int32:
-    """For each event the innermost earlier event of its line that includes it, both ends inclusive; -1 for none.
-
-    Events with `_a` (asynchronous) neither enclose nor are enclosed.
-    """
+    """For each event the innermost earlier event of its line that includes it, both ends inclusive; -1 for none. `_a`
+    (asynchronous) events do neither."""
     is_async = trace.int_stat("_a") != 0 if "_a" in trace.string_ids else np.zeros(trace.n_events, np.bool_)
     if not is_async.any():
         return _touching(trace.nesting.parent, trace.line_id, trace.start_ps, trace.duration_ps)
@@ -360,10 +343,8 @@ def _touching(parent: Int32, line: Int32, start: Int64, duration: Int64) -> Int3
 
 
 def context_ends(trace: Trace) -> tuple[Int64, Int64, Int64]:
-    """Events that produce (`_pt`, `_p`), events that consume (`_ct`, `_c`), and a key of those, then of these.
-
-    Of equal key are those of the same context within a session and process.
-    """
+    """Events that produce (`_pt`, `_p`), events that consume (`_ct`, `_c`), and a key of those, then of these, equal within a
+    context of a session and process."""
     pid = np.array([_process_id(trace, plane) for plane in range(len(trace.planes))], np.int64)
     made = np.flatnonzero(trace.has_stat("_p") & trace.has_stat("_pt"))
     used = np.flatnonzero(trace.has_stat("_c") & trace.has_stat("_ct"))
@@ -568,7 +549,7 @@ _COLLECTIVE = re.compile(r"Collective\w+|Nccl\w+")
 _RECEIVED = "RecvTensor"
 """The arrival of a tensor of another task, as files of TensorFlow's first profiler note it."""
 _ASYNC_BEGIN, _ASYNC_END = "ExecutorState::ProcessAsync::Start", "ExecutorState::ProcessAsync::Done"
-"""What TensorFlow 2 notes of an op that waits, such as `_Recv`, in place of the op: when it began and when it was done."""
+"""What TensorFlow 2 records of an op that waits, such as `_Recv`, in place of the op: when it began and when it was done."""
 _TASK = re.compile(r"/job:[^/;]+(?:/replica:\d+)?(?:/task:\d+)?")
 _PART = re.compile(r"/_\d+$")
 """What TensorFlow appends to the name of an op where it cuts a graph: to both ends, with different numbers."""
@@ -604,11 +585,7 @@ def sends_to_other_tasks(trace: Trace) -> Int64:
 
 @once
 def find_exchanges(trace: Trace) -> Exchanges:
-    """Find the exchanges of the hosts.
-
-    `_Send` and `_Recv` count only between tasks: between the devices of one host they are copies. TensorFlow notes no event
-    for the time in which a `_Recv` waits; it is the time from the start of the op to its end, which are two events.
-    """
+    """The exchanges of hosts: `_Send` and `_Recv` only between tasks; a wait is from a `_Recv`'s start to its end event."""
     on_host = trace.on_planes([plane.is_host for plane in trace.planes])
     kinds = by_ends(trace, _kinds_of, np.uint8)[trace.name_id]
     rows = np.flatnonzero((kinds < len(EXCHANGE_KINDS)) & on_host)
@@ -653,10 +630,7 @@ def _leaves_task(trace: Trace, rows: Int64) -> Bool:
 
 
 def _waits(trace: Trace, sends: Int64) -> tuple[Int64, Int64, Int64]:
-    """Tensors of other tasks that were waited for: the event that began the wait, when it was over, and the tensor's name.
-
-    Only sessions that also send to other tasks have them: which task a tensor comes from is told to its sender alone.
-    """
+    """Tensors of other tasks waited for, in sessions that also send: the event that began the wait, its end, the name."""
     none = np.empty(0, np.int64)
     if not len(sends) or _ASYNC_BEGIN not in trace.string_ids:
         return none, none, none

@@ -36,11 +36,7 @@ TABLE = table("""
 
 
 def run_frame(runs: Sequence[tuple[str, int, int, int, float]]) -> pd.DataFrame:
-    """One row per run, in the order given, with the columns `FRAME`.
-
-    Args:
-        runs: `(variant, repeat, n_steps, n_samples, seconds)`.
-    """
+    """One row per run `(variant, repeat, n_steps, n_samples, seconds)`, in the order given, with the columns `FRAME`."""
     frame = pd.DataFrame(list(runs), columns=list(FRAME.names[:5]))
     frame = frame.astype(
         {"variant": "object", "repeat": "int64", "n_steps": "int64", "n_samples": "int64", "seconds": "float64"}
@@ -51,12 +47,8 @@ def run_frame(runs: Sequence[tuple[str, int, int, int, float]]) -> pd.DataFrame:
 
 
 def rate_table(frame: pd.DataFrame, variants: Sequence[str]) -> pd.DataFrame:
-    """One row per variant in the order given, with the columns `TABLE`; nan for one without runs.
-
-    `low` and `high` are the 95 % interval of `samples_per_second`. `ratio` is the rate divided by that of the first variant that
-    has runs, both of one repeat, so that what slows the machine during a repeat cancels; the median over the repeats and its
-    95 % interval.
-    """
+    """One row per variant in the order given with the columns `TABLE`, nan without runs; `ratio` is the median over repeats of
+    the rate divided by that of the first variant with runs."""
     by_variant = {name: rows.set_index("repeat") for name, rows in frame.groupby("variant", sort=False)}
     first = next((by_variant[name] for name in variants if name in by_variant), None)
     table = []
@@ -91,11 +83,7 @@ def input_only_sentence(table: pd.DataFrame) -> str:
 
 
 def input_or_model_sentence(table: pd.DataFrame) -> str:
-    """`Input alone 310 samples/s, model alone 1,240 samples/s: input-bound by 4.0 times.`, and how well they overlap.
-
-    Args:
-        table: what only reads, what trains on one batch, and what trains on what it reads.
-    """
+    """`Input alone 310 samples/s, model alone 1,240 samples/s: input-bound by 4.0 times.`, and how well they overlap."""
     reads, trains, both = rows_of(table)
     text = f"Input alone {_rate(reads.samples_per_second)}, model alone {_rate(trains.samples_per_second)}: "
     if _is_one(trains):
@@ -133,13 +121,8 @@ def saved_ratio(table: pd.DataFrame) -> float:
 
 
 def saving_sentence(table: pd.DataFrame, how: str, per: str = "step") -> str:
-    """`Measured: 41.2 ms a step, 25.0 without callbacks, which saves 39 % (95 % interval 35 % to 42 %).`
-
-    Args:
-        table: the training as it is, and without what an advice is about.
-        how: in words how the latter was trained.
-        per: what times are of: a `step`, or a `sample` where steps have different batches.
-    """
+    """`Measured: 41.2 ms a step, 25.0 without callbacks, which saves 39 % (95 % interval 35 % to 42 %).`; `per` is `sample` where
+    batches differ."""
     own, without = rows_of(table)
     ms, other_ms = (row.step_time_ms if per == "step" else 1e3 / row.samples_per_second for row in (own, without))
     times = f"Measured: {number(ms)} ms a {per}, {number(other_ms)} {how}"

@@ -68,15 +68,12 @@ _MANY_EVENTS = 1_000_000
 
 @dataclass(frozen=True)
 class Facts:
-    """What can be told of a run without a judgement; tables and columns are as their own types describe them.
-
-    Modules are imported where a table needs them: most of a run's tables are never asked for.
-    """
+    """All facts of a run, without a judgement; each module is imported where its table is asked for."""
 
     trace: Trace
     """All events; of summed hosts their steps and their longest events."""
     sources: Sources | None = None
-    """What is known of the program, read when it is first needed; None where nobody recorded it."""
+    """The recorded facts on the program, read when first needed; None where nobody recorded them."""
     system: pd.DataFrame | None = None
     """Samples of the machine on the clock of the trace, the columns of `Profile.system`; None where none were taken."""
     failure: Failure | None = None
@@ -98,7 +95,7 @@ class Facts:
 
     @cached_property
     def noted(self) -> dict[str, str]:
-        """What the capture noted of the machine and of versions, by name; where hosts differ, what the first of them did."""
+        """What the capture recorded of the machine and of versions, by name; where hosts differ, by the first of them."""
         if self.summed is not None:
             return self.summed.noted
         noted = None if self.sources is None else self.sources.facts
@@ -160,7 +157,7 @@ class Facts:
 
     @cached_property
     def unrecorded(self) -> str:
-        """See `Environment.unrecorded`. A capture notes which Keras ran, and what else may have run where no TensorFlow did."""
+        """See `Environment.unrecorded`; a capture says which Keras ran, and what else may have run without TensorFlow."""
         from .input.iterators import input_work
 
         noted = self.noted
@@ -193,7 +190,7 @@ class Facts:
 
     @cached_property
     def averaged_steps(self) -> Averaged:
-        """The same, and what is told of the others; see `choose_steps`."""
+        """The same, and why the others are left out; see `choose_steps`."""
         coordinators = not_training(self.host_facts)
         return choose_steps(
             self.steps.frame,
@@ -213,8 +210,7 @@ class Facts:
 
     @property
     def waits_are_usual(self) -> bool:
-        """Whether how long the averaged steps wait for data tells how long others do: not where a selection took the first of
-        each epoch alone."""
+        """Whether the averaged steps wait for data as others do; not where a selection took the first of each epoch alone."""
         averaged = self.is_averaged
         return not (is_selection(self.steps.frame, averaged) and bool(self.epoch_starts[averaged].all()))
 
@@ -321,11 +317,7 @@ class Facts:
 
     @cached_property
     def occurrences(self) -> Occurrences:
-        """Every execution of every op.
-
-        Raises:
-            TfProfError: the hosts are summed up.
-        """
+        """Every execution of every op; raises TfProfError where the hosts are summed up."""
         if self.summed is not None:
             raise self.summed.no_events("single executions")
         return op_occurrences(
@@ -406,8 +398,7 @@ class Facts:
 
     @cached_property
     def idle_ps(self) -> dict[str, int]:
-        """By side, `Host` and `Device`, for how long host threads and devices ran no op, each summed; a side of which nothing
-        was observed is missing."""
+        """By side, `Host` and `Device`, how long threads and devices ran no op, each summed; a side not observed is missing."""
         if self.summed is None:
             return idle_by_side(self.occurrences)
         return {side: self.summed.sums[side] for side in ("Device", "Host") if side in self.summed.sums}
@@ -526,11 +517,7 @@ class Facts:
 
     @cached_property
     def program_memory(self) -> pd.DataFrame:
-        """What holds the memory of compiled programs at their peak.
-
-        Raises:
-            TfProfError: the hosts are summed up.
-        """
+        """What holds the memory of compiled programs at their peak; raises TfProfError where the hosts are summed up."""
         from .source import compute_program_memory
 
         if self.summed is not None:
@@ -568,11 +555,7 @@ class Facts:
 
     @cached_property
     def roofline(self) -> Roofline:
-        """How near the work on GPUs comes to what they could do.
-
-        Raises:
-            TfProfError: the hosts are summed up.
-        """
+        """How near the work on GPUs comes to what they could do; raises TfProfError where the hosts are summed up."""
         from .roofline import compute_roofline, graph_flops
 
         if self.summed is not None:

@@ -28,21 +28,13 @@ class Grouping:
     is_adopted: Bool
     """For each event of a device whether nothing links it to its group but the event before it in time."""
     groups: pd.DataFrame
-    """One row per group, by session then number: `session`; `number`, XProf's group id, unique within the session;
-    `name`, empty where only the runtime marked the root; `is_implicit`; `root`, the row of the root event, -1 where the
-    file came grouped and does not tell."""
+    """One row per group: `session`; `number`, XProf's group id; `name` (empty for a root of the runtime); `is_implicit`; `root`
+    (row of its event, -1 if the file came grouped without it)."""
 
 
 def group_events(trace: Trace) -> Grouping:
-    """Group all events of a trace into steps-to-be.
-
-    A session whose file already carries `group_id` stats keeps them, as XProf does.
-
-    Differs from XProf (D2): a `tf.while_loop` or a dynamic RNN inside a step does not replace the step's group by one
-    group per loop iteration, nor switch grouping off; XProf does either, and then has no steps to show.
-
-    Source: semantics 2.1-2.4. TPU grouping is not implemented.
-    """
+    """Group all events of a trace into steps-to-be (semantics 2.1-2.4), without TPU grouping. Differs from XProf (D2): a
+    `tf.while_loop` or dynamic RNN inside a step never replaces its group."""
     given = np.zeros(max(len(trace.sessions), 1), np.bool_)
     given[trace.session_id[trace.keyed_stats("group_id").event]] = True
     if trace.n_events and given[trace.session_id].all():

@@ -116,10 +116,7 @@ class _Windows(NamedTuple):
 
 
 def causes_of(work: HostWork, waits: Waits) -> Causes:
-    """Charge waits of any number of devices to what `charge` charges them to.
-
-    What the launching thread does is charged first; where that leaves it to the other threads, what those do.
-    """
+    """Charge waits of any number of devices to what the launching thread does, then to what the others do."""
     own, other = np.flatnonzero(waits.line >= 0), np.flatnonzero(waits.line < 0)
     line, step = waits.line[own], waits.step[own]
     windows = _windows(waits.start_ps[own], waits.end_ps[own], line, step)
@@ -278,10 +275,7 @@ class Gaps:
 
 
 def find_gaps(trace: Trace, types: UInt8, table: StepTable, work: HostWork) -> Gaps:
-    """Find the gaps of all devices that ran anything.
-
-    A copy between host and device ends no gap: it is one of its causes.
-    """
+    """Find the gaps of all devices that ran anything; a copy between host and device is a cause of a gap and ends none."""
     events = device_events(trace, types)
     device, n = dense_codes(trace.plane_id[events], trace.session_id[events])
     launches = DeviceWork.of(trace, events, device)
@@ -316,10 +310,7 @@ def _gap_windows(trace: Trace, table: StepTable, launches: DeviceWork, n: int) -
 
 
 def _of_session(table: StepTable, session: int, first_ps: int, last_ps: int) -> tuple[Int64, Int64, Int64]:
-    """Step, start and end of the steps of a session, and with step -1 of what of a span of time lies between them.
-
-    Where steps overlap, the time of both is of the first.
-    """
+    """Step, start and end of a session's steps and, with step -1, of what lies between; overlaps are the first step's."""
     steps = np.flatnonzero(table.session == session)
     steps = steps[np.argsort(table.start_ps[steps], kind="stable")]
     begins, high = table.start_ps[steps], table.end_ps[steps]
@@ -449,7 +440,7 @@ def _texts(labels: Sequence[str], codes: Int64) -> pd.Series:
 
 
 def idle_times(trace: Trace, occurrences: Occurrences) -> dict[str, int]:
-    """For how many ps something ran on devices, on host threads and on duty, such as `device_busy`, and could have run, such as
+    """For how many ps something ran, and could have run, on devices, host threads and on duty, as `device_busy` and
     `device_window`; see `Idle`."""
     devices = trace.on_planes([is_accelerator(plane) for plane in trace.planes])
     stream = devices & on_stream(trace)

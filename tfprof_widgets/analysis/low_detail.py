@@ -25,10 +25,8 @@ _LINES = ((DERIVED_LINE_BASE, STEPS), (DERIVED_LINE_BASE + 1, STEP_TIME), (1, LO
 
 
 def low_detail(trace: Trace, steps: Steps, occurrences: Occurrences, pieces: pd.DataFrame) -> Trace:
-    """The trace of one host that travels: on each plane its longest events, on that of its threads the steps and `pieces`.
-
-    `n_occurrences` of an event is in it 1 and the row of its step, 0 for none.
-    """
+    """The trace of one host that travels: each plane's longest events, with steps and `pieces`; `n_occurrences` is 1 and the row
+    of its step, 0 for none."""
     frame = steps.frame.iloc[: MOST.steps]
     strings = StringTable()
     planes = _home_planes(trace.planes)

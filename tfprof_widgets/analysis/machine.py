@@ -180,7 +180,7 @@ def late_start(samples: Samples) -> Iterator[Finding]:
 
 
 def _metrics(samples: Samples) -> list[str]:
-    """All cores, this process, and each GPU; their mean where there is only one or they are not told apart."""
+    """All cores, this process, and each GPU; their mean where there is only one or they are not separate."""
     gpus = [column for column in samples.frame.columns if _ONE_GPU.fullmatch(str(column))]
     return ["cpu_pct", "process_cpu_pct", *(gpus if len(gpus) > 1 else ["gpu_pct"])]
 
@@ -208,7 +208,7 @@ MIN_FULL_RATE = 50e6
 """the rate at least this: 400 Mbit/s. A slow and steady stream is a program that needs no more."""
 LINK_BITS = tuple(giga * 1e9 for giga in (1, 2.5, 5, 10, 25, 40, 50, 100, 200, 400))
 LINK_RATIO = 0.85
-"""A rate within this and 1 of a usual link speed is told with that speed: headers take some percent."""
+"""A rate within this and 1 of a usual link speed is named with that speed: headers take some percent."""
 GROWING_RATIO = 1.05
 """Each transfer out is larger than the one before by at least this, and"""
 MIN_TOTAL_GROWTH = 1.5

@@ -45,11 +45,7 @@ _MOST_PROCESSES = 61
 
 
 class HostPool:
-    """Says by the sizes of files whether to start processes for them, and starts them.
-
-    Processes are spawned, not forked: a kernel has threads, of TensorFlow and of its own, which a fork would break. They
-    import this package and nothing of the program that calls: a script needs no `if __name__ == "__main__"`.
-    """
+    """Starts processes where files are large enough; spawned, as a fork breaks threads of a kernel and of TensorFlow."""
 
     def __init__(self, n_files: int, *, can_leave: bool = True) -> None:
         """Say how many files there are."""
@@ -166,11 +162,7 @@ class HostRuns(Generic[File, Outcome]):
         return f"{told} {self.by_processes(pool)}".rstrip()
 
     def by_processes(self, pool: HostPool) -> str:
-        """Run by processes of this machine.
-
-        One that ends early takes the others along. What it may have been at is run once more, one file at a time, and given
-        up where that ends its process too; the rest goes on with new processes.
-        """
+        """Run by processes of this machine; what one that ends early may have been at runs once more, file by file."""
         n_again = 0
         while left := self.left:
             error = self._send(left, pool.executor(), is_own=True)
@@ -322,7 +314,7 @@ def reduce_hosts(
 
 
 def _source_map(files: Sequence[HostFile]) -> SourceMap | None:
-    """What was noted of the program: all hosts run the same, so the first note of it tells."""
+    """The source map of the program: all hosts run the same, so the first one serves."""
     noted = next((file for file in files if file.sidecars), None)
     return None if noted is None else read_sidecars([place_of(noted.url).parent / name for name in noted.sidecars])
 
@@ -430,11 +422,7 @@ def _end_after(parent: Any) -> None:
 
 @contextlib.contextmanager
 def _no_main() -> Iterator[None]:
-    """`multiprocessing` has each new process run the main module again, to find functions in it; ours are not there.
-
-    It reads the module's name and file, so for the moment of starting there is a module without either. In a notebook the
-    main module has none anyway.
-    """
+    """While starting, a module without name and file replaces the main module, which `multiprocessing` would run again."""
     main = sys.modules["__main__"]
     if getattr(main, "__file__", None) is None and getattr(main, "__spec__", None) is None:
         yield

@@ -77,13 +77,8 @@ _MEMCPY = {
 
 
 def parse_op_names(strings: Sequence[str]) -> OpNames:
-    """Parse each full name once; pass unique strings (a trace has a few thousand, whatever its number of events).
-
-    Differs from XProf: work handed over by another task is no op `EagerService`, and compiling is none (D15).
-
-    CUPTI's own names `MemcpyH2D`, `MemcpyD2H` and `MemcpyD2D` are unknown here, as in XProf; `steps/` gives them their
-    meaning (D1).
-    """
+    """Parse each unique name once. Differs from XProf: `EagerService` and compiling are no ops (D15), and CUPTI's `MemcpyH2D` and
+    kin get their meaning in `steps/` (D1)."""
     # More names than are kept would push each other out before any of them is asked for again.
     parse = parse_op_name if len(strings) <= _MOST_KNOWN else parse_op_name.__wrapped__
     # Column by column: a tuple a name, all there at once, would have Python search them for cycles again and again.
@@ -147,10 +142,7 @@ def by_name(
 def by_stem(
     trace: Trace, function: Callable[[list[str]], _Values], dtype: type, *, among: Bool | Int64 | None = None
 ) -> npt.NDArray[Any]:
-    """As `by_name` of a function that no number at the end of a name means anything to: names that differ in it are one.
-
-    Compilers number the kernels that they make (`loop_add_fusion_12`), so these may be as many as executions.
-    """
+    """As `by_name` of a function to which no number at the end of a name means anything: names of kernels differ in it."""
     stems, number = _stems(trace)
     used = np.flatnonzero(np.bincount(number[trace.name_id if among is None else trace.name_id[among]]))
     values: npt.NDArray[Any] = np.zeros(len(stems) + 1, dtype)
@@ -189,12 +181,8 @@ def by_op_name(
 
 
 def by_ends(trace: Trace, function: Callable[[list[str], OpNames], _Values], dtype: type) -> npt.NDArray[Any]:
-    """As `by_op_name` of a function that looks at the category, at what is in front of the first slash and behind the last
-    colon of a name, and there at no number at the end: `lstm/step_12/mul_3:Mul` and `lstm/step_7/mul_1:Mul` are one. Of a
-    name without a slash the number in front of the colon means nothing to it, either: `AddN_1:AddN` and `AddN_2:AddN`.
-
-    A network unrolled over time has as many names as it runs ops, but few such ends.
-    """
+    """As `by_op_name` of a function that ignores numbers at the end of what is in front of the first slash and behind the last
+    colon: `lstm/step_12/mul_3:Mul` and `lstm/step_7/mul_1:Mul` are one."""
     first, number = _ends(trace)
     values: npt.NDArray[Any] = np.zeros(len(first) + 1, dtype)
     values[:-1] = function([trace.strings[i] for i in trace.used_names[first].tolist()], parsed_names(trace).of(first))
@@ -203,8 +191,7 @@ def by_ends(trace: Trace, function: Callable[[list[str], OpNames], _Values], dty
 
 @once
 def _ends(trace: Trace) -> tuple[Int64, Int64]:
-    """The first of the names of events with each pair of ends, as a row of `trace.used_names`, and for each string which pair;
-    one more for those that name no event."""
+    """The first name of events with each pair of ends, a row of `trace.used_names`, and each string's pair; one more for none."""
     stems, of_string = _stems(trace)
     numbers: dict[str, int] = {}
     end = np.array([numbers.setdefault(_end(stem), len(numbers)) for stem in stems], np.int64)
@@ -224,10 +211,7 @@ def _end(stem: str) -> str:
 
 @once
 def parsed_names(trace: Trace) -> OpNames:
-    """What the names of events mean, in the order of `trace.used_names`.
-
-    Whether a name is an op's no number at its end tells: of kernels that are numbered by a compiler one is parsed.
-    """
+    """What names of events mean, in the order of `trace.used_names`; of names that differ in an end number one is parsed."""
     names = np.array([trace.strings[i] for i in trace.used_names.tolist()], np.object_)
     stems, number = _stems(trace)
     stem = number[trace.used_names]
@@ -275,12 +259,8 @@ def without_calls(op_name: str) -> str:
 
 @lru_cache(maxsize=65536)
 def framework_op(op_name: str, op_type: str) -> tuple[str, str]:
-    """Name and type of a framework op.
-
-    The name is that of the node in the traced graph, scopes included; an uncompiled run shows it behind the name of the
-    op that called the function (`StatefulPartitionedCall/dense/MatMul`). Of several names that a compiler pass joined by
-    `;` the first counts. Without a type it is derived from the name as in semantics 1.7.
-    """
+    """Name (with scopes, behind that of a calling op) and type of a framework op; of several joined by `;` the first, without a
+    type as in semantics 1.7."""
     name = op_name.partition(";")[0].strip().rstrip(":")
     name = _WRAPPERS.sub("", name) or name
     _, kind, _ = parse_op_name.__wrapped__(f"{name}:{op_type}")  # kept here, and asked for nowhere else
@@ -302,11 +282,7 @@ def base_name(name: str) -> str:
 
 
 def only_waits(name: str, kind: str) -> bool:
-    """Whether the self time of an op is waiting, not work.
-
-    A call of an asynchronous iterator takes an element that threads of that iterator made, or waits for one; what they do has
-    names of its own.
-    """
+    """Whether the self time of an op is waiting, not work, as a call of an asynchronous iterator is."""
     if kind != "Dataset":
         return False
     last = _INPUT.sub("", name.rpartition("::")[2])

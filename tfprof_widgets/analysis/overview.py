@@ -161,11 +161,8 @@ class Overview:
 def compute_overview(
     facts: Facts, *, advice: Callable[[], Sequence[Advice]] = tuple, failure: MemoryFailure | None = None
 ) -> Overview:
-    """Sum a capture up.
-
-    Differs from XProf: averages are over all complete steps but those that compile and a first one that is an outlier, not
-    over all but the first and last (D3); bfloat16 is 16-bit (D9); host and device shares are of time, not of counts (D10).
-    """
+    """Sum a capture up. Differs from XProf: averages are over all complete steps without compiling or a first outlier (D3),
+    bfloat16 is 16-bit (D9), host and device shares are of time (D10)."""
     steps, environment = facts.steps, facts.environment
     averaged, left_out, _ = facts.averaged_steps
     chosen = steps.frame[averaged]

@@ -32,10 +32,7 @@ def _of_whole(name: str) -> Any:
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Part(Facts):
-    """What ran in a part of a run: executions are cut to it, and everything else is computed of these as of the whole.
-
-    Steps keep their numbers and whole times; ops keep the units, names and places that they have in the whole.
-    """
+    """What ran in a part of a run: executions are cut to it, steps keep numbers and whole times, ops their units and places."""
 
     whole: Facts = None  # type: ignore[assignment]
     low_ps: int = -_FOREVER_PS

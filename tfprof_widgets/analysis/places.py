@@ -23,7 +23,7 @@ class UserFiles:
     noted: dict[str, bool]
     """Files that the capture looked at, and whether each is the user's."""
     roots: tuple[str, ...]
-    """Where its libraries lay; empty where that was not noted, and then the path alone has to tell."""
+    """Where its libraries lay; empty where that was not recorded, and the path alone has to tell."""
 
     @classmethod
     def of_map(cls, source_map: SourceMap | None) -> UserFiles:
@@ -35,7 +35,7 @@ class UserFiles:
         return cls(noted, tuple(root.replace("\\", "/") for root in source_map.roots["root"]))
 
     def has(self, path: str) -> bool:
-        """Whether a file is the user's; where the capture noted nothing of it, its path tells no library."""
+        """Whether a file is the user's; where the capture did not look at it, its path names no library."""
         if path in self.noted:
             return self.noted[path]
         path = path.replace("\\", "/")
@@ -92,7 +92,7 @@ class FrameTable:
 
     @classmethod
     def of_map(cls, source_map: SourceMap) -> FrameTable:
-        """Those of a source map; the capture told which files are the user's."""
+        """The frames of a source map, which also says which files are the user's."""
         frames, files = source_map.frames, source_map.files
         path, is_user = [*files["file"], ""], [*files["is_user"].tolist(), False]
         at = frames["file"].tolist()  # -1 is the entry put last
@@ -152,15 +152,8 @@ def bucket_of_file(path: str) -> str:
 
 
 def frame_places(table: FrameTable) -> FramePlaces:
-    """Find what each frame stands for.
-
-    Library code that the user's line called directly is charged to that line: `loss_of(y, model(x))`,
-    `optimizer.apply_gradients(...)`. Two calls hide what the user wrote, and are looked into:
-
-    - `fit` and its kin (from Keras' trainer on nothing is the user's, or their frame would be nearer): optimizer, losses and
-      metrics are buckets, layers stand for themselves, the rest is "Keras library";
-    - a functional or sequential model, which calls the layers that the user made.
-    """
+    """What each frame stands for, library code being of the user's line that called it; `fit` and its kin are looked into for
+    optimizer, losses and metrics (buckets) and layers, models for their layers."""
     n = len(table.parent)
     user, bucket, is_of_layer, flags = [-1] * n, [""] * n, [False] * n, [(False,) * 6] * n
     of_file = {path: _of_file(path) for path in dict.fromkeys(table.path)}

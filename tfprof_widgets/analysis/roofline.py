@@ -67,8 +67,8 @@ _WIDE = (12, 18)
 
 
 def of_other_width(trace: Trace, occurrences: Occurrences, rows: Int64) -> tuple[Bool, Bool]:
-    """For some executions whether the kernel is one of a product of 8 bits or fewer, by its name; and whether the op computes in
-    such a width or on 64 bits, by its program, or without one on 64 bits by the name of its kernel."""
+    """For some executions whether the kernel's name is of a product of 8 bits or fewer, and whether the op computes in such a
+    width or on 64 bits."""
     event = occurrences.event[rows]
     narrow, wide = (named_like(trace, event, pattern) for pattern in (_EIGHT_BITS, SIXTY_FOUR))
     unit = occurrences.op[rows] - occurrences.n_ops
@@ -137,8 +137,8 @@ _TENSOR_CLOCKS: dict[tuple[object, object], tuple[tuple[re.Pattern[str], float],
     (9, 0): ((re.compile(r"\bNVL\b"), 1545 / 1785), (re.compile(""), 1830 / 1980)),
     (10, 0): ((re.compile(r"\bB200\b"), 1855 / 1965),),
 }
-"""At which part of the highest clock the data sheet has Tensor Cores work, by the first pattern that the card's name holds; not
-known where it holds none. Those of other architectures work at all of it."""
+"""At which part of the highest clock the data sheet has Tensor Cores work, by the first pattern in the card's name; unknown
+without one; other architectures work at all of it."""
 _HALF_RATE = re.compile(r"GeForce|\bA10G\b|\bL[24]0\b")
 """Cards that add up products of 16 bits in 32 bits at half the rate of others of their architecture."""
 _WITHOUT_TENSOR_CORES = re.compile(r"\bGTX 16\d\d\b|\bMX\d{3}\b|\bT(?:4|5|6|10|12|20)[05]0\b")
@@ -281,7 +281,6 @@ class Roofline:
     peak_of_host: dict[str, float]
     """Operations a second of the fastest units that any product ran on, of all devices of a host that ran one."""
     names: tuple[str, ...]
-    """Of each op of `work`."""
     shares: OpShares
     layers: Layers
     kernels: Kernels

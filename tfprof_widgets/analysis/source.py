@@ -131,12 +131,8 @@ def sampled_lines(trace: Trace, source_map: SourceMap) -> pd.DataFrame:
 
 
 def sampled_frames(trace: Trace, source_map: SourceMap) -> dict[str, int]:
-    """For each type of eager op a frame of the source map, `UNKNOWN_LINE` or `SEVERAL_LINES`.
-
-    A sample counts for the type whose execution it fell into. That is unbiased, where the nearest sample in time would
-    favour lines that take long. A type that samples tell nothing of is at the line whose calls of Keras' `fit` and its kin it
-    ran in, every time.
-    """
+    """For each type of eager op a frame, `UNKNOWN_LINE` or `SEVERAL_LINES`: by samples within its executions, as the nearest ones
+    would favour long lines, else by the call of `fit` and its kin."""
     if source_map.samples.empty and source_map.calls.empty:
         return {}
     time_ps, inside = _times(trace, source_map)
@@ -243,7 +239,6 @@ class Charges:
 
     places: tuple[Place, ...]
     place: Int32
-    """For each op its place."""
     phase: UInt8
     """For each op `FORWARD`, `BACKWARD` or `OTHER`."""
 
@@ -256,7 +251,7 @@ def charge_ops(
     scopes: OpScopes | None = None,
     match: OpMatch | None = None,
 ) -> Charges:
-    """Charge each framework op; the rules are those of `compute_source_lines`."""
+    """Charge each framework op by the rules of semantics 14."""
     scopes = scopes or op_scopes(shares.name, shares.type)
     match = match or match_ops(shares.name, shares.type, scopes, source_map)
     return _Charging(trace, shares, source_map, scopes, match).charges()
@@ -298,10 +293,7 @@ class _Charging:
         return Charges(tuple(number), place[code], phase[code])
 
     def _alike(self) -> tuple[Int64, int]:
-        """A number for each op, equal where all is that the rules ask for, and how many there are.
-
-        Of the scope of an op that nothing but its name tells of they ask for the root alone.
-        """
+        """A number for each op, equal where all that the rules ask for is, and how many; of a scope known by name, the root."""
         shares, scopes, match = self.shares, self.scopes, self.match
         is_alone = (match.row < 0) & (shares.frame < 0) & (shares.source_line < 0)
         root = numbered(scope[:1] for scope in scopes.scopes)
@@ -439,15 +431,11 @@ class SourceLines:
     """Which line made each op, and what each line costs."""
 
     frame: pd.DataFrame
-    """One row per side and entry, `SOURCE_LINES`, first devices then host, then by self time falling.
-
-    The three times add up to `self_time_us`, which over all rows is the self time of all ops; `self_time_ratio` is of the
-    side's. `file` is a path; of a notebook's cell what the notebook shows beside it, such as `Cell [5]`, where that is known
-    and no other cell's.
-    """
+    """One row per side and entry, `SOURCE_LINES`, devices first, by self time falling; three times add up to `self_time_us`;
+    `file` is a path, or a cell as the notebook shows it if unambiguous."""
     entries: pd.DataFrame
-    """`file, line, function, code, bucket`: a line of code (`bucket` is "") or a bucket (`line` is 0, `file` ""), the most
-    costly first; `file` is always the path."""
+    """`file, line, function, code, bucket`: a line of code (`bucket` "") or a bucket (`line` 0, `file` ""), most costly first;
+    `file` is the path."""
     op_entry: Int32
     """For each framework op its row in `entries`."""
     op_phase: UInt8
@@ -455,8 +443,8 @@ class SourceLines:
     files: pd.DataFrame
     """`file, title, text` of the user's files and cells whose text is known."""
     sampled: pd.DataFrame
-    """`file, line, function, code, n_samples, time_ms, time_ratio`: for how long the user's thread was at each line, waiting
-    included, by samples; the longest first. Not added to the other times: it is of Python, whatever the ops cost."""
+    """`file, line, function, code, n_samples, time_ms, time_ratio`: how long the user's thread was at each line by samples,
+    waiting included, longest first; of Python, so not added to other times."""
 
     def __repr__(self) -> str:
         n = int((self.entries["bucket"] == "").sum())
@@ -472,33 +460,8 @@ def compute_source_lines(
     scopes: OpScopes | None = None,
     match: OpMatch | None = None,
 ) -> SourceLines:
-    """Charge every framework op to one line of the user's code or to one named bucket.
-
-    The first rule that applies decides:
-
-    1. Iterators and ops that make or read datasets are "tf.data". The functions that the user gave to a dataset are no such
-       ops: they are graphs, and theirs are charged as any graph's, to the line of the lambda.
-    2. An eager op has no traceback. It is charged to the line at which the user's thread was sampled while it had ops of this
-       type executed, if that was one line for four samples in five; else it is "eager op, several lines". Without samples it is
-       at the line that called Keras' `fit`, `evaluate` or `predict`, if all of its type ran in calls from it; else it is "eager
-       op, line unknown".
-    3. An op of a traced graph has a traceback; a gradient op is charged as the forward op whose gradient it is, in
-       `backward_time_us`. Of its frames
-       a. the innermost one of the user's is charged, whatever library code it called,
-       b. unless Keras' `fit`, `evaluate` or `predict` lie below it: then optimizer and losses or metrics are buckets of these
-          names, copies are "copies", and what else the training loop does is "Keras library";
-       c. and ops of layers that Keras called, in `fit` or in a functional or sequential model, are charged to the line that
-          made the layer, or the layer or model around it (found in the user's texts, see `capture/program/calls.py`),
-          or, where none is known, to the frame of rule a. So is what `fit` does in a layer's scope, such as its first weights.
-       d. Without a frame of the user's the library is the bucket.
-    4. Where no graph is known, the name tells "Keras optimizer" and "Keras loss/metrics".
-    5. Else the compiled program's metadata give the frames, or the file and line, for rule 3, where these are not of TensorFlow.
-    6. All others are "copies", "arguments and results of compiled programs" or "gradient sums" by their types and names, or
-       "not in a traced graph".
-
-    `other_time_us` is that of optimizers, updates of variables in eager code, metrics, the input and of buckets but the loss;
-    `forward_time_us` is the rest.
-    """
+    """Charge every framework op to a line of the user's code or a named bucket, by the first rule of semantics 14 that applies;
+    graphs of a dataset's functions are charged to the line of the lambda."""
     source_map = source_map or empty_source_map()
     charges = charge_ops(trace, shares, source_map, scopes=scopes, match=match)
     order, charges = _costly_first(charges, sums.self_us)

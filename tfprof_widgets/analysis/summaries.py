@@ -142,18 +142,15 @@ def _stacked(frames: Sequence[PackedFrame]) -> pd.DataFrame:
 
 
 def _column(frames: Sequence[PackedFrame], name: str) -> pd.Series[Any]:
-    """A column of several tables. A damaged host may hold what others have not, such as no number among whole ones: then it
-    is of a type that holds all of them."""
+    """A column of several tables in a type that holds all values, as a damaged host may hold what others have not."""
     values = np.concatenate([frame.columns[name] for frame in frames])
     told = {frame.dtypes[name] for frame in frames}
     return pd.Series(values, dtype=told.pop() if len(told) == 1 else values.dtype)
 
 
 class Stack(dict[str, pd.DataFrame]):
-    """The tables of at least one host by name, those of all hosts one below the other, made when first asked for.
-
-    What refers to a row of another table of its host refers to that row in the stack, and times are after the common origin.
-    """
+    """The tables of all hosts by name, one below the other, made when asked for; rows that are referred to are of the stack,
+    times after the common origin."""
 
     def __init__(
         self, hosts: Sequence[Mapping[str, PackedFrame]], n_sessions: Sequence[int], shift_ps: Sequence[int]
@@ -212,23 +209,20 @@ def no_events(what: str, host: str, call: str) -> TfProfError:
 
 @dataclass(frozen=True, eq=False, repr=False)
 class HostSummary:
-    """What is kept of the file of one host. Everything in it is small, whatever the file's size, and can be pickled."""
+    """What travels of the file of one host: small, whatever the file's size, and can be pickled."""
 
     host: str
-    """The host's name, as the file tells it."""
     path: str
-    """Where the file is."""
     trace: Trace
     """Its planes and sessions with the few events of `low_detail`."""
     tables: Mapping[str, PackedFrame]
-    """By name. Each has at most so many rows, and those of all hosts are stacked, see `Stack`; times are after the host's own
-    origin."""
+    """By name, each of limited length; those of all hosts are stacked, see `Stack`; times are after the host's own origin."""
     n_all: Mapping[str, int]
     """How many rows a table has on the host, for those that are cut."""
     sums: Mapping[str, int]
     """What is added up over all hosts."""
     facts: Mapping[str, str]
-    """What the capture noted of the machine, see `compute_environment`."""
+    """What the capture recorded of the machine, see `compute_environment`."""
     framework: Framework
     """Which calls tell, of which not all travel."""
     memory_remedy: str | None
@@ -263,7 +257,6 @@ class HostSums:
 
     summaries: tuple[HostSummary, ...]
     every: Stack
-    """The tables of all hosts."""
     low_step: Int64
     """For each event of the trace its step in the order of the stack, -1 for none."""
 
@@ -294,7 +287,7 @@ class HostSums:
 
     @property
     def noted(self) -> dict[str, str]:
-        """What captures noted of their machines; where hosts differ, what the first of them did."""
+        """What captures recorded of their machines; where hosts differ, by the first of them."""
         return {name: value for one in reversed(self.summaries) for name, value in one.facts.items()}
 
     @property

@@ -57,9 +57,8 @@ COUNTERS = table(
 )
 
 KINDS = ("launch", "producer", "pool", "tf_data", "send_recv")
-"""What a flow's `kind` counts: the host enqueued a kernel or a copy, and the device ran it (by `correlation_id`); a call of
-the runtime handed work on (`_p` to `_c`), as when an executor schedules ops; a thread pool was given work, and one of its
-threads ran it; a stage of tf.data made an element, and its consumer took it; one device sent a tensor, and another got it."""
+"""What a flow's `kind` counts: a device ran what the host enqueued, the runtime (`_p` to `_c`) or a thread pool handed work on, a
+tf.data element was taken, a device sent a tensor."""
 
 
 _LAUNCH, _PRODUCER, _POOL, _TF_DATA, _SEND_RECV = range(len(KINDS))
@@ -76,11 +75,8 @@ Links = tuple[Int64, Int64]
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Flows:
-    """All flows of a trace, by `from_event`, then `to_event`; columns of equal length. None is left out.
-
-    Differs from XProf: where several events produce and several consume in one context, its id was used again (a function
-    that ran in each step), and each consumer has one flow, from the producer before it; XProf links all with all.
-    """
+    """All flows of a trace, by `from_event`, then `to_event`. Differs from XProf: each consumer of a repeated context has the
+    flow from the producer before it, not from all."""
 
     from_event: Int32
     """Row in the trace of the event that made the other start."""
@@ -144,10 +140,7 @@ def _context_flows(trace: Trace) -> tuple[Links, Links]:
 
 
 def told_links(trace: Trace) -> Links:
-    """Arrows that a reader found in a file: `flow_out` of an event is among the numbers in `flow_in` of the other.
-
-    Their ids are unique in all that may be merged to one trace, so that tensors are followed from task to task.
-    """
+    """Arrows that a reader found: `flow_out` of an event is among `flow_in` of the other, unique in all that may be merged."""
     made, taken = trace.keyed_stats("flow_out"), trace.keyed_stats("flow_in")
     if not len(made.event) or not len(taken.event):
         none = np.empty(0, np.int64)
@@ -191,11 +184,8 @@ def _pairs(trace: Trace, made: Int64, used: Int64, key: Int64) -> Links:
 
 
 def _element_flows(trace: Trace) -> Links:
-    """From where a stage of tf.data made an element (`...Produce`) to where that element was taken (`...Consume`).
-
-    Source: semantics 8.2. The key is (session, the stage's id, element): the stage is the parent of the iterator called
-    inside the produce event, and the iterator around the consume event.
-    """
+    """From where a tf.data stage made an element (`...Produce`) to where it was taken (`...Consume`), by (session, stage,
+    element). Source: semantics 8.2."""
     none = np.empty(0, np.int64)
     if "element_id" not in trace.string_ids:
         return none, none
@@ -245,11 +235,8 @@ def _producing_stages(trace: Trace, made: Int64) -> Links:
 
 
 def _tensor_flows(trace: Trace) -> Links:
-    """From the op that sent a tensor to the op that received it.
-
-    The two have the ops at both ends (`from`, `to`) in common, or, where a graph is fed and fetched, their name but for a
-    prefix. Where both ran equally often the first belongs to the first, and so on; else those next to each other in time.
-    """
+    """From the op that sent a tensor to the one that received it: by ops at both ends, or by name but for a prefix, in order of
+    equal counts or next in time."""
     is_send = _ends_with(trace, ("Send", "HostSend"))
     is_receive = _ends_with(trace, ("Recv", "HostRecv"))
     sent, received = np.flatnonzero(is_send[trace.name_id]), np.flatnonzero(is_receive[trace.name_id])
@@ -497,7 +484,7 @@ def _short_names(tf_data: TfData) -> dict[int, str]:
 
 
 def _machine_memory(trace: Trace) -> Iterator[Counter]:
-    """Memory of the machine in use, which tf.data notes with each call of a root iterator: "2473 out of 25276 (9.78%)"."""
+    """Memory of the machine in use, which each call of a tf.data root iterator records: "2473 out of 25276 (9.78%)"."""
     events = np.unique(trace.keyed_stats("ram_usage_megabytes").event)
     if not len(events):
         return
@@ -510,10 +497,7 @@ def _machine_memory(trace: Trace) -> Iterator[Counter]:
 
 
 def _of_devices(trace: Trace, allocators: Sequence[str]) -> Iterator[Counter]:
-    """Counters that the profiler of a device wrote as events with a `counter_value`, and those of old timelines.
-
-    Their allocators are left out where the memory profile has the same ones, with each allocation and its op.
-    """
+    """Counters of devices (`counter_value`) and of old timelines, without allocators that the memory profile has."""
     counts = trace.keyed_stats("counter_value")
     events, bits = counts.event, counts.bits
     if not len(events):

@@ -33,10 +33,8 @@ class OpTime:
 
 
 def op_time_of(table: OpShares, own: Int64 | Float64) -> OpTime:
-    """Host and device shares of op time, and of each the share of eager ops; `own` is the self time of each op.
-
-    Differs from XProf: its host and device percentages are of counts, although the label says time (D10).
-    """
+    """Host and device shares of op time, and of each the share of eager ops; `own` is self time of each op. Differs from XProf:
+    not of counts (D10)."""
     device, eager = table.is_device, table.is_eager
     host, all_device = float(own[~device].sum()), float(own[device].sum())
 
@@ -135,16 +133,8 @@ def judge(
     ops_ms: float = 0.0,
     batches: str = "",
 ) -> Verdict:
-    """Name what limits a step: the largest of waiting for data and of what else is too much, else computing.
-
-    Too much of anything but input is named only where it is more than half of what computing takes; of input from where XProf
-    calls it high. A step that computes 80 % of its time is compute-bound, whatever the rest is; that it waits for data besides
-    is added. Where a step computes for longer than it loses to what limits it, the sentence says both. Where nothing computes,
-    the largest is named.
-
-    Differs from XProf: it looks at the input first, however much more another category takes. Here the verdict names the
-    larger one, as does the advice, whose first piece is about what could win most.
-    """
+    """Name what limits a step: the largest of waiting for data and of what else is too much, else computing. Differs from XProf:
+    it looks at the input first."""
     if step_ms <= 0:
         return Verdict("", "No step time was measured, so what limits the steps cannot be told.")
     share = {category: part / step_ms for category, part in ms.items()}
@@ -210,7 +200,6 @@ class Findings:
     tf_functions: pd.DataFrame
     top_ops: pd.DataFrame
     memory: Sequence[str]
-    """Sentences on the memory."""
 
 
 def suggest_next_steps(found: Findings, advice: Sequence[Advice] = ()) -> tuple[str, ...]:
@@ -308,21 +297,16 @@ class Idle:
     """Shares in [0, 1]; NaN where there is nothing to tell of."""
 
     device_idle_ratio: float
-    """Share of the time between the first and the last event of a device, window by window and over all devices that ran
-    anything, in which nothing ran on it: neither a kernel nor a copy on any stream, on a TPU no op of its TensorCore."""
+    """Share of the time from first to last event, over windows and devices that ran, without kernel, copy or TensorCore op."""
     host_idle_ratio: float
-    """Of the host threads that run ops the share of the time between first and last op in which they ran none, summed
-    over threads: most of a pool of threads is idle most of the time, so this is high in a healthy program too."""
+    """Of host threads that run ops the share between first and last op without one, high in a healthy program too."""
     device_duty_cycle_ratio: float
     """On a TPU the share of time in which its TensorCores did something else than waiting for the host."""
 
 
 def idle_of(times: Mapping[str, int]) -> Idle:
-    """How idle devices and host were, of what `idle_times` gives for a trace or of the sums of several.
-
-    Differs from XProf: GPUs have an idle share too, for which streams that run at once count once; the duty cycle is told
-    by TensorCore, not by chip.
-    """
+    """How idle devices and host were, from the sums of `idle_times`. Differs from XProf: GPUs too, streams at once count once,
+    and duty cycles are by TensorCore."""
 
     def ratio(kind: str) -> float:
         busy, window = times[f"{kind}_busy"], times[f"{kind}_window"]

@@ -34,14 +34,13 @@ class TraceCause:
     """Why one call needs another graph than the one before."""
 
     kind: Literal["shape", "value", "object", ""]
-    """Its tensors have other shapes; they have not, so that what is no tensor is another one; it is another function object;
-    or nobody can tell."""
+    """Other shapes of its tensors, another value of what is no tensor, another function object, or "" where nobody can tell."""
     shapes: tuple[str, ...] = ()
     """Of one tensor, those that it has in the graphs: `64x32`."""
 
 
 def trace_cause(run: Run, function: str, n_traces: int) -> TraceCause:
-    """Find it."""
+    """Why a call needs another graph than the one before, of its inputs."""
     table = run.results.tf_functions
     # TensorFlow counts the traces of each object by itself.
     if int(table.loc[table["function"] == function, "tracing_count"].max()) < n_traces:
@@ -86,11 +85,7 @@ ONE_SHAPE = (
 
 
 def retracing(run: Run) -> Iterator[Advice]:
-    """A `tf.function` is traced again and again.
-
-    Gain: what its tracing calls took but the running of the graphs, of the step time; once traced for all, they only run. Where
-    XLA compiles each graph, that goes with it.
-    """
+    """A `tf.function` is traced again and again; gain: what its tracing calls took but running the graphs, of the step time."""
     run = run.with_compiling
     steps, traced = run.steps, run.traced
     functions = Counter(traced.function)
@@ -170,14 +165,8 @@ def _one_graph(run: Run, cause: TraceCause, name: str) -> Fix:
 
 
 def eager_hot_loop(run: Run) -> Iterator[Advice]:
-    """The steps run op by op from Python.
-
-    Where they call a function, too, `eager_ops` tells it.
-
-    Gain: of a usual step what is neither waiting for data, tracing nor the ops themselves; in a graph, calling an op costs a
-    hundredth. The usual step has the median of its own time, not the mean, and what others own on average: a median set
-    against a mean that few stalls lengthen would promise too little.
-    """
+    """The steps run op by op from Python; gain: of a usual step what is neither waiting for data, tracing nor the ops themselves,
+    by medians, which few stalls do not lengthen."""
     steps, eager = run.steps, run.eager
     if len(steps) < MIN_STEPS or not eager.is_hot or (run.calls.n_functions and not steps.has_device):
         return
@@ -224,11 +213,8 @@ def _as_graph(*, in_fit: bool, has_function: bool, line: CodeLine | None) -> Fix
 
 
 def compilation(run: Run) -> Iterator[Advice]:
-    """Functions were traced or compiled during the capture, not traced again and again.
-
-    Gain: the share of the averaged steps' time in it. What happens once, in a first step that averages leave out, costs a long
-    training nothing: its gain is 0; what is made anew for each of several loops is counted but for its first time.
-    """
+    """Functions were traced or compiled during the capture, but not again and again; gain: its share of the averaged steps, 0 for
+    what happens once, as a long training loses nothing to it."""
     steps, all_steps = run.steps, run.results.steps.frame
     if not len(all_steps):
         return
@@ -257,8 +243,7 @@ def compilation(run: Run) -> Iterator[Advice]:
 
 
 def _tracing_own_ms(run: Run) -> tuple[float, float]:
-    """How long the steps trace and compile themselves, and with the functions of the user's that some call: what an evaluation
-    traces goes with its call."""
+    """How long the steps trace and compile themselves, and with the functions of the user's that some of them call."""
     if not len(run.steps):
         return 0.0, 0.0
     compile_ms = run.steps.category_ms("compile")
@@ -335,10 +320,7 @@ FEW_SAMPLES = 8
 
 
 def argument_conversion(run: Run) -> Iterator[Advice]:
-    """Large NumPy arrays are copied into tensors in each step.
-
-    Gain: the share of the step time in which Python does it.
-    """
+    """Large NumPy arrays are copied into tensors in each step; gain: the share of the step time in which Python does it."""
     steps, calls = run.steps, run.calls
     if len(steps) < MIN_STEPS or float(np.median(calls.converted_ms)) < MEDIUM_GAIN * steps.median_ms:
         return
@@ -364,11 +346,8 @@ def argument_conversion(run: Run) -> Iterator[Advice]:
 
 
 def eager_ops(run: Run) -> Iterator[Advice]:
-    """Beside a function, the steps call ops one by one from Python. In a loop of Keras those are of callbacks, which have a rule.
-
-    Gain: of the step what is neither waiting for data, tracing, the function's graph, converting arrays nor the eager ops
-    themselves.
-    """
+    """Beside a function, the steps call ops one by one; gain: what is neither waiting for data, tracing, the graph, converting
+    arrays nor these ops."""
     steps, eager, calls = run.steps, run.eager, run.calls
     if len(steps) < MIN_STEPS or run.is_keras_loop or (eager.is_hot and steps.has_device):
         return
@@ -391,10 +370,7 @@ def eager_ops(run: Run) -> Iterator[Advice]:
 
 
 def many_calls(run: Run) -> Iterator[Advice]:
-    """A step is many calls of small functions.
-
-    Gain: of the step all but running its ops, waiting for data and tracing: one function has one call.
-    """
+    """A step is many calls of small functions; gain: of the step all but running its ops, waiting for data and tracing."""
     steps, calls = run.steps, run.calls
     if not _is_mostly_calls(run) or calls.n_functions < MANY_FUNCTIONS:
         return
@@ -417,10 +393,7 @@ def many_calls(run: Run) -> Iterator[Advice]:
 
 
 def step_overhead(run: Run) -> Iterator[Advice]:
-    """Python, the call of a step's function and the runtime take longer than its few ops.
-
-    Gain: of the step all but running its ops, waiting for data and tracing.
-    """
+    """A step's Python, call and runtime take longer than its few ops; gain: all but running ops, waiting for data and tracing."""
     steps, calls = run.steps, run.calls
     if not 0 < calls.n_functions < MANY_FUNCTIONS or not _is_mostly_calls(run) or has_tiny_batch(run):
         return
@@ -443,8 +416,7 @@ def has_tiny_batch(run: Run) -> bool:
 
 
 def _is_mostly_calls(run: Run) -> bool:
-    """Whether on a machine without a device running the ops of a step is the smaller part of it, and no other rule owns Python's
-    time."""
+    """Whether running ops is the smaller part of a step without a device, and no other rule owns Python's time."""
     steps = run.steps
     if len(steps) < MIN_STEPS or steps.has_device or not run.work.is_told or run.gap.is_long:
         return False
@@ -469,8 +441,8 @@ def _eager_own_ms(run: Run) -> float:
 
 
 def _outside_ms(run: Run) -> Float64:
-    """Of each step what of that lies outside of the graphs of functions, and of long stretches of Python without any op; of a
-    step with a device no more than that waits for Python."""
+    """Of each step what of that lies outside of graphs and of long stretches of Python without any op; with a device no more than
+    that waits for Python."""
     outside = run.steps.time_ms - _owned_ms(run) - run.calls.function_ms
     if run.steps.has_device:
         outside = np.minimum(outside, run.steps.wait_ms("dispatch") + run.steps.wait_ms("sync"))
@@ -485,7 +457,6 @@ def _owned_ms(run: Run) -> Float64:
 
 
 def _op_ms(run: Run) -> float:
-    """What the ops of a usual step take."""
     return float(run.work.ms[run.work.is_model | run.work.is_optimizer].sum())
 
 
@@ -497,7 +468,6 @@ def _running_ms(run: Run) -> float:
 
 
 def _line_in(run: Run, events: Int64) -> CodeLine | None:
-    """The user's line in some events."""
     trace = run.trace
     pieces = pd.DataFrame({"start_ps": trace.start_ps[events], "duration_ps": trace.duration_ps[events]})
     return top_line(trace, run.results.source_map, pieces)

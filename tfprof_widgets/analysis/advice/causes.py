@@ -51,8 +51,7 @@ def python_stage(run: RunFacts) -> str:
 
 
 CROWDED = 0.5
-"""Of the time of steps: less than this is no fault of a pipeline beside other programs. Well-made ones had up to 0.3 on two cores
-that six processes shared."""
+"""Of the time of steps: less is no fault of a pipeline beside other programs; good ones had up to 0.3 on two shared cores."""
 NEVER_RESTS = 0.8
 """Of a step: so long runs Python of the input that sets the pace."""
 
@@ -74,7 +73,7 @@ class InputWait:
 
 
 def input_wait(run: RunFacts) -> InputWait:
-    """Find it."""
+    """How long the averaged steps wait for data, and whether that matters."""
     steps = run.steps
     if not len(steps):
         return InputWait(np.zeros(0), 0.0, is_long=False, is_told=False, sets_the_pace=False)
@@ -95,8 +94,8 @@ class DeviceWaits:
     """Per averaged step, as the columns of `steps` say; 0 without a device."""
 
     launching: pd.DataFrame
-    """Gaps in which a kernel is launched, and those between kernels of a step in which Python and the runtime get there: rows of
-    `idle`. None where a profiler made XLA launch kernels one by one that run as CUDA graphs otherwise."""
+    """Rows of `idle` for gaps in which a kernel is launched or Python and the runtime get there; None where a profiler made XLA
+    launch the kernels of CUDA graphs one by one."""
     launching_ms: Float64
     """How long no device works for such a reason."""
     dispatch_between_ms: Float64
@@ -123,7 +122,7 @@ class DeviceWaits:
 
 
 def device_waits(run: RunFacts) -> DeviceWaits:
-    """Find them. Where Python and the runtime take time, the gaps of single devices tell which part is between kernels."""
+    """The waits of devices for launches; gaps of single devices show which part of the host's time is between kernels."""
     steps, idle = run.steps, run.facts.idle
     idle = idle[np.isin(idle["step"].to_numpy(), steps.row)]
     is_between, is_dispatch = idle["position"] == "between", idle["cause"] == "dispatch"
@@ -140,7 +139,7 @@ def device_waits(run: RunFacts) -> DeviceWaits:
 
 
 RECEIVED = "RecvTensor"
-"""The type under which TensorFlow notes the arrival of a tensor of another task."""
+"""The type by which TensorFlow's trace names the arrival of a tensor of another task."""
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -164,7 +163,7 @@ class TaskWork:
 
 
 def task_work(run: RunFacts) -> TaskWork:
-    """Find it; no entries for a program that is not spread over tasks."""
+    """What each task did in its steps; no entries for a program that is not spread over tasks."""
     steps, trace = run.task_steps, run.trace
     hosts = tuple(str(host) for host in steps.frame["host"]) if len(steps) else ()
     nothing = np.zeros(len(hosts), np.float64)
@@ -205,7 +204,7 @@ _MOST_STEPS = 8
 
 @dataclass(frozen=True, eq=False, repr=False)
 class TracedOps:
-    """The ops of the noted graphs; `row` is always one of `SourceMap.ops`."""
+    """The ops of the graphs in a source map; `row` is always one of `SourceMap.ops`."""
 
     source_map: SourceMap
     row: pd.Series
@@ -293,7 +292,7 @@ class TracedOps:
 
 
 def traced_ops(run: RunFacts) -> TracedOps | None:
-    """Find them; None where nothing is noted of any graph."""
+    """The traced ops, None without any graph."""
     source_map = run.results.source_map
     if source_map is None or not len(source_map.details):
         return None
@@ -307,10 +306,7 @@ MIN_FILL_MS = 50.0
 
 
 def new_iterator_ms(run: RunFacts) -> Float64:
-    """For each step how long it takes from the making of a new iterator until that has given a batch; 0 where most make none.
-
-    What `fit` makes is the epoch's. The steps of a loop of the user's that make one each read the data from the start each time.
-    """
+    """For each step how long a new iterator takes until its first batch; 0 where most steps make none, as in `fit`."""
     steps, trace = run.steps, run.trace
     none = np.zeros(len(steps))
     if len(steps) < MIN_STEPS or run.is_keras_loop:
@@ -402,7 +398,7 @@ class Evaluations:
 
 
 def find_evaluations(trace: Trace, steps: pd.DataFrame, kinds: Kinds, coverage: Coverage) -> Evaluations:
-    """Find them among the steps that are not trained; a loop of which nothing tells begins with its first step."""
+    """The evaluations among the steps that are not trained; a loop without markers begins with its first step."""
     start_ps = steps["start_ps"].to_numpy(np.int64)
     end_ps = start_ps + steps["duration_ps"].to_numpy(np.int64)
     stretch = np.maximum(np.searchsorted(coverage.start_ps, start_ps, side="right") - 1, 0)
@@ -454,7 +450,7 @@ class OutsideWork:
 def outside_work(
     trace: Trace, source_map: SourceMap | None, coverage: Coverage, frame: pd.DataFrame, averaged: Bool
 ) -> tuple[OutsideWork, ...]:
-    """Find it, what takes most time first; nothing where nobody sampled lines."""
+    """Work outside of the training steps, most time first; nothing where nobody sampled lines."""
     if source_map is None or not len(source_map.samples) or not len(coverage.start_ps):
         return ()
     time_ps, frame_row = sample_times(trace, source_map)

@@ -26,10 +26,7 @@ if TYPE_CHECKING:
 
 
 def device_idle(run: Run) -> Iterator[Advice]:
-    """Neither the device nor the host runs anything, and no other rule says why.
-
-    Gain: the share of such time in the steps.
-    """
+    """Neither the device nor the host runs anything, and no other rule says why; gain: the share of such time in the steps."""
     steps = run.steps
     idle = steps.part("idle", steps.ms("other"))
     if not steps.has_device or idle.ratio < MEDIUM_GAIN or (run.is_keras_loop and run.takes_several):
@@ -46,10 +43,7 @@ def device_idle(run: Run) -> Iterator[Advice]:
 
 
 def h2d_bound(run: Run) -> Iterator[Advice]:
-    """Copies to the device that no computation hides.
-
-    Gain: the share of the step time in which only such a copy ran: prefetched to the device, it runs beside the step before.
-    """
+    """Copies to the device that no computation hides; gain: the share of the step time in which only such a copy ran."""
     steps = run.steps
     if not steps.has_device:
         return
@@ -84,10 +78,7 @@ def h2d_bound(run: Run) -> Iterator[Advice]:
 
 
 def collective_bound(run: Run) -> Iterator[Advice]:
-    """Devices exchange gradients while they compute nothing.
-
-    Gain: the share of the step time in which only a collective ran.
-    """
+    """Devices exchange gradients while they compute nothing; gain: the share of the step time in which only a collective ran."""
     steps = run.steps
     part = steps.part("collectives", steps.ms("device_collectives"))
     if not steps.has_device or part.ratio < MEDIUM_GAIN or next(task_communication(run), None) is not None:
@@ -121,11 +112,8 @@ _COMPUTE = (SpanType.COMPUTE_16, SpanType.COMPUTE_32)
 
 
 def low_utilisation(run: Run) -> Iterator[Advice]:
-    """The devices compute for less than half of the step, and no other rule says why; nor does a profiler that had XLA launch
-    kernels one by one.
-
-    Gain: the share of the step time in which no device computes nor waits for data, which no other batch changes.
-    """
+    """The devices compute for less than half of the step and no other rule says why; gain: the share of the step time in which no
+    device computes nor waits for data."""
     steps = run.steps
     busy = steps.ratio("device_compute")
     if not steps.device_computes or busy >= LOW or uneven(run) is not None or graphs_switched_off(run.trace).n_graphs:
@@ -151,10 +139,7 @@ def low_utilisation(run: Run) -> Iterator[Advice]:
 
 
 def uneven_devices(run: Run) -> Iterator[Advice]:
-    """Some devices of a host compute far less than the busiest.
-
-    Gain: of the share of the step in which the busiest computes, what an even distribution would take off it.
-    """
+    """Some devices of a host compute far less than the busiest; gain: what an even distribution takes off the busiest's share."""
     found = uneven(run)
     if found is None:
         return
@@ -201,15 +186,13 @@ def uneven(run: Run) -> tuple[list[str], Float64] | None:
 
 
 def _busy_ms(run: Run, rows: np.ndarray) -> float:
-    """How long any of some events runs in a step."""
     computing = Stretches.of(run.trace.start_ps[rows], run.trace.ends(rows))
     inside = computing.within(run.steps.start_ps, run.steps.end_ps)
     return float(inside.mean()) / PS_PER_MS
 
 
 LAUNCH_US = 10.0
-"""What the host takes to enqueue a kernel: 5 to 10 us. Kernels that are shorter on average can never hide it, and a larger batch
-makes them longer; longer ones that the device waits for have a busy host beside them."""
+"""What the host takes to enqueue a kernel, 5 to 10 us: kernels that are shorter on average can never hide it."""
 MOST = 0.5
 """From this share on something is most of a whole."""
 _ONE_KERNEL = "of Adam, one kernel a variable instead of a dozen: tf.raw_ops.ResourceApplyAdam."
@@ -219,11 +202,7 @@ _GAPS_OF_SHORT = "of a large batch the gaps alone; kernels as short as these tak
 
 
 def idle_border(run: Run) -> Iterator[Advice]:
-    """The device idles between the last kernel of a step and the first of the next one.
-
-    Gain: of a usual step what of that no other rule owns. Several steps in one call have one such border, but a step still takes
-    as long as the host needs to run its graph, beside the kernels of the step before it.
-    """
+    """The device idles between the last kernel of a step and the next step's first; gain: what of that no other rule owns."""
     steps, waits = run.steps, run.waits
     if not steps.device_computes:
         return
@@ -287,11 +266,8 @@ def _several_at_once(run: Run) -> Fix | None:
 
 
 def unfused_optimizer(run: Run) -> Iterator[Advice]:
-    """The device waits for launches, mostly of the many short kernels of the optimizer.
-
-    Gain: the share of the step time in all gaps between kernels, where the step can be compiled as a whole; else in those
-    before kernels of the optimizer.
-    """
+    """The device waits for launches of the optimizer's many short kernels; gain: the gaps between kernels where the whole step
+    can be compiled, else those before kernels of the optimizer."""
     steps, launch = run.steps, _launch(run)
     if launch is None or not _is_of_optimizer(run):
         return
@@ -312,10 +288,8 @@ def unfused_optimizer(run: Run) -> Iterator[Advice]:
 
 
 def launch_bound(run: Run) -> Iterator[Advice]:
-    """The device waits for kernels to be launched; `small_batch` where the kernels are too short to hide that.
-
-    Gain: the share of the step time in which it waits for what runs next to be launched, but for Python before the first kernel.
-    """
+    """The device waits for launches (`small_batch` where kernels are too short to hide them); gain: the share of the step time in
+    such waits, without Python before the first kernel."""
     steps, kernels = run.steps, run.results.kernels.frame
     launch = _launch(run)
     if launch is None or _is_of_optimizer(run):
@@ -350,11 +324,8 @@ def _fewer_launches(run: Run, otherwise: str) -> Fix:
 
 
 def few_blocks(run: Run) -> Iterator[Advice]:
-    """Most of the kernel time has fewer blocks than the GPU has multiprocessors, of which the others idle.
-
-    Gain: of the share of computing, that of the multiprocessors without a block in such kernels, without those of the optimizer,
-    which no batch changes.
-    """
+    """Most of the kernel time has fewer blocks than the GPU has multiprocessors; gain: the share of multiprocessors without a
+    block in such kernels but those of the optimizer."""
     steps, kernels = run.steps, run.results.kernels.frame
     counts = [plane.stats.get("core_count") for plane in run.trace.planes if plane.is_device]
     n_sms = min((count for count in counts if isinstance(count, int)), default=0)

@@ -163,7 +163,7 @@ class UsualStep:
 
 
 def usual_step(time_ms: Float64, owned_ms: Float64) -> UsualStep:
-    """Find it; `owned_ms` is for each step what is not the rule's own."""
+    """The usual step, of which `owned_ms` is for each step what is not the rule's own."""
     if not len(time_ms):
         return UsualStep(0.0, 0.0)
     own_ms = float(np.median(time_ms - owned_ms))
@@ -186,8 +186,7 @@ def trained(hosts: Iterable[str]) -> list[str]:
 
 
 def step_facts(results: Facts, *, with_servers: bool = False, with_compiling: bool = False) -> StepFacts:
-    """Collect them: of the steps that the averages of the overview are over; those of parameter servers, and those that
-    compile although no loop begins with them, only if asked for."""
+    """The facts of the steps that the averages of the overview are over; with servers' and compiling steps if asked for."""
     frame, is_averaged = results.steps.frame, results.is_averaged
     if with_compiling:
         is_averaged = is_averaged | results.averaged_steps.compiles_again
@@ -216,8 +215,7 @@ def step_facts(results: Facts, *, with_servers: bool = False, with_compiling: bo
 
 
 OP_OVERHEAD_MS = 0.010
-"""What running any op costs at least, on whatever shapes: scheduling it, taking its inputs, allocating its output. 5 to 20 us
-on the machines this was measured on; work that a batch adds comes on top."""
+"""What running any op costs at least, on whatever shapes: 5 to 20 us on the machines measured."""
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -232,8 +230,7 @@ class OpWork:
     """Whether it is neither of the input nor of the optimizer."""
     is_optimizer: Bool
     is_compiled: Bool
-    """Whether it is an op of a compiled program on the host: XLA runs those in pieces on other threads, and their events tell
-    of the dispatch alone, a tenth of the time."""
+    """Whether it is an op of a compiled program on the host, whose events show only the dispatch, a tenth of the time."""
 
     @property
     def is_told(self) -> bool:
@@ -248,10 +245,7 @@ class OpWork:
 
     @property
     def growing_ms(self) -> float:
-        """Time a step that grows with the batch: of the model's ops what they take beyond the cost of running any op.
-
-        The update of the weights is the same for any batch.
-        """
+        """Time a step that grows with the batch: of the model's ops what they take beyond the cost of running any op."""
         beyond = np.maximum(self.median_ms - OP_OVERHEAD_MS, 0.0) * self.per_step
         return float(beyond[self.is_model].sum())
 
@@ -262,7 +256,7 @@ class OpWork:
 
 
 def op_work(results: Facts, entry: Int32, n_steps: int) -> OpWork:
-    """Find it."""
+    """What the ops of a usual step cost."""
     occurrences, shares = results.occurrences, results.op_shares
     n = len(occurrences.name)
     rows = np.flatnonzero(entry[occurrences.event] >= 0)
@@ -412,8 +406,7 @@ class RunFacts:
 
     @cached_property
     def can_be_compiled(self) -> bool:
-        """Whether XLA compiled little, and could: it has no program for recurrent networks of cuDNN, Python, text and what
-        devices exchange."""
+        """Whether XLA compiled little, and could: it has no program for cuDNN's recurrent networks, Python, text, exchanges."""
         scopes = self.results.op_scopes
         own = zip(scopes.type, scopes.is_input.tolist(), strict=True)
         return not self.is_compiled and not any(_NOT_IN_XLA.match(kind) for kind, is_input in own if not is_input)
@@ -429,7 +422,7 @@ class RunFacts:
 
     @cached_property
     def _in_keras_calls(self) -> bool:
-        """Whether most steps began within a noted call of `fit`, `evaluate` or `predict`."""
+        """Whether most steps began within a recorded call of `fit`, `evaluate` or `predict`."""
         source_map = self.results.source_map
         if source_map is None or not len(source_map.calls) or not len(self.steps):
             return False

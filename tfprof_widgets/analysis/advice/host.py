@@ -45,8 +45,7 @@ STRAGGLER = 3.0
 MIN_STRAGGLERS = 2
 """A single slow step may be anything that the machine did; nobody can tell how often it comes again."""
 MIN_EXCESS_MS = 50.0
-"""A thread that loses its core to other programs waits for some time slices of 3 to 10 ms each: stalls of 20 to 40 ms were seen
-on a busy machine. That much says nothing of this program."""
+"""A thread that loses its core waits for time slices of 3 to 10 ms each: 20 to 40 ms say nothing of this program."""
 MIN_DEVIATIONS = 8.0
 """Median absolute deviations above the median: on a busy machine all steps differ, and a long one is no exception."""
 MOST_STRAGGLERS = 0.25
@@ -54,10 +53,7 @@ MOST_STRAGGLERS = 0.25
 
 
 def output_bound(run: Run) -> Iterator[Advice]:
-    """Copies from the device to the host that nothing hides.
-
-    Gain: the share of the step time in which only such a copy ran; results that stay on the device need none.
-    """
+    """Copies from the device to the host that nothing hides; gain: the share of the step time in which only such a copy ran."""
     steps = run.steps
     if not steps.has_device:
         return
@@ -83,11 +79,7 @@ def output_bound(run: Run) -> Iterator[Advice]:
 
 
 def checkpoint_stall(run: Run) -> Iterator[Advice]:
-    """Steps that wait until weights are written.
-
-    Gain: by how much the steps that save are longer than the usual ones, of the time of all steps; a save that runs beside the
-    training costs none of it.
-    """
+    """Steps that wait until weights are written; gain: by how much these are longer than usual ones, of the time of all steps."""
     steps, saves = run.steps, run.saves
     n = int(saves.is_saving.sum())
     if not n or len(steps) < MIN_STEPS or not steps.mean_ms:
@@ -135,12 +127,8 @@ def _reads_for_others(run: Run) -> bool:
 
 
 def straggler_step(run: Run) -> Iterator[Advice]:
-    """Some steps take several times as long as the others, and no other rule says why.
-
-    Gain: what those steps take beyond the median, each as much as the usual one of them, of the time of all steps less what
-    one takes beyond that: that a step stalls may come again, that it stalls as long as the longest was chance. Nothing in the
-    program is known to cause it, so `ranked` puts it behind what every step has.
-    """
+    """Some steps take several times as long as others, and no other rule says why; gain: what the usual one of them takes beyond
+    the median; `ranked` puts it behind what every step has."""
     steps = run.steps
     if len(steps) < 4 * MIN_STRAGGLERS:
         return
@@ -191,14 +179,8 @@ _PARTS = ("input", "host_compute", "kernel_launch", "device_compute", "output", 
 
 
 def small_batch(run: Run) -> Iterator[Advice]:
-    """On a machine without a device, most of a step is the same for any batch.
-
-    Gain: the share of the time of all steps that neither grows with the batch (what the ops of the model, but not of the
-    optimizer, take beyond the cost of running any op) nor is another rule's (waiting for data, Python of the user's, tracing).
-    With ever larger batches the time per sample nears what grows, so the share is the bound. It is that of a usual step: the
-    median of its own time, and what other rules own on average. Where the training waits for a
-    pipeline that works ahead, that sets the pace, whatever the batch: then there is nothing to win.
-    """
+    """Without a device, most of a step is the same for any batch; gain: the share of a usual step that neither grows with the
+    batch nor is another rule's; none where the pipeline sets the pace."""
     steps = run.steps
     if len(steps) < MIN_STEPS or steps.has_device or run.eager.is_hot or not run.work.is_told:
         return
@@ -286,10 +268,7 @@ def batch_room(run: Run) -> BatchRoom | None:
 
 
 def batch_words(results: Facts, advice: Sequence[Advice]) -> tuple[str, ...]:
-    """Whether a larger batch fits, and why: `("A larger batch fits and may help", "4.46 GiB of 76.4 GiB used, and ...")`.
-
-    That it may help is said where the device waits for what no batch changes, and no cause explains that away.
-    """
+    """Whether a larger batch fits, and why: `("A larger batch fits and may help", "4.46 GiB of 76.4 GiB used, and ...")`."""
     run = Run(results)
     room = batch_room(run)
     if room is None or not room.factor:
@@ -316,9 +295,8 @@ _WHOLE = 0.95
 
 
 def largest_part(run: Run) -> Iterator[Advice]:
-    """A layer with its gradient, the optimizer, ops of one type at one line, or a line takes over a third of a step, on the side
-    that computes for longer than a step loses to anything else. It may be as it must be: there is neither fix nor gain.
-    """
+    """A layer with its gradient, the optimizer, ops of one type at one line, or a line takes over a third of a step that mostly
+    computes; it has neither fix nor gain."""
     steps = run.steps
     if run.traced_ops is None:  # nothing tells what it is of
         return
@@ -354,7 +332,6 @@ def _parts(run: Run) -> Iterator[tuple[str, SpentOps]]:
 
 
 def _costliest(run: Run, group: npt.NDArray[np.integer], counted: Bool) -> SpentOps:
-    """The ops of the group that most time is spent in."""
     _, number = np.unique(group, return_inverse=True)
     us = np.bincount(number, np.where(counted, run.side.us, 0.0))
     return SpentOps(run, "op", counted & (number == int(us.argmax())) if len(us) else counted)
@@ -398,10 +375,7 @@ _MOST_OPS = 100_000
 
 
 def repeated_work(run: Run) -> Iterator[Advice]:
-    """Ops of the step read the same and make the same as others of it.
-
-    Gain: the share of the step time of all but the first of each.
-    """
+    """Ops of the step read and make the same as others of it; gain: the share of the step time of all but the first of each."""
     steps, traced = run.steps, run.traced_ops
     if traced is None or not steps.mean_ms or run.eager.is_hot:
         return
@@ -428,8 +402,8 @@ def repeated_work(run: Run) -> Iterator[Advice]:
 
 
 def _again(traced: TracedOps) -> tuple[Bool, dict[int, int]]:
-    """The framework ops that compute what one before them did, and of each that one; none where no product with weights is
-    among them: gradients that happen to be equal nobody can leave out."""
+    """The framework ops that compute what one before them did, and that one of each; none where no product with weights is among
+    them, as equal gradients cannot be left out."""
     none = np.zeros(len(traced.row), np.bool_)
     own = traced.row.to_numpy()
     ran = np.unique(own[own >= 0])
@@ -461,12 +435,8 @@ class _Values:
 
 
 def _values(traced: TracedOps, rows: np.ndarray) -> _Values:
-    """Compare the ops of some graphs by type, shapes and what they read.
-
-    What is not told makes an op unlike all others: an input that is unknown, a variable that is not trained (it may have been
-    changed meanwhile, as a counter of random numbers is), a constant of the user's lines. Reads of a weight are alike where
-    they wait for the same ops: one that comes after an update waits for it.
-    """
+    """Compare the ops of some graphs by type, shapes and what they read; unknown inputs, variables that are not trained and
+    constants of the user's lines make an op unlike all others."""
     source_map = traced.source_map
     details = source_map.details.drop_duplicates("op").set_index("op").reindex(rows)
     reads = _by_op(source_map.edges[source_map.edges["source_output"] >= 0])

@@ -47,7 +47,7 @@ MAPS = frozenset(("Map", "ParallelMap", "MapAndBatch"))
 
 
 def kept_ratio(run: Run) -> float:
-    """Of what a filter behind the pipeline's map judged, the share that it kept; 1 where there is none such."""
+    """The share that filters behind the pipeline's map let through of what they judged; 1 without one."""
     data = run.results.tf_data
     pipeline = data.bottleneck_pipeline
     if pipeline is None:
@@ -111,12 +111,8 @@ def _has_one_thread(run: Run, pipeline: pd.Series) -> bool:
 
 
 def waits_idly(run: Run) -> bool | None:
-    """Whether the wait for data is one for a disk, a network or a clock rather than for a core; None where nobody sampled that,
-    and where other programs took the cores: then the process may compute little because they compute.
-
-    Of what this process computed in the meantime, the ops of the steps are taken off; were all of the rest the pipeline's, it
-    would still fill less than half of the wait.
-    """
+    """Whether the wait for data is for a disk, a network or a clock rather than a core; None where nobody sampled that or other
+    programs took the cores."""
     load = run.load
     if load is None or load.is_busy:
         return None
@@ -165,8 +161,7 @@ _SAME_EACH_EPOCH = frozenset(
 
 
 def kind_of_input(run: Run) -> Kind:
-    """What functions of datasets do, by the ops that are noted of them and those that ran; of all datasets, as a trace does not
-    say of which one a function is."""
+    """What functions of all datasets do, by their ops in graphs and those that ran: a trace does not say whose a function is."""
     source_map = run.results.source_map
     if source_map is None:
         return "unknown"
@@ -312,7 +307,7 @@ def _prefetch(run: Run) -> Fix:
 
 
 def cheaper_map(run: Run) -> Fix:
-    """A function that is the cost itself: its results kept, where they are known to be the same in each epoch."""
+    """A function that is the cost itself: its results are cached where they are known to be the same in each epoch."""
     words = f"Make {_name(run)} cheaper: smaller images, whole batches at a time, or done once before the training."
     told, call = _on_keeping(run, run.results.tf_data.bottleneck_pipeline)
     words = f"{words} {told}"
@@ -410,8 +405,7 @@ def _rebatched(call: UserCall) -> str:
 
 
 HIDDEN_BY_PREFETCH = 0.5
-"""A pipeline without any stage that works ahead, whose work takes up to this share of the step, would be wholly hidden behind
-the rest of the step by a prefetch alone; of a larger share something else must become faster too."""
+"""A pipeline that never works ahead is hidden behind the step by a prefetch alone where its work takes up to this share of it."""
 
 FILLS = 0.5
 """Of all the wait for data: where shuffles fill their buffers for so much of it, that is the cause."""
@@ -435,12 +429,8 @@ _SLOW = {
 
 
 def input_bound(run: Run) -> Iterator[Advice]:
-    """The training waits for data.
-
-    Gain: the share of the step time spent waiting. The best a pipeline can do is to have every batch ready when it is asked
-    for; copies to a device that nothing hides are counted by `h2d_bound`. Where a filter throws elements away that were prepared
-    for nothing, it is their part of that.
-    """
+    """The training waits for data; gain: the share of the step time spent waiting, without copies to a device (`h2d_bound`); with
+    a filter, its part of that."""
     steps, wait = run.steps, run.wait
     if not wait.is_told or _is_filling(run):
         return
@@ -534,11 +524,8 @@ _WON = 0.5
 
 
 def input_competes(run: Run) -> Iterator[Advice]:
-    """On a machine without a device, the input computes on the cores of the model, which is never made to wait for it.
-
-    Gain: half the share of this process' time on cores that functions of the input take. It is about that: how much of what is
-    freed the model can use is its own matter.
-    """
+    """Without a device, the input computes on the cores of the model, which never waits for it; gain: about half the share of
+    this process' time on cores that functions of the input take."""
     steps, load = run.steps, run.load
     if len(steps) < MIN_STEPS or steps.has_device or run.wait.is_told or load is None:
         return
@@ -573,10 +560,7 @@ def input_competes(run: Run) -> Iterator[Advice]:
 
 
 def few_threads(run: Run) -> Iterator[Advice]:
-    """The program set fewer threads for an op than the machine has cores, and what it does most is compute.
-
-    Gain: of the share of the step time in which ops run what more threads would save, if they shared all of it.
-    """
+    """The program set fewer threads for an op than there are cores; gain: of the share of ops what more threads would save."""
     steps, sources = run.steps, run.results.sources
     if sources is None or len(steps) < MIN_STEPS or steps.has_device or run.eager.is_hot:
         return
@@ -613,11 +597,7 @@ _REPEATS = frozenset(("Repeat", "ForeverRepeat", "FiniteRepeat"))
 
 
 def new_iterator(run: Run) -> Iterator[Advice]:
-    """A loop makes an iterator in each step: it starts threads and fills buffers for a single batch.
-
-    Gain: the time from the making of each until its batch is there, of a usual step. It is about that: the threads go on
-    to prepare what nobody takes, beside the rest of the step, and are ended in it.
-    """
+    """A loop makes an iterator in each step; gain: about the time from making each until its batch is there, of a usual step."""
     steps, spent_ms = run.steps, run.new_iterator_ms
     if not len(steps) or not spent_ms.any():
         return
@@ -645,10 +625,7 @@ def new_iterator(run: Run) -> Iterator[Advice]:
 
 
 def shuffle_fill(run: Run) -> Iterator[Advice]:
-    """A shuffle fills its buffer at the begin of each epoch, while the training waits.
-
-    Gain: the share of the time captured in which it does.
-    """
+    """A shuffle fills its buffer at the begin of each epoch while the training waits; gain: its share of the time captured."""
     fill = run.shuffle_fill
     if fill is None or run.new_iterator_ms.any():
         return

@@ -47,7 +47,7 @@ class GraphLoops:
     name: tuple[str, ...]
     """Of each that of its op."""
     row: tuple[int, ...]
-    """The op itself, a row of `SourceMap.ops`; -1 where several of that name are noted."""
+    """The op itself, a row of `SourceMap.ops`; -1 where several have that name."""
     of_unit: Int64
     """For each unit of `Occurrences` the loop in which it runs, -1 for none."""
     each_turn: Bool
@@ -56,8 +56,7 @@ class GraphLoops:
     """How many ops their graphs have: no more than these run outside of loops."""
 
     def n_iterations(self, loop: int) -> int:
-        """At least so many, as not each execution of a cheap op is recorded; 0 where no op of its own is. On a device, where
-        one may run several kernels, as many as most have."""
+        """The least number of iterations, as not each execution of a cheap op is recorded; 0 where no op of its own is."""
         run, runs = self.run, self.run.facts.occurrences
         found = self.each_turn & (self.of_unit == loop)
         rows = np.flatnonzero(found[runs.op] & (run.entry[runs.event] >= 0))
@@ -76,11 +75,8 @@ class GraphLoops:
         return np.asarray(total / max(len(self.run.steps), 1), np.float64)
 
     def time(self, loops: Sequence[int]) -> tuple[float, float]:
-        """What some of them take of a usual step, in ms, and how long their ops compute in it beyond the cost of running any op.
-
-        It is the time between their first and their last event, without that between two events of other ops, that in which
-        any other op runs, and waiting.
-        """
+        """What some of them take of a usual step, in ms, without waiting and other ops, and how long their ops compute in it
+        beyond the cost of running any op."""
         events = self._events
         own, n_steps = np.isin(events.loop, loops), len(self.run.steps)
         rows = np.flatnonzero(own)
@@ -146,8 +142,7 @@ class GraphLoops:
         return ops.with_quiet(int(silent[0]), *self._quiet()) if len(silent) == 1 else ops
 
     def _quiet(self) -> tuple[Int64, Int64, Int64]:
-        """Step, start and end of what the runtime ran without an op that is recorded; none where that may be the ops outside of
-        loops alone."""
+        """Step, start and end of what the runtime ran without a recorded op; none where ops outside of loops may be all of it."""
         run, trace = self.run, self.run.trace
         is_process = trace.names_matching([_PROCESSES]) & (run.entry >= 0)
         holds = np.zeros(trace.n_events + 1, np.bool_)
@@ -191,7 +186,7 @@ class _Events:
 
 
 def graph_loops(run: Run, traced: TracedOps) -> GraphLoops | None:
-    """Find them; None where none is known to have run."""
+    """The loops of the graphs that ran, None where none is known to have run."""
     ops, units = traced.source_map.ops, run.facts.occurrences.name
     graphs, names = ops["graph"].to_numpy(), ops["op"].to_numpy(object)
     own_row = traced.row.to_numpy()[run.results.op_shares.dominant]
@@ -234,8 +229,7 @@ def _forward(name: str, names: Iterable[str]) -> str:
 
 
 def _around(path: str, names: Iterable[str]) -> tuple[str, str, str]:
-    """The outermost of some loops in whose body or condition an op runs, between what is before and behind it in the op's name;
-    "" for none."""
+    """The outermost of some loops around an op, between what is before and behind it in the op's name; "" for none."""
     for inside in _LOWERED.finditer(path):
         outer = path[: inside.start()]
         for known in (outer, _RENAMED.sub("", outer)):
@@ -258,11 +252,7 @@ LITTLE = 0.1
 
 
 def graph_loop(run: Run) -> Iterator[Advice]:
-    """A loop of TensorFlow runs small ops one after the other.
-
-    Gain: of the share of the step time that loops take what their ops do not compute; of a device that in which it waits for
-    their kernels to be launched.
-    """
+    """A loop of TensorFlow runs small ops in turn; gain: what its ops do not compute, of a device its waits for launches."""
     steps, traced = run.steps, run.traced_ops
     if len(steps) < MIN_STEPS or run.eager.is_hot or traced is None:
         return

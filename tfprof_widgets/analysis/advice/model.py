@@ -37,10 +37,8 @@ IMAGES = 4
 
 
 def flattened_features(run: Run) -> Iterator[Advice]:
-    """One product of flattened images with weights, and updating these weights, is most of the step.
-
-    Gain: of the share of the step time of ops on tensors of the weights' shape all that is for more than one point a channel.
-    """
+    """One product of flattened images with weights is most of the step; gain: of the ops on its weights all that is for more than
+    one point a channel."""
     traced = run.traced_ops
     if traced is None or not run.steps.mean_ms or run.eager.is_hot:
         return
@@ -74,8 +72,7 @@ def flattened_features(run: Run) -> Iterator[Advice]:
 
 
 def _products(traced: TracedOps) -> Iterator[tuple[int, tuple[int, ...], int]]:
-    """Products of flattened images with weights that are trained: the op, the shape of the images, and the variable. Images that
-    are the input of the model itself have no layer before them that could pool."""
+    """Products of flattened images, not the model's input, with trained weights: the op, the images' shape, the variable."""
     of_row = np.unique(traced.of_row[traced.of_row >= 0])
     for row in of_row[(traced.type.iloc[of_row] == "MatMul").to_numpy()].tolist():
         flat = traced.source(row, 0)
@@ -88,11 +85,8 @@ def _products(traced: TracedOps) -> Iterator[tuple[int, tuple[int, ...], int]]:
 
 
 def frozen_layers(run: Run) -> Iterator[Advice]:
-    """Layers whose weights are not trained, behind none that are, compute the same for a picture in each epoch.
-
-    Where anything random comes before them, such as turned pictures, they do not, and there is no advice.
-    Gain: the share of the step time of their ops.
-    """
+    """Frozen layers behind nothing trained or random compute the same for a picture in each epoch; gain: the share of the step
+    time of their ops."""
     traced, layers = run.traced_ops, run.results.layers
     if traced is None or not run.has_layers or not run.steps.mean_ms or run.eager.is_hot:
         return
@@ -157,10 +151,7 @@ SMALL = 4096
 
 
 def dense_update(run: Run) -> Iterator[Advice]:
-    """A step changes all rows of a table of which it reads few, as optimizers do that keep a state of each row.
-
-    Gain: the share of the step time of ops on tensors of the table's shape, but for reading rows.
-    """
+    """A step updates all rows of a table of which it reads few; gain: the share of ops on its shape but reading rows."""
     steps, traced = run.steps, run.traced_ops
     if traced is None or len(steps) < MIN_STEPS or steps.has_device:
         return
@@ -210,10 +201,7 @@ def _tables(run: Run, traced: TracedOps) -> dict[int, int]:
 
 
 def many_variables(run: Run) -> Iterator[Advice]:
-    """Most ops of a step update variables, which are many and small.
-
-    Gain: of the step's fixed share that of the optimizer's ops.
-    """
+    """Most ops of a step update variables, many and small ones; gain: of the step's fixed share that of the optimizer's ops."""
     steps, work, source_map = run.steps, run.work, run.results.source_map
     if source_map is None or len(steps) < MIN_STEPS or steps.has_device or not work.is_told or run.eager.is_hot:
         return
@@ -263,12 +251,8 @@ _NEVER = re.compile(r"gemv|depthwise|dwconv", re.IGNORECASE)
 
 
 def low_precision_unused(run: Run) -> Iterator[Advice]:
-    """The device computes in 32 bits.
-
-    Gain: of the share of computing, half of the time of products in TF32, 7/8 of that of products without Tensor Cores, and of
-    the rest, where XLA compiled it, half (half the bytes). Op by op, half the bytes are outweighed by the conversions between
-    ops: a ResNet50 became slower. So nothing is said where ops other than products take most, or norms are to be fused first.
-    """
+    """The device computes in 32 bits; gain: half the time of TF32 products, 7/8 of those without Tensor Cores, half of the rest
+    where XLA compiled it (op by op, conversions outweigh that)."""
     steps, kernels = run.steps, run.results.kernels.frame
     device = run.results.environment.device_type
     if not steps.has_device or kernels.empty or any(name in device for name in _WITHOUT_TENSOR_CORES) or run.starves:
@@ -341,10 +325,7 @@ def time_ratio(part: pd.DataFrame, kernels: pd.DataFrame) -> float:
 
 
 def tensor_core_unused(run: Run) -> Iterator[Advice]:
-    """Mixed precision is in use, and products that Tensor Cores could make are made without them.
-
-    Gain: of the share of computing, 7/8 of the time of those kernels.
-    """
+    """With mixed precision, products that suit Tensor Cores run without them; gain: 7/8 of those kernels' share of computing."""
     steps, kernels = run.steps, run.results.kernels.frame
     if not steps.has_device or kernels.empty or not run.results.steps.compute_16bit_ratio >= FEW_16BIT or run.starves:
         return
@@ -387,10 +368,7 @@ HALF = 0.5
 
 
 def unused_results(run: Run) -> Iterator[Advice]:
-    """Ops compute numbers of which a slice right behind them throws most away, as the logits of all but the last position.
-
-    Gain: of the share of the step time of these ops, with their gradients, that of what nobody uses.
-    """
+    """A slice throws away most of what ops compute; gain: of the share of these ops, with gradients, what nobody uses."""
     traced = run.traced_ops
     if traced is None or not run.steps.mean_ms or run.eager.is_hot:
         return
@@ -434,8 +412,7 @@ def _kept_ratio(traced: TracedOps, row: int) -> float:
 
 
 def _made_for(traced: TracedOps, row: int, readers: dict[int, int]) -> list[int]:
-    """The ops that made what an op picks from for no other, up to a product with what does not depend on the position, such as
-    weights; none where there is no such product: what else makes of all positions one is not known."""
+    """The ops that made what an op picks from for no other, up to a product with what has no position; none without one."""
     found: list[int] = []
     for _ in range(_MOST_STEPS):
         row = traced.source(row, 0)
@@ -451,10 +428,7 @@ def _made_for(traced: TracedOps, row: int, readers: dict[int, int]) -> list[int]
 
 
 def all_pairs(run: Run) -> Iterator[Advice]:
-    """An op reads two tensors and makes all pairs of their numbers, many times as many, for what follows to sum up.
-
-    Gain: half of the share of the step time of ops on tensors of that shape.
-    """
+    """An op makes all pairs of two tensors' numbers for what follows to sum up; gain: half of the share of ops on that shape."""
     traced = run.traced_ops
     if traced is None or not run.steps.mean_ms or run.eager.is_hot or run.is_compiled or run.compiles_functions:
         return
@@ -514,7 +488,6 @@ def _n_numbers(shape: tuple[int, ...] | None, batch: int | None) -> int:
 
 
 def _are_broadcast(shapes: list[tuple[int, ...] | None], made: tuple[int, ...]) -> bool:
-    """Whether such tensors broadcast to another."""
     padded = [(1,) * (len(made) - len(shape or ())) + (shape or ()) for shape in shapes]
     sizes = list(zip(*padded, made, strict=True)) if all(len(one) == len(made) for one in padded) else [(2, 2, 1)]
     return all({*read} <= {1, size} for *read, size in sizes)
@@ -551,10 +524,8 @@ def memory_fragmentation(run: Run) -> Iterator[Advice]:
 
 
 def memory_headroom(run: Run) -> Iterator[Advice]:
-    """A larger batch fits into the memory of a device that waits for what is the same for any batch.
-
-    What was in use before the capture (weights, state of the optimizer) stays as it is; all else is taken to grow with the batch.
-    """
+    """A larger batch fits into the memory of a device that waits for what is the same for any batch; what was in use before the
+    capture stays as it is."""
     room = batch_room(run)
     if room is None or not room.factor or room.waited_ratio < WAITS or run.steps.ratio("device_compute") >= FULL_USE:
         return

@@ -19,8 +19,7 @@ from ..summaries import MOST
 from .rules import CLUSTER_RULES, HOST_RULES, find_advice
 
 MIN_SHARE = MEDIUM_GAIN
-"""Of the step time of all hosts. What costs single hosts that much is told where it costs all of them as much, as in a profile
-read whole: of a thousand hosts some have anything by chance."""
+"""Of the step time of all hosts: by chance some of a thousand hosts have anything."""
 _MOST_NOTICES = 3
 _WITHOUT_EVENTS = ("memory_timeline", "source_view")
 """Views that show of a reduced profile nothing of a moment: not the allocations, nor the lines at which Python was."""
@@ -75,12 +74,8 @@ def reduced_advice(results: Facts) -> FoundAdvice:
 
 
 def merge_advice(hosts: Sequence[HostAdvice], known: Collection[str]) -> FoundAdvice:
-    """Make one advice of each rule, of one on layers for each layer: that of the host where it could win most, or the first such.
-
-    Its `gain_ratio` is the share of the step time of all hosts, see `Advice.gain_ratio`: the mean over the hosts, each weighed
-    by the time of its steps, with 0 where the rule found nothing. What could win less than 5 % of that is left out, unless it
-    could not win as much on any host either: advice that is not about time.
-    """
+    """Make one advice of each rule (and layer), that of the host where it could win most; its `gain_ratio` is the mean over hosts
+    by step time, and below `MIN_SHARE` it is left out unless it is not about time."""
     by_subject: dict[tuple[str, str], dict[str, tuple[HostAdvice, Advice]]] = {}
     for one in hosts:
         for advice in one.found.advice:  # ranked: of several on one subject the first could win most
@@ -95,13 +90,11 @@ def merge_advice(hosts: Sequence[HostAdvice], known: Collection[str]) -> FoundAd
 
 
 def _subject(one: Advice) -> tuple[str, str]:
-    """What is told once of all hosts. They run one program, so that a layer of one is that of all; an input, a function or an
-    allocator is each host's own."""
+    """What is said once of all hosts: they run one program, but an input, a function or an allocator is each host's own."""
     return one.rule, str(one.evidence.get("layer", ""))
 
 
 def _training(results: Facts) -> list[HostAdvice]:
-    """The hosts whose steps are those of the training."""
     hosts, others = results.of_hosts, not_training(results.host_facts)
     step_ms = results.steps.frame["step_time_ms"].where(results.is_averaged, 0.0).to_numpy()
     of_host = np.split(results.merged_steps.row, hosts.every.first_row("steps")[1:-1])

@@ -38,10 +38,7 @@ SEPARATE_PASSES, FUSED_PASSES = 5, 2
 
 
 def layout_conversion(run: Run) -> Iterator[Advice]:
-    """Images are converted between channels first and channels last around convolutions.
-
-    Gain: the share of the step time in which kernels that do nothing else run.
-    """
+    """Images are converted between channels first and last around convolutions; gain: the share of kernels that only do that."""
     steps, kernels = run.steps, run.results.kernels.frame
     if not steps.has_device or kernels.empty:
         return
@@ -76,11 +73,7 @@ def _converts(names: list[str]) -> Bool:
 
 
 def unfused_norm(run: Run) -> Iterator[Advice]:
-    """Batch normalisation in separate ops, on a device or in a graph of TensorFlow 1; not where XLA compiled it.
-
-    Gain: of the share of the step time of these ops, what one kernel for all of them would not read again. Keras on a CPU has
-    no other form, so it has no such advice.
-    """
+    """Batch normalisation in separate ops, not compiled by XLA; gain: of their share what one kernel for all saves in reading."""
     steps, results = run.steps, run.results
     if not steps.mean_ms or not (steps.device_computes or results.stored_graph is not None) or run.starves:
         return
@@ -117,8 +110,7 @@ def _separate_norms(run: Run) -> Bool:
 
 
 def _norms(run: Run) -> list[str]:
-    """For each framework op the batch normalisation that it is part of: by the class of its layer, and of a layer whose class
-    is not known by names of scopes; "" for none."""
+    """For each framework op the batch normalisation that it is part of, by its layer's class or else by scopes; "" for none."""
     entries, scopes = run.results.layers.entries, run.results.op_scopes.scope
     rows = run.results.layers.op_entry.tolist()
     layers, classes, kinds = (entries[name].tolist() for name in ("layer", "class_name", "kind"))
@@ -135,10 +127,7 @@ def _norm_scope(scope: tuple[str, ...]) -> str:
 
 
 def useless_bias(run: Run) -> Iterator[Advice]:
-    """A convolution adds a bias that the batch normalisation after it subtracts again; XLA makes little of that.
-
-    Gain: the share of the step time of adding these biases and of their gradients.
-    """
+    """A convolution adds a bias that batch normalisation subtracts again; gain: the share of these biases and gradients."""
     steps, results = run.steps, run.results
     if not steps.device_computes or run.starves or run.is_compiled:
         return
@@ -181,10 +170,7 @@ def _before_norms(run: Run, chosen: Bool) -> Int32:
 
 
 def unfused_attention(run: Run) -> Iterator[Advice]:
-    """Attention writes its scores to memory and reads them again, kernel by kernel.
-
-    Gain: of the share of the step time of its ops, all but the products: a fused kernel keeps the scores on the chip.
-    """
+    """Attention writes its scores to memory and reads them again; gain: the share of its ops but the products."""
     steps, results = run.steps, run.results
     if not steps.device_computes or run.starves:
         return
@@ -208,8 +194,7 @@ def unfused_attention(run: Run) -> Iterator[Advice]:
 
 
 def _fewer_passes_over_scores(run: Run) -> Fix:
-    """What TensorFlow can do about it, if anything: Keras 3.15 raises where fused attention is asked for, and XLA in TensorFlow
-    2.21 has no pass that makes it."""
+    """What TensorFlow can do about it: Keras 3.15 raises if asked for fused attention, XLA in TensorFlow 2.21 never makes it."""
     none = "Keras on TensorFlow has no fused attention: flash_attention=True raises, enable_flash_attention() changes nothing."
     if run.is_compiled:
         return Fix(
@@ -306,8 +291,7 @@ def _of_lines(run: Run) -> dict[str, tuple[int, int]]:
 LARGE_FILTER = 5
 """Filters of 3 x 3 are the smallest that see a neighbourhood; from 5 x 5 on a stack of them sees as much and costs less."""
 OUTSIDE_SHARE = 0.20
-"""From this share of the op time on, heavy ops outside of the model's layers are worth a look: a loss compares what the layers
-computed, and takes a few percent."""
+"""From this share of the op time on, heavy ops outside of the model's layers are worth a look: a loss takes a few percent."""
 _HEAVY = re.compile(
     r"_?(?:Fused|Mkl|Native|Depthwise)*(?:Conv|MatMul|BatchMatMul|Einsum|FFT|IFFT|RFFT|Sort|TopK|Unique|NonMaxSuppression|Resize"
     r"|Svd|Qr|MatrixInverse|Cholesky|ExtractImagePatches)\w*"
@@ -316,12 +300,8 @@ _PYTHON = re.compile(r"(Eager)?PyFunc(Stateless)?")
 
 
 def inefficient_op(run: Run) -> Iterator[Advice]:
-    """Ops for which something cheaper is known: large filters, Python in the graph, heavy work in the loss or the metrics.
-
-    That an op takes most of the time is no fault of its own: some op of every model does. So only what has an alternative is
-    named. Gain: the share of the step time of those ops, times what the alternative saves; all of it where the work can be left
-    out.
-    """
+    """Ops for which something cheaper is known: large filters, Python in the graph, heavy work in loss or metrics; gain: their
+    share of the step time times what the alternative saves."""
     if not run.steps.mean_ms or run.eager.is_hot:
         return
     yield from _large_filters(run)
@@ -423,10 +403,7 @@ def _outside_layers(run: Run) -> Iterator[Advice]:
 
 
 def host_fallback(run: Run) -> Iterator[Advice]:
-    """Ops of the step that run on the CPU while the device waits.
-
-    Gain: the share of the step time in which such an op runs and the device does not compute, with the copies back that feed it.
-    """
+    """Ops of the step run on the CPU while the device waits; gain: the share of such time, with the copies that feed them."""
     steps, occurrences = run.steps, run.facts.occurrences
     if not steps.has_device:
         return
@@ -500,10 +477,7 @@ _SCHEDULED_MS = 0.002
 
 
 def double_precision(run: Run) -> Iterator[Advice]:
-    """Most of what is computed is in 64 bits.
-
-    Gain: half of the share of the step time of such ops.
-    """
+    """Most of what is computed is in 64 bits; gain: half of the share of the step time of such ops."""
     steps = run.steps
     if not steps.mean_ms or run.eager.is_hot:
         return
@@ -527,10 +501,7 @@ def double_precision(run: Run) -> Iterator[Advice]:
 
 
 def half_precision(run: Run) -> Iterator[Advice]:
-    """Much of what a CPU computes is in float16, which it converts to float32 and back; bfloat16 some compute as it is.
-
-    Gain: half of the share of the step time of such ops.
-    """
+    """A CPU computes much in float16, converted to float32 and back; gain: half of the share of the step time of such ops."""
     steps = run.steps
     if not steps.mean_ms or steps.has_device or run.eager.is_hot:
         return
@@ -551,8 +522,7 @@ def half_precision(run: Run) -> Iterator[Advice]:
 
 
 def _ops_of_type(run: Run, dtype: str) -> Bool:
-    """The framework ops that make numbers of one type. Those that nothing is noted of, as such that the runtime made of others,
-    count where all weights are of that type."""
+    """The framework ops that make numbers of one type; those missing in graphs count where all weights are of that type."""
     traced = run.traced_ops
     if traced is None:
         return np.zeros(len(run.results.op_shares.name), np.bool_)
@@ -582,10 +552,7 @@ def _double_variables(run: Run) -> list[str]:
 
 
 def one_hot_product(run: Run) -> Iterator[Advice]:
-    """A product with one-hot rows, which picks rows of the other matrix.
-
-    Gain: the share of the step time of making them, of the product and of its gradients: picking rows takes next to none of it.
-    """
+    """A product with one-hot rows picks rows of a matrix; gain: the share of these rows, the product and its gradients."""
     steps, traced = run.steps, run.traced_ops
     if traced is None or not steps.mean_ms or run.eager.is_hot:
         return
@@ -625,10 +592,7 @@ def _one_hot_products(traced: TracedOps) -> tuple[list[int], list[int]]:
 
 
 def text_of_numbers(run: Run) -> Iterator[Advice]:
-    """Each step makes text of numbers, as printing within a graph does.
-
-    Gain: the share of the step time of making and writing it, on the host whatever computes.
-    """
+    """Each step makes text of numbers, as printing within a graph does; gain: the share of making and writing it, on the host."""
     traced, steps = run.traced_ops, run.steps
     if traced is None or not steps.mean_ms:
         return
@@ -657,10 +621,7 @@ def text_of_numbers(run: Run) -> Iterator[Advice]:
 
 
 def number_checks(run: Run) -> Iterator[Advice]:
-    """Each op's result is checked for what is no number.
-
-    Gain: the share of the step time of the checks, and of running so many more ops.
-    """
+    """Each op's result is checked for what is no number; gain: the share of the checks, and of running so many more ops."""
     steps = run.steps
     kinds = run.results.op_scopes.type
     chosen = np.array([kind.startswith(_CHECKS) for kind in kinds], np.bool_)
@@ -691,10 +652,8 @@ def number_checks(run: Run) -> Iterator[Advice]:
 
 
 def turned_images(run: Run) -> Iterator[Advice]:
-    """Images are transposed between channels first and channels last by ops of the program, around convolutions.
-
-    Gain: the share of the step time of such transpositions; XLA and GPUs that do so by themselves are `layout_conversion`'s.
-    """
+    """Ops of the program transpose images between channels first and last around convolutions; gain: their share of the step
+    time; what XLA and GPUs transpose is `layout_conversion`'s."""
     steps, traced = run.steps, run.traced_ops
     if traced is None or not steps.mean_ms or run.eager.is_hot:
         return

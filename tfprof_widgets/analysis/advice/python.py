@@ -26,13 +26,8 @@ BESIDE = 0.5
 
 
 def host_callback(run: Run) -> Iterator[Advice]:
-    """Python code of the user's runs between the computations, in most steps.
-
-    Gain: the share of the step time in the long stretches in which no op runs and the device idles. Code that runs on another
-    thread, or every hundredth step, takes none of it. On a machine without a device, where ops of the step and Python take turns,
-    it is the share of the samples at that code where that is more. Of code whose result is needed it is no more than the rest of
-    the step, beside which it could run.
-    """
+    """Python of the user's runs between the computations in most steps; gain: the share of long stretches without op and device,
+    or of samples at that code if that is more, at most the rest of the step where its result is needed."""
     steps, gap = run.steps, run.gap
     if not _is_judged(run) or _is_in_calls(run):
         return
@@ -70,10 +65,7 @@ def host_callback(run: Run) -> Iterator[Advice]:
 
 
 def slow_call(run: Run) -> Iterator[Advice]:
-    """Calling a function takes long before it runs any op: Python goes through what it is given, or waits for its lock.
-
-    Gain: the share of the step time in the long stretches without an op that lie there.
-    """
+    """Calling a function takes long before it runs any op; gain: the share of the step time in long stretches there."""
     if not _is_judged(run) or not _is_in_calls(run):
         return
     steps, calls = run.steps, run.call_gaps
@@ -221,21 +213,14 @@ MIN_MS = 50.0
 
 
 def outside_steps(run: Run) -> Iterator[Advice]:
-    """Time that passes between training steps, not in them.
-
-    Gain: the share of the time captured, which the steps are a part of, that goes on at this place; of what a framework does of
-    its own between epochs only where it is much.
-    """
+    """Time passes between training steps; gain: its share of the time captured, of a framework's own only where it is much."""
     for one in run.outside:
         if not (one.is_training_call and one.kind):
             yield from _told(run, "outside_steps", one)
 
 
 def validation(run: Run) -> Iterator[Advice]:
-    """Much of a training is its validation.
-
-    Gain: the share of the time captured that lies between the begin and the end of each validation, taken as the usual one.
-    """
+    """Much of a training is its validation; gain: the share of the time captured in validations, each taken as the usual one."""
     for one in run.outside:
         if one.is_training_call and one.kind:
             yield from _told(run, "validation", one)

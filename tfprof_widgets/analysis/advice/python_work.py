@@ -30,11 +30,9 @@ from ..steps.spans import on_host
 from .facts import OpWork, StepFacts
 
 MIN_GAP_MS = 3.0
-"""What Keras itself does between two batches, callbacks of its own included, took 0.1 to 0.7 ms on a machine with a load of
-six processes a core. Longer stretches, in most of the steps, are somebody's code."""
+"""Longer stretches in most steps are somebody's code: Keras itself took 0.1 to 0.7 ms between batches, callbacks included."""
 MIN_NAMED_GAP_MS = 1.0
-"""Where samples say that the user's thread was at another line than that of the step, a shorter stretch is told, too. What a
-loop of the user's own needs to fetch the next batch and to call a function stays below this."""
+"""A shorter stretch counts where samples show the user's thread at another line than the step's; fetching a batch takes less."""
 MIN_LINE_SAMPLES = 3
 """The user's line is sampled every 5 ms, or less often where that would cost too much; fewer samples than this name no line."""
 MIN_FOR_A_SHARE = 40
@@ -91,8 +89,7 @@ class PythonGap:
     n_samples: int = 0
     """How many samples lie in them."""
     sampled_ratio: float = 0.0
-    """Share of the steps' samples that are at those of these lines which mostly run no op, whatever runs meanwhile: code that now
-    and then calls an op itself breaks its stretch in two. 0 where there are too few samples to tell."""
+    """Share of the steps' samples at those of these lines which mostly run no op; 0 where there are too few samples."""
 
     @property
     def is_named(self) -> bool:
@@ -106,7 +103,7 @@ class PythonGap:
 
 
 def python_gap(trace: Trace, source_map: SourceMap | None, steps: StepFacts) -> PythonGap:
-    """Find them."""
+    """The gaps of the steps in which neither an op nor the device runs."""
     if not len(steps):
         return PythonGap(np.zeros(0), 0.0)
     usual = float(np.median(steps.longest_ms("other")))
@@ -176,10 +173,7 @@ def top_line(trace: Trace, source_map: SourceMap | None, pieces: pd.DataFrame) -
 
 
 def step_call(source_map: SourceMap, frame: Int64, step: Int64) -> tuple[int, int, str]:
-    """File, line and function that run the steps: what most of them were seen at, by the frames of samples and their steps.
-
-    Not what most samples are at: a function that some of the steps call may take most of the time.
-    """
+    """File, line and function that run the steps: what most of them, rather than most samples, were seen at."""
     samples = source_map.frames.iloc[frame][["file", "line", "function"]].reset_index(drop=True).assign(step=step)
     seen = samples.groupby(["file", "line", "function"])["step"].agg(["nunique", "size"])
     file, line, function = seen.sort_values(["nunique", "size"]).index[-1]
@@ -211,7 +205,7 @@ def _lines(source_map: SourceMap, frame: Int64, main: tuple[int, int] | None) ->
 
 
 def code_line(source_map: SourceMap, file: int, line: int, share: float) -> CodeLine:
-    """What is known of a line at which samples lie."""
+    """The line that samples lie at, with its function and text."""
     text = str(source_map.files["text"].iloc[file])
     lines = text.split("\n")
     function = _function(source_map, file, line, lines)
@@ -272,7 +266,7 @@ class CalledWork:
 def called_work(
     trace: Trace, source_map: SourceMap | None, steps: StepFacts, *, calls_only_hooks: bool
 ) -> tuple[CalledWork, ...]:
-    """Find it, what takes most time first; nothing where nobody sampled lines."""
+    """The user's functions beside the one that runs the steps, most time first; nothing where nobody sampled lines."""
     if source_map is None or not len(source_map.samples) or not len(steps):
         return ()
     time_ps, frame = sample_times(trace, source_map)
@@ -321,8 +315,7 @@ _ENDS_IN_SAVE = tuple(f":{op}" for op in _SAVE_OPS)
 _SAVES = frozenset(f"EagerLocalExecute: {op}" for op in _SAVE_OPS)
 READS = "EagerLocalExecute: ReadVariableOp"
 MIN_READS = 4
-"""So many variables more than in a usual step, read one by one from Python, are a save: Keras' `.save` and `.save_weights`
-read them all, and the two of a smallest layer come with the optimizer's."""
+"""So many variables more than in a usual step, read one by one from Python, are a save: Keras reads them all."""
 MOST_READING = 0.5
 """Variables read in more of the steps than this are what the loop does; it is then no save that stalls single steps."""
 
@@ -344,10 +337,7 @@ class EagerWork:
 
 
 def eager_work(facts: Facts, entry: Int32, steps: StepFacts, work: OpWork) -> EagerWork:
-    """Find it; `entry` is for each event its step among the counted ones, -1 for none.
-
-    An op that a call enqueued on a device takes as long as its kernels do, and the call takes Python's time.
-    """
+    """The eager work of steps; `entry` is for each event its step among the counted ones, -1 for none."""
     trace, occurrences = facts.trace, facts.occurrences
     is_call = by_ends(trace, lambda names, _: [calls_op(name) for name in names], np.bool_)[trace.name_id]
     rows = np.flatnonzero(is_call & (entry >= 0) & ~within_data(trace))
@@ -381,7 +371,6 @@ class TracedCalls:
     """The outermost calls that traced, of the steps that count."""
 
     event: Int64
-    """The events."""
     function: tuple[str, ...]
     """Of each the function that it called."""
     entry: Int32
@@ -391,7 +380,7 @@ class TracedCalls:
 
 
 def traced_calls(trace: Trace, entry: Int32, steps: StepFacts) -> TracedCalls:
-    """Find them; `entry` is for each event its step among `steps`, -1 for none."""
+    """The calls that traced; `entry` is for each event its step among `steps`, -1 for none."""
     mode = trace.string_stat("tf_function_call")
     texts = {text: trace.strings[text].startswith("traced") for text in np.unique(mode[mode >= 0]).tolist()}
     is_traced = on_host(trace) & np.isin(mode, [text for text, traced in texts.items() if traced])
@@ -435,7 +424,7 @@ class Saves:
 
 
 def find_saves(trace: Trace, entry: Int32, steps: StepFacts) -> Saves:
-    """Find them; `entry` is for each event its step among `steps`, -1 for none."""
+    """The steps that save; `entry` is for each event its step among `steps`, -1 for none."""
     n = len(steps)
     kind = by_ends(trace, lambda names, _: [_kind(name) for name in names], np.int8)[trace.name_id]
     written = np.bincount(entry[(kind == 1) & (entry >= 0)], minlength=n) > 0
@@ -465,11 +454,9 @@ _FUNCTION = "EagerLocalExecute: __"
 _RUN = "EagerKernelExecute"
 _ALLOCATION = "MemoryAllocation"
 LARGE_BYTES = 2**23
-"""From this size on copying an array in each step is no way to hand over a batch: smaller ones take no longer so than by a
-pipeline."""
+"""From this size on copying an array in each step is no way to hand over a batch."""
 LONG_MS = 10.0
-"""From here on a copy is large where nothing tells its size. A short one may wait for Python's lock, which another thread gives
-away after 5 ms."""
+"""From here on a copy of unknown size is large; a shorter one may wait for Python's lock, given away after 5 ms."""
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -495,7 +482,7 @@ class StepCalls:
 
 
 def step_calls(trace: Trace, entry: Int32, n_steps: int) -> StepCalls:
-    """Find them; `entry` is for each event its step among the counted ones, -1 for none."""
+    """What Python calls in the steps; `entry` is for each event its step among the counted ones, -1 for none."""
     parent = trace.nesting.parent
     entry = np.where(within_data(trace), np.int32(-1), entry)
     is_function = by_ends(trace, lambda names, _: [name.startswith(_FUNCTION) for name in names], np.bool_)
@@ -567,7 +554,7 @@ class CallGaps:
 
 
 def call_gaps(trace: Trace, entry: Int32, gap: PythonGap) -> CallGaps:
-    """Find them; `entry` is for each event its step among the counted ones, -1 for none."""
+    """The part of gaps in calls; `entry` is for each event its step among the counted ones, -1 for none."""
     calls = np.flatnonzero((trace.string_stat(_MODE) >= 0) & (entry >= 0))
     if not len(calls):
         return CallGaps((), np.zeros(len(gap.ms)), np.zeros(len(gap.ms)))

@@ -91,8 +91,7 @@ HOST_RULES: tuple[Rule, ...] = (
     *(device_idle, h2d_bound, low_utilisation, uneven_devices, memory_fragmentation, memory_growth),
     largest_part,
 )
-"""Those that a host's own events answer, or its ops and kernels, of which not all travel; of what tasks are to each other
-`host_communication` and `straggler` tell."""
+"""Those that a host's own events answer, or its ops and kernels, of which not all travel."""
 RULES: tuple[Rule, ...] = (
     *(
         *HOST_RULES,
@@ -105,18 +104,12 @@ RULES: tuple[Rule, ...] = (
         input_competes,
     ),
 )
-"""All; the last four need what is known of one program alone: its lines, its machine, all the time that it was captured for."""
+"""All; the last four need one program alone: its lines, its machine, all the time that it was captured for."""
 
 
 def find_advice(results: Facts, rules: Sequence[Rule] | None = None) -> FoundAdvice:
-    """Ask rules what to change; all, or `CLUSTER_RULES` of hosts whose events were read elsewhere, and `HOST_RULES` there.
-
-    Where memory ran out there is none: `MemoryFailure.actions` tell what to do about that, and nothing else matters before.
-    Nor is there any where what computed the steps is not in the trace.
-    A rule that cannot be judged (no device, no memory events, too few steps) says nothing. The gains are upper bounds, each by
-    itself: two fixes together need not win their sum. A rule that fails must not take the others along, nor the views. Of JAX
-    and PyTorch/XLA there is what can be done there.
-    """
+    """Ask rules what to change; gains are upper bounds, each by itself. A rule that fails takes no other along; none is asked
+    where memory ran out or what computed the steps is missing."""
     if results.failure is not None or results.environment.unrecorded:
         return FoundAdvice(())
     run = Run(results)

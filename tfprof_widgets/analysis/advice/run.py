@@ -55,11 +55,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Run(RunFacts):
-    """The results of one trace, and what rules share.
-
-    One cause shall give one advice. Where several rules could explain the same time, the more specific one owns it: a
-    function that is traced again, eager ops, a save and a callback come before a batch that is too small.
-    """
+    """The results of one trace and what rules share: where several could explain the same time, the more specific one owns it."""
 
     @cached_property
     def with_compiling(self) -> Run:
@@ -115,8 +111,7 @@ class Run(RunFacts):
 
     @cached_property
     def starves(self) -> bool:
-        """Whether a device waits longer for launches and for data than it computes: it then computes what is ready at once, and
-        faster kernels would only wait longer."""
+        """Whether a device waits longer for launches and data than it computes, so that faster kernels would only wait longer."""
         steps = self.steps
         if not steps.has_device:
             return False
@@ -135,7 +130,7 @@ class Run(RunFacts):
 
     @cached_property
     def traced_ops(self) -> TracedOps | None:
-        """The ops of the noted graphs; None where none is noted."""
+        """The ops of the traced graphs; None without any."""
         return traced_ops(self)
 
     @property
@@ -264,8 +259,7 @@ def op_line(run: Run, op: int) -> str:
 
 
 RAN = 0.8
-"""A function belongs to the running pipeline where so large a part of its ops ran, compared with the one of which most did;
-graph rewriting leaves out, fuses and renames some."""
+"""A function is the running pipeline's where so large a part of its ops ran compared with the one of which most did."""
 DATA_GRAPH = re.compile(r"Dataset_")
 _MAY_NOT_RUN = frozenset(("Const", "Identity", "NoOp", "Placeholder", "_Arg", "_Retval"))
 """Types of ops that a graph has but the executor may not run, or not as such."""
@@ -293,12 +287,8 @@ class MappedFunction:
 
 
 def mapped_function(run: Run) -> MappedFunction | None:
-    """Find it: of the line that takes most of the time in ops of the input.
-
-    A trace does not say to which function an op belongs, and a program may have several datasets whose functions have ops of
-    the same names. Those of which too few ops ran are left out, and those that another one explains better; where more than
-    one line is left, None is better than a wrong one.
-    """
+    """The function on the line that takes most of the time in ops of the input; None where several lines are left, as a trace
+    does not say whose an op is."""
     own_us = np.where(run.results.op_scopes.is_input, run.results.op_sums.self_us, 0.0)
     op = _costliest_op(run, own_us)
     source_map = run.results.source_map
@@ -355,11 +345,9 @@ def _running(graphs: dict[int, set[_Op]], ran: set[_Op]) -> set[int]:
 
 
 FIXED = 0.5
-"""From this share of the step time on, what is the same for any batch outweighs what grows with it: twice the batch is then
-worth a third more samples a second. Well-fed networks of a few hundred kFLOP a step had 0 to 0.1, batches of two 0.7 to 0.98."""
+"""From this share of the step time on, twice the batch is worth a third more samples a second."""
 QUICK = 0.1
-"""A busy machine makes steps longer, the ops in them hardly: they wait to run. The quickest tenth of the steps tells what is
-the program's; of well-fed networks on such a machine the usual step seemed to be fixed by half."""
+"""The quickest tenth of the steps shows what is the program's: a busy machine makes steps longer, the ops in them hardly."""
 LARGER_BATCH = (
     "Try a larger batch, such as 8 times as many samples: an epoch then has fewer, larger updates, which changes "
     "the training (the learning rate may have to follow)."

@@ -31,10 +31,7 @@ _WORKERS_FIX = Fix("Give each worker batches of the same size, and as much of th
 
 
 def task_communication(run: Run) -> Iterator[Advice]:
-    """Tasks that train wait for tensors of other tasks, such as parameters and gradients.
-
-    Gain: the share of their step time in which such a tensor was on its way and no op of the task ran.
-    """
+    """Tasks that train wait for tensors of others; gain: the share of time with one on its way and no op of the task running."""
     tasks = run.tasks
     if not len(tasks.received):
         return
@@ -75,10 +72,7 @@ def _top_sender(run: Run, rows: Int64) -> str:
 
 
 def uneven_tasks(run: Run) -> Iterator[Advice]:
-    """One task of a job computes far more than the others, which wait for it.
-
-    Gain: of the share of the step in which the task computes, what an even distribution would take off it.
-    """
+    """One task of a job computes far more than the others; gain: what an even distribution takes off its share of the step."""
     tasks = run.tasks
     hosts = list(dict.fromkeys(tasks.host))
     stragglers = set(run.results.stragglers["host"])  # the more specific rule tells of them
@@ -165,11 +159,8 @@ _SERVER_FIX = Fix(
 
 
 def straggler(run: Run) -> Iterator[Advice]:
-    """One host, or a few, arrive at the exchange of gradients after all others, which wait for them.
-
-    One advice for each category that holds them up. Gain: the share of the step time for which all hosts that are no
-    stragglers wait for one of these.
-    """
+    """A few hosts arrive late at the exchange of gradients, one advice for each category; gain: the share for which all hosts
+    that are no stragglers wait."""
     found, workers = run.results.stragglers, run.results.workers
     if found.empty or workers.n_steps < MIN_STEPS:
         return
@@ -201,11 +192,8 @@ def straggler(run: Run) -> Iterator[Advice]:
 
 
 def host_communication(run: Run) -> Iterator[Advice]:
-    """Hosts exchange gradients or parameters while they compute nothing.
-
-    Gain: the share of the step time in which only an exchange ran, without the wait for stragglers, which another rule owns.
-    Exchanges of devices, and those of files of TensorFlow's first profiler, have rules of their own.
-    """
+    """Hosts exchange gradients or parameters while they compute nothing; gain: the share of the step time with an exchange alone,
+    without the wait for stragglers."""
     results = run.results
     workers, communication = results.workers, results.communication
     own = communication[communication["host"].isin(workers.hosts)]

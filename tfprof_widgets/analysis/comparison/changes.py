@@ -1,16 +1,5 @@
-"""Rows and step times of two runs -> what changed, and how sure it is.
-
-Steps are no independent draws: a machine that is busy for a while slows neighbours alike, and a run drifts. So the error
-does not come from the steps but from blocks of neighbours: how these differ tells how much another stretch of the same
-run would.
-
-Two runs of one program differ in more than the steps within each show: the machine is busier during one, memory lies
-elsewhere, another thread got the warm cache. No single run can tell that, but all rows together do, as long as most of
-them are of the same code: what most did alike is no property of any of them, and how far they scatter around that is how
-much an unchanged row may.
-
-Source: B. Efron, Large-scale simultaneous hypothesis testing: the choice of a null hypothesis, JASA 99 (2004).
-"""
+"""Rows and step times of two runs -> what changed, and how sure it is, with the scatter of most rows as noise. Source: B. Efron,
+Large-scale simultaneous hypothesis testing: the choice of a null hypothesis, JASA 99 (2004)."""
 
 from __future__ import annotations
 
@@ -52,14 +41,8 @@ class Measured:
 
 
 def measure(per_cell: Float64, *, is_steady: Bool) -> Measured:
-    """Find the typical value of each row and its error.
-
-    A step that was interrupted, which on a busy machine is one in a few, must not stand for all: the middle half of the steps
-    decides, and what a step takes beyond it counts no further.
-
-    Source: K. Yuen, The two-sample trimmed t for unequal population variances, Biometrika 61 (1974): the error of a trimmed
-    mean is that of the winsorized values; here from means of blocks (batch means) in place of single values.
-    """
+    """The typical value of each row, a trimmed mean, and its error. Source: K. Yuen, The two-sample trimmed t for unequal
+    population variances, Biometrika 61 (1974), with means of blocks in place of single values."""
     n_rows, n_cells = per_cell.shape
     typical, kept, share = per_cell.mean(axis=1), per_cell, np.ones(n_rows)
     if is_steady.any():
@@ -93,13 +76,13 @@ def middle_mean(values: Float64) -> Float64:
 
 
 FEWEST_ROWS = 12
-"""With fewer rows of both runs nothing can be told of the common change: there is none then."""
+"""With fewer rows of both runs there is no common change."""
 LEAST_SCATTER = 0.02
 """Rows of one program differ at least that much from run to run, in parts of their time."""
 _MOST_SCATTER = 0.25
 """More is no scatter of unchanged rows: the programs differ."""
 UNKNOWN_SCATTER = 0.05
-"""The scatter of rows that nothing is known of: too few ops, or rows of other kinds than ops."""
+"""The scatter of unknown rows: too few ops, or rows of other kinds than ops."""
 COUNTING = 1e-3
 """Rows below this part of a step do not count: they tell more of the clock than of the machine."""
 _MEDIAN_OF_NORMAL = 0.6745
@@ -188,8 +171,7 @@ UNCHANGED = (SAME, NOT_SURE)
 _ALIKE, _ALIKE_OF_STEP = 0.25, 0.02
 """A row is proven the same where its change, with all that noise may hide, is less than this part of it, or of a step."""
 _LEAST_PART = 5e-3
-"""What changed by less than this part of a step is never beyond noise: it is not worth mentioning, and rows this small differ
-between runs of one program by more than what is measured of larger ones allows for (by up to 0.35 % of a step)."""
+"""A smaller part of a step is never beyond noise: rows this small differ between equal runs by up to 0.35 % of a step."""
 
 
 @dataclass(frozen=True)
@@ -200,8 +182,7 @@ class Scale:
     step: float = 0.0
     """A step in the unit of the rows: changes are worth mentioning against it."""
     waiting: tuple[float, float] = (0.0, 0.0)
-    """By how much rows that wait may rise and fall without a reason in the program. The longest that such a row can wait for
-    is what takes the whole step: that may get longer or shorter as steps do, and the row has all of the difference."""
+    """By how much rows that wait may rise and fall without a reason in the program: by all that steps get longer or shorter."""
     host: CommonChange = field(default_factory=CommonChange)
     device: CommonChange = field(default_factory=CommonChange)
     working: tuple[float, float] = (0.0, 0.0)
@@ -220,12 +201,7 @@ def measured_pair(a: Quantities, b: Quantities, partner: Int64) -> tuple[Measure
 
 
 def row_changes(a: Quantities, b: Quantities, partner: Int64, scale: Scale, *, name: str = "") -> pd.DataFrame:
-    """Compare the rows of two runs.
-
-    A row is slower or faster where it changed by more than its noise and by more than nearly all rows did alike: it then
-    changed by itself. The noise has the error of both runs, the scatter between runs and what all rows did in common; its
-    quantile allows for all rows of the table that are worth mentioning.
-    """
+    """Compare the rows of two runs: one is slower or faster if it changed beyond its noise and more than nearly all rows."""
     time_a, time_b, _ = measured_pair(a, b, partner)
     rows_a, rows_b = _side_by_side(partner, len(b))
     values, errors, seen, count = (
@@ -339,10 +315,8 @@ _CONFIDENCE = 95.0
 _N_STRETCHES = 5
 _LEAST_MS = 1e-9
 BUSY_MACHINE = 1.4
-"""By up to this factor a step may take longer, or shorter, because nearly all of its ops do, without being called slower or
-faster: other processes and the clock of the processor do that. In 154 pairs of runs of one program on two cores that others
-used now and then, steps differed by this factor in one of four. Without it 20 pairs were told apart, with 1.3 were 6, with
-this are 3. A program whose ops all take twice as long is beyond it."""
+"""By up to this factor longer or shorter steps, of nearly all ops, are put down to a busy machine: of 154 pairs of runs of one
+program a quarter differed so, and 3 by more."""
 
 
 @dataclass(frozen=True)
@@ -357,8 +331,7 @@ class StepTimes:
     ratio: float
     """b / a; NaN without steps in both."""
     interval: tuple[float, float]
-    """95 % interval of the ratio, toward 1 with what a busy machine explains of it; NaN with fewer than `FEWEST_CELLS` steps
-    in either run."""
+    """95 % interval of the ratio, toward 1 with what a busy machine explains; NaN with fewer than `FEWEST_CELLS` steps."""
     own: tuple[float, float] = (math.nan, math.nan)
     """Logarithms by which the ratio may be too high and too low, by the step times alone; NaN likewise."""
 
@@ -387,24 +360,15 @@ class StepTimes:
 
 
 def noise_part(ratio: float, interval: tuple[float, float]) -> float:
-    """Which part of `a` a change may be without meaning anything: in its direction, so at most 1 where `b` is less.
-
-    The change is larger than that just where the interval leaves out 1. NaN without an interval.
-    """
+    """Which part of `a` a change may be without meaning anything, at most 1 where `b` is less; NaN without an interval."""
     return ratio / interval[0] - 1 if ratio >= 1 else 1 - ratio / interval[1]
 
 
 def compare_steps(
     a_ms: Float64, b_ms: Float64, *, middle: Middle = np.median, effect: StepEffect | None = None
 ) -> StepTimes:
-    """Compare the step times of two runs, each in time order, by their medians or by what else is given, such as `np.mean`.
-
-    The interval comes from resampling each run in blocks of neighbouring steps (a circular block bootstrap with a fixed
-    seed), so that it widens where a run drifts or is slow for a while. Besides, another run is taken to differ from this one
-    at least as much as the fifths of a run do from each other: one capture cannot tell how busy the machine is during the
-    next. Where the machine is quiet, both are narrow; runs of one program differ by `effect.least` even then. What the ops and
-    the samples tell of the machine comes on top.
-    """
+    """Compare two runs' step times in time order; the interval is a circular block bootstrap with a fixed seed, widened by how
+    fifths of a run differ, `effect.least` and what ops and samples say of the machine."""
     middle_a, middle_b = (float(middle(ms)) if len(ms) else math.nan for ms in (a_ms, b_ms))
     ratio = middle_b / middle_a if middle_a > 0 else math.nan
     if min(len(a_ms), len(b_ms)) < FEWEST_CELLS or not (ratio > 0):
@@ -429,10 +393,7 @@ def compare_steps(
 
 
 def _between_runs(a_ms: Float64, b_ms: Float64, middle: Middle, scatter: float) -> float:
-    """How far apart two runs are, as a logarithm, with 95 % confidence.
-
-    They differ as stretches within each do, and by `scatter`, the standard deviation of what their ops add between runs.
-    """
+    """How far apart two runs are, as a logarithm, with 95 % confidence; `scatter` is the standard deviation from their ops."""
     variance = scatter**2
     for ms in (a_ms, b_ms):
         stretches = [float(middle(part)) for part in np.array_split(ms, _N_STRETCHES)]
@@ -449,7 +410,7 @@ def _resampled(ms: Float64, rng: np.random.Generator, middle: Middle) -> Float64
 
 
 _FLATTENS = frozenset(("Unbatch", "FlatMap", "Interleave", "ParallelInterleave", "Window", "GroupByWindow", "Rebatch"))
-"""How many samples an element has behind these, nobody notes."""
+"""After these the number of samples in an element is unknown."""
 _FEW = 2
 """Calls more or less than steps, as at the begin and the end of an epoch."""
 
@@ -505,7 +466,7 @@ class Samples:
 
 @dataclass(frozen=True, eq=False)
 class Pace:
-    """The averaged steps of one run: all that is kept of it to compare the next run with."""
+    """The averaged steps of one run, as the next run is compared with them."""
 
     step_ms: Float64
     """How long each took, in time order."""
@@ -519,10 +480,7 @@ def pace_of(facts: Facts) -> Pace:
 
 
 def compare_samples(a: Pace, b: Pace, *, effect: StepEffect | None = None) -> Samples:
-    """Compare two runs by sample; `effect` as in `compare_steps`, for steps of equally many samples only.
-
-    Ops that take longer as they have more to do tell nothing of the machine.
-    """
+    """Compare two runs by sample; `effect` as in `compare_steps`, for steps of equally many samples only."""
     alike = effect if effect is None or a.samples == b.samples else replace(effect, ratio=1.0, scatter=0.0)
     return Samples(a.samples, b.samples, compare_steps(a.step_ms, b.step_ms, middle=np.mean, effect=alike))
 
@@ -539,10 +497,7 @@ def samples_per_step(facts: Facts) -> float:
 
 
 def batches_per_step(facts: Facts) -> tuple[float, float]:
-    """How many samples a batch has, and how many batches a typical averaged step fetches.
-
-    NaN where no pipeline batches, where one flattens its batches again, and where several branches differ.
-    """
+    """Samples per batch and batches per averaged step; NaN without a batching pipeline, with unbatching or unequal branches."""
     data, averaged = facts.tf_data, facts.is_averaged
     if data.is_empty or not averaged.any():
         return math.nan, math.nan

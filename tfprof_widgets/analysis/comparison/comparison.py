@@ -158,10 +158,7 @@ _FEWEST_MORE, _LEAST_MORE = 0.9, 0.1
 
 
 def program_changes(a: Facts, b: Facts, ops: tuple[OpSums, OpSums]) -> tuple[str, ...]:
-    """What differs, the most telling first, such as `520,362 parameters, 173,930 in a (...)`; empty where nothing is known to.
-
-    Only what both runs know is compared, so that what one of them did not note is no difference.
-    """
+    """What is known to differ in both, the most telling first, such as `520,362 parameters, 173,930 in a (...)`."""
     runs = Run(a), Run(b)
     compiled = [run.compiles_functions or run.is_compiled for run in runs]
     found = [*_variables(*runs), *_layers(*runs), *_batches(a, b), *_numbers(*runs)]
@@ -201,8 +198,7 @@ def _said(value: object) -> str:
 
 
 def _weights(run: Run) -> pd.DataFrame:
-    """The variables that ops which ran read; where no graph tells, those of layers that ran. A name that two live models
-    have stands for none."""
+    """The variables that ops which ran read, else those of layers that ran; a name of two live models stands for none."""
     frame, source_map = compute_variables(run.results), run.results.source_map
     if source_map is None or frame.empty:
         return frame.iloc[:0]
@@ -355,7 +351,7 @@ class RunDiff:
         return self._as_noted(self._changes((first, second), pair_lines(first, second)))
 
     def _as_noted(self, rows: pd.DataFrame) -> pd.DataFrame:
-        """The same; what only one run could know, as the other noted nothing of its program, is neither new nor gone."""
+        """The same; what only one run could know, as the other has no record of its program, is neither new nor gone."""
         is_noted = [one.source_map is not None and not one.source_map.is_empty for one in (self.a, self.b)]
         if is_noted[0] == is_noted[1]:
             return rows

@@ -1,13 +1,5 @@
-"""What of one run is compared with another: ops, layers, lines, kernels, iterators, step time and memory -> rows and pairs.
-
-Names are paths. Where two runs number things alike, their paths are equal. A model built a second time in one process has
-`dense_3` for `dense`, and a function traced again has another `__inference_train_123`. So components are compared level by
-level without their numbers; those that are then alike, below one pair, are siblings:
-
-1. Where the numbers of one run's siblings are all among those of the other's, equal numbers are the pairs.
-2. Else they are pairs in the order of their numbers; where one run has more, those are left over without which the costs
-   of the others are most alike.
-"""
+"""What of one run is compared with another -> rows, paired by paths without the numbers of siblings: by equal numbers, else in
+order, leaving out those least alike in cost."""
 
 from __future__ import annotations
 
@@ -118,10 +110,7 @@ def _pairs(a: dict[str, _Node], b: dict[str, _Node]) -> list[tuple[_Node, _Node]
 
 
 def _alike(short: list[float], long: list[float]) -> list[int]:
-    """Which of the longer list, in order, are most like the shorter one; at most `MAX_SIBLINGS` each.
-
-    Of several choices that cost the same the earliest entries are taken.
-    """
+    """Which of the longer list, in order, are most like the shorter one, at most `MAX_SIBLINGS` each; of equals the earliest."""
     spare = len(long) - len(short)
     least = [[0.0] * (spare + 1)]  # least[i][s]: the first i of the short list paired, s of the long one left out
     for i, one in enumerate(short):
@@ -185,11 +174,7 @@ class RunCells:
 
 
 def run_cells(facts: Facts, *, by_step: bool = True, n_rows: int = 1) -> RunCells:
-    """Divide a run.
-
-    The steps that count are those of `Overview.is_averaged`: complete ones of the main kind, without a first one that
-    compiles or is an outlier.
-    """
+    """Divide a run by its steps of `Overview.is_averaged`."""
     averaged, event_step = facts.is_averaged, facts.steps.event_step
     n_averaged = int(averaged.sum())
     if not by_step or not n_averaged:
@@ -230,10 +215,7 @@ class OpSums:
 
 
 def op_sums(facts: Facts, cells: RunCells) -> OpSums:
-    """Sum the executions of each framework op by cell; those of compiled programs by their shares.
-
-    A kernel counts for the step that launched it, where steps are marked, else for the one during which it starts.
-    """
+    """Sum the executions of each framework op by the cell of the step that launched them, or without marks ran at their start."""
     occurrences, shares = facts.occurrences, facts.op_shares
     n_units = len(occurrences.name)
     cell = cells.of_events(occurrences.event)
@@ -321,8 +303,7 @@ _WAITING = ("input", "dispatch", "sync", "other", "output")
 """Categories in which a step waits: for data, or for nobody knows what."""
 PEAK = "peak_bytes"
 SCATTER = 0.13
-"""How much bytes of one program differ between runs (standard deviation, as a part), however alike its steps are: as ops run
-in another order, other buffers are in use at once or can be taken over. Measured on CPUs."""
+"""How much bytes of one program differ between runs (standard deviation, as a part), measured on CPUs."""
 _METRICS = {PEAK: "bytes", "allocated_bytes": "bytes a step", "n_allocations": "allocations a step"}
 
 
@@ -461,11 +442,8 @@ def category_rows(facts: Facts, cells: RunCells) -> Quantities:
 
 
 def memory_rows(facts: Facts, cells: RunCells) -> Quantities:
-    """Each allocator three times: `allocator, metric, unit`.
-
-    `peak_bytes` is the most in use during a step (typical over steps), the others are per step. Without steps they are
-    those of the whole capture.
-    """
+    """Each allocator three times (`allocator, metric, unit`): `peak_bytes` is the typical step's, the others are per step;
+    without steps those of the capture."""
     memory = facts.memory
     rows: list[tuple[str, str, str]] = []
     values, seen = [], []
@@ -495,9 +473,8 @@ def _whole(facts: Facts, allocator: str) -> pd.DataFrame:
 
 
 def pair_stages(a: Quantities, b: Quantities, names: str) -> Int64:
-    """Pair rows by their names, then what is left of tf.data's stages by what they are, in order: a stage that only one run has
-    is in the name of each below it.
-    """
+    """Pair rows by their names, then what is left of tf.data's stages by what they are, in order, as a stage of one run alone is
+    in the name of each below it."""
     found = pair_rows(a, b)
     left = (found < 0, ~np.isin(np.arange(len(b)), found))
     stages, kinds = [], []
@@ -513,11 +490,7 @@ def pair_stages(a: Quantities, b: Quantities, names: str) -> Int64:
 
 
 def pair_lines(a: Quantities, b: Quantities) -> Int64:
-    """Pair source lines: unchanged ones first, then moved ones by their text, then edited ones by their place.
-
-    A notebook's cell is another file every time that its text changes, and what is above a line moves it. Each rule pairs
-    what is alike in one way only within each run.
-    """
+    """Pair source lines unique in their runs: unchanged ones, then moved ones by text, then edited ones by their place."""
     found = np.full(len(a), -1, np.int64)
     rules: tuple[Callable[[pd.Series], tuple[Hashable, ...] | None], ...] = (
         lambda row: (row["file"], row["line"], row["code"], row["bucket"]),

@@ -23,8 +23,7 @@ _ALIKE = 0.5
 """An op changed as the steps did where it did at least this part of it (of the logarithm)."""
 _MOSTLY = 0.5
 _NOTABLE = 0.2
-"""Parts that explain this much of the change are named as its cause where most ops changed alike, too: by what they leave to
-others, or take from them."""
+"""Parts that explain this much of the change are its cause even where most ops changed alike."""
 _MOST_NAMED = 2
 _CATEGORIES = {
     "input": "input time, waiting for data,",
@@ -155,8 +154,7 @@ def _changed(frame: pd.DataFrame) -> pd.DataFrame:
 
 
 def changed_parts(diff: RunDiff) -> str:
-    """The largest changes beyond noise in words: layers where any changed, else ops, else iterators; and what is between
-    the ops. "" where nothing changed."""
+    """The largest changes beyond noise in words: layers, else ops, else iterators, and what is between ops; else ""."""
     between = _between(diff)
     has_input = _waits_for_input(between)
     found: list[tuple[float, str]] = []
@@ -247,10 +245,8 @@ def _told(step_ms: Float64) -> str:
 
 
 def since_last(before: Pace, now: Pace) -> str:
-    """How a run compares with the last one: `3.9 times faster than the last run (95 % interval 3.7 to 4.1).`
-
-    By sample where the batches differ. "" where one has too few steps to tell.
-    """
+    """How a run compares with the last, by sample where batches differ: `3.9 times faster than the last run (95 % interval 3.7 to
+    4.1).`; "" with too few steps."""
     samples = compare_samples(before, now)
     if samples.is_known and before.samples != now.samples:
         per, ratio, interval, figures = " per sample", samples.ratio, samples.interval, ""

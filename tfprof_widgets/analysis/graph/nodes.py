@@ -108,10 +108,7 @@ SCOPE_TYPE = "_kTFScopeParent"
 
 
 def scope_nodes(graph: OpGraph) -> Nodes:
-    """One node per op and per prefix of its name before a slash; below each node its children by name.
-
-    Source: TFScope in tensorflow/core/profiler/internal/tfprof_scope.cc.
-    """
+    """A node per op and per prefix of its name before a slash. Source: TFScope in tensorflow/.../internal/tfprof_scope.cc."""
     op_of: dict[str, int] = {name: row for row, name in enumerate(graph.ops["name"])}
     found = dict.fromkeys(op_of)
     for name in op_of:
@@ -126,12 +123,8 @@ def scope_nodes(graph: OpGraph) -> Nodes:
 
 
 def graph_nodes(graph: OpGraph) -> Nodes:
-    """One node per op, below the first op that a walk from what feeds nothing finds it to feed.
-
-    Differs from tfprof: ops in a cycle that nothing leads out of are not left out; the first of them by name is at the top.
-
-    Source: TFGraph in tensorflow/core/profiler/internal/tfprof_graph.cc.
-    """
+    """A node per op, below the first that a walk finds to feed it. Differs from tfprof: cycles that nothing leads out of stay,
+    the first op by name at the top. Source: TFGraph in tfprof_graph.cc."""
     names = graph.ops["name"].tolist()
     by_name = sorted(range(len(names)), key=names.__getitem__)
     sources = _sources(graph)
@@ -178,14 +171,8 @@ NO_STACK = "<no call stack>"
 
 
 def code_nodes(graph: OpGraph) -> Nodes:
-    """One node per line of a call stack that made an op, and per stack; gradients are at the lines of what they are of.
-
-    As in tfprof, ops without a call stack, and gradients of ops that are not there, are left out of its own files. Of a
-    capture they are kept, so that the totals are those of the other views: gradients at their own lines, the rest at one
-    node `NO_STACK`.
-
-    Source: TFCode in tensorflow/core/profiler/internal/tfprof_code.cc.
-    """
+    """A node per line and stack that made an op, gradients at the lines of what they are of. A capture also has ops without one,
+    at `NO_STACK`. Source: TFCode in tensorflow/core/profiler/internal/tfprof_code.cc."""
     stacks = _Stacks(graph)
     names, frame = graph.ops["name"].tolist(), graph.ops["frame"].tolist()
     by_name = sorted(range(len(names)), key=names.__getitem__)
@@ -214,10 +201,7 @@ def code_nodes(graph: OpGraph) -> Nodes:
 
 
 def forward_name(name: str) -> str | None:
-    """The name of the op of which `name` computes the gradient, by TensorFlow 1's naming; None if it computes none.
-
-    `gradients/dense/MatMul_grad/MatMul_1` is of `dense/MatMul`.
-    """
+    """The op whose gradient `name` is by TensorFlow 1's naming: `a/MatMul` of `gradients/a/MatMul_grad/MatMul_1`; else None."""
     begin, end = name.find("gradients/"), name.find("_grad/")
     if begin < 0 or end < 0:
         return None
@@ -286,10 +270,7 @@ _MEMORY = {
 
 
 def op_figures(graph: OpGraph, options: TreeOptions) -> Figures:
-    """The figures of each row of `graph.ops`.
-
-    Source: ExecStep and TFGraphNode in tensorflow/core/profiler/internal/tfprof_node.h.
-    """
+    """The figures of each row of `graph.ops`. Source: ExecStep and TFGraphNode in tensorflow/.../internal/tfprof_node.h."""
     step = options.step
     if step >= 0 and step not in (steps := graph.steps):
         first = ", ".join(map(str, steps[:20])) or "none"

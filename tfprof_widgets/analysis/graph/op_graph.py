@@ -67,12 +67,7 @@ class CapturedOps:
 
 
 def name_ops(facts: Facts) -> CapturedOps:
-    """List the ops of a capture.
-
-    Executions on a device and on its host that bear the same name and type are one op. Where two ops would get the same
-    name, such as copies that were made of one op, the later one keeps the name that the trace gives it. Of graphs that have
-    an op of the same name, only one is listed unless both ran.
-    """
+    """The ops of a capture, a name and type once for a device and its host; a later op of a taken name has the trace's own."""
     source_map = facts.source_map or empty_source_map()
     scopes, totals = facts.op_scopes, facts.op_sums
     match = facts.op_match
@@ -190,11 +185,7 @@ GRADIENT = " (gradient)"
 
 
 def captured_frames(source_map: SourceMap, ops: CapturedOps) -> tuple[dict[str, Any], Int64]:
-    """The frames of a source map, then copies of those whose gradients ran, and the innermost frame of each op.
-
-    An op that computes a gradient has the call stack of the op whose gradient it is, in copies marked with
-    `GRADIENT`, so that a line's own cost and that of its gradient stay apart.
-    """
+    """The frames of a source map with copies marked `GRADIENT` for gradients, and the innermost frame of each op."""
     frames = source_map.frames
     of_source = np.append(source_map.ops["frame"].to_numpy(np.int64), -1)
     line, own = of_source[ops.line_row], of_source[ops.source_row]
@@ -249,12 +240,8 @@ _PS_PER_US = 1_000_000
 
 
 def captured_memory(facts: Facts, of_framework_op: Int32) -> dict[str, Any]:
-    """One row per op and step in which it allocated; empty where no memory was recorded.
-
-    `requested_bytes` is what it asked for, of every allocator; `residual_bytes` what of it was not given back when the
-    execution that asked ended (where no execution was recorded around it: not given back within the capture); `peak_bytes`
-    the most that one of its executions held. `in_use_bytes` is what the allocator had in use, at most, after it got some.
-    """
+    """One row per op and step in which it allocated: bytes requested, residual after the execution, the peak of an execution, and
+    in use of the allocator."""
     table, memory = facts.memory.snapshots, facts.memory
     made = np.flatnonzero(~table.is_free)
     if not len(made):
@@ -360,10 +347,7 @@ def captured_times(facts: Facts, of_framework_op: Int32) -> dict[str, Any]:
 
 
 def captured_runs(facts: Facts, of_framework_op: Int32) -> dict[str, Any]:
-    """How often each op ran in each step: in all as often as `prof.ops` says, of a device and its host the larger number.
-
-    An op that several HLO ops stand for ran as often as the most frequent of these.
-    """
+    """How often each op ran in each step, the larger number of a device and its host, the most frequent of its HLO ops."""
     runs, shares = facts.occurrences, facts.op_shares
     unit, n_units = dense_codes(runs.op)
     first = first_of(unit, n_units)
@@ -414,18 +398,8 @@ Costs = dict[str, dict[str, Any]]
 
 
 def compute_op_graph(facts: Facts) -> OpGraph:
-    """The ops that ran and those of the same graphs that left no event, with what running them cost.
-
-    `times` hold self time, so that nothing counts twice: over all ops it is that of `Profile.ops`, also by op type and by
-    op, its accelerators are the rows of devices there; `runs` hold its executions. A step is a row of `Profile.steps`, -1
-    outside of any. Names are those of the graph, without the calls and loops that the executor puts before them.
-
-    Ops, edges, shapes, call stacks, parameters and float operations come from what was noted beside the trace; where that is
-    missing (traces of other tools, C++ code, eager ops), an op has its name, type and costs alone. `float_ops` are of one
-    execution, by TensorFlow's own statistics, 0 where it has none or a shape is unknown. Memory is what the trace tells
-    (see `captured_memory`): `output_bytes` and the temporary and persistent bytes are not in it, so 0. Figures are of the whole
-    capture, not per step, unless asked otherwise.
-    """
+    """The ops that ran and the others of their graphs, with costs in self time by step (a row of `Profile.steps`, -1 outside);
+    `float_ops` are TensorFlow's, of one execution."""
     source_map = facts.source_map or empty_source_map()
     ops = name_ops(facts)
     frames, frame = captured_frames(source_map, ops)
@@ -463,11 +437,8 @@ _HOST, _DEVICE = "/host:CPU", "/device"
 
 
 def _total_costs(facts: Facts, of_framework_op: Int32) -> Costs:
-    """What ops of summed hosts cost: each has one row a side, which stands outside of any step (-1), at the begin of the capture.
-
-    Its device is `/host:CPU` of all hosts, or the first device's kind. Memory is what an op asked for (`allocated_bytes`);
-    what of it was not given back is not known, nor what its executions held at most.
-    """
+    """What ops of summed hosts cost, a row a side outside of any step (-1); memory is what an op asked for, as residual and peak
+    bytes are not known."""
     shares, sums = facts.op_shares, facts.op_sums
     device = next((plane.name for plane in facts.trace.planes if plane.is_device), _DEVICE)
     every = pd.DataFrame(
@@ -499,10 +470,7 @@ def _allocated(facts: Facts, of_framework_op: Int32) -> pd.DataFrame:
 
 
 def _device(ops: CapturedOps, times: dict[str, Any], *, on_host: bool) -> Any:
-    """Where each op ran, as the trace names it: of several devices the one of most time; "" for none.
-
-    Ops of which nothing ran on an accelerator have their host as device.
-    """
+    """Where each op ran, as the trace names it: the accelerator of most time, else its host; "" for none."""
     found = np.full(len(ops.name), "", np.object_)
     columns = [np.asarray(times[key]) for key in ("op", "device", "is_accelerator", "duration_us")]
     if on_host:
@@ -517,7 +485,7 @@ def _device(ops: CapturedOps, times: dict[str, Any], *, on_host: bool) -> Any:
 
 
 def _details(source_map: SourceMap, ops: CapturedOps) -> dict[str, Any]:
-    """Columns of `ops` that only a noted graph tells."""
+    """Columns of `ops` that only a graph in a source map has."""
     n = len(ops.name)
     float_ops = np.zeros(n, np.int64)
     shape: list[tuple[int, ...] | None] = [None] * n
@@ -585,12 +553,8 @@ _HOLDERS = frozenset(("VarHandleOp", "VariableV2", "Variable", "AutoReloadVariab
 
 
 def compute_variables(facts: Facts) -> pd.DataFrame:
-    """One row per variable of the program: the weights of its Keras models in the order of their layers, then the others.
-
-    What an optimizer, a metric or a random generator of Keras keeps for itself is left out, so that `n_params` adds up to the
-    models' `count_params()`. Of a graph of TensorFlow 1 the variables are those that it trains, in order of their names, and
-    others that have a shape.
-    """
+    """One row per variable: weights of Keras models in order of layers, without what optimizers, metrics and generators have,
+    then others with a shape."""
     if facts.stored_graph is not None:
         return _of_graph(facts.stored_graph)
     return _of_map(facts.source_map)
@@ -644,8 +608,5 @@ _MOST_PARAMS = 2**45
 
 
 def n_params(shape: tuple[int, ...] | None) -> int:
-    """How many numbers a variable of this shape has; 0 where there is none, or a dimension is not known.
-
-    At most 2**45, so that sums over many damaged shapes stay whole numbers of 64 bits.
-    """
+    """How many numbers a variable of this shape has, at most 2**45 so that sums fit 64 bits; 0 if unknown."""
     return min(math.prod(shape), _MOST_PARAMS) if shape is not None and min(shape, default=1) >= 0 else 0

@@ -80,20 +80,8 @@ EVERYTHING = (".*",)
 
 @dataclass(frozen=True, kw_only=True)
 class TreeOptions:
-    """tfprof's options in Python form: what to count, what to show of it, in which order.
-
-    First `account_type_regexes` says which ops are counted, then `start_name_regexes` where the tree begins, then each node
-    is shown or hidden by its name, its depth and its figures; what is hidden still counts in the totals of what is above
-    it, unless `account_displayed_op_only`. Names are those of the view: of ops and scopes, op types, or lines of code. A
-    regular expression must match the whole name.
-
-    Differs from tfprof: `max_depth` is unlimited unless given (there 10), `select` is everything (there nothing), and
-    `average` does not exist there. Regular expressions are Python's, of ASCII classes, not RE2's: `[[:alpha:]]`, `\\pN`,
-    `\\C`, `\\Q...\\E` and `\\z` are no Python; look-around and back references are no RE2. One that cannot be read is an
-    error, where tfprof matches nothing.
-
-    Source: tensorflow/core/profiler/g3doc/options.md, tensorflow/core/profiler/internal/tfprof_show.cc.
-    """
+    """tfprof's options in Python form. Differs from tfprof: unlimited depth, everything selected, `average`, Python's regular
+    expressions, and an error for an invalid one."""
 
     max_depth: int = UNLIMITED
     """How many levels, the root being the first of scope, graph and code; how many op types behind the first of op."""
@@ -113,8 +101,7 @@ class TreeOptions:
     step: int = -1
     """The number of one step; -1 for all, see `average`."""
     order_by: str = "name"
-    """Names ascend, figures descend by totals (in op by own values); ties keep the order of the view. Only op and code know
-    `"occurrence"`, by the number of a node's own ops; `"depth"`, and it elsewhere, is `"name"`."""
+    """Names ascend, figures descend by totals (in op own values); only op and code know `"occurrence"`; `"depth"` is `"name"`."""
     account_type_regexes: tuple[str, ...] = EVERYTHING
     """Count ops of which one of the `op_types` matches one of these."""
     start_name_regexes: tuple[str, ...] = EVERYTHING
@@ -130,8 +117,8 @@ class TreeOptions:
     select: tuple[str, ...] | None = None
     """Names of `FIGURES` and `DETAILS` to give; None for all of them in a table, and for the time in a text."""
     average: bool | None = None
-    """With `step=-1`, whether figures of an op are the average over the steps in which it ran (whole numbers, rounded down)
-    rather than the sum; None for what the graph counts, see `OpGraph.counts_steps`."""
+    """With `step=-1`, whether an op's figures are rounded down averages over its steps rather than sums; None for what
+    `OpGraph.counts_steps` says."""
 
     def has(self, name: str) -> bool:
         """Whether a figure or a detail is to be given in a table."""
@@ -212,5 +199,4 @@ _CHECKS: dict[str, Callable[[str, Any], Any]] = {
         None if value is None else tuple(_known(name, key, (*FIGURES, *DETAILS)) for key in _texts(name, value))
     ),
 }
-"""From the type of a field of `TreeOptions` to what checks a value: the order, the regular expressions and the selection are
-the only fields of their types."""
+"""From a field's type, unique for the order, regular expressions and selection of `TreeOptions`, to what checks a value."""

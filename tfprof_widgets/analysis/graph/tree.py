@@ -61,12 +61,12 @@ TREE = table(
 )
 
 _MOST = 2.0**62
-"""What running sums are kept below."""
+"""The limit of running sums."""
 
 
 @dataclass(frozen=True, eq=False)
 class Accounts:
-    """The figures of every node of a view, in its order; of those that are not kept they mean nothing."""
+    """The figures of every node of a view, in its order; without meaning for nodes that are left out."""
 
     own: Figures
     total: Figures
@@ -74,7 +74,7 @@ class Accounts:
     """Whether the node's own op, or one of its ops, is counted."""
     is_kept: NDArray[np.bool_]
     parent: Int64
-    """The node's parent among those kept."""
+    """The node's parent among the nodes that stay."""
     is_counted_op: NDArray[np.bool_]
     """Per op, whether its figures are in the own figures of its node."""
 
@@ -82,16 +82,8 @@ class Accounts:
 def account(
     view: TreeView, nodes: Nodes, op_types: list[tuple[str, ...]], figures: Figures, options: TreeOptions
 ) -> Accounts:
-    """Count what `account_type_regexes` says.
-
-    A node that is not counted is kept where something below it is; in the graph view it is not, and what is below it moves
-    up. As in tfprof, an op kept like that in the scope view still adds its own figures to the totals. An op of which two
-    types match counts once.
-
-    Differs from tfprof: there the code view counts an op as often as expressions match it.
-
-    Source: Account() in tensorflow/core/profiler/internal/{tfprof_scope,tfprof_graph,tfprof_code}.cc.
-    """
+    """Count what `account_type_regexes` says, an op of two matching types once. Differs from tfprof: there the code view counts
+    it as often as expressions match. Source: Account() in tensorflow/core/profiler/internal."""
     regexes = options.account_type_regexes
     is_counted_op = accounted(op_types, regexes)
     if view == "code":
@@ -118,11 +110,8 @@ def account(
 
 
 def totals(own: Figures, ends: Int64) -> Figures:
-    """The figures of each row with all below it, of rows that are down first; `ends` as of `subtree_ends`.
-
-    Sums are differences of running sums, so they are made of whole numbers, of times of whole picoseconds: nothing is
-    rounded away, and what is zero is zero. Where all picoseconds are too many to count, the units are larger ones.
-    """
+    """The figures of each row with all below it, of rows that are down first; sums are of whole picoseconds or larger units, so
+    that nothing is rounded."""
     unit = np.ones(own.shape[1])
     if own.dtype != np.int64:
         unit[[name in TIMES for name in NUMBERS]] = 10**6
@@ -134,7 +123,7 @@ def totals(own: Figures, ends: Int64) -> Figures:
 
 
 def _nearest_kept(parent: Int64, is_kept: NDArray[np.bool_]) -> Int64:
-    """The nearest kept node above each node."""
+    """The nearest node that stays above each node."""
     nearest = parent.tolist()
     kept = is_kept.tolist()
     for row in range(1, len(nearest)):  # one step per node; what is above was looked up before
@@ -148,10 +137,8 @@ _OWN_LIMITS = {"params", "float_ops"}
 
 
 def shown_nodes(view: TreeView, nodes: Nodes, accounts: Accounts, options: TreeOptions) -> tuple[Int64, Int64, Figures]:
-    """The nodes to show, down first, each one's parent as a row of them, and their totals.
-
-    Source: ShouldShow(), SearchRoot() and PrintScope() in tensorflow/core/profiler/internal.
-    """
+    """The nodes to show, down first, their parents and totals. Source: ShouldShow(), SearchRoot() and PrintScope() in
+    tensorflow/core/profiler/internal."""
     nodes_shown, parent = _walk(view, nodes, accounts, options)
     total = accounts.total[nodes_shown]
     if options.account_displayed_op_only and view != "code":
@@ -217,7 +204,7 @@ def _walk(view: TreeView, nodes: Nodes, accounts: Accounts, options: TreeOptions
 
 
 def _children(accounts: Accounts) -> list[list[int]]:
-    """The kept nodes below each node."""
+    """The nodes that stay below each node."""
     children: list[list[int]] = [[] for _ in accounts.parent]
     kept = np.flatnonzero(accounts.is_kept)[1:]
     for row, parent in zip(kept.tolist(), accounts.parent[kept].tolist(), strict=True):
@@ -267,11 +254,8 @@ def _texts_by_row(texts: list[tuple[str, ...]], ops: Sequence[Int64]) -> list[tu
 
 
 def _op_input_shapes(graph: OpGraph) -> list[InputShapes]:
-    """The inputs of every op: shapes noted at the op itself, else those of the outputs that feed it.
-
-    Differs from tfprof: there every input that comes from the same op has the shape of one of its outputs, in files that
-    TensorFlow 2 wrote that of the first.
-    """
+    """The inputs of every op: shapes at the op itself, else of the outputs that feed it. Differs from tfprof: there all inputs
+    from one op have the shape of one of its outputs."""
     shapes = graph.shapes
     rows = zip(shapes["op"], shapes["is_output"], shapes["slot"], shapes["shape"], strict=True)
     known = {(op, bool(is_output), slot): shape for op, is_output, slot, shape in rows}
@@ -312,14 +296,8 @@ class OpList:
 
 
 def op_list(graph: OpGraph, figures: Figures, options: TreeOptions) -> OpList:
-    """The types in order; the total of each is its own figures and those of all behind it, shown or not.
-
-    Types of equal figures are ordered by name. An op of which two types match counts once.
-
-    Differs from tfprof: there an op counts as often as expressions match it.
-
-    Source: TFOp in tensorflow/core/profiler/internal/tfprof_op.cc.
-    """
+    """The types in order (of equal figures by name), each total with all behind it. Differs from tfprof: an op of two matching
+    types counts once. Source: TFOp in tfprof_op.cc."""
     types = graph.ops["type"].to_numpy(object)
     names, type_of_op = np.unique(types, return_inverse=True) if len(types) else (types, np.zeros(0, np.int64))
     is_counted = accounted(graph.ops["op_types"].tolist(), options.account_type_regexes)
@@ -445,14 +423,8 @@ class Tree:
 
     @cached_property
     def frame(self) -> pd.DataFrame:
-        """One row per node.
-
-        Columns: `name`, `depth` (the root's is 0), `parent` (row; -1 of the root), `op` (row of `graph.ops`; -1 where the
-        node is no op), then what `select` says, own and `total_...`: `micros, accelerator_micros, cpu_micros` (us),
-        `bytes, peak_bytes, residual_bytes, output_bytes`, `params`, `float_ops`, `occurrence` (ops), `run_count`; and of the
-        node's own ops `input_shapes` (in the scope and graph views a tuple of shapes by input, None for an unknown one; in
-        the others a tuple of such tuples, the most often run first), `device` (several apart by `|`), `op_types` (tuple).
-        """
+        """One row per node: `name`, `depth` (0 of the root), `parent` (row, -1 of the root), `op` (row of `graph.ops` or -1),
+        then what `select` says, own and `total_...`, times in us."""
         chosen = [name for name in FIGURES if self.options.has(name)]
         if self.options.has("occurrence"):
             chosen += ["occurrence", "run_count"]
@@ -484,10 +456,7 @@ class Tree:
 
 
 def build_tree(graph: OpGraph, view: TreeView, options: TreeOptions) -> Tree:
-    """Cut the cost of a graph's ops by name scope, by what feeds what, by op type or by call stack.
-
-    A graph without ops gives the root alone.
-    """
+    """Cut the cost of a graph's ops by name scope, what feeds what, op type or call stack; without ops the root alone."""
     check_view(view)
     figures = op_figures(graph, options)
     if view == "op":
@@ -546,9 +515,8 @@ class ShownStructure:
     """The ops of a profile and the places of each; rows refer to each other by position. All tables may be empty."""
 
     ops: pd.DataFrame
-    """`name`, `type`, `device`, `shape` (of its first output, such as "32x10"; "" where unknown), `scope` (row of `scopes`),
-    `frame` (row of `frames`, 0 where its call is unknown), the `FIGURES` and the `COUNTS` of each op itself; sums of ops that are
-    not named come last."""
+    """`name`, `type`, `device`, `shape` (of the first output, "" unknown), `scope` (row of `scopes`), `frame` (row of `frames`, 0
+    unknown), `FIGURES`, `COUNTS`; sums of unnamed ops last."""
     scopes: pd.DataFrame
     """Name scopes as a tree: `name` (the last part of its path), `parent` (-1 for row 0, which is all ops)."""
     frames: pd.DataFrame

@@ -26,13 +26,8 @@ _SHARE = 0.5
 
 
 def align_most(frame: pd.DataFrame, rows: Sequence[Int64]) -> tuple[list[Int64], Bool]:
-    """Align the steps of the hosts as `align_steps` does, without the few that would cut them by more than half.
-
-    A host whose capture began late, ended early or was of another time has hardly a step in common with the others, and what
-    all have in common would be next to nothing. It is left out if most hosts remain.
-
-    Differs from XProf: it keeps every host, and of the steps what all of them have (semantics 2.7).
-    """
+    """`align_steps` without the few hosts that would cut the common steps by more than half, if most remain. Differs from XProf:
+    it keeps every host (semantics 2.7)."""
     every = np.ones(len(rows), np.bool_)
     aligned = align_steps(frame, rows)
     usual = float(np.median([len(own) for own in rows])) if len(rows) > 2 else 0.0
@@ -51,19 +46,8 @@ def align_most(frame: pd.DataFrame, rows: Sequence[Int64]) -> tuple[list[Int64],
 
 
 def align_steps(frame: pd.DataFrame, rows: Sequence[Int64]) -> list[Int64]:
-    """Of each host the steps that have a counterpart everywhere, equally many and in the same order.
-
-    The host whose steps span the least time leads. Every other one is shifted by the whole number of steps that makes its
-    steps overlap the leader's longest; of equals 0, 1, 2, ... before -1, -2, ....
-
-    Clocks of machines may disagree by more than a step, and then the wrong steps overlap. Where the steps of both hosts
-    were marked with numbers (`train 17`), the shift at which equal numbers meet is taken instead if the overlap says
-    nothing (steps overlap for less than half of their time), or if step times speak for it: hosts that train together
-    wait for each other, so that the same step is as long on all of them. Numbers alone do not decide, as each program
-    counts as it likes; and where hosts exchange nothing, only steps that never meet go by them.
-
-    Differs from XProf: it goes by overlap alone (semantics 2.7).
-    """
+    """Of each host the steps that have a counterpart everywhere, shifted by the most overlap with the host of least span. Differs
+    from XProf: equal step numbers decide where overlap says nothing or step times agree (semantics 2.7)."""
     if len(rows) < 2 or not all(len(own) for own in rows):
         return [*rows] if len(rows) < 2 else [own[:0] for own in rows]
     offsets = _offsets(frame, rows)
@@ -149,7 +133,7 @@ def _offset(start: Int64, end: Int64, chief_start: Int64, chief_end: Int64) -> t
 
 
 _DISAGREES = 0.5
-"""Clocks that are further apart than this part of a step are told of."""
+"""Clocks that are further apart than this part of a step have a notice."""
 _FIRM = 0.25
 """The difference of two clocks is known where it scatters by less than this part of itself from step to step."""
 _NORMAL_MAD = 1.4826
@@ -164,10 +148,9 @@ class ClockShifts:
     """What each host's clock has to be moved by so that aligned steps end together."""
 
     shift_ps: Mapping[str, int]
-    """Host -> ps to add to its times; their median is 0. Empty where there are fewer than two hosts, and where they do not
-    wait for each other."""
+    """Host -> ps to add to its times, with median 0; empty for fewer than two hosts or hosts that do not wait for each other."""
     notice: str
-    """Told where clocks of hosts that wait for each other disagree by much of a step; else empty."""
+    """A sentence where clocks of hosts that wait for each other disagree by much of a step; else empty."""
 
 
 NO_SHIFTS = ClockShifts(MappingProxyType({}), "")

@@ -203,7 +203,7 @@ class HostFacts:
 
 
 def host_facts(trace: Trace) -> tuple[HostFacts, ...]:
-    """Collect them, in the order of the trace."""
+    """The facts on hosts, in the order of the trace."""
     hosts, of_plane = hosts_of(trace), host_of_plane(trace)
     accelerated = {plane.host for plane in trace.planes if is_accelerator(plane)}
     n_events = np.bincount(of_plane[trace.plane_id], minlength=len(hosts))
@@ -223,11 +223,8 @@ def host_facts(trace: Trace) -> tuple[HostFacts, ...]:
 
 
 def roles(facts: Sequence[HostFacts]) -> tuple[Role, ...]:
-    """What each host is for, seen beside the others; a host alone trains unless its task says otherwise.
-
-    A host without a device where others have one coordinates, as in XProf (semantics 2.7). Differs from XProf: so does the
-    host that sends the others their work and gets none, and parameter servers are told apart.
-    """
+    """What each host is for, beside the others. Differs from XProf: a host that sends work and gets none coordinates too, and
+    parameter servers are separate (semantics 2.7)."""
     any_device, any_served = any(one.has_accelerator for one in facts), any(one.is_served for one in facts)
     return tuple(_role(one, any_device=any_device, any_served=any_served) for one in facts)
 
@@ -293,7 +290,7 @@ def _tasks(trace: Trace, of_plane: Int64, hosts: tuple[str, ...]) -> list[str]:
 
 
 def host_table(facts: Sequence[HostFacts], frame: pd.DataFrame, paths: Sequence[str] = ()) -> pd.DataFrame:
-    """Put what is known of each host side by side."""
+    """Put the facts on each host side by side."""
     times: dict[str, list[float]] = {one.host: [] for one in facts}
     for host, ms in zip(frame["host"].tolist(), frame["step_time_ms"].tolist(), strict=True):
         times.setdefault(host, []).append(ms)

@@ -87,8 +87,7 @@ COMMUNICATION = table("""
 EXCHANGE = "device_collectives"
 """The category of step time in which a host waits for others."""
 _JOINT = ("collective", "device_collective")
-"""Kinds of exchange that end when all who take part have arrived. What is sent and received is between a worker and a server:
-workers that share servers never wait for each other."""
+"""Kinds of exchange that end when all who take part have arrived; workers that share servers never wait for each other."""
 _MOST_NAMED = 5
 
 
@@ -97,16 +96,14 @@ class Workers:
     """Steps of each host that trains, side by side."""
 
     frame: pd.DataFrame
-    """One row per aligned step and host, by step, then host: the columns of the `steps` table, of which `step` is the number
-    among the aligned steps (0, 1, 2, ...); `own_step`, the row in the `steps` table; `bottleneck`, the category that takes
-    most of the step, of equals the first of `STEP_CATEGORIES`."""
+    """One row per aligned step and host, by step, then host: columns of `steps` (`step` is the aligned number), `own_step` (row
+    of `steps`) and `bottleneck`, the longest category."""
     hosts: tuple[str, ...]
     """Hosts with at least one row, in the order of the trace."""
     n_steps: int
     """How many steps are in all of `hosts`; 0 where their steps do not meet."""
     coordinators: tuple[str, ...]
-    """Hosts that hand out work (without a device where others have some, or without an op where others get all theirs from
-    elsewhere): their steps are not the training's."""
+    """Hosts that hand out work (no device or op where others have some), whose steps are not the training's."""
     servers: tuple[str, ...]
     """Parameter servers beside hosts that train: their steps are what others ask of them."""
     left_out: tuple[str, ...]
@@ -116,8 +113,7 @@ class Workers:
     wait_for_each_other: bool
     """Whether hosts take part in collectives; programs that train side by side, and workers of parameter servers, do not."""
     clocks: ClockShifts
-    """By how much the clock of each host is off, judged by when the aligned steps end; of hosts that do not wait for each
-    other nobody can tell."""
+    """By how much the clock of each host is off, by when aligned steps end; unknown for hosts that do not wait for each other."""
     note: str
     """What was left out and why, empty where nothing was."""
 
@@ -126,10 +122,7 @@ class Workers:
 
 
 def compute_workers(steps: Steps, facts: Sequence[HostFacts], communication: Callable[[], pd.DataFrame]) -> Workers:
-    """Line the steps of all hosts that train up, see `align_most`. What all of them have is numbered anew.
-
-    A single host keeps all its steps.
-    """
+    """Line the steps of all hosts that train up, see `align_most`, and number the common ones; a single host has all steps."""
     role = dict(zip((one.host for one in facts), roles(facts), strict=True))
     frame = steps.frame
     place, found = pd.factorize(frame["host"])
@@ -172,7 +165,6 @@ def _is_joint(communication: pd.DataFrame, hosts: tuple[str, ...]) -> bool:
 
 
 def _clocks(hosts: tuple[str, ...], rows: pd.DataFrame) -> ClockShifts:
-    """Of the hosts whose aligned steps these are."""
     duration = rows["duration_ps"].to_numpy(np.int64)
     end_ps = (rows["start_ps"].to_numpy(np.int64) + duration).reshape(-1, len(hosts))
     return clock_shifts(hosts, end_ps, float(np.median(duration)))
@@ -240,26 +232,18 @@ _OFTEN = 0.1
 _CHANCE = 0.01
 """And so often that with less than this probability any of the hosts would be, if all were late as often as the others."""
 _FEW_STEPS = 6
-"""Of fewer steps outliers cannot be told from what is usual."""
+"""Of fewer steps outliers look like what is usual."""
 _FEW_VALUES, _FEW_MEDIANS = 4.0, 8.0
-"""A standard deviation, and one from a median, is taken to be larger by this over the number of values that it is known
-from: with it, even hosts are taken for stragglers in fewer than 1 of 100 captures of three steps."""
+"""By how much over the number of its values a standard deviation, and one from a median, counts as larger: else even hosts of
+three steps would be stragglers."""
 _NORMAL_MAD = 1.4826
 """The standard deviation of a normal distribution over its median absolute deviation."""
 _ROUNDS = 10
 
 
 def compute_stragglers(workers: Workers) -> pd.DataFrame:
-    """Find the hosts that hold the others up.
-
-    The own time of a host in a step is the step time without the wait for others. A host is a straggler where its own time
-    exceeds the median of the other hosts by more than chance explains: in most steps by more than 3 % of the step, five
-    standard errors and, of five hosts or more, four times the spread between hosts; or in a tenth of the steps, at least
-    two, by more than 3 % and six times the spread, and more often than hiccups that strike all hosts alike explain. And it
-    must cost the others 1 % of the step time. Fewer than three steps tell nothing.
-
-    Hosts that exchange nothing wait for nobody, however long their steps are: programs that train side by side.
-    """
+    """Find the hosts whose own time (without waiting for others) exceeds the median of the others by more than chance in most
+    steps, or a tenth, and costs 1 % of step time."""
     n_hosts, n_steps = len(workers.hosts), workers.n_steps
     if n_hosts < 2 or n_steps < MIN_STEPS or not workers.wait_for_each_other:
         return typed_table([], STRAGGLERS.types)
@@ -320,10 +304,7 @@ def _stragglers(own: Float64, excess: Float64, step_ms: float) -> Bool:
 
 
 def _is_often(n_late: Int64, n_steps: int, is_usual: Bool) -> Bool:
-    """For each host whether it is late more often than hiccups that strike all hosts alike explain.
-
-    The others' rate is that of hosts that are not late as a rule; one more late step of theirs stands for what luck spared.
-    """
+    """For each host whether it is late more often than hiccups of all hosts explain, at the rate of hosts not usually late."""
     others = ~is_usual
     n_others = np.maximum(others.sum() - others, 1)
     rate = (n_late[others].sum() - np.where(others, n_late, 0) + 1) / (n_others * n_steps + 1)
@@ -338,11 +319,7 @@ def _is_often(n_late: Int64, n_steps: int, is_usual: Bool) -> Bool:
 
 
 def _spread(own: Float64) -> float:
-    """The standard deviation of own times beside what is due to the host and to the step, taken from the differences between
-    neighbours, which hold for two hosts as for a thousand; the larger, the fewer values it is known from.
-
-    Whatever few outliers do, it stays: but of very few steps nobody can tell which are outliers.
-    """
+    """The standard deviation of own times beside host and step effects, by differences of neighbours; larger for few values."""
     n_steps, n_hosts = own.shape
     apart = own - np.roll(own, 1, axis=1)
     n_values = (n_steps - 1) * (n_hosts - 1)
@@ -386,12 +363,7 @@ _WAITED_FOR = "_Recv"
 
 
 def compute_communication(trace: Trace, steps: TracedSteps) -> pd.DataFrame:
-    """Sum up the exchanges of each host.
-
-    What a host exchanges is exposed while none of its ops computes, on the host or on a device; what a device exchanges,
-    while no other kernel computes on that device. During a step only ops that a step led to compute, as for its time; what
-    tf.data reads ahead never does.
-    """
+    """Sum up the exchanges of each host; exposed is what no op of a step, or on a device no other kernel, computes beside."""
     spans = _spans(trace, steps)
     if not len(spans["event"]):
         return typed_table([], COMMUNICATION.types)
@@ -417,8 +389,7 @@ def _spans(trace: Trace, steps: TracedSteps) -> dict[str, Int64]:
 
 
 def _is_of_training(trace: Trace, steps: TracedSteps) -> Bool:
-    """For each event whether it may be what an exchange hides behind: work of a step, as in `exchange_pieces`; where no step
-    runs, all but what tf.data does."""
+    """For each event whether an exchange may hide behind it: work of a step, or where no step runs all but what tf.data does."""
     found: Bool = steps.is_work | ((steps.event_step < 0) & ~within_data(trace))
     return found
 
@@ -502,10 +473,7 @@ def _table(trace: Trace, steps: TracedSteps, spans: dict[str, Int64]) -> pd.Data
 
 
 def training_first(frame: pd.DataFrame, others: Collection[str] = ()) -> pd.DataFrame:
-    """The same rows, most exposed time first; those of `others`, hosts that do not train, after all of those that do.
-
-    A parameter server waits as long as nobody has work for it: its time is none that the training loses.
-    """
+    """The same rows, most exposed time first; those of `others`, hosts that do not train, last, as their waiting is no loss."""
     is_other = frame["host"].isin(list(others)).to_numpy(np.bool_)
     order = np.lexsort((-frame["exposed_time_us"].to_numpy(), is_other))
     return frame.iloc[order].reset_index(drop=True)

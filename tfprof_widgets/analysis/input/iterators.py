@@ -102,16 +102,8 @@ class _Columns:
 
 
 def find_calls(trace: Trace) -> IteratorCalls:
-    """Find the calls and link each to its consumer.
-
-    A call is linked to the iterator call that directly encloses it on its thread, or, when an asynchronous stage made
-    it ahead (`...Produce`), to the call in which its element was taken (`...Consume` of the same element).
-
-    Differs from XProf: of a produce event every iterator child is linked, not only the first, so that all the inputs of
-    a parallel batch count; a call that an unrelated event separates from its consumer on the same thread is linked by
-    its `parent_id`; a call whose element nobody took is linked to the consumer's call that was going on when it ended; an
-    element is linked to one consumer. The first three carry `is_extra_link`.
-    """
+    """Find the calls and link each to its consumer. Differs from XProf: every child of a produce event is linked, separated calls
+    by `parent_id`, those of untaken elements to the call going on at their end (`is_extra_link`)."""
     is_host = trace.on_planes([plane.is_host for plane in trace.planes])
     event = np.flatnonzero(is_host & trace.has_stat("id"))
     is_name = by_name(trace, lambda names: [name.startswith(PREFIX) for name in names], np.bool_, among=event)
@@ -139,11 +131,7 @@ def find_calls(trace: Trace) -> IteratorCalls:
 
 
 def _epochs(trace: Trace, calls: _Columns) -> Int64:
-    """How many iterators had been made in the session before each call.
-
-    An iterator's id is a hash of its address, and the iterator of the next epoch is often made at the address of the
-    last one: the id alone would take two epochs, or training and evaluation, for one.
-    """
+    """How many iterators had been made in the session before each call: an id alone is used again in the next epoch."""
     epoch, made = np.zeros(len(calls.event), np.int64), np.flatnonzero(trace.names_matching(MAKES_ITERATOR))
     for session in np.unique(trace.session_id[made]).tolist():  # one turn per session
         own = np.sort(trace.start_ps[made[trace.session_id[made] == session]])
@@ -195,11 +183,8 @@ def _link(trace: Trace, calls: _Columns) -> tuple[Int64, Bool]:
 
 
 def _consumers_of_calls(trace: Trace, calls: _Columns, call_of_event: Int64, made: Int64, produce: Int64) -> Int64:
-    """For each call made ahead, the call in which its element was consumed; -1 when that was not captured.
-
-    The key is (session, the asynchronous iterator's id, element). Where a trace repeats element ids the first
-    consumption after the production counts, the last one when there is none.
-    """
+    """For each call made ahead the call that consumed its element, by (session, stage, element); the first after the production,
+    else the last, -1 for none."""
     element = trace.int_stat("element_id")
     consume = np.flatnonzero(trace.names_matching(CONSUME) & trace.has_stat("element_id"))
     taker = call_of_event[trace.nesting.parent[consume]]
@@ -215,10 +200,7 @@ def _consumers_of_calls(trace: Trace, calls: _Columns, call_of_event: Int64, mad
 
 
 def _waiting(trace: Trace, calls: _Columns, made: Int64, produce: Int64) -> Int64:
-    """For each call made ahead the consumer's call that was going on when it ended, -1 for none.
-
-    That is who waited for the call that finds the end of the data: it makes no element for anybody to take.
-    """
+    """For each call made ahead the consumer's call going on at its end, -1 for none: it waited for the end of the data."""
     ended = trace.ends(produce)
     found = match_in_time(
         (calls.session[made], calls.parent_key[made]),
@@ -267,14 +249,8 @@ class IteratorNodes:
 
 
 def merge_iterators(trace: Trace, calls: IteratorCalls, grouping: Grouping) -> IteratorNodes:
-    """Find the pipelines and the place of every call in them.
-
-    Two root iterators belong to one pipeline when they have the same name, dataset, element type and consumer (training
-    or evaluation steps), on the same host, and were not in use at the same time.
-
-    Differs from XProf: there each root iterator object, so each epoch, is a pipeline of its own, and an id that is used
-    again later mixes two.
-    """
+    """The pipelines and each call's place; roots not in use at once with equal name, dataset, type, consumer and host are one.
+    Differs from XProf: there each root iterator is a pipeline."""
     name = trace.name_id[calls.event]
     path = _paths(trace, name)
     relative = calls.relative.copy()
@@ -375,7 +351,7 @@ SLOW_CALL_PS = 50_000_000
 
 
 def executions(calls: pd.DataFrame, iterators: pd.DataFrame, pipeline: int) -> pd.DataFrame:
-    """All executions of a pipeline, slowest first; the columns are told in `TfData.executions`."""
+    """All executions of a pipeline, slowest first, with the columns of `TfData.executions`."""
     is_root = (calls["root_call"] == np.arange(len(calls))) & (calls["pipeline"] == pipeline)
     roots = np.flatnonzero(is_root)
     latency, start = calls["duration_ps"].to_numpy()[roots], calls["start_ps"].to_numpy()[roots]
@@ -464,10 +440,7 @@ _INFEED = "InfeedEnqueue"
 
 
 def input_category(op_type: str, name: str) -> str | None:
-    """The category of a host op, None where it is not an input op.
-
-    Source: semantics 5.3. `TFRecordV2` is preprocessing there, and so it is here.
-    """
+    """The category of a host op, None where it is no input op; `TFRecordV2` is preprocessing. Source: semantics 5.3."""
     if op_type.startswith(_INFEED) or op_type == "MemcpyHToD":
         return ENQUEUE
     if op_type == "Dataset":
@@ -500,10 +473,7 @@ def input_ops(ops: pd.DataFrame) -> pd.DataFrame:
 
 
 def input_categories(enqueue_ps: tuple[int, int], ops: pd.DataFrame) -> pd.DataFrame:
-    """Divide the input time of the host into categories.
-
-    Source: semantics 5.3. Where the host does not enqueue to a device by an op, the share of copying is taken as 0.
-    """
+    """Divide the input time of the host into categories; without enqueuing ops copying is 0. Source: semantics 5.3."""
     own_ms = list(zip(ops["category"].tolist(), ops["self_time_ms"].tolist(), strict=True))
     enqueue, *work = (
         math.fsum(ms for category, ms in own_ms if category == key)
@@ -537,7 +507,7 @@ def enqueue_times(trace: Trace) -> tuple[int, int]:
 
 
 def input_work(trace: Trace, occurrences: Occurrences) -> Bool:
-    """Tell the ops of input pipelines from those of the model, which may have the same type and no scope either."""
+    """Which ops are of input pipelines; those of the model may have the same type and no scope either."""
     is_data_line = data_lines(trace)
     is_iterator = np.array([name.startswith("Iterator::") for name in occurrences.name], np.bool_)
     n = len(occurrences.name)

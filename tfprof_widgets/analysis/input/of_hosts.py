@@ -38,7 +38,7 @@ class ReducedTfData(Pipelines):
 
 
 def summarize_input(tf_data: TfData) -> dict[str, PackedFrame]:
-    """Keep the tables of `TfData` without the calls; what counts rows counts those that are kept."""
+    """The tables of `TfData` without the calls; numbers of rows are of those that stay."""
     pipelines, iterators = tf_data.pipelines, tf_data.iterators
     if len(pipelines) > MOST.pipelines:
         time = -pipelines["total_time_ms"].to_numpy()

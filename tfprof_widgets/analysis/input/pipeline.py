@@ -57,14 +57,11 @@ HOSTS = table("""
 INPUT_HIGH, INPUT_MODERATE = 0.20, 0.05
 """From these shares of the step time on, the wait for data limits the steps, or does so moderately."""
 MIN_WAIT_MS = 0.3
-"""Handing a ready batch over takes 0.05 to 0.3 ms, the more the busier the machine: waking a thread. Steps so short that this is
-a large share of them need larger batches, not a faster pipeline."""
+"""Handing a ready batch over takes 0.05 to 0.3 ms, by how busy the machine is; steps so short need larger batches."""
 LONG_WAIT_MS = 50.0
-"""Waits that come in few steps, such as at the begin of each file, count where they are longer than a busy machine makes a thread
-wait for a core, and come twice."""
+"""Waits in few steps, as at the begin of each file, count if they are longer than a busy machine's for a core and come twice."""
 OFTEN = 0.25
-"""A pipeline that works ahead fills its buffer while the training computes; where the training has to wait long in so many steps
-all the same, it is emptied faster than it is filled. A busy machine makes single steps wait."""
+"""Where so many steps wait long, a pipeline that works ahead is emptied faster than filled; single ones wait by chance."""
 
 
 def limits_steps(wait_ms: Float64, time_ms: Float64) -> bool:
@@ -84,7 +81,7 @@ def waits_often(wait_ms: Float64, time_ms: Float64) -> bool:
 
 
 def step_waits(steps: pd.DataFrame) -> pd.DataFrame:
-    """How long each step waited for data; the columns are told in `InputPipeline.steps`."""
+    """How long each step waited for data, with the columns of `InputPipeline.steps`."""
     frame = steps.reindex(columns=[name for name in list(STEPS.names) if name != "input_ratio"]).reset_index(drop=True)
     if "is_averaged" not in steps:
         frame["is_averaged"] = True
@@ -94,7 +91,7 @@ def step_waits(steps: pd.DataFrame) -> pd.DataFrame:
 
 
 def host_waits(pipelines: pd.DataFrame, slowest_calls: pd.DataFrame, waits: pd.DataFrame) -> pd.DataFrame:
-    """What tf.data did on each host, the most input-bound host first; the columns are told in `InputPipeline.hosts`."""
+    """What tf.data did on each host, the most input-bound host first, with the columns of `InputPipeline.hosts`."""
     own = pipelines[~pipelines["is_device"].astype(bool)]
     if own.empty:
         return typed_table([], HOSTS.types)
@@ -263,10 +260,7 @@ def compute_input_pipeline(
     tf_data: Pipelines | None = None,
     enqueue_ps: tuple[int, int] | None = None,
 ) -> InputPipeline:
-    """Judge the input pipeline.
-
-    Source: semantics 5.1-5.3.
-    """
+    """Judge the input pipeline. Source: semantics 5.1-5.3."""
     data = compute_tf_data(trace) if tf_data is None else tf_data
     table = with_work(input_ops(ops), data.iterators)
     counted = steps[steps["is_averaged"].astype(bool)] if "is_averaged" in steps else steps

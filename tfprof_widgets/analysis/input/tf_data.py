@@ -1,7 +1,4 @@
-"""Trace -> `TfData`: the tf.data pipelines of a capture, what each stage costs, and which one is slowest.
-
-Differs from XProf: D11.
-"""
+"""Trace -> `TfData`: the tf.data pipelines of a capture, what each stage costs, and the slowest. Differs from XProf: D11."""
 
 from __future__ import annotations
 
@@ -65,8 +62,7 @@ PIPELINES = table(
 
 GUIDE = "https://www.tensorflow.org/guide/data_performance"
 COPIES_US = 20.0
-"""Of work for each element of a batch: from this on it is copying, which parallel calls share; of 64 KiB, measured on two cores.
-Of smaller elements parallel calls make batches no faster, and of small records slower (29 % measured)."""
+"""Work per element of a batch that is copying, shared by parallel calls (64 KiB on two cores), which slow smaller records."""
 
 _CACHE = " When the result fits in memory and nothing before it is random, put .cache() after it."
 _PARALLEL = "num_parallel_calls=tf.data.AUTOTUNE"
@@ -272,7 +268,7 @@ SLOWEST_TYPES: Types = {
 
 
 def pipeline_table(usage: Usage, iterators: pd.DataFrame) -> pd.DataFrame:
-    """One row per pipeline; the columns are told in `Pipelines.pipelines`."""
+    """One row per pipeline with the columns of `Pipelines.pipelines`."""
     n, of_node = usage.nodes.n_pipelines, usage.nodes.pipeline
     found = np.flatnonzero(iterators["is_bottleneck"].to_numpy())
     bottleneck = np.full(n, -1, np.int64)
@@ -441,10 +437,8 @@ def time_text(microseconds: float) -> str:
 
 
 def slowest_calls(trace: Trace, usage: Usage) -> pd.DataFrame:
-    """The bottleneck of the slowest call of each host pipeline, by XProf's own links and sums.
-
-    Source: semantics 8.4 and 8.5. A pipeline in which nothing took any time has no row.
-    """
+    """The bottleneck of each host pipeline's slowest call, if of any time, by XProf's links and sums. Source: semantics 8.4,
+    8.5."""
     names, root_calls, rows = _names(usage), _root_calls(usage), []
     waits, duration = usage.waits, usage.duration_ps
     waited = np.flatnonzero((waits.root_call >= 0) & waits.is_exact & waits.is_blocking)
@@ -559,10 +553,8 @@ class TfData(Pipelines):
     """The pipelines of one trace, with every call."""
 
     calls: pd.DataFrame
-    """One row per GetNext call in trace order: `pipeline`, `iterator` (rows), `event` (row in the trace), `start_ps`,
-    `duration_ps`, `self_ps`, `is_blocking` (its root call waited for it), `root_call` (row of the execution it belongs
-    to, -1 where its element was not fetched), `wait_ps` (part of its self time for which the root call waited),
-    `is_startup` (it belongs to the first execution of an epoch)."""
+    """A row per GetNext call in trace order: `pipeline`, `iterator`, `event`, `start_ps`, `duration_ps`, `self_ps`,
+    `is_blocking`, `root_call` (row, -1 for none), `wait_ps` (self time the root waited), `is_startup`."""
 
     def __repr__(self) -> str:
         n_calls, n_iterators = plural(len(self.calls), "call"), plural(len(self.iterators), "iterator")

@@ -239,8 +239,7 @@ def _is_first(iterator: Int64, start_ps: Int64, is_root: Bool) -> Bool:
 
 _CRITICAL_SHARE = 0.5
 FILL_SHARE = 2 / 3
-"""A shuffle whose filling takes more than this share of all the time of a pipeline's root calls is the bottleneck. Below
-it, what also holds up the calls after the first is worth more: it fills the buffer faster, too."""
+"""A shuffle whose filling takes more than this share of root calls' time is the bottleneck."""
 _NOT_PARAMS = frozenset(
     ("id", "parent_id", "group_id", "element_id", "step_name", "is_eager", "_r", "_p", "_pt", "_c", "_ct")
 )
@@ -249,10 +248,7 @@ ITERATOR_TYPES: Types = ITERATORS.types
 
 
 def iterator_table(trace: Trace, usage: Usage) -> pd.DataFrame:
-    """One row per iterator; the columns are told in `Pipelines.iterators`.
-
-    Differs from XProf: `is_async` looks at the name without its version, so `ParallelMapV2` is asynchronous too.
-    """
+    """One row per iterator, as `Pipelines.iterators`. Differs from XProf: `is_async` ignores the version in names."""
     node, n, start = usage.node, usage.n_nodes, usage.start_ps
     last_call = np.zeros(n, np.int64)
     by_time = np.argsort(start, kind="stable")
@@ -336,11 +332,8 @@ def _critical(usage: Usage) -> Bool:
 
 
 def _bottlenecks(usage: Usage, critical: Bool, wait: Int64, kinds: list[str]) -> Bool:
-    """The node of each pipeline that works, is on the critical path and was waited for longest, if for any time at all.
-
-    Where that is a prefetch whose thread was busy meanwhile, it is what that thread was busy with.
-    A shuffle that takes most of the pipeline's time to fill its buffer comes first, although it fills it in first calls.
-    """
+    """The node of each pipeline that works, is critical and was waited for longest, or what a busy prefetch was busy with; a
+    shuffle that takes most of the time to fill its buffer comes first."""
     pipeline, found = usage.nodes.pipeline, np.zeros(len(wait), np.bool_)
     root_time = sum_by(usage.pipeline[usage.is_root], usage.duration_ps[usage.is_root], usage.nodes.n_pipelines)
     fills = usage.fill_ps > FILL_SHARE * root_time[pipeline]
@@ -362,9 +355,7 @@ class _Busy:
 
     usage: Usage
     self_ps: Int64
-    """Of each node."""
     by_node: Int64
-    """The calls ordered by node."""
     first: Int64
     """Where in `by_node` those of each node begin, and where the last ones end."""
 
@@ -375,14 +366,7 @@ class _Busy:
         return cls(usage, sum_by(usage.node, usage.waits.self_ps, usage.n_nodes), by_node, first)
 
     def meanwhile(self, prefetch: int) -> int:
-        """The iterator below a prefetch that is the cost of waiting in it, -1 where the prefetch's thread was mostly idle.
-
-        On a busy machine the thread that fills a buffer and the one that empties it compete for the processor, so that a
-        call of a prefetch may take long although its element was ready: it waits for what the other thread does, which is
-        what must become cheaper. Of all the time for which root calls waited in the prefetch itself, its thread must have
-        worked on other elements for at least half; the iterator is then the one below the prefetch with the largest self
-        time.
-        """
+        """The iterator of largest self time below a prefetch, its cost, if its thread worked for half of the waits; else -1."""
         usage, nodes = self.usage, self._of_pipeline(prefetch)
         own = self._calls_of([prefetch])
         own = own[usage.is_counted[own] & (usage.waits.window_ps[own] > 0)]

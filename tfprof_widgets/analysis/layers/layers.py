@@ -70,11 +70,10 @@ UNATTRIBUTED = "not in a layer"
 
 MAX_KNOWN_DEPTH = 1_000
 MAX_DEPTH = 100
-"""Known layers, and layers told from scopes, are not looked for deeper than this."""
+"""Known layers, and layers found from scopes, are not looked for deeper than this."""
 _PARTS = (COPIES, PROGRAM_ENDS, GRADIENT_SUMS, KERAS)
 ROLES = ("", "optimizer", "metrics", "loss", *_PARTS)
-"""What a traceback or its type may tell that an op is for; the names of the entries of such ops, but for optimizers with a
-name. Those of `_PARTS` are no kinds of entries."""
+"""What a traceback or type may say that an op is for, as entries are named; those of `_PARTS` are no kinds of entries."""
 ANY_OPTIMIZER = "optimizer"
 """The entry of ops of an optimizer whose name they do not tell."""
 _Entry = tuple[str, str, str]
@@ -105,10 +104,7 @@ class KnownLayers:
 
     @classmethod
     def read(cls, layers: pd.DataFrame) -> KnownLayers:
-        """From the `layers` table of a source map (`layer, name, class_name, model`); it may be empty.
-
-        A row whose `layer` is "" is the optimizer of its model.
-        """
+        """From the `layers` table of a source map (`layer, name, class_name, model`); `layer` "" is the model's optimizer."""
         class_of: dict[str, str] = {}
         path_of: dict[str, str] = {}
         optimizers: dict[str, str] = {}
@@ -121,13 +117,8 @@ class KnownLayers:
         return cls(class_of, path_of, optimizers)
 
     def find(self, scope: tuple[str, ...]) -> tuple[str, str]:
-        """The innermost layer whose scope this is or lies in: its path as it was called, and its class; "" for none.
-
-        Keras 3 enters a layer's scope twice per call, to build and to call it, so that the ops of the first call of
-        `dense` are in `dense_1` (and those of the second in `dense_3`), whereas those of the layer `dense_1` are in
-        `dense_1_1` or later. A number at the end is therefore taken away first. A scope of a layer's exact name counts
-        only where that layer is a part of the one around it.
-        """
+        """The path and class of the innermost layer whose scope this is or lies in, "" for none; a number at the end is taken
+        away first, as Keras 3 enters a scope twice per call, to build and to call."""
         called = path = around = ""
         if not self.class_of:
             return "", ""
@@ -145,14 +136,8 @@ class KnownLayers:
 
 
 def find_layers(scopes: OpScopes, known: KnownLayers, *, roles: UInt8 | None = None) -> Places:
-    """Attribute each op to exactly one entry.
-
-    An iterator belongs to the input, an op of the optimizer to it, and any other to the innermost layer whose scope it lies
-    in. Layers called several times are one entry, under the names the user gave (`model/block/dense`). Where the scopes name
-    no known layer (a loaded trace, a model that is gone, a `tf.Module`) a scope counts as a layer when neither an op of the
-    trace has its name nor TensorFlow's own functions open it (`moments`, `while`, `Tensordot`), nor anything inside such a
-    scope; its entry is then the path as it is in the trace, numbers included, and its class is "".
-    """
+    """Attribute each op to exactly one entry: input, optimizer or the innermost known layer, else a scope that is no op's and no
+    TensorFlow function's, as it stands in the trace."""
     inferred = _Inference(scopes)
     number: dict[_Entry, int] = {}
     of_role = roles if roles is not None else np.zeros(len(scopes), np.uint8)
@@ -310,10 +295,7 @@ class GraphIndex:
         return "", []
 
     def find_normal(self, scopes: OpScopes, i: int) -> tuple[list[int], bool]:
-        """The rows whose name is the same once calls, loops and rewriting are taken away, or else those of the scope.
-
-        Also whether they are the op itself, and not one that it replaced or one of its scope.
-        """
+        """The rows of the name without calls, loops and rewriting, else of the scope; and whether they are the op itself."""
         scope, leaf, is_backward = scopes.scope[i], scopes.leaf[i], bool(scopes.is_backward[i])
         for known in (leaf, *rewritten(leaf)):
             if rows := self._normal.get((scope, known, is_backward)):
@@ -418,10 +400,7 @@ _TAPE = "gradient_tape"
 
 
 def traced_roles(scopes: OpScopes, shares: OpShares | None, source_map: SourceMap | None) -> UInt8:
-    """Tell what ops such as `AssignVariableOp_3` are for, whose names do not say it.
-
-    Of the forward ops of a step of Keras' own only those of the loss are outside any scope, and so are their gradients.
-    """
+    """What ops such as `AssignVariableOp_3` are for: in Keras' steps forward ops outside any scope are only the loss's."""
     role = np.zeros(len(scopes), np.uint8)
     if shares is not None and len(shares.frames.file):
         n, (table, row) = len(shares), FrameTable.of_programs(shares.frames, UserFiles.of_map(source_map))
@@ -439,11 +418,7 @@ def traced_roles(scopes: OpScopes, shares: OpShares | None, source_map: SourceMa
 
 
 def _frames_of(scopes: OpScopes, source_map: SourceMap) -> Int32:
-    """The frame at which each op outside any scope was made, -1 where it is not known.
-
-    Such a name is that of an op of several graphs (training, evaluation, functions of the user's). Taken is the graph that
-    explains most of the names: they ran together. An op below another, as `Cast_6/ReadVariableOp`, is part of it.
-    """
+    """The frame at which each op outside any scope was made, -1 unknown, in the graph that explains most names."""
     wanted = [
         [
             "/".join((*((_TAPE,) if is_backward else ()), *scope, one))
@@ -488,9 +463,8 @@ class Layers:
     """Which layer each op belongs to, and what each layer costs."""
 
     entries: pd.DataFrame
-    """One row per entry, `ENTRY_COLUMNS`. `kind` is `layer`, `loss`, `metrics`, `optimizer`, `input`, or `other` for "not in a
-    layer" and for memory that no op of the capture explains; `step_bytes` is what was allocated in the averaged steps, a step,
-    NaN unknown."""
+    """One row per entry, `ENTRY_COLUMNS`; `kind` is `layer`, `loss`, `metrics`, `optimizer`, `input` or `other`; `step_bytes` is
+    of the averaged steps, NaN unknown."""
     op_entry: Int32
     """For each op its row in `entries`."""
     op_phase: UInt8
@@ -502,17 +476,8 @@ class Layers:
 
     @cached_property
     def frame(self) -> pd.DataFrame:
-        """One row per side and entry, `LAYERS`, first devices then host, then by self time falling.
-
-        `device` is `Device` or `Host` as in `ops`. `forward_time_us` to `other_time_us` add up to `self_time_us`, and those of
-        all rows to the self time of all ops; `self_time_ratio` is of the side's total. `tensor_16bit_ratio` to
-        `vector_32bit_ratio` divide the kernel time of its ops by what computes.
-
-        Memory is of the entry as a whole and stands on its first row only, so that it adds up: `allocated_bytes` to all bytes
-        allocated in the capture, `peak_bytes` to what was in use at the peak (of what is told in `OpMemory`), of which
-        "allocated before the capture" (and "stack", if any) is a row of its own. A compiled program allocates as a whole, for
-        the op that runs it, which is in no layer.
-        """
+        """One row per side and entry, `LAYERS`, devices first, by self time falling; phases add up to `self_time_us`, and memory
+        of an entry stands on its first row only."""
         return _frame(self.entries, self.op_entry, self.op_phase, self.sums)
 
     def __repr__(self) -> str:
@@ -528,13 +493,8 @@ def compute_layers(
     source_map: SourceMap | None = None,
     memory: MemoryProfile | OpMemory | None = None,
 ) -> Layers:
-    """Attribute every framework op to one entry and one phase.
-
-    The phase is `backward` for an op made by a gradient tape (charged to the layer of the op it is the gradient of; the `AddN`
-    outside any scope by which a tape adds up gradients of one value to the layer whose gradients they are or, where these are of
-    several, to that which made the value; where no graph is known, it is "gradient sums"), `optimizer` for one of the optimizer,
-    `forward` for any other op of a layer or of the loss, else `other` (metrics, input, and what is in no layer).
-    """
+    """Attribute every framework op to one entry and a phase: `backward` for a gradient tape's (charged to the layer of what it is
+    of), `optimizer`, `forward`, else `other`."""
     used = memory_by_op(memory) if isinstance(memory, MemoryProfile) else memory
     listed = scopes if used is None else _with_others(scopes, used.name, used.type)
     places = _places(listed, shares, source_map)

@@ -29,15 +29,10 @@ _MAX_PART = 200
 
 
 class TapeOps:
-    """The forward op of each nameless op of a tape, as far as edges tell.
-
-    A sum, and what else adds up to one, is charged to the layer that all its summands are gradients of; where these are several
-    layers', to the op that made the value which they read. The gradient of a function of its own is that of the op whose result
-    the gradient that it reads is of.
-    """
+    """The forward op of each nameless op of a tape by edges; a sum of several layers' is of the op that made the value."""
 
     def __init__(self, graphs: GraphIndex, edges: pd.DataFrame, rows: Sequence[int], known: KnownLayers) -> None:
-        """Find them."""
+        """Find the forward ops."""
         self.forward: dict[int, int] = {}
         """For each op that is found the row of its forward op."""
         self._graphs, self._known = graphs, known
@@ -214,11 +209,7 @@ class OpMatch:
 
 
 def match_ops(names: Sequence[str], types: Sequence[str], scopes: OpScopes, source_map: SourceMap) -> OpMatch:
-    """Find the graph op of each framework op.
-
-    Several graphs may have an op of that name. The op's type decides, then the graph of which most ops ran under the same
-    prefix: `mul` is rather the only op of a map function than one in 300 of a training step.
-    """
+    """Find the graph op of each framework op: by type, then in the graph of which most ops ran under the same prefix."""
     if not (source_map.ops["frame"] >= 0).any():  # nobody can tell more than the names
         none = np.full(len(names), -1, np.int32)
         return OpMatch(none, scopes.is_backward, none)

@@ -1,14 +1,5 @@
-"""Ops -> the tree of name scopes with the time spent in each.
-
-TensorFlow names an op by the path of scopes it was made in. The executor sees longer names, which this undoes:
-
-- `StatefulPartitionedCall/dense/MatMul`: the call of a function, and `replica_3/`, the copy of a model on one device;
-- `lstm/while/body/_34/lstm/while/add`: a body inlined by TensorFlow repeats the path within its function;
-- `gradient_tape/dense/MatMul/MatMul_1`: the gradient of an op of scope `dense/MatMul`, to which it is charged; within loops
-  `gradient_tape/lstm/while/gradients/lstm/while/MatMul_grad/MatMul`;
-- `dense/ArithmeticOptimizer/AddOpsRewrite_add`: an op that graph rewriting (Grappler) put in the scope of those it replaced;
-- `dense/MatMul/_12`: a copy that the graph partitioner numbered.
-"""
+"""Ops -> the tree of name scopes with the time spent in each, without what calls, inlining, gradient tapes, Grappler and the
+partitioner add to names (semantics 13.1)."""
 
 from __future__ import annotations
 
@@ -168,8 +159,8 @@ class OpScopes:
     name: tuple[str, ...]
     type: tuple[str, ...]
     scopes: tuple[Scope, ...]
-    """The scopes that ops are in, each once, in the order of their first ops: the components of a name scope, outermost
-    first, empty for outside any scope. What tf.data runs is in the scope `DATA_SCOPE` and below."""
+    """The scopes that ops are in, once each in order of first ops, as components, outermost first; empty for outside,
+    `DATA_SCOPE` and below for tf.data."""
     scope_id: Int32
     """The innermost scope, a row of `scopes`; of a gradient op that of the forward op."""
     leaf: tuple[str, ...]
@@ -213,10 +204,7 @@ def op_scopes(
     is_input: Bool | None = None,
     optimizers: frozenset[str] = frozenset(),
 ) -> OpScopes:
-    """Find the scope and role of each op.
-
-    A condition around the optimizer (as loss scaling makes one, to skip steps that overflow) belongs to it, too.
-    """
+    """The scope and role of each op; a condition around the optimizer, as of loss scaling, belongs to it."""
     known = OPTIMIZERS | {name.lower() for name in optimizers}
     roles = np.array([*map(_roles_of_type, dict.fromkeys(types))], np.bool_).reshape(-1, 2)
     is_data, is_apply = roles[numbered(types)].T
@@ -307,10 +295,7 @@ def without_number(component: str) -> str:
 
 @lru_cache(_MOST_KNOWN)
 def _place(name: str) -> tuple[Scope, str, bool]:
-    """Scope of a name and the op's own name in it, as its function's author made them; whether it is a gradient's.
-
-    What is in front of the last slash is walked through once for all ops that share it.
-    """
+    """Scope of a name and the op's own name in it, as its function's author made them; whether it is a gradient's."""
     outer, _, last = name.rpartition("/")
     if not last or (last[0] == "_" and _INSTANCE.fullmatch(last)):
         parts = [part for part in name.split("/") if part]
@@ -463,17 +448,10 @@ class Scopes:
     """The name scopes of a trace as one tree, whose root "" holds everything."""
 
     frame: pd.DataFrame
-    """One row per side and scope that has time or ops there, `SCOPES`, devices first, a scope after its parent.
-
-    `total_time_us` is the self time of all ops in the scope and below, `self_time_us` of those directly in it, and
-    `backward_time_us` the part of `total_time_us` that gradients take: a gradient op belongs to the scope of the op it is the
-    gradient of, so that a layer is one node of the tree. `total_time_ratio` is of the side's total, which is the root's:
-    the self times of all scopes add up to it. `n_ops` and `occurrences` count the ops in the scope and below. `parent` is
-    the parent's scope, "" for a child of the root and for the root itself, whose `depth` is 0.
-    """
+    """One row per side and scope, `SCOPES`, devices first, after its parent: `total_time_us` with all below, `self_time_us` of
+    its own ops, `backward_time_us` gradients' part of the total; `parent` "" for the root."""
     entries: pd.DataFrame
-    """One row per scope, after its parent: `scope` (path, "" for the root), `name` (its last component), `parent` (row, -1 for
-    the root), `depth`."""
+    """One row per scope, after its parent: `scope` (path, "" for the root), `name`, `parent` (row, -1 for the root), `depth`."""
     op_entry: Int32
     """For each op its innermost scope, a row of `entries`."""
     n_folded_ops: int

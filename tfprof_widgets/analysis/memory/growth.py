@@ -107,7 +107,7 @@ def describe_growth(bytes_per_step: float, n_steps: int, unfreed: pd.DataFrame, 
 def unfreed_table(
     snapshots: Snapshots, rows: slice, strings: tuple[str, ...], spans: StepSpans, step: Int64, after_steps: int
 ) -> pd.DataFrame:
-    """Allocations of a step still held `after_steps` steps later, by op; the columns are told in `MemoryProfile.unfreed`."""
+    """Allocations of a step still held `after_steps` steps later, by op, with the columns of `MemoryProfile.unfreed`."""
     deadline = _ends_later(spans, after_steps)
     due = np.append(deadline, -1)[step]
     freed = snapshots.freed_at[rows]

@@ -78,11 +78,8 @@ _STATS = {
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Snapshots:
-    """Memory events of all allocators as columns of equal length, sorted by (allocator, time).
-
-    Byte counts are after the event. `op`, `region` and `shape` are indices into `Trace.strings`, -1 where the event
-    does not say; those of a deallocation are those of the allocation it ends, where that is in the capture.
-    """
+    """Memory events of all allocators as columns of equal length, by (allocator, time), bytes after the event; `op`, `region` and
+    `shape` index `Trace.strings`, -1 unknown."""
 
     allocators: tuple[str, ...]
     """Names, sorted; prefixed with the host where more than one host recorded memory."""
@@ -96,19 +93,14 @@ class Snapshots:
     is_free: Bool
     fragmentation_ratio: Float64
     requested_bytes: Int64
-    """What was asked for."""
     allocation_bytes: Int64
-    """What was given."""
     stack_bytes: Int64
     """Reserved by the program."""
     heap_bytes: Int64
-    """Allocated."""
     free_bytes: Int64
-    """Left to the allocator."""
     lifetime_peak_bytes: Int64
     """The allocator's own highest mark since the process began, as the event reports it."""
     address: Int64
-    """Where the memory lies."""
     group_step: Int64
     """XProf's step id: the group id; an event without one gets the last one seen plus 1 (semantics 7.3)."""
     freed_at: Int64
@@ -139,10 +131,7 @@ def no_allocator(name: str, allocators: tuple[str, ...]) -> KeyError:
 
 
 def read_snapshots(trace: Trace, grouping: Grouping) -> Snapshots:
-    """Collect the memory events of `/host:CPU` planes.
-
-    Source: semantics 7.1. Integer stats are read from the int64 field only, as XProf does.
-    """
+    """Collect the memory events of `/host:CPU` planes, of integer stats the int64 field as in XProf. Source: semantics 7.1."""
     event, allocators, allocator_id = _memory_events(trace)
     is_free = trace.names_matching((DEALLOCATION,))[event]
 
@@ -229,12 +218,8 @@ def _allocators(trace: Trace, event: Int64) -> tuple[tuple[str, ...], Int32]:
 
 
 def _pair(session_id: Int32, allocator_id: Int32, address: Int64, is_free: Bool) -> tuple[Int64, Int64]:
-    """For each allocation the next row about its address, and for each row the row that knows its op, region and shape.
-
-    An address is looked at within one session and allocator. A deallocation that follows an allocation takes its
-    description from the first allocation since the deallocation before it: a second allocation of a live address means
-    that a deallocation was lost, and XProf keeps the first (semantics 7.3).
-    """
+    """For each allocation the next row about its address, and for each row the row with its op, region and shape; of two
+    allocations of an address the first counts (semantics 7.3)."""
     n = len(address)
     order = np.lexsort((np.arange(n), address, allocator_id, session_id))
     keys = np.stack([session_id.astype(np.int64), allocator_id.astype(np.int64), address])[:, order]
@@ -269,8 +254,7 @@ def _fill_steps(session_id: Int32, allocator_id: Int32, group_id: Int64) -> Int6
 BEFORE_CAPTURE = "allocated before the capture"
 """The op of the row that stands for bytes in use whose allocation is not in the capture."""
 OF_OTHER_STEPS = "allocated in other steps or before the capture"
-"""The op of the row that stands for bytes in use at the peak that were not allocated in the peak's step. XProf calls them
-"unused preallocated device memory", whatever they are."""
+"""The op of the row of bytes in use at the peak from other steps, "unused preallocated device memory" in XProf."""
 STACK = "stack"
 NOT_RECORDED = "op not recorded"
 """Whose allocation names no op, such as arrays that became tensors."""
@@ -298,10 +282,7 @@ def unknown_op(hlo_ops: pd.DataFrame) -> str:
 
 
 def find_peak(snapshots: Snapshots, rows: slice) -> Peak:
-    """The peak among the (at least one) snapshots of one allocator.
-
-    Source: semantics 7.2 and 7.3.
-    """
+    """The peak among the (at least one) snapshots of one allocator. Source: semantics 7.2 and 7.3."""
     in_use = snapshots.in_use_bytes[rows]
     top = int(in_use.max())
     at_top = np.flatnonzero(in_use == top) + rows.start
@@ -310,12 +291,8 @@ def find_peak(snapshots: Snapshots, rows: slice) -> Peak:
 
 
 def peak_table(snapshots: Snapshots, rows: slice, strings: tuple[str, ...]) -> pd.DataFrame:
-    """Who holds the memory at the peak of one allocator, counting only allocations of the peak's step.
-
-    What was allocated in other steps or before the capture is one row; see `live_table` for the true live set.
-
-    Source: semantics 7.3 (active allocations), followed exactly, within the session of the peak.
-    """
+    """Who holds the memory at the peak of one allocator, by allocations of the peak's step alone (`live_table` has all). Source:
+    semantics 7.3."""
     peak = find_peak(snapshots, rows)
     within = np.arange(rows.start, rows.stop)
     within = within[
@@ -344,10 +321,7 @@ def peak_table(snapshots: Snapshots, rows: slice, strings: tuple[str, ...]) -> p
 
 
 def live_table(snapshots: Snapshots, rows: slice, strings: tuple[str, ...], *, at_ps: int) -> pd.DataFrame:
-    """The true live set of one allocator at a time: every allocation made and not yet given back, whatever its step.
-
-    Differs from XProf: its table at the peak knows only the allocations of the peak's step (see `peak_table`).
-    """
+    """The live set of one allocator at a time, of all steps. Differs from XProf: its table has only the peak's step."""
     time_ps = snapshots.time_ps[rows]
     n_before = int(np.searchsorted(time_ps, at_ps, side="right"))
     now = rows.start + max(n_before - 1, 0)
@@ -375,10 +349,7 @@ def _special(op: str, region: str, size: int) -> tuple[int, int, str, str, str, 
 def _table(
     snapshots: Snapshots, rows: Int64, strings: tuple[str, ...], special: list[tuple[int, int, str, str, str, str]]
 ) -> pd.DataFrame:
-    """Merge equal allocations, add the special rows, sort as XProf does: largest first, then by name.
-
-    Without pandas until the end: there may be thousands of allocators, each with a few rows.
-    """
+    """Merge equal allocations, add the special rows, sort as XProf does: largest first, then by name; pandas only at the end."""
     codes = (
         snapshots.allocation_bytes[rows],
         snapshots.requested_bytes[rows],
@@ -474,7 +445,7 @@ def session_levels(snapshots: Snapshots, rows: slice) -> dict[int, Levels]:
 
 
 def step_table(snapshots: Snapshots, rows: slice, spans: StepSpans) -> pd.DataFrame:
-    """One row per step of a session in which the allocator reports; the columns are told in `MemoryProfile.steps`."""
+    """One row per step of a session in which the allocator reports, with the columns of `MemoryProfile.steps`."""
     parts = []
     for session, levels in session_levels(snapshots, rows).items():
         step = np.flatnonzero(spans.session == session)

@@ -58,8 +58,7 @@ _NVIDIA, _AMD = "Nvidia", "AMD"
 _NO_TENSOR_CORE = re.compile(
     r"ffma|simt|wgrad_alg0|gemv|winograd|splitkreduce|reducesplitk|nchwtonhwc|converttensor|init_device_workspace"
 )
-"""Kernels beside a product, or that make it on ordinary cores, whatever else their names say. Like all that follow but those
-of AMD, of `nvjet` and `xmma` and of shapes, for names in small letters: `re` takes five times as long to ignore the case."""
+"""Kernels beside a product, or that make it on ordinary cores; in small letters, as ignoring the case is slow."""
 _NO_NUMBERS = re.compile(r"init_device_workspace")
 """Kernels that write none of the numbers that their op allocates."""
 _NOT_COMPUTE = re.compile(r"mem(?:cpy|set)")
@@ -131,12 +130,7 @@ def _tensor_unit(small: str) -> ComputeUnit:
 
 
 def kernel_units(trace: Trace, hlo: HloExecutions) -> UInt8:
-    """The `ComputeUnit` of every event; unknown for what is no kernel, and on devices of an unknown kind.
-
-    A fusion of XLA that holds a product computes on Tensor Cores in the type of its operands: float32 as TF32, which XLA
-    uses unless it is told not to. Other kernels go by their names. What runs on ordinary cores has the width of most of
-    the bytes of its HLO instruction; without one, of what its op allocates, else reads; else the one that its name says.
-    """
+    """The `ComputeUnit` of every event, unknown for no kernel and unknown devices; float32 products of XLA count as TF32."""
     units = np.full(trace.n_events, ComputeUnit.UNKNOWN, np.uint8)
     is_kernel = on_stream(trace) & (trace.has_stat("correlation_id") | trace.has_stat("kernel_details"))
     is_kernel &= _by_plane(trace, (_NVIDIA, _AMD))
@@ -187,10 +181,7 @@ def _instructions(trace: Trace, rows: Int64, hlo: HloExecutions) -> Int64:
 
 
 def _products(trace: Trace, rows: Int64, modules: HloModules, instruction: Int64) -> UInt8:
-    """What fusions that hold a product compute on, unknown for all others.
-
-    Custom calls are told by their names: beside the product they run kernels that pad, convert and reduce.
-    """
+    """What fusions that hold a product compute on, unknown for all others; custom calls go by the names of their kernels."""
     types = _product_types(modules, instruction)
     found = np.full(len(rows), ComputeUnit.UNKNOWN, np.uint8)
     for plane in np.unique(trace.plane_id[rows[types >= 0]]).tolist():
@@ -230,10 +221,7 @@ def _product_types(modules: HloModules, rows: Int64) -> Int64:
 
 
 def _hlo_widths(modules: HloModules, instruction: Int64) -> UInt8:
-    """The width of most bytes that HLO instructions read and write; unknown for none.
-
-    A result of several arrays counts as one of 32 bits, whatever they are.
-    """
+    """The width of most bytes that HLO instructions read and write, unknown for none; several arrays count as 32 bits."""
     if not modules.n_instructions:
         return np.full(len(instruction), ComputeUnit.UNKNOWN, np.uint8)
     owner = np.repeat(np.arange(modules.n_instructions), np.diff(modules.operand_offsets))
@@ -322,10 +310,7 @@ def eager_calls(trace: Trace, is_recorded: Bool) -> Int64:
 
 
 def eager_launches(trace: Trace, calls: Int64, launches: Launches) -> Launches:
-    """What these eager calls enqueued, each event of a device with the call of the op instead of that of the driver.
-
-    Such a call runs its op on the device; on the host it executes none.
-    """
+    """What these eager calls enqueued, with the call of the op in place of the driver's; on the host it executes none."""
     if not len(calls) or not len(launches):
         return Launches(launches.event[:0], launches.call[:0])
     around = launches.inside(trace, _any_call(trace))
@@ -389,8 +374,7 @@ class Occurrences(Units):
     lane_is_device: Bool
     lane_first_ps: Int64
     lane_last_ps: Int64
-    """From where to where each lane was observed: a thread from its first to its last op or event that names an op (such
-    as an allocation for it), a device from its first to its last event of any kind."""
+    """From where to where each lane was observed: a thread from its first to its last op or event for one, a device by any."""
 
     whole_ps: Int64 | None = None
     """Of a time range the durations before it cut them; None where nothing did."""
@@ -468,18 +452,8 @@ def op_occurrences(
     hlo: HloExecutions | None = None,
     units: UInt8 | None = None,
 ) -> Occurrences:
-    """Find every execution of an op.
-
-    An event that runs an HLO op (see `xla/units.py`) is an execution of that. Any other event of a host is an execution
-    when its name parses as an op (semantics 1.7), it carries `tf_op` and is no allocation, or it is the call of an eager op
-    that was not recorded itself and enqueued nothing; any other one of a device when it carries
-    `tf_op`, or such a call enqueued it. Executions nest within their thread, and on a TensorCore; kernels of a GPU do not
-    nest, and several may be one execution.
-
-    Differs from XProf: a child that ends with its parent, or outlives it, makes nothing vanish (D4); allocations are not
-    executions (D5); HLO ops on a host count, and so do eager ops of which only the call was recorded, which with
-    TensorFlow 2.21 is every one. An execution is a run of an op, not a kernel (D15).
-    """
+    """Every execution of an op: of an HLO op, a parsed name (semantics 1.7) or `tf_op`. Differs from XProf: a child ending with
+    its parent removes nothing (D4), no allocations (D5), HLO and eager ops of hosts, runs of an op (D15)."""
     grouping = grouping or group_events(trace)
     launches = launches or compute_launches(trace)
     hlo = hlo or hlo_executions(trace, launches)

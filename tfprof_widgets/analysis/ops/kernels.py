@@ -95,10 +95,7 @@ class Launch(NamedTuple):
 
 
 def parse_launch(text: str) -> Launch:
-    """Read `key:value` tokens between spaces and line ends; what is unknown or no number is left at its default.
-
-    Old forms (`shm:`, or a packed `regs:` beyond 32 bits) say nothing that can be used, as in XProf.
-    """
+    """Read `key:value` tokens, defaults for unknown ones; old forms (`shm:`, packed `regs:`) say nothing, as in XProf."""
     found: dict[str, object] = {}
     for token in re.split("[ \n]", text):
         parts = token.split(":")
@@ -183,20 +180,8 @@ class Kernels:
 
 
 def compute_kernels(trace: Trace, occurrences: Occurrences, op_shares: OpShares, units: UInt8) -> Kernels:
-    """Add up the kernels of all devices.
-
-    A kernel is an event of a device stream with `kernel_details` and some duration. Executions of one name, launch (block,
-    grid, registers, shared memory), op, unit and eligibility are one row; its occupancy is that of the first of them. Times
-    are whole nanoseconds, and the average is rounded down to one, as in XProf. `op_name` is the framework op with the
-    largest share in the execution, `op_type` its type; both are empty where the trace names none (as in traces of 2020).
-    `tensor_core_eligible` says that Tensor Cores could serve the op, as told by its name (`op_type` tells more: the name of a
-    Keras convolution ends with `convolution`), `uses_tensor_core` that this kernel runs on them, `unit` what it computes on.
-
-    Differs from XProf: no row is cut off (D7). Devices of several hosts are added up like those of one. A device that does
-    not name its vendor, as in older traces, is read as one of Nvidia (XProf finds no Tensor Core use there). Tensor Core use
-    is told by more than a list of names (D13). Under XLA a fusion goes by the framework op that it is most of, and an HLO
-    op that names none by the one that it works for, as in `ops` (XProf takes the last instruction of a fusion, and "").
-    """
+    """Add up kernels of all devices, equal in name, launch, op and unit, in whole nanoseconds. Differs from XProf: all rows stay
+    (D7), hosts add up, Tensor Core use is more than names (D13), and `op_name` has the largest share."""
     rows = _kernel_events(trace)
     details, launch_of = np.unique(trace.string_stat("kernel_details")[rows], return_inverse=True)
     launches = [parse_launch(trace.strings[i]) for i in details.tolist()]  # one a distinct text

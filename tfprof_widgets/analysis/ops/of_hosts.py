@@ -137,8 +137,7 @@ class MergedHlo:
     """The HLO ops of all hosts."""
 
     frame: pd.DataFrame
-    """One row per HLO op of a program and side, in order of first appearance: the columns of `HLO_OPS_COLUMNS` without ranks
-    and ratios, and `self_ps`, `total_ps`."""
+    """One row per HLO op of a program and side, by appearance: `HLO_OPS_COLUMNS` without ranks and ratios, and times in ps."""
     row: Int64
     """For each HLO op of each host the row of `frame`."""
 
@@ -147,7 +146,7 @@ class MergedHlo:
         return hlo_table(self.frame.assign(n_done=self.frame["occurrences"]), n_ordinary)
 
     def units(self, trace: Trace) -> HloUnits:
-        """The same as units; nothing is known of the programs that they are of, so no instruction is."""
+        """The same as units, without instructions, as their programs did not travel."""
         frame = self.frame
         return HloUnits(
             modules=read_hlo_modules(trace, programs=()),
@@ -195,11 +194,8 @@ def _ps(column: pd.Series[float]) -> Int64:
 
 
 def merge_hlo(every: pd.DataFrame) -> MergedHlo:
-    """Unite HLO ops of one program, module, name and side; figures of one execution are averages over all.
-
-    What an HLO op stands for is what its own host's file says. In one trace of all hosts the first program of an id and name
-    would be asked, though programs of several hosts may differ in what XLA made of them.
-    """
+    """Unite HLO ops of equal program, module, name and side; figures of one execution are averages, an op stands for what its own
+    host's file says."""
     sums = dict.fromkeys(("occurrences", "total_ps", "self_ps"), "sum")
     told = dict.fromkeys((name for name in _TOLD if name not in _HLO_KEY), "first")
     frame, code = united(every, _HLO_KEY, told | sums)
@@ -223,7 +219,6 @@ class MergedOps:
     n_ordinary: int
     shares: OpShares
     is_input: Bool
-    """For each framework op."""
     sums: OpSums
     """For each unit, of all hosts."""
     units: pd.DataFrame
@@ -280,8 +275,7 @@ def merge_ops(every: Mapping[str, pd.DataFrame], hlo: MergedHlo) -> MergedOps:
 
 
 def _united(ops: pd.DataFrame) -> tuple[pd.DataFrame, Int64]:
-    """The table of framework ops in order of first appearance, and the row of it of each op; what is told of an op is what the
-    first host tells that ran it."""
+    """The table of framework ops in order of appearance, and the row of each op, described by the first host that ran it."""
     # As in one trace: any eager execution on a CPU makes an op eager, on a device the first one tells.
     ops = ops.assign(is_eager_on_host=ops["is_eager"] & ~ops["is_device"])
     ops["source"] = [

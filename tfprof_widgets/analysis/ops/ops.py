@@ -66,10 +66,7 @@ IDLE = "IDLE"
 
 
 def aggregate_ops(occurrences: Occurrences, *, shares: OpShares | None = None, idle: bool = False) -> pd.DataFrame:
-    """Facts per framework op, those that cost most of their own time first.
-
-    Differs from XProf: nothing is cut off at 500 ops (D7).
-    """
+    """Facts per framework op, those that cost most of their own time first. Differs from XProf: no cut at 500 ops (D7)."""
     sums = op_sums(occurrences, shares)
     return ops_table(occurrences if shares is None else shares, sums, idle_by_side(occurrences) if idle else None)
 
@@ -87,7 +84,7 @@ class OpSums:
     unit_ns: Float64
     """Time of kernels by `ComputeUnit`, of each in whole nanoseconds."""
     flops: Float64 | None = None
-    """Of all executions together, NaN where unknown; None where nothing is known of any."""
+    """Of all executions together, NaN where unknown; None where all are unknown."""
     n_bytes: Float64 | None = None
 
     @cached_property
@@ -219,11 +216,8 @@ def _executions(occurrences: Occurrences) -> tuple[Int32, Bool]:
 
 
 def idle_by_side(occurrences: Occurrences) -> dict[str, int]:
-    """For how long threads (`Host`) and devices (`Device`) ran no op between their first and last event, each summed.
-
-    A side of which nothing was observed is left out. Parallel streams may keep a device busier than time passes; it is then
-    never idle.
-    """
+    """For how long threads (`Host`) and devices (`Device`) ran no op between their first and last event; at least 0, a side
+    unobserved is left out."""
     first, last = occurrences.lane_first_ps, occurrences.lane_last_ps
     idle = np.maximum(last - first - sum_by(occurrences.lane, occurrences.self_ps, len(first)), 0)
     sides = {side: (occurrences.lane_is_device == (side == "Device")) & (first <= last) for side in ("Device", "Host")}
@@ -317,7 +311,6 @@ class UnitSums:
     unit: Int64
     """Row of the table of units."""
     count: Int64
-    """Executions."""
     total_ps: Int64
     self_ps: Int64
 
@@ -333,7 +326,7 @@ class UnitSums:
         return UnitSums(np.zeros(len(unit), np.int64), unit, *(values[unit] for values in sums))
 
     def of_units(self, is_device: Bool) -> OpSums:
-        """The same per unit; nothing is known of kernels."""
+        """The same per unit, without kernels."""
         count, total, own = self.by_unit(len(is_device))
         nothing = np.zeros((len(is_device), N_UNITS))
         return OpSums(is_device, count, count.astype(np.float64), total, own, nothing)
@@ -389,12 +382,8 @@ ALL_HOSTS = -1
 
 
 def compute_top_ops(shares: OpShares, inside: UnitSums, whole: UnitSums, *, n_averaged: Int64) -> pd.DataFrame:
-    """The `N_TOP_OPS` ops of each side with the most time of their own, without those that only wait for data.
-
-    Args:
-        inside: sums within the averaged steps.
-        n_averaged: how many steps of each host are averaged; of a host without any the whole capture counts.
-    """
+    """The `N_TOP_OPS` ops of each side with most self time `inside` the averaged steps but waiting ones; a host without averaged
+    steps counts its `whole` capture."""
     n = int(n_averaged.sum())
     tops = [_top_of(shares, inside if n else whole, ALL_HOSTS, n)]
     if len(n_averaged) > 1:

@@ -204,10 +204,8 @@ def _hidden_ps(trace: Trace, rows: Int64, is_copy: Bool) -> Int64:
 
 
 def _returns(trace: Trace, steps: TracedSteps, rows: Int64, maker: list[str], reader: list[str]) -> Int64:
-    """For each copy to a device 1 where it brings back, in one step, what was copied to the host, or what was made of it there.
-
-    That is so where an op on the host read a tensor of the device and made this one, or the same op made both.
-    """
+    """For each copy to a device 1 where it brings back, in one step, what was copied to the host or made there of that: by an op
+    that read a tensor of the device and made this one, or that made both."""
     kind, step = steps.span_type[rows], steps.event_step[rows].astype(np.int64)
     numbers: dict[str, int] = {"": 0}
     made, read = (
@@ -236,16 +234,8 @@ class HloOps:
 
 
 def compute_hlo_ops(occurrences: Occurrences, shares: OpShares) -> HloOps:
-    """Facts per HLO op, those that cost most of their own time first, devices before hosts.
-
-    `flops` and `bytes_accessed` are of one execution, as the trace says, else our estimates (`xla/programs.py`); NaN where the
-    trace neither says nor holds the program. The rates are over total time. `op_name` and `op_type` are those of the
-    instruction's own metadata (of a fusion: of its root), empty without; who is charged for the time is told by
-    `shares.py`. Ratios are of the self time of all HLO ops of a side. `program_id` is -1 where the trace does not say.
-
-    Differs from XProf: its `hlo_stats` shows devices only; it also lists ops that no program compiled (those are in `ops`),
-    drops ops whose instruction the file does not hold, and takes shares of the device's time including idle time.
-    """
+    """Facts per HLO op, by self time; `flops` and `bytes_accessed` are of one execution, ours (`xla/programs.py`) where the trace
+    has none. Differs from XProf: hosts too, compiled ops alone, shares without idle time."""
     units, n_ops = occurrences.hlo, occurrences.n_ops
     n_units = len(occurrences.name)
     if not len(units):
@@ -300,7 +290,7 @@ def hlo_op_graph(hlo_ops: HloOps, units: HloUnits, name: str) -> HloGraph:
 
 
 def _told(units: HloUnits) -> pd.DataFrame:
-    """What is told of each HLO op."""
+    """The columns that describe each HLO op."""
     op_name, op_type = _framework_ops(units)
     return pd.DataFrame(
         {

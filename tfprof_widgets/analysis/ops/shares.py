@@ -1,17 +1,5 @@
-"""What ran -> the framework ops behind it, and in which proportion.
-
-An ordinary op stands for itself. An HLO op stands for the framework op in its metadata; a fusion for those of all
-instructions fused into it: its time is shared over the instructions of its computation that name a framework op, in
-proportion to their estimated work (`HloCosts.work`): flops, at least one per element of the result, nothing for what only
-renames or repeats data (parameters, constants, bitcasts, broadcasts). Instructions that XLA added without a name count for
-nobody, so the named ones carry them. An op that several fusions recompute gets a share of each: recomputing costs.
-An HLO op of which no part has a name, such as a copy into another layout, works for the op that reads its result: it
-stands for the nearest op with a name that does, or else for the nearest whose result it reads (`xla/programs.py`).
-
-Differs from XProf: it charges a whole fusion to the framework op of its root, and shows no compiled op of a host at all.
-
-Source: semantics 4.2, 4.3.
-"""
+"""What ran -> the framework ops behind it, nameless HLO ops for the nearest reader with a name. Differs from XProf: a fusion is
+shared over its named ops by `HloCosts.work`. Source: semantics 4.2, 4.3."""
 
 from __future__ import annotations
 
@@ -39,10 +27,8 @@ Values = TypeVar("Values", Bool, Int64, Float64)
 
 @dataclass(frozen=True, eq=False, repr=False)
 class OpShares:
-    """The table of framework ops (one entry each in `name`, `type`, `is_device`, `is_eager`) and who stands for them.
-
-    Framework op `i` is unit `i` as long as that is an ordinary op; then follow those that only compiled programs ran.
-    """
+    """The table of framework ops and who stands for them: unit `i` is framework op `i` as long as that is an ordinary one, then
+    follow those that only compiled programs ran."""
 
     name: tuple[str, ...]
     """As in the traced graph; an HLO op that belongs to no framework op is one of its own, under its HLO name."""
@@ -96,7 +82,7 @@ class OpShares:
 
 
 def compute_op_shares(occurrences: Occurrences) -> OpShares:
-    """Name the framework ops of every unit; see the module's docstring for the rule."""
+    """Name the framework ops of every unit, as in semantics 4.3."""
     n_ops, n_units = occurrences.n_ops, len(occurrences.name)
     units = occurrences.hlo
     costs = estimate_costs(units.modules)
@@ -284,8 +270,8 @@ def _split(provenance: str) -> tuple[str, str]:
 
 
 FAMILIES = ("tfdata", "image", "conv", "elem", "reduce", "optim", "move", "runtime", "python")
-"""tf.data iterators; image decoding; convolution and matmul; element-wise; reductions, pooling, losses; optimizers;
-copies, casts and transposes; executor and runtime; Python."""
+"""tf.data iterators; image decoding; convolution and matmul; element-wise; reductions, pooling, losses; optimizers; copies, casts
+and transposes; executor and runtime; Python."""
 
 _CODE = {name: code for code, name in enumerate(FAMILIES)}
 
@@ -388,10 +374,7 @@ _MOST_KEPT = 10_000
 
 
 def families(names: Sequence[str]) -> npt.NDArray[np.uint8]:
-    """The family of each name: an event's name, `name:Type` of an op, or a bare op type. What is unknown is runtime.
-
-    Pass unique names; each costs a few regular expressions.
-    """
+    """The family of each unique name of an event, `name:Type` or op type; unknown is runtime."""
     parsed = parse_op_names(names)
     codes = [_family(*one) for one in zip(names, parsed.category.tolist(), parsed.type, strict=True)]
     return np.fromiter((_CODE[family] for family in codes), np.uint8, len(codes))

@@ -1,1 +1,1 @@
-"""out_of_memory."""
+"""A failed allocation -> what held the memory, and what to do about it."""

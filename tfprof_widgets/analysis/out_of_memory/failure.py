@@ -64,7 +64,7 @@ class Setting:
     is_vague: bool
     """Whether the message tells neither a size, nor an op, nor an allocator."""
     machine: str
-    """What is known of the memory of the machine, a sentence."""
+    """A sentence on the memory of the machine."""
     is_bucket: bool = False
     """Whether the layer is none but what else ops are charged to, such as the optimizer."""
     step_name: str = ""

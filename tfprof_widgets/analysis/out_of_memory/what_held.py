@@ -77,7 +77,7 @@ class Estimate:
 
 
 def batch_size_of(facts: Facts, told: int) -> int | None:
-    """The batch size of the program: as the call of Keras told it, else as the one batching iterator does."""
+    """The batch size of the program: that of the call of Keras, else of the one batching iterator."""
     if told > 0:
         return told
     iterators = facts.input_pipeline.iterators
@@ -313,16 +313,16 @@ class FailedRequest:
     """The request that failed, as far as the message tells it."""
 
     requested_bytes: float
-    """NaN where neither a size nor a shape with its type is told; without what an allocator adds to fill its blocks."""
+    """NaN where the message has neither a size nor a shape with its type; without what an allocator adds to fill its blocks."""
     shape: tuple[int, ...] | None
-    """None where it is not told; () is that of a number."""
+    """None where the message has none; () is that of a number."""
     dtype: str
     """As TensorFlow or NumPy call it."""
     op: str
-    """Name of the op in its graph, or the type of one that Python called; "" where it is not told."""
+    """Name of the op in its graph, or the type of one that Python called; "" where the message has none."""
     allocator: str
     device: str
-    """Short, such as "GPU:0"; "" where it is not told."""
+    """Short, such as "GPU:0"; "" where the message has none."""
     first_line: str
 
     @property
@@ -398,11 +398,7 @@ class Moment:
 
 
 def find_moment(facts: Facts, request: FailedRequest, at_ns: int, *, allocators: tuple[str, ...]) -> Moment | None:
-    """Find the failure in a trace; None where the trace does not hold it.
-
-    The executor notes how long an op ran even where it failed, so the end of its last execution is the moment. Where it is
-    not known the moment is that of the last allocation that worked: what follows is only the memory being given back.
-    """
+    """The failure in a trace, None if missing: the end of the op's last execution, else the last allocation that worked."""
     trace, memory = facts.trace, facts.memory
     at_ps = (at_ns - trace.origin_ns) * PS_PER_NS
     if memory.is_empty or seconds_since_capture(facts, at_ns) > _LATE_S:

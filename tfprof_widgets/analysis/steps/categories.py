@@ -33,8 +33,8 @@ STEP_CATEGORIES = (
     "checkpoint",
     "other",
 )
-"""What step time is made of; the code of a category is its place here. Also the order of a stack, from the bottom: input
-first, because only the lowest layer has a common baseline."""
+"""What step time is made of, a category's code being its place here; a stack has input at the bottom, as only the lowest layer
+has a common baseline."""
 CATEGORY_LABELS = (
     "Input",
     "Copy to device",
@@ -147,14 +147,8 @@ PART_OF_TYPE[SpanType.COLLECTIVES] = Part.COLLECTIVES
 
 
 def launch_pieces(trace: Trace, types: UInt8, member: SmallInt) -> tuple[Int64, Int64, Int64]:
-    """Stretches of kernel launching that belong to a step.
-
-    `ExecutorState::Process` spans every op that its thread runs, one that launches a kernel as well as one that computes on
-    the CPU. The latter is host compute, and the executor's span has a hole there.
-
-    Differs from XProf: there host compute inside the executor counts as kernel launch, on the releases that count host
-    events of a GPU step at all (semantics 3.4).
-    """
+    """Stretches of kernel launching of a step, with holes in the executor where ops compute on the CPU. Differs from XProf: there
+    that is kernel launch (semantics 3.4)."""
     launches = (types == SpanType.KERNEL_LAUNCH) & (member >= 0) & (trace.duration_ps > 0)
     if not launches.any():
         none = np.empty(0, np.int64)
@@ -198,11 +192,8 @@ _CPU_WORK = ("ParallelFor", "ThunkExecutor::Execute", "CpuExecutable::ExecuteAsy
 
 
 def host_parts(trace: Trace, types: UInt8) -> UInt8:
-    """The `Part` of each host event, `NONE` where it tells nothing by itself.
-
-    An op that encloses a call of the driver launches; any other op computes on the CPU. An eager call of TensorFlow 2.21
-    leaves no event of its op: where no device is, the run of its kernel stands for it.
-    """
+    """The `Part` of each host event, `NONE` if unknown: an op around a driver call launches, others compute; without a device the
+    kernel's run stands for an eager op, which leaves no event."""
     parts = np.full(trace.n_events, NONE, np.uint8)
     host = on_host(trace)
     parts[host] = by_ends(trace, _parts, np.uint8)[trace.name_id[host]]
@@ -255,7 +246,7 @@ class DeviceWork:
     """Events of devices by owner, then start, with the calls that launched them."""
 
     owner: Int64
-    """Among whose events is told what runs next: the number of a session, or of a device in one."""
+    """Among whose events the next to run is found: the number of a session, or of a device in one."""
     event: Int64
     """Rows of the trace."""
     call: Int64
@@ -293,7 +284,7 @@ class HostWork:
 
     @classmethod
     def of(cls, trace: Trace, parts: UInt8, of_steps: Pieces) -> HostWork:
-        """Tell from the parts of host events what each thread does at every instant."""
+        """What each thread does at every instant, by the parts of host events."""
         event, start, end = innermost(trace, parts != NONE)
         return cls(trace.line_id[event].astype(np.int64), start, end, parts[event], of_steps)
 
@@ -316,11 +307,8 @@ class Waits:
 def waits_of(
     trace: Trace, launches: DeviceWork, following: Int64, *, step: Int64, start_ps: Int64, end_ps: Int64
 ) -> Waits:
-    """Tell of stretches of idle time what counts in them.
-
-    Until the call returned that launched what runs next, what counts is what its thread did; after it, that the call came
-    too late. Of what was launched before the device fell idle nothing on the host is to blame.
-    """
+    """What counts in stretches of idle time: until the launching call returned what its thread did, after it that the call came
+    too late; work launched before blames nothing on the host."""
     call = np.append(launches.call, -1)[following]
     known = np.flatnonzero(call >= 0)
     called, line, part = start_ps.copy(), np.full(len(call), -1, np.int64), np.full(len(call), Part.OTHER, np.uint8)
@@ -371,11 +359,8 @@ def overlaps(
 
 
 def exchange_pieces(trace: Trace, types: UInt8, table: StepTable) -> tuple[Int64, Int64, Int64, UInt8]:
-    """The waiting of each step for other hosts: its exchanges, without the time in which an op of it computed on the host.
-
-    A gradient may be on its way while the next one is computed; that costs nothing. The calls of the runtime around an op
-    are no computation: one of them encloses the whole step.
-    """
+    """The waiting of each step for other hosts: its exchanges without the time in which an op of it computed on the host, calls
+    of the runtime being none."""
     exchanges = find_exchanges(trace)
     kept = (table.member[exchanges.event] >= 0) & (exchanges.end_ps > exchanges.start_ps)
     if not kept.any():
@@ -435,11 +420,8 @@ def on_core_line(trace: Trace, name: str) -> Bool:
 
 
 def tpu_span_types(trace: Trace) -> UInt8:
-    """The `SpanType` of each TensorCore op: waiting for input or output, talking to other devices, or computing.
-
-    Differs from XProf: collectives are a category of their own rather than part of compute, and what a chip exchanges with
-    the host outside of feeds (`host send`, `host recv`) is output and input.
-    """
+    """The `SpanType` of each TensorCore op. Differs from XProf: collectives are a category of their own, and `host send` and
+    `host recv` are output and input."""
     types = np.full(trace.n_events, SpanType.NONE, np.uint8)
     ops = on_core_line(trace, "XLA Ops")
     if ops.any():

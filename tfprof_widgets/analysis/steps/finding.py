@@ -1,9 +1,4 @@
-"""Trace -> where its steps begin and end: marked, of a served model, of a TPU, or found as what repeats on a thread.
-
-Three kinds are known: a loop that calls a `tf.function` (fetching a batch before the call, or inside it); a loop that runs
-every op eagerly, which shows in its fetches; and a loop over a data set inside a `tf.function`, which TensorFlow runs as a
-reduction on a thread of its own.
-"""
+"""Trace -> where its steps begin and end: marked, of a served model, of a TPU, or found as what repeats on a thread."""
 
 from __future__ import annotations
 
@@ -45,13 +40,8 @@ def is_served_call(trace: Trace, grouping: Grouping) -> Bool:
 
 
 def served_steps(trace: Trace, grouping: Grouping, *, sessions: Bool) -> StepTable:
-    """Steps of the groups of `sessions` (one flag per session) that are such calls, labelled inferred.
-
-    Each lasts from its call until the last of what it led to on the host has ended; where somebody waited for it, until
-    that wait ended. They are named by the function. A call that began before the capture is no complete step.
-
-    Differs from XProf: its step is the call that starts the function, some of the time a hundredth of it.
-    """
+    """Inferred steps of calls from outside in `sessions` (flags), until what a call led to on the host, and who waited for it,
+    ended. Differs from XProf: its step is the call that starts the function."""
     session = grouping.groups["session"].to_numpy(np.int64)
     chosen = np.flatnonzero(is_served_call(trace, grouping) & sessions[session])
     if not len(chosen):
@@ -94,16 +84,8 @@ def _names(trace: Trace, function: Int64, session: Int64) -> tuple[str, ...]:
 
 
 def marked_steps(trace: Trace, grouping: Grouping, *, sessions: Bool, counts_left: bool = False) -> StepTable:
-    """Steps of the groups of `sessions` (one flag per session) that have a marker on the host; those whose marker says that
-    the program left them before their end (by `break`, say) only where they are asked for.
-
-    A step with device work lasts from its marker's start to the end of its marker or its device work, whichever is later,
-    but starts no sooner than the step before it ended: with kernels queued ahead, step times then add up to the elapsed
-    time instead of counting it twice.
-
-    Differs from XProf: its step is the device work alone (D1); a function that another task had this one run is no step
-    here, see `served_steps`.
-    """
+    """Steps of `sessions` (flags) with a marker on the host, without those left early unless asked, each to the end of its marker
+    or device work, from the end of the one before. Differs from XProf: the device work alone (D1)."""
     session = grouping.groups["session"].to_numpy(np.int64)
     marker = np.where(is_served_call(trace, grouping), -1, longest_host_marker(trace, grouping))
     device_start, device_duration = longest_device_marker(trace, grouping)
@@ -124,11 +106,8 @@ def marked_steps(trace: Trace, grouping: Grouping, *, sessions: Bool, counts_lef
 
 
 def device_steps(trace: Trace, grouping: Grouping, *, sessions: Bool) -> StepTable:
-    """Steps of the groups of `sessions` (one flag per session) that kept a device busy, labelled inferred.
-
-    Each lasts as long as the longest stretch of its work on one device, and bears the number of its group: XProf's steps of
-    a capture without markers.
-    """
+    """Inferred steps of `sessions` (flags) of groups that used a device, by the longest stretch on one device and with the
+    group's number, as XProf's without markers."""
     session = grouping.groups["session"].to_numpy(np.int64)
     start, duration = longest_device_marker(trace, grouping)
     chosen = np.flatnonzero((duration >= 0) & sessions[session])
@@ -281,11 +260,7 @@ def _reductions(trace: Trace, inside: Bool) -> list[Loop]:
 
 
 def _followed_by_work(trace: Trace, fetches: Int64, work: Int64) -> Int64:
-    """Those fetches that are followed by work before the next one; of several in a row the first.
-
-    So neither a loop over two data sets nor the last fetch of an epoch, which finds nothing, adds a step. What encloses a
-    fetch, or lies within one, is not work.
-    """
+    """Fetches followed by work before the next one, of several in a row the first: the last of an epoch adds no step."""
     start, end = trace.start_ps[fetches], trace.ends(fetches)
     low, high = trace.start_ps[work], trace.ends(work)
     holds_fetch = np.searchsorted(start, high) > np.searchsorted(start, low)
@@ -309,10 +284,7 @@ _FAIR_SHARE = 0.005
 
 
 def infer_steps(trace: Trace, *, sessions: Bool) -> StepTable:
-    """Steps of the sessions marked in `sessions` (one flag per session), labelled inferred; empty where nothing repeats.
-
-    What belongs to a step is found as for a marked one: whatever the events of its thread lead to.
-    """
+    """Inferred steps of `sessions` (flags), empty where nothing repeats; events of its thread lead to what belongs to a step."""
     table = StepTable.empty(trace.n_events)
     graph = None
     for session in np.flatnonzero(sessions).tolist():  # bounded by the number of sessions
@@ -346,8 +318,7 @@ def infer_steps(trace: Trace, *, sessions: Bool) -> StepTable:
 
 
 def with_fair_share(trace: Trace, table: StepTable) -> StepTable:
-    """Only the steps of sessions that they cover a fair share of, by their median: hundreds of checks whether a variable has
-    been made are no steps, even where a long one comes last."""
+    """Only the steps of sessions that they cover a fair share of, by their median: hundreds of quick checks are no steps."""
     kept = np.zeros(len(table.start_ps), np.bool_)
     for session in np.unique(table.session).tolist():  # bounded by the number of sessions
         own, events = table.session == session, trace.session_id == session
@@ -358,12 +329,8 @@ def with_fair_share(trace: Trace, table: StepTable) -> StepTable:
 
 
 def _outermost(trace: Trace, loop: Loop, session: int) -> tuple[Int64, Int64]:
-    """The outermost events of the loop's thread that lie within one repetition, and with which of them each repetition
-    starts, -1 for none.
-
-    An event around several repetitions (an annotated epoch) is looked through; one around a single repetition (a marker
-    without `_r`, as Keras writes them) is part of it, so that the repetition starts with it.
-    """
+    """The outermost events of the loop's thread within one repetition, events around several looked through, and which starts
+    each repetition, -1 for none."""
     low, high = trace.line_offsets[loop.line : loop.line + 2].tolist()
     rows: Int64 = np.arange(low, high, dtype=np.int64)
     begun = trace.start_ps[loop.rows]
@@ -376,11 +343,7 @@ def _outermost(trace: Trace, loop: Loop, session: int) -> tuple[Int64, Int64]:
 
 
 def _ends(trace: Trace, loop: Loop, top: Int64, start: Int64) -> Int64:
-    """Ends of the repetitions: where the next begins; of the last one, and before a pause, after its usual events.
-
-    What comes between two epochs (a validation, a pause) makes the repetition before it look long. Such a one ends with
-    its body and as many events as the median repetition has, the last one before a batch is asked for that does not come.
-    """
+    """Ends of the repetitions: where the next begins; at the end and before a pause after as many events as the median has."""
     behind = top[(trace.ends(top) > loop.stop_ps) & (trace.start_ps[top] >= loop.body_end_ps[-1])]
     end: Int64 = np.append(start[1:], trace.start_ps[behind[0]] if len(behind) else trace.ends(top).max())
     first = np.searchsorted(trace.start_ps[top], start)
@@ -448,14 +411,8 @@ def _training(trace: Trace, calls: Int64, busy: Int64) -> Int64:
 
 
 def tpu_steps(trace: Trace, grouping: Grouping) -> StepTable:
-    """Steps as the TPU recorded them: the events of the line `Steps`, without such a line the programs on `XLA Modules`.
-
-    The n-th step of a core goes with the n-th of every other core (of a file that came grouped: those of one group); a step
-    that some core of its session lacks is left out, as in XProf. A step lasts as long, and is made of what it is made of, on
-    the core that took longest for it: the others wait for that one.
-
-    Differs from XProf: it mixes cores, the least compute with the most input, so that its parts exceed the step.
-    """
+    """Steps on the TPU's line `Steps`, else the programs on `XLA Modules`, the n-th of each core together, as long as on the
+    slowest. Differs from XProf: it mixes cores, so that parts exceed the step."""
     table = StepTable.empty(trace.n_events)
     steps, modules = on_core_line(trace, "Steps"), on_core_line(trace, "XLA Modules")
     for session in np.unique(trace.session_id[steps | modules]).tolist():  # bounded by the number of sessions
@@ -521,13 +478,8 @@ def _members(trace: Trace, rows: Int64) -> Int32:
 
 
 def tpu_pieces(trace: Trace, table: StepTable, host_types: UInt8) -> tuple[Int64, Int64, Int64, UInt8]:
-    """Step, start, end and `SpanType` of the stretches in which one op ran, on the core that each step is told of.
-
-    A loop contains its body; its own time is what no op of the body covers (semantics 4.2). Of a program without infeeds,
-    which gets its data otherwise, the host's waiting for data counts as input where the core idles.
-
-    Differs from XProf: where there are no infeeds, it takes as much of the idle time as the host took for input, wherever.
-    """
+    """Step, start, end and `SpanType` of the stretches in which one op ran, on each step's core, loops without their bodies
+    (semantics 4.2). Differs from XProf: without infeeds the host's input counts only where the core idles."""
     types = tpu_span_types(trace)
     if (types == SpanType.NONE).all():
         none = np.empty(0, np.int64)

@@ -28,12 +28,7 @@ def summarize_steps(steps: Steps) -> PackedFrame:
 
 
 def step_kinds(steps: Steps) -> Int64:
-    """For each step the number of its kind: steps of one number are averaged together or not at all, as they are of one name
-    and typical of it or not.
-
-    Which steps the averages of a whole cluster are over depends on other hosts only by the kind of step that counts, so sums
-    over the steps of one number are all that the cluster needs.
-    """
+    """For each step the number of its kind: steps of one number have one name and typicality, so the same averages."""
     frame = steps.frame
     kind = pd.factorize(kinds_of(frame["name"]))[0].astype(np.int64)
     is_typical = np.zeros(len(frame), np.int64)

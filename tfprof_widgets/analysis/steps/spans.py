@@ -78,14 +78,8 @@ def sessions_with_device(trace: Trace) -> Bool:
 
 
 def classify(trace: Trace, grouping: Grouping, units: UInt8) -> UInt8:
-    """The `SpanType` of every event, `NONE` for markers, wrappers, derived lines and other planes.
-
-    Differs from XProf: tracing a `tf.function` and compiling with XLA count as compilation, which XProf has a column for
-    but never fills: there they are host compute. CUPTI's `MemcpyH2D`, `MemcpyD2H`, `MemcpyD2D`, `MemcpyP2P` and
-    `MemcpyOther` are copies, not compute (D1); bfloat16 is 16-bit (D9), and not the name alone tells (D13). What a device
-    describes as its kernel or copy is one, also where nothing tells of its call. Collective ops of hosts, and tensors sent
-    to other tasks, are communication: there host compute as well.
-    """
+    """The `SpanType` of every event, `NONE` for wrappers. Differs from XProf: compilation is a type, `MemcpyH2D` and kin are
+    copies (D1), bfloat16 is 16-bit (D9), not the name alone decides (D13), exchanges are communication."""
     host, stream = on_host(trace), on_stream(trace)
     types = np.full(trace.n_events, SpanType.NONE, np.uint8)
     types[host] = by_ends(trace, _host_types, np.uint8)[trace.name_id[host]]
@@ -172,9 +166,8 @@ def _root_stages(trace: Trace, host: Bool) -> Bool:
 
 
 def _is_named_marker(trace: Trace) -> Bool:
-    """Names that mark a step by convention. A `tf.function` called `train_step` is one of them, here as in XProf: the time
-    around the ops inside it counts as other, that is Python, not as host compute.
-    """
+    """Names that mark a step by convention, here as in XProf also a `tf.function` called `train_step`, around whose ops time
+    counts as Python."""
     named = by_ends(trace, lambda names, _: [n.startswith(_MARKERS) and "/" not in n for n in names], np.bool_)
     return np.asarray(named[trace.name_id])
 
@@ -196,11 +189,8 @@ def longest_host_marker(trace: Trace, grouping: Grouping) -> Int64:
 
 
 def longest_device_marker(trace: Trace, grouping: Grouping) -> tuple[Int64, Int64]:
-    """Start and duration of each group's longest stretch on one device; duration -1 where no device ran for the group.
-
-    A derived line `Steps` is believed where the file has one; otherwise it is made as XProf makes it: consecutive events
-    of one group on one device, in order of time, are one stretch (semantics 1.8.2).
-    """
+    """Start and duration of each group's longest stretch on one device, -1 without one: by a line `Steps` of the file, else of
+    consecutive events as in XProf (semantics 1.8.2)."""
     is_derived = np.array([line.is_derived for line in trace.lines], np.bool_)
     is_steps = np.array([line.is_derived and line.name == "Steps" for line in trace.lines], np.bool_)
     has_correlation = trace.has_stat("correlation_id")
@@ -325,7 +315,7 @@ def kinds_of(names: pd.Series[str]) -> npt.NDArray[np.object_]:
 
 
 def distinct_names(names: Sequence[str], hosts: npt.NDArray[np.object_]) -> npt.NDArray[np.object_]:
-    """Tell apart the steps of a host that were marked alike."""
+    """Give the steps of a host that were marked alike different names."""
     step = pd.DataFrame({"host": hosts, "name": np.array(names, np.object_)})
     if not step.duplicated().any():
         return step["name"].to_numpy(np.object_)
@@ -351,7 +341,7 @@ _OUTLIER = 3.0
 _COMPILING = 0.1
 """A step that spends this share of its time compiling is left out, wherever it lies."""
 _MOST_NAMED = 3
-"""Of more steps that compile only their number is told."""
+"""Of more steps that compile only their number is named."""
 _PAUSE = 10.0
 """A loop of steps begins anew, such as another `fit`, where the time since the last step is so many usual ones, and"""
 _MIN_PAUSE_MS = 1.0
@@ -377,9 +367,7 @@ def choose_steps(
     has_failed: bool = False,
     epoch_starts: Bool | None = None,
 ) -> Averaged:
-    """Leave out what is not typical: incomplete steps, other kinds of steps, those that compile, a first one that is an
-    outlier.
-    """
+    """Leave out incomplete steps, other kinds of steps, those that compile, and a first one that is an outlier."""
     if has_failed:
         none = np.zeros(len(frame), np.bool_)
         return Averaged(none, "No step is averaged, as memory ran out." if len(frame) else "", none)
@@ -441,8 +429,8 @@ def _compiles(frame: pd.DataFrame) -> Bool:
 
 
 def _leave_out_unusual(frame: pd.DataFrame, own: Int64, compiles: Bool, averaged: Bool, again: Bool) -> Iterator[str]:
-    """Take steps of one host out of `averaged` that compile, unless most do, and first ones that take long, and say why; set
-    `again` for those that compile although no loop begins with them."""
+    """Take steps of one host that compile, unless most do, and long first ones out of `averaged`, say why, and set `again` for
+    those that compile without a loop beginning."""
     session = frame["session"].to_numpy()[own]
     parts = [own[session == one].tolist() for one in sorted(set(session.tolist()))]
     begins = {part[0] for at, part in enumerate(parts) if len(part) > 1 or not at}
@@ -485,7 +473,7 @@ def _first_of_loops(frame: pd.DataFrame, steps: list[int]) -> list[int]:
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Coverage:
-    """Of the sessions in which the program ran such steps; of several hosts, that wait for each other, it is not told."""
+    """The time in and out of such steps, of sessions of one host in which the program ran some."""
 
     captured_ps: int
     """From the begin of each session to its end."""
@@ -499,7 +487,7 @@ class Coverage:
 
     @property
     def ratio(self) -> float:
-        """Share of the time captured that lies in steps; 1 where it is not told."""
+        """Share of the time captured that lies in steps; 1 where it is unknown."""
         return 1 - self.outside_ps / self.captured_ps if self.captured_ps else 1.0
 
     @property
@@ -509,9 +497,7 @@ class Coverage:
 
 
 def step_coverage(trace: Trace, frame: pd.DataFrame, averaged: Bool) -> Coverage:
-    """Find it. It is not told of single runs of a session: what is between them was not recorded, and is in part the
-    profiler's.
-    """
+    """How much of the capture the steps cover; not of single runs of a session, between which nothing was recorded."""
     is_told = frame["host"].nunique() == 1 and not _is_of_single_runs(trace)
     sessions = trace.sessions if is_told else ()
     kinds = kinds_of(frame["name"])

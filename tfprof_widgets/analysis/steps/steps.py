@@ -138,11 +138,8 @@ Spans = tuple[Int64, Int64, Int64, UInt8]
 
 
 def compose_steps(trace: Trace, types: UInt8, table: StepTable, *, tpu: Spans, waits: Spans) -> Pieces:
-    """Break steps down; the `span_type` of the pieces is a `Part`.
-
-    At every instant work of a device comes first, copies between it and the host last of that. The rest is idle time, which
-    `charge` tells the cause of; what nothing explains is Python's, but on a TPU, whose host tells too little.
-    """
+    """Break steps down into pieces whose `span_type` is a `Part`: work of a device first, its copies last, then idle time by
+    `charge`, and Python where nothing explains it."""
     spans = device_spans(trace, types, table)
     working = resolve(
         np.concatenate([spans[0], tpu[0]]).astype(np.int64),
@@ -199,10 +196,7 @@ def host_work(trace: Trace, types: UInt8, table: StepTable, waits: Spans) -> Hos
 
 
 def device_spans(trace: Trace, types: UInt8, table: StepTable) -> tuple[Int64, Int64]:
-    """Steps with the work of devices during them, as steps and rows of the trace.
-
-    Where steps of a session overlap, each has what it led to.
-    """
+    """Steps with the work of devices during them, as steps and rows of the trace; overlapping ones have what they led to."""
     rows = device_events(trace, types)
     is_alone = _without_overlap(table)
     by_time, step = spans_by_time(trace, rows, table, is_alone)
@@ -225,11 +219,7 @@ def _tpu_parts(types: UInt8) -> UInt8:
 
 
 def guide_pieces(trace: Trace, types: UInt8, table: StepTable, *, tpu: Spans, waits: Spans) -> Pieces:
-    """Break steps down; arguments as of `compose_steps`.
-
-    A step inferred from the host ends where the next begins, while its kernels may still be queued: the device is then busy
-    during the next step, and is shown so.
-    """
+    """Break steps down for the guide, arguments as of `compose_steps`; a device is busy in the next step with queued kernels."""
     rows = outermost_spans(trace, types, table.member)
     rows = rows[types[rows] != SpanType.KERNEL_LAUNCH]
     rows = rows[(types[rows] != SpanType.COLLECTIVES) | on_stream(trace)[rows]]
@@ -255,11 +245,7 @@ _MOST = 2**31 - 1
 
 
 def step_batches(trace: Trace, table: StepTable) -> Int64:
-    """For each step how many batches it takes, 1 where nothing says that these are more.
-
-    A marker says it. Of other marked steps the numbers do, 0, 5, 10, where each step fetches as often as its number advances: a
-    loop may also mark every fifth step alone. The last fetch of a step that fetches less finds that there is nothing left.
-    """
+    """For each step how many batches it takes by its marker, by step numbers that advance with the fetches (0, 5, 10), else 1."""
     n = len(table.start_ps)
     marks = trace.keyed_stats(MARK).event
     marks = marks[table.member[marks] >= 0]
@@ -313,13 +299,10 @@ class Steps:
     """The steps of a trace."""
 
     frame: pd.DataFrame
-    """One row per step, by start: `step` (0, 1, 2, ...: the row), `name` (`train 3`), `host`, `start_ms` (after the trace
-    origin), `step_time_ms`, one `<category>_ms` column each, `source` (`marker` or `inferred`), `is_complete`, `session`,
-    `start_ps`, `duration_ps`, `n_batches`, four shares of its kernel time (`unit_ratios`), and in `guide_<category>_ms` the
-    categories of `GUIDE_CATEGORIES`. Those of either kind add up to the step time."""
+    """One row per step, by start: its columns, `<category>_ms` and `guide_<category>_ms`, of which each adds up to the step time,
+    and four shares of kernel time (`unit_ratios`)."""
     pieces: pd.DataFrame
-    """The composition of each step in time order, without overlap or gap: `step` (row of `frame`), `start_ps`,
-    `duration_ps`, `category` (categorical over `STEP_CATEGORIES`)."""
+    """The composition of each step in time order, gapless: `step` (row of `frame`), `start_ps`, `duration_ps`, `category`."""
     guide_pieces: pd.DataFrame
     """The same in `GUIDE_CATEGORIES`."""
     event_step: SmallInt
@@ -364,17 +347,8 @@ def compute_steps(
     has_failed: bool = False,
     finds_any: bool = True,
 ) -> TracedSteps:
-    """Find the steps of a trace and break each down.
-
-    A session with a TPU has that one's steps. Any other has the steps that were marked in it; else the functions that
-    other tasks had it run; else the runs of the compiled function that JAX or PyTorch/XLA calls again and again; else those
-    inferred from its loops; else, where functions ran on a device, the stretches of
-    device work that XProf would show.
-
-    Differs from XProf: host and device events count together, and copies count as copies (D1); sessions without markers
-    have inferred steps (D2); all steps are kept, incomplete ones marked (D3); steps bear the marker's name (D8). What a host
-    exchanges with others counts as communication where its step computes nothing meanwhile.
-    """
+    """The steps of a trace, broken down: of a TPU, marked, served, of a compiled function, inferred from loops or device work.
+    Differs from XProf: host and device count together (D1), steps are inferred (D2), all stay (D3), with marker names (D8)."""
     grouping = grouping or group_events(trace)
     table = _found_steps(trace, grouping, has_failed=has_failed) if finds_any else StepTable.empty(trace.n_events)
     units = np.full(trace.n_events, ComputeUnit.UNKNOWN, np.uint8) if units is None else units
@@ -415,7 +389,7 @@ def _found_steps(trace: Trace, grouping: Grouping, *, has_failed: bool) -> StepT
 
 
 def table_of(steps: TracedSteps) -> StepTable:
-    """What the steps were made from, as far as what is told of them holds it."""
+    """The table that the steps were made from, as far as `Steps.frame` holds it."""
     frame, n = steps.frame, len(steps.frame)
     return StepTable(
         session=frame["session"].to_numpy(np.int64),
@@ -535,18 +509,12 @@ _N_RESAMPLES = 2_000
 _SEED = 20_240_229
 _INTERVAL = (2.5, 97.5)
 _MOST_STEPS = 2_000
-"""Of a side that are resampled: the interval of more would not be told apart from theirs."""
+"""Of a side that are resampled: the interval of more would be no other."""
 
 
 def measure_interference(step_times: pd.DataFrame) -> Interference:
-    """Compare the steps of a capture inside and outside of its windows.
-
-    Only steps of one name are compared, `train` with `train`: of several names that with the most steps on its scarcer
-    side. Its first step is left out: it traces and compiles. So are steps in which a window opened or closed.
-
-    The interval is a bootstrap with a fixed seed over blocks of neighbouring steps: a program that drifts (a machine that
-    others use, a data cache that fills) has alike neighbours, and its interval is wider for it.
-    """
+    """Compare steps inside and outside of windows, of the name with most on its scarcer side without its first, by a bootstrap
+    with a fixed seed over blocks of neighbours."""
     found = [Interference()]
     for _, steps in step_times.groupby("name", sort=True):  # bounded by the names of markers: a handful
         steps = steps.iloc[1:]

@@ -51,7 +51,7 @@ from .words import (
 
 _SURE_NS = 2_000_000_000
 _SURE_SAMPLES = 2
-"""A stretch that took less time, or has fewer samples of the machine, may be what other processes do: it is only told."""
+"""A stretch of less time, or with fewer samples of the machine, may be what other processes do: it has the lowest severity."""
 _NEAR_STEPS = 5
 """A stretch that begins so few steps after a validation began with it."""
 
@@ -228,10 +228,7 @@ class AnomalyFinder:
             self._wait(float(row[0]), partial(self._take_sample, row))
 
     def add_memory(self, ns: float, n_bytes: Mapping[str, float]) -> None:
-        """Take what is in use of memory, by the names of the columns of samples, some times a second.
-
-        Where this is told, what samples tell of it is left out.
-        """
+        """Take what is in use of memory some times a second, by columns of samples, which then do not count themselves."""
         self._has_fine_memory = True
         self._wait(ns, partial(self._take_memory, ns, n_bytes))
 
@@ -351,10 +348,8 @@ _NUMBERS = ("first_step", "last_step", "window", "next_at", "number")
 
 
 def anomalies_of(log: WatchLog) -> list[Anomaly]:
-    """The anomalies of a log, in the order in which they were found; events that are none are left out.
-
-    Behind its end a watch tells those once more that are some still: what was told before may have turned out to be another.
-    """
+    """The anomalies of a log, in the order found; behind its end a watch repeats those that are some still, and events that are
+    none are left out."""
     found: dict[int, Anomaly] = {}
     for event in log.events:
         if event["kind"] == "end":
@@ -365,7 +360,7 @@ def anomalies_of(log: WatchLog) -> list[Anomaly]:
 
 
 def unrecorded_of(log: WatchLog) -> list[str]:
-    """That a model ran on another backend than TensorFlow, whose steps are not told: one sentence, mostly none."""
+    """A sentence that a model ran on another backend than TensorFlow, whose steps are not recorded; mostly none."""
     names = [known_name(str(event.get("name"))) for event in log.events if event["kind"] == "unrecorded"]
     return [unrecorded_notice(name) for name in names[-1:] if name]
 

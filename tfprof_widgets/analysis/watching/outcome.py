@@ -100,9 +100,7 @@ def usual_ms(steps: Steps) -> Float64:
 
 
 def compared(before: Float64, now: Float64) -> str:
-    """How the steps of a run compare with those of the last: `step 4.81 ms (median), last run 5.22 ms: 1.09 times faster (95 %
-    interval 1.05 to 1.12)`; "" where there are none.
-    """
+    """`step 4.81 ms (median), last run 5.22 ms: 1.09 times faster (95 % interval 1.05 to 1.12)`; "" without steps."""
     if not len(before) or not len(now):
         return ""
     times = compare_steps(_some(before), _some(now))
@@ -310,7 +308,7 @@ def _summed(rows: Steps) -> dict[str, Floats]:
 
 
 KEPT = 64
-"""So many of the latest are kept one by one; older ones are counted."""
+"""So many of the latest stay one by one; older ones are counted."""
 SLOW = 3.0
 """One that takes less than so many times the usual is not worth a word."""
 
@@ -348,7 +346,7 @@ class TracedSteps:
             self._latest.append((number, ms))
 
     def slow(self, usual_ms: float) -> SlowTraced | None:
-        """What is told of those that took much longer than usual; None where none did."""
+        """The figures of those that took much longer than usual; None where none did."""
         latest = [one for one in self._latest if one[1] > SLOW * usual_ms]
         if not latest:
             return None

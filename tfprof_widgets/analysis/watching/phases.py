@@ -31,7 +31,7 @@ MOST_OF_SHORT = 13
 _END, _MOST_OF_END = 32, 26
 """A stretch has ended once so many of so many steps are fast again: no hurry, and ragged steps are fast now and then."""
 LOOKED_BACK = 512
-"""Steps in which the begin or the end of a stretch is looked for, and of which its pace is told."""
+"""Steps in which the begin or the end of a stretch is looked for, and of which its pace is taken."""
 _PAUSE = 64
 """Fast steps between two stretches that are one."""
 _ANOTHER = 2.0
@@ -43,7 +43,7 @@ _BETTER = 0.2
 
 @dataclass(frozen=True)
 class Pace:
-    """What steps took in milliseconds, and how many are told of."""
+    """What steps took in milliseconds, and how many these are."""
 
     n: int
     ms: float
@@ -145,8 +145,7 @@ class Phases:
         self.ending = [phase for phase in self.ending if phase not in settled]
 
     def _first_started(self, times: Floats, n_new: int) -> tuple[int, str]:
-        """The first of the new steps at which most of the last `SHORT` are slow, and in which column; as many as there are,
-        where none."""
+        """The first new step at which most of the last `SHORT` are slow, and in which column; as many as there are for none."""
         usual = self.level.usual
         if usual is None or len(self.open) >= MOST_OPEN:
             return n_new, ""
@@ -265,7 +264,7 @@ def _fall(usual: Usual) -> float:
 
 
 N_STEPS = 1024
-"""Of so many steps the pace is told."""
+"""The pace is that of so many steps."""
 _MOST_KEPT = 64
 _N_SD = 8.0
 _NOT_YET = 0.1

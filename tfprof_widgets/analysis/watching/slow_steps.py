@@ -86,8 +86,7 @@ class LatestRows:
 
 
 def parts_of(rows: Rows) -> dict[str, Any]:
-    """The times of rows by what they went to: `wait`, `outside`, and `inside` the training function; not known counts as 0
-    in the first two."""
+    """The times of rows by `wait`, `outside`, and `inside` the training function; the first two are 0 where unknown."""
     wait, outside = np.nan_to_num(rows["wait_ms"]), np.nan_to_num(rows["outside_ms"])
     return {"wait": wait, "outside": outside, "inside": rows["ms"] - wait - outside}
 
@@ -95,7 +94,7 @@ def parts_of(rows: Rows) -> dict[str, Any]:
 Floats = npt.NDArray[np.float64]
 
 RECENT_STEPS = 2048
-"""What is usual is told from so many of the latest steps at most."""
+"""What is usual is taken from so many of the latest steps at most."""
 COLUMNS = ("ms", "wait_ms", "outside_ms")
 """Of rows, in which a change of pace is looked for: the whole step, and what of it has a time of its own."""
 SHORT, BLOCK, LONG = 16, 64, 256
@@ -214,9 +213,9 @@ def _high(values: Floats, rise: float) -> float:
 
 
 MOST_SLOW_STEPS = 64
-"""So many of the latest slow steps are kept one by one; older ones are counted."""
+"""So many of the latest slow steps stay one by one; older ones are counted."""
 _CHANCE = 1e-4
-"""A period is told where slow steps at random would show it less often in a run."""
+"""A period counts where slow steps at random would show it less often in a run."""
 _MOST_INTERVALS = 12
 _FEWEST_INTERVALS = 2
 _MOST_CANDIDATES = 16

@@ -125,8 +125,7 @@ class Machine:
         return float(is_so.mean()) >= _BUSY_SHARE and self.around("cpu_pct", span).since >= _OTHERS_ROSE_MUCH_PCT
 
     def is_busier(self, span: Span) -> bool:
-        """Whether other processes took more of the machine during a span than in the minute before, and not only what this
-        one left: a process that waits for something else leaves cores to whoever wants them."""
+        """Whether others took more of the machine in a span than in the minute before, not just cores that this process left."""
         before, since = self._before(span), self._during(span)
         rises = (_middle(load(since)) - _middle(load(before)) for load in (self._others, lambda rows: rows[:, _CPU]))
         return min(rises) >= _OTHERS_ROSE_PCT
@@ -208,9 +207,7 @@ class Change:
 
     @property
     def is_beyond_slowing(self) -> bool:
-        """Whether the part is now far longer than a whole step was, more than all else is slowed: a busy machine slows that as
-        well.
-        """
+        """Whether the part is now far longer than a whole step was, more than all else is slowed by a busy machine."""
         part = self.part
         if part not in KIND_OF_PART:
             return False

@@ -1,15 +1,5 @@
-"""XLA ops -> estimated flops and bytes of one execution, on GPUs and TPUs.
-
-Our estimates from shapes, for traces that carry no figures of their own; where XLA's HloCostAnalysis is simple they are its:
-
-- operands plus result, of a call of a library without the room that it works in. What only renames moves none.
-- a slice reads what it gives, an update reads and writes what it changes; a scatter reads what it adds to as well.
-- a fusion moves its operands and its result; of an operand that it only slices the slices, of a result that it only updates
-  what it changes.
-- a convolution whose stride is beyond its window reads what the window meets.
-
-What stays in a cache moves, too: a rate beyond that of the device's memory is one of its cache.
-"""
+"""XLA ops -> estimated flops and bytes of one execution on GPUs and TPUs from shapes (semantics 12.2), for traces without their
+own; what stays in a cache counts as moved."""
 
 from __future__ import annotations
 
@@ -34,7 +24,7 @@ _UPDATE = "dynamic-update-slice"
 
 
 def estimate_bytes(modules: HloModules) -> Float64:
-    """The bytes of every instruction of every module; see the module's docstring for the rules."""
+    """The bytes of every instruction of every module, as in semantics 12.2."""
     opcode = modules.opcode
     own = modules.n_bytes.astype(np.float64)
     own[modules.dots.instruction] = modules.dots.n_bytes
@@ -224,13 +214,8 @@ class TpuExecutions:
 
 
 def tpu_executions(trace: Trace) -> TpuExecutions:
-    """Find what TensorCores ran.
-
-    An op's time is the device's own (`device_offset_ps`, `device_duration_ps`) where both are there, moved so that the
-    first op of a core starts where its event does; ops that contain others, such as loops, keep only the rest as their own.
-
-    Differs from XProf: an op without `symbol_id` is kept and told from others by its name.
-    """
+    """What TensorCores ran, in the device's own times with the core's first op where its event is, loops without bodies. Differs
+    from XProf: an op without `symbol_id` stays, by its name."""
     if not tensor_cores(trace):
         return _NONE
     events = np.flatnonzero(on_core_line(trace, "XLA Ops") & on_stream(trace) & (trace.n_occurrences == 0))

@@ -1,17 +1,4 @@
-"""XLA programs -> graphs, texts and categories of their ops, and flops of their instructions.
-
-These are our estimates from shapes, for traces that carry no figures of their own. They follow XLA's HloCostAnalysis where
-that is simple:
-
-- `dot`: 2 x elements of the result x elements summed over.
-- `convolution`: 2 x features in x features out x batch x the positions at which the window lies on data, per dimension.
-- calls of cuBLAS and cuDNN: as the `dot` and the `convolution` that they do, which multiply padding as well; what else a
-  custom call does is not known.
-- `reduce`: one flop per element that vanishes (for each part of a variadic one); `reduce-window`: one per element of the
-  window but the first; `scatter`: one per element that it adds; all times the flops of the reducer.
-- element-wise opcodes: one flop per element of the result; those that XLA counts as transcendental (`exp`, `tanh`, ...): none.
-- `fusion`, `call`: the sum over the called computation. Everything else: none.
-"""
+"""XLA programs -> graphs, texts and categories of ops, and flops of instructions, estimated from shapes (semantics 12.2)."""
 
 from __future__ import annotations
 
@@ -147,9 +134,7 @@ def guessed_category(name: str) -> str:
 
 
 def leading_categories(modules: HloModules, rows: Int64, told: Sequence[str]) -> list[str]:
-    """The categories of HLO ops, of a fusion that of the instruction in it that leads: a product, else a reduction, and
-    so on.
-    """
+    """The categories of HLO ops, of a fusion that of its leading instruction: a product, else a reduction, and so on."""
     names = [*_LEADING, "data formatting"]
     rank = np.full(modules.n_instructions, len(names) - 1)
     for place, opcodes in reversed([*enumerate(_LEADING.values())]):
@@ -183,12 +168,12 @@ class HloCosts:
     """NaN where a call is made of which nobody knows what it computes."""
     bytes_accessed: Float64
     work: Float64
-    """What a fused instruction costs in proportion to others of its fusion: its flops, at least one per element of its
-    result (of its first operand for a reduction) unless it only renames or repeats data."""
+    """A fused instruction's cost beside others: its flops, at least one per element of its result (a reduction's operand), 0 if
+    it only renames or repeats."""
 
 
 def estimate_costs(modules: HloModules) -> HloCosts:
-    """The costs of every instruction of every module; see the module's docstring for the rules."""
+    """The costs of every instruction of every module, as in semantics 12.2."""
     opcode = modules.opcode
     flops = np.zeros(modules.n_instructions)
     simple = opcode.is_in(ELEMENTWISE - TRANSCENDENTAL - {"constant", "map", "rng"})
@@ -291,7 +276,7 @@ def _work(modules: HloModules, flops: Float64, in_elements: Float64) -> Float64:
 
 
 MOST_NODES = 60
-"""More are not read in a drawing; what is nearest to the result, or to the op, is kept."""
+"""More are not read in a drawing; what is nearest to the result, or to the op, stays."""
 _LEVELS = 2
 _INLINE = ("fusion", "call", "async-start")
 
@@ -359,10 +344,8 @@ class HloGraphs:
         return graph
 
     def _inside(self, row: int) -> tuple[int, dict[int, str]]:
-        """The computation that an instruction is made of, -1 for none, and the operand that each of its parameters is.
-
-        One that holds nothing but another such instruction, as XLA makes them on CPUs, is looked through.
-        """
+        """The computation that an instruction is made of, -1 for none, and the operand that each of its parameters is; wrappers
+        of a single one are looked through."""
         modules = self._modules
         computation, outside = -1, dict[int, str]()
         while row >= 0 and modules.opcode[row] in _INLINE and (called := modules.callees(row)):

@@ -60,15 +60,8 @@ class HloExecutions:
 
 
 def hlo_executions(trace: Trace, launches: Launches | None = None) -> HloExecutions:
-    """Find every execution of an HLO op.
-
-    On a thread or a GPU stream an event is one when it carries `hlo_op`; of several parts between `::` the last counts.
-    A thunk that lets other threads work on leaves a second event `end: <name>` when they are done; that one is no
-    execution. What counts is the time on its own thread, as for any op: which threads worked until then, and how long, is
-    nowhere in the trace.
-
-    Differs from XProf: ops on a host count too; an op whose instruction the trace does not hold is kept.
-    """
+    """Every execution of an HLO op: events with `hlo_op`, the last of parts between `::`, without `end: <name>`. Differs from
+    XProf: ops on hosts count, and those whose instruction the trace does not hold."""
     keyed = distinct(trace.keyed_stats("hlo_op").event)
     text = trace.string_stat("hlo_op")
     keyed = keyed[text[keyed] >= 0]
