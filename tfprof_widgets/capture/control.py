@@ -18,11 +18,10 @@ from .windows import WindowKeeper, bound_text, run_shielded
 STEP_GRACE_S = 1.0
 """How long a bound waits for the step in progress: a step cut by the end of its session is lost."""
 LONGEST_SESSION_S = 20.0
-"""A session of all steps is written after so long, between two steps, and another one follows: what the profiler holds in memory
-is lost where the process is killed. It costs nothing in all: sessions start in 0.1 ms, and files take a time in proportion to
-their size, 90 ms a MiB, whether they are written at once or in parts (measured with TF 2.21 on CPU)."""
+"""Sessions of all steps are written after so long, as a killed process loses what the profiler holds; it costs nothing: a
+start takes 0.1 ms, files 90 ms a MiB in parts or at once (TF 2.21 on CPU)."""
 WRONG_ESTIMATE_RATIO = 0.75
-"""A window stopped for its estimated size whose file stays below this share of the bound was stopped in error."""
+"""A window whose file stays below this share of the bound was stopped by a wrong estimate."""
 
 
 class StepListener(Protocol):
@@ -52,16 +51,15 @@ class WindowControl:
         self.listeners = listeners
         self.keeper = keeper
         self.n_steps = 0
-        """How many batches the program has marked, captured or not."""
+        """Batches that the program marked, captured or not."""
         self.step_times = StepTimes()
-        """How long the steps took, captured or not."""
+        """Of all steps, captured or not."""
         self.bound: str | None = None
-        """The text of the bound that ended the capture; empty after a failure; None while windows may open."""
+        """The text of the bound that ended the capture; "" after a failure, None while windows may open."""
         self.selection = options.selection()
-        """Which steps are wanted; None: everything."""
+        """None where everything is wanted."""
         self._lock = threading.RLock()
         self.open_steps: set[OpenStep] = set()
-        """Of all threads."""
         self._pending: BoundKind | None = None
         self._file_rate = FileRate()
         self._is_over = False
@@ -178,7 +176,7 @@ class WindowControl:
         self.keeper.open_id = self.keeper.watch = None
 
     def _go_on(self, window_id: int) -> None:
-        """Close the window, and open the next one at once, also where its file could not be written, but for a second time."""
+        """Close the window and open the next one at once, unless a second file in turn cannot be written."""
         with self._lock:
             has_failed = self.keeper.failure is not None
             self._close(window_id)
@@ -251,13 +249,13 @@ class Standing:
     """How far a running capture is."""
 
     state: str
-    """`"recording"`, `"waiting for step 10"`, `"paused"`, or why nothing is recorded any more."""
+    """`"recording"`, `"waiting for step 10"`, `"paused"`, or why recording has ended."""
     step: int | None
-    """Number of the step that runs or comes next; None before the first was marked."""
+    """Number of the step that runs or comes next; None before the first one."""
     seconds: float
     """How long the profiler has run, in all windows."""
     n_bytes: float
-    """Size of what it has recorded, an estimate while a window is open; 0 while nothing is known of it."""
+    """Size of the files, estimated while a window is open; 0 where unknown."""
 
 
 def standing_of(control: WindowControl, next_number: int) -> Standing:

@@ -30,7 +30,7 @@ _POLICY = (
     "default-src 'none'; script-src 'unsafe-inline' blob:; worker-src blob:; style-src 'unsafe-inline'; "
     "img-src data: blob:; base-uri 'none'; form-action 'none'"
 )
-"""What the browser lets the page do: run what it holds, and nothing else. No network, no `eval`."""
+"""The page may run what it holds, and nothing else: no network, no `eval`."""
 _PAGE = """<!doctype html>
 <html lang="en">
 <head>
@@ -135,7 +135,7 @@ def _page(root: View, replacing: Mapping[str, Mapping[str, Any]], *, title: str)
 
 
 def _left_out(embedded: Embedded, *, n_events: int, subject: str = "") -> Iterator[str]:
-    """What a page says of its limits, and how to get one that has none."""
+    """A sentence on the page's limits, and how to get one without."""
     if embedded.n_left_out:
         held = f"holds {embedded.n_events:,} of {n_events:,} events{subject} in full and a sample of the others"
         if embedded.n_events >= n_events:

@@ -59,11 +59,13 @@ class Interference:
     """Steps inside windows of the profiler against steps outside."""
 
     overhead_ratio: float = math.nan
-    """Median step inside a window over median step outside, minus 1; NaN where unknown."""
+    """Median step inside a window over median step outside, minus 1, so 0.05 is 5 % longer. NaN where it is not known."""
     overhead_interval: tuple[float, float] = UNKNOWN
-    """Its 95 % interval; both NaN with fewer than 5 steps inside or outside."""
+    """Lower and upper end of its 95 % interval; both NaN with fewer than 5 steps inside or outside."""
     n_steps_inside: int = 0
+    """Number of compared steps inside of windows."""
     n_steps_outside: int = 0
+    """Number of compared steps outside of windows."""
 
     @property
     def is_distorting(self) -> bool:
@@ -76,11 +78,11 @@ class CaptureFacts(Interference):
     """How a program was captured. What it cost the steps is unknown until someone has measured it."""
 
     outcome: str
-    """`complete`, `bounded`, `exception` or `interrupted`."""
+    """How it ended: `complete`, `bounded`, `exception` or `interrupted`."""
     n_steps: int
     """Steps that the program marked from start to stop, captured or not."""
     detail: str = "normal"
-    """`low`, `normal` or `high`."""
+    """How much it recorded of each step: `low`, `normal` or `high`."""
     pauses_ns: tuple[tuple[int, int], ...] = ()
     """Unix times between which the program waited for the profiler's files, in time order."""
     failure: Failure | None = None
@@ -209,7 +211,8 @@ SAMPLE_COLUMNS: tuple[str, ...] = (
     "gpu_clock_mhz",
     "gpu_throttled",
 )
-"""Of samples: rows of float64, about one a second, NaN where unknown; `tf_bytes` is in use by TensorFlow's GPU allocators."""
+"""Of samples: rows of float64, about one a second, NaN where unknown. `tf_bytes`: in use by TensorFlow's GPU allocators;
+`gpu_throttled`: 1 for a clock that heat or power lowers."""
 
 Steps = npt.NDArray[np.void]
 Event = Mapping[str, Any]
