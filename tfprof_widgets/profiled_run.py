@@ -154,7 +154,7 @@ class ProfiledRun:
         )
 
     def saved_with_trace(self) -> SavedProfile:
-        """The same to go with the events of `trace`; of a reduced profile those are few, which its notices tell."""
+        """The saved profile to go with the events of `trace`, which are few for a reduced one, as its notices say."""
         saved = self.saved_now()
         return saved if self.results.has_events else replace(saved, notices=self.notices)
 

@@ -69,7 +69,7 @@ class Progress:
         self._bar: Any = None
 
     def tell(self, n_done: int, n_more: int = 0) -> None:
-        """So many were done since it was last told, and `n_more` turned out to be there."""
+        """So many were done since the last call, and `n_more` were found."""
         self._n_done, self._n_all = self._n_done + n_done, self._n_all + n_more
         if (
             self._bar is None

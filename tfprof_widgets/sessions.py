@@ -24,7 +24,7 @@ logger = logging.getLogger(__name__)
 
 
 def from_run_metadata(run_metadata: Any, *, graph: Any = None, op_log: Any = None) -> Profile:
-    """Make a profile of what `session.run` of TensorFlow 1 noted in a `RunMetadata`.
+    """Make a profile of what `session.run` of TensorFlow 1 recorded in a `RunMetadata`.
 
     Ask for it with `session.run(..., options=tf.compat.v1.RunOptions(trace_level=3), run_metadata=metadata)`; 3 is
     `FULL_TRACE`.

@@ -582,7 +582,7 @@ def _first_words(profile: Profile) -> str:
 
 
 def place_in(folder: Path, run_dir: Path) -> str:
-    """The path of a window's run directory within the folder; whole where it could not be kept there."""
+    """The path of a window's run directory within the folder; whole where it is elsewhere."""
     return str(run_dir.relative_to(folder)) if run_dir.is_relative_to(folder) else str(run_dir)
 
 

@@ -159,7 +159,7 @@ class Places:
         self._is_sorted = bool(np.all(np.diff(self._numbers) > 0))
 
     def of(self, step: int | None) -> float | None:
-        """The ordinal of a step, within its bin by its number; the number itself where numbers do not tell."""
+        """The ordinal of a step, within its bin by its number; the number itself where numbers are ambiguous."""
         if step is None or not self._is_sorted or not len(self._numbers):
             return step
         i = int(np.searchsorted(self._numbers, step, side="right")) - 1

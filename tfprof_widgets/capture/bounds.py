@@ -109,7 +109,7 @@ class Stride:
 
     @property
     def is_known(self) -> bool:
-        """Whether there were pieces enough to tell the usual growth."""
+        """Whether there were enough pieces for the usual growth."""
         return sum(not piece.is_spoilt for piece in self._recent.copy()) >= MIN_PIECES
 
     @property
@@ -161,7 +161,7 @@ BoundKind = Literal["seconds", "bytes"]
 
 @dataclass(frozen=True)
 class FileRate:
-    """What a file that was written has told of the next one."""
+    """Estimates for the next file from one that was written."""
 
     heap_bytes_per_byte: float = HEAP_BYTES_PER_FILE_BYTE
     """Growth of the program's heap for each byte of the file."""
@@ -223,7 +223,7 @@ class BoundWatch:
         self._n_steps += 1
 
     def learn(self, n_bytes: int) -> FileRate:
-        """Return what the file of the session tells, after its end; what was known before where it was too short."""
+        """The estimates from the ended session's file; the earlier ones where it was too short."""
         if not self._stride.is_known or not n_bytes:
             return self._rate
         elapsed_s = min(time.monotonic(), self._end_s) - self._begin_s  # without what the file took to be written

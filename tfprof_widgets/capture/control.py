@@ -25,7 +25,7 @@ WRONG_ESTIMATE_RATIO = 0.75
 
 
 class StepListener(Protocol):
-    """Who is told of each step, on its thread: what it does there is paid by every step."""
+    """Called at each step, on its thread, at that step's cost."""
 
     def began(self, step: OpenStep) -> None:
         """A step began, which may turn out to be none."""
@@ -34,10 +34,10 @@ class StepListener(Protocol):
         """A step ended after so long."""
 
     def note_logs(self, number: int, logs: Any) -> None:
-        """Keras told this of a step, by its number; on any thread."""
+        """Take Keras' values of a step, by its number, on any thread."""
 
     def let_go(self, iterator: Any) -> None:
-        """An iterator of tf.data has given the last batches of an epoch; it lives as long as somebody keeps it."""
+        """An iterator of tf.data has given the last batches of an epoch; it lives as long as it is held."""
 
     def note_epoch(self, epoch: int, logs: Any) -> None:
         """An epoch of Keras ended with these logs, before other callbacks hear of it; None: what follows its end is over."""
@@ -102,7 +102,7 @@ class WindowControl:
             self.open_steps.discard(step)
 
     def leave(self, step: OpenStep) -> bool:
-        """The same of a step that was left before its end, of which its marker tells; False when it has ended before."""
+        """End a step that was left early, as its marker shows; False when it had ended before."""
         if step not in self.open_steps:
             return False
         step.leave()

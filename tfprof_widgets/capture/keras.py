@@ -60,7 +60,7 @@ MAX_DEPTH = 100
 
 
 def batch_size_of(arguments: Mapping[str, Any]) -> int:
-    """The batch size of a call of `fit`, `evaluate` or `predict`; 0 where it cannot be told."""
+    """The batch size of a call of `fit`, `evaluate` or `predict`; 0 where unknown."""
     try:
         given = arguments.get("batch_size")
         if given is not None:
@@ -368,7 +368,7 @@ class StepMarker(LateBase, KerasCallback):  # type: ignore[misc]
         self.marks.end_phase()
 
     def on_epoch_end(self, epoch: int, logs: Any = None) -> None:
-        """Count what comes until the next batch to no step, and tell of the epoch."""
+        """Count what comes until the next batch to no step, and report the epoch."""
         self.marks.end_step()
         self.marks.end_epoch(epoch, logs)
 

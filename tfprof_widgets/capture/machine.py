@@ -65,7 +65,7 @@ class GpuReader:
         return row
 
     def clocks(self) -> dict[str, float]:
-        """Return `gpu_clock_mhz`, of the slowest, and `gpu_throttled`, whether any is slowed down, as far as they are told."""
+        """Return `gpu_clock_mhz`, of the slowest, and `gpu_throttled`, whether any is slowed down, where known."""
         nvml, found = self._nvml, {}
         if nvml is None or not self._handles:
             return {}
@@ -488,7 +488,7 @@ class SystemSampler:
 
     @property
     def notice(self) -> str:
-        """That not every sample was kept; empty where all were."""
+        """That samples were dropped; "" where none were."""
         if len(self._rows) == self._n_taken:
             return ""
         return (
@@ -544,7 +544,7 @@ def on_trace_clock(system: pd.DataFrame, origin_ns: int) -> pd.DataFrame:
 
 
 def keras_backend() -> str:
-    """Keras' own name of its backend, such as `jax`; "" where Keras is not imported, or does not tell."""
+    """Keras' own name of its backend, such as `jax`; "" where Keras is not imported, or does not say."""
     tell = getattr(getattr(sys.modules.get("keras"), "backend", None), "backend", None)
     try:
         told = tell() if callable(tell) else ""

@@ -62,7 +62,7 @@ _IS_COPY = "Dst tensor is not initialized"
 
 
 def read_failure(error: BaseException | None, *, batch_size: int = 0) -> Failure | None:
-    """Read the exception that tells of a failed allocation, be it the one that arrived or one in its chain."""
+    """The failed allocation in an exception or its chain."""
     if error is None:
         return None
     try:

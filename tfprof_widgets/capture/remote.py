@@ -352,13 +352,13 @@ class Answer:
 
 
 class Watch:
-    """Is told how a capture goes on; this one does nothing. What a method raises ends it, and every worker is told to stop."""
+    """Follows a capture, here without doing anything; what a method raises ends it, and stops every worker."""
 
     def asked(self, attempt: int, delay_ms: int) -> None:
         """All workers have been asked, for the first time where `attempt` is 1, to begin in so many milliseconds."""
 
     def answered(self, answer: Answer) -> None:
-        """One worker answered this attempt; told of all again at the end where an earlier attempt counts."""
+        """One worker answered this attempt; called again for all at the end if an earlier attempt counts."""
 
     def waiting(self) -> None:
         """Answers are waited for; called ten times a second."""

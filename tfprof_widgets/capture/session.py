@@ -332,7 +332,7 @@ class Capture:
 
     @property
     def listeners(self) -> tuple[StepListener, ...]:
-        """Who is told of its steps, besides the capture."""
+        """Another listener to its steps."""
         return self._running_control().listeners
 
     @property
@@ -452,7 +452,7 @@ class Capture:
         return stop
 
     def keep(self) -> None:
-        """End the capture as the process is about to end, and leave its files to whoever asks `tfprof.recover()` for them."""
+        """End the capture as the process is about to end, and leave its files to `tfprof.recover()`."""
         self.stop(outcome="interrupted")
         if self._files_cleanup is not None:
             self._files_cleanup.detach()
@@ -574,7 +574,7 @@ class StepNotes:
         return step
 
     def note_unrecorded(self, name: str) -> None:
-        """Steps of such a model are not told: nothing else is to be said here."""
+        """Do nothing, as steps of such a model have no marks."""
 
     def cancel_step(self, step: OpenStep) -> None:
         """Forget a step that was not certain and did not happen."""
@@ -603,12 +603,12 @@ class StepNotes:
 
 
 def step_notes() -> StepNotes | None:
-    """Who marks the steps of this process outside of captures; None: nobody."""
+    """The owner of this process' steps outside of captures, if any."""
     return _standing
 
 
 def step_taker() -> Capture | StepNotes | None:
-    """To whom the steps report that begin now: the running capture, else those of a server; None: to nobody."""
+    """The owner of the steps that begin now: the running capture, else a server's, if any."""
     capture = active_capture()
     return _standing if capture is None or not capture.is_running else capture
 

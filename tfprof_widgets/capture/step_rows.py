@@ -88,14 +88,14 @@ class EpochEnd(NamedTuple):
 
 
 class StepRecorder:
-    """Is told of each step of a capture (a `StepListener`), and gives them to whoever takes them, in the order of their ends."""
+    """A `StepListener` that hands out the steps of a capture in the order of their ends."""
 
     def __init__(self, read_memory: Callable[[], dict[str, float]] | None = None) -> None:
         self._read_memory = read_memory
         self._memory: list[tuple[int, dict[str, float]]] = []
         self._memory_due_ns = 0
         self.losses: dict[int, float] = {}
-        """Loss by number of the latest steps, for whoever takes rows."""
+        """Loss of the latest steps by number, until rows are taken."""
         self._ended: list[tuple[OpenStep, int, Phase, int | None]] = []
         self._epoch: EpochEnd | None = None
         self._epochs: list[EpochEnd] = []
@@ -115,13 +115,13 @@ class StepRecorder:
             self._memory_due_ns = step.start_ns + max(MEMORY_NS, round(took_ns / MEMORY_SHARE))
 
     def ended(self, step: OpenStep, elapsed_ns: int, phase: Phase) -> None:
-        """Keep it; its row is made by whoever takes it."""
+        """Add a step, whose row is made when it is taken."""
         self._current = None
         if len(self._ended) < MAX_WAITING:
             self._ended.append((step, elapsed_ns, phase, traced_us()))
 
     def note_logs(self, number: int, logs: Any) -> None:
-        """Note the loss that Keras tells of a step, on any thread."""
+        """Add the loss of a step from Keras, on any thread."""
         loss = logs.get("loss") if isinstance(logs, dict) else None
         if isinstance(loss, float) and math.isfinite(loss):
             if len(self.losses) >= MAX_LOSSES:
@@ -134,7 +134,7 @@ class StepRecorder:
             self.on_let_go(iterator)
 
     def note_epoch(self, epoch: int, logs: Any) -> None:
-        """Note the end of an epoch and what Keras tells of it; with None that its callbacks have run."""
+        """Record the end of an epoch and Keras' values of it; None: its callbacks have run."""
         now_ns = time.time_ns()
         if logs is not None:
             values = {str(name): value for name, value in logs.items() if isinstance(value, float)}
@@ -206,7 +206,7 @@ Floats = npt.NDArray[np.float64]
 
 @dataclass(frozen=True)
 class Gaps:
-    """What an iterator tells of its latest calls."""
+    """Gaps and counts of an iterator's latest calls."""
 
     n_elements: int
     """Number of elements that it has given."""

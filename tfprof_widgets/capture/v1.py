@@ -101,7 +101,7 @@ LOG_FILE = "tfprof_log"
 
 @dataclass
 class SessionCapture:
-    """What the runs of one session noted. It holds bytes, and never keeps the graph alive."""
+    """The metadata of one session's runs, as bytes, which do not keep the graph alive."""
 
     options: HookOptions
     runs: dict[int, bytes] = field(default_factory=dict)
@@ -119,7 +119,7 @@ class SessionCapture:
 
     @property
     def has_room(self) -> bool:
-        """Whether another run may be kept."""
+        """Whether there is room for another run."""
         return len(self.runs) < self.options.max_steps and self.n_bytes < self.options.max_bytes
 
     @property
@@ -412,7 +412,7 @@ class SessionObserver(LateBase, Generic[Result], SessionRunHook):  # type: ignor
         return v1.train.SessionRunArgs(self._step_name, options=options)
 
     def after_run(self, run_context: Any, run_values: Any) -> None:
-        """Keep what the run noted."""
+        """Add the run's metadata."""
         with self._now.telling("A step is not in the profile"):
             self._steps.after_run(
                 lambda: self._read(run_context.session),
@@ -421,7 +421,7 @@ class SessionObserver(LateBase, Generic[Result], SessionRunHook):  # type: ignor
             )
 
     def end(self, session: Any) -> None:
-        """Count the last run, where not all that was asked for could be kept."""
+        """Count the last run where there was no room for all wanted ones."""
         with self._now.telling("The last step was not counted"):
             self._steps.end(lambda: self._read(session))
 

@@ -89,7 +89,7 @@ class WindowKeeper:
             self.tell(notice)
 
     def close(self) -> Window | None:
-        """Stop the session and return its window; None when its files could not be written, which `notices` tell."""
+        """Stop the session and return its window; None when its files could not be written (see `notices`)."""
         if self.watch is not None:
             self.watch.cancel()
             self.watch = None

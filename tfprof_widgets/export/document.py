@@ -643,7 +643,7 @@ def _missing(subject: Subject) -> Iterator[str]:
 
 
 def environment_section(subject: Subject, room: Room) -> str:
-    """On what and with which versions, as far as it was noted."""
+    """The machine and versions of the run, where recorded."""
     environment = subject.results.overview.environment
     noted = subject.results.sources.facts if subject.results.sources is not None else None
     facts = {} if noted is None else dict(zip(noted["name"], noted["value"], strict=True))
@@ -707,7 +707,7 @@ def costly_types(results: Analysis, room: Room) -> Iterator[Part]:
 
 
 def costly_stacks(results: Analysis, room: Room) -> Iterator[Part]:
-    """The lines that made the costliest ops of a file that holds call stacks; of a capture `source_lines` tells them."""
+    """The lines that made the costliest ops of a file with call stacks; a capture has `source_lines`."""
     graph = results.op_graph
     if results.stored_graph is None or not (graph.ops["frame"] >= 0).any():
         return

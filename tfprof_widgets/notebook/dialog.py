@@ -292,7 +292,7 @@ class CaptureRun(Watch):
         self._changed()
 
     def waiting(self) -> None:
-        """End the capture where nobody wants it any more, and show the time that is left."""
+        """End the capture if it was cancelled, and show the time that is left."""
         if self.is_cancelled.is_set():
             raise CancelledError
         if time.monotonic() - self._told_s > _TELL_EVERY_S:

@@ -55,7 +55,7 @@ Track = tuple[Hashable, Hashable, str]
 
 @dataclass(slots=True)
 class Edge:
-    """The begin or the end of a span that two trace events tell of."""
+    """The begin or the end of a span of two trace events."""
 
     track: Hashable
     """Begins and ends of one track match as brackets do."""
@@ -271,7 +271,7 @@ _GENERIC_CONTEXT = 0
 
 
 def match_edges(found: Collected) -> int:
-    """Fill in the durations of spans told by two events, and give the stats of the end to the span."""
+    """Fill in the durations of spans of two events, and give the stats of the end to the span."""
     by_track: defaultdict[Hashable, list[Edge]] = defaultdict(list)
     for edge in found.edges:
         by_track[edge.track].append(edge)

@@ -343,7 +343,7 @@ def picoseconds(event: dict[str, Any], name: str) -> int:
 
 
 def id_of(event: dict[str, Any], name: str) -> Hashable:
-    """What a process or a thread is told by, the same as a number and as its digits; 0 for none."""
+    """The key of a process or a thread, the same for a number and its digits; 0 for none."""
     value = event.get(name)
     if type(value) is int:
         return value
@@ -358,7 +358,7 @@ def id_of(event: dict[str, Any], name: str) -> Hashable:
 
 
 def link_id_of(event: dict[str, Any]) -> Hashable:
-    """What an arrow or an asynchronous span is told by: 16 and "0x10" are one."""
+    """The key of an arrow or an asynchronous span: 16 and "0x10" are one."""
     value = id_of(event, "id")
     return int(value, 16) if type(value) is str and _HEX.fullmatch(value) else value
 

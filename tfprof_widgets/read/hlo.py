@@ -447,12 +447,12 @@ def _told(name: str, problem: TraceError) -> str:
 
 
 def signed_id(value: int) -> int:
-    """TPU programs have ids of 64 bits; they are kept as events have them, in two's complement."""
+    """The 64-bit ids of TPU programs in two's complement, as in events."""
     return (value + 2**63) % 2**64 - 2**63
 
 
 def program_of(name: str) -> int | None:
-    """The program that the name of a module's metadata tells; None where it tells none."""
+    """The program in the name of a module's metadata; None without one."""
     told = _PROGRAM.search(name)
     return signed_id(int(told[1])) if told and len(told[1]) <= 20 else None
 

@@ -79,7 +79,7 @@ class Steps:
 
 @dataclass(frozen=True)
 class OneFile:
-    """A file that was named itself: its content tells what it is."""
+    """A file that was named itself, read by its content."""
 
     file: Path
 
@@ -125,12 +125,12 @@ class Found:
 
     @cached_property
     def sidecars(self) -> dict[Path, tuple[Path, ...]]:
-        """For each directory of the files what captures noted beside them of their programs."""
+        """The source map of each directory of the files."""
         return {run: tuple(sidecars_of(run)) for run in dict.fromkeys(file.parent for file in self.files)}
 
     @property
     def told(self) -> str:
-        """What to tell of files that are not read; "" for nothing."""
+        """A notice of files that are not read; "" for none."""
         if not self.unread:
             return ""
         return (
@@ -155,7 +155,7 @@ def find(path: str | os.PathLike[str]) -> Found:
 
 
 def unreadable(place: Path, error: OSError) -> TraceError:
-    """What to tell of a file or directory that the system does not give out."""
+    """The message for a file or directory that the system does not give out."""
     return TraceError(
         f"{error.filename or place} cannot be read: {error.strerror or error}. Check the path and its permissions."
     )
@@ -239,8 +239,8 @@ def _matched(pattern: Path) -> tuple[Hosts | Steps, ...]:
 
 
 def _steps_in(directory: Path) -> dict[Path, FileKind]:
-    """The files of steps directly in a directory, by name, with their kinds by first bytes; `timeline*.json*` are told
-    apart by reading."""
+    """The files of steps directly in a directory, by name, with their kinds by first bytes; only reading shows whether
+    `timeline*.json*` is one."""
     found: dict[Path, FileKind] = {}
     for file in sorted(directory.iterdir()):
         # Where there is a trace that is called so it is read, and this is not.
@@ -339,7 +339,7 @@ class Opened:
 
 
 def stamp_of(file: Path) -> tuple[int, int]:
-    """What tells one content of a file from the next: its size, and when it was written."""
+    """Size and time of a file, which differ from one content to the next."""
     status = file.stat()
     return status.st_size, status.st_mtime_ns
 

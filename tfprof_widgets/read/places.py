@@ -40,7 +40,7 @@ _SHORTEST = 3
 
 
 def shown_url(url: str) -> str:
-    """A URL without user, password, query and fragment; what was there is told by dots."""
+    """A URL without user, password, query and fragment; dots stand for them."""
     return _QUERY.sub("?...", _USER.sub(r"\1...@", url))
 
 
@@ -123,13 +123,13 @@ class Copying:
         self._since_s = time.monotonic()
 
     def set_size(self, size: int | None) -> None:
-        """Is told how many bytes there will be, where the server knows."""
+        """Set the number of bytes to come, where the server knows it."""
         self._n_all = size or 0
         self._check(self._n_all)
         self._tell(0, self._n_all)
 
     def relative_update(self, inc: int = 1) -> None:
-        """Is told that so many bytes came."""
+        """Count bytes that came."""
         self._n += inc
         self._check(self._n)
         seconds = time.monotonic() - self._since_s
@@ -212,7 +212,7 @@ def remote_errors(url: str) -> Iterator[None]:
 
 
 def failure(url: str, error: BaseException) -> TraceError:
-    """What to tell of an error of a file system: its text without secrets. It is not chained, as its own text has them."""
+    """The text of a file system's error without secrets; the error is not chained, as its own text has them."""
     if isinstance(error, FileNotFoundError) and error.__cause__ is None:
         return TraceError(f"Nothing is at {shown_url(url)}. Check the address.")
     if isinstance(error, (TimeoutError, asyncio.TimeoutError)):
@@ -664,7 +664,7 @@ def check_filled(file: Path, content: Content) -> None:
 
 
 def known_size(file: Path) -> int | None:
-    """How many bytes `file_bytes` gives; None where only reading the file tells: compressed, behind a URL, or unreadable."""
+    """How many bytes `file_bytes` gives; None where unknown before reading: compressed, behind a URL, or unreadable."""
     if is_url(file):  # a server would be asked for each, and need not know
         return None
     try:

@@ -34,7 +34,7 @@ def watched_reading(by: Watcher) -> Iterator[None]:
 
 
 def watcher() -> Watcher | None:
-    """Who is told in this thread; a copy from a server comes in another one."""
+    """The watcher of this thread; a copy from a server comes in another one."""
     return _WATCHER.get()
 
 
@@ -678,7 +678,7 @@ def describe_damage(data: bytes, *, children: Children = _CHILD, kind: str = "an
 
 
 def break_of(data: bytes) -> str:
-    """Where any message breaks the protobuf wire format, as far as its outermost fields tell."""
+    """Where the outermost fields of any message break the protobuf wire format."""
     told = _first_damage(data, {}) or f"a message within its {len(data)} bytes breaks the protobuf wire format."
     return f"{told} Copy it again."
 

@@ -292,7 +292,7 @@ class WatchWriter:
             return np.empty(0, STEP)
 
     def close(self) -> None:
-        """Close the files; what is added later is not kept."""
+        """Close the files; what is added later is lost."""
         with self._lock:
             for file in self._files.values():
                 file.close()

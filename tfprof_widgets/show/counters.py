@@ -73,7 +73,7 @@ def compute_positions(trace: Trace) -> Positions:
     """Order the events of the busiest lines; some lines at a time, so that nothing is as long as the trace but the result."""
     lines = _busiest_lines(trace)
     n_depths = _depths(trace, lines)
-    limit = _depth_limit(n_depths)
+    limit = max(even_share(n_depths, MAX_ROWS, at_most=int(n_depths.max(initial=0))), min(1, len(n_depths)))
     blocks = [_order_block(trace, lines[rows], n_depths[rows], limit) for rows in _blocks(trace, lines)]
     kept = np.minimum(n_depths, limit)
     return Positions(
@@ -121,11 +121,6 @@ def _busiest_lines(trace: Trace) -> Int32:
     total = np.concatenate([[0], np.cumsum(trace.nesting.self_ps, dtype=np.float64)])
     busy, count = total[offsets[1:]] - total[offsets[:-1]], np.diff(offsets)
     return np.sort(np.lexsort((np.arange(n), -count, -busy))[:MAX_LINES]).astype(np.int32)
-
-
-def _depth_limit(n_depths: Int64) -> int:
-    """Depths of a line, so that no more than `MAX_ROWS` rows are sent."""
-    return max(even_share(n_depths, MAX_ROWS, at_most=int(n_depths.max(initial=0))), min(1, len(n_depths)))
 
 
 @dataclass(frozen=True)
@@ -265,7 +260,7 @@ class Tiles:
 
 
 def compute_tiles(trace: Trace, positions: Positions, kept_ps: tuple[float, float]) -> Tiles:
-    """Cut the capture at quantiles of the starts of the events that travel, and around what is kept of a capture of many."""
+    """Cut the capture at quantiles of the starts of its events, and around what a page has of many."""
     n = positions.n_events
     if not n:
         return Tiles(trace, positions, np.empty(0))

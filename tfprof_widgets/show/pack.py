@@ -430,7 +430,7 @@ class TableSection:
         return self.may_fit(n_bytes) and len(self.whole.block.data) <= n_bytes
 
     def may_fit(self, n_bytes: float) -> bool:
-        """Whether it is worth while to find out; of a long table some rows tell."""
+        """Whether it is worth while to find out, by some rows of a long table."""
         if "whole" in self.__dict__ or self.n_rows <= 4 * _SAMPLE_ROWS:
             return True
         return self._probed * self.n_rows <= _PROBE_SLACK * n_bytes
@@ -487,7 +487,7 @@ class ListSection:
         return self.n_parts > 1 or len(self.member.data) <= n_bytes
 
     def part(self, index: int) -> bytes:
-        """One part, a pack; kept, because rows of a list take long to make and little when they are packed."""
+        """One part, a pack; cached, as the rows of a list take long to make and little memory when packed."""
         if index not in self._packed:
             begin, end = index * self._rows_per_part, min((index + 1) * self._rows_per_part, self.n_rows)
             known = self.whole if self.n_parts == 1 or "whole" in self.__dict__ else None
@@ -510,7 +510,7 @@ class LateList(ListSection):
 
 @dataclass(frozen=True, eq=False)
 class LateTable(TableSection):
-    """A table that takes long to find; its width is told, so that nothing is built to know it."""
+    """A table that takes long to find, with its width given."""
 
     row_bytes: int = 1
 

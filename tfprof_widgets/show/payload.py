@@ -89,7 +89,11 @@ def late_sections(results: Analysis, names: Names) -> Iterator[LateSection | Lat
         yield late("roofline", lambda: roofline_list(results))
     if _has_copies(results):
         yield late("copies", lambda: records(results.copies[COPIES.in_browser()]))
-    yield LateList("hlo_ops", len(results.hlo_ops.frame), _cut(names, lambda rows: _hlo_rows(results, rows)))
+    yield LateList(
+        "hlo_ops",
+        len(results.hlo_ops.frame),
+        _cut(names, lambda rows: hlo_list(results, UserFiles.of_map(results.source_map), rows)),
+    )
     yield late("hlo_graphs", lambda: hlo_graph_list(results))
 
 
@@ -122,10 +126,6 @@ def list_sections(results: Analysis, names: Names) -> Iterator[ListSection]:
 
 def _cut(names: Names, build: Callable[[slice], list[Any]]) -> Callable[[int, int], list[Any]]:
     return lambda begin, end: [cut_texts(row, names.cut) for row in build(slice(begin, end))]
-
-
-def _hlo_rows(results: Analysis, rows: slice) -> list[dict[str, Any]]:
-    return hlo_list(results, UserFiles.of_map(results.source_map), rows)
 
 
 def _files(files: list[dict[str, str]]) -> list[dict[str, str]]:
@@ -285,7 +285,7 @@ def first_view(facts: Facts, bounds: Span) -> Span:
 
 
 def kept_view(facts: Facts, bounds: Span) -> Span:
-    """From when to when a page keeps every event: three typical steps; without steps the first view."""
+    """The span of which a page has every event: three typical steps; without steps the first view."""
     return _span_of(facts, KEPT_STEPS) or first_view(facts, bounds)
 
 

@@ -301,7 +301,7 @@ def joined_metadata(tables: Sequence[MetadataColumns]) -> MetadataColumns:
 
 
 def event_metadata(name_id: Int64, plane: Int32, told: Sequence[MetadataRow] = ()) -> EventMetadata:
-    """The rows that a file tells, and a row for each other name of each plane."""
+    """The rows of a file, and a row for each other name of each plane."""
     rows = [MetadataRow(-1, 0), *told]
     row_of: dict[tuple[int, int], int] = {}
     for row, one in enumerate(told, 1):

@@ -24,7 +24,7 @@ UNKNOWN = (math.nan, math.nan)
 
 @dataclass(frozen=True, kw_only=True)
 class Failure:
-    """An allocation that failed and so ended the profiled code, as its exception told it."""
+    """An allocation that failed and so ended the profiled code, from its exception."""
 
     kind: str
     text: str

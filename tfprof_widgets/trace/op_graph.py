@@ -109,7 +109,7 @@ class OpGraph:
 
 
 def sane_float_ops(value: int) -> int:
-    """Float operations of an execution as a file tells them, as far as they can be true, so that sums fit 64 bits."""
+    """Float operations of an execution in a file, where possible at all, so that sums fit 64 bits."""
     return max(0, min(value, MOST_FLOAT_OPS))
 
 

@@ -42,7 +42,7 @@ State = Literal["running", "ended", "unknown"]
 
 @dataclass(frozen=True, kw_only=True)
 class Owner:
-    """Which process made a folder, and what it has put there; enough to tell whether it still runs."""
+    """The process that made a folder, and what shows whether it still runs."""
 
     process_id: int
     process_start: str
@@ -137,7 +137,7 @@ def _parents() -> list[Path]:
 
 
 def free_bytes(place: Path) -> int:
-    """How much may be written where a folder is; 0 where that cannot be told."""
+    """Free bytes where a folder is; 0 where unknown."""
     try:
         return shutil.disk_usage(place).free
     except OSError:
@@ -145,7 +145,7 @@ def free_bytes(place: Path) -> int:
 
 
 def is_memory(place: Path) -> bool:
-    """Whether files there take memory; False where the system does not tell."""
+    """Whether files there take memory; False where unknown."""
     with contextlib.suppress(OSError, ValueError, IndexError):
         device = os.stat(place).st_dev  # noqa: PTH116 - beside os.major
         number = f"{os.major(device)}:{os.minor(device)}"

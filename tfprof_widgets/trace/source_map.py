@@ -85,7 +85,7 @@ def _no_rows(name: str) -> pd.DataFrame:
 
 @dataclass(frozen=True, eq=False, repr=False)
 class SourceMap:
-    """What a capture noted of the program that it captured. All tables may be empty."""
+    """What a capture recorded of its program; all tables may be empty."""
 
     ops: pd.DataFrame
     """One row per graph op: `graph` (row of `functions`), `op`, `type`, `frame` (row of `frames`, -1 for none)."""
@@ -137,12 +137,12 @@ class SourceMap:
 
 
 def is_framework_path(path: str) -> bool:
-    """Whether a path by itself tells that it is of TensorFlow or Keras, wherever they lay."""
+    """Whether a path by itself is of TensorFlow or Keras, wherever they lie."""
     return _FRAMEWORK.search(path.replace("\\", "/")) is not None
 
 
 def parse_shapes(text: str) -> list[tuple[int, ...] | None]:
-    """The shapes that a text of the sidecar tells: `32x-1;();?` is `[(32, -1), (), None]`."""
+    """The shapes in a text of the sidecar: `32x-1;();?` is `[(32, -1), (), None]`."""
     return [_shape(part) for part in text.split(";")] if text else []
 
 
@@ -156,7 +156,7 @@ def _shape(text: str) -> tuple[int, ...] | None:
 
 
 def empty_source_map(*, warnings: tuple[str, ...] = ()) -> SourceMap:
-    """The map of a trace beside which nothing was noted."""
+    """The map of a trace without a sidecar."""
     return made_source_map({}, (), warnings)
 
 
@@ -207,7 +207,7 @@ def table_frame(name: str, columns: dict[str, Any]) -> pd.DataFrame:
 
 
 def lines_known(n: int, n_all: int) -> str:
-    """That the source lines of some graph ops were not noted."""
+    """That the source lines of some graph ops were not recorded."""
     return (
         f"Source lines were read of the first {n:,} of {n_all:,} graph ops: the view of lines says for how much of the time "
         "they are known."
@@ -221,5 +221,5 @@ def files_in_part(n: int, n_all: int, most_bytes: int, all_bytes: int) -> str:
 
 
 def is_of_source_map(notice: str) -> bool:
-    """Whether it tells what a source map lacks: without the map it is beside the point."""
+    """Whether a notice is on what a source map lacks, and so pointless without the map."""
     return _OF_SOURCE_MAP.match(notice) is not None

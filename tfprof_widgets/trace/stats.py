@@ -286,7 +286,7 @@ class StatTable:
         return _is_one_of(self.shape, np.flatnonzero(self.shapes.count_of(number)))
 
     def of_key(self, key: int) -> KeyedStats:
-        """All stats of one key; empty where no event has it. Of a small trace they are kept, as several analyses ask for them."""
+        """All stats of one key; of a small trace they stay in memory, as several analyses ask for them."""
         number = self._number(key)
         known = self._keyed.get(number)
         if known is None:

@@ -212,7 +212,7 @@ class Plane:
     host: str
     """The machine that it is of."""
     stats: dict[str, StatValue] = field(default_factory=dict)
-    """What the profiler noted of it, by name."""
+    """What the profiler recorded of it, by name."""
 
     @property
     def is_host(self) -> bool:

@@ -357,7 +357,11 @@ def cupti_check(facts: GpuFacts) -> Check:
         found = f"{cupti.wanted} is in {folder}, where nobody looks, so {lost}"
         return warning(name, found, f"export LD_LIBRARY_PATH={folder}:$LD_LIBRARY_PATH  # then start Jupyter again")
     if not cupti.is_tried:
-        return unknown(name, "it could not be tried: no process can be started here", _load_line(cupti.wanted))
+        return unknown(
+            name,
+            "it could not be tried: no process can be started here",
+            f"import ctypes; ctypes.CDLL({cupti.wanted!r})",
+        )
     return warning(name, f"{cupti.wanted} is not found, so {lost}", f"{install}  # then restart the kernel")
 
 
@@ -396,7 +400,7 @@ def gpu_sampling_check(facts: GpuFacts) -> Check:
 
 
 def cuda_graphs_check(facts: GpuFacts) -> Check:
-    """Tell whether XLA keeps its CUDA graphs while a profiler runs."""
+    """Check whether XLA keeps its CUDA graphs while a profiler runs."""
     name = "cuda_graphs"
     if not facts.driver_gpus:
         return ok(name, _NOT_NEEDED)
@@ -419,10 +423,6 @@ def _install_cuda(facts: GpuFacts) -> str:
         return "wsl --install  # then TensorFlow inside WSL: it has no GPU support on Windows itself"
     version = f"=={facts.tensorflow_version}" if facts.tensorflow_version else ""
     return f'pip install "tensorflow[and-cuda]{version}"'
-
-
-def _load_line(wanted: str) -> str:
-    return f"import ctypes; ctypes.CDLL({wanted!r})"
 
 
 _BINARY, _MAYBE_TEXT = "binary messages", "text where binary messages are lost"

@@ -29,7 +29,7 @@ class Check:
     name: str
     """What was looked at, such as `cupti`; unique in a report."""
     status: Status
-    """`warning`: something will be missing or fail. `unknown`: nobody can tell from here."""
+    """`warning`: something will be missing or fail. `unknown`: it cannot be found out from here."""
     value: str
     """What was found, in a few words and one line."""
     remedy: str = ""
@@ -84,7 +84,7 @@ def imported_tensorflow() -> Any:
 
 
 def is_started() -> bool | None:
-    """Whether TensorFlow has run an op, and so chosen its allocators; None: nobody can tell."""
+    """Whether TensorFlow has run an op, and so chosen its allocators; None where unknown."""
     if imported_tensorflow() is None:
         return False
     # No public name tells this; the private one has been there since 2.0, and its absence is an answer too.
@@ -544,6 +544,6 @@ def parse_is_admin(text: str) -> bool | None:
 
 
 def is_container() -> bool:
-    """Whether this process runs in a container, as far as its files tell."""
+    """Whether this process runs in a container, by its files."""
     marks = (Path("/.dockerenv"), Path("/run/.containerenv"), Path("/.singularity.d"))
     return any(mark.exists() for mark in marks) or "KUBERNETES_SERVICE_HOST" in os.environ

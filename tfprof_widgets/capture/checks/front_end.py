@@ -26,7 +26,7 @@ _ENVIRONMENT = (
 
 @dataclass(frozen=True)
 class FrontEndFacts:
-    """What the kernel knows of the page it talks to, which no message tells."""
+    """What the kernel knows of its page, without a message."""
 
     has_shell: bool = False
     has_kernel: bool = False

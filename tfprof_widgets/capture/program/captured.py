@@ -48,7 +48,7 @@ from .graphs import FrameTable, GraphTable, HeldFunctions, mentioned_functions, 
 
 
 class NotedModels:
-    """Layers, optimizers and variables noted so far; it keeps none of them alive."""
+    """Records of layers, optimizers and variables, none of which it keeps alive."""
 
     def __init__(self) -> None:
         self.variables = VariableTable()
@@ -68,7 +68,7 @@ class NotedModels:
         return other
 
     def expect(self, model: Any) -> None:
-        """Take a model that is about to be trained: it is noted with those that were seen."""
+        """Add a model that is about to be trained."""
         with contextlib.suppress(TypeError):  # a class without room for weak references
             self._expected.append(weakref.ref(model))
 
@@ -314,7 +314,7 @@ class CapturedProgram:
         self._models.expect(model)
 
     def see(self, model: Any) -> None:
-        """Take a Keras model that was trained: it may be gone when somebody asks."""
+        """Take a Keras model that was trained, which may be gone later."""
         try:
             self._models.see(model)
         except Exception as error:

@@ -241,7 +241,7 @@ _LATER_REPLICA = re.compile(r"/replica_[1-9]\d*(:0)?$")
 
 
 class VariableTable:
-    """Variables noted so far."""
+    """The table of variables so far."""
 
     def __init__(self) -> None:
         self.variables = Columns("name", "shape", "dtype", "trainable", "layer", "device")
@@ -299,12 +299,12 @@ def variable_classes() -> tuple[type | None, type | None]:
 
 
 def holders(objects: list[Any]) -> list[Any]:
-    """Layers, models and optimizers: what keeps a list of weights."""
+    """Layers, models and optimizers, which have lists of weights."""
     return [thing for thing in objects if any(name in own_values(thing) for name in _WEIGHTS)]
 
 
 def own_weights(layer: Any) -> Iterator[Any]:
-    """TensorFlow's variables in the lists that a layer or optimizer keeps itself."""
+    """TensorFlow's variables in a layer's or optimizer's own lists."""
     own = own_values(layer)
     for key in _WEIGHTS:
         yield from map(_inner, listed(own.get(key)))
@@ -532,7 +532,7 @@ def user_texts(until_ns: int) -> dict[str, str]:
 
 
 def write_whole(path: Path, content: bytes) -> None:
-    """Write a file so that nobody finds half of it, not even after a crash."""
+    """Write a file whole or not at all, even in a crash."""
     part = path.with_name(f".{path.name}.part")
     try:
         part.write_bytes(content)

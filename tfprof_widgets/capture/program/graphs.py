@@ -157,7 +157,7 @@ _logger = logging.getLogger(__name__)
 
 
 class GraphDetails:
-    """Details and edges of the ops noted so far; rows are those of the table of ops."""
+    """Details and edges of the ops so far; rows are those of the table of ops."""
 
     def __init__(self) -> None:
         self.details = Columns("op", "device", "float_ops", "input_shapes", "output_shapes", "variable", "dtype")
@@ -219,7 +219,7 @@ class GraphDetails:
         return int(tensor.value_index)
 
     def count(self, batch_size: int) -> None:
-        """Count the float operations of what was noted."""
+        """Count the float operations of the ops so far."""
         with without_deprecations():
             for operation, at in self._uncounted:
                 self.details["float_ops"][at] = count_float_ops(operation, self._shapes, batch_size)
@@ -293,7 +293,7 @@ class HeldFunctions:
 
     @property
     def names(self) -> frozenset[str] | None:
-        """Names of the functions that are held; None where TensorFlow keeps no counts, so that none can be."""
+        """Names of the functions that are held; None where TensorFlow has no counts, so that none can be."""
         return (
             None if _counts() is None and not self._keys else frozenset(name.decode() for _, name in tuple(self._keys))
         )
@@ -309,7 +309,7 @@ class HeldFunctions:
         return sum(definition.ByteSize() for definition in map(definition_of, alone) if definition is not None)
 
     def release(self) -> None:
-        """Let go of all; what nobody else holds leaves the runtime."""
+        """Release all; what has no other holder leaves the runtime."""
         if sys.is_finalizing() or os.getpid() != self._pid:
             return
         with self._lock:
@@ -420,7 +420,7 @@ class RanGraph:
         return self.traces is not None and any(one.type in VARIABLE_READS for one in self.graph.get_operations())
 
     def traceback(self, operation: Any) -> Any:
-        """Where the op was made; None where nobody knows."""
+        """Where the op was made; None where unknown."""
         return operation.traceback if self.traces is None else tuple(self.traces.get(operation.name, ()))
 
 
@@ -539,7 +539,7 @@ class FrameTable:
 
 
 class GraphTable:
-    """Graphs and their ops noted so far."""
+    """The tables of graphs and their ops so far."""
 
     def __init__(self, frames: FrameTable) -> None:
         self.functions = Columns("graph", "file", "line", "function")

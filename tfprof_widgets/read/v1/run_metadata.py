@@ -318,7 +318,7 @@ class AllocatorUse:
 
 @dataclass(frozen=True, slots=True)
 class Execution:
-    """One execution of an op as one device tells it."""
+    """One execution of an op on one device."""
 
     step: int
     device: str

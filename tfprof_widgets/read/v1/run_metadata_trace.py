@@ -563,7 +563,7 @@ def trace_of(graph: OpGraph) -> Trace:
 def read_run_metadata(
     steps: Mapping[int, bytes], *, graph: bytes | None = None, op_log: bytes | None = None
 ) -> tuple[Trace, OpGraph]:
-    """Read what a session of TensorFlow 1 noted of its runs."""
+    """Read the RunMetadata of a session of TensorFlow 1."""
     stats = read_step_stats(steps)
     nodes = read_graph_def(graph) if graph else None
     if nodes is None and stats.partitions:
