@@ -231,10 +231,7 @@ def _status(found: ProfileDiff, limit: float) -> int:
 
 
 def names(a: str, b: str) -> tuple[str, str]:
-    """Two paths as they were typed, without the folders in front and behind that are the same.
-
-    names("runs/before/logs", "runs/after/logs") -> ("before", "after")
-    """
+    """Two paths as typed, without common folders: `runs/before/logs`, `runs/after/logs` -> `before`, `after`."""
     parts = [path.rstrip("/").split("/") for path in (a, b)]
     n_first = _n_alike(*parts)
     n_last = _n_alike(*(one[n_first:][::-1] for one in parts))

@@ -129,9 +129,7 @@ def scaling_sentence(frame: pd.DataFrame) -> str:
 
 @dataclass(frozen=True, eq=False)
 class Scaling:
-    """How a training scales with its workers: what `scaling` gives. In a notebook it shows itself as bars, elsewhere as
-    text.
-    """
+    """How a training scales with its workers: what `scaling` gives, shown as bars in a notebook, elsewhere as text."""
 
     frame: pd.DataFrame
     """A table: a row is a run, the fewest workers first.

@@ -410,15 +410,11 @@ class SystemSampler:
     """Takes rows on a thread of its own between `start()` and `stop()`, the first and the last at these moments themselves.
 
     Columns: `time_ns` (Unix time), `cpu_pct` in [0, 100] over all cores that this process may run on, `process_cpu_pct` in
-    [0, 100 x cores] of this process, `rss_bytes` of it, `disk_read_bytes, disk_write_bytes, net_recv_bytes, net_sent_bytes`
-    of the machine since `start()`, without what stays on the machine (loopback); `cpu0_pct, cpu1_pct, ...` in [0, 100] of
-    each core, `memory_available_bytes` of the machine, `n_threads` of this process, `children_cpu_pct` of the processes that it
-    started, as `process_cpu_pct`; with GPUs those of `GpuReader`. A load is the mean
-    since the row before; the first row has that of the second, a last one that came early that of the row before.
-
-    Args:
-        interval_s: from one row to the next.
-        max_samples: of more rows an even spread is kept.
+    [0, 100 x cores] and `rss_bytes` of this process, `disk_read_bytes, disk_write_bytes, net_recv_bytes, net_sent_bytes`
+    of the machine since `start()`, without loopback; `cpu0_pct, cpu1_pct, ...` in [0, 100] of each core,
+    `memory_available_bytes` of the machine, `n_threads` of this process, `children_cpu_pct` of the processes that it
+    started; those of `GpuReader`. A load is the mean since the row before; the first row repeats the second's, a last one
+    that came early the one's before. Of more than `max_samples` rows an even spread stays.
     """
 
     def __init__(self, *, interval_s: float = 1 / DEFAULT_HZ, max_samples: int = MAX_SAMPLES) -> None:

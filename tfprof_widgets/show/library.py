@@ -1,14 +1,8 @@
 """The JavaScript of all views as one shared model, so that a page and a saved notebook have it once.
 
-Both hold the same, and a notebook may be saved with the state of its widgets or without. So the page in the output has all,
-and what it has is taken out of the state: front ends are told that the large traits are empty, while Python still has them.
-A view whose state is saved that way finds them in the page (`js/src/data/widget.ts`), and where it does not the output draws
-its page in place of the view. Nothing is taken out
-
-- before the page is published, so that a notebook that is saved or interrupted before is whole;
-- of what any cell shows without a page, which puts back what was taken out: each view has its state or a page in its own cell;
-- of what a widget of others shows, such as a box, which may stand in any cell;
-- in Python, so that a front end that asks the kernel (a page loaded again, Voila) gets everything.
+What the page in a cell's output holds leaves the state of its widgets, once it is published; a view finds it in the page
+(`js/src/data/widget.ts`), and Python still has it for a front end that asks the kernel. Nothing leaves the state of what
+a cell shows without a page, or of what a widget of others holds, which may stand in any cell.
 """
 
 from __future__ import annotations

@@ -31,9 +31,7 @@ _HEAD: dict[str, Any] = {
 
 
 class LiveView(View):
-    """The steps, waits, machine and anomalies of a training that runs, and the dashboards of its windows: what
-    `Watch.dashboard()` gives.
-    """
+    """Steps, waits, machine and anomalies of a running training, and its windows' dashboards: `Watch.dashboard()` gives it."""
 
     entry = "live"
 

@@ -1,14 +1,13 @@
 """Tables of NumPy columns -> one compressed pack of bytes, typed arrays in the browser (`js/src/data/pack.ts`).
 
-Whole numbers lose what a base tells of them, then a factor that all have in common; what is left is small. It travels as
-zigzag (0, -1, 1, -2 become 0, 1, 2, 3) in as many bytes as the largest needs, first the low bytes of all rows, then the next.
+Whole numbers, less what a base gives and over their common factor, travel as zigzag (0, -1, 1, -2 become 0, 1, 2, 3) in as
+many bytes as the largest needs, first the low bytes of all rows, then the next.
 The bases, for row `i` of a column `x` and another column `y`, which has none of the two on the right itself:
 
     plain   0                       less    y[i]
     delta   x[i - 1]                gap     x[i - 1] + y[i - 1]: with durations the end of what came before
 
-The other numbers keep their bits, the low bytes of all rows first where that helps: `bits`. `js/src/data/pack.ts`
-undoes it.
+Other numbers keep their bits, the low bytes of all rows first where that helps: `bits`.
 """
 
 from __future__ import annotations

@@ -1,10 +1,7 @@
 """A dashboard, a comparison or a watched training -> one HTML page that stands alone.
 
-What it is, in front ends that
-
-- show the widget: nothing (`js/src/data/page.ts` takes the plain HTML away);
-- run scripts and have no widget, as it was not saved: the plain HTML, and below it the page in a frame;
-- run nothing, as they do not trust the notebook: the plain HTML. The page is in an attribute, which they drop with the script.
+A front end that shows the widget removes all of it (`js/src/data/page.ts`); one with scripts alone shows the plain HTML and
+the page in a frame; one that does not trust the notebook shows the plain HTML, and drops the script and so the page.
 """
 
 from __future__ import annotations

@@ -289,9 +289,7 @@ def _script() -> str:
 
 
 class View(anywidget.AnyWidget):  # type: ignore[misc]
-    """One widget of one profile: what `Profile.timeline()` and the others give. All views of a profile are linked: what is
-    selected in one is selected in all.
-    """
+    """One widget of one profile, such as `Profile.timeline()` gives; what is selected in one view is selected in all."""
 
     entry: ClassVar[str]
 
@@ -392,25 +390,19 @@ class HloTable(View):
 
 
 class InputGraph(View):
-    """A node for each tf.data iterator; what the training waits for is bold, the bottleneck outlined.
-    `Profile.input_graph()` gives it.
-    """
+    """A node for each tf.data iterator, waited-for ones bold, the bottleneck outlined: `Profile.input_graph()` gives it."""
 
     entry = "input_graph"
 
 
 class WorkerChart(View):
-    """The same step on every host, a stacked bar for each, or the mean of the selected range: what
-    `Profile.worker_chart()` gives.
-    """
+    """The same step on every host, a stacked bar for each, or the selected range's mean: `Profile.worker_chart()` gives it."""
 
     entry = "worker_chart"
 
 
 class TreeView(View):
-    """The cost by structure: icicle and table of scopes or calls, a ranking of op types, the drawn graph.
-    `Profile.tree_view()` gives it.
-    """
+    """The cost by structure: icicle, table, ranking of op types, and drawn graph: `Profile.tree_view()` gives it."""
 
     entry = "tree_view"
 
@@ -448,18 +440,14 @@ class ChartView(View):
 
 
 class StepChart(ChartView):
-    """A stacked bar for each step, by what its time went to; click a bar for that step, drag for a range.
-    `Profile.step_chart()` gives it.
-    """
+    """A stacked bar for each step's time; click one for its step, drag for a range: `Profile.step_chart()` gives it."""
 
     entry = "step_chart"
     make_figure = staticmethod(step_chart_figure)
 
 
 class MemoryTimeline(ChartView):
-    """Memory in use, free and fragmented against time, with who held it at the peak of the range: what
-    `Profile.memory_timeline()` gives.
-    """
+    """Memory in use, free and fragmented over time, and its holders at the range's peak: `Profile.memory_timeline()` gives it."""
 
     entry = "memory_timeline"
     make_figure = staticmethod(memory_figure)
@@ -493,9 +481,7 @@ class Dashboard(View):
 
 
 class Compact(Dashboard):
-    """The overview and the steps, until a button opens all that the dashboard has: `Profile.dashboard(compact=True)`
-    gives it.
-    """
+    """The overview and the steps, until a button opens the dashboard: `Profile.dashboard(compact=True)` gives it."""
 
 
 class Timeline(View):
