@@ -96,10 +96,8 @@ def profile(
 def capturing(
     options: CaptureOptions, line: StatusLine, *, on_failure: Callable[[Profile], None], title: str = "profile"
 ) -> Iterator[Profile]:
-    """Capture a block with these options; `on_failure` gets the filled profile before the block's exception goes on.
-
-    The line tells meanwhile how far it is. It is left to whoever has it, who can display the profile in its place.
-    """
+    """Capture a block; `on_failure` gets the filled profile before its exception goes on. The line shows progress, and
+    its holder can display the profile in its place."""
     from .capture.windows import interrupts_put_off
 
     captured = Profile(title=title)
@@ -126,7 +124,7 @@ def capturing(
 
 
 def _show(captured: Profile, line: StatusLine) -> None:
-    """Display a profile in a notebook; elsewhere nobody asked for output."""
+    """Display a profile in a notebook only."""
     if kernel_shell() is not None:
         line.display(captured)
 
@@ -363,7 +361,7 @@ def _profile_of(answers: Sequence[Answer], failed: Sequence[Answer], logdir: Pat
 
 
 def _opened(run: Path, title: str, n_asked: int, failed: Sequence[Answer]) -> Opened:
-    """The run, and as if saved with it what it lacks: so that is kept wherever the profile is saved."""
+    """The run with what it lacks as if saved with it, so that it stays wherever the profile is saved."""
     from .read.opening import open_traces
     from .read.saved import SavedProfile
 

@@ -29,28 +29,25 @@ if TYPE_CHECKING:
 
 
 TOKEN = "TFPROF_TOKEN"
-"""The variable that holds the token: on the command line every user of the machine could read it."""
+"""The token's variable, as every user of the machine can read a command line."""
 OUTPUTS = {"chrome": "trace.json.gz", "pprof": "costs.pb.gz", "parquet": "tables", "csv": "tables"}
-"""What `export` writes, and where when nobody says."""
+"""Formats of `export` -> default file names."""
 WITHIN, ABOVE, CANNOT_TELL = 0, 1, 3
 FEWEST = 6
 """With fewer steps in a run a comparison has no interval."""
 QUANTITY = "median step time of b over that of a, of the comparable steps of each run"
-"""What `diff --fail-above` compares."""
 _ERROR, _INTERRUPTED, _NO_READER = 2, 130, 141
-"""The second and third are what a shell tells of a program that Ctrl-C ended, and of one whose output nobody reads any more."""
+"""A shell's codes of a failed program, one ended by Ctrl-C, and one whose output has no reader any more."""
 _LEAST_RATIO = 0.5
 _TOP_ROWS = 20
 _TABLES = ("ops", "kernels", "layers", "source_lines", "hlo_ops", "copies")
 _WITHOUT_STACKS = 2
-"""Rows of the tree by code that knows no line: the root, and what is of no call stack."""
+"""Rows of the tree by code without lines: the root, and what is of no call stack."""
 
 
 def main(words: Sequence[str] | None = None) -> int:
-    """Run the command of these words, by default those that this process was started with, and return the exit status.
-
-    Where it cannot be done, standard error says in a line why, and with `--json` standard output is `{"error": that line}`.
-    """
+    """Run the command of these words, by default the process', and return its status; a failure is a line on standard
+    error, and with `--json` `{"error": that line}` on standard output."""
     try:
         return _run(sys.argv[1:] if words is None else words)
     except BrokenPipeError:
@@ -107,7 +104,7 @@ def _load(path: str) -> Profile | WatchedRun:
 
 
 def _print(options: argparse.Namespace, document: Callable[[], Any], text: Callable[[], str]) -> int:
-    """Print an answer, as JSON where that was asked for, and return 0."""
+    """Print an answer, as JSON if asked for, and return 0."""
     if options.json:
         write_json(document())
     else:
@@ -145,7 +142,7 @@ def write_files(options: argparse.Namespace) -> int:
 
 
 def _stacks(run: Profile) -> TreeView:
-    """By Python's call stacks; where none was recorded the ops have no more in common than their name scopes."""
+    """By Python's call stacks, or by name scopes where none was recorded."""
     return "code" if len(run.tree("code")) > _WITHOUT_STACKS else "scope"
 
 
@@ -206,12 +203,8 @@ def run_served(options: argparse.Namespace) -> int:
 
 
 def print_diff(options: argparse.Namespace) -> int:
-    """Print the comparison; `ABOVE` where the step of run B surely takes more than `--fail-above` times that of run A, `WITHIN`
-    where it surely does not, `CANNOT_TELL` where noise or a busy machine may hide either.
-
-    Raises:
-        TfProfError: a limit was given and a run has too few steps to judge by it, or a run cannot be read or compared.
-    """
+    """Print the comparison; `ABOVE` if the step of run B surely takes more than `--fail-above` times A's, `WITHIN` if
+    surely not, else `CANNOT_TELL`; `TfProfError` for too few steps or an unreadable run."""
     from .comparing import diff
 
     found, limit = diff(open_run(options.a), open_run(options.b)), options.fail_above
@@ -238,10 +231,7 @@ def _status(found: ProfileDiff, limit: float) -> int:
 
 
 def names(a: str, b: str) -> tuple[str, str]:
-    """Two paths as they were typed, without the folders in front and behind that are the same.
-
-    names("runs/before/logs", "runs/after/logs") -> ("before", "after")
-    """
+    """Two paths as typed, without common folders: `runs/before/logs`, `runs/after/logs` -> `before`, `after`."""
     parts = [path.rstrip("/").split("/") for path in (a, b)]
     n_first = _n_alike(*parts)
     n_last = _n_alike(*(one[n_first:][::-1] for one in parts))
@@ -270,7 +260,7 @@ def _check_steps(found: ProfileDiff, options: argparse.Namespace, limit: float) 
 
 
 def _judgement(found: ProfileDiff, limit: float, status: int) -> str:
-    """Which quantity is compared, how sure it is, and which side of the limit it is on."""
+    """The compared quantity, its certainty, and its side of the limit."""
     from .analysis.common import number
 
     (n_a, n_b), (a_ms, b_ms) = _figures(found, "n_steps"), _figures(found, "step_time")
@@ -298,7 +288,7 @@ def _figures(found: ProfileDiff, metric: str) -> tuple[float, float]:
 
 
 def _is_beyond_noise(found: ProfileDiff) -> bool | None:
-    """Whether the steps differ by more than noise; None where the runs are too short to tell."""
+    """Whether the steps differ by more than noise; None where the runs are too short."""
     low, high = found.step_time_interval
     return None if low != low else not low <= 1 <= high
 
@@ -510,8 +500,8 @@ def one_line(text: object) -> str:
 
 @contextlib.contextmanager
 def plain_streams() -> Iterator[None]:
-    """Within the block nothing that is written fails for its characters, a warning is a line, and where the output is no
-    terminal there are no bars."""
+    """In the block no character fails to be written, a warning is a line, and there are no bars where the output is no
+    terminal."""
     from .progress import without_bars
 
     for stream in (sys.stdout, sys.stderr):
@@ -534,6 +524,6 @@ def _is_terminal(stream: TextIO | None) -> bool:
 
 
 def _drop_output() -> None:
-    """Nobody reads standard output any more: have Python's end not complain about what is left of it."""
+    """Drop unread standard output, so that Python's end does not complain about it."""
     with contextlib.suppress(OSError, ValueError):
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())

@@ -37,7 +37,6 @@ _MOST_CHARS = 60
 
 
 def _table(name: str) -> TableProperty:
-    """One of the tables that the comparison has."""
     return TableProperty(f"diff(a, b).{name}", lambda diff: getattr(diff._runs, name))
 
 
@@ -73,7 +72,7 @@ class ProfileDiff:
     _runs: RunDiff = field(repr=False)
     _told: tuple[str, ...] = ()
     _profiles: tuple[Profile | None, Profile | None] = field(default=(None, None), repr=False)
-    """Those whose timelines are shown; None where a run recorded nothing."""
+    """The profiles with timelines; None where a run recorded nothing."""
 
     # ---- the whole runs ---------------------------------------------------------------------------------------------
 
@@ -198,12 +197,12 @@ class ProfileDiff:
         return DiffPanel(data=DiffData(content), timelines=self._timelines())
 
     def _timelines(self) -> tuple[Timeline | None, Timeline | None]:
-        """Those of both runs, opened again where they were closed."""
+        """The timelines of both runs, opened again where they were closed."""
         first, second = (None if one is None else one.timeline() for one in self._profiles)
         return first, second
 
     def _page(self, amount: Amount) -> str:
-        """A page with so much of both traces; of bytes both have that many together."""
+        """A page with so much of both traces; bytes are for both together."""
         from .show.embedding import embed
         from .show.page import comparison_page
 
@@ -302,7 +301,6 @@ def _results_of(profile: Profile, name: str, told: list[str]) -> Analysis:
 
 
 def _changes_text(runs: RunDiff) -> Iterator[str]:
-    """The largest changes of layers and ops, one line each."""
     from .analysis.common import number
 
     for title, frame, label, n_rows in _changed(runs):
@@ -315,7 +313,7 @@ def _changes_text(runs: RunDiff) -> Iterator[str]:
 
 
 def _changes_parts(runs: RunDiff) -> Iterator[Part]:
-    """What a step of both is made of, and the same changes, as tables."""
+    """The parts of a step of both, and the largest changes, as tables."""
     from .export.document import part_of
     from .export.document_tables import ROOM
 
@@ -337,14 +335,13 @@ def _changes_parts(runs: RunDiff) -> Iterator[Part]:
 
 
 def _short(text: str) -> str:
-    """A text on one line, cut in the middle where it is long."""
     text = " ".join(text.split())
     half = (_MOST_CHARS - 3) // 2
     return text if len(text) <= _MOST_CHARS else f"{text[:half]}...{text[-half:]}"
 
 
 def _changed(runs: RunDiff) -> Iterator[tuple[str, pd.DataFrame, str, int]]:
-    """Of layers and ops what changed, beyond noise first: the table, those of its rows, its column of names, all its rows."""
+    """The changes of layers and ops, beyond noise first: the table, its changed rows, its column of names, all its rows."""
     from .analysis.comparison.changes import UNCHANGED
 
     for title, frame, label in (("layers", runs.layers, "layer"), ("ops", runs.ops, "name")):

@@ -19,14 +19,14 @@ if TYPE_CHECKING:
 logger = logging.getLogger(__name__)
 
 _FRAME_PX = 1000
-"""How high the page is that stands for a widget."""
+"""Height of the page that stands for a widget."""
 
 
 class MakesPage(Protocol):
     """Gives the text of a page that needs no kernel."""
 
     def __call__(self, amount: Amount) -> str:
-        """A page with so much of the traces."""
+        """Write a page with a limited amount of the traces."""
         ...
 
 
@@ -43,11 +43,10 @@ class WithoutWidgets:
     """What front ends show that have no widgets, or not this one; each is made when it is needed."""
 
     text: Callable[[], str]
-    """For a terminal."""
     plain: Callable[[], str]
     """HTML that needs no script, for a notebook that is not trusted."""
     page: MakesPage
-    """The views, to stand alone."""
+    """The views as a page of their own."""
 
     def bundle(self, root: View) -> dict[str, Any]:
         """All of it in one output, which finds out by itself whether `root` came."""
@@ -61,11 +60,8 @@ class WithoutWidgets:
 
 
 def output_of(shown: Shown, instead: WithoutWidgets, *, name: str) -> dict[str, Any]:
-    """What a cell shows: the text, and in a notebook the widget, with what stands for it where there is none.
-
-    That takes longer to make than the widget: while a cell runs, a line stands for it, and it comes as an output of its own
-    when the cell ends.
-    """
+    """Show the text, and in a notebook the widget with its page, which takes longer and so follows as an output when the
+    cell ends."""
     told = ""
     try:
         if kernel_shell() is not None and is_cell_running():

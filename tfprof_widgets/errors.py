@@ -8,8 +8,8 @@ _CONTROL = re.compile(r"[\x00-\x08\x0e-\x1f\x7f-\x9f]|\r(?!\n)")
 
 
 def without_controls(text: str) -> str:
-    """A text that no terminal takes for a command: control characters other than breaks of lines and tabs become backslash
-    escapes (`\\x1b`), as bytes do that are no UTF-8."""
+    """Replace control characters, other than breaks of lines and tabs, with backslash escapes (`\x1b`), as bytes that are
+    no UTF-8."""
     return text if text.isprintable() else _CONTROL.sub(lambda found: f"\\x{ord(found[0]):02x}", text)
 
 
@@ -17,7 +17,6 @@ class TfProfError(Exception):
     """Base of every error that this package raises on purpose: catch it to catch them all. The message says what to do."""
 
     def __init__(self, message: object = "") -> None:
-        """Say what happened; names of files and of what is in them may stand in it."""
         super().__init__(without_controls(str(message)))
 
 

@@ -10,9 +10,8 @@ from typing import Any
 
 
 def first_use(package: str) -> tuple[Callable[[str], Any], Callable[[], list[str]]]:
-    """`__getattr__` and `__dir__` of a package that imports its names under `if TYPE_CHECKING:`, where type checkers and
-    readers see them: to import all of a package for one name would take half a second.
-    """
+    """`__getattr__` and `__dir__` of a package that imports its names under `if TYPE_CHECKING:`, as importing all takes
+    half a second."""
     module = sys.modules[package]
 
     @cache

@@ -63,7 +63,7 @@ SAMPLES = table("""
 """)
 
 KINDS = ("train", "validation", "predict", "other")
-"""Of steps, by their code in the file of a watched training."""
+"""Kinds of steps, by their code in the file of a watched training."""
 
 
 def load(
@@ -155,7 +155,6 @@ def _load_whole(found: Found, graph: str | Path | None) -> Profile:
 
 
 def _load_reduced(found: Found, graph: str | Path | None, executor: Executor | None) -> Profile:
-    """The profile of hosts that are read elsewhere, as far as they can be."""
     from .analysis.many_hosts import host_file_list, reduce_hosts
     from .read.opening import Opened, stamp_of
     from .read.places import is_url
@@ -174,7 +173,7 @@ def _load_reduced(found: Found, graph: str | Path | None, executor: Executor | N
 
 
 def _title(opened: Opened) -> str:
-    """What a profile is called: as it was saved, else as the directory of its files."""
+    """The name under which a profile was saved, else its files' directory."""
     from .read.places import printable
 
     return (opened.saved.title if opened.saved else "") or printable(opened.paths[0].absolute().parent.name)
@@ -191,7 +190,6 @@ def _reduced_notice(n_hosts: int) -> str:
 
 
 def _newest(others: Sequence[Path]) -> tuple[str, ...]:
-    """That a log directory has more runs than the one that was read."""
     from .read.places import some_names
 
     if not others:
@@ -341,7 +339,6 @@ class WatchedRun:
 
 
 def _steps_table(rows: Steps) -> pd.DataFrame:
-    """One row per step; see `WatchedRun.steps`."""
     import pandas as pd
 
     start_ns = rows["start_ns"]

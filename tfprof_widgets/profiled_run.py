@@ -32,17 +32,12 @@ _NOT_CAPTURED = (
     "with tfprof.profile() as prof: ..."
 )
 _MOST_WARNINGS = 5
-"""Of what the profiler and the reader report about a trace, a view shows so many; `trace.warnings` has all."""
+"""Of the warnings in `trace.warnings` that a view shows."""
 
 
 class ProfiledRun:
-    """One profiled run, from which `Profile` and its views read.
-
-    Raises:
-        CaptureError: from whatever needs data, while the capture goes on.
-        EmptyTraceError: from the same, where nothing could be captured.
-        TraceError: from the same, where a captured file cannot be read.
-    """
+    """One profiled run for `Profile` and its views; its data raises `CaptureError` during the capture, `EmptyTraceError`
+    without any, and `TraceError` where a file cannot be read."""
 
     def __init__(
         self,
@@ -53,15 +48,13 @@ class ProfiledRun:
         reduced: ReducedHosts | None,
     ) -> None:
         self.title = title
-        """What the run is of, for headings."""
         self.own_notices = notices
-        """What was told of it when it was opened."""
         self.reduced = reduced
-        """Its hosts, where they were too many to keep all their events."""
+        """Its hosts, where they were too many to hold all their events."""
         self.since_last = ""
-        """How it compares with the last run of the same cell, in one sentence; "" where there was none."""
+        """A sentence that compares it with the last run of its cell; "" for none."""
         self.record: CaptureRecord | None = None
-        """The capture that it comes from; None of a trace that was loaded."""
+        """None for a trace that was loaded."""
         self._open_files = open_files
 
     def take(self, record: CaptureRecord) -> None:
@@ -116,7 +109,7 @@ class ProfiledRun:
 
     @property
     def _program(self) -> CapturedProgram | None:
-        """What is held of the program; None of a trace that was loaded, beside which it was written."""
+        """The program of the capture; None for a loaded trace, beside which it was written."""
         return None if self.record is None else self.record.program
 
     def whole(self, what: str) -> Analysis:
@@ -161,7 +154,7 @@ class ProfiledRun:
         )
 
     def saved_with_trace(self) -> SavedProfile:
-        """The same to go with the events of `trace`; of a reduced profile those are few, which its notices tell."""
+        """The saved profile to go with the events of `trace`, which are few for a reduced one, as its notices say."""
         saved = self.saved_now()
         return saved if self.results.has_events else replace(saved, notices=self.notices)
 
@@ -274,7 +267,7 @@ class ProfiledRun:
             return told
 
     def _saved_notices(self) -> tuple[str, ...]:
-        """What was saved beside the trace; a folder may have lost the source map that some of it is about."""
+        """The notices saved beside the trace; a folder may have lost the source map that some of them are about."""
         from .trace.source_map import is_of_source_map
 
         notices = self.saved.notices if self.saved is not None else ()
@@ -285,7 +278,7 @@ class ProfiledRun:
         return tuple(notice for notice in notices if is_here or not is_of_source_map(notice))
 
     def _capture_notices(self) -> tuple[str, ...]:
-        """That memory ran out, and that the capture distorts what it shows; nothing where neither is so."""
+        """That memory ran out, and that the capture distorts what it shows, where so."""
         from .analysis.steps.steps import step_sentence
 
         facts = self.facts
@@ -297,7 +290,7 @@ class ProfiledRun:
 
 
 def _not_in(told: tuple[str, ...], texts: Sequence[str]) -> tuple[str, ...]:
-    """Those of some texts that none of the told ones holds: what a capture noted in several sentences it may tell as one."""
+    """The texts that are not part of another one's words, as one notice may hold several sentences of a capture."""
     return tuple(text for text in texts if not any(text in one for one in told))
 
 

@@ -57,12 +57,10 @@ if TYPE_CHECKING:
 
 
 MOST_OPEN_HOSTS = 4
-"""So many hosts stay open; of more the one that was asked for longest ago is opened anew."""
+"""With more the one that was asked for longest ago is opened anew."""
 
 
 def _table(name: str) -> TableProperty:
-    """One of the tables that the analyses of a profile have."""
-
     def read(profile: Profile) -> pd.DataFrame:
         table = TABLES[name]
         whole = table.of_executions
@@ -108,7 +106,7 @@ class Profile:
         hosts: ReducedHosts | None = None,
     ) -> None:
         self.run = ProfiledRun(open_files, title=title, notices=notices, reduced=hosts)
-        """What was opened and the analyses of it, which all else here reads from."""
+        """What was opened, and its analyses."""
         self._open_hosts: OrderedDict[str, Profile] = OrderedDict()
 
     @property
@@ -465,7 +463,6 @@ class Profile:
         return self._views.dashboard(lambda name: getattr(self, name)(), is_compact=compact)
 
     def _show_host(self, message: Mapping[str, Any]) -> tuple[dict[str, Any], list[bytes]]:
-        """Show a host in full in place of the dashboard, as the page asked for."""
         name = str(message.get("host"))
         self.dashboard().opened = self.host(name).dashboard()
         return {"host": name}, []

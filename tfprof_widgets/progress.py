@@ -31,9 +31,9 @@ _shows_bars = ContextVar("shows_bars", default=True)
 READING = "tfprof: reading"
 TICK_S = 0.25
 TELLING_BYTES = 100 * 2**10
-"""An estimated size below this says only that the program has hardly begun."""
+"""A smaller estimate says only that the program has hardly begun."""
 _PATIENCE_S = 0.2
-"""How long the end of a capture waits for a front end that takes nothing just now."""
+"""How long the end of a capture waits for a busy front end."""
 
 _logger = logging.getLogger(__name__)
 
@@ -62,7 +62,6 @@ class Progress:
     def __init__(
         self, what: str, *, unit: str, total: int = 0, is_scaled: bool = True, after_s: float | None = None
     ) -> None:
-        """Count towards `total`, which may grow."""
         self._options = {"desc": what, "unit": unit if unit == "B" else f" {unit}", "unit_scale": is_scaled}
         self._n_done, self._n_all = 0, total
         self._after_s = _SLOW_S if after_s is None else after_s
@@ -70,7 +69,7 @@ class Progress:
         self._bar: Any = None
 
     def tell(self, n_done: int, n_more: int = 0) -> None:
-        """So many were done since it was last told, and `n_more` turned out to be there."""
+        """So many were done since the last call, and `n_more` were found."""
         self._n_done, self._n_all = self._n_done + n_done, self._n_all + n_more
         if (
             self._bar is None
@@ -105,7 +104,7 @@ class StatusLine:
 
     def __init__(self) -> None:
         self.rest = ""
-        """What stays in the output of a cell where nothing was displayed in the line's place."""
+        """The cell's last text where nothing took the line's place."""
 
     def begin(self, text: str) -> None:
         """Have the line say this, where it is not shown any more too; on the thread of the cell."""
@@ -140,11 +139,8 @@ def status_line() -> StatusLine:
 
 
 class CellLine(StatusLine):
-    """A line in the output of a notebook's cell: text with a display id, by which it is updated and at last replaced.
-
-    Args:
-        takes_all: whether the front end can put anything in its place; where not, that stands below the line.
-    """
+    """A line in a cell's output, updated and at last replaced by its display id; without `takes_all` the result stands
+    below it."""
 
     is_seen = True
 
@@ -153,7 +149,7 @@ class CellLine(StatusLine):
         self._takes_all = takes_all
         self._publisher = kernel_shell().display_pub
         self._display_id = ""
-        """Empty while the line is not shown."""
+        """"" while the line is not shown."""
         self._is_hooked = False
         self._said = ""
 
@@ -205,10 +201,8 @@ class CellLine(StatusLine):
 
 
 class TerminalLine(StatusLine):
-    """A line on the terminal, where no other stands: it is erased before the program writes, and waits for the end of its line.
-
-    The cursor stays at its begin, so that what TensorFlow writes by itself, past Python, takes its place.
-    """
+    """A line on the terminal with the cursor at its begin, so that TensorFlow's output overwrites it; it is erased before
+    the program writes, and waits for the end of a line."""
 
     is_seen = True
 
@@ -217,12 +211,12 @@ class TerminalLine(StatusLine):
         self._terminal: Any = sys.stderr
         self._put = sys.stderr.write
         self._watched: list[tuple[Any, Any, Any]] = []
-        """Streams to the terminal, how they write without us, and how with us."""
+        """Streams to the terminal, with their own way to write and ours."""
         self._lock = threading.RLock()
         self._process = os.getpid()
         self._width = 0
         self._is_other_begun = False
-        """Whether the program has begun a line and not ended it, as bars of progress do."""
+        """Whether the program is within a line, as progress bars are."""
 
     def begin(self, text: str) -> None:
         """Have the line say this."""
@@ -287,10 +281,8 @@ class TerminalLine(StatusLine):
 
 @contextlib.contextmanager
 def following(capture: Capture, line: StatusLine) -> Iterator[None]:
-    """Have the line say how far the running capture is as long as the block runs, and then that it is read.
-
-    A thread of its own looks; steps do nothing for it.
-    """
+    """Show in the line, from a thread of its own, how far the running capture is while the block runs, and then that it
+    is read."""
     if not line.is_seen:
         yield
         return

@@ -24,7 +24,7 @@ logger = logging.getLogger(__name__)
 
 
 def from_run_metadata(run_metadata: Any, *, graph: Any = None, op_log: Any = None) -> Profile:
-    """Make a profile of what `session.run` of TensorFlow 1 noted in a `RunMetadata`.
+    """Make a profile of what `session.run` of TensorFlow 1 recorded in a `RunMetadata`.
 
     Ask for it with `session.run(..., options=tf.compat.v1.RunOptions(trace_level=3), run_metadata=metadata)`; 3 is
     `FULL_TRACE`.
@@ -173,7 +173,7 @@ def _raiser(text: str) -> Callable[[], Opened]:
 
 
 def _opened(runs: dict[int, bytes], graph: bytes, log: bytes) -> Opened:
-    """What the messages tell, with themselves as files in a private folder, for saving; the folder lives as long as the trace."""
+    """The trace of the messages, which also lie as files in a private folder with the trace's life, for saving."""
     from .capture.folders import make_scratch, remove_scratch
     from .capture.v1 import GRAPH_FILE, LOG_FILE, RUN_FILE
     from .read.opening import Opened, stamp_of

@@ -38,7 +38,7 @@ GlobalBatch = Literal["grows", "fixed"]
 
 _WORTH_A_WORD = 0.01
 _MISSING = 0.01
-"""With more hosts missing than this share of the workers, nobody knows how many workers a run had."""
+"""With a larger share of hosts missing, a run's number of workers is unknown."""
 _NEARLY_ALL = 0.9
 
 
@@ -49,7 +49,6 @@ class ScalingRun:
     title: str
     facts: Facts
     n_missing: int = 0
-    """Hosts that took part and could not be read or captured."""
 
 
 def scaling_frame(runs: Sequence[ScalingRun], *, global_batch: GlobalBatch = "grows") -> pd.DataFrame:
@@ -95,10 +94,8 @@ def _row(run: ScalingRun) -> dict[str, Any]:
 
 
 def _largest(communication: pd.DataFrame, training: Sequence[str]) -> tuple[str, float]:
-    """The type of exchange with the most exposed time on hosts that train, and what part of that of all types it has.
-
-    Exchanges that run at once count each, so only that part is known, not how long a step waited for one type alone.
-    """
+    """The type of exchange with the most exposed time on training hosts, and its part of all types', as concurrent ones
+    each count."""
     own = communication[communication["host"].isin(list(training))]
     if own.empty:
         return "", 0.0
@@ -132,9 +129,7 @@ def scaling_sentence(frame: pd.DataFrame) -> str:
 
 @dataclass(frozen=True, eq=False)
 class Scaling:
-    """How a training scales with its workers: what `scaling` gives. In a notebook it shows itself as bars, elsewhere as
-    text.
-    """
+    """How a training scales with its workers: what `scaling` gives, shown as bars in a notebook, elsewhere as text."""
 
     frame: pd.DataFrame
     """A table: a row is a run, the fewest workers first.
@@ -218,7 +213,7 @@ _COLUMNS = ("workers", "ms a step", "speed-up", "efficiency", "communication", "
 
 
 def _page(scaling: Scaling) -> str:
-    """A bar per run, the speed-up, and a line where as many workers could be at best; HTML without scripts."""
+    """A bar per run, the speed-up, and a line at the best possible for its workers; HTML without scripts."""
     runs = scaling.frame.to_dict("records")
     first = next((run["n_workers"] for run in runs if math.isfinite(run["speedup"])), runs[0]["n_workers"])
     ends = [value for run in runs for value in (run["speedup"], run["n_workers"] / first) if math.isfinite(value)]

@@ -59,22 +59,22 @@ if TYPE_CHECKING:
 MAX_SECONDS, MAX_BYTES = 60.0, 32 * 2**20
 """Of one window, as of a capture."""
 ROOM_BYTES = 256 * 2**20
-"""Where the folder is to have room: for steps of some hours, and some windows."""
+"""Free bytes that the folder needs: for steps of some hours, and some windows."""
 _PATIENCE_S = 2.0
 LOOK_S = 0.1
-"""How often is looked whether the step that runs takes long, and whether the gaps of an iterator are to be read."""
+"""How often a long step and an iterator's gaps are checked for."""
 TAKE_S = 0.25
 """How often steps are taken, written and shown."""
 MAX_TAKE_S = 0.4
 """A widget that moves twice a second."""
 MAX_UNREAD = 60
-"""tf.data remembers 100 gaps: so many steps are taken, where that costs less than 1 % of a core, else its gaps are read."""
+"""Of tf.data's 100 gaps: steps are taken this often if that costs less than 1 % of a core, else only the gaps are read."""
 LEAD = 2
-"""A window begins so many steps before the one that it is for: the first step of a capture counts as one that warms up."""
+"""Steps between a window's begin and its aim, as the first step of a capture counts as warming up."""
 LONG_RATIO, LONG_S = 3.0, 0.05
-"""A step that has run for so many times the usual and for so long is looked at while it runs."""
+"""A step is looked at while it runs after so many times the usual and so long."""
 TRIGGER = "capture"
-"""A file of this name in the folder asks for a window; the number in it is how many steps."""
+"""A file of this name in the folder asks for a window of as many steps as it says."""
 
 _logger = logging.getLogger(__name__)
 
@@ -134,11 +134,7 @@ def watch(
 
 @dataclass(frozen=True, kw_only=True)
 class WatchOptions:
-    """What a watch is asked to do; `watch()` tells each.
-
-    Raises:
-        TypeError, ValueError: an argument that means nothing; the message says what to give.
-    """
+    """What a watch is asked to do, as of `watch()`; a bad argument is a `TypeError` or `ValueError` that says what to give."""
 
     every: int | None = None
     every_seconds: float | None = None
@@ -315,7 +311,6 @@ class Watch(WatchedRun):
         self._line.rest = self._words()
 
     def _take_window(self, window: Window, program: CapturedProgram) -> None:
-        """On the thread that trains."""
         loop, reader = self._loop, self._reader
         if loop is None or reader is None:
             return
@@ -332,7 +327,6 @@ class Watch(WatchedRun):
         )
 
     def _tick(self, *, is_last: bool) -> None:
-        """On the loop's thread."""
         self._push()
         if not is_last:
             self._line.say(self._words())
@@ -504,7 +498,7 @@ class WatchedWindow:
     profile: Profile
     state: Literal["reading", "ready", "failed"] = "reading"
     words: str = ""
-    """Why it failed, or what its profile says first."""
+    """Why it failed, or its profile's first words."""
     dashboard: Any = field(default=None, repr=False)
     """None before it is ready, and of all windows where no front end could show it."""
 
@@ -515,7 +509,7 @@ class WindowReader:
     def __init__(
         self, feed: StepFeed, machine: MachineRows, on_read: Callable[[], None], *, makes_dashboards: bool
     ) -> None:
-        """Call `on_read` after each window that was read, on the thread that reads."""
+        """`on_read` is called after each window, on the thread that reads."""
         self.windows: list[WatchedWindow] = []
         self._feed, self._machine, self._makes_dashboards = feed, machine, makes_dashboards
         self._on_read = on_read
@@ -582,13 +576,13 @@ def _title(index: int, window: Window) -> str:
 
 
 def _first_words(profile: Profile) -> str:
-    """What a window tells first: its first advice, where that is of weight, else what limits it."""
+    """A window's first advice, where it is of weight, else its limit."""
     advice = next((one for one in profile.advice if one.severity in ("medium", "high")), None)
     return profile.overview.verdict if advice is None else advice.title
 
 
 def place_in(folder: Path, run_dir: Path) -> str:
-    """The path of a window's run directory within the folder; whole where it could not be kept there."""
+    """The path of a window's run directory within the folder; whole where it is elsewhere."""
     return str(run_dir.relative_to(folder)) if run_dir.is_relative_to(folder) else str(run_dir)
 
 
@@ -619,15 +613,14 @@ class WatchLoop:
         self.finder = AnomalyFinder(n_cores=os.cpu_count() or 0)
         self.borders = Borders()
         self.last: Steps | None = None
-        """The latest steps of training."""
         self.on_tick: Callable[..., None] = _nothing
         """Called after each take, on this thread."""
         self._finds_windows = finds_windows
         self.anomalies: list[Anomaly] = []
-        """What is known to be odd, as of the last look."""
+        """As of the last look."""
         self._told: dict[int, tuple[object, ...]] = {}
         self._validated: Steps | None = None
-        """The first and the last step of the validation that runs, or ran last."""
+        """The first and the last step of the current or last validation."""
         self._slow_step = -1
         self._failed: set[str] = set()
         self._long_ns = math.inf
@@ -673,7 +666,6 @@ class WatchLoop:
         self._take(is_last=True)
 
     def _look(self) -> None:
-        """See where the training is while a step takes long."""
         current = self.feed.recorder.current
         if current is None:
             return
@@ -686,7 +678,7 @@ class WatchLoop:
             self.event("line", step=number, ms=age_ns / 1e6, place=place)
 
     def _take(self, *, is_last: bool) -> None:
-        """Take what there is; where one part fails, which must end neither a training nor its file, the others go on."""
+        """Take what there is; a failing part ends neither the training nor its file nor the others."""
         for part in (self._take_steps, self._take_sample, self._tell_anomalies, self._heed_file, self.on_tick):
             try:
                 part(is_last=is_last)
@@ -722,7 +714,7 @@ class WatchLoop:
         self.finder.add_steps(steps)  # last: it makes more of them than the others
 
     def _note_borders(self, steps: Steps) -> None:
-        """Note epochs, and write that a validation has ended when training goes on behind it."""
+        """Record epochs, and the end of a validation when training goes on behind it."""
         for piece in np.split(steps, np.flatnonzero(np.diff(steps["kind"])) + 1):
             if piece["kind"][0] == VALIDATION:
                 first = piece if self._validated is None else self._validated
@@ -735,7 +727,7 @@ class WatchLoop:
             self.borders.add_steps(piece)
 
     def _tell_anomalies(self, *, is_last: bool) -> None:
-        """Write what is new or has changed, and profile what a profile would explain."""
+        """Write new or changed anomalies, and profile those that a profile would explain."""
         self.anomalies = self.finder.anomalies
         for anomaly in self.anomalies:
             # Its figures change with each step.
@@ -759,7 +751,7 @@ class WatchLoop:
 
 
 def _nothing(**_: object) -> None:
-    """Do nothing."""
+    """The default of `on_tick`."""
 
 
 def folder_name(started_ns: int) -> str:

@@ -23,17 +23,16 @@ if TYPE_CHECKING:
 
 
 STRETCHES = frozenset(("slower", "wait_grows", "outside_grows", "gpu_idles", "clocks_dropped", "machine_busy"))
-"""Kinds of anomalies that hold from their first step to their last; others are single steps, or slow growth."""
+"""Kinds of anomalies that last from a first to a last step; others are single steps, or slow growth."""
 MOST_TOLD = 100
-"""Of anomalies, windows and marks, the latest so many are shown; the file has all."""
+"""Of anomalies, windows and marks that are shown; the file has all."""
 N_LATEST, N_KEPT = 20, 200
-"""Figures are of so many of the latest steps, of which more are kept: what the last ones of an epoch waited is not known, as
-their iterator is gone, and those before tell it.
-"""
+"""Figures are of the latest `N_LATEST` steps with known waits, of `N_KEPT` in memory; an epoch's last waits are lost with
+its iterator."""
 LONG_END_S = 0.5
-"""Callbacks that take so long at the end of an epoch are told."""
+"""Callbacks at the end of an epoch that take so long are shown."""
 MAX_MARKS = 200
-"""Of each kind; of more every second one is left out, and again."""
+"""Of each kind; every second one of more is dropped, repeatedly."""
 MAX_ROWS = 600
 """Of samples; of more each two become one."""
 
@@ -73,7 +72,7 @@ def batches_told(latest: Steps | None) -> str:
 
 
 def _share(latest: Steps, column: str) -> float:
-    """What a part is of the time of the latest steps of which it is known; NaN where that is less than half of them."""
+    """A part's share of the latest steps' time, where known; NaN where that is less than half of it."""
     is_known = np.isfinite(latest[column])
     known = latest[is_known][-N_LATEST:]
     whole = float(known["duration_us"].sum())
@@ -156,12 +155,11 @@ class Places:
     """Numbers of steps -> which steps of training they are in order: numbers count batches, and loops may number anew."""
 
     def __init__(self, columns: Mapping[str, Floats]) -> None:
-        """Take the columns of `StepBins`."""
         self._numbers, self._ordinals = columns["first_number"], columns["first_ordinal"]
         self._is_sorted = bool(np.all(np.diff(self._numbers) > 0))
 
     def of(self, step: int | None) -> float | None:
-        """The ordinal of a step, within its bin by its number; the number itself where numbers do not tell."""
+        """The ordinal of a step, within its bin by its number; the number itself where numbers are ambiguous."""
         if step is None or not self._is_sorted or not len(self._numbers):
             return step
         i = int(np.searchsorted(self._numbers, step, side="right")) - 1
@@ -227,7 +225,7 @@ def state_of_outcome(outcome: str) -> str:
 
 
 def _dashboard_of(window: Profile | None) -> Any:
-    """None of a window whose files are not whole."""
+    """None for a window whose files are not whole."""
     try:
         return None if window is None else window.dashboard()
     except TfProfError:
@@ -245,7 +243,7 @@ class Borders:
 
     def __init__(self) -> None:
         self.n_epochs = 0
-        """How many have begun."""
+        """Epochs that have begun."""
         self._marks: dict[str, list[dict[str, Any]]] = {"epoch": [], "validation": []}
         self._n_steps = 0
 

@@ -20,13 +20,13 @@ from typing import Any, Literal
 from .program.frames import frames_outwards, running_frames
 
 MAX_DEPTH = 1_000
-"""How many frames of a thread are looked at."""
+"""The most frames of a thread that are looked at."""
 _CALLS = "/tensorflow/python/eager/polymorphic_function/".replace("/", os.sep)
 _TRACES = frozenset(("func_graph_from_py_func", "_create_concrete_function", "_build_functions_for_outputs"))
 """Functions of TensorFlow in which it traces, or makes the gradient of what it traced."""
 
 Building = Literal["no", "maybe", "yes"]
-"""While a function is traced: yes. Until the call that traced it has returned, it may be optimized, compiled, or run."""
+""""yes" while a function is traced; "maybe" until the call that traced it returns, as it may be optimized, compiled or run."""
 
 
 class BuildingWatch:
@@ -35,8 +35,8 @@ class BuildingWatch:
     def __init__(self, stacks: Callable[[], Mapping[int, FrameType]] = running_frames) -> None:
         self._stacks = stacks
         self._calls: dict[int, FrameType | None] = {}
-        """For each thread that traces or has traced, the call in which it does. A frame keeps what its function holds alive,
-        until the look after its end; but of a frame that is gone, the id is that of a next call at once."""
+        """The tracing call of each thread; a frame keeps alive what its function holds, but the id of one that is gone is
+        reused at once."""
 
     def look(self) -> Building:
         """Whether a function is being traced or compiled now."""
@@ -52,10 +52,8 @@ class BuildingWatch:
 
 
 def traced_us() -> int | None:
-    """For how long TensorFlow has traced functions in this process so far, in us, by its own counter; None where it has none.
-
-    It grows when a function has been traced, on whatever thread; functions within count once. To read it takes 0.4 us.
-    """
+    """How long TensorFlow has traced functions in this process, in us, by its own counter; None without one. Reading
+    takes 0.4 us."""
     if "tensorflow" not in sys.modules:
         return 0
     counter = _tracing_counter()
@@ -73,7 +71,7 @@ def _tracing_counter() -> Any:
 
 
 def _state(frame: FrameType | None) -> tuple[FrameType | None, bool]:
-    """The outermost call of a `tf.function` that a thread is within, and whether it traces one."""
+    """The outermost call of a `tf.function` around a thread, and whether it traces one."""
     call, is_tracing = None, False
     for outer in islice(frames_outwards(frame), MAX_DEPTH):
         code = outer.f_code
@@ -84,11 +82,10 @@ def _state(frame: FrameType | None) -> tuple[FrameType | None, bool]:
 
 
 N_PIECES = 32
-"""The latest pieces, from which the usual growth is read."""
+"""The latest pieces give the usual growth."""
 MIN_PIECES = 5
-"""Fewer pieces tell no usual growth."""
 MAX_TIMES = 3.0
-"""A piece that grew by more times the usual counts as so many."""
+"""Growth counts as at most so many times the usual."""
 
 
 @dataclass(frozen=True)
@@ -96,11 +93,11 @@ class Piece:
     """A piece of the run, from the end of one step to that of a later one; of a program without steps some seconds."""
 
     n_units: float
-    """How many steps, or seconds."""
+    """Steps, or seconds."""
     growth: float
     """Of the heap, in bytes; negative where more was freed."""
     is_spoilt: bool = False
-    """Whether a function was built meanwhile, or just before: what grew or was freed says nothing."""
+    """Whether a function was built meanwhile, or just before, so that growth says nothing."""
 
 
 class Stride:
@@ -112,7 +109,7 @@ class Stride:
 
     @property
     def is_known(self) -> bool:
-        """Whether there were pieces enough to tell the usual growth."""
+        """Whether there were enough pieces for the usual growth."""
         return sum(not piece.is_spoilt for piece in self._recent.copy()) >= MIN_PIECES
 
     @property
@@ -129,7 +126,6 @@ class Stride:
         self._recent.append(piece)
 
     def _counted(self) -> list[float]:
-        """How much of the growth of each recent piece counts."""
         recent = self._recent.copy()  # whoever asks how large a file would be is on another thread than what adds
         rates = [piece.growth / piece.n_units for piece in recent if not piece.is_spoilt]
         usual = max(statistics.median(rates), 0.0) if rates else 0.0
@@ -142,7 +138,7 @@ class Stride:
 
 
 def _begin(growths: list[float]) -> int:
-    """From which piece on growth counts: what was freed again by the end had not been the profiler's, which frees nothing."""
+    """The piece from which growth counts: what is freed later was not the profiler's, which frees nothing."""
     best, begin, total = 0.0, len(growths), 0.0
     for i in range(len(growths) - 1, -1, -1):
         total += growths[i]
@@ -154,7 +150,6 @@ def _begin(growths: list[float]) -> int:
 POLL_S = 0.05
 MAX_POLL_S = 0.5
 PIECE_S = 0.1
-"""The run is looked at in pieces of at least so long."""
 HEAP_BYTES_PER_FILE_BYTE = 4.0
 """An event waiting in the profiler takes this many times its size in the file (2.9 to 5.8 measured with TF 2.21)."""
 DOUBT_FACTOR = 4
@@ -166,24 +161,19 @@ BoundKind = Literal["seconds", "bytes"]
 
 @dataclass(frozen=True)
 class FileRate:
-    """What a file that was written has told of the next one."""
+    """Estimates for the next file from one that was written."""
 
     heap_bytes_per_byte: float = HEAP_BYTES_PER_FILE_BYTE
-    """How much the heap grows in the stride of the program for each byte of the file."""
+    """Growth of the program's heap for each byte of the file."""
     bytes_per_step: float = 0.0
-    """0 where it is not known."""
+    """0 where unknown."""
     bytes_per_second: float = 0.0
-    """Of a program that marks no steps; 0 where it is not known."""
+    """Of a program that marks no steps; 0 where unknown."""
 
 
 class BoundWatch:
-    """Watches one session on a thread of its own and calls `on_bound(kind)` once.
-
-    TensorFlow has no count of what its profiler holds, but that grows with every step: the growth of the C heap in the
-    stride of the program (`Stride`), divided by what an event in the heap takes in the file, estimates it. What grows while
-    a function is traced or compiled does not count. Whoever is called measures the real file and may go on with what
-    `learn` makes of it.
-    """
+    """Estimates a session's file size on a thread of its own, from the growth of the C heap, and calls `on_bound(kind)`
+    once; its caller measures the real file and may go on with what `learn` makes of it."""
 
     def __init__(
         self,
@@ -233,7 +223,7 @@ class BoundWatch:
         self._n_steps += 1
 
     def learn(self, n_bytes: int) -> FileRate:
-        """Return what the file of the session tells, after its end; what was known before where it was too short."""
+        """The estimates from the ended session's file; the earlier ones where it was too short."""
         if not self._stride.is_known or not n_bytes:
             return self._rate
         elapsed_s = min(time.monotonic(), self._end_s) - self._begin_s  # without what the file took to be written
@@ -286,12 +276,10 @@ class _OpenPiece:
         self._was_spoilt = True
 
     def look(self, heap: int, *, is_building: bool) -> None:
-        """Take up one look."""
         self._lowest = min(self._lowest, heap)
         self._is_spoilt |= is_building
 
     def ended(self, now_s: float, n_steps: int) -> Piece | None:
-        """The piece, where it ends now; the next one begins then."""
         seconds, steps = now_s - self._begin_s, n_steps - self._n_steps
         # In a program of steps a piece ends with one, however long it takes: compiling, a validation, a checkpoint.
         if seconds < PIECE_S or (n_steps and not steps):
@@ -312,10 +300,8 @@ class _MallInfo2(ctypes.Structure):
 
 
 def heap_reader() -> Callable[[], int]:
-    """Return a function that tells how many bytes of the C heap are in use, in microseconds.
-
-    Elsewhere than with glibc >= 2.33 it tells the resident set, which also counts large arrays.
-    """
+    """A function that reads the bytes in use of the C heap in microseconds; without glibc >= 2.33 the resident set, large
+    arrays too."""
     try:
         mallinfo2 = ctypes.CDLL(None).mallinfo2
     except (OSError, AttributeError, TypeError):

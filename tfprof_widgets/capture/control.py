@@ -18,15 +18,14 @@ from .windows import WindowKeeper, bound_text, run_shielded
 STEP_GRACE_S = 1.0
 """How long a bound waits for the step in progress: a step cut by the end of its session is lost."""
 LONGEST_SESSION_S = 20.0
-"""A session of all steps is written after so long, between two steps, and another one follows: what the profiler holds in memory
-is lost where the process is killed. It costs nothing in all: sessions start in 0.1 ms, and files take a time in proportion to
-their size, 90 ms a MiB, whether they are written at once or in parts (measured with TF 2.21 on CPU)."""
+"""Sessions of all steps are written after so long, as a killed process loses what the profiler holds; it costs nothing: a
+start takes 0.1 ms, files 90 ms a MiB in parts or at once (TF 2.21 on CPU)."""
 WRONG_ESTIMATE_RATIO = 0.75
-"""A window stopped for its estimated size whose file stays below this share of the bound was stopped in error."""
+"""A window whose file stays below this share of the bound was stopped by a wrong estimate."""
 
 
 class StepListener(Protocol):
-    """Who is told of each step, on its thread: what it does there is paid by every step."""
+    """Called at each step, on its thread, at that step's cost."""
 
     def began(self, step: OpenStep) -> None:
         """A step began, which may turn out to be none."""
@@ -35,10 +34,10 @@ class StepListener(Protocol):
         """A step ended after so long."""
 
     def note_logs(self, number: int, logs: Any) -> None:
-        """Keras told this of a step, by its number; on any thread."""
+        """Take Keras' values of a step, by its number, on any thread."""
 
     def let_go(self, iterator: Any) -> None:
-        """An iterator of tf.data has given the last batches of an epoch; it lives as long as somebody keeps it."""
+        """An iterator of tf.data has given the last batches of an epoch; it lives as long as it is held."""
 
     def note_epoch(self, epoch: int, logs: Any) -> None:
         """An epoch of Keras ended with these logs, before other callbacks hear of it; None: what follows its end is over."""
@@ -52,16 +51,15 @@ class WindowControl:
         self.listeners = listeners
         self.keeper = keeper
         self.n_steps = 0
-        """How many batches the program has marked, captured or not."""
+        """Batches that the program marked, captured or not."""
         self.step_times = StepTimes()
-        """How long the steps took, captured or not."""
+        """Of all steps, captured or not."""
         self.bound: str | None = None
-        """The text of the bound that ended the capture; empty after a failure; None while windows may open."""
+        """The text of the bound that ended the capture; "" after a failure, None while windows may open."""
         self.selection = options.selection()
-        """Which steps are wanted; None: everything."""
+        """None where everything is wanted."""
         self._lock = threading.RLock()
         self.open_steps: set[OpenStep] = set()
-        """Of all threads."""
         self._pending: BoundKind | None = None
         self._file_rate = FileRate()
         self._is_over = False
@@ -104,7 +102,7 @@ class WindowControl:
             self.open_steps.discard(step)
 
     def leave(self, step: OpenStep) -> bool:
-        """The same of a step that was left before its end, of which its marker tells; False when it has ended before."""
+        """End a step that was left early, as its marker shows; False when it had ended before."""
         if step not in self.open_steps:
             return False
         step.leave()
@@ -178,7 +176,7 @@ class WindowControl:
         self.keeper.open_id = self.keeper.watch = None
 
     def _go_on(self, window_id: int) -> None:
-        """Close the window, and open the next one at once, also where its file could not be written, but for a second time."""
+        """Close the window and open the next one at once, unless a second file in turn cannot be written."""
         with self._lock:
             has_failed = self.keeper.failure is not None
             self._close(window_id)
@@ -251,13 +249,13 @@ class Standing:
     """How far a running capture is."""
 
     state: str
-    """`"recording"`, `"waiting for step 10"`, `"paused"`, or why nothing is recorded any more."""
+    """`"recording"`, `"waiting for step 10"`, `"paused"`, or why recording has ended."""
     step: int | None
-    """Number of the step that runs or comes next; None before the first was marked."""
+    """Number of the step that runs or comes next; None before the first one."""
     seconds: float
     """How long the profiler has run, in all windows."""
     n_bytes: float
-    """Size of what it has recorded, an estimate while a window is open; 0 while nothing is known of it."""
+    """Size of the files, estimated while a window is open; 0 where unknown."""
 
 
 def standing_of(control: WindowControl, next_number: int) -> Standing:

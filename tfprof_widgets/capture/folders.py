@@ -1,11 +1,5 @@
-"""A capture's files on disk, and what TensorFlow's profiler writes to standard error.
-
-TensorFlow writes to the descriptor, past Python, and ipykernel shows in the cell what arrives there. So in a kernel the
-descriptor leads elsewhere while a session starts or stops, and all but the profiler's own lines is written afterwards to where
-it belongs. A program's standard error is its own, and is what is left of it where it crashes: it is never touched. There
-TensorFlow logs no line of information meanwhile, where its Abseil can be asked. What CUPTI says between a start and a stop is
-not caught.
-"""
+"""A capture's files on disk, and the profiler's lines on standard error, which a kernel's descriptor diverts at start and
+stop."""
 
 from __future__ import annotations
 
@@ -97,7 +91,7 @@ def new_run(logdir: Path, name: str) -> Path:
 
 
 _N_FILES = 8
-"""More than the profiler's files, and moving them, take at once."""
+"""More files than the profiler writes and moves at once."""
 
 
 class SpareFiles:
@@ -141,17 +135,15 @@ _WARNING = 1
 
 _lock = threading.Lock()
 _kept: int | None = None
-"""Where standard error leads while it is held."""
+"""Where standard error leads while it is diverted."""
 _level: int | None = None
-"""The level of the log while a higher one is set."""
+"""Abseil's level of the log while a higher one is set."""
 
 
 @contextlib.contextmanager
 def without_profiler_lines() -> Iterator[None]:
-    """Keep what the profiler says of itself while the block runs out of the output.
-
-    Never raises for its own sake: where neither the descriptor can be held nor the log be asked, the lines appear.
-    """
+    """Leave the profiler's own lines out of the block's output, where the descriptor can be diverted or the log asked;
+    never raises."""
     if not _lock.acquire(blocking=False):
         yield
         return
@@ -173,7 +165,6 @@ def without_profiler_lines() -> Iterator[None]:
 
 
 def _log_less() -> None:
-    """Have TensorFlow log warnings and errors alone."""
     global _level
     if (calls := _level_calls()) is not None:
         level, set_level = calls
@@ -182,7 +173,6 @@ def _log_less() -> None:
 
 
 def _log_again() -> None:
-    """Have it log what it logged before."""
     global _level
     if _level is not None and (calls := _level_calls()) is not None:
         calls[1](_level)
@@ -190,14 +180,14 @@ def _log_again() -> None:
 
 
 def _level_calls() -> LevelCalls | None:
-    """Abseil's `MinLogLevel` and `SetMinLogLevel` in TensorFlow's library; None where it has, or exports, none."""
+    """Abseil's `MinLogLevel` and `SetMinLogLevel` in TensorFlow's library; None where it does not export them."""
     package = getattr(sys.modules.get("tensorflow"), "__file__", None)
     return None if package is None else _calls_of_library(Path(package).parent)
 
 
 @cache
 def _calls_of_library(folder: Path) -> LevelCalls | None:
-    """Their names have the date of Abseil's release in them, so all dates are tried, which takes milliseconds, once."""
+    """Their names hold the date of Abseil's release, so all dates are tried once, in milliseconds."""
     for file in folder.glob("libtensorflow_framework.*"):
         with contextlib.suppress(OSError, AttributeError):
             library = ctypes.CDLL(str(file))
@@ -220,7 +210,7 @@ def _is_not_of_profiler(record: logging.LogRecord) -> bool:
 
 
 def _hold() -> int | None:
-    """Have standard error collected, and return the file that it is collected in; None where that cannot be."""
+    """Divert standard error into a file; None where that fails."""
     global _kept
     held = kept = None
     try:
@@ -236,7 +226,7 @@ def _hold() -> int | None:
 
 
 def _memory() -> int:
-    """A file to collect in. Not a pipe, which can be full; in memory where that can be: the disk can be full too."""
+    """A file, as a pipe can be full; in memory where possible, as the disk can be full, too."""
     if hasattr(os, "memfd_create"):  # Python as conda and uv bring it has none on Linux either
         return os.memfd_create("stderr")
     with tempfile.TemporaryFile() as file:
@@ -244,7 +234,7 @@ def _memory() -> int:
 
 
 def _release(held: int) -> None:
-    """Have standard error lead where it led before, and write there what was collected but for the profiler's lines."""
+    """Restore standard error, and write what was collected without the profiler's lines there."""
     global _kept
     kept, _kept = _kept, None
     if kept is None:

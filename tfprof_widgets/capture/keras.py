@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
 
 class _Changed:
-    """A module some names of which stand for something else."""
+    """A module with other values for some names."""
 
     def __init__(self, module: Any, **names: Any) -> None:
         self._module = module
@@ -55,13 +55,12 @@ def without_own_marks(module: ModuleType | None) -> Callable[[], None] | None:
 
 
 DEFAULT = 32
-"""Keras' own, for arrays."""
+"""Keras' own default for arrays."""
 MAX_DEPTH = 100
-"""Data sets that one is made of."""
 
 
 def batch_size_of(arguments: Mapping[str, Any]) -> int:
-    """The batch size of a call of `fit`, `evaluate` or `predict`; 0 where it cannot be told."""
+    """The batch size of a call of `fit`, `evaluate` or `predict`; 0 where unknown."""
     try:
         given = arguments.get("batch_size")
         if given is not None:
@@ -97,16 +96,12 @@ KINDS = {"train": "train", "test": "test", "predict": "test_predict"}
 
 
 class StepMarks:
-    """Turns the hooks of one `fit`, `evaluate` or `predict` call, validation included, into steps.
-
-    A step runs from the begin of its batch to the begin of the next, so that the time in other callbacks is inside a
-    step; the last of an epoch ends when its batch has been computed. Only begin hooks are used for marking: Keras runs
-    the end hooks on another thread when it can, and asking it not to would make every step wait for its device.
-    """
+    """Turns the hooks of a `fit`, `evaluate` or `predict` call into steps from batch begin to batch begin, the last of an
+    epoch to its end; end hooks run on another thread and are not used."""
 
     def __init__(self, taker: Capture | StepNotes) -> None:
         self.failure: Failure | None = None
-        """The allocation that failed in the last computation that raised, for callbacks: Keras does not tell them."""
+        """The allocation that failed in the last computation that raised, which Keras does not pass to callbacks."""
         self._taker = taker
         self._listeners = taker.listeners
         self._step: OpenStep | None = None
@@ -117,9 +112,8 @@ class StepMarks:
         self._ended_epoch: int | None = None
 
     def begin_phase(self, kind: str, model: Any, n_batches: int | None) -> None:
-        """A loop over batches begins; within another one it is validation. On another backend than TensorFlow it has no steps:
-        what a batch computes may begin when the call is over.
-        """
+        """Begin a loop over batches (within another one: validation); only TensorFlow's backend computes before the call
+        returns, others have no steps."""
         if unrecorded := unrecorded_by(model):
             self._taker.note_unrecorded(unrecorded)
             return
@@ -206,7 +200,7 @@ class StepMarks:
             listener.note_epoch(epoch, logs or {})
 
     def _let_go(self) -> None:
-        """Keep the iterator of the innermost loop no longer; it may be asked about its last batches until then."""
+        """Release the iterator of the innermost loop, which is asked about its last batches until then."""
         iterator = self._phases[-1].take_iterator() if self._phases else None
         if iterator is not None:
             for listener in self._listeners:
@@ -258,18 +252,13 @@ class StepMarks:
 
 
 class _Phase:
-    """One loop over batches: where it is, and a watch on the model's function that computes a batch.
-
-    Between the last computation of an epoch and the next hook Keras sets up the validation or reads all metrics, which
-    is no part of a step. Where the last is not known, every step ends with its computation (validation), or the last
-    one lasts until the next hook (training on a generator).
-    """
+    """One loop over batches, and a watch on the model's function for one; without a known last batch, validation steps
+    end with their computation, and the last training step lasts until the next hook."""
 
     def __init__(self, kind: str, *, is_inner: bool, n_batches: int | None) -> None:
         self.kind = kind
         self.begun_ns = time.perf_counter_ns()
         self.marker = KINDS[kind]
-        """The name of its markers."""
         self.is_inner = is_inner
         self.base = 0
         self.first_batch = 0
@@ -280,14 +269,13 @@ class _Phase:
         """Of an epoch; None where Keras does not know."""
         self._model: Any = None
         self.iterator: weakref.ref[Any] | None = None
-        """What gave the latest batches, where that can be asked how long it was waited for."""
+        """The iterator of the latest batches, where tf.data can be asked how long it was waited for."""
         self.n_elements = 0
-        """How many it has given."""
+        """Number of elements that it has given."""
         self._kept: Any = None
-        """It, as Keras lets go of it before the last batches of an epoch were asked about."""
+        """The iterator itself, as Keras releases it before the last batches of an epoch are asked about."""
 
     def begin(self, batch: int) -> None:
-        """Note that a call begins, with as many batches as the model takes at once."""
         self.first_batch = self.last_batch = batch
         per_call = getattr(self._model, "steps_per_execution", None) or 1
         if per_call != 1:
@@ -295,9 +283,8 @@ class _Phase:
             self.last_batch += max(min(int(per_call), left), 1) - 1
 
     def watch(self, model: Any, computed: Callable[[int, Any], None], failed: Callable[[BaseException], None]) -> None:
-        """Have `computed` called after each computation of a batch, with its time in ns and its argument (an iterator), and
-        `failed` after one that raised.
-        """
+        """Call `computed` after each computation of a batch, with its time in ns and its argument (an iterator), and
+        `failed` after one that raised."""
         self._model = model
         function = getattr(model, self._function_name, None)
         if callable(function) and not isinstance(function, _WatchedFunction):
@@ -305,18 +292,17 @@ class _Phase:
             setattr(model, self._function_name, _WatchedFunction(function, computed, failed))
 
     def begin_iterator(self, iterator: Any) -> None:
-        """Note that the model took its batches from another iterator, which can be asked or not."""
+        """The model takes its batches from another iterator, which can be asked or not."""
         is_known = hasattr(iterator, "_iterator_resource")
         self._kept, self.iterator = (iterator, weakref.ref(iterator)) if is_known else (None, None)
         self.n_elements = 0
 
     def take_iterator(self) -> Any:
-        """Return the iterator that is kept, and keep it no longer; None: none is."""
         kept, self._kept = self._kept, None
         return kept
 
     def unwatch(self) -> None:
-        """Give the model its function back."""
+        """Restore the model's function."""
         function = getattr(self._model, self._function_name, None)
         if self.is_watched and isinstance(function, _WatchedFunction):
             self.is_watched = False
@@ -328,7 +314,7 @@ class _Phase:
 
 
 class _WatchedFunction:
-    """Keras' train function, and a call after each of its calls; has its attributes, for those who look at them."""
+    """Keras' train function with a call after each of its calls, and the same attributes."""
 
     def __init__(self, original: Any, after: Any, failed: Any) -> None:
         self.original = original
@@ -372,7 +358,6 @@ class StepMarker(LateBase, KerasCallback):  # type: ignore[misc]
 
     @classmethod
     def _late_base(cls) -> type:
-        """Keras' class of callbacks."""
         base: type = import_tensorflow().keras.callbacks.Callback
         return base
 
@@ -383,13 +368,13 @@ class StepMarker(LateBase, KerasCallback):  # type: ignore[misc]
         self.marks.end_phase()
 
     def on_epoch_end(self, epoch: int, logs: Any = None) -> None:
-        """Count what comes until the next batch to no step, and tell of the epoch."""
+        """Count what comes until the next batch to no step, and report the epoch."""
         self.marks.end_step()
         self.marks.end_epoch(epoch, logs)
 
 
 def _hooks(kind: str) -> dict[str, Callable[..., None]]:
-    """What Keras calls in a loop of one kind, by the name that it is called by."""
+    """The hooks of a loop of one kind -> their methods' names."""
 
     def begin(self: Any, logs: Any = None) -> None:
         self._begin(kind)
@@ -490,10 +475,7 @@ class OwnMarksPatch:
 
 
 class KerasPatch(OwnMarksPatch):
-    """Wraps the public methods of every Keras `Model` class in this process besides, and takes the wrappers out again.
-
-    Subclasses that override `fit` and call `super().fit(...)` pass through the wrapper too; so do instances that exist.
-    """
+    """Wraps the public methods of every Keras `Model` class, and so of subclasses and existing objects, and restores them."""
 
     def _change(self, model_class: type) -> None:
         for method in METHODS:
@@ -502,7 +484,7 @@ class KerasPatch(OwnMarksPatch):
 
 
 def _model_classes() -> list[type]:
-    """Return the Model classes: of `tf.keras` (Keras 3 or, by the user's choice, Keras 2) and of a separate `keras`."""
+    """The Model classes of `tf.keras` (Keras 3 or, by the user's choice, Keras 2) and of a separate `keras`."""
     classes: list[type] = []
     for name in ("tensorflow", "keras"):
         module = sys.modules.get(name)
@@ -517,7 +499,6 @@ def _model_classes() -> list[type]:
 
 
 def _wrap(model_class: type, method: str) -> Callable[[], None]:
-    """Replace one method and return what puts the original back."""
     original = getattr(model_class, method)
     is_own = method in vars(model_class)
     wrapper = _marked(original)
@@ -570,13 +551,10 @@ Result = TypeVar("Result")
 
 
 class CapturingCallback(StepMarker, Generic[Result]):
-    """A Keras callback that captures every `fit` (or lone `evaluate`, `predict`) that it is passed to.
-
-    Step numbers count from 0 in each call.
-    """
+    """A Keras callback that captures every `fit` (or lone `evaluate`, `predict`) call, with step numbers from 0 in each."""
 
     _result_name: ClassVar[str]
-    """What a call gives, such as "profile"; for messages."""
+    """A noun for what a call gives in messages, such as "profile"."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -586,16 +564,13 @@ class CapturingCallback(StepMarker, Generic[Result]):
         self._results: list[Result] = []
 
     def _start_capture(self, end_if_over: Callable[[], None]) -> Capture:
-        """Start a capture as a call begins, with this `end_if_over`."""
         raise NotImplementedError
 
     def _result_of(self, record: CaptureRecord) -> Result:
-        """What a call gives whose capture has ended with this record."""
         raise NotImplementedError
 
     @property
     def _last_result(self) -> Result:
-        """What the last call gave."""
         if not self._all_results:
             raise CaptureError(
                 f"No {self._result_name} yet: pass the callback to `model.fit(callbacks=[...])` and let it end."
@@ -604,7 +579,7 @@ class CapturingCallback(StepMarker, Generic[Result]):
 
     @property
     def _all_results(self) -> list[Result]:
-        """What the calls gave, oldest first; of a call that failed what was captured before."""
+        """Results of all calls, oldest first; for a call that failed what was captured before."""
         self._finish_if_over()
         return list(self._results)
 
@@ -643,7 +618,7 @@ class CapturingCallback(StepMarker, Generic[Result]):
 
 
 def _weakly(method: Callable[[], None]) -> Callable[[], None]:
-    """Return a function that calls `method` as long as its object lives; a capture must not keep its owner alive."""
+    """A function that calls `method` while its object lives: a capture must not keep its owner alive."""
     reference = weakref.WeakMethod(method)
 
     def call() -> None:
@@ -666,12 +641,12 @@ class _Caller:
 
     @property
     def arguments(self) -> dict[str, Any]:
-        """The call's, by name; empty where a loop of the user's own drives the callback."""
+        """By name; empty where a loop of the user's own drives the callback."""
         return {} if self._frame is None else {name: self._frame.f_locals.get(name) for name in ("x", "batch_size")}
 
     @property
     def is_running(self) -> bool:
-        """True too where a loop of the user's own drives the callback: it ends the capture by Keras' hooks."""
+        """True, too, where a loop of the user's own drives the callback and ends the capture by Keras' hooks."""
         if self._frame is None:
             return True
         return self._frame in frames_outwards(running_frames().get(self._thread_id, sys._getframe()))

@@ -39,7 +39,6 @@ class trace_steps(Generic[T]):  # noqa: N801 -- it is called like a function, as
         self._name = name
 
     def __len__(self) -> int:
-        """Return the length of the dataset, for progress bars; `TypeError` where it has none, as with the dataset."""
         return len(self._dataset)  # type: ignore[arg-type]
 
     def __iter__(self) -> Iterator[T]:
@@ -113,8 +112,6 @@ class step:  # noqa: N801 -- it is called like a function
 
 
 class _Step:
-    """One step, reported to the active capture, or put into whatever session runs when there is none."""
-
     def __init__(self, name: str, number: int | None, default_number: int) -> None:
         self._name = name
         self._number = number

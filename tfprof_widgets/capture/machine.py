@@ -24,19 +24,13 @@ from ..trace.capture_facts import FRAMEWORKS, SAMPLE_COLUMNS, of_keras
 
 NAN = float("nan")
 _SLOWED = 0x08 | 0x20 | 0x40 | 0x80
-"""Reasons of NVML for a lower clock that are no choice of the program: hardware, heat by software or hardware, power brake.
-
-Source: nvml.h, nvmlClocksThrottleReason*. A power cap (0x4) is the usual state of a busy GPU, and is not among them.
-"""
+"""NVML's reasons for a lower clock other than the program's choice: hardware, heat, power brake; not a power cap (0x4),
+usual on a busy GPU. Source: nvml.h, nvmlClocksThrottleReason*."""
 
 
 class GpuReader:
-    """Reads every GPU of the machine, numbered as `nvidia-smi` numbers them; nothing where there are none.
-
-    `pct` is the share of time in which a kernel ran, over NVML's own last period (some 0.2 s to 1 s); `memory_bytes` is what
-    all processes hold, and TensorFlow takes almost all of it at once unless it is told otherwise. What a GPU does not tell
-    (a part of a divided one has no load) is NaN.
-    """
+    """Reads every GPU, numbered as by `nvidia-smi`: `pct` is the share of time with a kernel, over NVML's last 0.2 to 1
+    s, `memory_bytes` what all processes hold; NaN where unknown."""
 
     def __init__(self) -> None:
         self._nvml: Any = None
@@ -71,7 +65,7 @@ class GpuReader:
         return row
 
     def clocks(self) -> dict[str, float]:
-        """Return `gpu_clock_mhz`, of the slowest, and `gpu_throttled`, whether any is slowed down, as far as they are told."""
+        """Return `gpu_clock_mhz`, of the slowest, and `gpu_throttled`, whether any is slowed down, where known."""
         nvml, found = self._nvml, {}
         if nvml is None or not self._handles:
             return {}
@@ -103,7 +97,7 @@ def _known(values: list[float]) -> list[float]:
 
 
 LOOK_AGAIN_S = 1.0
-"""So often all threads are asked which processes they started."""
+"""How often all threads are asked which processes they started."""
 _USED = slice(11, 15)
 """Of /proc/PID/stat behind the name: utime, stime, and both of children that were waited for."""
 _WAITED_FOR = slice(13, 15)
@@ -111,10 +105,8 @@ _MOST = 1_000
 
 
 class Children:
-    """Those that run now, with their own children; the time of one that ended is its parent's, once that has waited for it.
-
-    The children of the main thread are looked up each time, those of all threads once a second: some 15 us a thread.
-    """
+    """Running processes below this one; those of the main thread are looked up each time, of all threads (15 us each)
+    once a second."""
 
     def __init__(self, root: Path = Path("/proc")) -> None:
         self._root = root
@@ -132,7 +124,6 @@ class Children:
         return (ticks + self._ticks("self", _WAITED_FOR)) / self._ticks_per_s
 
     def _all_below(self, pid: str) -> list[str]:
-        """The processes that a process started, and those that they did."""
         found: dict[str, None] = {}
         left = [pid]
         while left and len(found) < _MOST:
@@ -168,11 +159,11 @@ BASE_COLUMNS = (
     "net_recv_bytes",
     "net_sent_bytes",
 )
-"""Before the columns of the cores."""
+"""Columns before those of the cores."""
 LAST_COLUMNS = ("memory_available_bytes", "n_threads", "children_cpu_pct")
-"""Behind them."""
+"""Columns behind those of the cores."""
 _N_CPU_TIMES = 8
-"""user, nice, system, idle, iowait, irq, softirq, steal; the time of guests behind them is in user already."""
+"""user, nice, system, idle, iowait, irq, softirq, steal; the guests' time behind them is in user already."""
 _SECTOR_BYTES = 512
 """Unit of /proc/diskstats, whatever the sectors of the disk."""
 _SLACK_BYTES = 4096
@@ -204,14 +195,8 @@ class Counters(Protocol):
 
 
 class MachineReader:
-    """Reads a row: loads since the row before, disk and network since the reader was made.
-
-    Args:
-        counters: of the machine; None: those of this one.
-
-    Raises:
-        OSError, ImportError: it cannot be read.
-    """
+    """Reads a row of loads since the row before, and disk and network since the reader was made; `counters` are this
+    machine's by default."""
 
     def __init__(self, counters: Counters | None = None) -> None:
         self._counters = counters or (
@@ -239,7 +224,7 @@ class MachineReader:
         self._counters.close()
 
     def _loads(self) -> list[float]:
-        """Load of all cores together and of each, in [0, 100]; NaN for those that are offline."""
+        """In [0, 100], of all cores together and of each; NaN for those that are offline."""
         busy, whole = self._counters.cpu_times()
         loads = []
         # A core that goes offline is gone from the list, so no `strict`: those behind it are wrong once.
@@ -250,7 +235,7 @@ class MachineReader:
         return loads + missing
 
     def _own_loads(self) -> list[float]:
-        """Load of this process, and of those that it started, in [0, 100 x cores]."""
+        """In [0, 100 x cores], of this process and of those that it started."""
         before_s, used_before_s = self._elapsed_s, self._used_s
         self._elapsed_s, self._used_s = time.perf_counter(), self._used()
         elapsed_s = self._elapsed_s - before_s
@@ -263,12 +248,8 @@ class MachineReader:
 
 
 class ProcCounters:
-    """Five files of /proc, held open, read once each a row: 0.1 to 0.4 ms of CPU, a third of what psutil takes.
-
-    Args:
-        root: where they lie.
-        cpus: the cores to read; None: all.
-    """
+    """Five files below `root`, /proc by default, held open: 0.1 to 0.4 ms of CPU a row for these `cpus` (None: all), a
+    third of psutil's."""
 
     def __init__(self, root: Path = Path("/proc"), cpus: AbstractSet[int] | None = None) -> None:
         self._children = Children(root)
@@ -293,7 +274,6 @@ class ProcCounters:
         return [sum(busy), *busy], [sum(whole), *whole]
 
     def _allowed_lines(self, content: bytes) -> list[bytes]:
-        """Of /proc/stat those of the cores that this process may run on."""
         lines = _cpu_lines(content)[1:]
         return [line for line in lines if self._cpus is None or int(line.split()[0][3:]) in self._cpus]
 
@@ -331,12 +311,12 @@ class ProcCounters:
 
 
 def _cpu_lines(content: bytes) -> list[bytes]:
-    """Of /proc/stat those of all cores together and of each, which come first."""
+    """Lines of /proc/stat of all cores together and of each, which come first."""
     return list(itertools.takewhile(lambda line: line.startswith(b"cpu"), content.splitlines()))
 
 
 class _File:
-    """A file of /proc, whole at each call; empty where it is not there."""
+    """A file of /proc, whole at each call; empty where it is missing."""
 
     def __init__(self, path: Path) -> None:
         self._fd = -1
@@ -419,9 +399,9 @@ class PsutilCounters:
 
 MIN_HZ, DEFAULT_HZ, MAX_HZ = 5.0, 10.0, 20.0
 MAX_SAMPLES = 36_000
-"""An hour at 10 Hz, some 10 MB; of a longer capture every second sample is dropped, and again, each time it is reached."""
+"""An hour at 10 Hz, some 10 MB; a longer capture drops every second sample each time it is reached."""
 COLUMNS = ("time_ns", *BASE_COLUMNS, *LAST_COLUMNS)
-"""Of every machine; those of its cores stand between `net_sent_bytes` and `memory_available_bytes`, those of GPUs last."""
+"""Columns of every machine; those of cores follow `net_sent_bytes`, those of GPUs come last."""
 
 _logger = logging.getLogger(__name__)
 
@@ -430,15 +410,11 @@ class SystemSampler:
     """Takes rows on a thread of its own between `start()` and `stop()`, the first and the last at these moments themselves.
 
     Columns: `time_ns` (Unix time), `cpu_pct` in [0, 100] over all cores that this process may run on, `process_cpu_pct` in
-    [0, 100 x cores] of this process, `rss_bytes` of it, `disk_read_bytes, disk_write_bytes, net_recv_bytes, net_sent_bytes`
-    of the machine since `start()`, without what stays on the machine (loopback); `cpu0_pct, cpu1_pct, ...` in [0, 100] of
-    each core, `memory_available_bytes` of the machine, `n_threads` of this process, `children_cpu_pct` of the processes that it
-    started, as `process_cpu_pct`; with GPUs those of `GpuReader`. A load is the mean
-    since the row before; the first row has that of the second, a last one that came early that of the row before.
-
-    Args:
-        interval_s: from one row to the next.
-        max_samples: of more rows an even spread is kept.
+    [0, 100 x cores] and `rss_bytes` of this process, `disk_read_bytes, disk_write_bytes, net_recv_bytes, net_sent_bytes`
+    of the machine since `start()`, without loopback; `cpu0_pct, cpu1_pct, ...` in [0, 100] of each core,
+    `memory_available_bytes` of the machine, `n_threads` of this process, `children_cpu_pct` of the processes that it
+    started; those of `GpuReader`. A load is the mean since the row before; the first row repeats the second's, a last one
+    that came early the one's before. Of more than `max_samples` rows an even spread stays.
     """
 
     def __init__(self, *, interval_s: float = 1 / DEFAULT_HZ, max_samples: int = MAX_SAMPLES) -> None:
@@ -508,7 +484,7 @@ class SystemSampler:
 
     @property
     def notice(self) -> str:
-        """That not every sample was kept; empty where all were."""
+        """That samples were dropped; "" where none were."""
         if len(self._rows) == self._n_taken:
             return ""
         return (
@@ -564,7 +540,7 @@ def on_trace_clock(system: pd.DataFrame, origin_ns: int) -> pd.DataFrame:
 
 
 def keras_backend() -> str:
-    """Keras' own name of its backend, such as `jax`; "" where Keras is not imported, or does not tell."""
+    """Keras' own name of its backend, such as `jax`; "" where Keras is not imported, or does not say."""
     tell = getattr(getattr(sys.modules.get("keras"), "backend", None), "backend", None)
     try:
         told = tell() if callable(tell) else ""
@@ -588,7 +564,7 @@ def may_compute() -> str:
 
 
 def _jax_has_begun() -> bool:
-    """Whether JAX has looked for its devices, as it does before its first op: TensorFlow may import it and use nothing of it."""
+    """Whether JAX has looked for its devices, as before its first op; TensorFlow may import it without using it."""
     if "jax" not in sys.modules:
         return False
     has_begun = getattr(sys.modules.get("jax._src.xla_bridge"), "backends_are_initialized", None)
@@ -621,7 +597,7 @@ def machine_facts() -> dict[str, str]:
 
 
 def _threads() -> dict[str, str]:
-    """How many threads TensorFlow was told to use for one op and for ops beside each other; nothing where it chooses."""
+    """Threads that TensorFlow was set to use within an op and between ops; nothing where it chooses."""
     tensorflow = sys.modules.get("tensorflow")
     threading = getattr(getattr(tensorflow, "config", None), "threading", None)
     found = {}
@@ -705,17 +681,14 @@ class MachineRows:
         return [float(row.get(name, "nan")) for name in SAMPLE_COLUMNS]
 
     def memory(self) -> dict[str, float]:
-        """Return what is in use now: `rss_bytes` and `tf_bytes` of `SAMPLE_COLUMNS`; some 30 us.
-
-        To be called once the program has used its devices: to ask TensorFlow for them would make it begin to use them, and
-        whoever sets how much memory it may take would come too late.
-        """
+        """`rss_bytes` and `tf_bytes` now, in some 30 us; only once the program has used its devices, as asking TensorFlow
+        begins their use and fixes their memory limits."""
         self._tf_bytes = _allocated_bytes()
         return {"rss_bytes": self._sampler.rss_bytes(), "tf_bytes": self._tf_bytes}
 
 
 def _allocated_bytes() -> float:
-    """What TensorFlow's allocators of GPUs have given out, in all; NaN without GPUs."""
+    """What TensorFlow's allocators of GPUs have given out; NaN without GPUs."""
     tensorflow = sys.modules.get("tensorflow")
     try:
         gpus = tensorflow.config.list_logical_devices("GPU")  # type: ignore[union-attr]

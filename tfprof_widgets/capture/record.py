@@ -1,23 +1,17 @@
 """`CaptureRecord`: the account of one capture, its windows, cost and failure; how TensorFlow's profiler is started.
 
 Measured with TensorFlow 2.21 on two busy cores: `fit` of a small convolutional network in steps of 8.5 ms (13.8 ms of CPU),
-32 samples each, through a tf.data pipeline, CPU memory recorded; 16 captures of 24 steps a level, turn by turn with as
-many without. `host_tracer_level` 1 is no level of ours: it records no op of a CPU.
+32 samples each, through a tf.data pipeline, CPU memory recorded; 16 captures of 24 steps a level, and as many without.
 
 | detail | host_tracer_level | events a step | file, a step | to stop | CPU time of a step | what can be told |
 |---|---|---|---|---|---|---|
-| - | 0 | 0 | 0 | - | - | nothing |
 | - | 1 | 630 | 13 kB | - | - | steps as wholes; no ops, memory, tf.data, layers or lines |
 | low | 2, no thread pools | 730 | 55 kB | 0.5 s | +9 % | all that normal tells, but for the arrows of kind `pool` |
 | normal | 2 | 1,520 | 73 kB | 0.7 s | +11 % | everything; 61 ops |
 | high | 3 | 2,850 | 119 kB | 1.4 s | +21 % | 261 ops; arguments and results of functions; the executor's queues |
 
-All of this on a CPU. On a GPU `low` is hardly cheaper: of seven captures on an H100 the events of thread pools are 1 to 11 %,
-and 32 % of one whose input pipeline keeps the CPU busy. The rest are kernels, their launches and the ops between them; TensorFlow
-can record no part of these: without the tracer of devices there are no kernels, and with `host_tracer_level` 1 no ops.
-
-Which ops there are: TensorFlow times its ops while nobody watches, and records those that it found cheap at `high` only.
-In its first steps a program has them all at every level. `Profile.capture` tells the cost of your own run.
+On a GPU `low` is hardly cheaper: thread pools make 1 to 11 % of the events of seven captures on an H100, and 32 % where the
+input pipeline keeps the CPU busy. TensorFlow records cheap ops at `high` only, but all ops in a program's first steps.
 """
 
 from __future__ import annotations
@@ -55,7 +49,7 @@ _logger = logging.getLogger(__name__)
 MAX_CHAIN = 50
 MAX_LINES = 20
 MAX_LINE = 500
-"""Of the message: TensorFlow's holds a traceback, and may hold all allocations of a device."""
+"""Longest text of the message, as TensorFlow's may hold a traceback and all allocations of a device."""
 _TENSORFLOW_NAMES = frozenset(("ResourceExhaustedError", "XlaRuntimeError", "JaxRuntimeError"))
 _IS_MEMORY = re.compile(r"\bOOM\b|out of memory|\ballocat|\bmemory\b|RESOURCE_EXHAUSTED", re.IGNORECASE)
 _IS_TOLD = re.compile(r"\bOOM\b|out of memory|\ballocat|\{\{node |\[Op:|Dst tensor is not initialized", re.IGNORECASE)
@@ -64,11 +58,11 @@ _IS_ASIDE = re.compile(r'^(?:Hint:|File ")')
 _IS_OTHER = re.compile(r"no space left|too many open files|larger than max|disk|quota", re.IGNORECASE)
 """What else a ResourceExhaustedError may be about."""
 _IS_COPY = "Dst tensor is not initialized"
-"""What TensorFlow says, in an InternalError, where a device has no room for a tensor that is copied to it."""
+"""TensorFlow's InternalError where a device has no room for a tensor that is copied to it."""
 
 
 def read_failure(error: BaseException | None, *, batch_size: int = 0) -> Failure | None:
-    """Read the exception that tells of a failed allocation, be it the one that arrived or one in its chain."""
+    """The failed allocation in an exception or its chain."""
     if error is None:
         return None
     try:
@@ -91,7 +85,7 @@ def read_failure(error: BaseException | None, *, batch_size: int = 0) -> Failure
 
 
 def _chain(error: BaseException) -> Iterator[BaseException]:
-    """The exception, what it was raised from and what it holds, the outer ones first; each once."""
+    """The exception with its causes and members, the outer ones first."""
     waiting: list[BaseException | None] = [error]
     seen: set[int] = set()
     while waiting and len(seen) < MAX_CHAIN:
@@ -125,7 +119,7 @@ def _told(text: str) -> str:
 
 
 def _place(error: BaseException, arrived: BaseException) -> tuple[str, int, str]:
-    """The innermost frame of the user's: of the exception itself, or of the one that arrived."""
+    """The user's innermost frame of the exception itself, or of the one that arrived."""
     for one in (error, arrived):
         passed = [(frame.f_code.co_filename, line) for frame, line in traceback.walk_tb(one.__traceback__)]
         found = [(file, line) for file, line in passed if is_user_file(file)]
@@ -139,11 +133,8 @@ BFC_VARIABLE = "TF_CPU_ALLOCATOR_USE_BFC"
 
 
 def enable_cpu_memory_recording() -> bool:
-    """Ask TensorFlow to record every CPU tensor allocation, unless the user has set the variable already.
-
-    Only the BFC allocator reports its allocations to the profiler, and TensorFlow chooses the CPU allocator when it
-    runs its first op: this has an effect until then, also after `import tensorflow`, and none later.
-    """
+    """Ask TensorFlow to record every CPU tensor allocation, unless the user has set the variable; works until its first
+    op runs, when it chooses the CPU allocator."""
     return os.environ.setdefault(BFC_VARIABLE, "true").strip().lower() in ("1", "true", "t", "yes", "y")
 
 
@@ -151,28 +142,23 @@ Phase = Literal["before", "during", "after", "cut"]
 """A step before the first window; whole inside one; after one has closed; or one in which a window opened or closed."""
 
 MAX_STEPS = 100_000
-"""Rows of `CaptureRecord.step_times`: half of them for the steps inside windows, half for the others."""
+"""Rows of `CaptureRecord.step_times`: half for the steps inside windows, half for the others."""
 
 MOST_LATEST = 512
-"""So many steps wait to be taken up, at most."""
 
 _COLUMNS = {"number": "int64", "name": "str", "start_ns": "int64", "duration_ns": "int64", "phase": "str"}
 _Row = tuple[int, str, int, int, Phase]
 
 
 class StepTimes:
-    """Takes up the duration of every marked step from start to stop of a capture, on any thread.
-
-    Where there are too many, every second one of those kept is dropped and only every second one is kept from then on;
-    steps inside windows and outside have a bound each, so that a few profiled steps in a long training are all kept.
-    """
+    """Takes up the duration of every marked step of a capture, on any thread; above a bound, one each for steps inside
+    and outside windows, every second one is dropped."""
 
     def __init__(self, *, max_steps: int = MAX_STEPS) -> None:
         self._inside, self._outside = _Kept(max_steps // 2), _Kept(max_steps // 2)
         self.latest: list[tuple[int, str, int, int, Phase]] = []
-        """Not yet among the others: to append here is all that a step pays. Of each its number, the name of its marker, the Unix
-        time of its begin, its duration and where it lay.
-        """
+        """Steps not yet among the others, as an append is all that a step pays: number, name of the marker, Unix time of
+        its begin, duration, phase."""
         self._lock = threading.Lock()
 
     def frame(self) -> pd.DataFrame:
@@ -207,7 +193,7 @@ class StepTimes:
 
 
 class _Kept:
-    """Rows of which every `2^k`-th is kept, so that they are never more than a limit."""
+    """Rows of which every `2^k`-th stays, so that they never exceed a limit."""
 
     def __init__(self, limit: int) -> None:
         self._limit = max(2, limit)
@@ -231,7 +217,6 @@ def no_step_times() -> pd.DataFrame:
 
 
 Detail = Literal["low", "normal", "high"]
-"""How much a capture records of each step."""
 DETAILS: tuple[Detail, ...] = get_args(Detail)
 
 LOUD_NOTICE = (
@@ -254,12 +239,8 @@ def profiler_options(tf: Any, detail: Detail) -> Any:
 
 
 class _Level:
-    """A number that is no truth value.
-
-    TensorFlow 2.21 asks first whether an option can be a bool. Every int can, and is refused then ("host_tracer_level
-    expects an i value" in its log), so that no option has an effect. This can go when ints pass again; earlier
-    versions take it too.
-    """
+    """A number that is no truth value: TensorFlow 2.21 first asks whether an option can be a bool, as ints can, and
+    ignores all options then ("host_tracer_level expects an i value")."""
 
     def __init__(self, value: int) -> None:
         self._value = value
@@ -269,11 +250,7 @@ class _Level:
 
 
 def mute_thread_pools() -> bool:
-    """Have the session that just began record no thread-pool event; False where that cannot be done.
-
-    They are half of the events on a CPU, and no step, op or verdict needs them. TensorFlow has no option for it: it
-    listens to its pools whatever the level, so its listener is unhooked, as its own stop does it later again.
-    """
+    """Unhook TensorFlow's listener to its thread pools from the session just begun, as no option does; False where that fails."""
     unhook = _collector_setter()
     if unhook is None:
         return False
@@ -284,7 +261,7 @@ def mute_thread_pools() -> bool:
 
 @functools.cache
 def _collector_setter() -> Callable[[int, None], None] | None:
-    """Return `tsl::tracing::SetEventCollector`. The symbol's name holds the types of its arguments: found means fitting."""
+    """`tsl::tracing::SetEventCollector`; its symbol holds the argument types, so that it fits if found."""
 
     try:
         folder = Path(import_tensorflow().sysconfig.get_lib())
@@ -299,39 +276,35 @@ def _collector_setter() -> Callable[[int, None], None] | None:
 
 
 Outcome = Literal["complete", "bounded", "exception", "interrupted"]
-"""How a capture ended: by leaving its block, by a bound, by an exception in the block, or by Ctrl-C."""
+"""By leaving its block, by a bound, by an exception in the block, or by Ctrl-C."""
 
 DEFAULT_MAX_SECONDS = 60.0
 DEFAULT_MAX_BYTES = 32 * 2**20
-"""About a million events: TensorFlow needs 6 s to write them, and a browser some seconds to take them."""
+"""About a million events: TensorFlow writes them in 6 s, and a browser takes some seconds."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class CaptureOptions:
-    """What a capture is asked to do; all fields are optional.
-
-    Raises:
-        TypeError, ValueError: an argument that means nothing; the message says what to give.
-    """
+    """What a capture is asked to do, all optional; a bad argument is a `TypeError` or `ValueError` that says what to give."""
 
     steps: Steps | None = None
-    """Step numbers to capture: a range, an iterable of ints, or a callable of the step number. None: all."""
+    """A range, an iterable of ints, or a callable of the step number; None for all."""
     every: int | None = None
     """Capture every step whose number is a multiple of this."""
     every_seconds: float | None = None
     """Capture one step at once, then one whenever so many seconds have passed."""
     system: bool | float = True
-    """Whether the machine is sampled beside the trace, or how often: 5 to 20 Hz. True: 10 Hz."""
+    """Whether the machine is sampled beside the trace, or how often: 5 to 20 Hz; True is 10 Hz."""
     detail: Detail = "normal"
-    """How much the profiler records of each step; the head of this file has the measured cost of each level."""
+    """The head of this file has the measured cost of each level."""
     logdir: str | Path | None = None
-    """Where the files are kept, in TensorBoard's layout (`plugins/profile/<run>`). None: a private temporary folder."""
+    """In TensorBoard's layout (`plugins/profile/<run>`); None for a private temporary folder."""
     max_seconds: float | None = None
-    """The capture stops itself after so many seconds of open windows. None: 60."""
+    """Of open windows, after which the capture stops itself; None for 60."""
     max_bytes: int | None = None
-    """The capture stops itself at about this size of its files. None: 32 MiB."""
+    """About the size of the files at which the capture stops itself; None for 32 MiB."""
     command: str = "profile"
-    """How the user started it, `profile` or `%%tfprofile`: messages speak the same language."""
+    """`profile` or `%%tfprofile`, as messages call it."""
 
     def __post_init__(self) -> None:
         for name in ("max_seconds", "max_bytes"):
@@ -386,20 +359,19 @@ class Window:
     run_dir: Path
     """Holds `<host>.xplane.pb`."""
     first_step: int | None
-    """Number of the first step that lies whole in the window; None where the program marked none."""
+    """Number of the first step that lies whole in the window; None without marks."""
     last_step: int | None
     n_steps: int
-    """How many marked steps lie whole in the window."""
+    """Marked steps that lie whole in the window."""
     start_ns: int
-    """Unix time at which the session ran, in ns."""
+    """Unix time at which the session ran."""
     stop_ns: int
-    """Unix time at which the session was asked to stop, in ns."""
+    """Unix time at which the session was asked to stop."""
     start_s: float
-    """What starting the session cost, in s."""
+    """Cost of starting the session."""
     stop_s: float
-    """What stopping it and writing its files cost, in s."""
+    """Cost of stopping it and writing its files."""
     n_bytes: int
-    """Size of its files."""
 
     @property
     def pause_ns(self) -> tuple[int, int]:
@@ -415,23 +387,15 @@ class CaptureRecord(CaptureFacts):
     """One per window, in time order; empty when nothing could be captured (`notices` then says why)."""
     windows: tuple[Window, ...]
     notices: tuple[str, ...]
-    """What the user has to know, one plain sentence or two each; empty when all went as asked."""
+    """What the user has to know, in one or two sentences each."""
     cost: CaptureCost
     system: pd.DataFrame = field(repr=False)
-    """System samples with `time_ns` in Unix time; `sampler.on_trace_clock` puts them on a trace's clock.
-
-    The columns are those of `SystemSampler`, from before the first window to the end of the capture. No rows with
-    `system=False`.
-    """
+    """Columns of `SystemSampler` in Unix time, from before the first window to the end; no rows with `system=False`."""
     step_times: pd.DataFrame = field(default_factory=no_step_times, repr=False)
-    """How long each of them took: `number, name, start_ns` (Unix time), `duration_ns, phase`; in the order of their begins.
-
-    `phase` is `before` the first window, `during` one, `after` one, or `cut` where a window opened or closed within the
-    step. Steps of validation are among them, and steps of several batches (`steps_per_execution`) are one row. At most
-    100,000 rows; of more steps they are an even spread, and `notices` say so.
-    """
+    """`number, name, start_ns` (Unix time), `duration_ns, phase` in time order, validation included;
+    `steps_per_execution` steps are one row, and of more than 100,000 an even spread stays."""
     program: CapturedProgram | None = field(default=None, repr=False)
-    """What is held of the program until its lines and layers are asked for."""
+    """Until its lines and layers are asked for."""
 
 
 _PLANE, _START, _STOP = b"Task Environment", b"profile_start_time", b"profile_stop_time"
@@ -449,7 +413,7 @@ _MESSAGES = Messages(
         "Space": (("planes", 1, "Plane repeated"),),
     },
 )
-"""The part of an XSpace that says it. Source: semantics 1.1 and 1.3."""
+"""The part of an XSpace with its start. Source: semantics 1.1 and 1.3."""
 
 
 def note_session_times(xplane: Path, *, start_ns: int, stop_ns: int) -> None:
@@ -472,7 +436,7 @@ STALE_NOTICE = (
     "callback, or a profiler server) was stopped so that this capture could start; what it had recorded is dropped."
 )
 _start_ns = 0
-"""When the last session was asked for, in Unix time; TensorFlow takes its own time as the first thing it does then."""
+"""Unix time at which the last session was asked for; TensorFlow's own comes first of all that it does then."""
 
 
 def import_tensorflow() -> Any:

@@ -28,9 +28,9 @@ from .session import Capture, active_capture, mark_steps, mark_steps_no_more, st
 
 PROFILE_METHOD = "/tensorflow.ProfilerService/Profile"
 SOURCES_TOOL = SIDECAR
-"""A worker that runs `serve()` sends what it noted of its program beside the trace, to whoever asks for this tool."""
+"""The tool for which a worker with `serve()` sends its program's facts beside the trace."""
 TOKEN_KEY = "tfprof-token-bin"
-"""Metadata of a request, which the protocol leaves to others: the token, as UTF-8. TensorFlow's client cannot send any."""
+"""Metadata of a request with the token as UTF-8, which TensorFlow's client cannot send."""
 XSPACE_TOOL = "xplane.pb"
 """How TensorFlow's own client names a trace that it is to save."""
 
@@ -64,11 +64,11 @@ MESSAGES = Messages(
         ),
     },
 )
-"""The XSpace travels as its bytes: whoever keeps it writes them to a file as they are."""
+"""The XSpace stays bytes, to be written to a file as they are."""
 
 
 MAX_CAPTURE_S = 600.0
-"""How long one request may have the profiler run."""
+"""Of one request."""
 _VERBOSE_LEVEL = 3
 _ACCEPT_S = 0.02
 NO_TOKEN = (
@@ -76,9 +76,9 @@ NO_TOKEN = (
 )
 WRONG_TOKEN = "the token that was sent is not the one that it asks for"
 _running: set[ProfilerServer] = set()
-"""Whoever calls `serve(6009)` may drop what it returns; gRPC would end a server that nobody holds."""
+"""As gRPC ends a server that nobody holds, and the caller of `serve(6009)` may drop its result."""
 _patch = KerasPatch()
-"""Of all servers of the process, from the first to the last: a capture has the steps of a `fit` that ran before it."""
+"""Of all servers of the process, so that a capture has the steps of a `fit` that began before it."""
 _logger = logging.getLogger(__name__)
 
 
@@ -89,9 +89,7 @@ class ProfilerServer:
         self._server = server
         self._asks_token = asks_token
         self.host = host
-        """The address it listens at."""
         self.port = port
-        """The port it listens at."""
 
     @property
     def address(self) -> str:
@@ -150,7 +148,7 @@ def start_server(port: int, host: str, token: str | None) -> ProfilerServer:
 
 
 def _openness(address: str, *, is_local: bool, asks_token: bool) -> str:
-    """What others can read there who were not asked to; empty where nobody can."""
+    """What uninvited others can read there; "" where nobody can."""
     if asks_token and is_local:
         return ""
     if asks_token:
@@ -182,15 +180,13 @@ _Answer = Callable[[bytes, Any], bytes]
 
 
 class _Door:
-    """Lets those through who send the token, where one is asked for."""
+    """Passes requests with the right token, where one is needed."""
 
     def __init__(self, grpc: Any, token: str | None) -> None:
         self._codes = grpc.StatusCode
         self._token = None if token is None else token.encode()
 
     def before(self, answer: _Answer) -> _Answer:
-        """The same method behind this door."""
-
         def guarded(content: bytes, context: Any) -> bytes:
             if self._token is not None:
                 metadata = dict(context.invocation_metadata())
@@ -204,7 +200,7 @@ class _Door:
 
 
 class _Requests:
-    """Answers one request after the other: TensorFlow has one profiler for each process."""
+    """Answers requests one by one, as a process has one profiler."""
 
     def __init__(self, grpc: Any) -> None:
         self._grpc = grpc
@@ -233,7 +229,7 @@ class _Requests:
 
 
 def _captured(request: Any, context: Any) -> CaptureRecord:
-    """Have the profiler run from the time that was asked for, as long as was asked for, or until the caller is gone."""
+    """Run the profiler at the time and for as long as asked, or until the caller is gone."""
     duration_s = (request.opts.duration_ms or request.duration_ms) / 1e3
     if not 0 < duration_s <= MAX_CAPTURE_S:
         raise CaptureError(
@@ -267,8 +263,7 @@ def _sleep(duration_s: float, context: Any) -> None:
 
 
 def _response(request: Any, record: CaptureRecord) -> bytes:
-    """The trace in the field where the caller looks for it: TensorFlow's client, which does not ask for the XSpace itself,
-    saves what comes as the data of a tool. Nothing is written to a path that a request names."""
+    """The trace as a tool's data, which TensorFlow's client saves; nothing is written to a path that a request names."""
     response = MESSAGES["ProfileResponse"](empty_trace=not record.run_dirs)
     for run in record.run_dirs[:1]:
         content = next(run.glob("*.xplane.pb")).read_bytes()
@@ -288,9 +283,9 @@ def _is_loopback(host: str) -> bool:
 
 
 DEFAULT_DELAY_MS = 500
-"""How far ahead several workers are told to begin, so that all of them have heard of it by then."""
+"""How far ahead several workers begin, so that all have heard of it by then."""
 ANSWER_S = 120.0
-"""How long a worker may take to write its trace and send it, besides the capture itself."""
+"""For a worker to write its trace and send it, besides the capture itself."""
 _MAX_EVENTS = 1_000_000
 _OPTIONS_VERSION = 1
 _TICK_S = 0.1
@@ -301,23 +296,17 @@ _ADDRESS = re.compile(r"(?:grpc://)?(\[[0-9a-fA-F:.]+\]|[^\s:/,\[\]]+):([0-9]{1,
 
 @dataclass(frozen=True, kw_only=True)
 class RemoteOptions:
-    """What workers are asked to capture; the fields are those of TensorFlow's client.
-
-    Raises:
-        TypeError, ValueError: a field that means nothing; the message says what to give.
-    """
+    """What workers are asked to capture, in the fields of TensorFlow's client; a bad one is a `TypeError` or `ValueError`."""
 
     duration_ms: int = 2000
     host_tracer_level: int = 2
     """1: critical events only, 2: info, 3: verbose."""
     device_tracer_level: int = 1
-    """1: devices are traced, 0: they are not."""
     delay_ms: int | None = None
-    """How far ahead all workers begin; None: 500 ms where there are several, else at once."""
+    """How far ahead all workers begin; None for 500 ms with several, else at once."""
     num_tracing_attempts: int = 3
-    """How often all are asked while a worker has no events in its trace, or is busy with another capture."""
+    """How often all are asked while a worker has no events, or is busy with another capture."""
     token: str | None = field(default=None, repr=False)
-    """What is sent to workers that ask for it; None: nothing."""
 
     def __post_init__(self) -> None:
         limits = {
@@ -357,19 +346,19 @@ class Answer:
     address: str
     xspace: bytes = b""
     sources: bytes = b""
-    """What the worker noted of its program, as a sidecar; empty where it runs TensorFlow's own server."""
+    """The worker's facts of its program, as a sidecar; empty from TensorFlow's own server."""
     failure: str = ""
     can_be_asked_again: bool = False
 
 
 class Watch:
-    """Is told how a capture goes on; this one does nothing. What a method raises ends it, and every worker is told to stop."""
+    """Follows a capture, here without doing anything; what a method raises ends it, and stops every worker."""
 
     def asked(self, attempt: int, delay_ms: int) -> None:
         """All workers have been asked, for the first time where `attempt` is 1, to begin in so many milliseconds."""
 
     def answered(self, answer: Answer) -> None:
-        """One worker answered this attempt; told of all again at the end where an earlier attempt counts."""
+        """One worker answered this attempt; called again for all at the end if an earlier attempt counts."""
 
     def waiting(self) -> None:
         """Answers are waited for; called ten times a second."""
@@ -407,7 +396,7 @@ def check_logdir(given: str | Path) -> Path:
 
 
 def _nearest_existing(place: Path) -> Path:
-    """The place itself, or the lowest directory above it that there is."""
+    """The place itself, or the lowest directory above it that exists."""
     for one in (place, *place.absolute().parents):
         try:
             one.stat()
@@ -418,11 +407,8 @@ def _nearest_existing(place: Path) -> Path:
 
 
 def ask_workers(addresses: Sequence[str], options: RemoteOptions, watch: Watch | None = None) -> list[Answer]:
-    """Have all workers capture the same seconds.
-
-    Where one has no events, or is busy, all are asked again, up to `num_tracing_attempts` times, so that what is
-    compared was captured together; the attempt in which most workers answered counts, of equals the last.
-    """
+    """Have all workers capture the same seconds, all anew where one has no events or is busy; the attempt with the most
+    answers counts, of equals the last."""
     best: list[Answer] = []
     watch = watch or Watch()
     for number in range(options.num_tracing_attempts):
@@ -507,7 +493,7 @@ def _answer(grpc: Any, address: str, call: Any) -> Answer:
 
 
 _LOST = ("socket closed", "connection reset", "stream removed")
-"""What gRPC says of a connection that was there."""
+"""gRPC's words for a lost connection."""
 # TensorFlow 2.21 keeps pointers to events (`SplitEventTracker`) while the vector that owns those grows, which copies them. Only
 # collectives leave such pointers: `CollectiveExecutor::CompleteParams` begins in one thread and ends in another.
 _MAY_HAVE_CRASHED = (
@@ -517,7 +503,6 @@ _MAY_HAVE_CRASHED = (
 
 
 def _reason(error: Any, codes: Any) -> str:
-    """What a status means for a person."""
     details = " ".join(str(error.details()).split())[:300]
     if error.code() == codes.UNAVAILABLE:
         lost = any(word in details.lower() for word in _LOST)

@@ -12,17 +12,8 @@ Steps = range | Iterable[int] | StepRule
 
 
 class Selection:
-    """Decides, step by step, whether a window of the capture is to be open; its time starts when it is made.
-
-    Numbers that follow each other and are both wanted share a window. With `every_seconds` each window is one step.
-
-    Args:
-        rule: whether the step of this number is wanted; None where every number is.
-        every_seconds: after how long the next window may open.
-        description: how the user spelled it, for messages: `steps=range(10, 20)`.
-        ends: the least and the greatest number that may be wanted, where the rule tells them.
-        clock: tells the time in s.
-    """
+    """Decides, step by step, whether a window is to be open, from its making on: neighbours share a window, with
+    `every_seconds` each step has its own."""
 
     def __init__(
         self,
@@ -39,12 +30,8 @@ class Selection:
         self._asked: tuple[int, bool] | None = None
 
     def opens(self, number: int, n_batches: int = 1) -> bool:
-        """Whether the step that begins now is to be captured, although no window is open.
-
-        Args:
-            number: the step's number.
-            n_batches: how many numbers it covers (Keras' `steps_per_execution`); one wanted among them is enough.
-        """
+        """Whether the step that begins now, of `n_batches` numbers (Keras' `steps_per_execution`), is to open a window:
+        one wanted number is enough."""
         if not self._wants_any(number, n_batches):
             return False
         if self._every_seconds is None:
@@ -99,7 +86,7 @@ def make_selection(
 
 
 def _step_rule(steps: Steps) -> tuple[StepRule, str, tuple[int, int] | None]:
-    """The rule, its words, and the least and the greatest number that it takes, where it tells them."""
+    """The rule, its words, and the least and the greatest number of it, where known."""
     if callable(steps):
         return steps, f"steps={getattr(steps, '__name__', 'a callable')}", None
     try:
@@ -130,7 +117,7 @@ def _step_rule(steps: Steps) -> tuple[StepRule, str, tuple[int, int] | None]:
 
 
 def _first_to_last(first: int, last: int) -> range:
-    """The steps of a pair, which Keras' TensorBoard callback takes as `profile_batch`: the last one is included."""
+    """The steps of a pair including the last, as Keras' TensorBoard callback takes `profile_batch`."""
     if last < first:
         raise ValueError(
             f"steps=({first}, {last}) ends before it begins; give ({last}, {first}) for steps {last} to {first}."

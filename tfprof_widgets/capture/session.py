@@ -1,10 +1,5 @@
-"""`Capture`: profiles a running TensorFlow program in windows, whatever ends it, and leaves a record.
-
-`SIGTERM` and `SIGHUP`, of schedulers, containers, closed terminals and restarted kernels, end a process with what the
-profiler holds in memory; so does the exit of the interpreter while a thread of it still captures. While a capture runs there is a
-handler in front of what was there before, which then does what it does otherwise: by default the process dies of that signal.
-Nothing can be done before `SIGKILL`, `os._exit` and a crash: of these, windows that were closed before are kept.
-"""
+"""`Capture`: profiles a running program in windows and leaves a record, also before `SIGTERM`, `SIGHUP` or the
+interpreter's exit; of `SIGKILL`, `os._exit` and a crash, closed windows remain."""
 
 from __future__ import annotations
 
@@ -88,15 +83,15 @@ if hasattr(os, "register_at_fork"):
 
 SIGNALS = tuple(getattr(signal, name) for name in ("SIGTERM", "SIGHUP") if hasattr(signal, name))
 PATIENCE_S = 25.0
-"""So long the process lives on for its files: schedulers kill half a minute after they asked."""
+"""How long a process lives on for its files: schedulers kill half a minute after they asked."""
 LONG_CALL_S = 0.5
-"""Python runs a handler once the main thread returns from TensorFlow, which may never be; so long is waited for that."""
+"""How long to wait for TensorFlow to return to the main thread, where Python runs a handler."""
 
 _before: dict[int, Any] = {}
 """What a signal did before."""
 _stopping = threading.RLock()
 _begun_s = -math.inf
-"""When the handler began for the last time that Python calls."""
+"""When Python's handler last began."""
 _listener: _Listener | None = None
 
 
@@ -169,7 +164,6 @@ def _on_signal(number: int, frame: FrameType | None) -> None:
 
 
 def _stop_now() -> None:
-    """End the running capture, if there is one, and wait for its files as long as that is reasonable."""
     with contextlib.suppress(KeyboardInterrupt), interrupts_put_off(), _stopping:
         capture = active_capture()
         if capture is None:
@@ -204,7 +198,7 @@ def _listen() -> None:
 
 
 def _heed(pipe: int) -> None:
-    """Do what the handler would where it does not come to run."""
+    """Do the handler's work where it does not come to run."""
     while told := os.read(pipe, 1):
         number = told[0]
         if number not in _before:
@@ -290,31 +284,11 @@ __all__ = ["Capture", "CaptureCost", "CaptureOptions", "CaptureRecord", "OpenSte
 class Capture:
     """One capture of the running program: `start()`, the user's code, `stop()` -> `CaptureRecord`.
 
-    Without `steps`, `every` and `every_seconds` one session of the profiler runs from `start()` to `stop()`. With them
-    a session opens before the first selected step begins and closes after the last of its neighbours has ended.
-    Step numbers count the batches of all `fit`, `evaluate` and `predict` calls and `trace_steps` loops from 0 on; the
-    validation inside `fit` has markers, but numbers of its own. Either bound ends it early; the program goes on.
-
-        capture = Capture(CaptureOptions(steps=range(10, 20)), patch=KerasPatch())
-        capture.start()
-        try:
-            model.fit(...)
-        except BaseException as error:
-            interrupted = isinstance(error, KeyboardInterrupt)
-            capture.stop(outcome="interrupted" if interrupted else "exception", error=error)
-            raise
-        else:
-            record = capture.stop()
-
     Args:
-        options: what to capture and how much at most; None: everything, default bounds.
-        patch: makes `fit`, `evaluate` and `predict` mark their steps while it runs; None where a Keras callback does.
-        end_if_over: called when another capture wants to start; ends this one where nobody told it that what it
-            captures is over.
-        listener: is told of each step.
-        on_window: is told of each window that has closed, on the thread that closed it, and of the program in it, which is
-            then read apart from those of other windows.
-        numbers: of the steps of the program, which go on; None: they count from 0 on.
+        patch: makes `fit`, `evaluate` and `predict` mark their steps meanwhile; None where a Keras callback does.
+        end_if_over: called when another capture wants to start; ends this one if what it captures is over.
+        on_window: gets each window that has closed, on the thread that closed it, with the program in it alone.
+        numbers: of the program's steps, which go on; None: they count from 0 over all batches, validation apart.
     """
 
     def __init__(
@@ -337,7 +311,6 @@ class Capture:
         self._control: WindowControl | None = None
         self._record: CaptureRecord | None = None
         self.program = CapturedProgram()
-        """What is held of the program that it captures."""
         self._cleanups: list[weakref.finalize[..., Any]] = []
         self._files_cleanup: weakref.finalize[..., Any] | None = None
         self._stopping = threading.Lock()
@@ -359,7 +332,7 @@ class Capture:
 
     @property
     def listeners(self) -> tuple[StepListener, ...]:
-        """Who is told of its steps, besides the capture."""
+        """Another listener to its steps."""
         return self._running_control().listeners
 
     @property
@@ -426,7 +399,7 @@ class Capture:
         self._control = control
 
     def _pass_on(self, window: Window) -> CapturedProgram:
-        """Hand over a window with its program, and return the program of what comes."""
+        """Hand over a window with its program, and return the next window's program."""
         program, self.program = self.program, self.program.successor()
         program.end([window.run_dir], writes=self.options.logdir is not None)
         try:
@@ -479,7 +452,7 @@ class Capture:
         return stop
 
     def keep(self) -> None:
-        """End the capture as the process is about to end, and leave its files to whoever asks `tfprof.recover()` for them."""
+        """End the capture as the process is about to end, and leave its files to `tfprof.recover()`."""
         self.stop(outcome="interrupted")
         if self._files_cleanup is not None:
             self._files_cleanup.detach()
@@ -568,7 +541,7 @@ class StepNotes:
     """Takes steps as a `Capture` does, which has a profiler besides."""
 
     batch_size = 0
-    """Not known: no capture asks for it."""
+    """Unknown, as no capture asks for it."""
 
     listeners = ()
 
@@ -601,7 +574,7 @@ class StepNotes:
         return step
 
     def note_unrecorded(self, name: str) -> None:
-        """Steps of such a model are not told: nothing else is to be said here."""
+        """Do nothing, as steps of such a model have no marks."""
 
     def cancel_step(self, step: OpenStep) -> None:
         """Forget a step that was not certain and did not happen."""
@@ -630,12 +603,12 @@ class StepNotes:
 
 
 def step_notes() -> StepNotes | None:
-    """Who marks the steps of this process outside of captures; None: nobody."""
+    """The owner of this process' steps outside of captures, if any."""
     return _standing
 
 
 def step_taker() -> Capture | StepNotes | None:
-    """To whom the steps report that begin now: the running capture, else those of a server; None: to nobody."""
+    """The owner of the steps that begin now: the running capture, else a server's, if any."""
     capture = active_capture()
     return _standing if capture is None or not capture.is_running else capture
 

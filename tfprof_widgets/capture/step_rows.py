@@ -1,11 +1,5 @@
-"""Steps that begin and end -> rows that another thread takes: a step costs the training a tuple in a list.
-
-Keras takes a batch inside the function that computes it, where no clock of Python sees it. tf.data notes, for its own tuning, the
-gaps between the calls of each iterator: the time for which it was *not* waited for. What is left of a step is the wait, where no
-function was traced: that is done before the iterator is asked, and lies in the gap behind the step before.
-
-Source: tensorflow/core/framework/model.proto, `ModelProto.gap_times` (in us, of the latest 100 calls).
-"""
+"""Steps that begin and end -> rows for another thread. Their wait is what tf.data's gaps leave, as Keras takes batches inside its
+function. Source: tensorflow/core/framework/model.proto, `ModelProto.gap_times` (in us, of the latest 100 calls)."""
 
 from __future__ import annotations
 
@@ -44,12 +38,12 @@ from .selection import require_positive
 from .steps import OpenStep
 
 MAX_WAITING = 1_000_000
-"""So many steps wait to be taken; later ones are lost, so that a watcher that hangs costs no more memory."""
+"""Steps that wait to be taken; later ones are lost, so that a watcher that hangs costs no more memory."""
 MEMORY_NS = 25_000_000
-"""So often what is in use of memory is read; where that takes more than `MEMORY_SHARE` of the time of a core, more rarely."""
+"""Interval of reading memory, longer where that takes more than `MEMORY_SHARE` of a core."""
 MEMORY_SHARE = 0.001
 MAX_LOSSES = 10_000
-"""Of so many steps the loss waits for its step to be taken; one that comes too late is not known."""
+"""Losses that wait for their steps to be taken."""
 
 
 class ElementSource(NamedTuple):
@@ -57,14 +51,13 @@ class ElementSource(NamedTuple):
 
     iterator: weakref.ref[Any]
     first: int
-    """Which element of it the first one was, from 0 on."""
+    """Its place in the call, from 0 on."""
 
 
 class StepRow(NamedTuple):
     """One step that has ended."""
 
     start_ns: int
-    """Unix time."""
     elapsed_ns: int
     number: int
     n_batches: int
@@ -73,11 +66,11 @@ class StepRow(NamedTuple):
     is_profiled: bool
     begins_epoch: bool
     computing_ns: int | None
-    """Of it, inside the function that computes its batches."""
+    """Inside the function that computes its batches."""
     waited_ns: int | None
-    """Of it, inside `next()`; None where nobody measured it, or a function was traced there."""
+    """Inside `next()`; None where unmeasured, or where a function was traced there."""
     traced_us: tuple[int, int] | None
-    """For how long functions had been traced in this process at its begin and at its end; None where that is not known."""
+    """The process' time of tracing at its begin and end; None where unknown."""
     source: ElementSource | None
 
 
@@ -89,27 +82,26 @@ class EpochEnd(NamedTuple):
     at_ns: int
     """Unix time at which the last batch and the validation were over."""
     seconds: float
-    """How long callbacks took from then until the next epoch, or the end."""
+    """Time of callbacks from then until the next epoch, or the end."""
     values: dict[str, float]
-    """What Keras tells of it: loss, metrics, those of the validation."""
+    """Keras' loss and metrics, with those of the validation."""
 
 
 class StepRecorder:
-    """Is told of each step of a capture (a `StepListener`), and gives them to whoever takes them, in the order of their ends."""
+    """A `StepListener` that hands out the steps of a capture in the order of their ends."""
 
     def __init__(self, read_memory: Callable[[], dict[str, float]] | None = None) -> None:
-        """Begin."""
         self._read_memory = read_memory
         self._memory: list[tuple[int, dict[str, float]]] = []
         self._memory_due_ns = 0
         self.losses: dict[int, float] = {}
-        """Of the latest steps, by number, as far as Keras told them; whoever takes rows takes these."""
+        """Loss of the latest steps by number, until rows are taken."""
         self._ended: list[tuple[OpenStep, int, Phase, int | None]] = []
         self._epoch: EpochEnd | None = None
         self._epochs: list[EpochEnd] = []
         self._current: OpenStep | None = None
         self.on_let_go: Callable[[Any], None] | None = None
-        """Is given an iterator before it is gone, on the thread that trains."""
+        """Takes an iterator before it is gone, on the training thread."""
 
     def began(self, step: OpenStep) -> None:
         """Note which step runs."""
@@ -123,13 +115,13 @@ class StepRecorder:
             self._memory_due_ns = step.start_ns + max(MEMORY_NS, round(took_ns / MEMORY_SHARE))
 
     def ended(self, step: OpenStep, elapsed_ns: int, phase: Phase) -> None:
-        """Keep it; its row is made by whoever takes it."""
+        """Add a step, whose row is made when it is taken."""
         self._current = None
         if len(self._ended) < MAX_WAITING:
             self._ended.append((step, elapsed_ns, phase, traced_us()))
 
     def note_logs(self, number: int, logs: Any) -> None:
-        """Note the loss that Keras tells of a step, on any thread."""
+        """Add the loss of a step from Keras, on any thread."""
         loss = logs.get("loss") if isinstance(logs, dict) else None
         if isinstance(loss, float) and math.isfinite(loss):
             if len(self.losses) >= MAX_LOSSES:
@@ -142,7 +134,7 @@ class StepRecorder:
             self.on_let_go(iterator)
 
     def note_epoch(self, epoch: int, logs: Any) -> None:
-        """Note the end of an epoch and what Keras tells of it; with None that its callbacks have run."""
+        """Record the end of an epoch and Keras' values of it; None: its callbacks have run."""
         now_ns = time.time_ns()
         if logs is not None:
             values = {str(name): value for name, value in logs.items() if isinstance(value, float)}
@@ -202,9 +194,9 @@ class StepRecorder:
 
 
 MAX_READ = 64
-"""Of iterators that were asked before, the latest so many are remembered."""
+"""Iterators of the latest reads."""
 MAX_GAPS = 100
-"""Of how many calls tf.data remembers the gaps: who asks less often misses some."""
+"""tf.data remembers the gaps of so many calls: who asks less often misses some."""
 
 _logger = logging.getLogger(__name__)
 
@@ -214,15 +206,15 @@ Floats = npt.NDArray[np.float64]
 
 @dataclass(frozen=True)
 class Gaps:
-    """What an iterator tells of its latest calls."""
+    """Gaps and counts of an iterator's latest calls."""
 
     n_elements: int
-    """How many it has given in all."""
+    """Number of elements that it has given."""
     gaps_us: Floats
-    """Before each of its latest calls, but for the first one of all: time since the call before had ended."""
+    """Time from the end of the call before to each of its latest calls, but the first of all."""
 
     n_vain: int = 0
-    """How many calls it has answered with the end of the data, which leave a gap as well."""
+    """Calls answered with the end of the data, which leave a gap as well."""
 
     def aligned(self, before: Gaps | None) -> Gaps:
         """The same with the calls in vain, which nobody counts: by how many gaps there are, or where the last of `before` is."""
@@ -252,7 +244,7 @@ class Waits:
         self._read_before: deque[tuple[weakref.ref[Any], Gaps]] = deque(maxlen=MAX_READ)
         self._is_readable = True
         self._latest: tuple[weakref.ref[Any], Gaps] | None = None
-        """What was told last, and by which iterator."""
+        """The last answer and its iterator."""
 
     def read(self, iterator: Any) -> None:
         """Ask an iterator now, on any thread, for the next call of `find`: by then it may have forgotten, or be gone."""
@@ -304,7 +296,7 @@ class Waits:
 
 
 def _may_trace(rows: list[StepRow]) -> npt.NDArray[np.bool_]:
-    """In which rows a function was traced, or in the step behind, or may have been."""
+    """Rows in which a function was traced, or in the step behind, or may have been."""
     ends: list[int | None] = [None if row.traced_us is None else row.traced_us[1] for row in rows[1:]]
     ends += [traced_us()] if rows else []
     found = [row.traced_us is None or row.traced_us[0] != end for row, end in zip(rows, ends, strict=True)]
@@ -389,13 +381,13 @@ class StepFeed:
 
 
 DEFAULT_STEPS = 5
-"""Steps of a window that nobody gave a number."""
+"""Steps of a window without a number."""
 DEFAULT_WINDOWS = 10
-"""So many windows a run opens by itself."""
+"""Windows that a run opens by itself."""
 MAX_TRIES = 3
-"""So many windows are opened for one anomaly, where the first do not show it."""
+"""Windows for one anomaly."""
 REST_RATIO = 20.0
-"""A window that nobody asked for opens after so many times as long as the last one took, its files included."""
+"""An unasked window opens after so many times as long as the last one took, its files included."""
 
 
 @dataclass(frozen=True)
@@ -405,25 +397,16 @@ class Wish:
     n_steps: int
     why: str
     at: int | None = None
-    """The number of the step to begin with; None: the next one."""
+    """Number of the first step; None for the next one."""
     known_as: str = ""
-    """What one is not wished twice by."""
+    """The key of a wish, of which there is one at a time."""
     is_own: bool = True
     """Whether nobody asked for it."""
 
 
 class WindowPlan:
-    """Decides step by step, as the rule of a capture (`steps=plan`), and takes wishes from any thread.
-
-    Args:
-        every: a window begins at each step whose number is a multiple of this.
-        every_seconds: and one as often as this.
-        n_steps: of windows that nobody gave a number.
-        max_windows: how many windows open that nobody asked for: those on purpose, by `ask`, are not counted.
-
-    Raises:
-        TypeError, ValueError: one of them is no number, or not more than 0; `max_windows` may be 0.
-    """
+    """The rule of a capture (`steps=plan`) that decides step by step and takes wishes from any thread; `max_windows` (0
+    or more) does not bound those by `ask`."""
 
     def __init__(
         self,
@@ -444,7 +427,7 @@ class WindowPlan:
         self.n_steps = n_steps
         self.max_windows = max_windows
         self.n_own = 0
-        """How many have begun that nobody asked for."""
+        """Number of begun windows without a wish of the user."""
         self.why = ""
         """Of the window that is open, or was the last one."""
         self._every, self._every_seconds = every, every_seconds
@@ -474,7 +457,7 @@ class WindowPlan:
         self._rests_until_s = time.monotonic() + REST_RATIO * seconds
 
     def __call__(self, number: int) -> bool:
-        """Whether the step of this number is to be profiled; asked on the thread that trains."""
+        """Whether to profile this step; called on the training thread."""
         if self._begin <= number < self._end:
             return True
         is_behind = number == self._end

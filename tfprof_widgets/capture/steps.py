@@ -16,7 +16,7 @@ from .record import import_tensorflow
 
 @functools.cache
 def _marker_class() -> Any:
-    """TensorFlow's `Trace`; found once, as its modules look up each of their names by code."""
+    """TensorFlow's `Trace`, found once, as its modules look up names by code."""
     return import_tensorflow().profiler.experimental.Trace
 
 
@@ -25,15 +25,12 @@ class StepNumbers:
     """Counts the steps of a program."""
 
     next: int = 0
-    """The number of the next step that is not given one by the user."""
+    """The number of the next step without one by the user."""
 
 
 class OpenStep:
-    """A step between its begin and its end, which must be on the same thread.
-
-    Between two steps all that this package does is cold: each function that it calls costs some 2 us, not 0.1. So what each step
-    needs is in few functions, here and in those who make steps and end them.
-    """
+    """A step between its begin and its end on one thread; its work is in few functions, as a call by cold code costs 2
+    us, not 0.1."""
 
     __slots__ = (
         *(
@@ -61,19 +58,18 @@ class OpenStep:
         n_opened: int = 0,
         begins_epoch: bool = False,
     ) -> None:
-        """Begin."""
         self.name, self.number, self.n_batches, self.is_selectable = name, number, n_batches, is_selectable
         self.window_id, self.n_opened, self.begins_epoch = window_id, n_opened, begins_epoch
         self.computing_ns: int | None = None
-        """Of it, inside the function that computes its batches; None where nobody tells."""
+        """Inside the function that computes its batches; None where unknown."""
         self.waited_ns: int | None = None
-        """Of it, inside `next()`; None where nobody measured it."""
+        """Inside `next()`; None where unmeasured."""
         self.traced_us: int | None = None
-        """For how long functions had been traced in this process at its begin; None where nobody asked, or knows."""
+        """The process' time of tracing at its begin; None where unknown."""
         self.iterator: weakref.ref[Any] | None = None
-        """What gave it its batches, where that can be asked how long it was waited for."""
+        """The source of its batches, where tf.data can be asked how long it was waited for."""
         self.first_element = 0
-        """Which element of the iterator its first batch was, from 0 on."""
+        """Place of its first batch in the iterator, from 0 on."""
         self.thread_id = threading.get_ident()
         self.start_ns = time.time_ns()
         """Unix time of its begin."""
@@ -81,13 +77,10 @@ class OpenStep:
         """By the clock that nobody sets."""
         marker = _marker_class()(name)
         self.marker: Any = marker if getattr(marker, "_traceme", marker) is not None else None
-        """TensorFlow's `Trace`, running; None where no session runs, and so nothing is recorded."""
+        """TensorFlow's running `Trace`; None where no session runs."""
 
     def confirm(self) -> None:
-        """Make its marker that of a step: without it the event is not one.
-
-        Source: semantics 2.2, `_r=1` makes an event the root of a group.
-        """
+        """Make its marker that of a step. Source: semantics 2.2, `_r=1` makes an event the root of a group."""
         if self.marker is not None:
             first = {"epoch_start": 1} if self.begins_epoch else {}
             self.marker.set_metadata(step_num=self.number, _r=1, **first)
@@ -128,14 +121,10 @@ Kind = TypeVar("Kind", bound="LateBase")
 
 
 class LateBase:
-    """Its subclasses are classes like any other, and import nothing: an object of one has the late base as well.
-
-    So `isinstance` of an object is true of the class, of what a user derives from it, and of the base.
-    """
+    """Subclasses import nothing, but their objects have the late base as well, for `isinstance` of either."""
 
     @classmethod
     def _late_base(cls) -> type:
-        """The base, whose package is imported now."""
         raise NotImplementedError
 
     def __new__(cls: type[Kind], *_args: Any, **_kwargs: Any) -> Kind:
@@ -146,7 +135,6 @@ class LateBase:
 
 @functools.cache
 def _completed(kind: type[Any]) -> type[Any]:
-    """The class with its late base; itself where it has it."""
     base = kind._late_base()
     if issubclass(kind, base):
         return kind

@@ -26,11 +26,7 @@ DEFAULT_MAX_BYTES = 256 * 2**20
 
 @dataclass(frozen=True, kw_only=True)
 class HookOptions:
-    """What a hook is asked to do.
-
-    Raises:
-        TypeError, ValueError: an argument that means nothing; the message says what to give.
-    """
+    """What a hook is asked to do; a bad argument is a `TypeError` or `ValueError` that says what to give."""
 
     save_steps: int | None = None
     save_secs: float | None = None
@@ -83,7 +79,7 @@ def op_log_bytes(graph: Any, run_metadata: bytes = b"", op_log: bytes = b"") -> 
 
 
 def _counted(graph: Any, run: Any, given: Any) -> Any:
-    """The log with float operations, as far as the shapes of a run tell them, counted in a copy of the graph."""
+    """The log with float operations, as far as the shapes of a run give them, counted in a copy of the graph."""
     from tensorflow.python.framework import importer, ops
     from tensorflow.python.profiler import tfprof_logger
 
@@ -105,25 +101,25 @@ LOG_FILE = "tfprof_log"
 
 @dataclass
 class SessionCapture:
-    """What the runs of one session noted. It holds bytes, and never keeps the graph alive."""
+    """The metadata of one session's runs, as bytes, which do not keep the graph alive."""
 
     options: HookOptions
     runs: dict[int, bytes] = field(default_factory=dict)
-    """From the number of a step to the bytes of its RunMetadata."""
+    """Number of a step -> bytes of its RunMetadata."""
     n_runs: int = 0
     n_missed: int = 0
-    """Steps that were asked for when no more could be kept."""
+    """Steps beyond the limit."""
     n_left_out: int = 0
     """Profiled runs that did not advance the global step, in a session where others do (or where none was asked for)."""
     n_bytes: int = 0
     failures: dict[str, int] = field(default_factory=dict)
-    """What went wrong, each text once, and how often."""
+    """Text of each failure -> how often."""
     _graph: weakref.ref[Any] | None = None
     _known: tuple[bytes, bytes] | None = None
 
     @property
     def has_room(self) -> bool:
-        """Whether another run may be kept."""
+        """Whether there is room for another run."""
         return len(self.runs) < self.options.max_steps and self.n_bytes < self.options.max_bytes
 
     @property
@@ -136,10 +132,8 @@ class SessionCapture:
         self._graph = weakref.ref(graph)
 
     def keep(self, number: int, content: bytes) -> None:
-        """Keep the metadata of one run, write them where files were asked for, and make graph and log of the first.
-
-        A step that was run again, as after a restart from a checkpoint, takes the place of the earlier one.
-        """
+        """Add the metadata of one run, write them where files are wanted, and make graph and log of the first; a step run
+        again after a restart replaces the earlier one."""
         self.n_bytes += len(content) - len(self.runs.get(number, b""))
         self.runs[number] = content
         self._write(RUN_FILE.format(number), content)
@@ -217,11 +211,8 @@ REMEMBERED_ANSWERS = 64
 
 
 class SessionSteps:
-    """Numbers the runs of one session, and keeps those that are wanted in its capture.
-
-    In a session that advances the global step, the steps are the runs that advance it, by the global step after them. Until
-    one does, runs are counted from 1; with the first that does, those kept by count are left out again.
-    """
+    """Numbers a session's runs by the global step after them, or from 1 until a run advances it, which drops those so
+    numbered, and selects those of its capture."""
 
     def __init__(self, capture: SessionCapture, clock: Callable[[], float] = time.monotonic) -> None:
         self._capture = capture
@@ -230,7 +221,7 @@ class SessionSteps:
         self._by_run = StepChoice(capture.options, answers, clock)
         self._start: int | None = None
         self._number: int | None = None
-        """Where the global step stands, or once stood: what is fetched with a run may be from before it; None without one."""
+        """The last known global step; None without one. What a run fetches may be from before it."""
         self._is_exact = False
         self._advances = False
         self._is_profiling = False
@@ -273,7 +264,7 @@ class SessionSteps:
             self._count_missed(before)
 
     def _may_want(self) -> bool:
-        """Whether the next run may be wanted, as far as it is known where the global step stands."""
+        """Whether the next run may be wanted, as far as the global step is known."""
         if not self._advances and self._by_run.wants(self._capture.n_runs + 1):
             return True
         return self._number is not None and (
@@ -338,7 +329,7 @@ class StepChoice:
 
 
 def _answers(capture: SessionCapture) -> Callable[[int], bool]:
-    """The user's rule, asked once per number, as it may be stateful; a failure is a no that is told of."""
+    """The user's rule, asked once per number, as it may be stateful; a failure is a no, and reported."""
     rule = capture.options.rule()
 
     @functools.lru_cache(maxsize=REMEMBERED_ANSWERS)
@@ -365,10 +356,7 @@ Result = TypeVar("Result")
 
 
 class SessionObserver(LateBase, Generic[Result], SessionRunHook):  # type: ignore[misc]
-    """A hook of TensorFlow: every method that it has is named as, and called by, one.
-
-    The user's session must run, whatever of this fails: a failure is told of in the capture.
-    """
+    """A hook of TensorFlow with its names of methods; no failure disturbs the user's session, all are reported in the capture."""
 
     def __init__(self, options: HookOptions) -> None:
         self._options = options
@@ -376,26 +364,24 @@ class SessionObserver(LateBase, Generic[Result], SessionRunHook):  # type: ignor
         self._steps = SessionSteps(self._captures[-1])
         self._results: dict[int, tuple[tuple[int, ...], Result]] = {}
         self._step_name: str | None = None
-        """The name of the tensor that reads the global step; the tensor itself would keep the graph alive."""
+        """A name, as the tensor itself would keep the graph alive."""
 
     @classmethod
     def _late_base(cls) -> type:
-        """TensorFlow's class of hooks."""
         base: type = import_tensorflow().compat.v1.train.SessionRunHook
         return base
 
     def _result_of(self, capture: SessionCapture) -> Result:
-        """What a session gives of which this was noted."""
         raise NotImplementedError
 
     @property
     def _last_result(self) -> Result:
-        """What the last session gives of what it ran so far, also after an exception or Ctrl-C."""
+        """What the last session gives so far, also after an exception or Ctrl-C."""
         return self._result_at(len(self._captures) - 1)
 
     @property
     def _all_results(self) -> list[Result]:
-        """What all sessions give that the hook was passed to, oldest first."""
+        """Results of all sessions with this hook, oldest first."""
         return [self._result_at(i) for i in range(len(self._captures))]
 
     def begin(self) -> None:
@@ -426,7 +412,7 @@ class SessionObserver(LateBase, Generic[Result], SessionRunHook):  # type: ignor
         return v1.train.SessionRunArgs(self._step_name, options=options)
 
     def after_run(self, run_context: Any, run_values: Any) -> None:
-        """Keep what the run noted."""
+        """Add the run's metadata."""
         with self._now.telling("A step is not in the profile"):
             self._steps.after_run(
                 lambda: self._read(run_context.session),
@@ -435,7 +421,7 @@ class SessionObserver(LateBase, Generic[Result], SessionRunHook):  # type: ignor
             )
 
     def end(self, session: Any) -> None:
-        """Count the last run, where not all that was asked for could be kept."""
+        """Count the last run where there was no room for all wanted ones."""
         with self._now.telling("The last step was not counted"):
             self._steps.end(lambda: self._read(session))
 

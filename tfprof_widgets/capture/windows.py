@@ -30,28 +30,25 @@ class WindowKeeper:
         program: CapturedProgram,
         on_window: Callable[[Window], CapturedProgram] | None = None,
     ) -> None:
-        """Keep windows of a program; `on_window` is told of each that has closed, and returns the program of the next."""
+        """`on_window` gets each window that has closed, and returns the program of the next."""
         # Absolute from the start: the program may change its directory meanwhile.
         self._logdir = None if options.logdir is None else Path(options.logdir).expanduser().absolute()
         self.scratch = scratch
-        """The private folder of the capture."""
         self._program = program
         self._on_window = on_window
         self._detail = options.detail
         self._bytes_bound = options.bytes_bound
         self.n_opened = 0
-        """How many sessions have been begun."""
         self._session_dir = scratch
         self._spare_files = SpareFiles()
         self._steps: list[tuple[int, int]] = []
         self._start_ns = 0
         self._start_s = 0.0
         self.watch: BoundWatch | None = None
-        """The watch of the open window."""
         self.windows: list[Window] = []
         self.notices: list[str] = []
         self.failure: CaptureError | None = None
-        """The last failure of a session; its words are in `notices` too."""
+        """Its words are in `notices` too."""
         self.open_id: int | None = None
         """Number of the open window, None while no session runs."""
 
@@ -92,7 +89,7 @@ class WindowKeeper:
             self.tell(notice)
 
     def close(self) -> Window | None:
-        """Stop the session and return its window; None when its files could not be written, which `notices` tell."""
+        """Stop the session and return its window; None when its files could not be written (see `notices`)."""
         if self.watch is not None:
             self.watch.cancel()
             self.watch = None
@@ -142,7 +139,7 @@ class WindowKeeper:
             self.notices.append(notice)
 
     def _make_room(self) -> None:
-        """Have the session write to another disk where the one it was to write to has filled meanwhile."""
+        """Have the session write to another disk where its own has filled meanwhile."""
         with contextlib.suppress(OSError, CaptureError):
             free = free_bytes(self.scratch)
             if free < self._bytes_bound and free < free_bytes(room_for(self._bytes_bound)):
@@ -169,16 +166,12 @@ class WindowKeeper:
 T = TypeVar("T")
 
 PATIENCE_S = 120.0
-"""For so long Ctrl-C is put off, however often it is pressed: files of the default size take 3 s, and an export that hangs
-never ends."""
+"""How long Ctrl-C is put off: files of the default size take 3 s, and an export that hangs never ends."""
 
 
 def run_shielded(action: Callable[[], T]) -> T:
-    """Run `action` to its end on a thread of its own and return its result.
-
-    Python runs handlers of signals on the main thread only, between any two bytecodes. Stopping TensorFlow's profiler
-    and noting where the file went must happen both or not at all, so they happen where nothing can come between.
-    """
+    """Run `action` to its end on a thread of its own, where no handler of a signal interrupts it: stopping the profiler
+    and recording its file must both happen or neither."""
     if sys.is_finalizing():  # a thread that is started now never runs, and nobody can interrupt any more
         return action()
     results: list[T] = []

@@ -22,7 +22,7 @@ from ..trace.trace import StatKind, Trace
 from .files import StatTexts, compact, microseconds, plain, quoted, real, replacing
 
 CHUNK = 2**15
-"""So many events are text at once: some 10 MB."""
+"""Events that are text at once: some 10 MB."""
 _SPAN = '{"ph":"X",%s,"ts":%s,"dur":%s,"name":%s%s}'
 _INSTANT = '{"ph":"i","s":"t",%s,"ts":%s,"name":%s%s}'
 _BEGIN = '{"ph":"b","cat":"overlapping","id":"%d",%s,"ts":%s,"name":%s%s}'
@@ -94,10 +94,7 @@ class _Writer:
 
 
 def outliving(trace: Trace) -> Bool:
-    """Which timed events start inside another of their line and end after it: viewers drop those, or cut them.
-
-    What is left nests. Only lines in which something overlaps are walked through.
-    """
+    """Which timed events start inside another of their line and end after it: viewers drop those, or cut them."""
     timed = trace.n_occurrences == 0
     found = np.zeros(trace.n_events, np.bool_)
     cut = (trace.nesting.span_ps < trace.duration_ps) & timed
@@ -119,7 +116,7 @@ def outliving(trace: Trace) -> Bool:
 
 VERSION = 1
 MOST_SENT = 3_000_000
-"""Events of a trace that goes through a page: some 70 MB compressed, which the kernel writes in half a minute."""
+"""Events of a trace for a page: some 70 MB compressed, which the kernel writes in half a minute."""
 _SENT_LEVEL = 1
 _PIECE_BYTES = 4 * 2**20
 _FLOW_START = '{"ph":"s","cat":"%s","id":%d,%s,"ts":%s,"name":"%s"}'
@@ -186,7 +183,7 @@ def chrome_trace_in_pieces(
 
 
 def _names(trace: Trace) -> list[str]:
-    """What processes and threads are called and in which order they stand."""
+    """Names and order of processes and threads."""
     several_hosts = len({plane.host for plane in trace.planes}) > 1
     texts = []
     for i, plane in enumerate(trace.planes):
@@ -203,7 +200,7 @@ def _names(trace: Trace) -> list[str]:
 
 
 def _flow_texts(trace: Trace, flows: Flows) -> Iterator[list[str]]:
-    """Each flow as an arrow from the start of the event that made to the start of the event that was made."""
+    """Each flow as an arrow between the starts of its two events."""
     places = np.array([place(trace, line) for line in range(len(trace.lines))], object)
     kinds = np.array(KINDS, object)
     for low in range(0, len(flows.kind), CHUNK):
@@ -219,7 +216,7 @@ def _flow_texts(trace: Trace, flows: Flows) -> Iterator[list[str]]:
 
 
 def _counter_texts(counters: Counters) -> Iterator[list[str]]:
-    """Each value of a counter at its time. All belong to the first process, as no plane owns them."""
+    """Each value of a counter at its time, in the first process, as no plane owns it."""
     for counter in counters.counters:
         name = quoted(f"{counter.name} [{counter.unit}]" if counter.unit else counter.name)
         for low in range(0, len(counter.time_ps), CHUNK):
@@ -234,7 +231,6 @@ def _number(value: float) -> str:
 
 
 def _step_texts(results: Analysis) -> list[str]:
-    """The start of every step as a mark over all tracks."""
     if not results.trace.lines:
         return []
     frame = results.steps.frame
@@ -268,7 +264,6 @@ def _marker(trace: Trace, saved: SavedProfile) -> dict[str, Any]:
 
 
 def _unsigned_keys(trace: Trace) -> Iterable[int]:
-    """Names of stats whose integers are all unsigned, which JSON does not tell."""
     stats = trace.stats
     keys = np.concatenate([stats.keys[stats.shapes.key], trace.metadata_stat_key])
     kinds = np.concatenate([stats.shapes.kind, trace.metadata_stat_kind])

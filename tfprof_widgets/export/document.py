@@ -31,9 +31,9 @@ if TYPE_CHECKING:
 
 
 _GROWTH = 2
-"""Escaped text is at most so many times as long, in bytes, as there are characters room for; else it is cut shorter."""
+"""Escaped text has at most so many times as many bytes as there are characters to spare."""
 _READ = 8
-"""Of a longer text only so many times as many characters are looked at as there is room for."""
+"""Of a longer text only so many times the wanted characters are read."""
 _STRUCTURE = frozenset("\\`*[<|~$")
 _OUTSIDE_WORDS = re.compile(r"(?<![^\W_])_|_(?![^\W_])")
 _ENTITY = re.compile(r"&(?=#|\w)")
@@ -78,7 +78,7 @@ def is_figure(column: str) -> bool:
 
 
 def _shortened(text: str, most: int, write: Callable[[str], str]) -> str:
-    """Write the text, cut until neither it nor what it becomes is too long."""
+    """Cut the text until neither it nor what it becomes is too long."""
     written = write(ends(text, most))
     while len(written.encode()) > _GROWTH * most and most > 4:
         most = most * 2 // 3
@@ -120,12 +120,12 @@ def _prose(text: str) -> str:
 
 
 def _started(mark: str) -> str:
-    """What would make a line a list item or a rule, made text; a number keeps its digits and loses its mark's meaning."""
+    """Escape what would make a line a list item or a rule; a number keeps its digits."""
     return f"&#{ord(mark[0])};{mark[1:]}"
 
 
 def _without_formulas(text: str, write: Callable[[str], str]) -> str:
-    """What begins formulas in code spans, and the text between as `write` writes it."""
+    """Put what begins formulas in code spans, and the text between as `write` writes it."""
     parts = _FORMULA.split(text)
     parts[0::2] = [write(part) for part in parts[0::2]]
     parts[1::2] = [f"`{part}`" for part in parts[1::2]]
@@ -148,7 +148,7 @@ def _escaped(text: str) -> str:
 
 
 def _unlinked(text: str) -> str:
-    """What a reader of Markdown takes for an address, made text."""
+    """Escape what a reader of Markdown takes for an address."""
     return _ADDRESS.sub(lambda found: f"&#{ord(found[0])};", text)
 
 
@@ -161,15 +161,15 @@ class Subject:
     notices: tuple[str, ...] = ()
     """Sentences that come first."""
     since_last: str = ""
-    """How the run compares with the last one of its cell."""
+    """Comparison with the last run of its cell."""
     capture: CaptureSummary | None = None
-    """What the capture cost; None for a trace loaded without it."""
+    """None for a trace loaded without it."""
     system: pd.DataFrame = field(default_factory=pd.DataFrame)
-    """Samples of the machine, as `Profile.system`."""
+    """As `Profile.system`."""
     findings: pd.DataFrame = field(default_factory=pd.DataFrame)
-    """What is odd in them, as `Profile.system_findings`."""
+    """As `Profile.system_findings`."""
     version: str = ""
-    """Of this package; empty where it is not known."""
+    """Of this package; "" where unknown."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -179,12 +179,9 @@ class Room:
     rows: int
     advice: int
     name: int
-    """Of a name in a table or a list."""
     sentence: int
     code: int
-    """Of the code of one fix."""
     sentences: int
-    """Notices, and findings about the machine."""
 
 
 ROOMS = (
@@ -196,7 +193,6 @@ ROOMS = (
 
 
 Row = dict[str, Any]
-"""A row of the DataFrame."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -205,7 +201,6 @@ class Part:
 
     heading: str
     source: str
-    """What gives all rows."""
     columns: Sequence[str]
     rows: list[list[str]]
     n_rows: int
@@ -247,7 +242,7 @@ def part_of(
 
 
 def _written(row: Row, *, column: str, heading: str, room: Room) -> str:
-    """A cell: a name of the trace, bytes with their unit, times and shares in the unit that the heading tells, counts."""
+    """A cell: a name of the trace, bytes with their unit, times and shares in the heading's unit, counts."""
     value, unit = row[column], unit_of(column)
     if isinstance(value, str):
         return code(value, room.name) if value else ""
@@ -382,7 +377,7 @@ def _without(subject: Subject) -> str:
 
 
 TIME = {"step": "step time", "sample": "time of a sample", "time captured": "time captured"}
-"""By what a gain is a share of."""
+"""What a gain is a share of."""
 
 
 def _piece(rank: int, one: Advice, room: Room) -> Iterator[str]:
@@ -446,11 +441,11 @@ class BarRow:
     name: str
     cells: Sequence[str]
     bar: float = math.nan
-    """How long the bar is; nan for none."""
+    """Length of the bar; nan for none."""
     line: tuple[float, float] = (math.nan, math.nan)
-    """From where to where a thin line lies on it, upright where both are the same; nan for none."""
+    """Ends of a thin line on it, upright where both are the same; nan for none."""
     title: str = ""
-    """What the name tells when it is pointed at."""
+    """The name's tooltip."""
 
 
 def bar_table(
@@ -477,7 +472,7 @@ def _row_html(row: BarRow, n_columns: int, full: float) -> str:
 
 
 def _bar_html(row: BarRow, full: float) -> str:
-    """The bar in the accent colour, over it the line in the colour of the text: borders have that where they name none."""
+    """The bar in the accent colour, over it the line in the text's, as borders are without one."""
     length = row.bar / full if math.isfinite(row.bar) else 0.0
     drawn = f'<div style="width:{length:.2%};height:14px;background-color:#4c8bf5"></div>'
     low, high = (end / full for end in row.line)
@@ -503,7 +498,7 @@ _SCAFFOLD = frozenset(
 )
 """Templates of Eigen that say how a kernel is built, not what it computes."""
 _MOST_READ = 4_000
-"""Characters of a signature that are looked at."""
+"""Characters of a signature."""
 
 
 def readable_kernel(signature: str) -> str:
@@ -648,7 +643,7 @@ def _missing(subject: Subject) -> Iterator[str]:
 
 
 def environment_section(subject: Subject, room: Room) -> str:
-    """On what and with which versions, as far as it was noted."""
+    """The machine and versions of the run, where recorded."""
     environment = subject.results.overview.environment
     noted = subject.results.sources.facts if subject.results.sources is not None else None
     facts = {} if noted is None else dict(zip(noted["name"], noted["value"], strict=True))
@@ -712,7 +707,7 @@ def costly_types(results: Analysis, room: Room) -> Iterator[Part]:
 
 
 def costly_stacks(results: Analysis, room: Room) -> Iterator[Part]:
-    """The lines that made the costliest ops of a file that holds call stacks; of a capture `source_lines` tells them."""
+    """The lines that made the costliest ops of a file with call stacks; a capture has `source_lines`."""
     graph = results.op_graph
     if results.stored_graph is None or not (graph.ops["frame"] >= 0).any():
         return

@@ -339,14 +339,12 @@ def _python(results: Analysis, room: Room) -> Iterator[Part]:
 
 
 MOST_BYTES = 20_000
-"""Of a report. Tables first lose rows, names and fixes get shorter; then tables go, those at the end first."""
+"""Of a report; first tables lose rows, names and fixes get shorter, then tables go, the last first."""
 
 
 def render_report(subject: Subject) -> str:
-    """Write the report.
-
-    Every number has its unit and three significant digits. Text of the trace stays text, see `report_markdown`.
-    """
+    """Write the report: every number with unit and three significant digits, text of the trace as text (see
+    `report_markdown`)."""
     for room in ROOMS:
         text = _text(subject, room, report_tables(subject.results, room), [])
         if len(text.encode()) <= MOST_BYTES:
@@ -399,7 +397,6 @@ def _measured(subject: Subject, room: Room, parts: list[Part], left_out: list[Pa
 
 
 def _failure_report(failure: MemoryFailure, room: Room, parts: list[Part], left_out: list[Part]) -> Iterator[str]:
-    """Of a program that ran out of memory: what to do about it, and who held the memory."""
     yield "## What to do"
     for action in failure.actions:
         yield f"- {sentence(' '.join(filter(None, (action.words, action.detail))), room.sentence)}"
@@ -468,7 +465,7 @@ def _machine(subject: Subject, room: Room) -> str:
 ROOM = Room(rows=5, advice=3, name=40, sentence=300, code=0, sentences=3)
 """Of what a reader sees before there are views."""
 _LEFT_OUT = {"standard deviation (ms)", "type", "mean self time (us)", "mean (us)", "launched by"}
-"""Columns of a report for which a narrow page has no room."""
+"""Columns that a narrow page has no room for."""
 COLORS = {
     "input": "#d9480f",
     "copy_to_device": "#e06a9f",
@@ -484,7 +481,7 @@ COLORS = {
     "checkpoint": "#b0446a",
     "other": "#8f9093",
 }
-"""Of the categories of a step, as on screen, where a theme cannot be asked for: to be told apart on white and on black."""
+"""Of the categories of a step, as on screen; distinct on white and on black, as no theme is known."""
 _RULE = "rgba(128, 128, 128, 0.35)"
 _TABLE = "border-collapse:collapse;margin:2px 0;font-size:12px;width:auto"
 _ROW = f"background:none;border-bottom:1px solid {_RULE}"
@@ -538,7 +535,7 @@ def _advice(results: Analysis) -> Iterator[Part]:
 
 
 def _step_bar(results: Analysis) -> str:
-    """The mean step as one bar, and what each of its colours is; nothing without steps."""
+    """The mean step as one bar with its legend; nothing without steps."""
     frame = results.overview.breakdown
     if not results.overview.n_steps or not (frame["ms"] > 0).any():
         return ""
@@ -588,7 +585,7 @@ def _html_text(markdown: str) -> str:
 
 
 _MOSTLY_KNOWN = 0.9
-"""Where waits are known of steps that take less of the time, their share is not that of the whole training."""
+"""With waits known for a smaller part of the time, their share is not the whole training's."""
 _MOST_EPOCHS, _MOST_WINDOWS, _MOST_VALUES = 20, 50, 6
 _STATES = {
     "complete": "It ran to its end.",
@@ -648,7 +645,6 @@ def _since(log: WatchLog, last: WatchLog | None) -> str:
 
 
 def _figures(outcome: Outcome) -> Iterator[tuple[str, str]]:
-    """What is known, in words."""
     yield "steps", f"{outcome.n_steps:,} in {number(outcome.seconds)} s"
     if math.isfinite(outcome.median_ms):
         yield "step (median)", milliseconds(outcome.median_ms)

@@ -50,12 +50,8 @@ _LEVEL = 4
 
 @contextlib.contextmanager
 def replacing(path: Path, *, packs: bool = True) -> Iterator[BinaryIO]:
-    """A binary file that takes the place of `path` when the block ends.
-
-    With `packs` what is written is compressed where the name ends in `.gz`.
-
-    When the block fails (a full disk, Ctrl-C), `path` is what it was before and nothing is left beside it.
-    """
+    """A binary file that takes the place of `path` when the block ends, or leaves nothing when it fails; with `packs` a
+    name in `.gz` is compressed."""
     part: str | None = None
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
@@ -92,10 +88,7 @@ _PS_PER_NS = 1_000
 
 
 def microseconds(time_ps: Int64) -> list[str]:
-    """Times as decimals that give back every picosecond: `12.000345`, `12.5`, `12`.
-
-    Clocks of CPUs count nanoseconds, so whole columns of three decimals are the usual case.
-    """
+    """Times as decimals that give back every picosecond: `12.000345`, `12.5`, `12`; mostly three decimals, of CPU clocks."""
     whole, rest = np.divmod(np.abs(time_ps), _PS_PER_US)
     if not rest.any():
         texts = list(map(str, whole.tolist()))
@@ -171,7 +164,7 @@ class StatTexts:
 
 _CHUNK = 2**20
 _KEPT_KINDS = (*STEP_KINDS, FileKind.GRAPH, FileKind.OP_LOG)
-"""Files of TensorFlow's first profiler, which keep their names: steps are numbered by them."""
+"""Files of TensorFlow's first profiler, whose names number their steps."""
 
 
 def save_runs(directory: Path, opened: Opened, saved: SavedProfile) -> Path:
@@ -205,7 +198,7 @@ def save_runs(directory: Path, opened: Opened, saved: SavedProfile) -> Path:
 
 
 def _is_within(file: Path) -> bool:
-    """Whether a file that nobody named is no link out of its directory, to what was not meant to be copied."""
+    """Whether a found file is no link out of its directory."""
     is_within = is_url(file) or not file.is_symlink() or file.resolve().is_relative_to(file.parent.resolve())
     if not is_within:
         warnings.warn(without_controls(f"{file} is a link out of its directory, so it was not saved."), stacklevel=5)
@@ -293,7 +286,7 @@ def _copy(source: Path, target: Path) -> None:
 
 
 def _content(source: Path, name: str) -> Iterator[bytes]:
-    """What a file of this name is to hold of a source, piece by piece: an XSpace is unpacked."""
+    """The content of a file of this name, piece by piece: an XSpace is unpacked."""
     with source.open("rb") as file:
         is_packed = file.read(2) == b"\x1f\x8b" and name.endswith(SUFFIXES[0])
         file.seek(0)
@@ -310,10 +303,8 @@ _ROWS = 100_000
 
 
 def tables(results: Analysis) -> dict[str, pd.DataFrame]:
-    """Every table of a profile by the name of its file; tables without rows are among them.
-
-    Of a reduced profile the events are those of its timeline, and the timeline of the memory is empty.
-    """
+    """Every table of a profile by the name of its file, empty ones too; a reduced one has its timeline's events and no
+    memory timeline."""
     return {name: make() for name, make in table_makers(results).items()}
 
 
@@ -402,7 +393,7 @@ def _write_csv(file: BinaryIO, table: pd.DataFrame, on_rows: Callable[[int], obj
 
 
 def _no_formulas(column: pd.Series[Any]) -> pd.Series[Any]:
-    """Texts of the trace that a spreadsheet would run as a formula, behind an apostrophe, which it takes for a mark of text."""
+    """Texts that a spreadsheet would run as a formula, behind an apostrophe, its mark of text."""
     if pd.api.types.infer_dtype(column, skipna=True) != "string":
         return column
     risky = [text for text in column.dropna().unique().tolist() if text.startswith(_FORMULA)]
@@ -562,7 +553,7 @@ def _quoted(name: str) -> str:
 
 
 def _typed(table: pd.DataFrame, columns: tuple[Column, ...]) -> pd.DataFrame:
-    """The table with texts as texts also where it has no rows to tell from; without columns DuckDB knows no table."""
+    """The table with texts as texts also without rows; without columns DuckDB knows no table."""
     if not len(table.columns):
         return pd.DataFrame({one.name: pd.Series(dtype=float) for one in columns} or {"empty": pd.Series(dtype=bool)})
     table = flat(table)

@@ -72,7 +72,7 @@ class Tables:
     """The tables of one file, filled as they are asked for numbers; the same question gives the same number."""
 
     def __init__(self) -> None:
-        """Begin with no text but the empty one, which the format wants first."""
+        """Start with the empty text, which the format wants first."""
         self.profile: Any = MESSAGES["Profile"]()
         self._texts: dict[str, int] = {}
         self._functions: dict[tuple[str, str, str, int], int] = {}
@@ -125,12 +125,8 @@ NOT_SHOWN = "<not shown>"
 
 
 def own_values(tree: Tree, figure: str) -> NDArray[np.int64]:
-    """What each node counts less what the nodes below it count: its own, and of nodes that options hide what is below it.
-
-    Whole numbers of which the sum is that of the root, rounded; the sum of a node and all below it is less than 1 off. So
-    rounding goes from node to node, down first: ops of a tenth of a microsecond count as 1 in every tenth of them, and are
-    not all lost, as they would be if each were rounded by itself.
-    """
+    """What each node counts less the nodes below it, in whole numbers that sum to the root's; rounding is carried from
+    node to node, so that small ops are not lost and each subtree is less than 1 off."""
     total = tree.column(figure, is_total=True)
     below = np.zeros_like(total)
     np.add.at(below, tree.parent[1:], total[1:])
@@ -177,7 +173,7 @@ class Stacks:
         return self._tables.place(shown, system_name=name)
 
     def _line(self, row: int) -> int:
-        """A line of code; what has none stands by its name."""
+        """A line of code; without one its name."""
         if self._frame[row] < 0:
             return self._tables.place(self._names[row])
         line = self._lines.iloc[self._frame[row]]
@@ -191,12 +187,12 @@ class Stacks:
 
 
 SAMPLE_TYPES = ("micros", "accelerator_micros", "bytes")
-"""What every file has; what else `select` names comes after these."""
+"""Of every file; others that `select` names follow."""
 _UNITS = {"params": "count", "float_ops": "count", "occurrence": "count"}
 _VIEWS = {"scope": "name scope", "graph": "what feeds what", "op": "op type", "code": "call stack"}
 _LABELS = ("device", "op_types")
 _DEEPEST = {"graph": 100}
-"""A chain of ops is as long as the program, and each of its ops would repeat it: deeper ones count at the last one shown."""
+"""A chain of ops is as long as the program, and each stack would repeat it: deeper ones count at the last one shown."""
 _LEVEL = 6
 
 
@@ -244,23 +240,19 @@ def _selected(options: TreeOptions) -> tuple[str, ...]:
 
 
 def _sample_types(options: TreeOptions) -> list[str]:
-    """Those of every file, then what is selected besides."""
     known = (*FIGURES, "occurrence")
     return list(dict.fromkeys((*SAMPLE_TYPES, *(name for name in _selected(options) if name in known))))
 
 
 def _default(options: TreeOptions, types: list[str]) -> str:
-    """The first figure that is selected."""
     return next((name for name in _selected(options) if name in types), types[0])
 
 
 def _texts(tree: Tree, name: str) -> list[str]:
-    """A detail of each node as text."""
     return [text if isinstance(text, str) else ", ".join(map(str, text)) for text in tree.frame[name]]
 
 
 def _comments(tree: Tree) -> list[str]:
-    """What a reader of the file should know of its numbers."""
     graph, options = tree.graph, tree.options
     is_average = graph.counts_steps if options.average is None else options.average
     found = [f"Costs of TensorFlow ops by {_VIEWS[tree.view]}, written by tfprof_widgets."]
@@ -276,5 +268,4 @@ def _comments(tree: Tree) -> list[str]:
 
 
 def _duration_ns(trace: Trace) -> int:
-    """From the first start to the last end."""
     return int(trace.end_ps.max() - trace.start_ps.min()) // PS_PER_NS if trace.n_events else 0

@@ -192,7 +192,7 @@ def _bar(ratio: float) -> str:
 
 
 TEXT_DEPTH = 100
-"""How deep a text goes unless it is told: a chain of many thousand ops would be indented by as many."""
+"""Default depth of a text, as a chain of many thousand ops would be indented by as many."""
 _TIMES, _MEMORY, _COUNTS = (
     [one.name for one in SELECTABLE if one.kind == kind] for kind in ("time", "memory", "count")
 )
@@ -215,11 +215,8 @@ def graph_text(graph: OpGraph, view: TreeView, options: Mapping[str, Any]) -> st
 
 
 def tree_text(tree: Tree, options: TreeOptions) -> str:
-    """The text of a tree, what tfprof printed or wrote to a file for the same options.
-
-    Differs from tfprof: the graph view is explained in the words for it, not in those of the scope view; times that are
-    not whole microseconds have two decimals; a share of nothing is 0 %.
-    """
+    """The text of a tree, as tfprof printed it. Differs from tfprof: the graph view has its own explanation; fractions of
+    microseconds have two decimals; a share of nothing is 0 %."""
     chosen = ("micros",) if options.select is None else options.select
     help_texts = [f"{tree.view}: {_VIEW_HELP[tree.view]}", *(_OF[name].meaning for name in sorted(set(chosen)))]
     if len(help_texts) == 1:
@@ -266,8 +263,6 @@ def depth_note(tree: Tree) -> str:
 
 @dataclass(frozen=True)
 class _Lines:
-    """The lines of one tree."""
-
     tree: Tree
     chosen: frozenset[str]
 
@@ -289,7 +284,7 @@ class _Lines:
 
     @cached_property
     def _figures(self) -> list[str]:
-        """The figures chosen, in the order of the view; with the whole time always come its two parts."""
+        """The figures chosen, in the order of the view, the whole time with its two parts."""
         memory = [name for name in _MEMORY if name in self.chosen]
         times = [name for name in _TIMES if name in self.chosen or "micros" in self.chosen]
         counts = [name for name in _COUNTS if name in self.chosen]
@@ -311,7 +306,6 @@ class _Lines:
         return f"{'  ' * int(self.tree.depth[row])}{self.tree.names[row]} ({', '.join(parts)})\n"
 
     def _parts(self, name: str, row: int) -> Iterator[str]:
-        """What a line of the scope, graph or code view has of one name."""
         tree = self.tree
         if name in _DETAILS:
             yield from self._detail(name, row)
@@ -364,7 +358,7 @@ class _Lines:
         return f"{line}\n{shapes}\n\n" if shapes else line
 
     def _shares(self, name: str, row: int) -> str:
-        """The own figure of an op type, and the shares of what is from it on, and of it, in the whole."""
+        """The own figure of an op type, and the shares in the whole of those from it on, and of it."""
         column = COLUMN[name]
         own, total, whole = self._own[row][column], self._total[row][column], self._total[0][column]
         is_shown = whole > 0 and (own if name in _MEMORY else total) > 0

@@ -33,7 +33,7 @@ class Option:
     name: str
     label: str
     kind: Literal["int", "text", "lines"] | tuple[tuple[str, int], ...]
-    """What the field takes, or the choices that it offers."""
+    """Type of the field's value, or its choices."""
     meaning: str
 
     def control(self, value: Any) -> Any:
@@ -94,10 +94,7 @@ def read_field(name: str, value: Any) -> Any:
 
 
 def code_line(arguments: Mapping[str, Any]) -> str:
-    """The call that captures the same: the duration always, other arguments where they are not the default.
-
-    A token is named and not shown: a notebook keeps the line.
-    """
+    """The call that captures the same, without defaults; a token is a name, as a notebook keeps the line."""
     addresses = ", ".join(map(_literal, arguments["addresses"]))
     others = [
         f"{name}={name if name == 'token' else _literal(arguments[name])}"
@@ -115,7 +112,7 @@ class CaptureFields:
     """A field for each option, and below it what it means or what is wrong with it."""
 
     def __init__(self, given: Mapping[str, Any], changed: Callable[[], None]) -> None:
-        """Begin with `given`, the arguments of `capture_remote`; `changed` is called whenever a field changes."""
+        """`given` are arguments of `capture_remote`; `changed` is called whenever a field changes."""
         self._controls = {option.name: option.control(given[option.name]) for option in OPTIONS}
         self._without_field = {name: value for name, value in given.items() if name not in self._controls}
         self._hints = {option.name: ipywidgets.HTML(option.meaning).add_class("tfp-cap-hint") for option in OPTIONS}
@@ -162,7 +159,7 @@ class CaptureFields:
 State: TypeAlias = Literal["asked", "answered", "failed", "dropped"]
 
 MOST_ROWS = 100
-"""Of workers in the table, those that failed first; the table says of how many."""
+"""Of workers in the table, those that failed first."""
 _WORDS: dict[State, str] = {"asked": "waiting", "answered": "answered", "failed": "failed", "dropped": "not waited for"}
 _ORDER: tuple[State, ...] = ("failed", "asked", "dropped", "answered")
 
@@ -175,7 +172,7 @@ class WorkerRow:
     state: State = "asked"
     n_bytes: int = 0
     reason: str = ""
-    """Why it sent no trace; empty unless it failed."""
+    """Why it sent no trace; "" unless it failed."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -185,7 +182,7 @@ class Moment:
     attempt: int
     n_attempts: int
     delay_s: float
-    """How long after all were asked they begin."""
+    """Time from asking all to their begin."""
     duration_s: float
     elapsed_s: float
     """Since all were asked."""
@@ -241,7 +238,7 @@ Capture: TypeAlias = Callable[[Mapping[str, Any], "CaptureRun"], Any]
 
 _logger = logging.getLogger(__name__)
 _TELL_EVERY_S = 0.25
-"""Front ends drop messages that come too fast, and nobody reads faster."""
+"""Front ends drop faster messages."""
 
 
 class CancelledError(Exception):
@@ -254,16 +251,16 @@ class CaptureRun(Watch):
     def __init__(
         self, arguments: Mapping[str, Any], *, capture: Capture, tell: Callable[[], None], take: Callable[[Any], None]
     ) -> None:
-        """Capture with `arguments`: `tell` is called after each change, `take` with the profile, both in the thread."""
+        """`tell` is called after each change, `take` with the profile, both in the thread."""
         self._arguments, self._capture, self._tell, self._take = arguments, capture, tell, take
         self.rows = {address: WorkerRow(address) for address in arguments["addresses"]}
         self._attempt, self._delay_s = 0, 0.0
         self._asked_s = self._told_s = time.monotonic()
         self.is_cancelled = threading.Event()
-        """Set to have it end: workers with `tfprof.serve` stop at once, TensorFlow's own server when its time is over."""
+        """Set to end it: workers with `tfprof.serve` stop at once, TensorFlow's own server when its time is over."""
         self.phase: Phase = "capturing"
         self.problem = ""
-        """Why there is no profile, or none to see; empty unless something failed."""
+        """Why there is no profile, or none to see; "" unless something failed."""
         self.thread = threading.Thread(target=self._run, name="tfprof-capture", daemon=True)
 
     @property
@@ -295,7 +292,7 @@ class CaptureRun(Watch):
         self._changed()
 
     def waiting(self) -> None:
-        """End the capture where nobody wants it any more, and show the time that is left."""
+        """End the capture if it was cancelled, and show the time that is left."""
         if self.is_cancelled.is_set():
             raise CancelledError
         if time.monotonic() - self._told_s > _TELL_EVERY_S:
@@ -338,7 +335,6 @@ class CaptureDialog(ipywidgets.VBox):  # type: ignore[misc]
     """
 
     def __init__(self, given: Mapping[str, Any], *, capture: Capture) -> None:
-        """Begin with `given`, the arguments of `capture_remote`; `capture` captures with what the fields hold."""
         self._capture = capture
         self._profiles: tuple[Profile, ...] = ()
         self._run: CaptureRun | None = None
@@ -503,7 +499,7 @@ class CaptureDialog(ipywidgets.VBox):  # type: ignore[misc]
         return [view.data for view in self._result.children if hasattr(view, "data")]
 
     def _name(self) -> str:
-        """What the notebook calls this dialog."""
+        """The dialog's variable in the notebook."""
         found = kernel_shell()
         names = dict(found.user_ns) if found is not None else {}
         own = next((name for name, value in names.items() if value is self and not name.startswith("_")), "")
@@ -591,7 +587,7 @@ def _captured(arguments: Mapping[str, Any], run: CaptureRun) -> Profile:
 # ---- how it looks -----------------------------------------------------------------------------------------------------
 
 DIALOG_CLASS = "tfp-cap"
-"""Of the form and of what is said above a dashboard, not of the dashboard, which has a style of its own."""
+"""Of the form and the texts above a dashboard, which has a style of its own."""
 
 _DARK = 'body[data-jp-theme-light="false"]', "body.vscode-dark", 'html[theme="dark"] body'
 _DARK_DIALOG = ", ".join(f"{page} .{DIALOG_CLASS}" for page in _DARK)

@@ -55,7 +55,7 @@ class TfprofMagics(Magics):  # type: ignore[misc]
         super().__init__(shell, **traits)
         self._last_runs = LastRuns()
         self._view = VIEWS[0]
-        """What cells display that name no view."""
+        """Of cells that name none."""
 
     @magic_arguments()
     @argument("-o", "--out", metavar="NAME", help="Assign the profile to this variable, also when the code fails.")
@@ -185,7 +185,7 @@ class TfprofMagics(Magics):  # type: ignore[misc]
             show(profile, arguments.view, line)
 
     def _compared(self, arguments: Namespace) -> Profile | None:
-        """The profile to compare with, looked up before the code runs and may assign the name anew."""
+        """The profile to compare with, looked up before the code may assign its name anew."""
         name = arguments.compare
         if name is None:
             return None
@@ -223,7 +223,6 @@ class TfprofMagics(Magics):  # type: ignore[misc]
 
 
 def _check_out(name: str | None) -> None:
-    """Refuse what is no name of a variable."""
     if name is not None and (not name.isidentifier() or keyword.iskeyword(name)):
         raise UsageError(f"-o {name}: not a name of a variable.")
 
@@ -237,10 +236,8 @@ def _system(arguments: Namespace) -> bool | float:
 
 
 def show(profile: Profile, view: str, line: StatusLine) -> None:
-    """Display a profile, or one view of it, in the line's place; in a terminal always its text.
-
-    Never raises: the user's cell has run.
-    """
+    """Display a profile, or one view of it, in the line's place (in a terminal its text); never raises, as the user's
+    cell has run."""
     views: dict[str, Callable[[], Any]] = {
         "compact": lambda: profile.dashboard(compact=True),
         "timeline": profile.timeline,
@@ -257,10 +254,8 @@ def show(profile: Profile, view: str, line: StatusLine) -> None:
 
 
 def show_changes(before: Profile, profile: Profile, line: StatusLine) -> None:
-    """Display what changed, or the profile where they cannot be compared, in the line's place.
-
-    Never raises: the user's cell has run.
-    """
+    """Display what changed, or the profile where they cannot be compared, in the line's place; never raises, as the
+    user's cell has run."""
     line.begin(READING)
     try:
         changes = diff(before, profile)
@@ -370,7 +365,7 @@ class CellCode:
 
     body: CodeType
     last: CodeType | None
-    """The last expression, when its value is to be displayed."""
+    """The last expression, if its value is displayed."""
 
     def run(self, global_ns: dict[str, Any], local_ns: dict[str, Any] | None) -> Any:
         """Run it all and return the value of the last expression; None where there is none to display."""
@@ -445,10 +440,8 @@ class LastRuns:
         self._paces: dict[str, Pace] = {}
 
     def take(self, cell: str, profile: Profile) -> None:
-        """Tell a profile how its run compares with the last one of its cell, and keep its own pace in that one's place.
-
-        A run without steps, or that cannot be read, changes nothing.
-        """
+        """Give a profile the comparison with the last run of its cell, and remember its own pace; a run without steps or
+        data changes nothing."""
         from ..analysis.comparison.changes import pace_of
         from ..analysis.comparison.words import since_last
 

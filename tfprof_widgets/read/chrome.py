@@ -38,24 +38,24 @@ from .chrome_json import (
 from .saved import SavedProfile
 
 UNFINISHED = -1
-"""In place of the duration of a span whose end is not known yet."""
+"""Duration of a span whose end is unknown yet."""
 LONGEST_PS = 2**62
 """Longer durations become this, which is longer than any that a trace can hold."""
 _INSTANTS, _BEGINS, _ENDS, _FLOWS = frozenset("iIRn"), frozenset("BbS"), frozenset("EeF"), frozenset("stf")
 _OWN_EXTRA = frozenset("CstfM")
-"""Phases that this package writes for viewers: what they tell is also in the stats of events or in the marker."""
+"""Phases that this package writes for viewers, whose content is also in stats or in the marker."""
 _MOST_VALUE = 1e300
 """Counters beyond it, infinite ones and those that are no number are left out."""
 COUNTERS, OVERLAPPING = "Counters", "overlapping"
 """Kinds of tracks beside threads."""
 
 Track = tuple[Hashable, Hashable, str]
-"""Process, thread, and what else but a thread it is: "", `COUNTERS` or `OVERLAPPING`."""
+"""Process, thread, and kind of the track: "" for a thread, `COUNTERS` or `OVERLAPPING`."""
 
 
 @dataclass(slots=True)
 class Edge:
-    """The begin or the end of a span that two trace events tell of."""
+    """The begin or the end of a span of two trace events."""
 
     track: Hashable
     """Begins and ends of one track match as brackets do."""
@@ -87,12 +87,12 @@ class Collected:
 
     start_us: array[int] = field(default_factory=_longs)
     start_rest_ps: array[int] = field(default_factory=_longs)
-    """What is left of the start after whole microseconds: together they hold more than 64 bits of picoseconds."""
+    """The start less whole microseconds: together they hold more than 64 bits of picoseconds."""
     duration_ps: array[int] = field(default_factory=_longs)
     track: array[int] = field(default_factory=_longs)
     name_id: array[int] = field(default_factory=_longs)
     stat_row: array[int] = field(default_factory=_longs)
-    """Of each stat the event that has it."""
+    """Row of each stat's event."""
     stat_key: array[int] = field(default_factory=_longs)
     stat_kind: array[int] = field(default_factory=_longs)
     stat_bits: array[int] = field(default_factory=lambda: array("Q"))
@@ -102,9 +102,9 @@ class Collected:
     flows: list[FlowEnd] = field(default_factory=list)
     tracks: dict[Track, int] = field(default_factory=dict)
     names: dict[tuple[str, Hashable, Hashable], Any] = field(default_factory=dict)
-    """What metadata events say: `(their name, process, thread)` to the value."""
+    """Value of metadata events by their name, process and thread."""
     ignored: Counter[str] = field(default_factory=Counter)
-    """How many events of each phase mean nothing here."""
+    """Number of ignored events by phase."""
     left_out: LeftOut = field(default_factory=LeftOut)
     n_negative: int = 0
     """Durations below 0, which became 0."""
@@ -243,7 +243,7 @@ class Collector:
         return stat_rows(args, self._strings, self._unsigned, is_own=self._is_own) if args else ()
 
     def _aggregated(self, event: dict[str, Any]) -> None:
-        """An event with how often it ran, and how long in all, which stand among its args."""
+        """An event with its number of runs and total time, which stand among its args."""
         args = args_of(event)
         count, total_ps = args.pop("$occurrences", None), picoseconds(args, "$total_us")
         if type(count) is not int or not 0 < count < 2**31:
@@ -262,7 +262,7 @@ def _op_name(event: dict[str, Any]) -> str:
 
 
 def _number(value: float | Real) -> float:
-    """What a counter counts, for comparing: integers of any size stay what they are."""
+    """A counter's value for comparing: integers of any size stay what they are."""
     return float(value) if isinstance(value, Real) else value
 
 
@@ -271,7 +271,7 @@ _GENERIC_CONTEXT = 0
 
 
 def match_edges(found: Collected) -> int:
-    """Fill in the durations of spans told by two events, and give the stats of the end to the span."""
+    """Fill in the durations of spans of two events, and give the stats of the end to the span."""
     by_track: defaultdict[Hashable, list[Edge]] = defaultdict(list)
     for edge in found.edges:
         by_track[edge.track].append(edge)
@@ -375,7 +375,7 @@ class _Places:
 
 
 _MOST_PLANES = 2**15 - 1
-"""The numbers of planes are kept in 16 bits."""
+"""Numbers of planes are in 16 bits."""
 _OLD_CPU = re.compile(r"/(?:device:CPU|cpu):\d+ Compute$", re.IGNORECASE)
 _OLD_GPU = re.compile(r"/(?:device:GPU|gpu):(\d+)(?:/stream:\S+)? Compute$", re.IGNORECASE)
 """Processes of `tf.compat.v1`'s `timeline.Timeline`, which all name their device so."""
@@ -464,7 +464,7 @@ def _line_place(found: Collected, track: Track) -> tuple[bool, int, int]:
 
 
 _UNIX_US = range(10**15, 10**16)
-"""Microseconds since 1970 of this and the next two centuries; smaller times count from when something started."""
+"""Microseconds since 1970 of two centuries; smaller times count from when something started."""
 
 _UNLINKED = (
     "XProf's converter to JSON leaves out what links the threads of a step: here work of other threads counts to no step. "
@@ -482,14 +482,8 @@ class ChromeTrace:
 
 
 def read_chrome_trace(content: bytes, *, source: str = "") -> ChromeTrace:
-    """Read a Chrome trace.
-
-    What this package wrote comes back as it was. Of other tools' files, processes become planes and threads lines;
-    spans told by two events become one (those without an end last until the end of the trace); counters become events
-    without duration on a line `Counters`, their values as stats; arrows become the stats `_p` and `_c`, of which
-    `flows` makes them again. Numbers that are written as texts are numbers. Events that cannot be read are left out, with a
-    notice. TensorFlow's old timelines get the names of planes and ops that the analyses know.
-    """
+    """Read a Chrome trace: of this package as it was; of others processes as planes, threads and counters as lines, unread events
+    in a notice, arrows as stats `_p` and `_c` for `flows`, and TensorFlow's old names as the analyses know them."""
     where = source or "The trace"
     if not content:
         raise EmptyTraceError(f"{where} is empty (0 bytes): write it again.")
@@ -538,8 +532,8 @@ class _Reader:
         return read_marker(self._document.find_marker(), self._strings)
 
     def _is_unlinked(self) -> bool:
-        """Whether nothing says to which step work on other threads belongs: no event has the number of its run or group, or
-        XProf's viewer put the work of several runs into one event."""
+        """Whether nothing links other threads' work to steps: no event has a run's or group's number, nor has XProf's
+        viewer merged runs."""
         texts = set(self._strings.texts)
         return "ThreadpoolListener::Region" in texts or not texts & {"run_id", "group_id"}
 

@@ -26,22 +26,22 @@ from .saved import SavedProfile, parse_saved
 MARKER = "tfprof"
 """The one member beside `traceEvents` that is read; others are skipped unread."""
 _END_OF_EVENTS = b'\n],\n"tfprof":'
-"""As `export.chrome_trace` writes it. No text of JSON holds a line feed, so this is nowhere inside an event."""
+"""As `export.chrome_trace` writes it; no text of JSON holds a line feed, so this is nowhere inside an event."""
 _BATCH = 4096
 _SHORT_WINDOW = 2**8
 """Names of members are short, and there may be hundreds of thousands."""
 _WINDOW = 2**20
 _MOST_WINDOW = 256 * 2**20
-"""An event, or the marker, may be this long: it may hold a long string, but not"""
+"""Of an event or the marker, which may hold a long string."""
 _MOST_BRACKETS = 2 * 2**20
-"""more lists and objects than this, each of which takes 20 times its bytes."""
+"""Each list or object takes 20 times its bytes."""
 _PLAIN = json.JSONDecoder()
 _BARE_NUMBER = re.compile(r"(-?)(?:(inf(?:inity)?)|nan)\b", re.IGNORECASE)
 """Infinity and no number as C prints them, which JSON has no word for."""
 _MOST_BARE_NUMBERS = 16
-"""In one value, which may take"""
+"""In one value."""
 _BARE_WINDOW = 2**16
-"""characters, as it is read again for each of them."""
+"""Characters of such a value, as it is read again for each of them."""
 _SPACE = re.compile(r"[\s,\ufeff]*")
 _STRUCTURE = re.compile(rb'["\[\]{},]')
 
@@ -171,7 +171,7 @@ class Document:
             n_values += 1
 
     def _with_bare_numbers(self, window: str, at: int) -> tuple[Any, int] | None:
-        """The value that failed to be read at `at`, and where it ends, if `inf` and `nan` in it are why; else None."""
+        """The value that failed to be read at `at`, and its end, if `inf` and `nan` in it are why; else None."""
         text, n_added, place = window[at : at + _BARE_WINDOW], 0, self._error.pos - at
         for _ in range(_MOST_BARE_NUMBERS):
             if (bare := _BARE_NUMBER.match(text, place)) is None:
@@ -228,7 +228,7 @@ class Document:
         return byte
 
     def _skip(self) -> None:
-        """Step over a value that nobody asks for, without building it."""
+        """Step over a value without building it."""
         self._next_byte()
         depth = 0
         while (found := _STRUCTURE.search(self._content, self._at)) is not None:
@@ -258,7 +258,6 @@ class Document:
 
 
 def _n_bytes(text: str, end: int) -> int:
-    """How many bytes of the file the first `end` characters were."""
     return end if text.isascii() else len(text[:end].encode("utf-8", "surrogateescape"))
 
 
@@ -268,7 +267,7 @@ class OddEventError(TraceError):
     def __init__(self, text: str, what: str = "odd") -> None:
         super().__init__(text)
         self.what = what
-        """What is odd, as it is counted: one of a few."""
+        """One of a few kinds, which are counted."""
 
 
 @dataclass
@@ -276,9 +275,9 @@ class LeftOut:
     """Those of one file."""
 
     n_read: int = 0
-    """How many events the file had so far, those that were left out included."""
+    """Events read so far, those left out included."""
     is_of_xprof: bool = False
-    """Whether there was an empty object, which is left out without a word."""
+    """Whether there was an empty object, which is left out without a notice."""
     _kinds: Counter[str] = field(default_factory=Counter)
     _first: str = ""
 
@@ -322,7 +321,7 @@ _TIME = re.compile(r"[-+]?[0-9]{1,30}(?:\.[0-9]{0,30})?(?:[eE][-+]?[0-9]{1,3})?"
 _WHOLE = re.compile(r"0|-?[1-9][0-9]{0,19}")
 _HEX = re.compile(r"0[xX][0-9a-fA-F]{1,16}")
 _DECIMAL = re.compile(r"-?[0-9]{1,20}\.[0-9]{1,20}(?:e[-+]?[0-9]{1,3})?")
-"""Texts that are numbers: Chrome and Perfetto take them as such, and XProf's converter writes all numbers in `args` so."""
+"""Texts that Chrome and Perfetto take for numbers, as XProf's converter writes those in `args`."""
 
 
 def picoseconds(event: dict[str, Any], name: str) -> int:
@@ -344,7 +343,7 @@ def picoseconds(event: dict[str, Any], name: str) -> int:
 
 
 def id_of(event: dict[str, Any], name: str) -> Hashable:
-    """What a process or a thread is told by, the same as a number and as its digits; 0 for none."""
+    """The key of a process or a thread, the same for a number and its digits; 0 for none."""
     value = event.get(name)
     if type(value) is int:
         return value
@@ -359,7 +358,7 @@ def id_of(event: dict[str, Any], name: str) -> Hashable:
 
 
 def link_id_of(event: dict[str, Any]) -> Hashable:
-    """What an arrow or an asynchronous span is told by: 16 and "0x10" are one."""
+    """The key of an arrow or an asynchronous span: 16 and "0x10" are one."""
     value = id_of(event, "id")
     return int(value, 16) if type(value) is str and _HEX.fullmatch(value) else value
 
@@ -406,7 +405,7 @@ def phase_of(event: Any) -> str:
 
 
 BYTES_MEMBER, DOUBLE_MEMBER = "$bytes", "$double"
-"""The one member of the objects that stand for values for which JSON has no word: base64, and infinite or no numbers."""
+"""The one member of objects for values without a word in JSON: base64, and infinite or no numbers."""
 
 
 def stat_rows(
@@ -425,7 +424,7 @@ def stat_rows(
 
 
 def _plain(value: Any) -> StatValue:
-    """What a stat can hold of a value of JSON."""
+    """A value of JSON as a stat can hold it."""
     if isinstance(value, bool):
         return int(value)
     if isinstance(value, (Real, float)):
@@ -443,7 +442,7 @@ def _plain(value: Any) -> StatValue:
 
 
 def _as_numbers(value: Any) -> Any:
-    """The same with numbers in place of their texts. Its depth is that of what the JSON reader could read."""
+    """A value with numbers in place of their texts, as deep as the JSON reader reads."""
     if isinstance(value, Real):
         return float(value)
     if isinstance(value, list):
@@ -470,7 +469,6 @@ def not_shared(metadata: EventMetadata, event: Int64, key: Int32, kind: UInt8, b
 
 
 def _packed(row: npt.NDArray[np.integer[Any]], key: Int32, kind: UInt8, bits: UInt64) -> npt.NDArray[np.void]:
-    """Four columns as one that can be compared."""
     packed = np.empty(len(row), [("row", "<i4"), ("key", "<i4"), ("kind", "<i4"), ("bits", "<u8")])
     packed["row"], packed["key"], packed["kind"], packed["bits"] = row, key, kind, bits
     return packed

@@ -110,7 +110,7 @@ class _Computations:
     """The computations of all modules, and their instructions still serialised, one after the other."""
 
     owner: Int64
-    """For each its module."""
+    """Module of each."""
     id: Int64
     root_id: Int64
     n_instructions: Int64
@@ -121,7 +121,7 @@ class _Computations:
 
     @classmethod
     def of(cls, modules: list[OneModule]) -> _Computations:
-        """Take them from the messages, one at a time: objects for all at once would be searched for cycles again and again."""
+        """Take them from the messages one at a time: all objects at once would be searched for cycles again and again."""
         owner, ids, roots, n, names, contents = [], [], [], [], [], []
         size: list[int] = []
         for place, module in enumerate(modules):
@@ -206,7 +206,6 @@ def _origins(told: Origins, frames: Frames, first_frame: Int64, module: Int64) -
 
 
 def _frames(modules: list[OneModule]) -> tuple[Frames, Int64]:
-    """The frames of all modules, and where those of each begin."""
     rows: list[tuple[int, str, int, str]] = []
     first = [0]
     for module in modules:
@@ -239,10 +238,8 @@ _PROGRAM = re.compile(r"\((\d+)\)\s*\Z")
 
 @dataclass(frozen=True, eq=False, repr=False)
 class HloModules:
-    """Modules, their computations and their instructions, each a table of columns; rows of one owner are contiguous.
-
-    Instructions are in the order of the file: operands before their users, called computations before their callers.
-    """
+    """Modules, computations and instructions as tables in the file's order (operands and called computations first); rows
+    of one owner are contiguous."""
 
     program_id: Int64
     """One per module, as the events of the program name it."""
@@ -251,15 +248,15 @@ class HloModules:
     """The host whose profiler recorded the module."""
 
     computation_module: Int32
-    """One per computation: its module."""
+    """Module of each computation."""
     computation_name: tuple[str, ...]
     root: Int64
-    """The instruction that gives the computation's result, -1 where the file names none."""
+    """The instruction with the computation's result, -1 where the file names none."""
     instruction_offsets: Int64
     """The instructions of computation `c` are rows `instruction_offsets[c]:instruction_offsets[c + 1]`."""
 
     computation: Int32
-    """One per instruction: its computation."""
+    """Computation of each instruction."""
     name: Texts
     opcode: Texts
     """Such as `fusion`, `dot`, `convolution`, `reduce`."""
@@ -268,13 +265,13 @@ class HloModules:
     parameter: Int32
     """Which parameter of its computation a `parameter` is, -1 for all others."""
     op_name: Texts
-    """The framework op that the instruction was made for, as the file has it; empty where it names none."""
+    """The framework op of the instruction, "" where the file names none."""
     op_type: Texts
     source_file: Texts
     source_line: Int32
-    """Where the user's program asked for it; "" and -1 unknown."""
+    """Of the user's program; "" and -1 where unknown."""
     frame: Int32
-    """Row of `frames`: the innermost frame of the traceback, -1 unknown."""
+    """Row of `frames`: the innermost frame of the traceback, -1 where unknown."""
     dtype: Int32
     """Values of XLA's `PrimitiveType`; 13 is a tuple."""
     dim_offsets: Int64
@@ -286,24 +283,23 @@ class HloModules:
     """Each result as XLA writes it: type, dimensions and layout."""
     n_elements: Int64
     n_bytes: Int64
-    """Size of each result; of a tuple summed over its parts."""
+    """Of each result; of a tuple summed over its parts."""
     operand_offsets: Int64
     operand: Int64
     """CSR: the instructions whose results each one reads, -1 where the file does not hold it."""
     called_offsets: Int64
     called: Int32
-    """CSR: the computations that each one calls, only such as come before its own: the graph of calls has no cycle."""
+    """CSR: computations that each one calls, always before its own: the graph of calls has no cycle."""
 
     frames: Frames
     dots: Dots
     convolutions: tuple[Convolution, ...]
     window_elements: Int64
-    """How many elements the window of an instruction holds, 1 without a window."""
+    """Elements of an instruction's window, 1 without one."""
     warnings: tuple[str, ...] = ()
     """One sentence per module that could not be read."""
 
     def __post_init__(self) -> None:
-        """Make the columns read-only."""
         freeze(getattr(self, column.name) for column in fields(self))
 
     def __repr__(self) -> str:
@@ -451,12 +447,12 @@ def _told(name: str, problem: TraceError) -> str:
 
 
 def signed_id(value: int) -> int:
-    """TPU programs have ids of 64 bits; they are kept as events have them, in two's complement."""
+    """The 64-bit ids of TPU programs in two's complement, as in events."""
     return (value + 2**63) % 2**64 - 2**63
 
 
 def program_of(name: str) -> int | None:
-    """The program that the name of a module's metadata tells; None where it tells none."""
+    """The program in the name of a module's metadata; None without one."""
     told = _PROGRAM.search(name)
     return signed_id(int(told[1])) if told and len(told[1]) <= 20 else None
 
@@ -485,11 +481,11 @@ class LiveBuffer:
 
     program_id: int
     instruction: str
-    """Which gives it; "" where the file does not say."""
+    """"" where the file does not say."""
     part: tuple[int, ...]
-    """Where in the instruction's tuple; empty where its result is an array."""
+    """Place in the instruction's tuple; empty where its result is an array."""
     kind: str
-    """`temporary`, `parameter`, `output` or `constant`; `unused` for what XLA allocated and nothing lives in."""
+    """`temporary`, `parameter`, `output`, `constant`, or `unused` where nothing lives in the allocation."""
     n_bytes: int
 
 
@@ -554,7 +550,7 @@ def _size(one: Any) -> int:
 
 
 def _live_at_peak(events: Any, sizes: dict[int, int]) -> list[int]:
-    """The buffers that live when their sum is largest; one that others share lives until the last of them ends."""
+    """The buffers that live when their sum is largest; a shared one lives until its last user ends."""
     peak, most, held = -1, 0, 0
     for at, (_, change) in enumerate(_changes(events, sizes)):
         held += change

@@ -118,7 +118,7 @@ _SCHEMA: dict[str, tuple[tuple[str, int, str], ...]] = {
 }
 MESSAGES = Messages("tfprof_widgets.hlo", _SCHEMA)
 FIELDS = {kind: {name: number for name, number, _ in fields} for kind, fields in _SCHEMA.items()}
-"""The numbers of the fields of each message."""
+"""Numbers of the fields of each message."""
 
 
 def parse_module(data: bytes) -> Any:
@@ -152,7 +152,6 @@ class Frames:
     function: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
-        """Make the columns read-only."""
         freeze(getattr(self, column.name) for column in fields(self))
 
     def stack(self, frame: int) -> tuple[tuple[str, int, str], ...]:
@@ -177,7 +176,6 @@ class Dots:
     """CSR: dimensions of the first operand."""
 
     def __post_init__(self) -> None:
-        """Make the columns read-only."""
         freeze(getattr(self, column.name) for column in fields(self))
 
 
@@ -266,7 +264,7 @@ class Texts(Sequence[str]):
     """Texts by row. As a sequence of strings it costs an object a row: analyses of many rows use `code`."""
 
     code: Int64
-    """For each row which of the distinct ones."""
+    """Which of the distinct ones each row has."""
     distinct: tuple[str, ...]
 
     @classmethod
@@ -286,7 +284,6 @@ class Texts(Sequence[str]):
         return cls(distinct[code], tuple(place))
 
     def __post_init__(self) -> None:
-        """Make the column read-only."""
         self.code.flags.writeable = False
 
     def __len__(self) -> int:
@@ -371,7 +368,7 @@ class Origins:
     """What the metadata of instructions says of the framework op that each was made for, one entry per instruction."""
 
     def __init__(self, metadata: Distinct, is_irregular: Bool) -> None:
-        """Decode distinct metadata; notes the instructions whose is none."""
+        """Decode distinct metadata, and record the instructions without any."""
         code, number = metadata.code, FIELDS["OpMetadata"]
         fields = metadata.fields(number.values())
         self.op_name, self.op_type, self.source_file = (
@@ -387,7 +384,6 @@ class InstructionFields:
     """The fields of all instructions of some modules, ids as they stand in the file."""
 
     def __init__(self, content: bytes, size: Int64) -> None:
-        """Decode serialised instructions."""
         if len(irregular := np.flatnonzero(self._read(content, size))):
             plain = {row: _plain(self._raw(row)) for row in irregular.tolist()}
             damaged = [row for row, raw in plain.items() if raw is None]
@@ -399,7 +395,6 @@ class InstructionFields:
                 raise DamagedInstructionsError(damaged)
 
     def _read(self, content: bytes, size: Int64) -> Bool:
-        """Take up all fields; which instructions are not to be read so."""
         self._content, self._end = content, np.cumsum(size)
         self._begin = self._end - size
         number = FIELDS["Instruction"]
@@ -521,7 +516,6 @@ def dots_of(fields: InstructionFields) -> Dots:
 
 
 def _calls(fields: InstructionFields, library: bytes) -> Bool:
-    """Which instructions call functions of a library."""
     target = fields.custom_call_target
     is_of_it = np.array([raw.startswith(library) for raw in target.raws], np.bool_)
     found: Bool = fields.opcode.is_in(("custom-call",)) & is_of_it[target.code]
@@ -529,7 +523,7 @@ def _calls(fields: InstructionFields, library: bytes) -> Bool:
 
 
 def _contracted_by_cublas(config: bytes) -> tuple[int, ...] | None:
-    """The dimensions of the first operand that a call sums over; None where it does not say."""
+    """The dimensions of the first operand that a call sums over; None where unknown."""
     try:
         told = json.loads(config)
         gemm = told.get("gemm_backend_config", told)

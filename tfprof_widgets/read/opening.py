@@ -48,11 +48,11 @@ if TYPE_CHECKING:
     from .v1.run_metadata import GraphNodes, StepStats
 
 MOST_WHOLE = 16
-"""A profile of so many hosts is read whole, with all their events; one of more is reduced."""
+"""A profile of up to so many hosts is read whole, a larger one reduced."""
 _RUN_PATTERNS = ("plugins/profile/*", "profile/*", "*", "*/plugins/profile/*")
 """Where runs lie: below a logdir, its `plugins`, its `plugins/profile`, and below the parent of several logdirs."""
 _HEAD_BYTES = 2**20
-"""In so many bytes a timeline names its first process: it begins with the names of all."""
+"""In so many bytes a timeline, which begins with all names, names its first process."""
 _SHORT_URL = re.compile(r"[A-Za-z][A-Za-z0-9+.-]+:/[^/]")
 
 
@@ -69,7 +69,7 @@ class Steps:
 
     kinds: Mapping[Path, FileKind]
     doubtful: tuple[Path, ...] = ()
-    """Those among them of which only reading tells whether they are timelines."""
+    """Files that may or may not be timelines until they are read."""
 
     @property
     def files(self) -> tuple[Path, ...]:
@@ -79,7 +79,7 @@ class Steps:
 
 @dataclass(frozen=True)
 class OneFile:
-    """A file that was named itself: its content tells what it is."""
+    """A file that was named itself, read by its content."""
 
     file: Path
 
@@ -94,11 +94,10 @@ class Found:
     """What a path leads to."""
 
     place: Path
-    """The path."""
     parts: tuple[Hosts | Steps | OneFile, ...]
     """What is read, a run each; at least one."""
     others: tuple[Path, ...] = ()
-    """Run directories of the same logdir that are not among them, the newest first."""
+    """Other run directories of the same logdir, the newest first."""
     unread: tuple[Path, ...] = ()
     """Files of steps beside a run, which are not read with it."""
     saved: SavedProfile | None = field(default=None, repr=False)
@@ -126,12 +125,12 @@ class Found:
 
     @cached_property
     def sidecars(self) -> dict[Path, tuple[Path, ...]]:
-        """For each directory of the files what captures noted beside them of their programs."""
+        """The source map of each directory of the files."""
         return {run: tuple(sidecars_of(run)) for run in dict.fromkeys(file.parent for file in self.files)}
 
     @property
     def told(self) -> str:
-        """What to tell of files that are not read; "" for nothing."""
+        """A notice of files that are not read; "" for none."""
         if not self.unread:
             return ""
         return (
@@ -156,7 +155,7 @@ def find(path: str | os.PathLike[str]) -> Found:
 
 
 def unreadable(place: Path, error: OSError) -> TraceError:
-    """What to tell of a file or directory that the system does not give out."""
+    """The message for a file or directory that the system does not give out."""
     return TraceError(
         f"{error.filename or place} cannot be read: {error.strerror or error}. Check the path and its permissions."
     )
@@ -207,13 +206,13 @@ def _newest_runs(place: Path) -> tuple[tuple[tuple[Path, ...], ...], tuple[Path,
 
 
 def _window(run: Path) -> tuple[Path, int]:
-    """Of which capture a run is, by its first window's, and which of its windows: a capture calls them `X`, `X.w2`, `X.w3`."""
+    """The capture of a run, by its first window's name, and its number among windows: `X`, `X.w2`, `X.w3`."""
     first, _, number = run.name.rpartition(".w")
     return (run.with_name(first), int(number)) if first and number.isdecimal() else (run, 1)
 
 
 def _started(run: Path, files: Iterable[Path]) -> tuple[float, str]:
-    """When a run started: TensorFlow names it so; of a directory renamed since, when its files were written."""
+    """When a run started, by TensorFlow's name for it, else by when its files were written."""
     try:
         return time.mktime(time.strptime(_window(run)[0].name, "%Y_%m_%d_%H_%M_%S")), run.name
     except (ValueError, OverflowError):
@@ -240,11 +239,8 @@ def _matched(pattern: Path) -> tuple[Hosts | Steps, ...]:
 
 
 def _steps_in(directory: Path) -> dict[Path, FileKind]:
-    """The files directly in a directory that are of steps, by name, with their kinds; nothing but first bytes is read.
-
-    JSON called `timeline*.json*` is taken for a timeline. Reading it tells if it is none, as an empty or a cut one must not
-    be missed.
-    """
+    """The files of steps directly in a directory, by name, with their kinds by first bytes; only reading shows whether
+    `timeline*.json*` is one."""
     found: dict[Path, FileKind] = {}
     for file in sorted(directory.iterdir()):
         # Where there is a trace that is called so it is read, and this is not.
@@ -260,10 +256,8 @@ def _steps_in(directory: Path) -> dict[Path, FileKind]:
 
 
 def _steps_among(matches: Iterable[Path]) -> dict[Path, FileKind]:
-    """Files of steps among those that a pattern matches, and in the directories that it matches.
-
-    Among those with a timeline every file that is called so is one. Where there is none they are traces of other programs.
-    """
+    """Files of steps among matches of a pattern and in matched directories; JSON that is called a timeline counts where
+    one file is one."""
     found: dict[Path, FileKind] = {}
     called: list[Path] = []
     has_timelines = False
@@ -329,9 +323,9 @@ class Opened:
     paths: tuple[Path, ...]
     """The files that were read."""
     others: tuple[Path, ...] = ()
-    """Run directories of the same logdir that were not read, the newest first."""
+    """Other run directories of the same logdir, the newest first."""
     source_map: SourceMap = field(default_factory=empty_source_map)
-    """What was noted beside the traces; empty for traces that other tools captured. Its warnings are the trace's too."""
+    """Empty for traces of other tools; its warnings are the trace's, too."""
     saved: SavedProfile | None = None
     """What `Profile.save` or `Profile.to_chrome_trace` put beside the events; None for anything else."""
     stamps: tuple[tuple[int, int], ...] = ()
@@ -341,17 +335,17 @@ class Opened:
     companions: tuple[Path, ...] = ()
     """The graph and the log of ops that such files were read with."""
     left_out: tuple[Path, ...] = ()
-    """Those among `paths` of which nothing is in the trace, as they are of another time; its first warning names them."""
+    """Files that the trace leaves out, as they are of another time; its first warning names them."""
 
 
 def stamp_of(file: Path) -> tuple[int, int]:
-    """What tells one content of a file from the next: its size, and when it was written."""
+    """Size and time of a file, which differ from one content to the next."""
     status = file.stat()
     return status.st_size, status.st_mtime_ns
 
 
 MOST_FILES = 2000
-"""So many files are read at once."""
+"""Files that are read at once."""
 _N_SHOWN = 3
 _RUN = FileKind.RUN_METADATA.value
 
@@ -455,7 +449,7 @@ def _together(parts: Sequence[StepStats]) -> StepStats:
 def _companions(
     directories: Sequence[Path], stats: StepStats, graph: Path | None, read: ReadBytes
 ) -> tuple[GraphNodes | None, tuple[Path, ...], list[str]]:
-    """The nodes of the program's graph where it is known, the file that told it, and what to warn of."""
+    """The nodes of the program's graph if known, their file, and warnings."""
     from .v1.run_metadata import graph_nodes, read_graph_def
 
     warnings = []
@@ -483,7 +477,7 @@ def _names_what_ran(graph: GraphNodes, stats: StepStats) -> bool:
 
 
 MOST_NAMED = 20
-"""So many hosts that failed are named in a notice."""
+"""Failed hosts that a notice names."""
 
 
 @dataclass(frozen=True)
@@ -491,7 +485,7 @@ class FailedHost:
     """A file of which nothing can be shown, or a worker that sent none."""
 
     host: str
-    """As its file is called, or the address of the worker."""
+    """Its file's name, or the worker's address."""
     reason: str
 
 
@@ -560,7 +554,6 @@ def open_runs_of_hosts(runs: Sequence[Sequence[Path]]) -> Opened:
 
 
 def _merged(files: Sequence[Path], traces: Sequence[Trace]) -> Trace:
-    """The hosts of one run."""
     hosts = {session.host for trace in traces for session in trace.sessions}
     if len(hosts) < len(traces):
         traces = [with_host(trace, host_of(file)) for trace, file in zip(traces, files, strict=True)]
@@ -568,7 +561,7 @@ def _merged(files: Sequence[Path], traces: Sequence[Trace]) -> Trace:
 
 
 def _names_of(files: Sequence[Path]) -> list[str]:
-    """What to call each file: the host, and before it the run where several have files of one host."""
+    """A name for each file: the host, after the run where several have files of one host."""
     names = [host_of(file) for file in files]
     if len(set(names)) == len(names):
         return names

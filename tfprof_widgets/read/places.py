@@ -1,11 +1,5 @@
-"""A path, URL or pattern -> places that list, look up and open files, with bounds on size, time and requests.
-
-A file behind a URL is copied to a scratch file when it is first opened; the copy lives as long as the `UrlPath`. Listings are
-asked for once. Nothing is fetched that nobody opens.
-
-Why not `universal_pathlib`: its `str` has password and query, `/` puts a name behind the query, each of `is_dir`, `is_file` and
-`exists` is another request, and it has no limits. All that would have to be written anew.
-"""
+"""A path, URL or pattern -> places that list, look up and open files, with bounds on size, time and requests. A URL's file is
+copied when first opened, for the life of its `UrlPath`; `universal_pathlib` has no limits and shows passwords."""
 
 from __future__ import annotations
 
@@ -39,14 +33,14 @@ from .saved import is_sidecar
 _ADDRESS = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*://(?:[^\s/?#]*@)?[^\s'\"<>]*")
 """In a text, where quotes mostly end a URL; but a password may hold some."""
 _USER = re.compile(r"(://)(?:([^/?#]*)@|([^/?#@:]*:(?!\d*(?:[/?#]|$)).*)@)", re.DOTALL)
-"""Who logs in, up to the last @. What follows a colon and is no port is a password even with signs that none may hold."""
+"""Who logs in, up to the last @; what follows a colon and is no port is a password even with signs that none may hold."""
 _QUERY = re.compile(r"[?#].*", re.DOTALL)
 _SHORTEST = 3
 """Anything shorter is no secret, and stands in many a word."""
 
 
 def shown_url(url: str) -> str:
-    """A URL without user, password, query and fragment; what was there is told by dots."""
+    """A URL without user, password, query and fragment; dots stand for them."""
     return _QUERY.sub("?...", _USER.sub(r"\1...@", url))
 
 
@@ -77,11 +71,11 @@ MAX_NAMES = 20_000
 MAX_LISTINGS = 5_000
 """In one load."""
 MAX_LOOKING_S = 120.0
-"""How long the listings of one load may take together."""
+"""For the listings of one load together."""
 SILENT_S = 20.0
-"""After so long without a byte nobody waits for the next one."""
+"""Longest wait for the next byte."""
 ANSWER_S = 60.0
-"""What is no file comes whole within this time: a listing, the head of an answer."""
+"""For all of a listing, or the head of an answer."""
 SLOW_S, SLOW_BYTES_PER_S = 60.0, 1000.0
 """A file must come faster than this on average, from this time on."""
 _COPY = "Copy it to this machine, and load that."
@@ -91,7 +85,6 @@ class Looking:
     """Counts what one load lists, and ends it where that is too much."""
 
     def __init__(self) -> None:
-        """Nothing is listed yet."""
         self._n, self._seconds = 0, 0.0
 
     @contextlib.contextmanager
@@ -124,19 +117,19 @@ class Copying:
     """Tells of the bytes of a file as they come, and ends it where they are too many or too slow; as fsspec's callbacks."""
 
     def __init__(self, url: str, watcher: Watcher | None) -> None:
-        """`watcher` is told how many came and how many more there will be."""
+        """`watcher` gets the bytes that came and that will come."""
         self._url, self._watcher = url, watcher
         self._n, self._n_all = 0, 0
         self._since_s = time.monotonic()
 
     def set_size(self, size: int | None) -> None:
-        """Is told how many bytes there will be, where the server knows."""
+        """Set the number of bytes to come, where the server knows it."""
         self._n_all = size or 0
         self._check(self._n_all)
         self._tell(0, self._n_all)
 
     def relative_update(self, inc: int = 1) -> None:
-        """Is told that so many bytes came."""
+        """Count bytes that came."""
         self._n += inc
         self._check(self._n)
         seconds = time.monotonic() - self._since_s
@@ -183,7 +176,7 @@ def session_options(silent_s: float) -> dict[str, Any]:
 
 
 _PROGRAMS = {"gs": "gcsfs", "gcs": "gcsfs", "s3": "s3fs", "s3a": "s3fs", "http": "aiohttp", "https": "aiohttp"}
-"""What to install for a scheme."""
+"""Package of each scheme."""
 
 
 def file_system_of(url: str) -> Any:
@@ -219,7 +212,7 @@ def remote_errors(url: str) -> Iterator[None]:
 
 
 def failure(url: str, error: BaseException) -> TraceError:
-    """What to tell of an error of a file system: its text without secrets. It is not chained, as its own text has them."""
+    """The text of a file system's error without secrets; the error is not chained, as its own text has them."""
     if isinstance(error, FileNotFoundError) and error.__cause__ is None:
         return TraceError(f"Nothing is at {shown_url(url)}. Check the address.")
     if isinstance(error, (TimeoutError, asyncio.TimeoutError)):
@@ -234,7 +227,7 @@ def failure(url: str, error: BaseException) -> TraceError:
 
 
 _WHOLE_SUFFIXES = (".xplane.pb", ".xplane.pb.gz")
-"""Files that are read whole once somebody looks at their beginning."""
+"""Files that are read whole once their beginning is read."""
 
 
 @dataclass(frozen=True)
@@ -243,7 +236,7 @@ class UrlStatus:
 
     st_size: int
     st_mtime_ns: int
-    """When it was written, or what else changes with its content; 0 where the server tells neither."""
+    """When it was written, or what else changes with its content; 0 where the server gives neither."""
 
     @property
     def st_mtime(self) -> float:
@@ -293,7 +286,7 @@ class UrlPath:
 
     @property
     def _soon(self) -> dict[str, float]:
-        """How long fsspec waits for what is no file; other file systems than those of web servers have limits of their own."""
+        """fsspec's limit for what is no file, on web servers; other file systems have their own."""
         return {"timeout": ANSWER_S} if self._is_http else {}
 
     @property
@@ -380,7 +373,7 @@ class UrlPath:
 
     @cached_property
     def _info(self) -> dict[str, Any] | None:
-        """What the file system tells of it; None where nothing is there."""
+        """The file system's record of it; None where nothing is there."""
         try:
             return cast(dict[str, Any], self._fs.info(self.path, **self._soon))
         except FileNotFoundError as error:
@@ -494,7 +487,7 @@ class UrlPath:
 
 
 def _read(stream: BinaryIO, n_bytes: int) -> bytes:
-    """So many bytes of a stream that gives out what came, as far as they come soon."""
+    """So many bytes of a stream, as far as they come soon."""
     parts, begin_s = [], time.monotonic()
     while n_bytes > 0 and (part := stream.read(n_bytes)):
         if time.monotonic() - begin_s > ANSWER_S:
@@ -511,7 +504,7 @@ def _remove(copy: Path, process_id: int) -> None:
 
 
 def _changed_ns(info: dict[str, Any]) -> int:
-    """A number that changes with a file, of whatever its file system tells."""
+    """A number that changes with a file, from its file system's record."""
     for key in ("mtime", "LastModified", "last_modified", "updated", "created", "ETag", "etag"):
         value: Any = info.get(key)
         if isinstance(value, datetime):
@@ -638,9 +631,9 @@ _FEW_BYTES = 2**20
 """What so small a file becomes fits anywhere."""
 _N_PIECES, _PIECE_BYTES = 64, 2**13
 _MOST_EMPTY = 0.1
-"""Of bytes. In real traces it is less than a hundredth, as in random bytes."""
+"""Of bytes; real traces, like random bytes, have less than a hundredth."""
 MAX_UNPACKED_BYTES = 512 * 2**20
-"""How large a compressed trace may become."""
+"""Of a compressed trace."""
 
 
 def file_bytes(file: Path) -> bytes:
@@ -671,7 +664,7 @@ def check_filled(file: Path, content: Content) -> None:
 
 
 def known_size(file: Path) -> int | None:
-    """How many bytes `file_bytes` gives; None where only reading the file tells: compressed, behind a URL, or unreadable."""
+    """How many bytes `file_bytes` gives; None where unknown before reading: compressed, behind a URL, or unreadable."""
     if is_url(file):  # a server would be asked for each, and need not know
         return None
     try:

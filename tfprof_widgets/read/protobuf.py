@@ -19,7 +19,7 @@ from ..trace.scratch import opened
 from ..trace.stats import ranges
 
 Watcher = Callable[[int, int], None]
-"""Is told, as files are read, how many bytes were read since the last time and how many more there will be."""
+"""Takes, as files are read, the bytes read since the last call and those to come."""
 _WATCHER: ContextVar[Watcher | None] = ContextVar("tfprof_reading", default=None)
 
 
@@ -34,7 +34,7 @@ def watched_reading(by: Watcher) -> Iterator[None]:
 
 
 def watcher() -> Watcher | None:
-    """Who is told in this thread; a copy from a server comes in another one."""
+    """The watcher of this thread; a copy from a server comes in another one."""
     return _WATCHER.get()
 
 
@@ -58,7 +58,6 @@ class BytesContent:
     """Bytes in memory."""
 
     def __init__(self, data: bytes) -> None:
-        """Give out parts of `data`."""
         self._data = data
         self.size = len(data)
 
@@ -71,7 +70,7 @@ class FileContent:
     """A file, read where it is asked for. It is not mapped: if it shrinks meanwhile that is an error, not a crash."""
 
     def __init__(self, path: Path) -> None:
-        """Open the file; close it by leaving a `with` block."""
+        """Open the file; leave a `with` block to close it."""
         self._path = path
         self._file = opened(path, buffering=0)
         self.size = os.fstat(self._file.fileno()).st_size
@@ -103,7 +102,7 @@ BYTES = 2
 """The wire type of messages and texts."""
 _WINDOW_BYTES = 2**16
 _LONGEST = 20
-"""The number and the length of a field take no more bytes than this."""
+"""Bytes of the number and the length of a field."""
 
 
 class FramingError(Exception):
@@ -113,7 +112,7 @@ class FramingError(Exception):
         super().__init__(what)
         self.at, self.what = at, what
         self.where = ""
-        """The message that is looked at; `what` has braces for it."""
+        """The current message; `what` has braces for it."""
 
 
 def varint(raw: bytes, at: int) -> tuple[int, int]:
@@ -221,12 +220,8 @@ class ByteView:
         return value, size
 
     def _windowed(self, at: Int64) -> tuple[UInt64, Int64]:
-        """As `varints`, all at the price of long ones.
-
-        Seven bits of each byte are the value, the lowest first; the top bit says that another byte follows. Up to
-        eight bytes are one window: the lowest clear top bit ends the varint, a mask cuts it there, and three shift
-        steps close the one-bit gaps. Negative int64 take ten bytes; those few read two bytes more.
-        """
+        """As `varints`, all at the price of long ones: the lowest clear top bit of an 8-byte window ends the value, whose
+        7-bit groups three shifts join; ninth and tenth bytes (negative int64) are read apart."""
         window = self.windows[at]
         filled = window | _LOW_BITS
         stop = filled + _u(1)  # carries into the lowest clear top bit
@@ -262,13 +257,13 @@ _FIXED_BYTES = np.array([0, 8, 0, 0, 0, 4, 0, 0], np.int64)
 _KNOWN_TYPES = np.array([True, True, True, False, False, True, False, False])
 """Groups are left to protobuf."""
 _HIGHEST = 2**7
-"""Fields of higher numbers are not kept."""
+"""Fields of higher numbers are dropped."""
 _MOST_FIELDS = 2**9
-"""Of a message of more, protobuf leaves those that are known: each round is for the k-th field of every message."""
+"""A longer message is left to protobuf: each round is for the k-th field of every message."""
 _Round = tuple[Int64, UInt8, UInt8, Int64, Int64]
 """Messages, the number and wire type of a field of each, its value or where its content begins, and where it ends."""
 _AT_ONCE = 2**15
-"""Messages that are looked at together: what is known of more of them does not stay in the processor's cache."""
+"""Messages looked at together, so that their data stays in the processor's cache."""
 
 
 class FieldRows:
@@ -290,7 +285,6 @@ class FieldRows:
         self._row, self._number, self._kind, self._content, self._end = (np.concatenate(part) for part in columns)
 
     def _rounds(self, is_wanted: Bool, row: Int64, at: Int64, stop: Int64) -> Iterator[_Round]:
-        """Of some messages the fields that are wanted."""
         for _ in range(_MOST_FIELDS):
             is_open = (at < stop) & ~self.is_irregular[row]
             if not is_open.any():
@@ -309,7 +303,7 @@ class FieldRows:
         self.is_irregular[row[at < stop]] = True
 
     def _next(self, row: Int64, at: Int64, stop: Int64) -> tuple[Int64, UInt8, Int64, Int64, Int64]:
-        """Of the field at a place of each message its number and wire type, its value, where its content begins and it ends."""
+        """Number and wire type of the field at a place of each message, its value, and begin and end of its content."""
         tag, size = self.view.varints(at)
         kind, number = (tag & np.uint64(7)).astype(np.uint8), (tag >> np.uint64(3)).view(np.int64)
         first = at + size
@@ -326,7 +320,7 @@ class FieldRows:
         return number, kind, value.view(np.int64), first, end
 
     def _of(self, number: int, kind: int) -> Int64:
-        """The places of the one field of each message that has it; a message in which it is twice, or of another type, is odd."""
+        """The one field of each message that has it; a message in which it is twice, or of another type, is irregular."""
         found = np.flatnonzero(self._number == number)
         rows = self._row[found]
         is_of_kind = self._kind[found] == kind
@@ -369,8 +363,8 @@ class FieldRows:
 
 
 Schema = Mapping[str, tuple[tuple[str, int, str], ...]]
-"""From a message to its fields: name, number, and a scalar type or a message of the schema, which `repeated` or `oneof` may
-follow. Fields that are not declared are skipped."""
+"""Message -> fields: name, number, and a scalar type or a message of the schema, then perhaps `repeated` or `oneof`;
+undeclared fields are skipped."""
 
 
 class Messages:
@@ -430,15 +424,12 @@ class Messages:
 _MOST_BYTES = 128
 """Longer pieces are few: they are compared by the number that Python has for them."""
 _FIRST_BYTES = np.array([*(256**n - 1 for n in range(8)), 2**64 - 1], np.uint64)
-"""What leaves so many bytes of a window."""
+"""Masks of the first bytes of a window."""
 
 
 def alike(view: ByteView, begin: Int64, end: Int64) -> tuple[Int64, Int64]:
-    """For each piece the number of its content, as they occur, and for each number the first piece that has it.
-
-    Contents are told apart by 64 bits that are mixed with random numbers, drawn anew each time, so that no file can hold
-    two that have the same other than by luck.
-    """
+    """Number of each piece's content, as they occur, and first piece of each number; by 64 bits mixed with random
+    numbers, drawn anew so that no file can make two collide."""
     odd = np.random.default_rng().integers(2**63, size=2, dtype=np.uint64) * np.uint64(2) + np.uint64(1)
     parts = (slice(low, low + _AT_ONCE) for low in range(0, len(begin), _AT_ONCE))
     mixed = [_mixed(view, begin[part], end[part], odd) for part in parts]
@@ -474,7 +465,7 @@ def _mixed(view: ByteView, begin: Int64, end: Int64, odd: UInt64) -> UInt64:
 
 
 PEEKED_BYTES = 4096
-"""So many tell what a file is."""
+"""So many bytes show the kind of a file."""
 
 
 class FileKind(Enum):
@@ -514,7 +505,7 @@ def _is_text(start: bytes) -> bool:
 
 
 def _kind_of_first(inner: bytes) -> FileKind:
-    """The same of what field 1 of the file holds."""
+    """Kind of a file by the content of its field 1."""
     if inner[:1] == b"\x08":  # a number comes first: a map's key, or the id of a plane
         number, content, _ = _first(_after_number(inner))
         return FileKind.PROFILE if number == 2 and content[:1] == b"\x0a" and _is_name(content) else FileKind.XSPACE
@@ -562,17 +553,16 @@ def _after_number(data: bytes) -> bytes:
 _MOST_ROUNDS = 64
 """Repeated fields are found round by round, the k-th of every message at once; of messages with more than this one by one."""
 _MessageRound = tuple[Int64, Int64 | int, Int64, Int64]
-"""Messages, and which of theirs a field is, where its content begins and where it ends."""
+"""Messages, which of their fields, and where its content begins and ends."""
 
 
 class MessageRows:
     """Some messages, each read up to `at`. All tags are those of one byte."""
 
     def __init__(self, view: ByteView, begin: Int64, end: Int64) -> None:
-        """Messages `view.content[begin:end]`."""
         self.view, self.at, self.end = view, begin.copy(), end
         self.is_irregular = np.zeros(len(end), np.bool_)
-        """Those that only protobuf can read; once all fields are taken, also those that go on behind them."""
+        """Messages that only protobuf can read; once all fields are taken, also those that go on behind them."""
 
     def finish(self) -> None:
         """Note which messages have not ended."""
@@ -641,7 +631,7 @@ class MessageRows:
         return rounds
 
     def _contents(self, rows: Int64, at: Int64, message_end: Int64) -> tuple[Int64, Int64, Int64]:
-        """Of fields of bytes at these places of some messages those that lie inside, and where each begins and ends."""
+        """Begin and end of the fields of bytes at these places that lie inside their messages."""
         length, size = self.view.varints(at + 1)
         begin = at + 1
         begin += size
@@ -676,7 +666,7 @@ class MessageRows:
 _FILE, _PLANE, _LINE = "the file", "plane", "line"
 Children = Mapping[str, tuple[int, str]]
 _CHILD: Children = {_FILE: (1, _PLANE), _PLANE: (3, _LINE)}
-"""Per message: the number of the field whose messages are looked into, and what they are called."""
+"""Per message: the number of the field whose messages are walked, and their kind."""
 
 
 def describe_damage(data: bytes, *, children: Children = _CHILD, kind: str = "an *.xplane.pb file") -> str:
@@ -688,7 +678,7 @@ def describe_damage(data: bytes, *, children: Children = _CHILD, kind: str = "an
 
 
 def break_of(data: bytes) -> str:
-    """Where any message breaks the protobuf wire format, as far as its outermost fields tell."""
+    """Where the outermost fields of any message break the protobuf wire format."""
     told = _first_damage(data, {}) or f"a message within its {len(data)} bytes breaks the protobuf wire format."
     return f"{told} Copy it again."
 

@@ -39,12 +39,12 @@ from ..trace.source_map import (
 )
 
 SAVED = "tfprof.profile.json"
-"""Name of the file at the top of a directory that `Profile.save` wrote; TensorBoard and XProf ignore it."""
+"""At the top of a directory that `Profile.save` wrote; TensorBoard and XProf ignore it."""
 VERSION = 1
 MAX_SAVED_BYTES = MAX_DOCUMENT_BYTES
 _MAX_COLUMNS = 1_000
 _MAX_BRACKETS = 2**20
-"""Of bookmarks, columns and pauses there are few."""
+"""Bookmarks, columns and pauses are few."""
 _MAX_TEXT = 20_000
 _COSTS = ("start_s", "stop_s", "n_bytes")
 
@@ -55,17 +55,17 @@ class SavedProfile:
 
     title: str = ""
     notices: tuple[str, ...] = ()
-    """What the capture had to tell; one sentence each."""
+    """Of the capture; one sentence each."""
     n_missing_hosts: int = 0
     """Hosts that were asked for a trace and sent none; a notice names them."""
     system: pd.DataFrame = field(default_factory=pd.DataFrame, repr=False)
     """Samples of the machine, with `time_ns` in Unix time; no columns where none were taken."""
     cost: CaptureCost | None = None
-    """What the capture took; None for a trace that was loaded."""
+    """None for a trace that was loaded."""
     capture: CaptureFacts | None = None
-    """How it was captured; None for a trace that was loaded."""
+    """None for a trace that was loaded."""
     bookmarks: tuple[Any, ...] = ()
-    """As the timeline's trait of that name holds them."""
+    """As in the timeline's trait."""
     runs: tuple[str, ...] = ()
     """Names of the run directories below `plugins/profile`, in time order."""
 
@@ -140,7 +140,7 @@ def _cost(document: object) -> CaptureCost | None:
 
 
 def _capture_document(facts: CaptureFacts) -> dict[str, Any]:
-    """What is not known becomes null."""
+    """With null for what is unknown."""
     ratio, (low, high) = facts.overhead_ratio, facts.overhead_interval
     known = {one.name: getattr(facts, one.name) for one in fields(CaptureFacts)}
     return known | {
@@ -240,13 +240,13 @@ def _frame(columns: object) -> pd.DataFrame:
 
 
 SIDECAR = "tfprof.sources.json.gz"
-"""Name of the file beside the traces of a run; TensorBoard and XProf ignore it."""
+"""Beside the traces of a run; TensorBoard and XProf ignore it."""
 MAX_SIDECAR_BYTES = MAX_DOCUMENT_BYTES
-"""How large a sidecar may become when unpacked."""
+"""Of a sidecar when unpacked."""
 MAX_ROWS = 500_000
-"""Of one table; a capture notes at most 200,000 ops."""
+"""Of one table; a capture records at most 200,000 ops."""
 MAX_BRACKETS = 5 * 2**20
-"""How many brackets may be in it: each may be a list, which takes 30 times its bytes. Those in texts are fewer."""
+"""Each may be a list, which takes 30 times its bytes; those in texts are fewer."""
 
 
 def read_source_map(run: Path) -> SourceMap:
@@ -323,7 +323,7 @@ def _column_of(values: list[Any], *, is_flag: bool) -> Any:
 
 
 def _checked(tables: dict[str, pd.DataFrame]) -> dict[str, pd.DataFrame]:
-    """Take back references to rows that do not exist; a parent must come before its child, so that chains end."""
+    """Remove references to rows that do not exist; a parent must come before its child, so that chains end."""
     for (name, column), target in REFERENCES.items():
         rows = tables[name][column]
         limit: Any = rows.index if (name, column) == ("frames", "parent") else len(tables[target])
@@ -335,7 +335,7 @@ def _checked(tables: dict[str, pd.DataFrame]) -> dict[str, pd.DataFrame]:
 
 
 def _take_back_frameworks(tables: dict[str, pd.DataFrame]) -> None:
-    """Where a capture knew no roots of libraries it took whatever lay outside of `site-packages` for the user's."""
+    """Correct captures without roots of libraries, which took all outside of `site-packages` for the user's."""
     files, frames, samples = tables["files"], tables["frames"], tables["samples"]
     is_framework = np.array([is_framework_path(path) for path in files["file"]], np.bool_)
     files["is_user"] &= ~is_framework

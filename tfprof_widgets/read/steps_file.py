@@ -31,7 +31,7 @@ from ..trace.scratch import content_of, opened
 
 HEADER, STEPS, SAMPLES, EVENTS, WINDOWS = "watch.json", "steps.bin", "samples.bin", "events.jsonl", "windows"
 FOLDER = "tfprof-watch-"
-"""What the name of a folder in a `logdir` begins with; its time follows."""
+"""Begin of the name of a folder in a `logdir`, before its time."""
 FORMAT = "tfprof watch"
 VERSION = 1
 
@@ -101,7 +101,7 @@ def _folder_of(path: Path) -> Path:
 
 
 def _header_of(folder: Path) -> dict[str, Any] | None:
-    """The header; None where there is none of this format."""
+    """None where there is none of this format."""
     file = folder / HEADER
     if not file.is_file():
         return None
@@ -134,7 +134,7 @@ def _steps(folder: Path, notices: list[str]) -> Steps:
 
 
 def _check(rows: Steps, at: int, file: Path) -> None:
-    """Refuse what no watch writes: times that are none, kinds that there are not."""
+    """Refuse what no watch writes: times that are none, kinds that do not exist."""
     is_broken = (rows["kind"] > OTHER) | (rows["start_ns"] > _MAX_NS) | ~(rows["duration_us"] >= 0)
     is_broken |= ~np.isfinite(rows["duration_us"])
     for name in ("wait_us", "outside_us"):
@@ -190,7 +190,6 @@ def _events(folder: Path, notices: list[str]) -> tuple[Event, ...]:
 
 
 def _event(line: bytes) -> Event | None:
-    """An event of a line; None where it is none."""
     try:
         if len(line) > MAX_LINE_BYTES:
             return None
@@ -216,7 +215,7 @@ def _clean(value: Any) -> Any:
 
 
 def _windows(folder: Path, events: Iterable[Event], notices: list[str]) -> tuple[Path, ...]:
-    """The run directories of windows that are there, and within the folder: a log may name any path."""
+    """The run directories of windows that exist within the folder: a log may name any path."""
     found, n_elsewhere = [], 0
     whole = folder.resolve()
     for event in events:
@@ -240,10 +239,10 @@ class WatchWriter:
     """A folder that is appended to, from any thread."""
 
     def __init__(self, folder: Path) -> None:
-        """Make the folder, which may be there, and its files, which may not."""
+        """Make the folder, which may exist, and its files, which must not."""
         self.folder = folder
         self.notice = ""
-        """Why something is not kept, one sentence; empty while all is."""
+        """A sentence on why something is lost; "" while all is written."""
         self._lock = threading.Lock()
         self._n_events = 0
         self._files: dict[str, _Appended] = {}
@@ -293,7 +292,7 @@ class WatchWriter:
             return np.empty(0, STEP)
 
     def close(self) -> None:
-        """Close the files; what is added later is not kept."""
+        """Close the files; what is added later is lost."""
         with self._lock:
             for file in self._files.values():
                 file.close()

@@ -48,7 +48,7 @@ _PIECE_BYTES = 2**23
 _EVENT = 0x22
 """The tag of an event in a line."""
 _FIRST_FIELD = 0x08
-"""How an event begins: with its metadata id."""
+"""An event begins with its metadata id."""
 _RUN_UP_FIELDS = 32
 _N_TRIES = 8
 _EVENT_METADATA = 0x22
@@ -156,13 +156,13 @@ def _followed(raw: bytes) -> EventBytes | None:
 
 
 def _first_event(raw: bytes, begin: int) -> int | None:
-    """Where the first event among the fields from `begin` on stands."""
+    """Place of the first event among the fields from `begin` on."""
     found = fields(BytesContent(raw), begin, len(raw))
     return next((start for number, kind, start, _, _ in found if number == _EVENTS and kind == BYTES), None)
 
 
 def _line_pieces(content: Content, begin: int, end: int) -> Iterator[tuple[int, int, Any]]:
-    """Ranges of bytes that hold whole fields of a line, each with the message it is."""
+    """Ranges of bytes that hold whole fields of a line, each with its message."""
     while end - begin > _PIECE_BYTES:
         raw = content.read(begin, begin + _PIECE_BYTES)
         cut, message = _cut(raw)
@@ -174,11 +174,8 @@ def _line_pieces(content: Content, begin: int, end: int) -> Iterator[tuple[int, 
 
 
 def _cut(raw: bytes) -> tuple[int, Any]:
-    """Where a beginning of a line can be cut between two fields, near its end, and the message up to there; 0 for nowhere.
-
-    A chain of fields can be entered anywhere: a walk that starts wrong soon falls in step with it. That protobuf can
-    parse everything up to a place proves that a field ends there.
-    """
+    """A place near the end of a line's beginning between two fields, 0 for none, and the message up to it, whose parsing
+    proves it, as a walk that starts wrong soon falls in step."""
     from google.protobuf.message import DecodeError
 
     for attempt in range(1, _N_TRIES + 1):
@@ -192,7 +189,7 @@ def _cut(raw: bytes) -> tuple[int, Any]:
 
 
 def _probable_end(raw: bytes, at: int) -> int:
-    """Where a walk over fields that starts at an event, or what looks like one, comes by; 0 where it gets lost."""
+    """Where a walk over fields from what looks like an event comes by; 0 where it gets lost."""
     at = raw.find(_EVENT, at)
     while at >= 0 and raw[at + 2 : at + 3] != bytes([_FIRST_FIELD]):
         at = raw.find(_EVENT, at + 1)
@@ -205,8 +202,7 @@ def _probable_end(raw: bytes, at: int) -> int:
 
 
 def _split(content: Content, begin: int, end: int, number: int, most: int) -> tuple[bytes, list[tuple[int, int]]]:
-    """The fields of a message that are not messages of this number, joined, and the ranges of those that are; no more than one
-    beyond `most`, of which nobody reads any."""
+    """The joined fields of a message other than this number, and the ranges of those of it, no more than one beyond `most`."""
     others: list[tuple[int, int]] = []
     wanted = []
     for field_number, wire_type, start, first, last in fields(content, begin, end, rows_of=_EVENT_METADATA):
@@ -222,7 +218,7 @@ def _split(content: Content, begin: int, end: int, number: int, most: int) -> tu
 
 
 _LOOKS_ABSOLUTE_NS = 10**15
-"""Eleven days. A line timestamp beyond it counts from 1970, not from the start of a capture."""
+"""Eleven days: a line timestamp beyond it counts from 1970, not from the start of a capture."""
 
 
 @dataclass(frozen=True)
@@ -230,24 +226,18 @@ class Clock:
     """What times are relative to."""
 
     origin_ns: int
-    """Unix time of the trace origin; 0 where the file does not say."""
+    """Unix time; 0 where the file does not say."""
     stop_ps: int | None
     """End of the session after the origin; None where the file does not say."""
 
     def line_start_ps(self, timestamp_ns: int) -> int:
-        """A line's timestamp as picoseconds after the origin.
-
-        Saved files mix both kinds: the producer makes relative only those that lie after the session's start.
-        """
+        """A line's timestamp as picoseconds after the origin; producers make only those after the session's start relative."""
         is_absolute = self.origin_ns > _LOOKS_ABSOLUTE_NS and timestamp_ns > _LOOKS_ABSOLUTE_NS
         return (timestamp_ns - self.origin_ns if is_absolute else timestamp_ns) * 1000
 
 
 def read_clock(planes: Sequence[PlanePart], environment: dict[str, StatValue]) -> Clock:
-    """The clock of a space.
-
-    Source: semantics 1.3.
-    """
+    """The clock of a space. Source: semantics 1.3."""
     start, stop = environment.get("profile_start_time"), environment.get("profile_stop_time")
     if isinstance(start, int) and 0 < start < 2**63:  # a start that no clock can show is not one
         duration_ps = (stop - start) * 1000 if isinstance(stop, int) and stop >= start else None
@@ -264,7 +254,7 @@ class IdMap:
     """int64 ids of a file -> small ints; ids that are not in the map give `default`."""
 
     def __init__(self, ids: Int64, values: Int32, *, default: int) -> None:
-        """Keep the values, of several of an id the last, as a direct table where the ids are dense, sorted otherwise."""
+        """Of several values of an id the last counts; dense ids give a direct table, others a sorted one."""
         self._default = default
         order = np.argsort(ids, kind="stable")
         ids, values = ids[order], values[order]
@@ -365,18 +355,14 @@ def resolved_columns(kind: UInt8, bits: UInt64, stat_names: IdMap) -> tuple[UInt
 
 
 _BLOCK_EVENTS = 2**14
-"""Lines are decoded together until they hold this many events: enough to make NumPy's overhead vanish, few enough to
-keep the temporary arrays small beside the result."""
+"""Events of lines decoded together: enough against NumPy's overhead, few enough for small temporary arrays."""
 
 _Block = list[tuple[int, int, EventBytes]]
 """Serialised events of some lines of one plane: the number of the line, when it starts, and its events."""
 
 
 def read_xspace(data: bytes | Content, *, host: str = "", source: str = "") -> Trace:
-    """Read an XSpace.
-
-    Source: semantics 1.1-1.4.
-    """
+    """Read an XSpace. Source: semantics 1.1-1.4."""
     where = source or "The trace"
     content = BytesContent(data) if isinstance(data, bytes) else data
     if not content.size:
@@ -390,8 +376,6 @@ def read_xspace(data: bytes | Content, *, host: str = "", source: str = "") -> T
 
 
 class _Reader:
-    """Collects the tables of one XSpace, plane by plane."""
-
     def __init__(self) -> None:
         self.strings = RawStrings()
         self.metadata = [metadata_table([MetadataRow(-1, 0)])]
@@ -482,7 +466,6 @@ class _Reader:
         return clipped
 
     def trace(self) -> Trace:
-        """The trace of all that was read."""
         table = in_order(self.columns.table())
         warnings = self.warnings
         if self.n_out_of_range:
@@ -511,7 +494,7 @@ def _joined(block: _Block) -> EventBytes:
 
 
 def _session(host: str, clock: Clock, table: EventTable) -> Session:
-    """The window in which the events lie: what the profiler noted, else the events' own."""
+    """The profiler's window of the events, else their own."""
     if clock.stop_ps is not None:
         return Session(host, 0, clock.stop_ps)
     return session_around(table, host)

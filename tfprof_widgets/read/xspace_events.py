@@ -16,7 +16,7 @@ from .protobuf import PADDING, ByteView, MessageRows, Messages, describe_damage
 _EVENT = 0x22
 """The tag of an event in a line."""
 _FIRST_FIELD = 0x08
-"""How an event begins: with its metadata id."""
+"""An event begins with its metadata id."""
 _OFFSET = 0x10
 """What follows it."""
 _CONTINUED = 0x80
@@ -28,7 +28,7 @@ _LOOKED_AT = 2**8
 _MOST_ROUNDS = 2**13
 """A chain of more events is one that found no other to end at, and protobuf is faster than it."""
 _ID_BYTES = 4
-"""An id of so many bytes is found: those of 268 million metadata."""
+"""Ids up to so many bytes are found: those of 268 million metadata."""
 _MIN_BYTES = 2**20
 """Of less, protobuf is faster."""
 _RUN_UP = 8
@@ -67,11 +67,8 @@ def padded(parts: list[bytes]) -> EventBytes:
 
 
 def follow_events(raw: bytes, first: int) -> tuple[EventBytes, int] | None:
-    """The events that stand in a row from `first` on, and where the row ends.
-
-    The row is cut into chains. Only the first is known to begin at an event; that each chain ends exactly where the next
-    begins proves it of all.
-    """
+    """The events in a row from `first` on, and its end: chains of which each ends where the next begins, as is then
+    proved from the first on."""
     if len(raw) - first < _MIN_BYTES:
         return None
     octets = np.frombuffer(raw, np.uint8)
@@ -122,7 +119,7 @@ def _starts(octets: UInt8, first: int, last: int) -> Int64:
 
 
 def _ends(octets: UInt8, at: Int64) -> Int64:
-    """Where the event at each place ends; beyond everything where there is none, or one so long that its length takes 3 bytes."""
+    """The end of the event at each place; beyond everything for none, or one whose length takes 3 bytes."""
     # At the end of the bytes the last one is read again: such an event reaches beyond them in any case.
     length = octets.take(at + 1, mode="clip")
     end = at + 2
@@ -230,9 +227,7 @@ def not_an_xspace(start: bytes, size: int) -> TraceError:
 
 
 def plain(messages: EventBytes, rows: Int64, kind: str) -> EventBytes:
-    """Serialised messages of a kind (`Event`, ...), those of some rows as protobuf writes them: known fields in order,
-    each once.
-    """
+    """Serialised messages of a kind (`Event`, ...), some rows as protobuf writes them: known fields in order, each once."""
     parts = [messages.raw[low:high] for low, high in zip(messages.begin.tolist(), messages.end.tolist(), strict=True)]
     for row in rows.tolist():
         parts[row] = _plain_message(parts[row], row, kind)
@@ -253,14 +248,13 @@ def _plain_message(content: bytes, row: int, kind: str) -> bytes:
 
 
 MAX_COMPRESSED_TEXT_BYTES = MAX_DOCUMENT_BYTES
-"""How much text the compressed strings of one trace may hold together; beyond it lies a decompression bomb."""
+"""Of the compressed strings of one trace together; beyond it lies a decompression bomb."""
 
 
 class RawStrings(StringTable):
     """Texts and blobs of one trace, each once, as they stand in the file."""
 
     def __init__(self) -> None:
-        """Start with the empty text only."""
         super().__init__()
         self._n_unpacked = 0
 
@@ -329,10 +323,8 @@ class EventFields(MessageRows):
 
 
 class StatFields:
-    """Key, kind and value of each stat, event after event.
-
-    A kind is a `StatKind`, or 7 for a stat whose bits are a stat metadata id, until the plane's table turns it into a text.
-    """
+    """Key, kind and value of each stat by event; a kind is a `StatKind`, or 7 for bits that are a stat metadata id until
+    the plane's table gives its text."""
 
     def __init__(self, view: ByteView, n_stats: Int64, begin: Int64, end: Int64) -> None:
         self.view, self.n_stats = view, n_stats

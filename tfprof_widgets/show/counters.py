@@ -19,9 +19,9 @@ from ..trace.trace import Trace
 from .pack import Rows, Table, TableSection, pack_bytes
 
 MAX_LINES = 4096
-"""More tracks than anybody looks through; the busiest are kept and the view says of how many."""
+"""More tracks than anybody looks through; the busiest are sent, and the view says of how many."""
 MAX_ROWS = 32_768
-"""Rows of all lines together: a trace that nests deeper than they allow loses its innermost events, and the view says so."""
+"""Of all lines together: a deeper trace loses its innermost events, and the view says so."""
 _POSITION_BLOCK = 2**20
 """Lines are ordered together up to so many events."""
 _FILLED_RATIO = 0.95
@@ -30,14 +30,11 @@ _FILLED_RATIO = 0.95
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Positions:
-    """Which events travel and in which order. Position `p` is the event `order[p]` of the trace.
-
-    A row holds the events of one line and depth in the order of their starts; they do not overlap, but that one may outlive
-    the start of the next. Row `r` has the positions from `row_offsets[r]` to before `row_offsets[r + 1]`.
-    """
+    """The order of the events that are sent: position `p` is event `order[p]`. Row `r`, of one line and depth by start,
+    has positions `row_offsets[r]` to before `row_offsets[r + 1]`; one event may outlive the start of the next."""
 
     lines: Int32
-    """The lines that travel, as rows of `Trace.lines`, ascending."""
+    """The lines that are sent, as rows of `Trace.lines`, ascending."""
     order: Int32
     row_line: Int32
     """For each row its line, an index into `lines`."""
@@ -76,7 +73,7 @@ def compute_positions(trace: Trace) -> Positions:
     """Order the events of the busiest lines; some lines at a time, so that nothing is as long as the trace but the result."""
     lines = _busiest_lines(trace)
     n_depths = _depths(trace, lines)
-    limit = _depth_limit(n_depths)
+    limit = max(even_share(n_depths, MAX_ROWS, at_most=int(n_depths.max(initial=0))), min(1, len(n_depths)))
     blocks = [_order_block(trace, lines[rows], n_depths[rows], limit) for rows in _blocks(trace, lines)]
     kept = np.minimum(n_depths, limit)
     return Positions(
@@ -94,7 +91,7 @@ def _joined(parts: list[npt.NDArray[Any]], dtype: type) -> npt.NDArray[Any]:
 
 
 def _depths(trace: Trace, lines: Int32) -> Int64:
-    """How many depths each line has; 0 for one without events."""
+    """Depths of each line; 0 for one without events."""
     offsets = trace.line_offsets
     found = np.zeros(len(trace.lines), np.int64)
     filled = np.flatnonzero(np.diff(offsets))
@@ -126,14 +123,9 @@ def _busiest_lines(trace: Trace) -> Int32:
     return np.sort(np.lexsort((np.arange(n), -count, -busy))[:MAX_LINES]).astype(np.int32)
 
 
-def _depth_limit(n_depths: Int64) -> int:
-    """How many depths of a line travel, so that no more than `MAX_ROWS` rows do; all where that is possible."""
-    return max(even_share(n_depths, MAX_ROWS, at_most=int(n_depths.max(initial=0))), min(1, len(n_depths)))
-
-
 @dataclass(frozen=True)
 class _Block:
-    """The events of some lines in their order, and by row how many they are and whether their children fill them."""
+    """Some lines' events in order, and by row their number and whether their children fill them."""
 
     order: Int32
     count: Int64
@@ -188,9 +180,9 @@ def even_share(wanted: Int64, most: int, *, at_most: int) -> int:
 TILE_EVENTS = 75_000
 """3 MB before compression, 1 MB after."""
 _FEW_EVENTS = 10_000
-"""Travel together, and a page keeps them all."""
+"""Sent together, and whole in a page."""
 _SAMPLES_PER_TILE = 1000
-"""Of the starts of events, from which the edges are taken: exact to a thousandth of a tile, at no cost."""
+"""Starts of events that give the edges: exact to a thousandth of a tile, at no cost."""
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -200,7 +192,7 @@ class Tiles:
     trace: Trace
     positions: Positions
     edges_ps: Float64
-    """Tile `k` is from `edges_ps[k]` to before `edges_ps[k + 1]`, in the numbers of the browser; the last one holds its end."""
+    """Tile `k` is from `edges_ps[k]` to before `edges_ps[k + 1]`, in the browser's numbers; the last one includes its end."""
 
     @property
     def n(self) -> int:
@@ -243,7 +235,7 @@ class Tiles:
         return np.unique(np.concatenate(found))
 
     def _row_bounds(self, tile: int) -> Int64:
-        """For each row the first position that does not begin before a tile: a binary search in all rows at once."""
+        """For each row the first position that does not begin before a tile, by a binary search in all rows at once."""
         low, high = self.positions.row_offsets[:-1].copy(), self.positions.row_offsets[1:].copy()
         if tile <= 0:
             return low
@@ -268,7 +260,7 @@ class Tiles:
 
 
 def compute_tiles(trace: Trace, positions: Positions, kept_ps: tuple[float, float]) -> Tiles:
-    """Cut the capture at quantiles of the starts of the events that travel, and around what is kept of a capture of many."""
+    """Cut the capture at quantiles of the starts of its events, and around what a page has of many."""
     n = positions.n_events
     if not n:
         return Tiles(trace, positions, np.empty(0))
@@ -286,18 +278,14 @@ def compute_tiles(trace: Trace, positions: Positions, kept_ps: tuple[float, floa
 _BINS = 2048
 """Over a span; more are never seen at once."""
 _BLOCK_EVENTS = 2**18
-"""Looked at together, so that nothing is as long as the trace."""
+"""Processed together, so that nothing is as long as the trace."""
 _HOME_SHARE = 0.5
-"""Of the sample, for the typical steps that the reader sees first."""
+"""Of the sample, for the typical steps that are shown first."""
 
 
 def sample_events(tiles: Tiles, home_ps: tuple[float, float], *, n_wanted: int) -> Int64:
-    """Choose some `n_wanted` positions, ascending.
-
-    Each row is cut into equal bins of time, as many as the wanted number allows, and each bin keeps its longest event: a row
-    that has events is not empty, and a gap wider than a bin stays a gap. The span that is seen first gets bins of its own.
-    To those come the events that cross an edge of a tile, which the tile that shows their end does not hold.
-    """
+    """Choose some `n_wanted` positions, ascending: the longest event of each row and bin of time, in finer bins where the
+    view starts, and those that cross an edge of a tile, which the tile with their end lacks."""
     trace, positions = tiles.trace, tiles.positions
     if positions.n_events <= n_wanted:
         return np.arange(positions.n_events)
@@ -353,7 +341,7 @@ def longest_of_runs(key: Int64, duration_ps: Int64 | Float64) -> Int64:
 
 
 MAX_COUNTERS = 200
-"""Of a trace with more the first so many are drawn, and the timeline says of how many."""
+"""Of more only so many are drawn, and the timeline says of how many."""
 SAMPLE_ROWS = 8_000
 """In the first pack; some 100 KB."""
 _KEPT_OF_BIN = 4
@@ -404,7 +392,7 @@ def n_counter_rows(counters: Counters) -> int:
 def _columns(
     counters: Counters, rows: Rows = slice(None)
 ) -> tuple[npt.NDArray[np.integer], Int64, npt.NDArray[np.float64]]:
-    """Number of the counter, time and value of some rows, which ascend: no column as long as all values is made for few."""
+    """Number of the counter, time and value of some ascending rows, without columns as long as all values."""
     at = np.arange(n_counter_rows(counters))[rows] if isinstance(rows, slice) else rows
     # Those of a counter are one slice.
     offsets = counters.offsets[: min(MAX_COUNTERS, len(counters.counters)) + 1]

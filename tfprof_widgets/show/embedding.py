@@ -52,10 +52,10 @@ _SAMPLED_EVENTS = 20_000
 """13 bytes each."""
 _BLOCK_EVENTS = 2**20
 EVENT_BYTES = 36
-"""Of the columns of one event in a tile, before compression."""
+"""Of an event's columns in a tile, before compression."""
 _STAT_BYTES = 13
 _FEW_CHARACTERS = 100_000
-"""Names of so many travel at once in any order."""
+"""Names of so many are sent at once in any order."""
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -68,9 +68,9 @@ class Contents:
     positions: Positions
     tiles: Tiles
     home_ps: Span
-    """What the reader sees first."""
+    """The span that is shown first."""
     kept_ps: Span
-    """Of what a page keeps every event."""
+    """The span of which a page has every event."""
     sample: np.ndarray
     """Positions of the events of the first picture."""
     names: Names
@@ -129,7 +129,7 @@ def contents_of(results: Analysis, *, title: str) -> Contents:
 
 
 def _events_by_name(trace: Trace) -> Int64:
-    """How many events have each name of the trace; by block, because counting makes a wider copy of what it counts."""
+    """Number of events by name, block by block, because counting makes a wider copy."""
     count = np.zeros(len(trace.strings), np.int64)
     for begin in range(0, trace.n_events, _BLOCK_EVENTS):
         count += np.bincount(trace.name_id[begin : begin + _BLOCK_EVENTS], minlength=len(count))
@@ -149,11 +149,11 @@ MAX_BYTES = 256 * 2**10
 """The first pack is a trait, which each notebook and page holds, whatever the size of the trace."""
 _MAX_META_BYTES = 128 * 2**10
 _MAX_CHARACTERS = (100, 24)
-"""Of a string of the meta object where there are so many that the first paint would wait for them."""
+"""Of each string of the meta object, where there are so many that they would delay the first paint."""
 _MOST_EVENTS = 100_000
-"""Of more it is not tried whether all fit."""
+"""With more it is not tried whether all fit."""
 _PROBES, _PROBE_EVENTS = 8, 512
-"""Runs of positions, all over the capture, that tell how well events compress, and the length of each."""
+"""Number and length of the runs of positions over the capture whose compression is measured."""
 _PROBE_SLACK = 1.05
 
 
@@ -178,7 +178,6 @@ class _Draft:
     """A pack that takes tables as long as there is room."""
 
     def __init__(self, contents: Contents, members: list[Block], base: dict[str, Segment], n_bytes: int) -> None:
-        """Begin with what is in any pack, and room for `n_bytes` more."""
         self._contents = contents
         self._members = list(members)
         self._segments = dict(base)
@@ -186,7 +185,6 @@ class _Draft:
         self.is_here: set[str] = {"names"} if contents.names.n_parts == 0 else set()
 
     def add(self, segments: dict[str, Segment]) -> bool:
-        """Put tables in if there is room for all of them."""
         cost = sum(_cost(name, segment) for name, segment in segments.items())
         fits = cost <= self._left
         if fits:
@@ -195,7 +193,7 @@ class _Draft:
         return fits
 
     def add_sections(self) -> None:
-        """Put each section in that fits and does not take long to find, and an outline of large counters."""
+        """Put each section in that fits and is quick to find, and an outline of large counters."""
         for name, section in self._contents.sections.items():
             if isinstance(section, LATE) or not section.fits(self._left):
                 continue
@@ -210,7 +208,7 @@ class _Draft:
             self.add({"counter_sample": Segment(counter_sample(self._contents.results))})
 
     def may_hold_events(self) -> bool:
-        """Whether it is worth while to find out if there is room for all events; some of them tell."""
+        """Whether to find out if all events fit, by a sample of them."""
         n_events, n_probed = self._contents.positions.n_events, _PROBES * _PROBE_EVENTS
         if n_events <= 2 * n_probed:
             return True
@@ -229,7 +227,6 @@ class _Draft:
         return self.add(segments)
 
     def packed(self) -> bytes:
-        """The pack."""
         sections = {
             name: {"n_rows": one.n_rows, "n_parts": one.n_parts, "is_here": name in self.is_here}
             for name, one in self._contents.all.items()
@@ -240,7 +237,7 @@ class _Draft:
 
 
 def _base(contents: Contents) -> dict[str, Segment]:
-    """Rows of events in the order of positions; windows of time in which events travel, and how many start in each; names."""
+    """Rows of events in the order of positions; windows of time of events, with the number that starts in each; names."""
     positions, edges, everything = contents.positions, contents.tiles.edges_ps, slice(None)
     rows = columns_of(positions, everything, i4="line:row_line", u4="depth:row_depth", u1="is_filled:row_is_filled")
     tiles = Table({"t0_ps": (edges[:-1], "f8"), "t1_ps": (edges[1:], "f8"), "n": (contents.tiles.counts(), "u4")})
@@ -257,7 +254,7 @@ def _sample(contents: Contents, positions: np.ndarray) -> Segment:
 
 
 def _meta(contents: Contents) -> Block:
-    """The members of the meta object but lists that are sections and names; its strings are cut as short as it takes."""
+    """The meta object without lists that are sections and names, its strings cut as short as it takes."""
     meta = cut_texts(contents.meta, contents.names.cut)
     block = _members(meta)
     for n_characters in _MAX_CHARACTERS:
@@ -273,7 +270,7 @@ def _members(meta: dict[str, Any]) -> Block:
 
 
 def _cost(name: str, segment: Segment) -> int:
-    """Bytes that a table takes: its columns, and what the header and the list of sections say of it."""
+    """Bytes of a table: its columns, and its part of the header and the list of sections."""
     return len(segment.block.data) + len(name) + 60 + sum(len(column) + 40 for column in segment.columns) // 2
 
 
@@ -326,27 +323,27 @@ def build_payload(results: Analysis, *, title: str = "") -> Payload:
 
 
 Amount = int | Literal["steps", "full"]
-"""How much of a trace: all of three typical steps, so many bytes of base64 with the first pack, or everything."""
+"""All of three typical steps, so many bytes of base64 with the first pack, or everything."""
 
 STEPS_BYTES = 2 * 2**20
-"""Of base64 at most for typical steps, first pack included; of larger ones there is as much as fits."""
+"""Of base64, first pack included."""
 _WHOLE_BYTES = 512 * 2**10
-"""A trace that takes no more is there as a whole."""
+"""A trace up to this size is embedded whole."""
 _CUT_BYTES = 32 * 2**10
-"""A table that can be cut to typical steps is whole if it takes no more."""
+"""A table up to this size is not cut to typical steps."""
 _SMALL_RATIO, _TOTALS_RATIO = 8, 2
-"""A section that takes less than this part of the room is put in whole; the second for what cannot be cut, with typical steps."""
+"""A section below this part of the room is put in whole; the second is for what cannot be cut, with typical steps."""
 _SMALL_PARTS, _TOTALS_PARTS = 4, 16
 """A section of more is not tried."""
 _BASE64_RATIO = 0.75
 _MOST_COMPRESSED = 8
-"""Columns seldom shrink more: what had to is not tried."""
+"""Columns seldom shrink more, so it is not tried."""
 _ROUNDS = 3
 """Of finding how many tiles more there is room for."""
 _UNEVEN = 2
-"""A tile that takes so many times less, event by event, than those beside it is still found."""
+"""A tile is still found that takes so many times less, event by event, than its neighbours."""
 _NARROWER = (1.0, 0.25, 0.05)
-"""Of the typical steps, where not even the tables of those fit."""
+"""Of the typical steps, where their tables do not fit."""
 
 
 @dataclass(frozen=True)
@@ -356,9 +353,8 @@ class Embedded:
     parts: tuple[tuple[str, str], ...]
     """Key and base64 of each part."""
     n_left_out: int
-    """How many parts it lacks."""
     n_events: int
-    """How many events it has, of those that are not only in the sample of the first pack."""
+    """Number of its events without those in the first pack's sample alone."""
 
     def state(self, payload: Payload) -> dict[str, Any]:
         """State of a `TraceData` in a page where no kernel will send what is lacking."""
@@ -381,7 +377,7 @@ def embed(payload: Payload, amount: Amount) -> Embedded:
 
 
 _of_steps: WeakKeyDictionary[Payload, Embedded] = WeakKeyDictionary()
-"""What notebooks keep, which pages hold too unless told otherwise."""
+"""For notebooks, and by default for pages."""
 
 
 def _typical(payload: Payload) -> Embedded:
@@ -396,8 +392,7 @@ def _typical(payload: Payload) -> Embedded:
 
 
 def _within(payload: Payload, max_bytes: int | None) -> Embedded:
-    """All, where there is room; else small sections whole, and tiles around the typical steps with the other sections cut
-    to those."""
+    """All, if it fits; else small sections whole, and tiles around the typical steps with the others cut to them."""
     contents, chooser = payload.contents, _Chooser(payload, max_bytes)
     if not chooser.add_all():
         chooser.add_small_sections()
@@ -407,7 +402,7 @@ def _within(payload: Payload, max_bytes: int | None) -> Embedded:
 
 
 class _Chooser:
-    """Parts that fit a number of bytes; what is too large by the size of parts that were made already is not made."""
+    """Parts that fit a number of bytes; what the size of earlier parts shows to be too large is not made."""
 
     def __init__(self, payload: Payload, max_bytes: int | None) -> None:
         self._payload = payload
@@ -415,14 +410,12 @@ class _Chooser:
         self._most = math.inf if max_bytes is None else max_bytes - len(as_text(payload.overview))
         self._left = self._most
         self.parts: dict[str, str] = {}
-        """Base64 by key."""
         self._made: dict[str, str] = {}
         self._windows: dict[PsSpan, str] = {}
         self._cut: list[TableSection] = []
         """Tables that are too large to be put in whole."""
 
     def embedded(self) -> Embedded:
-        """What was put in."""
         payload, tiles = self._payload, [int(key.partition(":")[2]) for key in self.parts if key.startswith("events:")]
         n_here = payload.contents.positions.n_events if "events" in payload.is_here else 0
         n_parts = sum(key != "window" for key in self.parts)
@@ -430,7 +423,6 @@ class _Chooser:
         return Embedded(tuple(self.parts.items()), len(payload.keys) - n_parts, n_events)
 
     def add_all(self) -> bool:
-        """Put all parts in if there is room."""
         return self._may_hold_all() and self.add(dict.fromkeys(self._payload.keys))
 
     def _may_hold_all(self) -> bool:
@@ -439,7 +431,7 @@ class _Chooser:
         return sum(one.n_rows * one.row_bytes for one in missing) <= _MOST_COMPRESSED * self._most
 
     def add(self, parts: Mapping[str, str | None], *, most: float = math.inf) -> bool:
-        """Put parts in if there is room for all of them, or `most` bytes; those that are None are made until there is none."""
+        """Put parts in, made one by one until one is None, if there is room for all of them, or `most` bytes."""
         taken, room = {}, min(self._left, most)
         for key, text in parts.items():
             taken[key] = text if text is not None else self._part(key)
@@ -461,7 +453,7 @@ class _Chooser:
         self._add_sections(most, most, _SMALL_PARTS)
 
     def add_totals(self) -> None:
-        """Put in what does not grow with the length of the capture, and names; of what does so tiles and windows bring rows."""
+        """Put in names and what does not grow with the length of the capture; tiles and windows bring rows of the rest."""
         self._add_sections(max(0.0, self._left) / _TOTALS_RATIO, _CUT_BYTES, _TOTALS_PARTS)
 
     def _add_sections(self, most: float, most_of_cut: float, most_parts: int) -> None:
@@ -489,10 +481,8 @@ class _Chooser:
         return False
 
     def add_tiles(self, span_ps: PsSpan) -> bool:
-        """Put in the tile in the middle of a span, and as many next to it as fit; False where none does.
-
-        With their stats where those of the first one fit, and with the rows that large sections have there.
-        """
+        """Put in the tile in the middle of a span, and as many next to it as fit, with stats if the first one's fit and
+        large sections' rows; False for none."""
         low, high = self._tiles.overlapping(span_ps)
         middle = range((low + high) // 2, (low + high) // 2 + 1)
         for kinds in self._kinds():
@@ -501,7 +491,7 @@ class _Chooser:
         return False
 
     def _kinds(self) -> Iterator[list[str]]:
-        """What travels tile by tile and is not in the first pack: with stats, then without."""
+        """What is sent by tile and not in the first pack: with stats, then without."""
         for names in (("events", "stats"), ("events",)):
             yield [name for name in names if name not in self._payload.is_here]
 
@@ -518,7 +508,7 @@ class _Chooser:
         return tiles
 
     def _wider(self, tiles: range, home: range, kinds: Sequence[str]) -> Iterator[range]:
-        """One tile more each time, as long as there seems to be room for it and for the rows of large sections there."""
+        """Add one tile each time, as long as it seems to fit with its rows of large sections."""
         n, size = self._n_events(tiles), _length(self._tile_parts(tiles, kinds))
         of_event = _length(self._window_of(tiles)) / max(1, n)
         while True:

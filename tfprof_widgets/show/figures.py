@@ -1,11 +1,5 @@
-"""The chart of a view, without data -> the Bokeh JSON that its front end fills.
-
-The browser holds the columns, decides the level of detail and follows the link, so Python sends only the figure: glyphs
-on empty, named sources. A name here is what the views of `js/src/views/step_chart` and `js/src/views/memory_timeline`
-look up; an axis named `a` has the ticker `a_ticker`. Text inside the plot is the page's own: it keeps the page's font
-and gets a halo. The JSON travels deflated in one string trait: a notebook sorts the keys of a dict when it is saved, which breaks
-the references inside.
-"""
+"""The chart of a view -> the deflated Bokeh JSON of glyphs on empty, named sources that `js/src/views` fill, in a string, as a
+saved notebook sorts a dict's keys and so breaks references. An axis named `a` has the ticker `a_ticker`."""
 
 from __future__ import annotations
 
@@ -18,7 +12,7 @@ from ..analysis.steps.categories import STEP_CATEGORIES
 from .pack import as_text
 
 MEMORY_LAYERS = ("stack", "heap", "free")
-"""The order of the memory stack, from the bottom."""
+"""From the bottom."""
 
 
 @cache

@@ -1,14 +1,8 @@
 """The JavaScript of all views as one shared model, so that a page and a saved notebook have it once.
 
-Both hold the same, and a notebook may be saved with the state of its widgets or without. So the page in the output has all,
-and what it has is taken out of the state: front ends are told that the large traits are empty, while Python still has them.
-A view whose state is saved that way finds them in the page (`js/src/data/widget.ts`), and where it does not the output draws
-its page in place of the view. Nothing is taken out
-
-- before the page is published, so that a notebook that is saved or interrupted before is whole;
-- of what any cell shows without a page, which puts back what was taken out: each view has its state or a page in its own cell;
-- of what a widget of others shows, such as a box, which may stand in any cell;
-- in Python, so that a front end that asks the kernel (a page loaded again, Voila) gets everything.
+What the page in a cell's output holds leaves the state of its widgets, once it is published; a view finds it in the page
+(`js/src/data/widget.ts`), and Python still has it for a front end that asks the kernel. Nothing leaves the state of what
+a cell shows without a page, or of what a widget of others holds, which may stand in any cell.
 """
 
 from __future__ import annotations
@@ -56,7 +50,7 @@ class KeptOnce(ipywidgets.Widget):  # type: ignore[misc]
     """A model that widgets share, with traits that are too large to be in a notebook twice."""
 
     large: ClassVar[tuple[str, ...]]
-    """Those, strings and lists."""
+    """The large traits, strings and lists."""
 
     def __init__(self, **traits: Any) -> None:
         self._n_without_page = 0
@@ -135,12 +129,8 @@ def kernel_shell() -> Any:
 
 
 def replaceable() -> Literal["nothing", "text", "all"]:
-    """What of the running cell's output can be replaced while it stands there, as far as is known.
-
-    JupyterLab and Notebook put anything in the place of anything. VS Code and Colab put text in the place of text; of widgets
-    that is not known. Consoles do neither, and whoever runs a notebook as a program looks at no output before its end: neither
-    says which cell it runs. What an `Output` widget or `%%capture` takes, is taken once.
-    """
+    """What of the running cell's output can be replaced: JupyterLab and Notebook take anything, VS Code and Colab text;
+    consoles, notebooks run as programs, `Output` and `%%capture` take nothing."""
     found = kernel_shell()
     if found is None or not hasattr(found.display_pub, "register_hook") or is_in_output_widget():
         return "nothing"
@@ -180,7 +170,7 @@ class Library(KeptOnce):
     source = traitlets.Unicode().tag(sync=True)
     """Base64 of the zlib-compressed script."""
     styles = traitlets.Unicode().tag(sync=True)
-    """The same of its style sheet; empty for none."""
+    """Likewise its style sheet; "" for none."""
 
 
 _models: WeakKeyDictionary[object, dict[str, Library]] = WeakKeyDictionary()
@@ -264,11 +254,11 @@ _VIEWS = (
     (re.compile(r"^To stay small, this page "), "timeline"),
     (re.compile(r"^The clocks of "), "worker_chart"),
 )
-"""How a notice begins or ends, and the view that it is about; what none of these tells is about the whole capture."""
+"""How a notice begins or ends -> its view; others are about the whole capture."""
 
 
 _TOLD = re.compile(r"^Source lines were read |^To stay small, this page ")
-"""What the view itself tells, in numbers of what it shows."""
+"""What the view itself says, in numbers of what it shows."""
 
 
 def limits_of(notices: Iterable[str]) -> list[dict[str, Any]]:

@@ -15,12 +15,10 @@ _MOST_NAMED = 10
 
 
 def _cut_names(names: Iterable[str], link: LinkModel) -> list[str]:
-    """The names as the browser knows them."""
     return [link.cutter(name) for name in names]
 
 
 def _whole_names(names: Iterable[object], link: LinkModel) -> tuple[str, ...]:
-    """The names of the trace, from those that the browser knows."""
     return tuple(link.cutter.whole(str(name)) for name in names)
 
 
@@ -58,11 +56,7 @@ class LinkModel(ipywidgets.Widget):  # type: ignore[misc]
     """Name of the host that the views are about, or empty for all."""
 
     def __init__(self, hosts: Callable[[], Sequence[str]] | None = None) -> None:
-        """Know no names yet.
-
-        Args:
-            hosts: gives the hosts that may be selected, asked when one is; without it any name may be.
-        """
+        """`hosts` gives the hosts that may be selected; without it any name may be."""
         self.cutter = Cutter()
         self._hosts = hosts
         super().__init__()
@@ -96,7 +90,7 @@ class LinkModel(ipywidgets.Widget):  # type: ignore[misc]
 
 
 MAX_TEXT = 2_000
-"""Characters of a note; the page cuts at the same length."""
+"""Characters of a text, as in the page."""
 
 
 @dataclass(frozen=True)
@@ -110,7 +104,6 @@ class Bookmark:
     text: str = ""
 
     def __post_init__(self) -> None:
-        """Refuse what no timeline could draw."""
         if self.end_ns < self.start_ns:
             raise ValueError(f"a bookmark cannot end ({self.end_ns} ns) before it starts ({self.start_ns} ns)")
 

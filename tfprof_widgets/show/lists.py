@@ -50,7 +50,7 @@ def records(frame: pd.DataFrame) -> list[dict[str, Any]]:
 
 
 def _plain_column(column: pd.Series) -> list[Any]:
-    """The values of a column; of numbers that JSON knows none is looked at."""
+    """A column's values; only floats are searched for numbers that JSON lacks."""
     values = column.tolist()
     kind = getattr(column.dtype, "kind", "O")
     is_plain = kind in "iub" or (kind == "f" and bool(np.isfinite(column.to_numpy(np.float64)).all()))
@@ -97,11 +97,8 @@ def advice_list(advice: Sequence[Advice]) -> list[dict[str, Any]]:
 
 
 def layer_list(layers: Layers, variables: pd.DataFrame, rows: slice) -> list[dict[str, Any]]:
-    """One object per layer, and per loss, optimizer, input and whatever else ops belong to; bytes or null.
-
-    `allocating` are the names of ops that allocated for it; `n_params` is how many numbers the layer's own variables hold, as
-    `count_params()` of a layer without others in it; null where no variable is known of it.
-    """
+    """An object per layer, loss, optimizer or input with ops; bytes or null, `allocating` names of ops, `n_params`
+    numbers in its own variables, null if unknown."""
     n_params = variables.groupby("layer")["n_params"].sum().to_dict()
     entries = layers.entries[[*LAYERS.in_browser(), "step_bytes"]].iloc[rows]
     names: dict[int, list[str]] = defaultdict(list)
@@ -119,11 +116,8 @@ def scope_list(scopes: Scopes, rows: slice) -> list[dict[str, Any]]:
 
 
 def kernel_list(kernels: Kernels, rows: slice) -> list[dict[str, Any]]:
-    """One object per kernel: what it is and how it was launched; `family` colours it.
-
-    `could_use_tensor_core` says whether Tensor Cores could serve its op, by name or by type, and serve no other kernel of it.
-    Where no execution is known, as in a reduced profile, it has the totals of the whole capture as well.
-    """
+    """An object per kernel: `could_use_tensor_core` says whether Tensor Cores serve its op by name or type and no kernel
+    of it; totals are the whole capture's where no execution is known."""
     adds_up = len(kernels.run_event) > 0  # the browser does, from `kernel_runs`
     frame = kernels.frame[KERNELS.in_browser(is_full=not adds_up)].iloc[rows]
     is_beside = beside_products(kernels.frame)[rows]
@@ -136,7 +130,7 @@ def kernel_list(kernels: Kernels, rows: slice) -> list[dict[str, Any]]:
 
 
 def _families(names: list[str]) -> Int64:
-    """The slice family of each name, worked out once for a distinct one."""
+    """The slice family of each distinct name."""
     distinct = [*dict.fromkeys(names)]
     family = dict(zip(distinct, families(distinct).tolist(), strict=True))
     return np.fromiter(map(family.__getitem__, names), np.int64, len(names))
@@ -227,7 +221,7 @@ def _row(row: dict[Any, Any], key: str, detail: str) -> dict[str, Any]:
 
 VERSION = 2
 MAX_PLANES = 4096
-"""Of more only those travel of which a line does."""
+"""With more only those with a sent line."""
 _OVERVIEW_RATIOS = (
     "compute_16bit_ratio",
     "compute_32bit_ratio",
@@ -240,7 +234,7 @@ _OVERVIEW_RATIOS = (
     "device_duty_cycle_ratio",
 )
 _MOST_STRAGGLERS = 100
-"""So many are listed, the costliest first; the meta says of how many."""
+"""The costliest; the meta says of how many."""
 
 
 def meta_of(results: Analysis, positions: Positions, *, title: str) -> dict[str, Any]:
@@ -278,7 +272,7 @@ def meta_of(results: Analysis, positions: Positions, *, title: str) -> dict[str,
 
 
 def _hosts(results: Analysis) -> dict[str, Any]:
-    """All hosts, what each is for, and whether their events were read elsewhere; a column `host` counts them."""
+    """All hosts, their roles, and whether they were reduced; a column `host` holds their numbers."""
     role_of = dict(zip(results.hosts["host"], results.hosts["role"], strict=True))
     hosts = hosts_of(results.trace)
     return {
@@ -293,7 +287,7 @@ def _kind(plane: Plane) -> str:
 
 
 def _planes(trace: Trace, lines: list[int]) -> list[int]:
-    """All planes, or of too many those of which a line travels."""
+    """All planes, or of too many those with a sent line."""
     if len(trace.planes) <= MAX_PLANES:
         return list(range(len(trace.planes)))
     return sorted({trace.lines[i].plane for i in lines})
@@ -348,10 +342,8 @@ def _device_memory(results: Analysis) -> dict[str, Any] | None:
 
 
 def _input(results: Analysis) -> dict[str, Any]:
-    """The verdict on the input, and each input op with its category and what it worked: in all, and in averaged steps.
-
-    What is no iterator works all the time, and has none of those figures.
-    """
+    """The verdict on the input, and each input op with its category and work, in all and in averaged steps; only
+    iterators have these."""
     pipeline = results.input_pipeline
     iterators = {op for names in pipeline.iterators["event_names"] for op in parse_op_names(names).name}
     in_steps = results.step_work_ms
@@ -469,10 +461,7 @@ _MOST_CHARACTERS = 200_000
 
 
 def hlo_graph_list(results: Analysis) -> list[dict[str, Any]]:
-    """One object per HLO op that ran and whose program is known, devices before hosts, most self time first.
-
-    Empty of a reduced profile, which holds no programs.
-    """
+    """An object per HLO op that ran and has a program, devices before hosts, most self time first; none of a reduced profile."""
     units, hlo_ops, shares = results.units.hlo, results.hlo_ops, results.op_shares
     instruction = instructions_of(hlo_ops, units)
     self_us = hlo_ops.frame["total_self_time_us"].to_numpy(np.float64)
@@ -524,10 +513,8 @@ _KINDS = [UNIT_TEXTS[kind] for kind in range(N_UNITS)]
 
 
 def roofline_list(results: Analysis) -> list[dict[str, Any]]:
-    """One object: peaks, what each step computed, and columns of ops, those with most time first.
-
-    None where no compiled program ran: of other ops nobody knows the bytes, so that they have no place in the chart.
-    """
+    """Peaks, what each step computed, and columns of ops, most time first; None without compiled programs, as only their
+    bytes are known."""
     if results.op_shares.is_identity:
         return []
     roofline = results.roofline

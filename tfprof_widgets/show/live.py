@@ -27,13 +27,11 @@ _HEAD: dict[str, Any] = {
     "can_ask": False,
     "is_recorded": True,
 }
-"""The fields of `head`, before anything is known; `LiveHead` of `js/src/views/live/training.ts` says what each is."""
+"""The first `head`, described by `LiveHead` of `js/src/views/live/training.ts`."""
 
 
 class LiveView(View):
-    """The steps, waits, machine and anomalies of a training that runs, and the dashboards of its windows: what
-    `Watch.dashboard()` gives.
-    """
+    """Steps, waits, machine and anomalies of a running training, and its windows' dashboards: `Watch.dashboard()` gives it."""
 
     entry = "live"
 
@@ -51,13 +49,12 @@ class LiveView(View):
     """The dashboards of the windows whose state is `ready`, in the order of the windows."""
 
     def __init__(self) -> None:
-        """Wait for the first push."""
         super().__init__(link=None, data=None)
         hear_beside_cells(self)
         self.on_msg(self._greet)
 
     def _greet(self, _widget: object, message: dict[str, Any], _buffers: object) -> None:
-        """Answer a view that asks whether it is heard while a cell runs; after the cell there is nothing to answer."""
+        """Answer a view that asks, while a cell runs, whether it is heard."""
         if message.get("kind") == "hello" and is_beside_cells():
             self.send({"kind": "hello", "view": str(message.get("view"))})
 

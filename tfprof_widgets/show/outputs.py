@@ -20,11 +20,8 @@ _watched_shells: set[int] = set()
 
 
 def hear_beside_cells(widget: Widget) -> None:
-    """Have its messages handled where the front end sends them; does nothing outside a kernel with subshells.
-
-    ipykernel 7.4 hands them to the shell that has sent last on the same comm, so that an asynchronous cell gets the answer to
-    what it sent: what was opened in a cell would be answered after that.
-    """
+    """Handle messages where the front end sends them, as ipykernel 7.4 hands them to the shell that last sent on the same
+    comm; needs subshells."""
     shell, comm = kernel_shell(), widget.comm
     if shell is None or comm is None or getattr(shell.kernel, "shell_channel_thread", None) is None:
         return
@@ -49,10 +46,8 @@ def is_beside_cells() -> bool:
 
 
 def _watch_cells(shell: Any) -> None:
-    """Know from now on which cell runs, and leave it what its threads print.
-
-    ipykernel takes a message beside a cell for what *all* threads print for from then on (ipython/ipykernel issue 1564).
-    """
+    """Follow which cell runs, and leave it its threads' output, which ipykernel gives to a message beside it
+    (ipython/ipykernel issue 1564)."""
     if id(shell) in _watched_shells:
         return
     _watched_shells.add(id(shell))
@@ -116,12 +111,11 @@ class DiffPanel(View):
     entry = "diff_panel"
 
     timeline_a = Reference()
-    """The timeline of the first run; None where it recorded nothing."""
+    """None where it recorded nothing."""
     timeline_b = Reference()
-    """The timeline of the second run; None likewise."""
+    """None where it recorded nothing."""
 
     def __init__(self, *, data: DiffData, timelines: tuple[Any, Any], **traits: Any) -> None:
-        """Show a comparison beside the timelines of its runs; a selection in one is translated into the other by the page."""
         timeline_a, timeline_b = timelines
         super().__init__(link=None, data=data, timeline_a=timeline_a, timeline_b=timeline_b, **traits)
 

@@ -1,14 +1,13 @@
 """Tables of NumPy columns -> one compressed pack of bytes, typed arrays in the browser (`js/src/data/pack.ts`).
 
-Whole numbers lose what a base tells of them, then a factor that all have in common; what is left is small. It travels as
-zigzag (0, -1, 1, -2 become 0, 1, 2, 3) in as many bytes as the largest needs, first the low bytes of all rows, then the next.
+Whole numbers, less what a base gives and over their common factor, travel as zigzag (0, -1, 1, -2 become 0, 1, 2, 3) in as
+many bytes as the largest needs, first the low bytes of all rows, then the next.
 The bases, for row `i` of a column `x` and another column `y`, which has none of the two on the right itself:
 
     plain   0                       less    y[i]
     delta   x[i - 1]                gap     x[i - 1] + y[i - 1]: with durations the end of what came before
 
-The other numbers keep their bits, the low bytes of all rows first where that helps: `bits`. `js/src/data/pack.ts`
-undoes it.
+Other numbers keep their bits, the low bytes of all rows first where that helps: `bits`.
 """
 
 from __future__ import annotations
@@ -30,16 +29,16 @@ from ..trace.arrays import Int64
 
 Values = npt.NDArray[Any]
 Code = dict[str, Any]
-"""What the header of a pack says of a column: `base`, `width` in bytes, and where they are not 0 and 1 `first` and `scale`."""
+"""A column in the header: `base`, `width` in bytes, and unless 0 and 1 `first` and `scale`."""
 
 _FEWEST_ROWS = 64
-"""Of fewer a column is not worth the words of its code."""
+"""A shorter column is not worth its code."""
 _PROBE_ROWS = 512
-"""From the middle: they tell which base is best."""
+"""From the middle, to find the best base."""
 _LAST_EXACT = 2**53
 """The largest whole number up to which a browser knows each."""
 _LAST = "start_ps"
-"""Is coded behind all others, so that the end of what came before can be its base."""
+"""Coded behind all others, so that the end of what came before can be its base."""
 
 
 class _Base(NamedTuple):
@@ -137,7 +136,7 @@ def _coded(whole: Int64, base: _Base, others: Mapping[str, Int64]) -> tuple[Code
 
 
 def _left(whole: Int64, base: _Base, others: Mapping[str, Int64]) -> Int64:
-    """What a base does not tell; nothing of a first row, which the code tells."""
+    """The differences to a base; 0 for a first row, which is in the code."""
     if base == _PLAIN:
         return whole
     if base.kind == "less":
@@ -155,7 +154,7 @@ def _are_exact(whole: Int64) -> bool:
 
 
 def _common_factor(left: Int64) -> int:
-    """The largest number that divides all; 0 and 1 are not told apart. Most columns show in a few rows that they have none."""
+    """The largest number that divides all, 1 for zeros; a few rows mostly show that there is none."""
     factor = int(np.gcd.reduce(left[:_PROBE_ROWS]))
     return factor if factor == 1 else max(1, int(np.gcd.reduce(left)))
 
@@ -181,7 +180,6 @@ def _bits(values: Values) -> tuple[Code | None, Values]:
 
 
 def _n_digits(left: Int64) -> float:
-    """How many binary digits the numbers have together."""
     return float(np.log2(1.0 + np.abs(left)).sum())
 
 
@@ -194,14 +192,13 @@ def _n_deflated(left: Int64) -> int:
 
 _DTYPES = {"f8": "<f8", "f4": "<f4", "i4": "<i4", "u4": "<u4", "u2": "<u2", "u1": "<u1", "u8": "<u8"}
 _LEVEL = 1
-"""Of zlib. Higher levels cost several times the time for a tenth of the bytes: see `packed_tightly`."""
+"""Of zlib: higher levels cost several times the time for a tenth of the bytes (see `packed_tightly`)."""
 _KEPT_LEVEL = 6
 _ZLIB_HEADER, _LAST_BLOCK = b"\x78\x01", b"\x03\x00"
 _ADLER_BASE = 65521
 
 
 Rows = slice | npt.NDArray[np.int64] | npt.NDArray[np.int32]
-"""Which rows of a table to build."""
 
 
 class Table:
@@ -253,7 +250,7 @@ class Segment:
     def __init__(self, table: Table) -> None:
         self.n = table.n
         self.columns: dict[str, dict[str, Any]] = {}
-        """By column its dtype, where it begins in the table, and how it is coded, if it is."""
+        """By column its dtype, its begin in the table, and its code, if any."""
         blocks: list[memoryview | bytes] = []
         offset = 0
         for name, dtype, code, data in TableCoder(table.columns).coded():
@@ -281,7 +278,6 @@ class Block(NamedTuple):
     data: bytes
     """Whole blocks of deflate."""
     adler: int
-    """The checksum of the bytes."""
     n_raw_bytes: int
 
     @classmethod
@@ -352,11 +348,11 @@ def as_text(data: bytes) -> str:
 
 
 PART_BYTES = 4 * 2**20
-"""The most that one message carries: beyond, a browser holds several times as much while it decodes."""
+"""Of one message, as a browser holds several times as much while it decodes."""
 _LIST_ROW_BYTES = 100
-"""Of JSON, more or less."""
+"""Of JSON, about."""
 _SAMPLE_ROWS = 4096
-"""From the middle of a long table: how well they compress tells whether it is worth while to compress it all."""
+"""From the middle of a long table, to see whether it is worth compressing it all."""
 _PROBE_SLACK = 1.1
 
 Interval = tuple[Int64, Int64]
@@ -403,7 +399,7 @@ class TableSection:
     n_rows: int
     build: Callable[[Rows], Table]
     interval: Callable[[], Interval] | None = None
-    """When each row begins and ends, in ps; None for a table that cannot be cut to a window of time."""
+    """Begin and end of each row, in ps; None for a table that cannot be cut to a window of time."""
     refers: str = ""
     """The column that names other rows of the table."""
 
@@ -433,14 +429,14 @@ class TableSection:
         return self.may_fit(n_bytes) and len(self.whole.block.data) <= n_bytes
 
     def may_fit(self, n_bytes: float) -> bool:
-        """Whether it is worth while to find out; of a long table some rows tell."""
+        """Whether it is worth while to find out, by some rows of a long table."""
         if "whole" in self.__dict__ or self.n_rows <= 4 * _SAMPLE_ROWS:
             return True
         return self._probed * self.n_rows <= _PROBE_SLACK * n_bytes
 
     @cached_property
     def _probed(self) -> float:
-        """How many bytes a row takes, compressed, as some tell."""
+        """Compressed bytes of a row, by a sample."""
         middle = self.n_rows // 2
         return len(Segment(self.build(slice(middle, middle + _SAMPLE_ROWS))).block.data) / _SAMPLE_ROWS
 
@@ -490,7 +486,7 @@ class ListSection:
         return self.n_parts > 1 or len(self.member.data) <= n_bytes
 
     def part(self, index: int) -> bytes:
-        """One part, a pack; kept, because rows of a list take long to make and little when they are packed."""
+        """One part, a pack; cached, as the rows of a list take long to make and little memory when packed."""
         if index not in self._packed:
             begin, end = index * self._rows_per_part, min((index + 1) * self._rows_per_part, self.n_rows)
             known = self.whole if self.n_parts == 1 or "whole" in self.__dict__ else None
@@ -513,7 +509,7 @@ class LateList(ListSection):
 
 @dataclass(frozen=True, eq=False)
 class LateTable(TableSection):
-    """A table that takes long to find; its width is told, so that nothing is built to know it."""
+    """A table that takes long to find, with its width given."""
 
     row_bytes: int = 1
 

@@ -1,10 +1,7 @@
 """A dashboard, a comparison or a watched training -> one HTML page that stands alone.
 
-What it is, in front ends that
-
-- show the widget: nothing (`js/src/data/page.ts` takes the plain HTML away);
-- run scripts and have no widget, as it was not saved: the plain HTML, and below it the page in a frame;
-- run nothing, as they do not trust the notebook: the plain HTML. The page is in an attribute, which they drop with the script.
+A front end that shows the widget removes all of it (`js/src/data/page.ts`); one with scripts alone shows the plain HTML and
+the page in a frame; one that does not trust the notebook shows the plain HTML, and drops the script and so the page.
 """
 
 from __future__ import annotations
@@ -30,7 +27,7 @@ _POLICY = (
     "default-src 'none'; script-src 'unsafe-inline' blob:; worker-src blob:; style-src 'unsafe-inline'; "
     "img-src data: blob:; base-uri 'none'; form-action 'none'"
 )
-"""What the browser lets the page do: run what it holds, and nothing else. No network, no `eval`."""
+"""The page may run what it holds, and nothing else: no network, no `eval`."""
 _PAGE = """<!doctype html>
 <html lang="en">
 <head>
@@ -135,7 +132,7 @@ def _page(root: View, replacing: Mapping[str, Mapping[str, Any]], *, title: str)
 
 
 def _left_out(embedded: Embedded, *, n_events: int, subject: str = "") -> Iterator[str]:
-    """What a page says of its limits, and how to get one that has none."""
+    """A sentence on the page's limits, and how to get one without."""
     if embedded.n_left_out:
         held = f"holds {embedded.n_events:,} of {n_events:,} events{subject} in full and a sample of the others"
         if embedded.n_events >= n_events:

@@ -67,8 +67,7 @@ _NEVER = np.iinfo(np.int64).max
 
 
 def late_sections(results: Analysis, names: Names) -> Iterator[LateSection | LateList | LateTable]:
-    """What takes long to find, as it needs the source map or comes from everything else: what to change, lines, layers and
-    scopes, and the cost by structure."""
+    """Slow tables, which need the source map or all others: advice, lines, layers and scopes, and the cost by structure."""
 
     def late(name: str, find: Callable[[], list[Any]]) -> LateSection:
         return LateSection(name, lambda: [cut_texts(row, names.cut) for row in find()])
@@ -90,12 +89,16 @@ def late_sections(results: Analysis, names: Names) -> Iterator[LateSection | Lat
         yield late("roofline", lambda: roofline_list(results))
     if _has_copies(results):
         yield late("copies", lambda: records(results.copies[COPIES.in_browser()]))
-    yield LateList("hlo_ops", len(results.hlo_ops.frame), _cut(names, lambda rows: _hlo_rows(results, rows)))
+    yield LateList(
+        "hlo_ops",
+        len(results.hlo_ops.frame),
+        _cut(names, lambda rows: hlo_list(results, UserFiles.of_map(results.source_map), rows)),
+    )
     yield late("hlo_graphs", lambda: hlo_graph_list(results))
 
 
 def _has_copies(results: Analysis) -> bool:
-    """Whether a device copied anything, told without working out of what."""
+    """Whether a device copied anything."""
     if results.has_events:
         return bool(copy_events(results.trace, results.steps).any())
     return not results.copies.empty
@@ -125,10 +128,6 @@ def _cut(names: Names, build: Callable[[slice], list[Any]]) -> Callable[[int, in
     return lambda begin, end: [cut_texts(row, names.cut) for row in build(slice(begin, end))]
 
 
-def _hlo_rows(results: Analysis, rows: slice) -> list[dict[str, Any]]:
-    return hlo_list(results, UserFiles.of_map(results.source_map), rows)
-
-
 def _files(files: list[dict[str, str]]) -> list[dict[str, str]]:
     kept = _MAX_SOURCE_CHARACTERS
     long = "\n… ({:,} characters)"
@@ -147,13 +146,8 @@ def table_sections(results: Analysis, names: Names, lines: Int32) -> Iterator[Ta
 
 
 def _tables_of_ops(results: Analysis, names: Names) -> Iterator[TableSection]:
-    """What is known of ops and steps as a whole.
-
-    `top_ops` are those of `compute_top_ops`, a step, where steps are averaged, else of the whole capture.
-    `unit_totals` and, host by host, `host_totals` are executions and time of each unit in the whole capture, `step_totals` those
-    in the averaged steps, of several hosts host by host; `op_shares` tells which framework ops a unit stands for; `hlo_units`
-    has for each unit its row of `hlo_ops`, -1 for none.
-    """
+    """Tables of ops and steps: `top_ops` are averaged over steps if there are any; `unit_totals` and `host_totals` count the
+    capture, `step_totals` its averaged steps; `op_shares` maps units to framework ops, `hlo_units` to `hlo_ops` (-1 for none)."""
     whole, shares, rates, hlo_ops = results.host_sums, results.op_shares, op_rates(results), results.hlo_ops
     n_ops, pieces = len(shares), results.steps.pieces
     sums = "occurrences:count total_ps self_ps"
@@ -179,7 +173,6 @@ def _tables_of_ops(results: Analysis, names: Names) -> Iterator[TableSection]:
 
 
 def _tables_of_runs(results: Analysis, lines: Int32) -> Iterator[TableSection]:
-    """What can be idle, and what happened in pipelines and on devices."""
     trace, calls, kernels = results.trace, results.tf_data.calls, results.kernels
     n_lanes = len(results.occurrences.lane_line)
     yield TableSection("op_lines", n_lanes, partial(op_line_table, results, lines=lines))
@@ -204,7 +197,7 @@ def _tables_of_runs(results: Analysis, lines: Int32) -> Iterator[TableSection]:
 
 
 def _kernel_totals(results: Analysis) -> Iterator[TableSection]:
-    """Of each kernel its executions and time in the whole capture, and in the averaged steps."""
+    """Executions and time of each kernel in the whole capture, and in the averaged steps."""
     trace, steps, averaged = results.trace, results.steps, results.is_averaged
     whole = kernel_sums(trace, results.kernels)
     found = {"kernel_totals": whole}
@@ -249,8 +242,7 @@ def _lasting(start_ps: Int64, duration_ps: Int64) -> Interval:
 
 
 def _held(snapshots: Snapshots) -> Interval:
-    """Memory of an allocation is held until it is given back, and what is in use then is so until the allocator's next event:
-    both may be older than a window in which they count."""
+    """When memory is held, to its release, and the use lasts, to the allocator's next event: both may begin before a window."""
     time, allocator = snapshots.time_ps, snapshots.allocator_id
     is_last = np.append(allocator[1:] != allocator[:-1], True)[: len(time)]
     until = np.where(is_last, _NEVER, np.append(time[1:], 0)[: len(time)])
@@ -261,7 +253,7 @@ def _held(snapshots: Snapshots) -> Interval:
 N_STEPS = 8
 """In which a reader sees who waits for whom."""
 KEPT_STEPS = 3
-"""Of those, in their middle: a page keeps every event of so many."""
+"""The middle steps, of which a page has every event."""
 _MARGIN = 0.05
 _MIN_SPAN_PS = 1000.0
 N_BINS = 512
@@ -280,8 +272,8 @@ def bounds_of(facts: Facts, duration_ps: int) -> Span:
 
 
 def first_view(facts: Facts, bounds: Span) -> Span:
-    """A few typical steps; the whole capture where it is little more than those, or has no steps; its first session where
-    sessions are far apart."""
+    """A few typical steps; the whole capture where it is little more or has none; its first session where sessions are
+    far apart."""
     few = _span_of(facts, N_STEPS)
     if few is not None:
         is_most = bounds[1] - bounds[0] < 3 * (few[1] - few[0])
@@ -293,7 +285,7 @@ def first_view(facts: Facts, bounds: Span) -> Span:
 
 
 def kept_view(facts: Facts, bounds: Span) -> Span:
-    """From when to when a page keeps every event: three typical steps; without steps the first view."""
+    """The span of which a page has every event: three typical steps; without steps the first view."""
     return _span_of(facts, KEPT_STEPS) or first_view(facts, bounds)
 
 
@@ -311,7 +303,7 @@ def _span_of(facts: Facts, n_steps: int) -> Span | None:
 
 
 def _captured_ps(sessions: Sequence[Session], bounds: Span) -> float:
-    """Time within the bounds that is not between two sessions."""
+    """Time within the bounds and in sessions."""
     ordered = sorted(sessions, key=lambda session: session.start_ps)
     between, reached = 0.0, ordered[0].stop_ps
     for session in ordered[1:]:
@@ -335,7 +327,7 @@ def typical_steps(is_averaged: np.ndarray, session: np.ndarray, n_steps: int = N
 
 
 def _fitted(span: Span, bounds: Span) -> Span:
-    """A span with a margin on both sides, moved and cut so that it lies within the bounds."""
+    """A span with a margin on both sides, moved and cut to lie within the bounds."""
     pad = max(_MIN_SPAN_PS, (span[1] - span[0]) * _MARGIN)
     length = min(bounds[1] - bounds[0], span[1] - span[0] + 2 * pad)
     start = min(max(span[0] - pad, bounds[0]), bounds[1] - length)
@@ -343,11 +335,8 @@ def _fitted(span: Span, bounds: Span) -> Span:
 
 
 def activity(trace: Trace, positions: Positions, bounds: Span) -> dict[str, list[float]]:
-    """Share of each of 512 equal bins of the capture in which it is busy, 0 to 1.
-
-    By `host`: the mean over the lines of hosts. By `device`: in which any stream of a device works, the mean over the devices
-    that do anything. Derived lines do not count; none where there are no others.
-    """
+    """Busy share of each of 512 bins of the capture, 0 to 1: by `host` the mean over its lines, by `device` of any
+    stream, over active devices; no derived lines."""
     first_rows = np.flatnonzero(positions.row_depth == 0)
     lines = positions.lines[positions.row_line[first_rows]].tolist()
     hosts: list[Int64] = []
@@ -389,7 +378,7 @@ def _joined(start: Int64, end: Int64) -> tuple[Int64, Int64]:
 
 
 def _passed(times: Float64) -> Float64:
-    """For each edge of the bins by how much it is after the times before it, added up; all in bins."""
+    """For each edge of the bins the sum of how far it is after the times before it, in bins."""
     times = np.clip(times, 0, N_BINS)
     bins = times.astype(np.intp)
     n, total = (np.bincount(bins, weights, N_BINS + 1).cumsum() for weights in (None, times))
@@ -397,9 +386,9 @@ def _passed(times: Float64) -> Float64:
 
 
 MOST_ROWS = 1000
-"""Of one table; what changed beyond noise comes first, then what changed most."""
+"""What changed beyond noise comes first, then what changed most."""
 MOST_OPS = 200
-"""That one row selects in the timelines, such as the ops of a layer."""
+"""Ops that one row selects in the timelines, such as those of a layer."""
 _SHOWN_STEPS = 3
 """In which a reader sees when something in b starts later than in a."""
 
@@ -411,15 +400,14 @@ Row = Mapping[Hashable, Any]
 
 @dataclass(frozen=True)
 class _Kind:
-    """How a table of a `RunDiff` becomes one that is shown."""
+    """How a table of a `RunDiff` is shown."""
 
     name: Callable[[Row], str]
-    """What a row is called."""
     detail: str = ""
-    """The column that tells it apart besides."""
+    """The column that tells equal names apart."""
     values: tuple[str, str, str, str] = ("a_ms", "b_ms", "change_ms", "noise_ms")
     key: tuple[str, ...] = ()
-    """What a row that stands for several ops is known by in both runs."""
+    """The key of a row of several ops in both runs."""
     selects: Callable[[Row], tuple[str, str]] = lambda _row: ("", "")
     """What any other row selects in the timelines of a and of b, "" for nothing."""
 
@@ -584,7 +572,7 @@ def _renamed(ops: pd.DataFrame) -> list[tuple[str, str]]:
 
 
 def _lone(ops: pd.DataFrame, cut: tuple[Cut, Cut]) -> list[list[str]]:
-    """Names of ops that only a has, and that only b has: they have no partner, whatever is called the same."""
+    """Names of ops without a partner: only in a, and only in b."""
     is_in_a = ops["a_name"] != ""
     names = (ops.loc[is_in_a & ~_is_in_b(ops), "a_name"], ops.loc[~is_in_a, "name"])
     return [[own(text) for text in column.head(MOST_ROWS)] for own, column in zip(cut, names, strict=True)]

@@ -30,7 +30,7 @@ from .counters import Tiles, even_share
 from .pack import PART_BYTES, Block, Rows, Table, columns_of, json_text, pack_bytes
 
 MAX_CHARACTERS = 1000
-"""Of one string; nobody reads more, and one of 100 MB would keep everything else waiting."""
+"""Of one string, as one of 100 MB would keep everything else waiting."""
 
 
 _FIRST_BYTES = 96 * 2**10
@@ -41,21 +41,18 @@ _PART_CHARACTERS = 2**19
 
 
 class Names:
-    """The strings of a payload by id: those of the trace as there, then others. Without `put_first` ids are the numbers, too.
-
-    With each travel its slice family and how many events have it; see `tell`.
-    """
+    """The strings of a payload by id, the trace's first (without `put_first` under its numbers), with slice family and
+    number of events; see `tell`."""
 
     row_bytes = 100
-    """About."""
 
     def __init__(self, trace: Trace) -> None:
         self.cut = Cutter()
-        """Cuts other strings of the same payload as it cuts these."""
+        """Cuts other strings of the same payload alike."""
         self._strings = self.cut.all(trace.strings)
         self._ids, self._added = trace.string_ids, dict[str, int]()
         self._of_column = dict[int, tuple[tuple[str, ...], Int64]]()
-        """With the column itself, whose identity would else be another's one day."""
+        """With the column, as its identity could be reused."""
         self._number: Int32 | None = None
         self._order: Int64 | None = None
 
@@ -152,7 +149,6 @@ class Names:
 
     @cached_property
     def _edges(self) -> list[int]:
-        """The numbers at which parts begin, and the end."""
         if self.n_first == self.n_rows:
             return [self.n_rows]
         lengths = np.fromiter(map(len, self.texts(self.n_first, self.n_rows)), np.int64)
@@ -257,11 +253,8 @@ def worker_step_table(workers: Workers, rows: Rows) -> Table:
 
 
 def iterator_call_table(results: Analysis, rows: Rows) -> Table:
-    """Every call of every tf.data iterator; `node` counts within the pipeline, as in the meta object.
-
-    `root` is the row of the root call that it was made for (-1 where none was captured), of which it `is_blocking` when
-    that one waited for it, for `wait_ps` of its own work; `is_startup` calls belong to the first execution of an epoch.
-    """
+    """Every call of every tf.data iterator: `node` within the pipeline, `root` the row of its root call (-1 without one),
+    `is_blocking` if that waited, `wait_ps` of its own work, `is_startup` in an epoch's first execution."""
     calls, iterators = results.tf_data.calls, results.input_pipeline.iterators
     pipeline = iterators["pipeline"].to_numpy(np.int64)
     order = np.argsort(pipeline, kind="stable")
@@ -284,10 +277,8 @@ def kernel_run_table(trace: Trace, kernels: Kernels, rows: Rows) -> Table:
 
 
 def copy_run_table(results: Analysis, rows: Rows) -> Table:
-    """Every copy between host and devices; `copy` is the row of the list `copies`, `is_steady` those of averaged steps.
-
-    `exposed_ps` is the part of its time in which no kernel ran on its device; one that `is_back` ends a round trip.
-    """
+    """Every copy between host and devices: `copy` is a row of the list `copies`, `is_steady` in averaged steps,
+    `exposed_ps` without a kernel on its device, `is_back` ends a round trip."""
     trace, runs = results.trace, results.copy_runs.iloc[rows]
     events = runs["event"].to_numpy(np.int64)
     columns = {
@@ -302,7 +293,7 @@ def copy_run_table(results: Analysis, rows: Rows) -> Table:
 
 
 def _host_column(trace: Trace, events: Int64) -> dict[str, tuple[npt.NDArray[Any], str]]:
-    """Of several hosts the one of each event; nothing of a single one."""
+    """The host of each event; nothing for a single one."""
     hosts = host_rows(trace)
     if len(hosts) < 2:
         return {}
@@ -345,10 +336,8 @@ def op_table(results: Analysis, names: Names, rows: Rows) -> Table:
 
 
 def op_place_table(results: Analysis, rows: Rows) -> Table:
-    """For each framework op its layer, source line and innermost scope, as rows of the meta object's lists, and its phases.
-
-    `phase` is an index into `PHASES` of the layers, `line_phase` into `LINE_PHASES` of the lines.
-    """
+    """For each framework op its layer, source line and innermost scope as rows of the meta object's lists, `phase` in the
+    layers' `PHASES`, `line_phase` in the lines' `LINE_PHASES`."""
     return Table(
         {
             **columns_of(results.layers, rows, i4="layer:op_entry", u1="phase:op_phase"),
@@ -365,11 +354,8 @@ def op_rates(results: Analysis) -> dict[str, npt.NDArray[np.float64]] | None:
 
 
 def occurrence_table(results: Analysis, rows: Rows, lines: npt.NDArray[np.int32]) -> Table:
-    """Every execution of every unit, so that the browser can add up any time range; `line` is where its idle time counts.
-
-    `op` is the unit; the table `op_shares` says which framework ops that is. `execution` is there only where some
-    execution has several rows, its kernels: it numbers the executions; -1 on hosts, where each row is one.
-    """
+    """Every execution of every unit: `op` is the unit (see `op_shares`), `line` where its idle time counts, `execution`
+    its number where one has several rows (-1 on hosts)."""
     occurrences = results.occurrences
     columns = columns_of(occurrences, rows, i4="op parent", f8="start_ps duration_ps span_ps")
     columns["line"] = (lines[occurrences.lane_line[occurrences.lane[rows]]], "i4")
@@ -417,7 +403,6 @@ class FlowTiles:
     def __init__(
         self, flows: Flows, *, position: npt.NDArray[np.integer], tile: npt.NDArray[np.integer], n_tiles: int
     ) -> None:
-        """Order the flows by tile."""
         source, target = position[flows.from_event], position[flows.to_event]
         sent = (source >= 0) & (target >= 0)
         self.n_left_out = int(len(sent) - sent.sum())
@@ -438,7 +423,7 @@ class FlowTiles:
 
 
 def _by_tile(columns: Columns, tile: npt.NDArray[np.integer], n_tiles: int) -> tuple[Columns, npt.NDArray[np.int64]]:
-    """Columns in the order of tiles, and where each tile begins. Of 16 bits it is a radix sort, which is quick."""
+    """Columns in the order of tiles, and each tile's begin; 16-bit keys make it a quick radix sort."""
     order = np.argsort(tile, kind="stable")
     return tuple(column[order] for column in columns), np.searchsorted(tile[order], np.arange(n_tiles + 1))
 
@@ -475,10 +460,8 @@ class EventTables:
         return FlowTiles(flows, position=positions.of_trace_rows(trace.n_events), tile=tile, n_tiles=self._tiles.n)
 
     def at(self, positions: Int64) -> dict[str, tuple[np.ndarray, str]]:
-        """Columns of the events at some positions, each with the framework op it is most of and its step.
-
-        In a compiled run also with its unit, for which the table `op_shares` has all framework ops.
-        """
+        """Columns of the events at some positions, each with its main framework op, step and, if compiled, unit (see
+        `op_shares`)."""
         results, trace = self._results, self._results.trace
         rows = self._tiles.positions.order[positions]
         shares, unit = results.op_shares, results.event_unit[rows]
@@ -503,10 +486,8 @@ class EventTables:
         }
 
     def stats(self, tile: int, *, most: int | None = None) -> dict[str, Table]:
-        """`stats` of the events of a tile in their order, and how many each has: `stat_counts`. Of bytes the length travels.
-
-        Where that is too much each event keeps its first ones only, and `stat_counts` says in `n_all` of how many.
-        """
+        """`stats` of a tile's events in order (bytes as their length) and `stat_counts`; above a limit each event has its
+        first ones, of `n_all`."""
         trace = self._results.trace
         events = self._tiles.positions.order[self._tiles.positions_in(tile)]
         stats = whole_stats(trace, events)

@@ -1,10 +1,5 @@
-"""`View` and every view of a profile; their data, and which cell shows them.
-
-ipywidgets keeps every widget until it is closed, so a cell that is run again would leave the views of its last run, and the
-trace that they show, in the kernel and in the page. When a cell shows a profile again, the widgets of what it showed
-before are closed, unless another cell or another widget still shows them. Front ends that do not say which cell runs keep
-everything, as with any widget. A profile whose widgets were closed opens them again when it is asked for a view.
-"""
+"""`View` and every view of a profile. A cell that shows a profile again closes the widgets of its last run, as ipywidgets
+keeps each until it is closed, unless others show them; closed ones open again on demand."""
 
 from __future__ import annotations
 
@@ -43,7 +38,7 @@ from .link import Bookmarks, LinkModel, bookmarks_from_json, bookmarks_to_json
 from .pack import as_text
 
 Data: TypeAlias = "TraceData | DiffData | ipywidgets.Widget"
-"""What the views of one profile, or that of a comparison, draw from; a dialog stands for itself."""
+"""The source of one profile's views, or of a comparison's; a dialog stands for itself."""
 
 
 class Shown(Protocol):
@@ -55,13 +50,11 @@ class Shown(Protocol):
 
 
 _LARGE = 500
-"""Letters or items beyond which a trait is emptied before its widget is closed."""
+"""Letters or items of a trait that is emptied before its widget is closed."""
 
 
 @dataclass
 class _Run:
-    """What one execution of a cell shows."""
-
     message_id: str
     shown: list[Data] = field(default_factory=list)
 
@@ -69,7 +62,7 @@ class _Run:
 _runs: dict[str, _Run] = {}
 """The last execution of each cell that showed a view, by cell id."""
 _views: WeakKeyDictionary[Data, WeakSet[View]] = WeakKeyDictionary()
-"""All views of one profile, by what they draw from."""
+"""All views of one profile, by their data."""
 
 
 def after_the_cell(action: Callable[[], None]) -> None:
@@ -124,11 +117,7 @@ def close_unseen(candidates: Iterable[Data]) -> None:
 
 
 def _close(widget: ipywidgets.Widget) -> None:
-    """Close a widget whose copy in the page is small by then.
-
-    JupyterLab 4.6 keeps the last state of closed widgets as long as the kernel lives: the handler of each comm stays
-    connected to a signal of the kernel connection.
-    """
+    """Close a widget after emptying it, as JupyterLab 4.6 holds the last state of closed ones while the kernel lives."""
     large = {
         name: value
         for name in widget.keys
@@ -150,10 +139,8 @@ def open_again(data: Data) -> None:
 
 
 def family(data: Data) -> list[ipywidgets.Widget]:
-    """All widgets of one profile but the shared libraries, each behind those that it refers to.
-
-    A comparison is a family of its own: the views of the compared profiles, which it shows, are not part of it.
-    """
+    """All widgets of one profile but the shared libraries, each behind those that it refers to; a comparison is without
+    the compared profiles' views."""
     found: dict[int, ipywidgets.Widget] = {}
 
     def visit(widget: ipywidgets.Widget) -> None:
@@ -196,14 +183,14 @@ class TraceData(KeptOnce):
     embedded = traitlets.List().tag(sync=True)
     """`[key, base64]` of the parts that a notebook saves with the first pack; set once, after the output."""
     n_left_out = traitlets.Int().tag(sync=True)
-    """How many parts neither the first pack nor `embedded` holds: what a page without a kernel lacks; -1 not known yet."""
+    """Number of parts that a page without a kernel lacks; -1 until it is known."""
     is_offline = traitlets.Bool().tag(sync=True)
     """Whether there is no kernel, and never will be, as in an exported page."""
 
     def __init__(self, payload: Payload) -> None:
         self.payload = payload
         self.calls: dict[str, Call] = {}
-        """What the browser may ask for besides parts, by name."""
+        """Answers to the browser other than parts, by name."""
         super().__init__(data_id=uuid.uuid4().hex, overview=as_text(payload.overview), n_left_out=-1)
         self.on_msg(self._answer)
         if kernel_shell() is None:
@@ -212,13 +199,13 @@ class TraceData(KeptOnce):
             after_the_cell(self._complete)
 
     def _complete(self) -> None:
-        """Send what takes long to find as soon as it is found: the page cannot be heard before the cell has ended."""
+        """Send slow tables as soon as they are found: the page cannot be heard before the cell has ended."""
         for key in self.payload.late_keys:
             self._reply({"key": key}, partial(self._part, key), False)
         self._embed()
 
     def _embed(self) -> None:
-        """Put in what a saved notebook keeps; without it the views still work, so a failure is only told."""
+        """Embed what a saved notebook keeps; a failure is only reported, as the views still work."""
         try:
             embedded = embed(self.payload, "steps")
             self.embedded, self.n_left_out = list(embedded.parts), embedded.n_left_out
@@ -276,8 +263,7 @@ class DiffData(ipywidgets.Widget):  # type: ignore[misc]
 
 
 HIDDEN = "lm-Widget lm-mod-hidden"
-"""Class of what holds a script: JupyterLab hides it, and so do pages of nbconvert, which show the text of scripts where they take
-out the tags."""
+"""Hides a script in JupyterLab and in pages of nbconvert, which show its text where they take out the tags."""
 _waiting: set[int] = set()
 """Shells in whose running cell a view was shown."""
 
@@ -303,9 +289,7 @@ def _script() -> str:
 
 
 class View(anywidget.AnyWidget):  # type: ignore[misc]
-    """One widget of one profile: what `Profile.timeline()` and the others give. All views of a profile are linked: what is
-    selected in one is selected in all.
-    """
+    """One widget of one profile, such as `Profile.timeline()` gives; what is selected in one view is selected in all."""
 
     entry: ClassVar[str]
 
@@ -332,7 +316,7 @@ class View(anywidget.AnyWidget):  # type: ignore[misc]
         options: dict[str, Any] | None = None,
         **traits: Any,
     ) -> None:
-        """Refer to what the view shares with others; without `data` it draws from its own state."""
+        """Without `data` it draws from its own state."""
         shared = {"script": views_js(link or data or self), "builder": self.entry, "link": link, "data": data}
         super().__init__(**shared, options=json.dumps(options or {}), **traits)
         if data is None:
@@ -352,17 +336,13 @@ class View(anywidget.AnyWidget):  # type: ignore[misc]
 
 
 class OverviewPanel(View):
-    """How long a step takes, what limits it, where its time goes and which ops cost most: what `Profile.overview_panel()`
-    gives.
-    """
+    """How long a step takes, what limits it, where its time goes and which ops cost most: `Profile.overview_panel()` gives it."""
 
     entry = "overview_panel"
 
 
 class OpTable(View):
-    """Ops by self time, of the selected range or of a step; to sort, filter and copy as CSV. `Profile.op_table()` gives
-    it.
-    """
+    """Ops by self time of the selected range or of a step, to sort, filter and copy as CSV: `Profile.op_table()` gives it."""
 
     entry = "op_table"
 
@@ -398,9 +378,7 @@ class CopyTable(View):
 
 
 class RooflineChart(View):
-    """Ops of GPUs by float operations a byte and a second, under what their device could do: what
-    `Profile.roofline_chart()` gives.
-    """
+    """Float operations a byte and a second of GPUs' ops, under their device's limits: `Profile.roofline_chart()` gives it."""
 
     entry = "roofline_chart"
 
@@ -412,25 +390,19 @@ class HloTable(View):
 
 
 class InputGraph(View):
-    """A node for each tf.data iterator; what the training waits for is bold, the bottleneck outlined.
-    `Profile.input_graph()` gives it.
-    """
+    """A node for each tf.data iterator, waited-for ones bold, the bottleneck outlined: `Profile.input_graph()` gives it."""
 
     entry = "input_graph"
 
 
 class WorkerChart(View):
-    """The same step on every host, a stacked bar for each, or the mean of the selected range: what
-    `Profile.worker_chart()` gives.
-    """
+    """The same step on every host, a stacked bar for each, or the selected range's mean: `Profile.worker_chart()` gives it."""
 
     entry = "worker_chart"
 
 
 class TreeView(View):
-    """The cost by structure: icicle and table of scopes or calls, a ranking of op types, the drawn graph.
-    `Profile.tree_view()` gives it.
-    """
+    """The cost by structure: icicle, table, ranking of op types, and drawn graph: `Profile.tree_view()` gives it."""
 
     entry = "tree_view"
 
@@ -468,18 +440,14 @@ class ChartView(View):
 
 
 class StepChart(ChartView):
-    """A stacked bar for each step, by what its time went to; click a bar for that step, drag for a range.
-    `Profile.step_chart()` gives it.
-    """
+    """A stacked bar for each step's time; click one for its step, drag for a range: `Profile.step_chart()` gives it."""
 
     entry = "step_chart"
     make_figure = staticmethod(step_chart_figure)
 
 
 class MemoryTimeline(ChartView):
-    """Memory in use, free and fragmented against time, with who held it at the peak of the range: what
-    `Profile.memory_timeline()` gives.
-    """
+    """Memory in use, free and fragmented over time, and its holders at the range's peak: `Profile.memory_timeline()` gives it."""
 
     entry = "memory_timeline"
     make_figure = staticmethod(memory_figure)
@@ -509,13 +477,11 @@ class Dashboard(View):
     input_graph = _panel()
     worker_chart = _panel()
     opened = Reference()
-    """The dashboard of one host that is shown in place of this one; None for none."""
+    """The dashboard of one host that is shown in place of this one."""
 
 
 class Compact(Dashboard):
-    """The overview and the steps, until a button opens all that the dashboard has: `Profile.dashboard(compact=True)`
-    gives it.
-    """
+    """The overview and the steps, until a button opens the dashboard: `Profile.dashboard(compact=True)` gives it."""
 
 
 class Timeline(View):

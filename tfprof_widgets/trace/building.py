@@ -86,17 +86,12 @@ def session_around(table: EventTable, host: str, events: Bool | slice = slice(No
 
 
 def _small(ids: Int32, n: int) -> Int32 | npt.NDArray[np.uint16]:
-    """Ids below `n` in 16 bits where they fit."""
     return ids.astype(np.uint16) if n <= 2**16 and ids.strides != (0,) else ids
 
 
 def merge_traces(traces: Sequence[Trace]) -> Trace:
-    """One trace with the events of all.
-
-    The origin is the earliest one. Planes of the same host and name unite, and in them lines of the same id; sessions
-    stay apart, as ids are only unique within one. A trace that does not say when it started begins at the common
-    origin, with a warning.
-    """
+    """One trace with the events of all, from the earliest origin; planes and lines of equal host and name unite, sessions
+    stay apart."""
     if not traces:
         raise TraceError("There is no trace to merge (0 given): give at least one.")
     if len(traces) == 1:
@@ -123,8 +118,6 @@ def with_warnings(trace: Trace, *warnings: str) -> Trace:
 
 
 class _Merger:
-    """Collects the tables of several traces, trace by trace."""
-
     def __init__(self, origin_ns: int) -> None:
         self.origin_ns = origin_ns
         self.strings = StringTable()
@@ -180,7 +173,6 @@ class _Merger:
         return shift_ps
 
     def _plane_ids(self, trace: Trace) -> Int64:
-        """The number of each of the trace's planes."""
         plane_ids = []
         for plane in trace.planes:
             key = (plane.host, plane.name)
@@ -190,7 +182,6 @@ class _Merger:
         return np.array(plane_ids, np.int64)
 
     def _line_ids(self, trace: Trace, plane_ids: Int64) -> Int64:
-        """The provisional number of each of the trace's lines."""
         line_ids = []
         for line in trace.lines:
             moved = replace(line, plane=int(plane_ids[line.plane]))
@@ -220,7 +211,6 @@ class _Merger:
 
 
 def _moved_metadata(trace: Trace, text_ids: Int64, blob_ids: Int64, plane_ids: Int64) -> MetadataColumns:
-    """A trace's metadata table in the merged tables' ids."""
     shown = trace.display_name_id
     return MetadataColumns(
         name_id=_taken(text_ids, trace.metadata_name_id),
@@ -249,7 +239,6 @@ def _joined(tables: Sequence[MetadataColumns]) -> MetadataColumns:
 
 
 def _moved_stats(stats: Stats, text_ids: Int64, blob_ids: Int64) -> Stats:
-    """Stats with the indices of texts and blobs replaced."""
     bits = stats.bits.copy()
     for moved_kind, ids in ((StatKind.STRING, text_ids), (StatKind.BYTES, blob_ids)):
         rows = np.flatnonzero(stats.kind == moved_kind)
@@ -258,7 +247,6 @@ def _moved_stats(stats: Stats, text_ids: Int64, blob_ids: Int64) -> Stats:
 
 
 def _taken(ids: Int64, index: npt.NDArray[np.integer[Any]]) -> Int32:
-    """`ids[index]` as an int32 column; `index` is empty where `ids` is."""
     taken: Int32 = ids[index].astype(np.int32)
     return taken
 
@@ -313,7 +301,7 @@ def joined_metadata(tables: Sequence[MetadataColumns]) -> MetadataColumns:
 
 
 def event_metadata(name_id: Int64, plane: Int32, told: Sequence[MetadataRow] = ()) -> EventMetadata:
-    """The rows that a file tells, and a row for each other name of each plane."""
+    """The rows of a file, and a row for each other name of each plane."""
     rows = [MetadataRow(-1, 0), *told]
     row_of: dict[tuple[int, int], int] = {}
     for row, one in enumerate(told, 1):
@@ -360,7 +348,6 @@ def last_of_each_name(stats: Stats) -> Stats:
 
 
 def _last_rows(event: Int64, key: Int32) -> Int64:
-    """Rows without those that a later one of the same event and name replaces, in their order."""
     pair = event * (int(key.max()) + 1) + key
     order = np.argsort(pair, kind="stable")
     ordered = pair[order]

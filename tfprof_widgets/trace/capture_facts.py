@@ -18,28 +18,26 @@ import pandas as pd
 from ..errors import TraceError, without_controls
 
 DISTORTED_RATIO = 0.10
-"""A capture whose steps took longer by more than this, by the whole interval, tells about itself as much as about the program."""
+"""A capture that surely made steps longer by more than this shows itself as much as the program."""
 UNKNOWN = (math.nan, math.nan)
 
 
 @dataclass(frozen=True, kw_only=True)
 class Failure:
-    """An allocation that failed and so ended the profiled code, as its exception told it."""
+    """An allocation that failed and so ended the profiled code, from its exception."""
 
     kind: str
-    """The exception's class."""
     text: str
-    """The lines of its message that tell of the allocation, the first line where none does; `parse_failure` reads them."""
+    """The lines of its message about the allocation, else the first line; `parse_failure` reads them."""
     at_ns: int
-    """Unix time at which the exception arrived, some time after the allocation had failed."""
     file: str = ""
-    """What to call the file of the innermost line of the user's that was being executed, `Cell [5]` for a cell; "" for none."""
+    """What to call the file of the user's innermost line that ran, `Cell [5]` for a cell; "" for none."""
     line: int = 0
     code: str = ""
     batch_size: int = 0
-    """What the program trains with, where the call told it; 0 where it is not known."""
+    """0 where the call did not say."""
     selection: str = ""
-    """Which steps the capture was to take, `steps=range(10, 20)`; "" for all, and where it is not known."""
+    """The steps to capture, `steps=range(10, 20)`; "" for all or where unknown."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -61,15 +59,13 @@ class Interference:
     """Steps inside windows of the profiler against steps outside."""
 
     overhead_ratio: float = math.nan
-    """By how much steps took longer while they were captured: median step inside a window over median step outside, minus
-    1, so 0.05 is 5 % longer. NaN where it is not known.
-    """
+    """Median step inside a window over median step outside, minus 1, so 0.05 is 5 % longer. NaN where it is not known."""
     overhead_interval: tuple[float, float] = UNKNOWN
     """Lower and upper end of its 95 % interval; both NaN with fewer than 5 steps inside or outside."""
     n_steps_inside: int = 0
-    """How many steps inside of windows were compared."""
+    """Number of compared steps inside of windows."""
     n_steps_outside: int = 0
-    """How many steps outside of windows they were compared with."""
+    """Number of compared steps outside of windows."""
 
     @property
     def is_distorting(self) -> bool:
@@ -84,22 +80,21 @@ class CaptureFacts(Interference):
     outcome: str
     """How it ended: `complete`, `bounded`, `exception` or `interrupted`."""
     n_steps: int
-    """How many steps the program marked from start to stop, captured or not."""
+    """Steps that the program marked from start to stop, captured or not."""
     detail: str = "normal"
     """How much it recorded of each step: `low`, `normal` or `high`."""
     pauses_ns: tuple[tuple[int, int], ...] = ()
-    """Unix times between which the program waited for files of the profiler; in time order."""
+    """Unix times between which the program waited for the profiler's files, in time order."""
     failure: Failure | None = None
-    """The allocation whose failure ended the user's code; None where that ended otherwise."""
+    """The allocation whose failure ended the user's code, if one did."""
 
 
 MAX_DOCUMENT_BYTES = 64 * 2**20
-"""How large a document beside a trace (a sidecar, a saved profile) may be, or become when unpacked."""
+"""Limit of a document beside a trace (a sidecar, a saved profile), also when unpacked."""
 _FIRST_CHUNK = 2**10
 _PADDING = re.compile(rb"\0*")
 """What tapes and disks write behind a file."""
 GZIP = b"\x1f\x8b"
-"""How compressed files begin."""
 
 
 def decoded(raw: bytes) -> str:
@@ -117,16 +112,13 @@ def all_decoded(raws: Sequence[bytes]) -> list[str]:
 
 
 def clean_text(value: object) -> str:
-    """Any value as text that every encoder and terminal takes: halves of surrogate pairs and controls become backslash
-    escapes, as in an XSpace."""
+    """Any value as text, with halves of surrogate pairs and controls as backslash escapes, as in an XSpace."""
     text = str(value)
     return without_controls(text) if text.isascii() else decoded(text.encode("utf-8", "surrogatepass"))
 
 
 def texts(values: object) -> list[str]:
-    """A list of JSON that must hold texts; halves of surrogate pairs, which no encoder takes, become question marks, and
-    controls backslash escapes.
-    """
+    """A list of texts from JSON; halves of surrogate pairs become question marks, controls backslash escapes."""
     if not isinstance(values, list) or not all(isinstance(value, str) for value in values):
         raise TypeError("a text is none")
     return [
@@ -198,15 +190,15 @@ STEP = np.dtype(
 """One row a step, 32 bytes."""
 
 TRAIN, VALIDATION, PREDICT, OTHER = range(4)
-"""Values of `kind`. OTHER: a loop of the user's own, which is as good as training."""
+"""Values of `kind`; `OTHER` is a loop of the user's own, which is as good as training."""
 
 PROFILED = 1
 """A flag: a profile window was open."""
 EPOCH_BEGIN = 2
 AFTER_WINDOW = 4
-"""It paid for the files of a window."""
+"""The step paid for the files of a window."""
 COMPILED = 8
-"""TensorFlow traced a function meanwhile."""
+"""TensorFlow traced a function in the step."""
 
 SAMPLE_COLUMNS: tuple[str, ...] = (
     "time_ns",
@@ -219,11 +211,10 @@ SAMPLE_COLUMNS: tuple[str, ...] = (
     "gpu_clock_mhz",
     "gpu_throttled",
 )
-"""Of samples, rows of float64, about one a second; NaN where not known. `tf_bytes`: in use by TensorFlow's allocators of
-GPUs; `gpu_throttled`: 1 where the clock is lowered for heat or power."""
+"""Of samples: rows of float64, about one a second, NaN where unknown. `tf_bytes`: in use by TensorFlow's GPU allocators;
+`gpu_throttled`: 1 for a clock that heat or power lowers."""
 
 Steps = npt.NDArray[np.void]
-"""Rows of `STEP`."""
 Event = Mapping[str, Any]
 
 
@@ -236,12 +227,11 @@ class WatchLog:
     steps: Steps
     """All kinds, in the order they ran; a map of the file where it is large."""
     samples: pd.DataFrame
-    """`SAMPLE_COLUMNS`."""
     events: tuple[Event, ...]
     windows: tuple[Path, ...]
-    """The run directories of the profile windows that are whole enough to be there, in the order they were written."""
+    """Run directories of the usable profile windows, in the order they were written."""
     notices: tuple[str, ...] = ()
-    """What of the folder could not be read, a sentence each."""
+    """A sentence for each thing in the folder that could not be read."""
 
 
 def trained(steps: Steps) -> npt.NDArray[np.bool_]:
@@ -251,7 +241,7 @@ def trained(steps: Steps) -> npt.NDArray[np.bool_]:
 
 
 FRAMEWORKS = {"jax": "JAX", "torch": "PyTorch", "numpy": "NumPy", "openvino": "OpenVINO"}
-"""Backends of Keras, and modules: what they are called."""
+"""Backends of Keras, and modules -> their names."""
 _OF_KERAS, _ANOTHER = "Keras on ", "another backend"
 _RECORDED_BY = {
     "JAX": (

@@ -49,7 +49,6 @@ GRAPH_TABLES: dict[str, dict[str, str]] = {
         "in_use_bytes": _INT,
     },
 }
-"""Tables of an `OpGraph`, their columns and dtypes."""
 _OPTIONAL = {
     "ops": ("dtype",),
     "memory": (
@@ -62,7 +61,7 @@ _OPTIONAL = {
 }
 """Columns that few sources know; 0 where they are not given."""
 MOST_FLOAT_OPS = 2**50
-"""So many float operations an execution has at most: far more than a device does in a second, and 2^13 times that fits."""
+"""The most float operations of an execution: far more than a device does in a second, and 2^13 times that fits 64 bits."""
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -79,20 +78,20 @@ class OpGraph:
     shapes: pd.DataFrame
     """Shapes of inputs and outputs, where known: `op`, `is_output`, `slot`, `shape` (tuple of ints)."""
     frames: pd.DataFrame
-    """Frames of call stacks as trees: `parent` (the caller's row, always an earlier one; -1 for the outermost), `file`,
-    `line`, `function`, `function_line` (where it begins), `text` (the code of the line)."""
+    """Trees of call stacks: `parent` (the caller's row, always an earlier one; -1 for the outermost), `file`, `line`,
+    `function`, `function_line` (where it begins), `text` (the line's code)."""
     runs: pd.DataFrame
-    """One row per op and step in which it ran: `op`, `step` (number, as the file or the training counted), `n_runs`,
-    `start_us` of the first and `end_us` of the last (of any clock that all rows share)."""
+    """One row per op and step in which it ran: `op`, `step` (the file's or the training's number), `n_runs`, `start_us`
+    of the first and `end_us` of the last, on one clock."""
     times: pd.DataFrame
-    """Executions: `op`, `step`, `device`, `is_accelerator`, `start_us`, `duration_us`. Rows of one op, step and device may
-    be summed to one. A step of -1 is outside of any."""
+    """Executions: `op`, `step` (-1 outside of any), `device`, `is_accelerator`, `start_us`, `duration_us`; those of one
+    op, step and device may be summed."""
     memory: pd.DataFrame
-    """One row per scheduling of an op in a step that noted memory; bytes, and `time_us`."""
+    """One row per scheduling of an op in a step whose memory was recorded; bytes, and `time_us`."""
     is_whole: bool = True
-    """Whether times are whole microseconds, as of TensorFlow's old files, whose averages are whole, too."""
+    """Whether times are whole microseconds, as in TensorFlow's old files, whose averages are whole, too."""
     counts_steps: bool = True
-    """Whether figures are per step unless asked otherwise, as of old files; else of the whole capture."""
+    """Whether figures are per step by default, as of old files, else of the whole capture."""
 
     def __repr__(self) -> str:
         return f"OpGraph({len(self.ops)} ops, {len(self.inputs)} edges, {len(self.steps)} steps)"
@@ -110,7 +109,7 @@ class OpGraph:
 
 
 def sane_float_ops(value: int) -> int:
-    """Float operations of an execution as a file tells them, as far as they can be true, so that sums fit 64 bits."""
+    """Float operations of an execution in a file, where possible at all, so that sums fit 64 bits."""
     return max(0, min(value, MOST_FLOAT_OPS))
 
 
@@ -135,11 +134,8 @@ def _frame(name: str, columns: Mapping[str, Any]) -> pd.DataFrame:
 
 
 def merge_op_graphs(graphs: Sequence[OpGraph]) -> OpGraph:
-    """One graph with the executions of all.
-
-    Ops of equal name are one op, defined by the first graph that names it: its edges, shapes and call stack count. What
-    ran in a step of the same number in several graphs counts together.
-    """
+    """One graph with the executions of all; the first graph that names an op defines it, and steps of equal number count
+    together."""
     if len(graphs) == 1:
         return graphs[0]
     names = pd.Index(pd.unique(np.concatenate([graph.ops["name"].to_numpy(object) for graph in graphs])), dtype=object)
@@ -194,7 +190,6 @@ def _in_order(ops: pd.DataFrame, names: pd.Index, graphs: Sequence[OpGraph]) -> 
 
 
 def _united(runs: pd.DataFrame) -> pd.DataFrame:
-    """One row per op and step."""
     if not runs.duplicated(["op", "step"]).any():
         return runs
     started = runs["start_us"].where(runs["start_us"] > 0, np.inf)

@@ -54,7 +54,6 @@ def of_host(trace: Trace, host: str) -> Trace:
 
 
 def _numbers(kept: npt.NDArray[np.bool_]) -> npt.NDArray[np.int64]:
-    """For each row its number among those kept, -1 for the others."""
     return np.where(kept, np.cumsum(kept) - 1, -1)
 
 

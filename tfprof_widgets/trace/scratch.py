@@ -22,41 +22,40 @@ PREFIX = "tfprof-"
 NOTE = "tfprof.owner.json"
 TRACES = ("plugins/profile/*/*.xplane.pb", "windows/plugins/profile/*/*.xplane.pb")
 WATCHED = "steps.bin"
-"""The steps of a training that was watched."""
+"""File of the steps of a watched training."""
 SHARED_MEMORY = Path("/dev/shm")
 MEMORY_SYSTEMS = frozenset(("tmpfs", "ramfs", "devtmpfs", "hugetlbfs"))
-"""File systems whose files take memory that a training may need."""
+"""File systems whose files take memory."""
 SPARED = 4
-"""Files are in memory only where no disk has the room, and this many times theirs is free."""
+"""Files are in memory only where no disk has the room, and this many times their size is free."""
 KEPT_S = 7 * 86_400
 KEPT_BYTES = 2**30
-"""So long, and so much in all, the traces of killed processes are kept; the oldest go first."""
+"""Limits of the traces of killed processes, the oldest of which are deleted first."""
 _MAX_NOTE_BYTES = 100_000
 _MAX_PROGRAM = 200
 
 _folders: dict[int, Path] = {}
-"""For single files, by process: a fork inherits that of the process it comes from."""
+"""Folders for single files by process id, as a fork inherits its parent's."""
 
 State = Literal["running", "ended", "unknown"]
 
 
 @dataclass(frozen=True, kw_only=True)
 class Owner:
-    """Which process made a folder, and what it has put there; enough to tell whether it still runs."""
+    """The process that made a folder, and what shows whether it still runs."""
 
     process_id: int
     process_start: str
-    """When it started, in ticks of the machine's clock: a process id is given out again. "" where the system does not tell."""
+    """In ticks of the machine's clock, as process ids are given out again; "" where the system does not say."""
     process_ids: str
-    """Of which set of process ids it is (its PID namespace): containers have their own."""
+    """Its PID namespace: containers have their own."""
     boot: str
-    """Which run of the machine's kernel."""
+    """Id of the kernel's run."""
     machine: str
     program: str
     made_ns: int
-    """Unix time."""
     n_steps: int = 0
-    """How many steps lie in the traces that it has put there."""
+    """Steps in the traces that it has written there."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -68,9 +67,7 @@ class LeftFolder:
     state: State
     n_bytes: int
     n_windows: int
-    """Runs with a trace: sessions of the profiler."""
     is_watched: bool
-    """Whether it has the steps of a training that was watched."""
 
     @property
     def is_wanted(self) -> bool:
@@ -140,7 +137,7 @@ def _parents() -> list[Path]:
 
 
 def free_bytes(place: Path) -> int:
-    """How much may be written where a folder is; 0 where that cannot be told."""
+    """Free bytes where a folder is; 0 where unknown."""
     try:
         return shutil.disk_usage(place).free
     except OSError:
@@ -148,7 +145,7 @@ def free_bytes(place: Path) -> int:
 
 
 def is_memory(place: Path) -> bool:
-    """Whether files there take memory; False where the system does not tell."""
+    """Whether files there take memory; False where unknown."""
     with contextlib.suppress(OSError, ValueError, IndexError):
         device = os.stat(place).st_dev  # noqa: PTH116 - beside os.major
         number = f"{os.major(device)}:{os.minor(device)}"
@@ -213,7 +210,6 @@ def state_of(owner: Owner) -> State:
 
 
 def _read_owner(folder: Path) -> Owner | None:
-    """None of a folder that is not this user's own, and without a note."""
     with contextlib.suppress(OSError, ValueError, TypeError):
         status = folder.lstat()
         if not stat.S_ISDIR(status.st_mode) or status.st_uid != getattr(os, "getuid", int)():
@@ -247,7 +243,7 @@ def _this_process() -> Owner:
 
 
 def _start_of(process_id: int) -> str | None:
-    """When a process started, None where it is gone; "" where there is one and no more can be told."""
+    """When a process started; None where it is gone, "" where the system does not say."""
     if not Path("/proc/self/stat").exists():
         return _probe(process_id)
     try:
@@ -261,7 +257,6 @@ def _start_of(process_id: int) -> str | None:
 
 
 def _probe(process_id: int) -> str | None:
-    """The same where there are no files that tell."""
     if sys.platform != "win32":  # where a signal of any number would end it
         try:
             os.kill(process_id, 0)
@@ -285,7 +280,7 @@ def _text(path: str) -> str:
 
 
 _FLAGS = os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0) | getattr(os, "O_CLOEXEC", 0)
-"""Not to block: opening a pipe waits for who writes into it."""
+"""Opening a pipe must not wait for its writer."""
 
 
 def opened(file: Path, *, buffering: int = -1) -> BinaryIO:

@@ -12,7 +12,7 @@ import numpy as np
 import pandas as pd
 
 MAX_RANK = 254
-"""TensorFlow has no tensors of more dimensions."""
+"""The most dimensions of TensorFlow's tensors."""
 _FRAMEWORK = re.compile(r"(?:^|/)(?:tensorflow/python|(?:tf_)?keras/src)/")
 _OF_SOURCE_MAP = re.compile(
     r"Source lines were read |(?:No )?FLOP counts |[\d,]+ of [\d,]+ source files are shown in part"
@@ -80,29 +80,28 @@ class Sources(Protocol):
 
 @cache
 def _no_rows(name: str) -> pd.DataFrame:
-    """An empty table, made once: all of them take longer than a small trace takes to read."""
     return table_frame(name, {})
 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class SourceMap:
-    """What a capture noted of the program that it captured. All tables may be empty."""
+    """What a capture recorded of its program; all tables may be empty."""
 
     ops: pd.DataFrame
     """One row per graph op: `graph` (row of `functions`), `op`, `type`, `frame` (row of `frames`, -1 for none)."""
     frames: pd.DataFrame
-    """Frames of tracebacks as trees: `parent` (the caller's row, always an earlier one; -1 for the outermost), `file` (row
-    of `files`), `line`, `function`. Frames inside TensorFlow are left out."""
+    """Trees of tracebacks without TensorFlow's frames: `parent` (the caller's row, always an earlier one; -1 for the
+    outermost), `file` (row of `files`), `line`, `function`."""
     files: pd.DataFrame
     """`file` (its path, as in tracebacks), `title` (what to show), `is_user`, `text` ("" where unknown)."""
     layers: pd.DataFrame
     """Live Keras layers: `layer` (path of names below its model), `name`, `class_name`, `model`, `file` and `line` of the
     call that made it (-1 and 0 where unknown)."""
     functions: pd.DataFrame
-    """One row per graph: `graph` (its name, which may repeat), and where its Python function was defined: `file`, `line`,
-    `function` (-1, 0 and "" where unknown)."""
+    """One row per graph: `graph` (its name, which may repeat), `file`, `line`, `function` of its Python function (-1, 0,
+    "" where unknown)."""
     samples: pd.DataFrame
-    """The user's line that the main thread executed, sampled: `time_ns` (Unix time), `frame`; in time order."""
+    """The user's line that the main thread ran, sampled: `time_ns` (Unix time), `frame`; in time order."""
     facts: pd.DataFrame
     """What the program ran on: `name` (`tensorflow`, `keras`, `python`, `memory_bytes`, `n_cpus`, ...), `value` as text."""
     details: pd.DataFrame = field(default_factory=lambda: _no_rows("details"))
@@ -111,17 +110,17 @@ class SourceMap:
     `variable` (row of `variables`, of the one that it reads or makes; -1 for none), `dtype` (of what it makes first, such as
     `float32`; "" where unknown)."""
     edges: pd.DataFrame = field(default_factory=lambda: _no_rows("edges"))
-    """One row per edge between ops: output `source_output` of op `source` is input `slot` of `op`; -1 as output for a control
-    edge. From an argument of the function `source` is -1 and `source_output` its place; those from variables are left out."""
+    """One row per edge: output `source_output` of op `source` (-1: that argument of the function) is input `slot` of
+    `op`; -1 as output for a control edge; those from variables are left out."""
     variables: pd.DataFrame = field(default_factory=lambda: _no_rows("variables"))
-    """Live variables: `name` (path of names), `shape` (see `parse_shapes`), `dtype`, `trainable`, `layer` (path as in
-    `layers`, "" where none holds it), `device`."""
+    """Live variables: `name` (path), `shape` (see `parse_shapes`), `dtype`, `trainable`, `layer` (path as in `layers`, ""
+    for none), `device`."""
     roots: pd.DataFrame = field(default_factory=lambda: _no_rows("roots"))
-    """`root`: folders and modules of libraries where the program ran; no rows where the capture did not note them."""
+    """`root`: folders and modules of libraries where the program ran; no rows where the capture did not record them."""
     calls: pd.DataFrame = field(default_factory=lambda: _no_rows("calls"))
     """Calls of Keras' `fit`, `evaluate` and `predict`: `begin_ns`, `end_ns` (Unix time), `frame` (the user's line)."""
     recorders: tuple[str, ...] = ()
-    """Which captures wrote it; maps of one capture hold the same graphs."""
+    """Ids of the captures that wrote it; maps of one capture hold the same graphs."""
     warnings: tuple[str, ...] = ()
 
     @property
@@ -138,12 +137,12 @@ class SourceMap:
 
 
 def is_framework_path(path: str) -> bool:
-    """Whether a path by itself tells that it is of TensorFlow or Keras, wherever they lay."""
+    """Whether a path by itself is of TensorFlow or Keras, wherever they lie."""
     return _FRAMEWORK.search(path.replace("\\", "/")) is not None
 
 
 def parse_shapes(text: str) -> list[tuple[int, ...] | None]:
-    """The shapes that a text of the sidecar tells: `32x-1;();?` is `[(32, -1), (), None]`."""
+    """The shapes in a text of the sidecar: `32x-1;();?` is `[(32, -1), (), None]`."""
     return [_shape(part) for part in text.split(";")] if text else []
 
 
@@ -157,15 +156,13 @@ def _shape(text: str) -> tuple[int, ...] | None:
 
 
 def empty_source_map(*, warnings: tuple[str, ...] = ()) -> SourceMap:
-    """The map of a trace beside which nothing was noted."""
+    """The map of a trace without a sidecar."""
     return made_source_map({}, (), warnings)
 
 
 def merge_source_maps(maps: Sequence[SourceMap]) -> SourceMap:
-    """One map of several: of windows of one capture the fullest one, of different captures or hosts all rows.
-
-    Layers and files of different captures stay apart, as the same path may name another file on another host.
-    """
+    """Of windows of one capture the fullest map; of different captures or hosts all rows, as a path may name another file
+    on each."""
     fullest: dict[tuple[str, ...], SourceMap] = {}
     for one in maps:
         known = fullest.get(one.recorders)
@@ -210,7 +207,7 @@ def table_frame(name: str, columns: dict[str, Any]) -> pd.DataFrame:
 
 
 def lines_known(n: int, n_all: int) -> str:
-    """That the source lines of some graph ops were not noted."""
+    """That the source lines of some graph ops were not recorded."""
     return (
         f"Source lines were read of the first {n:,} of {n_all:,} graph ops: the view of lines says for how much of the time "
         "they are known."
@@ -224,5 +221,5 @@ def files_in_part(n: int, n_all: int, most_bytes: int, all_bytes: int) -> str:
 
 
 def is_of_source_map(notice: str) -> bool:
-    """Whether it tells what a source map lacks: without the map it is beside the point."""
+    """Whether a notice is on what a source map lacks, and so pointless without the map."""
     return _OF_SOURCE_MAP.match(notice) is not None

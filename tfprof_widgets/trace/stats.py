@@ -12,7 +12,6 @@ import numpy.typing as npt
 from .arrays import AnyInt, AnyUInt, Int32, Int64, UInt8, UInt64
 
 _KINDS = 16
-"""More than there are kinds of stats."""
 
 
 @dataclass(frozen=True)
@@ -21,7 +20,7 @@ class Shapes:
 
     offsets: Int64
     key: Int32
-    """Number of the key; see `StatTable.keys`."""
+    """Number of the key in `StatTable.keys`."""
     kind: UInt8
 
     @cached_property
@@ -50,16 +49,12 @@ def ranges(first: Int64, n: Int64) -> Int64:
 
 
 class ShapeIndex:
-    """Numbers shapes as they occur.
-
-    A shape is told by a sum of 64 bits over its stats: a random number of the key and kind times one of the place. They
-    are drawn anew for each index, so that no file can hold two shapes of the same sum other than by luck.
-    """
+    """Numbers shapes, found by 64-bit sums of random numbers per key, kind and place, drawn anew so that no file can make
+    two collide."""
 
     def __init__(self) -> None:
-        """Start with no shape."""
         self.keys: list[int] = []
-        """From the number of a key to the key."""
+        """Number of a key -> key."""
         self._number_of = np.empty(0, np.int32)
         self._random = np.random.default_rng()
         self._weights = np.empty(0, np.uint64)
@@ -67,7 +62,6 @@ class ShapeIndex:
         self._known = np.empty(0, np.uint64)
         """The sums of the shapes, ascending."""
         self._shape_of = np.empty(0, np.int32)
-        """The shape of each."""
         self._shapes: list[tuple[Int32, UInt8]] = []
 
     def __len__(self) -> int:
@@ -119,7 +113,6 @@ class ShapeIndex:
         return running.take(ends) - running.take(ends - n_stats)
 
     def _drawn(self, numbers: UInt64, n: int) -> UInt64:
-        """These random numbers, and more where there are fewer than `n`."""
         if n <= len(numbers):
             return numbers
         return np.append(numbers, self._random.integers(2**64, size=2 * n - len(numbers), dtype=np.uint64))
@@ -143,12 +136,12 @@ class StatValues:
     """Packed values. A key whose values are all equal takes no bytes; of the others the smallest is subtracted."""
 
     key: Int64
-    """The keys that occur, ascending."""
+    """Ascending."""
     n: Int64
-    """How many values each has."""
+    """Number of values of each key."""
     smallest: UInt64
     rest: tuple[AnyUInt, ...]
-    """For each key its values, in the order of the events, minus the smallest; empty where they are all equal."""
+    """For each key its values minus the smallest, in the order of the events; empty where all are equal."""
 
     def values_at(self, place: int) -> UInt64:
         """The values of the key at a place in `key`, in the order of the events."""
@@ -195,7 +188,7 @@ def packed_values(key: AnyInt, bits: UInt64) -> StatValues:
 _BLOCK_EVENTS = 2**15
 _MANY_SHAPES = 16
 _FEW_STATS = 2**18
-"""Of so many the plain columns are kept too once they were asked for: 4 MB, so that looping over events stays cheap."""
+"""Up to so many the plain columns stay in memory once asked for (4 MB), so that looping over events is cheap."""
 
 
 @dataclass(frozen=True)
@@ -203,7 +196,7 @@ class Stats:
     """The stats of some events as plain columns, event after event."""
 
     n: Int64
-    """How many each event has."""
+    """Number of stats of each event."""
     key: Int32
     kind: UInt8
     bits: UInt64
@@ -214,12 +207,11 @@ class KeyedStats:
     """All stats of one key."""
 
     event: Int64
-    """The event of each, ascending; repeated where an event has several of the key."""
+    """Row of each stat's event, ascending; repeated where an event has several of the key."""
     kind: UInt8
     bits: UInt64
 
     def __post_init__(self) -> None:
-        """Make the arrays read-only: they are shared."""
         for column in (self.event, self.kind, self.bits):
             column.flags.writeable = False
 
@@ -229,16 +221,15 @@ class StatTable:
     """The stats of all events, packed block by block of consecutive events."""
 
     shape: AnyInt
-    """The shape of each event, in as few bytes as there are shapes."""
+    """The shape of each event, in as few bytes as the number of shapes needs."""
     shapes: Shapes
     keys: Int32
-    """From the number of a key in `shapes` and `blocks` to the key."""
+    """Number of a key in `shapes` and `blocks` -> key."""
     blocks: tuple[StatValues, ...]
     block_offsets: Int64
     """The values of block `b` are those of events `block_offsets[b]:block_offsets[b + 1]`."""
 
     def __post_init__(self) -> None:
-        """Make the arrays read-only, as those of the trace are."""
         self.shape.flags.writeable = False
 
     @cached_property
@@ -295,7 +286,7 @@ class StatTable:
         return _is_one_of(self.shape, np.flatnonzero(self.shapes.count_of(number)))
 
     def of_key(self, key: int) -> KeyedStats:
-        """All stats of one key; empty where no event has it. Of a small trace they are kept, as several analyses ask for them."""
+        """All stats of one key; of a small trace they stay in memory, as several analyses ask for them."""
         number = self._number(key)
         known = self._keyed.get(number)
         if known is None:
@@ -320,7 +311,6 @@ class StatTable:
 
     @cached_property
     def _places(self) -> dict[int, list[tuple[StatValues, int]]]:
-        """For the number of each key the blocks in which it occurs, and its place there."""
         places: dict[int, list[tuple[StatValues, int]]] = {}
         for block in self.blocks:
             for place, number in enumerate(block.key.tolist()):
@@ -328,7 +318,6 @@ class StatTable:
         return places
 
     def _kinds(self, number: int, holder: Int64) -> UInt8:
-        """The kind of each stat of a key, given the events that have it."""
         n_each = self.shapes.count_of(number)
         own = np.flatnonzero(self.shapes.key == number)
         if n_each.max() == 1:
@@ -362,7 +351,6 @@ class StatTableBuilder:
     """Packs the stats of a trace block by block, as they are read."""
 
     def __init__(self) -> None:
-        """Start with no events."""
         self._index = ShapeIndex()
         self._shapes: list[AnyInt] = []
         self._blocks: list[StatValues] = []
@@ -399,7 +387,7 @@ def packed_stats(plain: Stats) -> StatTable:
 
 
 def _is_one_of(shape: AnyInt, wanted: Int64) -> npt.NDArray[np.bool_]:
-    """Where a shape is among the wanted ones: a comparison for each is faster than a look-up while they are few."""
+    """Whether a shape is among the wanted ones; comparing is faster than a look-up while these are few."""
     if len(wanted) > _MANY_SHAPES:
         table = np.zeros(int(wanted[-1]) + 1, np.bool_)
         table[wanted] = True
@@ -411,12 +399,10 @@ def _is_one_of(shape: AnyInt, wanted: Int64) -> npt.NDArray[np.bool_]:
 
 
 def _number_dtype(n: int) -> type[np.integer]:
-    """The smallest type for the numbers below `n`."""
     return np.uint8 if n <= 2**8 else np.uint16 if n <= 2**16 else np.int32
 
 
 def _of_plain(plain: Stats, first: Int64, events: Int64) -> Stats:
-    """The stats of some events, given where those of each begin."""
     n = plain.n[events]
     at = ranges(first[events], n)
     return Stats(n, plain.key[at], plain.kind[at], plain.bits[at])

@@ -28,7 +28,7 @@ class Nesting:
     """How events nest within their line; arrays of one entry per event, in the order of the input."""
 
     depth: npt.NDArray[np.int16] | Int32
-    """How many events enclose it, 0 for the outermost; int16 unless events nest deeper than that."""
+    """Number of enclosing events; int16 unless events nest deeper than that holds."""
     parent: Int32
     """Row of the innermost enclosing event, -1 for the outermost."""
     span_ps: Int64
@@ -37,7 +37,6 @@ class Nesting:
     """`span_ps` minus the `span_ps` of its direct children: at every instant one event of a line is charged."""
 
     def __post_init__(self) -> None:
-        """Make the columns read-only, as those of the trace are."""
         freeze((self.depth, self.parent, self.span_ps, self.self_ps))
 
 
@@ -49,14 +48,8 @@ def freeze(values: Iterable[object]) -> None:
 
 
 def nest(line_id: Int32, start_ps: Int64, duration_ps: Int64) -> Nesting:
-    """Nest events that are sorted by (line, start, longest first).
-
-    Intervals are half-open: an event that starts where another ends is its sibling, not its child. Of two events with
-    the same start the longer is the parent (the earlier row when they are equal), and events without duration never
-    have children. An event that starts inside another and outlives it ends the other's span and becomes its sibling.
-
-    Differs from XProf: a child that ends exactly with its parent, or overlaps its end, loses nothing (D4).
-    """
+    """Nest half-open intervals sorted by (line, start, longest first); an event that outlives its parent ends the
+    parent's span. Differs from XProf: a child that ends with its parent, or overlaps its end, loses nothing (D4)."""
     n = len(line_id)
     depth, parent = np.empty(n, np.int16), np.empty(n, np.int32)
     span_ps, self_ps = duration_ps.view(), np.empty(n, np.int64)
@@ -79,7 +72,7 @@ def nest(line_id: Int32, start_ps: Int64, duration_ps: Int64) -> Nesting:
 
 
 def _pieces(line_id: Int32) -> list[slice]:
-    """The rows cut between lines into pieces that hold one long line or many short ones: they fit in a cache."""
+    """The rows cut between lines into pieces that fit in a cache."""
     if not len(line_id):
         return []
     ends = [*(np.flatnonzero(line_id[1:] != line_id[:-1]) + 1).tolist(), len(line_id)]
@@ -124,7 +117,7 @@ def _nested(start: Int64, end: Int64, can_enclose: npt.NDArray[np.bool_]) -> tup
 
 
 def _outlived(start: Int64, end: Int64) -> tuple[Int64, Int64]:
-    """The events in which a later one starts that ends after them, and the first such one of each."""
+    """The events that a later one inside them outlives, and the first such one of each."""
     n = len(start)
     n_inside = np.searchsorted(start, end) - np.arange(n)
     by = _first_larger(end, int(n_inside.max()).bit_length())
@@ -133,10 +126,8 @@ def _outlived(start: Int64, end: Int64) -> tuple[Int64, Int64]:
 
 
 def _first_larger(values: Int64, n_levels: int) -> Int64:
-    """For each value the place of the first larger one behind it, if it is among the next `2**n_levels`; else one beyond those.
-
-    Blocks of 2, 4, 8, ... values, of which the largest is known, are passed by whole: first ever larger ones, then smaller.
-    """
+    """For each value the place of the first larger one among the next `2**n_levels`, else one beyond; passes blocks by
+    their maxima."""
     largest = [np.append(values, _NEVER)]
     for _ in range(n_levels):
         below = largest[-1] if len(largest[-1]) % 2 == 0 else np.append(largest[-1], _NEVER)
@@ -171,11 +162,8 @@ def _line_time_keys(line_id: Int32, start_ps: Int64, end_ps: Int64) -> tuple[Int
 
 
 def _latest_one_level_up(depth: Int32, can_enclose: npt.NDArray[np.bool_]) -> Int32:
-    """Per event: the last row before it that is one level less deep and has a duration; -1 at level 0.
-
-    Where a line nests properly this is the parent. Where it does not, the first event that breaks the rule still finds
-    the innermost open event here, and outlives it: so one comparison of ends finds every line that does not nest.
-    """
+    """Per event the last row before it one level up with a duration, or -1: the parent, or an event that the first one
+    that breaks nesting outlives."""
     n = len(depth)
     parent = np.full(n, -1, np.int32)
     enclosing = np.flatnonzero(can_enclose)
@@ -191,27 +179,24 @@ def _latest_one_level_up(depth: Int32, can_enclose: npt.NDArray[np.bool_]) -> In
 StatValue = float | int | str | bytes
 
 ALLOCATORS_PLANE = "Allocators"
-"""Name of the plane on which readers of the first profiler put the counters of allocators."""
+"""Plane on which readers of the first profiler put the counters of allocators."""
 DERIVED_LINE_BASE = -559038737
 """The id of the first derived line (0xdeadbeef as int32); Source: semantics 1.8."""
 DERIVED_LINE_COUNT = 390
 
 
 _FEW_NAMES = 8
-"""So many are looked for one by one, which is faster than a table."""
+"""Up to so many names are compared one by one, which is faster than a table."""
 
 _MOST_SMALL = 2**15 - 1
-"""So many are numbered in 16 bits."""
 
 
 class StatKind(IntEnum):
     """How `stat_bits` is to be read. The values are the field numbers of XStat's oneof."""
 
     DOUBLE = 2
-    """The IEEE 754 bits of a double."""
     UINT64 = 3
     INT64 = 4
-    """Two's complement."""
     STRING = 5
     """An index into `Trace.strings` (str_value, ref_value and compressed_str_value all end here)."""
     BYTES = 6
@@ -227,7 +212,7 @@ class Plane:
     host: str
     """The machine that it is of."""
     stats: dict[str, StatValue] = field(default_factory=dict)
-    """What the profiler noted of it, by name."""
+    """What the profiler recorded of it, by name."""
 
     @property
     def is_host(self) -> bool:
@@ -337,7 +322,6 @@ class Trace:
     """What the profiler or the reader reported about this trace."""
 
     def __post_init__(self) -> None:
-        """Make the columns read-only: every analysis and every view of the trace shares them."""
         freeze(getattr(self, column.name) for column in fields(self))
 
     def __repr__(self) -> str:
@@ -392,10 +376,8 @@ class Trace:
 
     @cached_property
     def nesting(self) -> Nesting:
-        """Depth, parent and self time of every event within its line.
-
-        An aggregated event is nowhere on the time axis: it encloses nothing and has no self time.
-        """
+        """Depth, parent and self time of every event within its line; an aggregated event encloses nothing and has no
+        self time."""
         aggregated = self.n_occurrences > 0
         duration_ps = np.where(aggregated, 0, self.duration_ps) if aggregated.any() else self.duration_ps
         return nest(self.line_id, self.start_ps, duration_ps)
@@ -434,12 +416,8 @@ class Trace:
         return self.stats.holds(self.string_ids.get(key, -1))
 
     def int_stat(self, key: str, *, default: int = 0, signed_only: bool = False) -> Int64:
-        """A whole number that events carry as a stat of the name `key`, as an array; of one that carries it twice the last
-        counts.
-
-        Events without it have the `default`. With `signed_only` a number that was written without a sign is 0, as in
-        XProf.
-        """
+        """A whole number that events carry as a stat of the name `key`, as an array: the last where there are two,
+        `default` for none. With `signed_only` a number written without a sign is 0, as in XProf."""
         column = np.full(self.n_events, default, np.int64)
         found = self.keyed_stats(key)
         value = found.bits.view(np.int64)
@@ -451,9 +429,8 @@ class Trace:
         return column
 
     def float_stat(self, key: str, *, default: float = np.nan) -> Float64:
-        """A number that events carry as a stat of the name `key`, as an array; `default` for those without it, or of
-        another type.
-        """
+        """The number that events carry as a stat of the name `key`, as an array; `default` where there is none, or
+        another type."""
         column = np.full(self.n_events, default, np.float64)
         found = self.keyed_stats(key)
         real = found.kind == StatKind.DOUBLE
@@ -461,9 +438,7 @@ class Trace:
         return column
 
     def string_stat(self, key: str) -> Int32:
-        """A text that events carry as a stat of the name `key`, as an array of places in `strings`; -1 where there is
-        none.
-        """
+        """The text that events carry as a stat of the name `key`, as an array of places in `strings`; -1 where there is none."""
         column = np.full(self.n_events, -1, np.int32)
         found = self.keyed_stats(key)
         text = found.kind == StatKind.STRING
@@ -513,7 +488,7 @@ def small_int(n: int) -> type[np.int16] | type[np.int32]:
 
 
 MAX_PS = 2**60
-"""Thirteen days: no time of a trace lies further from its origin, so that sums of two times fit in an int64."""
+"""Thirteen days: no time lies further from its trace's origin, so that sums of two times fit in an int64."""
 
 
 _NAMES = (
@@ -561,17 +536,15 @@ ITEM_BYTES = {
     "complex64": 8,
     "complex128": 16,
 }
-"""Bytes of one element by NumPy's name of its dtype; those of strings and the like are not known."""
+"""Bytes of one element by the dtype's name; unknown for strings and the like."""
 
 MISSING = -1
-"""The code of an event that has no `data_type` stat; its name is empty."""
+"""The code of an event without a `data_type` stat."""
 
 
 def dtype_name(code: int) -> str:
-    """Name of a `DataType` number as `DataTypeString` prints it; empty for `MISSING`.
-
-    Source: tensorflow/core/framework/types.proto; numbers from 101 on are references (`float_ref`).
-    """
+    """Name of a `DataType` as `DataTypeString` prints it, "" for `MISSING`; from 101 on references. Source:
+    tensorflow/core/framework/types.proto."""
     if code == MISSING:
         return ""
     is_ref = code > _FIRST_REF
@@ -618,7 +591,6 @@ class EventTableBuilder:
     """Collects the blocks of a table."""
 
     def __init__(self) -> None:
-        """Start with no events."""
         self._blocks: dict[str, list[Column]] = {name: [] for name in _COLUMNS}
         self._stats = StatTableBuilder()
 
@@ -638,14 +610,12 @@ class EventTableBuilder:
 
 
 def _lean(column: Column) -> Column:
-    """The column; one of equal values without memory for more than one."""
     if len(column) and column[0] == column[-1] and (column == column[0]).all():
         return np.broadcast_to(column[0], len(column))
     return column
 
 
 def _united(blocks: list[Column], dtype: type) -> Column:
-    """The blocks as one column, without memory where all values are equal."""
     values = {int(block[0]) if block.strides == (0,) else None for block in blocks if len(block)}
     if len(values) == 1 and None not in values:
         return np.broadcast_to(dtype(values.pop()), sum(map(len, blocks)))
@@ -653,10 +623,7 @@ def _united(blocks: list[Column], dtype: type) -> Column:
 
 
 def in_order(table: EventTable) -> EventTable:
-    """The table sorted by (line, start, longest first); equal rows keep their order.
-
-    Profilers sort each line, so usually nothing moves: only lines that are out of order are sorted.
-    """
+    """The table sorted by (line, start, longest first), stable; only lines out of order move."""
     line = table.line_id
     if not (line[1:] >= line[:-1]).all():
         table = _taken(table, np.argsort(line, kind="stable"))
@@ -677,23 +644,19 @@ def in_order(table: EventTable) -> EventTable:
 
 
 def _taken(table: EventTable, order: Int64) -> EventTable:
-    """The events in the order given, each with its stats."""
     columns = {name: _moved(getattr(table, name), order) for name in _COLUMNS}
     return replace(table, stats=table.stats.taken(order), **columns)
 
 
 def _moved(column: Column, order: Int64) -> Column:
-    """`column[order]`; a constant column stays without memory of its own."""
     return column if column.strides == (0,) and len(order) == len(column) else column[order]
 
 
 StatRow = tuple[int, int, int]
-"""One stat: its key (an index into the texts), its kind and its bits."""
+"""A key (an index into the texts), kind and bits."""
 
 
 class _Numbers(dict[str, int]):
-    """From a text to its index in a list, to which it is added when first asked for."""
-
     def __init__(self, texts: list[str]) -> None:
         super().__init__((text, i) for i, text in enumerate(texts))
         self._texts = texts
@@ -712,7 +675,6 @@ class StringTable:
     """The texts and blobs of one trace that is being made, each once. Index 0 is the empty text."""
 
     def __init__(self) -> None:
-        """Start with the empty text only."""
         self.texts: list[str] = [""]
         self.blobs: list[bytes] = []
         self._numbers = _Numbers(self.texts)

@@ -44,9 +44,8 @@ class DiskFacts:
 
     folder: str
     free_bytes: int | None = None
-    """None: the folder does not tell, or there is none."""
+    """None where unknown, or without a folder."""
     is_memory: bool = False
-    """Whether its files are kept in memory."""
     is_writable: bool = True
     error: str = ""
 
@@ -60,7 +59,6 @@ class SamplingFacts:
     """Each with the reason."""
     has_psutil: bool = True
     read_ms: float = 0.0
-    """How long one reading of all took."""
 
 
 def gather_disk_facts() -> DiskFacts:
@@ -145,11 +143,9 @@ def bytes_text(n: int) -> str:
 
 
 Session = Literal["none", "ours", "python", "elsewhere", "unknown"]
-"""Who runs the profiler of this process: a capture of ours, `tf.profiler.experimental.start`, or something without a
-Python name, such as a profiler server that serves a request."""
+"""Who runs this process' profiler: a capture of ours, `tf.profiler.experimental.start`, or something like a profiler server."""
 Recorded = Literal["all", "large", "nothing", "unknown"]
-"""Which CPU tensors the allocator in use reports to the profiler. oneDNN's, which TensorFlow takes by default on CPUs with
-AVX-512 VNNI and the like, reports those of 256 KiB and more."""
+"""The CPU tensors that the allocator in use reports; oneDNN's, the default with AVX-512 VNNI, reports those from 256 KiB on."""
 
 
 @dataclass(frozen=True)
@@ -159,11 +155,10 @@ class SessionFacts:
     session: Session = "none"
     is_imported: bool = False
     is_started: bool | None = False
-    """Whether TensorFlow has chosen its allocators; None: nobody can tell."""
+    """Whether TensorFlow has chosen its allocators; None where unknown."""
     variable: str | None = None
-    """TF_CPU_ALLOCATOR_USE_BFC as it is now."""
     recorded: Recorded = "unknown"
-    """What the allocator in use reports; unknown, too, where none is in use."""
+    """Unknown, too, where no allocator is in use."""
 
 
 def gather_session_facts() -> SessionFacts:
@@ -195,8 +190,7 @@ def running_session() -> Session:
 
 
 def _recorded() -> Recorded:
-    """What the CPU allocator in use reports: of TensorFlow's, those have statistics that report to the profiler, and
-    oneDNN's counts nothing that is small."""
+    """What the CPU allocator in use reports: all of TensorFlow's that have statistics do, oneDNN's omits what is small."""
     tf = imported_tensorflow()
     try:
         before = _in_use_bytes(tf)
@@ -363,18 +357,17 @@ def cupti_check(facts: GpuFacts) -> Check:
         found = f"{cupti.wanted} is in {folder}, where nobody looks, so {lost}"
         return warning(name, found, f"export LD_LIBRARY_PATH={folder}:$LD_LIBRARY_PATH  # then start Jupyter again")
     if not cupti.is_tried:
-        return unknown(name, "it could not be tried: no process can be started here", _load_line(cupti.wanted))
+        return unknown(
+            name,
+            "it could not be tried: no process can be started here",
+            f"import ctypes; ctypes.CDLL({cupti.wanted!r})",
+        )
     return warning(name, f"{cupti.wanted} is not found, so {lost}", f"{install}  # then restart the kernel")
 
 
 def privileges_check(facts: GpuFacts) -> Check:
-    """Check that the driver lets this user profile.
-
-    Since CUDA 10.2 the restriction is about hardware counters: tracing, which is what TensorFlow does, is allowed to
-    everybody. Some machines refuse it all the same, so a restriction is "unknown", not a warning.
-
-    Source: NVIDIA's page on CUPTI_ERROR_INSUFFICIENT_PRIVILEGES, its table of expected behaviour.
-    """
+    """Check that the driver lets this user profile; since CUDA 10.2 that restricts hardware counters only, but some machines
+    refuse tracing, too. Source: NVIDIA's page on CUPTI_ERROR_INSUFFICIENT_PRIVILEGES, its table of expected behaviour."""
     name = "gpu_privileges"
     if not facts.driver_gpus:
         return ok(name, _NOT_NEEDED)
@@ -407,7 +400,7 @@ def gpu_sampling_check(facts: GpuFacts) -> Check:
 
 
 def cuda_graphs_check(facts: GpuFacts) -> Check:
-    """Tell whether XLA keeps its CUDA graphs while a profiler runs."""
+    """Check whether XLA keeps its CUDA graphs while a profiler runs."""
     name = "cuda_graphs"
     if not facts.driver_gpus:
         return ok(name, _NOT_NEEDED)
@@ -432,10 +425,6 @@ def _install_cuda(facts: GpuFacts) -> str:
     return f'pip install "tensorflow[and-cuda]{version}"'
 
 
-def _load_line(wanted: str) -> str:
-    return f"import ctypes; ctypes.CDLL({wanted!r})"
-
-
 _BINARY, _MAYBE_TEXT = "binary messages", "text where binary messages are lost"
 _IN_PAGE, _BY_KERNEL = "views linked in the page", "views of two cells linked through the kernel"
 _SAVED = "widgets saved with Settings > Save Widget State Automatically"
@@ -451,7 +440,7 @@ _KNOWN = {
 }
 """Front ends -> whether binary messages arrive, how views of two cells follow each other, what a saved notebook shows."""
 _SERVERS = ("JupyterLab", "Notebook 7", "JupyterLab or Notebook 7")
-"""Those whose server must have what draws widgets; the others bring their own."""
+"""The others bring themselves what draws widgets."""
 
 _WITH_PAGE = {
     "jupyter-lab": "JupyterLab",
@@ -555,7 +544,6 @@ def _server_python(facts: FrontEndFacts) -> str:
 
 
 def _programs(facts: FrontEndFacts) -> set[str]:
-    """Names in the first words of the server's command: `/opt/bin/jupyter-lab`, `-m jupyterlab`, `jupyter lab`."""
     words = [Path(word).name.removesuffix(".exe").removesuffix("-script.py") for word in facts.parent[:4]]
     joined = {f"jupyter-{after}" for before, after in pairwise(words) if before == "jupyter"}
     return set(words) | joined

@@ -29,7 +29,7 @@ class Check:
     name: str
     """What was looked at, such as `cupti`; unique in a report."""
     status: Status
-    """`warning`: something will be missing or fail. `unknown`: nobody can tell from here."""
+    """`warning`: something will be missing or fail. `unknown`: it cannot be found out from here."""
     value: str
     """What was found, in a few words and one line."""
     remedy: str = ""
@@ -69,12 +69,12 @@ class BuildFacts:
     """How the installed TensorFlow was built; read from its files."""
 
     folder: Path | None = None
-    """Where the package is; None: not installed."""
+    """None where it is not installed."""
     is_cuda: bool | None = None
     is_rocm: bool = False
     cuda_version: str = ""
     cupti_requirement: str = ""
-    """The package that brings the right CUPTI, as TensorFlow's own metadata names it: `nvidia-cuda-cupti-cu12>=12.5.82`."""
+    """The package of the right CUPTI in TensorFlow's metadata: `nvidia-cuda-cupti-cu12>=12.5.82`."""
 
 
 def imported_tensorflow() -> Any:
@@ -84,7 +84,7 @@ def imported_tensorflow() -> Any:
 
 
 def is_started() -> bool | None:
-    """Whether TensorFlow has run an op, and so chosen its allocators; None: nobody can tell."""
+    """Whether TensorFlow has run an op, and so chosen its allocators; None where unknown."""
     if imported_tensorflow() is None:
         return False
     # No public name tells this; the private one has been there since 2.0, and its absence is an answer too.
@@ -162,11 +162,11 @@ class CuptiFacts:
     loadable: str = ""
     """The file that loads where TensorFlow looks."""
     failures: tuple[tuple[str, str], ...] = ()
-    """Files that are there and do not load, each with the loader's words."""
+    """Files that do not load, each with the loader's words."""
     elsewhere: tuple[str, ...] = ()
     """Folders that have it and that nobody searches."""
     is_tried: bool = True
-    """False: no process could be started to try it."""
+    """False where no process could be started to try it."""
 
     @property
     def is_other_version(self) -> bool:
@@ -176,10 +176,8 @@ class CuptiFacts:
 
 
 def cupti_facts(build: BuildFacts, environ: Mapping[str, str] | None = None) -> CuptiFacts:
-    """Look for CUPTI as TensorFlow does: by version, then plain; on the loader's path and in NVIDIA's wheels.
-
-    Loading it here would change what TensorFlow finds later, and a broken one may crash: another process tries it.
-    """
+    """Look for CUPTI as TensorFlow does, in another process: loading it here would change what TensorFlow finds, and may
+    crash."""
     environ = os.environ if environ is None else environ
     major = build.cuda_version.partition(".")[0]
     names = [f"{_PLAIN}.{major}", _PLAIN] if major else [_PLAIN]
@@ -205,7 +203,7 @@ def cupti_facts(build: BuildFacts, environ: Mapping[str, str] | None = None) -> 
 
 
 def _major(path: str) -> str:
-    """The version in a file's name; of a plain `libcupti.so` that in the name it links to, if any."""
+    """The version in a file's name; for a plain `libcupti.so` in the name that it links to, if any."""
     return Path(path).name.rpartition(".so")[2].strip(".").partition(".")[0]
 
 
@@ -220,7 +218,6 @@ def _loaded() -> str:
 
 
 def _wheel_folders(build: BuildFacts) -> list[Path]:
-    """Folders of NVIDIA's wheels that TensorFlow's libraries name in their run path."""
     if build.folder is None:
         return []
     nvidia = build.folder.parent / "nvidia"
@@ -238,25 +235,19 @@ def _other_folders(environ: Mapping[str, str]) -> list[str]:
 
 
 def loader_environment(environ: Mapping[str, str], at_start: Mapping[str, str]) -> dict[str, str]:
-    """Return the environment in which another process finds libraries as this one does.
-
-    The loader reads LD_LIBRARY_PATH once, as a process starts: what a notebook sets in `os.environ` is too late for
-    TensorFlow, but a child would see it.
-    """
+    """The environment in which a process finds libraries as this one, whose loader read LD_LIBRARY_PATH at its start, does."""
     changed = {name: text for name, text in environ.items() if name != "LD_LIBRARY_PATH"}
     return changed | {name: at_start[name] for name in ("LD_LIBRARY_PATH",) if name in at_start}
 
 
 class _Answer(NamedTuple):
-    """What came of one attempt to load a library."""
-
     name: str
     error: str
     path: str
 
 
 def _try(names: list[str]) -> list[_Answer]:
-    """What came of each that was tried; empty where no process can be started."""
+    """The answer for each library; empty where no process can be started."""
     if not sys.executable:
         return []
     import psutil
@@ -303,7 +294,7 @@ _RECORDED_BY = {
     "torch": "with torch.profiler.profile() as recorded: model.fit(...)",
 }
 _MODULES = {"protobuf": "google.protobuf"}
-"""What a package is imported as, where that is not its name."""
+"""Import names of packages where they differ."""
 
 
 @dataclass(frozen=True)
@@ -312,9 +303,9 @@ class PackageFacts:
 
     name: str
     installed: str = ""
-    """Its version on disk; empty: it is not installed."""
+    """Its version on disk; "" where it is not installed."""
     running: str = ""
-    """Its version in this process; empty: it is not imported."""
+    """Its version in this process; "" where it is not imported."""
 
 
 def python_facts() -> PackageFacts:
@@ -350,10 +341,8 @@ def needed_python() -> str:
 
 
 def needed_packages() -> dict[str, str]:
-    """Package -> lowest version that works; empty: any. In the order of a report.
-
-    They are those of pyproject.toml, as the metadata of the installed package has them, and of Keras what TensorFlow needs.
-    """
+    """Package -> lowest version that works ("": any), from this package's metadata and, for Keras, TensorFlow's; in a
+    report's order."""
     own = lowest_versions(_requirements("tfprof_widgets"), extra="tensorflow")
     keras = lowest_versions(text for text in _requirements("tensorflow") if text.startswith("keras"))
     first = {"tensorflow": "", "keras": keras.get("keras", ""), "tfprof_widgets": ""}
@@ -445,27 +434,24 @@ class GpuFacts:
     """What is known of the GPUs; nothing here was started to know it, unless TensorFlow was imported before."""
 
     driver_gpus: tuple[str, ...] | None = ()
-    """Their models, as the driver names them; None: the driver cannot be asked."""
+    """Their models; None where the driver cannot be asked."""
     driver_source: str = ""
     """`NVML` or `/proc/driver/nvidia`; the second also lists GPUs that this process may not use."""
     nvml_error: str = ""
-    """Why NVML, which samples load and memory, cannot be read; empty where it can."""
+    """Why NVML, which samples load and memory, cannot be read; "" where it can."""
     seen: tuple[str, ...] | None = None
-    """Names of TensorFlow's GPUs; None: TensorFlow is not imported, or does not tell."""
+    """Names of TensorFlow's GPUs; None where it is not imported, or does not say."""
     n_used: int = 0
     """How many of `seen` `tf.config.set_visible_devices` leaves."""
     seen_error: str = ""
     visible_devices: str | None = None
-    """The environment variable CUDA_VISIBLE_DEVICES."""
     xla_flags: str = ""
-    """The environment variable XLA_FLAGS."""
     tensorflow_version: str = ""
     build: BuildFacts = field(default_factory=BuildFacts)
     has_cuda_wheels: bool = False
-    """Whether NVIDIA's wheels lie beside TensorFlow."""
     cupti: CuptiFacts = field(default_factory=CuptiFacts)
     is_admin_only: bool | None = None
-    """The driver's RmProfilingAdminOnly; None: it does not tell."""
+    """The driver's RmProfilingAdminOnly; None where unknown."""
     is_admin: bool | None = None
     """Whether this process counts as an administrator to the driver."""
     is_container: bool = False
@@ -524,7 +510,7 @@ def _driver_gpus() -> tuple[tuple[str, ...] | None, str, str]:
 
 
 def _seen_by_tensorflow() -> tuple[tuple[str, ...] | None, int, str]:
-    """`(names, how many are used, error)`; asks only a TensorFlow that is imported."""
+    """`(names, number in use, error)`, without importing TensorFlow."""
     tf = imported_tensorflow()
     if tf is None:
         return None, 0, ""
@@ -548,10 +534,8 @@ def parse_admin_only(text: str) -> bool | None:
 
 
 def parse_is_admin(text: str) -> bool | None:
-    """Whether the capabilities in `/proc/self/status` hold one that the driver asks for; root in a container may lack them.
-
-    Source: NVIDIA's page on ERR_NVGPUCTRPERM: CAP_SYS_ADMIN, and CAP_PERFMON from driver R565 on.
-    """
+    """Whether `/proc/self/status` has a capability that the driver asks for, which root in a container may lack. Source:
+    NVIDIA's page on ERR_NVGPUCTRPERM: CAP_SYS_ADMIN, and CAP_PERFMON from driver R565 on."""
     match = re.search(r"^CapEff:\s*([0-9a-fA-F]+)", text, re.MULTILINE)
     if match is None:
         return None
@@ -560,6 +544,6 @@ def parse_is_admin(text: str) -> bool | None:
 
 
 def is_container() -> bool:
-    """Whether this process runs in a container, as far as its files tell."""
+    """Whether this process runs in a container, by its files."""
     marks = (Path("/.dockerenv"), Path("/run/.containerenv"), Path("/.singularity.d"))
     return any(mark.exists() for mark in marks) or "KUBERNETES_SERVICE_HOST" in os.environ

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 EXTENSIONS = ("@jupyter-widgets/jupyterlab-manager", "anywidget")
-"""What JupyterLab and Notebook 7 must have in `share/jupyter/labextensions` to draw our widgets."""
+"""What JupyterLab and Notebook 7 need in `share/jupyter/labextensions` to draw our widgets."""
 
 _ENVIRONMENT = (
     "COLAB_RELEASE_TAG",
@@ -26,24 +26,23 @@ _ENVIRONMENT = (
 
 @dataclass(frozen=True)
 class FrontEndFacts:
-    """What the kernel knows of the page it talks to, which no message tells."""
+    """What the kernel knows of its page, without a message."""
 
     has_shell: bool = False
-    """Whether IPython runs this code."""
     has_kernel: bool = False
-    """Whether its output goes to a front end, not to a terminal."""
+    """Whether output goes to a front end, not to a terminal."""
     variables: frozenset[str] = frozenset()
-    """Those environment variables, of some that front ends set, that are set and not empty."""
+    """Environment variables of front ends that are set and not empty."""
     is_colab: bool = False
     """Whether Colab's own module is loaded."""
     is_vscode_notebook: bool = False
-    """Whether VS Code has told the kernel the notebook's path."""
+    """Whether the kernel knows the notebook's path from VS Code."""
     is_lite: bool = False
-    """Whether Python itself runs in the browser."""
+    """Whether Python runs in the browser."""
     parent: tuple[str, ...] = ()
-    """The command line of the server that started the kernel; empty: not known."""
+    """The command line of the server that started the kernel; empty where unknown."""
     missing: tuple[str, ...] | None = None
-    """Those of `EXTENSIONS` that the server does not have; None: where it keeps them is not known."""
+    """`EXTENSIONS` that the server lacks; None where its folders are unknown."""
 
 
 def gather_front_end_facts() -> FrontEndFacts:

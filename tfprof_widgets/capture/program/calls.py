@@ -32,13 +32,13 @@ from .graphs import FrameTable
 INTERVAL_S = 0.005
 """From one sample to the next, while that is cheap."""
 MAX_SHARE = 0.005
-"""How much of a processor sampling may take: its thread has to wait for Python's lock, and takes it from the program."""
+"""The most that sampling may take of a processor: its thread takes Python's lock from the program."""
 N_FIRST = 40
-"""So many samples are taken before their cost is known."""
+"""Samples before their cost is measured."""
 MAX_SAMPLES = 50_000
 """Four minutes; a capture stops itself after one by default."""
 MAX_DEPTH = 1_000
-"""How many frames are searched for the user's."""
+"""Frames searched for the user's."""
 
 
 class LineSampler:
@@ -110,7 +110,7 @@ def user_place(frame: FrameType | None) -> tuple[CodeType, int] | None:
 
 
 MAX_CALLS = 10_000
-"""How many are noted; one within another has the same line."""
+"""Nested calls are on one line, so only the outer one counts."""
 
 
 @dataclass
@@ -151,11 +151,11 @@ class KerasCalls:
 
 
 MAX_ITEMS = 16
-"""How long a tuple may be to count as written out: sizes of kernels are, vocabularies are not."""
+"""Longest tuple that counts as written out: sizes of kernels are, vocabularies are not."""
 
 
 class _Unknown:
-    """The value of an argument that is not written as a constant."""
+    """An argument that is not written as a constant."""
 
 
 UNKNOWN = _Unknown()
@@ -180,9 +180,9 @@ class Call:
     is_open: bool
     """Whether it has `*args` or `**kwargs`, so that any argument may be among them."""
     function_line: int = 0
-    """Where the function around it begins, 0 for none: two functions that make a model each are told apart."""
+    """Where the function around it begins, 0 for none; tells apart two functions that make a model each."""
     is_repeated: bool = False
-    """Whether a loop or comprehension is around it, within its function."""
+    """Whether a loop or comprehension of its function is around it."""
 
 
 @dataclass(frozen=True)
@@ -243,7 +243,7 @@ def calls_of(text: str, file: str, wanted: Wanted) -> list[tuple[str, Call]]:
 
 
 def _walk(tree: ast.Module) -> Iterator[tuple[ast.AST, int, bool]]:
-    """All nodes, with the line of the function around each and whether a loop of that function is around it too."""
+    """All nodes, each with the line of its function and whether a loop of that function is around it."""
     stack: list[tuple[ast.AST, int, bool]] = [(tree, 0, False)]
     while stack:
         node, function_line, is_repeated = stack.pop()
@@ -285,11 +285,11 @@ class LayerFacts:
     name: str
     class_name: str
     parameters: tuple[str, ...]
-    """Names of the parameters of its constructor, in order."""
+    """Of its constructor, in order."""
     defaults: dict[str, Any]
-    """Simple values that these have when they are not given."""
+    """Simple default values of the parameters."""
     values: dict[str, Any]
-    """Simple values that it keeps under the names of its parameters."""
+    """Simple values in attributes with the names of its parameters."""
 
     @property
     def is_auto_named(self) -> bool:
@@ -336,7 +336,6 @@ def _property(layer: Any, name: str) -> Any:
 
 
 def _parameters(constructor: Any) -> tuple[tuple[str, ...], dict[str, Any]]:
-    """Names of the parameters of a constructor but the first, and their simple defaults."""
     function = plain_function(constructor)
     try:
         parameters = [] if function is None else [*inspect.signature(function).parameters.values()]
@@ -376,7 +375,6 @@ _Fitting = Sequence[tuple[LayerFacts, list[Call]]]
 
 
 def _assigned(fitting: _Fitting, model_of: Mapping[str, str]) -> dict[str, Call]:
-    """Name of each layer -> the one call among those that fit it."""
     sure: dict[str, list[Call]] = {}
     for layer, calls in fitting:
         if len(calls) == 1 and layer.name in model_of:
@@ -414,17 +412,15 @@ def _in_only_function(fitting: _Fitting, model_of: Mapping[str, str]) -> dict[st
 
 
 def _place(call: Call) -> tuple[str, int]:
-    """The function that a call is in."""
     return call.file, call.function_line
 
 
 def _may_not_have_run(calls: list[Call]) -> bool:
-    """Whether calls are in different functions, of which nothing tells which ran; text outside of functions did."""
+    """Whether calls are in different functions, of which nothing says which ran; text outside of functions did."""
     return len({_place(call) for call in calls}) > 1 and any(call.function_line for call in calls)
 
 
 def _beside(calls: list[Call], sure: list[Call]) -> list[Call]:
-    """The calls in the same function as a sure one, else in the same file, else all."""
     functions = {_place(call) for call in sure}
     files = {call.file for call in sure}
     same = [call for call in calls if _place(call) in functions]
@@ -432,7 +428,6 @@ def _beside(calls: list[Call], sure: list[Call]) -> list[Call]:
 
 
 def _nearest(calls: list[Call], sure: list[Call], *, n: int) -> list[Call]:
-    """Of more than `n` calls those nearest to the lines from the first sure one to the last, in order."""
     if len(calls) <= n or not sure:
         return calls
 
@@ -454,7 +449,6 @@ def _expanded(calls: list[Call], *, n: int) -> list[Call]:
 
 
 def _best(calls: list[Call], layer: LayerFacts) -> list[Call]:
-    """The calls that agree with a layer in most of their arguments, among those that contradict it nowhere."""
     scored = [(score, call) for call in calls if (score := _agreement(call, layer)) is not None]
     strict = [(score, call) for score, call in scored if _left_out_agrees(call, layer)] or scored
     best = max((score for score, _ in strict), default=0)
@@ -466,7 +460,7 @@ def _given(call: Call, layer: LayerFacts) -> dict[str, Any]:
 
 
 def _agreement(call: Call, layer: LayerFacts) -> int | None:
-    """How many arguments of the call the layer keeps as they are written; None where one contradicts it."""
+    """The number of the call's arguments that agree with the layer's; None where one contradicts it."""
     given = _given(call, layer)
     name = given.pop("name", None)
     if name is None:
@@ -487,7 +481,6 @@ def _agreement(call: Call, layer: LayerFacts) -> int | None:
 
 
 def _left_out_agrees(call: Call, layer: LayerFacts) -> bool:
-    """Whether the layer has the default of every parameter that the call leaves out."""
     left_out = layer.defaults.keys() - _given(call, layer).keys()
     return call.is_open or all(_agree(layer.defaults[key], layer.values.get(key, UNKNOWN)) for key in left_out)
 
@@ -503,7 +496,7 @@ def _agree(written: Any, kept: Any) -> bool:
 
 
 def _snake(name: str) -> str:
-    """A class name as Keras makes a layer's name of it: `Conv2D` -> `conv2d`."""
+    """A class name as in a layer's name: `Conv2D` -> `conv2d`."""
     name = re.sub(r"\W+", "", name)
     name = re.sub(r"(.)([A-Z][a-z]+)", r"\1_\2", name)
     return re.sub(r"([a-z])([A-Z])", r"\1_\2", name).lower()
@@ -520,14 +513,7 @@ class Fitted:
 
 
 class FitCall:
-    """The last call of `fit` within a capture.
-
-    Args:
-        arguments: the call's, by name.
-
-    Raises:
-        TypeError: an argument that cannot be referred to without keeping it.
-    """
+    """The last call of `fit` within a capture; `TypeError` for an argument that cannot be referred to without keeping it."""
 
     def __init__(self, arguments: Mapping[str, Any]) -> None:
         callbacks = arguments.get("callbacks") or ()

@@ -48,7 +48,7 @@ from .graphs import FrameTable, GraphTable, HeldFunctions, mentioned_functions, 
 
 
 class NotedModels:
-    """Layers, optimizers and variables noted so far; it keeps none of them alive."""
+    """Records of layers, optimizers and variables, none of which it keeps alive."""
 
     def __init__(self) -> None:
         self.variables = VariableTable()
@@ -56,7 +56,6 @@ class NotedModels:
         """Layers by model, path and name; optimizers without the former two."""
         self.layers: list[LayerFacts] = []
         self.models: list[str] = []
-        """Names of the models."""
         self._known: dict[int, weakref.ref[Any]] = {}
         self._seen: list[weakref.ref[Any]] = []
         self._expected: list[weakref.ref[Any]] = []
@@ -69,7 +68,7 @@ class NotedModels:
         return other
 
     def expect(self, model: Any) -> None:
-        """Take a model that is about to be trained: it is noted with those that were seen."""
+        """Add a model that is about to be trained."""
         with contextlib.suppress(TypeError):  # a class without room for weak references
             self._expected.append(weakref.ref(model))
 
@@ -86,7 +85,6 @@ class NotedModels:
             self._note_model(model)
 
     def _alive(self) -> list[Any]:
-        """The models taken that are alive, each once."""
         models = [reference() for reference in (*self._expected, *self._seen)]
         # By id: the hash of a reference is that of its model, which may be gone, or be of a class that has none.
         return list({id(model): model for model in models if model is not None}.values())
@@ -114,10 +112,8 @@ class NotedModels:
 
 
 def without_later(objects: list[Any], last_number: int) -> list[Any]:
-    """The objects but for variables made after the one of a number, and the layers that hold such.
-
-    A model that was made again has the names of the one before. A layer without variables goes with the models that it is in.
-    """
+    """The objects but for variables made after a number, whose names a model made again repeats, and the layers that hold
+    such."""
     later = {id(one) for one in alive(objects, variable_classes()[0]) if serial_number(one) > last_number}
     if not later or not last_number:  # 0: a TensorFlow that does not count
         return objects
@@ -211,7 +207,6 @@ class ProgramReader:
         return columns | {"file": [file for file, _ in rows], "line": [line for _, line in rows]}
 
     def _limits(self) -> list[str]:
-        """What of the graphs and variables was left out."""
         details, variables, n = self._graphs.details, self._models.variables, self._graphs.ops.n_rows
         notices = [details.failure] if details.failure else []
         if self._graphs.n_missed:
@@ -237,7 +232,7 @@ class ProgramReader:
         return notices
 
     def _files(self) -> tuple[dict[str, list[Any]], str]:
-        """The table of files, and what is not known of their texts."""
+        """The table of files, and what is unknown of their texts."""
         names = list(self._frames.files)
         is_user = [is_user_file(name) for name in names]
         texts, room, n_cut = [], MAX_TEXT_BYTES, 0
@@ -253,29 +248,28 @@ class ProgramReader:
 
 
 MAX_WAITING = 8
-"""So many captures wait to be read until the process exits, which takes some tenths of a second to seconds each."""
+"""More captures than these are read before the process exits, as each takes tenths of a second to seconds."""
 
 _logger = logging.getLogger(__name__)
 _waiting: list[CapturedProgram] = []
-"""Those that do, oldest first."""
+"""Oldest first."""
 
 
 class CapturedProgram:
-    """The program of one capture. Until it is read it holds the functions of TensorFlow's runtime by name, and texts and numbers
-    of the models; it never raises, as the user's cell and its trace must survive whatever TensorFlow's insides have become.
-    """
+    """The program of one capture: functions by name, and texts and numbers of models, until it is read; never raises, as
+    the user's cell and trace must survive."""
 
     def __init__(self) -> None:
         self.batch_size = 0
-        """How many samples are in a batch of what Keras trains with, where a call has told it."""
+        """Samples in a batch of what Keras trains with, where a call has said so."""
         self.facts = table_frame("facts", {})
-        """What the program ran on, as in a `SourceMap`; no rows before the end of the capture."""
+        """As in a `SourceMap`; no rows before the end of the capture."""
         self.run_dirs: tuple[Path, ...] = ()
         self.unrecorded = ""
-        """What computed a Keras model of it, such as `Keras on JAX`, where the profiler records nothing of that."""
+        """What computed a Keras model that the profiler does not record, such as `Keras on JAX`."""
         self.calls = KerasCalls()
         self.fit: FitCall | None = None
-        """The last one, as far as it can be repeated."""
+        """The last call that can be repeated."""
         self._id = uuid.uuid4().hex
         self._functions = HeldFunctions()
         self._models = NotedModels()
@@ -320,7 +314,7 @@ class CapturedProgram:
         self._models.expect(model)
 
     def see(self, model: Any) -> None:
-        """Take a Keras model that was trained: it may be gone when somebody asks."""
+        """Take a Keras model that was trained, which may be gone later."""
         try:
             self._models.see(model)
         except Exception as error:
@@ -367,10 +361,8 @@ class CapturedProgram:
         return tuple(dict.fromkeys((*known, *self._notices)))
 
     def read(self) -> SourceMap:
-        """Read it, once, and let go of what was held: lines, layers, edges, shapes and float operations of what is in the trace.
-
-        What is gone since the capture is left out: variables, and layers of models that no Keras call of the capture trained.
-        """
+        """Read it once and let go of what was held, without what is gone since the capture: variables, and layers that no
+        Keras call of it trained."""
         if (
             self._map is None and os.getpid() != self._pid
         ):  # before the lock, held maybe by a thread that the fork lacks

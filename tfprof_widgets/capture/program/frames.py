@@ -23,19 +23,16 @@ from types import FrameType, FunctionType, MethodType
 from typing import Any, NamedTuple, cast
 
 FRAMEWORKS = ("tensorflow", "keras", "tf_keras", "numpy", "optree", "wrapt", "absl", "IPython", "ipykernel")
-"""Libraries of every traceback, wherever they were imported from: unpacked or built without being installed."""
+"""Libraries of every traceback, however they were installed."""
 _FIRST_PART = re.compile(r"^(?:([^/,\n]+)/|([^/,\n]+\.py),)", re.MULTILINE)
-"""Of each line of a list of installed files the folder, or the single module."""
+"""The folder, or the single module, in each line of a list of installed files."""
 _SCHEME = ("stdlib", "platstdlib", "purelib", "platlib")
 
 
 @functools.cache
 def library_roots() -> tuple[str, ...]:
-    """Folders (and single modules) of Python, of what is installed, and of this package; sorted, without a separator at the end.
-
-    An editable install is none of them: its folder is where the user works. They are looked for once, as they are asked for
-    with every frame, and again after `look_for_libraries()`.
-    """
+    """Folders (and single modules) of Python, installed packages and this one, sorted; not editable installs, where the
+    user works."""
     # Import takes no notice of what else programs put there.
     search_path = tuple(entry for entry in sys.path if isinstance(entry, str))
     return _library_roots(search_path, tuple(_folder_of(name) for name in FRAMEWORKS))
@@ -66,13 +63,13 @@ def _site_folders() -> tuple[str, ...]:
 
 
 def _folder_of(name: str) -> str:
-    """Where an imported package lies; "" where it is not imported, or is no package in a folder."""
+    """Where an imported package lies; "" for no package in a folder."""
     file = getattr(sys.modules.get(name), "__file__", None)
     return str(Path(file).parent) if isinstance(file, str) and Path(file).name == "__init__.py" else ""
 
 
 def _installed_in(entry: str) -> Iterator[str]:
-    """What installed distributions put into a folder: packages and modules, not all that lies there."""
+    """Packages and modules that distributions put into a folder."""
     try:
         if not any(Path(entry).glob("*.dist-info")):
             return
@@ -85,7 +82,6 @@ def _installed_in(entry: str) -> Iterator[str]:
 
 
 def _top_level(installed: Distribution) -> set[str]:
-    """First parts of the paths of its files that Python imports."""
     # Not from `installed.files`, an object a file: of TensorFlow's 20,000 that took half a second in which the steps waited.
     names = {name or module for name, module in _FIRST_PART.findall(installed.read_text("RECORD") or "")}
     return {name for name in names if not name.endswith((".dist-info", ".data")) and name not in ("..", "bin")}
@@ -101,11 +97,8 @@ _COLLECTS_ANYWHERE = sys.version_info < (3, 12)
 
 
 def running_frames() -> dict[int, FrameType]:
-    """The innermost frame of each other thread, by the thread's number.
-
-    `sys._current_frames` makes objects while it holds a lock of the interpreter's. Garbage that is collected then, and that
-    holds a `threading.local` as graphs of TensorFlow do, waits for that lock for ever (python/cpython#106883).
-    """
+    """The innermost frame of each other thread by number, without garbage collection, which could wait for the
+    interpreter's lock for ever (python/cpython#106883)."""
     frames = cast("dict[int, FrameType]", _without_collecting(sys._current_frames))
     # This thread's frame holds these frames in turn. As a circle they would live, with the tensors that are their variables,
     # until garbage is collected.
@@ -114,11 +107,8 @@ def running_frames() -> dict[int, FrameType]:
 
 
 def outer_frame(frame: FrameType) -> FrameType | None:
-    """The frame that called `frame`, which may be one of another thread; None where there is none.
-
-    `frame.f_back` makes an object. Garbage that is collected then may let the other thread run on, and leave the very frame
-    that is being read: the process crashes (python/cpython#111363).
-    """
+    """The caller of `frame`, which may be another thread's, or None; garbage collected meanwhile may let that thread
+    leave the frame and crash (python/cpython#111363)."""
     return cast("FrameType | None", _without_collecting(partial(getattr, frame, "f_back")))
 
 
@@ -161,7 +151,7 @@ class Columns(dict[str, list[Any]]):
 
 
 MAX_RECORDS = 20_000
-"""How many layers are recorded at most, over all models."""
+"""Over all models."""
 MAX_DEPTH = 100
 """How deeply layers within layers are followed."""
 
@@ -251,7 +241,7 @@ _LATER_REPLICA = re.compile(r"/replica_[1-9]\d*(:0)?$")
 
 
 class VariableTable:
-    """Variables noted so far."""
+    """The table of variables so far."""
 
     def __init__(self) -> None:
         self.variables = Columns("name", "shape", "dtype", "trainable", "layer", "device")
@@ -277,7 +267,7 @@ class VariableTable:
         return of_handle
 
     def _add(self, shown: Any, variable: Any, layer: str, of_handle: dict[int, int]) -> None:
-        """Note one variable: `shown` is Keras' wrapper, if it has one, of TensorFlow's `variable`."""
+        """Add a variable of TensorFlow; `shown` is Keras' wrapper, if it has one."""
         own, inner = own_values(shown), own_values(variable)
         name = own.get("_path") or own.get("_handle_name") or inner.get("_handle_name")
         if not isinstance(name, str) or _LATER_REPLICA.search(name):  # copies of one variable, on other devices
@@ -309,12 +299,12 @@ def variable_classes() -> tuple[type | None, type | None]:
 
 
 def holders(objects: list[Any]) -> list[Any]:
-    """Layers, models and optimizers: what keeps a list of weights."""
+    """Layers, models and optimizers, which have lists of weights."""
     return [thing for thing in objects if any(name in own_values(thing) for name in _WEIGHTS)]
 
 
 def own_weights(layer: Any) -> Iterator[Any]:
-    """TensorFlow's variables in the lists that a layer or optimizer keeps itself."""
+    """TensorFlow's variables in a layer's or optimizer's own lists."""
     own = own_values(layer)
     for key in _WEIGHTS:
         yield from map(_inner, listed(own.get(key)))
@@ -327,7 +317,7 @@ def serial_number(variable: Any) -> int:
 
 
 def _weights(objects: list[Any]) -> Iterator[tuple[str, Any]]:
-    """The weights of all live layers, each with the path of its layer, models before what is no part of another."""
+    """The weights of all live layers, each with its layer's path, models before what is no part of another."""
     layers = holders(objects)
     inner = {id(part) for layer in layers for part in parts_of(layer) if part is not layer}
     # A sequential model keeps a functional one of the same layers, which nobody else knows.
@@ -345,7 +335,7 @@ def _weights(objects: list[Any]) -> Iterator[tuple[str, Any]]:
 
 
 def _inner(kept: Any) -> Any:
-    """TensorFlow's variable in one of Keras; the same for one of TensorFlow."""
+    """TensorFlow's variable in one of Keras; one of TensorFlow itself."""
     found = own_values(kept).get("_value", kept)
     copies = own_values(found).get("_values")  # of a distributed variable the first copy stands for all
     return copies[0] if isinstance(copies, (list, tuple)) and copies else found
@@ -362,7 +352,7 @@ def _shape_text(shape: Any) -> str:
 
 
 MAX_WRAPPERS = 100
-"""How many decorators of a function are looked through; they may go in a circle."""
+"""Decorators of a function to look through; they may go in a circle."""
 
 _FUNCTIONS = "tensorflow.python.eager.polymorphic_function"
 _mro = type.__dict__["__mro__"].__get__
@@ -424,11 +414,11 @@ def plain_function(function: Any) -> FunctionType | None:
 
 
 MAX_FILE_BYTES = 256 * 2**10
-"""How much of one file is kept; a cell or module of a user is far smaller."""
+"""Of one file; a cell or module of a user is far smaller."""
 MAX_READ_BYTES = 16 * 2**20
-"""No larger file is read at all."""
+"""Larger files are not read."""
 MAX_TEXT_BYTES = 4 * 2**20
-"""How much of all files together."""
+"""Of all files together."""
 
 _INPUT = re.compile(r"(?:^<|[\\/])ipython-input(?:-(\d{1,9})(?=-))?-")
 """Names of cells: `<ipython-input-7-0123abcd>` of older versions, `/tmp/ipython-input-1234.py` of Colab."""
@@ -501,7 +491,7 @@ def is_cell(filename: str) -> bool:
 
 
 def _cell_number(filename: str) -> int | None:
-    """The number that the notebook shows beside the cell, as far as its name tells it or IPython remembers it."""
+    """The number beside the cell in the notebook, as far as its name or IPython knows."""
     named = _INPUT.search(filename)
     if named is not None and named[1]:
         return int(named[1])
@@ -542,7 +532,7 @@ def user_texts(until_ns: int) -> dict[str, str]:
 
 
 def write_whole(path: Path, content: bytes) -> None:
-    """Write a file so that nobody finds half of it, not even after a crash."""
+    """Write a file whole or not at all, even in a crash."""
     part = path.with_name(f".{path.name}.part")
     try:
         part.write_bytes(content)

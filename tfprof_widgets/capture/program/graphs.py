@@ -25,7 +25,7 @@ _RESHAPES = frozenset(("Reshape", "ExpandDims", "Squeeze"))
 _ARGUMENTS = frozenset(("Placeholder", "IteratorGetNext", "OptionalGetValue"))
 """Types of ops that bring a batch into a function."""
 _MAX_DEPTH = 50
-"""How far an unknown dimension is followed to where it comes from."""
+"""How far an unknown dimension is followed to its origin."""
 
 Shape = tuple[int, ...] | None
 
@@ -80,11 +80,8 @@ class StaticShapes:
         return text
 
     def whole(self, tensor: Any, batch_size: int, depth: int = 0) -> Shape:
-        """The shape with an unknown dimension filled in, for batches of `batch_size`; None where it cannot be told.
-
-        One unknown dimension is that of the input which has one; of what is reshaped, what the number of elements leaves;
-        of a function's argument, when it is the first, the batch.
-        """
+        """The shape for batches of `batch_size`, or None: an unknown dimension is the input's, what a reshape leaves, or
+        the batch for a function's first dimension."""
         key, shape = id(tensor), self.of(tensor)
         if shape is None or shape.count(-1) > 1 or (-1 in shape and (depth > _MAX_DEPTH or not batch_size)):
             return None
@@ -97,7 +94,6 @@ class StaticShapes:
         return self._whole[key]
 
     def _unknown(self, operation: Any, shape: tuple[int, ...], batch_size: int, depth: int) -> int | None:
-        """The size of the one unknown dimension of an output of an op."""
         if operation.type in _ARGUMENTS:
             return batch_size if shape[0] < 0 else None
         inputs = list(operation.inputs)
@@ -149,25 +145,25 @@ def without_deprecations() -> Iterator[None]:
 
 
 MAX_EDGES = 400_000
-"""How many edges are noted; a graph op has about two."""
+"""A graph op has about two."""
 VARIABLE_READS = frozenset(
     ("ReadVariableOp", "ResourceGather", "ResourceGatherNd", "VarHandleOp", "VariableV2", "Variable")
 )
-"""Types of ops that stand for a variable: in functions those that read it, in graphs of sessions those that hold it."""
+"""Types of ops that read a variable in functions, or hold it in graphs of sessions."""
 _MAX_CALLS = 100
-"""How many functions within functions a captured tensor is followed through; it may go in a circle."""
+"""Nested functions through which a captured tensor is followed, which may go in a circle."""
 
 _logger = logging.getLogger(__name__)
 
 
 class GraphDetails:
-    """Details and edges of the ops noted so far; rows are those of the table of ops."""
+    """Details and edges of the ops so far; rows are those of the table of ops."""
 
     def __init__(self) -> None:
         self.details = Columns("op", "device", "float_ops", "input_shapes", "output_shapes", "variable", "dtype")
         self.edges = Columns("op", "slot", "source", "source_output")
         self.failure = ""
-        """What went wrong, as a sentence; "" when all went well."""
+        """What went wrong, as a sentence; "" for nothing."""
         self.n_edges_missed = 0
         self.forget()
 
@@ -217,13 +213,13 @@ class GraphDetails:
             self._uncounted.append((operation, at))
 
     def _output(self, tensor: Any) -> int:
-        """Which output of its op a tensor is; of what the table has not which argument of the function, -1 for none."""
+        """Which output of its op a tensor is; without a row for the op which argument of the function, -1 for none."""
         if tensor.op.type == "Placeholder":
             return self._argument.get(id(tensor), -1)
         return int(tensor.value_index)
 
     def count(self, batch_size: int) -> None:
-        """Count the float operations of what was noted."""
+        """Count the float operations of the ops so far."""
         with without_deprecations():
             for operation, at in self._uncounted:
                 self.details["float_ops"][at] = count_float_ops(operation, self._shapes, batch_size)
@@ -237,7 +233,7 @@ class GraphDetails:
         self._argument: dict[int, int] = {}
 
     def _variable(self, operation: Any) -> int:
-        """The row of the variable that an op stands for, -1 for none that is known."""
+        """The row of the variable that an op stands for, -1 for none."""
         handle = operation.inputs[0] if len(operation.inputs) else operation.outputs[0]
         for _ in range(_MAX_CALLS):
             found = self._of_handle.get(id(handle))
@@ -250,7 +246,7 @@ class GraphDetails:
 
 
 def _dtype(operation: Any) -> str:
-    """The type of what an op makes first; where it makes nothing, as one that assigns, of what it reads last."""
+    """The type of what an op makes first; of one that makes nothing, such as an assignment, of what it reads last."""
     tensors = [*operation.inputs[-1:], *operation.outputs[:1]]
     return str(tensors[-1].dtype.base_dtype.name) if tensors else ""
 
@@ -271,7 +267,7 @@ class HeldFunctions:
     def __init__(self) -> None:
         self._keys: set[tuple[int, bytes]] = set()
         self._seen = -1, 0
-        """How many functions there were at the last look, and how often captures had let go."""
+        """Number of functions at the last look, and of captures that had let go."""
         self._lock = threading.Lock()
         self._pid = os.getpid()
         _all.add(self)
@@ -297,7 +293,7 @@ class HeldFunctions:
 
     @property
     def names(self) -> frozenset[str] | None:
-        """Names of the functions that are held; None where TensorFlow keeps no counts, so that none can be."""
+        """Names of the functions that are held; None where TensorFlow has no counts, so that none can be."""
         return (
             None if _counts() is None and not self._keys else frozenset(name.decode() for _, name in tuple(self._keys))
         )
@@ -313,7 +309,7 @@ class HeldFunctions:
         return sum(definition.ByteSize() for definition in map(definition_of, alone) if definition is not None)
 
     def release(self) -> None:
-        """Let go of all; what nobody else holds leaves the runtime."""
+        """Release all; what has no other holder leaves the runtime."""
         if sys.is_finalizing() or os.getpid() != self._pid:
             return
         with self._lock:
@@ -335,7 +331,6 @@ _all: weakref.WeakSet[HeldFunctions] = weakref.WeakSet()
 
 
 def _n_holders() -> Counter[tuple[int, bytes]]:
-    """How many captures hold each function."""
     return Counter(itertools.chain.from_iterable(tuple(one._keys) for one in tuple(_all)))
 
 
@@ -394,7 +389,7 @@ def _called_by(name: str) -> Iterator[str]:
 
 
 def _counts() -> dict[tuple[int, bytes], int] | None:
-    """TensorFlow's counts by context and name; None where it has none, as before it is imported, or other ones."""
+    """TensorFlow's counts by context and name; None where it has none, as before it is imported."""
     counts = getattr(sys.modules.get(_RUNTIME), "RUNTIME_FUNCTION_REFS", None)
     is_known = isinstance(counts, dict) and all(isinstance(key, tuple) for key in itertools.islice(counts, 1))
     return counts if is_known else None
@@ -406,7 +401,7 @@ def _context() -> Any:
 
 
 Place = tuple[str, int, str]
-"""File, line and name of a Python function; "" and 0 where it is not known, or not the user's."""
+"""File, line and name of a Python function; "" and 0 where unknown, or not the user's."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -416,9 +411,8 @@ class RanGraph:
     name: str
     graph: Any
     place: Place = ("", 0, "")
-    """The Python function that it was traced from."""
     traces: Mapping[str, Any] | None = None
-    """Tracebacks by the names of ops, of a graph that was made anew, whose ops have none."""
+    """Tracebacks by the names of ops, of a remade graph, whose ops have none."""
 
     @property
     def has_lost_variables(self) -> bool:
@@ -426,7 +420,7 @@ class RanGraph:
         return self.traces is not None and any(one.type in VARIABLE_READS for one in self.graph.get_operations())
 
     def traceback(self, operation: Any) -> Any:
-        """Where the op was made; None where nobody knows."""
+        """Where the op was made; None where unknown."""
         return operation.traceback if self.traces is None else tuple(self.traces.get(operation.name, ()))
 
 
@@ -464,13 +458,13 @@ def _name(function: Any) -> str:
 
 
 def _number(graph: Any) -> int:
-    """A number that grows from each graph to the next, as `serial_number` of variables; 0 where it is not known."""
+    """A number that grows from graph to graph, as `serial_number` of variables; 0 where unknown."""
     found = re.search(r"\d+", str(getattr(graph, "_graph_key", "")))
     return int(found[0]) if found else 0
 
 
 def _made_anew(name: str) -> tuple[Any, Mapping[str, Any]] | None:
-    """The graph of a function whose Python objects are gone, and its tracebacks; None where the runtime has it no more."""
+    """The graph of a function whose Python objects are gone, and its tracebacks; None where the runtime no longer has it."""
     from tensorflow.python.framework import function_def_to_graph
     from tensorflow.python.util import tf_stack
 
@@ -486,7 +480,7 @@ def _made_anew(name: str) -> tuple[Any, Mapping[str, Any]] | None:
 
 
 def _places(functions: list[Any], held: frozenset[str]) -> dict[str, Place]:
-    """Name of a graph -> the Python function that it was traced from, where it is the user's and was traced before the end."""
+    """Name of a graph -> the user's Python function that it was traced from, if before the end."""
     places: dict[str, Place] = {}
     for function in functions:
         plain = plain_function(getattr(function, "python_function", None))
@@ -497,7 +491,7 @@ def _places(functions: list[Any], held: frozenset[str]) -> dict[str, Place]:
 
 
 def _place_in(traces: Mapping[str, Any], function: str, until_ns: int) -> Place:
-    """Where the Python function of that name begins, by the tracebacks of its ops: at the last `def` of it before them."""
+    """Where the function of that name begins: at the last `def` of it before its ops' tracebacks."""
     lines: dict[str, int] = {}
     for trace in traces.values():
         for frame in trace:
@@ -519,7 +513,7 @@ def _traced_by(function: Any) -> list[str]:
 
 
 MAX_OPS = 200_000
-"""How many graph ops are noted; a large model has some ten thousand."""
+"""A large model has some ten thousand."""
 
 
 class FrameTable:
@@ -545,14 +539,14 @@ class FrameTable:
 
 
 class GraphTable:
-    """Graphs and their ops noted so far."""
+    """The tables of graphs and their ops so far."""
 
     def __init__(self, frames: FrameTable) -> None:
         self.functions = Columns("graph", "file", "line", "function")
         """The graphs, each with where its Python function was defined."""
         self.ops = Columns("graph", "op", "type", "frame")
         self.n_missed = 0
-        """How many ops more the graphs had."""
+        """Ops beyond the limit."""
         self.details = GraphDetails()
         self._frames = frames
         self._row_of_traceback: dict[Any, int] = {}

@@ -19,7 +19,7 @@ _CANONICAL = re.compile(r".*/(device:gpu|gpu|device:cpu|cpu):\d+")
 _GPU = re.compile(r"gpu:\d+")
 _NO_OPS = (RECEIVED, "_SOURCE")
 _PARTITION_SUFFIX = re.compile(r"(?:/_\d+|_S\d+)$")
-"""What the runtime appends to the names of tensors that it passes between devices, and of copies of constants."""
+"""The runtime's suffix of tensors that it passes between devices, and of copies of constants."""
 
 
 def is_accelerator_time(device: str) -> bool:
@@ -55,7 +55,6 @@ class _Builder:
         self.memory: list[tuple[Any, ...]] = []
 
     def add(self, one: Execution) -> None:
-        """Take up an execution."""
         op = self.ops.get(one.name)
         if op is None:
             if one.name in _NO_OPS or "MEMCPY" in one.name:
@@ -89,7 +88,6 @@ class _Builder:
             run[0] += not is_kernel
 
     def graph(self, log: OpLog) -> OpGraph:
-        """All of it as tables."""
         row = {name: i for i, name in enumerate(self.ops)}
         ops = list(self.ops.values())
         for op in ops:
@@ -126,7 +124,7 @@ class _Builder:
 
 
 def _learn(op: _Op, one: Execution) -> None:
-    """Take edges and shapes from an execution where no graph tells them."""
+    """Take edges and shapes from an execution where no graph has them."""
     if one.inputs and not op.node.inputs:
         op.node = replace(op.node, inputs=one.inputs)
     if op.node.output_shapes is None and one.outputs and all(tensor.shape is not None for tensor in one.outputs):
@@ -157,7 +155,6 @@ def _shapes(ops: list[_Op], inputs: list[tuple[int, int, int, int]]) -> list[tup
 
 
 def _memory_of(one: Execution, device: str) -> tuple[int, ...]:
-    """Columns of `memory` after the op."""
     on_host = "cpu" in device
     temp, persistent = one.temp_bytes, one.persistent_bytes
     output = sum(max(tensor.allocated_bytes, tensor.requested_bytes) for tensor in one.outputs if tensor.is_described)
@@ -178,7 +175,6 @@ def _memory_of(one: Execution, device: str) -> tuple[int, ...]:
 
 
 def _columns(table: str, rows: Iterable[tuple[Any, ...]]) -> dict[str, list[Any]]:
-    """Rows as the columns of a table."""
     columns: dict[str, list[Any]] = {name: [] for name in GRAPH_TABLES[table]}
     lists = list(columns.values())
     for row in rows:
@@ -188,10 +184,7 @@ def _columns(table: str, rows: Iterable[tuple[Any, ...]]) -> dict[str, list[Any]
 
 
 def op_graph_of(stats: StepStats, graph: GraphNodes | None, log: OpLog) -> OpGraph:
-    """The graph of ops of some steps.
-
-    Differs from tfprof: without a graph ops still have their types and inputs.
-    """
+    """The graph of ops of some steps. Differs from tfprof: without a graph ops still have their types and inputs."""
     builder = _Builder(graph)
     for one in stats.executions:
         builder.add(one)
@@ -288,7 +281,7 @@ def _parsed(content: bytes) -> Any:
 
 
 class _Reader:
-    """Collects the rows of the tables, node by node: one step of a loop per row, as many as the file has messages."""
+    """Collects the rows of the tables, in one step of a loop per message."""
 
     def __init__(self, profile: Any) -> None:
         nodes = {entry.key: entry.value for entry in profile.nodes}
@@ -338,7 +331,6 @@ class _Reader:
             yield op, entry.key, self.op_of[entry.value], outputs.get(entry.value, -1)
 
     def _frame(self, op: int, raw: bytes) -> int:
-        """The row of the innermost frame of a call stack."""
         from google.protobuf.message import DecodeError
 
         if raw not in self.stacks:
@@ -377,7 +369,7 @@ class _Reader:
 
 
 def _written_shapes(op: int, node: Any) -> Iterator[tuple[Any, ...]]:
-    """The shapes that are known; an empty one is not, for a single number has the shape 1."""
+    """The known shapes; an empty one is unknown, as a scalar has the shape 1."""
     for is_output, entries in ((False, node.input_shapes), (True, node.output_shapes)):
         for entry in entries:
             if entry.value.int64_values:

@@ -24,7 +24,7 @@ CALL_STACK: Schema = {
     "Stack": (("traces", 1, "Frame repeated"),),
     "IdToString": (("key", 1, "int64"), ("value", 2, "bytes")),
 }
-"""Where an op was made, and the texts that its frames name by number; an OpLogProto and a ProfileProto have both."""
+"""Where an op was made, and its frames' texts by number; of an OpLogProto and a ProfileProto."""
 
 _SCHEMA: Schema = {
     "Dim": (("size", 1, "int64"),),
@@ -94,7 +94,7 @@ def step_message(name: str) -> Any:
 
 Shape = tuple[int, ...]
 _DTYPE = re.compile(r"\btype: (DT_\w+)")
-"""A dtype in a graph as text; messages declared here have its number, as they know no enums."""
+"""A dtype in a graph as text; the messages here have its number, as they declare no enums."""
 
 
 @dataclass(frozen=True)
@@ -106,9 +106,9 @@ class GraphNode:
     inputs: tuple[tuple[str, int], ...] = ()
     """`(name, its output)`; -1 as output for a control edge."""
     shape: Shape | None = None
-    """Of what a variable or a placeholder holds; None for none."""
+    """Of what a variable or a placeholder holds."""
     output_shapes: tuple[Shape, ...] | None = None
-    """As tfprof counts them: (1,) for a scalar, () for an unknown rank, -1 for an unknown dimension. None where not told."""
+    """As tfprof counts them: (1,) for a scalar, () for an unknown rank, -1 for an unknown dimension; None where unknown."""
     dtype: int = 0
     """The number of TensorFlow's `DataType` that its attribute `dtype` says; 0 for none."""
 
@@ -192,7 +192,7 @@ def _shape(shape: Any) -> Shape:
 
 _Frame = tuple[int, str, int, str, int, str]
 _NO_TEXT = "none"
-"""What TensorFlow's op log has for a line whose code could not be read."""
+"""TensorFlow's op log has it for a line whose code could not be read."""
 
 
 @dataclass
@@ -270,7 +270,7 @@ _TRANSFER = re.compile(r"(?:\[[^\]]*\] )*(\S+) from (/\S+) to (/\S+)")
 _KERNEL = re.compile(r"@@([^#]*)#?")
 _MOST = 2**52
 RECEIVED = "RecvTensor"
-"""How the runtime calls the arrival of a tensor of another task, which is no op of the graph."""
+"""The runtime's name for the arrival of a tensor of another task, which is no op of the graph."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -300,7 +300,7 @@ class Tensor:
     allocated_bytes: int
     allocator: str
     is_described: bool
-    """Whether the file tells its allocation."""
+    """Whether the file has its allocation."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -318,16 +318,15 @@ class AllocatorUse:
 
 @dataclass(frozen=True, slots=True)
 class Execution:
-    """One execution of an op as one device tells it."""
+    """One execution of an op on one device."""
 
     step: int
     device: str
     node: str
     """What ran, as the file has it."""
     name: str
-    """The name of the op."""
     op: str
-    """The op's type, "" where the label does not tell it."""
+    """"" where the label does not say."""
     inputs: tuple[tuple[str, int], ...]
     """`(op, its output)` of the tensors that it took; see `source_of`."""
     start_us: int
@@ -366,7 +365,7 @@ class StepStats:
     partitions: list[Any] = field(default_factory=list)
     """GraphDef messages of what each device ran; empty unless the session was asked for them."""
     tensors: list[TensorLife] = field(default_factory=list)
-    """When tensors lived, where a file tells it."""
+    """Lives of tensors, where a file has them."""
     counters: list[AllocatorValue] = field(default_factory=list)
     warnings: list[str] = field(default_factory=list)
 
@@ -395,7 +394,6 @@ def read_step_stats(steps: Mapping[int, bytes], *, source: str = "") -> StepStat
 
 
 def _parse(content: bytes, name: str) -> tuple[Any, Any]:
-    """The StepStats of a message, and the graphs of its partitions."""
     from google.protobuf.message import DecodeError
 
     from ..protobuf import FileKind, break_of, kind_of
@@ -447,7 +445,7 @@ def _execution(step: int, device: str, node: Any) -> Execution:
 
 
 def _told(name: str, label: str, device: str) -> tuple[str, str, tuple[tuple[str, int], ...], str]:
-    """Name, op type, inputs and the sending device that a name and a label tell."""
+    """Name, op type, inputs and sending device in a name and a label."""
     if name == RECEIVED:
         transfer = _TRANSFER.search(label)
         return name, RECEIVED, (), transfer[2] if transfer else "elsewhere"

@@ -71,12 +71,8 @@ class Place:
 
 
 def places_of(devices: Iterable[str]) -> dict[str, Place]:
-    """The place of each device of a file.
-
-    A task (`/job:worker/replica:0/task:1`) is a host of its own. CPUs are lines of its host plane, and so is what a task
-    does to schedule the ops of an accelerator; streams and copies are lines of that one's plane. `stream:all` repeats
-    what numbered streams tell, and `memcpy` what streams tell: they are derived where those are there.
-    """
+    """The place of each device of a file: each task is a host with CPUs and scheduling as lines, each accelerator a plane
+    of streams and copies; `stream:all` and `memcpy` are derived beside numbered streams."""
     names = list(dict.fromkeys(devices))
     tasks = list(dict.fromkeys(task for name in names if (task := _task(name))))
     only = tasks[0] if len(tasks) == 1 else ""
@@ -200,7 +196,6 @@ class TensorMakers:
     """The makers of one tensor, by task and in the order of their starts."""
 
     def __init__(self, makers: Iterable[Maker]) -> None:
-        """Sort them."""
         self._of: dict[tuple[str, bool], list[tuple[int, int]]] = {}
         for one in makers:
             # Of several that start together the first row is the last one here.
@@ -209,11 +204,8 @@ class TensorMakers:
             starts.sort()
 
     def source_of(self, taker: Maker) -> int:
-        """The row that one took the tensor from; -1 for none.
-
-        It is the last one of its own task before it, else the next one after it, else one of another task. A tensor that
-        was received comes from another task, if it can, and never from another arrival.
-        """
+        """The row that a tensor was taken from, or -1: its task's last one before, else its next one, else another
+        task's; for a received one another task's first, and never an arrival."""
         keys: list[tuple[bool, bool, int, int]] = []  # is near, is before, how close, the row below 0
         for (host, is_received), starts in self._of.items():  # as many as there are tasks
             if taker.is_received and is_received:
@@ -230,16 +222,13 @@ class TensorMakers:
 
 
 MOST_LANES = 64
-"""So many lines of tensors a device has at most: no screen shows more."""
+"""Lines of tensors of a device: no screen shows more."""
 
 
 def add_tensors(
     builder: TraceBuilder, tensors: Iterable[TensorLife], places: Mapping[str, Place], origin_ns: int
 ) -> None:
-    """Add an event for each tensor, from when it was made to its last use, with its shape and bytes.
-
-    Those for which the lines do not suffice are left out, with a warning.
-    """
+    """Add an event for each tensor's life, with shape and bytes; those beyond the lines are left out, with a warning."""
     by_device: defaultdict[str, list[TensorLife]] = defaultdict(list)
     for tensor in tensors:
         by_device[tensor.device].append(tensor)
@@ -269,10 +258,8 @@ def add_tensors(
 
 
 def nested_lanes(starts: list[int], ends: list[int]) -> list[int]:
-    """A lane for each span, given in order of start, longest first: in one lane a span lies inside another or beside it.
-
-    It is the lowest lane that takes the span; -1 where none of `MOST_LANES` does.
-    """
+    """The lowest lane for each span, by start, longest first, in which it is inside or beside all others; -1 beyond
+    `MOST_LANES`."""
     stacks: list[list[int]] = []  # per lane the ends of what is open, the innermost last
     room: list[float] = []  # until when a span in the lane may last
     closing: list[tuple[int, int]] = []  # (end, lane) of all that is open
@@ -316,11 +303,8 @@ class _Change:
 def add_memory(
     builder: TraceBuilder, executions: Iterable[Execution], places: Mapping[str, Place], origin_ns: int
 ) -> None:
-    """Add an event for each record of an allocator, with what was in use after it since the step began.
-
-    Source: `AllocatorMemoryUsed.allocation_records`. They tell neither addresses nor the tensors: what is given back is
-    taken for the oldest allocation of the same op and size.
-    """
+    """Add an event for each allocator record, with the step's use after it; freed bytes are the oldest of the same op and
+    size, as records lack addresses. Source: `AllocatorMemoryUsed.allocation_records`."""
     changes: defaultdict[tuple[str, int, str], list[_Change]] = defaultdict(list)
     n_addresses = 0
     for one in executions:
@@ -399,8 +383,6 @@ _COPY = re.compile(r"MEMCPY\w+", re.IGNORECASE)
 
 @dataclass(frozen=True, slots=True)
 class _Row:
-    """An execution that becomes an event."""
-
     one: Execution
     place: Place
     start_ps: int
@@ -421,11 +403,8 @@ def event_name(one: Execution) -> str:
 
 
 def step_trace(stats: StepStats) -> Trace:
-    """The trace of some steps.
-
-    Each task of a job is a host. Each step of each host is marked on a line of its own; its events belong to it whenever
-    they ran. Ops that ran at the same time without a thread being told are on several lines, so that times add up.
-    """
+    """The trace of some steps: each task is a host with a line of marked steps that own their events, and simultaneous
+    ops without threads are on several lines, so that times add up."""
     places = places_of([*(one.device for one in stats.executions), *(one.device for one in stats.tensors)])
     timed = [one for one in stats.executions if one.start_us > 0]
     origin_ns = min((one.start_ns for one in timed), default=0)
@@ -535,7 +514,6 @@ def _flows(rows: list[_Row]) -> tuple[list[list[int]], set[int]]:
 
 
 def _received_name(one: Execution) -> str:
-    """The op whose output a received tensor is."""
     edge = one.label.partition(" from /")[0].rpartition(" ")[2]
     match = _EDGE.match(edge)
     return source_of(match[1] if match else edge)[0]
@@ -547,10 +525,8 @@ _MOST_US = 2**52
 
 
 def trace_of(graph: OpGraph) -> Trace:
-    """The executions of a graph as events, each step marked, with arrows along its edges.
-
-    Memory is in the graph (`Profile.tree`), not in the trace: such files do not tell when it was taken and given back.
-    """
+    """The executions of a graph as events, with marked steps and arrows along edges, but without memory (see
+    `Profile.tree`), as files lack its times."""
     times, names = graph.times, graph.ops["name"].tolist()
     start_us = np.clip(times["start_us"].to_numpy(np.float64), -_MOST_US, _MOST_US).astype(np.int64)
     duration_us = np.clip(times["duration_us"].to_numpy(np.float64), 0, _MOST_US).astype(np.int64)
@@ -587,7 +563,7 @@ def trace_of(graph: OpGraph) -> Trace:
 def read_run_metadata(
     steps: Mapping[int, bytes], *, graph: bytes | None = None, op_log: bytes | None = None
 ) -> tuple[Trace, OpGraph]:
-    """Read what a session of TensorFlow 1 noted of its runs."""
+    """Read the RunMetadata of a session of TensorFlow 1."""
     stats = read_step_stats(steps)
     nodes = read_graph_def(graph) if graph else None
     if nodes is None and stats.partitions:

@@ -47,7 +47,7 @@ class TimelineFile:
 
     processes: dict[Any, str] = field(default_factory=dict)
     ops: list[tuple[tuple[Any, Any], Execution]] = field(default_factory=list)
-    """Process and thread, and what an event tells of the execution: neither its step nor its device."""
+    """Process and thread, and the execution without step and device."""
     arrows: dict[tuple[Any, Any, int], list[tuple[str, int]]] = field(default_factory=dict)
     """By process, thread and time the ops that an arrow leads from to what starts there."""
     objects: dict[tuple[Any, Any], TimelineObject] = field(default_factory=dict)
@@ -139,10 +139,10 @@ def _finite(value: Any) -> float:
 
 
 _PROCESS = re.compile(r"(?:Op (?:scheduling|execution) threads: (.*\S)|(.*\S) (?:Compute|Tensors))", re.DOTALL)
-"""How tfprof, and how the hook call what a device does."""
+"""How tfprof, and the hook, name what a device does."""
 _FIELD = re.compile(r"(dtype|size|requested_bytes|allocated_bytes|allocator_name|unknown_rank):\s*([^\s{}]+)")
 UNNAMED = "unnamed allocator"
-"""In place of the empty name that received tensors have."""
+"""In place of the empty name of received tensors."""
 
 
 def read_timelines(files: Mapping[int, tuple[str, bytes]]) -> StepStats:
@@ -168,7 +168,6 @@ def read_timelines(files: Mapping[int, tuple[str, bytes]]) -> StepStats:
 
 
 def _take(found: StepStats, step: int, file: TimelineFile, name: str) -> None:
-    """Add what a file holds as a step."""
     found.steps.append(step)
     device_of: dict[Any, str] = {}
     for process, title in file.processes.items():
@@ -201,7 +200,7 @@ def _take(found: StepStats, step: int, file: TimelineFile, name: str) -> None:
 
 
 def _allocators(made: list[tuple[TimelineObject, Tensor]]) -> tuple[AllocatorUse, ...]:
-    """The outputs as allocations, which is all that a timeline tells of them."""
+    """The outputs as allocations, the only ones in a timeline."""
     by_name: defaultdict[str, list[tuple[TimelineObject, Tensor]]] = defaultdict(list)
     for one, tensor in made:
         by_name[tensor.allocator].append((one, tensor))
