@@ -2,7 +2,7 @@
 import { afterEach, beforeEach, expect, test, vi } from "vitest";
 import type { TraceData } from "../src/data/store";
 import type { Reply } from "../src/data/transport";
-import { PERFETTO, PerfettoLink } from "../src/views/timeline/perfetto";
+import { PERFETTO, PerfettoLink } from "../src/views/timeline/timeline";
 
 const BYTES = new Uint8Array([1, 2, 3, 4, 5]);
 const WHOLE: Reply = { message: { n_bytes: 5 }, buffers: [BYTES.subarray(0, 2), BYTES.subarray(2)] };

@@ -7,14 +7,10 @@
  * neighbouring positions. Hence any number of neighbouring loaded tiles is one run: the first and last position of each row.
  */
 
-import { columns, gallop, lazyBuffer, lowerBound, lowerBoundNear, numbers, upperBound } from "./columns";
+import { columns, gallop, lazyBuffer, lowerBound, lowerBoundNear, numbers, type Span, upperBound } from "./columns";
 import { EMPTY_TABLE, type Table } from "./pack";
-import type { Span } from "./time";
 
-/**
- * The position of an event is its rank in the order (line, depth, start): a row is a run of positions, and inside it
- * events follow each other in time.
- */
+/** The position of an event is its rank by (line, depth, start): a row is a run of positions that follow each other in time. */
 export interface Rows {
   readonly n: number;
   readonly nLines: number;
@@ -129,7 +125,6 @@ export function firstVisible(run: Run, row: number, time: number): number {
   return index > low && endAt(run, row, index - 1) > time ? index - 1 : index;
 }
 
-/** Time that the slices of a row of one run cover between two moments. */
 export function coveredIn(run: Run, row: number, t0: number, t1: number): number {
   const { start, duration } = run.times;
   const from = firstVisible(run, row, t0);
@@ -201,9 +196,8 @@ interface Interval {
 }
 
 /**
- * The events of a row that are on at a moment and began before the run `at` of that moment: at most one, as an index of
- * `runs` and one of its times. Events of a row follow each other, and those that cross the edge of a tile are all in the
- * sample: so it is the last one before, or none.
+ * The event of a row that is on at a moment and began before the run `at` of that moment, as an index of `runs` and one of its
+ * times: as those that cross the edge of a tile are all in the sample, it is the last one before, or none.
  */
 export function carriedIn(
   events: Events,
@@ -439,7 +433,6 @@ export class Events implements Times {
   endOf(position: number): number {
     return this.start[position] + this.duration[position];
   }
-  /** The tile in which an event starts that the columns hold. */
   tileOf(position: number): number {
     return this.tileAt(this.start[position]);
   }
@@ -538,7 +531,6 @@ export class Events implements Times {
     return sampleRun(this.#sample, this.rows, this.#spanOf(firstTile, lastTile), firstTile, lastTile);
   }
 
-  /** Appends the rows of a run to those before it. */
   #append(low: Uint32Array, high: Uint32Array, right: Run) {
     for (let row = 0; row < low.length; row++) {
       const [from, to] = [right.low[row], right.high[row]];

@@ -120,7 +120,6 @@ export interface OverviewMeta {
   [other: string]: unknown;
 }
 
-/** What a kernel is and how it was launched. */
 export interface KernelMeta extends KernelsRow {
   /** By the name or the type of the op. */
   could_use_tensor_core: boolean;
@@ -128,7 +127,6 @@ export interface KernelMeta extends KernelsRow {
   family: number;
 }
 
-/** An op of an XLA program. */
 export interface HloMeta extends HloOpsRow {
   /** An id is more than a number holds. */
   program_id: string;
@@ -160,7 +158,6 @@ export interface LayerMeta extends LayersRow {
   allocating?: readonly string[];
 }
 
-/** One thing to change. */
 export interface AdviceMeta {
   rule: string;
   severity: "high" | "medium" | "low";
@@ -291,7 +288,6 @@ export interface TraceMeta {
   is_reduced?: boolean;
 }
 
-/** An HLO op, and the instructions to draw of it. */
 export interface HloGraphMeta {
   readonly name: string;
   readonly module: string;

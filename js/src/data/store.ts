@@ -5,11 +5,10 @@
  * share one store per trace: each has its own copy of this module, so the store lives on globalThis.
  */
 
-import { numbers } from "./columns";
+import { numbers, type Span } from "./columns";
 import { BYTES_PER_EVENT, Events } from "./events";
 import type { TraceMeta } from "./meta";
 import { EMPTY_TABLE, fromBase64, type Inflater, newInflater, type Pack, parsePack, type Table } from "./pack";
-import type { Span } from "./time";
 import { type Reply, Sections, TileStats, Transport } from "./transport";
 import { type AnyModel, atEnd, guarded, type Host, wholeTraits } from "./widget";
 
@@ -49,7 +48,6 @@ const BUDGET_BYTES = 2 ** 30;
 /** So few tiles on screen come before everything else: they are what the reader looks at. */
 const FEW_TILES = 4;
 
-/** About a frame. */
 const TURN_MS = 15;
 
 const EVENT_TABLES = ["events", "runs", "flows_out", "flows_in"];
@@ -120,7 +118,6 @@ export class TraceData {
   arrived(names: readonly string[]) {
     return this.#sections.count(names);
   }
-  /** Of a capped page: the span of time of which every table has all rows. */
   get window() {
     return this.#sections.window;
   }

@@ -5,11 +5,10 @@
  * asked for text instead. Every connected view lends its model: any one of them may be closed while parts arrive.
  */
 
-import { GrowingTable, numbers } from "./columns";
+import { GrowingTable, numbers, type Span } from "./columns";
 import type { Events } from "./events";
 import type { TraceMeta } from "./meta";
 import { EMPTY_TABLE, fromBase64, type Inflater, type Pack, parsePack, type Table } from "./pack";
-import type { Span } from "./time";
 import { type AnyModel, atEnd } from "./widget";
 
 export interface Reply {
@@ -215,7 +214,6 @@ export class Sections {
     }
   }
 
-  /** A table as a whole; else the rows of it that are in the window. */
   table(name: string): Table | undefined {
     return (
       this.#tables[name] ?? (this.isWhole(name) ? undefined : this.#window?.tables[name]) ?? this.first.tables[name]

@@ -69,10 +69,7 @@ export function shortHost(name: string, hosts: readonly string[]): string {
   return fits(name) ? name : hostCuts([name], hosts, fits)(name);
 }
 
-/**
- * Names cut where they do not fit, no two alike: without the words that all hosts begin and end with, where that is still
- * too long to what the charts call them, and then in the middle.
- */
+/** Names cut where they do not fit, no two alike: without what all begin and end with, then to those of charts, then in the middle. */
 export function hostCuts(
   names: readonly string[],
   hosts: readonly string[],

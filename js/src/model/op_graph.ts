@@ -242,7 +242,6 @@ type Point = readonly [number, number];
 
 export interface PlacedArrow {
   readonly arrow: GraphArrow;
-  /** Two points, or more where the way leads around boxes. */
   readonly points: readonly Point[];
 }
 
@@ -331,7 +330,6 @@ class Layout {
     scope.set(key, known);
   }
 
-  /** The size of a box, with what is inside it where it is open. */
   #size({ id, isOpen }: GraphBox): { width: number; height: number } {
     if (!isOpen) return { ...BOX };
     const { width, height } = this.inside(id);
@@ -471,7 +469,6 @@ function extent(places: ReadonlyMap<number, PlacedBox>): { width: number; height
 /** Of these the name says more than the opcode. */
 const NAMED = new Set(["parameter", "fusion", "custom-call", "call", "async-start"]);
 
-/** An instruction of a graph. */
 export interface HloNode {
   readonly name: string;
   readonly opcode: string;

@@ -4,10 +4,9 @@
  * A unit is an ordinary op, or an HLO op of a compiled program that stands for several framework ops, each with its share.
  */
 
-import { columns, numbers } from "../data/columns";
+import { columns, isInRange, numbers, overlapPs, type RangePs, type Scope, STEADY } from "../data/columns";
 import type { LayerMeta, TraceMeta } from "../data/meta";
 import { EMPTY_TABLE, type Table } from "../data/pack";
-import { isInRange, overlapPs, type RangePs, type Scope, STEADY } from "../data/time";
 import { stepsOfScope } from "./range";
 
 /** What the meta object says of ops, by op. */
@@ -42,10 +41,7 @@ export interface OpTotals {
   readonly idlePs: readonly [number, number];
 }
 
-/**
- * Total and self time and occurrences per unit.
- * Self time is the overlap of an occurrence's span less that of its direct children's spans, so self times never count an instant twice.
- */
+/** Total and self time and occurrences per unit; self time is an occurrence's overlap with the range less that of its children. */
 export function opTotals(occurrences: Table, lines: Table | undefined, nUnits: number, range: RangePs): OpTotals {
   const totalPs = new Float64Array(nUnits);
   const selfPs = new Float64Array(nUnits);
@@ -98,10 +94,7 @@ function countExecutions(occurrences: Table, counts: Float64Array, range: RangeP
   }
 }
 
-/**
- * Totals per framework op from those per unit: each gets its share of the time of the units that stand for it, and was
- * executed as often as the most frequent of them. Without a table of shares every unit is a framework op.
- */
+/** Totals per framework op: of each unit that stands for it its share of the time, and the occurrences of the most frequent one. */
 export function shareTotals(totals: OpTotals, shares: Table | undefined, nOps: number): OpTotals {
   if (shares === undefined || shares.n === 0) return totals;
   const totalPs = new Float64Array(nOps);
@@ -137,10 +130,7 @@ interface OpRowsOptions {
 
 type Draft = Omit<OpRow, "selfRatio" | "cumulativeRatio">;
 
-/**
- * The rows of the op table, largest self time first, with shares of their own side, as in `Profile.ops`; ops that do not occur
- * in the range are left out.
- */
+/** The rows of the op table as in `Profile.ops`, largest self time first, without ops that do not occur in the range. */
 export function opRows(names: OpNames, totals: OpTotals, options: OpRowsOptions = {}): OpRow[] {
   const drafts = rowsByOp(names, totals);
   if (options.withIdle) drafts.push(...idleRows(totals));
@@ -213,10 +203,7 @@ function groupByType(rows: readonly Draft[]): Draft[] {
   return [...groups.values()];
 }
 
-/**
- * A predicate for the filter box: `/pattern/` or `/pattern/i` is a regular expression, else every word must occur, any case.
- * A pattern that does not compile gives its message instead, so that the box can say why nothing is filtered.
- */
+/** A predicate for the filter box: `/pattern/` or `/pattern/i`, else every word must occur, any case; `error` says what is wrong. */
 export function textFilter(text: string): { readonly test: (value: string) => boolean; readonly error: string } {
   const trimmed = text.trim();
   if (trimmed === "") return { test: () => true, error: "" };
@@ -241,12 +228,10 @@ export function textFilter(text: string): { readonly test: (value: string) => bo
 
 type Tables = (name: string) => Table | undefined;
 
-/** Totals per framework op. */
 export function rangedOps(meta: TraceMeta, table: Tables, scope: Scope): OpTotals {
   return shareTotals(unitTotals(meta, table, scope), table("op_shares"), meta.op_name.length);
 }
 
-/** Totals per unit. */
 export function unitTotals(meta: TraceMeta, table: Tables, scope: Scope): OpTotals {
   const known = scope === STEADY ? "step_totals" : "unit_totals";
   const whole = scope === STEADY || scope === null ? wholeTotals(table(known), meta) : null;
@@ -416,7 +401,6 @@ export function selfByPhase(
 export interface LayerRow extends LayerMeta {
   readonly rank: number;
   readonly entry: number;
-  /** Self time in the order of PHASES: forward, backward, optimizer, other. */
   readonly phasePs: readonly number[];
   readonly selfPs: number;
   readonly ratio: number;
@@ -431,10 +415,7 @@ interface LayerPlaces {
   readonly device: ArrayLike<number>;
 }
 
-/**
- * What ran in the layers on one side, most time first; what only holds memory comes last, where memory is that of the side.
- * Every op is in exactly one row, so the ratios add up to 1.
- */
+/** What ran in the layers on one side, most time first, every op in one row; last what only holds memory, if it is that side's. */
 export function layerRows(
   layers: readonly LayerMeta[],
   places: LayerPlaces,
@@ -474,10 +455,7 @@ interface Share<R> {
 /** As many as a reader tells apart in one bar. */
 export const N_SHARES = 10;
 
-/**
- * The `n` largest rows, largest first, and one share for the rest; a rest of one row is shown as that row.
- * Rows without weight are left out; ratios sum to 1, or there are none.
- */
+/** The `n` largest rows and one share for the rest (a single one is shown as that row), without those of no weight. */
 export function topShares<R>(rows: readonly R[], value: (row: R) => number, n = N_SHARES): Share<R>[] {
   const weighed = rows.map((row) => ({ row, value: value(row) })).filter((item) => item.value > 0);
   weighed.sort((a, b) => b.value - a.value);

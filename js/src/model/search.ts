@@ -5,9 +5,8 @@
  * clock to stop at, so that no frame waits for it.
  */
 
-import { lowerBound, upperBound } from "../data/columns";
+import { lowerBound, type Span, upperBound } from "../data/columns";
 import type { Events, Run } from "../data/events";
-import type { Span } from "../data/time";
 
 export interface Query {
   readonly text: string;

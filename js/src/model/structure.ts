@@ -103,7 +103,6 @@ export class Structure {
     return this.#text(this.meta.frames.files, row);
   }
 
-  /** One of the trees; its row 0 is everything. */
   tree(kind: TreeKind): ScopeTree {
     return this.#made(kind)[0];
   }

@@ -69,7 +69,6 @@ export function formatBytes(bytes: number): string {
   return `${unit === 0 ? formatCount(value) : formatNumber(value)} ${BYTE_UNITS[unit]}`;
 }
 
-/** A whole number with separators: "61,204". */
 export function formatCount(count: number): string {
   return Number.isFinite(count) ? formatFixed(Math.round(count), 0) : "–";
 }

@@ -82,7 +82,6 @@ export interface TrackLayout {
   /** Lines and counters that pass the filter and are not hidden, of all that the capture has. */
   readonly nShown: number;
   readonly nTracks: number;
-  /** Tracks that the reader hid. */
   readonly nHidden: number;
   /** Hosts that pass the filter and are not hidden, of several; 0 for a capture of one. */
   readonly nHostsShown: number;
@@ -97,7 +96,6 @@ const SHOWN_WORK_RATIO = 0.98;
 /** A plane that did less than this share of the busiest one's work comes after the others of its kind. */
 const IDLE_PLANE_RATIO = 0.05;
 
-/** Lines with events, by plane. */
 function linesByPlane(meta: TraceMeta): number[][] {
   const planes: number[][] = meta.planes.map(() => []);
   meta.lines.forEach((line, id) => {
@@ -107,9 +105,8 @@ function linesByPlane(meta: TraceMeta): number[][] {
 }
 
 /**
- * Busiest lines first, derived ones (which repeat the work of others) after them; the many that did little are folded,
- * unless they were asked for. `workOf` is time in the window that the reader sees first:
- * a thread that is idle there takes no room on the first screen; where none works there, all of the capture counts.
+ * Busiest lines first (`workOf`: in the window seen first, where any works there), derived ones after them; the many that did
+ * little are folded, unless they were asked for.
  */
 function splitLines(
   all: readonly LineMeta[],
@@ -166,7 +163,6 @@ function planeOrder(
 /** So few hosts are open at first; of more each is one line, so that the steps of many are seen one below the other. */
 const FEW_OPEN = 4;
 
-/** What the layout needs to know of hosts. */
 export interface HostSource {
   readonly names: readonly string[];
   /** Planes of each. */
@@ -487,7 +483,6 @@ class Layouter {
   }
 }
 
-/** The track at a height of the content, null below the last one. */
 export function trackAt(layout: TrackLayout, y: number): Track | null {
   const track = layout.tracks[firstTrackBelow(layout, y)];
   return track && y >= track.y ? track : null;
@@ -498,7 +493,6 @@ export function firstTrackBelow({ tracks }: TrackLayout, y: number): number {
   return firstWhere(tracks.length, (k) => tracks[k].y + tracks[k].height > y);
 }
 
-/** The track of a line, undefined when it is folded away. */
 export function lineTrackOf(layout: TrackLayout, line: number): LineTrack | undefined {
   return layout.ofLine.get(line);
 }

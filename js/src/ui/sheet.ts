@@ -70,7 +70,6 @@ const DEFAULT_WIDTH_PX = 2000;
 const DEFAULT_HEIGHT_PX = 300;
 
 export interface Sorting {
-  /** The column that rows are sorted by; "" for none. */
   readonly id: string;
   readonly isDown: boolean;
 }

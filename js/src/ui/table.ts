@@ -1,6 +1,6 @@
 /** Tables of rows with a name: columns and cells, sorting, selection, filter, CSV, and the link to the time range. */
 
-import { type Scope, STEADY } from "../data/time";
+import { type Scope, STEADY } from "../data/columns";
 import { hostsOf, shortHost } from "../model/hosts";
 import { textFilter } from "../model/ops";
 import { describeRange, perStep, scopeOf, stepsOfScope } from "../model/range";
@@ -71,7 +71,6 @@ export class Grid<R> {
     this.#sheet.setTitle(id, text);
   }
 
-  /** Width of a column in px, 0 where it is not shown. */
   columnWidth(id: string): number {
     return this.#sheet.columnWidth(id);
   }

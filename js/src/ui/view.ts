@@ -1,11 +1,11 @@
 /** A build function as a widget: its root element, theme, data and link, the host it follows, and what stands for it while data is missing. */
 
+import type { Span } from "../data/columns";
 import { connectLink, type Link } from "../data/link";
 import type { TraceMeta } from "../data/meta";
 import { OneHost, ofAllHosts, REDUCED, SUBJECTS } from "../data/one_host";
 import { noteDrawn } from "../data/page";
 import { connectData, type TraceData } from "../data/store";
-import type { Span } from "../data/time";
 import {
   type AnyModel,
   atEnd,
@@ -19,9 +19,8 @@ import {
 import { hostsOf, shortHost } from "../model/hosts";
 import { hostOverview } from "../model/overview";
 import { isWithin, NOT_HERE, notKnownWords, rangeInPs, waitingWords } from "../model/range";
-import { button, emptyState, h, MANY_ROWS, paced } from "./dom";
+import { button, emptyState, h, MANY_ROWS, paced, watchTheme } from "./dom";
 import { HostBar } from "./host_bar";
-import { watchTheme } from "./theme";
 
 interface Followers {
   /** The range or scope, or tables that figures of it are made from. */

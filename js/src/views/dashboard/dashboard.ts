@@ -1,8 +1,8 @@
 /** The views of one profile on one page: overview, step chart and timeline on top, the others in tabs, drawn when first looked at. */
 
+import { STEADY } from "../../data/columns";
 import type { TraceMeta } from "../../data/meta";
 import { OneHost } from "../../data/one_host";
-import { STEADY } from "../../data/time";
 import { type AnyModel, atEnd, within } from "../../data/widget";
 import { hostCuts, hostsOf, shortHost } from "../../model/hosts";
 import { hostOverview } from "../../model/overview";
@@ -223,7 +223,6 @@ class Tabs implements TabNames {
     return this.#bar.panels;
   }
 
-  /** What the tab of a trait is called; undefined for what is in none. */
   titleOf(trait: string): string | undefined {
     return this.#titles[tabOf(trait)];
   }

@@ -200,10 +200,7 @@ export class Partners {
   readonly #to: readonly [ReadonlyMap<string, string>, ReadonlyMap<string, string>];
   readonly #lone: readonly ReadonlySet<string>[];
 
-  /**
-   * @param pairs names in a and in b where those differ
-   * @param lone names that only a has, and that only b has
-   */
+  /** `pairs`: names in a and in b where those differ; `lone`: names that only a has, and that only b has. */
   constructor(pairs: readonly (readonly [string, string])[], lone: readonly (readonly string[])[]) {
     this.#to = [new Map(pairs), new Map(pairs.map(([a, b]) => [b, a]))];
     this.#lone = lone.map((names) => new Set(names));

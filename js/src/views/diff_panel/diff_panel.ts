@@ -2,10 +2,9 @@
 
 import { connectLink, type Link } from "../../data/link";
 import { CATEGORIES, CATEGORY_LABELS } from "../../data/meta";
-import { keepTogether } from "../../model/range";
+import { keepTogether, SHOW_WINDOW, SharedWindow, type ShownWindow, WINDOW_SHOWN } from "../../model/range";
 import { niceTicks } from "../../model/steps";
 import { type CsvColumns, fields, formatCount, formatMs, formatNumber } from "../../model/text";
-import { SHOW_WINDOW, SharedWindow, type ShownWindow, WINDOW_SHOWN } from "../../model/window";
 import { labelList, labelled, TabBar, type TabTitle } from "../../ui/controls";
 import { button, h, segmented, svg, unspoken } from "../../ui/dom";
 import { categorySwatch } from "../../ui/share_bar";

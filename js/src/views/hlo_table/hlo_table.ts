@@ -1,9 +1,8 @@
 /** HLO ops in the linked time range: what XLA's programs are made of and what each part costs. */
 
-import { columns, groupBy, numbers } from "../../data/columns";
+import { columns, groupBy, isInRange, numbers, overlapPs, type RangePs, type Scope, STEADY } from "../../data/columns";
 import { FAMILIES, FAMILY_LABELS, type HloMeta, type TraceMeta } from "../../data/meta";
 import { EMPTY_TABLE, type Table } from "../../data/pack";
-import { isInRange, overlapPs, type RangePs, type Scope, STEADY } from "../../data/time";
 import { dividedTotals, N_SHARES, type OpTotals, sumByEntry, unitTotals } from "../../model/ops";
 import { COMPILE_CODE, type Framework, frameworkOf } from "../../model/overview";
 import { perStep, stepsOfScope } from "../../model/range";

@@ -1,9 +1,8 @@
 /** The Bokeh chart of memory: stacked bytes, fragmentation, the peak, steps, hover and clicks. */
 
-import { columns } from "../../data/columns";
+import { columns, type RangePs } from "../../data/columns";
 import type { TraceMeta } from "../../data/meta";
 import { EMPTY_TABLE, type Table } from "../../data/pack";
-import type { RangePs } from "../../data/time";
 import {
   bytesInUse,
   byteUnit,

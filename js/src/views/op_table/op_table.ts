@@ -1,9 +1,8 @@
 /** Ops in the linked time range: bars of shares and a table, one row per op or per type. */
 
-import { groupBy } from "../../data/columns";
+import { groupBy, type Scope, STEADY } from "../../data/columns";
 import { ranOps } from "../../data/one_host";
 import { EMPTY_TABLE, type Table } from "../../data/pack";
-import { type Scope, STEADY } from "../../data/time";
 import { opCategory, opColors } from "../../model/colors";
 import { shortName } from "../../model/names";
 import { type OpRow, type OpsOfSteps, opRows, opsOfScope, withoutWaiting } from "../../model/ops";

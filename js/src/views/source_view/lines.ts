@@ -1,8 +1,8 @@
 /** The heat of files, lines and buckets in the linked range, what is chosen of it, and its CSV. */
 
+import type { Scope } from "../../data/columns";
 import { CATEGORIES } from "../../data/meta";
 import { EMPTY_TABLE } from "../../data/pack";
-import type { Scope } from "../../data/time";
 import { opColors } from "../../model/colors";
 import { shortName } from "../../model/names";
 import { opsOfScope, withoutWaiting } from "../../model/ops";

@@ -5,10 +5,18 @@ import { childrenOf, parentOf } from "../../data/events";
 import { FAMILIES, FAMILY_LABELS } from "../../data/meta";
 import { EMPTY_TABLE, type Table } from "../../data/pack";
 import { Inside, KeyFigures, statsOfEvent } from "../../model/aggregate";
-import { type Arrow, arrowsAt, type Direction, FLOW_KINDS, FLOW_LABELS, FLOW_SHORT } from "../../model/flows";
 import { shortName } from "../../model/names";
 import { isWithin, KEEP_ALL, NOT_KNOWN, stepWords } from "../../model/range";
-import { firstFrom, lastBefore } from "../../model/rows";
+import {
+  type Arrow,
+  arrowsAt,
+  type Direction,
+  FLOW_KINDS,
+  FLOW_LABELS,
+  FLOW_SHORT,
+  firstFrom,
+  lastBefore,
+} from "../../model/rows";
 import { nextMarked } from "../../model/search";
 import { PLACE_SECTIONS } from "../../model/source";
 import { stepAt } from "../../model/steps";
@@ -371,8 +379,8 @@ interface Filling {
 }
 
 /**
- * Events that count together with an event: the same side of the op, the same name, and not its copies on derived lines.
- * A reduced profile has nothing but such lines: its longest events are copies of what it left behind.
+ * Events that count together with an event: the same side of the op, the same name, and not its copies on derived lines,
+ * but of a reduced profile, which has nothing else.
  */
 function peersOf({ events, meta }: TimelineState, event: number): (other: number) => boolean {
   const isDerived = (position: number) => !meta.is_reduced && meta.lines[events.lineOf(position)].is_derived;
@@ -381,10 +389,7 @@ function peersOf({ events, meta }: TimelineState, event: number): (other: number
   return (other) => events.op[other] === op && events.name[other] === name && isDerived(other) === own;
 }
 
-/**
- * How many slices of a key, how long, in the range or the whole capture.
- * @param event one of them, -1 for none
- */
+/** How many slices of a key, how long, in the range or the whole capture; `event`: one of them, -1 for none. */
 function sameSlices(state: TimelineState, id: number, event: number, signal: AbortSignal): Filling {
   const { events, range, selected, bounds } = state;
   const element = h("div");

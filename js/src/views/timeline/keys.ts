@@ -1,6 +1,6 @@
 /** The keys of the timeline and their list; they act only while the timeline has the focus. */
 
-import { fitRange, panBy, type Span, zoomAt } from "../../data/time";
+import { fitRange, panBy, type Span, zoomAt } from "../../data/columns";
 import { button, h, hasModifier, onKeys } from "../../ui/dom";
 import { alongFlow, alongRow, toEnclosing, toFirstInside, toSameOp } from "./details";
 import type { SearchBox } from "./search";

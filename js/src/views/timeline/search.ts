@@ -290,8 +290,8 @@ export class PatternMatcher {
   }
 
   /**
-   * One flag per name to `done`, null when it takes too long; the call before this one is given up. Where a page allows no
-   * worker it happens at once, without a limit. Throws a SyntaxError for a pattern that is none.
+   * One flag per name to `done`, null when it takes too long; a later call takes its place. Where a page allows no worker it
+   * happens at once, without a limit. Throws a SyntaxError for a pattern that is none.
    */
   run(names: readonly string[], source: string, done: (flags: Uint8Array | null) => void) {
     this.cancel();

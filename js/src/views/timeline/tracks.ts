@@ -1,11 +1,10 @@
 /** The label column: a label for each track, its menu, and what the reader does with tracks: pin, hide, fold, open. */
 
-import type { Span } from "../../data/time";
+import type { Span } from "../../data/columns";
 import { atEnd } from "../../data/widget";
 import { keyOf, MOST_DOCKED, type TrackKey, togglePin } from "../../model/arrangement";
-import { axisTop, type Counter, formatValue, loadOf, valueAt } from "../../model/counters";
 import { roleOf } from "../../model/hosts";
-import { coveredTime } from "../../model/lod";
+import { axisTop, type Counter, coveredTime, formatValue, loadOf, valueAt } from "../../model/lod";
 import { timeInside } from "../../model/range";
 import { gapsIn } from "../../model/rows";
 import { formatCount, formatMs, formatPercent, formatTime, plural } from "../../model/text";
