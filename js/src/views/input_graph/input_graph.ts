@@ -1,6 +1,6 @@
 /** Whether the training waits for data, for which part of the input, and what to change. */
 
-import type { RangePs, Scope } from "../../data/columns";
+import type { RangePs } from "../../data/columns";
 import type { AdviceMeta, IteratorNode, PipelineMeta } from "../../data/meta";
 import { EMPTY_TABLE, type Table } from "../../data/pack";
 import {
