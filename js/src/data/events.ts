@@ -77,10 +77,6 @@ export interface Run {
 /** Positions per entry of `coarse`, as a power of 2. */
 const COARSE_BITS = 6;
 
-function newCoarse(n: number): Float64Array {
-  return new Float64Array((n >> COARSE_BITS) + 1);
-}
-
 function coarsen(coarse: Float64Array, start: Float64Array, from: number, to: number) {
   for (let block = Math.ceil(from / (1 << COARSE_BITS)); block << COARSE_BITS < to; block++) {
     coarse[block] = start[block << COARSE_BITS];
@@ -189,11 +185,7 @@ function loadedRun(
   return { span, isSample: false, times, low, high, firstTile, lastTile, positionOf: itself };
 }
 
-interface Interval {
-  readonly row: number;
-  readonly low: number;
-  readonly high: number;
-}
+type Interval = Readonly<Record<"row" | "low" | "high", number>>;
 
 /**
  * The event of a row that is on at a moment and began before the run `at` of that moment, as an index of `runs` and one of its
@@ -380,7 +372,7 @@ export class Events implements Times {
     );
     [this.name, this.op, this.step] = [0, 1, 2].map((k) => new Int32Array(bytes, 32 * n + 4 * n * k, n));
     this.#isHere = new Uint8Array(bytes, 44 * n, n);
-    this.coarse = newCoarse(n);
+    this.coarse = new Float64Array((n >> COARSE_BITS) + 1);
     this.#isLoaded = new Uint8Array(this.tiles.n);
     [this.#opName, this.#isDeviceOp] = columns(table("ops") ?? EMPTY_TABLE, "name", "is_device");
     this.#sample = this.#takeSample(table("sample") ?? EMPTY_TABLE);

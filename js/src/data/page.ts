@@ -47,7 +47,8 @@ export async function drawSavedWidgets(page: Document, models: SavedModels): Pro
   const draw = async (script: Element) => {
     const id = String((JSON.parse(script.textContent ?? "{}") as { model_id?: string }).model_id);
     const place = script.parentElement;
-    if (!place || !isOurs(models[id]) || (await isDrawn(place))) return;
+    const isOurs = String(models[id]?.state._anywidget_id ?? "").startsWith("tfprof_widgets.");
+    if (!place || !isOurs || (await isDrawn(place))) return;
     script.remove(); // a manager that comes later finds nothing to draw
     const el = page.createElement("div");
     place.append(el);
@@ -59,10 +60,6 @@ export async function drawSavedWidgets(page: Document, models: SavedModels): Pro
     }
   };
   await Promise.all([...page.querySelectorAll(VIEW)].map(draw));
-}
-
-function isOurs(model: SavedModels[string] | undefined): boolean {
-  return String(model?.state._anywidget_id ?? "").startsWith("tfprof_widgets.");
 }
 
 function loaded(page: Document): Promise<void> | undefined {

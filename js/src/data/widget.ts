@@ -182,13 +182,9 @@ interface Bundle {
   drawPage(page: Document, models: SavedModels): Promise<void>;
 }
 
-interface Loaded extends Bundle {
-  readonly styles: string;
-}
-
 const SHEET = "tfprof-styles";
 
-export function loadBundle(model: AnyModel, ref: string): Promise<Loaded> {
+export function loadBundle(model: AnyModel, ref: string): Promise<Bundle & { readonly styles: string }> {
   return runOnce(model, ref, async ({ text }, traits) => {
     const styles = await unpacked(traits("styles"));
     const bundle = await withAddress(text, (url) => import(url) as Promise<Bundle>);

@@ -7,7 +7,7 @@ import type { Arrow } from "../model/rows";
 import type { Hits, Marks } from "../model/search";
 import { layoutPieces, RunBuffer, type Steps } from "../model/steps";
 import { formatInstant, formatTime } from "../model/text";
-import { type LineTrack, lineTrackOf, SLICE_PX, type Track, type TrackLayout, yOfDepth, yOfRow } from "../model/tracks";
+import { lineTrackOf, SLICE_PX, type Track, type TrackLayout, yOfDepth, yOfRow } from "../model/tracks";
 import {
   type Frame,
   fillRect,
@@ -322,14 +322,10 @@ function markTracks(frame: Frame, marks: Marks, thinPx: number, mark: Mark) {
       lastY = y;
       // What began before the first run is at most one event a row.
       for (let k = Math.max(0, first - 1); k < events.runs.length && events.runs[k].span.t0 < view.t1; k++) {
-        markRun(frame, marks, events.runs[k], rowOf(track, depth), y, thinPx, taken, mark);
+        markRun(frame, marks, events.runs[k], track.firstRow + depth, y, thinPx, taken, mark);
       }
     }
   }
-}
-
-function rowOf(track: LineTrack, depth: number): number {
-  return track.firstRow + depth;
 }
 
 /** `taken`: the pixel columns where a thin slice has its mark. */

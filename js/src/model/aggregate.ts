@@ -47,9 +47,7 @@ interface Sums {
   readonly longest: Int32Array;
 }
 
-interface TileTotals extends Sums {
-  readonly names: Int32Array;
-}
+type TileTotals = Sums & { readonly names: Int32Array };
 
 function newSums(n: number): Sums {
   return {
@@ -134,11 +132,7 @@ export interface NameTotals {
 }
 
 /** Totals of pieces of time that lie in a span as a whole, which several aggregates may share. */
-interface TotalsCache {
-  readonly groups: Map<number, TileTotals>;
-  readonly tiles: Map<number, TileTotals>;
-  readonly parts: Map<number, TileTotals>;
-}
+type TotalsCache = Readonly<Record<"groups" | "tiles" | "parts", Map<number, TileTotals>>>;
 
 export function newCache(): TotalsCache {
   return { groups: new Map(), tiles: new Map(), parts: new Map() };
@@ -447,12 +441,6 @@ export class KeyFigures extends Stepwise {
   }
 }
 
-interface InsideRow {
-  readonly name: number;
-  readonly count: number;
-  readonly selfPs: number;
-}
-
 /** Self time inside an event (itself included) by name. */
 export class Inside extends Stepwise {
   readonly #counts = new Map<number, number>();
@@ -465,7 +453,7 @@ export class Inside extends Stepwise {
     super();
   }
 
-  rows(): InsideRow[] {
+  rows(): { readonly name: number; readonly count: number; readonly selfPs: number }[] {
     return [...this.#counts]
       .map(([name, count]) => ({ name, count, selfPs: this.#selfs.get(name) ?? 0 }))
       .sort((a, b) => b.selfPs - a.selfPs || b.count - a.count);
@@ -487,12 +475,7 @@ export class Inside extends Stepwise {
 
 const KIND = { double: 2, uint64: 3, int64: 4, name: 5, bytes: 6 } as const;
 
-interface Stat {
-  readonly key: string;
-  readonly value: string;
-}
-
-export function statsOfEvent(table: Table, names: readonly string[]): Stat[] {
+export function statsOfEvent(table: Table, names: readonly string[]): { key: string; value: string }[] {
   const { key, kind, bits } = table.columns;
   if (!key || !kind || !(bits instanceof BigUint64Array)) return [];
   return Array.from(bits, (value, row) => ({

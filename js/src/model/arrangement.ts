@@ -26,15 +26,11 @@ export function readBookmarks(text: string): Bookmark[] {
     if (!Number.isFinite(start) || !Number.isFinite(end)) return [];
     return [{ start_ns: start, end_ns: Math.max(start, end), text: String(entry?.text ?? "").slice(0, MAX_TEXT) }];
   });
-  return found.sort(inTime);
+  return found.sort((a, b) => a.start_ns - b.start_ns || a.end_ns - b.end_ns);
 }
 
 export function bookmarksToJson(bookmarks: readonly Bookmark[]): string {
   return JSON.stringify(bookmarks);
-}
-
-function inTime(a: Bookmark, b: Bookmark): number {
-  return a.start_ns - b.start_ns || a.end_ns - b.end_ns;
 }
 
 /** A bookmark of a span in ps; of less than a nanosecond: of its start. */

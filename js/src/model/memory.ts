@@ -25,18 +25,12 @@ export function memoryEvents(table: Table, allocator: number): MemoryEvents {
   return { begin, end, ...(Object.fromEntries(named) as Record<keyof typeof COLUMNS, ArrayLike<number>>) };
 }
 
-interface Envelope {
-  readonly rows: Int32Array;
-  /** Rows of the window, of which `rows` are the visible extremes. */
-  readonly nInWindow: number;
-}
-
 /**
  * The rows that show a window at `nColumns` pixel columns: all of them when few, else per column the first, the last and the
  * lowest and highest in use and fragmentation, so that no peak and no valley is lost. What holds until the first row inside comes
  * first: the last row before the window or, written `~row`, what was before that first row, where no other is.
  */
-export function envelope(events: MemoryEvents, t0: number, t1: number, nColumns: number): Envelope {
+export function envelope(events: MemoryEvents, t0: number, t1: number, nColumns: number) {
   const { time, begin, end } = events;
   const from = lowerBound(time, t0, begin, end);
   const to = upperBound(time, t1, from, end);

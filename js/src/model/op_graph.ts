@@ -23,11 +23,7 @@ export function heatMarks(largest: number): readonly number[] {
   return largest > 0 ? [0, largest / 2, largest] : [0];
 }
 
-interface OpEdges {
-  readonly source: ArrayLike<number>;
-  readonly op: ArrayLike<number>;
-  readonly n: ArrayLike<number>;
-}
+type OpEdges = Readonly<Record<"source" | "op" | "n", ArrayLike<number>>>;
 
 export interface GraphBox {
   /** A node of the tree; of what is left out `-1 - scope`. */
@@ -231,12 +227,7 @@ class Cutter {
   }
 }
 
-export interface PlacedBox {
-  readonly x: number;
-  readonly y: number;
-  readonly width: number;
-  readonly height: number;
-}
+export type PlacedBox = Readonly<Record<"x" | "y" | "width" | "height", number>>;
 
 type Point = readonly [number, number];
 

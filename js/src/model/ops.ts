@@ -345,28 +345,13 @@ export class Shares {
 export const PHASES = ["forward", "backward", "optimizer", "other"] as const;
 export type Phase = (typeof PHASES)[number];
 
-/** Each array holds one value per entry. */
-interface EntryTotals {
-  readonly totalPs: Float64Array;
-  readonly selfPs: Float64Array;
-  readonly occurrences: Float64Array;
-  /** How many different ops of the entry ran. */
-  readonly nOps: Float64Array;
-}
-
-/**
- * Adds up the ops of each entry.
- * @param places for each op the number of its entry, below `n`; an op at a negative number is left out
- * @param totals of ops, as `opTotals` and `shareTotals` give them
- * @param n number of entries
- * @param keep which ops count; all when left out
- */
+/** Adds up the ops of each of `n` entries, by the number of its entry; negative for an op that is left out. */
 export function sumByEntry(
   places: ArrayLike<number>,
   totals: Pick<OpTotals, "totalPs" | "selfPs" | "occurrences">,
   n: number,
   keep?: (op: number) => boolean,
-): EntryTotals {
+) {
   const sums = {
     totalPs: new Float64Array(n),
     selfPs: new Float64Array(n),
@@ -408,17 +393,10 @@ export interface LayerRow extends LayerMeta {
   readonly occurrences: number;
 }
 
-interface LayerPlaces {
-  /** For each op its row of the meta object's `layers`, and its index into PHASES. */
-  readonly layer: ArrayLike<number>;
-  readonly phase: ArrayLike<number>;
-  readonly device: ArrayLike<number>;
-}
-
 /** What ran in the layers on one side, most time first, every op in one row; last what only holds memory, if it is that side's. */
 export function layerRows(
   layers: readonly LayerMeta[],
-  places: LayerPlaces,
+  places: Readonly<Record<"layer" | "phase" | "device", ArrayLike<number>>>,
   totals: Pick<OpTotals, "totalPs" | "selfPs" | "occurrences">,
   side: 0 | 1,
   withMemory: boolean,
@@ -429,6 +407,8 @@ export function layerRows(
   const sums = sumByEntry(places.layer, totals, layers.length, isThere);
   const time = layers.map((_, entry) => phases.reduce((sum, phase) => sum + phase[entry], 0));
   const whole = time.reduce((sum, ps) => sum + ps, 0);
+  // Memory that no op explains is a row of its own.
+  const holdsMemory = ({ kind, peak_bytes }: LayerMeta) => kind === "other" && (peak_bytes ?? 0) > 0;
   const isShown = (entry: number) => sums.nOps[entry] > 0 || (withMemory && holdsMemory(layers[entry]));
   const shown = layers.map((_, entry) => entry).filter(isShown);
   shown.sort((a, b) => time[b] - time[a] || a - b);
@@ -437,11 +417,6 @@ export function layerRows(
     ...{ rank: i + 1, entry, phasePs: PHASES.map((_, phase) => phases[phase][entry]), selfPs: time[entry] },
     ...{ ratio: whole > 0 ? time[entry] / whole : 0, nOps: sums.nOps[entry], occurrences: sums.occurrences[entry] },
   }));
-}
-
-/** Memory that no op explains is a row of its own. */
-function holdsMemory(layer: LayerMeta): boolean {
-  return layer.kind === "other" && (layer.peak_bytes ?? 0) > 0;
 }
 
 interface Share<R> {

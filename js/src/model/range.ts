@@ -26,13 +26,6 @@ export function shifted(span: Span, by: number): Span {
   return { t0: span.t0 + by, t1: span.t1 + by };
 }
 
-function union(spans: readonly Span[]): Span {
-  return {
-    t0: Math.min(...spans.map((span) => span.t0)),
-    t1: Math.max(...spans.map((span) => span.t1)),
-  };
-}
-
 /** A window is told back with the rounding of two additions. */
 const ECHO_RATIO = 1e-9;
 
@@ -84,8 +77,8 @@ export class SharedWindow {
 
   #set(view: Span, from: number): void {
     this.#view = view;
-    const known = this.#bounds.flatMap((bounds) => bounds ?? []);
-    const limits = union([...known, this.home]);
+    const spans = [...this.#bounds.flatMap((bounds) => bounds ?? []), this.home];
+    const limits = { t0: Math.min(...spans.map(({ t0 }) => t0)), t1: Math.max(...spans.map(({ t1 }) => t1)) };
     this.startsPs.forEach((start, index) => {
       if (index === from || this.#bounds[index] === null) return;
       this.show(index, { view: shifted(view, start), limits: shifted(limits, start) });

@@ -33,11 +33,7 @@ interface Part {
   readonly ps: number;
 }
 
-export interface OpCost {
-  readonly op: number;
-  readonly ps: number;
-  readonly occurrences: number;
-}
+export type OpCost = Readonly<Record<"op" | "ps" | "occurrences", number>>;
 
 export interface LineHeat extends Heat {
   readonly line: number;

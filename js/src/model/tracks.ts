@@ -234,10 +234,6 @@ const MAX_COUNTERS = 3;
 /** Stands for the head of the counters in `closedPlanes`, and in `openFolds` where there are many. */
 const COUNTER_GROUP = -1;
 
-function areCountersOpen({ closedPlanes, openFolds }: Arrangement, n: number): boolean {
-  return n > MAX_COUNTERS ? openFolds.has(COUNTER_GROUP) : !closedPlanes.has(COUNTER_GROUP);
-}
-
 export function setCountersOpen({ closedPlanes, openFolds }: Arrangement, opens: boolean) {
   const [to, from] = opens ? [openFolds, closedPlanes] : [closedPlanes, openFolds];
   to.add(COUNTER_GROUP);
@@ -431,8 +427,9 @@ class Layouter {
 
   #pushCounters(ids: readonly number[]) {
     if (ids.length === 0) return;
-    const { state } = this;
-    const isOpen = this.#words.length > 0 || areCountersOpen(state, ids.length);
+    const { closedPlanes, openFolds } = this.state;
+    const isShown = ids.length > MAX_COUNTERS ? openFolds.has(COUNTER_GROUP) : !closedPlanes.has(COUNTER_GROUP);
+    const isOpen = this.#words.length > 0 || isShown;
     this.#push({ kind: "group", key: COUNTERS, height: GROUP_PX, isOpen, lines: ids });
     if (!isOpen) return;
     for (const counter of ids) {
@@ -551,14 +548,8 @@ const PINNED_RATIO = 0.6;
 /** The name of a track, and a line below it. */
 const NAME_PX = 32;
 
-/** How the pinned tracks stay while the others scroll: `shown` px of them, moved up by `scroll`. */
-interface Pinning {
-  readonly shown: number;
-  readonly scroll: number;
-}
-
-/** Pinned tracks that need too much room scroll first, then the others go under them. */
-export function pinning(layout: TrackLayout, scrollTop: number, height: number): Pinning {
+/** `shown` px of the pinned tracks, moved up by `scroll`: what needs too much room scrolls first, then the others go under it. */
+export function pinning(layout: TrackLayout, scrollTop: number, height: number) {
   const shown = Math.min(layout.pinnedHeight, Math.floor(height * PINNED_RATIO));
   return { shown, scroll: Math.min(scrollTop, layout.pinnedHeight - shown) };
 }

@@ -197,11 +197,7 @@ export function numberColumn<R>(
   return { isRight: true, isOptional: true, value: sorted, cell, ...figures, ...head };
 }
 
-interface OpTimes {
-  readonly occurrences: number;
-  readonly totalPs: number;
-  readonly selfPs: number;
-}
+type OpTimes = Readonly<Record<"occurrences" | "totalPs" | "selfPs", number>>;
 
 function eachUs({ occurrences }: OpTimes, ps: number): number {
   return occurrences > 0 ? ps / occurrences / 1e6 : 0;

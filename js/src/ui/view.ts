@@ -378,7 +378,9 @@ export function mount(builder: TraceBuilder): WidgetModule {
     if (view.signal.aborted) return;
     const traceView = { ...view, link, data, whole: { link, data } };
     const isOfHosts = hasHosts(data.meta);
-    if (isOfHosts && isAlone(view.root) && name !== "dashboard") addHostBar(traceView);
+    // A view of a dashboard or of a comparison is inside another one.
+    const isAlone = view.root.parentElement?.closest("[data-tfprof]") === null;
+    if (isOfHosts && isAlone && name !== "dashboard") addHostBar(traceView);
     await waitFor(traceView, [...ALWAYS, ...needs, ...(link.host === "" ? [] : ["host_totals"])]);
     if (view.signal.aborted) return;
     if (isOfHosts && !isOfAll) await new Hosted(traceView, builder).start();
@@ -388,11 +390,6 @@ export function mount(builder: TraceBuilder): WidgetModule {
     }
   };
   return mountPlain({ name, build: buildAll });
-}
-
-/** A view of a dashboard or of a comparison is inside another one. */
-function isAlone(root: HTMLElement): boolean {
-  return root.parentElement?.closest("[data-tfprof]") === null;
 }
 
 function addHostBar({ root, link, data, signal }: TraceView): void {

@@ -111,7 +111,7 @@ function limitLine({ options, signal }: TraceView, limits: readonly Limit[], tab
   const others = limits.filter(({ view }) => placeOf(view) === undefined);
   const places = [...new Set(limits.flatMap(({ view }) => placeOf(view) ?? []))];
   const about = [
-    ...others.map(({ text }) => headlineOf(text)),
+    ...others.map(({ text }) => HEADLINE.exec(text)?.[1] ?? text.replace(/\.$/, "")),
     ...(places.length > 0 ? [`in ${places.join(", ")}`] : []),
   ];
   const items = limits.map(({ text, view }) => {
@@ -128,10 +128,6 @@ function limitLine({ options, signal }: TraceView, limits: readonly Limit[], tab
   const line = h("summary", h("b", head), about.length > 0 && h("span", `: ${about.join(" · ")}`));
   const isCalm = limits.every(({ view }) => view !== "");
   return [h(isCalm ? "details.note.calm" : "details.note", { role: "status" }, line, ...items)];
-}
-
-function headlineOf(text: string): string {
-  return HEADLINE.exec(text)?.[1] ?? text.replace(/\.$/, "");
 }
 
 function limitNote(limits: readonly Limit[], trait: string): HTMLElement | null {

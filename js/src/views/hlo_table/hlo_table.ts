@@ -135,12 +135,7 @@ interface HloLook {
   readonly opOf: (row: HloRow) => { readonly name: string; readonly isOwn: boolean; readonly title: string };
 }
 
-interface HloHas {
-  readonly manyPrograms: boolean;
-  readonly flops: boolean;
-  readonly bytes: boolean;
-  readonly source: boolean;
-}
+type HloHas = Readonly<Record<"manyPrograms" | "flops" | "bytes" | "source", boolean>>;
 
 function hloColumns({ grouping, framework, opOf }: HloLook, has: HloHas): GridColumn<HloRow>[] {
   const isOp = () => grouping() === "op";

@@ -79,14 +79,9 @@ interface BoxPlace {
 /** Boxes narrower than this have no room for the calls beside the work. */
 const CALLS_FROM_PX = 112;
 
-interface BoxHead {
-  readonly name: string;
-  readonly isCritical: boolean;
-}
-
 function nodeBox(
   node: IteratorNode,
-  { name, isCritical }: BoxHead,
+  { name, isCritical }: { name: string; isCritical: boolean },
   cost: IteratorCost,
   place: BoxPlace,
   fits: (text: string) => boolean,

@@ -49,11 +49,7 @@ export interface InputScene {
   readonly kept: InputWait | null;
 }
 
-interface CategoryWords {
-  readonly label: string;
-  readonly tip: string;
-  readonly advice: string;
-}
+type CategoryWords = Readonly<Record<"label" | "tip" | "advice", string>>;
 
 const WORDS: Readonly<Record<string, CategoryWords>> = {
   "Demanded file read": {

@@ -45,12 +45,7 @@ export function kernelRows(
   }));
 }
 
-interface Sums {
-  readonly total: Float64Array;
-  readonly count: Float64Array;
-  readonly longest: Float64Array;
-  readonly shortest: Float64Array;
-}
+type Sums = Readonly<Record<"total" | "count" | "longest" | "shortest", Float64Array>>;
 
 function sumsOf(kernels: readonly KernelMeta[], tables: (name: string) => Table | undefined, scope: Scope): Sums {
   const n = kernels.length;

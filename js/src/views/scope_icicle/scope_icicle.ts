@@ -60,9 +60,8 @@ class ScopeModel {
   }
 
   #work(): OpsOfSteps {
-    const { link, data } = this.view;
-    const table = (name: string) => data.table(name);
-    return withoutWaiting(data.meta, opsOfScope(data.meta, table, scopeOf(link, table)));
+    const { meta, table } = this.view.data;
+    return withoutWaiting(meta, opsOfScope(meta, table, scopeOf(this.view.link, table)));
   }
 
   compute(): void {

@@ -48,12 +48,6 @@ interface Row {
   heat: LineHeat | undefined;
 }
 
-interface CodeListeners {
-  onPick(line: LineHeat): void;
-  /** `null` when the pointer leaves. */
-  onHover(line: LineHeat | null, row: HTMLElement | null): void;
-}
-
 export class CodeList {
   readonly element = h("div.tfp-code", { role: "group" });
   readonly #rows = new Map<number, Row>();
@@ -61,7 +55,7 @@ export class CodeList {
   #current = -1;
 
   constructor(
-    readonly listeners: CodeListeners,
+    readonly listeners: { onPick(line: LineHeat): void; onHover(line: LineHeat | null, row: HTMLElement | null): void },
     signal: AbortSignal,
   ) {
     onKeys(this.element, signal, (event) => this.#key(event));

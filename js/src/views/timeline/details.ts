@@ -146,7 +146,7 @@ export class Details {
     this.#inRange = () => sameSlices(state, key, event, this.signal);
     this.#arrowsPlace = h("div");
     this.pane.replaceChildren(
-      ...(op < 0 ? title(own) : kernelTitle(name, own)),
+      ...(op < 0 ? title(own) : [h("h2", name), fullName(own)]),
       this.#moves(own),
       keyValues(rows),
       this.#placeFor(this.#inRange()),
@@ -285,10 +285,6 @@ type Pair = readonly [key: string, value: Child, more?: Child];
 function title(name: string): Node[] {
   if (name.length <= LONG_NAME) return [h("h2", name)];
   return [h("h2", shortName(name)), fullName(name)];
-}
-
-function kernelTitle(op: string, kernel: string): Node[] {
-  return [h("h2", op), fullName(kernel)];
 }
 
 function fullName(name: string): HTMLElement {
@@ -509,7 +505,8 @@ const ALL_KINDS = FLOW_KINDS.map(() => 1);
 
 function flowRows(state: TimelineState, event: number, signal: AbortSignal): Node[] {
   const { events, finding } = state;
-  const kinds = new Set(chainKinds(state, event));
+  const next = [...arrowsAt(events, event, "up", ALL_KINDS), ...arrowsAt(events, event, "down", ALL_KINDS)];
+  const kinds = new Set(next.map(({ kind }) => kind));
   if (kinds.size === 0) return [];
   const up = arrowsAt(events, event, "up", finding.shownKinds);
   const down = arrowsAt(events, event, "down", finding.shownKinds);
@@ -526,12 +523,6 @@ function flowRows(state: TimelineState, event: number, signal: AbortSignal): Nod
     ...(rows.length > 0 ? [keyValues(rows)] : []),
     ...(notes.length > 0 ? [h("div.q.tl-note", notes.join(" · "))] : []),
   ];
-}
-
-/** Kinds of the arrows next to a slice, shown or not. */
-function chainKinds({ events }: TimelineState, event: number): number[] {
-  const next = [...arrowsAt(events, event, "up", ALL_KINDS), ...arrowsAt(events, event, "down", ALL_KINDS)];
-  return next.map(({ kind }) => kind);
 }
 
 function pairsOf(state: TimelineState, arrows: readonly Arrow[], direction: Direction, signal: AbortSignal): Pair[] {

@@ -184,7 +184,7 @@ function columns(state: TimelineState, label: (row: NameTotals) => string): Grid
       names: label,
       leadPx: SWATCH_PX,
       cell: (row, { cut }) => {
-        const family = familyOf(state, row.name);
+        const family = FAMILIES[state.family[row.name]] ?? "runtime";
         const swatch = h("i", { style: `background:var(--s-${family});border-color:var(--e-${family})` });
         return h("span.tl-name", { title: state.meta.names[row.name] }, swatch, cut(label(row)));
       },
@@ -200,10 +200,6 @@ function columns(state: TimelineState, label: (row: NameTotals) => string): Grid
     time("min", "Min", "Of the shortest slice, as a whole", ({ minPs }) => minPs, true),
     time("max", "Max", "Of the longest slice, as a whole", ({ maxPs }) => maxPs),
   ];
-}
-
-function familyOf(state: TimelineState, name: number): string {
-  return FAMILIES[state.family[name]] ?? "runtime";
 }
 
 interface Job {

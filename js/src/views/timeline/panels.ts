@@ -13,13 +13,6 @@ import type { TimelineState } from "./state";
 
 const kbd = (name: string) => h("kbd", name);
 
-interface ToolbarActions {
-  readonly help: () => void;
-  readonly fit: () => void;
-  readonly tracks: () => void;
-  readonly bookmarks: () => void;
-}
-
 /** What is on screen, in words. */
 interface OnScreen {
   readonly from: string;
@@ -56,7 +49,7 @@ export class Toolbar {
   readonly #moreButton: HTMLButtonElement;
 
   constructor(
-    actions: ToolbarActions,
+    actions: Readonly<Record<"help" | "fit" | "tracks" | "bookmarks", () => void>>,
     readonly popover: Popover,
     signal: AbortSignal,
   ) {

@@ -527,7 +527,8 @@ export class Cursor {
     const { state } = this;
     const { view, bounds } = state;
     const from = state.board.cursor ?? (view.t0 + view.t1) / 2;
-    const edge = state.focus >= 0 ? this.#rowEdge(from, direction) : this.#stepEdge(from, direction);
+    const edge =
+      state.focus >= 0 ? this.#rowEdge(from, direction) : nearest(stepEdges(state.steps, from), from, direction);
     const to = edge ?? from + direction * (view.t1 - view.t0) * KEY_RATIO;
     this.#isByKeys = true;
     this.#set(Math.min(bounds.t1, Math.max(bounds.t0, to)));
@@ -544,10 +545,6 @@ export class Cursor {
     const after = firstFrom(events, row, from + 1);
     if (after >= 0) edges.push(events.start[after]);
     return nearest(edges, from, direction);
-  }
-
-  #stepEdge(from: number, direction: 1 | -1): number | null {
-    return nearest(stepEdges(this.state.steps, from), from, direction);
   }
 
   /** Begins to measure at the cursor, or ends at it. */

@@ -114,8 +114,7 @@ export class TreeModel {
     this.#ranged = null;
     if (this.#isOwn) return;
     const { meta } = this.view.data;
-    const table = (name: string) => this.view.data.table(name);
-    const totals = withoutWaiting(meta, opsOfScope(meta, table, this.scope));
+    const totals = withoutWaiting(meta, opsOfScope(meta, this.view.data.table, this.scope));
     const ranged = { micros: 0, accelerator_micros: 0, cpu_micros: 0, run_count: 0 };
     const columns = Object.fromEntries(
       Object.keys(ranged).map((key) => [key, new Float64Array(structure.nOps)]),
@@ -274,17 +273,13 @@ export function cellLook(model: TreeModel, cell: Cell, hits: ReadonlySet<number>
   const figure = amount(model, cell.ps);
   const where = cell.kind === "rest" ? `${label} in ${model.nameOf(cell.row)}` : label;
   const spoken = `${where}: ${figure}, ${formatPercent(model.whole > 0 ? cell.ps / model.whole : 0)}`;
-  const isHit = hits !== null && cell.kind !== "rest" && cellNodes(model, cell).some((at) => hits.has(at));
+  const nodes = cell.kind === "scope" ? cell.chain : [node];
+  const isHit = hits !== null && cell.kind !== "rest" && nodes.some((at) => hits.has(at));
   const plain = { label, figure, spoken, backwardRatio: 0, found: hits === null ? undefined : isHit };
   if (cell.kind === "rest" || node === 0) return { ...plain, family: "", selected: "none" };
   const op = opOfNode(model.tree, node);
   const family = op >= 0 ? model.familyOf(op) : (FAMILIES[model.looks.family[node]] ?? "mixed");
   return { ...plain, family, selected: model.marked(node) };
-}
-
-/** The nodes that a cell stands for. */
-function cellNodes(model: TreeModel, cell: Cell): readonly number[] {
-  return cell.kind === "scope" ? cell.chain : [nodeOfCell(model, cell)];
 }
 
 function cellLabel(model: TreeModel, cell: Cell): string {

@@ -226,11 +226,6 @@ function cutEnd(text: string, most: number): string {
   return text.length <= most ? text : `${text.slice(0, Math.max(1, most - 1))}…`;
 }
 
-interface SearchBoxListeners {
-  onFound(): void;
-  onGoTo(node: number): void;
-}
-
 class SearchBox {
   readonly #input = h("input", {
     ...{ type: "search", placeholder: "Find: text or /regex/", "aria-label": "Find a scope, op or type" },
@@ -241,7 +236,7 @@ class SearchBox {
 
   constructor(
     readonly model: TreeModel,
-    readonly listeners: SearchBoxListeners,
+    readonly listeners: { onFound(): void; onGoTo(node: number): void },
     signal: AbortSignal,
   ) {
     const search = inFrame(() => this.search(), signal);
