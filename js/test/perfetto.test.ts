@@ -1,8 +1,7 @@
 // @vitest-environment jsdom
 import { afterEach, beforeEach, expect, test, vi } from "vitest";
-import type { TraceData } from "../src/data/store";
-import type { Reply } from "../src/data/transport";
-import { PERFETTO, PerfettoLink } from "../src/views/timeline/timeline";
+import type { Reply, TraceData } from "../src/data/store";
+import { PERFETTO, PerfettoLink } from "../src/views/timeline/perfetto";
 
 const BYTES = new Uint8Array([1, 2, 3, 4, 5]);
 const WHOLE: Reply = { message: { n_bytes: 5 }, buffers: [BYTES.subarray(0, 2), BYTES.subarray(2)] };

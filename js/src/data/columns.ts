@@ -1,4 +1,4 @@
-/** Columns of numbers: how they are searched when sorted, and how they grow without a copy for each part. */
+/** Spans of time, and columns of numbers: searched when sorted, and growing without a copy for each part. */
 
 import type { Table, TypedArray } from "./pack";
 

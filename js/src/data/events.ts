@@ -284,10 +284,7 @@ function spanOf(events: Events, position: number): Span {
   return { t0, t1: isCut ? Math.min(events.endOf(position), events.start[next]) : events.endOf(position) };
 }
 
-interface Flow {
-  readonly other: number;
-  readonly kind: number;
-}
+type Flow = Readonly<Record<"other" | "kind", number>>;
 
 class FlowTables {
   readonly #out = new Map<number, Table>();

@@ -231,7 +231,6 @@ export interface TraceMeta {
   /** How many allocators reported, over all hosts; their names are a list that comes later. */
   n_allocators?: number;
   memory_remedy: string | null;
-  /** The allocation whose failure ended the profiled code. */
   memory_failure?: MemoryFailureMeta | null;
   memory_summary: MemorySummaryRow[];
   /** The GPU whose memory is fullest at its peak; null where none reported any. */
@@ -317,7 +316,6 @@ export interface HloGraphMeta {
 /** What held the memory at the moment of a failure, by one of op, layer or line: its first rows. */
 export interface FailureTable {
   readonly title: string;
-  /** Rows that there are. */
   readonly n: number;
   readonly rows: readonly FailureRow[];
 }
@@ -389,7 +387,6 @@ export interface Coded {
   readonly codes: readonly number[];
 }
 
-/** As `show/lists.py` writes it. */
 export interface StructureMeta {
   /** Why there is nothing else. */
   readonly problem?: string;

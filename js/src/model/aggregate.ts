@@ -1,5 +1,5 @@
 /**
- * Totals by name of the slices in a span of time: how many, how long, how much of it their own.
+ * Totals by name of the slices in a span of time (how many, how long, how much of it their own), and its flame.
  *
  * A slice counts when any part of it lies in the span; its time and self time count as far as they lie in it, its length
  * (for mean, shortest and longest) as a whole. Where the next slice of its row outlives it, its time ends there, as drawn.
@@ -578,6 +578,7 @@ export interface FlameOptions {
 
 const FLAME_CHUNK = 16_384;
 
+/** Matches every row with the row around it by two pointers that move forward: one look at each slice. */
 export class FlameBuilder extends Stepwise {
   readonly tree = new FlameTree();
   progress = 0;

@@ -1,4 +1,4 @@
-/** What the reader pinned, hid, folded, opened and noted <-> the JSON that the widget keeps; no layout, no page. */
+/** What the reader pinned, hid, folded, opened and marked <-> the JSON that the widget keeps; show/link.py reads the same of bookmarks. */
 
 import { type Span, upperBound } from "../data/columns";
 import { type ColorBy, isColorBy } from "./colors";

@@ -1,5 +1,5 @@
 /**
- * What is drawn of a row of events in a view: at most one item per pixel column.
+ * What is drawn of counters and rows of events in a view: at most one item per pixel column.
  *
  * Wide slices stay themselves; events that start in the same pixel column become one item that knows how much of its time
  * they cover, and how that is shared between colours. The search for the next column gallops, so a row costs its pixels,

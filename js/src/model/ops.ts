@@ -341,6 +341,14 @@ export class Shares {
   }
 }
 
+export function opName({ names, op_name }: Pick<TraceMeta, "names" | "op_name">, op: number): string {
+  return names[op_name[op]] ?? "";
+}
+
+export function sideOf({ op_device }: Pick<TraceMeta, "op_device">, op: number): "host" | "device" {
+  return op_device[op] === 1 ? "device" : "host";
+}
+
 /** What part of a training step an op belongs to, in the order of the ids of `op_places.phase`. */
 export const PHASES = ["forward", "backward", "optimizer", "other"] as const;
 export type Phase = (typeof PHASES)[number];

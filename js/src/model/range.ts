@@ -11,10 +11,7 @@ export const WINDOW_SHOWN = "tfprof-window-shown";
 /** Asks a timeline for a window. */
 export const SHOW_WINDOW = "tfprof-show-window";
 
-export interface ShownWindow {
-  readonly view: Span;
-  readonly bounds: Span;
-}
+export type ShownWindow = Readonly<Record<"view" | "bounds", Span>>;
 
 export interface WantedWindow {
   readonly view: Span;

@@ -1,4 +1,4 @@
-/** What a row of events tells: the event at a moment, the gaps between events, and how long it works on one step, layer or op. */
+/** What a row of events tells (the event at a moment, gaps, how long it works on one step, layer or op), and arrows between events. */
 
 import { lowerBound, type Span } from "../data/columns";
 import { coverOf, type Events, endAt, parentOf, type Run, subtreeOf } from "../data/events";

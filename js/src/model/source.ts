@@ -137,7 +137,6 @@ function heatOf(charges: Charges, entries: readonly number[], ops: OpCost[]): He
   return { entries, selfPs, forwardPs, backwardPs, otherPs, occurrences, parts, ops };
 }
 
-/** The line with the most time, or undefined for a file without any. */
 export function hottestLine(file: FileHeat | undefined): LineHeat | undefined {
   let hottest: LineHeat | undefined;
   for (const line of file?.lines.values() ?? []) {

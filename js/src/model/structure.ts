@@ -140,10 +140,7 @@ function fileName(path: string): string {
   return path.slice(Math.max(path.lastIndexOf("/"), path.lastIndexOf("\\")) + 1) || "?";
 }
 
-export interface NodeFigures {
-  readonly own: Float64Array;
-  readonly total: Float64Array;
-}
+export type NodeFigures = Readonly<Record<"own" | "total", Float64Array>>;
 
 export function nodeFigures(tree: ScopeTree, values: Float64Array): NodeFigures {
   const { ownPs, totalPs } = scopeTimes(tree, (op) => values[op]);

@@ -26,7 +26,6 @@ export interface HostTrack extends Head {
 export interface PlaneTrack extends Head {
   readonly kind: "plane";
   readonly plane: number;
-  /** Lines that the reader hid. */
   readonly nHidden: number;
 }
 export interface FoldTrack extends Head {
@@ -75,7 +74,6 @@ export interface TrackLayout {
   /** In the order of y, without gaps; the pinned ones first. */
   readonly tracks: readonly Track[];
   readonly height: number;
-  /** Height of the pinned ones. */
   readonly pinnedHeight: number;
   /** Pinned counters, drawn below the tracks; y from the top of the first. */
   readonly dock: readonly CounterTrack[];
@@ -471,7 +469,6 @@ class Layouter {
     return { levels: levels.slice(0, nOpen), closed: levels[nOpen] };
   }
 
-  /** Below those that are there. */
   #push(unplaced: Unplaced, isPinned = false) {
     const track: Track = { ...unplaced, y: this.#y, isPinned };
     this.#tracks.push(track);

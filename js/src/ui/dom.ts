@@ -1,4 +1,4 @@
-/** Elements from a tag, attributes and children, and what the page offers beyond them; strings become text nodes, so text of a trace can never become markup. */
+/** Elements from a tag, attributes and children, and what the page offers beyond them, its theme too; strings become text nodes, so text of a trace can never become markup. */
 
 import { CATEGORIES, FAMILIES, type TraceMeta } from "../data/meta";
 import { atEnd, guarded } from "../data/widget";

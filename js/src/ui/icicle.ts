@@ -32,7 +32,6 @@ export interface CellLook {
   readonly family: string;
   /** Of its time. */
   readonly backwardRatio: number;
-  /** Whether all, some or none of its ops are selected. */
   readonly selected: "all" | "some" | "none";
   /** Whether a search found it; undefined while nothing is sought. */
   readonly found?: boolean | undefined;

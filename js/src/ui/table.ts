@@ -234,10 +234,7 @@ export const TIMES_CSV: CsvColumns<OpTimes> = {
   avg_self_time_us: (row) => eachUs(row, row.selfPs),
 };
 
-export interface LedgerRow {
-  readonly key: string;
-  readonly name: string;
-}
+export type LedgerRow = Readonly<Record<"key" | "name", string>>;
 
 export interface LedgerOptions<R extends LedgerRow> extends Omit<GridOptions<R>, "key" | "attributes" | "signal"> {
   readonly attributes?: GridOptions<R>["attributes"];

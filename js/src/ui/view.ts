@@ -321,7 +321,6 @@ export interface View {
   readonly signal: AbortSignal;
   /** The model's `options`, parsed. */
   readonly options: Readonly<Record<string, unknown>>;
-  /** Calls `listener` after the page's theme has changed. */
   onTheme(listener: () => void): void;
   /** Shows an error in the view's own place; the other views stay alive. */
   fail(error: unknown): void;
@@ -329,7 +328,6 @@ export interface View {
   guard<A extends unknown[]>(fn: (...args: A) => unknown): (...args: A) => void;
 }
 
-/** A view that shows a trace. */
 export interface TraceView extends View {
   /** Of the linked host; steps are then that host's own. */
   readonly link: Link;

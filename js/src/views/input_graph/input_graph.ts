@@ -22,6 +22,7 @@ import {
   placeGraph,
 } from "../../model/input";
 import { cutNames } from "../../model/names";
+import type { PlacedBox } from "../../model/op_graph";
 import { type Framework, frameworkOf } from "../../model/overview";
 import { describeRange, perStep, rangeInPs, scopeOf, stepsOfScope } from "../../model/range";
 import {
@@ -69,13 +70,6 @@ interface IteratorCost {
   readonly scale: number;
 }
 
-interface BoxPlace {
-  readonly x: number;
-  readonly y: number;
-  readonly width: number;
-  readonly height: number;
-}
-
 /** Boxes narrower than this have no room for the calls beside the work. */
 const CALLS_FROM_PX = 112;
 
@@ -83,7 +77,7 @@ function nodeBox(
   node: IteratorNode,
   { name, isCritical }: { name: string; isCritical: boolean },
   cost: IteratorCost,
-  place: BoxPlace,
+  place: PlacedBox,
   fits: (text: string) => boolean,
 ): SVGGElement {
   const settings = paramText(node);
@@ -123,7 +117,7 @@ function spoken({ self, total }: BatchCost): string {
   return `work ${formatTime(self)}, waiting for its inputs ${formatTime(Math.max(0, total - self))}, total ${formatTime(total)}`;
 }
 
-function boxParts(name: string, settings: string, cost: IteratorCost, { width, height }: BoxPlace): SVGElement[] {
+function boxParts(name: string, settings: string, cost: IteratorCost, { width, height }: PlacedBox): SVGElement[] {
   const { self, total, calls } = perBatch(cost);
   const bar = self > 0 ? Math.max(1, ((width - 16) * self) / cost.scale) : 0;
   const start = started(cost);

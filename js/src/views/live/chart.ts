@@ -33,10 +33,7 @@ const GAP_PX = 10;
 const AXIS_PX = 19;
 const STRIP_PX = 34;
 
-interface Box {
-  readonly top: number;
-  readonly height: number;
-}
+type Box = Readonly<Record<"top" | "height", number>>;
 
 interface StripRow extends Box {
   readonly strip: Strip;

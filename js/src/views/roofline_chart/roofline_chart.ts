@@ -4,6 +4,7 @@ import { columns, isInRange, numbers, overlapPs, type RangePs, rangeOf, type Sco
 import type { RooflineMeta } from "../../data/meta";
 import { REDUCED } from "../../data/one_host";
 import { EMPTY_TABLE, type Table } from "../../data/pack";
+import { opName } from "../../model/ops";
 import { COMPILE_CODE, frameworkOf } from "../../model/overview";
 import { rangeInPs, scopeOf, stepsOfScope, wholeSteps } from "../../model/range";
 import { formatAmount, formatCount, formatNumber, formatPercent, formatTime, plural } from "../../model/text";
@@ -442,7 +443,7 @@ class Plot {
 
   #opsOf({ works }: Place): string[] {
     const { meta } = this.view.data;
-    return works.map(({ row }) => meta.names[meta.op_name[this.roofline.ops.op[row]]]).filter(Boolean);
+    return works.map(({ row }) => opName(meta, this.roofline.ops.op[row])).filter(Boolean);
   }
 
   #render(): void {
@@ -663,7 +664,7 @@ class RooflineChart {
   #compute(): void {
     const { view, roofline } = this;
     const { data, link } = view;
-    const table = (name: string) => data.table(name);
+    const { table } = data;
     const isWhole = link.timeRange === null && link.host === "";
     // Of one host nothing but its executions is known.
     const scope = isWhole ? scopeOf(link, table) : rangeInPs(link.timeRange, table("steps"));

@@ -593,7 +593,7 @@ class SourceView {
       scale: this.#scale,
       categoryOf: model.charges.categoryOf,
       isBackward: (op) => model.isBackward(op),
-      sideOf: (op) => model.sideOf(op),
+      sideOf: model.sideOf,
       selection,
     });
   }
@@ -608,7 +608,7 @@ class SourceView {
 
   #save(): void {
     const { heat, files } = this.#model;
-    const named = sourceCsv(heat.wholePs, (op) => this.#model.opName(op));
+    const named = sourceCsv(heat.wholePs, this.#model.opName);
     const columns = this.#scale.nSteps === null ? named : aStep(named);
     const paths = files.map(({ file }) => file);
     download("source_lines.csv", csvOf(columns, sourceRows(heat, paths)), "text/csv");

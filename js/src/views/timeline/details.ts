@@ -6,6 +6,7 @@ import { FAMILIES, FAMILY_LABELS } from "../../data/meta";
 import { EMPTY_TABLE, type Table } from "../../data/pack";
 import { Inside, KeyFigures, statsOfEvent } from "../../model/aggregate";
 import { shortName } from "../../model/names";
+import { sideOf } from "../../model/ops";
 import { isWithin, KEEP_ALL, NOT_KNOWN, stepWords } from "../../model/range";
 import {
   type Arrow,
@@ -270,7 +271,7 @@ function typeOf(state: TimelineState, event: number, signal: AbortSignal): [Node
   const { events, meta, family } = state;
   const op = events.op[event];
   if (op < 0) return [FAMILY_LABELS[FAMILIES[family[events.name[event]]]]];
-  const where = meta.op_device[op] === 1 ? "device" : "host";
+  const where = sideOf(meta, op);
   const link = viewLink(state, meta.names[meta.op_type[op]], "op_table", signal, "Show it among all ops");
   return [link as Node, ` · ${where} op${meta.op_eager[op] === 1 ? ", eager" : ""}`];
 }

@@ -186,10 +186,7 @@ function chooseStep(state: TimelineState, step: number, isExtending: boolean) {
 
 const OFFSET_PX = 12;
 
-interface Size {
-  readonly width: number;
-  readonly height: number;
-}
+type Size = Readonly<Record<"width" | "height", number>>;
 
 export class CanvasTip {
   readonly element = h("div.tl-tip", { "aria-hidden": "true", hidden: true });

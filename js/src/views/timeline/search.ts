@@ -136,7 +136,6 @@ export class SearchBox {
     event.preventDefault();
   }
 
-  /** Searches for exactly one name. */
   #findName(name: number) {
     this.#input.value = this.state.meta.names[name];
     setAria(this.#whole, "pressed", true);

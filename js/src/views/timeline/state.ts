@@ -536,7 +536,6 @@ class Finding {
     return this.#chain.chain;
   }
 
-  /** What is next to an event. */
   arrowsOf(event: number): readonly Arrow[] {
     if (event < 0) return [];
     const key = this.#keyOf(event);
@@ -612,7 +611,6 @@ const NAME_CHARACTERS = 17;
 class HostSteps {
   /** Null for a capture of one host. */
   source: HostSource | null = null;
-  /** By host. */
   strips: readonly HostStrip[] = [];
   /** By host, as the label column has room for. */
   shortNames: readonly string[] = [];

@@ -1,161 +1,217 @@
 /** The trace and the link -> the timeline: steps on top, planes and lines as tracks of nested slices, details at the side. */
 
-import { fromBase64 } from "../../data/pack";
-import type { TraceData } from "../../data/store";
-import type { Reply } from "../../data/transport";
+import { fitRange, panBy, type Span, zoomAt } from "../../data/columns";
 import { TRACKS_TOP_PX } from "../../draw/frame";
 import { eventsWords, SHOW_WINDOW, type ShownWindow, type WantedWindow, WINDOW_SHOWN } from "../../model/range";
 import { formatCount, formatInstant } from "../../model/text";
 import { button, h, hasModifier, inFrame, on, onKeys, watchSize } from "../../ui/dom";
 import type { TraceBuilder, TraceView } from "../../ui/view";
-import { Details } from "./details";
-import { Help, listenToKeys } from "./keys";
+import { alongFlow, alongRow, Details, toEnclosing, toFirstInside, toSameOp } from "./details";
 import { Painter } from "./paint";
+import { PerfettoLink } from "./perfetto";
 import { eventUnder, listenToPointer, partUnder, placeOf, Tooltip } from "./pointer";
 import { SearchBox } from "./search";
 import { TimelineState } from "./state";
 import { Panes, Workbench } from "./workbench";
 
-/** The one address in all of the bundles; tests/test_bundle.py knows it. */
-export const PERFETTO = "https://ui.perfetto.dev";
-const PING_MS = 50;
-const READY_LIMIT_MS = 30_000;
-const CLOSE_MS = 100;
-const CLOSE_TRIES = 100;
-const BY_HAND = `in Python, prof.to_chrome_trace("trace.json.gz") writes the file; open it there by hand.`;
+interface KeyActions {
+  readonly bench: Workbench;
+  readonly search: SearchBox;
+  readonly panes: Panes;
+  readonly toggleHelp: () => void;
+  /** Closes, clears or leaves, one thing at a time. */
+  readonly escape: () => void;
+  readonly scrollBy: (px: number) => void;
+  /** Time at the pointer, null when it is not over the plot. */
+  readonly pointerTime: () => number | null;
+}
 
-export class PerfettoLink {
-  #status = "";
-  #isBusy = false;
-  #element: HTMLElement | null = null;
+const ZOOM_STEP = 1.5;
+const PAN_RATIO = 0.15;
+const SCROLL_PX = 45;
+
+/** Key caps and what they do, by what the reader wants, in the order of the help. */
+const KEY_HELP: readonly (readonly [string, readonly (readonly [string, string])[]])[] = [
+  [
+    "Look around",
+    [
+      ["W / S", "zoom in / out at the pointer"],
+      ["A / D, ← / →", "pan"],
+      ["↑ / ↓", "scroll the tracks"],
+      ["F", "fit the selected slice, else the range, else the whole capture"],
+      ["0", "fit the whole capture"],
+      ["Ctrl + wheel", "zoom; on a Mac also Cmd"],
+      ["wheel", "scroll the tracks after a click here, the page before one and after Esc"],
+      ["Shift + wheel", "pan"],
+      ["drag", "pan; on the ruler: select a range; on the steps: select steps; above: move the window"],
+    ],
+  ],
+  [
+    "Find and follow",
+    [
+      ["/", "find slices; Enter next, Shift + Enter previous match, here as well"],
+      ["[ / ]", "previous / next slice of the same op"],
+      ["Shift + ← / →", "previous / next slice of the row"],
+      ["Shift + ↑ / ↓", "to the enclosing slice / the first slice inside"],
+      ["< / >", "along the arrows: to what started the slice / to what it started"],
+    ],
+  ],
+  [
+    "Select and mark",
+    [
+      ["M", "the selected slice becomes the time range, which all views are about"],
+      ["R", "measure from the cursor: point elsewhere, R again; without a cursor: the selected slice"],
+      [", / .", "move the cursor to the previous / next edge of the selected row, else of a step"],
+      ["Shift + drag", "measure an area; edges of slices and steps catch it"],
+      ["B", "bookmark the selected slice, else the range, else the cursor, with a note"],
+      ["N / Shift + N", "next / previous bookmark"],
+      ["Shift + B", "list of bookmarks: go to, edit, delete"],
+    ],
+  ],
+  [
+    "Tracks",
+    [
+      ["T", "filter tracks by name, show hidden ones again"],
+      ["P / H", "pin / hide the track of the selected slice"],
+      ["L", "to the names of the tracks: ↑ ↓ walk, ← → fold and unfold, P pin, H hide, Enter menu"],
+      ["C", "next meaning of the colours"],
+    ],
+  ],
+  [
+    "Views",
+    [
+      ["G", "tracks, flame or table of slices"],
+      ["Esc", "close this, clear the selection, clear the range, leave"],
+    ],
+  ],
+];
+
+class Help {
+  readonly element = h("div.tl-help", { role: "dialog", "aria-label": "Keys of the timeline" });
+  readonly #close: HTMLButtonElement;
 
   constructor(
-    readonly data: TraceData,
-    readonly title: string,
-    readonly signal: AbortSignal,
-    /** How long the other page may take; shorter in tests. */
-    readonly limitMs = READY_LIMIT_MS,
-  ) {}
-
-  /** What it does, the button, and how it went; built anew each time that the panel opens. */
-  panel(): HTMLElement {
-    const reason = this.data.isOffline ? `This page has no kernel to write the trace: ${BY_HAND}` : "";
-    const open = button("Open in Perfetto", () => void this.open(), this.signal, { "data-key": "perfetto" });
-    open.disabled = reason !== "" || this.#isBusy;
-    const about = `Opens ui.perfetto.dev in a new tab and hands it the trace, which stays in your browser: nothing is uploaded. Where it does not open: ${BY_HAND}`;
-    this.#element = h(
-      "div.tl-perfetto",
-      open,
-      h("p.q", reason || about),
-      h("p.tl-perfetto-status", { role: "status" }, this.#status),
-    );
-    return this.#element;
+    readonly onClose: () => void,
+    signal: AbortSignal,
+  ) {
+    const groups = KEY_HELP.flatMap(([title, rows]) => [
+      h("b", title),
+      ...rows.map(([keys, what]) => h("div", h("span", h("kbd", keys)), h("span", what))),
+    ]);
+    this.#close = button("Close", () => this.toggle(), signal);
+    const title = h("b", "Keys, while the timeline has the focus");
+    const head = h("div.tl-pophead", title, this.#close);
+    this.element.append(head, h("div.tl-keys", ...groups));
+    this.element.hidden = true;
   }
 
-  /** To be called from a click, else browsers open no window. */
-  async open(): Promise<void> {
-    if (this.#isBusy) return;
-    let target: Window | null = null;
-    try {
-      target = window.open(PERFETTO, "_blank");
-    } catch {
-      // Sandboxed frames throw where others return null.
-    }
-    if (!target) {
-      this.#say(
-        `The browser opened no window: pop-ups are blocked for this page, or it is a sandboxed frame. Instead, ${BY_HAND}`,
-      );
-      return;
-    }
-    this.#isBusy = true;
-    this.#say("Waiting for the trace from the kernel and for ui.perfetto.dev…");
-    try {
-      const [buffer] = await Promise.all([this.#trace(), isReady(target, this.limitMs, this.signal)]);
-      const message = { perfetto: { buffer, title: this.title, fileName: "trace.json.gz" } };
-      target.postMessage(message, PERFETTO, [buffer]);
-      this.#say("The trace is in the other tab.");
-    } catch (error) {
-      closeSurely(target);
-      this.#say(`${error instanceof Error ? error.message : String(error)} Instead, ${BY_HAND}`);
-    } finally {
-      this.#isBusy = false;
-      this.#tell();
-    }
+  get isOpen() {
+    return !this.element.hidden;
   }
 
-  async #trace(): Promise<ArrayBuffer> {
-    const asked = this.data.call("chrome_trace", {}, this.signal);
-    // A restored page without a kernel finds out when it sends; the call itself would wait for its time limit.
-    if (this.data.problem && !this.data.hasKernel) {
-      asked.catch(() => {});
-      throw new Error(`There is no kernel to write the trace.`);
-    }
-    const whole = joined(await asked) ?? joined(await this.data.call("chrome_trace", { as_text: true }, this.signal));
-    if (!whole) throw new Error("The trace from the kernel did not arrive whole.");
-    return whole;
-  }
-
-  #say(text: string) {
-    this.#status = text;
-    this.#tell();
-  }
-
-  #tell() {
-    const status = this.#element?.querySelector(".tl-perfetto-status");
-    if (status) status.textContent = this.#status;
-    const open = this.#element?.querySelector("button");
-    if (open) open.disabled = this.#isBusy;
+  toggle() {
+    this.element.hidden = !this.element.hidden;
+    if (this.isOpen) this.#close.focus({ preventScroll: true });
+    else this.onClose();
   }
 }
 
-/** The pieces of a reply as one buffer; null where a front end dropped some. */
-function joined({ message, buffers }: Reply): ArrayBuffer | null {
-  const texts = Array.isArray(message.data) ? message.data.map((text) => fromBase64(String(text))) : [];
-  const pieces = texts.length > 0 ? texts : buffers;
-  const size = pieces.reduce((sum, piece) => sum + piece.byteLength, 0);
-  if (size !== Number(message.n_bytes)) return null;
-  const whole = new Uint8Array(size);
-  let at = 0;
-  for (const piece of pieces) {
-    whole.set(piece, at);
-    at += piece.byteLength;
-  }
-  return whole.buffer;
-}
-
-/** Asks the window until it answers: messages that it gets before it listens are lost. */
-function isReady(target: Window, limitMs: number, given: AbortSignal): Promise<void> {
-  return new Promise((resolve, reject) => {
-    const done = new AbortController();
-    const end = (act: () => void) => {
-      done.abort();
-      clearInterval(pings);
-      clearTimeout(limit);
-      act();
-    };
-    const onMessage = (event: MessageEvent) => {
-      if (event.source === target && event.origin === PERFETTO && event.data === "PONG") end(resolve);
-    };
-    window.addEventListener("message", onMessage, { signal: done.signal });
-    given.addEventListener("abort", () => end(() => reject(new Error("The view was closed."))), {
-      signal: done.signal,
-    });
-    // To whoever is there: until the page has loaded, a ping to its address would be an error in the console.
-    const pings = setInterval(() => target.postMessage("PING", "*"), PING_MS);
-    const unreachable = () => reject(new Error("ui.perfetto.dev did not answer: it cannot be reached from here."));
-    const limit = setTimeout(() => end(unreachable), limitMs);
+function listenToKeys(section: HTMLElement, state: TimelineState, actions: KeyActions, signal: AbortSignal) {
+  onKeys(section, signal, (event) => {
+    if (hasModifier(event) || isOwnKeyOf(event.target, event.key)) return false;
+    return actOnBench(event, actions.bench) || act(event, state, actions);
   });
 }
 
-/** A window whose page is just being exchanged for another one loses the request to close: ask until it is gone. */
-function closeSurely(target: Window) {
-  let nLeft = CLOSE_TRIES;
-  target.close();
-  const again = setInterval(() => {
-    nLeft -= 1;
-    if (target.closed || nLeft === 0) clearInterval(again);
-    else target.close();
-  }, CLOSE_MS);
+/** Keys that the focused part needs for itself: typing, pressing a button, scrolling the details. */
+function isOwnKeyOf(target: EventTarget | null, key: string): boolean {
+  if (target instanceof HTMLInputElement || target instanceof HTMLSelectElement) return true;
+  if (target instanceof HTMLButtonElement) return key === "Enter" || key === " ";
+  return target instanceof HTMLElement && target.closest("aside") !== null && /^(Arrow|Page|Home|End)/.test(key);
+}
+
+function act(event: KeyboardEvent, state: TimelineState, actions: KeyActions): boolean {
+  if (event.shiftKey && event.key.startsWith("Arrow")) return walk(state, event.key);
+  if (event.key === "Enter") return actions.search.go(event.shiftKey ? -1 : 1);
+  const key = event.key.length === 1 ? event.key.toLowerCase() : event.key;
+  const action = KEYS[key];
+  if (!action) return false;
+  action(state, actions);
+  return true;
+}
+
+const KEYS: Readonly<Record<string, (state: TimelineState, actions: KeyActions) => void>> = {
+  w: (state, actions) => zoom(state, actions, 1 / ZOOM_STEP),
+  s: (state, actions) => zoom(state, actions, ZOOM_STEP),
+  a: (state) => pan(state, -PAN_RATIO),
+  d: (state) => pan(state, PAN_RATIO),
+  ArrowLeft: (state) => pan(state, -PAN_RATIO),
+  ArrowRight: (state) => pan(state, PAN_RATIO),
+  ArrowUp: (_, actions) => actions.scrollBy(-SCROLL_PX),
+  ArrowDown: (_, actions) => actions.scrollBy(SCROLL_PX),
+  f: (state) => state.setView(fitRange(focusSpan(state) ?? state.range ?? state.bounds, state.bounds)),
+  "0": (state) => state.setView(state.bounds),
+  m: (state) => {
+    const span = focusSpan(state);
+    if (span) state.setRange(span);
+  },
+  "[": (state) => toSameOp(state, -1),
+  "]": (state) => toSameOp(state, 1),
+  "<": (state) => alongFlow(state, "up"),
+  ">": (state) => alongFlow(state, "down"),
+  "/": (_, actions) => actions.search.focus(),
+  g: (_, actions) => actions.panes.next(),
+  "?": (_, actions) => actions.toggleHelp(),
+  Escape: (_, actions) => actions.escape(),
+};
+
+/** Keys for what the reader sets up and marks; letters with and without Shift are different keys. */
+const BENCH_KEYS: Readonly<Record<string, (bench: Workbench) => void>> = {
+  r: (bench) => bench.measure(),
+  ",": (bench) => bench.cursor.step(-1),
+  ".": (bench) => bench.cursor.step(1),
+  b: (bench) => bench.flags.add(),
+  B: (bench) => bench.flags.toggleList(),
+  n: (bench) => bench.flags.walk(1),
+  N: (bench) => bench.flags.walk(-1),
+  t: (bench) => bench.tracksPanel.toggle(),
+  p: (bench) => bench.pinFocused(),
+  h: (bench) => bench.hideFocused(),
+  l: (bench) => bench.focusLabels(),
+  c: (bench) => bench.legend.next(),
+};
+
+/** Whether the key was one of these. */
+function actOnBench(event: KeyboardEvent, bench: Workbench): boolean {
+  // Capital letters by the Shift key alone: CapsLock must not change what a key does.
+  const key = event.key.length === 1 ? (event.shiftKey ? event.key.toUpperCase() : event.key.toLowerCase()) : event.key;
+  const action = BENCH_KEYS[key];
+  action?.(bench);
+  return action !== undefined;
+}
+
+function zoom(state: TimelineState, actions: KeyActions, factor: number) {
+  const { view } = state;
+  const time = actions.pointerTime() ?? (view.t0 + view.t1) / 2;
+  state.setView(zoomAt(view, time, factor, state.reach));
+}
+
+function pan(state: TimelineState, ratio: number) {
+  state.setView(panBy(state.view, (state.view.t1 - state.view.t0) * ratio, state.reach));
+}
+
+function focusSpan(state: TimelineState): Span | null {
+  const { focus, events } = state;
+  if (focus < 0) return null;
+  return { t0: events.start[focus], t1: events.start[focus] + Math.max(1000, events.duration[focus]) };
+}
+
+function walk(state: TimelineState, key: string): boolean {
+  if (state.focus < 0) return false;
+  if (key === "ArrowUp") toEnclosing(state);
+  else if (key === "ArrowDown") toFirstInside(state);
+  else alongRow(state, key === "ArrowRight" ? 1 : -1);
+  return true;
 }
 
 /** Of the tracks and what is above them, until the reader drags the edge. */
