@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
 from pathlib import Path
 
 from tfprof_widgets.analysis import TABLES, Sent, Table
 
 FILE = Path(__file__).parents[1] / "js" / "src" / "data" / "tables.ts"
-_HEAD = "/** Rows of tables, as Python declares and sends them. Made by `python -m tools.typescript`: not to be edited. */\n"
+_HEAD = (
+    "/** Rows of tables, as Python declares (and explains) and sends them: made by `python -m tools.typescript`. */\n"
+)
 _TYPES = {
     "int": "number",
     "float": "number",
@@ -33,23 +34,16 @@ def interface_name(table: Table) -> str:
 
 
 def _interface(table: Table) -> str:
-    fields = (line for sent in table.sent for line in _field(sent))
-    return "\n".join(
-        [f"/** {_sentence(table.row)} */", f"export interface {interface_name(table)} {{", *fields, "}", ""]
-    )
+    row = table.row.replace("NaN", "null").rstrip(".")
+    head = [f"/** {row[:1].upper()}{row[1:]}. */", f"export interface {interface_name(table)} {{"]
+    return "\n".join([*head, *map(_field, table.sent), "}", ""])
 
 
-def _field(sent: Sent) -> Iterator[str]:
+def _field(sent: Sent) -> str:
     column, kind = sent.column, _TYPES[sent.column.kind]
     if column.kind == "text" and _WORDS.fullmatch(column.meaning):
         kind = " | ".join(f'"{word}"' for word in re.findall(r"`([^`]+)`", column.meaning))
-    yield f"  /** {_sentence(column.meaning)} */"
-    yield f"  readonly {column.name}{'?' * sent.is_sometimes}: {kind}{' | null' * sent.is_nullable};"
-
-
-def _sentence(text: str) -> str:
-    text = text.replace("NaN", "null")
-    return f"{text[:1].upper()}{text[1:].rstrip('.')}."
+    return f"  readonly {column.name}{'?' * sent.is_sometimes}: {kind}{' | null' * sent.is_nullable};"
 
 
 if __name__ == "__main__":

@@ -1,7 +1,6 @@
 import { describe, expect, it } from "vitest";
-import type { Span } from "../src/data/time";
-import { Aggregate, type NameTotals } from "../src/model/aggregate";
-import { FlameBuilder } from "../src/model/flame";
+import type { Span } from "../src/data/columns";
+import { Aggregate, FlameBuilder, type NameTotals } from "../src/model/aggregate";
 import { type Drawing, draw, randomSlices } from "./drawn_events";
 import { loading, packOfRows } from "./loading";
 

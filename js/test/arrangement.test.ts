@@ -1,11 +1,22 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { CATEGORIES, type CounterMeta, FAMILIES, type TraceMeta } from "../src/data/meta";
-import { arrangementToJson, newArrangement, readArrangement, showAll, togglePin } from "../src/model/arrangement";
-import { bookmarkOf, bookmarksToJson, nextBookmark, readBookmarks, spanOf, withBookmark } from "../src/model/bookmarks";
+import {
+  arrangementToJson,
+  bookmarkOf,
+  bookmarksToJson,
+  newArrangement,
+  nextBookmark,
+  readArrangement,
+  readBookmarks,
+  showAll,
+  spanOf,
+  togglePin,
+  withBookmark,
+} from "../src/model/arrangement";
 import { legendOf, nameCategories, newColorScheme, readFamilies } from "../src/model/colors";
-import { extremeInSpan, formatValue, newCounter, readCounters, spliceWindow, valueAt } from "../src/model/counters";
-import { describeMeasure, snapped, stepEdges, stepsInside } from "../src/model/window";
+import { extremeInSpan, formatValue, newCounter, readCounters, spliceWindow, valueAt } from "../src/model/lod";
+import { describeMeasure, snapped, stepEdges, stepsInside } from "../src/model/range";
 
 describe("arrangement", () => {
   it("comes back from its JSON as it was", () => {

@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
-import { xAt } from "../src/data/time";
-import { drawOverview, drawRangeBracket, drawRuler, drawStepLines, drawSteps, rangeLabelSpan } from "../src/draw/head";
+import { xAt } from "../src/data/columns";
+import { drawOverview, drawRangeBracket, drawRuler, drawStepLines, drawSteps, rangeLabelSpan } from "../src/draw/marks";
 import { drawSampled, drawSessionGaps } from "../src/draw/tracks";
 import { Hits, Marks } from "../src/model/search";
 import { events, frame, meta, palette, recorder, steps, texts } from "./drawn_frame";

@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { xAt } from "../src/data/time";
+import { xAt } from "../src/data/columns";
 import { TRACKS_TOP_PX } from "../src/draw/frame";
 import { drawArrows, markFound, outlineEvent, outlineHovered, outlineMarked } from "../src/draw/marks";
 import { drawNoCounter, drawTracks } from "../src/draw/tracks";

@@ -1,7 +1,7 @@
 import { describe, expect, it } from "vitest";
 import { LabelCache } from "../src/draw/frame";
 import { drawCounter, drawTracks } from "../src/draw/tracks";
-import { newCounter } from "../src/model/counters";
+import { newCounter } from "../src/model/lod";
 import { Marks } from "../src/model/search";
 import { flagsOfKeys } from "../src/views/timeline/state";
 import { events, frame, meta, recorder, rows, steps, texts } from "./drawn_frame";

@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import type { Span } from "../src/data/time";
+import type { Span } from "../src/data/columns";
 import {
   type Flame,
   FlameBuilder,
@@ -9,7 +9,7 @@ import {
   layoutFlame,
   pathTo,
   ROOT,
-} from "../src/model/flame";
+} from "../src/model/aggregate";
 import { neighbourOf } from "../src/model/scopes";
 import { type Drawing, draw, randomSlices } from "./drawn_events";
 

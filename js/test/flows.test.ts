@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { arrowsAt, chainOf, FLOW_KINDS, follow } from "../src/model/flows";
+import { arrowsAt, chainOf, FLOW_KINDS, follow } from "../src/model/rows";
 import { draw } from "./drawn_events";
 
 const ALL = FLOW_KINDS.map(() => 1);

@@ -1,9 +1,8 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { gallop, lowerBound, lowerBoundNear, upperBound } from "../src/data/columns";
+import { gallop, lowerBound, lowerBoundNear, upperBound, zoomAt } from "../src/data/columns";
 import { type Events, nextFrom } from "../src/data/events";
 import type { TraceMeta } from "../src/data/meta";
-import { zoomAt } from "../src/data/time";
 import { ColorTimes, coveredTime, eventAt, layoutRow, RowLayouts, SliceBuffer, visibleFrom } from "../src/model/lod";
 import { loading, packOfRows } from "./loading";
 

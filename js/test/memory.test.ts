@@ -2,7 +2,7 @@ import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import type { TraceMeta } from "../src/data/meta";
 import type { Table } from "../src/data/pack";
-import { fullestAllocator } from "../src/model/counters";
+import { fullestAllocator } from "../src/model/lod";
 import {
   bytesInUse,
   byteUnit,

@@ -1,7 +1,7 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
+import type { RangePs } from "../src/data/columns";
 import type { Table } from "../src/data/pack";
-import type { RangePs } from "../src/data/time";
 import { opCategory } from "../src/model/colors";
 import { type OpNames, opRows, opTotals, shareTotals, textFilter } from "../src/model/ops";
 

@@ -1,7 +1,7 @@
 import { describe, expect, it } from "vitest";
 import type { Events } from "../src/data/events";
 import { CATEGORIES, type TraceMeta } from "../src/data/meta";
-import { drawOverview, drawSteps } from "../src/draw/head";
+import { drawOverview, drawSteps } from "../src/draw/marks";
 import { drawHostStrip, drawTracks, drawWaits } from "../src/draw/tracks";
 import { newArrangement } from "../src/model/arrangement";
 import { newColorScheme, readFamilies } from "../src/model/colors";

@@ -1,7 +1,6 @@
 // @vitest-environment jsdom
 import { afterEach, beforeEach, expect, test, vi } from "vitest";
-import type { TraceData } from "../src/data/store";
-import type { Reply } from "../src/data/transport";
+import type { Reply, TraceData } from "../src/data/store";
 import { PERFETTO, PerfettoLink } from "../src/views/timeline/perfetto";
 
 const BYTES = new Uint8Array([1, 2, 3, 4, 5]);

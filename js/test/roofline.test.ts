@@ -1,11 +1,10 @@
 // @vitest-environment jsdom
 /** The roofline: what ops reach in a range, where they are drawn, what is said of them, and how they are selected. */
 import { beforeEach, describe, expect, it, vi } from "vitest";
+import { STEADY } from "../src/data/columns";
 import type { RooflineMeta, TraceMeta } from "../src/data/meta";
 import type { Pack } from "../src/data/pack";
-import { STEADY } from "../src/data/time";
-import { hasPlace, Scene, workOf } from "../src/views/roofline_chart/roofline";
-import { rooflineChart } from "../src/views/roofline_chart/roofline_chart";
+import { hasPlace, rooflineChart, Scene, workOf } from "../src/views/roofline_chart/roofline_chart";
 import { makeScene } from "./scene";
 import { EVIL, settle, showWidget, withLayout } from "./shown";
 

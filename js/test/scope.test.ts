@@ -1,9 +1,9 @@
 // @vitest-environment jsdom
 /** What figures are of: the averaged steps, a step, until the reader asks for a range or for the whole capture. */
 import { describe, expect, it, vi } from "vitest";
+import { STEADY } from "../src/data/columns";
 import type { TraceMeta } from "../src/data/meta";
 import type { Pack, Table } from "../src/data/pack";
-import { STEADY } from "../src/data/time";
 import { opsOfScope, opTotals, withoutWaiting } from "../src/model/ops";
 import { describeRange, perStep, scopeOf, stepsOfScope } from "../src/model/range";
 import type { TraceBuilder } from "../src/ui/view";

@@ -1,7 +1,7 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { clamp, panBy, type Span, zoomAt } from "../src/data/time";
-import { isEcho, SharedWindow, shifted, type WantedWindow } from "../src/model/window";
+import { clamp, panBy, type Span, zoomAt } from "../src/data/columns";
+import { isEcho, SharedWindow, shifted, type WantedWindow } from "../src/model/range";
 
 const STARTS = [1e10, 4e10];
 const HOME: Span = { t0: -1e8, t1: 1e9 };

@@ -12,7 +12,7 @@ import {
   workerRows,
 } from "../src/model/hosts";
 import { median } from "../src/model/steps";
-import { verdict } from "../src/views/worker_chart/model";
+import { verdict } from "../src/views/worker_chart/heat_map";
 import { vector } from "./vectors";
 
 const CATEGORIES = ["input", "host_compute", "device_collectives"];

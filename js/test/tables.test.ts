@@ -1,8 +1,8 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
+import { type Scope, STEADY } from "../src/data/columns";
 import type { HloMeta, TraceMeta } from "../src/data/meta";
 import type { Table, TypedArray } from "../src/data/pack";
-import { type Scope, STEADY } from "../src/data/time";
 import { readableKernel, readableKernels, shortKernel } from "../src/model/names";
 import { layerRows, topShares } from "../src/model/ops";
 import { hloRows, hloTotals, opsOfHlos, withPrograms } from "../src/views/hlo_table/hlo_table";

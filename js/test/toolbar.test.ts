@@ -1,7 +1,7 @@
 /** @vitest-environment jsdom */
 import { afterEach, describe, expect, it } from "vitest";
 import { button, h } from "../src/ui/dom";
-import { Popover } from "../src/views/timeline/toolbar";
+import { Popover } from "../src/views/timeline/panels";
 
 const stop = new AbortController();
 afterEach(() => document.body.replaceChildren());

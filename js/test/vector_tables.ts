@@ -1,11 +1,10 @@
 /** What Python says of a range or a host -> the same as views work it out, compared. */
 
-import { numbers } from "../src/data/columns";
+import { numbers, type RangePs } from "../src/data/columns";
 import { FAMILIES, type TraceMeta } from "../src/data/meta";
 import { HostTables, hostMeta } from "../src/data/one_host";
 import { EMPTY_TABLE, type Table } from "../src/data/pack";
 import type { TraceData } from "../src/data/store";
-import type { RangePs } from "../src/data/time";
 import { opColors } from "../src/model/colors";
 import { layerRows, type OpRow, type OpTotals, opRows, PHASES } from "../src/model/ops";
 import { hostOverview, topOps } from "../src/model/overview";

@@ -1,11 +1,10 @@
 /** What views work out for a range or a host is what Python says; its side of each is `tests/make_vectors.py`. */
 
 import { beforeAll, describe, expect, it } from "vitest";
-import { numbers } from "../src/data/columns";
+import { numbers, type RangePs, STEADY } from "../src/data/columns";
 import type { StragglerMeta, StructureMeta } from "../src/data/meta";
 import { EMPTY_TABLE } from "../src/data/pack";
 import type { TraceData } from "../src/data/store";
-import { type RangePs, STEADY } from "../src/data/time";
 import { Aggregate } from "../src/model/aggregate";
 import { stragglersIn, workerRows } from "../src/model/hosts";
 import { executionStats, executions, inputOps, inputShares, latencyOf, nodeStats } from "../src/model/input";

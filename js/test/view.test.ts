@@ -1,6 +1,6 @@
 // @vitest-environment jsdom
 import { afterEach, describe, expect, it, vi } from "vitest";
-import { isDarkTheme } from "../src/ui/theme";
+import { isDarkTheme } from "../src/ui/dom";
 import { mount, mountPlain } from "../src/ui/view";
 import { FakeModel, fakePage } from "./fake_host";
 import { settle } from "./shown";

@@ -1,6 +1,6 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { clamp, fitRange, MIN_SPAN_PS, panBy, shows, tickStep, timeAt, xAt, zoomAt } from "../src/data/time";
+import { clamp, fitRange, MIN_SPAN_PS, panBy, shows, tickStep, timeAt, xAt, zoomAt } from "../src/data/columns";
 
 const BOUNDS = { t0: 0, t1: 1e12 };
 const WIDTH = 850;

@@ -2,7 +2,7 @@ import { describe, expect, it } from "vitest";
 import type { Table } from "../src/data/pack";
 import { alignedIn, alignedOf, rowsOf, usualSteps, workerRows } from "../src/model/hosts";
 import { shortestSuffixes } from "../src/model/names";
-import { card, verdict } from "../src/views/worker_chart/model";
+import { card, verdict } from "../src/views/worker_chart/heat_map";
 
 const CATEGORIES = ["input", "host_compute"];
 const HOSTS = ["a", "b"];

@@ -7,14 +7,10 @@
  * neighbouring positions. Hence any number of neighbouring loaded tiles is one run: the first and last position of each row.
  */
 
-import { columns, gallop, lazyBuffer, lowerBound, lowerBoundNear, numbers, upperBound } from "./columns";
+import { columns, gallop, lazyBuffer, lowerBound, lowerBoundNear, numbers, type Span, upperBound } from "./columns";
 import { EMPTY_TABLE, type Table } from "./pack";
-import type { Span } from "./time";
 
-/**
- * The position of an event is its rank in the order (line, depth, start): a row is a run of positions, and inside it
- * events follow each other in time.
- */
+/** The position of an event is its rank by (line, depth, start): a row is a run of positions that follow each other in time. */
 export interface Rows {
   readonly n: number;
   readonly nLines: number;
@@ -81,10 +77,6 @@ export interface Run {
 /** Positions per entry of `coarse`, as a power of 2. */
 const COARSE_BITS = 6;
 
-function newCoarse(n: number): Float64Array {
-  return new Float64Array((n >> COARSE_BITS) + 1);
-}
-
 function coarsen(coarse: Float64Array, start: Float64Array, from: number, to: number) {
   for (let block = Math.ceil(from / (1 << COARSE_BITS)); block << COARSE_BITS < to; block++) {
     coarse[block] = start[block << COARSE_BITS];
@@ -129,7 +121,6 @@ export function firstVisible(run: Run, row: number, time: number): number {
   return index > low && endAt(run, row, index - 1) > time ? index - 1 : index;
 }
 
-/** Time that the slices of a row of one run cover between two moments. */
 export function coveredIn(run: Run, row: number, t0: number, t1: number): number {
   const { start, duration } = run.times;
   const from = firstVisible(run, row, t0);
@@ -194,16 +185,11 @@ function loadedRun(
   return { span, isSample: false, times, low, high, firstTile, lastTile, positionOf: itself };
 }
 
-interface Interval {
-  readonly row: number;
-  readonly low: number;
-  readonly high: number;
-}
+type Interval = Readonly<Record<"row" | "low" | "high", number>>;
 
 /**
- * The events of a row that are on at a moment and began before the run `at` of that moment: at most one, as an index of
- * `runs` and one of its times. Events of a row follow each other, and those that cross the edge of a tile are all in the
- * sample: so it is the last one before, or none.
+ * The event of a row that is on at a moment and began before the run `at` of that moment, as an index of `runs` and one of its
+ * times: as those that cross the edge of a tile are all in the sample, it is the last one before, or none.
  */
 export function carriedIn(
   events: Events,
@@ -298,10 +284,7 @@ function spanOf(events: Events, position: number): Span {
   return { t0, t1: isCut ? Math.min(events.endOf(position), events.start[next]) : events.endOf(position) };
 }
 
-interface Flow {
-  readonly other: number;
-  readonly kind: number;
-}
+type Flow = Readonly<Record<"other" | "kind", number>>;
 
 class FlowTables {
   readonly #out = new Map<number, Table>();
@@ -386,7 +369,7 @@ export class Events implements Times {
     );
     [this.name, this.op, this.step] = [0, 1, 2].map((k) => new Int32Array(bytes, 32 * n + 4 * n * k, n));
     this.#isHere = new Uint8Array(bytes, 44 * n, n);
-    this.coarse = newCoarse(n);
+    this.coarse = new Float64Array((n >> COARSE_BITS) + 1);
     this.#isLoaded = new Uint8Array(this.tiles.n);
     [this.#opName, this.#isDeviceOp] = columns(table("ops") ?? EMPTY_TABLE, "name", "is_device");
     this.#sample = this.#takeSample(table("sample") ?? EMPTY_TABLE);
@@ -439,7 +422,6 @@ export class Events implements Times {
   endOf(position: number): number {
     return this.start[position] + this.duration[position];
   }
-  /** The tile in which an event starts that the columns hold. */
   tileOf(position: number): number {
     return this.tileAt(this.start[position]);
   }
@@ -538,7 +520,6 @@ export class Events implements Times {
     return sampleRun(this.#sample, this.rows, this.#spanOf(firstTile, lastTile), firstTile, lastTile);
   }
 
-  /** Appends the rows of a run to those before it. */
   #append(low: Uint32Array, high: Uint32Array, right: Run) {
     for (let row = 0; row < low.length; row++) {
       const [from, to] = [right.low[row], right.high[row]];

@@ -120,7 +120,6 @@ export interface OverviewMeta {
   [other: string]: unknown;
 }
 
-/** What a kernel is and how it was launched. */
 export interface KernelMeta extends KernelsRow {
   /** By the name or the type of the op. */
   could_use_tensor_core: boolean;
@@ -128,7 +127,6 @@ export interface KernelMeta extends KernelsRow {
   family: number;
 }
 
-/** An op of an XLA program. */
 export interface HloMeta extends HloOpsRow {
   /** An id is more than a number holds. */
   program_id: string;
@@ -160,7 +158,6 @@ export interface LayerMeta extends LayersRow {
   allocating?: readonly string[];
 }
 
-/** One thing to change. */
 export interface AdviceMeta {
   rule: string;
   severity: "high" | "medium" | "low";
@@ -234,7 +231,6 @@ export interface TraceMeta {
   /** How many allocators reported, over all hosts; their names are a list that comes later. */
   n_allocators?: number;
   memory_remedy: string | null;
-  /** The allocation whose failure ended the profiled code. */
   memory_failure?: MemoryFailureMeta | null;
   memory_summary: MemorySummaryRow[];
   /** The GPU whose memory is fullest at its peak; null where none reported any. */
@@ -291,7 +287,6 @@ export interface TraceMeta {
   is_reduced?: boolean;
 }
 
-/** An HLO op, and the instructions to draw of it. */
 export interface HloGraphMeta {
   readonly name: string;
   readonly module: string;
@@ -321,7 +316,6 @@ export interface HloGraphMeta {
 /** What held the memory at the moment of a failure, by one of op, layer or line: its first rows. */
 export interface FailureTable {
   readonly title: string;
-  /** Rows that there are. */
   readonly n: number;
   readonly rows: readonly FailureRow[];
 }
@@ -393,7 +387,6 @@ export interface Coded {
   readonly codes: readonly number[];
 }
 
-/** As `show/lists.py` writes it. */
 export interface StructureMeta {
   /** Why there is nothing else. */
   readonly problem?: string;

@@ -48,9 +48,8 @@ function taken(table: Table, kept: Int32Array, maps: Readonly<Record<string, Int
 type List = "hosts" | "lines" | "steps" | "pipelines" | "allocators";
 
 /**
- * Of each table the column that tells whose a row is, and what it counts; and the columns to be numbered anew with what they
- * count, a list or rows of the table itself. A table without its column is that of all hosts; a parent is on the line of its
- * children.
+ * By table the column that tells whose a row is and what it counts (a parent is on the line of its children), and the columns
+ * to be numbered anew with the list or table that they count. A table without its column is that of all hosts.
  */
 const PARTS: Readonly<
   Record<string, { readonly by: string; readonly of: List; readonly counts?: Readonly<Record<string, List | "rows">> }>
@@ -259,7 +258,6 @@ export class OneHost {
     return true;
   }
 
-  /** Lists that came meanwhile are read again. */
   #renew(): void {
     this.#meta = this.#tables === null ? this.whole.meta : hostMeta(this.#tables, this.overviewOf);
   }

@@ -1,8 +1,4 @@
-/**
- * Pages without a kernel, by nbconvert or exported: their views are drawn from the saved state of widgets.
- *
- * A page of nbconvert fetches its manager from a network, so no view may depend on it.
- */
+/** Pages without a kernel, by nbconvert (whose manager comes from a network: no view may depend on it) or exported. */
 
 import { atEnd, loader, makeHost, notePage, type SavedModels } from "./widget";
 
@@ -20,10 +16,7 @@ function drawn(): Set<Drawn> {
   return page[DRAWN];
 }
 
-/**
- * Notes that a view of this kind is being drawn, until `signal`: a page may show the same notebook again, where it is missing.
- * `data` refers to what it draws from: "anywidget:<id>" or "IPY_MODEL_<id>".
- */
+/** A view of `kind` is being drawn from `data` ("anywidget:<id>" or "IPY_MODEL_<id>") until `signal`; the page may show it again. */
 export function noteDrawn(kind: string, data: unknown, signal: AbortSignal): void {
   if (signal.aborted) return;
   const own = { view: `${kind} ${String(data).replace(/^(anywidget:|IPY_MODEL_)/, "")}` };
@@ -54,7 +47,8 @@ export async function drawSavedWidgets(page: Document, models: SavedModels): Pro
   const draw = async (script: Element) => {
     const id = String((JSON.parse(script.textContent ?? "{}") as { model_id?: string }).model_id);
     const place = script.parentElement;
-    if (!place || !isOurs(models[id]) || (await isDrawn(place))) return;
+    const isOurs = String(models[id]?.state._anywidget_id ?? "").startsWith("tfprof_widgets.");
+    if (!place || !isOurs || (await isDrawn(place))) return;
     script.remove(); // a manager that comes later finds nothing to draw
     const el = page.createElement("div");
     place.append(el);
@@ -66,10 +60,6 @@ export async function drawSavedWidgets(page: Document, models: SavedModels): Pro
     }
   };
   await Promise.all([...page.querySelectorAll(VIEW)].map(draw));
-}
-
-function isOurs(model: SavedModels[string] | undefined): boolean {
-  return String(model?.state._anywidget_id ?? "").startsWith("tfprof_widgets.");
 }
 
 function loaded(page: Document): Promise<void> | undefined {

@@ -102,7 +102,6 @@ export function notePage(holder: HTMLElement): void {
   });
 }
 
-/** What a page in an output has of a model. */
 function keptState(id: string): State | undefined {
   for (const find of pages()) {
     const found = find(id);
@@ -142,8 +141,8 @@ export interface Script {
 type Run<T> = (script: Script, traits: Traits) => T | Promise<T>;
 
 /**
- * What `run` makes of a library, the model that `ref` refers to. Each widget has its own copy of this module, hence the registry on globalThis; two versions
- * in one page, such as an old saved output beside a new one, stay apart.
+ * What `run` makes of a library, the model that `ref` refers to: once a page, though each widget has its own copy of this
+ * module; two versions in one page, such as an old saved output beside a new one, stay apart.
  */
 export function runOnce<T>(model: AnyModel, ref: string, run: Run<T>): Promise<T> {
   const name = `${String(model.get("name"))} ${String(model.get("version"))}`;
@@ -183,13 +182,9 @@ interface Bundle {
   drawPage(page: Document, models: SavedModels): Promise<void>;
 }
 
-interface Loaded extends Bundle {
-  readonly styles: string;
-}
-
 const SHEET = "tfprof-styles";
 
-export function loadBundle(model: AnyModel, ref: string): Promise<Loaded> {
+export function loadBundle(model: AnyModel, ref: string): Promise<Bundle & { readonly styles: string }> {
   return runOnce(model, ref, async ({ text }, traits) => {
     const styles = await unpacked(traits("styles"));
     const bundle = await withAddress(text, (url) => import(url) as Promise<Bundle>);

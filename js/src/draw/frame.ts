@@ -1,12 +1,11 @@
 /** What every drawing function of the timeline gets: the frame, measures, text that fits. */
 
+import type { Span } from "../data/columns";
 import type { Events } from "../data/events";
 import type { TraceMeta } from "../data/meta";
-import type { Span } from "../data/time";
 import type { ColorScheme, Palette } from "../model/colors";
-import type { Counter } from "../model/counters";
 import type { HostStrip } from "../model/hosts";
-import type { RowLayouts } from "../model/lod";
+import type { Counter, RowLayouts } from "../model/lod";
 import { opLabel, shortName } from "../model/names";
 import type { LevelName, Spans } from "../model/rows";
 import type { Marks } from "../model/search";

@@ -1,12 +1,10 @@
 /** The visible tracks as rectangles and names: slices, levels, strips of hosts, counters, gaps. */
 
-import { firstWhere, gallop, lowerBound, upperBound } from "../data/columns";
+import { firstWhere, gallop, lowerBound, type Span, upperBound, xAt } from "../data/columns";
 import { CATEGORIES, CATEGORY_LABELS } from "../data/meta";
 import { REDUCED } from "../data/one_host";
-import { type Span, xAt } from "../data/time";
-import { axisTop, type Counter, extremeInSpan, loadOf } from "../model/counters";
 import { type HostStrip, hostsOf } from "../model/hosts";
-import { PARTS, type SliceBuffer, visibleFrom } from "../model/lod";
+import { axisTop, type Counter, extremeInSpan, loadOf, PARTS, type SliceBuffer, visibleFrom } from "../model/lod";
 import { timeInside } from "../model/range";
 import type { LevelName } from "../model/rows";
 import { layoutPieces, mainCategory, type Steps } from "../model/steps";
@@ -118,10 +116,7 @@ function collectHovered({ events, hoveredIds, hovered }: Frame, slices: SliceBuf
   }
 }
 
-/**
- * What is too thin for a slice of its own: of each column the height is the share of its time that events cover, and the
- * colours have their parts of it, from the bottom up.
- */
+/** What is too thin for a slice: a column is as high as the share of its time that events cover, its colours from the bottom up. */
 function drawColumns({ ctx, edges, shownColors, width, only }: Frame, slices: SliceBuffer, y: number) {
   const { n, x0, x1, busy, isWide, shares, capacity, nColors } = slices;
   const bottom = y + SLICE_PX;
@@ -429,10 +424,7 @@ const GAP_MIN_PX = 30;
 const NEARLY_ALL = 0.9;
 type Cause = NonNullable<ReturnType<typeof mainCategory>>;
 
-/**
- * Labels the gaps between the items of a row with their length and what the device waited for; one wording per width of gap.
- * `piece`: parts of the steps that tell it, null where nobody knows.
- */
+/** Labels the gaps of a row with their length and what the device waited for, by the parts of the steps `piece`, if any tell it. */
 function drawIdleGaps(frame: Frame, slices: SliceBuffer, y: number, piece: Steps["piece"] | null) {
   const { events, width } = frame;
   for (let k = 0; k + 1 < slices.n; k++) {

@@ -3,7 +3,7 @@
 import "./views.css";
 import { drawSavedWidgets } from "../data/page";
 import type { SavedModels, WidgetModule } from "../data/widget";
-import { addThemeSwitch } from "../ui/theme";
+import { addThemeSwitch } from "../ui/dom";
 import { mount, mountPlain } from "../ui/view";
 import { copyTable } from "../views/copy_table/copy_table";
 import { dashboard } from "../views/dashboard/dashboard";

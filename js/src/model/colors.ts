@@ -47,14 +47,6 @@ const STEP_FAMILIES = [FAMILY.conv, FAMILY.optim, FAMILY.move, FAMILY.elem];
 const NO_STEP = STEP_COLORS;
 const STEPS_NAMED = 3;
 
-interface Colored {
-  readonly name: ArrayLike<number>;
-  readonly op: ArrayLike<number>;
-  /** What was executed; not the op where that is of a compiled program. */
-  readonly unit: ArrayLike<number>;
-  readonly step: ArrayLike<number>;
-}
-
 export interface ColorScheme {
   readonly by: ColorBy;
   readonly n: number;
@@ -65,11 +57,7 @@ export interface ColorScheme {
   readonly isCategory: boolean;
 }
 
-interface Families {
-  readonly ofName: ArrayLike<number>;
-  readonly ofOp: ArrayLike<number>;
-  readonly isCopy: ArrayLike<number>;
-}
+type Families = Readonly<Record<"ofName" | "ofOp" | "isCopy", ArrayLike<number>>>;
 
 export function readFamilies(names: readonly string[], ofName: ArrayLike<number>, ofOp: ArrayLike<number>): Families {
   return { ofName, ofOp, isCopy: Uint8Array.from(names, (name) => Number(COPY.test(name))) };
@@ -78,7 +66,7 @@ export function readFamilies(names: readonly string[], ofName: ArrayLike<number>
 /** `categoryOfName`: see nameCategories; `partOfName`: see namedParts, empty where there are none. */
 export function newColorScheme(
   by: ColorBy,
-  events: Colored,
+  events: Readonly<Record<"name" | "op" | "unit" | "step", ArrayLike<number>>>,
   families: Families,
   categoryOfName: ArrayLike<number>,
   partOfName: ArrayLike<number> = [],
@@ -144,11 +132,6 @@ export function nameCategories(names: readonly string[], family: ArrayLike<numbe
   });
 }
 
-/** The step-time category of an op of a device, by its type: compute, unless it copies or talks to other devices. */
-function deviceOpCategory(type: string): string {
-  return CATEGORIES[deviceCategory(categoryOf(type))];
-}
-
 function categoryOf(name: string): number {
   if (LAUNCH.test(name)) return CATEGORY.kernel_launch;
   if (FROM_HOST.test(name)) return CATEGORY.copy_to_device;
@@ -167,13 +150,8 @@ export interface StepInView {
   readonly name: string;
 }
 
-interface LegendEntry {
-  readonly color: number;
-  readonly text: string;
-}
-
 /** Names of the colours that `isShown`, in a fixed order: a legend of nothing that is not on the screen. `steps`: in view. */
-export function legendOf(by: ColorBy, isShown: ArrayLike<number>, steps: readonly StepInView[] = []): LegendEntry[] {
+export function legendOf(by: ColorBy, isShown: ArrayLike<number>, steps: readonly StepInView[] = []) {
   const ofStep = (color: number) => stepLabel(color, steps);
   const label = by === "step" ? ofStep : by === "category" ? categoryLabel : familyLabel;
   return Array.from(isShown, (_, color) => ({ color, text: label(color) })).filter(({ color }) => isShown[color]);
@@ -204,14 +182,8 @@ function stepLabel(color: number, steps: readonly StepInView[]): string {
   return `${names.length === 1 ? "step" : "steps"} ${names.slice(0, STEPS_NAMED).join(", ")}${more}`;
 }
 
-interface ColoredOp {
-  readonly device: number;
-  readonly type: string;
-  readonly isIdle: boolean;
-}
-
 export function opColors(meta: TraceMeta) {
-  const familyOf = (op: number) => opFamily(meta, op);
+  const familyOf = (op: number) => FAMILIES[meta.op_family[op]] ?? "runtime";
   const categoryOf = (op: number) => {
     const row = { device: meta.op_device[op], type: meta.names[meta.op_type[op]] ?? "" };
     return opCategory({ ...row, isIdle: false }, familyOf(op));
@@ -219,12 +191,8 @@ export function opColors(meta: TraceMeta) {
   return { familyOf, categoryOf };
 }
 
-function opFamily({ op_family }: Pick<TraceMeta, "op_family">, op: number): string {
-  return FAMILIES[op_family[op]] ?? "runtime";
-}
-
-export function opCategory(row: ColoredOp, family: string): string {
+export function opCategory(row: { device: number; type: string; isIdle: boolean }, family: string): string {
   if (row.isIdle) return "other";
-  if (row.device === 1) return deviceOpCategory(row.type);
+  if (row.device === 1) return CATEGORIES[deviceCategory(categoryOf(row.type))];
   return row.type === "Dataset" || family === "tfdata" || family === "image" ? "input" : "host_compute";
 }

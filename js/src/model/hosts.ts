@@ -6,14 +6,8 @@ import type { Table } from "../data/pack";
 import { cutNames } from "./names";
 import type { Steps } from "./steps";
 
-interface ShortHosts {
-  /** By host; a name that would be empty stays whole, and so do all where they have nothing in common. */
-  readonly short: readonly string[];
-  /** What all begin with, "" for nothing: it is said once, as "worker…". */
-  readonly prefix: string;
-}
-
-export function shortHosts(names: readonly string[]): ShortHosts {
+/** By host what tells it from the others (the whole where one would be empty), and what all begin with: said once, as "worker…". */
+export function shortHosts(names: readonly string[]) {
   if (names.length < 2) return { short: [...names], prefix: "" };
   const prefix = commonPrefix(names).replace(/\d+$/, "");
   const suffix = commonSuffix(names.map((name) => name.slice(prefix.length))).replace(/^\d+/, "").length;
@@ -69,10 +63,7 @@ export function shortHost(name: string, hosts: readonly string[]): string {
   return fits(name) ? name : hostCuts([name], hosts, fits)(name);
 }
 
-/**
- * Names cut where they do not fit, no two alike: without the words that all hosts begin and end with, where that is still
- * too long to what the charts call them, and then in the middle.
- */
+/** Names cut where they do not fit, no two alike: without what all begin and end with, then to those of charts, then in the middle. */
 export function hostCuts(
   names: readonly string[],
   hosts: readonly string[],

@@ -1,10 +1,9 @@
 /** tf.data pipelines: what each iterator and input op cost, and where the boxes of the graph are. */
 
 import { layout as dagreLayout, Graph } from "@dagrejs/dagre";
-import { columns, numbers } from "../data/columns";
+import { columns, numbers, overlapPs, type RangePs, type Scope, STEADY } from "../data/columns";
 import type { IteratorNode, TraceMeta } from "../data/meta";
 import { EMPTY_TABLE, type Table } from "../data/pack";
-import { overlapPs, type RangePs, type Scope, STEADY } from "../data/time";
 import { opsOfScope } from "./ops";
 import { countedSteps } from "./steps";
 

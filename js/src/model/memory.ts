@@ -1,9 +1,8 @@
 /** The memory of an allocator: what is in use, its peak, who holds it, and whether it grows from step to step. */
 
-import { columns, groupBy, lowerBound, numbers, upperBound } from "../data/columns";
+import { columns, groupBy, lowerBound, numbers, type RangePs, upperBound } from "../data/columns";
 import type { TraceMeta } from "../data/meta";
 import { EMPTY_TABLE, type Table } from "../data/pack";
-import type { RangePs } from "../data/time";
 import { median } from "./steps";
 
 const COLUMNS = {
@@ -26,18 +25,12 @@ export function memoryEvents(table: Table, allocator: number): MemoryEvents {
   return { begin, end, ...(Object.fromEntries(named) as Record<keyof typeof COLUMNS, ArrayLike<number>>) };
 }
 
-interface Envelope {
-  readonly rows: Int32Array;
-  /** Rows of the window, of which `rows` are the visible extremes. */
-  readonly nInWindow: number;
-}
-
 /**
  * The rows that show a window at `nColumns` pixel columns: all of them when few, else per column the first, the last and the
  * lowest and highest in use and fragmentation, so that no peak and no valley is lost. What holds until the first row inside comes
  * first: the last row before the window or, written `~row`, what was before that first row, where no other is.
  */
-export function envelope(events: MemoryEvents, t0: number, t1: number, nColumns: number): Envelope {
+export function envelope(events: MemoryEvents, t0: number, t1: number, nColumns: number) {
   const { time, begin, end } = events;
   const from = lowerBound(time, t0, begin, end);
   const to = upperBound(time, t1, from, end);
@@ -79,8 +72,8 @@ function pushExtremes(events: MemoryEvents, from: number, to: number, rows: numb
 }
 
 /**
- * The row with the most bytes in use (stack + heap) in the range, the last one on ties; -1 when the allocator has no row there.
- * A range that starts between two events holds what the earlier one left, so the row before it takes part.
+ * The row with the most bytes in use (stack + heap) in the range, the last on ties, -1 for none; a range that starts between
+ * two events holds what the earlier one left.
  */
 export function peakRow(events: MemoryEvents, range: RangePs): number {
   const { begin, stack, heap } = events;
@@ -224,8 +217,8 @@ export function byteUnit(most: number): readonly [number, string] {
 }
 
 /**
- * Curves whose level changes at rows and holds in between, as points: two at each change, and the last level at `t1`.
- * A row before the window begins at `t0`, as does one written `~row`. `time` is in ms; `zero` is the base line.
+ * Curves that change at rows and hold in between, as points: two a change, the last level at `t1`. `time` is in ms, `zero` the
+ * base line. A row before the window, or one written `~row`, begins at `t0`.
  */
 export function stepCurves(
   rows: Int32Array,

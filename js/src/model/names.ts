@@ -1,8 +1,7 @@
 /** Long names of events, kernels and files made short, so that no two of them look equal. */
 
 /**
- * Cuts every name that does not fit to its informative parts: root, layer and leaf of a path, else both ends. The part of a path that
- * the fewest of the names have, besides the leaf, tells most, so it is kept before others.
+ * Cuts names that do not fit to root, layer and leaf of a path (of its parts the rarest is left longest), else to both ends.
  * Two different names never get the same text, and no cut name equals another name's full text.
  */
 export function cutNames(names: Iterable<string>, fits: (text: string) => boolean): Map<string, string> {
@@ -27,7 +26,6 @@ export function cutNames(names: Iterable<string>, fits: (text: string) => boolea
 
 const MOST_TIP_LETTERS = 72;
 
-/** A name whose informative parts fit a tooltip. */
 export function tipName(name: string): string {
   return cutNames([name], (text) => text.length <= MOST_TIP_LETTERS).get(name) ?? name;
 }
@@ -146,10 +144,7 @@ const SCAFFOLD = new Set([
   ...["TensorCwiseUnaryOp", "TensorCwiseBinaryOp", "TensorCwiseNullaryOp", "TensorCwiseTernaryOp", "DSizes", "Sizes"],
 ]);
 
-/**
- * A signature without return type, arguments and namespaces; a kernel of Eigen as what it computes and the types that go
- * in and come out: "Eigen greater_equal (half → bool)". A name that is no signature stays as it is.
- */
+/** A signature without return type, arguments and namespaces; of Eigen what it computes: "Eigen greater_equal (half → bool)". */
 export function readableKernel(signature: string): string {
   const name = withoutArguments(signature.replace(/^(?:static |inline |__global__ )*void /, ""));
   const bare = name.replace(/(?:\b[A-Za-z_]\w*|\(anonymous namespace\))::/g, "").replaceAll("> >", ">>");
@@ -213,8 +208,8 @@ function eigenKernel(bare: string): string {
 const SIGNATURE = /^(?:static |inline |__global__ )*void \S|\(anonymous namespace\)::/;
 
 /**
- * Iterator: its last dataset; op: its type; traced call: the function; kernel: what it computes; C++ name: the last part without templates;
- * path: the leaf. A name that is short of structure stays whole.
+ * Of an iterator its last dataset, of an op its type, of a traced call the function, of a kernel what it computes, of a C++ name
+ * the last part without templates, of a path the leaf. A name that is short of structure stays whole.
  */
 export function shortName(name: string): string {
   if (name.startsWith("Iterator::")) return lastPart(name, "::").replace(/\[\d+\]$/, "");

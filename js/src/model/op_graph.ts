@@ -23,11 +23,7 @@ export function heatMarks(largest: number): readonly number[] {
   return largest > 0 ? [0, largest / 2, largest] : [0];
 }
 
-interface OpEdges {
-  readonly source: ArrayLike<number>;
-  readonly op: ArrayLike<number>;
-  readonly n: ArrayLike<number>;
-}
+type OpEdges = Readonly<Record<"source" | "op" | "n", ArrayLike<number>>>;
 
 export interface GraphBox {
   /** A node of the tree; of what is left out `-1 - scope`. */
@@ -231,18 +227,12 @@ class Cutter {
   }
 }
 
-export interface PlacedBox {
-  readonly x: number;
-  readonly y: number;
-  readonly width: number;
-  readonly height: number;
-}
+export type PlacedBox = Readonly<Record<"x" | "y" | "width" | "height", number>>;
 
 type Point = readonly [number, number];
 
 export interface PlacedArrow {
   readonly arrow: GraphArrow;
-  /** Two points, or more where the way leads around boxes. */
   readonly points: readonly Point[];
 }
 
@@ -331,7 +321,6 @@ class Layout {
     scope.set(key, known);
   }
 
-  /** The size of a box, with what is inside it where it is open. */
   #size({ id, isOpen }: GraphBox): { width: number; height: number } {
     if (!isOpen) return { ...BOX };
     const { width, height } = this.inside(id);
@@ -471,7 +460,6 @@ function extent(places: ReadonlyMap<number, PlacedBox>): { width: number; height
 /** Of these the name says more than the opcode. */
 const NAMED = new Set(["parameter", "fusion", "custom-call", "call", "async-start"]);
 
-/** An instruction of a graph. */
 export interface HloNode {
   readonly name: string;
   readonly opcode: string;

@@ -4,10 +4,9 @@
  * A unit is an ordinary op, or an HLO op of a compiled program that stands for several framework ops, each with its share.
  */
 
-import { columns, numbers } from "../data/columns";
+import { columns, isInRange, numbers, overlapPs, type RangePs, type Scope, STEADY } from "../data/columns";
 import type { LayerMeta, TraceMeta } from "../data/meta";
 import { EMPTY_TABLE, type Table } from "../data/pack";
-import { isInRange, overlapPs, type RangePs, type Scope, STEADY } from "../data/time";
 import { stepsOfScope } from "./range";
 
 /** What the meta object says of ops, by op. */
@@ -42,10 +41,7 @@ export interface OpTotals {
   readonly idlePs: readonly [number, number];
 }
 
-/**
- * Total and self time and occurrences per unit.
- * Self time is the overlap of an occurrence's span less that of its direct children's spans, so self times never count an instant twice.
- */
+/** Total and self time and occurrences per unit; self time is an occurrence's overlap with the range less that of its children. */
 export function opTotals(occurrences: Table, lines: Table | undefined, nUnits: number, range: RangePs): OpTotals {
   const totalPs = new Float64Array(nUnits);
   const selfPs = new Float64Array(nUnits);
@@ -98,10 +94,7 @@ function countExecutions(occurrences: Table, counts: Float64Array, range: RangeP
   }
 }
 
-/**
- * Totals per framework op from those per unit: each gets its share of the time of the units that stand for it, and was
- * executed as often as the most frequent of them. Without a table of shares every unit is a framework op.
- */
+/** Totals per framework op: of each unit that stands for it its share of the time, and the occurrences of the most frequent one. */
 export function shareTotals(totals: OpTotals, shares: Table | undefined, nOps: number): OpTotals {
   if (shares === undefined || shares.n === 0) return totals;
   const totalPs = new Float64Array(nOps);
@@ -137,10 +130,7 @@ interface OpRowsOptions {
 
 type Draft = Omit<OpRow, "selfRatio" | "cumulativeRatio">;
 
-/**
- * The rows of the op table, largest self time first, with shares of their own side, as in `Profile.ops`; ops that do not occur
- * in the range are left out.
- */
+/** The rows of the op table as in `Profile.ops`, largest self time first, without ops that do not occur in the range. */
 export function opRows(names: OpNames, totals: OpTotals, options: OpRowsOptions = {}): OpRow[] {
   const drafts = rowsByOp(names, totals);
   if (options.withIdle) drafts.push(...idleRows(totals));
@@ -213,10 +203,7 @@ function groupByType(rows: readonly Draft[]): Draft[] {
   return [...groups.values()];
 }
 
-/**
- * A predicate for the filter box: `/pattern/` or `/pattern/i` is a regular expression, else every word must occur, any case.
- * A pattern that does not compile gives its message instead, so that the box can say why nothing is filtered.
- */
+/** A predicate for the filter box: `/pattern/` or `/pattern/i`, else every word must occur, any case; `error` says what is wrong. */
 export function textFilter(text: string): { readonly test: (value: string) => boolean; readonly error: string } {
   const trimmed = text.trim();
   if (trimmed === "") return { test: () => true, error: "" };
@@ -241,12 +228,10 @@ export function textFilter(text: string): { readonly test: (value: string) => bo
 
 type Tables = (name: string) => Table | undefined;
 
-/** Totals per framework op. */
 export function rangedOps(meta: TraceMeta, table: Tables, scope: Scope): OpTotals {
   return shareTotals(unitTotals(meta, table, scope), table("op_shares"), meta.op_name.length);
 }
 
-/** Totals per unit. */
 export function unitTotals(meta: TraceMeta, table: Tables, scope: Scope): OpTotals {
   const known = scope === STEADY ? "step_totals" : "unit_totals";
   const whole = scope === STEADY || scope === null ? wholeTotals(table(known), meta) : null;
@@ -356,32 +341,25 @@ export class Shares {
   }
 }
 
+export function opName({ names, op_name }: Pick<TraceMeta, "names" | "op_name">, op: number): string {
+  return names[op_name[op]] ?? "";
+}
+
+export function sideOf({ op_device }: Pick<TraceMeta, "op_device">, op: number): "host" | "device" {
+  return op_device[op] === 1 ? "device" : "host";
+}
+
 /** What part of a training step an op belongs to, in the order of the ids of `op_places.phase`. */
 export const PHASES = ["forward", "backward", "optimizer", "other"] as const;
 export type Phase = (typeof PHASES)[number];
 
-/** Each array holds one value per entry. */
-interface EntryTotals {
-  readonly totalPs: Float64Array;
-  readonly selfPs: Float64Array;
-  readonly occurrences: Float64Array;
-  /** How many different ops of the entry ran. */
-  readonly nOps: Float64Array;
-}
-
-/**
- * Adds up the ops of each entry.
- * @param places for each op the number of its entry, below `n`; an op at a negative number is left out
- * @param totals of ops, as `opTotals` and `shareTotals` give them
- * @param n number of entries
- * @param keep which ops count; all when left out
- */
+/** Adds up the ops of each of `n` entries, by the number of its entry; negative for an op that is left out. */
 export function sumByEntry(
   places: ArrayLike<number>,
   totals: Pick<OpTotals, "totalPs" | "selfPs" | "occurrences">,
   n: number,
   keep?: (op: number) => boolean,
-): EntryTotals {
+) {
   const sums = {
     totalPs: new Float64Array(n),
     selfPs: new Float64Array(n),
@@ -416,7 +394,6 @@ export function selfByPhase(
 export interface LayerRow extends LayerMeta {
   readonly rank: number;
   readonly entry: number;
-  /** Self time in the order of PHASES: forward, backward, optimizer, other. */
   readonly phasePs: readonly number[];
   readonly selfPs: number;
   readonly ratio: number;
@@ -424,20 +401,10 @@ export interface LayerRow extends LayerMeta {
   readonly occurrences: number;
 }
 
-interface LayerPlaces {
-  /** For each op its row of the meta object's `layers`, and its index into PHASES. */
-  readonly layer: ArrayLike<number>;
-  readonly phase: ArrayLike<number>;
-  readonly device: ArrayLike<number>;
-}
-
-/**
- * What ran in the layers on one side, most time first; what only holds memory comes last, where memory is that of the side.
- * Every op is in exactly one row, so the ratios add up to 1.
- */
+/** What ran in the layers on one side, most time first, every op in one row; last what only holds memory, if it is that side's. */
 export function layerRows(
   layers: readonly LayerMeta[],
-  places: LayerPlaces,
+  places: Readonly<Record<"layer" | "phase" | "device", ArrayLike<number>>>,
   totals: Pick<OpTotals, "totalPs" | "selfPs" | "occurrences">,
   side: 0 | 1,
   withMemory: boolean,
@@ -448,6 +415,8 @@ export function layerRows(
   const sums = sumByEntry(places.layer, totals, layers.length, isThere);
   const time = layers.map((_, entry) => phases.reduce((sum, phase) => sum + phase[entry], 0));
   const whole = time.reduce((sum, ps) => sum + ps, 0);
+  // Memory that no op explains is a row of its own.
+  const holdsMemory = ({ kind, peak_bytes }: LayerMeta) => kind === "other" && (peak_bytes ?? 0) > 0;
   const isShown = (entry: number) => sums.nOps[entry] > 0 || (withMemory && holdsMemory(layers[entry]));
   const shown = layers.map((_, entry) => entry).filter(isShown);
   shown.sort((a, b) => time[b] - time[a] || a - b);
@@ -456,11 +425,6 @@ export function layerRows(
     ...{ rank: i + 1, entry, phasePs: PHASES.map((_, phase) => phases[phase][entry]), selfPs: time[entry] },
     ...{ ratio: whole > 0 ? time[entry] / whole : 0, nOps: sums.nOps[entry], occurrences: sums.occurrences[entry] },
   }));
-}
-
-/** Memory that no op explains is a row of its own. */
-function holdsMemory(layer: LayerMeta): boolean {
-  return layer.kind === "other" && (layer.peak_bytes ?? 0) > 0;
 }
 
 interface Share<R> {
@@ -474,10 +438,7 @@ interface Share<R> {
 /** As many as a reader tells apart in one bar. */
 export const N_SHARES = 10;
 
-/**
- * The `n` largest rows, largest first, and one share for the rest; a rest of one row is shown as that row.
- * Rows without weight are left out; ratios sum to 1, or there are none.
- */
+/** The `n` largest rows and one share for the rest (a single one is shown as that row), without those of no weight. */
 export function topShares<R>(rows: readonly R[], value: (row: R) => number, n = N_SHARES): Share<R>[] {
   const weighed = rows.map((row) => ({ row, value: value(row) })).filter((item) => item.value > 0);
   weighed.sort((a, b) => b.value - a.value);

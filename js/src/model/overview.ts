@@ -48,11 +48,7 @@ export const COMPILE_CODE: Words = {
   "PyTorch/XLA": "",
 };
 
-interface Figure {
-  readonly value: string;
-  readonly deviation: string;
-  readonly unit: string;
-}
+type Figure = Readonly<Record<"value" | "deviation" | "unit", string>>;
 
 const STEP_UNITS: readonly [number, string][] = [
   [1000, "s"],
@@ -262,11 +258,6 @@ export function gainWords(
   return [`saves ${bound}`, `${formatShare(gain_ratio)} %`, time];
 }
 
-interface EvidenceFact {
-  readonly name: string;
-  readonly value: string;
-}
-
 const UNITS: readonly [suffix: string, words: (value: number) => string][] = [
   ["_ms", formatMs],
   ["_us", (us) => formatMs(us / 1000)],
@@ -277,12 +268,12 @@ const UNITS: readonly [suffix: string, words: (value: number) => string][] = [
 ];
 
 /** The numbers of the evidence, each under its name without the unit, those of one name together. What is not known is left out. */
-export function evidenceFacts(evidence: AdviceMeta["evidence"]): EvidenceFact[] {
+export function evidenceFacts(evidence: AdviceMeta["evidence"]): { name: string; value: string }[] {
   const facts = new Map<string, string>();
   for (const [full, value] of evidence) {
     if (value === null || value === "") continue;
     const unit = typeof value === "number" ? UNITS.find(([suffix]) => full.endsWith(suffix)) : undefined;
-    const name = worded(unit ? full.slice(0, -unit[0].length) : full);
+    const name = (unit ? full.slice(0, -unit[0].length) : full).replace(/^n_/, "").replaceAll("_", " ");
     const words = typeof value === "number" ? (unit?.[1] ?? plainNumber)(value) : shortened(String(value));
     const known = facts.get(name);
     facts.set(name, known === undefined ? words : `${known}, ${words}`);
@@ -292,10 +283,6 @@ export function evidenceFacts(evidence: AdviceMeta["evidence"]): EvidenceFact[] 
 
 function plainNumber(value: number): string {
   return Number.isInteger(value) ? formatCount(value) : formatNumber(value);
-}
-
-function worded(name: string): string {
-  return name.replace(/^n_/, "").replaceAll("_", " ");
 }
 
 function shortened(text: string): string {

@@ -1,11 +1,130 @@
-/** The range, step or whole capture that figures are of: how many steps it has, what was left out, and the words on it. */
+/** The range, step or whole capture that figures are of and the words on it, and the windows of timelines. */
 
-import { columns, lowerBound, numbers } from "../data/columns";
+import { columns, lowerBound, numbers, type RangePs, type Scope, type Span, STEADY, upperBound } from "../data/columns";
 import type { SessionMeta, TraceMeta } from "../data/meta";
 import { EMPTY_TABLE, type Table } from "../data/pack";
 import type { EventsState } from "../data/store";
-import { type RangePs, type Scope, type Span, STEADY } from "../data/time";
 import { formatCount, formatFixed, formatInstant, formatTime, plural } from "./text";
+
+/** Told by a timeline when its window changed; bubbles. */
+export const WINDOW_SHOWN = "tfprof-window-shown";
+/** Asks a timeline for a window. */
+export const SHOW_WINDOW = "tfprof-show-window";
+
+export type ShownWindow = Readonly<Record<"view" | "bounds", Span>>;
+
+export interface WantedWindow {
+  readonly view: Span;
+  /** How far panning and zooming go from now on, in place of the capture's bounds. */
+  readonly limits: Span;
+}
+
+export function shifted(span: Span, by: number): Span {
+  return { t0: span.t0 + by, t1: span.t1 + by };
+}
+
+/** A window is told back with the rounding of two additions. */
+const ECHO_RATIO = 1e-9;
+
+export function isEcho(a: Span, b: Span): boolean {
+  const tolerance = Math.max(1e-3, (a.t1 - a.t0) * ECHO_RATIO);
+  return Math.abs(a.t0 - b.t0) <= tolerance && Math.abs(a.t1 - b.t1) <= tolerance;
+}
+
+/**
+ * Keeps the windows of several timelines the same, each counted from a moment of its own.
+ *
+ * @param startsPs the moment of each from which time is counted
+ * @param show gives a timeline a window in its own time
+ */
+export class SharedWindow {
+  /** From the moments on, so the same for all; null until the first is shown. */
+  #view: Span | null = null;
+  readonly #bounds: (Span | null)[];
+
+  constructor(
+    readonly startsPs: readonly number[],
+    readonly home: Span,
+    readonly show: (index: number, wanted: WantedWindow) => void,
+  ) {
+    this.#bounds = startsPs.map(() => null);
+  }
+
+  get view(): Span {
+    return this.#view ?? this.home;
+  }
+
+  /** A timeline tells of its window: the first time it gets the shared one, later the others get its own. */
+  told(index: number, shown: ShownWindow): void {
+    const start = this.startsPs[index];
+    const bounds = shifted(shown.bounds, -start);
+    const known = this.#bounds[index];
+    if (known === null || !isEcho(known, bounds)) {
+      this.#bounds[index] = bounds;
+      this.#set(this.view, -1);
+      return;
+    }
+    const view = shifted(shown.view, -start);
+    if (!isEcho(this.view, view)) this.#set(view, index);
+  }
+
+  reset(): void {
+    this.#set(this.home, -1);
+  }
+
+  #set(view: Span, from: number): void {
+    this.#view = view;
+    const spans = [...this.#bounds.flatMap((bounds) => bounds ?? []), this.home];
+    const limits = { t0: Math.min(...spans.map(({ t0 }) => t0)), t1: Math.max(...spans.map(({ t1 }) => t1)) };
+    this.startsPs.forEach((start, index) => {
+      if (index === from || this.#bounds[index] === null) return;
+      this.show(index, { view: shifted(view, start), limits: shifted(limits, start) });
+    });
+  }
+}
+
+/** The edge nearest to `time` that is no further than `reach`; `time` itself when there is none. */
+export function snapped(time: number, edges: readonly number[], reach: number): number {
+  let best = time;
+  let least = reach;
+  for (const edge of edges) {
+    const distance = Math.abs(edge - time);
+    if (distance > least) continue;
+    best = edge;
+    least = distance;
+  }
+  return best;
+}
+
+interface StepSpans {
+  readonly n: number;
+  readonly start: Float64Array;
+  readonly end: Float64Array;
+}
+
+export function stepEdges(steps: StepSpans, time: number): number[] {
+  const k = upperBound(steps.start, time) - 1;
+  const edges: number[] = [];
+  for (let i = Math.max(0, k - 1); i <= Math.min(steps.n - 1, k + 1); i++) edges.push(steps.start[i], steps.end[i]);
+  return edges;
+}
+
+export function stepsInside(steps: StepSpans, span: Span): number {
+  const from = lowerBound(steps.start, span.t0 - 1000, 0, steps.n);
+  let to = from;
+  while (to < steps.n && steps.end[to] <= span.t1 + 1000) to += 1;
+  return to - from;
+}
+
+/** "Δ 12.3 ms · 431.200 to 443.500 ms · 2 steps". */
+export function describeMeasure(span: Span, steps: StepSpans): string {
+  const length = span.t1 - span.t0;
+  const resolution = Math.max(1e3, 10 ** Math.floor(Math.log10(Math.max(1, length) / 100)));
+  const from = formatInstant(span.t0, resolution).replace(/ m?s$/, "");
+  const words = [`Δ ${formatTime(length)}`, `${from} to ${formatInstant(span.t1, resolution)}`];
+  if (steps.n > 0) words.push(plural(stepsInside(steps, span), "whole step"));
+  return words.join(" · ");
+}
 
 export function uncapturedSpans(sessions: readonly SessionMeta[]): Span[] {
   const sorted = [...sessions].sort((a, b) => a.start_ps - b.start_ps);
@@ -36,7 +155,6 @@ export function isSparse(meta: TraceMeta): boolean {
   return meta.sessions.length > 1 && capturedPs(meta) < meta.duration_ps / 10;
 }
 
-/** Slack for a range that was rounded to ns on its way through the link. */
 const SLACK_PS = 2000;
 
 /** The number of a step at the end of its name, with that of its epoch where numbers start again: "train 2·3". */
@@ -114,10 +232,7 @@ export function stepsOfRange(steps: Table | undefined, range: RangePs): readonly
   return startsThere && endsThere ? [first, last] : null;
 }
 
-/**
- * The link's range (ns) in ps. The link rounds to ns, so a bound within a ns of a step's border is that border: else the first
- * call of a step would fall out of it, or the neighbour's last one into it.
- */
+/** The link's range (ns) in ps; a bound within a ns of a step's border is that border, else the first call of a step would fall out. */
 export function rangeInPs(rangeNs: readonly [number, number] | null, steps: Table | undefined): RangePs {
   if (rangeNs === null) return null;
   let [from, to] = [rangeNs[0] * 1000, rangeNs[1] * 1000];

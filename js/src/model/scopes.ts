@@ -24,10 +24,7 @@ export interface ScopeTree {
 /** Names the row that stands for everything. */
 export const WHOLE = -1;
 
-/**
- * The tree of scopes.
- * @param places for each op the row of its innermost scope; -1 for none
- */
+/** `places`: for each op the row of its innermost scope; -1 for none. */
 export function scopeTree(entries: readonly ScopeEntry[], places: ArrayLike<number>): ScopeTree {
   const n = entries.length;
   const parent = Int32Array.from(entries, (entry, row) =>
@@ -141,10 +138,8 @@ interface Draft {
 }
 
 /**
- * The rectangles of the icicle whose top row is the scope `zoom` (or everything): scopes above what is inside them, ops at
- * the bottom, the largest on the left.
- * @param leastRatio what has a smaller share of the width is merged into one "rest" per scope, so the number of rectangles is
- *   bounded by the width, not by the trace
+ * The rectangles of the icicle below `zoom`, the largest on the left; what has less than `leastRatio` of the width is one "rest"
+ * per scope, so that their number is bounded by the width, not by the trace.
  */
 export function layoutScopes(
   tree: ScopeTree,

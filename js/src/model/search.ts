@@ -5,9 +5,8 @@
  * clock to stop at, so that no frame waits for it.
  */
 
-import { lowerBound, upperBound } from "../data/columns";
+import { lowerBound, type Span, upperBound } from "../data/columns";
 import type { Events, Run } from "../data/events";
-import type { Span } from "../data/time";
 
 export interface Query {
   readonly text: string;
@@ -50,10 +49,7 @@ export function countFlagged(flags: Uint8Array, counts: ArrayLike<number>): numb
 }
 
 /** A place in the order of time: events that start together follow each other by position. */
-interface Moment {
-  readonly time: number;
-  readonly position: number;
-}
+type Moment = Readonly<Record<"time" | "position", number>>;
 
 /** The next (1) or previous (-1) marked event after a moment, in the order of time over all rows; wraps around; -1 for none. */
 export function nextMarked(events: Events, marks: Marks, from: Moment, direction: 1 | -1): number {

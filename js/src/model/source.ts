@@ -33,11 +33,7 @@ interface Part {
   readonly ps: number;
 }
 
-export interface OpCost {
-  readonly op: number;
-  readonly ps: number;
-  readonly occurrences: number;
-}
+export type OpCost = Readonly<Record<"op" | "ps" | "occurrences", number>>;
 
 export interface LineHeat extends Heat {
   readonly line: number;
@@ -141,7 +137,6 @@ function heatOf(charges: Charges, entries: readonly number[], ops: OpCost[]): He
   return { entries, selfPs, forwardPs, backwardPs, otherPs, occurrences, parts, ops };
 }
 
-/** The line with the most time, or undefined for a file without any. */
 export function hottestLine(file: FileHeat | undefined): LineHeat | undefined {
   let hottest: LineHeat | undefined;
   for (const line of file?.lines.values() ?? []) {

@@ -1,9 +1,8 @@
 /** Steps and their pieces: columns, bars, areas and statistics. */
 
-import { columns, gallop, numbers, partOf, upperBound } from "../data/columns";
+import { columns, gallop, numbers, partOf, type RangePs, type Span, upperBound } from "../data/columns";
 import { CATEGORIES, type TraceMeta } from "../data/meta";
 import type { Table } from "../data/pack";
-import type { RangePs, Span } from "../data/time";
 import { stepLabel } from "./range";
 
 export interface Steps {
@@ -309,10 +308,7 @@ export function stepToBarAxis(bars: StepBars, position: number): number {
 /** From this many times the usual on, a step that the mean leaves out is drawn broken. */
 const OUTLIER_FACTOR = 1.25;
 
-/**
- * The ms at the top of the chart: room over the slowest usual step.
- * Steps that the mean leaves out (the first one, which compiles) do not stretch it: their bars are broken and labelled.
- */
+/** The ms at the top of the chart, over the slowest usual step: those that the mean leaves out are broken and labelled. */
 export function chartTop(steps: Table): number {
   const [duration, isAveraged] = columns(steps, "duration_ps", "is_averaged");
   let usual = 0;

@@ -103,7 +103,6 @@ export class Structure {
     return this.#text(this.meta.frames.files, row);
   }
 
-  /** One of the trees; its row 0 is everything. */
   tree(kind: TreeKind): ScopeTree {
     return this.#made(kind)[0];
   }
@@ -141,10 +140,7 @@ function fileName(path: string): string {
   return path.slice(Math.max(path.lastIndexOf("/"), path.lastIndexOf("\\")) + 1) || "?";
 }
 
-export interface NodeFigures {
-  readonly own: Float64Array;
-  readonly total: Float64Array;
-}
+export type NodeFigures = Readonly<Record<"own" | "total", Float64Array>>;
 
 export function nodeFigures(tree: ScopeTree, values: Float64Array): NodeFigures {
   const { ownPs, totalPs } = scopeTimes(tree, (op) => values[op]);

@@ -69,7 +69,6 @@ export function formatBytes(bytes: number): string {
   return `${unit === 0 ? formatCount(value) : formatNumber(value)} ${BYTE_UNITS[unit]}`;
 }
 
-/** A whole number with separators: "61,204". */
 export function formatCount(count: number): string {
   return Number.isFinite(count) ? formatFixed(Math.round(count), 0) : "–";
 }
@@ -119,14 +118,10 @@ export function plural(count: number, noun: string): string {
 
 /** A point on the trace's clock, exact enough to tell neighbours `resolution_ps` apart: "487.968 ms". */
 export function formatInstant(ps: number, resolutionPs = 1e6): string {
-  const [scale, unit] = instantUnit(resolutionPs);
+  // One unit per axis, hence chosen by the resolution alone.
+  const [scale, unit] = resolutionPs >= 2e11 ? PS_UNITS[0] : PS_UNITS[1];
   const decimals = Math.max(0, Math.min(9, Math.ceil(Math.log10(scale / Math.max(1, resolutionPs)) - 1e-9)));
   return `${formatFixed(ps / scale, decimals)} ${unit}`;
-}
-
-/** One unit per axis, hence chosen by the resolution alone. */
-function instantUnit(resolutionPs: number): readonly [number, string] {
-  return resolutionPs >= 2e11 ? PS_UNITS[0] : PS_UNITS[1];
 }
 
 export type Cell = string | number | boolean | null | undefined;

@@ -26,7 +26,6 @@ export interface HostTrack extends Head {
 export interface PlaneTrack extends Head {
   readonly kind: "plane";
   readonly plane: number;
-  /** Lines that the reader hid. */
   readonly nHidden: number;
 }
 export interface FoldTrack extends Head {
@@ -75,14 +74,12 @@ export interface TrackLayout {
   /** In the order of y, without gaps; the pinned ones first. */
   readonly tracks: readonly Track[];
   readonly height: number;
-  /** Height of the pinned ones. */
   readonly pinnedHeight: number;
   /** Pinned counters, drawn below the tracks; y from the top of the first. */
   readonly dock: readonly CounterTrack[];
   /** Lines and counters that pass the filter and are not hidden, of all that the capture has. */
   readonly nShown: number;
   readonly nTracks: number;
-  /** Tracks that the reader hid. */
   readonly nHidden: number;
   /** Hosts that pass the filter and are not hidden, of several; 0 for a capture of one. */
   readonly nHostsShown: number;
@@ -97,7 +94,6 @@ const SHOWN_WORK_RATIO = 0.98;
 /** A plane that did less than this share of the busiest one's work comes after the others of its kind. */
 const IDLE_PLANE_RATIO = 0.05;
 
-/** Lines with events, by plane. */
 function linesByPlane(meta: TraceMeta): number[][] {
   const planes: number[][] = meta.planes.map(() => []);
   meta.lines.forEach((line, id) => {
@@ -107,9 +103,8 @@ function linesByPlane(meta: TraceMeta): number[][] {
 }
 
 /**
- * Busiest lines first, derived ones (which repeat the work of others) after them; the many that did little are folded,
- * unless they were asked for. `workOf` is time in the window that the reader sees first:
- * a thread that is idle there takes no room on the first screen; where none works there, all of the capture counts.
+ * Busiest lines first (`workOf`: in the window seen first, where any works there), derived ones after them; the many that did
+ * little are folded, unless they were asked for.
  */
 function splitLines(
   all: readonly LineMeta[],
@@ -166,7 +161,6 @@ function planeOrder(
 /** So few hosts are open at first; of more each is one line, so that the steps of many are seen one below the other. */
 const FEW_OPEN = 4;
 
-/** What the layout needs to know of hosts. */
 export interface HostSource {
   readonly names: readonly string[];
   /** Planes of each. */
@@ -237,10 +231,6 @@ const MAX_COUNTERS = 3;
 
 /** Stands for the head of the counters in `closedPlanes`, and in `openFolds` where there are many. */
 const COUNTER_GROUP = -1;
-
-function areCountersOpen({ closedPlanes, openFolds }: Arrangement, n: number): boolean {
-  return n > MAX_COUNTERS ? openFolds.has(COUNTER_GROUP) : !closedPlanes.has(COUNTER_GROUP);
-}
 
 export function setCountersOpen({ closedPlanes, openFolds }: Arrangement, opens: boolean) {
   const [to, from] = opens ? [openFolds, closedPlanes] : [closedPlanes, openFolds];
@@ -435,8 +425,9 @@ class Layouter {
 
   #pushCounters(ids: readonly number[]) {
     if (ids.length === 0) return;
-    const { state } = this;
-    const isOpen = this.#words.length > 0 || areCountersOpen(state, ids.length);
+    const { closedPlanes, openFolds } = this.state;
+    const isShown = ids.length > MAX_COUNTERS ? openFolds.has(COUNTER_GROUP) : !closedPlanes.has(COUNTER_GROUP);
+    const isOpen = this.#words.length > 0 || isShown;
     this.#push({ kind: "group", key: COUNTERS, height: GROUP_PX, isOpen, lines: ids });
     if (!isOpen) return;
     for (const counter of ids) {
@@ -478,7 +469,6 @@ class Layouter {
     return { levels: levels.slice(0, nOpen), closed: levels[nOpen] };
   }
 
-  /** Below those that are there. */
   #push(unplaced: Unplaced, isPinned = false) {
     const track: Track = { ...unplaced, y: this.#y, isPinned };
     this.#tracks.push(track);
@@ -487,7 +477,6 @@ class Layouter {
   }
 }
 
-/** The track at a height of the content, null below the last one. */
 export function trackAt(layout: TrackLayout, y: number): Track | null {
   const track = layout.tracks[firstTrackBelow(layout, y)];
   return track && y >= track.y ? track : null;
@@ -498,7 +487,6 @@ export function firstTrackBelow({ tracks }: TrackLayout, y: number): number {
   return firstWhere(tracks.length, (k) => tracks[k].y + tracks[k].height > y);
 }
 
-/** The track of a line, undefined when it is folded away. */
 export function lineTrackOf(layout: TrackLayout, line: number): LineTrack | undefined {
   return layout.ofLine.get(line);
 }
@@ -557,14 +545,8 @@ const PINNED_RATIO = 0.6;
 /** The name of a track, and a line below it. */
 const NAME_PX = 32;
 
-/** How the pinned tracks stay while the others scroll: `shown` px of them, moved up by `scroll`. */
-interface Pinning {
-  readonly shown: number;
-  readonly scroll: number;
-}
-
-/** Pinned tracks that need too much room scroll first, then the others go under them. */
-export function pinning(layout: TrackLayout, scrollTop: number, height: number): Pinning {
+/** `shown` px of the pinned tracks, moved up by `scroll`: what needs too much room scrolls first, then the others go under it. */
+export function pinning(layout: TrackLayout, scrollTop: number, height: number) {
   const shown = Math.min(layout.pinnedHeight, Math.floor(height * PINNED_RATIO));
   return { shown, scroll: Math.min(scrollTop, layout.pinnedHeight - shown) };
 }

@@ -12,14 +12,9 @@ export function labelled(label: Child, values: readonly Child[], attributes: Att
   return h("div", { ...attributes, role: "listitem" }, h("span.label", label), ...cells);
 }
 
-interface Crumb {
-  readonly row: number;
-  readonly text: string;
-}
-
 /** At most `most` entries, the first and the last ones; a joint of its own says that some between are not named. */
 export function crumbButtons(
-  path: readonly Crumb[],
+  path: readonly { readonly row: number; readonly text: string }[],
   most: number,
   open: (row: number) => void,
   signal: AbortSignal,

@@ -71,15 +71,16 @@ export class FailurePanel {
     const title = [row.full, row.detail, plural(row.count, "allocation"), selects].filter(Boolean).join("\n");
     const element =
       row.ops.length > 0
-        ? button("", () => this.#pick(row), this.view.signal, { class: "row bare", title }, ...cells)
+        ? button(
+            "",
+            () => this.view.link.setSelection(this.#isChosen(row) ? [] : [...row.ops]),
+            this.view.signal,
+            { class: "row bare", title },
+            ...cells,
+          )
         : h("div.row", { title }, ...cells);
     this.#rows.push({ row, element, name });
     return element;
-  }
-
-  #pick(row: FailureRow): void {
-    const { link } = this.view;
-    link.setSelection(this.#isChosen(row) ? [] : [...row.ops]);
   }
 
   #isChosen(row: FailureRow): boolean {

@@ -32,7 +32,6 @@ export interface CellLook {
   readonly family: string;
   /** Of its time. */
   readonly backwardRatio: number;
-  /** Whether all, some or none of its ops are selected. */
   readonly selected: "all" | "some" | "none";
   /** Whether a search found it; undefined while nothing is sought. */
   readonly found?: boolean | undefined;
@@ -141,9 +140,10 @@ function cellElement(
 ): HTMLButtonElement {
   const { cell, level, x0, x1 } = rect;
   const px = (x1 - x0) * widthPx;
+  const found = look.found === undefined ? "" : look.found ? " hit" : " dim";
   const element = h("button", {
     type: "button",
-    class: `cell ${cell.kind}${look.selected === "some" ? " some" : ""}${foundClass(look)}`,
+    class: `cell ${cell.kind}${look.selected === "some" ? " some" : ""}${found}`,
     // The name is what can be read on it; what there is no room for describes it.
     "aria-label": px < MIN_LABEL_PX ? look.spoken : undefined,
     "aria-description": look.spoken,
@@ -166,10 +166,6 @@ function cellElement(
     element.append(h("i.bw", { style: { width: `${look.backwardRatio * 100}%` } }));
   }
   return element;
-}
-
-function foundClass({ found }: CellLook): string {
-  return found === undefined ? "" : found ? " hit" : " dim";
 }
 
 function cutLabel(cell: Cell, label: string, fits: (text: string) => boolean): string {

@@ -180,12 +180,7 @@ interface BokehApi {
   };
 }
 
-interface Box {
-  readonly left: number;
-  readonly right: number;
-  readonly top: number;
-  readonly bottom: number;
-}
+type Box = Readonly<Record<"left" | "right" | "top" | "bottom", number>>;
 
 /** A chart in the page. Pixels are relative to `element`. */
 export interface Chart {

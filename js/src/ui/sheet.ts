@@ -70,7 +70,6 @@ const DEFAULT_WIDTH_PX = 2000;
 const DEFAULT_HEIGHT_PX = 300;
 
 export interface Sorting {
-  /** The column that rows are sorted by; "" for none. */
   readonly id: string;
   readonly isDown: boolean;
 }
@@ -90,12 +89,6 @@ interface SheetOptions<R> {
   readonly onWidths?: (() => void) | undefined;
 }
 
-interface Cuts<R> {
-  readonly width: number;
-  readonly texts: ReadonlyMap<string, string>;
-  readonly rows: readonly R[];
-}
-
 export class Sheet<R> {
   readonly element: HTMLElement;
   readonly #head = h("div", { role: "row", class: "hd" });
@@ -112,7 +105,7 @@ export class Sheet<R> {
   #width = DEFAULT_WIDTH_PX;
   readonly #titles = new Map<string, string>();
   readonly #chosenWidths = new Map<string, number>();
-  readonly #cuts = new Map<string, Cuts<R>>();
+  readonly #cuts = new Map<string, { width: number; texts: ReadonlyMap<string, string>; rows: readonly R[] }>();
   readonly #looks = new Map<string, CellLook>();
   readonly #marks = new Set<string>();
   readonly #drawSoon: () => void;

@@ -1,6 +1,6 @@
 /** Tables of rows with a name: columns and cells, sorting, selection, filter, CSV, and the link to the time range. */
 
-import { type Scope, STEADY } from "../data/time";
+import { type Scope, STEADY } from "../data/columns";
 import { hostsOf, shortHost } from "../model/hosts";
 import { textFilter } from "../model/ops";
 import { describeRange, perStep, scopeOf, stepsOfScope } from "../model/range";
@@ -71,7 +71,6 @@ export class Grid<R> {
     this.#sheet.setTitle(id, text);
   }
 
-  /** Width of a column in px, 0 where it is not shown. */
   columnWidth(id: string): number {
     return this.#sheet.columnWidth(id);
   }
@@ -198,11 +197,7 @@ export function numberColumn<R>(
   return { isRight: true, isOptional: true, value: sorted, cell, ...figures, ...head };
 }
 
-interface OpTimes {
-  readonly occurrences: number;
-  readonly totalPs: number;
-  readonly selfPs: number;
-}
+type OpTimes = Readonly<Record<"occurrences" | "totalPs" | "selfPs", number>>;
 
 function eachUs({ occurrences }: OpTimes, ps: number): number {
   return occurrences > 0 ? ps / occurrences / 1e6 : 0;
@@ -239,10 +234,7 @@ export const TIMES_CSV: CsvColumns<OpTimes> = {
   avg_self_time_us: (row) => eachUs(row, row.selfPs),
 };
 
-export interface LedgerRow {
-  readonly key: string;
-  readonly name: string;
-}
+export type LedgerRow = Readonly<Record<"key" | "name", string>>;
 
 export interface LedgerOptions<R extends LedgerRow> extends Omit<GridOptions<R>, "key" | "attributes" | "signal"> {
   readonly attributes?: GridOptions<R>["attributes"];

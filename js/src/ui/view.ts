@@ -1,11 +1,11 @@
 /** A build function as a widget: its root element, theme, data and link, the host it follows, and what stands for it while data is missing. */
 
+import type { Span } from "../data/columns";
 import { connectLink, type Link } from "../data/link";
 import type { TraceMeta } from "../data/meta";
 import { OneHost, ofAllHosts, REDUCED, SUBJECTS } from "../data/one_host";
 import { noteDrawn } from "../data/page";
 import { connectData, type TraceData } from "../data/store";
-import type { Span } from "../data/time";
 import {
   type AnyModel,
   atEnd,
@@ -19,9 +19,8 @@ import {
 import { hostsOf, shortHost } from "../model/hosts";
 import { hostOverview } from "../model/overview";
 import { isWithin, NOT_HERE, notKnownWords, rangeInPs, waitingWords } from "../model/range";
-import { button, emptyState, h, MANY_ROWS, paced } from "./dom";
+import { button, emptyState, h, MANY_ROWS, paced, watchTheme } from "./dom";
 import { HostBar } from "./host_bar";
-import { watchTheme } from "./theme";
 
 interface Followers {
   /** The range or scope, or tables that figures of it are made from. */
@@ -322,7 +321,6 @@ export interface View {
   readonly signal: AbortSignal;
   /** The model's `options`, parsed. */
   readonly options: Readonly<Record<string, unknown>>;
-  /** Calls `listener` after the page's theme has changed. */
   onTheme(listener: () => void): void;
   /** Shows an error in the view's own place; the other views stay alive. */
   fail(error: unknown): void;
@@ -330,7 +328,6 @@ export interface View {
   guard<A extends unknown[]>(fn: (...args: A) => unknown): (...args: A) => void;
 }
 
-/** A view that shows a trace. */
 export interface TraceView extends View {
   /** Of the linked host; steps are then that host's own. */
   readonly link: Link;
@@ -379,7 +376,9 @@ export function mount(builder: TraceBuilder): WidgetModule {
     if (view.signal.aborted) return;
     const traceView = { ...view, link, data, whole: { link, data } };
     const isOfHosts = hasHosts(data.meta);
-    if (isOfHosts && isAlone(view.root) && name !== "dashboard") addHostBar(traceView);
+    // A view of a dashboard or of a comparison is inside another one.
+    const isAlone = view.root.parentElement?.closest("[data-tfprof]") === null;
+    if (isOfHosts && isAlone && name !== "dashboard") addHostBar(traceView);
     await waitFor(traceView, [...ALWAYS, ...needs, ...(link.host === "" ? [] : ["host_totals"])]);
     if (view.signal.aborted) return;
     if (isOfHosts && !isOfAll) await new Hosted(traceView, builder).start();
@@ -389,11 +388,6 @@ export function mount(builder: TraceBuilder): WidgetModule {
     }
   };
   return mountPlain({ name, build: buildAll });
-}
-
-/** A view of a dashboard or of a comparison is inside another one. */
-function isAlone(root: HTMLElement): boolean {
-  return root.parentElement?.closest("[data-tfprof]") === null;
 }
 
 function addHostBar({ root, link, data, signal }: TraceView): void {

@@ -1,10 +1,9 @@
 /** Copies between host and devices in the linked time range: a table of tensors and ways, those that no kernel hid first. */
 
-import { columns } from "../../data/columns";
+import { columns, isInRange, overlapPs, type Scope, STEADY } from "../../data/columns";
 import type { CopyMeta } from "../../data/meta";
 import type { Table } from "../../data/pack";
 import type { TraceData } from "../../data/store";
-import { isInRange, overlapPs, type Scope, STEADY } from "../../data/time";
 import { DEVICES_CODE, frameworkOf } from "../../model/overview";
 import { perStep, stepsOfScope } from "../../model/range";
 import { type CsvColumns, fields, formatAmount, formatBytes, formatMsNumber, formatNumber } from "../../model/text";
@@ -22,10 +21,8 @@ const PS_PER_MS = 1e9;
 const SUMS = ["occurrences", "bytes", "total", "exposed", "back"] as const;
 
 /**
- * The copies of a scope, those that cost most first. Of one cut by a range the part inside counts, with the same share of
- * what no kernel hides.
- * @param runs every copy; undefined where only the sums of the whole capture are known
- * @param nSteps what sums are divided by
+ * The copies of a scope, those that cost most first; of one cut by a range the part inside counts, with that share of what no
+ * kernel hides. Without `runs` only the sums of the whole capture are known. `nSteps`: what sums are divided by.
  */
 function copyRows(copies: readonly CopyMeta[], runs: Table | undefined, scope: Scope, nSteps: number): CopyRow[] {
   const found = runs === undefined ? copies : summed(copies, runs, scope, nSteps);

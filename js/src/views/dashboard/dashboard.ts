@@ -1,8 +1,8 @@
 /** The views of one profile on one page: overview, step chart and timeline on top, the others in tabs, drawn when first looked at. */
 
+import { STEADY } from "../../data/columns";
 import type { TraceMeta } from "../../data/meta";
 import { OneHost } from "../../data/one_host";
-import { STEADY } from "../../data/time";
 import { type AnyModel, atEnd, within } from "../../data/widget";
 import { hostCuts, hostsOf, shortHost } from "../../model/hosts";
 import { hostOverview } from "../../model/overview";
@@ -111,7 +111,7 @@ function limitLine({ options, signal }: TraceView, limits: readonly Limit[], tab
   const others = limits.filter(({ view }) => placeOf(view) === undefined);
   const places = [...new Set(limits.flatMap(({ view }) => placeOf(view) ?? []))];
   const about = [
-    ...others.map(({ text }) => headlineOf(text)),
+    ...others.map(({ text }) => HEADLINE.exec(text)?.[1] ?? text.replace(/\.$/, "")),
     ...(places.length > 0 ? [`in ${places.join(", ")}`] : []),
   ];
   const items = limits.map(({ text, view }) => {
@@ -128,10 +128,6 @@ function limitLine({ options, signal }: TraceView, limits: readonly Limit[], tab
   const line = h("summary", h("b", head), about.length > 0 && h("span", `: ${about.join(" · ")}`));
   const isCalm = limits.every(({ view }) => view !== "");
   return [h(isCalm ? "details.note.calm" : "details.note", { role: "status" }, line, ...items)];
-}
-
-function headlineOf(text: string): string {
-  return HEADLINE.exec(text)?.[1] ?? text.replace(/\.$/, "");
 }
 
 function limitNote(limits: readonly Limit[], trait: string): HTMLElement | null {
@@ -223,7 +219,6 @@ class Tabs implements TabNames {
     return this.#bar.panels;
   }
 
-  /** What the tab of a trait is called; undefined for what is in none. */
   titleOf(trait: string): string | undefined {
     return this.#titles[tabOf(trait)];
   }

@@ -200,10 +200,7 @@ export class Partners {
   readonly #to: readonly [ReadonlyMap<string, string>, ReadonlyMap<string, string>];
   readonly #lone: readonly ReadonlySet<string>[];
 
-  /**
-   * @param pairs names in a and in b where those differ
-   * @param lone names that only a has, and that only b has
-   */
+  /** `pairs`: names in a and in b where those differ; `lone`: names that only a has, and that only b has. */
   constructor(pairs: readonly (readonly [string, string])[], lone: readonly (readonly string[])[]) {
     this.#to = [new Map(pairs), new Map(pairs.map(([a, b]) => [b, a]))];
     this.#lone = lone.map((names) => new Set(names));
@@ -219,14 +216,6 @@ export class Partners {
   }
 }
 
-interface RatioMarks {
-  readonly low: number;
-  readonly high: number;
-  readonly ratio: number;
-  readonly one: number;
-  readonly ticks: readonly { readonly at: number; readonly ratio: number }[];
-}
-
 /** The axis shows at least this much to both sides, so that a narrow interval is not drawn as a wide one. */
 const LEAST_REACH = 1.1;
 const MARGIN = 1.15;
@@ -234,7 +223,7 @@ const TICKS = [0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 0.8, 0.9, 1, 1.1, 1.25, 2, 5, 10
 const TICK_APART = 0.2;
 
 /** Null where the interval is not known. */
-export function ratioMarks(ratio: number | null, interval: readonly (number | null)[]): RatioMarks | null {
+export function ratioMarks(ratio: number | null, interval: readonly (number | null)[]) {
   const [low, high] = interval;
   if (ratio === null || low === null || high === null || !(low > 0 && high > 0 && ratio > 0)) return null;
   const least = Math.min(low, 1 / LEAST_REACH) / (low < 1 ? MARGIN ** 0.5 : 1);

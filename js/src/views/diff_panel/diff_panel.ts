@@ -2,10 +2,9 @@
 
 import { connectLink, type Link } from "../../data/link";
 import { CATEGORIES, CATEGORY_LABELS } from "../../data/meta";
-import { keepTogether } from "../../model/range";
+import { keepTogether, SHOW_WINDOW, SharedWindow, type ShownWindow, WINDOW_SHOWN } from "../../model/range";
 import { niceTicks } from "../../model/steps";
 import { type CsvColumns, fields, formatCount, formatMs, formatNumber } from "../../model/text";
-import { SHOW_WINDOW, SharedWindow, type ShownWindow, WINDOW_SHOWN } from "../../model/window";
 import { labelList, labelled, TabBar, type TabTitle } from "../../ui/controls";
 import { button, h, segmented, svg, unspoken } from "../../ui/dom";
 import { categorySwatch } from "../../ui/share_bar";
@@ -136,11 +135,6 @@ interface ColumnsShown {
   readonly isNoiseKnown: boolean;
 }
 
-/** @param largest change that fills half the bar of a row now */
-function diffColumns(words: TableWords, shown: ColumnsShown, largest: (row: DiffRow) => number): GridColumn<DiffRow>[] {
-  return [...identity(words, shown), ...numbers(shown, largest)];
-}
-
 function identity(words: TableWords, { hasWhere, hasPlace }: ColumnsShown): GridColumn<DiffRow>[] {
   const state: GridColumn<DiffRow> = {
     ...{ id: "state", title: "State", tip: "Whether the row changed by more than its noise", width: 96 },
@@ -159,6 +153,7 @@ function identity(words: TableWords, { hasWhere, hasPlace }: ColumnsShown): Grid
   ];
 }
 
+/** `largest`: change that fills half the bar of a row now. */
 function numbers({ unit, isNoiseKnown }: ColumnsShown, largest: (row: DiffRow) => number): GridColumn<DiffRow>[] {
   const head = (title: string) => (unit.startsWith("ms") ? `${title}, ms` : title);
   const of = unit === "" ? "" : `, ${unit}`;
@@ -245,7 +240,7 @@ function diffTable(view: View, table: DiffTable, unit: string, actions: TableAct
   const made: FilteredTable<DiffRow> = new FilteredTable<DiffRow>(view, {
     label: `Changes of ${words.noun}`,
     filterLabel: `Filter ${words.noun} by name`,
-    columns: diffColumns(words, shown, (row) => largest.get(row.unit) ?? 0),
+    columns: [...identity(words, shown), ...numbers(shown, (row) => largest.get(row.unit) ?? 0)],
     sortBy: "change",
     key: (row) => String(row.rank),
     attributes: (row) => ({ "data-diff-name": row.name, "data-state": row.state }),
@@ -446,7 +441,8 @@ class Tables {
     tabs.bar.append(this.#chip);
     this.elements = [tabs.bar, ...tabs.panels];
     selection.onChange(() => this.#follow());
-    tabs.choose(firstTab(content));
+    const firstChanged = content.tables.findIndex((table) => table.n_changed > 0);
+    tabs.choose(Math.max(0, firstChanged));
     this.#follow();
   }
 
@@ -488,13 +484,6 @@ function tabTitle({ id, n_rows, n_changed, is_noise_known }: DiffTable): TabTitl
   const text = TABLE_WORDS[id].title;
   if (!is_noise_known) return { text, note: all, title: `${all} rows; how much of a change is noise is not known` };
   return { text, note: `${changed}/${all}`, title: `${changed} of ${all} changed beyond noise` };
-}
-
-function firstTab({ tables }: DiffContent): number {
-  return Math.max(
-    0,
-    tables.findIndex((table) => table.n_changed > 0),
-  );
 }
 
 export const diffPanel: ViewBuilder = {

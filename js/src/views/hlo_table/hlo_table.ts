@@ -1,9 +1,8 @@
 /** HLO ops in the linked time range: what XLA's programs are made of and what each part costs. */
 
-import { columns, groupBy, numbers } from "../../data/columns";
+import { columns, groupBy, isInRange, numbers, overlapPs, type RangePs, type Scope, STEADY } from "../../data/columns";
 import { FAMILIES, FAMILY_LABELS, type HloMeta, type TraceMeta } from "../../data/meta";
 import { EMPTY_TABLE, type Table } from "../../data/pack";
-import { isInRange, overlapPs, type RangePs, type Scope, STEADY } from "../../data/time";
 import { dividedTotals, N_SHARES, type OpTotals, sumByEntry, unitTotals } from "../../model/ops";
 import { COMPILE_CODE, type Framework, frameworkOf } from "../../model/overview";
 import { perStep, stepsOfScope } from "../../model/range";
@@ -136,12 +135,7 @@ interface HloLook {
   readonly opOf: (row: HloRow) => { readonly name: string; readonly isOwn: boolean; readonly title: string };
 }
 
-interface HloHas {
-  readonly manyPrograms: boolean;
-  readonly flops: boolean;
-  readonly bytes: boolean;
-  readonly source: boolean;
-}
+type HloHas = Readonly<Record<"manyPrograms" | "flops" | "bytes" | "source", boolean>>;
 
 function hloColumns({ grouping, framework, opOf }: HloLook, has: HloHas): GridColumn<HloRow>[] {
   const isOp = () => grouping() === "op";

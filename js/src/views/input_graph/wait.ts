@@ -1,18 +1,19 @@
 /** The share of each step that waited for data, and what the host's input time went into. */
 
-import { numbers } from "../../data/columns";
+import { numbers, type RangePs, type Scope } from "../../data/columns";
 import type { PipelineMeta } from "../../data/meta";
 import { EMPTY_TABLE } from "../../data/pack";
-import type { RangePs } from "../../data/time";
 import {
   type InputOp,
   type InputPart,
+  type InputWait,
   inputOps,
   inputParts,
   inputShares,
   inputWait,
   keepsUp,
   type Latency,
+  type NodeStats,
 } from "../../model/input";
 import { stepLabel, stepsOfRange, stepsOfScope, stepWords } from "../../model/range";
 import { countedSteps, niceTicks, type Statistics, statisticsOf, timeOfSteps } from "../../model/steps";
@@ -23,13 +24,32 @@ import { swatch } from "../../ui/share_bar";
 import type { GridColumn } from "../../ui/sheet";
 import { type LedgerOptions, type LedgerRow, nameColumn, numberColumn, textColumn } from "../../ui/table";
 import { chooseRange, type TraceView } from "../../ui/view";
-import type { InputScene } from "./graph";
 
-interface CategoryWords {
-  readonly label: string;
-  readonly tip: string;
-  readonly advice: string;
+export interface InputScene {
+  readonly index: number;
+  readonly pipeline: PipelineMeta;
+  /** The node that the training fetches from. */
+  readonly root: number;
+  readonly range: RangePs;
+  /** Of figures that are not of batches. */
+  readonly scope: Scope;
+  /** Rows of the root calls of the range, longest first. */
+  readonly ranked: readonly number[];
+  /** Place in `ranked` of the execution shown; null for the average of all. */
+  readonly rank: number | null;
+  readonly stats: NodeStats;
+  /** What the sums are divided by. */
+  readonly nBatches: number;
+  /** How long the first fetch took, where it is left out of the average. */
+  readonly startupPs: number;
+  readonly isCritical: readonly boolean[];
+  /** The bottleneck of what is shown, -1 for none. */
+  readonly slow: number;
+  /** What the steps shown wait for data, where that is too little to matter; null where it matters or is not known. */
+  readonly kept: InputWait | null;
 }
+
+type CategoryWords = Readonly<Record<"label" | "tip" | "advice", string>>;
 
 const WORDS: Readonly<Record<string, CategoryWords>> = {
   "Demanded file read": {

@@ -1,9 +1,8 @@
 /** Kernels in the linked time range: a bar of those that cost most, and a table by kernel, op, type or unit. */
 
-import { columns, groupBy } from "../../data/columns";
+import { columns, groupBy, isInRange, overlapPs, type RangePs, type Scope, STEADY } from "../../data/columns";
 import { FAMILIES, type KernelMeta, type TraceMeta } from "../../data/meta";
 import { EMPTY_TABLE, type Table } from "../../data/pack";
-import { isInRange, overlapPs, type RangePs, type Scope, STEADY } from "../../data/time";
 import { readableKernels, shortKernel } from "../../model/names";
 import { DEVICES_CODE, frameworkOf } from "../../model/overview";
 import { perStep, stepsOfScope } from "../../model/range";
@@ -26,11 +25,7 @@ interface KernelRow extends KernelMeta {
   readonly ratio: number;
 }
 
-/**
- * The kernels that ran in a scope, most time first; of one cut by a range the part inside counts. Times and counts are a step
- * where the scope is of whole steps.
- * @param readable name -> name as a person reads it
- */
+/** The kernels that ran in a scope, most time first, of one cut by a range the part inside; a step where the scope is of steps. */
 export function kernelRows(
   kernels: readonly KernelMeta[],
   readable: ReadonlyMap<string, string>,
@@ -50,12 +45,7 @@ export function kernelRows(
   }));
 }
 
-interface Sums {
-  readonly total: Float64Array;
-  readonly count: Float64Array;
-  readonly longest: Float64Array;
-  readonly shortest: Float64Array;
-}
+type Sums = Readonly<Record<"total" | "count" | "longest" | "shortest", Float64Array>>;
 
 function sumsOf(kernels: readonly KernelMeta[], tables: (name: string) => Table | undefined, scope: Scope): Sums {
   const n = kernels.length;
@@ -127,10 +117,7 @@ const NAME_OF: Readonly<Record<Exclude<Grouping, "name">, (row: KernelRow) => st
   unit: (row) => row.unit,
 };
 
-/**
- * An op takes more than its kernels, such as copies: a row of those is called otherwise than the op.
- * @param isLed whether kernels may be for several ops: all of one is that of the op with the largest share in it
- */
+/** A row of an op's copies is called otherwise than the op; `isLed`: all of a kernel is that of the op with most of it. */
 function groupKernels(rows: readonly KernelRow[], by: Grouping, isLed: boolean): KernelGroup[] {
   if (by === "name")
     return rows.map((row) => ({
@@ -187,11 +174,7 @@ const ORDER: Readonly<Record<TensorCore, number>> = { idle: 2, used: 1, none: 0 
 /** Widths of the table that leave some 200 px each to the names of kernel and op. */
 const ROOM_PX = { launch: 1200, times: 1340, dimensions: 1520 };
 
-/**
- * @param hasOps whether any kernel names its op
- * @param hasOccupancy whether the trace tells any occupancy
- * @param grouping what a row is now
- */
+/** `hasOps`, `hasOccupancy`: whether the trace tells any; `grouping`: what a row is now. */
 function kernelColumns(hasOps: boolean, hasOccupancy: boolean, grouping: () => Grouping): GridColumn<KernelGroup>[] {
   const columns = [
     rankColumn<KernelGroup>("Rank by total time"),

@@ -1,10 +1,9 @@
 /** Keras layers in the linked time range: forward, backward and optimizer time. */
 
-import { numbers } from "../../data/columns";
+import { numbers, type Scope, STEADY } from "../../data/columns";
 import type { LayerMeta } from "../../data/meta";
 import { holdsMemory } from "../../data/one_host";
 import { EMPTY_TABLE } from "../../data/pack";
-import { type Scope, STEADY } from "../../data/time";
 import { type LayerRow, layerRows, opsOfScope, PHASES, withoutWaiting } from "../../model/ops";
 import { frameworkOf, limitingSide } from "../../model/overview";
 import { perStep } from "../../model/range";
@@ -25,11 +24,7 @@ const PHASE_COLORS: readonly string[] = [
 
 const INPUT_COLOR = "var(--c-input)";
 
-/**
- * @param memoryOf what a layer allocated in the scope shown and held at the peak, null where no memory of layers is known
- * @param hasParams whether the parameters of any layer are known
- * @param hasClasses whether the Keras class of any is
- */
+/** `memoryOf`: what a layer allocated in the scope shown and held at the peak, null where no memory of layers is known. */
 function layerColumns(
   memoryOf: readonly [allocated: (row: LayerRow) => number, atPeak: (row: LayerRow) => number] | null,
   hasParams: boolean,

@@ -3,9 +3,8 @@
 import { CATEGORIES } from "../../data/meta";
 import type { Palette } from "../../model/colors";
 import { formatCount, formatMs } from "../../model/text";
-import { button, h, inFrame, on, onKeys, sized, unspoken, watchSize } from "../../ui/dom";
+import { button, h, inFrame, on, onKeys, readPalette, sized, unspoken, watchSize } from "../../ui/dom";
 import { createTip, drawLabels, type PlotLabel } from "../../ui/plot";
-import { readPalette } from "../../ui/theme";
 import type { View } from "../../ui/view";
 import {
   binOf,
@@ -34,10 +33,7 @@ const GAP_PX = 10;
 const AXIS_PX = 19;
 const STRIP_PX = 34;
 
-interface Box {
-  readonly top: number;
-  readonly height: number;
-}
+type Box = Readonly<Record<"top" | "height", number>>;
 
 interface StripRow extends Box {
   readonly strip: Strip;

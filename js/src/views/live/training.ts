@@ -249,11 +249,7 @@ function nearest(values: ArrayLike<number>, value: number): number {
   return values[at + 1] - value < value - values[at] ? at + 1 : at;
 }
 
-/**
- * ms at the top: over the slowest usual step, on a round value, so that it rests while steps come in.
- *
- * A bin that is slower than its neighbours does not count, a run of slow ones does.
- */
+/** ms at the top, a round value over the slowest usual step: a bin slower than its neighbours does not count, a run of them does. */
 export function topOf(run: Run): number {
   const reach = run.mean_ms.map((mean, i) => (Number.isFinite(run.p95_ms[i]) ? run.p95_ms[i] : mean));
   const usual = calmed(reach).sort((a, b) => a - b);

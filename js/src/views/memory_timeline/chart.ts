@@ -1,9 +1,8 @@
 /** The Bokeh chart of memory: stacked bytes, fragmentation, the peak, steps, hover and clicks. */
 
-import { columns } from "../../data/columns";
+import { columns, type RangePs } from "../../data/columns";
 import type { TraceMeta } from "../../data/meta";
 import { EMPTY_TABLE, type Table } from "../../data/pack";
-import type { RangePs } from "../../data/time";
 import {
   bytesInUse,
   byteUnit,
@@ -67,17 +66,13 @@ function beside(chart: Chart, x: number, y: number, gap: number, text: string): 
 
 /** "peak 3.34 GiB at 483.4 ms, step 13, Conv2DBackpropInput", beside its marker; `t0` is where the plot begins. */
 function peakLabel(chart: Chart, meta: TraceMeta, events: MemoryEvents, peak: number, t0: number): PlotLabel {
-  const leaf = leafOf(meta.names[events.op[peak]] ?? "");
+  // The last part of an op's path; `Const/_11` stays whole, for the number alone says nothing.
+  const leaf = /[^/]*(?:\/_\d+)?$/.exec(meta.names[events.op[peak]] ?? "")?.[0];
   const when = `at ${formatInstant(events.time[peak], 1e8)}${inStep(meta, events, peak)}`;
   const text = `peak ${inUse(events, peak)} ${when}${leaf ? `, ${leaf}` : ""}`;
   const x = chart.xToPx(Math.max(t0, events.time[peak]) / MS);
   // In the room above the highest level, where it covers none.
   return { ...beside(chart, x, chart.frame().top + 6, 9, text), isBold: true };
-}
-
-/** The last part of an op's path; `Const/_11` stays whole, for the number alone says nothing. */
-function leafOf(name: string): string {
-  return /[^/]*(?:\/_\d+)?$/.exec(name)?.[0] ?? name;
 }
 
 function momentLabel(chart: Chart, events: MemoryEvents, moment: number): PlotLabel {

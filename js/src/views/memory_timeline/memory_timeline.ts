@@ -1,8 +1,8 @@
 /** What is in use over time, the peak of the linked range, and what holds it. */
 
+import type { RangePs } from "../../data/columns";
 import type { TraceMeta } from "../../data/meta";
 import { EMPTY_TABLE } from "../../data/pack";
-import type { RangePs } from "../../data/time";
 import {
   countEvents,
   type Growth,

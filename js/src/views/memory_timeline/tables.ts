@@ -1,9 +1,9 @@
 /** The tables under the memory chart: holders by op, layer or line, by step, lifetimes, what is not freed. */
 
+import type { RangePs } from "../../data/columns";
 import type { MemorySummaryRow } from "../../data/meta";
 import { REDUCED } from "../../data/one_host";
 import { EMPTY_TABLE } from "../../data/pack";
-import type { RangePs } from "../../data/time";
 import {
   AFTER_STEPS,
   byteUnit,

@@ -1,9 +1,8 @@
 /** Ops in the linked time range: bars of shares and a table, one row per op or per type. */
 
-import { groupBy } from "../../data/columns";
+import { groupBy, type Scope, STEADY } from "../../data/columns";
 import { ranOps } from "../../data/one_host";
 import { EMPTY_TABLE, type Table } from "../../data/pack";
-import { type Scope, STEADY } from "../../data/time";
 import { opCategory, opColors } from "../../model/colors";
 import { shortName } from "../../model/names";
 import { type OpRow, type OpsOfSteps, opRows, opsOfScope, withoutWaiting } from "../../model/ops";
@@ -138,15 +137,9 @@ const SIDES = [
   { device: 0, name: "Host" },
 ] as const;
 
-interface SideBars {
-  readonly device: 0 | 1;
-  readonly byType: ShareBar;
-  readonly byOp: ShareBar;
-}
-
 class Distribution {
   readonly element = h("div.tfp-distribution");
-  readonly #sides: readonly SideBars[];
+  readonly #sides: readonly { readonly device: 0 | 1; readonly byType: ShareBar; readonly byOp: ShareBar }[];
 
   constructor(
     readonly familyOf: (op: number) => string,
@@ -238,6 +231,7 @@ class OpTable {
   #createTable(familyOf: (op: number) => string): LinkedTable<RankedOp> {
     const { view } = this;
     const rates = opRates(view.data.table("op_rates"));
+    const hasOps = () => view.data.nRows("occurrences") > 0 || ranOps(view.data.table);
     return new LinkedTable<RankedOp>(view, {
       label: "Ops by self time",
       filterLabel: "Filter ops by name or type",
@@ -270,7 +264,7 @@ class OpTable {
       controls: this.#controls(),
       above: [this.#distribution.element],
       onSelection: (chosen) => this.#distribution.setSelected(this.#keysOf(chosen)),
-      empty: () => (isEmpty(view) ? noOps(view.data.meta, view.signal) : null),
+      empty: () => (hasOps() ? null : noOps(view.data.meta, view.signal)),
     });
   }
 
@@ -377,10 +371,6 @@ class OpTable {
 
 function ranked(rows: readonly OpRow[]): RankedOp[] {
   return rows.map((row, i) => ({ ...row, rank: i + 1 }));
-}
-
-function isEmpty({ data }: TraceView): boolean {
-  return data.nRows("occurrences") === 0 && !ranOps(data.table);
 }
 
 export const opTable: TraceBuilder = {

@@ -5,7 +5,7 @@ import { ranOps } from "../../data/one_host";
 import { EMPTY_TABLE } from "../../data/pack";
 import { opColors } from "../../model/colors";
 import { leafOf, tipName } from "../../model/names";
-import { type OpsOfSteps, opsOfScope, PHASES, type Phase, withoutWaiting } from "../../model/ops";
+import { type OpsOfSteps, opName, opsOfScope, PHASES, type Phase, sideOf, withoutWaiting } from "../../model/ops";
 import { scopeOf } from "../../model/range";
 import {
   type Cell,
@@ -41,6 +41,8 @@ class ScopeModel {
   figures: ScopeFigures;
   readonly #phase: ArrayLike<number>;
   #totals: OpsOfSteps;
+  readonly opName = (op: number) => opName(this.view.data.meta, op);
+  readonly sideOf = (op: number) => sideOf(this.view.data.meta, op);
 
   constructor(readonly view: TraceView) {
     const { data } = view;
@@ -60,9 +62,8 @@ class ScopeModel {
   }
 
   #work(): OpsOfSteps {
-    const { link, data } = this.view;
-    const table = (name: string) => data.table(name);
-    return withoutWaiting(data.meta, opsOfScope(data.meta, table, scopeOf(link, table)));
+    const { meta, table } = this.view.data;
+    return withoutWaiting(meta, opsOfScope(meta, table, scopeOf(this.view.link, table)));
   }
 
   compute(): void {
@@ -93,20 +94,6 @@ class ScopeModel {
 
   phaseOf(op: number): Phase {
     return PHASES[this.#phase[op]] ?? "other";
-  }
-
-  sideOf(op: number): "host" | "device" {
-    return this.view.data.meta.op_device[op] === 1 ? "device" : "host";
-  }
-
-  opName(op: number): string {
-    const { meta } = this.view.data;
-    return meta.names[meta.op_name[op]] ?? "";
-  }
-
-  opType(op: number): string {
-    const { meta } = this.view.data;
-    return meta.names[meta.op_type[op]] ?? "";
   }
 
   psOf(row: number): number {
@@ -177,8 +164,9 @@ function cellTip(model: ScopeModel, cell: Cell, zoom: number): { title: string; 
     return { title, lines: [cost, "each too narrow to draw: click to look inside"] };
   }
   if (cell.kind === "op") {
+    const { names, op_type } = model.view.data.meta;
     const runs = plural(model.occurrences(cell.op), "run");
-    const kind = `${model.opType(cell.op)} on the ${model.sideOf(cell.op)} · ${model.phaseOf(cell.op)} · ${runs}`;
+    const kind = `${names[op_type[cell.op]] ?? ""} on the ${model.sideOf(cell.op)} · ${model.phaseOf(cell.op)} · ${runs}`;
     return { title: tipName(model.opName(cell.op)), lines: [kind, cost] };
   }
   if (cell.row === WHOLE) return { title: "All ops", lines: [cost] };
@@ -290,7 +278,7 @@ class ScopeIcicle implements IcicleSource {
   onOpen(row: number): void {
     const model = this.#model;
     const ops = row === model.top ? [] : opsUnder(model.tree, row).filter((op) => model.opPs(op) > 0);
-    model.select(ops.map((op) => model.opName(op)));
+    model.select(ops.map(model.opName));
     this.view.link.setSelection([...model.selected]);
   }
 

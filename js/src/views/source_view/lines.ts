@@ -1,11 +1,11 @@
 /** The heat of files, lines and buckets in the linked range, what is chosen of it, and its CSV. */
 
+import type { Scope } from "../../data/columns";
 import { CATEGORIES } from "../../data/meta";
 import { EMPTY_TABLE } from "../../data/pack";
-import type { Scope } from "../../data/time";
 import { opColors } from "../../model/colors";
 import { shortName } from "../../model/names";
-import { opsOfScope, withoutWaiting } from "../../model/ops";
+import { opName, opsOfScope, sideOf, withoutWaiting } from "../../model/ops";
 import { formatPart } from "../../model/overview";
 import { scopeOf } from "../../model/range";
 import {
@@ -54,10 +54,7 @@ export interface HeatScale {
   readonly opName: (op: number) => string;
 }
 
-export interface LineSamples {
-  readonly n: number;
-  readonly ratio: number;
-}
+export type LineSamples = Readonly<Record<"n" | "ratio", number>>;
 
 /** The cells left of a line; `show` fills or empties them. */
 export class Gutter {
@@ -193,6 +190,8 @@ export class SourceModel {
   readonly #idsByName = new Map<string, number[]>();
   /** Entries of the line or bucket that was picked here. */
   #picked: ReadonlySet<number> = new Set();
+  readonly opName = (op: number) => opName(this.view.data.meta, op);
+  readonly sideOf = (op: number) => sideOf(this.view.data.meta, op);
   #selected: ReadonlySet<number> = new Set();
 
   constructor(readonly view: TraceView) {
@@ -234,7 +233,7 @@ export class SourceModel {
   /** Bars of one file and of the rows below it share their scale, so that lengths compare. */
   scale(rows: readonly Heat[]): HeatScale {
     const maxPs = rows.reduce((most, { selfPs }) => Math.max(most, selfPs), 0);
-    return { maxPs, wholePs: this.heat.wholePs, nSteps: this.#nSteps, opName: (op) => this.opName(op) };
+    return { maxPs, wholePs: this.heat.wholePs, nSteps: this.#nSteps, opName: this.opName };
   }
 
   /** Whether times of several threads may add up. */
@@ -242,15 +241,6 @@ export class SourceModel {
     if (this.where === "device") return false;
     const lines = [...this.heat.files.flatMap(({ lines: own }) => [...own.values()]), ...this.heat.buckets];
     return lines.some(({ ops }) => ops.some(({ op }) => this.sideOf(op) === "host"));
-  }
-
-  sideOf(op: number): "host" | "device" {
-    return this.view.data.meta.op_device[op] === 1 ? "device" : "host";
-  }
-
-  opName(op: number): string {
-    const { meta } = this.view.data;
-    return meta.names[meta.op_name[op]] ?? "";
   }
 
   titleOf(file: number): string {

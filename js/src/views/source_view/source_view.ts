@@ -48,12 +48,6 @@ interface Row {
   heat: LineHeat | undefined;
 }
 
-interface CodeListeners {
-  onPick(line: LineHeat): void;
-  /** `null` when the pointer leaves. */
-  onHover(line: LineHeat | null, row: HTMLElement | null): void;
-}
-
 export class CodeList {
   readonly element = h("div.tfp-code", { role: "group" });
   readonly #rows = new Map<number, Row>();
@@ -61,7 +55,7 @@ export class CodeList {
   #current = -1;
 
   constructor(
-    readonly listeners: CodeListeners,
+    readonly listeners: { onPick(line: LineHeat): void; onHover(line: LineHeat | null, row: HTMLElement | null): void },
     signal: AbortSignal,
   ) {
     onKeys(this.element, signal, (event) => this.#key(event));
@@ -599,7 +593,7 @@ class SourceView {
       scale: this.#scale,
       categoryOf: model.charges.categoryOf,
       isBackward: (op) => model.isBackward(op),
-      sideOf: (op) => model.sideOf(op),
+      sideOf: model.sideOf,
       selection,
     });
   }
@@ -614,7 +608,7 @@ class SourceView {
 
   #save(): void {
     const { heat, files } = this.#model;
-    const named = sourceCsv(heat.wholePs, (op) => this.#model.opName(op));
+    const named = sourceCsv(heat.wholePs, this.#model.opName);
     const columns = this.#scale.nSteps === null ? named : aStep(named);
     const paths = files.map(({ file }) => file);
     download("source_lines.csv", csvOf(columns, sourceRows(heat, paths)), "text/csv");

@@ -5,10 +5,19 @@ import { childrenOf, parentOf } from "../../data/events";
 import { FAMILIES, FAMILY_LABELS } from "../../data/meta";
 import { EMPTY_TABLE, type Table } from "../../data/pack";
 import { Inside, KeyFigures, statsOfEvent } from "../../model/aggregate";
-import { type Arrow, arrowsAt, type Direction, FLOW_KINDS, FLOW_LABELS, FLOW_SHORT } from "../../model/flows";
 import { shortName } from "../../model/names";
+import { sideOf } from "../../model/ops";
 import { isWithin, KEEP_ALL, NOT_KNOWN, stepWords } from "../../model/range";
-import { firstFrom, lastBefore } from "../../model/rows";
+import {
+  type Arrow,
+  arrowsAt,
+  type Direction,
+  FLOW_KINDS,
+  FLOW_LABELS,
+  FLOW_SHORT,
+  firstFrom,
+  lastBefore,
+} from "../../model/rows";
 import { nextMarked } from "../../model/search";
 import { PLACE_SECTIONS } from "../../model/source";
 import { stepAt } from "../../model/steps";
@@ -138,7 +147,7 @@ export class Details {
     this.#inRange = () => sameSlices(state, key, event, this.signal);
     this.#arrowsPlace = h("div");
     this.pane.replaceChildren(
-      ...(op < 0 ? title(own) : kernelTitle(name, own)),
+      ...(op < 0 ? title(own) : [h("h2", name), fullName(own)]),
       this.#moves(own),
       keyValues(rows),
       this.#placeFor(this.#inRange()),
@@ -262,7 +271,7 @@ function typeOf(state: TimelineState, event: number, signal: AbortSignal): [Node
   const { events, meta, family } = state;
   const op = events.op[event];
   if (op < 0) return [FAMILY_LABELS[FAMILIES[family[events.name[event]]]]];
-  const where = meta.op_device[op] === 1 ? "device" : "host";
+  const where = sideOf(meta, op);
   const link = viewLink(state, meta.names[meta.op_type[op]], "op_table", signal, "Show it among all ops");
   return [link as Node, ` · ${where} op${meta.op_eager[op] === 1 ? ", eager" : ""}`];
 }
@@ -277,10 +286,6 @@ type Pair = readonly [key: string, value: Child, more?: Child];
 function title(name: string): Node[] {
   if (name.length <= LONG_NAME) return [h("h2", name)];
   return [h("h2", shortName(name)), fullName(name)];
-}
-
-function kernelTitle(op: string, kernel: string): Node[] {
-  return [h("h2", op), fullName(kernel)];
 }
 
 function fullName(name: string): HTMLElement {
@@ -371,8 +376,8 @@ interface Filling {
 }
 
 /**
- * Events that count together with an event: the same side of the op, the same name, and not its copies on derived lines.
- * A reduced profile has nothing but such lines: its longest events are copies of what it left behind.
+ * Events that count together with an event: the same side of the op, the same name, and not its copies on derived lines,
+ * but of a reduced profile, which has nothing else.
  */
 function peersOf({ events, meta }: TimelineState, event: number): (other: number) => boolean {
   const isDerived = (position: number) => !meta.is_reduced && meta.lines[events.lineOf(position)].is_derived;
@@ -381,10 +386,7 @@ function peersOf({ events, meta }: TimelineState, event: number): (other: number
   return (other) => events.op[other] === op && events.name[other] === name && isDerived(other) === own;
 }
 
-/**
- * How many slices of a key, how long, in the range or the whole capture.
- * @param event one of them, -1 for none
- */
+/** How many slices of a key, how long, in the range or the whole capture; `event`: one of them, -1 for none. */
 function sameSlices(state: TimelineState, id: number, event: number, signal: AbortSignal): Filling {
   const { events, range, selected, bounds } = state;
   const element = h("div");
@@ -504,7 +506,8 @@ const ALL_KINDS = FLOW_KINDS.map(() => 1);
 
 function flowRows(state: TimelineState, event: number, signal: AbortSignal): Node[] {
   const { events, finding } = state;
-  const kinds = new Set(chainKinds(state, event));
+  const next = [...arrowsAt(events, event, "up", ALL_KINDS), ...arrowsAt(events, event, "down", ALL_KINDS)];
+  const kinds = new Set(next.map(({ kind }) => kind));
   if (kinds.size === 0) return [];
   const up = arrowsAt(events, event, "up", finding.shownKinds);
   const down = arrowsAt(events, event, "down", finding.shownKinds);
@@ -521,12 +524,6 @@ function flowRows(state: TimelineState, event: number, signal: AbortSignal): Nod
     ...(rows.length > 0 ? [keyValues(rows)] : []),
     ...(notes.length > 0 ? [h("div.q.tl-note", notes.join(" · "))] : []),
   ];
-}
-
-/** Kinds of the arrows next to a slice, shown or not. */
-function chainKinds({ events }: TimelineState, event: number): number[] {
-  const next = [...arrowsAt(events, event, "up", ALL_KINDS), ...arrowsAt(events, event, "down", ALL_KINDS)];
-  return next.map(({ kind }) => kind);
 }
 
 function pairsOf(state: TimelineState, arrows: readonly Arrow[], direction: Direction, signal: AbortSignal): Pair[] {

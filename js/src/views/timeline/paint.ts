@@ -1,26 +1,29 @@
 /** The painter: the state as one frame on the canvas, and arrows over it. */
 
-import type { Span } from "../../data/time";
+import type { Span } from "../../data/columns";
 import { type Frame, fillRect, LabelCache, NO_COUNTER_PX, STEPS_TOP_PX, TRACKS_TOP_PX } from "../../draw/frame";
 import {
+  drawArrows,
   drawOverview,
   drawRangeBracket,
   drawRangeWash,
   drawRuler,
   drawStepLines,
   drawSteps,
+  markFound,
+  outlineEvent,
+  outlineHovered,
+  outlineMarked,
   rangeLabelSpan,
-} from "../../draw/head";
-import { drawArrows, markFound, outlineEvent, outlineHovered, outlineMarked } from "../../draw/marks";
+} from "../../draw/marks";
 import { drawCounterTrack, drawNoCounter, drawSampled, drawSessionGaps, drawTracks } from "../../draw/tracks";
 import type { ColorScheme, Palette } from "../../model/colors";
-import type { Arrow } from "../../model/flows";
 import { RowLayouts } from "../../model/lod";
 import { describeRange } from "../../model/range";
+import type { Arrow } from "../../model/rows";
 import { RunBuffer } from "../../model/steps";
 import { pinning, screenY, uncutHeight } from "../../model/tracks";
-import { h, sized } from "../../ui/dom";
-import { readPalette } from "../../ui/theme";
+import { h, readPalette, sized } from "../../ui/dom";
 import type { TimelineState } from "./state";
 
 export class Painter {

@@ -6,8 +6,7 @@
  */
 
 import { fromBase64 } from "../../data/pack";
-import type { TraceData } from "../../data/store";
-import type { Reply } from "../../data/transport";
+import type { Reply, TraceData } from "../../data/store";
 import { button, h } from "../../ui/dom";
 
 /** The one address in all of the bundles; tests/test_bundle.py knows it. */

@@ -136,7 +136,6 @@ export class SearchBox {
     event.preventDefault();
   }
 
-  /** Searches for exactly one name. */
   #findName(name: number) {
     this.#input.value = this.state.meta.names[name];
     setAria(this.#whole, "pressed", true);
@@ -290,8 +289,8 @@ export class PatternMatcher {
   }
 
   /**
-   * One flag per name to `done`, null when it takes too long; the call before this one is given up. Where a page allows no
-   * worker it happens at once, without a limit. Throws a SyntaxError for a pattern that is none.
+   * One flag per name to `done`, null when it takes too long; a later call takes its place. Where a page allows no worker it
+   * happens at once, without a limit. Throws a SyntaxError for a pattern that is none.
    */
   run(names: readonly string[], source: string, done: (flags: Uint8Array | null) => void) {
     this.cancel();

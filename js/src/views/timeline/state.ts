@@ -1,12 +1,39 @@
 /** The state of one timeline: what is here, in view, selected, found and open. */
 
-import { columns, lowerBound, numbers } from "../../data/columns";
+import { clamp, columns, fitRange, lowerBound, numbers, type Span, shows } from "../../data/columns";
 import { type Events, firstVisible, type Rows } from "../../data/events";
+import { LateSave } from "../../data/link";
 import { CATEGORIES, type TraceMeta } from "../../data/meta";
 import { EMPTY_TABLE } from "../../data/pack";
 import type { TraceData } from "../../data/store";
-import { clamp, fitRange, type Span, shows } from "../../data/time";
+import { atEnd } from "../../data/widget";
 import { Aggregate, newCache } from "../../model/aggregate";
+import {
+  type Arrangement,
+  arrangementToJson,
+  type Bookmark,
+  bookmarkOf,
+  bookmarksToJson,
+  keyOf,
+  newArrangement,
+  readArrangement,
+  readBookmarks,
+  type TrackKey,
+  withBookmark,
+} from "../../model/arrangement";
+import {
+  type ColorBy,
+  type ColorScheme,
+  nameCategories,
+  namedParts,
+  newColorScheme,
+  readFamilies,
+} from "../../model/colors";
+import { allSteps, type HeadSteps, type HostStrip, hostNamesThatFit, hostStrips, stepsOfHost } from "../../model/hosts";
+import { type Counter, coveredTime, fullestAllocator, readCounters, spliceWindow } from "../../model/lod";
+import { opLabel } from "../../model/names";
+import { PHASES, Shares } from "../../model/ops";
+import { describeRange, isSparse, stepWords, uncapturedSpans } from "../../model/range";
 import {
   type Arrow,
   arrowsAt,
@@ -14,15 +41,16 @@ import {
   chainOf,
   type Direction,
   FLOW_KINDS,
+  findGaps,
+  findSpans,
   follow,
+  type Gaps,
+  LEVELS,
+  type LevelName,
   NO_CHAIN,
-} from "../../model/flows";
-import { allSteps, type HeadSteps, type HostStrip, hostNamesThatFit, hostStrips, stepsOfHost } from "../../model/hosts";
-import { coveredTime } from "../../model/lod";
-import { opLabel } from "../../model/names";
-import { PHASES, Shares } from "../../model/ops";
-import { describeRange, isSparse, stepWords, uncapturedSpans } from "../../model/range";
-import { findGaps, findSpans, type Gaps, LEVELS, type LevelName, RowFindings, type Spans } from "../../model/rows";
+  RowFindings,
+  type Spans,
+} from "../../model/rows";
 import { countFlagged, type Flags, flagged, Hits, Marks, matchNames, type Query } from "../../model/search";
 import { readSteps, type Steps, typicalSteps } from "../../model/steps";
 import { formatTime } from "../../model/text";
@@ -38,7 +66,136 @@ import {
   yOfRow,
 } from "../../model/tracks";
 import type { TraceView } from "../../ui/view";
-import { Board } from "./board";
+
+const SAVE_AFTER_MS = 200;
+/** What is asked for overtakes the events on the screen: until then the outline of the counters does. */
+const ASK_AFTER_MS = 1500;
+const TABLES = ["counters", "counter_sample"] as const;
+
+class Board {
+  readonly tracks: Arrangement;
+  bookmarks: readonly Bookmark[] = [];
+  counters: readonly Counter[] = [];
+  readonly counterNames: readonly string[];
+  /** Moment of the reader: under the pointer, or moved by keys; null for none. */
+  cursor: number | null = null;
+  /** The colours that the last frame used. */
+  shownColors = new Uint8Array();
+  readonly #untouched: Arrangement;
+  #colors: ColorScheme | null = null;
+  #namesGeneration = -1;
+  readonly #saved: LateSave;
+
+  constructor(
+    readonly trace: TraceView,
+    /** Called after anything here changed, by this view or by another holder of the model. */
+    readonly onChange: () => void,
+  ) {
+    const { model, signal, data } = trace;
+    const fullest = fullestAllocator(data.meta);
+    const pinned: TrackKey[] = fullest < 0 ? [] : [keyOf("counter", fullest)];
+    this.#saved = new LateSave(model, SAVE_AFTER_MS, signal);
+    this.#untouched = newArrangement(pinned);
+    this.tracks = newArrangement(pinned);
+    this.counterNames = (data.meta.counters ?? []).map((counter) => counter.name);
+    this.#readModel();
+    this.readCounters();
+    const onModel = () => {
+      this.#readModel();
+      onChange();
+    };
+    for (const name of ["change:bookmarks", "change:arrangement"]) {
+      model.on(name, onModel);
+      atEnd(signal, () => model.off(name, onModel));
+    }
+    data.onTables(
+      () => {
+        this.readCounters();
+        onChange();
+      },
+      signal,
+      TABLES,
+    );
+    const ask = setTimeout(() => void data.ready([TABLES[0]]), ASK_AFTER_MS);
+    atEnd(signal, () => clearTimeout(ask));
+  }
+
+  /** What is written equals what is read back, so the echo of an own change changes nothing. */
+  #readModel() {
+    const { model } = this.trace;
+    this.bookmarks = readBookmarks(String(model.get("bookmarks") ?? ""));
+    readArrangement(String(model.get("arrangement") ?? ""), this.tracks, this.#untouched);
+    this.#colors = null;
+  }
+
+  /** All values where they are here, else the outline, with all values of a capped page's window. */
+  readCounters() {
+    const { data } = this.trace;
+    const [full, sample] = TABLES.map((name) => data.table(name));
+    const isSpliced = full && sample && data.window && !data.isWhole(TABLES[0]);
+    const table = isSpliced ? spliceWindow(sample, full, data.window) : data.isWhole(TABLES[0]) ? full : undefined;
+    this.counters = readCounters(table ?? sample ?? full, data.meta);
+  }
+
+  change(edit: (tracks: Arrangement) => void) {
+    edit(this.tracks);
+    this.#colors = null;
+    this.#write("arrangement", arrangementToJson(this.tracks, this.#untouched));
+    this.onChange();
+  }
+
+  /** As before the reader changed anything. */
+  reset() {
+    this.change((tracks) => {
+      readArrangement("{}", tracks, this.#untouched);
+      tracks.filter = "";
+      tracks.calledLines.clear();
+    });
+  }
+
+  get isTouched(): boolean {
+    return arrangementToJson(this.tracks, this.#untouched) !== "{}";
+  }
+
+  setColorBy(by: ColorBy) {
+    this.change((tracks) => {
+      tracks.colorBy = by;
+    });
+  }
+
+  /** Colours of the events; `family` is by name id. */
+  colors(family: ArrayLike<number>): ColorScheme {
+    const { data } = this.trace;
+    if (this.#colors && this.#namesGeneration === data.namesGeneration) return this.#colors;
+    this.#namesGeneration = data.namesGeneration;
+    const by = this.tracks.colorBy;
+    const categories = by === "category" ? nameCategories(data.meta.names, family) : new Uint8Array();
+    const parts = data.meta.is_reduced ? namedParts(data.meta.names) : [];
+    const families = readFamilies(data.meta.names, family, data.meta.op_family);
+    this.#colors = newColorScheme(by, data.events, families, categories, parts);
+    this.shownColors = new Uint8Array(this.#colors.n);
+    return this.#colors;
+  }
+
+  setBookmarks(bookmarks: readonly Bookmark[]) {
+    this.bookmarks = bookmarks;
+    this.#write("bookmarks", bookmarksToJson(bookmarks));
+    this.onChange();
+  }
+
+  /** Index of the new bookmark. */
+  addBookmark(span: Span, text: string): number {
+    const { all, index } = withBookmark(this.bookmarks, bookmarkOf(span, text));
+    this.setBookmarks(all);
+    return index;
+  }
+
+  #write(name: "bookmarks" | "arrangement", value: string) {
+    const { model } = this.trace;
+    if (model.get(name) === value) return;
+    this.#saved.set(name, value);
+  }
+}
 
 const NONE = new Int32Array();
 const PS_PER_NS = 1000;
@@ -379,7 +536,6 @@ class Finding {
     return this.#chain.chain;
   }
 
-  /** What is next to an event. */
   arrowsOf(event: number): readonly Arrow[] {
     if (event < 0) return [];
     const key = this.#keyOf(event);
@@ -455,7 +611,6 @@ const NAME_CHARACTERS = 17;
 class HostSteps {
   /** Null for a capture of one host. */
   source: HostSource | null = null;
-  /** By host. */
   strips: readonly HostStrip[] = [];
   /** By host, as the label column has room for. */
   shortNames: readonly string[] = [];

@@ -1,11 +1,10 @@
 /** The label column: a label for each track, its menu, and what the reader does with tracks: pin, hide, fold, open. */
 
-import type { Span } from "../../data/time";
+import type { Span } from "../../data/columns";
 import { atEnd } from "../../data/widget";
 import { keyOf, MOST_DOCKED, type TrackKey, togglePin } from "../../model/arrangement";
-import { axisTop, type Counter, formatValue, loadOf, valueAt } from "../../model/counters";
 import { roleOf } from "../../model/hosts";
-import { coveredTime } from "../../model/lod";
+import { axisTop, type Counter, coveredTime, formatValue, loadOf, valueAt } from "../../model/lod";
 import { timeInside } from "../../model/range";
 import { gapsIn } from "../../model/rows";
 import { formatCount, formatMs, formatPercent, formatTime, plural } from "../../model/text";
@@ -33,12 +32,6 @@ const MARGIN_PX = 150;
 const MANY_LINES = 64;
 const REST_MS = 120;
 
-interface LabelPlaces {
-  readonly column: HTMLElement;
-  readonly pinned: HTMLElement;
-  readonly dock: HTMLElement;
-}
-
 export class TrackLabels {
   active: TrackKey = "";
   readonly #made = new Map<TrackKey, HTMLElement>();
@@ -51,7 +44,7 @@ export class TrackLabels {
   readonly #pinnedInner = h("div");
 
   constructor(
-    readonly places: LabelPlaces,
+    readonly places: Readonly<Record<"column" | "pinned" | "dock", HTMLElement>>,
     readonly state: TimelineState,
     readonly actions: {
       readonly menu: (track: Track, opener: HTMLElement) => void;
@@ -291,15 +284,6 @@ export class TrackLabels {
     if (next) this.focus(next.key);
     hide(this.state, track);
   }
-}
-
-/** "Host", "Device": of which host says the track around it. */
-function planeName(state: TimelineState, plane: number): string {
-  return { host: "Host", device: "Device", other: "Other" }[state.meta.planes[plane].kind];
-}
-
-function foldName(state: TimelineState, track: FoldTrack): string {
-  return plural(track.lines.length, `quieter ${state.meta.planes[track.plane].kind === "host" ? "thread" : "stream"}`);
 }
 
 function foldInfo(state: TimelineState, track: FoldTrack): string {
@@ -584,8 +568,12 @@ function stragglerWords({ meta }: TimelineState, name: string): string {
 /** What a plane does in the window follows later. */
 function headWords(state: TimelineState, track: HeadTrack): readonly [string, string] {
   if (track.kind === "host") return [state.hosted.source?.names[track.host] ?? "", ""];
-  if (track.kind === "plane") return [planeName(state, track.plane), ""];
-  if (track.kind === "fold") return [foldName(state, track), foldInfo(state, track)];
+  const kind = track.kind === "group" ? "other" : state.meta.planes[track.plane].kind;
+  if (track.kind === "plane") return [{ host: "Host", device: "Device", other: "Other" }[kind], ""];
+  if (track.kind === "fold") {
+    const name = plural(track.lines.length, `quieter ${kind === "host" ? "thread" : "stream"}`);
+    return [name, foldInfo(state, track)];
+  }
   const load = state.board.counters[loadOf(track.lines, state.board.counters)];
   return ["Counters", plural(track.lines.length, "counter") + (load ? `; folded: ${load.name}` : "")];
 }

@@ -1,18 +1,16 @@
 /** What stands around the slices and in their place: toolbar, labels, cursor, flags, panels; flame and table of slices. */
 
-import type { Span } from "../../data/time";
+import type { Span } from "../../data/columns";
 import { TRACKS_TOP_PX } from "../../draw/frame";
 import { KEEP_ALL, NOT_KNOWN } from "../../model/range";
 import { lineTrackOf } from "../../model/tracks";
 import { button, type Choice, h, segmented, setAria } from "../../ui/dom";
 import { offerKept, type TraceView } from "../../ui/view";
-import { FlamePane } from "./flame";
+import { FlamePane, SlicesPane } from "./flame";
 import type { Painter } from "./paint";
-import { Flags, TracksPanel } from "./panels";
+import { Flags, keyHint, Legend, Popover, Toolbar, TracksPanel } from "./panels";
 import { Cursor } from "./pointer";
-import { SlicesPane } from "./slices";
 import type { TimelineState } from "./state";
-import { keyHint, Legend, Popover, Toolbar } from "./toolbar";
 import { actionsOf, hide, pin, TrackLabels } from "./tracks";
 
 interface WorkbenchPlaces {

@@ -20,7 +20,7 @@ import { around, formatFigure, nodeOfOp, opOfNode } from "../../model/structure"
 import { formatCount, formatPercent, plural } from "../../model/text";
 import { button, h, hasModifier, on, onKeys, svg, textFits, unspoken, watchSize } from "../../ui/dom";
 import { createTip, type Tip, type TipBox } from "../../ui/plot";
-import { type NodeListeners, nodeTip, type TreeModel } from "./model";
+import { type NodeListeners, nodeTip, type TreeModel } from "./table";
 
 interface BoxLook extends BoxWords {
   /** Per cent of the hot colour. */

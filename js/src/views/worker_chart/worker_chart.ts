@@ -26,8 +26,7 @@ import {
 import { createTip, type TipBox } from "../../ui/plot";
 import { categorySwatch } from "../../ui/share_bar";
 import type { TraceBuilder, TraceView } from "../../ui/view";
-import { HeatMap, valueLabel } from "./heat_map";
-import { type Card, card, isSpecial, label, type SortBy, WorkerModel } from "./model";
+import { type Card, card, HeatMap, isSpecial, label, type SortBy, valueLabel, WorkerModel } from "./heat_map";
 
 /** Room over the longest column, for what is written on it. */
 const HEADROOM = 1.14;
