@@ -141,10 +141,10 @@ describe("where no memory is drawn", () => {
   const notRecorded = "Not recorded on this run. The memory view says how to record it.";
 
   it("peaks are promised only of a reduced profile of which a host recorded memory", () => {
-    expect(wordsOf({ is_reduced: true, n_allocators: 2 })).toBe(
+    expect(wordsOf({ is_summed: true, n_allocators: 2 })).toBe(
       "Not over time in a reduced profile. The memory view has the peak of each host that recorded it.",
     );
-    expect(wordsOf({ is_reduced: true, n_allocators: 0 })).toBe(notRecorded);
-    expect(wordsOf({ is_reduced: false, n_allocators: 1 })).toBe(notRecorded);
+    expect(wordsOf({ is_summed: true, n_allocators: 0 })).toBe(notRecorded);
+    expect(wordsOf({ is_summed: false, n_allocators: 1 })).toBe(notRecorded);
   });
 });

@@ -45,7 +45,7 @@ describe("selection in the timeline", () => {
     const lines = meta.lines.map((line) => ({ ...line, is_derived: true }));
     const { page, root } = await show({
       ...RUN,
-      meta: { ...meta, lines, is_reduced: true } as unknown as Pack["meta"],
+      meta: { ...meta, lines, is_summed: true } as unknown as Pack["meta"],
     });
     page.link.set("selection", [BATCH]);
     await frame();

@@ -278,7 +278,7 @@ def _hosts(results: Analysis) -> dict[str, Any]:
     return {
         "hosts": list(hosts),
         "host_roles": [role_of.get(host, "") for host in hosts],
-        "is_reduced": not results.has_events,
+        "is_summed": not results.has_events,
     }
 
 

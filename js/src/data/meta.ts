@@ -284,7 +284,7 @@ export interface TraceMeta {
   /** For each of them "worker", "parameter server", "coordinator" or "chief". */
   host_roles?: string[];
   /** Whether each host was read and summed up where a worker ran: tables are of the whole capture. */
-  is_reduced?: boolean;
+  is_summed?: boolean;
 }
 
 export interface HloGraphMeta {

@@ -241,7 +241,7 @@ export class OneHost {
     needsExecutions = false,
   ) {
     this.#meta = whole.meta;
-    this.link = this.#linkOf(needsExecutions && whole.meta.is_reduced === true);
+    this.link = this.#linkOf(needsExecutions && whole.meta.is_summed === true);
     this.data = this.#dataOf();
     this.choose();
   }

@@ -414,7 +414,7 @@ export function drawNoCounter(frame: Frame, y: number) {
   fillRect(ctx, -labelWidth, y - 2, labelWidth + width, 1, palette.rule);
   fillText(ctx, "Memory in use", 15 - labelWidth, y + 8, palette.ink2);
   const reason =
-    meta.is_reduced && (meta.n_allocators ?? 0) > 0
+    meta.is_summed && (meta.n_allocators ?? 0) > 0
       ? REDUCED.counters
       : "Not recorded on this run. The memory view says how to record it.";
   fillText(ctx, reason, 6, y + 8, palette.ink);

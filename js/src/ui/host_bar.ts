@@ -215,7 +215,7 @@ export class HostBar {
 
   #showFull(host: string): void {
     const { data, onOpen, signal } = this.options;
-    if (host === "" || !data.meta.is_reduced) {
+    if (host === "" || !data.meta.is_summed) {
       this.#full.replaceChildren();
       return;
     }

@@ -77,8 +77,8 @@ export async function renderWidget(
 }
 
 /** Whether views are of one of several hosts, or of a host that may be opened in full. */
-export function hasHosts({ hosts = [], is_reduced }: TraceMeta): boolean {
-  return hosts.length > 1 || is_reduced === true;
+export function hasHosts({ hosts = [], is_summed }: TraceMeta): boolean {
+  return hosts.length > 1 || is_summed === true;
 }
 
 /** A view that is built sooner shows no placeholder: it would only flash. */
@@ -302,7 +302,7 @@ class Hosted {
   /** What the figures are not of, above the view. */
   #say(): void {
     const { root, link, data } = this.view;
-    const isRanged = this.#needsExecutions && data.meta.is_reduced === true && link.timeRange !== null;
+    const isRanged = this.#needsExecutions && data.meta.is_summed === true && link.timeRange !== null;
     const isOne = this.#one.name !== "" && !this.#isEmpty;
     const ofAll = isOne ? ofAllHosts(this.#one.data, this.builder.needs ?? []) : "";
     const words = [isRanged ? REDUCED.range : "", ofAll].filter(Boolean).join(" ");

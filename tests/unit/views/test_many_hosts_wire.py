@@ -49,7 +49,7 @@ def test_the_meta_object_names_hosts_and_roles(results: Analysis) -> None:
     told = meta(build_payload(results))
     assert told["hosts"] == [FULL, BARE]
     assert told["host_roles"] == ["worker", "coordinator"]
-    assert told["is_reduced"] is not results.has_events
+    assert told["is_summed"] is not results.has_events
     json.dumps(told)
 
 
@@ -80,7 +80,7 @@ def test_one_host_has_no_totals_host_by_host() -> None:
     payload = build_payload(Analysis(read_xspace(content)))
     assert "host_totals" not in payload.contents.sections
     assert meta(payload)["hosts"] == ["a"]
-    assert meta(payload)["is_reduced"] is False
+    assert meta(payload)["is_summed"] is False
 
 
 def test_hundreds_of_hosts_fit_the_first_pack_and_parts(tmp_path: Path) -> None:

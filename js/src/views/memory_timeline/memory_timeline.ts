@@ -358,7 +358,7 @@ export const memoryTimeline: TraceBuilder = {
   async build(view) {
     const { meta } = view.data;
     if ((view.data.table("memory") ?? EMPTY_TABLE).n === 0) {
-      if (meta.is_reduced && meta.memory_summary.length > 0) return showSums(view);
+      if (meta.is_summed && meta.memory_summary.length > 0) return showSums(view);
       const isCpu = !meta.planes.some((plane) => plane.kind === "device");
       const [reason, code] = remedy(meta.memory_remedy);
       if (meta.memory_failure && !isInDashboard(view.root)) {

@@ -686,7 +686,7 @@ const NO_GPU =
   "A roofline sets what kernels of a GPU compute and move against what it could. The Ops view has the time of all ops.";
 
 function nothing({ data, signal }: TraceView): HTMLElement {
-  if (data.meta.is_reduced) return emptyState("No roofline of a reduced profile", REDUCED.roofline, "", signal);
+  if (data.meta.is_summed) return emptyState("No roofline of a reduced profile", REDUCED.roofline, "", signal);
   if (data.meta.roofline === undefined) return emptyState("No kernel of a GPU in this capture", NO_GPU, "", signal);
   const code = COMPILE_CODE[frameworkOf(data.meta)];
   const why = `${NOT_KNOWN}${code && " Have XLA compile the training step:"}`;

@@ -380,7 +380,7 @@ interface Filling {
  * but of a reduced profile, which has nothing else.
  */
 function peersOf({ events, meta }: TimelineState, event: number): (other: number) => boolean {
-  const isDerived = (position: number) => !meta.is_reduced && meta.lines[events.lineOf(position)].is_derived;
+  const isDerived = (position: number) => !meta.is_summed && meta.lines[events.lineOf(position)].is_derived;
   if (event < 0) return (other) => !isDerived(other);
   const [op, name, own] = [events.op[event], events.name[event], isDerived(event)];
   return (other) => events.op[other] === op && events.name[other] === name && isDerived(other) === own;
@@ -409,7 +409,7 @@ function sameSlices(state: TimelineState, id: number, event: number, signal: Abo
 function rowsOf(state: TimelineState, figures: KeyFigures, event: number, signal: AbortSignal): Pair[] {
   const { count, totalPs, minPs, maxPs, longest } = figures;
   const { range, meta } = state;
-  const more = meta.is_reduced ? h("span.q", " · of the events here") : "";
+  const more = meta.is_summed ? h("span.q", " · of the events here") : "";
   const isInstant = count > 0 && maxPs === 0;
   const total = isInstant ? (count > 1 ? "all instant" : "instant") : formatTime(totalPs);
   const rows: Pair[] = [[range ? "in range" : "in all", `${formatCount(count)} × · ${total}`, more]];

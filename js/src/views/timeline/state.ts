@@ -170,7 +170,7 @@ class Board {
     this.#namesGeneration = data.namesGeneration;
     const by = this.tracks.colorBy;
     const categories = by === "category" ? nameCategories(data.meta.names, family) : new Uint8Array();
-    const parts = data.meta.is_reduced ? namedParts(data.meta.names) : [];
+    const parts = data.meta.is_summed ? namedParts(data.meta.names) : [];
     const families = readFamilies(data.meta.names, family, data.meta.op_family);
     this.#colors = newColorScheme(by, data.events, families, categories, parts);
     this.shownColors = new Uint8Array(this.#colors.n);
