@@ -170,12 +170,12 @@ def test_a_bound_that_was_met_is_told(planted: dict[str, Any]) -> None:
 
 def test_variants_take_turns_and_one_without_memory_is_left_out() -> None:
     out = run_program("""
-        from tfprof_widgets.capture import Bounds, Plan, Run, measure
+        from tfprof_widgets.capture import Batches, Bounds, Plan, Run, Variant, measure
         order = []
-        class Drawn:
-            notices = []
+        class Drawn(Variant):
             def __init__(self, name, fails=False):
-                self.name, self.fails = name, fails
+                super().__init__(name, Batches(dataset()))
+                self.fails = fails
             def prepare(self):
                 if self.fails:
                     raise tf.errors.ResourceExhaustedError(None, None, "no room")
