@@ -22,7 +22,6 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cached_property
 from typing import Any
 
 import pandas as pd
@@ -51,6 +50,22 @@ Stages = Mapping[str, Callable[[Any], Any]]
 """Functions from data set to data set by name."""
 
 
+@dataclass(frozen=True)
+class ExperimentChart:
+    """Bars of an experiment; a notebook shows it."""
+
+    title: str
+    """Name of the experiment."""
+    html: str
+    """The text of the chart."""
+
+    def __repr__(self) -> str:
+        return f"<ExperimentChart {self.title}>"
+
+    def _repr_html_(self) -> str:
+        return self.html
+
+
 @dataclass(frozen=True, eq=False)
 class ExperimentResult:
     """What an experiment measured; it holds numbers and texts only, nothing of the model. In a notebook it shows itself as
@@ -64,27 +79,27 @@ class ExperimentResult:
     `n_samples` (that were timed), `seconds` (that they took), `samples_per_second`, `step_time_ms` (mean).
     """
     table: pd.DataFrame
-    """A table: a row is a variant: `variant`, `samples_per_second`, `low`, `high`, `step_time_ms`, `ratio`, `ratio_low`,
-    `ratio_high`.
+    """A table: a row is a variant: `variant`, `samples_per_second`, `low`, `high`, `step_time_ms`, `ratio` (of its rate to
+    that of the first variant, repeat by repeat), `ratio_low`, `ratio_high`.
 
-    They are medians over the repeats; `low` to `high` is the 95 % interval of the samples a second, NaN with one
-    repeat. `ratio` is the rate divided by that of the first variant, repeat by repeat, and `ratio_low` to `ratio_high`
-    its 95 % interval. The interval is Student's t on logarithms, widened for a median. All are NaN for a variant that
-    did not fit into memory.
+    They are medians over the repeats, and 95 % intervals: Student's t on logarithms, widened for a median; NaN with one
+    repeat. All are NaN for a variant that did not fit into memory.
     """
     sentence: str
     """What was found; differences within noise are called so."""
     notices: tuple[str, ...]
     """What you must know first, such as a bound that was met; a sentence each, mostly empty."""
 
-    @cached_property
-    def _chart(self) -> ExperimentChart:
-
-        return make_chart(self.table, title=self.name, sentence=self.sentence, notices=self.notices)
-
     def chart(self) -> ExperimentChart:
         """A bar for each variant with its interval, as HTML without scripts: it stays in a saved notebook."""
-        return self._chart
+        rates, highs = (list(filter(math.isfinite, self.table[key])) for key in ("samples_per_second", "high"))
+        # An interval of two repeats can reach far out: it may take half of the room, and is cut there.
+        longest = min(max([*rates, *highs], default=1.0), 2 * max(rates, default=1.0))
+        columns = ("", "samples/s", "95 % interval", "ms a step", "ratio")
+        bars = [_bar_row(row) for row in self.table.to_dict("records")]
+        return ExperimentChart(
+            self.name, bar_table(self.sentence, columns, bars, longest=longest, notices=self.notices)
+        )
 
     def __repr__(self) -> str:
         return f"<ExperimentResult {self.name}: {self.sentence}>"
@@ -94,24 +109,33 @@ class ExperimentResult:
         return "\n".join([self.sentence, rows, *self.notices])
 
     def _repr_mimebundle_(self, **_: object) -> dict[str, Any]:
-        return {"text/plain": str(self), "text/html": self._chart.html}
+        return {"text/plain": str(self), "text/html": self.chart().html}
+
+
+def _bar_row(row: dict[Any, Any]) -> BarRow:
+    rate, low, high = row["samples_per_second"], row["low"], row["high"]
+    if not math.isfinite(rate):
+        return BarRow(str(row["variant"]), ("out of memory",))
+    interval = f"{number(low)} to {number(high)}" if math.isfinite(low) and high < 1e9 else "unknown"
+    cells = (number(rate), interval, number(row["step_time_ms"]), f"{row['ratio']:.2f}")
+    return BarRow(str(row["variant"]), cells, rate, (low, high))
 
 
 _TITLES = {"input_only": "input", "without_callbacks": "callbacks", "ablate": "ablation"}
 """What to call experiments other than by their names."""
 
 
-def progress_of(title: str, bounds: Bounds, *, n_variants: int) -> Progress:
+def progress_of(name: str, bounds: Bounds, *, n_variants: int) -> Progress:
     """The progress of all steps at most; what runs into its bound of time is done as well."""
     total = n_variants * bounds.n_repeats * bounds.n_steps
-    return Progress(title, unit="step", total=total, is_scaled=False)
+    return Progress(_TITLES.get(name, name.replace("_", " ")), unit="step", total=total, is_scaled=False)
 
 
 def measured(
     name: str, plan: Callable[[Kept], Plan], bounds: Bounds, roots: Sequence[Any], n_variants: int, sentence: Sentence
 ) -> ExperimentResult:
     """Measure what is planned, at most `n_variants`; `roots` are models, data sets and callbacks that are put back."""
-    with progress_of(_TITLES.get(name, name.replace("_", " ")), bounds, n_variants=n_variants) as bar:
+    with progress_of(name, bounds, n_variants=n_variants) as bar:
         found = capture.measure(plan, bounds, bar.tell, *roots)
     frame = words.run_frame(found.runs)
     table = words.rate_table(frame, found.variants)
@@ -210,18 +234,17 @@ def batch_sizes(
     """
     bounds = Bounds(n_steps, max_seconds, n_repeats)
     capture.check_model(model)
-    wanted = tuple(dict.fromkeys(sizes))
+    wanted = dict.fromkeys(sizes)
     if not wanted or not all(isinstance(size, int) and size > 0 for size in wanted):
         raise ValueError(f"sizes={sizes!r} must be whole numbers of at least 1, such as [32, 64, 128].")
 
     def plan(_: Kept) -> Plan:
-        variants = [
-            Variant(f"batch {size}", capture.surveyed(make_ds(size), bounds, where=f"make_ds({size})"), model)
-            for size in wanted
-        ]
-        for size, variant in zip(wanted, variants, strict=True):
-            if variant.batches.sizes[0] != size:
-                variant.notices.append(f"make_ds({size}) makes batches of {variant.batches.sizes[0]:,} samples.")
+        variants = []
+        for size in wanted:
+            batches = capture.surveyed(make_ds(size), bounds, where=f"make_ds({size})")
+            variants.append(Variant(f"batch {size}", batches, model))
+            if batches.sizes[0] != size:
+                variants[-1].notices.append(f"make_ds({size}) makes batches of {batches.sizes[0]:,} samples.")
         return Plan(variants, may_lack_memory=True)
 
     return measured("batch_sizes", plan, bounds, (model, make_ds), len(wanted), words.batch_sizes_sentence)
@@ -346,14 +369,13 @@ def _fitting_ways(
 ) -> tuple[dict[str, capture.Batches], list[str]]:
     """The batches of all stages and of each variant whose batches have the same shapes, and notices of the others."""
     whole = capture.surveyed(_staged(make_ds, named), bounds, where="the data set with all stages")
-    fitting, notices = {_WHOLE: whole}, []
-    for name, stages in ways.items():
-        batches = capture.fitting(whole, _staged(make_ds, stages), bounds, where=f"the data set {name}")
-        if batches is not None:
-            fitting[name] = batches
-        else:
-            notices.append(f'"{name}" was left out: its batches have other shapes. Replace that stage instead.')
-    return fitting, notices
+    found = {
+        name: capture.fitting(whole, _staged(make_ds, stages), bounds, where=f"the data set {name}")
+        for name, stages in ways.items()
+    }
+    fitting = {name: batches for name, batches in found.items() if batches is not None}
+    text = "was left out: its batches have other shapes. Replace that stage instead."
+    return {_WHOLE: whole, **fitting}, [f'"{name}" {text}' for name in found if name not in fitting]
 
 
 def _staged(source: Any, stages: Stages) -> Any:
@@ -373,42 +395,3 @@ def _named(stages: Stages | Sequence[Callable[[Any], Any]]) -> Stages:
     if len(named) != len(stages):
         raise ValueError("Several stages have the same name: give a dict of names and functions.")
     return named
-
-
-_COLUMNS = ("", "samples/s", "95 % interval", "ms a step", "ratio")
-
-
-@dataclass(frozen=True)
-class ExperimentChart:
-    """Bars of an experiment; a notebook shows it."""
-
-    title: str
-    """Name of the experiment."""
-    html: str
-    """The text of the chart."""
-
-    def __repr__(self) -> str:
-        return f"<ExperimentChart {self.title}>"
-
-    def _repr_html_(self) -> str:
-        return self.html
-
-
-def make_chart(table: pd.DataFrame, *, title: str, sentence: str, notices: tuple[str, ...]) -> ExperimentChart:
-    """One bar per variant: samples per second, with its 95 % interval as a line; below it what a reader must know."""
-    rows = table.to_dict("records")
-    ends = [row[key] for row in rows for key in ("samples_per_second", "high") if math.isfinite(row[key])]
-    # An interval of two repeats can reach far out: it may take half of the room, and is cut there.
-    rates = [row["samples_per_second"] for row in rows if math.isfinite(row["samples_per_second"])]
-    longest = min(max(ends, default=1.0), 2 * max(rates, default=1.0))
-    bars = [_bar_row(row) for row in rows]
-    return ExperimentChart(title, bar_table(sentence, _COLUMNS, bars, longest=longest, notices=notices))
-
-
-def _bar_row(row: dict[Any, Any]) -> BarRow:
-    rate, low, high = row["samples_per_second"], row["low"], row["high"]
-    if not math.isfinite(rate):
-        return BarRow(str(row["variant"]), ("out of memory",))
-    interval = f"{number(low)} to {number(high)}" if math.isfinite(low) and high < 1e9 else "unknown"
-    cells = (number(rate), interval, number(row["step_time_ms"]), f"{row['ratio']:.2f}")
-    return BarRow(str(row["variant"]), cells, rate, (low, high))

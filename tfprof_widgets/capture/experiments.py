@@ -9,6 +9,7 @@ import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
+from statistics import median_high
 from typing import Any, NamedTuple
 
 from .program.calls import Fitted
@@ -121,9 +122,9 @@ def _reservations(plan: Plan, runs: Sequence[Run], bounds: Bounds) -> Iterator[s
     if bounds.n_repeats == 1:
         yield "One repeat gives no interval."
     for variant in plan.variants:
-        spent = sorted(variant.epoch_end_seconds)
-        if spent and spent[len(spent) // 2] >= 0.01:
-            yield f"{variant.name}: on_epoch_end took {spent[len(spent) // 2]:.2f} s beside that, once an epoch."
+        spent = median_high(variant.epoch_end_seconds or [0.0])
+        if spent >= 0.01:
+            yield f"{variant.name}: on_epoch_end took {spent:.2f} s beside that, once an epoch."
 
 
 def timed(execute: Callable[[], object], bounds: Bounds, advance: Advance, per_call: int) -> tuple[int, float]:
@@ -194,26 +195,21 @@ class Batches:
         import tensorflow as tf
         from keras.src.backend.tensorflow.trainer import TFEpochIterator
 
-        is_sequence = isinstance(data, keras.utils.PyDataset)
         is_arrays = isinstance(data, (tuple, list, dict)) or (hasattr(data, "dtype") and hasattr(data, "shape"))
         is_several = isinstance(data, tuple) and 1 <= len(data) <= 3
         x, y, weight = (*data, None, None)[:3] if is_several else (data, None, None)
         try:
-            adapter = TFEpochIterator(
-                x=x,
-                y=y,
-                sample_weight=weight,
-                # Keras warns when told to shuffle what has an order of its own.
-                shuffle=is_arrays or (is_sequence and data.num_batches is not None),
-                distribute_strategy=tf.distribute.get_strategy(),
-            ).data_adapter
-            dataset = adapter.get_tf_dataset()
+            # Keras warns when told to shuffle what has an order of its own.
+            shuffle = is_arrays or (isinstance(data, keras.utils.PyDataset) and data.num_batches is not None)
+            strategy = tf.distribute.get_strategy()
+            epochs = TFEpochIterator(x=x, y=y, sample_weight=weight, shuffle=shuffle, distribute_strategy=strategy)
+            dataset = epochs.data_adapter.get_tf_dataset()
         except (ValueError, TypeError, AttributeError, NotImplementedError) as error:
             raise TypeError(
                 f"{where} is a {type(data).__name__}, of which Keras makes no batches ({error}): give a tf.data.Dataset, a "
                 "keras.utils.PyDataset or a tuple (x, y) of arrays."
             ) from error
-        self._enqueuer = getattr(adapter, "enqueuer", None)
+        self._enqueuer = getattr(epochs.data_adapter, "enqueuer", None)
         if is_arrays:
             self.notices.append(AS_WITH_FIT)
         return dataset
@@ -229,7 +225,12 @@ class Batches:
                 external_state_policy=tf.data.experimental.ExternalStatePolicy.IGNORE
             )
             graph = tf.compat.v1.GraphDef.FromString(serialized.numpy())
-            _give_own_seeds(graph)
+            by_name = {node.name: node for node in graph.node}
+            for node in graph.node:
+                if node.op in _SEED_INPUTS:  # as written, it shares the generator of the data set
+                    generator = by_name[node.input[_SEED_INPUTS[node.op]].partition(":")[0]]
+                    generator.op = "DummySeedGenerator"
+                    generator.attr.clear()
             copy = viewed(tf.raw_ops.DatasetFromGraph(graph_def=graph.SerializeToString()), dataset.element_spec)
             return copy.with_options(dataset.options())
         except Exception:  # private parts of TensorFlow, and data of more than 2 GiB: it works without, and says so
@@ -291,10 +292,16 @@ class Batches:
         made._enqueuer = self._enqueuer
         return made
 
-    def open(self, distribute: Callable[[Any], Any] = lambda dataset: dataset) -> Any:
-        """A new iterator, from the first batch on."""
+    def open(self, model: Any) -> Any:
+        """A new iterator, from the first batch on, as a model trains on it; None only reads."""
+        import tensorflow as tf
+
         self.stop()
-        return iter(distribute(self.dataset.repeat()))
+        dataset = self.dataset.repeat()
+        if model is not None:
+            strategy = getattr(model, "distribute_strategy", None) or tf.distribute.get_strategy()
+            dataset = strategy.experimental_distribute_dataset(dataset)
+        return iter(dataset)
 
     def stop(self) -> None:
         """Stop the workers of a `PyDataset`; those of tf.data end with their iterator."""
@@ -316,16 +323,6 @@ def viewed(variant: Any, element_spec: Any) -> Any:
 
 _SEED_INPUTS = {"ShuffleDatasetV3": 4, "ShuffleAndRepeatDatasetV2": 5, "RandomDatasetV2": 2}
 """Ops that draw seeds from a generator of their own -> which input that is."""
-
-
-def _give_own_seeds(graph: Any) -> None:
-    """Have the ops of a data set's graph make seed generators of their own; as written, they share those of the data set."""
-    by_name = {node.name: node for node in graph.node}
-    for node in graph.node:
-        if node.op in _SEED_INPUTS:
-            generator = by_name[node.input[_SEED_INPUTS[node.op]].partition(":")[0]]
-            generator.op = "DummySeedGenerator"
-            generator.attr.clear()
 
 
 def _shuffles(dataset: Any) -> bool:
@@ -361,9 +358,8 @@ def _agree(one: Any, other: Any, is_alike: Callable[[Any, Any], bool]) -> bool:
 
 def fitting(whole: Batches, data: Any, bounds: Bounds, *, where: str) -> Batches | None:
     """The batches of a data set where a model that takes the other ones can take them; None where it cannot."""
-    if not _agree(
-        whole.dataset.element_spec, getattr(data, "element_spec", None), lambda a, b: a.is_compatible_with(b)
-    ):
+    spec = getattr(data, "element_spec", None)
+    if not _agree(whole.dataset.element_spec, spec, lambda a, b: a.is_compatible_with(b)):
         return None
     batches = surveyed(data, bounds, where=where)
     first, second = (next(iter(one.examples.values())) for one in (whole, batches))
@@ -411,7 +407,7 @@ class Variant:
         self._apply()
         self.model.make_train_function()
         self._train_function = self.model.train_function
-        self.model.train_function(self._open())
+        self.model.train_function(self.batches.open(self.model))
         self.batches.stop()
         if getattr(self.model, "jit_compile", False):  # XLA compiles each size on its own
             import tensorflow as tf
@@ -425,7 +421,7 @@ class Variant:
         self._apply()
         try:
             # No name for the iterator: its threads end with it, before the next run begins.
-            n_steps, seconds = self._measured(self._open(), bounds, advance)
+            n_steps, seconds = self._measured(self.batches.open(self.model), bounds, advance)
         finally:
             self.batches.stop()
         n_samples = self.batches.n_samples(self._n_warm_up, n_steps)
@@ -439,26 +435,13 @@ class Variant:
             self.model.stop_training = False
             self.model.reset_metrics()
 
-    def _open(self) -> Any:
-        if self.model is None:
-            return self.batches.open()
-        import tensorflow as tf
-
-        strategy = getattr(self.model, "distribute_strategy", None) or tf.distribute.get_strategy()
-        return self.batches.open(strategy.experimental_distribute_dataset)
-
     def _measured(self, iterator: Any, bounds: Bounds, advance: Advance) -> tuple[int, float]:
-        if self.callbacks is not None:
-            return self._with_callbacks(iterator, bounds, advance, self.callbacks)
-        execute = next if self.model is None else self.model.train_function
-        return timed(partial(execute, iterator), bounds, advance, self._per_call)
-
-    def _with_callbacks(
-        self, iterator: Any, bounds: Bounds, advance: Advance, callbacks: CallbackSet
-    ) -> tuple[int, float]:
+        if self.callbacks is None:
+            step = next if self.model is None else self.model.train_function
+            return timed(partial(step, iterator), bounds, advance, self._per_call)
         logs: dict[str, Any] = {}
         numbers = itertools.count(0, self._per_call)
-        with callbacks.opened(self.model, n_steps=self._n_warm_up + bounds.n_steps) as called:
+        with self.callbacks.opened(self.model, n_steps=self._n_warm_up + bounds.n_steps) as called:
 
             def execute() -> None:
                 nonlocal logs
@@ -498,10 +481,8 @@ def other_loss(model: Any, loss: Any) -> dict[str, Any]:
     compiled = getattr(model, "_compile_loss", None)
     if compiled is None:
         raise ValueError("The model was compiled without a loss, so there is none to replace: leave out loss.")
-    made = type(compiled)(
-        loss, getattr(compiled, "_user_loss_weights", None), output_names=getattr(model, "output_names", None)
-    )
-    return {"_compile_loss": made, "loss": loss}
+    weights, names = getattr(compiled, "_user_loss_weights", None), getattr(model, "output_names", None)
+    return {"_compile_loss": type(compiled)(loss, weights, output_names=names), "loss": loss}
 
 
 def has_own_loss(model: Any) -> bool:

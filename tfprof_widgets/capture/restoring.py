@@ -78,7 +78,7 @@ class Kept:
         A `tf.function` of theirs keeps the variables that it was traced with: a trace made while the optimizer has
         variables that are dropped again would train those for ever.
         """
-        caches_of = functools.cache(_method_caches)
+        caches_of: Callable[[Any], list[Any]] = functools.cache(_method_caches)
         for item in self._objects:
             own = vars(item)
             own.update({name: value._clone(None) for name, value in own.items() if _is_traced(value)})
@@ -136,8 +136,9 @@ class Kept:
         parts = getattr(variable, "values", None)  # of a distributed one
         for part in parts if isinstance(parts, (tuple, list)) else [variable]:
             self.shared.append(part)
-            if _is_initialized(part):
-                self._values.append((part, _value(part)))
+            value = _value(part)
+            if value is not None:
+                self._values.append((part, value))
 
     def _keep_attributes(self, item: Any) -> Iterable[Any]:
         own = getattr(item, "__dict__", None)
@@ -246,17 +247,15 @@ def _method_caches(kind: Any) -> list[Any]:
     return [method._descriptor_cache for method in methods if hasattr(method, "_descriptor_cache")]
 
 
-def _is_initialized(variable: Any) -> bool:
-    try:
-        return bool(variable.is_initialized())
-    except Exception:  # a symbolic variable of a graph in the making has no value to keep
-        return False
-
-
 def _value(variable: Any) -> Any:
-    """A copy of the value, in the host's memory: that of a GPU may have no room for two."""
+    """A copy of the value, in the host's memory, as that of a GPU may have no room for two; None without a value."""
     import tensorflow as tf
 
+    try:
+        if not variable.is_initialized():
+            return None
+    except Exception:  # a symbolic variable of a graph in the making
+        return None
     try:
         return variable.numpy()
     except (NotImplementedError, TypeError, ValueError):  # a type that NumPy does not know
