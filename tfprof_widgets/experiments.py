@@ -19,6 +19,7 @@ compiled, an empty data set, and a bound that is not positive.
 
 from __future__ import annotations
 
+import dataclasses
 import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -132,7 +133,7 @@ def progress_of(name: str, bounds: Bounds, *, n_variants: int) -> Progress:
 
 
 def measured(
-    name: str, plan: Callable[[Kept], Plan], bounds: Bounds, roots: Sequence[Any], n_variants: int, sentence: Sentence
+    name: str, plan: Plan, bounds: Bounds, roots: Sequence[Any], n_variants: int, sentence: Sentence
 ) -> ExperimentResult:
     """Measure what is planned, at most `n_variants`; `roots` are models, data sets and callbacks that are put back."""
     with progress_of(name, bounds, n_variants=n_variants) as bar:
@@ -145,10 +146,10 @@ def measured(
 def _with_parts(
     name: str, model: Any, ds: Any, bounds: Bounds, variants: Sequence[str], sentence: Sentence
 ) -> ExperimentResult:
-    def plan(_: Kept) -> Plan:
-        return Plan(capture.parts(model, capture.surveyed(ds, bounds), variants))
+    def plan(_: Kept) -> list[Variant]:
+        return capture.parts(model, capture.surveyed(ds, bounds), variants)
 
-    return measured(name, plan, bounds, (ds,) if model is None else (model, ds), len(variants), sentence)
+    return measured(name, plan, bounds, (model, ds), len(variants), sentence)
 
 
 def input_only(ds: Any, *, n_steps: int = 50, max_seconds: float = 10, n_repeats: int = 3) -> ExperimentResult:
@@ -238,14 +239,14 @@ def batch_sizes(
     if not wanted or not all(isinstance(size, int) and size > 0 for size in wanted):
         raise ValueError(f"sizes={sizes!r} must be whole numbers of at least 1, such as [32, 64, 128].")
 
-    def plan(_: Kept) -> Plan:
+    def plan(_: Kept) -> list[Variant]:
         variants = []
         for size in wanted:
             batches = capture.surveyed(make_ds(size), bounds, where=f"make_ds({size})")
-            variants.append(Variant(f"batch {size}", batches, model))
+            variants.append(Variant(f"batch {size}", batches, model, may_lack_memory=True))
             if batches.sizes[0] != size:
                 variants[-1].notices.append(f"make_ds({size}) makes batches of {batches.sizes[0]:,} samples.")
-        return Plan(variants, may_lack_memory=True)
+        return variants
 
     return measured("batch_sizes", plan, bounds, (model, make_ds), len(wanted), words.batch_sizes_sentence)
 
@@ -286,8 +287,8 @@ def without_callbacks(
             number = f" {names[: i + 1].count(name)}" if names.count(name) > 1 else ""
             sets[f"without {name}{number}"] = [other for other in given if other is not callback]
 
-    def plan(kept: Kept) -> Plan:
-        return Plan(capture.with_sets(model, capture.surveyed(ds, bounds), sets, kept))
+    def plan(kept: Kept) -> list[Variant]:
+        return capture.with_sets(model, capture.surveyed(ds, bounds), sets, kept)
 
     return measured("without_callbacks", plan, bounds, (model, ds, *given), len(sets), words.changes_sentence)
 
@@ -333,20 +334,23 @@ def ablate(
     ways = _ways(named, drop, other)
     fields = None if loss is None else capture.other_loss(model, loss)
 
-    def plan(_: Kept) -> Plan:
-        fitting, notices = _fitting_ways(make_ds, named, ways, bounds)
+    notices: list[str] = []
+
+    def plan(_: Kept) -> list[Variant]:
+        fitting = _fitting_ways(make_ds, named, ways, bounds, notices)
         variants = [Variant(name, batches, model) for name, batches in fitting.items()]
         if fields is not None:
             loss_name = getattr(loss, "name", None) or getattr(loss, "__name__", None) or loss
             variants.append(Variant(f"loss {loss_name}", fitting[_WHOLE], model, fields))
-            notices += [_OWN_LOSS] if capture.has_own_loss(model) else []
+            notices.extend([_OWN_LOSS] if capture.has_own_loss(model) else ())
         if len(variants) == 1:
             raise ValueError(" ".join([_NOTHING_TO_COMPARE, *notices]))
-        return Plan(variants, notices)
+        return variants
 
     n_variants = 1 + len(ways) + (loss is not None)
     roots = (model, make_ds, *named.values(), *other.values())
-    return measured("ablate", plan, bounds, roots, n_variants, words.changes_sentence)
+    result = measured("ablate", plan, bounds, roots, n_variants, words.changes_sentence)
+    return dataclasses.replace(result, notices=(*result.notices, *notices))
 
 
 _WHOLE = "everything"
@@ -365,17 +369,18 @@ def _ways(named: Stages, drop: Sequence[str] | None, other: Stages) -> dict[str,
 
 
 def _fitting_ways(
-    make_ds: Any, named: Stages, ways: Mapping[str, Stages], bounds: Bounds
-) -> tuple[dict[str, capture.Batches], list[str]]:
-    """The batches of all stages and of each variant whose batches have the same shapes, and notices of the others."""
+    make_ds: Any, named: Stages, ways: Mapping[str, Stages], bounds: Bounds, notices: list[str]
+) -> dict[str, capture.Batches]:
+    """The batches of all stages and of each variant whose batches have the same shapes; notices of the others are added."""
     whole = capture.surveyed(_staged(make_ds, named), bounds, where="the data set with all stages")
-    found = {
-        name: capture.fitting(whole, _staged(make_ds, stages), bounds, where=f"the data set {name}")
-        for name, stages in ways.items()
-    }
-    fitting = {name: batches for name, batches in found.items() if batches is not None}
-    text = "was left out: its batches have other shapes. Replace that stage instead."
-    return {_WHOLE: whole, **fitting}, [f'"{name}" {text}' for name in found if name not in fitting]
+    fitting = {_WHOLE: whole}
+    for name, stages in ways.items():
+        batches = capture.fitting(whole, _staged(make_ds, stages), bounds, where=f"the data set {name}")
+        if batches is not None:
+            fitting[name] = batches
+        else:
+            notices.append(f'"{name}" was left out: its batches have other shapes. Replace that stage instead.')
+    return fitting
 
 
 def _staged(source: Any, stages: Stages) -> Any:

@@ -19,6 +19,8 @@ from .session import active_capture
 
 Advance = Callable[[int], object]
 """Takes how many more steps are done."""
+Plan = Callable[[Kept], Sequence["Variant"]]
+"""Makes the variants of an experiment, of different names; the others are compared with the first."""
 
 N_WARM_UP = 3
 """Steps at the start of each run that do not count: filling buffers, first use of memory. Tracing comes before all runs."""
@@ -60,37 +62,27 @@ class Measured:
     notices: tuple[str, ...]
 
 
-@dataclass
-class Plan:
-    """The variants of an experiment, of different names; the others are compared with the first."""
-
-    variants: Sequence[Variant]
-    notices: Sequence[str] = ()
-    may_lack_memory: bool = False
-    """Whether a variant that runs out of memory is left out, with a notice, instead of raising."""
-
-
-def measure(plan: Callable[[Kept], Plan], bounds: Bounds, advance: Advance, *roots: Any) -> Measured:
+def measure(plan: Plan, bounds: Bounds, advance: Advance, *roots: Any) -> Measured:
     """Measure all variants of a plan in turns, and put back what `roots` held, however it ended."""
     import_tensorflow()
 
     def action(kept: Kept) -> Measured:
-        made = plan(kept)
-        runs, notices = _in_turns(made, bounds, advance, kept)
-        notices += [text for variant in made.variants for text in variant.notices]
-        notices += [*_reservations(made, runs, bounds), *made.notices]
-        names = tuple(variant.name for variant in made.variants)
+        variants = plan(kept)
+        runs, notices = _in_turns(variants, bounds, advance, kept)
+        notices += [text for variant in variants for text in variant.notices]
+        notices += _reservations(variants, runs, bounds)
+        names = tuple(variant.name for variant in variants)
         ordered = sorted(runs, key=lambda run: (names.index(run.variant), run.repeat))
         return Measured(names, tuple(ordered), tuple(dict.fromkeys(notices)))
 
     return run_preserved(action, *roots)
 
 
-def _in_turns(plan: Plan, bounds: Bounds, advance: Advance, kept: Kept) -> tuple[list[Run], list[str]]:
+def _in_turns(variants: Sequence[Variant], bounds: Bounds, advance: Advance, kept: Kept) -> tuple[list[Run], list[str]]:
     """The runs of the variants that had enough memory, and which had not."""
     import tensorflow as tf
 
-    left, notices, runs = list(plan.variants), [], []
+    left, notices, runs = list(variants), [], []
     for repeat in range(-1, bounds.n_repeats):  # the first round prepares
         # Backwards in turn, so that a machine that gets slower or faster meanwhile favours no variant.
         for variant in left[:: -1 if repeat in range(1, bounds.n_repeats, 2) else 1]:
@@ -101,7 +93,7 @@ def _in_turns(plan: Plan, bounds: Bounds, advance: Advance, kept: Kept) -> tuple
                 else:
                     runs.append(variant.run(repeat, bounds, advance))
             except tf.errors.ResourceExhaustedError:
-                if not plan.may_lack_memory:
+                if not variant.may_lack_memory:
                     raise
                 left.remove(variant)
                 notices.append(f"{variant.name} ran out of memory.")
@@ -109,11 +101,11 @@ def _in_turns(plan: Plan, bounds: Bounds, advance: Advance, kept: Kept) -> tuple
     return [run for run in runs if run.variant in lasting], notices
 
 
-def _reservations(plan: Plan, runs: Sequence[Run], bounds: Bounds) -> Iterator[str]:
+def _reservations(variants: Sequence[Variant], runs: Sequence[Run], bounds: Bounds) -> Iterator[str]:
     """What a reader of the numbers must know."""
     if active_capture() is not None:
         yield "A capture was running meanwhile, which makes every step slower."
-    short = min((n for one in plan.variants if (n := one.batches.n_batches) is not None), default=bounds.n_steps)
+    short = min((n for one in variants if (n := one.batches.n_batches) is not None), default=bounds.n_steps)
     if short < bounds.n_steps:
         yield f"The data set has {short:,} batches, so it was repeated to get {bounds.n_steps:,} steps."
     fewest = min((run.n_steps for run in runs), default=bounds.n_steps)
@@ -121,7 +113,7 @@ def _reservations(plan: Plan, runs: Sequence[Run], bounds: Bounds) -> Iterator[s
         yield f"The bound of {bounds.max_seconds:g} s a variant was met: runs of {fewest:,} steps instead of {bounds.n_steps:,}."
     if bounds.n_repeats == 1:
         yield "One repeat gives no interval."
-    for variant in plan.variants:
+    for variant in variants:
         spent = median_high(variant.epoch_end_seconds or [0.0])
         if spent >= 0.01:
             yield f"{variant.name}: on_epoch_end took {spent:.2f} s beside that, once an epoch."
@@ -391,6 +383,8 @@ class Variant:
     """Attributes of the model that differ."""
     callbacks: CallbackSet | None = None
     """Called as `fit` calls them; None leaves out what calls them too."""
+    may_lack_memory: bool = False
+    """Whether it is left out, with a notice, where it runs out of memory, instead of raising."""
 
     def __post_init__(self) -> None:
         self.notices = [*self.batches.notices, *(self.callbacks.notices if self.callbacks is not None else ())]
@@ -573,7 +567,7 @@ def measure_rule(rule: str, fit: Fitted, bounds: Bounds = BOUNDS) -> Measured:
     """Train some steps as they are, and as the advice of one of `measurable_rules` would have them; everything is put back."""
     check_model(fit.model)
 
-    def plan(kept: Kept) -> Plan:
-        return Plan(ADVISED[rule].variants(fit, surveyed(fit.data, bounds), kept))
+    def plan(kept: Kept) -> list[Variant]:
+        return ADVISED[rule].variants(fit, surveyed(fit.data, bounds), kept)
 
     return measure(plan, bounds, lambda _: None, fit.model, fit.data, *fit.callbacks)
