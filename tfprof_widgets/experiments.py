@@ -98,9 +98,8 @@ class ExperimentResult:
         longest = min(max([*rates, *highs], default=1.0), 2 * max(rates, default=1.0))
         columns = ("", "samples/s", "95 % interval", "ms a step", "ratio")
         bars = [_bar_row(row) for row in self.table.to_dict("records")]
-        return ExperimentChart(
-            self.name, bar_table(self.sentence, columns, bars, longest=longest, notices=self.notices)
-        )
+        page = bar_table(self.sentence, columns, bars, longest=longest, notices=self.notices)
+        return ExperimentChart(self.name, page)
 
     def __repr__(self) -> str:
         return f"<ExperimentResult {self.name}: {self.sentence}>"

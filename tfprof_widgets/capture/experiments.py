@@ -147,7 +147,6 @@ _MAX_SIZES = 4
 _SURVEY_RATIO = 0.25
 """Share of the time bound that looking at the batches may take."""
 
-AS_WITH_FIT = "Arrays were cut into shuffled batches of 32, as model.fit does unless told otherwise."
 NOT_COPIED = (
     "The data set could not be copied, so its shuffling has moved on: the next epoch gets another order than before."
 )
@@ -203,7 +202,7 @@ class Batches:
             ) from error
         self._enqueuer = getattr(epochs.data_adapter, "enqueuer", None)
         if is_arrays:
-            self.notices.append(AS_WITH_FIT)
+            self.notices.append("Arrays were cut into shuffled batches of 32, as model.fit does unless told otherwise.")
         return dataset
 
     def _with_own_order(self, dataset: Any) -> Any:
@@ -267,16 +266,20 @@ class Batches:
 
     def again_and_again(self) -> Batches:
         """The first batch in memory, as batches of the same type without end."""
+        size = self.sizes[0]
+        made = Batches(self.repeated(size))
+        made.sizes, made.examples = [size], {size: self.examples[size]}
+        return made
+
+    def repeated(self, size: int) -> Any:
+        """A data set of the example of a size without end."""
         import tensorflow as tf
 
-        batch = next(iter(self.examples.values()))
-        same = tf.data.Dataset.from_tensors(batch).repeat()
+        same = tf.data.Dataset.from_tensors(self.examples[size]).repeat()
         with contextlib.suppress(Exception):  # as a private part of TensorFlow; with fixed shapes it works too
             # The type of the real elements: a model traced for fixed shapes may be faster than the user's ever is.
             same = viewed(same._variant_tensor, self.dataset.element_spec)
-        made = Batches(same)
-        made.sizes, made.examples = self.sizes[:1], {self.sizes[0]: batch}
-        return made
+        return same
 
     def together(self, n: int) -> Batches:
         """Batches of the samples of `n` of these, without end and all of one size."""
@@ -404,11 +407,8 @@ class Variant:
         self.model.train_function(self.batches.open(self.model))
         self.batches.stop()
         if getattr(self.model, "jit_compile", False):  # XLA compiles each size on its own
-            import tensorflow as tf
-
-            for batch in list(self.batches.examples.values())[1:]:
-                fixed = tf.data.Dataset.from_tensors(batch).repeat()
-                self.model.train_function(iter(viewed(fixed._variant_tensor, self.batches.dataset.element_spec)))
+            for size in list(self.batches.examples)[1:]:
+                self.model.train_function(iter(self.batches.repeated(size)))
 
     def run(self, repeat: int, bounds: Bounds, advance: Advance) -> Run:
         """Measure one run on a new iterator."""

@@ -83,10 +83,10 @@ class Kept:
             own = vars(item)
             own.update({name: value._clone(None) for name, value in own.items() if _is_traced(value)})
             for cache in caches_of(type(item)):
-                function = cache.pop(item, None)
                 self._undo.append(partial(cache.pop, item, None))
-                if function is not None:
+                if (function := cache.get(item)) is not None:
                     self._undo.append(partial(cache.__setitem__, item, function))
+                cache.pop(item, None)  # last, as a Ctrl-C may come in between
 
     def restore_values(self) -> None:
         """Put the values of the variables back, and nothing else: every measured run starts from the same ones."""
