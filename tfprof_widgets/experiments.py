@@ -13,61 +13,58 @@ the position of a generator that others read too.
 Variants are measured in turns, every other round backwards, and a run begins on a new iterator with the model's own weights.
 Tracing and the first steps do not count. A data set that is too short is repeated; the result says so.
 
-Arguments that all have:
-    n_steps: of one run, at most.
-    max_seconds: of the measured steps of one variant, all its runs together; warm-up and tracing come on top. A step that has
-        begun ends, and one step is always measured.
-    n_repeats: runs of each variant; an interval needs two, and three make it useful.
-
-A data set is a `tf.data.Dataset`, a `keras.utils.PyDataset`, a tuple `(x, y)` or `(x, y, sample_weight)` of arrays, or a
-function without arguments that returns one.
+All raise a TypeError for what is no model or data set, or can be read only once, and a ValueError for a model that is not
+compiled, an empty data set, and a bound that is not positive.
 """
 
 from __future__ import annotations
 
+import dataclasses
 import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cached_property
 from typing import Any
 
 import pandas as pd
 
+from .analysis import experiments as words
 from .analysis.common import number
-from .analysis.experiments import (
-    batch_sizes_sentence,
-    changes_sentence,
-    input_only_sentence,
-    input_or_model_sentence,
-    rate_table,
-    run_frame,
-    synthetic_sentence,
-)
-from .capture.experiments import (
-    INPUT,
-    MODEL,
-    TOGETHER,
-    WHOLE,
-    WITH,
-    WITHOUT,
-    Batches,
-    Bounds,
-    Plan,
-    Reading,
-    Training,
-    Variant,
-    are_alike,
-    check_model,
-    distinct,
-    has_own_loss,
-    measure,
-    other_loss,
-    same_sizes,
-    surveyed,
-)
-from .capture.restoring import CallbackSet, Kept
+from .capture import experiments as capture
+from .capture.experiments import INPUT, MODEL, TOGETHER, Bounds, Plan, Variant
+from .capture.restoring import Kept
 from .export.document import BarRow, bar_table
 from .progress import Progress
+
+__all__ = [
+    "ExperimentResult",
+    "ablate",
+    "batch_sizes",
+    "input_only",
+    "input_or_model",
+    "synthetic",
+    "without_callbacks",
+]
+
+Sentence = Callable[[pd.DataFrame], str]
+"""From the table of rates."""
+Stages = Mapping[str, Callable[[Any], Any]]
+"""Functions from data set to data set by name."""
+
+
+@dataclass(frozen=True)
+class ExperimentChart:
+    """Bars of an experiment; a notebook shows it."""
+
+    title: str
+    """Name of the experiment."""
+    html: str
+    """The text of the chart."""
+
+    def __repr__(self) -> str:
+        return f"<ExperimentChart {self.title}>"
+
+    def _repr_html_(self) -> str:
+        return self.html
 
 
 @dataclass(frozen=True, eq=False)
@@ -83,27 +80,26 @@ class ExperimentResult:
     `n_samples` (that were timed), `seconds` (that they took), `samples_per_second`, `step_time_ms` (mean).
     """
     table: pd.DataFrame
-    """A table: a row is a variant: `variant`, `samples_per_second`, `low`, `high`, `step_time_ms`, `ratio`, `ratio_low`,
-    `ratio_high`.
+    """A table: a row is a variant: `variant`, `samples_per_second`, `low`, `high`, `step_time_ms`, `ratio` (of its rate to
+    that of the first variant, repeat by repeat), `ratio_low`, `ratio_high`.
 
-    They are medians over the repeats; `low` to `high` is the 95 % interval of the samples a second, NaN with one
-    repeat. `ratio` is the rate divided by that of the first variant, repeat by repeat, and `ratio_low` to `ratio_high`
-    its 95 % interval. The interval is Student's t on logarithms, widened for a median. All are NaN for a variant that
-    did not fit into memory.
+    They are medians over the repeats, and 95 % intervals: Student's t on logarithms, widened for a median; NaN with one
+    repeat. All are NaN for a variant that did not fit into memory.
     """
     sentence: str
     """What was found; differences within noise are called so."""
     notices: tuple[str, ...]
     """What you must know first, such as a bound that was met; a sentence each, mostly empty."""
 
-    @cached_property
-    def _chart(self) -> ExperimentChart:
-
-        return make_chart(self.table, title=self.name, sentence=self.sentence, notices=self.notices)
-
     def chart(self) -> ExperimentChart:
         """A bar for each variant with its interval, as HTML without scripts: it stays in a saved notebook."""
-        return self._chart
+        rates, highs = (list(filter(math.isfinite, self.table[key])) for key in ("samples_per_second", "high"))
+        # An interval of two repeats can reach far out: it may take half of the room, and is cut there.
+        longest = min(max([*rates, *highs], default=1.0), 2 * max(rates, default=1.0))
+        columns = ("", "samples/s", "95 % interval", "ms a step", "ratio")
+        bars = [_bar_row(row) for row in self.table.to_dict("records")]
+        page = bar_table(self.sentence, columns, bars, longest=longest, notices=self.notices)
+        return ExperimentChart(self.name, page)
 
     def __repr__(self) -> str:
         return f"<ExperimentResult {self.name}: {self.sentence}>"
@@ -113,60 +109,58 @@ class ExperimentResult:
         return "\n".join([self.sentence, rows, *self.notices])
 
     def _repr_mimebundle_(self, **_: object) -> dict[str, Any]:
-        return {"text/plain": str(self), "text/html": self._chart.html}
+        return {"text/plain": str(self), "text/html": self.chart().html}
+
+
+def _bar_row(row: dict[Any, Any]) -> BarRow:
+    rate, low, high = row["samples_per_second"], row["low"], row["high"]
+    if not math.isfinite(rate):
+        return BarRow(str(row["variant"]), ("out of memory",))
+    interval = f"{number(low)} to {number(high)}" if math.isfinite(low) and high < 1e9 else "unknown"
+    cells = (number(rate), interval, number(row["step_time_ms"]), f"{row['ratio']:.2f}")
+    return BarRow(str(row["variant"]), cells, rate, (low, high))
 
 
 _TITLES = {"input_only": "input", "without_callbacks": "callbacks", "ablate": "ablation"}
 """What to call experiments other than by their names."""
 
 
-def progress_of(title: str, bounds: Bounds, *, n_variants: int) -> Progress:
+def progress_of(name: str, bounds: Bounds, *, n_variants: int) -> Progress:
     """The progress of all steps at most; what runs into its bound of time is done as well."""
     total = n_variants * bounds.n_repeats * bounds.n_steps
-    return Progress(title, unit="step", total=total, is_scaled=False)
+    return Progress(_TITLES.get(name, name.replace("_", " ")), unit="step", total=total, is_scaled=False)
 
 
 def measured(
-    name: str,
-    plan: Callable[[Kept], Plan],
-    bounds: Bounds,
-    roots: Sequence[Any],
-    n_variants: int,
-    sentence: Callable[[pd.DataFrame], str],
+    name: str, plan: Plan, bounds: Bounds, roots: Sequence[Any], n_variants: int, sentence: Sentence
 ) -> ExperimentResult:
-    """Measure what is planned.
-
-    Args:
-        name: of the experiment.
-        plan: makes the variants.
-        bounds: of each.
-        roots: models, data sets and callbacks, which are put back as they were.
-        n_variants: how many there are at most.
-        sentence: tells the result from the table of rates.
-    """
-    with progress_of(_TITLES.get(name, name.replace("_", " ")), bounds, n_variants=n_variants) as bar:
-        found = measure(plan, bounds, bar.tell, *roots)
-    frame = run_frame(found.runs)
-    table = rate_table(frame, found.variants)
+    """Measure what is planned, at most `n_variants`; `roots` are models, data sets and callbacks that are put back."""
+    with progress_of(name, bounds, n_variants=n_variants) as bar:
+        found = capture.measure(plan, bounds, bar.tell, *roots)
+    frame = words.run_frame(found.runs)
+    table = words.rate_table(frame, found.variants)
     return ExperimentResult(name, frame, table, sentence(table), found.notices)
+
+
+def _with_parts(
+    name: str, model: Any, ds: Any, bounds: Bounds, variants: Sequence[str], sentence: Sentence
+) -> ExperimentResult:
+    def plan(_: Kept) -> list[Variant]:
+        return capture.parts(model, capture.surveyed(ds, bounds), variants)
+
+    return measured(name, plan, bounds, (model, ds), len(variants), sentence)
 
 
 def input_only(ds: Any, *, n_steps: int = 50, max_seconds: float = 10, n_repeats: int = 3) -> ExperimentResult:
     """How many samples a second the input pipeline alone can give: the data set is read, and nothing done with it.
 
     Args:
-        ds: a `tf.data.Dataset`, a `keras.utils.PyDataset`, arrays `(x, y)`, or a function without arguments that
-            returns one.
+        ds: a `tf.data.Dataset`, a `keras.utils.PyDataset`, arrays `(x, y)` or `(x, y, sample_weight)`, or a function
+            without arguments that returns one.
         n_steps: measured steps of one run, at most.
-        max_seconds: for how many seconds the runs of one variant are measured, all together.
+        max_seconds: for how many seconds the runs of one variant are measured, all together; warm-up and tracing come
+            on top. A step that has begun ends, and one step is always measured.
         n_repeats: runs of each variant; an interval needs two, and three make it useful.
-
-    Returns:
-        The result, with one variant, `input alone`.
-
-    Raises:
-        TypeError: no data set, or one that can be read only once.
-        ValueError: it is empty, or a bound is not positive.
 
     Examples:
         >>> result = tfprof.experiments.input_only(dataset, n_steps=5, n_repeats=1)
@@ -174,12 +168,7 @@ def input_only(ds: Any, *, n_steps: int = 50, max_seconds: float = 10, n_repeats
         ['input alone']
     """
     bounds = Bounds(n_steps, max_seconds, n_repeats)
-
-    def plan(_: Kept) -> Plan:
-        batches = surveyed(ds, bounds)
-        return Plan([Reading(INPUT, batches)], [batches])
-
-    return measured("input_only", plan, bounds, (ds,), 1, input_only_sentence)
+    return _with_parts("input_only", None, ds, bounds, (INPUT,), words.input_only_sentence)
 
 
 def input_or_model(
@@ -188,21 +177,12 @@ def input_or_model(
     """Whether the input or the model limits the training, and whether they overlap.
 
     Three variants: `input alone` reads the data set, `model alone` trains on one batch in memory, `together` trains on
-    the data set. Where both alone are much faster than together, they wait for each other.
+    the data set. Where both alone are much faster than together, they wait for each other. `n_steps`, `max_seconds` and
+    `n_repeats` are as of `input_only`.
 
     Args:
         model: a compiled Keras model.
         ds: what it trains on, as of `input_only`.
-        n_steps: measured steps of one run, at most.
-        max_seconds: for how many seconds the runs of one variant are measured, all together.
-        n_repeats: runs of each variant; an interval needs two, and three make it useful.
-
-    Returns:
-        The result, with these three variants.
-
-    Raises:
-        TypeError: no Keras model, no data set, or one that can be read only once.
-        ValueError: the model is not compiled, the data set is empty, or a bound is not positive.
 
     Examples:
         >>> result = tfprof.experiments.input_or_model(model, dataset, n_steps=5, n_repeats=1)
@@ -210,7 +190,8 @@ def input_or_model(
         ['input alone', 'model alone', 'together']
     """
     bounds = Bounds(n_steps, max_seconds, n_repeats)
-    return _with_model("input_or_model", model, ds, bounds, (INPUT, MODEL, TOGETHER), input_or_model_sentence)
+    capture.check_model(model)
+    return _with_parts("input_or_model", model, ds, bounds, (INPUT, MODEL, TOGETHER), words.input_or_model_sentence)
 
 
 def synthetic(
@@ -219,53 +200,11 @@ def synthetic(
     """How fast the training would be if its input cost nothing: the first batch is fed again and again.
 
     Two variants: `together` trains on the data set, `model alone` on one batch in memory, which is still copied to the
-    device each step.
-
-    Args:
-        model: a compiled Keras model.
-        ds: what it trains on, as of `input_only`.
-        n_steps: measured steps of one run, at most.
-        max_seconds: for how many seconds the runs of one variant are measured, all together.
-        n_repeats: runs of each variant; an interval needs two, and three make it useful.
-
-    Returns:
-        The result, with these two variants.
-
-    Raises:
-        TypeError: no Keras model, no data set, or one that can be read only once.
-        ValueError: the model is not compiled, the data set is empty, or a bound is not positive.
+    device each step. `model`, `ds`, `n_steps`, `max_seconds` and `n_repeats` are as of `input_or_model`.
     """
     bounds = Bounds(n_steps, max_seconds, n_repeats)
-    return _with_model("synthetic", model, ds, bounds, (TOGETHER, MODEL), synthetic_sentence)
-
-
-def _with_model(
-    name: str,
-    model: Any,
-    ds: Any,
-    bounds: Bounds,
-    variants: tuple[str, ...],
-    sentence: Callable[[pd.DataFrame], str],
-) -> ExperimentResult:
-    """The variants of these names: the input alone, the model alone on one batch in memory, and both together."""
-    check_model(model)
-
-    def plan(kept: Kept) -> Plan:
-        batches = surveyed(ds, bounds)
-        made: dict[str, Callable[[], Variant]] = {
-            INPUT: lambda: Reading(INPUT, batches),
-            MODEL: lambda: Training(MODEL, model, batches.again_and_again(), kept),
-            TOGETHER: lambda: Training(TOGETHER, model, batches, kept),
-        }
-        return Plan([made[one]() for one in variants], [batches])
-
-    return measured(name, plan, bounds, (model, ds), len(variants), sentence)
-
-
-Stages = Mapping[str, Callable[[Any], Any]]
-"""Functions from data set to data set by name."""
-_NOTHING_TO_COMPARE = "There is nothing to compare: give stages to drop or replace, or a loss."
-_OWN_LOSS = "The model has a train_step or compute_loss of its own, which may not use the other loss."
+    capture.check_model(model)
+    return _with_parts("synthetic", model, ds, bounds, (TOGETHER, MODEL), words.synthetic_sentence)
 
 
 def batch_sizes(
@@ -280,20 +219,12 @@ def batch_sizes(
     """How many samples a second the training takes with each batch size. A size that does not fit into memory has no
     numbers.
 
+    `n_steps`, `max_seconds` and `n_repeats` are as of `input_only`.
+
     Args:
         model: a compiled Keras model.
         make_ds: makes the data set for a batch size, such as `lambda size: samples.batch(size).prefetch(2)`.
         sizes: to try; the first is what the others are compared with.
-        n_steps: measured steps of one run, at most.
-        max_seconds: for how many seconds the runs of one variant are measured, all together.
-        n_repeats: runs of each variant; an interval needs two, and three make it useful.
-
-    Returns:
-        The result, with a variant for each size.
-
-    Raises:
-        TypeError: no Keras model, or what `make_ds` makes is no data set.
-        ValueError: the model is not compiled, a size or a bound is not positive, or a data set is empty.
 
     Examples:
         >>> samples = dataset.unbatch()
@@ -302,20 +233,21 @@ def batch_sizes(
         ['batch 4', 'batch 8']
     """
     bounds = Bounds(n_steps, max_seconds, n_repeats)
-    check_model(model)
-    wanted = tuple(dict.fromkeys(sizes))
+    capture.check_model(model)
+    wanted = dict.fromkeys(sizes)
     if not wanted or not all(isinstance(size, int) and size > 0 for size in wanted):
         raise ValueError(f"sizes={sizes!r} must be whole numbers of at least 1, such as [32, 64, 128].")
 
-    def plan(kept: Kept) -> Plan:
-        made = [surveyed(make_ds(size), bounds, where=f"make_ds({size})") for size in wanted]
-        variants = [Training(f"batch {n}", model, batches, kept) for n, batches in zip(wanted, made, strict=True)]
-        for size, batches, variant in zip(wanted, made, variants, strict=True):
+    def plan(_: Kept) -> list[Variant]:
+        variants = []
+        for size in wanted:
+            batches = capture.surveyed(make_ds(size), bounds, where=f"make_ds({size})")
+            variants.append(Variant(f"batch {size}", batches, model, may_lack_memory=True))
             if batches.sizes[0] != size:
-                variant.notices.append(f"make_ds({size}) makes batches of {batches.sizes[0]:,} samples.")
-        return Plan(variants, made, may_lack_memory=True)
+                variants[-1].notices.append(f"make_ds({size}) makes batches of {batches.sizes[0]:,} samples.")
+        return variants
 
-    return measured("batch_sizes", plan, bounds, (model, make_ds), len(wanted), batch_sizes_sentence)
+    return measured("batch_sizes", plan, bounds, (model, make_ds), len(wanted), words.batch_sizes_sentence)
 
 
 def without_callbacks(
@@ -333,42 +265,31 @@ def without_callbacks(
     They run on copies, or themselves where they cannot be copied (a notice names them), for one epoch of `n_steps`
     steps. Its end is called too, with the metrics of the training in place of a validation, and told in a notice, as it
     comes once an epoch only. `ModelCheckpoint`, `BackupAndRestore`, `CSVLogger` and `TensorBoard` write into a folder
-    that is deleted; callbacks of your own write where they always do.
+    that is deleted; callbacks of your own write where they always do. `max_seconds` and `n_repeats` are as of
+    `input_only`.
 
     Args:
         model: a compiled Keras model.
         ds: what it trains on, as of `input_only`.
-        callbacks: as for `model.fit`.
-        each: also leave out one callback at a time.
-        n_steps: measured steps of one run, at most.
-        max_seconds: for how many seconds the runs of one variant are measured, all together.
-        n_repeats: runs of each variant; an interval needs two, and three make it useful.
-
-    Returns:
-        The result, with a variant with all callbacks, one without any and, with `each`, one without each.
-
-    Raises:
-        TypeError: no Keras model, no data set, or one that can be read only once.
-        ValueError: the model is not compiled, there are no callbacks, the data set is empty, or a bound is not
-            positive.
+        callbacks: as for `model.fit`, at least one.
+        each: also leave out one callback at a time, a variant for each.
     """
     bounds = Bounds(n_steps, max_seconds, n_repeats)
-    check_model(model)
+    capture.check_model(model)
     given = list(callbacks) if isinstance(callbacks, (list, tuple)) else [callbacks]
     if not given or not all(hasattr(callback, "on_train_batch_end") for callback in given):
         raise ValueError(f"callbacks={callbacks!r} must be a list of Keras callbacks, with at least one.")
-    chosen: dict[str, Sequence[Any]] = {WITH: given, WITHOUT: []}
+    sets: dict[str, Sequence[Any]] = {capture.WITH: given, capture.WITHOUT: []}
     if each and len(given) > 1:
-        names = distinct([type(callback).__name__ for callback in given])
-        for name, callback in zip(names, given, strict=True):
-            chosen[f"without {name}"] = [other for other in given if other is not callback]
+        names = [type(callback).__name__ for callback in given]
+        for i, (name, callback) in enumerate(zip(names, given, strict=True)):
+            number = f" {names[: i + 1].count(name)}" if names.count(name) > 1 else ""
+            sets[f"without {name}{number}"] = [other for other in given if other is not callback]
 
-    def plan(kept: Kept) -> Plan:
-        batches = surveyed(ds, bounds)
-        sets = {name: CallbackSet(some, kept.shared) for name, some in chosen.items()}
-        return Plan([Training(name, model, batches, kept, callbacks=one) for name, one in sets.items()], [batches])
+    def plan(kept: Kept) -> list[Variant]:
+        return capture.with_sets(model, capture.surveyed(ds, bounds), sets, kept)
 
-    return measured("without_callbacks", plan, bounds, (model, ds, *given), len(chosen), changes_sentence)
+    return measured("without_callbacks", plan, bounds, (model, ds, *given), len(sets), words.changes_sentence)
 
 
 def ablate(
@@ -386,6 +307,7 @@ def ablate(
     """What each stage of the input costs, and what the loss costs: the training without one of them at a time.
 
     A stage that the model cannot do without, because its batches would have other shapes, is left out with a notice.
+    `n_steps`, `max_seconds` and `n_repeats` are as of `input_only`.
 
     Args:
         model: a compiled Keras model.
@@ -395,16 +317,9 @@ def ablate(
         drop: names of stages to leave out in turn; all where it is not given.
         replace: what to put in the place of a stage, such as a stand-in with the same output; one variant each.
         loss: another loss, as `compile` takes it; the loss weights stay. None leaves the loss alone.
-        n_steps: measured steps of one run, at most.
-        max_seconds: for how many seconds the runs of one variant are measured, all together.
-        n_repeats: runs of each variant; an interval needs two, and three make it useful.
-
-    Returns:
-        The result, with the whole training and a variant for each change.
 
     Raises:
-        TypeError: no Keras model, or no `tf.data.Dataset`.
-        ValueError: the model is not compiled, a name is no stage, nothing is to compare, or a bound is not positive.
+        ValueError: a name is no stage, or nothing is to compare.
 
     Examples:
         >>> stages = {"shuffle": lambda ds: ds.shuffle(64), "prefetch": lambda ds: ds.prefetch(2)}
@@ -414,27 +329,32 @@ def ablate(
     """
     named, other = _named(stages), dict(replace or {})
     bounds = Bounds(n_steps, max_seconds, n_repeats)
-    check_model(model)
+    capture.check_model(model)
     ways = _ways(named, drop, other)
-    fields = None if loss is None else other_loss(model, loss)
+    fields = None if loss is None else capture.other_loss(model, loss)
 
-    def plan(kept: Kept) -> Plan:
-        fitting, notices = _fitting_ways(make_ds, named, ways, bounds)
-        variants = [Training(name, model, batches, kept) for name, batches in fitting.items()]
+    notices: list[str] = []
+
+    def plan(_: Kept) -> list[Variant]:
+        fitting = _fitting_ways(make_ds, named, ways, bounds, notices)
+        variants = [Variant(name, batches, model) for name, batches in fitting.items()]
         if fields is not None:
-            variants.append(Training(_loss_name(loss), model, fitting[WHOLE], kept, fields=fields))
-            notices += [_OWN_LOSS] if has_own_loss(model) else []
+            loss_name = getattr(loss, "name", None) or getattr(loss, "__name__", None) or loss
+            variants.append(Variant(f"loss {loss_name}", fitting[_WHOLE], model, fields))
+            notices.extend([_OWN_LOSS] if capture.has_own_loss(model) else ())
         if len(variants) == 1:
             raise ValueError(" ".join([_NOTHING_TO_COMPARE, *notices]))
-        return Plan(variants, list(fitting.values()), notices)
+        return variants
 
     n_variants = 1 + len(ways) + (loss is not None)
     roots = (model, make_ds, *named.values(), *other.values())
-    return measured("ablate", plan, bounds, roots, n_variants, changes_sentence)
+    result = measured("ablate", plan, bounds, roots, n_variants, words.changes_sentence)
+    return dataclasses.replace(result, notices=(*result.notices, *notices))
 
 
-def _loss_name(loss: Any) -> str:
-    return f"loss {getattr(loss, 'name', None) or getattr(loss, '__name__', None) or loss}"
+_WHOLE = "everything"
+_NOTHING_TO_COMPARE = "There is nothing to compare: give stages to drop or replace, or a loss."
+_OWN_LOSS = "The model has a train_step or compute_loss of its own, which may not use the other loss."
 
 
 def _ways(named: Stages, drop: Sequence[str] | None, other: Stages) -> dict[str, Stages]:
@@ -448,20 +368,18 @@ def _ways(named: Stages, drop: Sequence[str] | None, other: Stages) -> dict[str,
 
 
 def _fitting_ways(
-    make_ds: Any, named: Stages, ways: Mapping[str, Stages], bounds: Bounds
-) -> tuple[dict[str, Batches], list[str]]:
-    """The batches of all stages and of each variant whose batches have the same shapes, and notices of the others."""
-    whole = surveyed(_staged(make_ds, named), bounds, where="the data set with all stages")
-    fitting, notices = {WHOLE: whole}, []
+    make_ds: Any, named: Stages, ways: Mapping[str, Stages], bounds: Bounds, notices: list[str]
+) -> dict[str, capture.Batches]:
+    """The batches of all stages and of each variant whose batches have the same shapes; notices of the others are added."""
+    whole = capture.surveyed(_staged(make_ds, named), bounds, where="the data set with all stages")
+    fitting = {_WHOLE: whole}
     for name, stages in ways.items():
-        ds = _staged(make_ds, stages)
-        if are_alike(whole.dataset.element_spec, getattr(ds, "element_spec", None)):
-            batches = surveyed(ds, bounds, where=f"the data set {name}")
-            if same_sizes(whole, batches):
-                fitting[name] = batches
-                continue
-        notices.append(f'"{name}" was left out: its batches have other shapes. Replace that stage instead.')
-    return fitting, notices
+        batches = capture.fitting(whole, _staged(make_ds, stages), bounds, where=f"the data set {name}")
+        if batches is not None:
+            fitting[name] = batches
+        else:
+            notices.append(f'"{name}" was left out: its batches have other shapes. Replace that stage instead.')
+    return fitting
 
 
 def _staged(source: Any, stages: Stages) -> Any:
@@ -481,53 +399,3 @@ def _named(stages: Stages | Sequence[Callable[[Any], Any]]) -> Stages:
     if len(named) != len(stages):
         raise ValueError("Several stages have the same name: give a dict of names and functions.")
     return named
-
-
-__all__ = [
-    "ExperimentResult",
-    "ablate",
-    "batch_sizes",
-    "input_only",
-    "input_or_model",
-    "synthetic",
-    "without_callbacks",
-]
-
-
-_COLUMNS = ("", "samples/s", "95 % interval", "ms a step", "ratio")
-
-
-@dataclass(frozen=True)
-class ExperimentChart:
-    """Bars of an experiment; a notebook shows it."""
-
-    title: str
-    """Name of the experiment."""
-    html: str
-    """The text of the chart."""
-
-    def __repr__(self) -> str:
-        return f"<ExperimentChart {self.title}>"
-
-    def _repr_html_(self) -> str:
-        return self.html
-
-
-def make_chart(table: pd.DataFrame, *, title: str, sentence: str, notices: tuple[str, ...]) -> ExperimentChart:
-    """One bar per variant: samples per second, with its 95 % interval as a line; below it what a reader must know."""
-    rows = table.to_dict("records")
-    ends = [row[key] for row in rows for key in ("samples_per_second", "high") if math.isfinite(row[key])]
-    # An interval of two repeats can reach far out: it may take half of the room, and is cut there.
-    rates = [row["samples_per_second"] for row in rows if math.isfinite(row["samples_per_second"])]
-    longest = min(max(ends, default=1.0), 2 * max(rates, default=1.0))
-    bars = [_bar_row(row) for row in rows]
-    return ExperimentChart(title, bar_table(sentence, _COLUMNS, bars, longest=longest, notices=notices))
-
-
-def _bar_row(row: dict[Any, Any]) -> BarRow:
-    rate, low, high = row["samples_per_second"], row["low"], row["high"]
-    if not math.isfinite(rate):
-        return BarRow(str(row["variant"]), ("out of memory",))
-    interval = f"{number(low)} to {number(high)}" if math.isfinite(low) and high < 1e9 else "unknown"
-    cells = (number(rate), interval, number(row["step_time_ms"]), f"{row['ratio']:.2f}")
-    return BarRow(str(row["variant"]), cells, rate, (low, high))

@@ -36,11 +36,9 @@ TABLE = table("""
 
 
 def run_frame(runs: Sequence[tuple[str, int, int, int, float]]) -> pd.DataFrame:
-    """One row per run `(variant, repeat, n_steps, n_samples, seconds)`, in the order given, with the columns `FRAME`."""
-    frame = pd.DataFrame(list(runs), columns=list(FRAME.names[:5]))
-    frame = frame.astype(
-        {"variant": "object", "repeat": "int64", "n_steps": "int64", "n_samples": "int64", "seconds": "float64"}
-    )
+    """The table of runs `(variant, repeat, n_steps, n_samples, seconds)`, in the order given."""
+    kinds = dict(zip(FRAME.names, ("object", "int64", "int64", "int64", "float64"), strict=False))
+    frame = pd.DataFrame(list(runs), columns=list(kinds)).astype(kinds)
     frame["samples_per_second"] = frame["n_samples"] / frame["seconds"]
     frame["step_time_ms"] = frame["seconds"] * 1e3 / frame["n_steps"]
     return frame
@@ -51,22 +49,17 @@ def rate_table(frame: pd.DataFrame, variants: Sequence[str]) -> pd.DataFrame:
     the rate divided by that of the first variant with runs."""
     by_variant = {name: rows.set_index("repeat") for name, rows in frame.groupby("variant", sort=False)}
     first = next((by_variant[name] for name in variants if name in by_variant), None)
-    table = []
+    table: list[tuple[Any, ...]] = []
     for name in variants:
         rows = by_variant.get(name)
         if rows is None or first is None:
             table.append((name, *[math.nan] * 7))
             continue
+        # Both of one repeat, so that what slows the machine during a repeat cancels.
         ratios = (rows["samples_per_second"] / first["samples_per_second"]).dropna()
-        rate, low, high = median_and_interval(rows["samples_per_second"].tolist())
-        step_time_ms = float(rows["step_time_ms"].median())
-        table.append((name, rate, low, high, step_time_ms, *median_and_interval(ratios.tolist())))
+        rates = median_and_interval(rows["samples_per_second"].tolist())
+        table.append((name, *rates, float(rows["step_time_ms"].median()), *median_and_interval(ratios.tolist())))
     return pd.DataFrame(table, columns=list(TABLE.names))
-
-
-def rows_of(table: pd.DataFrame) -> list[Any]:
-    """The rows of a table of variants, its columns as attributes."""
-    return list(table.itertuples(index=False))
 
 
 _FULL_OVERLAP = 0.85
@@ -75,19 +68,17 @@ _FULL_OVERLAP = 0.85
 
 def input_only_sentence(table: pd.DataFrame) -> str:
     """`The input alone gives 310 samples/s (305 to 314), 103 ms a batch.`"""
-    row = rows_of(table)[0]
-    return (
-        f"The input alone gives {_rate(row.samples_per_second)}{_interval(row.low, row.high)}, "
-        f"{number(row.step_time_ms)} ms a batch."
-    )
+    (row,) = _rows(table.head(1))
+    rate = f"{_rate(row.samples_per_second)}{_interval(row.low, row.high)}"
+    return f"The input alone gives {rate}, {number(row.step_time_ms)} ms a batch."
 
 
 def input_or_model_sentence(table: pd.DataFrame) -> str:
     """`Input alone 310 samples/s, model alone 1,240 samples/s: input-bound by 4.0 times.`, and how well they overlap."""
-    reads, trains, both = rows_of(table)
+    reads, trains, both = _rows(table)
     text = f"Input alone {_rate(reads.samples_per_second)}, model alone {_rate(trains.samples_per_second)}: "
     if _is_one(trains):
-        text += f"no difference that can be told from noise{_interval(trains.ratio_low, trains.ratio_high)}."
+        text += f"no difference that can be told from noise{_of_ratio(trains)}."
     elif trains.ratio >= 1:
         text += f"input-bound by {_times(trains.ratio)}."
     else:
@@ -103,32 +94,30 @@ def input_or_model_sentence(table: pd.DataFrame) -> str:
 
 def synthetic_sentence(table: pd.DataFrame) -> str:
     """`On one batch in memory 1,240 samples/s instead of 310: the input costs 75 % of a step.`"""
-    together, model = rows_of(table)
-    text = (
-        f"On one batch in memory {_rate(model.samples_per_second)} instead of {number(together.samples_per_second)}: "
-    )
-    if _is_one(model) or model.ratio <= 1:
-        return (
-            f"{text}the input costs nothing that can be told from noise{_interval(model.ratio_low, model.ratio_high)}."
-        )
-    return f"{text}the input costs {percent(1 - 1 / model.ratio)} of a step."
+    together, model = _rows(table)
+    rates = f"{_rate(model.samples_per_second)} instead of {number(together.samples_per_second)}"
+    saved = saved_ratio(table)
+    cost = f"{percent(saved)} of a step" if saved else f"nothing that can be told from noise{_of_ratio(model)}"
+    return f"On one batch in memory {rates}: the input costs {cost}."
 
 
 def saved_ratio(table: pd.DataFrame) -> float:
     """The share of a step that is saved without what an advice is about; 0 where noise can be all of it."""
-    without = rows_of(table)[1]
+    _, without = _rows(table)
     return 0.0 if _is_one(without) or without.ratio <= 1 else float(1 - 1 / without.ratio)
 
 
 def saving_sentence(table: pd.DataFrame, how: str, per: str = "step") -> str:
-    """`Measured: 41.2 ms a step, 25.0 without callbacks, which saves 39 % (95 % interval 35 % to 42 %).`; `per` is `sample` where
-    batches differ."""
-    own, without = rows_of(table)
+    """`Measured: 41.2 ms a step, 25.0 without callbacks, which saves 39 % (95 % interval 35 % to 42 %).`
+
+    `how` in words the second was trained; `per` is a `step`, or a `sample` where steps have different batches.
+    """
+    own, without = _rows(table)
     ms, other_ms = (row.step_time_ms if per == "step" else 1e3 / row.samples_per_second for row in (own, without))
     times = f"Measured: {number(ms)} ms a {per}, {number(other_ms)} {how}"
     saved = saved_ratio(table)
     if not saved:
-        return f"{times}: no difference beyond noise{_interval(without.ratio_low, without.ratio_high)}."
+        return f"{times}: no difference beyond noise{_of_ratio(without)}."
     low, high = (1 - 1 / ratio for ratio in (without.ratio_low, without.ratio_high))
     sure = "" if math.isnan(low) else f" (95 % interval {percent(low)} to {percent(high)})"
     return f"{times}, which saves {percent(saved)}{sure}."
@@ -136,18 +125,16 @@ def saving_sentence(table: pd.DataFrame, how: str, per: str = "step") -> str:
 
 def batch_sizes_sentence(table: pd.DataFrame) -> str:
     """`batch 256 is fastest: 5,120 samples/s, 2.1 times that of batch 32.`"""
-    ran = [row for row in rows_of(table) if not math.isnan(row.samples_per_second)]
+    ran = [row for row in _rows(table) if not math.isnan(row.samples_per_second)]
     if not ran:
         return "No batch size fits into memory."
     first, best = ran[0], max(ran, key=lambda row: float(row.samples_per_second))
+    rate = _rate(best.samples_per_second)
     if best is first:
-        return f"{_title(best.variant)} is the fastest: {_rate(best.samples_per_second)}."
+        return f"{_title(best.variant)} is the fastest: {rate}."
     if _is_one(best):
         return f"No batch size is faster than {first.variant} beyond noise: {_rate(first.samples_per_second)}."
-    text = (
-        f"{_title(best.variant)} is the fastest: {_rate(best.samples_per_second)}, {_times(best.ratio)} as many as "
-        f"{first.variant}{_interval(best.ratio_low, best.ratio_high)}."
-    )
+    text = f"{_title(best.variant)} is the fastest: {rate}, {_times(best.ratio)} as many as {first.variant}{_of_ratio(best)}."
     # A smaller one whose interval reaches the best is as good as it, for less memory.
     enough = next(row for row in ran if row is best or row.high >= best.samples_per_second)
     return text if enough is best else f"{text} {_title(enough.variant)} is as fast within noise."
@@ -155,25 +142,23 @@ def batch_sizes_sentence(table: pd.DataFrame) -> str:
 
 def changes_sentence(table: pd.DataFrame) -> str:
     """What each variant after the first changes: `Everything 310 samples/s; without augment 1.80 times as many (1.7 to 1.9).`"""
-    first, *others = rows_of(table)
-    told, same = [], []
-    for row in others:
-        if math.isnan(row.ratio):
-            continue
-        if _is_one(row):
-            same.append(str(row.variant))
-        else:
-            told.append((abs(math.log(row.ratio)), f"{row.variant} {_speed(row)}"))
-    text = f"{_title(first.variant)} {_rate(first.samples_per_second)}"
-    if told:
-        text += "; " + "; ".join(part for _, part in sorted(told, reverse=True))
+    first, *others = _rows(table)
+    ran = [row for row in others if not math.isnan(row.ratio)]
+    same = [str(row.variant) for row in ran if _is_one(row)]
+    changed = [
+        (abs(math.log(row.ratio)), f"{row.variant} {_times(row.ratio)} as many{_of_ratio(row)}")
+        for row in ran
+        if not _is_one(row)
+    ]
+    texts = [f"{_title(first.variant)} {_rate(first.samples_per_second)}"]
+    texts += [text for _, text in sorted(changed, reverse=True)]
     if same:
-        text += f"; {', '.join(same)}: no difference that can be told from noise"
-    return f"{text}."
+        texts.append(f"{', '.join(same)}: no difference that can be told from noise")
+    return f"{'; '.join(texts)}."
 
 
-def _speed(row: Any) -> str:
-    return f"{_times(row.ratio)} as many{_interval(row.ratio_low, row.ratio_high)}"
+def _rows(table: pd.DataFrame) -> list[Any]:
+    return list(table.itertuples(index=False))
 
 
 def _is_one(row: Any) -> bool:
@@ -187,6 +172,10 @@ def _rate(samples_per_second: float) -> str:
 
 def _times(ratio: float) -> str:
     return f"{ratio:,.1f} times" if ratio >= 1.95 else f"{ratio:.2f} times"
+
+
+def _of_ratio(row: Any) -> str:
+    return _interval(row.ratio_low, row.ratio_high)
 
 
 def _interval(low: float, high: float) -> str:

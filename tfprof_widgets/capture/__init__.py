@@ -24,7 +24,7 @@ if TYPE_CHECKING:
         parse_model, python_check, unknown, version_checks, warning,
     )
     from .checks.front_end import EXTENSIONS, FrontEndFacts, missing_extensions, server_prefix
-    from .experiments import Bounds, Plan, Run, measure
+    from .experiments import Batches, Bounds, Run, Variant, measure
     from .folders import without_profiler_lines
     from .keras import CapturingCallback, KerasPatch, OwnMarksPatch, batch_size_of, without_own_marks
     from .loop import step, trace_steps

@@ -11,7 +11,7 @@ import tqdm.auto
 import tqdm.std
 
 from tfprof_widgets import experiments, progress
-from tfprof_widgets.capture import Bounds, Plan
+from tfprof_widgets.capture import Bounds
 from tfprof_widgets.progress import Progress
 
 
@@ -58,7 +58,7 @@ def test_the_bar_of_an_experiment_says_what_is_measured(name: str, title: str, m
 
     monkeypatch.setattr(experiments, "Progress", bar)
     with pytest.raises(KeyError, match=f"^'{title}'$"):
-        experiments.measured(name, lambda _: Plan([], []), Bounds(2, 10, 3), (), 1, lambda _: "")
+        experiments.measured(name, lambda _: [], Bounds(2, 10, 3), (), 1, lambda _: "")
 
 
 def test_what_failed_ends_where_it_failed(closed: list[tuple[int, int]]) -> None:

@@ -21,7 +21,7 @@ from tfprof_widgets.analysis import (
     saving_sentence,
     synthetic_sentence,
 )
-from tfprof_widgets.experiments import ExperimentResult, make_chart
+from tfprof_widgets.experiments import ExperimentResult
 
 
 def table_of(**rates: list[float]) -> pd.DataFrame:
@@ -142,6 +142,6 @@ def test_a_result_is_one_line_a_table_and_html_without_scripts() -> None:
 
 
 def test_a_chart_of_nothing_that_ran_can_be_drawn() -> None:
-    chart = make_chart(table_of(a=[]), title="x", sentence="None.", notices=())
+    chart = ExperimentResult("x", run_frame([]), table_of(a=[]), "None.", ()).chart()
     assert "out of memory" in chart.html
     assert repr(chart) == "<ExperimentChart x>"

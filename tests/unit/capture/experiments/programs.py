@@ -50,6 +50,10 @@ def state(model):
         "history": repr(getattr(getattr(model, "history", None), "history", None)),
         "process": process_state(),
     }
+
+def changed(before, model):
+    after = state(model)
+    return [key for key in before if before[key] != after[key]]
 """
 
 

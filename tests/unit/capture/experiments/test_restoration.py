@@ -80,8 +80,7 @@ def train(kinds: Sequence[str]) -> dict[str, Any]:
                 before = state(model)
                 if experiment:
                     result = experiments.input_or_model(model, ds, **QUICK)
-                    after = state(model)
-                    out[name] = {"same": [key for key in before if before[key] != after[key]], "notices": result.notices,
+                    out[name] = {"same": changed(before, model), "notices": result.notices,
                                  "steps": result.frame["n_steps"].tolist(), "samples": result.frame["n_samples"].tolist()}
                 model.fit(ds, epochs=2, verbose=0)
                 ends.append([digest(*(variable.numpy() for variable in [*model.variables, *model.optimizer.variables])),
@@ -128,8 +127,7 @@ def test_a_trained_model_keeps_its_compiled_functions_metrics_and_history() -> N
         experiments.synthetic(model, ds, **QUICK)
         experiments.batch_sizes(model, dataset, [4, 8], **QUICK)
         experiments.ablate(model, dataset(), {"copy": lambda ds: ds.map(lambda x, y: (x, y))}, loss="mae", **QUICK)
-        after = state(model)
-        out["changed"] = [key for key in before if before[key] != after[key]]
+        out["changed"] = changed(before, model)
         out["functions"] = [a is b for a, b in zip(functions, [model.train_function, model.test_function, model.history])]
         out["generator"] = [tf.random.get_global_generator() is generator, digest(generator.state.numpy()) == drawn]
     """)
@@ -162,8 +160,7 @@ def test_ctrl_c_and_errors_are_raised_again_with_everything_put_back() -> None:
             model, callback = plain(), At(action)
             before = state(model)
             error = error_of(lambda: experiments.without_callbacks(model, dataset(), [callback], **QUICK))
-            after = state(model)
-            out[name] = {"error": error, "changed": [key for key in before if before[key] != after[key]],
+            out[name] = {"error": error, "changed": changed(before, model),
                          "callback": [callback.batches, seen, callback._model is None],
                          "next": len(experiments.input_only(dataset(), **QUICK).frame)}
     """)
@@ -195,8 +192,7 @@ def test_callbacks_run_on_copies_and_write_elsewhere() -> None:
                  keras.callbacks.LambdaCallback(on_train_batch_end=lambda batch, logs: losses.append(batch))]
         before = state(model)
         result = experiments.without_callbacks(model, dataset(), given, each=True, **QUICK)
-        after = state(model)
-        out["changed"] = [key for key in before if before[key] != after[key]]
+        out["changed"] = changed(before, model)
         out["log"] = [log.n, log.sums.tolist(), losses, os.listdir(folder)]
         out["variants"] = result.table["variant"].tolist()
     """)
@@ -236,8 +232,7 @@ def test_every_replica_and_a_scaled_loss_are_put_back_and_can_be_saved() -> None
         scaled = plain()
         before = state(scaled)
         experiments.synthetic(scaled, dataset(), **QUICK)
-        after = state(scaled)
-        out["changed"] = [key for key in before if before[key] != after[key]]
+        out["changed"] = changed(before, scaled)
         out["optimizer"] = [type(scaled.optimizer).__name__, scaled.optimizer.inner_optimizer.built]
         folder = tempfile.mkdtemp()
         tf.train.Checkpoint(model=scaled).save(folder + "/checkpoint")

@@ -176,22 +176,22 @@ def test_a_bound_that_was_met_is_told(planted: dict[str, Any]) -> None:
 
 def test_variants_take_turns_and_one_without_memory_is_left_out() -> None:
     out = run_program("""
-        from tfprof_widgets.capture import Bounds, Plan, Run, measure
+        from tfprof_widgets.capture import Batches, Bounds, Run, Variant, measure
         order = []
-        class Drawn:
-            notices = []
-            def __init__(self, name, fails=False):
-                self.name, self.fails = name, fails
+        class Drawn(Variant):
+            def __init__(self, name, fails=False, **options):
+                super().__init__(name, Batches(dataset()), **options)
+                self.fails = fails
             def prepare(self):
                 if self.fails:
                     raise tf.errors.ResourceExhaustedError(None, None, "no room")
             def run(self, repeat, bounds, advance):
                 order.append(self.name)
                 return Run(self.name, repeat, 1, 1, 1.0)
-        drawn = [Drawn("a"), Drawn("big", fails=True), Drawn("b")]
-        measured = measure(lambda _: Plan(drawn, [], may_lack_memory=True), Bounds(1, 1.0, 3), len)
+        drawn = [Drawn("a"), Drawn("big", fails=True, may_lack_memory=True), Drawn("b")]
+        measured = measure(lambda _: drawn, Bounds(1, 1.0, 3), len)
         out["order"], out["notices"], out["variants"] = order, measured.notices, measured.variants
-        out["raised"] = error_of(lambda: measure(lambda _: Plan(drawn, []), Bounds(1, 1.0, 3), len))[0]
+        out["raised"] = error_of(lambda: measure(lambda _: [Drawn("big", fails=True)], Bounds(1, 1.0, 3), len))[0]
     """)
     assert out["order"] == ["a", "b", "b", "a", "a", "b"]
     assert out["notices"] == ["big ran out of memory."]
