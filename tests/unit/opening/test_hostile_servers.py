@@ -135,7 +135,8 @@ def server(monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
 def test_a_server_is_left_within_the_limits_that_the_message_tells(
     server: str, path: str, told: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    if path.startswith(("links", "deep")):  # a busy machine needs longer for so many names than a silent server is given
+    # A busy machine needs longer for so many names than a silent server is given.
+    if path.startswith(("links", "deep")):
         monkeypatch.setattr(places, "ANSWER_S", 30.0)
         monkeypatch.setattr(places, "MAX_LOOKING_S", 30.0)
     begin = time.monotonic()
