@@ -1,21 +1,13 @@
-"""`Capture`: profiles a running program in windows and leaves a record, also before `SIGTERM`, `SIGHUP` or the
-interpreter's exit; of `SIGKILL`, `os._exit` and a crash, closed windows remain."""
+"""`Capture`: profiles a running program in windows and leaves a record, also where the process ends before."""
 
 from __future__ import annotations
 
-import atexit
-import contextlib
-import ctypes
 import logging
-import math
 import os
-import signal
 import threading
-import time
 import weakref
 from collections.abc import Callable
-from dataclasses import dataclass, replace
-from types import FrameType
+from dataclasses import replace
 from typing import Any
 
 from ..errors import CaptureError
@@ -24,7 +16,6 @@ from .control import Standing, StepListener, WindowControl, standing_of
 from .folders import make_scratch, remove_scratch
 from .machine import SystemSampler, no_samples
 from .program.captured import CapturedProgram, write_oldest
-from .program.frames import running_shell
 from .record import (
     CaptureOptions,
     CaptureRecord,
@@ -34,8 +25,9 @@ from .record import (
     import_tensorflow,
     read_failure,
 )
+from .signals import leave_to_restarted, let_die, stop_before_death
 from .steps import OpenStep, Patch, StepNumbers, abandon
-from .windows import WindowKeeper, closing_notices, interrupts_put_off, run_shielded
+from .windows import WindowKeeper, closing_notices, run_shielded
 
 _lock = threading.Lock()
 # Weak: a capture whose owner is gone without a stop() must not block the next one.
@@ -79,150 +71,6 @@ def _forget_in_child() -> None:
 
 if hasattr(os, "register_at_fork"):
     os.register_at_fork(after_in_child=_forget_in_child)
-
-
-SIGNALS = tuple(getattr(signal, name) for name in ("SIGTERM", "SIGHUP") if hasattr(signal, name))
-PATIENCE_S = 25.0
-"""How long a process lives on for its files: schedulers kill half a minute after they asked."""
-LONG_CALL_S = 0.5
-"""How long to wait for TensorFlow to return to the main thread, where Python runs a handler."""
-
-_before: dict[int, Any] = {}
-"""What a signal did before."""
-_stopping = threading.RLock()
-_begun_s = -math.inf
-"""When Python's handler last began."""
-_listener: _Listener | None = None
-
-
-@dataclass(frozen=True)
-class _Listener:
-    """A pipe into which Python's own handler in C writes the number of each signal, at once."""
-
-    read: int
-    write: int
-    thread: threading.Thread
-
-
-def stop_before_death() -> None:
-    """Have the running capture stopped before this process ends in a way that can be noticed."""
-    atexit.unregister(_stop_now)
-    atexit.register(_stop_now)  # the last one comes first, before anybody removes the files
-    if threading.current_thread() is not threading.main_thread():
-        return
-    for number in SIGNALS:
-        handler = signal.getsignal(number)
-        # None: of a library in C, which nobody can call. Who ignores a signal lives on.
-        if handler not in (None, signal.SIG_IGN, _on_signal):
-            _before[number] = handler
-            signal.signal(number, _on_signal)
-    _listen()
-
-
-def let_die() -> None:
-    """Leave the process as it was; on another thread than the main one the handlers stay, and do what was done before."""
-    global _listener
-    atexit.unregister(_stop_now)
-    if threading.current_thread() is not threading.main_thread():
-        return
-    for number, handler in _before.items():
-        if signal.getsignal(number) is _on_signal:  # else the program has put another one in its place
-            signal.signal(number, handler)
-    if _listener is not None:
-        listened = signal.set_wakeup_fd(-1)
-        if listened not in (-1, _listener.write):  # an event loop has begun meanwhile
-            signal.set_wakeup_fd(listened)
-        os.close(_listener.write)  # upon which its thread ends
-        _listener.thread.join(LONG_CALL_S)
-        _listener = None
-
-
-def leave_to_restarted(files: weakref.finalize[..., Any]) -> None:
-    """Have the files of a capture that ended stay where the kernel is restarted: who does that has not asked for them to go."""
-    kernel = getattr(running_shell(), "kernel", None)
-    if kernel is None:
-        return
-
-    def leave() -> None:
-        reply = getattr(kernel, "_shutdown_message", None)
-        if reply is not None and reply["content"].get("restart"):
-            files.detach()
-
-    atexit.register(leave)  # the last one comes first, before the variables of the cells are cleared
-
-
-def _on_signal(number: int, frame: FrameType | None) -> None:
-    global _begun_s
-    _begun_s = time.monotonic()
-    _stop_now()
-    handler = _before.get(number, signal.SIG_DFL)
-    if callable(handler):
-        handler(number, frame)
-    elif handler is signal.SIG_DFL:
-        signal.signal(number, signal.SIG_DFL)
-        os.kill(os.getpid(), number)
-
-
-def _stop_now() -> None:
-    with contextlib.suppress(KeyboardInterrupt), interrupts_put_off(), _stopping:
-        capture = active_capture()
-        if capture is None:
-            return
-        # The interrupted thread may hold a lock that this needs: then what is not written is lost, and the process still ends.
-        worker = threading.Thread(target=capture.keep, name="tfprof-last-stop", daemon=True)
-        try:
-            worker.start()
-            worker.join(PATIENCE_S)
-        except RuntimeError:  # the interpreter gives no more threads
-            capture.keep()
-
-
-# ---- while the main thread is in TensorFlow -------------------------------------------------------------------------
-
-
-def _listen() -> None:
-    global _listener
-    if _listener is not None or not _before or os.name != "posix":
-        return
-    listened = signal.set_wakeup_fd(-1)
-    if listened != -1:  # an event loop has its own; handlers run when Python can
-        signal.set_wakeup_fd(listened)
-        return
-    with contextlib.suppress(OSError):
-        read, write = os.pipe()
-        thread = threading.Thread(target=_heed, args=(read,), name="tfprof-signals", daemon=True)
-        _listener = _Listener(read, write, thread)
-        os.set_blocking(write, False)
-        signal.set_wakeup_fd(write, warn_on_full_buffer=False)
-        thread.start()
-
-
-def _heed(pipe: int) -> None:
-    """Do the handler's work where it does not come to run."""
-    while told := os.read(pipe, 1):
-        number = told[0]
-        if number not in _before:
-            continue
-        told_s = time.monotonic()
-        time.sleep(LONG_CALL_S)
-        if _begun_s < told_s - LONG_CALL_S:
-            _stop_now()
-            if _before[number] is signal.SIG_DFL:
-                ctypes.CDLL(None).signal(number, 0)  # Python sets a handler on its main thread only
-                os.kill(os.getpid(), number)
-    os.close(pipe)
-
-
-def _forget_stop_in_child() -> None:
-    # What a fork inherits is to die as it would without us: worker processes are ended by `SIGTERM`.
-    with contextlib.suppress(ValueError, OSError):
-        if _listener is not None:
-            os.close(_listener.read)
-        let_die()
-
-
-if hasattr(os, "register_at_fork"):
-    os.register_at_fork(after_in_child=_forget_stop_in_child)
 
 
 def record_of(
@@ -368,7 +216,7 @@ class Capture:
             )
         try:
             run_shielded(self._start)
-            stop_before_death()
+            stop_before_death(active_capture)
         except BaseException:
             if self.is_running:
                 self.stop(outcome="interrupted")
