@@ -32,6 +32,7 @@ if TYPE_CHECKING:
         COLUMNS, Children, GpuReader, MachineReader, MachineRows, ProcCounters, PsutilCounters,
         SystemSampler, cpu_quota, machine_facts, no_samples, on_trace_clock,
     )
+    from . import step_rows
     from .program import calls, captured, frames, graphs
     from .program.calls import FitCall, LayerFacts, LineSampler, UNKNOWN, Wanted, calls_of, creation_lines, simple
     from .program.frames import (
