@@ -143,7 +143,6 @@ QUICK = (
     "unit/formats",
     "unit/analysis/ops",
     "unit/analysis/steps",
-    "unit/capture",
 )
 """What tells most in a minute: who imports whom, every public column, what the browser computes as Python does, and reading,
 ops and steps, from which all else follows."""
