@@ -43,7 +43,6 @@ class Analysis(Facts):
     @property
     def notices(self) -> tuple[str, ...]:
         """What of the run could not be used, clocks of hosts that disagree, and, once asked for advice, rules that failed."""
-        from .summarizing import left_out
         from .verdict import framework_notices
         from .xla.programs import GraphsSwitchedOff, graphs_switched_off
 
@@ -51,6 +50,8 @@ class Analysis(Facts):
             lost = self.occurrences.hlo.modules.warnings if self.trace.blobs else ()
             graphs = graphs_switched_off(self.trace)
         else:
+            from .summarizing import left_out
+
             lost = left_out(self.summed.summaries, self.summed.sums)
             graphs = GraphsSwitchedOff(**{one.name: self.summed.sums[one.name] for one in fields(GraphsSwitchedOff)})
         advice = self._found_advice.notices if "_found_advice" in self.__dict__ else ()

@@ -55,6 +55,7 @@ if TYPE_CHECKING:
     from .layers.ops_of_graph import OpMatch
     from .layers.scopes import OpScopes, Scopes
     from .memory.memory import MemoryProfile, OpMemory
+    from .memory.of_hosts import ReducedMemory
     from .ops.kernels import Kernels
     from .ops.of_hosts import MergedHlo, MergedOps
     from .ops.other import HloOps
@@ -611,10 +612,10 @@ class Facts:
     def memory_by_op(self) -> OpMemory:
         """Bytes by the op that allocated them."""
         from .memory.memory import memory_by_op
-        from .memory.of_hosts import ReducedMemory
 
-        memory = self.memory
-        return memory.by_op if isinstance(memory, ReducedMemory) else memory_by_op(memory, self.is_averaged)
+        if self.summed is not None:
+            return cast("ReducedMemory", self.memory).by_op
+        return memory_by_op(self.memory, self.is_averaged)
 
     @cached_property
     def tf_data(self) -> TfData:

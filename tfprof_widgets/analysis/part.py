@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, field, fields
 from functools import cached_property
 from typing import Any, Literal, get_args
 
@@ -32,9 +32,12 @@ def _of_whole(name: str) -> Any:
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Part(Facts):
-    """What ran in a part of a run: executions are cut to it, steps keep numbers and whole times, ops their units and places."""
+    """What ran in a part of a run: executions are cut to it, steps keep numbers and whole times, ops their units and places.
 
-    whole: Facts = None  # type: ignore[assignment]
+    Sums of executions are of the part; tables made of events, such as `copies`, `idle` and those of tf.data, are not.
+    """
+
+    whole: Facts = field(kw_only=True)
     low_ps: int = -_FOREVER_PS
     high_ps: int = _FOREVER_PS
     host: str = ""
@@ -91,7 +94,7 @@ class Part(Facts):
             is_inside = is_inside & (steps["host"] == self.host).to_numpy()
         return frame if is_inside.all() else frame[is_inside]
 
-    @property
+    @cached_property
     def events(self) -> pd.DataFrame:
         """The events that overlap the part."""
         trace = self.trace

@@ -72,7 +72,6 @@ OWNER = "owner"
 _REFERENCES: Mapping[str, Mapping[str, str]] = {
     "steps": {"session": "sessions"},
     "units": {"op": "ops", "hlo": "hlo_ops"},
-    "variants": {"op": "ops"},
     "pairs": {"hlo": "hlo_ops", "op": "ops"},
     "kinds": {"unit": "units"},
     "peaks": {"allocator": "memory"},
