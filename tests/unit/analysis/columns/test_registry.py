@@ -10,10 +10,7 @@ import pytest
 
 import tfprof_widgets as tfprof
 from tfprof_widgets.analysis import (
-    CATEGORIES,
-    STEP_CATEGORIES,
     TABLES,
-    Column,
     InputPipeline,
     MemoryProfile,
     read_tables,
@@ -31,16 +28,6 @@ b.c: a pair
     first_*times
     *a
 """
-
-
-def test_a_table_is_its_row_and_its_columns_in_order() -> None:
-    table = read_tables(WRITTEN)["a"]
-    assert table.row == "an op, by name"
-    assert table.columns[1:] == (
-        Column("time_us", "float", "in all", "microseconds"),
-        Column("rate", "float", "over time", "ops/s"),
-    )
-    assert table.types == {"name": object, "time_us": float, "rate": float}
 
 
 def test_columns_of_groups_and_tables_are_taken_over_with_a_prefix_before_their_names() -> None:
@@ -94,10 +81,6 @@ def test_a_column_of_one_name_has_one_unit() -> None:
         for column in found.columns:
             units.setdefault(column.name, set()).add(column.unit)
     assert {name for name, known in units.items() if len(known) > 1} == set()
-
-
-def test_the_categories_of_a_step_are_columns_of_the_steps() -> None:
-    assert set(STEP_CATEGORIES) == set(CATEGORIES)
 
 
 def test_help_tells_every_column_of_a_table_with_its_type_unit_and_meaning() -> None:

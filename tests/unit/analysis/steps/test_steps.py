@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -15,14 +14,10 @@ from tests.builders import Event, Plane, U, event, line, plane, trace
 from tests.unit.analysis.steps.step_oracle import time_by_priority
 from tfprof_widgets.analysis import (
     PS_PER_MS,
-    STEP_CATEGORIES,
     Analysis,
-    CaptureSummary,
     choose_steps,
     compute_steps,
     distinct_names,
-    fetches_in_a_loop,
-    kinds_of,
     measure_interference,
     resolve,
     step_sentence,
@@ -72,29 +67,6 @@ def gpu(*events: Event, index: int = 0) -> Plane:
     return plane(f"/device:GPU:{index}", line("Stream #1", *events))
 
 
-def test_waiting_for_input_rules_over_host_compute_within_it_and_around_it() -> None:
-    whole = trace(
-        host(
-            train(0, 10), event("IteratorGetNext:IteratorGetNext", 1, 4), event("inside", 2, 1), event("x:MatMul", 6, 3)
-        )
-    )
-    frame = compute_steps(whole).frame
-    assert frame[["input_ms", "host_compute_ms", "dispatch_ms"]].to_numpy().tolist() == [[0.004, 0.003, 0.003]]
-
-
-def test_tracing_and_compiling_are_compilation() -> None:
-    whole = trace(
-        host(
-            train(0, 10),
-            event("tf.function-graph_building", 1, 4),
-            event("CpuCompiler::RunBackend", 6, 2),
-            event("x:Add", 8, 1),
-        )
-    )
-    frame = compute_steps(whole).frame
-    assert frame[["compile_ms", "host_compute_ms"]].to_numpy().tolist() == [[0.006, 0.001]]
-
-
 def test_kernels_that_run_behind_make_steps_last_until_they_end_without_counting_time_twice() -> None:
     marked = [one for i in range(3) for one in (train(10 * i, 4, i), launch(10 * i + 1, 1, i))]
     kernels = [kernel(5 + 12 * i, 12, i) for i in range(3)]
@@ -132,40 +104,10 @@ def test_an_unmarked_loop_on_a_device_shows_the_device_busy_in_the_step_in_which
     assert steps.event_step.tolist()[-3:] == [0, 1, -1]
 
 
-def test_functions_on_a_device_that_are_no_loop_are_the_steps_xprof_shows() -> None:
-    run = event("FunctionRun", 0, 4, _r=1, id=5)
-    frame = compute_steps(trace(host(run, launch(1, 1, 7)), gpu(kernel(3, 5, 7)))).frame
-    assert frame[["name", "source", "step_time_ms", "device_compute_ms"]].to_numpy().tolist() == [
-        ["0", "inferred", 0.005, 0.005]
-    ]
-
-
 def test_a_step_whose_device_work_was_not_recorded_is_kept_and_marked_incomplete() -> None:
     marked = [one for i in range(4) for one in (train(10 * i, 9, i), launch(10 * i + 1, 1, i))]
     frame = compute_steps(trace(host(*marked), gpu(*(kernel(10 * i + 3, 5, i) for i in range(3))))).frame
     assert frame["is_complete"].tolist() == [True, True, True, False]
-
-
-@pytest.mark.parametrize(
-    ("name", "category"),
-    [
-        ("MemcpyH2D", "copy_to_device"),
-        ("MemcpyD2H", "output"),
-        ("MemcpyD2D", "device_to_device"),
-        ("MemcpyP2P", "device_to_device"),
-        ("ncclAllReduceRingKernel", "device_collectives"),
-        ("Memset", "device_compute"),
-        ("volta_sgemm", "device_compute"),
-    ],
-)
-def test_what_runs_on_a_stream_counts_as_what_it_is(name: str, category: str) -> None:
-    frame = compute_steps(trace(host(train(0, 10), launch(1, 1, 7)), gpu(kernel(3, 5, 7, name)))).frame
-    assert frame[f"{category}_ms"].iloc[0] == 0.005
-
-
-def test_an_explicit_marker_may_have_any_name() -> None:
-    whole = trace(host(event("my epoch", 0, 9, _r=1, step_num=4), event("x:MatMul", 1, 2)))
-    assert compute_steps(whole).frame["name"].tolist() == ["my epoch 4"]
 
 
 def test_an_event_belongs_to_its_group_and_else_to_the_step_during_which_it_starts() -> None:
@@ -174,12 +116,6 @@ def test_an_event_belongs_to_its_group_and_else_to_the_step_during_which_it_star
     whole = trace(plane("/host:CPU", main, other))
     steps = dict(zip([whole.strings[i] for i in whole.name_id], compute_steps(whole).event_step.tolist(), strict=True))
     assert steps == {"train": 1, "send": 0, "after": -1, "background": 0, "late work of step 0": 0}
-
-
-def test_the_categories_are_in_stacking_order() -> None:
-    pieces = compute_steps(trace(host(train(0, 9)))).pieces
-    assert tuple(pieces["category"].cat.categories) == STEP_CATEGORIES
-    assert pieces["category"].tolist() == ["dispatch"]
 
 
 def names(*marks: str, hosts: str = "") -> list[str]:
@@ -195,25 +131,6 @@ def test_numbers_that_start_again_are_of_another_epoch() -> None:
         "train 2·0",
         "train 2·1",
     ]
-
-
-def test_steps_of_one_number_are_counted() -> None:
-    assert names("train 7", "train 7", "train 7") == ["train 0", "train 1", "train 2"]
-    assert names("batch", "batch") == ["batch 0", "batch 1"]
-
-
-def test_names_that_differ_stay_and_so_do_those_that_hosts_share() -> None:
-    assert names("train 8", "train 0", "train 1") == ["train 8", "train 0", "train 1"]
-    assert names("train 0", "train 0", "train 1", "train 1", hosts="abab") == [
-        "train 0",
-        "train 0",
-        "train 1",
-        "train 1",
-    ]
-
-
-def test_the_kind_of_a_step_is_its_name_without_epoch_and_number() -> None:
-    assert kinds_of(pd.Series(["train 2·31", "train 4", "17", "batch"])).tolist() == ["train", "train", "", "batch"]
 
 
 NEXT = "IteratorGetNextAsOptionalOp::DoCompute"
@@ -239,13 +156,6 @@ def test_markers_say_how_many_batches_a_call_takes() -> None:
     assert results.overview.batches == "5 batches in one call, 198 µs a batch"
     assert "0.990 ms a step of 5 batches (" in results.overview.verdict
     assert step_words(results).startswith("0.990 ± 0 ms a step   (5 batches in one call, 198 µs a batch; 4 of 4 steps;")
-
-
-def test_where_calls_differ_the_most_is_told_and_the_mean_time_of_a_batch() -> None:
-    """A number of batches that Keras tunes itself."""
-    results = run([0, 1, 3, 11], [0, 0, 0, 0], marks=[1, 2, 8, 8])
-    assert batches(results) == [1, 2, 8, 8]
-    assert results.overview.batches == "up to 8 batches in one call, 208 µs a batch"
 
 
 def test_the_last_call_of_an_epoch_takes_what_is_left() -> None:
@@ -274,20 +184,6 @@ def test_where_numbers_and_fetches_do_not_agree_nothing_is_told(numbers: list[in
     assert "batch" not in results.overview.verdict + step_words(results)
 
 
-def test_numbers_of_validation_and_training_are_apart() -> None:
-    train = [event("train", 2000 * i, 990, _r=1, step_num=5 * i) for i in range(4)]
-    test = [event("test", 2000 * i + 1000, 990, _r=1, step_num=i) for i in range(4)]
-    fetches = [event(NEXT, 1000 * i + k, 0.5) for i in range(8) for k in range(5)]
-    results = Analysis(trace(plane("/host:CPU", line("main", *train, *test, *fetches))))
-    assert batches(results) == [5, 1] * 4
-
-
-@pytest.mark.parametrize(("iterations", "is_loop"), [(4, True), (1, False)])
-def test_a_loop_over_batches_in_a_graph_is_seen_without_markers_that_tell(iterations: int, is_loop: bool) -> None:
-    results = run([0, 1, 2], [iterations] * 3)
-    assert fetches_in_a_loop(results.trace, results.steps.event_step, np.arange(3)) == is_loop
-
-
 def test_fabulous_numbers_of_batches_are_bounded() -> None:
     assert batches(run([0, 1, 2], [0, 0, 0], marks=[-7, 0, 2**62])) == [1, 1, 2**31 - 1]
 
@@ -311,12 +207,6 @@ def fits(n: int, pause_ms: float) -> list[tuple[str, float, float, float]]:
         (f"train {k}", pause_ms if k % 8 == 0 else 0.05, 100.0 if k % 8 == 0 else 5.0, 80.0 if k % 8 == 0 else 0.0)
         for k in range(8 * n)
     ]
-
-
-def test_the_first_step_of_each_fit_that_compiles_is_left_out() -> None:
-    averaged, why, _ = choose_steps(table(*fits(5, 40.0)))
-    assert averaged.sum() == 35
-    assert why == "Step 0 (100 ms, compiles) and 4 steps that compile at the begin of a loop are excluded."
 
 
 def test_steps_that_trace_again_within_a_loop_are_left_out() -> None:
@@ -357,14 +247,6 @@ def test_what_compiles_is_left_out_wherever_it_lies(
     averaged, why, _ = choose_steps(steps_of(*compile_ms, sessions=sessions))
     assert averaged.tolist() == [ms < 100 for ms in compile_ms]
     assert words is None or why == words
-
-
-def test_averages_that_have_only_steps_that_compile_say_so() -> None:
-    averaged, why, _ = choose_steps(steps_of(800.0))
-    assert (averaged.tolist(), why) == ([True], "The only averaged step compiles.")
-    averaged, why, _ = choose_steps(steps_of(800, 700, 900, sessions=[0, 1, 2]))
-    assert averaged.tolist() == [False, True, True]
-    assert why == "Step 0 (805 ms, compiles) is excluded. All averaged steps compile."
 
 
 def test_where_most_steps_compile_that_is_what_a_step_does() -> None:
@@ -429,32 +311,12 @@ def test_the_ratio_is_that_of_the_medians_without_the_first_step_and_those_cut()
     assert found.overhead_interval == (pytest.approx(0.2), pytest.approx(0.2))
 
 
-def test_the_interval_holds_the_truth_and_is_the_same_each_time() -> None:
-    frame = times(("before", 60, 10), ("during", 40, 10.5), ("after", 60, 10))
-    found = measure_interference(frame)
-    low, high = found.overhead_interval
-    assert low < 0.05 < high < 0.15
-    assert measure_interference(frame) == found
-    assert not found.is_distorting
-
-
 def test_the_interval_covers_the_truth_about_as_often_as_it_says() -> None:
     held = 0
     for seed in range(40):
         low, high = measure_interference(times(("before", 41, 10), ("during", 40, 11), seed=seed)).overhead_interval
         held += low <= 0.1 <= high
     assert held >= 34
-
-
-def test_steps_that_drift_have_a_wider_interval_than_the_same_steps_shuffled() -> None:
-    frame = times(("before", 100, 10), ("during", 100, 10), noise=0.0)
-    swing = frame.assign(duration_ns=(frame["duration_ns"] * (1 + 0.3 * np.sin(np.arange(200) / 6))).astype(np.int64))
-    shuffled = swing.copy()
-    for phase in ("before", "during"):
-        rows = shuffled.index[(shuffled["phase"] == phase) & (shuffled.index > 0)]
-        shuffled.loc[rows, "duration_ns"] = np.random.default_rng(1).permutation(swing.loc[rows, "duration_ns"])
-    width, narrow = (np.ptp(measure_interference(one).overhead_interval) for one in (swing, shuffled))
-    assert width > 1.3 * narrow
 
 
 def test_training_is_compared_with_training_and_not_with_validation() -> None:
@@ -475,13 +337,6 @@ def test_with_nothing_to_compare_with_the_cost_is_not_known(groups: list[tuple[s
     assert (empty.n_steps_inside, empty.n_steps_outside) == (0, 0)
 
 
-def test_few_steps_give_a_ratio_without_an_interval() -> None:
-    found = measure_interference(times(("before", 10, 10), ("during", 3, 11), noise=0))
-    assert found.overhead_ratio == pytest.approx(0.1)
-    assert math.isnan(found.overhead_interval[0])
-    assert "too few for an interval" in step_sentence(found, "normal")
-
-
 def test_a_capture_that_distorts_says_so_with_what_to_do_and_others_do_not() -> None:
     distorted = measure_interference(times(("before", 50, 10), ("during", 50, 14)))
     assert distorted.is_distorting
@@ -494,21 +349,3 @@ def test_a_capture_that_distorts_says_so_with_what_to_do_and_others_do_not() -> 
         assert "distorts" not in step_sentence(calm, "normal")
     noisy = Interference(0.5, (-0.1, 1.2), 9, 9)
     assert "noise" in step_sentence(noisy, "normal")
-
-
-def summary(**fields: Any) -> CaptureSummary:
-    known: dict[str, Any] = {
-        "start_s": 0.012, "stop_s": 0.3, "n_bytes": 2**20, "n_events": 5000, "n_steps": 100, "outcome": "complete",
-        "detail": "normal", "overhead_ratio": 0.04, "overhead_interval": (0.01, 0.07), "n_steps_inside": 10,
-        "n_steps_outside": 89,
-    }  # fmt: skip
-    return CaptureSummary(**(known | fields))
-
-
-def test_the_sentence_names_every_cost() -> None:
-    assert summary().sentence == (
-        "A step took 4.00 % longer while it was captured (95 % interval 1.00 to 7.00 %; 10 steps inside, 89 outside). "
-        "Starting took 12.0 ms, stopping 300 ms, for 5,000 events in 1.00 MiB."
-    )
-    assert summary(n_steps=0).sentence.startswith("What the capture cost a step is not known: no step was marked.")
-    assert summary(overhead_interval=(0.11, 0.2)).is_distorting
