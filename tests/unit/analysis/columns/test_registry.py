@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import pydoc
-import subprocess
-import sys
 
 import pytest
 
@@ -34,20 +32,6 @@ def test_columns_of_groups_and_tables_are_taken_over_with_a_prefix_before_their_
     tables = read_tables(WRITTEN)
     assert [name for name, found in tables.items() if found.row] == ["a", "b.c"]
     assert tables["b.c"].names == ("first_time_us", "first_rate", "name", "time_us", "rate")
-
-
-def test_to_look_a_table_up_imports_its_own_module_and_no_class_of_tables_imports_any() -> None:
-    code = """
-import sys, tfprof_widgets.profiles
-from tfprof_widgets.analysis import TABLES
-known = lambda: {name for name in sys.modules if name.startswith("tfprof_widgets.analysis.")}
-before = known()
-assert TABLES["experiment(...).table"].names[0] == "variant"
-print(sorted(before), sorted(known() - before))
-"""
-    told = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout
-    names = [f"tfprof_widgets.analysis.{name}" for name in ("common", "tables", "experiments")]
-    assert told.strip() == f"{names[:2]} {names[2:]}"
 
 
 def test_every_table_is_declared_by_the_module_that_is_looked_in() -> None:

@@ -142,14 +142,6 @@ def test_a_wider_model_is_named_first_and_no_machine_is_blamed() -> None:
     assert set(diff.layers["state"]) == {"slower"}
 
 
-def test_what_one_run_did_not_note_is_neither_new_nor_gone() -> None:
-    for before, after in ((noted(SMALL), None), (None, noted(SMALL))):
-        diff = diff_of(Run(seed=1), Run(seed=2), before, after)
-        for table in (diff.layers, diff.source_lines):
-            assert not set(table["state"]) & {"added", "removed"}
-        assert verdict_of(diff).startswith("No change beyond noise: ")
-
-
 @pytest.mark.parametrize("uneven", [0.1, *(pytest.param(less, marks=pytest.mark.nightly) for less in (0.0, 0.03))])
 def test_thirty_pairs_of_one_program_do_not_differ(uneven: float) -> None:
     """Neighbouring steps are alike, the machine drifts, has bursts, and a level of its own in each run."""

@@ -9,7 +9,7 @@ import pandas as pd
 import pytest
 
 from tests.unit.analysis.comparison.drawn_runs import MODEL, Run, diff_of, with_times
-from tfprof_widgets.analysis import MOST_CELLS, UNCHANGED, RunDiff, run_cells, verdict_of
+from tfprof_widgets.analysis import UNCHANGED, RunDiff, verdict_of
 
 TABLES = ("categories", "ops", "layers", "source_lines", "kernels", "iterators", "memory")
 RICH = Run(rare={"model/save/Save": 300.0}, input_us=200, kernels={"gemm": 60.0})
@@ -124,13 +124,6 @@ def test_what_freed_the_cores_is_named_before_the_ops_that_got_faster_by_it() ->
     assert back.endswith("Most ops are slower, too.")
 
 
-def test_rows_too_small_to_mention_are_not_mentioned() -> None:
-    tiny = {"model/tiny/Cast": 12.0}
-    slower = {"model/tiny/Cast": 24.0}
-    diff = diff_of(Run(seed=1, ops=MODEL | tiny, between=0), Run(seed=1, ops=MODEL | slower, between=0))
-    assert changed(diff) == []
-
-
 def test_the_load_of_other_processes_is_named_where_samples_tell_it() -> None:
     sides = []
     for run, cpu in ((Run(seed=1), 52.0), (Run(seed=2, speed=1.6), 98.0)):
@@ -158,13 +151,3 @@ def test_runs_without_steps_are_compared_as_wholes(which: str) -> None:
     assert whole["a_count"] == 80
     assert whole["a_ms"] == pytest.approx(80 * 0.18, rel=0.2)
     assert ("Both runs have no steps" if which == "both" else f"Run {which} has no steps") in verdict_of(diff)
-
-
-def test_long_runs_are_compared_by_groups_of_steps() -> None:
-    run = Run(ops={"a/MatMul": 10.0}, n_steps=2 * MOST_CELLS + 3)
-    cells = run_cells(run.results())
-    assert len(cells) <= MOST_CELLS
-    assert cells.n_steps.sum() == 2 * MOST_CELLS + 3
-    diff = diff_of(run, Run(ops={"a/MatMul": 10.0}, n_steps=50, seed=3))
-    assert diff.ops["a_ms"].tolist() == pytest.approx([0.010], rel=0.1)
-    assert diff.ops["a_count"].tolist() == [1]

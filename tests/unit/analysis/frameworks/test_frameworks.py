@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Callable
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -15,9 +14,7 @@ import pytest
 from tests.builders import Event, event, line, plane, trace
 from tfprof_widgets.analysis import (
     Analysis,
-    Fix,
     compute_steps,
-    fitting,
     framework_of,
     pool_links,
     unwrapped,
@@ -145,18 +142,3 @@ def test_no_word_tells_to_change_what_only_tensorflow_has(capture_of: CaptureOf,
         told += [one.headline, one.title, str(one.fix)]
     told += [line for text in (prof.text(), prof.report()) for line in text.splitlines() if "a trace of" not in line]
     assert [text for text in told if OF_TENSORFLOW.search(text.replace("tfprof", ""))] == []
-
-
-def test_every_other_fix_is_of_its_framework(capture_of: CaptureOf) -> None:
-    prof, _ = opened(capture_of, "jax_h100_unmarked")
-    (known, *_) = prof.advice
-    made = [
-        replace(known, rule=rule, fix=Fix("tf.function"))
-        for rule in ("idle_border", "output_bound", "h2d_bound", "retracing")
-    ]
-    assert [one.rule for one in fitting(made, "JAX")] == ["idle_border", "output_bound", "h2d_bound"]
-    assert [one.rule for one in fitting(made, "PyTorch/XLA")] == ["idle_border", "output_bound"]
-    assert list(fitting(made, "TensorFlow")) == made
-    assert not OF_TENSORFLOW.search(
-        "".join(str(one.fix) for kind in ("JAX", "PyTorch/XLA") for one in fitting(made, kind))
-    )

@@ -27,9 +27,15 @@ CATEGORIES = {
 }
 """Our categories by the ids of the pod viewer."""
 NAMES = {
-    "device_compute": "Device compute", "device_to_device": "Device to device", "host_compute": "Host compute",
-    "device_collectives": "Device collective communication", "compile": "Host compute", "input": "Input",
-    "kernel_launch": "Kernel launch", "output": "Output", "other": "All others",
+    "device_compute": "Device compute",
+    "device_to_device": "Device to device",
+    "host_compute": "Host compute",
+    "device_collectives": "Device collective communication",
+    "compile": "Host compute",
+    "input": "Input",
+    "kernel_launch": "Kernel launch",
+    "output": "Output",
+    "other": "All others",
 }
 TOOLS = ("overview_page", "framework_op_stats", "kernel_stats", "input_pipeline_analyzer", "pod_viewer")
 _RUN = """

@@ -31,18 +31,6 @@ def only(frame: pd.DataFrame) -> dict[str, object]:
     return row
 
 
-def test_a_collective_beside_no_op_is_exposed() -> None:
-    results = results_of(host("a", marked(N, ("net/MatMul:MatMul", 0, 400), (REDUCE, 400, 500))))
-    row = only(results.communication)
-    assert (row["host"], row["kind"], row["name"]) == ("a", "collective", "all/CollectiveReduceV2")
-    assert (row["type"], row["occurrences"], row["bytes"]) == ("CollectiveReduceV2", N, 0)
-    assert row["total_time_us"] == row["exposed_time_us"] == N * 500
-    assert row["overlap_ratio"] == 0
-    assert row["time_ratio"] == pytest.approx(500 / STEP_US)
-    assert results.steps.frame["device_collectives_ms"].tolist() == [0.5] * N
-    assert results.steps.frame["host_compute_ms"].tolist() == [0.4] * N
-
-
 def test_data_read_ahead_hides_nothing_of_what_a_served_worker_waits_for() -> None:
     alone = results_of(served_worker(0, N)).communication
     results = results_of(served_worker(0, N, beside=data_ahead(N * STEP_US)))

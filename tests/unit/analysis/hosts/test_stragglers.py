@@ -4,10 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import replace
-from functools import cache
 
 import numpy as np
-import pandas as pd
 import pytest
 
 from tests.cluster import Cluster, host_name
@@ -21,14 +19,10 @@ from tests.unit.analysis.hosts.drawn_hosts import (
     server,
 )
 from tfprof_widgets.analysis import (
-    STEP_CATEGORIES,
     TABLES,
     Analysis,
-    Workers,
-    compute_stragglers,
 )
 from tfprof_widgets.show import worker_meta
-from tfprof_widgets.trace import Float64
 
 SEEDS = range(3)
 
@@ -124,34 +118,6 @@ def test_workers_that_wait_for_a_parameter_server_do_not_hold_each_other_up() ->
 def test_three_steps_are_enough_to_find_a_straggler(n_hosts: int) -> None:
     found = results_of_cluster(Cluster(n_hosts, n_steps=3, slow_compute={1: 1.5})).stragglers
     assert found["host"].tolist() == [host_name(1)]
-
-
-@cache
-def two_workers() -> Workers:
-    return results_of_cluster(Cluster(2, n_steps=1)).workers
-
-
-def with_own_times(own_ms: Float64, *, exchange_ms: float = 0.5) -> Workers:
-    """Aligned steps of hosts that wait for the last of them in each; `own_ms` is of shape (steps, hosts)."""
-    n_steps, n_hosts = own_ms.shape
-    step_ms = np.repeat(own_ms.max(axis=1) + exchange_ms, n_hosts)
-    frame = pd.DataFrame({f"{category}_ms": 0.0 for category in STEP_CATEGORIES}, index=range(own_ms.size))
-    frame = frame.assign(
-        step_time_ms=step_ms, host_compute_ms=own_ms.reshape(-1), device_collectives_ms=step_ms - own_ms.reshape(-1)
-    )
-    return replace(two_workers(), frame=frame, hosts=tuple(host_name(i) for i in range(n_hosts)), n_steps=n_steps)
-
-
-@pytest.mark.parametrize("n_hosts", [4, 32, 128, 1000])
-def test_hiccups_that_strike_any_host_make_no_straggler(n_hosts: int) -> None:
-    found = 0
-    n_runs = 20 if n_hosts < 1000 else 5
-    for seed in range(n_runs):
-        random = np.random.default_rng(seed)
-        own = 10 * (1 + 0.01 * random.standard_normal((12, n_hosts)))
-        own *= np.where(random.random((12, n_hosts)) < 0.02, 1.3, 1.0)
-        found += not compute_stragglers(with_own_times(own)).empty
-    assert found <= 1
 
 
 def test_stragglers_of_two_kinds_have_an_advice_each() -> None:

@@ -10,23 +10,12 @@ import pandas as pd
 import pytest
 
 import tfprof_widgets as tfprof
-from tests.builders import EPOCH_NS, U, event, line, plane, session, space
+from tests.builders import EPOCH_NS, event, line, plane, session, space
 from tests.cluster import Cluster, host_name
 from tests.unit.analysis.hosts.drawn_hosts import results_of
 from tests.unit.analysis.hosts.several_hosts_oracle import CATEGORIES, NAMES, in_guide, pod_steps
 from tests.unit.analysis.parity.parity_case import MARKED_KINDS, Case
 from tfprof_widgets.analysis import GUIDE_CATEGORIES, Analysis
-
-
-def gpu_host(name: str, n_steps: int, start_us: float, kernel_us: float = 5) -> bytes:
-    """TV11: a launch and a kernel a step."""
-    host, kernels = [], []
-    for i in range(n_steps):
-        at = start_us + 10 * i
-        host += [event("train", at, 9, _r=1, step_num=i), event("cuLaunchKernel", at + 1, 2, correlation_id=U(i + 1))]
-        kernels.append(event("kern", at + 3, kernel_us, correlation_id=U(i + 1), tf_op="m/foo:MatMul"))
-    stream = line("Stream #13(Compute)", *kernels, id=13)
-    return space(session(), plane("/host:CPU", line("main", *host)), plane("/device:GPU:0", stream), hostnames=[name])
 
 
 def assert_same_as_pod_viewer(frame: pd.DataFrame, theirs: list[dict[str, dict[str, object]]]) -> None:

@@ -74,16 +74,6 @@ def test_a_copy_is_a_cause_and_ends_no_gap() -> None:
     ]
 
 
-def test_between_steps_a_gap_is_in_no_step() -> None:
-    main = (train(0, 40, 0), launch(10, 5, 1), train(60, 40, 1), launch(70, 5, 2))
-    frame = idle_of(main, (ran(15, 25, 1), ran(75, 25, 2)))
-    assert rows(frame, "step", "position", "duration_us")[2:] == [
-        (-1, "outside", 20),
-        (1, "before", 10),
-        (1, "before", 5),
-    ]
-
-
 def test_a_device_that_begins_late_waits_in_the_steps_before() -> None:
     main = (train(0, 40, 0), train(40, 40, 1), train(80, 40, 2), launch(90, 5, 1))
     frame = idle_of(main, (ran(95, 5, 1),))

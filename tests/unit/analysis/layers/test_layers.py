@@ -74,17 +74,6 @@ def test_a_layer_called_where_it_is_no_part_is_found_by_its_name() -> None:
     assert found.frame["class_name"].tolist() == ["Net", "Dense"]
 
 
-def test_an_op_within_a_layer_is_not_another_layer_of_its_name() -> None:
-    source_map = known(("net", "Net"), ("net/add", "Add"), ("net/dropout", "Dropout"), ("net/norm", "Norm"))
-    found = layers_of(
-        "gradient_tape/net_1/norm_1/add_1/Sum",
-        "net_1/add_1/add",
-        "net_1/dropout_1/dropout_1/Mul",
-        source_map=source_map,
-    )
-    assert entry_names(found) == ["net/norm", "net/add", "net/dropout"]
-
-
 def test_optimizers_keep_their_names() -> None:
     source_map = known(("net", "Net"), ("", "sgd_1"), ("", "my_sgd"))
     found = layers_of("sgd_1/Mul", "my_sgd/Mul", "adam_4/Mul", source_map=source_map)

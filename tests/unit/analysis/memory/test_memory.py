@@ -118,25 +118,6 @@ def test_live_set_follows_time_and_adds_up_to_the_bytes_in_use() -> None:
     assert live_ops(profile, 9.0) == old | {"op2": 50}
 
 
-def test_peak_counts_only_the_step_of_the_peak() -> None:
-    def step(n: int, *inner: Event) -> tuple[Event, ...]:
-        return (event("train", 100 * n, 90, _r=1, step_num=n), *inner)
-
-    profile = memory(
-        *step(0, take(1, 1, 100, 100)),
-        *step(1, take(101, 2, 50, 150), take(102, 3, 50, 200), take(103, 4, 30, 230), give(104, 4, 30, 200)),
-    )
-    table = profile.peak(CPU)
-    assert table[["op", "allocation_bytes", "occurrences"]].values.tolist() == [
-        ["allocated in other steps or before the capture", 100, 1],
-        ["op2", 50, 1],
-        ["op3", 50, 1],
-        ["op4", 30, 1],
-    ]
-    assert profile.live(CPU, 0.103)["op"].tolist() == ["op1", "op2", "op3", "op4"]
-    assert profile.timeline(CPU)["step"].tolist() == [0, 1, 1, 1, 1]
-
-
 def test_snapshots_without_group_belong_to_the_step_after_the_last() -> None:
     step = event("train", 10, 5, _r=1, step_num=0)
     profile = memory(take(1, 1, 1, 1), step, take(11, 2, 1, 2), take(20, 3, 1, 3), take(30, 4, 1, 4))
@@ -155,11 +136,6 @@ def test_the_last_stat_that_names_the_allocator_wins() -> None:
 def test_memory_events_elsewhere_than_on_the_host_do_not_count() -> None:
     drawn = trace(plane("/device:GPU:0", line("stream", take(1, 1, 1, 1))))
     assert compute_memory(drawn).is_empty
-
-
-def test_the_memory_of_onednn_alone_gives_the_remedy_too() -> None:
-    assert "(`mklcpu`) reports" in str(memory(take(1, 1, 1, 1, allocator_name="mklcpu")).remedy)
-    assert memory(take(1, 1, 1, 1)).remedy is None
 
 
 def test_sizes_that_no_memory_has_are_cut_so_that_sums_stay_whole() -> None:

@@ -85,20 +85,6 @@ def test_step_tables_agree_with_a_walk_over_the_timeline(moves: list[tuple[int, 
     assert (table["start_bytes"].to_numpy()[1:] == table["end_bytes"].to_numpy()[:-1]).all()
 
 
-def test_what_is_not_given_back_is_charged_to_its_op() -> None:
-    table = leak(12, lost=100).unfreed(CPU)
-    assert table.to_dict("records") == [
-        {
-            "op": "lost",
-            "n_allocations": 10,  # those of the last two steps are not due yet
-            "n_steps": 10,
-            "allocated_bytes": 1000,
-            "bytes_per_step": 100.0,
-            "held_bytes": 1000,
-        }
-    ]
-
-
 def test_a_negative_number_of_steps_is_refused() -> None:
     with pytest.raises(ValueError, match="after_steps=-1"):
         leak(3, lost=1).unfreed(CPU, -1)

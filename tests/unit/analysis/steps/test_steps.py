@@ -76,13 +76,6 @@ def test_kernels_that_run_behind_make_steps_last_until_they_end_without_counting
     assert frame["device_compute_ms"].tolist() == [0.012] * 3
 
 
-def test_what_runs_after_the_last_step_without_a_marker_does_not_make_it_longer() -> None:
-    marked = [one for i in range(3) for one in (train(10 * i, 9, i), launch(10 * i + 1, 1, i))]
-    evaluation = [kernel(100, 50, 99), kernel(160, 50, 98)]
-    frame = compute_steps(trace(host(*marked), gpu(*(kernel(10 * i + 3, 5, i) for i in range(3)), *evaluation))).frame
-    assert (frame["duration_ps"] / 1e6).tolist() == [9, 9, 9]
-
-
 def test_an_unmarked_loop_on_a_device_shows_the_device_busy_in_the_step_in_which_it_is() -> None:
     calls = [
         one
@@ -309,14 +302,6 @@ def test_the_ratio_is_that_of_the_medians_without_the_first_step_and_those_cut()
     found = measure_interference(frame)
     assert (found.overhead_ratio, found.n_steps_inside, found.n_steps_outside) == (pytest.approx(0.2), 20, 20)
     assert found.overhead_interval == (pytest.approx(0.2), pytest.approx(0.2))
-
-
-def test_the_interval_covers_the_truth_about_as_often_as_it_says() -> None:
-    held = 0
-    for seed in range(40):
-        low, high = measure_interference(times(("before", 41, 10), ("during", 40, 11), seed=seed)).overhead_interval
-        held += low <= 0.1 <= high
-    assert held >= 34
 
 
 def test_training_is_compared_with_training_and_not_with_validation() -> None:

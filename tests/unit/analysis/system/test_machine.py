@@ -145,17 +145,12 @@ def on_cpu(system: pd.DataFrame | None) -> Overview:
     ("load", "is_busy"),
     [
         (MachineLoad(2, 0.27, 1.73), True),
-        (MachineLoad(2, 1.0, 0.95), True),
         (MachineLoad(2, 1.9, 0.05), False),  # it uses the machine alone
         (MachineLoad(2, 0.1, 0.05), False),  # idle
-        (MachineLoad(2, 0.9, 0.1), False),
         (MachineLoad(2, 0.3, 0.5), False),  # a core is free
         (MachineLoad(2, 0.2, 0.1, children=1.7), False),  # its own workers
         (MachineLoad(64, 60.0, 1.0), False),  # a 64th is noise, however full it is
-        (MachineLoad(64, 1.0, 58.0), True),
-        (MachineLoad(16, 0.5, 14.0), True),
         (MachineLoad(64, 1.95, 62.0, quota=2.0), False),  # a container that has all that it may use
-        (MachineLoad(64, 0.4, 63.5, quota=2.0), True),
         (MachineLoad(64, 1.0, 40.0, quota=2.0), False),  # its limit slows it, not the others
         (MachineLoad(1, 0.5, 0.5), True),
     ],

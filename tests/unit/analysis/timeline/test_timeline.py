@@ -132,10 +132,6 @@ def test_work_handed_on_and_work_given_to_a_pool_are_told_apart() -> None:
     assert named(whole) == [("producer", "run", "process"), ("pool", "record", "region")]
 
 
-def test_an_event_that_consumes_its_own_context_makes_nothing_start() -> None:
-    assert named(trace(host((event("both", 1, 1, _pt=2, _p=7, _ct=2, _c=7),)))) == []
-
-
 def test_where_an_id_is_used_again_each_consumer_belongs_to_the_producer_before_it() -> None:
     made = tuple(event("made", 4 * i, 0.5, _pt=2, _p=7) for i in range(3))
     used = tuple(event("used", 4 * i + k, 0.5, _ct=2, _c=7) for i in range(3) for k in (1, 2))

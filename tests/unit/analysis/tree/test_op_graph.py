@@ -99,16 +99,6 @@ def test_an_op_is_named_as_in_its_graph_and_knows_its_inputs_and_shapes(ran: Ran
 
 
 @pytest.mark.tensorflow
-def test_float_ops_are_those_of_a_batch_also_where_the_graph_leaves_its_size_open(ran: Ran) -> None:
-    graph = ran("dense")[0].op_graph
-    matmul = graph.ops.set_index("name")["float_ops"]
-    assert matmul["net_1/hidden_1/MatMul"] == 2 * 8 * 16 * 8
-    assert matmul["gradient_tape/net_1/hidden_1/MatMul/MatMul"] == 2 * 8 * 16 * 8
-    conv = ran("conv")[0].op_graph.ops.set_index("name")["float_ops"]
-    assert conv["net_1/conv_1/convolution"] == 2 * 8 * 10 * 10 * 4 * 3 * 3
-
-
-@pytest.mark.tensorflow
 def test_a_gradient_is_at_the_line_of_what_it_is_of_and_marked(ran: Ran) -> None:
     graph = ran("loop")[0].op_graph
     forward, backward = "loss = tf.reduce_sum(tf.matmul(x, w)) * scale", "gradient_tape/MatMul/MatMul_1"
@@ -139,15 +129,6 @@ def test_steps_are_rows_of_the_table_of_steps_and_outside_of_any_it_is_minus_one
     assert times.to_dict() == {-1: 2.0, 0: 4.0, 1: 4.0}
     assert results.op_graph.runs.set_index("step")["n_runs"].to_dict() == {-1: 1, 0: 1, 1: 1}
     assert results.op_graph.steps == [0, 1]
-    assert_totals(results)
-
-
-def test_an_op_and_its_kernels_are_one_op_on_two_devices() -> None:
-    kernel = event("volta_sgemm", 5, 20, tf_op="a/MatMul:MatMul", kernel_details="regs:32 grid:1,1,1 block:4,1,1")
-    results = drawn(event("a/MatMul:MatMul", 0, 2), device=(kernel,))
-    (op,) = results.op_graph.ops.to_dict("records")
-    assert (op["device"], op["host_device"]) == ("/device:GPU:0", "/host:CPU")
-    assert results.op_graph.times.set_index("is_accelerator")["duration_us"].to_dict() == {False: 2.0, True: 20.0}
     assert_totals(results)
 
 

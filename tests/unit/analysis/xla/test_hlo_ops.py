@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from typing import Any
 
 import numpy as np
@@ -133,19 +132,6 @@ def test_costs_are_estimated_by_the_stated_rules(last: Instruction, want: tuple[
     assert costs(X, last, inner=ADD) == want
 
 
-def test_a_convolution_counts_only_where_its_window_meets_data() -> None:
-    window = MESSAGES["Window"](
-        dimensions=[MESSAGES["WindowDimension"](size=3, stride=1, padding_low=1, padding_high=1)]
-    )
-    numbers = MESSAGES["ConvolutionDimensions"](
-        input_batch=0, input_feature=2, input_spatial=[1], output_batch=0, output_feature=2, output_spatial=[1]
-    )
-    base, kernel = instruction("b", "parameter", (2, 5, 4)), instruction("k", "parameter", (3, 4, 7))
-    last = instruction("c", "convolution", (2, 5, 7), reads="b k", window=window, convolution_dimensions=numbers)
-    # 5 places of a window of 3 over 5 values and a border: 13 meetings rather than 15.
-    assert costs(base, kernel, last)[0] == 2 * 4 * 7 * 2 * 13
-
-
 PARTS = (
     instruction("data", "parameter", (10, 20)),
     instruction("whole", "parameter", (10, 20)),
@@ -204,16 +190,6 @@ def library_call(name: str, target: str, product: tuple[int, ...], reads: str, *
     return instruction(name, "custom-call", reads=reads, custom_call_target=target.encode(), shape=shape, **more)
 
 
-GEMM = {"dot_dimension_numbers": {"lhs_contracting_dimensions": ["2"], "lhs_batch_dimensions": ["0"]}}
-
-
-@pytest.mark.parametrize("config", [GEMM, {"operation_queue_id": "0", "gemm_backend_config": GEMM}])
-def test_a_call_of_cublas_costs_what_its_product_costs(config: dict[str, Any]) -> None:
-    left, right = instruction("l", "parameter", (3, 4, 5)), instruction("r", "parameter", (3, 5, 6))
-    call = library_call("c", "__cublas$gemm", (3, 4, 6), "l r", backend_config=json.dumps(config).encode())
-    assert costs(left, right, call) == (2 * 3 * 4 * 5 * 6, 4 * (3 * 4 * 5 + 3 * 5 * 6 + 3 * 4 * 6))
-
-
 ENDLESS = b'{"dot_dimension_numbers": {"lhs_contracting_dimensions": [1e999]}}'
 
 
@@ -221,30 +197,6 @@ ENDLESS = b'{"dot_dimension_numbers": {"lhs_contracting_dimensions": [1e999]}}'
 def test_a_call_that_does_not_say_what_it_sums_over_has_no_figure(config: bytes) -> None:
     flops, _ = costs(X, library_call("c", "__cublas$gemm", (10, 10), "x x", backend_config=config))
     assert np.isnan(flops)
-
-
-WINDOW = MESSAGES["Window"](dimensions=[MESSAGES["WindowDimension"](size=1, stride=2)])
-PLACES = MESSAGES["ConvolutionDimensions"](
-    input_batch=0, input_feature=2, input_spatial=[1], output_batch=0, output_feature=2, output_spatial=[1]
-)
-
-
-@pytest.mark.parametrize(
-    ("kind", "dims", "reads", "floats_moved"),
-    [
-        ("Forward", {"a": (2, 8, 3), "b": (1, 3, 5), "result": (2, 4, 5)}, "a b", 24 + 15 + 40),
-        ("BackwardInput", {"a": (2, 4, 5), "b": (1, 3, 5), "result": (2, 8, 3)}, "a b", 40 + 15 + 48),
-        ("BackwardFilter", {"a": (2, 8, 3), "b": (2, 4, 5), "result": (1, 3, 5)}, "a b", 24 + 40 + 15),
-    ],
-)
-def test_a_convolution_by_cudnn_and_both_its_gradients_cost_the_same(
-    kind: str, dims: dict[str, tuple[int, ...]], reads: str, floats_moved: int
-) -> None:
-    """Of eight values a window of one meets every second: half of the input is never read, all of its gradient is written."""
-    a, b = (instruction(name, "parameter", dims[name]) for name in ("a", "b"))
-    more = {"window": WINDOW, "convolution_dimensions": PLACES}
-    call = library_call("c", f"__cudnn$conv{kind}", dims["result"], reads, **more)
-    assert costs(a, b, call) == (2 * 2 * 4 * 3 * 5, 4 * floats_moved)
 
 
 def test_figures_of_a_tpu_that_cannot_be_are_left_out() -> None:
