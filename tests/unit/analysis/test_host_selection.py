@@ -8,7 +8,7 @@ import pytest
 import traitlets
 
 import tfprof_widgets as tfprof
-from tests.browser.full_run import PLAIN
+from tests.browser.full_run import OTHER, PLAIN
 from tests.cluster import Cluster, host_name
 from tests.two_hosts import BARE, BARE_OP, FULL, write_two_hosts
 from tfprof_widgets.errors import TfProfError
@@ -28,6 +28,14 @@ def test_a_host_and_a_range_restrict_together(prof: tfprof.Profile) -> None:
     assert part.steps["step"].tolist() == [first]
     assert set(part.events["name"]) == {"train", f"{PLAIN.op}:MatMul", f"{BARE_OP}:Softmax"}
     assert repr(part).startswith(f"Selection({BARE}: ")
+
+
+def test_memory_is_that_of_the_host_that_recorded_it(prof: tfprof.Profile) -> None:
+    selected = prof.select(host=FULL).memory(PLAIN.allocator)
+    assert len(selected) == len(prof.memory.timeline(PLAIN.allocator)) > 0
+    assert OTHER in set(selected["op"])
+    with pytest.raises(KeyError, match="no allocator 'GPU_0_bfc' on projects/"):
+        prof.select(host=BARE).memory(PLAIN.allocator)
 
 
 def test_an_unknown_host_is_refused_by_name(prof: tfprof.Profile) -> None:

@@ -65,6 +65,18 @@ def test_ops_beyond_the_most_are_one_row_a_side_and_all_totals_stay(monkeypatch:
     assert found.reduced.overview.host_idle_ratio == pytest.approx(found.whole.overview.host_idle_ratio)
 
 
+def test_a_notice_says_how_many_ops_of_how_many_are_listed(
+    monkeypatch: pytest.MonkeyPatch, both_of: Callable[[str], Both]
+) -> None:
+    reduced = both(host("a", *steps_with(8)), host("b", *steps_with(2))).reduced
+    assert reduced.notices == ()
+    monkeypatch.setattr(MOST, "units", 3)
+    assert reduced.notices == (
+        "1 of 2 hosts (a) ran more ops than a reduced profile has: the 3 of 8 that took most time are listed, the time of the "
+        "others is in the row 'other ops'.",
+    )
+
+
 def test_kernels_beyond_the_most_are_one_row(monkeypatch: pytest.MonkeyPatch, both_of: Callable[[str], Both]) -> None:
     whole = both_of("devices").whole
     monkeypatch.setattr(MOST, "kernels", 1)
@@ -97,6 +109,17 @@ def test_rows_of_a_peak_beyond_the_most_are_one_row(
     peak, whole = peaks[peaks["allocator"] == 0], memory.peak(allocator)
     assert peak["total_bytes"].sum() == whole["total_bytes"].sum()
     assert peak["op"].iloc[-1] == f"other ops ({len(whole) - 2:,} of {len(whole):,} rows)"
+
+
+def test_memory_of_ops_beyond_the_most_is_one_op(
+    monkeypatch: pytest.MonkeyPatch, both_of: Callable[[str], Both]
+) -> None:
+    whole = both_of("keras_fit").whole
+    monkeypatch.setattr(MOST, "ops", 2)
+    used = summarize_memory(whole.memory, whole.memory_by_op)["memory_ops"]
+    assert len(used) == 3
+    assert used["allocated_bytes"].sum() == whole.memory_by_op.allocated_bytes.sum()
+    assert used["peak_bytes"].sum() == whole.memory_by_op.peak_bytes.sum()
 
 
 def test_a_text_of_a_compiled_op_that_is_cut_shows_it(

@@ -136,3 +136,9 @@ def test_a_step_that_stalls_costs_samples_though_the_median_knows_nothing_of_it(
     diff = RunDiff(stalls, run(("BatchV2", 4)))
     assert diff.step_times.ratio == 1
     assert diff.samples.ratio == pytest.approx(0.5)
+
+
+def test_few_steps_tell_no_noise_of_a_sample() -> None:
+    diff = RunDiff(run(("BatchV2", 2), n_steps=3), run(("BatchV2", 4), n_steps=3))
+    assert verdict_of(diff).startswith("What differs in b: batches of 4 samples, of 2 in a. Too few steps to judge: ")
+    assert diff.samples.ratio == pytest.approx(0.5)

@@ -142,6 +142,14 @@ def test_a_wider_model_is_named_first_and_no_machine_is_blamed() -> None:
     assert set(diff.layers["state"]) == {"slower"}
 
 
+def test_what_one_run_did_not_note_is_neither_new_nor_gone() -> None:
+    for before, after in ((noted(SMALL), None), (None, noted(SMALL))):
+        diff = diff_of(Run(seed=1), Run(seed=2), before, after)
+        for table in (diff.layers, diff.source_lines):
+            assert not set(table["state"]) & {"added", "removed"}
+        assert verdict_of(diff).startswith("No change beyond noise: ")
+
+
 @pytest.mark.parametrize("uneven", [0.1, *(pytest.param(less, marks=pytest.mark.nightly) for less in (0.0, 0.03))])
 def test_thirty_pairs_of_one_program_do_not_differ(uneven: float) -> None:
     """Neighbouring steps are alike, the machine drifts, has bursts, and a level of its own in each run."""
@@ -162,3 +170,9 @@ def test_a_program_that_takes_twice_as_long_is_found_in_runs_as_uneven(uneven: f
         assert diff.step_times.ratio > 1.8
         assert diff.step_times.is_beyond_noise
         assert "model/dense_1 is slower" in verdict_of(diff)
+
+
+def test_a_real_capture_of_another_program_is_told_by_its_parameters(capture_of: Callable[[str], Path]) -> None:
+    a, b = (tfprof.load(capture_of(kind)) for kind in ("h100_resnet_mixed", "h100_lstm"))
+    assert tfprof.diff(a, b).verdict.startswith("What differs in b: ")
+    assert tfprof.diff(a, a)._runs.program == ()

@@ -29,6 +29,11 @@ def test_a_model_built_again_has_the_same_ops_under_other_numbers() -> None:
     assert paired(a, b) == dict(zip(a, b, strict=True))
 
 
+def test_functions_traced_again_are_the_same() -> None:
+    a, b = ["__inference_train_12/x", "__inference_train_99/y"], ["__inference_train_30/x", "__inference_train_31/y"]
+    assert paired(a, b) == dict(zip(a, b, strict=True))
+
+
 @pytest.mark.parametrize("is_swapped", [False, True])
 def test_of_renumbered_layers_the_one_too_many_is_the_one_that_costs_otherwise(is_swapped: bool) -> None:
     a, b = ["dense/M", "dense_1/M", "dense_2/M"], ["dense_3/M", "dense_4/M", "dense_5/M", "dense_6/M"]

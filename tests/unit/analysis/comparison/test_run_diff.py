@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 
 import numpy as np
 import pandas as pd
@@ -87,6 +88,14 @@ def test_what_a_busy_machine_does_to_all_ops_alike_is_no_change(speed: float) ->
     assert said.endswith(f"Most ops are {'slower' if speed > 1 else 'faster'}, too: no single part is known.")
 
 
+def test_a_step_whose_ops_all_take_twice_as_long_is_beyond_what_a_busy_machine_does() -> None:
+    for a, b, word in ((1.0, 2.0, "slower"), (2.0, 1.0, "faster")):
+        diff = diff_of(Run(seed=1, speed=a), Run(seed=2, speed=b))
+        assert diff.step_times.is_beyond_noise
+        assert re.match(rf"Steps of b are [\d.]+ times {word}: ", verdict_of(diff))
+        assert "most ops are, too" in verdict_of(diff)
+
+
 @pytest.mark.parametrize("noise", [0.05, 0.15])
 def test_a_callback_that_is_gone_is_named_by_the_time_between_the_ops(noise: float) -> None:
     diff = diff_of(Run(seed=1, gap_us=4_000, noise=noise), Run(seed=2, noise=noise))
@@ -96,6 +105,12 @@ def test_a_callback_that_is_gone_is_named_by_the_time_between_the_ops(noise: flo
     assert "; the time of Python and dispatch, between the ops, fell from 4.03 to 0.030 ms a step." in verdict_of(diff)
     back = diff_of(Run(seed=2, noise=noise), Run(seed=1, gap_us=4_000, noise=noise))
     assert "; the time of Python and dispatch, between the ops, rose from 0.030 to 4.03 ms a step." in verdict_of(back)
+
+
+def test_an_input_that_no_longer_keeps_up_is_named_once() -> None:
+    diff = diff_of(Run(seed=1, wait_us=100, n_steps=40), Run(seed=2, wait_us=20_000, n_steps=40))
+    assert states(diff.categories, "category")["input"] == "slower"
+    assert re.search(r"; input time, waiting for data, rose from 0\.\d+ to 2\d\.\d ms a step\.$", verdict_of(diff))
 
 
 def test_a_machine_that_is_busy_for_a_while_makes_no_wait_a_change() -> None:

@@ -72,6 +72,14 @@ def test_another_allocator_is_not_taken_for_the_one_that_failed(text: str) -> No
     assert math.isnan(found.in_use_bytes)
 
 
+def test_a_message_without_an_allocator_is_about_that_of_its_device() -> None:
+    found = explained(
+        failed(f"{{{{function_node __wrapped__Mul_device_{DEVICE}}}}} failed to allocate memory [Op:Mul]")
+    )
+    assert (found.allocator, found.device, found.in_use_bytes) == (GPU, "GPU:0", 400 * MIB)
+    assert math.isnan(found.requested_bytes)
+
+
 def test_a_message_that_nobody_knows_is_told_as_it_is() -> None:
     found = explained(failed("the frobnicator is full"))
     assert found.sentence.startswith("ResourceExhaustedError: the frobnicator is full.")
@@ -85,6 +93,12 @@ def test_a_capture_that_ended_before_says_so_and_how_to_record_the_moment() -> N
     assert found.sentence.startswith("Out of memory: Relu of layer model/wide asked for 512 MiB")
     assert "had ended 59.9 s before" in found.actions[-1].words or "had ended 60.0 s before" in found.actions[-1].words
     assert "max_seconds=600, max_bytes=2**30" in found.actions[-1].code
+
+
+def test_a_selection_of_steps_is_blamed_where_there_was_one() -> None:
+    found = explained(failed(at_us=60e6, selection="steps=range(10, 20)"))
+    assert "but steps=range(10, 20)" in found.actions[-1].words
+    assert found.actions[-1].code == "with tfprof.profile() as prof: ..."
 
 
 def test_where_no_memory_was_recorded_the_exact_line_to_record_it_is_given() -> None:
@@ -186,6 +200,13 @@ def test_what_grows_with_the_batch_decides_which_batch_fits() -> None:
     assert estimated(live(("[1024,8]", "layer", 300), ("[77]", "other", 650))) == 512
     assert estimated(live(("[1024,8]", "layer", 100), ("[77]", "other", 800))) == 256
     assert estimated(live(("[4096,8]", "layer", 900)), requested=900) == 256, "sequences of four, flattened"
+
+
+def test_what_is_still_to_come_makes_the_estimate_smaller() -> None:
+    rows = live(("[1024,8]", "layer", 900))
+    half = Progress(n_run=2, n_layers=4, is_backward=False, is_training=True)
+    assert estimated(rows) == 512
+    assert estimated(rows, progress=half) == 128
 
 
 def test_a_batch_that_cannot_be_judged_is_not_invented() -> None:

@@ -8,13 +8,17 @@ import pandas as pd
 import pytest
 
 from tests.builders import event, line, plane, trace
+from tests.unit.analysis.parity.vector_traces import input_categories as input_categories_vector
 from tfprof_widgets.analysis import (
     InputPipeline,
     aggregate_ops,
     compute_input_pipeline,
+    compute_steps,
     input_category,
     op_occurrences,
 )
+from tfprof_widgets.read import read_xspace
+from tfprof_widgets.trace import Trace
 
 
 def steps(step_ms: float, input_ms: float, other_ms: float = 0.0, n: int = 4) -> pd.DataFrame:
@@ -75,6 +79,18 @@ def test_without_steps_the_verdict_says_so_and_tells_what_tf_data_did() -> None:
     assert "Map accounts for" in result.verdict
     assert result.input_ratio != result.input_ratio
     assert result.suggestion != ""
+
+
+def compute(drawn: Trace) -> InputPipeline:
+    ops = aggregate_ops(op_occurrences(drawn))
+    return compute_input_pipeline(drawn, steps=compute_steps(drawn).frame, ops=ops)
+
+
+def test_categories_are_attributes_too() -> None:
+    result = compute(read_xspace(input_categories_vector()))
+    names = ("enqueue_ms", "read_on_demand_ms", "read_in_advance_ms", "preprocessing_ms", "unclassified_ms")
+    assert [getattr(result, name) for name in names] == result.categories["time_ms"].tolist()
+    assert result.enqueue_ms == pytest.approx(0.02)
 
 
 def test_a_shuffle_that_fills_outside_the_averaged_steps_is_told_all_the_same() -> None:

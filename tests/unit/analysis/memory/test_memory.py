@@ -138,6 +138,11 @@ def test_memory_events_elsewhere_than_on_the_host_do_not_count() -> None:
     assert compute_memory(drawn).is_empty
 
 
+def test_an_unknown_allocator_is_answered_with_those_there_are() -> None:
+    with pytest.raises(KeyError, match=CPU):
+        memory(take(1, 1, 1, 1)).peak("gpu")
+
+
 def test_sizes_that_no_memory_has_are_cut_so_that_sums_stay_whole() -> None:
     profile = memory(*(take(i, i, 2**62, -(2**62)) for i in range(1, 6)))
     used = memory_by_op(profile)

@@ -174,6 +174,13 @@ def test_a_fusion_of_a_product_of_8_bits_has_rates_without_a_roof(of_eight_bits:
     assert judged(program_of(BF16), "fusion")["mfu_ratio"] == pytest.approx(GEMM_FLOPS / 100e-6 / (2 * TF32), rel=1e-3)
 
 
+def test_what_adds_numbers_of_64_bits_is_set_against_the_peak_of_64() -> None:
+    found = judged(program_of(F32, F64), "sum")
+    assert (found["unit"], found["flops"], found["bound"]) == ("64-bit vector", 1024**2, "memory")
+    assert found["mfu_ratio"] == pytest.approx(1024**2 / 100e-6 / 33.45e12, rel=1e-3)
+    assert judged(program_of(F32), "sum")["bound"] == "memory"
+
+
 @pytest.mark.parametrize("rows", ["op", "kernel", "layer", "step"])
 def test_without_a_gpu_tables_have_their_columns_and_no_row(rows: Any) -> None:
     host = plane("/host:CPU", line("main", event("net/dense/MatMul:MatMul", 0, 2)))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -15,6 +16,7 @@ from tests.unit.analysis.steps.step_oracle import time_by_priority
 from tfprof_widgets.analysis import (
     PS_PER_MS,
     Analysis,
+    CaptureSummary,
     choose_steps,
     compute_steps,
     distinct_names,
@@ -202,6 +204,12 @@ def fits(n: int, pause_ms: float) -> list[tuple[str, float, float, float]]:
     ]
 
 
+def test_the_first_step_of_each_fit_that_compiles_is_left_out() -> None:
+    averaged, why, _ = choose_steps(table(*fits(5, 40.0)))
+    assert averaged.sum() == 35
+    assert why == "Step 0 (100 ms, compiles) and 4 steps that compile at the begin of a loop are excluded."
+
+
 def test_steps_that_trace_again_within_a_loop_are_left_out() -> None:
     averaged, why, again = choose_steps(table(*fits(5, 0.05)))
     assert averaged.sum() == 35
@@ -240,6 +248,14 @@ def test_what_compiles_is_left_out_wherever_it_lies(
     averaged, why, _ = choose_steps(steps_of(*compile_ms, sessions=sessions))
     assert averaged.tolist() == [ms < 100 for ms in compile_ms]
     assert words is None or why == words
+
+
+def test_averages_that_have_only_steps_that_compile_say_so() -> None:
+    averaged, why, _ = choose_steps(steps_of(800.0))
+    assert (averaged.tolist(), why) == ([True], "The only averaged step compiles.")
+    averaged, why, _ = choose_steps(steps_of(800, 700, 900, sessions=[0, 1, 2]))
+    assert averaged.tolist() == [False, True, True]
+    assert why == "Step 0 (805 ms, compiles) is excluded. All averaged steps compile."
 
 
 def test_where_most_steps_compile_that_is_what_a_step_does() -> None:
@@ -322,6 +338,13 @@ def test_with_nothing_to_compare_with_the_cost_is_not_known(groups: list[tuple[s
     assert (empty.n_steps_inside, empty.n_steps_outside) == (0, 0)
 
 
+def test_few_steps_give_a_ratio_without_an_interval() -> None:
+    found = measure_interference(times(("before", 10, 10), ("during", 3, 11), noise=0))
+    assert found.overhead_ratio == pytest.approx(0.1)
+    assert math.isnan(found.overhead_interval[0])
+    assert "too few for an interval" in step_sentence(found, "normal")
+
+
 def test_a_capture_that_distorts_says_so_with_what_to_do_and_others_do_not() -> None:
     distorted = measure_interference(times(("before", 50, 10), ("during", 50, 14)))
     assert distorted.is_distorting
@@ -334,3 +357,21 @@ def test_a_capture_that_distorts_says_so_with_what_to_do_and_others_do_not() -> 
         assert "distorts" not in step_sentence(calm, "normal")
     noisy = Interference(0.5, (-0.1, 1.2), 9, 9)
     assert "noise" in step_sentence(noisy, "normal")
+
+
+def summary(**fields: Any) -> CaptureSummary:
+    known: dict[str, Any] = {
+        "start_s": 0.012, "stop_s": 0.3, "n_bytes": 2**20, "n_events": 5000, "n_steps": 100, "outcome": "complete",
+        "detail": "normal", "overhead_ratio": 0.04, "overhead_interval": (0.01, 0.07), "n_steps_inside": 10,
+        "n_steps_outside": 89,
+    }  # fmt: skip
+    return CaptureSummary(**(known | fields))
+
+
+def test_the_sentence_names_every_cost() -> None:
+    assert summary().sentence == (
+        "A step took 4.00 % longer while it was captured (95 % interval 1.00 to 7.00 %; 10 steps inside, 89 outside). "
+        "Starting took 12.0 ms, stopping 300 ms, for 5,000 events in 1.00 MiB."
+    )
+    assert summary(n_steps=0).sentence.startswith("What the capture cost a step is not known: no step was marked.")
+    assert summary(overhead_interval=(0.11, 0.2)).is_distorting

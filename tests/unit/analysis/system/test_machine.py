@@ -178,3 +178,9 @@ def test_a_busy_machine_is_the_second_line_and_the_verdict_stays() -> None:
 )
 def test_a_free_machine_and_one_that_is_not_known_are_not_told(system: pd.DataFrame | None) -> None:
     assert "cores" not in on_cpu(system).verdict_detail
+
+
+def test_workers_of_the_program_are_told_as_its_own() -> None:
+    detail = on_cpu(samples(2, 0.3, 0.05, 1.6)).verdict_detail
+    assert detail.startswith("Processes that this one started used 1.60 of 2 cores meanwhile; this one got 0.300.")
+    assert "Other programs" not in detail

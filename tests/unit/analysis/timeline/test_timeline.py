@@ -59,6 +59,20 @@ def _machine(*loads: float, **columns: float) -> pd.DataFrame:
     )
 
 
+def test_cores_and_gpus_of_their_own_follow_the_sums_of_the_machine() -> None:
+    gpus = {"gpu_pct": 50.0, "gpu_memory_bytes": 3e9, "gpu0_pct": 20.0, "gpu0_memory_bytes": 1e9}
+    system = _machine(10, 90, cpu_pct=50, n_threads=9, memory_available_bytes=1e9, **gpus, gpu1_pct=80.0)
+    counters = _results(event("train", 0, 9), system=system).counters.counters
+    assert [(counter.name, counter.unit) for counter in counters] == [
+        ("CPU, all cores", "%"), ("Threads of this process", "threads"), ("Memory available", "bytes"),
+        ("GPU load", "%"), ("GPU memory in use", "bytes"),
+        ("GPU 0 load", "%"), ("GPU 0 memory in use", "bytes"), ("GPU 1 load", "%"),
+        ("CPU core 0", "%"), ("CPU core 1", "%"),
+    ]  # fmt: skip
+    assert counters[-1].time_ps.tolist() == [0]
+    assert counters[-1].value.tolist() == [90]
+
+
 def test_of_many_cores_the_busiest_are_shown_and_their_names_say_of_how_many() -> None:
     loads = [float(i % 7) for i in range(64)]
     loads[40] = 99

@@ -10,7 +10,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from tests.structure_drawings import drawn_graph
+from tests.structure_drawings import drawn_graph, profile_of
 from tests.unit.analysis.tree.drawn_graphs import graph_of
 from tfprof_widgets.analysis import (
     FIGURES,
@@ -22,6 +22,7 @@ from tfprof_widgets.analysis import (
     build_tree,
     compute_shown_structure,
     forward_name,
+    framework_ops,
     make_tree_options,
 )
 from tfprof_widgets.trace import OpGraph
@@ -210,3 +211,9 @@ def test_edges_are_between_named_ops_and_counted_in_the_whole_graph() -> None:
     few = shown_of(graph, most_ops=3)
     assert few.n_edges == len(graph.inputs)
     assert len(few.edges) < len(graph.inputs)
+
+
+def test_ops_of_the_trace_are_found_by_name_in_a_stored_graph() -> None:
+    results = profile_of(drawn_graph(N_LAYERS)).run.results
+    rows = framework_ops(results, results.op_graph)
+    assert results.op_graph.ops["name"].to_numpy()[rows].tolist() == list(results.op_shares.name)

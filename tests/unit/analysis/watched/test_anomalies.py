@@ -38,6 +38,14 @@ def test_an_input_that_becomes_slow_is_named_within_20_steps(seed: int) -> None:
     assert last.evidence.startswith("Medians of the last 512 steps of it and of the 1,9")
 
 
+def test_a_phase_that_is_much_slower_than_one_just_before_begins_where_it_begins() -> None:
+    run = healthy(1, N)
+    run.compute[1700:1960] += 4
+    run.wait[2000:] += 40
+    found = show(run, call_s=CALL_S).named["wait_grows"][1]
+    assert found.first_step == 2000
+
+
 @pytest.mark.parametrize("at", [700, 3000])
 def test_slow_computing_is_named_and_no_other_cause(at: int) -> None:
     run = healthy(1, N)
@@ -96,6 +104,24 @@ def test_a_multiple_of_a_period_is_not_told_for_it_where_some_slow_steps_were_tr
     run.flags[[151, 199, 247][:n_hidden]] = AFTER_WINDOW
     (last,) = show(run).last
     assert last.title == "Every 8 steps, 150 ms outside of the training function"
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_a_period_that_ends_with_the_epoch_is_not_told_as_a_multiple(seed: int) -> None:
+    """The last step of an epoch ends with its computation: that a callback was slow behind it shows in no step."""
+    run = healthy(seed, 600)
+    run.flags[0::200] = EPOCH_BEGIN
+    run.outside[49::50] += 400
+    run.outside[199::200] -= 400
+    (last,) = show(run).last
+    assert last.title == "Every 50 steps, 400 ms outside of the training function"
+
+
+def test_a_series_that_ends_says_so() -> None:
+    run = healthy(1, N)
+    run.outside[1000:4000:100] += 60
+    (last,) = show(run).last
+    assert (last.kind, last.first_step, last.last_step, last.next_at) == ("slow_callback", 1000, 3900, None)
 
 
 def test_a_drift_is_named() -> None:
@@ -188,6 +214,27 @@ def test_a_window_over_its_steps_is_told_and_no_other_wanted() -> None:
     (found,) = finder.anomalies
     assert (found.window, found.wants_window) == (1, False)
     json.dumps(asdict(found))
+
+
+def test_times_that_are_not_known_are_not_told() -> None:
+    finder = AnomalyFinder(n_cores=8)
+    finder.add_steps(steps(np.r_[np.full(1000, 4.0), np.full(1000, 8.0)], wait_ms=np.nan, outside_ms=np.nan))
+    (found,) = finder.anomalies
+    assert found.title == "Steps take 8.00 ms since step 1,000, 4.00 ms before"
+    assert "not known" in found.evidence
+
+
+def test_what_gets_worse_is_told_from_its_begin_with_what_was_before_all_of_it() -> None:
+    run = healthy(2, 1700, ms=7)
+    run.wait[1200:1288] += 40 * run.rng.lognormal(0, 0.2, 88)
+    run.wait[1288:] += 80 * run.rng.lognormal(0, 0.4, 412)
+    (found,) = [one for one in show(run).last if one.kind == "wait_grows"]
+    assert re.match(
+        r"Steps take 8\d\.\d ms since step 1,28\d, 4\d\.\d ms since step 1,200, 7\.\d\d ms before: they wait for data 7\d\.\d ms "
+        r"of it, 1\d\d µs before$",
+        found.title,
+    )
+    assert (found.first_step, found.severity, found.last_step) == (1200, "high", None)
 
 
 @pytest.mark.parametrize(("wait_ms", "kind"), [(40, "wait_grows"), (9, "machine_busy")])

@@ -206,3 +206,8 @@ def test_figures_of_a_tpu_that_cannot_be_are_left_out() -> None:
     assert (row["program_id"], row["total_time_us"]) == (-1, 1.0)
     assert np.isnan(row["flops"])
     assert np.isnan(row["bytes_accessed"])
+
+
+def test_a_derived_line_of_a_tpu_runs_nothing() -> None:
+    drawn = trace(plane("/device:TPU:0", line("XLA Ops", event("%a", 0, 1), id=-559038737)))
+    assert len(Analysis(drawn).occurrences) == 0
