@@ -44,22 +44,9 @@ def test_an_id_of_one_window_does_not_lead_into_another() -> None:
 
 
 NAMES = (
-    "train",
-    "FunctionRun",
-    "EagerExecute",
-    "IteratorGetNext:IteratorGetNext",
-    "a:B",
-    "Iterator::Root",
-    "MemcpyH2D",
-    "cuLaunchKernel",
-    "EagerLocalExecute: IteratorGetNext",
-    "ReduceIterator::Root",
-    "ExecutorState::Process",
-    "IteratorGetNextOp::DoCompute",
-    "",
-    "MemoryAllocation",
-    "InstantiatedCapturedFunction::Run",
-    "TraceContext",
+    *("train", "FunctionRun", "EagerExecute", "IteratorGetNext:IteratorGetNext", "a:B", "Iterator::Root", "MemcpyH2D"),
+    *("cuLaunchKernel", "EagerLocalExecute: IteratorGetNext", "ReduceIterator::Root", "ExecutorState::Process"),
+    *("IteratorGetNextOp::DoCompute", "", "MemoryAllocation", "InstantiatedCapturedFunction::Run", "TraceContext"),
 )
 KEYS = (
     *("_r", "_p", "_pt", "_c", "_ct", "_a", "_pid", "id", "iter_num", "step_num", "group_id", "step_name", "tf_op"),
@@ -67,21 +54,8 @@ KEYS = (
     *("_ipl_stage_id", "_ipl_stage_cat", "_ipl_stage_name"),
 )
 VALUES: tuple[Any, ...] = (
-    0,
-    1,
-    2,
-    -1,
-    2**62,
-    -(2**63),
-    U(2**64 - 1),
-    U(3),
-    1.5,
-    float("nan"),
-    "x",
-    "a:B",
-    b"x",
-    Nothing(),
-    Ref("half"),
+    *(0, 1, 2, -1, 2**62, -(2**63), U(2**64 - 1), U(3), 1.5, float("nan")),
+    *("x", "a:B", b"x", Nothing(), Ref("half")),
 )
 
 

@@ -20,21 +20,8 @@ from tfprof_widgets.analysis import (
 from tfprof_widgets.trace import Trace
 
 _PARTS = (
-    "a/",
-    "b",
-    ":",
-    "::",
-    "MatMul",
-    "relu",
-    "MemcpyHToD",
-    "Iterator",
-    "[2]",
-    "_",
-    "_1",
-    "_12",
-    "3",
-    "XlaCompile",
-    "\u00b2",
+    *("a/", "b", ":", "::", "MatMul", "relu", "MemcpyHToD", "Iterator", "[2]"),
+    *("_", "_1", "_12", "3", "XlaCompile", "\u00b2"),
 )
 
 
