@@ -13,11 +13,10 @@ from tests.unit.analysis.advice.test_input_rules import drawn as waiting
 from tests.unit.analysis.cluster.comparison import OF_ONE_HOST, Both, copies, gains
 from tests.unit.analysis.cluster.conftest import LATER_NS
 from tfprof_widgets.analysis import (
-    CLUSTER_RULES,
-    HOST_RULES,
     MOST,
     RULES,
     Analysis,
+    Rule,
     host_advice,
     merge_hosts,
     of_hosts,
@@ -96,7 +95,7 @@ def test_what_is_left_on_hosts_changes_no_advice(cause: str, monkeypatch: pytest
 
 def test_usual_causes_lead_to_every_rule() -> None:
     told = {one.rule for cause in USUAL for one in drawn(cause).reduced.advice}
-    asked = {rule.__name__ for rule in (*HOST_RULES, *CLUSTER_RULES)}
+    asked = {one.name for one in RULES.values() if one.scope != "program"}
     assert asked <= told
 
 
@@ -111,8 +110,8 @@ def test_hosts_count_by_the_time_of_their_steps() -> None:
 
 
 def test_every_rule_is_asked_of_hosts_or_of_all_of_them_but_those_on_tasks_and_on_one_program() -> None:
-    asked = {rule.__name__ for rule in (*HOST_RULES, *CLUSTER_RULES)}
-    assert {rule.__name__ for rule in RULES} - asked == {
+    asked = {one.name for one in RULES.values() if one.scope != "program"}
+    assert set(RULES) - asked == {
         "task_communication",
         "uneven_tasks",
         "outside_steps",
@@ -120,7 +119,6 @@ def test_every_rule_is_asked_of_hosts_or_of_all_of_them_but_those_on_tasks_and_o
         "shuffle_fill",
         "input_competes",
     }
-    assert not set(HOST_RULES) & set(CLUSTER_RULES)
 
 
 def test_what_a_host_says_travels_in_few_bytes(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -144,7 +142,7 @@ def test_a_rule_that_fails_on_hosts_is_told(monkeypatch: pytest.MonkeyPatch) -> 
         raise ValueError("no")
 
     results = CAUSES["python"]()
-    monkeypatch.setattr(of_hosts, "HOST_RULES", (broken,))
+    monkeypatch.setattr(of_hosts, "RULES", {"broken": Rule(broken, "")})
     traces = copies(results.trace, ["a", "b"])
     reduced = merge_hosts([summarize_host(Analysis(one)) for one in traces])
     assert reduced.advice_notices == (
