@@ -8,15 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.builders import event, line, plane, trace
-from tfprof_widgets.analysis import (
-    OpCategory,
-    by_op_name,
-    by_stem,
-    framework_op,
-    once,
-    parse_op_names,
-    parsed_names,
-)
+from tfprof_widgets.analysis import OpCategory, by_op_name, by_stem, framework_op, once, parse_op_names, parsed_names
 from tfprof_widgets.trace import Trace
 
 _PARTS = (

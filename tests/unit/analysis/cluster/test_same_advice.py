@@ -12,16 +12,7 @@ from tests.unit.analysis.advice.drawn_causes import CAUSES
 from tests.unit.analysis.advice.test_input_rules import drawn as waiting
 from tests.unit.analysis.cluster.comparison import OF_ONE_HOST, Both, copies, gains
 from tests.unit.analysis.cluster.conftest import LATER_NS
-from tfprof_widgets.analysis import (
-    MOST,
-    RULES,
-    Analysis,
-    Rule,
-    host_advice,
-    merge_hosts,
-    of_hosts,
-    summarize_host,
-)
+from tfprof_widgets.analysis import MOST, RULES, Analysis, Rule, host_advice, merge_hosts, of_hosts, summarize_host
 from tfprof_widgets.trace import host_names, merge_traces, of_host
 
 OF_TASKS = ("tensors of other tasks", "one parameter server does it all")
@@ -43,14 +34,7 @@ MORE_OF_THE_SAME = frozenset(
         *(f"{stage}, 3000 us" for stage in ("BatchV2", "Map", "TFRecord", "ParallelMapV2", "Shuffle", "Interleave")),
         *(f"{stage}, 8000 us" for stage in ("BatchV2", "Shuffle", "Interleave")),
         *("FlatMap[0]::Generator, 3000 us", "waiting for data", "launches in short gaps", "32 bits in short kernels"),
-        *(
-            "copies back",
-            "32 bits",
-            "python",
-            "a host with slow input",
-            "short ops",
-            "python in the graph",
-        ),
+        *("copies back", "32 bits", "python", "a host with slow input", "short ops", "python in the graph"),
     )
 )
 """Another cause leads to the same advice, of the same stage of the input: only `make nightly` asks these."""

@@ -7,13 +7,7 @@ import pydoc
 import pytest
 
 import tfprof_widgets as tfprof
-from tfprof_widgets.analysis import (
-    TABLES,
-    InputPipeline,
-    MemoryProfile,
-    read_tables,
-    table,
-)
+from tfprof_widgets.analysis import TABLES, InputPipeline, MemoryProfile, read_tables, table
 
 WRITTEN = """
 *times:

@@ -6,15 +6,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from tfprof_widgets.analysis import (
-    MAX_DEPTH,
-    MAX_SIBLINGS,
-    Quantities,
-    numbered,
-    pair_lines,
-    pair_names,
-    pair_stages,
-)
+from tfprof_widgets.analysis import MAX_DEPTH, MAX_SIBLINGS, Quantities, numbered, pair_lines, pair_names, pair_stages
 
 
 def paired(a: list[str], b: list[str], cost_a: list[float] | None = None, cost_b: list[float] | None = None) -> dict:

@@ -12,11 +12,7 @@ import pytest
 import tfprof_widgets as tfprof
 from tests.builders import Event, event
 from tests.cluster import Cluster
-from tests.unit.analysis.hosts.drawn_hosts import (
-    STEP_US,
-    host,
-    results_of,
-)
+from tests.unit.analysis.hosts.drawn_hosts import STEP_US, host, results_of
 from tfprof_widgets.capture import Answer
 from tfprof_widgets.capturing import _profile_of
 from tfprof_widgets.several_runs import ScalingRun, scaling_frame, scaling_sentence

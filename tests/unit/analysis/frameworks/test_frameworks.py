@@ -12,13 +12,7 @@ import numpy as np
 import pytest
 
 from tests.builders import Event, event, line, plane, trace
-from tfprof_widgets.analysis import (
-    Analysis,
-    compute_steps,
-    framework_of,
-    pool_links,
-    unwrapped,
-)
+from tfprof_widgets.analysis import Analysis, compute_steps, pool_links, unwrapped
 from tfprof_widgets.loading import load_profile
 from tfprof_widgets.profiles import Profile
 from tfprof_widgets.trace import Trace
@@ -40,13 +34,6 @@ def run(number: int, start: int, name: str = "train_step") -> list[Event]:
 def drawn(calls: list[list[Event]], runs: list[list[Event]]) -> Trace:
     """A Python thread and a thread of a pool."""
     return trace(plane("/host:CPU", line("python", *sum(calls, [])), line("pool", *sum(runs, []))))
-
-
-def test_the_framework_of_a_trace() -> None:
-    assert framework_of(trace(plane("/host:CPU", line("a", event("MatMul:MatMul", 0, 1))))) == "TensorFlow"
-    assert framework_of(drawn([call(0)], [])) == "JAX"
-    assert framework_of(trace(plane("/host:metadata", jax_version="0.10.2"))) == "JAX"
-    assert framework_of(trace(plane("/host:CPU", line("a", event("SyncTensorsGraph", 0, 1))))) == "PyTorch/XLA"
 
 
 @pytest.mark.parametrize(

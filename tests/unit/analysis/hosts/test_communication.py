@@ -62,10 +62,7 @@ def linked(n_steps: int) -> list[list[object]]:
             event("hand over", at + 1, 2, _pt=2, _p=i + 1),
             event("net/MatMul:MatMul", at + 10, 690),
         ]
-        other += [
-            event("taken", at + 395, 510, _ct=2, _c=i + 1),
-            event(REDUCE, at + 400, 500),
-        ]
+        other += [event("taken", at + 395, 510, _ct=2, _c=i + 1), event(REDUCE, at + 400, 500)]
     return [main, other]
 
 

@@ -18,10 +18,7 @@ from tests.unit.analysis.hosts.drawn_hosts import (
     served_worker,
     server,
 )
-from tfprof_widgets.analysis import (
-    TABLES,
-    Analysis,
-)
+from tfprof_widgets.analysis import TABLES, Analysis
 from tfprof_widgets.show import worker_meta
 
 SEEDS = range(3)

@@ -109,8 +109,7 @@ def test_clocks_that_fall_into_two_halves_are_told_of() -> None:
 
 
 @pytest.mark.parametrize(
-    ("clock_us", "words"),
-    [(5 * 86_400e6, "5.00 days behind"), (7_200e6, "2.00 hours behind"), (90e6, "90.0 s behind")],
+    ("clock_us", "words"), [(5 * 86_400e6, "5.00 days behind"), (7_200e6, "2.00 hours behind"), (90e6, "90.0 s behind")]
 )
 def test_clocks_far_apart_are_told_of_in_a_unit_that_fits(clock_us: float, words: str) -> None:
     assert words in notice_of({"a": 0.0, "b": -clock_us, "c": 0.0})

@@ -7,16 +7,7 @@ import pandas as pd
 import pytest
 
 from tests.builders import Event, U, event, line, plane, trace
-from tfprof_widgets.analysis import (
-    CATEGORY_CODE,
-    Analysis,
-    HostWork,
-    Part,
-    Pieces,
-    Waits,
-    charge,
-    idle,
-)
+from tfprof_widgets.analysis import CATEGORY_CODE, Analysis, HostWork, Part, Pieces, Waits, charge, idle
 from tfprof_widgets.trace import Int64, UInt8
 
 DETAILS = "regs:32 static_shared:16 dynamic_shared:8 grid:1,2,3 block:4,5,6 occ_pct:62.5"

@@ -201,15 +201,6 @@ def test_a_shuffle_whose_filling_takes_most_of_the_time_is_the_bottleneck() -> N
     assert "a smaller buffer is full sooner, but shuffles less" in row["suggestion"]
 
 
-def test_first_calls_count_where_only_they_keep_the_training_waiting() -> None:
-    slow_start = compute(serial(0, 400, 300) + serial(600, 20, 5) + serial(1000, 20, 5))
-    assert bottleneck(slow_start) == f"{ROOT}::Map"
-    assert slow_start.pipelines["startup_time_ms"].tolist() == [0]
-    assert slow_start.pipelines["bottleneck_time_ms"].tolist() == pytest.approx([0.31])
-    steady = compute(serial(0, 70, 60) + serial(600, 20, 5) + serial(1000, 20, 5))
-    assert steady.pipelines["startup_time_ms"].tolist() == pytest.approx([0.07])
-
-
 def busy_prefetch(n_batches: int) -> tuple[list[Event], list[Event]]:
     """A prefetch that takes as long as the batch after the one it hands over, as on a machine with too few processors."""
     consumer, producer = [], []

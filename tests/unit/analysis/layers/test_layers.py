@@ -11,16 +11,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tests.builders import event, line, plane, trace
 from tests.unit.analysis.layers.totals import totals_of
-from tfprof_widgets.analysis import (
-    PHASES,
-    UNATTRIBUTED,
-    Analysis,
-    Layers,
-    compute_layers,
-    op_scopes,
-)
+from tfprof_widgets.analysis import PHASES, UNATTRIBUTED, Analysis, Layers, compute_layers, op_scopes
 from tfprof_widgets.read import open_traces
 from tfprof_widgets.trace import SourceMap, empty_source_map
 
@@ -154,36 +146,6 @@ def test_phases_add_up_to_all_time_whatever_the_names(names: list[str], has_laye
 
 
 # --- memory ---
-
-
-def test_memory_is_charged_to_layers_and_adds_up_to_the_peak() -> None:
-    def memory(name: str, at: int, size: int, address: int, op: str, *, in_use: int) -> object:
-        stats = {"allocator_name": "GPU_0_bfc", "bytes_reserved": 0, "bytes_allocated": in_use, "bytes_available": 0}
-        more = {"peak_bytes": in_use, "requested_bytes": size, "allocation_bytes": size, "addr": address, "tf_op": op}
-        return event(name, at, 0, **stats, **more)
-
-    found = trace(
-        plane(
-            "/host:CPU",
-            line(
-                "main",
-                event("net/dense/MatMul:MatMul", 0, 9),
-                memory("MemoryAllocation", 1, 10, 1, "net/dense/MatMul", in_use=110),
-                memory("MemoryAllocation", 2, 20, 2, "net/quiet/Add", in_use=130),
-                memory("MemoryDeallocation", 3, 20, 2, "net/quiet/Add", in_use=110),
-                memory("MemoryAllocation", 4, 40, 3, "net/dense/MatMul", in_use=150),
-            ),
-        )
-    )
-    layers = Analysis(found).layers
-    bytes_of = layers.frame.set_index("layer")[["allocated_bytes", "peak_bytes"]].to_numpy().tolist()
-    rows = dict(zip(layers.frame["layer"], bytes_of, strict=True))
-    assert rows["net/dense"] == [50, 50]
-    assert rows["net/quiet"] == [20, 0]  # allocated by an op that did not run as an event
-    assert rows["allocated before the capture"] == [0, 100]
-    names = layers.entries["layer"].tolist()
-    told = {op: names[row] for op, row in layers.allocating.items()}
-    assert told == {"net/dense/MatMul": "net/dense", "net/quiet/Add": "net/quiet"}
 
 
 def opened(path: Path) -> Analysis:

@@ -13,15 +13,7 @@ from tests.builders import Event, U, event, line, plane, space
 from tests.hlo_drawings import computation, instruction, metadata_plane, module
 from tests.unit.analysis.xprof_oracle import rows, xprof, xprof_all
 from tests.unit.analysis.xprof_reading import as_xprof
-from tfprof_widgets.analysis import (
-    TABLES,
-    UNIT_RATIOS,
-    Analysis,
-    ComputeUnit,
-    Kernels,
-    is_eligible_type,
-    unit_of_name,
-)
+from tfprof_widgets.analysis import TABLES, UNIT_RATIOS, Analysis, ComputeUnit, Kernels, is_eligible_type, unit_of_name
 from tfprof_widgets.read import MESSAGES, read_hlo_modules, read_xspace
 
 DETAILS = "regs:32 static_shared:16 dynamic_shared:8 grid:1,2,3 block:4,5,6 occ_pct:62.5"

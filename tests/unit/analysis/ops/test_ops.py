@@ -8,13 +8,7 @@ from hypothesis import strategies as st
 
 from tests.builders import Event, event, line, plane, session, space, trace
 from tests.unit.analysis.xprof_oracle import host_ops
-from tfprof_widgets.analysis import (
-    IDLE,
-    Analysis,
-    aggregate_ops,
-    only_waits,
-    op_occurrences,
-)
+from tfprof_widgets.analysis import IDLE, Analysis, aggregate_ops, only_waits, op_occurrences
 from tfprof_widgets.export import summarize
 from tfprof_widgets.read import read_xspace
 from tfprof_widgets.trace import Trace

@@ -27,10 +27,7 @@ def drawn(*streams: tuple[Event, ...], n_devices: int = 1) -> pd.DataFrame:
 
 def test_a_copy_is_hidden_while_a_kernel_runs_on_its_device_and_not_behind_copies_and_memsets() -> None:
     kernels = (event("gemm", 12, 3, correlation_id=U(8)), event("gemm", 13, 4, correlation_id=U(9)))
-    others = (
-        event("Memset", 20, 5, correlation_id=U(7), Memset_details="kind:device"),
-        copy("MemcpyD2H", 10, 10, 2),
-    )
+    others = (event("Memset", 20, 5, correlation_id=U(7), Memset_details="kind:device"), copy("MemcpyD2H", 10, 10, 2))
     copies = drawn((copy("MemcpyH2D", 10, 10, 1), copy("MemcpyH2D", 20, 5, 3)), kernels, others, n_devices=2)
     found = copies.set_index("direction")[["occurrences", "bytes", "hidden_time_ms", "exposed_time_ms", "gb_per_s"]]
     assert found.loc[TO_DEVICE].tolist() == pytest.approx([4, 16_000, 0.010, 0.020, 16_000 / 30e3])

@@ -97,14 +97,6 @@ def test_a_copy_works_for_the_op_that_reads_it() -> None:
     assert results.hlo_ops.frame["op_name"].tolist() == ["", ""], "the instructions themselves name nothing"
 
 
-def test_an_op_that_only_a_named_one_feeds_is_charged_to_that_one() -> None:
-    results = results_of(
-        computation("main", instruction("m", "multiply", op="a/Mul:Mul"), instruction("copy.1", "copy", reads="m")),
-        ops=(("copy.1", 0, 3),),
-    )
-    assert self_us(results.ops) == {"a/Mul": 3.0}
-
-
 def test_thunks_nest_and_their_end_marks_are_no_executions() -> None:
     main = computation(
         "main", instruction("loop", "while", op="net/while:While"), instruction("d", "dot", op="net/MatMul:MatMul")
@@ -118,20 +110,6 @@ def test_thunks_nest_and_their_end_marks_are_no_executions() -> None:
     results = Analysis(trace(metadata_plane({1: module("mod", main)}), plane("/host:CPU", line("t", *thunks))))
     assert self_us(results.ops) == {"net/while": 14.0, "net/MatMul": 6.0}
     assert len(results.occurrences) == 2
-
-
-def test_a_range_charges_the_part_inside_it() -> None:
-    results = fused(instruction("m", "multiply", op="a/Mul:Mul"), instruction("s", "add", op="b/Add:AddV2"))
-    from tfprof_widgets.analysis import aggregate_ops
-
-    part = aggregate_ops(results.occurrences.within(2_000_000, 8_000_000), shares=results.op_shares)
-    assert self_us(part) == {"a/Mul": 3.0, "b/Add": 3.0}
-    whole = results.ops["flop_rate_gflops"]
-    assert part["flop_rate_gflops"].tolist() == pytest.approx(whole.tolist()), (
-        "the range cuts the work as it cuts the time"
-    )
-    nothing = aggregate_ops(results.occurrences.within(50_000_000, 60_000_000), shares=results.op_shares)
-    assert nothing.empty
 
 
 def test_a_damaged_module_leaves_ops_under_their_hlo_names_and_is_told() -> None:

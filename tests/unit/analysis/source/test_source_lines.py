@@ -10,12 +10,7 @@ import numpy.typing as npt
 import pandas as pd
 import pytest
 
-from tfprof_widgets.analysis import (
-    LINE_PHASES,
-    Analysis,
-    SourceLines,
-    compute_source_lines,
-)
+from tfprof_widgets.analysis import LINE_PHASES, Analysis, SourceLines, compute_source_lines
 from tfprof_widgets.read import Frames
 
 from .source_programs import results_of

@@ -19,9 +19,7 @@ def kept(whole: Trace, keep: Bool) -> Trace:
     """The trace without some of its events, as if they had never been recorded."""
     columns = ("start_ps", "duration_ps", "name_id", "line_id", "metadata_id", "session_id", "n_occurrences")
     return replace(
-        whole,
-        **{name: getattr(whole, name)[keep] for name in columns},
-        stats=whole.stats.taken(np.flatnonzero(keep)),
+        whole, **{name: getattr(whole, name)[keep] for name in columns}, stats=whole.stats.taken(np.flatnonzero(keep))
     )
 
 

@@ -78,27 +78,6 @@ def test_kernels_that_run_behind_make_steps_last_until_they_end_without_counting
     assert frame["device_compute_ms"].tolist() == [0.012] * 3
 
 
-def test_an_unmarked_loop_on_a_device_shows_the_device_busy_in_the_step_in_which_it_is() -> None:
-    calls = [
-        one
-        for i in range(3)
-        for one in (
-            event("train_step", 10 * i, 4, tf_function_call="notTraced-nonXla"),
-            event("FunctionRun", 10 * i + 0.5, 3, _r=1, id=5),
-            launch(10 * i + 1, 1, i),
-        )
-    ]
-    steps = compute_steps(trace(host(*calls), gpu(*(kernel(10 * i + 6, 8, i) for i in range(3)))))
-    frame = steps.frame
-    assert frame["name"].tolist() == ["train_step 0", "train_step 1", "train_step 2"]
-    assert (frame["start_ps"] / 1e6).tolist() == [0, 10, 20]
-    assert frame["device_compute_ms"].tolist()[:2] == [0.004, 0.008]
-    assert (
-        frame["kernel_launch_ms"].tolist()[0] == 0.005
-    )  # until the kernel starts: the device has nothing to do before
-    assert steps.event_step.tolist()[-3:] == [0, 1, -1]
-
-
 def test_a_step_whose_device_work_was_not_recorded_is_kept_and_marked_incomplete() -> None:
     marked = [one for i in range(4) for one in (train(10 * i, 9, i), launch(10 * i + 1, 1, i))]
     frame = compute_steps(trace(host(*marked), gpu(*(kernel(10 * i + 3, 5, i) for i in range(3))))).frame

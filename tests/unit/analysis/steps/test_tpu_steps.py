@@ -9,14 +9,7 @@ import pytest
 
 from tests.builders import Event, Plane, U, event, line, plane, space
 from tests.unit.analysis.xprof_oracle import rows, xprof
-from tfprof_widgets.analysis import (
-    Analysis,
-    Steps,
-    compute_steps,
-    idle_of,
-    idle_times,
-    op_occurrences,
-)
+from tfprof_widgets.analysis import Analysis, Steps, compute_steps, idle_of, idle_times, op_occurrences
 from tfprof_widgets.read import read_xspace
 
 PERIOD_US = 200

@@ -119,9 +119,7 @@ def test_chains_deeper_than_any_recursion_are_walked(view: TreeView) -> None:
     n_ops = 3000
     names = ["a" + "/a" * i for i in range(n_ops)]
     graph = graph_of(
-        dict.fromkeys(names, 1),
-        inputs=list(pairwise(names)),
-        stacks={names[-1]: [f"f{i}" for i in range(n_ops)]},
+        dict.fromkeys(names, 1), inputs=list(pairwise(names)), stacks={names[-1]: [f"f{i}" for i in range(n_ops)]}
     )
     tree = tree_of(graph, view, hide_name_regexes=[".*(/a){7}"], account_displayed_op_only=view != "op")
     assert tree.depth.max() >= 1
