@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
-import numpy as np
 import pandas as pd
-import pytest
 
 from tests.builders import Event, U, event, line, plane, trace
-from tfprof_widgets.analysis import CATEGORY_CODE, Analysis, HostWork, Part, Pieces, Waits, charge, idle
-from tfprof_widgets.trace import Int64, UInt8
+from tfprof_widgets.analysis import Analysis
 
 DETAILS = "regs:32 static_shared:16 dynamic_shared:8 grid:1,2,3 block:4,5,6 occ_pct:62.5"
 
@@ -74,30 +71,6 @@ def test_a_device_that_begins_late_waits_in_the_steps_before() -> None:
         (2, 0.08, 15),
         (2, 0.1, 20),
     ]
-
-
-@pytest.mark.parametrize("seed", range(20))
-def test_many_waits_at_once_are_charged_as_each_alone(seed: int) -> None:
-    rng = np.random.default_rng(seed)
-    hosts = (Part.OTHER, Part.DISPATCH, Part.HOST_COMPUTE, Part.KERNEL_LAUNCH, Part.SYNC, Part.COMPILE, Part.INPUT)
-
-    def tiles(n_owners: int) -> tuple[Int64, Int64, Int64, UInt8]:
-        owner = np.repeat(np.arange(n_owners), 30)
-        edges = np.sort(rng.integers(0, 200, (n_owners, 60)), axis=1).reshape(-1, 2)
-        kept = edges[:, 1] > edges[:, 0]
-        return owner[kept], edges[kept, 0], edges[kept, 1], rng.choice(hosts, int(kept.sum())).astype(np.uint8)
-
-    work = HostWork(*tiles(3), Pieces(*tiles(2)))
-    start, n = rng.integers(0, 190, 40), 40
-    line_id, step = rng.integers(-1, 4, n), rng.integers(-1, 2, n)
-    part = np.where(line_id < 0, rng.choice([Part.OTHER, Part.LATENCY, Part.QUEUED], n), Part.OTHER).astype(np.uint8)
-    waits = Waits(np.arange(n), line_id, part, step, start, start + rng.integers(1, 60, n))
-    pieces = charge(work, waits)
-    expected = pd.DataFrame({"wait": pieces.step, "cause": CATEGORY_CODE[pieces.span_type], "start": pieces.start_ps})
-    expected["ps"] = pieces.end_ps - pieces.start_ps
-    sums = expected.groupby(["wait", "cause"], as_index=False).agg({"start": "min", "ps": "sum"})
-    found = sorted(zip(*(column.tolist() for column in idle.causes_of(work, waits)), strict=True))
-    assert found == list(sums.itertuples(index=False, name=None))
 
 
 def test_a_cuda_graph_that_runs_keeps_the_queue_from_running_dry() -> None:
