@@ -3,17 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import TYPE_CHECKING
 
 import numpy as np
 
 from ...trace.arrays import Float64, Int64
-from ..attribution import CATEGORIES
 from ..card import ANY_STEP, CAUSE, LAST, MEDIUM_GAIN, Advice, Claim, Rule, severity_of
 from ..common import PS_PER_MS, number
-
-if TYPE_CHECKING:
-    from .run import Run
+from ..steps.owners import CATEGORIES, Attribution
+from .facts import StepFacts
 
 MUCH = 0.25
 """An advice of whose time others hold all but this part is explained; one that only names a place, if they hold as much."""
@@ -24,10 +21,10 @@ _SAID = 0.1
 class Claims:
     """The time of the averaged steps that no advice speaks of yet."""
 
-    def __init__(self, run: Run) -> None:
-        rows = run.facts.attribution
-        entry = np.full(run.steps.n_all + 1, -1, np.int64)
-        entry[run.steps.row] = np.arange(len(run.steps))
+    def __init__(self, rows: Attribution, steps: StepFacts) -> None:
+        self._steps = steps
+        entry = np.full(steps.n_all + 1, -1, np.int64)
+        entry[steps.row] = np.arange(len(steps))
         own = np.flatnonzero(entry[rows.step] >= 0)
         self._entry, self._category, self._op = entry[rows.step[own]], rows.category[own], rows.op[own]
         self._time_ms = rows.time_ps[own] / PS_PER_MS
@@ -36,15 +33,15 @@ class Claims:
     @property
     def taken_ms(self) -> Float64:
         """For each averaged step what advice speaks of already."""
-        taken: Float64 = np.bincount(self._entry, self._time_ms - self._free_ms)
+        taken: Float64 = np.bincount(self._entry, self._time_ms - self._free_ms, len(self._steps))
         return taken
 
-    def settle(self, run: Run, rule: Rule, one: Advice) -> Advice | None:
-        """Give an advice the time that it speaks of, as far as it is free; None where others explain it."""
-        whole_ms, n_steps, ms = float(run.steps.time_ms.sum()), len(run.steps), one.claim.ms
+    def settle(self, rule: Rule, one: Advice, *, compiles_too: bool = False) -> Advice | None:
+        """Give an advice the time that it speaks of, as far as it is free; None where others explain it. With `compiles_too` what
+        compiles is counted with steps that are not among these."""
+        whole_ms, n_steps, ms = float(self._steps.time_ms.sum()), len(self._steps), one.claim.ms
         done = replace(one, claim=Claim())
-        # What compiles is counted with steps that the averages leave out.
-        is_of_others = "compile" in rule.claims and run.with_compiling is not run
+        is_of_others = "compile" in rule.claims and compiles_too
         if not rule.claims or not whole_ms or is_of_others or (ms is not None and len(ms) != n_steps):
             return done
         rows = [self._rows(name, one.claim) for name in rule.claims]

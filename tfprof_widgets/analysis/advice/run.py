@@ -67,7 +67,7 @@ class Run(RunFacts):
     @cached_property
     def claims(self) -> Claims:
         """What of the steps' time no advice speaks of yet."""
-        return Claims(self)
+        return Claims(self.facts.attribution, self.steps)
 
     @cached_property
     def eager(self) -> EagerWork:
