@@ -17,6 +17,7 @@ from ..out_of_memory.what_held import batch_size_of
 from ..steps.spans import MIN_STEPS, kinds_of
 from .facts import OP_OVERHEAD_MS, StepPart, usual_step
 from .input_rules import works_ahead
+from .loops import large_graph
 from .python_work import MIN_CALLS, CodeLine, top_line
 from .run import FIXED, QUICK, fewer_calls
 
@@ -226,7 +227,7 @@ def compilation(run: Run) -> Iterator[Advice]:
         return
     at = int(all_steps["compile_ms"].to_numpy().argmax())
     is_compiling = all_steps["compile_ms"] > 0.01 * all_steps["step_time_ms"]
-    told = _compiled_again(run.with_compiling) or _made_anew(run) or _compiled_once(run, at, gain)
+    told = _compiled_again(run.with_compiling) or _made_anew(run) or _compiled_once(run, at, gain, share)
     yield advise(
         "compilation",
         told.title,
@@ -235,6 +236,7 @@ def compilation(run: Run) -> Iterator[Advice]:
             "compile_ratio": share,
             "n_compiling_steps": int(is_compiling.sum()),
             "step_time_ms": steps.median_ms,
+            **({"line": told.place} if told.place else {}),
         },
         fix=told.fix,
         selection=step_highlight(all_steps, at, view="step_chart"),
@@ -247,7 +249,8 @@ def _tracing_own_ms(run: Run) -> tuple[float, float]:
     if not len(run.steps):
         return 0.0, 0.0
     compile_ms = run.steps.category_ms("compile")
-    return float(np.maximum(compile_ms, run.traced.cost_ms)[run.called_ms == 0].sum()), float(compile_ms.sum())
+    own_ms = np.minimum(np.maximum(compile_ms, run.traced.cost_ms), run.steps.time_ms)
+    return float(own_ms[run.called_ms == 0].sum()), float(compile_ms.sum())
 
 
 @dataclass(frozen=True)
@@ -257,6 +260,7 @@ class _Compiling:
     title: str
     fix: Fix
     gain_ratio: float
+    place: str = ""
 
 
 def _compiled_again(run: Run) -> _Compiling | None:
@@ -296,18 +300,21 @@ def _made_anew(run: Run) -> _Compiling | None:
     )
 
 
-def _compiled_once(run: Run, at: int, gain: float) -> _Compiling:
+def _compiled_once(run: Run, at: int, gain: float, share: float) -> _Compiling:
     """Most of it is over after the first steps."""
-    frame = run.results.steps.frame
-    share = float(frame["compile_ms"].sum()) / float(frame["step_time_ms"].sum())
+    frame, large = run.results.steps.frame, large_graph(run)
     row, n_steps = frame.iloc[at], int((frame["compile_ms"] > 0.01 * frame["step_time_ms"]).sum())
     return _Compiling(
         f"Tracing and compiling take {number(float(row['compile_ms']))} of the {number(float(row['step_time_ms']))} ms of "
-        f"step {at}, in {n_steps} of {plural(len(frame), 'step')}: {percent(share)} of the time of all steps.",
-        Fix(
+        f"step {at}, in {n_steps} of {plural(len(frame), 'step')}: {percent(share)} of the time of all steps."
+        f"{f' {large.sentence}' if large else ''}",
+        large.fix
+        if large
+        else Fix(
             "Run two steps before the capture begins: it then holds what later steps take, and no tracing or compiling."
         ),
         gain if len(run.steps) >= MIN_STEPS else 0.0,  # of fewer nobody can tell whether the next ones do so, too
+        large.place if large else "",
     )
 
 
@@ -353,7 +360,7 @@ def eager_ops(run: Run) -> Iterator[Advice]:
         return
     if not calls.n_functions or calls.n_ops < MIN_CALLS:
         return
-    python = _part(run, float(np.median(_outside_ms(run))) - eager.op_ms)
+    python = _part(run, float(np.median(outside_ms(run))) - eager.op_ms)
     if python.ratio < MEDIUM_GAIN:
         return
     line = _line_in(run, calls.ops)
@@ -426,8 +433,8 @@ def _is_mostly_calls(run: Run) -> bool:
     least_ms = _running_ms(run) + FIXED * usual_step(steps.time_ms, _owned_ms(run)).step_ms
     # Of a busy machine the quick steps tell: in others, ops and Python alike wait to run.
     is_little = _running_ms(run) <= FIXED * float(np.quantile(own_ms, QUICK))
-    outside_ms = float(np.median(_outside_ms(run)))
-    return is_little and _eager_own_ms(run) >= least_ms and outside_ms >= OUTSIDE * _eager_own_ms(run)
+    is_outside = float(np.median(outside_ms(run))) >= OUTSIDE * _eager_own_ms(run)
+    return is_little and is_outside and _eager_own_ms(run) >= least_ms
 
 
 def _part(run: Run, ms: float) -> StepPart:
@@ -440,7 +447,7 @@ def _eager_own_ms(run: Run) -> float:
     return float(np.median(run.steps.time_ms - _owned_ms(run)))
 
 
-def _outside_ms(run: Run) -> Float64:
+def outside_ms(run: Run) -> Float64:
     """Of each step what of that lies outside of graphs and of long stretches of Python without any op; with a device no more than
     that waits for Python."""
     outside = run.steps.time_ms - _owned_ms(run) - run.calls.function_ms

@@ -18,13 +18,15 @@ from ..layers.scopes import VENDOR
 from ..memory.memory import NEARLY_FULL
 from ..steps.categories import GUIDE_CATEGORIES
 from ..steps.spans import MIN_STEPS
+from .calls import OUTSIDE, outside_ms
 from .causes import PASSES_ON, TracedOps
 from .facts import OP_OVERHEAD_MS, usual_step
-from .input_rules import input_bound, works_ahead
+from .input_rules import works_ahead
 from .python import is_usual
 from .python_work import MOST_OF_STALL, CodeLine, top_line
 from .run import (
     FIXED,
+    LARGER_BATCH,
     QUICK,
     Run,
     SpentOps,
@@ -149,7 +151,7 @@ def straggler_step(run: Run) -> Iterator[Advice]:
     part = max(parts, key=parts.__getitem__)
     if part == "compile":  # `compilation` tells it
         return
-    if part == "input" and (run.shuffle_fill is not None or next(input_bound(run), None) is not None):
+    if part == "input" and (run.shuffle_fill is not None or run.wait.is_told):
         return
     others = run.load.others if run.load is not None and run.load.is_busy else 0.0
     at = int(np.where(slow, excess, -1.0).argmax())
@@ -208,7 +210,8 @@ def small_batch(run: Run) -> Iterator[Advice]:
             "avg_op_time_us": average_us,
             "op_overhead_us": 1e3 * OP_OVERHEAD_MS,
         },
-        fix=fewer_calls(run),
+        # More steps in one call save what is outside of it, not the ops in it.
+        fix=fewer_calls(run) if np.median(outside_ms(run)) >= OUTSIDE * usual.own_ms else Fix(LARGER_BATCH),
         selection=steps.usual(steps.time_ms, view="step_chart"),
         gain_ratio=gain,
     )
@@ -223,8 +226,7 @@ def _owned_ms(run: Run) -> Float64:
     steps, gap = run.steps, run.gap
     owned = np.maximum(run.traced.cost_ms, steps.category_ms("compile")) + steps.category_ms("device_collectives")
     owned = owned + run.calls.converted_ms
-    if run.wait.is_long or run.new_iterator_ms.any():
-        owned = owned + np.maximum(run.wait.ms, run.new_iterator_ms)
+    owned = owned + np.maximum(run.wait.ms, run.new_iterator_ms)
     # A save is in a callback, whose time it is part of.
     return owned + np.maximum(gap.ms if is_usual(run) else run.called_ms, run.saves.stall_ms)
 

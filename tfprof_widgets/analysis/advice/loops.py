@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
@@ -12,8 +13,9 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from ...trace.arrays import Bool, Float64, Int64
-from ..card import HIGH_GAIN, Advice, Fix, advise, last_part, title_of
-from ..common import PS_PER_MS, Stretches, number
+from ...trace.source_map import SourceMap, parse_shapes
+from ..card import HIGH_GAIN, Advice, Fix, advise, last_part, line_text, parsed, title_of
+from ..common import PS_PER_MS, Stretches, number, size
 from ..events import nearest_marked
 from ..names import CALL
 from ..steps.spans import MIN_STEPS
@@ -269,7 +271,7 @@ def graph_loop(run: Run) -> Iterator[Advice]:
     if part.ratio < (HIGH_GAIN if steps.has_device else FIXED):  # on a CPU, XLA makes loops of larger ops no faster
         return
     name, row, n_iterations = loops.name[top].removesuffix("/while"), loops.row[top], loops.n_iterations(top)
-    place = _place(traced, int(traced.source_map.ops["frame"].iloc[row])) if row >= 0 else ""
+    place, code = _place(traced.source_map, int(traced.source_map.ops["frame"].iloc[row])) if row >= 0 else ("", "")
     times = f" of at least {n_iterations:,} iterations" if n_iterations else ""
     told = f"{name}{f' ({place})' if place else ''}{times}"
     others = " and other loops" if len(chosen) > 1 else ""
@@ -283,22 +285,27 @@ def graph_loop(run: Run) -> Iterator[Advice]:
         | {"op_ms": op_ms, "loop": name}
         | ({"iterations": n_iterations} if n_iterations else {})
         | ({"line": place} if place else {}),
-        fix=_without_loop(run),
+        fix=_without_loop(run, code),
         selection=steps.usual(steps.time_ms, view="timeline"),
         gain_ratio=part.ratio,
     )
 
 
-def _without_loop(run: Run) -> Fix:
-    more = (
-        []
-        if run.has_layers
-        else ["Where an iteration needs nothing of those before, tf.vectorized_map in place of tf.map_fn has no loop."]
-    )
-    more.append(LARGER_BATCH)
+_JACOBIAN = re.compile(r"\.(?:batch_)?jacobian\(")
+
+
+def _without_loop(run: Run, code: str) -> Fix:
+    """What has no loop, by the text of its line."""
+    if _JACOBIAN.search(code):
+        return Fix("Compute all gradients at once: jacobian(..., experimental_use_pfor=True), which is the default.")
+    if "vectorized_map(" in code:
+        return Fix("vectorized_map runs in a loop what it cannot do for all at once: write that for a whole batch.")
+    more = LARGER_BATCH
+    if not run.has_layers:
+        more = f"Where an iteration needs nothing of those before, tf.vectorized_map in place of tf.map_fn has no loop. {more}"
     if run.can_be_compiled:
-        return compiled(run, "one program, the loop with it").also(" ".join(more))
-    return Fix(" ".join(more))
+        return compiled(run, "one program, the loop with it").also(more)
+    return Fix(more)
 
 
 def _launch_ms(loops: GraphLoops) -> Float64:
@@ -315,12 +322,112 @@ def _how_long(ms: float) -> str:
     return f"for {number(ms)} ms" if ms >= HARDLY_MS else "next to nothing"
 
 
-def _place(traced: TracedOps, frame: int) -> str:
-    """The user's innermost line in a traceback."""
-    frames, files = traced.source_map.frames, traced.source_map.files
+def _place(source_map: SourceMap, frame: int) -> tuple[str, str]:
+    """The user's innermost line in a traceback, and its text."""
+    for file, line, _ in _user_frames(source_map, frame):
+        text = str(source_map.files["text"].iloc[file])
+        return f"{last_part(title_of(source_map, file))}:{line}", line_text(text, line)
+    return "", ""
+
+
+def _user_frames(source_map: SourceMap, frame: int, until: str = "") -> Iterator[tuple[int, int, str]]:
+    """File, line and function of the user's lines in a traceback, the innermost first, up to a function of some name."""
+    files, is_user = source_map.frames["file"].to_numpy(), source_map.files["is_user"].to_numpy(bool)
+    lines, parents = source_map.frames["line"].to_numpy(), source_map.frames["parent"].to_numpy()
     while frame >= 0:  # a parent is always an earlier row
-        file = int(frames["file"].iloc[frame])
-        if file >= 0 and files["is_user"].iloc[file]:
-            return f"{last_part(title_of(traced.source_map, file))}:{frames['line'].iloc[frame]}"
-        frame = int(frames["parent"].iloc[frame])
-    return ""
+        name = str(source_map.frames["function"].iloc[frame])
+        if files[frame] >= 0 and is_user[files[frame]]:
+            yield int(files[frame]), int(lines[frame]), name
+        frame = int(parents[frame])
+        if name == until and (frame < 0 or source_map.frames["function"].iloc[frame] != until):
+            return
+
+
+@dataclass(frozen=True)
+class LargeGraph:
+    """Why a graph takes long to trace."""
+
+    sentence: str
+    place: str
+    fix: Fix
+
+
+def large_graph(run: Run) -> LargeGraph | None:
+    """A loop of Python that put its body into a graph again and again, or an array that became a constant; None for neither."""
+    source_map = run.results.source_map
+    return None if source_map is None else _unrolled(source_map) or _large_constant(source_map)
+
+
+MIN_COPIES = 50
+"""So many ops of one type at one line were made by a loop of Python, rather than by layers in a row."""
+_MUCH = 0.1
+"""Of the ops of all graphs."""
+
+
+def _unrolled(source_map: SourceMap) -> LargeGraph | None:
+    ops, graphs = source_map.ops, source_map.functions["graph"]
+    copies = ops[ops["frame"] >= 0].groupby(["graph", "frame", "type"]).size()
+    found: dict[str, list[int]] = {}
+    for (graph, frame, _), n in copies[copies >= MIN_COPIES].items():  # one turn a line of a loop's body
+        inside = [*_user_frames(source_map, frame, str(graphs.iloc[graph]))]
+        places = [place for file, line, _ in inside if (place := _range_loop(source_map, file, line))]
+        if places:
+            found.setdefault(places[-1], []).append(n)
+    place = max(found, key=lambda one: sum(found[one]), default="")
+    if not place or sum(found[place]) < _MUCH * len(ops):
+        return None
+    ((n_copies, _),) = Counter(found[place]).most_common(1)
+    return LargeGraph(
+        f"The loop at {place} is unrolled: the graph has its body {n_copies:,} times.",
+        place,
+        Fix(
+            "Loop over tf.range in place of range, what it collects in a tf.TensorArray, or make it a keras.layers.RNN: the "
+            "graph has the body once then."
+        ),
+    )
+
+
+def _range_loop(source_map: SourceMap, file: int, line: int) -> str:
+    """The place of the outermost loop over a range, in one function, in which a line is; "" for none."""
+    tree = parsed(str(source_map.files["text"].iloc[file]))
+    inside = [
+        node
+        for node in (ast.walk(tree) if tree else ())
+        if isinstance(node, (ast.For, ast.FunctionDef, ast.Lambda)) and node.lineno <= line <= (node.end_lineno or 0)
+    ]
+    defined = max((node.lineno for node in inside if not isinstance(node, ast.For)), default=0)
+    loops = (node for node in inside if isinstance(node, ast.For) and node.lineno > defined and _is_range(node.iter))
+    first = min((node.lineno for node in loops), default=0)
+    return f"{last_part(title_of(source_map, file))}:{first}" if first else ""
+
+
+def _is_range(node: ast.expr) -> bool:
+    return isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == "range"
+
+
+LARGE_CONSTANT = 2**24
+"""Bytes of an array that a graph has from outside; what is written in a program is smaller."""
+
+
+def _large_constant(source_map: SourceMap) -> LargeGraph | None:
+    details = source_map.details
+    kinds = source_map.ops["type"].to_numpy()[details["op"].to_numpy()]
+    constants = details[kinds == "Const"]
+    shapes = [next(iter(parse_shapes(text)), None) for text in constants["output_shapes"]]
+    n_bytes = [
+        int(np.prod(shape or (0,))) * int(bits[0]) // 8 if (bits := re.search(r"\d+", dtype)) else 0
+        for shape, dtype in zip(shapes, constants["dtype"], strict=True)
+    ]
+    largest = max(n_bytes, default=0)
+    if largest < LARGE_CONSTANT:
+        return None
+    row = int(constants["op"].iloc[n_bytes.index(largest)])
+    place, _ = _place(source_map, int(source_map.ops["frame"].iloc[row]))
+    return LargeGraph(
+        f"An array of {size(largest)}{f' ({place})' if place else ''} is a constant of the graph.",
+        place,
+        Fix(
+            "Give the array to the function as an argument, or keep it in a tf.Variable(array, trainable=False) made once: what "
+            "is a constant is copied whenever the graph is, and takes its memory several times."
+        ),
+    )

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import ast
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 import numpy as np
 
-from ..card import HIGH_GAIN, MEDIUM_GAIN, Advice, Fix, Highlight, advise, ns_range, one_line, step_highlight
+from ..card import HIGH_GAIN, MEDIUM_GAIN, Advice, Fix, Highlight, advise, ns_range, one_line, only_call, step_highlight
 from ..common import PS_PER_MS, milliseconds, number, percent, plural
 from ..steps.spans import MIN_STEPS
 from .facts import StepPart
@@ -235,8 +236,8 @@ def _told(run: Run, rule: str, one: OutsideWork) -> Iterator[Advice]:
     if comes_again and one.ms >= MIN_MS and gain >= least:
         yield advise(
             rule,
-            f"{_what(one)} takes {milliseconds(one.ms)} of the {milliseconds(captured_ms)} captured ({percent(share)}), outside "
-            f"of training steps: {_made_of(one)}.",
+            f"{_what(run, one)} takes {milliseconds(one.ms)} of the {milliseconds(captured_ms)} captured ({percent(share)}), "
+            f"outside of training steps: {_made_of(one)}.",
             evidence={
                 "outside_ms": one.ms,
                 "captured_ms": captured_ms,
@@ -247,16 +248,18 @@ def _told(run: Run, rule: str, one: OutsideWork) -> Iterator[Advice]:
                 "function": one.line.function,
                 "code": one.line.code,
             },
-            fix=_fix(one),
+            fix=_fix(run, one),
             selection=_longest(run),
             gain_ratio=gain,
         )
 
 
-def _what(one: OutsideWork) -> str:
+def _what(run: Run, one: OutsideWork) -> str:
     if not one.is_training_call:
         return one.line.where
-    return "Validation" if one.kind else f"What the call at {one.line.place} does between epochs"
+    if one.kind:
+        return "Validation"
+    return f"What the call at {one.line.place} does {'for each batch' if run.is_called_for_each_step else 'between epochs'}"
 
 
 def _made_of(one: OutsideWork) -> str:
@@ -276,25 +279,37 @@ def _longest(run: Run) -> Highlight:
     return Highlight(time_range_ns=ns_range(begin_ps, int(coverage.end_ps[at])), step=step, view="timeline")
 
 
-def _fix(one: OutsideWork) -> Fix:
+def _fix(run: Run, one: OutsideWork) -> Fix:
     where = f" ({one_line(f'{one.line.place}: {one.line.code}')})"
-    if one.is_training_call and one.kind:
+    is_validation = one.is_training_call and one.kind
+    if is_validation:
         return Fix(
             f"Validate every fifth epoch, validation_freq=5 of fit, and on larger batches{where}. Callbacks that "
             "watch val_loss then act every fifth epoch, too."
         )
+    kind = one.kind or (str(run.steps.frame["name"].iloc[0]) if run.is_called_for_each_step and len(run.steps) else "")
+    if "predict" in kind:
+        return Fix(
+            f"Each call of predict makes a pipeline of its own first{where}: predict all at once, in large batches "
+            "(batch_size=256), or call the model on one batch, model(x, training=False), in a tf.function."
+        )
+    if one.is_training_call and run.is_called_for_each_step:
+        return Fix(f"Each call makes a pipeline of its own first{where}: give one call all batches.")
     if one.is_training_call:
         return Fix(
-            f"Make fewer, longer epochs, as callbacks and metrics run at the end of each{where}: of a dataset that "
-            "is repeated steps_per_epoch says how long one is."
+            f"Make fewer, longer epochs, as callbacks{_callbacks(run)} and metrics run at the end of each{where}: of a dataset "
+            "that is repeated steps_per_epoch says how long one is."
         )
     if one.line.function.startswith("on_epoch_"):
         return Fix(f"Do it every tenth epoch instead of each, or in a thread of its own{where}.")
-    if "predict" in one.kind:
-        return Fix(
-            f"Each call makes a pipeline of its own first{where}: predict all at once, in large batches "
-            "(batch_size=256), or call the model itself on one batch, model(x, training=False)."
-        )
-    if one.kind:
+    if kind:
         return Fix(f"Do it less often, and in larger batches (batch_size=256){where}.")
     return Fix(f"Do it less often, or in a thread of its own{where}.")
+
+
+def _callbacks(run: Run) -> str:
+    """Those that the program's `fit` is given, by name; empty where they are not known."""
+    call = only_call(run.results.source_map, "fit", lambda call: any(one.arg == "callbacks" for one in call.keywords))
+    given = getattr(call.argument("callbacks") if call else None, "elts", ())
+    names = [ast.unparse(getattr(one, "func", one)).rpartition(".")[2] for one in given]
+    return f" ({one_line(', '.join(names))})" if names else ""
