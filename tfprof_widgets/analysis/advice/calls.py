@@ -300,21 +300,21 @@ def _made_anew(run: Run) -> _Compiling | None:
     )
 
 
+_AFTERWARDS = Fix(
+    "Run two steps before the capture begins: it then holds what later steps take, and no tracing or compiling."
+)
+
+
 def _compiled_once(run: Run, at: int, gain: float, share: float) -> _Compiling:
     """Most of it is over after the first steps."""
-    frame, large = run.results.steps.frame, large_graph(run)
+    frame, (why, place, fix) = run.results.steps.frame, large_graph(run) or ("", "", _AFTERWARDS)
     row, n_steps = frame.iloc[at], int((frame["compile_ms"] > 0.01 * frame["step_time_ms"]).sum())
     return _Compiling(
         f"Tracing and compiling take {number(float(row['compile_ms']))} of the {number(float(row['step_time_ms']))} ms of "
-        f"step {at}, in {n_steps} of {plural(len(frame), 'step')}: {percent(share)} of the time of all steps."
-        f"{f' {large.sentence}' if large else ''}",
-        large.fix
-        if large
-        else Fix(
-            "Run two steps before the capture begins: it then holds what later steps take, and no tracing or compiling."
-        ),
+        f"step {at}, in {n_steps} of {plural(len(frame), 'step')}: {percent(share)} of the time of all steps.{why}",
+        fix,
         gain if len(run.steps) >= MIN_STEPS else 0.0,  # of fewer nobody can tell whether the next ones do so, too
-        large.place if large else "",
+        place,
     )
 
 
@@ -341,7 +341,7 @@ def argument_conversion(run: Run) -> Iterator[Advice]:
         f"Copying {f'{size(calls.converted_bytes)} a step from ' if calls.converted_bytes else ''}arrays of Python or NumPy "
         "into tensors"
         f"{f' ({line.place})' if line else ''} takes {part}.",
-        evidence=part.evidence | {"converted_bytes": calls.converted_bytes} | _told(line),
+        evidence=part.evidence | {"converted_bytes": calls.converted_bytes} | (line.evidence if line else {}),
         fix=Fix(
             "Make a tensor of an array that stays the same once, before the loop: tf.constant(array). Of batches "
             "that change, a pipeline (tf.data.Dataset.from_tensor_slices, with .prefetch) makes tensors ahead of "
@@ -369,7 +369,9 @@ def eager_ops(run: Run) -> Iterator[Advice]:
         "eager_ops",
         f"Beside its function a step{at} calls {amount(calls.n_ops)} ops one by one from Python: {python} are "
         "Python and calling them.",
-        evidence=python.evidence | {"eager_calls_per_step": calls.n_ops, "op_ms": eager.op_ms} | _told(line),
+        evidence=python.evidence
+        | {"eager_calls_per_step": calls.n_ops, "op_ms": eager.op_ms}
+        | (line.evidence if line else {}),
         fix=Fix(f"Call them in a tf.function, metrics too: the step's, or one of their own. {PYTHON_STAYS}"),
         selection=steps.usual(steps.time_ms, view="source_view" if line else "timeline"),
         gain_ratio=python.ratio,
@@ -389,7 +391,7 @@ def many_calls(run: Run) -> Iterator[Advice]:
         f"{f' ({line.place})' if line else ''}: {python} are these calls, not the {run.work.n_ops:,.0f} ops in them.",
         evidence=python.evidence
         | {"functions_per_step": calls.n_functions, "op_ms": _op_ms(run), "ops_per_step": run.work.n_ops}
-        | _told(line),
+        | (line.evidence if line else {}),
         fix=Fix(
             f"Put @tf.function around the whole step{f', {line.where}' if line else ''}: the functions that it calls "
             f"become part of its graph. {PYTHON_STAYS}"
@@ -478,7 +480,3 @@ def _line_in(run: Run, events: Int64) -> CodeLine | None:
     trace = run.trace
     pieces = pd.DataFrame({"start_ps": trace.start_ps[events], "duration_ps": trace.duration_ps[events]})
     return top_line(trace, run.results.source_map, pieces)
-
-
-def _told(line: CodeLine | None) -> dict[str, float | str]:
-    return {"line": line.place, "function": line.function, "code": line.code} if line else {}

@@ -131,33 +131,10 @@ _STATEFUL = re.compile(
     r"\w*Queue|\w*Lookup\w*(Insert|Import|Remove)"
 )
 """Ops that call Python, read what changes, or call functions that may."""
-_SAME_EACH_EPOCH = frozenset(
-    (
-        *(
-            "Range",
-            "TensorSlice",
-            "Tensor",
-            "FromTensor",
-            "TFRecord",
-            "TextLine",
-            "FixedLengthRecord",
-            "Zip",
-            "Concatenate",
-        ),
-        *(
-            "Map",
-            "ParallelMap",
-            "MapAndBatch",
-            "ParseExample",
-            "Batch",
-            "ParallelBatch",
-            "PaddedBatch",
-            "Rebatch",
-            "Unbatch",
-        ),
-        *("Prefetch", "Filter", "FlatMap", "Interleave", "Take", "FiniteTake", "Skip", "FiniteSkip", "Shard", "Window"),
-        *("Options", "Root", "Model", "AssertCardinality"),
-    )
+_SAME_EACH_EPOCH = re.compile(
+    r"(?:Range|TensorSlice|(?:From)?Tensor|TFRecord|TextLine|FixedLengthRecord|Zip|Concatenate|(?:Parallel)?Map|MapAndBatch|"
+    r"ParseExample|(?:Parallel|Padded|Re|Un)?[Bb]atch|Prefetch|Filter|FlatMap|Interleave|(?:Finite)?(?:Take|Skip)|Shard|Window|"
+    r"Options|Root|Model|AssertCardinality)\Z"
 )
 """What gives the same elements in the same order each time, of inputs that do."""
 
@@ -192,7 +169,7 @@ def has_cache(names: list[str]) -> bool:
 
 def is_same_each_epoch(names: list[str]) -> bool:
     """Whether some iterators give the same elements in the same order in each epoch, all of them."""
-    return set(names) <= _SAME_EACH_EPOCH
+    return all(map(_SAME_EACH_EPOCH.match, names))
 
 
 N_WAITING = 16

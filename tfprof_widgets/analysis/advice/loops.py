@@ -8,12 +8,14 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from math import prod
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from ...trace.arrays import Bool, Float64, Int64
 from ...trace.source_map import SourceMap, parse_shapes
+from ...trace.trace import ITEM_BYTES
 from ..card import HIGH_GAIN, Advice, Fix, advise, last_part, line_text, parsed, title_of
 from ..common import PS_PER_MS, Stretches, number, size
 from ..events import nearest_marked
@@ -324,36 +326,28 @@ def _how_long(ms: float) -> str:
 
 def _place(source_map: SourceMap, frame: int) -> tuple[str, str]:
     """The user's innermost line in a traceback, and its text."""
-    for file, line, _ in _user_frames(source_map, frame):
+    for file, line in _user_frames(source_map, frame):
         text = str(source_map.files["text"].iloc[file])
         return f"{last_part(title_of(source_map, file))}:{line}", line_text(text, line)
     return "", ""
 
 
-def _user_frames(source_map: SourceMap, frame: int, until: str = "") -> Iterator[tuple[int, int, str]]:
-    """File, line and function of the user's lines in a traceback, the innermost first, up to a function of some name."""
-    files, is_user = source_map.frames["file"].to_numpy(), source_map.files["is_user"].to_numpy(bool)
-    lines, parents = source_map.frames["line"].to_numpy(), source_map.frames["parent"].to_numpy()
+def _user_frames(source_map: SourceMap, frame: int, until: str = "") -> Iterator[tuple[int, int]]:
+    """File and line of the user's in a traceback, the innermost first, up to a function of some name."""
+    columns = (source_map.frames[name].tolist() for name in ("file", "line", "parent", "function"))
+    files, lines, parents, functions = columns
     while frame >= 0:  # a parent is always an earlier row
-        name = str(source_map.frames["function"].iloc[frame])
-        if files[frame] >= 0 and is_user[files[frame]]:
-            yield int(files[frame]), int(lines[frame]), name
-        frame = int(parents[frame])
-        if name == until and (frame < 0 or source_map.frames["function"].iloc[frame] != until):
+        name = functions[frame]
+        if files[frame] >= 0 and source_map.files["is_user"].iloc[files[frame]]:
+            yield files[frame], lines[frame]
+        frame = parents[frame]
+        if name == until and (frame < 0 or functions[frame] != until):
             return
 
 
-@dataclass(frozen=True)
-class LargeGraph:
-    """Why a graph takes long to trace."""
-
-    sentence: str
-    place: str
-    fix: Fix
-
-
-def large_graph(run: Run) -> LargeGraph | None:
-    """A loop of Python that put its body into a graph again and again, or an array that became a constant; None for neither."""
+def large_graph(run: Run) -> tuple[str, str, Fix] | None:
+    """Why a graph takes long to trace, where, and what to do: a loop of Python that put its body into it again and again, or an
+    array that became a constant; None for neither."""
     source_map = run.results.source_map
     return None if source_map is None else _unrolled(source_map) or _large_constant(source_map)
 
@@ -364,21 +358,21 @@ _MUCH = 0.1
 """Of the ops of all graphs."""
 
 
-def _unrolled(source_map: SourceMap) -> LargeGraph | None:
+def _unrolled(source_map: SourceMap) -> tuple[str, str, Fix] | None:
     ops, graphs = source_map.ops, source_map.functions["graph"]
     copies = ops[ops["frame"] >= 0].groupby(["graph", "frame", "type"]).size()
     found: dict[str, list[int]] = {}
     for (graph, frame, _), n in copies[copies >= MIN_COPIES].items():  # one turn a line of a loop's body
         inside = [*_user_frames(source_map, frame, str(graphs.iloc[graph]))]
-        places = [place for file, line, _ in inside if (place := _range_loop(source_map, file, line))]
+        places = [place for file, line in inside if (place := _range_loop(source_map, file, line))]
         if places:
             found.setdefault(places[-1], []).append(n)
     place = max(found, key=lambda one: sum(found[one]), default="")
     if not place or sum(found[place]) < _MUCH * len(ops):
         return None
     ((n_copies, _),) = Counter(found[place]).most_common(1)
-    return LargeGraph(
-        f"The loop at {place} is unrolled: the graph has its body {n_copies:,} times.",
+    return (
+        f" The loop at {place} is unrolled: the graph has its body {n_copies:,} times.",
         place,
         Fix(
             "Loop over tf.range in place of range, what it collects in a tf.TensorArray, or make it a keras.layers.RNN: the "
@@ -390,41 +384,32 @@ def _unrolled(source_map: SourceMap) -> LargeGraph | None:
 def _range_loop(source_map: SourceMap, file: int, line: int) -> str:
     """The place of the outermost loop over a range, in one function, in which a line is; "" for none."""
     tree = parsed(str(source_map.files["text"].iloc[file]))
-    inside = [
-        node
-        for node in (ast.walk(tree) if tree else ())
-        if isinstance(node, (ast.For, ast.FunctionDef, ast.Lambda)) and node.lineno <= line <= (node.end_lineno or 0)
-    ]
-    defined = max((node.lineno for node in inside if not isinstance(node, ast.For)), default=0)
-    loops = (node for node in inside if isinstance(node, ast.For) and node.lineno > defined and _is_range(node.iter))
-    first = min((node.lineno for node in loops), default=0)
+    nodes = (one for one in (ast.walk(tree) if tree else ()) if isinstance(one, (ast.For, ast.FunctionDef, ast.Lambda)))
+    inside = [one for one in nodes if one.lineno <= line <= (one.end_lineno or 0)]
+    defined = max((one.lineno for one in inside if not isinstance(one, ast.For)), default=0)
+    loops = (one for one in inside if isinstance(one, ast.For) and ast.unparse(one.iter).startswith("range("))
+    first = min((one.lineno for one in loops if one.lineno > defined), default=0)
     return f"{last_part(title_of(source_map, file))}:{first}" if first else ""
-
-
-def _is_range(node: ast.expr) -> bool:
-    return isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == "range"
 
 
 LARGE_CONSTANT = 2**24
 """Bytes of an array that a graph has from outside; what is written in a program is smaller."""
 
 
-def _large_constant(source_map: SourceMap) -> LargeGraph | None:
+def _large_constant(source_map: SourceMap) -> tuple[str, str, Fix] | None:
     details = source_map.details
-    kinds = source_map.ops["type"].to_numpy()[details["op"].to_numpy()]
-    constants = details[kinds == "Const"]
-    shapes = [next(iter(parse_shapes(text)), None) for text in constants["output_shapes"]]
+    constants = details[(source_map.ops["type"].to_numpy() == "Const")[details["op"].to_numpy()]]
+    shapes = (next(iter(parse_shapes(text)), None) for text in constants["output_shapes"])
     n_bytes = [
-        int(np.prod(shape or (0,))) * int(bits[0]) // 8 if (bits := re.search(r"\d+", dtype)) else 0
-        for shape, dtype in zip(shapes, constants["dtype"], strict=True)
+        prod(shape or (0,)) * ITEM_BYTES.get(dtype, 0) for shape, dtype in zip(shapes, constants["dtype"], strict=True)
     ]
     largest = max(n_bytes, default=0)
     if largest < LARGE_CONSTANT:
         return None
     row = int(constants["op"].iloc[n_bytes.index(largest)])
     place, _ = _place(source_map, int(source_map.ops["frame"].iloc[row]))
-    return LargeGraph(
-        f"An array of {size(largest)}{f' ({place})' if place else ''} is a constant of the graph.",
+    return (
+        f" An array of {size(largest)}{f' ({place})' if place else ''} is a constant of the graph.",
         place,
         Fix(
             "Give the array to the function as an argument, or keep it in a tf.Variable(array, trainable=False) made once: what "

@@ -55,7 +55,7 @@ def host_callback(run: Run) -> Iterator[Advice]:
             "step_time_ms": steps.mean_ms,
             "gap_ratio": idle_ratio,
             "n_samples": gap.n_samples,
-            **({"line": line.place, "function": line.function, "code": line.code} if line else {}),
+            **(line.evidence if line else {}),
             **({"estimate": "half of what could run beside the rest of the step"} if is_needed else {}),
         },
         fix=_less_often(line) if line or _is_of_hooks(run) else _NOT_YOURS if gap.n_samples else _NOT_SAMPLED,
@@ -131,30 +131,10 @@ def is_usual(run: Run) -> bool:
 
 def _now_and_then(run: Run) -> Iterator[Advice]:
     """What samples tell of functions that run in some of the steps, or run ops themselves: an evaluation, a report."""
-    steps = run.steps
     for one in run.called:
-        gain = float(one.ms.sum() / steps.time_ms.sum())
-        if gain < MEDIUM_GAIN or _is_saving(run, one):
-            continue
-        each_ms, n = float(one.ms.sum()) / one.n_steps, one.n_steps
-        yield advise(
-            "host_callback",
-            f"{one.line.where} takes {number(each_ms)} ms in {n} of {plural(len(steps), 'step')}, which take "
-            f"{number(steps.median_ms)} ms as a rule: {percent(gain)} of their time.",
-            evidence={
-                "called_ms": each_ms,
-                "n_called_steps": n,
-                "n_steps": len(steps),
-                "step_time_ms": steps.median_ms,
-                "called_ratio": gain,
-                "line": one.line.place,
-                "function": one.line.function,
-                "code": one.line.code,
-            },
-            fix=_less_often(one.line),
-            selection=step_highlight(steps.frame, int(one.ms.argmax()), view="source_view"),
-            gain_ratio=gain,
-        )
+        gain = float(one.ms.sum() / run.steps.time_ms.sum())
+        if gain >= MEDIUM_GAIN and not _is_saving(run, one):
+            yield _of_called(run, one, float(one.ms.sum()) / one.n_steps, gain)
 
 
 def _once(run: Run) -> Iterator[Advice]:
@@ -164,24 +144,29 @@ def _once(run: Run) -> Iterator[Advice]:
         at = int(one.ms.argmax())
         excess_ms = float(steps.time_ms[at]) - steps.median_ms
         is_long = excess_ms >= (LONG_STEP - 1) * steps.median_ms and one.ms[at] >= MOST_OF_STALL * excess_ms
-        if one.n_steps > 1 or not is_long or run.traced.cost_ms[at] > 0 or run.saves.is_saving[at]:
-            continue
-        yield advise(
-            "host_callback",
-            f"{one.line.where} takes {number(float(one.ms[at]))} ms in one of {plural(len(steps), 'step')}, which take "
-            f"{number(steps.median_ms)} ms as a rule. Whether it comes again, this capture does not tell.",
-            evidence={
-                "called_ms": float(one.ms[at]),
-                "n_called_steps": 1,
-                "n_steps": len(steps),
-                "step_time_ms": steps.median_ms,
-                "line": one.line.place,
-                "function": one.line.function,
-                "code": one.line.code,
-            },
-            fix=_less_often(one.line),
-            selection=step_highlight(steps.frame, at, view="source_view"),
-        )
+        if one.n_steps == 1 and is_long and not run.traced.cost_ms[at] > 0 and not run.saves.is_saving[at]:
+            yield _of_called(run, one, float(one.ms[at]), 0.0)
+
+
+def _of_called(run: Run, one: CalledWork, ms: float, gain: float) -> Advice:
+    steps, times = run.steps, f"{one.n_steps:,}" if gain else "one"
+    rest = f": {percent(gain)} of their time." if gain else ". Whether it comes again, this capture does not tell."
+    return advise(
+        "host_callback",
+        f"{one.line.where} takes {number(ms)} ms in {times} of {plural(len(steps), 'step')}, which take "
+        f"{number(steps.median_ms)} ms as a rule{rest}",
+        evidence={
+            "called_ms": ms,
+            "n_called_steps": one.n_steps,
+            "n_steps": len(steps),
+            "step_time_ms": steps.median_ms,
+        }
+        | ({"called_ratio": gain} if gain else {})
+        | one.line.evidence,
+        fix=_less_often(one.line),
+        selection=step_highlight(steps.frame, int(one.ms.argmax()), view="source_view"),
+        gain_ratio=gain,
+    )
 
 
 def _is_saving(run: Run, one: CalledWork) -> bool:
@@ -244,9 +229,7 @@ def _told(run: Run, rule: str, one: OutsideWork) -> Iterator[Advice]:
                 "outside_ratio": share,
                 "n_times": one.n_times,
                 "n_steps": one.n_steps,
-                "line": one.line.place,
-                "function": one.line.function,
-                "code": one.line.code,
+                **one.line.evidence,
             },
             fix=_fix(run, one),
             selection=_longest(run),
