@@ -409,14 +409,19 @@ def step_overhead(run: Run) -> Iterator[Advice]:
     python = _part(run, _eager_own_ms(run) - _running_ms(run))
     yield advise(
         "step_overhead",
-        f"Python around a step and calling its function take {python}, the same for any step: its "
-        f"{run.work.n_ops:,.0f} ops compute for {number(_op_ms(run))} ms.",
+        f"Python around a step{_of_batches(run)}, calling its function and the runtime around ops take {python}, the same for "
+        f"any step: its {run.work.n_ops:,.0f} ops compute for {number(_op_ms(run))} ms.",
         evidence=python.evidence
         | {"function_ms": float(np.median(calls.function_ms)), "op_ms": _op_ms(run), "ops_per_step": run.work.n_ops},
         fix=fewer_calls(run),
         selection=steps.usual(steps.time_ms, view="timeline"),
         gain_ratio=python.ratio,
     )
+
+
+def _of_batches(run: Run) -> str:
+    n_batches = int(np.median(run.steps.waits["n_batches"]))
+    return f" of {n_batches:,} batches" if n_batches > 1 else ""
 
 
 def has_tiny_batch(run: Run) -> bool:

@@ -197,10 +197,14 @@ def small_batch(run: Run) -> Iterator[Advice]:
     if run.work.growing_ms > (1 - FIXED) * quick_ms or gain < MEDIUM_GAIN:
         return
     average_us = 1e3 * float(run.work.ms[run.work.is_model | run.work.is_optimizer].sum()) / run.work.n_ops
+    layer, kind = _most_ops(run)
+    # More steps in one call save what is outside of it, not the ops in it.
+    fix = fewer_calls(run) if np.median(outside_ms(run)) >= OUTSIDE * usual.own_ms else Fix(LARGER_BATCH)
     yield advise(
         "small_batch",
         f"{number(fixed_ms)} of the {number(usual.step_ms)} ms of a usual step ({percent(gain)}) are the same for any batch: "
-        f"{number(run.work.n_ops)} ops of {number(average_us)} µs on average, their scheduling, and Python around them.",
+        f"{number(run.work.n_ops)} ops of {number(average_us)} µs on average{f', most of {layer},' if layer else ','} their "
+        "scheduling, and Python around them.",
         evidence={
             "fixed_ms": fixed_ms,
             "growing_ms": growing_ms,
@@ -209,12 +213,25 @@ def small_batch(run: Run) -> Iterator[Advice]:
             "ops_per_step": run.work.n_ops,
             "avg_op_time_us": average_us,
             "op_overhead_us": 1e3 * OP_OVERHEAD_MS,
+            **({"layer": layer} if layer else {}),
         },
-        # More steps in one call save what is outside of it, not the ops in it.
-        fix=fewer_calls(run) if np.median(outside_ms(run)) >= OUTSIDE * usual.own_ms else Fix(LARGER_BATCH),
+        fix=fix.also(_NO_TIME_DISTRIBUTED) if kind == "TimeDistributed" else fix,
         selection=steps.usual(steps.time_ms, view="step_chart"),
         gain_ratio=gain,
     )
+
+
+_NO_TIME_DISTRIBUTED = "What works on the last axis, as Dense does, needs no TimeDistributed around it."
+
+
+def _most_ops(run: Run) -> tuple[str, str]:
+    """The layer that runs most of the ops, where one does, and its class."""
+    layers, work = run.results.layers, run.work
+    n = np.bincount(layers.op_entry[run.results.op_shares.dominant], work.per_step * work.is_model, len(layers.entries))
+    top = layers.entries.iloc[int(n.argmax())] if len(n) else None
+    if top is None or top["kind"] != "layer" or n.max() < FIXED * work.n_ops:
+        return "", ""
+    return str(top["layer"]), str(top["class_name"])
 
 
 def _at(line: CodeLine | None) -> str:

@@ -334,12 +334,12 @@ def _place(source_map: SourceMap, frame: int) -> tuple[str, str]:
 
 def _user_frames(source_map: SourceMap, frame: int, until: str = "") -> Iterator[tuple[int, int]]:
     """File and line of the user's in a traceback, the innermost first, up to a function of some name."""
-    columns = (source_map.frames[name].tolist() for name in ("file", "line", "parent", "function"))
+    columns = (source_map.frames[name].to_numpy() for name in ("file", "line", "parent", "function"))
     files, lines, parents, functions = columns
     while frame >= 0:  # a parent is always an earlier row
         name = functions[frame]
         if files[frame] >= 0 and source_map.files["is_user"].iloc[files[frame]]:
-            yield files[frame], lines[frame]
+            yield int(files[frame]), int(lines[frame])
         frame = parents[frame]
         if name == until and (frame < 0 or functions[frame] != until):
             return

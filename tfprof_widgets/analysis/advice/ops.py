@@ -5,13 +5,12 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from functools import lru_cache
-from itertools import pairwise
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from ...trace.arrays import Int64
-from ..card import MEDIUM_GAIN, Advice, Fix, advise, line_text, noted_place, one_line
+from ..card import MEDIUM_GAIN, Advice, Fix, advise, noted_place, one_line
 from ..common import PS_PER_MS, US_PER_MS, Stretches, amount, number, percent, plural
 from ..grouping import ComputeUnit
 from ..layers.scopes import FUNCTIONS, OPS, without_number
@@ -215,79 +214,21 @@ def _is_attention(scope: tuple[str, ...]) -> bool:
     return at < len(scope) and all(part in FUNCTIONS or part in OPS for part in inner)
 
 
-_GRADIENT = re.compile(r"Conv2DBackpropFilter(_\d+)?$|DepthwiseConv2dNativeBackpropFilter(_\d+)?$")
-_SHAPE = re.compile(r"\[(\d+),(\d+),\d+,\d+\]")
-_OPERANDS = re.compile(r"\b(?:convolution|custom-call)\(\w+\[[\d,]+\]\S* \S+ \w+\[(\d+),(\d+),(\d+),(\d+)\]")
-"""A compiled convolution of an image and a filter; the filter's shape."""
-_CALL = re.compile(r"\bConv2D\(\s*[^,()]+,\s*(?:kernel_size\s*=\s*)?(?:\(\s*(\d+)\s*,\s*(\d+)\s*\)|(\d+))")
-LARGEST = 63
-"""A gradient of an image's size is no filter's."""
-
-
-def filter_sizes(run: Run) -> dict[str, tuple[int, int]]:
-    """Height and width of the filter, by layer or, of convolutions outside of layers, by entry of the `layers` table."""
-    sizes = _of_lines(run)
-    sizes.update(_of_programs(run))
-    sizes.update(_of_gradients(run))
-    return {layer: size for layer, size in sizes.items() if max(size) <= LARGEST}
-
-
-def _entry_of(run: Run) -> dict[str, str]:
-    layers = run.results.layers
-    titles = layers.entries["layer"].tolist()
-    return {name: titles[row] for name, row in zip(run.results.op_shares.name, layers.op_entry.tolist(), strict=True)}
-
-
-def _of_gradients(run: Run) -> dict[str, tuple[int, int]]:
-    memory, entry = run.facts.memory, _entry_of(run)
-    table, strings = memory.snapshots, memory.strings
-    op = np.unique(table.op)
-    is_gradient = [k >= 0 and strings[k] in entry and _GRADIENT.search(strings[k]) is not None for k in op.tolist()]
-    rows = np.flatnonzero(np.isin(table.op, op[np.array(is_gradient, np.bool_)]) & (table.shape >= 0))
-    found: dict[str, tuple[int, int]] = {}
-    pairs = np.unique(np.stack([table.op[rows], table.shape[rows]]), axis=1)
-    for k, shape in zip(*pairs.tolist(), strict=True):  # one turn per op and shape
-        text = _SHAPE.fullmatch(strings[shape])
-        if text is not None:
-            found[entry[strings[k]]] = int(text[1]), int(text[2])
-    return found
-
-
-def _of_programs(run: Run) -> dict[str, tuple[int, int]]:
-    if not run.trace.blobs:
+def filter_sizes(run: Run) -> dict[str, int]:
+    """The smaller side of the filter of convolutions that ran, by entry of the `layers` table."""
+    traced, layers = run.traced_ops, run.results.layers
+    if traced is None:
         return {}
-    entry = _entry_of(run)
-    table = run.results.hlo_ops.frame
-    found: dict[str, tuple[int, int]] = {}
-    columns = (table[name].tolist() for name in ("expression", "op_name"))
-    for text, name in zip(*columns, strict=True):  # one turn per HLO op
-        operands = _OPERANDS.search(str(text))
-        # The gradient of a filter is a convolution too, of two images.
-        if operands is None or name not in entry or "gradient" in str(name):
-            continue
-        shape = [int(one) for one in operands.groups()]
-        # Height and width stand first on a CPU, in the middle or last for cuDNN; of a square filter they are neighbours.
-        square = [(a, b) for a, b in pairwise(shape) if a == b]
-        if square:
-            found[entry[name]] = square[0]
+    names, row = layers.entries["layer"].tolist(), traced.of_row.to_numpy()
+    found = {}
+    for one in np.unique(row[row >= 0]).tolist():  # with those of gradients: a fused one runs under another name
+        shape = (*traced.input_shapes(one), None, None)[1]
+        if traced.type[one] == "Conv2D" and shape is not None and len(shape) == FILTER_SIDES:
+            found[names[layers.op_entry[int(np.argmax(row == one))]]] = min(shape[:2])
     return found
 
 
-def _of_lines(run: Run) -> dict[str, tuple[int, int]]:
-    source_map = run.results.source_map
-    if source_map is None:
-        return {}
-    texts = source_map.files["text"].tolist()
-    found: dict[str, tuple[int, int]] = {}
-    layers = source_map.layers[(source_map.layers["class_name"] == "Conv2D") & (source_map.layers["file"] >= 0)]
-    for layer, file, line in zip(*(layers[name].tolist() for name in ("layer", "file", "line")), strict=True):
-        calls = _CALL.findall(line_text(texts[file], line))
-        if len(calls) == 1:  # of several on one line nobody knows which is this layer's
-            height, width, both = calls[0]
-            found[layer] = int(height or both), int(width or both)
-    return found
-
-
+FILTER_SIDES = 4
 LARGE_FILTER = 5
 """Filters of 3 x 3 are the smallest that see a neighbourhood; from 5 x 5 on a stack of them sees as much and costs less."""
 OUTSIDE_SHARE = 0.20
@@ -311,8 +252,7 @@ def inefficient_op(run: Run) -> Iterator[Advice]:
 
 def _large_filters(run: Run) -> Iterator[Advice]:
     """A filter of K x K costs K*K multiplications a point; (K-1)/2 filters of 3 x 3 on each other see as far with 9(K-1)/2."""
-    sizes = {layer: min(size) for layer, size in filter_sizes(run).items()}
-    sizes = {layer: size for layer, size in sizes.items() if size >= LARGE_FILTER and size % 2}
+    sizes = {layer: size for layer, size in filter_sizes(run).items() if size >= LARGE_FILTER and size % 2}
     if not sizes:
         return
     ops, layers = run.side, run.results.layers

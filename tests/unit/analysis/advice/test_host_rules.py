@@ -285,6 +285,15 @@ def test_steps_of_short_ops_are_a_small_batch() -> None:
     assert "steps_per_execution" not in str(advice.fix)  # Keras does not call these steps
 
 
+def test_a_layer_that_runs_most_of_the_short_ops_is_named_and_fewer_calls_are_no_remedy_for_ops_of_one() -> None:
+    called = [("EagerLocalExecute: __inference_step_7", 0, 960), ("EagerKernelExecute", 1, 950)]
+    short = [(f"net/times/MatMul_{i}:MatMul", 20 * i + 5, 5.0) for i in range(45)]
+    advice = only(run(*called, *short, step_us=1_000, n_steps=40))
+    assert advice.rule == "small_batch"
+    assert "on average, most of net/times, their scheduling" in advice.title
+    assert "in one call" not in advice.fix.words
+
+
 def test_saves_leave_a_small_batch_its_share_of_all_the_time() -> None:
     short = [(f"net/l{i}/MatMul:MatMul", 20 * i, 5.0) for i in range(45)]
     saving = [("EagerLocalExecute: SaveV2", 1_000, 9_000)]
