@@ -5,12 +5,13 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from functools import lru_cache
+from itertools import pairwise
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from ...trace.arrays import Int64
-from ..card import MEDIUM_GAIN, Advice, Fix, advise, noted_place, one_line
+from ..card import COMPUTE, MEDIUM_GAIN, Advice, Fix, advise, line_text, noted_place, one_line, rule
 from ..common import PS_PER_MS, US_PER_MS, Stretches, amount, number, percent, plural
 from ..grouping import ComputeUnit
 from ..layers.scopes import FUNCTIONS, OPS, without_number
@@ -36,6 +37,7 @@ SEPARATE_PASSES, FUSED_PASSES = 5, 2
 """Over the data: mean, variance, subtraction, product and sum each read all of it; one kernel for all reads it twice."""
 
 
+@rule("Keep images in one layout", claims=COMPUTE)
 def layout_conversion(run: Run) -> Iterator[Advice]:
     """Images are converted between channels first and last around convolutions; gain: the share of kernels that only do that."""
     steps, kernels = run.steps, run.results.kernels.frame
@@ -71,6 +73,7 @@ def _converts(names: list[str]) -> Bool:
     return np.fromiter(map(known.__getitem__, names), np.bool_, len(names))
 
 
+@rule("Fuse batch normalisation", claims=(*COMPUTE, "dispatch", "kernel_launch"))
 def unfused_norm(run: Run) -> Iterator[Advice]:
     """Batch normalisation in separate ops, not compiled by XLA; gain: of their share what one kernel for all saves in reading."""
     steps, results = run.steps, run.results
@@ -125,6 +128,7 @@ def _norm_scope(scope: tuple[str, ...]) -> str:
     return "/".join(scope[: at + 1])
 
 
+@rule("Drop the bias before batch normalisation", claims=COMPUTE)
 def useless_bias(run: Run) -> Iterator[Advice]:
     """A convolution adds a bias that batch normalisation subtracts again; gain: the share of these biases and gradients."""
     steps, results = run.steps, run.results
@@ -168,6 +172,7 @@ def _before_norms(run: Run, chosen: Bool) -> Int32:
     return found
 
 
+@rule("Compute attention in fewer kernels", claims=(*COMPUTE, "dispatch", "kernel_launch"))
 def unfused_attention(run: Run) -> Iterator[Advice]:
     """Attention writes its scores to memory and reads them again; gain: the share of its ops but the products."""
     steps, results = run.steps, run.results
@@ -214,21 +219,79 @@ def _is_attention(scope: tuple[str, ...]) -> bool:
     return at < len(scope) and all(part in FUNCTIONS or part in OPS for part in inner)
 
 
-def filter_sizes(run: Run) -> dict[str, int]:
-    """The smaller side of the filter of convolutions that ran, by entry of the `layers` table."""
-    traced, layers = run.traced_ops, run.results.layers
-    if traced is None:
-        return {}
-    names, row = layers.entries["layer"].tolist(), traced.of_row.to_numpy()
-    found = {}
-    for one in np.unique(row[row >= 0]).tolist():  # with those of gradients: a fused one runs under another name
-        shape = (*traced.input_shapes(one), None, None)[1]
-        if traced.type[one] == "Conv2D" and shape is not None and len(shape) == FILTER_SIDES:
-            found[names[layers.op_entry[int(np.argmax(row == one))]]] = min(shape[:2])
+_GRADIENT = re.compile(r"Conv2DBackpropFilter(_\d+)?$|DepthwiseConv2dNativeBackpropFilter(_\d+)?$")
+_SHAPE = re.compile(r"\[(\d+),(\d+),\d+,\d+\]")
+_OPERANDS = re.compile(r"\b(?:convolution|custom-call)\(\w+\[[\d,]+\]\S* \S+ \w+\[(\d+),(\d+),(\d+),(\d+)\]")
+"""A compiled convolution of an image and a filter; the filter's shape."""
+_CALL = re.compile(r"\bConv2D\(\s*[^,()]+,\s*(?:kernel_size\s*=\s*)?(?:\(\s*(\d+)\s*,\s*(\d+)\s*\)|(\d+))")
+LARGEST = 63
+"""A gradient of an image's size is no filter's."""
+
+
+def filter_sizes(run: Run) -> dict[str, tuple[int, int]]:
+    """Height and width of the filter, by layer or, of convolutions outside of layers, by entry of the `layers` table."""
+    sizes = _of_lines(run)
+    sizes.update(_of_programs(run))
+    sizes.update(_of_gradients(run))
+    return {layer: size for layer, size in sizes.items() if max(size) <= LARGEST}
+
+
+def _entry_of(run: Run) -> dict[str, str]:
+    layers = run.results.layers
+    titles = layers.entries["layer"].tolist()
+    return {name: titles[row] for name, row in zip(run.results.op_shares.name, layers.op_entry.tolist(), strict=True)}
+
+
+def _of_gradients(run: Run) -> dict[str, tuple[int, int]]:
+    memory, entry = run.facts.memory, _entry_of(run)
+    table, strings = memory.snapshots, memory.strings
+    op = np.unique(table.op)
+    is_gradient = [k >= 0 and strings[k] in entry and _GRADIENT.search(strings[k]) is not None for k in op.tolist()]
+    rows = np.flatnonzero(np.isin(table.op, op[np.array(is_gradient, np.bool_)]) & (table.shape >= 0))
+    found: dict[str, tuple[int, int]] = {}
+    pairs = np.unique(np.stack([table.op[rows], table.shape[rows]]), axis=1)
+    for k, shape in zip(*pairs.tolist(), strict=True):  # one turn per op and shape
+        text = _SHAPE.fullmatch(strings[shape])
+        if text is not None:
+            found[entry[strings[k]]] = int(text[1]), int(text[2])
     return found
 
 
-FILTER_SIDES = 4
+def _of_programs(run: Run) -> dict[str, tuple[int, int]]:
+    if not run.trace.blobs:
+        return {}
+    entry = _entry_of(run)
+    table = run.results.hlo_ops.frame
+    found: dict[str, tuple[int, int]] = {}
+    columns = (table[name].tolist() for name in ("expression", "op_name"))
+    for text, name in zip(*columns, strict=True):  # one turn per HLO op
+        operands = _OPERANDS.search(str(text))
+        # The gradient of a filter is a convolution too, of two images.
+        if operands is None or name not in entry or "gradient" in str(name):
+            continue
+        shape = [int(one) for one in operands.groups()]
+        # Height and width stand first on a CPU, in the middle or last for cuDNN; of a square filter they are neighbours.
+        square = [(a, b) for a, b in pairwise(shape) if a == b]
+        if square:
+            found[entry[name]] = square[0]
+    return found
+
+
+def _of_lines(run: Run) -> dict[str, tuple[int, int]]:
+    source_map = run.results.source_map
+    if source_map is None:
+        return {}
+    texts = source_map.files["text"].tolist()
+    found: dict[str, tuple[int, int]] = {}
+    layers = source_map.layers[(source_map.layers["class_name"] == "Conv2D") & (source_map.layers["file"] >= 0)]
+    for layer, file, line in zip(*(layers[name].tolist() for name in ("layer", "file", "line")), strict=True):
+        calls = _CALL.findall(line_text(texts[file], line))
+        if len(calls) == 1:  # of several on one line nobody knows which is this layer's
+            height, width, both = calls[0]
+            found[layer] = int(height or both), int(width or both)
+    return found
+
+
 LARGE_FILTER = 5
 """Filters of 3 x 3 are the smallest that see a neighbourhood; from 5 x 5 on a stack of them sees as much and costs less."""
 OUTSIDE_SHARE = 0.20
@@ -240,6 +303,7 @@ _HEAVY = re.compile(
 _PYTHON = re.compile(r"(Eager)?PyFunc(Stateless)?")
 
 
+@rule("Replace a costly op", claims=COMPUTE)
 def inefficient_op(run: Run) -> Iterator[Advice]:
     """Ops for which something cheaper is known: large filters, Python in the graph, heavy work in loss or metrics; gain: their
     share of the step time times what the alternative saves."""
@@ -252,7 +316,8 @@ def inefficient_op(run: Run) -> Iterator[Advice]:
 
 def _large_filters(run: Run) -> Iterator[Advice]:
     """A filter of K x K costs K*K multiplications a point; (K-1)/2 filters of 3 x 3 on each other see as far with 9(K-1)/2."""
-    sizes = {layer: size for layer, size in filter_sizes(run).items() if size >= LARGE_FILTER and size % 2}
+    sizes = {layer: min(size) for layer, size in filter_sizes(run).items()}
+    sizes = {layer: size for layer, size in sizes.items() if size >= LARGE_FILTER and size % 2}
     if not sizes:
         return
     ops, layers = run.side, run.results.layers
@@ -342,6 +407,7 @@ def _outside_layers(run: Run) -> Iterator[Advice]:
     )
 
 
+@rule("Move ops from the host to the device", claims=("host_compute", "copy_to_device", "output", "dispatch"))
 def host_fallback(run: Run) -> Iterator[Advice]:
     """Ops of the step run on the CPU while the device waits; gain: the share of such time, with the copies that feed them."""
     steps, occurrences = run.steps, run.facts.occurrences
@@ -416,6 +482,7 @@ _SCHEDULED_MS = 0.002
 """What an op of next to no work costs a step beside its own time, measured: others run beside it."""
 
 
+@rule("Compute in 32 bits", claims=COMPUTE)
 def double_precision(run: Run) -> Iterator[Advice]:
     """Most of what is computed is in 64 bits; gain: half of the share of the step time of such ops."""
     steps = run.steps
@@ -440,6 +507,7 @@ def double_precision(run: Run) -> Iterator[Advice]:
     )
 
 
+@rule("Compute in float32 on a CPU", claims=COMPUTE)
 def half_precision(run: Run) -> Iterator[Advice]:
     """A CPU computes much in float16, converted to float32 and back; gain: half of the share of the step time of such ops."""
     steps = run.steps
@@ -491,6 +559,7 @@ def _double_variables(run: Run) -> list[str]:
     return found
 
 
+@rule("Pick rows in place of one-hot products", claims=COMPUTE)
 def one_hot_product(run: Run) -> Iterator[Advice]:
     """A product with one-hot rows picks rows of a matrix; gain: the share of these rows, the product and its gradients."""
     steps, traced = run.steps, run.traced_ops
@@ -531,6 +600,15 @@ def _one_hot_products(traced: TracedOps) -> tuple[list[int], list[int]]:
     return products, rows
 
 
+@rule(
+    "Print less, or less often",
+    claims=COMPUTE,
+    explains=(
+        "host_fallback",
+        "small_batch",
+        "step_overhead",
+    ),
+)
 def text_of_numbers(run: Run) -> Iterator[Advice]:
     """Each step makes text of numbers, as printing within a graph does; gain: the share of making and writing it, on the host."""
     traced, steps = run.traced_ops, run.steps
@@ -560,6 +638,14 @@ def text_of_numbers(run: Run) -> Iterator[Advice]:
     )
 
 
+@rule(
+    "Stop checking each op's result",
+    claims=COMPUTE,
+    explains=(
+        "small_batch",
+        "step_overhead",
+    ),
+)
 def number_checks(run: Run) -> Iterator[Advice]:
     """Each op's result is checked for what is no number; gain: the share of the checks, and of running so many more ops."""
     steps = run.steps
@@ -591,6 +677,7 @@ def number_checks(run: Run) -> Iterator[Advice]:
     )
 
 
+@rule("Keep images in one layout", claims=COMPUTE)
 def turned_images(run: Run) -> Iterator[Advice]:
     """Ops of the program transpose images between channels first and last around convolutions; gain: their share of the step
     time; what XLA and GPUs transpose is `layout_conversion`'s."""

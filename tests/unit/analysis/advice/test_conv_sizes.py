@@ -1,29 +1,59 @@
-"""Convolutions of large filters, by the shapes of a graph."""
+"""The size of a convolution's filter, from what allocates its gradient, from compiled programs, and from the user's lines."""
 
 from __future__ import annotations
 
+from typing import Any
+
+import pandas as pd
 import pytest
 
-from tests.unit.analysis.advice.graph_drawings import Op, graph_run
-from tfprof_widgets.analysis import LAST, Advice
+from tests.builders import event, line, plane, session, trace
+from tfprof_widgets.analysis import Analysis
+from tfprof_widgets.trace import SourceMap, empty_source_map
 
 
-def found(size: int) -> list[Advice]:
-    """Of steps of 10 ms in which the convolution of one layer takes 8."""
-    shapes = f"8x32x32x3;{size}x{size}x3x8"
-    gradient = "gradient_tape/net/smooth/convolution/Conv2DBackpropFilter"
-    ops = (
-        Op("net/smooth/convolution", "Conv2D", 4_000, [0, 1], shapes, "8x32x32x8"),
-        Op(gradient, "Conv2DBackpropFilter", 4_000, [0, 1], "8x32x32x3;4;8x32x32x8", f"{size}x{size}x3x8"),
-        Op("net/dense/MatMul", "MatMul", 1_990, [0, 1], "8x8;8x8", "8x8"),
+def drawn(size: int, source_map: SourceMap | None = None, *, with_memory: bool = True) -> Analysis:
+    """Steps of 10 ms, of which the convolution of one layer takes 8."""
+    events = []
+    for i in range(5):
+        at = 10_000 * i
+        gradient = "gradient_tape/net/smooth/convolution/Conv2DBackpropFilter"
+        events += [
+            event("train", at, 10_000, _r=1, step_num=i),
+            event("net/smooth/convolution:Conv2D", at, 4_000),
+            event(f"{gradient}:Conv2DBackpropFilter", at + 4_000, 4_000),
+            event("net/dense/MatMul:MatMul", at + 8_000, 2_000),
+        ]
+        if with_memory:
+            events.append(event("MemoryAllocation", at + 5_000, 0, stats=allocation(gradient, f"[{size},{size},8,8]")))
+    return Analysis(trace(plane("/host:CPU", line("python", *events)), session(duration_us=50_000)), source_map)
+
+
+def allocation(op: str, shape: str) -> dict[str, Any]:
+    known: dict[str, Any] = {"allocator_name": "cpu", "tf_op": op, "shape": shape, "region_type": "output", "addr": 1}
+    sizes = dict.fromkeys(("requested_bytes", "allocation_bytes", "bytes_allocated", "peak_bytes_in_use"), 100)
+    return known | sizes | {"bytes_reserved": 0, "bytes_available": 10**9, "fragmentation": 0.0, "data_type": 1}
+
+
+def noted(code: str) -> SourceMap:
+    """A map that knows the layer and the line that made it."""
+    empty = empty_source_map()
+    layer = {"layer": "net/smooth", "name": "smooth", "class_name": "Conv2D", "model": "net", "file": 0, "line": 1}
+    file = {"file": "/home/me/train.py", "title": "train.py", "is_user": True, "text": code}
+    return SourceMap(
+        ops=empty.ops,
+        frames=empty.frames,
+        files=pd.DataFrame([file]),
+        layers=pd.DataFrame([layer]),
+        functions=empty.functions,
+        samples=empty.samples,
+        facts=empty.facts,
     )
-    return [one for one in graph_run(*ops).advice if one.rule != LAST]
 
 
 @pytest.mark.parametrize(("size", "saved"), [(5, 1 - 18 / 25), (7, 1 - 27 / 49), (11, 1 - 45 / 121)])
 def test_a_large_filter_could_be_several_small_ones(size: int, saved: float) -> None:
-    (advice,) = found(size)
-    assert (advice.rule, advice.evidence["filter_px"]) == ("inefficient_op", size)
+    (advice,) = [one for one in drawn(size).advice if one.rule == "inefficient_op"]
     assert advice.gain_ratio == pytest.approx(0.8 * saved, abs=0.01)
     assert advice.fix.words.startswith(f"Put {(size - 1) // 2} convolutions of 3 x 3")
     assert "net/smooth/convolution" in advice.selection.op_names
@@ -31,4 +61,17 @@ def test_a_large_filter_could_be_several_small_ones(size: int, saved: float) -> 
 
 @pytest.mark.parametrize("size", [1, 3, 4])
 def test_a_small_filter_is_no_fault_however_much_of_the_time_it_takes(size: int) -> None:
-    assert found(size) == []
+    assert drawn(size).advice == ()
+
+
+@pytest.mark.parametrize(
+    "code", ["x = layers.Conv2D(8, 11)(x)", "x = Conv2D(2 * n, kernel_size=(11, 11), padding='same')(x)"]
+)
+def test_the_line_that_made_the_layer_tells_where_no_memory_was_recorded(code: str) -> None:
+    (advice,) = drawn(11, noted(code), with_memory=False).advice
+    assert (advice.rule, advice.evidence["filter_px"], advice.evidence["line"]) == ("inefficient_op", 11, "train.py:1")
+
+
+def test_of_several_layers_on_one_line_no_size_is_guessed() -> None:
+    two = noted("net = Sequential([Conv2D(8, 11), Conv2D(8, 3)])")
+    assert drawn(11, two, with_memory=False).advice == ()
