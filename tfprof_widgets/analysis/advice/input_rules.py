@@ -162,24 +162,16 @@ def names_of(run: Run, pipeline: pd.Series | None) -> list[str]:
     return [base_name(name) for name in iterators["name"][iterators["pipeline"] == pipeline["id"]].tolist()]
 
 
-def has_cache(names: list[str]) -> bool:
-    """Whether some iterators keep what they gave."""
-    return any("Cache" in name for name in names)
-
-
-def is_same_each_epoch(names: list[str]) -> bool:
-    """Whether some iterators give the same elements in the same order in each epoch, all of them."""
-    return all(map(_SAME_EACH_EPOCH.match, names))
-
-
 N_WAITING = 16
 """Calls at a time of a function that waits; AUTOTUNE takes one a core at most. Sleeping ones fit on few cores."""
 _AUTOTUNE = "tf.data.AUTOTUNE"
 _THREADS = f"options.threading.private_threadpool_size = {N_WAITING}"
-_MANY_CALLS = (
-    f"It waits more than it computes: num_parallel_calls={N_WAITING}, more than there are cores, with a thread for "
-    f"each ({_THREADS}, of a tf.data.Options() for with_options)."
-)
+_IF_IDLE: dict[bool | None, str] = {
+    True: f" It waits more than it computes: num_parallel_calls={N_WAITING}, more than there are cores, with a thread for "
+    f"each ({_THREADS}, of a tf.data.Options() for with_options).",
+    None: f" Where it waits for a disk or a network: num_parallel_calls={N_WAITING}, and {_THREADS}.",
+    False: "",
+}
 
 
 def input_fix(run: Run, stage: str, short: str, pipeline: pd.Series | None) -> Fix:
@@ -245,10 +237,7 @@ def _parallel(run: Run) -> Fix:
         "stateful": " It calls Python or reads what changes: only where no call depends on those before it.",
         "unknown": " Only where no call depends on those before it.",
     }[kind]
-    if is_idle:
-        words += f" {_MANY_CALLS}"
-    elif is_idle is None:
-        words += f" Where it waits for a disk or a network: num_parallel_calls={N_WAITING}, and {_THREADS}."
+    words += _IF_IDLE[is_idle]
     if runs_python(run) and not is_idle:
         words += " Where it computes in Python, which runs one call at a time, write it in ops of TensorFlow instead."
     if call is None or kind not in ("pure", "random"):
@@ -315,11 +304,11 @@ def _on_keeping(run: Run, pipeline: pd.Series | None) -> tuple[str, UserCall | N
     """Whether to keep what a map gives, and the call of it where that is safe, whichever of its maps it is."""
     names, kind = names_of(run, pipeline), kind_of_input(run)
     maps = [k for k, name in enumerate(names) if name in MAPS]
-    if has_cache(names):
+    if any("Cache" in name for name in names):
         return _on_cache(run, pipeline), None
     if kind != "pure" or not maps:
         return _WORDS[kind if maps or kind == "random" else "unknown"], None
-    if not is_same_each_epoch(names[maps[0] + 1 :]):
+    if not all(map(_SAME_EACH_EPOCH.match, names[maps[0] + 1 :])):
         return (
             "Something before it is shuffled or repeated: map first, and keep that by .cache() before the shuffle.",
             None,
@@ -358,9 +347,7 @@ def throws_cache_away(run: Run, pipeline: pd.Series | None) -> bool:
 
 def _generator(run: Run) -> Fix:
     is_idle = waits_idly(run)
-    how = f" {_MANY_CALLS}" if is_idle else ""
-    if is_idle is None:
-        how = f" Where it waits for a disk or a network: num_parallel_calls={N_WAITING}, and {_THREADS}."
+    how = _IF_IDLE[is_idle]
     if is_idle is False:
         how = " Where Python computes, one call runs at a time whatever is parallel: prepare the data before the training."
     return Fix(

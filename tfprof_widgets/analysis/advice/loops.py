@@ -360,9 +360,12 @@ _MUCH = 0.1
 
 def _unrolled(source_map: SourceMap) -> tuple[str, str, Fix] | None:
     ops, graphs = source_map.ops, source_map.functions["graph"]
-    copies = ops[ops["frame"] >= 0].groupby(["graph", "frame", "type"]).size()
+    copies = ops[ops["frame"] >= 0].groupby(["graph", "frame", "type"], as_index=False).size()
     found: dict[str, list[int]] = {}
-    for (graph, frame, _), n in copies[copies >= MIN_COPIES].items():  # one turn a line of a loop's body
+    many = copies[copies["size"] >= MIN_COPIES]
+    for graph, frame, n in zip(
+        *(many[name].tolist() for name in ("graph", "frame", "size")), strict=True
+    ):  # one turn a line
         inside = [*_user_frames(source_map, frame, str(graphs.iloc[graph]))]
         places = [place for file, line in inside if (place := _range_loop(source_map, file, line))]
         if places:
