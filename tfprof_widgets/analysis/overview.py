@@ -246,7 +246,7 @@ def _judged(facts: Facts, chosen: pd.DataFrame, breakdown: pd.DataFrame, step_ms
 
 
 def _most(facts: Facts) -> dict[str, str]:
-    """By category the layer, or else the op, that has more than half of it in the averaged steps; of waiting for data the stage."""
+    """By category the layer, or else the op type, that has more than half of it; of waiting for data the stage."""
     rows, layers, types = facts.attribution, facts.layers, facts.op_shares.type
     averaged = np.append(facts.is_averaged, False)[rows.step]
     found = {}
