@@ -460,7 +460,7 @@ def step_overhead(run: Run) -> Iterator[Advice]:
     python = _part(run, _eager_own_ms(run) - _running_ms(run))
     yield advise(
         "step_overhead",
-        f"Python around a step{_of_batches(run)}, calling its function and the runtime around ops take {python}, the same for "
+        f"Python around a step{of_batches(run)}, calling its function and the runtime around ops take {python}, the same for "
         f"any step: its {run.work.n_ops:,.0f} ops compute for {number(_op_ms(run))} ms.",
         evidence=python.evidence
         | {"function_ms": float(np.median(calls.function_ms)), "op_ms": _op_ms(run), "ops_per_step": run.work.n_ops},
@@ -470,7 +470,8 @@ def step_overhead(run: Run) -> Iterator[Advice]:
     )
 
 
-def _of_batches(run: Run) -> str:
+def of_batches(run: Run) -> str:
+    """What a step is, where a call takes several batches."""
     n_batches = int(np.median(run.steps.waits["n_batches"]))
     return f" of {n_batches:,} batches" if n_batches > 1 else ""
 
