@@ -226,9 +226,9 @@ def small_batch(run: Run) -> Iterator[Advice]:
     fix = fewer_calls(run) if np.median(outside_ms(run)) >= OUTSIDE * usual.own_ms else Fix(LARGER_BATCH)
     yield advise(
         "small_batch",
-        f"{number(fixed_ms)} of the {number(usual.step_ms)} ms of a usual step{of_batches(run)} ({percent(gain)}) are the same for "
-        f"any batch: {number(run.work.n_ops)} ops of {number(average_us)} µs on average{f', most of {layer}' if layer else ''}, "
-        "their scheduling, and Python around them.",
+        f"{number(fixed_ms)} of the {number(usual.step_ms)} ms of a usual step{of_batches(run)} ({percent(gain)}) are the same "
+        f"for any batch: {number(run.work.n_ops)} ops of {number(average_us)} µs on average"
+        f"{f', most of {layer}' if layer else ''}, their scheduling, and Python around them.",
         evidence={
             "fixed_ms": fixed_ms,
             "growing_ms": growing_ms,
