@@ -32,27 +32,30 @@ class Claims:
 
     @property
     def taken_ms(self) -> Float64:
-        """For each averaged step what advice speaks of already."""
-        taken: Float64 = np.bincount(self._entry, self._time_ms - self._free_ms, len(self._steps))
+        """For each averaged step what advice speaks of already, with all waiting for data, whether that is told or not."""
+        free = np.where(self._category == CATEGORIES.index("input"), 0.0, self._free_ms)
+        taken: Float64 = np.bincount(self._entry, self._time_ms - free, len(self._steps))
         return taken
 
     def settle(self, rule: Rule, one: Advice, *, compiles_too: bool = False) -> Advice | None:
         """Give an advice the time that it speaks of, as far as it is free; None where others explain it. With `compiles_too` what
         compiles is counted with steps that are not among these."""
-        whole_ms, n_steps, ms = float(self._steps.time_ms.sum()), len(self._steps), one.claim.ms
-        done = replace(one, claim=Claim())
-        is_of_others = "compile" in rule.claims and compiles_too
-        if not rule.claims or not whole_ms or is_of_others or (ms is not None and len(ms) != n_steps):
+        time_ms, n_steps, done = self._steps.time_ms, len(self._steps), replace(one, claim=Claim())
+        is_of_others = one.claim.ms is not None and len(one.claim.ms) != n_steps
+        if not rule.claims or not time_ms.sum() or is_of_others or ("compile" in rule.claims and compiles_too):
             return done
         rows = [self._rows(name, one.claim) for name in rule.claims]
         every = np.concatenate(rows)
-        there, free = (np.bincount(self._entry[every], ms[every], n_steps) for ms in (self._time_ms, self._free_ms))
+        there, free = (np.bincount(self._entry[every], of[every], n_steps) for of in (self._time_ms, self._free_ms))
         if rule.level == LAST and not one.gain_ratio:
             return done if free.sum() > (1 - MUCH) * there.sum() else None
-        ms = ms if ms is not None else free if rule.level == ANY_STEP else there
-        wanted = np.minimum(ms * (one.gain_ratio * whole_ms / max(float(ms.sum()), 1e-9)), there)
+        ms = one.claim.ms if one.claim.ms is not None else free if rule.level == ANY_STEP else there
+        wanted = np.minimum(ms * min(1.0, one.gain_ratio * time_ms.sum() / max(float(ms.sum()), 1e-9)), there)
         got = np.minimum(wanted, free)
-        gain, lost_ms = float(got.sum()) / whole_ms, float((wanted - got).sum())
+        # Of the mean step or of the usual one: no more than the rows hold of it.
+        most = max(float(there.sum() / time_ms.sum()), float(np.median(there / time_ms)))
+        gain = min(one.gain_ratio, most) * float(got.sum() / max(wanted.sum(), 1e-9))
+        lost_ms = float((wanted - got).sum())
         if got.sum() < MUCH * wanted.sum() or (lost_ms and gain < MEDIUM_GAIN and rule.level != CAUSE):
             return None
         for own in rows:
