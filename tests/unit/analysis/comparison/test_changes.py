@@ -12,11 +12,14 @@ from tests.builders import event, line, plane, session, trace
 from tests.unit.analysis.input.iterator_drawings import ROOT, call
 from tfprof_widgets.analysis import (
     BUSY_MACHINE,
+    FEWEST_ROWS,
     Analysis,
+    CommonChange,
     RunDiff,
     StepEffect,
     compare_steps,
     samples_per_step,
+    step_effect,
     two_sided,
     verdict_of,
 )
@@ -51,6 +54,18 @@ def test_ops_that_are_all_slower_explain_slower_steps_but_no_faster_ones() -> No
     assert not compare_steps(b, a, effect=StepEffect(ratio=1 / 1.2)).is_beyond_noise
     assert compare_steps(a, 2 * a, effect=StepEffect(ratio=2.0)).is_beyond_noise
     assert compare_steps(a, a * BUSY_MACHINE * 1.2, effect=StepEffect(ratio=9.0)).is_beyond_noise
+
+
+def test_a_large_op_makes_steps_differ_by_more_than_many_small_ones() -> None:
+    host, none = CommonChange(ratio=1.3, scatter=0.1, n_rows=FEWEST_ROWS), CommonChange()
+    on_host = np.zeros(100, np.bool_)
+    many = step_effect(host, none, np.ones(100), on_host, True)
+    assert many.scatter == pytest.approx(0.01)
+    assert many.ratio == 1.3
+    assert step_effect(host, none, np.ones(100), on_host, False).ratio == 1
+    assert step_effect(host, none, np.append(np.zeros(99), 1.0), on_host, True).scatter == pytest.approx(0.1)
+    assert step_effect(none, none, np.ones(100), on_host, True) == StepEffect()
+    assert step_effect(host, none, np.zeros(0), np.zeros(0, np.bool_), True).scatter == 0
 
 
 @pytest.mark.parametrize(("n_a", "n_b"), [(0, 0), (0, 9), (9, 0), (1, 1), (5, 80)])
