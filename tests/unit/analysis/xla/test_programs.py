@@ -7,9 +7,11 @@ import pytest
 
 from tests.builders import event, line, plane, trace
 from tests.hlo_drawings import Computation, computation, instruction, metadata_plane, module
+from tests.structure_drawings import drawn_graph, profile_of
 from tfprof_widgets.analysis import Analysis, HloGraph, HloGraphs, graphs_switched_off, hlo_op_graph
 from tfprof_widgets.errors import TfProfError
 from tfprof_widgets.read import read_hlo_modules
+from tfprof_widgets.show import build_payload, hlo_graph_list, unpack
 
 FUSED = computation(
     "fused",
@@ -108,6 +110,12 @@ def test_of_ops_of_one_name_the_costliest_whose_program_is_known_is_meant() -> N
 
 
 OFF = "WARNING: CommandBuffer disabled when profiling"
+
+
+def test_a_capture_without_programs_has_none() -> None:
+    results = profile_of(drawn_graph(2)).run.results
+    assert hlo_graph_list(results) == []
+    assert unpack(build_payload(results).part("hlo_graphs:0"))[0]["hlo_graphs"] == []
 
 
 def test_calls_inside_a_graph_that_was_switched_off_are_counted_apart() -> None:
