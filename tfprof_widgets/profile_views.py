@@ -10,6 +10,7 @@ from .analysis.common import hosts_of
 from .export.chrome import chrome_trace_in_pieces
 from .measured_advice import MeasuredAdvice
 from .profiled_run import ProfiledRun
+from .show import widgets
 from .show.embedding import Amount, build_payload, embed
 from .show.library import limits_of, views_js
 from .show.link import LinkModel
@@ -54,6 +55,10 @@ class ProfileViews:
         if view.comm is None:  # closed, as a cell that showed it was run again
             open_again(self.data)
         return view
+
+    def named(self, kind: str) -> Any:
+        """The widget of the class of this name."""
+        return self.view(getattr(widgets, kind))
 
     def timeline(self) -> Timeline:
         """The timeline, whose bookmarks are the run's."""

@@ -15,7 +15,7 @@ from array import array
 from collections.abc import Callable
 from collections.abc import Set as AbstractSet
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -169,36 +169,11 @@ _SECTOR_BYTES = 512
 _SLACK_BYTES = 4096
 
 
-class Counters(Protocol):
-    """What a system counts."""
-
-    cores: tuple[str, ...]
-    """`cpu0, cpu1, ...`"""
-
-    def cpu_times(self) -> tuple[list[float], list[float]]:
-        """Return the busy and the whole time of all cores together, then of each."""
-
-    def totals(self) -> list[float]:
-        """Return the bytes read from and written to disks, received from and sent to networks."""
-
-    def process(self) -> tuple[float, float]:
-        """Return the bytes of memory and the number of threads of this process."""
-
-    def children_s(self) -> float:
-        """Return the CPU time of the processes that this one started, and of those that they did."""
-
-    def available(self) -> float:
-        """Return the bytes of memory that are free to be taken."""
-
-    def close(self) -> None:
-        """Let go of what is open."""
-
-
 class MachineReader:
     """Reads a row of loads since the row before, and disk and network since the reader was made; `counters` are this
     machine's by default."""
 
-    def __init__(self, counters: Counters | None = None) -> None:
+    def __init__(self, counters: ProcCounters | PsutilCounters | None = None) -> None:
         self._counters = counters or (
             ProcCounters(cpus=os.sched_getaffinity(os.getpid())) if sys.platform == "linux" else PsutilCounters()
         )
@@ -274,7 +249,7 @@ class ProcCounters:
         return [sum(busy), *busy], [sum(whole), *whole]
 
     def _allowed_lines(self, content: bytes) -> list[bytes]:
-        lines = _cpu_lines(content)[1:]
+        lines = list(itertools.takewhile(lambda line: line.startswith(b"cpu"), content.splitlines()))[1:]
         return [line for line in lines if self._cpus is None or int(line.split()[0][3:]) in self._cpus]
 
     def totals(self) -> list[float]:
@@ -308,11 +283,6 @@ class ProcCounters:
         """Close the files."""
         for file in self._files.values():
             file.close()
-
-
-def _cpu_lines(content: bytes) -> list[bytes]:
-    """Lines of /proc/stat of all cores together and of each, which come first."""
-    return list(itertools.takewhile(lambda line: line.startswith(b"cpu"), content.splitlines()))
 
 
 class _File:

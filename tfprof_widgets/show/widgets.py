@@ -78,11 +78,6 @@ def after_the_cell(action: Callable[[], None]) -> None:
     found.events.register("post_run_cell", run)
 
 
-def add_view(view: View) -> None:
-    """Note a view that was made."""
-    _views.setdefault(view.data, WeakSet()).add(view)
-
-
 def note_shown(view: Shown) -> None:
     """Note that the running cell shows a view; what only its last execution showed is closed when it has ended."""
     cell, message_id = _running()
@@ -321,7 +316,7 @@ class View(anywidget.AnyWidget):  # type: ignore[misc]
         super().__init__(**shared, options=json.dumps(options or {}), **traits)
         if data is None:
             self.data = self
-        add_view(self)
+        _views.setdefault(self.data, WeakSet()).add(self)
 
     def shown_data(self) -> tuple[Any, ...]:
         """What the view draws from, each profile or comparison once."""

@@ -324,11 +324,6 @@ def _any_call(trace: Trace) -> Bool:
     return np.asarray(is_any[trace.name_id])
 
 
-def op_type_of_call(name: str) -> str:
-    """`MatMul` of `EagerLocalExecute: MatMul`."""
-    return name.partition(": ")[2].strip()
-
-
 @dataclass(frozen=True, eq=False, repr=False)
 class Units:
     """The table of what was executed: ordinary ops first, hosts before devices; then HLO ops likewise."""
@@ -590,7 +585,7 @@ def _with_calls(trace: Trace, ops: _Rows, rows: Int64, calls: Int64) -> _Rows:
     if not len(calls):
         return ops
     ids, called = unique_codes(trace.name_id[calls])
-    kinds = [op_type_of_call(trace.strings[i]) for i in ids.tolist()]
+    kinds = [trace.strings[i].partition(": ")[2].strip() for i in ids.tolist()]
     rows = np.concatenate([ops[0][0], rows])
     code = np.concatenate([ops[0][1], called + len(ops[1])])
     order = np.argsort(rows, kind="stable")

@@ -308,11 +308,6 @@ class PackageFacts:
     """Its version in this process; "" where it is not imported."""
 
 
-def python_facts() -> PackageFacts:
-    """Return the interpreter's version, as that of a package."""
-    return PackageFacts("python", running=platform.python_version())
-
-
 def package_facts(name: str) -> PackageFacts:
     """Look a package up without importing it."""
     running = getattr(sys.modules.get(_MODULES.get(name, name)), "__version__", None)
@@ -370,7 +365,7 @@ def _lowest(allowed: SpecifierSet) -> str:
 
 def version_checks() -> Iterator[Check]:
     """Check Python and each package that is needed."""
-    yield python_check(python_facts(), needed_python())
+    yield python_check(PackageFacts("python", running=platform.python_version()), needed_python())
     for name, at_least in needed_packages().items():
         yield package_check(package_facts(name), at_least)
 

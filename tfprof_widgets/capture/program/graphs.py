@@ -367,11 +367,6 @@ def definition_of(name: str | bytes) -> Any:
         return None
 
 
-def debug_info_of(name: str) -> Any:
-    """Where each op of a function of the runtime was made, as a GraphDebugInfo."""
-    return _context().get_graph_debug_info(name)
-
-
 def traced_name(name: str) -> str:
     """The name of the Python function, as its graph has it: `train_step` of `__inference_train_step_123`."""
     matched = _TRACED.fullmatch(name)
@@ -473,7 +468,7 @@ def _made_anew(name: str) -> tuple[Any, Mapping[str, Any]] | None:
         return None
     try:
         graph = function_def_to_graph.function_def_to_graph(definition)
-        return graph, tf_stack.LoadTracesFromDebugInfo(debug_info_of(name))
+        return graph, tf_stack.LoadTracesFromDebugInfo(_context().get_graph_debug_info(name))
     except Exception:  # functions that it calls may be gone; what is left is worth having
         _logger.info("the graph of %s is not known", name, exc_info=True)
         return None

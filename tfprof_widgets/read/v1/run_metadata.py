@@ -440,7 +440,19 @@ def _execution(step: int, device: str, node: Any) -> Execution:
         temp_bytes=_sane(node.memory_stats.temp_memory_size),
         persistent_bytes=_sane(node.memory_stats.persistent_memory_size),
         outputs=tuple(_tensor(output) for output in node.output),
-        allocators=tuple(_allocator(one) for one in node.memory),
+        allocators=tuple(
+            AllocatorUse(
+                name=decoded(one.allocator_name),
+                total_bytes=_sane(one.total_bytes),
+                peak_bytes=_sane(one.peak_bytes),
+                live_bytes=_sane(one.live_bytes),
+                in_use_bytes=_sane(one.allocator_bytes_in_use),
+                records=tuple(
+                    (_sane(record.alloc_micros), _sane(record.alloc_bytes)) for record in one.allocation_records
+                ),
+            )
+            for one in node.memory
+        ),
     )
 
 
@@ -449,7 +461,7 @@ def _told(name: str, label: str, device: str) -> tuple[str, str, tuple[tuple[str
     if name == RECEIVED:
         transfer = _TRANSFER.search(label)
         return name, RECEIVED, (), transfer[2] if transfer else "elsewhere"
-    if is_kernel_device(device):
+    if "/stream:" in device or "/memcpy" in device:
         kernel = _KERNEL.search(label)
         full = kernel[1] if kernel and kernel[1] else name
         return full, full.partition(":")[2].partition(":")[0], (), ""
@@ -457,11 +469,6 @@ def _told(name: str, label: str, device: str) -> tuple[str, str, tuple[tuple[str
     if match is None:
         return name, "", (), ""
     return name, match[2], tuple(map(source_of, match[3].split(", "))) if match[3] else (), ""
-
-
-def is_kernel_device(device: str) -> bool:
-    """Whether a device stands for kernels or copies on an accelerator rather than for what schedules them."""
-    return "/stream:" in device or "/memcpy" in device
 
 
 def _tensor(output: Any) -> Tensor:
@@ -475,15 +482,4 @@ def _tensor(output: Any) -> Tensor:
         allocated_bytes=_sane(allocation.allocated_bytes),
         allocator=decoded(allocation.allocator_name),
         is_described=output.HasField("tensor_description") and tensor.HasField("allocation_description"),
-    )
-
-
-def _allocator(one: Any) -> AllocatorUse:
-    return AllocatorUse(
-        name=decoded(one.allocator_name),
-        total_bytes=_sane(one.total_bytes),
-        peak_bytes=_sane(one.peak_bytes),
-        live_bytes=_sane(one.live_bytes),
-        in_use_bytes=_sane(one.allocator_bytes_in_use),
-        records=tuple((_sane(record.alloc_micros), _sane(record.alloc_bytes)) for record in one.allocation_records),
     )
