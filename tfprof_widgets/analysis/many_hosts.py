@@ -23,8 +23,7 @@ from ..errors import TfProfError, TraceError
 from ..read.opening import FailedHost, Found, Opened, failure_notice, find, open_host
 from ..read.places import SUFFIXES, host_of, known_size, place_of, url_of, without_secrets
 from ..read.saved import SIDECAR, read_sidecars
-from ..trace.building import with_host
-from ..trace.parts import host_names, of_host, other_times
+from ..trace.building import host_names, of_host, other_times, with_host
 from ..trace.source_map import SourceMap
 from .analysis import Analysis, merge_hosts
 from .common import PS_PER_NS

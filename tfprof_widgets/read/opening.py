@@ -13,10 +13,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ..errors import EmptyTraceError, TraceError
-from ..trace.building import merge_traces, with_host, with_warnings
+from ..trace.building import merge_traces, other_times, with_host, with_warnings
 from ..trace.capture_facts import GZIP
 from ..trace.op_graph import OpGraph, merge_op_graphs
-from ..trace.parts import other_times
 from ..trace.source_map import SourceMap, empty_source_map, merge_source_maps
 from ..trace.trace import Trace
 from .places import (
