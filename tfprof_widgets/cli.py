@@ -125,7 +125,6 @@ def print_summary(options: argparse.Namespace) -> int:
 
 
 def write_page(options: argparse.Namespace) -> int:
-    """Write the dashboard as one page."""
     return _print_written(open_run(options.run).to_html(options.output), options)
 
 
@@ -153,7 +152,6 @@ def _print_written(path: Path, options: argparse.Namespace) -> int:
 
 
 def print_rows(options: argparse.Namespace) -> int:
-    """Print the rows that a query gives, or the tables that there are."""
     run = open_run(options.run)
     if options.query is None:
         tables = run.tables
@@ -406,15 +404,11 @@ class Parser(argparse.ArgumentParser):
     """A parser whose errors are one line that says what to do."""
 
     def error(self, message: str) -> NoReturn:
-        """Refuse the words."""
         raise WordsError(f"{message}; see {self.prog} --help")
 
 
 class MainParser(Parser):
-    """The parser of the first word."""
-
     def format_help(self) -> str:
-        """All commands on a screen."""
         return f"{_MAIN}\n"
 
 
@@ -477,7 +471,6 @@ def _ratio(text: str) -> float:
 
 
 def write_text(text: str) -> None:
-    """Print a text."""
     print(without_controls(text), flush=True)  # noqa: T201 -- this is the output
 
 
@@ -494,7 +487,6 @@ def write_error(text: object) -> None:
 
 
 def one_line(text: object) -> str:
-    """A text on one line."""
     return " ".join(without_controls(str(text)).split())
 
 

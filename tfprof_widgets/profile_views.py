@@ -111,12 +111,10 @@ class ProfileViews:
 
     @cached_property
     def link(self) -> LinkModel:
-        """What all of them have selected."""
         return LinkModel(lambda: hosts_of(self._run.results.trace))
 
     @cached_property
     def data(self) -> TraceData:
-        """What all of them draw from."""
         views_js(self.link)  # which the page receives while the payload is made
         data = TraceData(build_payload(self._run.results, title=self._run.title))
         data.calls |= {
@@ -136,9 +134,10 @@ class ProfileViews:
             open_again(self.data)
         return view
 
-    def named(self, kind: str) -> Any:
+    def named(self, kind: str) -> V:  # type: ignore[type-var]
         """The widget of the class of this name."""
-        return self.view(getattr(widgets, kind))
+        made: type[V] = getattr(widgets, kind)
+        return self.view(made)
 
     def timeline(self) -> Timeline:
         """The timeline, whose bookmarks are the run's."""

@@ -47,7 +47,6 @@ class HostPool:
     """Starts processes where files are large enough; spawned, as a fork breaks threads of a kernel and of TensorFlow."""
 
     def __init__(self, n_files: int, *, can_leave: bool = True) -> None:
-        """Say how many files there are."""
         self._n_files = n_files
         self.can_start = can_leave and _has_processes()
         """Whether there can be processes at all."""
@@ -264,7 +263,6 @@ class ReducedHosts:
 
 
 def open_host_file(file: HostFile) -> Opened:
-    """Open the whole trace of one host."""
     return open_host(place_of(file.url), file.sidecars)
 
 
@@ -295,7 +293,6 @@ def host_file_list(found: Found) -> list[HostFile]:
 def reduce_hosts(
     files: Sequence[HostFile], executor: Executor | None, on_done: Callable[[int], None] = lambda _: None
 ) -> ReducedHosts:
-    """Reduce all files and merge what comes of them."""
     notices: list[str] = []
     done = _reduced(files, executor, on_done, notices)
     failed = [one for one in done if isinstance(one, FailedHost)]
@@ -391,7 +388,6 @@ class HostProcess(SpawnProcess):
     """A process that imports this package and not the main module, and for which Ctrl-C is nothing."""
 
     def start(self) -> None:
-        """As `Process.start`."""
         with _no_main(), _no_interrupt():
             super().start()
 

@@ -88,7 +88,6 @@ class WindowControl:
             self.keeper.notices.append(notice)
 
     def add(self, step: OpenStep) -> None:
-        """Note that a step has begun."""
         self.open_steps.add(step)
         for listener in self.listeners:
             listener.began(step)

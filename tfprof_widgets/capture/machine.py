@@ -53,7 +53,6 @@ class GpuReader:
         return ("gpu_pct", "gpu_memory_bytes", *each)
 
     def read(self) -> list[float]:
-        """Return the values of `columns`."""
         if not self._handles:
             return []
         loads = [_number(self._nvml.nvmlDeviceGetUtilizationRates, gpu, "gpu") for gpu in self._handles]
@@ -183,7 +182,6 @@ class MachineReader:
         self._base = self._counters.totals()
 
     def read(self) -> list[float]:
-        """Return the values of `columns`."""
         all_cores, *cores = self._loads()
         own, children = self._own_loads()
         rss_bytes, n_threads = self._counters.process()
@@ -240,7 +238,6 @@ class ProcCounters:
         )
 
     def cpu_times(self) -> tuple[list[float], list[float]]:
-        """From /proc/stat."""
         busy, whole = [], []
         for line in self._allowed_lines(self._files["stat"].read()):
             times = [int(field) for field in line.split()[1 : 1 + _N_CPU_TIMES]]
@@ -264,7 +261,6 @@ class ProcCounters:
         ]
 
     def process(self) -> tuple[float, float]:
-        """From /proc/self/stat."""
         # Behind the name, which may hold anything, even spaces and brackets.
         own = self._files["self/stat"].read().rpartition(b")")[2].split()
         return float(int(own[21]) * self._page_bytes), float(own[17])
@@ -274,7 +270,6 @@ class ProcCounters:
         return self._children.cpu_s()
 
     def available(self) -> float:
-        """From /proc/meminfo."""
         content = self._files["meminfo"].read()
         begin = content.find(b"MemAvailable:")
         return float(content[begin:].split(None, 2)[1]) * 1024 if begin >= 0 else float("nan")
@@ -627,7 +622,6 @@ class MachineRows:
         self._tf_bytes = float("nan")
 
     def start(self) -> None:
-        """Begin."""
         self._sampler.start()
 
     def stop(self) -> None:

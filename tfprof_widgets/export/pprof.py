@@ -127,8 +127,6 @@ def own_values(tree: Tree, figure: str) -> NDArray[np.int64]:
 
 
 class Stacks:
-    """The stacks of the nodes of one tree."""
-
     def __init__(self, tables: Tables, tree: Tree, *, of_root: str = NOT_SHOWN) -> None:
         """Stacks of `tree`; their places go into `tables`. What the root alone counts is at the place `of_root`."""
         self._tables, self._view, self._names, self._of_root = tables, tree.view, tree.names, of_root

@@ -72,7 +72,6 @@ class Steps:
 
     @property
     def files(self) -> tuple[Path, ...]:
-        """All of them."""
         return tuple(self.kinds)
 
 
@@ -84,14 +83,11 @@ class OneFile:
 
     @property
     def files(self) -> tuple[Path, ...]:
-        """It alone."""
         return (self.file,)
 
 
 @dataclass(frozen=True)
 class Found:
-    """What a path leads to."""
-
     place: Path
     parts: tuple[Hosts | Steps | OneFile, ...]
     """What is read, a run each; at least one."""
@@ -316,8 +312,6 @@ def _contents(directory: Path) -> str:
 
 @dataclass(frozen=True)
 class Opened:
-    """What a path led to."""
-
     trace: Trace
     paths: tuple[Path, ...]
     """The files that were read."""
@@ -568,7 +562,6 @@ def _names_of(files: Sequence[Path]) -> list[str]:
 
 
 def open_file(file: Path, graph: Path | None = None) -> Opened:
-    """Open one file of any kind."""
     if file.name.endswith(CHROME_SUFFIXES):
         return _open_chrome(file, graph)
     kind = kind_of_file(file)
@@ -625,7 +618,6 @@ def _looks_like_json(file: Path) -> bool:
 
 
 def open_traces(path: str | os.PathLike[str], *, graph: str | os.PathLike[str] | None = None) -> Opened:
-    """Find what `path` names, and open it."""
     return open_found(find(path), graph=graph)
 
 

@@ -98,7 +98,6 @@ def late_sections(results: Analysis, names: Names) -> Iterator[LateSection | Lat
 
 
 def _has_copies(results: Analysis) -> bool:
-    """Whether a device copied anything."""
     if results.has_events:
         return bool(copy_events(results.trace, results.steps).any())
     return not results.copies.empty
@@ -303,7 +302,6 @@ def _span_of(facts: Facts, n_steps: int) -> Span | None:
 
 
 def _captured_ps(sessions: Sequence[Session], bounds: Span) -> float:
-    """Time within the bounds and in sessions."""
     ordered = sorted(sessions, key=lambda session: session.start_ps)
     between, reached = 0.0, ordered[0].stop_ps
     for session in ordered[1:]:
@@ -541,7 +539,6 @@ def _ops_of(name: str, diff: RunDiff, rows: list[dict[Hashable, Any]], cut: tupl
 
 
 def _is_in_b(ops: Any) -> Any:
-    """Of a table of ops, or of one row."""
     return (ops["b_count"] > 0) | (ops["b_ms"] > 0)
 
 

@@ -51,7 +51,6 @@ def assemble(
     blobs: Iterable[bytes],
     warnings: Iterable[str],
 ) -> Trace:
-    """The trace of all that a reader collected."""
     return Trace(
         planes=tuple(planes),
         lines=tuple(lines),
@@ -273,7 +272,6 @@ class EventMetadata:
 
 
 def metadata_table(rows: Sequence[MetadataRow]) -> MetadataColumns:
-    """Those rows as columns."""
     return MetadataColumns(
         name_id=np.array([one.name_id for one in rows], np.int32),
         plane_id=np.array([one.plane for one in rows], np.int32),

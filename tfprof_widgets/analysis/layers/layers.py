@@ -550,7 +550,6 @@ def _phases(scopes: OpScopes, places: Places) -> UInt8:
 
 
 def _entry_of(places: Places, listed: Sequence[str], names: Sequence[str]) -> dict[str, int]:
-    """The entry of each of some names that are listed."""
     entry_of = dict(zip(listed, places.entry.tolist(), strict=True))
     return {name: entry_of[name] for name in names}
 

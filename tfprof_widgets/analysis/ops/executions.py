@@ -573,7 +573,6 @@ def _host_rows(trace: Trace, hlo: HloExecutions) -> _Rows:
 
 
 def _eager_calls(trace: Trace, ops: _Rows, hlo: HloExecutions) -> Int64:
-    """The eager calls that stand for an op."""
     is_recorded = np.zeros(trace.n_events, np.bool_)
     is_recorded[ops[0][0]] = True
     is_recorded[hlo.host_event] = True
@@ -628,7 +627,6 @@ def _device_rows(trace: Trace, hlo: HloExecutions, enqueued: Launches, tried: In
 
 
 def _first_lines(trace: Trace) -> Int64:
-    """For each plane its first line."""
     first = np.full(len(trace.planes), -1, np.int64)
     for index in range(len(trace.lines) - 1, -1, -1):
         first[trace.lines[index].plane] = index

@@ -203,7 +203,6 @@ def machine_checks(disk: DiskFacts, sampling: SamplingFacts) -> Iterator[Check]:
 
 
 def disk_check(facts: DiskFacts) -> Check:
-    """Check that a capture has room."""
     name, kind = "disk", "in memory" if facts.is_memory else "on disk"
     elsewhere = 'with tfprof.profile(logdir="/path/with/room"): ...'
     if facts.error or not facts.is_writable:
@@ -560,13 +559,11 @@ _TRY_PAGE = 'prof.to_html("run.html")  # shows everything where widgets do not w
 
 
 def front_end_checks(facts: FrontEndFacts) -> Iterator[Check]:
-    """Check the front end and the widgets of its page."""
     yield front_end_check(facts)
     yield page_check(facts)
 
 
 def front_end_check(facts: FrontEndFacts) -> Check:
-    """Name the front end and what works there."""
     name = "front_end"
     if facts.is_lite:
         return unknown(name, "JupyterLite: untested; TensorFlow does not run there", _TRY_PAGE)

@@ -422,7 +422,6 @@ class RanGraph:
 def ran_graphs(
     objects: list[Any], held: frozenset[str] | None, mentioned: set[str], *, until_ns: int, last_number: int
 ) -> tuple[list[RanGraph], int]:
-    """The graphs of a captured program."""
     graph_class, function_class, atomic_class = graph_classes()
     of_functions = {id(one) for one in alive(objects, function_graph_class())}
     atomic = {_name(one): one for one in alive(objects, atomic_class)}
@@ -529,7 +528,6 @@ class FrameTable:
         return row
 
     def file_row(self, filename: str) -> int:
-        """The row of a file."""
         return self.files.setdefault(filename, len(self.files))
 
 
@@ -548,7 +546,6 @@ class GraphTable:
         """Row of the innermost frame of each traceback; thousands of ops have some hundred."""
 
     def add(self, graphs: Sequence[RanGraph], *, of_handle: dict[int, int], batch_size: int) -> None:
-        """Note the ops of graphs."""
         try:
             self.details.begin([one.graph for one in graphs], of_handle)
             for one in graphs:

@@ -99,8 +99,6 @@ _DTYPE = re.compile(r"\btype: (DT_\w+)")
 
 @dataclass(frozen=True)
 class GraphNode:
-    """One node."""
-
     name: str
     type: str
     inputs: tuple[tuple[str, int], ...] = ()
@@ -275,8 +273,6 @@ RECEIVED = "RecvTensor"
 
 @dataclass(frozen=True, slots=True)
 class TensorLife:
-    """One tensor of one step."""
-
     step: int
     device: str
     name: str
@@ -290,8 +286,6 @@ class TensorLife:
 
 @dataclass(frozen=True, slots=True)
 class Tensor:
-    """One output of an execution."""
-
     slot: int
     dtype: int
     shape: tuple[int, ...] | None
@@ -305,8 +299,6 @@ class Tensor:
 
 @dataclass(frozen=True, slots=True)
 class AllocatorUse:
-    """What one execution did to one allocator."""
-
     name: str
     total_bytes: int
     peak_bytes: int
@@ -318,8 +310,6 @@ class AllocatorUse:
 
 @dataclass(frozen=True, slots=True)
 class Execution:
-    """One execution of an op on one device."""
-
     step: int
     device: str
     node: str
@@ -355,8 +345,6 @@ class AllocatorValue:
 
 @dataclass(frozen=True)
 class StepStats:
-    """All executions of some steps."""
-
     executions: list[Execution] = field(default_factory=list)
     """In the order of the steps, then of the file."""
     steps: list[int] = field(default_factory=list)
@@ -371,7 +359,6 @@ class StepStats:
 
 
 def read_step_stats(steps: Mapping[int, bytes], *, source: str = "") -> StepStats:
-    """Read the messages of some steps."""
     where = source or "The RunMetadata"
     found = StepStats()
     for step, content in steps.items():
