@@ -296,25 +296,18 @@ def _is_beyond_noise(found: ProfileDiff) -> bool | None:
 
 def summary_document(profile: Profile) -> dict[str, Any]:
     """How long a step takes, what limits it and what to change."""
+    from .show.lists import fields_of
+
     overview = profile.overview
     return {
         "title": profile.title,
         "notices": list(profile.notices),
-        "verdict": overview.verdict,
-        "verdict_detail": overview.verdict_detail,
-        "limiter": overview.limiter,
-        "n_steps": overview.n_steps,
-        "n_steps_averaged": overview.n_steps_averaged,
-        "is_inferred": overview.is_inferred,
+        **fields_of(overview, "verdict", "verdict_detail", "limiter", "n_steps", "n_steps_averaged", "is_inferred"),
         "step_time_ms": {name: getattr(overview, f"step_time_{short}_ms") for name, short in _STEP_TIMES.items()}
         if overview.n_steps
         else None,
         "breakdown": _records(overview.breakdown),
-        "device_type": overview.environment.device_type,
-        "n_devices": overview.environment.n_devices,
-        "hosts": list(overview.environment.hosts),
-        "n_events": overview.environment.n_events,
-        "captured_ms": overview.environment.captured_ms,
+        **fields_of(overview.environment, "device_type", "n_devices", "hosts", "n_events", "captured_ms"),
         "advice": _records(profile.advice_table),
     }
 

@@ -28,6 +28,7 @@ from ..trace.trace import Session, Trace
 from .counters import Positions, counter_intervals, counter_table, n_counter_rows
 from .lists import (
     advice_list,
+    fields_of,
     hlo_graph_list,
     hlo_list,
     kernel_list,
@@ -465,7 +466,7 @@ def _step_times(diff: RunDiff) -> dict[str, Any] | None:
     if not diff.is_per_step:
         return None
     times = diff.step_times
-    found = {name: plain(getattr(times, name)) for name in ("a_ms", "b_ms", "ratio", "noise_ms", "n_a", "n_b")}
+    found = fields_of(times, "a_ms", "b_ms", "ratio", "noise_ms", "n_a", "n_b")
     low, high = times.interval
     return found | {
         "interval": [plain(low), plain(high)],
