@@ -30,10 +30,14 @@ _STAGES = {
     "element_map": "Map whole batches",
     "filter_after": "Filter before the map",
     "few_threads": "Give the input's stages more threads",
+    "elementwise": "Fuse elementwise ops",
+    "long_sum": "Sum up in a faster way",
+    "unknown_size": "Give results a fixed size",
 }
 _RULES = {
     "all_pairs": "Make no tensor of all pairs",
     "argument_conversion": "Make tensors of arrays once",
+    "busy": "Where a large part of a step goes",
     "checkpoint_stall": "Save weights less often",
     "collective_bound": "Exchange gradients less often",
     "compilation": "Trace and compile less",
@@ -56,7 +60,6 @@ _RULES = {
     "inefficient_op": "Replace a costly op",
     "input_competes": "Let the input compute less",
     "input_bound": "Speed up the input",
-    "largest_part": "Where a large part of a step goes",
     "launch_bound": "Launch fewer kernels",
     "layout_conversion": "Keep images in one layout",
     "low_precision_unused": "Compute in 16 bits",
@@ -230,7 +233,8 @@ class Advice:
     run, on a machine that other programs may slow down more or less by then, so it may come out above the bound.
     """
     stage: str = ""
-    """For the rule `input_bound` what in the input is slow, such as `slow_map`, `no_prefetch` or `generator`; else empty."""
+    """For the rule `input_bound` what in the input is slow, such as `slow_map`, `no_prefetch` or `generator`; for `busy` why
+    ops are, where that is known, such as `elementwise`; else empty."""
 
     @property
     def bound(self) -> Literal["at most", "about"]:
@@ -320,8 +324,8 @@ def _weight(one: Advice, covered: float) -> float:
 
 GENERAL = frozenset(("device_idle", "low_utilisation"))
 """Rules that tell how little a device does: nothing beside one that says what it waits for."""
-LAST = "largest_part"
-"""The rule that tells where time goes and no cause: nothing beside one that knows a cause there."""
+LAST = "busy"
+"""The rule that tells where time goes: nothing beside one that knows a cause there, and a gain as large."""
 OF_DEVICES = frozenset(
     (
         *(
@@ -366,9 +370,7 @@ EXPLAINED = {
     "step_overhead": frozenset(("small_batch",)),
     "number_checks": frozenset(("small_batch", "step_overhead")),
     "text_of_numbers": frozenset(("small_batch", "host_fallback", "step_overhead")),
-    "graph_loop": frozenset(
-        ("small_batch", "step_overhead", "launch_bound", "few_blocks", "memory_headroom", "largest_part")
-    ),
+    "graph_loop": frozenset(("small_batch", "step_overhead", "launch_bound", "few_blocks", "memory_headroom", "busy")),
     "dense_update": frozenset(("small_batch", "step_overhead")),
     "many_variables": frozenset(("small_batch", "step_overhead")),
     "flattened_features": frozenset(("small_batch",)),
@@ -389,11 +391,14 @@ def without_explained(found: Sequence[Advice]) -> Iterator[Advice]:
     explained = {one.rule for one in found if most.get(one.rule, -1.0) >= MUCH * one.gain_ratio}
     if any(one.rule in OF_DEVICES and one.gain_ratio >= MEDIUM_GAIN for one in found):
         explained |= GENERAL
-    causes = [one for one in found if one.gain_ratio >= MEDIUM_GAIN and one.rule not in explained]
+    causes = [one for one in found if one.gain_ratio >= MEDIUM_GAIN and one.rule not in (*explained, LAST)]
     return (
         one
         for one in found
-        if one.rule not in explained and not (one.rule == LAST and any(_is_there(cause, one) for cause in causes))
+        if one.rule not in explained
+        and not (
+            one.rule == LAST and any(_is_there(cause, one) for cause in causes if cause.gain_ratio >= one.gain_ratio)
+        )
     )
 
 

@@ -11,6 +11,7 @@ from ..card import Advice, FoundAdvice, fitting, ranked, without_explained
 from ..common import typed_table
 from ..facts import Facts
 from ..tables import table
+from .busy import busy
 from .calls import argument_conversion, compilation, eager_hot_loop, eager_ops, many_calls, retracing, step_overhead
 from .device import (
     collective_bound,
@@ -23,7 +24,7 @@ from .device import (
     uneven_devices,
     unfused_optimizer,
 )
-from .host import checkpoint_stall, largest_part, output_bound, repeated_work, small_batch, straggler_step
+from .host import checkpoint_stall, output_bound, repeated_work, small_batch, straggler_step
 from .input_rules import few_threads, input_bound, input_competes, new_iterator, shuffle_fill
 from .loops import graph_loop
 from .model import (
@@ -89,7 +90,7 @@ HOST_RULES: tuple[Rule, ...] = (
     *(idle_border, unfused_optimizer, launch_bound, few_blocks),
     *(low_precision_unused, tensor_core_unused, layout_conversion, unfused_norm, useless_bias, unfused_attention),
     *(device_idle, h2d_bound, low_utilisation, uneven_devices, memory_fragmentation, memory_growth),
-    largest_part,
+    busy,
 )
 """Those that a host's own events answer, or its ops and kernels, of which not all travel."""
 RULES: tuple[Rule, ...] = (
