@@ -196,7 +196,9 @@ class Attribution:
         at = np.searchsorted(self.start_ps[own], time_ps, side="right") - 1
         inside = (at >= 0) & (time_ps < np.append(self.end_ps[own], 0)[at])
         frames = source_map.frames.iloc[frame[inside]]
-        seen = pd.DataFrame({"row": own[at[inside]], "file": frames["file"].to_numpy(), "line": frames["line"].to_numpy()})
+        seen = pd.DataFrame(
+            {"row": own[at[inside]], "file": frames["file"].to_numpy(), "line": frames["line"].to_numpy()}
+        )
         most = seen[seen["file"] >= 0].value_counts(sort=True).reset_index().drop_duplicates("row")
         files = source_map.files["title"].where(source_map.files["title"] != "", source_map.files["file"]).tolist()
         names = [
@@ -289,7 +291,13 @@ def _spans(facts: Facts, table: StepTable) -> _Spans:
         above = place[np.append(nearest_marked(up, place[:-1] >= 0), -1)[up[rows[own]]]]
         parent[own] = np.where((above >= 0) & (code[above] == code[own]), above, -1)
     on_host = _Spans(
-        step, category, np.where(is_op, op[rows], rows).astype(np.int64), trace.start_ps[rows], trace.ends(rows), tier, parent
+        step,
+        category,
+        np.where(is_op, op[rows], rows).astype(np.int64),
+        trace.start_ps[rows],
+        trace.ends(rows),
+        tier,
+        parent,
     )
     of_device, ran = device_spans(trace, steps.span_type, table)
     category = CATEGORY_CODE[PART_OF_TYPE[steps.span_type[ran]]].astype(np.int64)
@@ -302,7 +310,9 @@ def _shared(spans: _Spans, pieces: _Pieces) -> tuple[Int64, Int64]:
     """The time of each span, equal parts of what those of the highest tier share, and what is left of each piece."""
     n, m = len(spans.step), len(pieces.step)
     key, of_span = pieces.key, spans.step * OUTSIDE + spans.category
-    moments = moments_of((key, pieces.start_ps), (key, pieces.end_ps), (of_span, spans.start_ps), (of_span, spans.end_ps))
+    moments = moments_of(
+        (key, pieces.start_ps), (key, pieces.end_ps), (of_span, spans.start_ps), (of_span, spans.end_ps)
+    )
     every = np.concatenate(moments)
     order = np.argsort(every, kind="stable")
     outermost = (spans.parent < 0).astype(np.int64) << (_BITS * spans.tier)

@@ -1,20 +1,18 @@
-"""The rule `busy`: what computes for over a fifth of a step, what bounds it, and what to change where the mechanism is known."""
+"""The rule `busy`: what computes for over a fifth of a step, and what bounds it."""
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from ...trace.arrays import Bool
-from ..card import HIGH_GAIN, MEDIUM_GAIN, Advice, Fix, advise
-from ..common import PS_PER_MS, PS_PER_US, number, percent
+from ..card import COMPUTE, HIGH_GAIN, LAST, Advice, Fix, advise, rule
+from ..common import PS_PER_US, number, percent
 from ..grouping import UNIT_TEXTS
 from .computing import Computing
 from .device import LAUNCH_US, MOST, kernel_blocks, multiprocessors
-from .moved import passes, slow_sums
 
 if TYPE_CHECKING:
     from .run import Run
@@ -22,22 +20,16 @@ if TYPE_CHECKING:
 NO_FAULT = "That is a large part of a step, and need not be a fault."
 
 
+@rule("Where a large part of a step goes", level=LAST, claims=COMPUTE)
 def busy(run: Run) -> Iterator[Advice]:
-    """A layer, the optimizer, a line, an op or a kind of kernel computes for over a fifth of the steps' time; gain: what fused
-    ops, sums at the speed of memory or results of a fixed size would win of it, 0 where no such mechanism is known."""
+    """A layer, the optimizer, a line, an op or a kind of kernel computes for over a fifth of the steps' time, and no rule says
+    why; it has neither fix nor gain."""
     if not run.steps.mean_ms or run.eager.is_hot:
         return
     computing = Computing(run)
-    explained = np.zeros(len(computing.op_ms), np.bool_)
-    for mechanism in (passes, slow_sums):
-        for told, ops in mechanism(computing):
-            explained |= ops
-            yield told
-    yield from _unknown_sizes(computing)
     for what, ops in computing.groups(computing.op_ms > 0):
         if computing.part(ops).ratio > HIGH_GAIN:
-            if computing.part(ops & explained).ms < MOST * computing.part(ops).ms:
-                yield _told(computing, what, ops)
+            yield _told(computing, what, ops)
             return
     yield from _unnamed(computing)
 
@@ -52,10 +44,12 @@ def _told(computing: Computing, what: str, ops: Bool) -> Advice:
     sizes = _sizes(computing.run, computing.top(ops)) if what == "op" else ""
     bound = _bound(computing, np.isin(computing.op, np.flatnonzero(ops)))
     return computing.advise(
+        "busy",
         f"{name} takes {part}{computing.of_device}{f', on {sizes}' if sizes else ''}{more}{bound and f', {bound}'}. "
         f"{NO_FAULT}",
         ops,
         Fix(),
+        gain_ms=0.0,
         **evidence,
     )
 
@@ -114,38 +108,3 @@ def _sizes(run: Run, op: int) -> str:
     sizes = [shape for shape in traced.input_shapes(row) if shape] if traced is not None and row >= 0 else []
     known = ["x".join("?" if one < 0 else str(one) for one in shape) for shape in sizes[:2] if len(shape) > 1]
     return " and ".join(known)
-
-
-_UNKNOWN_SIZE = re.compile(r"Where|Unique(WithCounts)?(V2)?|NonMaxSuppressionV\d|DynamicPartition")
-
-
-def _unknown_sizes(computing: Computing) -> Iterator[Advice]:
-    """Ops whose results have a size that the device alone knows: the host waits for it, and the device for the host."""
-    run, rows = computing.run, computing.run.facts.attribution
-    own, at = computing.of_type(_UNKNOWN_SIZE), computing.rows
-    if run.is_compiled or not run.steps.device_computes or not own.any():
-        return
-    order = at[np.lexsort((rows.start_ps[at], rows.step[at]))]
-    before, after = order[:-1], order[1:]
-    op = rows.op
-    # Between kernels of one op: the first ones count, those after them know how much to make.
-    is_wait = (rows.step[before] == rows.step[after]) & (op[before] == op[after]) & (op[before] >= 0) & own[op[before]]
-    waited_ms = np.maximum(rows.start_ps[after] - rows.end_ps[before], 0)[is_wait] / PS_PER_MS / len(run.steps)
-    part = run.steps.part("wait", float(waited_ms.sum()))
-    if part.ratio < MEDIUM_GAIN:
-        return
-    name, evidence = computing.place("op", own)
-    n = int(np.count_nonzero(waited_ms)) / len(run.steps)
-    yield computing.advise(
-        f"The {run.steps.device} waits {part} amid {name} and its like: {number(n)} times a step the CPU waits for a size that "
-        f"only the {run.steps.device} knows.",
-        own,
-        Fix(
-            "Have results of a fixed size: multiply by a mask, or tf.where with three arguments, in place of tf.boolean_mask, "
-            "tf.where with one and tf.unique."
-        ),
-        part.ms,
-        "unknown_size",
-        **part.evidence,
-        **evidence,
-    )

@@ -16,14 +16,13 @@ from ..attribution import CATEGORIES
 from ..card import Advice, Fix, advise, noted_place
 from ..common import PS_PER_MS
 from ..layers.scopes import VENDOR
+from .host import NO_COMPUTE
 from .run import costliest, op_line
 
 if TYPE_CHECKING:
     from .facts import StepPart
     from .run import Run
 
-NO_COMPUTE = ("Dataset", "_Send", "_Recv", "_HostSend", "_HostRecv", "_Arg", "_Retval", "XLA_Args", "XLA_Retvals")
-"""Types of ops that compute nothing: they wait for data, or copy it."""
 NAMED = {"layer": "The layer", "optimizer": "The optimizer", "loss": "The loss"}
 _WHOLE = 0.95
 """A line with so much of what its layers take is where all of them are made or called, which tells nothing."""
@@ -128,18 +127,18 @@ class Computing:
         return f"{name}{at}", {key: text for key, text in evidence.items() if text}
 
     def advise(
-        self, title: str, ops: Bool, fix: Fix, gain_ms: float = 0.0, stage: str = "", **evidence: float | str
+        self, rule: str, title: str, ops: Bool, fix: Fix, gain_ms: float = 0.0, **evidence: float | str
     ) -> Advice:
         """A card on some ops."""
         steps = self.run.steps
         return advise(
-            "busy",
+            rule,
             title,
             evidence=self.part(ops).evidence | evidence,
             fix=fix,
             selection=steps.usual(steps.time_ms, view="op_table", op_names=costliest(self.run, ops)),
             gain_ratio=gain_ms / steps.mean_ms,
-            stage=stage,
+            ops=ops,
         )
 
     @property

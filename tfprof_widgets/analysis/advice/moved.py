@@ -14,8 +14,8 @@ import pandas as pd
 
 from ...trace.arrays import Bool, Float64, Int64
 from ...trace.trace import ITEM_BYTES
-from ..card import HIGH_GAIN, MEDIUM_GAIN, Advice, Fix
-from ..common import percent, plural, size
+from ..card import HIGH_GAIN, IDLE, MEDIUM_GAIN, Advice, Fix, rule
+from ..common import PS_PER_MS, number, percent, plural, size
 from ..layers.layers import BACKWARD
 from ..out_of_memory.what_held import batch_size_of
 from .computing import NAMED, Computing
@@ -104,13 +104,16 @@ class Moved:
         return edges[edges["op"].isin(self.rows) & (edges["source_output"] >= 0)]
 
     def _bytes(self, shape: tuple[int, ...] | None, dtype: str) -> float:
-        sizes = [self.batch if size < 0 else size for size in shape or ()]
-        return float("nan") if shape is None or None in sizes else float(prod(sizes) * ITEM_BYTES.get(dtype, 4))
+        if shape is None or (self.batch is None and min(shape, default=0) < 0):
+            return float("nan")
+        return float(prod((self.batch or 0) if one < 0 else one for one in shape) * ITEM_BYTES.get(dtype, 4))
 
 
-def passes(computing: Computing) -> Iterator[tuple[Advice, Bool]]:
-    """Elementwise ops of a layer, the optimizer or a line that move the same numbers again and again, at the speed of memory."""
-    run, per_us, traced = computing.run, _per_us(computing.run), computing.run.traced_ops
+@rule("Fuse elementwise ops", claims=("device_compute",))
+def many_passes(run: Run) -> Iterator[Advice]:
+    """Elementwise ops of a layer, the optimizer or a line move the same numbers again and again, at the speed of memory; gain: of
+    their share the bytes that one kernel for all would not move."""
+    computing, per_us, traced = Computing(run), _per_us(run), run.traced_ops
     if traced is None or run.is_compiled or not per_us:
         return
     row, sums = traced.row.to_numpy(np.int64), run.results.op_sums
@@ -134,7 +137,7 @@ def passes(computing: Computing) -> Iterator[tuple[Advice, Bool]]:
         evidence |= {"moved_bytes": a_step, "fused_bytes": a_step * left}
         fix = _fewer_passes(run, is_optimizer=name.startswith(NAMED["optimizer"]))
         told = "the bytes that kernels of several ops do not move"
-        yield computing.advise(title, ops, fix, part.ms * (1 - left), "elementwise", estimate=told, **evidence), ops
+        yield computing.advise("many_passes", title, ops, fix, part.ms * (1 - left), estimate=told, **evidence)
         return
 
 
@@ -148,9 +151,11 @@ def _fewer_passes(run: Run, *, is_optimizer: bool) -> Fix:
     return compiled(run).also(f"Or have {other}") if run.can_be_compiled else Fix(f"Have {other}")
 
 
-def slow_sums(computing: Computing) -> Iterator[tuple[Advice, Bool]]:
-    """Sums over a large axis, such as gradients of biases, far slower than memory gives what they read."""
-    run, per_us, traced = computing.run, _per_us(computing.run), computing.run.traced_ops
+@rule("Sum up in a faster way", claims=("device_compute",))
+def slow_sum(run: Run) -> Iterator[Advice]:
+    """Sums over a large axis, such as gradients of biases, are far slower than memory gives what they read; gain: what they take
+    beyond a quarter of its speed."""
+    computing, per_us, traced = Computing(run), _per_us(run), run.traced_ops
     own = computing.of_type(_REDUCTION)
     if traced is None or run.is_compiled or not per_us or computing.part(own).ratio <= HIGH_GAIN:
         return
@@ -175,7 +180,44 @@ def slow_sums(computing: Computing) -> Iterator[tuple[Advice, Bool]]:
     )
     fix = Fix(" Or: ".join(fixes) or "Sum up in two steps, first over a part of the axis, as by a reshape.")
     told = f"sums at {percent(SLOW)} of the speed of memory"
-    yield computing.advise(title, ops, fix, part.ms * (1 - ratio / SLOW), "long_sum", estimate=told, **evidence), ops
+    yield computing.advise("slow_sum", title, ops, fix, part.ms * (1 - ratio / SLOW), estimate=told, **evidence)
+
+
+_UNKNOWN_SIZE = re.compile(r"Where|Unique(WithCounts)?(V2)?|NonMaxSuppressionV\d|DynamicPartition")
+
+
+@rule("Give results a fixed size", claims=(*IDLE, "output"))
+def unknown_size(run: Run) -> Iterator[Advice]:
+    """The host waits for the size of a result, which the device alone knows, and the device for the host; gain: the share of the
+    step in which it does."""
+    computing, rows = Computing(run), run.facts.attribution
+    own, at = computing.of_type(_UNKNOWN_SIZE), computing.rows
+    if run.is_compiled or not run.steps.device_computes or not own.any():
+        return
+    order = at[np.lexsort((rows.start_ps[at], rows.step[at]))]
+    before, after = order[:-1], order[1:]
+    op = rows.op
+    # Between kernels of one op: the first ones count, those after them know how much to make.
+    is_wait = (rows.step[before] == rows.step[after]) & (op[before] == op[after]) & (op[before] >= 0) & own[op[before]]
+    waited_ms = np.maximum(rows.start_ps[after] - rows.end_ps[before], 0)[is_wait] / PS_PER_MS / len(run.steps)
+    part = run.steps.part("wait", float(waited_ms.sum()))
+    if part.ratio < MEDIUM_GAIN:
+        return
+    name, evidence = computing.place("op", own)
+    n = int(np.count_nonzero(waited_ms)) / len(run.steps)
+    yield computing.advise(
+        "unknown_size",
+        f"The {run.steps.device} waits {part} amid {name} and its like: {number(n)} times a step the CPU waits for a size that "
+        f"only the {run.steps.device} knows.",
+        own,
+        Fix(
+            "Have results of a fixed size: multiply by a mask, or tf.where with three arguments, in place of tf.boolean_mask, "
+            "tf.where with one and tf.unique."
+        ),
+        part.ms,
+        **part.evidence,
+        **evidence,
+    )
 
 
 def _per_us(run: Run) -> float:

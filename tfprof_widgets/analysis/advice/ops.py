@@ -6,19 +6,18 @@ import ast
 import re
 from collections.abc import Iterator
 from functools import lru_cache
-from itertools import pairwise
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from ...trace.arrays import Int64
-from ...trace.source_map import parse_shapes
-from ..card import MEDIUM_GAIN, Advice, Fix, advise, line_text, noted_place, one_line, parsed, place_of
+from ..card import COMPUTE, MEDIUM_GAIN, Advice, Fix, advise, line_text, noted_place, one_line, parsed, place_of, rule
 from ..common import PS_PER_MS, US_PER_MS, Stretches, amount, number, percent, plural
 from ..grouping import ComputeUnit
 from ..layers.scopes import FUNCTIONS, OPS, without_number
 from ..ops.kernels import is_eligible_type
 from .causes import PRODUCTS
+from .filters import filter_sizes
 from .run import SpentOps, compiled, costliest, op_line
 
 if TYPE_CHECKING:
@@ -41,6 +40,7 @@ SEPARATE_PASSES, FUSED_PASSES = 5, 2
 """Over the data: mean, variance, subtraction, product and sum each read all of it; one kernel for all reads it twice."""
 
 
+@rule("Keep images in one layout", claims=COMPUTE)
 def layout_conversion(run: Run) -> Iterator[Advice]:
     """Images are converted between channels first and last around convolutions; gain: the share of kernels that only do that."""
     steps, kernels = run.steps, run.results.kernels.frame
@@ -76,6 +76,7 @@ def _converts(names: list[str]) -> Bool:
     return np.fromiter(map(known.__getitem__, names), np.bool_, len(names))
 
 
+@rule("Fuse batch normalisation", claims=(*COMPUTE, "dispatch", "kernel_launch"))
 def unfused_norm(run: Run) -> Iterator[Advice]:
     """Batch normalisation in separate ops, not compiled by XLA; gain: of their share what one kernel for all saves in reading."""
     steps, results = run.steps, run.results
@@ -130,6 +131,7 @@ def _norm_scope(scope: tuple[str, ...]) -> str:
     return "/".join(scope[: at + 1])
 
 
+@rule("Drop the bias before batch normalisation", claims=COMPUTE)
 def useless_bias(run: Run) -> Iterator[Advice]:
     """A convolution adds a bias that batch normalisation subtracts again; gain: the share of these biases and gradients."""
     steps, results = run.steps, run.results
@@ -173,6 +175,7 @@ def _before_norms(run: Run, chosen: Bool) -> Int32:
     return found
 
 
+@rule("Compute attention in fewer kernels", claims=(*COMPUTE, "dispatch", "kernel_launch"))
 def unfused_attention(run: Run) -> Iterator[Advice]:
     """Attention writes its scores to memory and reads them again; gain: the share of its ops but the products."""
     steps, results = run.steps, run.results
@@ -219,93 +222,6 @@ def _is_attention(scope: tuple[str, ...]) -> bool:
     return at < len(scope) and all(part in FUNCTIONS or part in OPS for part in inner)
 
 
-_GRADIENT = re.compile(r"Conv2DBackpropFilter(_\d+)?$|DepthwiseConv2dNativeBackpropFilter(_\d+)?$")
-_SHAPE = re.compile(r"\[(\d+),(\d+),\d+,\d+\]")
-_OPERANDS = re.compile(r"\b(?:convolution|custom-call)\(\w+\[[\d,]+\]\S* \S+ \w+\[(\d+),(\d+),(\d+),(\d+)\]")
-"""A compiled convolution of an image and a filter; the filter's shape."""
-_CALL = re.compile(r"\bConv2D\(\s*[^,()]+,\s*(?:kernel_size\s*=\s*)?(?:\(\s*(\d+)\s*,\s*(\d+)\s*\)|(\d+))")
-LARGEST = 63
-"""A gradient of an image's size is no filter's."""
-
-
-def filter_sizes(run: Run) -> dict[str, tuple[int, int]]:
-    """Height and width of the filter, by layer or, of convolutions outside of layers, by entry of the `layers` table."""
-    sizes = _of_lines(run)
-    sizes.update(_of_programs(run))
-    sizes.update(_of_gradients(run))
-    sizes.update(_of_variables(run))
-    return {layer: size for layer, size in sizes.items() if max(size) <= LARGEST}
-
-
-def _of_variables(run: Run) -> dict[str, tuple[int, int]]:
-    """Of layers with one filter: what the memory of a gradient has may be laid out in another way."""
-    source_map = run.results.source_map
-    if source_map is None:
-        return {}
-    found: dict[str, list[tuple[int, int]]] = {}
-    for layer, text in zip(*(source_map.variables[name].tolist() for name in ("layer", "shape")), strict=True):
-        shape = next(iter(parse_shapes(str(text))), None) or ()
-        if layer and len(shape) == 4 and min(shape) > 0:
-            found.setdefault(str(layer), []).append(shape[:2])
-    return {layer: sizes[0] for layer, sizes in found.items() if len(sizes) == 1}
-
-
-def _entry_of(run: Run) -> dict[str, str]:
-    layers = run.results.layers
-    titles = layers.entries["layer"].tolist()
-    return {name: titles[row] for name, row in zip(run.results.op_shares.name, layers.op_entry.tolist(), strict=True)}
-
-
-def _of_gradients(run: Run) -> dict[str, tuple[int, int]]:
-    memory, entry = run.facts.memory, _entry_of(run)
-    table, strings = memory.snapshots, memory.strings
-    op = np.unique(table.op)
-    is_gradient = [k >= 0 and strings[k] in entry and _GRADIENT.search(strings[k]) is not None for k in op.tolist()]
-    rows = np.flatnonzero(np.isin(table.op, op[np.array(is_gradient, np.bool_)]) & (table.shape >= 0))
-    found: dict[str, tuple[int, int]] = {}
-    pairs = np.unique(np.stack([table.op[rows], table.shape[rows]]), axis=1)
-    for k, shape in zip(*pairs.tolist(), strict=True):  # one turn per op and shape
-        text = _SHAPE.fullmatch(strings[shape])
-        if text is not None:
-            found[entry[strings[k]]] = int(text[1]), int(text[2])
-    return found
-
-
-def _of_programs(run: Run) -> dict[str, tuple[int, int]]:
-    if not run.trace.blobs:
-        return {}
-    entry = _entry_of(run)
-    table = run.results.hlo_ops.frame
-    found: dict[str, tuple[int, int]] = {}
-    columns = (table[name].tolist() for name in ("expression", "op_name"))
-    for text, name in zip(*columns, strict=True):  # one turn per HLO op
-        operands = _OPERANDS.search(str(text))
-        # The gradient of a filter is a convolution too, of two images.
-        if operands is None or name not in entry or "gradient" in str(name):
-            continue
-        shape = [int(one) for one in operands.groups()]
-        # Height and width stand first on a CPU, in the middle or last for cuDNN; of a square filter they are neighbours.
-        square = [(a, b) for a, b in pairwise(shape) if a == b]
-        if square:
-            found[entry[name]] = square[0]
-    return found
-
-
-def _of_lines(run: Run) -> dict[str, tuple[int, int]]:
-    source_map = run.results.source_map
-    if source_map is None:
-        return {}
-    texts = source_map.files["text"].tolist()
-    found: dict[str, tuple[int, int]] = {}
-    layers = source_map.layers[(source_map.layers["class_name"] == "Conv2D") & (source_map.layers["file"] >= 0)]
-    for layer, file, line in zip(*(layers[name].tolist() for name in ("layer", "file", "line")), strict=True):
-        calls = _CALL.findall(line_text(texts[file], line))
-        if len(calls) == 1:  # of several on one line nobody knows which is this layer's
-            height, width, both = calls[0]
-            found[layer] = int(height or both), int(width or both)
-    return found
-
-
 FEWEST = 2
 """Filters of 3 x 3 in place of a large one."""
 LARGE_FILTER = 5
@@ -319,6 +235,7 @@ _HEAVY = re.compile(
 _PYTHON = re.compile(r"(Eager)?PyFunc(Stateless)?")
 
 
+@rule("Replace a costly op", claims=COMPUTE)
 def inefficient_op(run: Run) -> Iterator[Advice]:
     """Ops for which something cheaper is known: large filters, Python in the graph, heavy work in loss or metrics; gain: their
     share of the step time times what the alternative saves."""
@@ -369,6 +286,7 @@ def _large_filters(run: Run) -> Iterator[Advice]:
             ),
             selection=run.steps.usual(run.steps.time_ms, view="op_table", op_names=costliest(run, chosen)),
             gain_ratio=gain,
+            ops=chosen,
         )
 
 
@@ -424,6 +342,7 @@ def _outside_layers(run: Run) -> Iterator[Advice]:
     )
 
 
+@rule("Move ops from the host to the device", claims=("host_compute", "copy_to_device", "output", "dispatch"))
 def host_fallback(run: Run) -> Iterator[Advice]:
     """Ops of the step run on the CPU while the device waits; gain: the share of such time, with the copies that feed them."""
     steps, occurrences = run.steps, run.facts.occurrences
@@ -540,6 +459,7 @@ _SCHEDULED_MS = 0.002
 """What an op of next to no work costs a step beside its own time, measured: others run beside it."""
 
 
+@rule("Compute in 32 bits", claims=COMPUTE)
 def double_precision(run: Run) -> Iterator[Advice]:
     """Most of what is computed is in 64 bits; gain: half of the share of the step time of such ops, of a GPU's products more."""
     steps = run.steps
@@ -577,6 +497,7 @@ def _faster_in_32_bits(run: Run) -> float:
     return max(single / peaks[ComputeUnit.VECTOR_64], 1 / HALF) if peaks[ComputeUnit.VECTOR_64] > 0 else 1 / HALF
 
 
+@rule("Compute in float32 on a CPU", claims=COMPUTE)
 def half_precision(run: Run) -> Iterator[Advice]:
     """A CPU computes much in float16, converted to float32 and back; gain: half of the share of the step time of such ops."""
     steps = run.steps
@@ -628,6 +549,7 @@ def _double_variables(run: Run) -> list[str]:
     return found
 
 
+@rule("Pick rows in place of one-hot products", claims=COMPUTE)
 def one_hot_product(run: Run) -> Iterator[Advice]:
     """A product with one-hot rows picks rows of a matrix; gain: the share of these rows, the product and its gradients."""
     steps, traced = run.steps, run.traced_ops
@@ -668,6 +590,15 @@ def _one_hot_products(traced: TracedOps) -> tuple[list[int], list[int]]:
     return products, rows
 
 
+@rule(
+    "Print less, or less often",
+    claims=COMPUTE,
+    explains=(
+        "host_fallback",
+        "small_batch",
+        "step_overhead",
+    ),
+)
 def text_of_numbers(run: Run) -> Iterator[Advice]:
     """Each step makes text of numbers, as printing within a graph does; gain: the share of making and writing it, on the host."""
     traced, steps = run.traced_ops, run.steps
@@ -697,6 +628,14 @@ def text_of_numbers(run: Run) -> Iterator[Advice]:
     )
 
 
+@rule(
+    "Stop checking each op's result",
+    claims=COMPUTE,
+    explains=(
+        "small_batch",
+        "step_overhead",
+    ),
+)
 def number_checks(run: Run) -> Iterator[Advice]:
     """Each op's result is checked for what is no number; gain: the share of the checks, and of running so many more ops."""
     steps = run.steps
@@ -728,6 +667,7 @@ def number_checks(run: Run) -> Iterator[Advice]:
     )
 
 
+@rule("Keep images in one layout", claims=COMPUTE)
 def turned_images(run: Run) -> Iterator[Advice]:
     """Ops of the program transpose images between channels first and last around convolutions; gain: their share of the step
     time; what XLA and GPUs transpose is `layout_conversion`'s."""
