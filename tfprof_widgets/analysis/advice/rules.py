@@ -58,12 +58,15 @@ def find_advice(results: Facts, rules: Iterable[Rule] | None = None) -> FoundAdv
             except Exception as error:
                 logger.exception("the advice rule %s failed", one.name)
                 failed.setdefault(f"{type(error).__name__}: {error}", []).append(one.name)
+        most = max((one.gain_ratio for one in found), default=0.0) if level == LAST else 0.0
         for one, advice in sorted(of_level, key=lambda both: -both[1].gain_ratio):
+            if 0 < advice.gain_ratio < most:
+                continue  # what tells no cause says nothing beside one that takes more
             settled = run.claims.settle(one, advice) if results.has_events else advice
             found += [] if settled is None else [settled]
-    fitting = _fitting(without_explained(found), results.environment.framework)
+    said = fitting(without_explained(found), results.environment.framework)
     return FoundAdvice(
-        ranked(fitting, covered=results.coverage.ratio), tuple(_failure(names, why) for why, names in failed.items())
+        ranked(said, covered=results.coverage.ratio), tuple(_failure(names, why) for why, names in failed.items())
     )
 
 
@@ -76,7 +79,7 @@ def without_explained(found: Sequence[Advice]) -> list[Advice]:
     return [one for one in found if most.get(one.rule, -1.0) < MUCH * one.gain_ratio]
 
 
-def _fitting(advice: Iterable[Advice], framework: Framework) -> Iterator[Advice]:
+def fitting(advice: Iterable[Advice], framework: Framework) -> Iterator[Advice]:
     """The advice that a program of the framework can follow; all of it of TensorFlow."""
     for one in advice:
         fix = RULES[one.rule].fixes.get(framework) if one.rule in RULES else None
