@@ -172,6 +172,7 @@ def slow_sum(run: Run) -> Iterator[Advice]:
     name, evidence = computing.place("op", ops)
     ratio = float(n_bytes / per_us / us)
     is_bias = evidence["op_type"] == "BiasAddGrad"
+    evidence |= {"memory_ratio": ratio}
     fixes = ["Make this layer with use_bias=False: a bias for each of so many outputs is of little use."] * is_bias
     fixes += [compiled(run, "other kernels").words] * run.can_be_compiled
     title = (

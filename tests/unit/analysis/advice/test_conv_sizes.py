@@ -51,17 +51,18 @@ def noted(code: str) -> SourceMap:
     )
 
 
-@pytest.mark.parametrize(("size", "saved"), [(5, 1 - 18 / 25), (7, 1 - 27 / 49), (11, 1 - 45 / 121)])
+@pytest.mark.parametrize(("size", "saved"), [(5, 1 - 18 / 25), (7, 1 - 18 / 49), (11, 1 - 18 / 121)])
 def test_a_large_filter_could_be_several_small_ones(size: int, saved: float) -> None:
     (advice,) = [one for one in drawn(size).advice if one.rule == "inefficient_op"]
     assert advice.gain_ratio == pytest.approx(0.8 * saved, abs=0.01)
-    assert advice.fix.words.startswith(f"Put {(size - 1) // 2} convolutions of 3 x 3")
+    most = {5: "", 7: "to 3 ", 11: "to 5 "}[size]
+    assert advice.fix.words.startswith(f"Put two {most}convolutions of 3 x 3")
     assert "net/smooth/convolution" in advice.selection.op_names
 
 
 @pytest.mark.parametrize("size", [1, 3, 4])
 def test_a_small_filter_is_no_fault_however_much_of_the_time_it_takes(size: int) -> None:
-    assert drawn(size).advice == ()
+    assert [one.rule for one in drawn(size).advice] == ["busy"]
 
 
 @pytest.mark.parametrize(
@@ -74,4 +75,4 @@ def test_the_line_that_made_the_layer_tells_where_no_memory_was_recorded(code: s
 
 def test_of_several_layers_on_one_line_no_size_is_guessed() -> None:
     two = noted("net = Sequential([Conv2D(8, 11), Conv2D(8, 3)])")
-    assert drawn(11, two, with_memory=False).advice == ()
+    assert [one.rule for one in drawn(11, two, with_memory=False).advice] == ["busy"]
