@@ -27,7 +27,8 @@ def busy(run: Run) -> Iterator[Advice]:
     if not run.steps.mean_ms or run.eager.is_hot:
         return
     computing = Computing(run)
-    for what, ops in computing.groups(computing.op_ms > 0):
+    every = (computing.op_ms > 0) & (run.traced_ops is not None)  # else nothing tells what they are of
+    for what, ops in computing.groups(every):
         if computing.part(ops).ratio > HIGH_GAIN:
             yield _told(computing, what, ops)
             return

@@ -7,7 +7,8 @@ from dataclasses import replace
 import pytest
 
 from tests.unit.analysis.advice.busy_drawings import LARGE, PLACES, SUM, busy_run, passes
-from tests.unit.analysis.advice.graph_drawings import Op
+from tests.unit.analysis.advice.gpu_drawings import gpu_run
+from tests.unit.analysis.advice.graph_drawings import Op, noted
 from tfprof_widgets.analysis import Advice, Analysis
 
 PRODUCT = Op("net/MatMul", "MatMul", 500, [0, 1], "64x64;64x64", "64x64")
@@ -75,3 +76,26 @@ def test_a_fifth_of_a_step_is_not_told() -> None:
 def test_kernels_of_no_op_are_told_by_name() -> None:
     (one,) = told(busy_run(Op("", "", 500, outputs=LARGE), core_count=2), "busy")
     assert one.title.startswith("The kernel _0_kernel takes 0.500 of 0.990 ms a step (51 %) of the GPU")
+
+
+@pytest.mark.parametrize(
+    ("text", "place"),
+    [
+        (
+            "with tf.device('/CPU:0'):\n    y = layer(x)\n",
+            "with tf.device('/CPU:0') at net.py:1 places it on the CPU: ",
+        ),
+        ("x = 1\ny = layer(x)\n", "tf.device places it on the CPU: "),
+    ],
+)
+def test_the_line_that_placed_an_op_on_the_cpu_is_named(text: str, place: str) -> None:
+    source_map = noted([Op("net/Sort", "TopKV2", 500, [0], "64x64", "64x64")])
+    source_map.details["device"] = "/device:CPU:0"
+    source_map.files["text"] = text
+    drawn = gpu_run(
+        [("MemcpyH2D", 800, 20)], host=[("net/Sort:TopKV2", 100, 600)], launches=[("cuLaunchKernel", 790, 5)]
+    )
+    (one,) = told(Analysis(drawn.trace, source_map), "host_fallback")
+    assert one.fix.words.startswith(place)
+    (other,) = told(Analysis(drawn.trace), "host_fallback")
+    assert other.fix.words.startswith("It has no kernel of this type and dtype for the GPU, or is placed by hand")
