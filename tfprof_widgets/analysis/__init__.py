@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from . import card
     from .advice import input_rules, rules, run
     from .card import (
-        Advice, Fix, Highlight, Rule, UserCall, advise, is_of_model, named,
+        Advice, Fix, Highlight, Rule, STAGES, UserCall, advise, is_of_model, named,
         only_call, FoundAdvice, ranked, remark, rewritten, why_it_does_not_run,
     )
     from .advice.calls import trace_cause

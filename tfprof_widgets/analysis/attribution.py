@@ -3,18 +3,19 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import cached_property
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 import pandas as pd
 
 from ..trace.arrays import Bool, Float64, Int64
+from ..trace.source_map import SourceMap
 from ..trace.trace import Trace
+from .card import last_part, title_of
 from .common import PS_PER_MS, Stretches, moments_of, text_column
 from .events import nearest_marked
 from .grouping import UNIT_TEXTS, within_data
-from .layers.layers import PHASES
+from .layers.layers import PHASES, Layers
 from .source import sample_times
 from .steps.categories import (
     CATEGORY_CODE,
@@ -56,7 +57,7 @@ ATTRIBUTION = table(
     several ops compute at once they share the time. All else that is said of a step's time is a sum of these rows.
     Empty in a reduced profile (not `has_events`): `prof.host(name).attribution` has that of one host.
     """,
-    read="attribution.frame",
+    read=lambda facts: attribution_table(facts),
     of_executions="attribution",
 )
 
@@ -102,110 +103,87 @@ class Attribution:
     event: Int64
     """The row of the trace that had it, or that it waited for; -1 for none."""
     is_wait: Bool
-    facts: Facts
+    op: Int64
+    """The framework op of each, a row of the table of `op_shares`; -1 for none."""
 
     def __len__(self) -> int:
         return len(self.step)
 
-    @cached_property
-    def unit(self) -> Int64:
-        """The executed unit of each, -1 for none."""
-        return _at(self.facts.event_unit, self.event)
 
-    @cached_property
-    def op(self) -> Int64:
-        """The framework op of each, a row of the table of `op_shares`; -1 for none."""
-        return _at(self.facts.event_op, self.event)
+def attribution_table(facts: Facts) -> pd.DataFrame:
+    """The `attribution` table."""
+    rows, layers, trace = facts.attribution, facts.layers, facts.trace
+    hosts = np.append(facts.steps.frame["host"].to_numpy(np.object_), "")
+    ran = np.where(rows.is_wait, -1, rows.event)
+    bound = dict(zip(facts.roofline.units.tolist(), facts.roofline.frame["bound"].tolist(), strict=True))
+    unit, kernel_unit = _at(facts.event_unit, ran), _at(facts.kernel_units, ran)
+    pipeline = facts.tf_data.bottleneck_pipeline
+    stage = "" if pipeline is None else str(pipeline["bottleneck_name"])
+    return pd.DataFrame(
+        {
+            "step": rows.step,
+            "host": hosts[rows.step],
+            "category": text_column(np.array(CATEGORIES, np.object_)[rows.category]),
+            "start_ms": rows.start_ps / PS_PER_MS,
+            "duration_ms": (rows.end_ps - rows.start_ps) / PS_PER_MS,
+            "time_ms": rows.time_ps / PS_PER_MS,
+            "is_wait": rows.is_wait,
+            "event": _texts(trace.strings, _at(trace.name_id, rows.event)),
+            "op": _texts(facts.op_shares.name, rows.op),
+            "type": _texts(facts.op_shares.type, rows.op),
+            "layer": _texts(layers.entries["layer"].tolist(), _at(layers.op_entry, rows.op)),
+            "phase": _texts((*PHASES, "input", "border", "copy"), phase_of(rows, layers)),
+            "line": _lines(facts, rows),
+            "unit": text_column([UNIT_TEXTS.get(one, "") for one in kernel_unit.tolist()]),
+            "bound": text_column([bound.get(one, "") for one in unit.tolist()]),
+            "stage": text_column(np.where(rows.category == _INPUT, stage, "")),
+        }
+    )
 
-    @cached_property
-    def frame(self) -> pd.DataFrame:
-        """The `attribution` table."""
-        facts, op = self.facts, self.op
-        hosts = np.append(facts.steps.frame["host"].to_numpy(np.object_), "")
-        layers, names = facts.layers, facts.trace.strings
-        bound = dict(zip(facts.roofline.units.tolist(), facts.roofline.frame["bound"].tolist(), strict=True))
-        phases = (*PHASES, "input", "border", "copy")
-        kernel_unit = _at(facts.kernel_units, self.event)
-        return pd.DataFrame(
-            {
-                "step": self.step,
-                "host": hosts[self.step],
-                "category": text_column(np.array(CATEGORIES, np.object_)[self.category]),
-                "start_ms": self.start_ps / PS_PER_MS,
-                "duration_ms": (self.end_ps - self.start_ps) / PS_PER_MS,
-                "time_ms": self.time_ps / PS_PER_MS,
-                "is_wait": self.is_wait,
-                "event": _texts(names, _at(facts.trace.name_id, self.event)),
-                "op": _texts(facts.op_shares.name, op),
-                "type": _texts(facts.op_shares.type, op),
-                "layer": _texts(layers.entries["layer"].tolist(), _at(layers.op_entry, op)),
-                "phase": _texts(phases, self.phase),
-                "line": self._lines(),
-                "unit": text_column([UNIT_TEXTS.get(one, "") for one in kernel_unit.tolist()]),
-                "bound": text_column([bound.get(unit, "") for unit in self.unit.tolist()]),
-                "stage": text_column(np.where(self.category == _INPUT, self._stage, "")),
-            }
-        )
 
-    @cached_property
-    def phase(self) -> Int64:
-        """What each is for, an index into the phases of `frame`; -1 where nothing tells."""
-        layers, op = self.facts.layers, self.op
-        n = len(PHASES)
-        found = _at(layers.op_phase, op)
-        is_input = np.append(layers.entries["kind"].eq("input").to_numpy()[layers.op_entry], False)
-        found[is_input[op] | (self.category == _INPUT)] = n
-        found[self.is_wait & self._is_border] = n + 1
-        found[np.isin(self.category, _COPIES)] = n + 2
-        return found
+def phase_of(rows: Attribution, layers: Layers) -> Int64:
+    """What each stretch is for, an index into `PHASES`, then `input`, `border` and `copy`; -1 where nothing tells."""
+    n = len(PHASES)
+    found = _at(layers.op_phase, rows.op)
+    is_input = np.append(layers.entries["kind"].eq("input").to_numpy()[layers.op_entry], False)
+    found[is_input[rows.op] | (rows.category == _INPUT)] = n
+    works = np.isin(rows.category, (_COMPUTES, *_COPIES[2:], STEP_CATEGORIES.index("device_collectives")))
+    n_steps = int(rows.step.max(initial=-1)) + 2
+    first, last = np.full(n_steps, np.iinfo(np.int64).max), np.full(n_steps, -1)
+    np.minimum.at(first, rows.step[works], rows.start_ps[works])
+    np.maximum.at(last, rows.step[works], rows.end_ps[works])
+    found[rows.is_wait & ((rows.start_ps < first[rows.step]) | (rows.end_ps > last[rows.step]))] = n + 1
+    found[np.isin(rows.category, _COPIES)] = n + 2
+    return found
 
-    @cached_property
-    def _is_border(self) -> Bool:
-        """Whether no device worked in the step before it, or none does after it."""
-        n = len(self.facts.steps) + 1
-        works = np.isin(self.category, (_COMPUTES, *_COPIES[2:], STEP_CATEGORIES.index("device_collectives")))
-        first, last = np.full(n, np.iinfo(np.int64).max), np.full(n, -1)
-        np.minimum.at(first, self.step[works], self.start_ps[works])
-        np.maximum.at(last, self.step[works], self.end_ps[works])
-        return np.asarray((self.start_ps < first[self.step]) | (self.end_ps > last[self.step]))
 
-    @property
-    def _stage(self) -> str:
-        pipeline = self.facts.tf_data.bottleneck_pipeline
-        return "" if pipeline is None else str(pipeline["bottleneck_name"])
+def _lines(facts: Facts, rows: Attribution) -> pd.Series:
+    """The user's line of each op; without an op the one at which Python was seen most often in the stretch."""
+    lines = facts.source_lines
+    entries = [
+        "" if bucket else f"{last_part(file)}:{line}"
+        for file, line, bucket in zip(*(lines.entries[name] for name in ("file", "line", "bucket")), strict=True)
+    ]
+    text = _texts(entries, _at(lines.op_entry, rows.op)).to_numpy(np.object_, copy=True)
+    source_map = facts.source_map
+    if source_map is not None and len(source_map.samples):
+        seen, place = _seen(facts.trace, source_map, rows)
+        text[seen] = place
+    return text_column(text)
 
-    def _lines(self) -> pd.Series:
-        """The user's line of each op; without an op the one at which Python was seen most often in the stretch."""
-        lines = self.facts.source_lines
-        entries = [
-            "" if bucket else f"{file.replace(chr(92), '/').rpartition('/')[2]}:{line}"
-            for file, line, bucket in zip(*(lines.entries[name] for name in ("file", "line", "bucket")), strict=True)
-        ]
-        text = _texts(entries, _at(lines.op_entry, self.op)).to_numpy(np.object_, copy=True)
-        row, place = self._seen()
-        text[row] = place
-        return text_column(text)
 
-    def _seen(self) -> tuple[Int64, list[str]]:
-        source_map = self.facts.source_map
-        if source_map is None or not len(source_map.samples):
-            return np.empty(0, np.int64), []
-        own = np.flatnonzero(self.op < 0)
-        own = own[np.argsort(self.start_ps[own], kind="stable")]
-        time_ps, frame = sample_times(self.facts.trace, source_map)
-        at = np.searchsorted(self.start_ps[own], time_ps, side="right") - 1
-        inside = (at >= 0) & (time_ps < np.append(self.end_ps[own], 0)[at])
-        frames = source_map.frames.iloc[frame[inside]]
-        seen = pd.DataFrame(
-            {"row": own[at[inside]], "file": frames["file"].to_numpy(), "line": frames["line"].to_numpy()}
-        )
-        most = seen[seen["file"] >= 0].value_counts(sort=True).reset_index().drop_duplicates("row")
-        files = source_map.files["title"].where(source_map.files["title"] != "", source_map.files["file"]).tolist()
-        names = [
-            f"{files[file].replace(chr(92), '/').rpartition('/')[2]}:{line}"
-            for file, line in zip(most["file"].tolist(), most["line"].tolist(), strict=True)
-        ]
-        return most["row"].to_numpy(np.int64), names
+def _seen(trace: Trace, source_map: SourceMap, rows: Attribution) -> tuple[Int64, list[str]]:
+    """The stretches without an op in which the user's thread was sampled, and the line of most samples in each."""
+    own = np.flatnonzero(rows.op < 0)
+    own = own[np.argsort(rows.start_ps[own], kind="stable")]
+    time_ps, frame = sample_times(trace, source_map)
+    at = np.searchsorted(rows.start_ps[own], time_ps, side="right") - 1
+    inside = (at >= 0) & (time_ps < np.append(rows.end_ps[own], 0)[at])
+    frames = source_map.frames.iloc[frame[inside]]
+    seen = pd.DataFrame({"row": own[at[inside]], "file": frames["file"].to_numpy(), "line": frames["line"].to_numpy()})
+    most = seen[seen["file"] >= 0].value_counts(sort=True).reset_index().drop_duplicates("row")
+    names = zip(most["file"].tolist(), most["line"].tolist(), strict=True)
+    return most["row"].to_numpy(np.int64), [f"{last_part(title_of(source_map, file))}:{line}" for file, line in names]
 
 
 def _at(values: np.ndarray, rows: Int64) -> Int64:
@@ -242,7 +220,8 @@ def compute_attribution(facts: Facts) -> Attribution:
         np.concatenate([np.zeros(len(rows), np.bool_), awaited >= 0, np.zeros(len(none), np.bool_)]),
     )
     order = np.lexsort((columns[2], columns[1], columns[0]))
-    return Attribution(*(column[order] for column in columns), facts)
+    event = columns[5][order]
+    return Attribution(*(column[order] for column in columns), _at(facts.event_op, event))
 
 
 class _Pieces(NamedTuple):

@@ -15,7 +15,7 @@ from typing import Any, Literal, TypeVar
 
 import pandas as pd
 
-from ..trace.arrays import Bool
+from ..trace.arrays import Bool, Float64
 from ..trace.source_map import SourceMap
 from .common import PS_PER_NS
 
@@ -109,6 +109,16 @@ class Highlight:
     """Of advice that a reduced profile has from its hosts the one that it is shown for; else empty."""
 
 
+@dataclass(frozen=True, eq=False)
+class Claim:
+    """Which time an advice speaks of, beside the categories of its rule."""
+
+    ops: Bool | None = None
+    """Which framework ops it is about; None for all."""
+    ms: Float64 | None = None
+    """For each of the averaged steps how much; None where it is spread over all as their time is."""
+
+
 @dataclass(frozen=True, kw_only=True)
 class Advice:
     """One thing to change: an element of `Profile.advice`."""
@@ -146,8 +156,8 @@ class Advice:
     """What to do, in a few words."""
     share_of: ShareOf = "step"
     """What the gain is a share of: `step`, `sample` (larger batches make a step longer), or `time captured`."""
-    ops: Bool | None = field(default=None, repr=False, compare=False)
-    """While rules are asked, of an advice on some framework ops which these are; else None."""
+    claim: Claim = field(default=Claim(), repr=False, compare=False)
+    """While rules are asked, what more than its rule's categories tells the time that it speaks of."""
 
     @property
     def bound(self) -> Literal["at most", "about"]:
@@ -178,7 +188,7 @@ def advise(
     selection: Highlight,
     gain_ratio: float = 0.0,
     stage: str = "",
-    ops: Bool | None = None,
+    claim: Claim = Claim(),
 ) -> Advice:
     """Make an advice: its severity follows from the gain, which is limited to [0, 1]."""
     gain, known = min(max(float(gain_ratio), 0.0), 1.0), RULES.get(rule)
@@ -191,9 +201,9 @@ def advise(
         selection=selection,
         gain_ratio=gain,
         stage=stage,
-        headline="" if known is None else known.stages.get(stage, known.headline),
+        headline=STAGES.get(stage) or ("" if known is None else known.headline),
         share_of="step" if known is None else known.share_of,
-        ops=ops,
+        claim=claim,
     )
 
 
@@ -216,10 +226,11 @@ def severity_of(gain_ratio: float) -> Severity:
     return "medium" if gain_ratio >= MEDIUM_GAIN else "low"
 
 
-CAUSE, GENERAL, LAST = range(3)
-"""Levels of rules: what is wrong; what makes any step slow; where the rest of the time goes."""
+CAUSE, GENERAL, ANY_STEP, LAST = range(4)
+"""Levels of rules: what is wrong; what makes many steps slow; what any step takes; where the rest of the time goes."""
 COMPUTE = ("device_compute", "host_compute")
 IDLE = ("dispatch", "kernel_launch", "sync", "other")
+HOST = (*IDLE, "host_compute", "output")
 """Categories of a step's time that rules claim."""
 
 
@@ -240,8 +251,6 @@ class Rule:
     share_of: ShareOf = "step"
     is_chance: bool = False
     """Whether it is about what happened in few steps, of which no cause in the program is known."""
-    stages: Mapping[str, str] = field(default_factory=dict)
-    """From each stage of the input to a headline of its own."""
     fixes: Mapping[str, str] = field(default_factory=dict)
     """By framework the fix for its programs."""
 
@@ -251,6 +260,19 @@ class Rule:
         return self.ask.__name__
 
 
+STAGES = {
+    "slow_read": "Read the data faster",
+    "slow_map": "Make the map function cheaper",
+    "no_prefetch": "Prefetch the input",
+    "no_parallel_map": "Map the input in parallel",
+    "sequential_stage": "Run the input's stages in parallel",
+    "generator": "Replace the Python generator",
+    "python_map": "Take Python out of the map function",
+    "element_map": "Map whole batches",
+    "filter_after": "Filter before the map",
+    "few_threads": "Give the input's stages more threads",
+}
+"""What a slow stage of the input asks for."""
 RULES: dict[str, Rule] = {}
 """Every rule by its name, once the modules of `advice` are loaded."""
 _Asked = TypeVar("_Asked", bound=Callable[[Any], Iterator["Advice"]])

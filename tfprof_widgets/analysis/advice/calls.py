@@ -13,8 +13,10 @@ import pandas as pd
 from ...trace.source_map import SourceMap, parse_shapes
 from ..card import (
     GENERAL,
+    HOST,
     MEDIUM_GAIN,
     Advice,
+    Claim,
     Fix,
     Highlight,
     advise,
@@ -98,7 +100,7 @@ ONE_SHAPE = (
 
 @rule(
     "Stop tf.function from tracing again",
-    claims=("compile", "dispatch"),
+    claims=("compile", *HOST),
     explains=(
         "compilation",
         "small_batch",
@@ -144,6 +146,7 @@ def retracing(run: Run) -> Iterator[Advice]:
             view="timeline",
         ),
         gain_ratio=tracing.ratio,
+        claim=Claim(ms=traced.cost_ms),
     )
 
 
@@ -186,7 +189,7 @@ def _one_graph(run: Run, cause: TraceCause, name: str) -> Fix:
 
 @rule(
     "Put the step into a tf.function",
-    claims=("dispatch", "kernel_launch", "sync", "other", "host_compute", "output"),
+    claims=HOST,
     explains=(
         "few_blocks",
         "idle_border",
@@ -244,7 +247,7 @@ def _as_graph(*, in_fit: bool, has_function: bool, line: CodeLine | None) -> Fix
     return Fix(f"Put @tf.function on {line.where if line else 'the function of a step'}. {PYTHON_STAYS}")
 
 
-@rule("Trace and compile less", level=GENERAL, claims=("compile", "dispatch"), explains=("small_batch",))
+@rule("Trace and compile less", level=GENERAL, claims=("compile", *HOST), explains=("small_batch",))
 def compilation(run: Run) -> Iterator[Advice]:
     """Functions were traced or compiled during the capture, but not again and again; gain: its share of the averaged steps, 0 for
     what happens once, as a long training loses nothing to it."""
@@ -381,6 +384,7 @@ def argument_conversion(run: Run) -> Iterator[Advice]:
             "that change, a pipeline (tf.data.Dataset.from_tensor_slices, with .prefetch) makes tensors ahead of "
             "the training."
         ),
+        claim=Claim(ms=calls.converted_ms),
         selection=steps.usual(calls.converted_ms, view="source_view" if line else "timeline"),
         gain_ratio=part.ratio,
     )

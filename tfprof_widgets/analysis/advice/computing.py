@@ -13,7 +13,7 @@ import numpy.typing as npt
 
 from ...trace.arrays import Bool, Float64, Int64
 from ..attribution import CATEGORIES
-from ..card import Advice, Fix, advise, noted_place
+from ..card import Advice, Claim, Fix, advise, noted_place
 from ..common import PS_PER_MS
 from ..layers.scopes import VENDOR
 from .host import NO_COMPUTE
@@ -138,7 +138,7 @@ class Computing:
             fix=fix,
             selection=steps.usual(steps.time_ms, view="op_table", op_names=costliest(self.run, ops)),
             gain_ratio=gain_ms / steps.mean_ms,
-            ops=ops,
+            claim=Claim(ops),
         )
 
     @property

@@ -118,7 +118,7 @@ UNEVEN = 0.5
 _COMPUTE = (SpanType.COMPUTE_16, SpanType.COMPUTE_32)
 
 
-@rule("Give the device more work at once", level=LAST, claims=IDLE, share_of="sample")
+@rule("Give the device more work at once", level=LAST, claims=(*IDLE, "host_compute"), share_of="sample")
 def low_utilisation(run: Run) -> Iterator[Advice]:
     """The devices compute for less than half of the step and no other rule says why; gain: the share of the step time in which no
     device computes nor waits for data."""

@@ -12,12 +12,13 @@ import pandas as pd
 from ...trace.arrays import Bool
 from ...trace.source_map import SourceMap
 from ..card import (
+    ANY_STEP,
     COMPUTE,
-    GENERAL,
     MEDIUM_GAIN,
     RARELY,
     RULES,
     Advice,
+    Claim,
     Fix,
     advise,
     one_line,
@@ -133,6 +134,7 @@ def checkpoint_stall(run: Run) -> Iterator[Advice]:
             op_names=run.known(*(f"eager/{one}" for one in (*saves.op_types, "ReadVariableOp"))),
         ),
         gain_ratio=gain,
+        claim=Claim(ms=saves.stall_ms),
     )
 
 
@@ -195,7 +197,7 @@ def straggler_step(run: Run) -> Iterator[Advice]:
 _PARTS = ("input", "host_compute", "kernel_launch", "device_compute", "output", "compile", "other")
 
 
-@rule("Use a larger batch", level=GENERAL, claims=("dispatch", "host_compute"), share_of="sample")
+@rule("Use a larger batch", level=ANY_STEP, claims=("dispatch", "host_compute"), share_of="sample")
 def small_batch(run: Run) -> Iterator[Advice]:
     """Without a device, most of a step is the same for any batch; gain: the share of a usual step that neither grows with the
     batch nor is another rule's; none where the pipeline sets the pace."""

@@ -12,8 +12,10 @@ import pandas as pd
 
 from ..card import (
     GENERAL,
+    HOST,
     MEDIUM_GAIN,
     Advice,
+    Claim,
     Fix,
     UserCall,
     advise,
@@ -430,21 +432,7 @@ _SLOW = {
 }
 
 
-_STAGES = {
-    "slow_read": "Read the data faster",
-    "slow_map": "Make the map function cheaper",
-    "no_prefetch": "Prefetch the input",
-    "no_parallel_map": "Map the input in parallel",
-    "sequential_stage": "Run the input's stages in parallel",
-    "generator": "Replace the Python generator",
-    "python_map": "Take Python out of the map function",
-    "element_map": "Map whole batches",
-    "filter_after": "Filter before the map",
-    "few_threads": "Give the input's stages more threads",
-}
-
-
-@rule("Speed up the input", stages=_STAGES, claims=("input",), explains=("memory_headroom",))
+@rule("Speed up the input", claims=("input",), explains=("memory_headroom",))
 def input_bound(run: Run) -> Iterator[Advice]:
     """The training waits for data; gain: the share of the step time spent waiting, without copies to a device (`h2d_bound`); with
     a filter, its part of that."""
@@ -617,7 +605,7 @@ _REPEATS = frozenset(("Repeat", "ForeverRepeat", "FiniteRepeat"))
 
 @rule(
     "Make one iterator for all steps",
-    claims=("input", "dispatch", "host_compute"),
+    claims=("input", *HOST, "copy_to_device"),
     explains=(
         "idle_border",
         "input_bound",
@@ -649,6 +637,7 @@ def new_iterator(run: Run) -> Iterator[Advice]:
         ),
         selection=steps.usual(spent_ms, view="timeline", op_names=run.known("IteratorGetNext")),
         gain_ratio=part.ratio,
+        claim=Claim(ms=spent_ms),
     )
 
 

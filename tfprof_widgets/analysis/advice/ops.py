@@ -11,7 +11,20 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from ...trace.arrays import Int64
-from ..card import COMPUTE, MEDIUM_GAIN, Advice, Fix, advise, line_text, noted_place, one_line, parsed, place_of, rule
+from ..card import (
+    COMPUTE,
+    MEDIUM_GAIN,
+    Advice,
+    Claim,
+    Fix,
+    advise,
+    line_text,
+    noted_place,
+    one_line,
+    parsed,
+    place_of,
+    rule,
+)
 from ..common import PS_PER_MS, US_PER_MS, Stretches, amount, number, percent, plural
 from ..grouping import ComputeUnit
 from ..layers.scopes import FUNCTIONS, OPS, without_number
@@ -286,7 +299,7 @@ def _large_filters(run: Run) -> Iterator[Advice]:
             ),
             selection=run.steps.usual(run.steps.time_ms, view="op_table", op_names=costliest(run, chosen)),
             gain_ratio=gain,
-            ops=chosen,
+            claim=Claim(chosen),
         )
 
 

