@@ -41,7 +41,7 @@ def _told(computing: Computing, what: str, ops: Bool) -> Advice:
     part, kind = computing.part(ops), computing.types[computing.top(ops)]
     share = computing.part(ops & (computing.types == kind)).ms / part.ms
     much = "all" if share > 0.995 else percent(share)
-    more = f", {much} of that in {kind}" if what != "op" and share > HIGH_GAIN else ""
+    more = f", {much} of that in {kind}" if what in ("layer", "line") and share > HIGH_GAIN else ""
     sizes = _sizes(computing.run, computing.top(ops)) if what == "op" else ""
     bound = _bound(computing, np.isin(computing.op, np.flatnonzero(ops)))
     return computing.advise(

@@ -97,7 +97,7 @@ class Computing:
         if len(lines.entries):
             group = lines.op_entry.astype(np.int64) * (int(kind.max(initial=0)) + 1) + kind
             yield "op", self._costliest(group, every & self._is_at_line)
-        yield "op", self._costliest(kind, every)
+        yield "type", self._costliest(kind, every)
 
     @property
     def _is_at_line(self) -> Bool:
@@ -121,8 +121,10 @@ class Computing:
         entry = run.results.layers.entries.iloc[int(run.results.layers.op_entry[top])]
         layer = str(entry["layer"]) if what == "layer" else ""
         line = op_line(run, top) or noted_place(run.results.source_map, "layers", "layer", layer)
-        name = f"{NAMED[str(entry['kind'])]} {layer}" if layer else self.types[top] if what == "op" else f"Line {line}"
-        at = (f" ({line})" if layer else f" at {line}") if line and what != "line" else ""
+        name = (
+            f"{NAMED[str(entry['kind'])]} {layer}" if layer else f"Line {line}" if what == "line" else self.types[top]
+        )
+        at = (f" ({line})" if layer else f" at {line}") if line and what in ("layer", "op") else ""
         evidence = {"layer": layer, "line": line, "op_type": str(self.types[top])}
         return f"{name}{at}", {key: text for key, text in evidence.items() if text}
 

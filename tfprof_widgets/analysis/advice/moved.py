@@ -160,7 +160,8 @@ def slow_sum(run: Run) -> Iterator[Advice]:
     if traced is None or run.is_compiled or not per_us or computing.part(own).ratio <= HIGH_GAIN:
         return
     row, sums = traced.row.to_numpy(np.int64), run.results.op_sums
-    ops = next(ops for what, ops in computing.groups(own) if what == "op")
+    groups = ((what, ops) for what, ops in computing.groups(own) if what in ("op", "type"))
+    what, ops = next(one for one in groups if one[0] == "type" or computing.part(one[1]).ratio > HIGH_GAIN)
     known, part = np.flatnonzero(ops & (row >= 0)), computing.part(ops)
     reads = Moved(traced, row[known], batch_size_of(run.facts, 0)).reads
     us, n_bytes = (
@@ -169,7 +170,7 @@ def slow_sum(run: Run) -> Iterator[Advice]:
     )
     if part.ratio <= HIGH_GAIN or not 0 < n_bytes < SLOW * per_us * us:
         return
-    name, evidence = computing.place("op", ops)
+    name, evidence = computing.place(what, ops)
     ratio = float(n_bytes / per_us / us)
     is_bias = evidence["op_type"] == "BiasAddGrad"
     evidence |= {"memory_ratio": ratio}
