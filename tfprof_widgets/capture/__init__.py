@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from .loop import step, trace_steps
     from .machine import (
         COLUMNS, Children, GpuReader, MachineReader, MachineRows, ProcCounters, PsutilCounters,
-        SystemSampler, cpu_quota, machine_facts, no_samples, on_trace_clock,
+        SystemSampler, cpu_quota, machine_facts, memory_limit, no_samples, on_trace_clock,
     )
     from . import step_rows
     from .program import calls, captured, frames, graphs

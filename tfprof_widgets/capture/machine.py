@@ -12,7 +12,7 @@ import sys
 import threading
 import time
 from array import array
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from collections.abc import Set as AbstractSet
 from pathlib import Path
 from typing import Any, Protocol
@@ -611,21 +611,31 @@ def _threads() -> dict[str, str]:
 def cpu_quota(root: Path = Path("/sys/fs/cgroup"), own: Path = Path("/proc/self/cgroup")) -> float:
     """How many cores the control groups of this process leave it, as of a container; 0 where they do not limit it."""
     found = []
+    for group in _groups("cpu", root, own):
+        limit, period = (*_text(group / "cpu.max").split(), "", "")[:2]
+        limit = limit or _text(group / "cpu.cfs_quota_us").strip()
+        period = period or _text(group / "cpu.cfs_period_us").strip()
+        if limit.isdigit() and period.isdigit() and int(period):
+            found.append(int(limit) / int(period))
+    return min(found, default=0.0)
+
+
+def memory_limit(root: Path = Path("/sys/fs/cgroup"), own: Path = Path("/proc/self/cgroup")) -> int:
+    """How many bytes these groups leave it; 0 where they do not limit it."""
+    names = ("memory.max", "memory.limit_in_bytes")
+    told = [_text(group / name).strip() for group in _groups("memory", root, own) for name in names]
+    return min((int(text) for text in told if text.isdigit()), default=0)
+
+
+def _groups(controller: str, root: Path, own: Path) -> Iterator[Path]:
+    """The folders of the control groups of this process, each before those around it."""
     for line in _text(own).splitlines():
         _, controllers, path = (*line.split(":", 2), "", "")[:3]
-        if controllers and "cpu" not in controllers.split(","):
+        if controllers and controller not in controllers.split(","):
             continue
         # A container may see its own group as the root, or by a path that only its host has.
         folder = (root / controllers if controllers else root) / path.lstrip("/")
-        for group in (folder, *folder.parents):
-            if not group.is_relative_to(root):
-                break
-            limit, period = (*_text(group / "cpu.max").split(), "", "")[:2]
-            limit = limit or _text(group / "cpu.cfs_quota_us").strip()
-            period = period or _text(group / "cpu.cfs_period_us").strip()
-            if limit.isdigit() and period.isdigit() and int(period):
-                found.append(int(limit) / int(period))
-    return min(found, default=0.0)
+        yield from (group for group in (folder, *folder.parents) if group.is_relative_to(root))
 
 
 def _text(path: Path) -> str:
@@ -636,10 +646,12 @@ def _text(path: Path) -> str:
 
 
 def _memory_bytes() -> int:
+    """What the process can have: the machine's, or its container's."""
     import psutil
 
     try:
-        return int(psutil.virtual_memory().total)
+        machine = int(psutil.virtual_memory().total)
+        return min(memory_limit() or machine, machine)
     except (OSError, NotImplementedError, RuntimeError):  # a sandbox without /proc
         return 0
 

@@ -60,7 +60,11 @@ def find_advice(results: Facts, rules: Iterable[Rule] | None = None) -> FoundAdv
                 failed.setdefault(f"{type(error).__name__}: {error}", []).append(one.name)
         most = max((one.gain_ratio for one in found), default=0.0) if level == LAST else 0.0
         for one, advice in sorted(of_level, key=lambda both: -both[1].gain_ratio):
-            settled = run.claims.settle(run, one, advice) if results.has_events else advice
+            settled = (
+                run.claims.settle(one, advice, compiles_too=run.with_compiling is not run)
+                if results.has_events
+                else advice
+            )
             # What tells no cause says nothing beside one that takes more.
             if settled is not None and not 0 < settled.gain_ratio < most:
                 found.append(settled)
