@@ -12,10 +12,10 @@ import numpy as np
 import numpy.typing as npt
 
 from ...trace.arrays import Bool, Float64, Int64
-from ..attribution import CATEGORIES
 from ..card import Advice, Claim, Fix, advise, noted_place
 from ..common import PS_PER_MS
 from ..layers.scopes import VENDOR
+from ..steps.owners import CATEGORIES
 from .host import NO_COMPUTE
 from .run import costliest, op_line
 
