@@ -15,7 +15,7 @@ from array import array
 from collections.abc import Callable, Iterator
 from collections.abc import Set as AbstractSet
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -53,7 +53,6 @@ class GpuReader:
         return ("gpu_pct", "gpu_memory_bytes", *each)
 
     def read(self) -> list[float]:
-        """Return the values of `columns`."""
         if not self._handles:
             return []
         loads = [_number(self._nvml.nvmlDeviceGetUtilizationRates, gpu, "gpu") for gpu in self._handles]
@@ -169,36 +168,11 @@ _SECTOR_BYTES = 512
 _SLACK_BYTES = 4096
 
 
-class Counters(Protocol):
-    """What a system counts."""
-
-    cores: tuple[str, ...]
-    """`cpu0, cpu1, ...`"""
-
-    def cpu_times(self) -> tuple[list[float], list[float]]:
-        """Return the busy and the whole time of all cores together, then of each."""
-
-    def totals(self) -> list[float]:
-        """Return the bytes read from and written to disks, received from and sent to networks."""
-
-    def process(self) -> tuple[float, float]:
-        """Return the bytes of memory and the number of threads of this process."""
-
-    def children_s(self) -> float:
-        """Return the CPU time of the processes that this one started, and of those that they did."""
-
-    def available(self) -> float:
-        """Return the bytes of memory that are free to be taken."""
-
-    def close(self) -> None:
-        """Let go of what is open."""
-
-
 class MachineReader:
     """Reads a row of loads since the row before, and disk and network since the reader was made; `counters` are this
     machine's by default."""
 
-    def __init__(self, counters: Counters | None = None) -> None:
+    def __init__(self, counters: ProcCounters | PsutilCounters | None = None) -> None:
         self._counters = counters or (
             ProcCounters(cpus=os.sched_getaffinity(os.getpid())) if sys.platform == "linux" else PsutilCounters()
         )
@@ -208,7 +182,6 @@ class MachineReader:
         self._base = self._counters.totals()
 
     def read(self) -> list[float]:
-        """Return the values of `columns`."""
         all_cores, *cores = self._loads()
         own, children = self._own_loads()
         rss_bytes, n_threads = self._counters.process()
@@ -265,7 +238,6 @@ class ProcCounters:
         )
 
     def cpu_times(self) -> tuple[list[float], list[float]]:
-        """From /proc/stat."""
         busy, whole = [], []
         for line in self._allowed_lines(self._files["stat"].read()):
             times = [int(field) for field in line.split()[1 : 1 + _N_CPU_TIMES]]
@@ -274,7 +246,7 @@ class ProcCounters:
         return [sum(busy), *busy], [sum(whole), *whole]
 
     def _allowed_lines(self, content: bytes) -> list[bytes]:
-        lines = _cpu_lines(content)[1:]
+        lines = list(itertools.takewhile(lambda line: line.startswith(b"cpu"), content.splitlines()))[1:]
         return [line for line in lines if self._cpus is None or int(line.split()[0][3:]) in self._cpus]
 
     def totals(self) -> list[float]:
@@ -289,7 +261,6 @@ class ProcCounters:
         ]
 
     def process(self) -> tuple[float, float]:
-        """From /proc/self/stat."""
         # Behind the name, which may hold anything, even spaces and brackets.
         own = self._files["self/stat"].read().rpartition(b")")[2].split()
         return float(int(own[21]) * self._page_bytes), float(own[17])
@@ -299,7 +270,6 @@ class ProcCounters:
         return self._children.cpu_s()
 
     def available(self) -> float:
-        """From /proc/meminfo."""
         content = self._files["meminfo"].read()
         begin = content.find(b"MemAvailable:")
         return float(content[begin:].split(None, 2)[1]) * 1024 if begin >= 0 else float("nan")
@@ -308,11 +278,6 @@ class ProcCounters:
         """Close the files."""
         for file in self._files.values():
             file.close()
-
-
-def _cpu_lines(content: bytes) -> list[bytes]:
-    """Lines of /proc/stat of all cores together and of each, which come first."""
-    return list(itertools.takewhile(lambda line: line.startswith(b"cpu"), content.splitlines()))
 
 
 class _File:
@@ -669,7 +634,6 @@ class MachineRows:
         self._tf_bytes = float("nan")
 
     def start(self) -> None:
-        """Begin."""
         self._sampler.start()
 
     def stop(self) -> None:

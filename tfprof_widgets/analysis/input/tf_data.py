@@ -333,7 +333,6 @@ class _Latencies:
         return cls(n_calls, n_slow, total, np.where(n_calls, shortest, 0), longest, n_counted, of_counted)
 
     def columns(self) -> dict[str, Int64 | Float64]:
-        """Those of the table."""
         return {
             "n_calls": self.n_calls,
             "n_slow_calls": self.n_slow,

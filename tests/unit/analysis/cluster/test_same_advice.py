@@ -34,7 +34,7 @@ MORE_OF_THE_SAME = frozenset(
         *(f"{stage}, 3000 us" for stage in ("BatchV2", "Map", "TFRecord", "ParallelMapV2", "Shuffle", "Interleave")),
         *(f"{stage}, 8000 us" for stage in ("BatchV2", "Shuffle", "Interleave")),
         *("FlatMap[0]::Generator, 3000 us", "waiting for data", "launches in short gaps", "32 bits in short kernels"),
-        *("copies back", "32 bits", "python", "a host with slow input", "short ops", "python in the graph"),
+        *("32 bits", "python", "a host with slow input", "short ops", "python in the graph"),
     )
 )
 """Another cause leads to the same advice, of the same stage of the input: only `make nightly` asks these."""

@@ -238,7 +238,7 @@ def test_what_runs_around_ops_of_a_cpu_is_no_computing(python_ms: float, word: s
     assert verdict.limiter == "dispatch"
 
 
-_ON_CPU = ("input", "host_compute", "dispatch", "compile", "checkpoint", "device_collectives", "other")
+_ON_CPU = ("input", "host_compute", "dispatch", "kernel_launch", "compile", "checkpoint", "device_collectives", "other")
 
 
 @pytest.mark.parametrize("has_device", [True, False])
