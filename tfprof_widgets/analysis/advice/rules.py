@@ -35,6 +35,8 @@ ADVICE = table(
 )
 
 
+__all__ = ["RULES", "Rule", "advice_table", "find_advice", "fitting", "without_explained"]
+
 logger = logging.getLogger(__name__)
 
 _OF_TENSORFLOW = re.compile(r"\btf\b|keras|tensorflow|dataset|on_train_batch|model\.\w+\(|TF_", re.I)
