@@ -169,6 +169,7 @@ def test_the_fix_can_be_read_selected_and_copied(notebook: Notebook, exported: P
     assert exported.evaluate("navigator.clipboard.readText()") == code
 
 
+@pytest.mark.nightly
 def test_what_an_advice_saves_is_measured_when_asked_for_and_everything_put_back(notebook: Notebook) -> None:
     weights = "[float(one.sum()) for one in model.get_weights()]"
     before = notebook.value(weights)
@@ -185,7 +186,7 @@ def test_what_an_advice_saves_is_measured_when_asked_for_and_everything_put_back
     notebook.screenshot("advice-measured", notebook.view("dashboard"))
 
 
-@pytest.mark.parametrize(("theme", "width_px"), [("light", 900), ("dark", 1600)])
+@pytest.mark.parametrize(("theme", "width_px"), [("light", 900), pytest.param("dark", 1600, marks=pytest.mark.nightly)])
 def test_cards_are_whole_and_accessible(exported: Page, width_px: int, theme: str) -> None:
     if not AXE.exists() and not os.environ.get("CI"):
         pytest.skip("`make test` installs axe-core with the other npm packages.")

@@ -33,11 +33,11 @@ SCROLL = """([mode, index]) => {
 
 
 @pytest.fixture(scope="module")
-def live(browser: Browser, lab_server: Server) -> Iterator[Notebook]:
+def live(open_lab: Open, lab_server: Server) -> Iterator[Notebook]:
     """A notebook beside its kernel whose front end has the profile in the page of an output alone."""
     write_run(lab_server.root / "kept_run", PLAIN)
     write_notebook(lab_server.root / "live.ipynb", *LIVE)
-    with opened(browser, lab_server, "live.ipynb") as notebook:
+    with open_lab("live.ipynb") as notebook:
         notebook.run_all()
         notebook.view("timeline").locator("canvas").first.wait_for()
         notebook.wait_for_value(N_LEFT_OUT, 3)

@@ -153,19 +153,19 @@ def test_an_event_without_length_is_called_an_instant(browser: Browser, tmp_path
         assert page.locator('[role="alert"]').count() == 0
 
 
-def test_what_a_capped_page_cannot_add_up_it_offers_of_what_it_keeps(browser: Browser, tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    ("pane", "content"), [("Slices", ".tl-slices"), pytest.param("Flame", ".tl-flamebox", marks=pytest.mark.nightly)]
+)
+def test_what_a_capped_page_cannot_add_up_it_offers_of_what_it_keeps(
+    browser: Browser, tmp_path: Path, pane: str, content: str
+) -> None:
     path = tfprof.load(unpack("h100_transformer_loop", tmp_path / "run")).to_html(tmp_path / "page.html")
-    for pane, content in (("Flame", ".tl-flamebox"), ("Slices", ".tl-slices")):
-        with timeline(browser, path, 1280) as view:
-            whole_capture(view)
-            view.get_by_role("button", name=pane, exact=True).click()
-            note = view.locator(".tl-place .tfp-left-out")
-            poll(lambda note=note: "The figures of the whole capture are not known here." in note.inner_text(), pane)
-            assert view.locator(content).is_hidden()
-            note.get_by_role("button").click()
-            poll(
-                lambda view=view, note=note, content=content: (
-                    view.locator(content).is_visible() and note.inner_text() == ""
-                ),
-                f"{pane}: what is kept is not shown",
-            )
+    with timeline(browser, path, 1280) as view:
+        whole_capture(view)
+        view.get_by_role("button", name=pane, exact=True).click()
+        note = view.locator(".tl-place .tfp-left-out")
+        poll(lambda: "The figures of the whole capture are not known here." in note.inner_text(), pane)
+        assert view.locator(content).is_hidden()
+        note.get_by_role("button").click()
+        is_shown = view.locator(content).is_visible
+        poll(lambda: is_shown() and note.inner_text() == "", f"{pane}: what is kept is not shown")
