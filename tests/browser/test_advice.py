@@ -68,8 +68,8 @@ def notebook(shown: Notebook) -> Notebook:
     return shown
 
 
-@pytest.fixture
-def exported(browser: Browser, shown: Notebook) -> Iterator[Page]:
+@pytest.fixture(scope="module")
+def page(browser: Browser, shown: Notebook) -> Iterator[Page]:
     """The exported page of the profile, read from the disk."""
     path = shown.value("str(prof.to_html('advice.html').resolve())")
     context = browser.new_context(viewport={"width": 1300, "height": 1000})
@@ -78,6 +78,15 @@ def exported(browser: Browser, shown: Notebook) -> Iterator[Page]:
     page.locator('[data-tfprof="timeline"] canvas').first.wait_for()
     yield page
     context.close()
+
+
+@pytest.fixture
+def exported(page: Page) -> Page:
+    """The same with nothing selected."""
+    evidence = first_card(LinkedViews(page, page)).get_by_role("button", name="Show evidence")
+    if evidence.get_attribute("aria-pressed") == "true":
+        evidence.click()
+    return page
 
 
 def first_card(place: Notebook | LinkedViews) -> Locator:
