@@ -12,7 +12,7 @@ import pytest
 
 import tfprof_widgets as tfprof
 from tests.documents import PAGES, cells_of, links
-from tfprof_widgets.analysis import TABLES, card
+from tfprof_widgets.analysis import RULES, STAGES, TABLES
 from tools.site import gallery, pictures, reference
 
 ROOT = Path(__file__).parents[1]
@@ -89,7 +89,7 @@ def test_nothing_is_fetched_from_elsewhere() -> None:
 
 
 def test_advice_that_is_spoken_of_has_these_headings() -> None:
-    known = {card.headline_of(rule, "") for rule in card._RULES} | set(card._STAGES.values())
+    known = {one.headline for one in RULES.values()} | set(STAGES.values())
     text = WRITTEN[DOCS / "symptoms.md"]
     named = {
         " ".join(heading.split())

@@ -156,6 +156,7 @@ class Profile:
     flows = _table("flows")
     steps = _table("steps")
     step_guide = _table("step_guide")
+    attribution = _table("attribution")
     idle = _table("idle")
     kernel_launches = _table("kernel_launches")
     ops = _table("ops")

@@ -50,7 +50,7 @@ def page_of(tmp_path: Path, browser: Browser, monkeypatch: pytest.MonkeyPatch) -
         )
 
     def shown(n_cards: int, width_px: int, fix: Fix = FIX) -> Any:
-        rules = tuple(lambda run: rule(run, fix) for _ in range(n_cards))
+        rules = {str(i): engine.Rule(lambda run: rule(run, fix), "") for i in range(n_cards)}
         monkeypatch.setattr(engine, "RULES", rules)
         write_run(tmp_path / "run", PLAIN)
         path = tfprof.load(tmp_path / "run").to_html(tmp_path / "page.html")

@@ -30,7 +30,7 @@ def slow_rule(run):
         title = f"Rule {i} found what is slow in this training and says it in one sentence."
         yield advise(f"rule_{i}", title, gain_ratio=0.9, **step)
 
-engine.RULES = (slow_rule,)
+engine.RULES = {"slow_rule": engine.Rule(slow_rule, "")}
 prof = tfprof.load("late")
 """,
     "prof.overview_panel()",

@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from . import card
     from .advice import input_rules, rules, run
     from .card import (
-        Advice, Fix, Highlight, LAST, MAY_BE_CHANCE, STAGES, UserCall, advise, fitting, headline_of, is_of_model, named,
+        Advice, Fix, Highlight, Rule, STAGES, UserCall, advise, is_of_model, named,
         only_call, FoundAdvice, ranked, remark, rewritten, why_it_does_not_run,
     )
     from .advice.calls import trace_cause
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from .advice.facts import VISIBLE
     from .advice.host import BatchRoom
     from .advice.input_rules import HIDDEN_BY_PREFETCH
-    from .advice.rules import CLUSTER_RULES, HOST_RULES, RULES, advice_table
+    from .advice.rules import RULES, advice_table, find_advice, fitting
     from .advice.run import MappedFunction, Run, mapped_function
     from .common import (
         PS_PER_MS, PS_PER_US, amount, dense_codes, ends, head, median_and_interval, milliseconds, moments_of,

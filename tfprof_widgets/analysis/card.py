@@ -1,4 +1,4 @@
-"""`Advice`: one card. Its title, evidence, fix and gain; how cards are headed, silenced and worded for other frameworks."""
+"""`Advice`: one card, with its title, evidence, fix and gain; `rule` makes a function one that gives such."""
 
 from __future__ import annotations
 
@@ -8,96 +8,16 @@ import keyword
 import re
 import textwrap
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field
 from functools import lru_cache
 from types import MappingProxyType
-from typing import Any, Literal
+from typing import Any, Literal, TypeVar
 
 import pandas as pd
 
+from ..trace.arrays import Bool, Float64
 from ..trace.source_map import SourceMap
 from .common import PS_PER_NS
-from .events import Framework
-
-_STAGES = {
-    "slow_read": "Read the data faster",
-    "slow_map": "Make the map function cheaper",
-    "no_prefetch": "Prefetch the input",
-    "no_parallel_map": "Map the input in parallel",
-    "sequential_stage": "Run the input's stages in parallel",
-    "generator": "Replace the Python generator",
-    "python_map": "Take Python out of the map function",
-    "element_map": "Map whole batches",
-    "filter_after": "Filter before the map",
-    "few_threads": "Give the input's stages more threads",
-}
-_RULES = {
-    "all_pairs": "Make no tensor of all pairs",
-    "argument_conversion": "Make tensors of arrays once",
-    "checkpoint_stall": "Save weights less often",
-    "collective_bound": "Exchange gradients less often",
-    "compilation": "Trace and compile less",
-    "dense_update": "Update fewer rows of a table",
-    "device_idle": "Keep the device busy between ops",
-    "double_precision": "Compute in 32 bits",
-    "eager_hot_loop": "Put the step into a tf.function",
-    "eager_ops": "Call these ops in a tf.function",
-    "few_blocks": "Fill the GPU's multiprocessors",
-    "few_threads": "Use all cores",
-    "flattened_features": "Pool before the dense layer",
-    "frozen_layers": "Compute frozen layers once",
-    "graph_loop": "Compile the loop",
-    "half_precision": "Compute in float32 on a CPU",
-    "h2d_bound": "Copy less to the device, or earlier",
-    "host_callback": "Run less Python around the ops",
-    "host_communication": "Exchange less with other hosts",
-    "host_fallback": "Move ops from the host to the device",
-    "idle_border": "Close the gap between steps",
-    "inefficient_op": "Replace a costly op",
-    "input_competes": "Let the input compute less",
-    "input_bound": "Speed up the input",
-    "largest_part": "Where a large part of a step goes",
-    "launch_bound": "Launch fewer kernels",
-    "layout_conversion": "Keep images in one layout",
-    "low_precision_unused": "Compute in 16 bits",
-    "low_utilisation": "Give the device more work at once",
-    "many_calls": "Make one function of the step",
-    "many_variables": "Make fewer, larger variables",
-    "memory_fragmentation": "Allocate memory asynchronously",
-    "memory_growth": "Stop memory from growing",
-    "memory_headroom": "A larger batch fits",
-    "number_checks": "Stop checking each op's result",
-    "text_of_numbers": "Print less, or less often",
-    "one_hot_product": "Pick rows in place of one-hot products",
-    "output_bound": "Fetch results less often",
-    "new_iterator": "Make one iterator for all steps",
-    "repeated_work": "Compute it once",
-    "outside_steps": "Spend less time between steps",
-    "retracing": "Stop tf.function from tracing again",
-    "shuffle_fill": "Shuffle before elements are prepared",
-    "slow_call": "Make the call of the function cheaper",
-    "small_batch": "Use a larger batch",
-    "step_overhead": "Run several steps in one call",
-    "straggler": "Relieve the slowest worker",
-    "straggler_step": "Find what happened in the slow steps",
-    "task_communication": "Exchange fewer tensors between tasks",
-    "tensor_core_unused": "Make sizes fit the Tensor Cores",
-    "turned_images": "Keep images in one layout",
-    "uneven_devices": "Balance the devices",
-    "uneven_tasks": "Balance the tasks",
-    "unfused_attention": "Compute attention in fewer kernels",
-    "unfused_norm": "Fuse batch normalisation",
-    "unfused_optimizer": "Launch fewer kernels in the optimizer",
-    "unused_results": "Compute what is used only",
-    "useless_bias": "Drop the bias before batch normalisation",
-    "validation": "Validate less often",
-}
-
-
-def headline_of(rule: str, stage: str) -> str:
-    """What an advice of this rule, and stage of the input, asks for; "" of a rule that is not known."""
-    return _STAGES.get(stage) or _RULES.get(rule, "")
-
 
 _BUILTIN = frozenset(dir(builtins))
 
@@ -166,20 +86,11 @@ def _unknown_names(tree: ast.Module, known: set[str]) -> Iterator[str]:
 
 
 Severity = Literal["high", "medium", "low"]
+ShareOf = Literal["step", "sample", "time captured"]
 
 HIGH_GAIN, MEDIUM_GAIN = 0.20, 0.05
 """From these shares of the step time on, advice is of severity high and medium: XProf's bounds for the wait for input."""
 SEVERITIES: tuple[Severity, ...] = ("high", "medium", "low")
-MAY_BE_CHANCE = frozenset(("straggler_step",))
-"""Rules on what happened in few steps, of which no cause in the program is known."""
-OF_CAPTURE = frozenset(("outside_steps", "validation", "shuffle_fill"))
-"""Rules whose gain is a share of all the time captured, of which steps may be a small part."""
-OF_SAMPLE = frozenset(("small_batch", "few_blocks", "low_utilisation"))
-"""Rules that larger batches answer, which make a step longer: their gain is a share of the time that a sample takes."""
-STAGES = (
-    *("slow_read", "slow_map", "no_prefetch", "no_parallel_map", "sequential_stage", "generator"),
-    *("python_map", "element_map", "filter_after", "few_threads"),
-)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -196,6 +107,16 @@ class Highlight:
     """The view that shows it best, such as `input_graph`: the name of the method of `Profile`."""
     host: str = ""
     """Of advice that a reduced profile has from its hosts the one that it is shown for; else empty."""
+
+
+@dataclass(frozen=True, eq=False)
+class Claim:
+    """Which time an advice speaks of, beside the categories of its rule."""
+
+    ops: Bool | None = None
+    """Which framework ops it is about; None for all."""
+    ms: Float64 | None = None
+    """For each of the averaged steps how much; None where it is spread over all as their time is."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -231,6 +152,12 @@ class Advice:
     """
     stage: str = ""
     """For the rule `input_bound` what in the input is slow, such as `slow_map`, `no_prefetch` or `generator`; else empty."""
+    headline: str = ""
+    """What to do, in a few words."""
+    share_of: ShareOf = "step"
+    """What the gain is a share of: `step`, `sample` (larger batches make a step longer), or `time captured`."""
+    claim: Claim = field(default=Claim(), repr=False, compare=False)
+    """While rules are asked, what more than its rule's categories tells the time that it speaks of."""
 
     @property
     def bound(self) -> Literal["at most", "about"]:
@@ -238,19 +165,9 @@ class Advice:
         return "about" if "estimate" in self.evidence else "at most"
 
     @property
-    def share_of(self) -> Literal["step", "sample", "time captured"]:
-        """What the gain is a share of: `step`, `sample` (larger batches make a step longer), or `time captured`."""
-        return "time captured" if self.rule in OF_CAPTURE else "sample" if self.rule in OF_SAMPLE else "step"
-
-    @property
     def without_gain(self) -> str:
         """What stands in place of a gain of 0: what has no fix may still be worth a change."""
         return "no speed-up" if self.fix.words else "gain not known"
-
-    @property
-    def headline(self) -> str:
-        """What to do, in a few words."""
-        return headline_of(self.rule, self.stage)
 
     def __getstate__(self) -> dict[str, Any]:
         return self.__dict__ | {"evidence": dict(self.evidence)}
@@ -271,9 +188,10 @@ def advise(
     selection: Highlight,
     gain_ratio: float = 0.0,
     stage: str = "",
+    claim: Claim = Claim(),
 ) -> Advice:
     """Make an advice: its severity follows from the gain, which is limited to [0, 1]."""
-    gain = min(max(float(gain_ratio), 0.0), 1.0)
+    gain, known = min(max(float(gain_ratio), 0.0), 1.0), RULES.get(rule)
     return Advice(
         rule=rule,
         severity=severity_of(gain),
@@ -283,6 +201,9 @@ def advise(
         selection=selection,
         gain_ratio=gain,
         stage=stage,
+        headline=STAGES.get(stage) or ("" if known is None else known.headline),
+        share_of="step" if known is None else known.share_of,
+        claim=claim,
     )
 
 
@@ -305,133 +226,81 @@ def severity_of(gain_ratio: float) -> Severity:
     return "medium" if gain_ratio >= MEDIUM_GAIN else "low"
 
 
-def ranked(found: Iterator[Advice], *, covered: float = 1.0) -> tuple[Advice, ...]:
+CAUSE, GENERAL, ANY_STEP, LAST = range(4)
+"""Levels of rules: what is wrong; what makes many steps slow; what any step takes; where the rest of the time goes."""
+COMPUTE = ("device_compute", "host_compute")
+IDLE = ("dispatch", "kernel_launch", "sync", "other")
+HOST = (*IDLE, "host_compute", "output")
+"""Categories of a step's time that rules claim."""
+
+
+@dataclass(frozen=True)
+class Rule:
+    """One rule, and all that is said of it: `rule` makes it of a function."""
+
+    ask: Callable[[Any], Iterator[Advice]]
+    headline: str
+    """What it asks for, in a few words."""
+    level: int = CAUSE
+    claims: tuple[str, ...] = ()
+    """The categories of `attribution` whose rows its time is of; () for a rule that is not about the time of steps."""
+    explains: tuple[str, ...] = ()
+    """Rules whose findings its cause leads to, too."""
+    scope: Literal["host", "hosts", "program"] = "host"
+    """What it needs: the events of one host, the tables of all hosts, or one program alone: its lines, its machine."""
+    share_of: ShareOf = "step"
+    is_chance: bool = False
+    """Whether it is about what happened in few steps, of which no cause in the program is known."""
+    fixes: Mapping[str, str] = field(default_factory=dict)
+    """By framework the fix for its programs."""
+
+    @property
+    def name(self) -> str:
+        """The name of the rule."""
+        return self.ask.__name__
+
+
+STAGES = {
+    "slow_read": "Read the data faster",
+    "slow_map": "Make the map function cheaper",
+    "no_prefetch": "Prefetch the input",
+    "no_parallel_map": "Map the input in parallel",
+    "sequential_stage": "Run the input's stages in parallel",
+    "generator": "Replace the Python generator",
+    "python_map": "Take Python out of the map function",
+    "element_map": "Map whole batches",
+    "filter_after": "Filter before the map",
+    "few_threads": "Give the input's stages more threads",
+}
+"""What a slow stage of the input asks for."""
+RULES: dict[str, Rule] = {}
+"""Every rule by its name, once the modules of `advice` are loaded."""
+_Asked = TypeVar("_Asked", bound=Callable[[Any], Iterator["Advice"]])
+
+
+RARELY = "Read results once in many steps: each read waits for the device, and what stays there costs nothing."
+
+
+def rule(headline: str, **said: Any) -> Callable[[_Asked], _Asked]:
+    """Make a rule of a function: the fields of `Rule` say the rest."""
+
+    def of(ask: _Asked) -> _Asked:
+        RULES[ask.__name__] = Rule(ask, headline, **said)
+        return ask
+
+    return of
+
+
+def ranked(found: Iterable[Advice], *, covered: float = 1.0) -> tuple[Advice, ...]:
     """The largest gain first, then the more severe, then by name; what came in few steps and may be chance comes behind each
     cause in every step."""
-    return tuple(
-        sorted(found, key=lambda one: (-_weight(one, covered), SEVERITIES.index(one.severity), one.rule, one.title))
-    )
 
+    def weight(one: Advice) -> float:
+        is_chance = one.rule in RULES and RULES[one.rule].is_chance
+        gain = min(one.gain_ratio, MEDIUM_GAIN) if is_chance else one.gain_ratio
+        return gain if one.share_of == "time captured" else gain * covered
 
-def _weight(one: Advice, covered: float) -> float:
-    gain = min(one.gain_ratio, MEDIUM_GAIN) if one.rule in MAY_BE_CHANCE else one.gain_ratio
-    return gain if one.rule in OF_CAPTURE else gain * covered
-
-
-GENERAL = frozenset(("device_idle", "low_utilisation"))
-"""Rules that tell how little a device does: nothing beside one that says what it waits for."""
-LAST = "largest_part"
-"""The rule that tells where time goes and no cause: nothing beside one that knows a cause there."""
-OF_DEVICES = frozenset(
-    (
-        *(
-            "input_bound",
-            "new_iterator",
-            "shuffle_fill",
-            "argument_conversion",
-            "graph_loop",
-            "eager_ops",
-            "host_callback",
-            "slow_call",
-            "output_bound",
-            "checkpoint_stall",
-            "small_batch",
-            "retracing",
-            "compilation",
-        ),
-        *(
-            "eager_hot_loop",
-            "host_fallback",
-            "idle_border",
-            "unfused_optimizer",
-            "launch_bound",
-            "few_blocks",
-            "h2d_bound",
-        ),
-        *("collective_bound", "task_communication", "straggler", "host_communication"),
-    )
-)
-"""Rules on what keeps a device from computing."""
-EXPLAINED = {
-    "eager_hot_loop": frozenset(
-        ("idle_border", "unfused_optimizer", "launch_bound", "small_batch", "few_blocks", "memory_headroom")
-    ),
-    "new_iterator": frozenset(("input_bound", "idle_border", "memory_headroom")),
-    "retracing": frozenset(("compilation", "small_batch")),
-    "compilation": frozenset(("small_batch",)),
-    "argument_conversion": frozenset(("small_batch", "step_overhead")),
-    "repeated_work": frozenset(("small_batch",)),
-    "eager_ops": frozenset(("small_batch",)),
-    "many_calls": frozenset(("small_batch",)),
-    "step_overhead": frozenset(("small_batch",)),
-    "number_checks": frozenset(("small_batch", "step_overhead")),
-    "text_of_numbers": frozenset(("small_batch", "host_fallback", "step_overhead")),
-    "graph_loop": frozenset(
-        ("small_batch", "step_overhead", "launch_bound", "few_blocks", "memory_headroom", "largest_part")
-    ),
-    "dense_update": frozenset(("small_batch", "step_overhead")),
-    "many_variables": frozenset(("small_batch", "step_overhead")),
-    "flattened_features": frozenset(("small_batch",)),
-    "input_bound": frozenset(("memory_headroom",)),
-    "input_competes": frozenset(("small_batch",)),
-}
-"""By rule those whose findings its cause leads to, too."""
-MUCH = 0.25
-"""Of what another rule tells a cause has to explain at least so much."""
-
-
-def without_explained(found: Sequence[Advice]) -> Iterator[Advice]:
-    """Leave out what a more specific piece of advice explains."""
-    most: dict[str, float] = {}
-    for cause in found:
-        for rule in EXPLAINED.get(cause.rule, ()):
-            most[rule] = max(most.get(rule, 0.0), cause.gain_ratio)
-    explained = {one.rule for one in found if most.get(one.rule, -1.0) >= MUCH * one.gain_ratio}
-    if any(one.rule in OF_DEVICES and one.gain_ratio >= MEDIUM_GAIN for one in found):
-        explained |= GENERAL
-    causes = [one for one in found if one.gain_ratio >= MEDIUM_GAIN and one.rule not in explained]
-    return (
-        one
-        for one in found
-        if one.rule not in explained and not (one.rule == LAST and any(_is_there(cause, one) for cause in causes))
-    )
-
-
-def _is_there(cause: Advice, place: Advice) -> bool:
-    """Whether a cause is about the ops, the layer or the line that another piece of advice names."""
-    if cause.selection.view == "op_table" and set(cause.selection.op_names) & set(place.selection.op_names[:1]):
-        return True
-    names = [place.evidence.get(name) for name in ("layer", "line")]
-    text = " ".join((cause.title, *map(str, cause.evidence.values())))
-    return any(re.search(rf"(?<![\w/]){re.escape(str(name))}(?![\w/])", text) for name in names if name)
-
-
-_OF_TENSORFLOW = re.compile(r"\btf\b|keras|tensorflow|dataset|on_train_batch|model\.\w+\(|TF_", re.I)
-"""What a program of another framework has nothing of."""
-_RARELY = "Read results once in many steps: each read waits for the device, and what stays there costs nothing."
-_JAX = {
-    "idle_border": "Run several steps in one call: jax.lax.scan over some batches in a jitted function, so that "
-    f"Python runs once for all of them. {_RARELY}",
-    "host_callback": "A call returns before its result is there: make the next batch meanwhile, and read the last "
-    "result afterwards, every hundredth step.",
-    "output_bound": _RARELY,
-    "h2d_bound": "Copy the batch of the next step (jax.device_put) before the result of this one is read.",
-}
-_TORCH = {
-    "idle_border": f"{_RARELY} loss.item() and print(loss) are reads.",
-    "output_bound": f"{_RARELY} loss.item() and print(loss) are reads.",
-}
-_FIXES: Mapping[Framework, Mapping[str, str]] = {"TensorFlow": {}, "JAX": _JAX, "PyTorch/XLA": _TORCH}
-"""By framework and rule; the fix of another rule is as it is."""
-
-
-def fitting(advice: Iterable[Advice], framework: Framework) -> Iterator[Advice]:
-    """The advice that a program of the framework can follow; all of it of TensorFlow."""
-    fixes = _FIXES[framework]
-    for one in advice:
-        told = replace(one, fix=Fix(fixes[one.rule])) if one.rule in fixes else one
-        if framework == "TensorFlow" or not _OF_TENSORFLOW.search(f"{told.headline}\n{told.title}\n{told.fix}"):
-            yield told
+    return tuple(sorted(found, key=lambda one: (-weight(one), SEVERITIES.index(one.severity), one.rule, one.title)))
 
 
 _MOST_CHARACTERS = 300

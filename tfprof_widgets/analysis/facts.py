@@ -48,6 +48,7 @@ from .tables import TABLES
 from .xla.units import HloExecutions, hlo_executions
 
 if TYPE_CHECKING:
+    from .attribution import Attribution
     from .hosts.workers import Workers
     from .input.pipeline import InputPipeline
     from .input.tf_data import TfData
@@ -579,6 +580,15 @@ class Facts:
         if not self.has_events:
             return typed_table([], TABLES["idle"].types)
         return compute_idle(self.trace, self.steps, self.op_shares, self.event_op, self.layers)
+
+    @cached_property
+    def attribution(self) -> Attribution:
+        """What had each instant of each step; raises TfProfError where the hosts are summed up."""
+        from .attribution import compute_attribution
+
+        if self.summed is not None:
+            raise self.summed.no_events("attribution of time")
+        return compute_attribution(self)
 
     @cached_property
     def kernel_launches(self) -> pd.DataFrame:

@@ -12,6 +12,7 @@ import pandas as pd
 
 from ..trace.arrays import Bool
 from ..trace.capture_facts import unrecorded_remedy, unrecorded_verdict
+from .advice.host import NO_COMPUTE
 from .advice.run import Run
 from .card import Advice
 from .common import PS_PER_MS, milliseconds, number, percent, plural, table_of_arrays
@@ -21,7 +22,7 @@ from .input.pipeline import INPUT_HIGH
 from .memory.memory import judge_memory
 from .ops.ops import ALL_HOSTS
 from .out_of_memory.failure import MemoryFailure
-from .steps.categories import GUIDE_CATEGORIES, GUIDE_PREFIX, STEP_CATEGORIES
+from .steps.categories import GUIDE_PREFIX, STEP_CATEGORIES
 from .steps.spans import MIN_STEPS, Averaged, kinds_of
 from .steps.steps import batch_words, batches_of, ran_on_device
 from .tables import table
@@ -215,7 +216,7 @@ def compute_overview(
 class _Judged(NamedTuple):
     verdict: Verdict
     ratio: dict[str, float]
-    """Of the step time by category: of `STEP_CATEGORIES`, without a device of `GUIDE_CATEGORIES`."""
+    """Of the step time by category."""
     device: str
     """What the averaged steps ran on: `GPU`, `TPU`, or "" for the CPU alone."""
     load: str
@@ -226,9 +227,6 @@ def _judged(facts: Facts, chosen: pd.DataFrame, breakdown: pd.DataFrame, step_ms
     """What limits the averaged steps."""
     kind = "TPU" if "TPU" in facts.environment.device_type else "GPU"
     has_device = ran_on_device(chosen)
-    ops_ms = float(breakdown["ms"][breakdown["category"] == "host_compute"].sum())
-    if not has_device:
-        breakdown = _breakdown(chosen, step_ms, GUIDE_CATEGORIES, prefix=GUIDE_PREFIX)
     run = Run(facts)
     verdict = judge(
         dict(zip(breakdown["category"], breakdown["ms"], strict=True)),
@@ -237,13 +235,35 @@ def _judged(facts: Facts, chosen: pd.DataFrame, breakdown: pd.DataFrame, step_ms
         device=kind,
         # A device takes its data without the threads of the host, whose waking is what short waits are elsewhere.
         waits=has_device or run.wait.is_told,
-        ops_ms=ops_ms,
+        python_ms=float(chosen[f"{GUIDE_PREFIX}other_ms"].mean()) if len(chosen) else 0.0,
+        most=_most(facts) if len(chosen) and facts.has_events else {},
         batches=batches_of(chosen["n_batches"].to_numpy(np.int64)),
     )
     # What a device takes is the same beside any program.
     load = "" if run.load is None or verdict.limiter in _OF_DEVICES else run.load.sentence
     ratio = dict(zip(breakdown["category"], breakdown["ratio"], strict=True))
     return _Judged(verdict, ratio, kind if has_device else "", load)
+
+
+def _most(facts: Facts) -> dict[str, str]:
+    """By category the layer, or else the op type, that has more than half of it; of waiting for data the stage."""
+    rows, layers, types = facts.attribution, facts.layers, facts.op_shares.type
+    averaged = np.append(facts.is_averaged, False)[rows.step]
+    found = {}
+    for name in ("device_compute", "host_compute"):
+        own = averaged & (rows.category == STEP_CATEGORIES.index(name)) & (rows.op >= 0)
+        time_ps = np.bincount(rows.op[own], rows.time_ps[own], minlength=len(types))
+        whole = float(rows.time_ps[averaged & (rows.category == STEP_CATEGORIES.index(name))].sum())
+        is_layer = layers.entries["kind"].isin(["layer", "optimizer", "loss"]).to_numpy()
+        by_layer = np.bincount(layers.op_entry, time_ps, minlength=len(is_layer)) * is_layer
+        kinds, place = np.unique(np.array(types, np.str_), return_inverse=True)
+        by_type = np.bincount(place, time_ps, minlength=len(kinds)) * ~np.isin(kinds, NO_COMPUTE)
+        for names, sums in ((layers.entries["layer"].tolist(), by_layer), (kinds.tolist(), by_type)):
+            if name not in found and len(sums) and sums.max() > MOST * whole > 0:
+                found[name] = f"in {names[int(sums.argmax())]}"
+    pipeline = facts.tf_data.bottleneck_pipeline
+    stage = "" if pipeline is None else str(pipeline["bottleneck_name"])
+    return found | ({"input": f"for {stage}"} if stage else {})
 
 
 def _outside(facts: Facts, chosen: pd.DataFrame) -> str:

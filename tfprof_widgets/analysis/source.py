@@ -186,6 +186,13 @@ def _times(trace: Trace, source_map: SourceMap) -> tuple[Int64, Bool]:
     return time_ps[inside], inside
 
 
+def sample_times(trace: Trace, source_map: SourceMap) -> tuple[Int64, Int64]:
+    """When the user's thread was sampled within sessions, in ps after the origin, and its frame; known ones."""
+    time_ps, inside = _times(trace, source_map)
+    frame = source_map.samples["frame"].to_numpy(np.int64)[inside]
+    return time_ps[frame >= 0], frame[frame >= 0]
+
+
 def _after_origin(trace: Trace, time_ns: Int64) -> Int64:
     """Unix times as times of the trace, in ps; negative for those of another clock."""
     origin_ns = np.int64(min(trace.origin_ns, 2**63 - 1))  # a damaged file may say anything

@@ -44,6 +44,7 @@ _HOMES = """
 analysis.events: events
 analysis.timeline: flows
 analysis.steps.steps: steps; step_guide
+analysis.attribution: attribution
 analysis.idle: idle; kernel_launches
 analysis.ops.ops: ops; select().op_statistics(by="type")
 analysis.ops.kernels: kernels

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from types import MappingProxyType
 
 import pandas as pd
 
@@ -14,7 +15,7 @@ from .card import MEDIUM_GAIN, Advice
 from .common import number, percent, tail_of_text
 from .events import Framework
 from .facts import Facts
-from .input.pipeline import INPUT_HIGH, INPUT_MODERATE
+from .input.pipeline import INPUT_MODERATE
 from .memory.memory import FRAGMENTED_WORDS
 from .ops.other import EXPENSIVE
 from .ops.shares import OpShares
@@ -49,11 +50,8 @@ def op_time_of(table: OpShares, own: Int64 | Float64) -> OpTime:
     )
 
 
-OUTPUT_HIGH = 0.20
 OTHER_HIGH = 0.15
-"""Also for all that XProf has no threshold for, but computing on the host."""
-HOST_HIGH = 0.20
-"""Ops on the CPU, where a device waits for them; XProf has no threshold for this."""
+"""From this share of a step on what it loses is named beside what limits it."""
 
 
 @dataclass(frozen=True)
@@ -65,38 +63,43 @@ class Verdict:
     sentence: str
 
 
-_HIGH = {
-    **dict.fromkeys(
-        ("compile", "kernel_launch", "device_collectives", "dispatch", "sync", "checkpoint", "other"), OTHER_HIGH
-    ),
-    **dict.fromkeys(("copy_to_device", "device_to_device"), OTHER_HIGH),
-    "output": OUTPUT_HIGH,
-    "host_compute": HOST_HIGH,
-}
+_HOST = ("dispatch", "kernel_launch")
+"""One group: the device waits for calls of the host."""
 _SENTENCES = {
-    "input": "Input-bound: the {who} waits {part} of {whole} ms {step} for data ({share}).",
+    "input": "Input-bound: the {who} waits {part} of {whole} ms {step} for data ({share}){most}.",
     "compile": "Compile-bound: tracing and compilation take {part} of {whole} ms {step} ({share}).",
     "copy_to_device": "Copy-bound: the {device} waits {part} of {whole} ms {step} for copies from the host ({share}).",
-    "dispatch": "Host-bound: the {device} waits {part} of {whole} ms {step} for Python and dispatch ({share}).",
-    "kernel_launch": "Launch-bound: the {device} idles {part} of {whole} ms {step} until kernels are launched ({share}).",
+    "dispatch": "Host-bound: the {device} waits {part} of {whole} ms {step} for the host ({share}): {parts}.",
+    "kernel_launch": "Launch-bound: the {device} waits {part} of {whole} ms {step} for the host ({share}): {parts}.",
     "sync": "Host-bound: in {part} of {whole} ms {step} the host waits for a {device} that has nothing to do ({share}).",
     "checkpoint": "Checkpoint-bound: saving and restoring weights takes {part} of {whole} ms {step} ({share}).",
     "device_collectives": "Communication-bound: exchange between {peers} takes {part} of {whole} ms {step} ({share}).",
     "device_to_device": "Copy-bound: copies within and between {peers} take {part} of {whole} ms {step} ({share}).",
     "output": "Output-bound: copies back to the host take {part} of {whole} ms {step} ({share}).",
-    "host_compute": "Host-bound: the {device} waits {part} of {whole} ms {step} for ops on the CPU ({share}).",
+    "host_compute": "Host-bound: the {device} waits {part} of {whole} ms {step} for ops on the CPU ({share}){most}.",
+    "other": "Stalled: the {device} idles in {part} of {whole} ms {step} ({share}), and nothing on the host tells why.",
 }
-_ALSO_OF_HOST = {
-    "dispatch": ("kernel_launch", "kernel launches"),
-    "kernel_launch": ("dispatch", "Python and dispatch"),
+_PYTHON = "Python-bound: no op computes in {part} of {whole} ms {step} ({share}): Python, or waiting."
+_RUNTIME = (
+    "Dispatch-bound: Python and the runtime around ops take {part} of {whole} ms {step} ({share}), the ops themselves "
+    "{computing}."
+)
+"""Without a device."""
+_COMPUTE = {
+    True: "Compute-bound: the {device} computes in {part} of {whole} ms {step} ({share}){most}.",
+    False: "Compute-bound: ops on the CPU compute in {part} of {whole} ms {step} ({share}){most}.",
 }
-"""The two parts of waiting for the host's calls: where one limits, the other is no less to blame."""
+_LESS = {
+    True: "The {device} computes in {part} of {whole} ms {step} ({share}){most}.",
+    False: "Ops on the CPU compute in {part} of {whole} ms {step} ({share}){most}.",
+}
+"""The same of less than half of a step: no single group is most of it."""
 _LOST_TO = {
     "input": "waiting for data",
     "compile": "tracing and compilation",
     "copy_to_device": "copies from the host",
-    "dispatch": "Python and dispatch",
-    "kernel_launch": "launching kernels",
+    "dispatch": "Python, dispatch and launches",
+    "kernel_launch": "Python, dispatch and launches",
     "sync": "a host that waits for it",
     "checkpoint": "saving and restoring weights",
     "device_collectives": "exchange between {peers}",
@@ -105,22 +108,7 @@ _LOST_TO = {
     "host_compute": "ops on the CPU",
     "other": "idling, and nothing on the host tells why",
 }
-"""What a step loses time to that otherwise mostly computes."""
-_OTHER = {
-    True: "Stalled: the {device} idles in {part} of {whole} ms {step} ({share}), and nothing on the host tells why.",
-    False: "Python-bound: no op runs in {part} of {whole} ms {step} ({share}): Python, or waiting.",
-}
-_COMPUTE = {
-    True: "Compute-bound: the {device} computes in {part} of {whole} ms {step} ({share}).",
-    False: "Compute-bound: ops on the CPU take {ops} of {whole} ms {step} ({ops_share}), with the runtime around them {part} ms "
-    "({share}).",
-}
-_LOST = {
-    True: "The {device} computes {computing} of {step}; {share} ({part} of {whole} ms) is lost to {lost}.",
-    False: "Ops on the CPU, with the runtime around them, take {computing} of {step}; {share} ({part} of {whole} ms) is "
-    "lost to {lost}.",
-}
-"""Where something limits a step that computes for longer than that."""
+"""What a step that mostly computes loses time to."""
 
 
 def judge(
@@ -130,45 +118,59 @@ def judge(
     has_device: bool,
     device: str = "GPU",
     waits: bool = True,
-    ops_ms: float = 0.0,
+    python_ms: float = 0.0,
+    most: Mapping[str, str] = MappingProxyType({}),
     batches: str = "",
 ) -> Verdict:
-    """Name what limits a step: the largest of waiting for data and of what else is too much, else computing. Differs from XProf:
-    it looks at the input first."""
+    """Name the largest of what a step's time goes to, given the mean of each of `STEP_CATEGORIES`; `most` names what has most of
+    one. Differs from XProf: it looks at the input first."""
     if step_ms <= 0:
         return Verdict("", "No step time was measured, so what limits the steps cannot be told.")
-    share = {category: part / step_ms for category, part in ms.items()}
+    host_ms = sum(ms.get(name, 0.0) for name in _HOST)
+    of_host = max(_HOST, key=lambda name: ms.get(name, 0.0))
+    groups = {name: part for name, part in ms.items() if name not in _HOST} | {of_host: host_ms}
+    if not has_device:  # what nothing tells of is Python there, too
+        groups[of_host] += groups.pop("other", 0.0)
     compute = "device_compute" if has_device else "host_compute"
-    much = {name: share[name] for name, limit in _HIGH.items() if name != compute and share.get(name, 0.0) >= limit}
-    much = much or {name: share[name] for name in _HIGH if share.get(name, 0.0) > 0 and not share[compute]}
-    if share["input"] >= INPUT_HIGH and waits:
-        much["input"] = share["input"]
-    limiter = max(much, key=much.__getitem__, default=compute)
-    if limiter != "input" and share[limiter] <= share[compute] / 2:
-        limiter = "input" if "input" in much else compute
-    peers = f"{device}s" if has_device else "hosts"
-    words = {"peers": peers, "part": number(ms[limiter]), "whole": number(step_ms), "share": percent(share[limiter])}
-    words |= {"ops": number(ops_ms), "ops_share": percent(ops_ms / step_ms)}
-    words["step"] = f"a step{f' of {batches}' if batches else ''}"
-    words |= {"device": device, "who": device if has_device else "model", "computing": percent(share[compute])}
-    is_python = limiter == "other" and not has_device
-    if limiter == compute:
-        text = _COMPUTE[has_device].format(**words)
-        if share["input"] >= INPUT_MODERATE and waits:
-            text = f"{text[:-1]}; {'it' if has_device else 'the model'} waits for data for another {percent(share['input'])}."
-    elif share[limiter] < share[compute]:
-        lost = "Python, or waiting" if is_python else _LOST_TO[limiter].format(**words)
-        text = _LOST[has_device].format(lost=lost, **words)
+    limiter = max(groups, key=lambda name: (groups[name], name == compute))
+    share = {name: part / step_ms for name, part in groups.items()}
+    parts = [f"{number(ms.get(name, 0.0))} ms {_OF_HOST[name]}" for name in (of_host, *(set(_HOST) - {of_host}))]
+    words = {
+        "part": number(groups[limiter]),
+        "whole": number(step_ms),
+        "share": percent(share[limiter]),
+        "step": f"a step{f' of {batches}' if batches else ''}",
+        "parts": " and ".join(parts),
+        "computing": percent(share[compute]),
+        "most": f", most of it {most[limiter]}" if limiter in most else "",
+        "peers": f"{device}s" if has_device else "hosts",
+        "device": device,
+        "who": device if has_device else "model",
+    }
+    if limiter != compute:
+        text = _SENTENCES[limiter]
+        if limiter in _HOST and not has_device:
+            text = _PYTHON if python_ms >= groups[limiter] / 2 else _RUNTIME
+        return Verdict("dispatch" if limiter in _HOST and not has_device else limiter, text.format(**words))
+    text = (_COMPUTE if share[compute] >= _MOST else _LESS)[has_device].format(**words)
+    lost = max(groups, key=lambda name: groups[name] if name != compute else -1.0)
+    if lost == "input":
+        is_much = share[lost] >= INPUT_MODERATE and waits
+        more = f"; {'it' if has_device else 'the model'} waits for data for another {percent(share[lost])}."
     else:
-        text = (_OTHER[has_device] if limiter == "other" else _SENTENCES[limiter]).format(**words)
-        beside, why = _ALSO_OF_HOST.get(limiter, ("", ""))
-        if share.get(beside, 0.0) >= OTHER_HIGH:
-            text = f"{text[:-1]}, and another {percent(share[beside])} for {why}."
-    return Verdict("dispatch" if is_python else limiter, text)
+        is_much = share[lost] >= OTHER_HIGH
+        what = _LOST_TO[lost] if has_device or lost not in _HOST else "Python and the runtime around ops"
+        more = f"; another {percent(share[lost])} is lost to {what.format(**words)}."
+    return Verdict(compute, f"{text[:-1]}{more}" if is_much else text)
+
+
+_OF_HOST = {"dispatch": "for Python and dispatch", "kernel_launch": "for kernel launches"}
+_MOST = 0.5
+"""Of a step."""
 
 
 _COPIES = 0.05
-_HOST = 0.05
+_ON_HOST = 0.05
 _MUCH_COMPUTE = 0.50
 _MUCH_EAGER = 0.10
 _N_NAMED = 3
@@ -211,13 +213,13 @@ def suggest_next_steps(found: Findings, advice: Sequence[Advice] = ()) -> tuple[
 
 def _of_step(found: Findings, rules: frozenset[str]) -> Iterator[str]:
     names = ("device_to_device", "host_compute", "dispatch", "other")
-    copies, host, dispatch, other = (found.ratio.get(name, 0.0) for name in names)
+    copies, host, python, other = (found.ratio.get(name, 0.0) for name in names)
     if copies >= _COPIES:
         yield (
             f"Copies between devices ({percent(copies)} of a step): see the timeline for what is copied; keep the variables of "
             "one layer on one device."
         )
-    if found.device and host >= _HOST and not rules & {"host_fallback", "low_utilisation"}:
+    if found.device and host >= _ON_HOST and not rules & {"host_fallback", "low_utilisation"}:
         yield (
             f"Ops on the CPU ({percent(host)} of a step): see the op table, side host; ops without a {found.device} kernel, or "
             "placed on the CPU by hand, make the device wait."
@@ -227,9 +229,9 @@ def _of_step(found: Findings, rules: frozenset[str]) -> Iterator[str]:
             f"The {found.device} idles and nothing on the host tells why ({percent(other)} of a step): see the gaps in the "
             "timeline; streams that wait for each other do that."
         )
-    python = dispatch if found.device else other
+    python += 0.0 if found.device else other
     if python >= OTHER_HIGH and not rules & SAYS_WHY_NOTHING_RUNS:
-        what = f"The {found.device} waits for Python and dispatch" if found.device else "No op runs"
+        what = f"The {found.device} waits for Python and dispatch" if found.device else "No op computes"
         yield (
             f"{what} ({percent(python)} of a step): see the gaps in the timeline; that is Python, a lock or waiting. Put the "
             "whole step into one tf.function and take logging and printing out of the loop."

@@ -11,7 +11,21 @@ import numpy as np
 import pandas as pd
 
 from ...trace.source_map import SourceMap, parse_shapes
-from ..card import MEDIUM_GAIN, Advice, Fix, Highlight, advise, named, noted_place, ns_range, step_highlight
+from ..card import (
+    GENERAL,
+    HOST,
+    MEDIUM_GAIN,
+    Advice,
+    Claim,
+    Fix,
+    Highlight,
+    advise,
+    named,
+    noted_place,
+    ns_range,
+    rule,
+    step_highlight,
+)
 from ..common import amount, number, percent, plural, size
 from ..out_of_memory.what_held import batch_size_of
 from ..steps.spans import MIN_STEPS, kinds_of
@@ -84,6 +98,14 @@ ONE_SHAPE = (
 )
 
 
+@rule(
+    "Stop tf.function from tracing again",
+    claims=("compile", *HOST),
+    explains=(
+        "compilation",
+        "small_batch",
+    ),
+)
 def retracing(run: Run) -> Iterator[Advice]:
     """A `tf.function` is traced again and again; gain: what its tracing calls took but running the graphs, of the step time."""
     run = run.with_compiling
@@ -124,6 +146,7 @@ def retracing(run: Run) -> Iterator[Advice]:
             view="timeline",
         ),
         gain_ratio=tracing.ratio,
+        claim=Claim(ms=traced.cost_ms),
     )
 
 
@@ -164,6 +187,18 @@ def _one_graph(run: Run, cause: TraceCause, name: str) -> Fix:
     return relaxed.also("Pass numbers that change as tensors, such as tf.constant(i): a Python number is traced anew.")
 
 
+@rule(
+    "Put the step into a tf.function",
+    claims=HOST,
+    explains=(
+        "few_blocks",
+        "idle_border",
+        "launch_bound",
+        "memory_headroom",
+        "small_batch",
+        "unfused_optimizer",
+    ),
+)
 def eager_hot_loop(run: Run) -> Iterator[Advice]:
     """The steps run op by op from Python; gain: of a usual step what is neither waiting for data, tracing nor the ops themselves,
     by medians, which few stalls do not lengthen."""
@@ -212,6 +247,7 @@ def _as_graph(*, in_fit: bool, has_function: bool, line: CodeLine | None) -> Fix
     return Fix(f"Put @tf.function on {line.where if line else 'the function of a step'}. {PYTHON_STAYS}")
 
 
+@rule("Trace and compile less", level=GENERAL, claims=("compile", *HOST), explains=("small_batch",))
 def compilation(run: Run) -> Iterator[Advice]:
     """Functions were traced or compiled during the capture, but not again and again; gain: its share of the averaged steps, 0 for
     what happens once, as a long training loses nothing to it."""
@@ -319,6 +355,14 @@ FEW_SAMPLES = 8
 """A batch of at most so many is small by itself, whatever calls it."""
 
 
+@rule(
+    "Make tensors of arrays once",
+    claims=("dispatch", "copy_to_device", "host_compute"),
+    explains=(
+        "small_batch",
+        "step_overhead",
+    ),
+)
 def argument_conversion(run: Run) -> Iterator[Advice]:
     """Large NumPy arrays are copied into tensors in each step; gain: the share of the step time in which Python does it."""
     steps, calls = run.steps, run.calls
@@ -340,11 +384,15 @@ def argument_conversion(run: Run) -> Iterator[Advice]:
             "that change, a pipeline (tf.data.Dataset.from_tensor_slices, with .prefetch) makes tensors ahead of "
             "the training."
         ),
+        claim=Claim(ms=calls.converted_ms),
         selection=steps.usual(calls.converted_ms, view="source_view" if line else "timeline"),
         gain_ratio=part.ratio,
     )
 
 
+@rule(
+    "Call these ops in a tf.function", claims=("dispatch", "kernel_launch", "host_compute"), explains=("small_batch",)
+)
 def eager_ops(run: Run) -> Iterator[Advice]:
     """Beside a function, the steps call ops one by one; gain: what is neither waiting for data, tracing, the graph, converting
     arrays nor these ops."""
@@ -369,6 +417,7 @@ def eager_ops(run: Run) -> Iterator[Advice]:
     )
 
 
+@rule("Make one function of the step", claims=("dispatch", "kernel_launch", "sync"), explains=("small_batch",))
 def many_calls(run: Run) -> Iterator[Advice]:
     """A step is many calls of small functions; gain: of the step all but running its ops, waiting for data and tracing."""
     steps, calls = run.steps, run.calls
@@ -392,6 +441,12 @@ def many_calls(run: Run) -> Iterator[Advice]:
     )
 
 
+@rule(
+    "Run several steps in one call",
+    level=GENERAL,
+    claims=("dispatch", "kernel_launch", "sync"),
+    explains=("small_batch",),
+)
 def step_overhead(run: Run) -> Iterator[Advice]:
     """A step's Python, call and runtime take longer than its few ops; gain: all but running ops, waiting for data and tracing."""
     steps, calls = run.steps, run.calls

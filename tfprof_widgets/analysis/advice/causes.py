@@ -23,10 +23,11 @@ from ..grouping import within_data
 from ..input.iterators import MAKES_ITERATOR
 from ..input.pipeline import INPUT_HIGH, limits_steps, waits_often
 from ..names import base_name, by_ends
+from ..source import sample_times
 from ..steps.spans import MIN_STEPS, Coverage, kinds_of
 from ..xla.programs import graphs_switched_off
 from .facts import job_of, trained
-from .python_work import CodeLine, code_line, covered, sample_times, step_call
+from .python_work import CodeLine, code_line, covered, step_call
 
 if TYPE_CHECKING:
     from .facts import RunFacts

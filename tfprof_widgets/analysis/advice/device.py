@@ -9,7 +9,7 @@ import numpy as np
 import pandas as pd
 
 from ...trace.arrays import Float64, Int64
-from ..card import MEDIUM_GAIN, Advice, Fix, advise
+from ..card import GENERAL, IDLE, LAST, MEDIUM_GAIN, RARELY, Advice, Fix, advise, rule
 from ..common import PS_PER_MS, Stretches, amount, number, percent, plural, size
 from ..layers.layers import OPTIMIZER
 from ..steps.spans import MIN_STEPS, SpanType
@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from .run import Run
 
 
+@rule("Keep the device busy between ops", level=LAST, claims=IDLE)
 def device_idle(run: Run) -> Iterator[Advice]:
     """Neither the device nor the host runs anything, and no other rule says why; gain: the share of such time in the steps."""
     steps = run.steps
@@ -42,6 +43,11 @@ def device_idle(run: Run) -> Iterator[Advice]:
     )
 
 
+@rule(
+    "Copy less to the device, or earlier",
+    claims=("copy_to_device", "input"),
+    fixes={"JAX": "Copy the batch of the next step (jax.device_put) before the result of this one is read."},
+)
 def h2d_bound(run: Run) -> Iterator[Advice]:
     """Copies to the device that no computation hides; gain: the share of the step time in which only such a copy ran."""
     steps = run.steps
@@ -77,6 +83,7 @@ def h2d_bound(run: Run) -> Iterator[Advice]:
     )
 
 
+@rule("Exchange gradients less often", claims=("device_collectives",), scope="hosts")
 def collective_bound(run: Run) -> Iterator[Advice]:
     """Devices exchange gradients while they compute nothing; gain: the share of the step time in which only a collective ran."""
     steps = run.steps
@@ -111,6 +118,7 @@ UNEVEN = 0.5
 _COMPUTE = (SpanType.COMPUTE_16, SpanType.COMPUTE_32)
 
 
+@rule("Give the device more work at once", level=LAST, claims=(*IDLE, "host_compute"), share_of="sample")
 def low_utilisation(run: Run) -> Iterator[Advice]:
     """The devices compute for less than half of the step and no other rule says why; gain: the share of the step time in which no
     device computes nor waits for data."""
@@ -138,6 +146,7 @@ def low_utilisation(run: Run) -> Iterator[Advice]:
     )
 
 
+@rule("Balance the devices")
 def uneven_devices(run: Run) -> Iterator[Advice]:
     """Some devices of a host compute far less than the busiest; gain: what an even distribution takes off the busiest's share."""
     found = uneven(run)
@@ -201,6 +210,16 @@ _GAPS_ALONE = "the gaps alone; a compiled step keeps some of them, but its fewer
 _GAPS_OF_SHORT = "of a large batch the gaps alone; kernels as short as these take it in little more time as well"
 
 
+@rule(
+    "Close the gap between steps",
+    level=GENERAL,
+    claims=("dispatch", "kernel_launch", "sync", "output"),
+    fixes={
+        "JAX": "Run several steps in one call: jax.lax.scan over some batches in a jitted function, so that "
+        f"Python runs once for all of them. {RARELY}",
+        "PyTorch/XLA": f"{RARELY} loss.item() and print(loss) are reads.",
+    },
+)
 def idle_border(run: Run) -> Iterator[Advice]:
     """The device idles between the last kernel of a step and the next step's first; gain: what of that no other rule owns."""
     steps, waits = run.steps, run.waits
@@ -265,6 +284,7 @@ def _several_at_once(run: Run) -> Fix | None:
     return fix.also(rarely) if fix else Fix(rarely)
 
 
+@rule("Launch fewer kernels in the optimizer", level=GENERAL, claims=("dispatch", "kernel_launch"))
 def unfused_optimizer(run: Run) -> Iterator[Advice]:
     """The device waits for launches of the optimizer's many short kernels; gain: the gaps between kernels where the whole step
     can be compiled, else those before kernels of the optimizer."""
@@ -287,6 +307,7 @@ def unfused_optimizer(run: Run) -> Iterator[Advice]:
     )
 
 
+@rule("Launch fewer kernels", level=GENERAL, claims=("dispatch", "kernel_launch"))
 def launch_bound(run: Run) -> Iterator[Advice]:
     """The device waits for launches (`small_batch` where kernels are too short to hide them); gain: the share of the step time in
     such waits, without Python before the first kernel."""
@@ -323,6 +344,7 @@ def _fewer_launches(run: Run, otherwise: str) -> Fix:
     return compiled(run).also(f"Or: {otherwise[0].lower()}{otherwise[1:]}") if run.can_be_compiled else Fix(otherwise)
 
 
+@rule("Fill the GPU's multiprocessors", level=GENERAL, claims=("device_compute",), share_of="sample")
 def few_blocks(run: Run) -> Iterator[Advice]:
     """Most of the kernel time has fewer blocks than the GPU has multiprocessors; gain: the share of multiprocessors without a
     block in such kernels but those of the optimizer."""

@@ -10,9 +10,24 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from ...trace.arrays import Bool, Float64
+from ...trace.arrays import Bool
 from ...trace.source_map import SourceMap
-from ..card import EXPLAINED, MEDIUM_GAIN, Advice, Fix, advise, noted_place, one_line, step_highlight
+from ..card import (
+    ANY_STEP,
+    COMPUTE,
+    LAST,
+    MEDIUM_GAIN,
+    RARELY,
+    RULES,
+    Advice,
+    Claim,
+    Fix,
+    advise,
+    noted_place,
+    one_line,
+    rule,
+    step_highlight,
+)
 from ..common import number, percent, plural, size
 from ..layers.scopes import VENDOR
 from ..memory.memory import NEARLY_FULL
@@ -21,7 +36,6 @@ from ..steps.spans import MIN_STEPS
 from .causes import PASSES_ON, TracedOps
 from .facts import OP_OVERHEAD_MS, usual_step
 from .input_rules import input_bound, works_ahead
-from .python import is_usual
 from .python_work import MOST_OF_STALL, CodeLine, top_line
 from .run import (
     FIXED,
@@ -52,6 +66,14 @@ MOST_STRAGGLERS = 0.25
 """Where more steps than this are slow, there are two kinds of steps rather than stragglers."""
 
 
+@rule(
+    "Fetch results less often",
+    claims=("output",),
+    fixes={
+        "JAX": RARELY,
+        "PyTorch/XLA": f"{RARELY} loss.item() and print(loss) are reads.",
+    },
+)
 def output_bound(run: Run) -> Iterator[Advice]:
     """Copies from the device to the host that nothing hides; gain: the share of the step time in which only such a copy ran."""
     steps = run.steps
@@ -78,6 +100,7 @@ def output_bound(run: Run) -> Iterator[Advice]:
     )
 
 
+@rule("Save weights less often", claims=("checkpoint", "dispatch", "host_compute", "sync", "output", "other"))
 def checkpoint_stall(run: Run) -> Iterator[Advice]:
     """Steps that wait until weights are written; gain: by how much these are longer than usual ones, of the time of all steps."""
     steps, saves = run.steps, run.saves
@@ -117,6 +140,7 @@ def checkpoint_stall(run: Run) -> Iterator[Advice]:
             op_names=run.known(*(f"eager/{one}" for one in (*saves.op_types, "ReadVariableOp"))),
         ),
         gain_ratio=gain,
+        claim=Claim(ms=saves.stall_ms),
     )
 
 
@@ -126,6 +150,7 @@ def _reads_for_others(run: Run) -> bool:
     return not run.saves.op_types and any(one.ms[saving].any() and not one.line.writes for one in run.called)
 
 
+@rule("Find what happened in the slow steps", is_chance=True)
 def straggler_step(run: Run) -> Iterator[Advice]:
     """Some steps take several times as long as others, and no other rule says why; gain: what the usual one of them takes beyond
     the median; `ranked` puts it behind what every step has."""
@@ -178,6 +203,7 @@ def straggler_step(run: Run) -> Iterator[Advice]:
 _PARTS = ("input", "host_compute", "kernel_launch", "device_compute", "output", "compile", "other")
 
 
+@rule("Use a larger batch", level=ANY_STEP, claims=("dispatch", "host_compute"), share_of="sample")
 def small_batch(run: Run) -> Iterator[Advice]:
     """Without a device, most of a step is the same for any batch; gain: the share of a usual step that neither grows with the
     batch nor is another rule's; none where the pipeline sets the pace."""
@@ -186,7 +212,7 @@ def small_batch(run: Run) -> Iterator[Advice]:
         return
     if run.wait.sets_the_pace and works_ahead(run):
         return
-    owned_ms = np.minimum(_owned_ms(run), steps.time_ms)
+    owned_ms = np.minimum(run.claims.taken_ms, steps.time_ms)
     quick_ms = float(np.quantile(steps.time_ms - owned_ms, QUICK))
     usual = usual_step(steps.time_ms, owned_ms)
     growing_ms = min(run.work.growing_ms, usual.own_ms)
@@ -216,17 +242,6 @@ def small_batch(run: Run) -> Iterator[Advice]:
 
 def _at(line: CodeLine | None) -> str:
     return f" ({one_line(f'{line.place}: {line.code}')})" if line else ""
-
-
-def _owned_ms(run: Run) -> Float64:
-    """What more specific rules say of each step, in ms."""
-    steps, gap = run.steps, run.gap
-    owned = np.maximum(run.traced.cost_ms, steps.category_ms("compile")) + steps.category_ms("device_collectives")
-    owned = owned + run.calls.converted_ms
-    if run.wait.is_long or run.new_iterator_ms.any():
-        owned = owned + np.maximum(run.wait.ms, run.new_iterator_ms)
-    # A save is in a callback, whose time it is part of.
-    return owned + np.maximum(gap.ms if is_usual(run) else run.called_ms, run.saves.stall_ms)
 
 
 FACTORS = (4, 2)
@@ -279,7 +294,7 @@ def batch_words(results: Facts, advice: Sequence[Advice]) -> tuple[str, ...]:
         return "A larger batch fits", used
     if run.wait.sets_the_pace:
         return f"{larger}, but the input sets the pace", used
-    if room.waited_ratio >= WAITS and not any("memory_headroom" in EXPLAINED.get(one.rule, ()) for one in advice):
+    if room.waited_ratio >= WAITS and not any("memory_headroom" in RULES[one.rule].explains for one in advice):
         why = f"{used}, and the {run.steps.device} waits for the CPU as long for any batch"
         return "A larger batch fits and may help", why
     return larger, used
@@ -294,6 +309,7 @@ _WHOLE = 0.95
 """A line with so much of what its layers take is where all of them are made or called, which tells nothing."""
 
 
+@rule("Where a large part of a step goes", level=LAST, claims=COMPUTE)
 def largest_part(run: Run) -> Iterator[Advice]:
     """A layer with its gradient, the optimizer, ops of one type at one line, or a line takes over a third of a step that mostly
     computes; it has neither fix nor gain."""
@@ -374,6 +390,7 @@ _MOST_OPS = 100_000
 """Graphs of more ops in all are not compared: it takes a second."""
 
 
+@rule("Compute it once", claims=COMPUTE, explains=("small_batch",))
 def repeated_work(run: Run) -> Iterator[Advice]:
     """Ops of the step read and make the same as others of it; gain: the share of the step time of all but the first of each."""
     steps, traced = run.steps, run.traced_ops

@@ -11,8 +11,11 @@ import numpy as np
 import pandas as pd
 
 from ..card import (
+    GENERAL,
+    HOST,
     MEDIUM_GAIN,
     Advice,
+    Claim,
     Fix,
     UserCall,
     advise,
@@ -20,6 +23,7 @@ from ..card import (
     only_call,
     remark,
     rewritten,
+    rule,
     step_highlight,
 )
 from ..common import US_PER_MS, milliseconds, number, percent, plural
@@ -428,6 +432,7 @@ _SLOW = {
 }
 
 
+@rule("Speed up the input", claims=("input",), explains=("memory_headroom",))
 def input_bound(run: Run) -> Iterator[Advice]:
     """The training waits for data; gain: the share of the step time spent waiting, without copies to a device (`h2d_bound`); with
     a filter, its part of that."""
@@ -523,6 +528,7 @@ _WON = 0.5
 """Of the time that is freed: a model cannot use all of it. 0.45 to 1.4 were seen on two cores."""
 
 
+@rule("Let the input compute less", level=GENERAL, claims=("host_compute",), explains=("small_batch",), scope="program")
 def input_competes(run: Run) -> Iterator[Advice]:
     """Without a device, the input computes on the cores of the model, which never waits for it; gain: about half the share of
     this process' time on cores that functions of the input take."""
@@ -559,6 +565,7 @@ def input_competes(run: Run) -> Iterator[Advice]:
     )
 
 
+@rule("Use all cores", claims=("host_compute", "input", "dispatch"))
 def few_threads(run: Run) -> Iterator[Advice]:
     """The program set fewer threads for an op than there are cores; gain: of the share of ops what more threads would save."""
     steps, sources = run.steps, run.results.sources
@@ -596,6 +603,15 @@ _PREPARES = frozenset(
 _REPEATS = frozenset(("Repeat", "ForeverRepeat", "FiniteRepeat"))
 
 
+@rule(
+    "Make one iterator for all steps",
+    claims=("input", *HOST, "copy_to_device"),
+    explains=(
+        "idle_border",
+        "input_bound",
+        "memory_headroom",
+    ),
+)
 def new_iterator(run: Run) -> Iterator[Advice]:
     """A loop makes an iterator in each step; gain: about the time from making each until its batch is there, of a usual step."""
     steps, spent_ms = run.steps, run.new_iterator_ms
@@ -621,9 +637,11 @@ def new_iterator(run: Run) -> Iterator[Advice]:
         ),
         selection=steps.usual(spent_ms, view="timeline", op_names=run.known("IteratorGetNext")),
         gain_ratio=part.ratio,
+        claim=Claim(ms=spent_ms),
     )
 
 
+@rule("Shuffle before elements are prepared", share_of="time captured", scope="program")
 def shuffle_fill(run: Run) -> Iterator[Advice]:
     """A shuffle fills its buffer at the begin of each epoch while the training waits; gain: its share of the time captured."""
     fill = run.shuffle_fill

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from ...trace.arrays import Bool, Float64, Int64
-from ..card import HIGH_GAIN, Advice, Fix, advise, last_part, title_of
+from ..card import COMPUTE, HIGH_GAIN, Advice, Fix, advise, last_part, rule, title_of
 from ..common import PS_PER_MS, Stretches, number
 from ..events import nearest_marked
 from ..names import CALL
@@ -251,6 +251,18 @@ LITTLE = 0.1
 """Of the costliest loop: what takes less is not spoken of."""
 
 
+@rule(
+    "Compile the loop",
+    claims=(*COMPUTE, "dispatch", "kernel_launch"),
+    explains=(
+        "few_blocks",
+        "largest_part",
+        "launch_bound",
+        "memory_headroom",
+        "small_batch",
+        "step_overhead",
+    ),
+)
 def graph_loop(run: Run) -> Iterator[Advice]:
     """A loop of TensorFlow runs small ops in turn; gain: what its ops do not compute, of a device its waits for launches."""
     steps, traced = run.steps, run.traced_ops

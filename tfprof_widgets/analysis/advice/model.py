@@ -12,7 +12,20 @@ import pandas as pd
 
 from ...trace.arrays import Bool
 from ...trace.source_map import parse_shapes
-from ..card import HIGH_GAIN, MEDIUM_GAIN, Advice, Fix, Highlight, advise, ns_range, one_line, step_highlight
+from ..card import (
+    COMPUTE,
+    GENERAL,
+    HIGH_GAIN,
+    MEDIUM_GAIN,
+    Advice,
+    Fix,
+    Highlight,
+    advise,
+    ns_range,
+    one_line,
+    rule,
+    step_highlight,
+)
 from ..common import amount, number, percent, plural, size
 from ..grouping import UNIT_TEXTS, ComputeUnit
 from ..memory.memory import FRAGMENTED, FRAGMENTED_FROM
@@ -36,6 +49,7 @@ IMAGES = 4
 """Dimensions of a batch of images, and more: their layers have a weight a channel, a flattened one has one a point, too."""
 
 
+@rule("Pool before the dense layer", claims=COMPUTE, explains=("small_batch",))
 def flattened_features(run: Run) -> Iterator[Advice]:
     """One product of flattened images with weights is most of the step; gain: of the ops on its weights all that is for more than
     one point a channel."""
@@ -84,6 +98,7 @@ def _products(traced: TracedOps) -> Iterator[tuple[int, tuple[int, ...], int]]:
             yield row, image, weights
 
 
+@rule("Compute frozen layers once", claims=COMPUTE)
 def frozen_layers(run: Run) -> Iterator[Advice]:
     """Frozen layers behind nothing trained or random compute the same for a picture in each epoch; gain: the share of the step
     time of their ops."""
@@ -150,6 +165,14 @@ SMALL = 4096
 """Numbers that a variable has at most where its update is all overhead: some us of work for a dozen ops."""
 
 
+@rule(
+    "Update fewer rows of a table",
+    claims=COMPUTE,
+    explains=(
+        "small_batch",
+        "step_overhead",
+    ),
+)
 def dense_update(run: Run) -> Iterator[Advice]:
     """A step updates all rows of a table of which it reads few; gain: the share of ops on its shape but reading rows."""
     steps, traced = run.steps, run.traced_ops
@@ -200,6 +223,14 @@ def _tables(run: Run, traced: TracedOps) -> dict[int, int]:
     return found
 
 
+@rule(
+    "Make fewer, larger variables",
+    claims=("dispatch", "kernel_launch", *COMPUTE),
+    explains=(
+        "small_batch",
+        "step_overhead",
+    ),
+)
 def many_variables(run: Run) -> Iterator[Advice]:
     """Most ops of a step update variables, many and small ones; gain: of the step's fixed share that of the optimizer's ops."""
     steps, work, source_map = run.steps, run.work, run.results.source_map
@@ -250,6 +281,7 @@ _NEVER = re.compile(r"gemv|depthwise|dwconv", re.IGNORECASE)
 """Kernels of products for which Tensor Cores have no instruction."""
 
 
+@rule("Compute in 16 bits", level=GENERAL, claims=COMPUTE)
 def low_precision_unused(run: Run) -> Iterator[Advice]:
     """The device computes in 32 bits; gain: half the time of TF32 products, 7/8 of those without Tensor Cores, half of the rest
     where XLA compiled it (op by op, conversions outweigh that)."""
@@ -324,6 +356,7 @@ def time_ratio(part: pd.DataFrame, kernels: pd.DataFrame) -> float:
     return float(part["total_time_us"].sum()) / whole if whole else 0.0
 
 
+@rule("Make sizes fit the Tensor Cores", claims=COMPUTE)
 def tensor_core_unused(run: Run) -> Iterator[Advice]:
     """With mixed precision, products that suit Tensor Cores run without them; gain: 7/8 of those kernels' share of computing."""
     steps, kernels = run.steps, run.results.kernels.frame
@@ -367,6 +400,7 @@ HALF = 0.5
 """Of the time of ops on all pairs: a product that makes the same takes less than that, seen."""
 
 
+@rule("Compute what is used only", claims=COMPUTE)
 def unused_results(run: Run) -> Iterator[Advice]:
     """A slice throws away most of what ops compute; gain: of the share of these ops, with gradients, what nobody uses."""
     traced = run.traced_ops
@@ -427,6 +461,7 @@ def _made_for(traced: TracedOps, row: int, readers: dict[int, int]) -> list[int]
     return []
 
 
+@rule("Make no tensor of all pairs", claims=COMPUTE)
 def all_pairs(run: Run) -> Iterator[Advice]:
     """An op makes all pairs of two tensors' numbers for what follows to sum up; gain: half of the share of ops on that shape."""
     traced = run.traced_ops
@@ -497,6 +532,7 @@ FULL_USE = 0.5
 """A device that computes from this share of a step on gains little by a larger batch."""
 
 
+@rule("Allocate memory asynchronously")
 def memory_fragmentation(run: Run) -> Iterator[Advice]:
     """Free memory is in pieces too small for what may be asked for."""
     summary = run.results.memory.summary
@@ -523,6 +559,7 @@ def memory_fragmentation(run: Run) -> Iterator[Advice]:
         )
 
 
+@rule("A larger batch fits", level=GENERAL, scope="hosts")
 def memory_headroom(run: Run) -> Iterator[Advice]:
     """A larger batch fits into the memory of a device that waits for what is the same for any batch; what was in use before the
     capture stays as it is."""
@@ -552,6 +589,7 @@ def memory_headroom(run: Run) -> Iterator[Advice]:
     )
 
 
+@rule("Stop memory from growing")
 def memory_growth(run: Run) -> Iterator[Advice]:
     """Memory in use keeps growing from step to step."""
     memory = run.facts.memory

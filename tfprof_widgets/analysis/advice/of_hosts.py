@@ -10,13 +10,13 @@ from types import MappingProxyType
 import numpy as np
 
 from ...trace.arrays import Int64
-from ..card import MEDIUM_GAIN, Advice, Fix, FoundAdvice, Highlight, ranked, severity_of, without_explained
+from ..card import MEDIUM_GAIN, Advice, Fix, FoundAdvice, Highlight, ranked, severity_of
 from ..common import PS_PER_NS, head, percent, plural
 from ..facts import Facts
 from ..hosts.hosts import not_training
 from ..names import parse_op_names
 from ..summaries import MOST
-from .rules import CLUSTER_RULES, HOST_RULES, find_advice
+from .rules import RULES, find_advice, without_explained
 
 MIN_SHARE = MEDIUM_GAIN
 """Of the step time of all hosts: by chance some of a thousand hosts have anything."""
@@ -29,7 +29,7 @@ _OF_NAMES = ("op_table", "input_graph")
 
 def host_advice(results: Facts) -> FoundAdvice:
     """Ask the rules that the events of one host answer; times are after its own origin, steps are rows of its own."""
-    found = find_advice(results, HOST_RULES)
+    found = find_advice(results, [one for one in RULES.values() if one.scope == "host"])
     return FoundAdvice(
         tuple(map(_bounded, found.advice[: MOST.advice])), tuple(map(_shortened, found.notices[: MOST.advice]))
     )
@@ -68,7 +68,8 @@ class HostAdvice:
 
 def reduced_advice(results: Facts) -> FoundAdvice:
     """What the tables of all hosts tell, and what the rules that need events found on each; in the order of `ranked`."""
-    whole, hosts = find_advice(results, CLUSTER_RULES), merge_advice(_training(results), _known(results))
+    whole = find_advice(results, [one for one in RULES.values() if one.scope == "hosts"])
+    hosts = merge_advice(_training(results), _known(results))
     told = without_explained((*whole.advice, *hosts.advice))
     return FoundAdvice(ranked(map(_visible, told)), (*whole.notices, *hosts.notices))
 

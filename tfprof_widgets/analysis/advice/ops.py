@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from ...trace.arrays import Int64
-from ..card import MEDIUM_GAIN, Advice, Fix, advise, line_text, noted_place, one_line
+from ..card import COMPUTE, MEDIUM_GAIN, Advice, Fix, advise, line_text, noted_place, one_line, rule
 from ..common import PS_PER_MS, US_PER_MS, Stretches, amount, number, percent, plural
 from ..grouping import ComputeUnit
 from ..layers.scopes import FUNCTIONS, OPS, without_number
@@ -37,6 +37,7 @@ SEPARATE_PASSES, FUSED_PASSES = 5, 2
 """Over the data: mean, variance, subtraction, product and sum each read all of it; one kernel for all reads it twice."""
 
 
+@rule("Keep images in one layout", claims=COMPUTE)
 def layout_conversion(run: Run) -> Iterator[Advice]:
     """Images are converted between channels first and last around convolutions; gain: the share of kernels that only do that."""
     steps, kernels = run.steps, run.results.kernels.frame
@@ -72,6 +73,7 @@ def _converts(names: list[str]) -> Bool:
     return np.fromiter(map(known.__getitem__, names), np.bool_, len(names))
 
 
+@rule("Fuse batch normalisation", claims=(*COMPUTE, "dispatch", "kernel_launch"))
 def unfused_norm(run: Run) -> Iterator[Advice]:
     """Batch normalisation in separate ops, not compiled by XLA; gain: of their share what one kernel for all saves in reading."""
     steps, results = run.steps, run.results
@@ -126,6 +128,7 @@ def _norm_scope(scope: tuple[str, ...]) -> str:
     return "/".join(scope[: at + 1])
 
 
+@rule("Drop the bias before batch normalisation", claims=COMPUTE)
 def useless_bias(run: Run) -> Iterator[Advice]:
     """A convolution adds a bias that batch normalisation subtracts again; gain: the share of these biases and gradients."""
     steps, results = run.steps, run.results
@@ -169,6 +172,7 @@ def _before_norms(run: Run, chosen: Bool) -> Int32:
     return found
 
 
+@rule("Compute attention in fewer kernels", claims=(*COMPUTE, "dispatch", "kernel_launch"))
 def unfused_attention(run: Run) -> Iterator[Advice]:
     """Attention writes its scores to memory and reads them again; gain: the share of its ops but the products."""
     steps, results = run.steps, run.results
@@ -299,6 +303,7 @@ _HEAVY = re.compile(
 _PYTHON = re.compile(r"(Eager)?PyFunc(Stateless)?")
 
 
+@rule("Replace a costly op", claims=COMPUTE)
 def inefficient_op(run: Run) -> Iterator[Advice]:
     """Ops for which something cheaper is known: large filters, Python in the graph, heavy work in loss or metrics; gain: their
     share of the step time times what the alternative saves."""
@@ -402,6 +407,7 @@ def _outside_layers(run: Run) -> Iterator[Advice]:
     )
 
 
+@rule("Move ops from the host to the device", claims=("host_compute", "copy_to_device", "output", "dispatch"))
 def host_fallback(run: Run) -> Iterator[Advice]:
     """Ops of the step run on the CPU while the device waits; gain: the share of such time, with the copies that feed them."""
     steps, occurrences = run.steps, run.facts.occurrences
@@ -476,6 +482,7 @@ _SCHEDULED_MS = 0.002
 """What an op of next to no work costs a step beside its own time, measured: others run beside it."""
 
 
+@rule("Compute in 32 bits", claims=COMPUTE)
 def double_precision(run: Run) -> Iterator[Advice]:
     """Most of what is computed is in 64 bits; gain: half of the share of the step time of such ops."""
     steps = run.steps
@@ -500,6 +507,7 @@ def double_precision(run: Run) -> Iterator[Advice]:
     )
 
 
+@rule("Compute in float32 on a CPU", claims=COMPUTE)
 def half_precision(run: Run) -> Iterator[Advice]:
     """A CPU computes much in float16, converted to float32 and back; gain: half of the share of the step time of such ops."""
     steps = run.steps
@@ -551,6 +559,7 @@ def _double_variables(run: Run) -> list[str]:
     return found
 
 
+@rule("Pick rows in place of one-hot products", claims=COMPUTE)
 def one_hot_product(run: Run) -> Iterator[Advice]:
     """A product with one-hot rows picks rows of a matrix; gain: the share of these rows, the product and its gradients."""
     steps, traced = run.steps, run.traced_ops
@@ -591,6 +600,15 @@ def _one_hot_products(traced: TracedOps) -> tuple[list[int], list[int]]:
     return products, rows
 
 
+@rule(
+    "Print less, or less often",
+    claims=COMPUTE,
+    explains=(
+        "host_fallback",
+        "small_batch",
+        "step_overhead",
+    ),
+)
 def text_of_numbers(run: Run) -> Iterator[Advice]:
     """Each step makes text of numbers, as printing within a graph does; gain: the share of making and writing it, on the host."""
     traced, steps = run.traced_ops, run.steps
@@ -620,6 +638,14 @@ def text_of_numbers(run: Run) -> Iterator[Advice]:
     )
 
 
+@rule(
+    "Stop checking each op's result",
+    claims=COMPUTE,
+    explains=(
+        "small_batch",
+        "step_overhead",
+    ),
+)
 def number_checks(run: Run) -> Iterator[Advice]:
     """Each op's result is checked for what is no number; gain: the share of the checks, and of running so many more ops."""
     steps = run.steps
@@ -651,6 +677,7 @@ def number_checks(run: Run) -> Iterator[Advice]:
     )
 
 
+@rule("Keep images in one layout", claims=COMPUTE)
 def turned_images(run: Run) -> Iterator[Advice]:
     """Ops of the program transpose images between channels first and last around convolutions; gain: their share of the step
     time; what XLA and GPUs transpose is `layout_conversion`'s."""

@@ -7,7 +7,20 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from ..card import HIGH_GAIN, MEDIUM_GAIN, Advice, Fix, Highlight, advise, ns_range, one_line, step_highlight
+from ..card import (
+    HIGH_GAIN,
+    HOST,
+    MEDIUM_GAIN,
+    Advice,
+    Claim,
+    Fix,
+    Highlight,
+    advise,
+    ns_range,
+    one_line,
+    rule,
+    step_highlight,
+)
 from ..common import PS_PER_MS, milliseconds, number, percent, plural
 from ..steps.spans import MIN_STEPS
 from .facts import StepPart
@@ -25,6 +38,14 @@ BESIDE = 0.5
 """Of what a thread could hide behind the rest of the step: both need Python's lock. 0.2 to 0.9 were seen."""
 
 
+@rule(
+    "Run less Python around the ops",
+    claims=HOST,
+    fixes={
+        "JAX": "A call returns before its result is there: make the next batch meanwhile, and read the last "
+        "result afterwards, every hundredth step."
+    },
+)
 def host_callback(run: Run) -> Iterator[Advice]:
     """Python of the user's runs between the computations in most steps; gain: the share of long stretches without op and device,
     or of samples at that code if that is more, at most the rest of the step where its result is needed."""
@@ -61,9 +82,14 @@ def host_callback(run: Run) -> Iterator[Advice]:
         selection=steps.stretch(gap.ms, "other", view="source_view" if line else "timeline"),
         # What each batch needs can run beside the rest of the step, which hides no more than it takes itself.
         gain_ratio=BESIDE * min(share, 1 - share) if is_needed else share,
+        claim=Claim(ms=gap.ms if share == idle_ratio else None),
     )
 
 
+@rule(
+    "Make the call of the function cheaper",
+    claims=HOST,
+)
 def slow_call(run: Run) -> Iterator[Advice]:
     """Calling a function takes long before it runs any op; gain: the share of the step time in long stretches there."""
     if not _is_judged(run) or not _is_in_calls(run):
@@ -77,6 +103,7 @@ def slow_call(run: Run) -> Iterator[Advice]:
         fix=_FEWER_ARGUMENTS,
         selection=steps.stretch(run.gap.ms, "other", view="timeline"),
         gain_ratio=part.ratio,
+        claim=Claim(ms=calls.ms),
     )
 
 
@@ -153,6 +180,7 @@ def _now_and_then(run: Run) -> Iterator[Advice]:
             fix=_less_often(one.line),
             selection=step_highlight(steps.frame, int(one.ms.argmax()), view="source_view"),
             gain_ratio=gain,
+            claim=Claim(ms=one.ms),
         )
 
 
@@ -212,6 +240,7 @@ MIN_MS = 50.0
 """In all; less may be a busy machine."""
 
 
+@rule("Spend less time between steps", share_of="time captured", scope="program")
 def outside_steps(run: Run) -> Iterator[Advice]:
     """Time passes between training steps; gain: its share of the time captured, of a framework's own only where it is much."""
     for one in run.outside:
@@ -219,6 +248,7 @@ def outside_steps(run: Run) -> Iterator[Advice]:
             yield from _told(run, "outside_steps", one)
 
 
+@rule("Validate less often", share_of="time captured", scope="program")
 def validation(run: Run) -> Iterator[Advice]:
     """Much of a training is its validation; gain: the share of the time captured in validations, each taken as the usual one."""
     for one in run.outside:

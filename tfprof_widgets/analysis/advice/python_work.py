@@ -26,6 +26,7 @@ from ..facts import Facts
 from ..grouping import within_data
 from ..names import by_ends
 from ..ops.executions import eager_launches
+from ..source import sample_times
 from ..steps.spans import on_host
 from .facts import OpWork, StepFacts
 
@@ -142,15 +143,6 @@ def _sampled_ratio(
         if file >= 0 and (rows.iloc[int(file)], int(line)) in named and of_gap >= _MOST * count
     )
     return n / int(in_step.sum())
-
-
-def sample_times(trace: Trace, source_map: SourceMap) -> tuple[Int64, Int64]:
-    """When the user's thread was sampled, in ps after the trace origin, and the frame that it was in; known ones."""
-    time_ns, frame = (source_map.samples[name].to_numpy(np.int64) for name in ("time_ns", "frame"))
-    # A damaged file may say anything: what is years away does not overflow below, and lies in no step.
-    after = np.clip(time_ns - np.int64(min(trace.origin_ns, 2**63 - 1)), -(2**52), 2**52) * 1000
-    known = frame >= 0
-    return after[known], frame[known]
 
 
 def covered(time_ps: Int64, pieces: pd.DataFrame) -> Bool:

@@ -3,59 +3,20 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Iterator, Sequence
+import re
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import replace
 
 import pandas as pd
 
-from ..card import Advice, FoundAdvice, fitting, ranked, without_explained
+from ..card import LAST, RULES, Advice, Fix, FoundAdvice, Rule, ranked
 from ..common import typed_table
+from ..events import Framework
 from ..facts import Facts
 from ..tables import table
-from .calls import argument_conversion, compilation, eager_hot_loop, eager_ops, many_calls, retracing, step_overhead
-from .device import (
-    collective_bound,
-    device_idle,
-    few_blocks,
-    h2d_bound,
-    idle_border,
-    launch_bound,
-    low_utilisation,
-    uneven_devices,
-    unfused_optimizer,
-)
-from .host import checkpoint_stall, largest_part, output_bound, repeated_work, small_batch, straggler_step
-from .input_rules import few_threads, input_bound, input_competes, new_iterator, shuffle_fill
-from .loops import graph_loop
-from .model import (
-    all_pairs,
-    dense_update,
-    flattened_features,
-    frozen_layers,
-    low_precision_unused,
-    many_variables,
-    memory_fragmentation,
-    memory_growth,
-    memory_headroom,
-    tensor_core_unused,
-    unused_results,
-)
-from .ops import (
-    double_precision,
-    half_precision,
-    host_fallback,
-    inefficient_op,
-    layout_conversion,
-    number_checks,
-    one_hot_product,
-    text_of_numbers,
-    turned_images,
-    unfused_attention,
-    unfused_norm,
-    useless_bias,
-)
-from .python import host_callback, outside_steps, slow_call, validation
+from . import calls, device, host, input_rules, loops, model, ops, python, workers  # noqa: F401 - these declare the rules
+from .claims import MUCH
 from .run import Run
-from .workers import host_communication, straggler, task_communication, uneven_tasks
 
 ADVICE = table(
     """
@@ -76,55 +37,55 @@ ADVICE = table(
 
 logger = logging.getLogger(__name__)
 
-Rule = Callable[[Run], Iterator[Advice]]
-
-CLUSTER_RULES: tuple[Rule, ...] = (*(straggler, host_communication, collective_bound, memory_headroom),)
-"""Those that need neither events nor all ops and kernels: the tables of all hosts are enough."""
-HOST_RULES: tuple[Rule, ...] = (
-    *(new_iterator, input_bound, host_callback, slow_call, output_bound, checkpoint_stall, straggler_step, small_batch),
-    *(retracing, eager_hot_loop, eager_ops, compilation, inefficient_op, host_fallback),
-    *(repeated_work, few_threads, double_precision, half_precision, one_hot_product, number_checks, turned_images),
-    *(frozen_layers, flattened_features, unused_results, all_pairs, text_of_numbers),
-    *(argument_conversion, many_calls, step_overhead, graph_loop, dense_update, many_variables),
-    *(idle_border, unfused_optimizer, launch_bound, few_blocks),
-    *(low_precision_unused, tensor_core_unused, layout_conversion, unfused_norm, useless_bias, unfused_attention),
-    *(device_idle, h2d_bound, low_utilisation, uneven_devices, memory_fragmentation, memory_growth),
-    largest_part,
-)
-"""Those that a host's own events answer, or its ops and kernels, of which not all travel."""
-RULES: tuple[Rule, ...] = (
-    *(
-        *HOST_RULES,
-        *CLUSTER_RULES,
-        task_communication,
-        uneven_tasks,
-        outside_steps,
-        validation,
-        shuffle_fill,
-        input_competes,
-    ),
-)
-"""All; the last four need one program alone: its lines, its machine, all the time that it was captured for."""
+_OF_TENSORFLOW = re.compile(r"\btf\b|keras|tensorflow|dataset|on_train_batch|model\.\w+\(|TF_", re.I)
+"""What a program of another framework has nothing of."""
 
 
-def find_advice(results: Facts, rules: Sequence[Rule] | None = None) -> FoundAdvice:
-    """Ask rules what to change; gains are upper bounds, each by itself. A rule that fails takes no other along; none is asked
-    where memory ran out or what computed the steps is missing."""
+def find_advice(results: Facts, rules: Iterable[Rule] | None = None) -> FoundAdvice:
+    """Ask rules what to change, those on causes first; gains are upper bounds. A rule that fails takes no other along; none is
+    asked where memory ran out or what computed the steps is missing."""
     if results.failure is not None or results.environment.unrecorded:
         return FoundAdvice(())
     run = Run(results)
     found: list[Advice] = []
     failed: dict[str, list[str]] = {}
-    for rule in RULES if rules is None else rules:
-        try:
-            found += list(rule(run))
-        except Exception as error:
-            logger.exception("the advice rule %s failed", rule.__name__)
-            failed.setdefault(f"{type(error).__name__}: {error}", []).append(rule.__name__)
+    asked = [*(RULES.values() if rules is None else rules)]
+    for level in range(LAST + 1):
+        of_level: list[tuple[Rule, Advice]] = []
+        for one in (one for one in asked if one.level == level):
+            try:
+                of_level += [(one, advice) for advice in one.ask(run)]
+            except Exception as error:
+                logger.exception("the advice rule %s failed", one.name)
+                failed.setdefault(f"{type(error).__name__}: {error}", []).append(one.name)
+        most = max((one.gain_ratio for one in found), default=0.0) if level == LAST else 0.0
+        for one, advice in sorted(of_level, key=lambda both: -both[1].gain_ratio):
+            settled = run.claims.settle(run, one, advice) if results.has_events else advice
+            # What tells no cause says nothing beside one that takes more.
+            if settled is not None and not 0 < settled.gain_ratio < most:
+                found.append(settled)
+    said = fitting(without_explained(found), results.environment.framework)
     return FoundAdvice(
-        ranked(fitting(without_explained(found), results.environment.framework), covered=results.coverage.ratio),
-        tuple(_failure(rules, why) for why, rules in failed.items()),
+        ranked(said, covered=results.coverage.ratio), tuple(_failure(names, why) for why, names in failed.items())
     )
+
+
+def without_explained(found: Sequence[Advice]) -> list[Advice]:
+    """Leave out what a more specific piece of advice explains."""
+    most: dict[str, float] = {}
+    for cause in found:
+        for name in RULES[cause.rule].explains if cause.rule in RULES else ():
+            most[name] = max(most.get(name, 0.0), cause.gain_ratio)
+    return [one for one in found if most.get(one.rule, -1.0) < MUCH * one.gain_ratio]
+
+
+def fitting(advice: Iterable[Advice], framework: Framework) -> Iterator[Advice]:
+    """The advice that a program of the framework can follow; all of it of TensorFlow."""
+    for one in advice:
+        fix = RULES[one.rule].fixes.get(framework) if one.rule in RULES else None
+        said = replace(one, fix=Fix(fix)) if fix else one
+        if framework == "TensorFlow" or not _OF_TENSORFLOW.search(f"{said.headline}\n{said.title}\n{said.fix}"):
+            yield said
 
 
 def _failure(rules: list[str], why: str) -> str:

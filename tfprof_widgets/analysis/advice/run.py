@@ -11,7 +11,7 @@ import numpy as np
 
 from ...trace.arrays import Bool, Float64, Int64
 from ...trace.source_map import SourceMap
-from ..card import Advice, Fix, advise, is_of_model, line_text, named, one_line, only_call, place_of, rewritten
+from ..card import Advice, Claim, Fix, advise, is_of_model, line_text, named, one_line, only_call, place_of, rewritten
 from ..layers.scopes import VENDOR
 from ..places import FrameTable, frame_places
 from ..steps.spans import SpanType, on_stream
@@ -31,6 +31,7 @@ from .causes import (
     task_work,
     traced_ops,
 )
+from .claims import Claims
 from .facts import RunFacts
 from .python_work import (
     CalledWork,
@@ -62,6 +63,11 @@ class Run(RunFacts):
         """The same with these, for rules on what compiles."""
         has_more = not self.counts_compiling and self.results.averaged_steps.compiles_again.any()
         return Run(self.results, counts_compiling=True) if has_more else self
+
+    @cached_property
+    def claims(self) -> Claims:
+        """What of the steps' time no advice speaks of yet."""
+        return Claims(self)
 
     @cached_property
     def eager(self) -> EagerWork:
@@ -240,6 +246,7 @@ class SpentOps:
             fix=fix,
             selection=steps.usual(steps.time_ms, view="op_table", op_names=costliest(self.run, self.own)),
             gain_ratio=gain_ratio,
+            claim=Claim(self.own),
         )
 
 

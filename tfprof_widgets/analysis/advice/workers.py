@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ..card import MEDIUM_GAIN, Advice, Fix, Highlight, advise, one_line, step_highlight
+from ..card import MEDIUM_GAIN, Advice, Fix, Highlight, advise, one_line, rule, step_highlight
 from ..common import listed, number, percent, plural, size
 from ..hosts.workers import EXCHANGE, waiting_ms
 from ..steps.spans import MIN_STEPS
@@ -30,6 +30,7 @@ _SERVERS_FIX = Fix(
 _WORKERS_FIX = Fix("Give each worker batches of the same size, and as much of the data as any other.")
 
 
+@rule("Exchange fewer tensors between tasks", scope="program")
 def task_communication(run: Run) -> Iterator[Advice]:
     """Tasks that train wait for tensors of others; gain: the share of time with one on its way and no op of the task running."""
     tasks = run.tasks
@@ -71,6 +72,7 @@ def _top_sender(run: Run, rows: Int64) -> str:
     return run.trace.strings[int(names[count.argmax()])] if len(names) else ""
 
 
+@rule("Balance the tasks", scope="program")
 def uneven_tasks(run: Run) -> Iterator[Advice]:
     """One task of a job computes far more than the others; gain: what an even distribution takes off its share of the step."""
     tasks = run.tasks
@@ -158,6 +160,7 @@ _SERVER_FIX = Fix(
 )
 
 
+@rule("Relieve the slowest worker", scope="hosts")
 def straggler(run: Run) -> Iterator[Advice]:
     """A few hosts arrive late at the exchange of gradients, one advice for each category; gain: the share for which all hosts
     that are no stragglers wait."""
@@ -191,6 +194,7 @@ def straggler(run: Run) -> Iterator[Advice]:
         )
 
 
+@rule("Exchange less with other hosts", scope="hosts")
 def host_communication(run: Run) -> Iterator[Advice]:
     """Hosts exchange gradients or parameters while they compute nothing; gain: the share of the step time with an exchange alone,
     without the wait for stragglers."""

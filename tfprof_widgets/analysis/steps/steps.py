@@ -145,7 +145,7 @@ def compose_steps(trace: Trace, types: UInt8, table: StepTable, *, tpu: Spans, w
         np.concatenate([spans[0], tpu[0]]).astype(np.int64),
         np.concatenate([trace.start_ps[spans[1]], tpu[1]]),
         np.concatenate([trace.ends(spans[1]), tpu[2]]),
-        np.concatenate([PART_OF_TYPE[types[spans[1]]], _tpu_parts(tpu[3])]),
+        np.concatenate([PART_OF_TYPE[types[spans[1]]], tpu_parts(tpu[3])]),
         step_start_ps=table.start_ps,
         step_end_ps=table.end_ps,
     )
@@ -213,7 +213,7 @@ def _without_overlap(table: StepTable) -> Bool:
     return ~np.isin(table.session, session[1:][crossing])
 
 
-def _tpu_parts(types: UInt8) -> UInt8:
+def tpu_parts(types: UInt8) -> UInt8:
     """A TPU waits in its infeed for data."""
     return np.where(types == SpanType.HOST_TO_DEVICE, np.uint8(Part.INPUT), PART_OF_TYPE[types]).astype(np.uint8)
 

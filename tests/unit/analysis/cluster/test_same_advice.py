@@ -16,12 +16,11 @@ from tests.unit.analysis.advice.test_input_rules import drawn as waiting
 from tests.unit.analysis.cluster.comparison import OF_ONE_HOST, Both, copies, gains
 from tests.unit.analysis.cluster.conftest import LATER_NS
 from tfprof_widgets.analysis import (
-    CLUSTER_RULES,
-    HOST_RULES,
     MOST,
     RULES,
     Advice,
     Analysis,
+    Rule,
     host_advice,
     merge_hosts,
     of_hosts,
@@ -107,7 +106,7 @@ def test_what_a_host_finds_silences_what_all_of_them_tell(capture_of: Callable[[
 
 def test_usual_causes_lead_to_every_rule() -> None:
     told = {one.rule for cause in USUAL for one in drawn(cause).reduced.advice}
-    asked = {rule.__name__ for rule in (*HOST_RULES, *CLUSTER_RULES)}
+    asked = {one.name for one in RULES.values() if one.scope != "program"}
     assert asked <= told
 
 
@@ -158,8 +157,8 @@ def _why_nothing_is_seen(reduced: Analysis, one: Advice) -> str:
 
 
 def test_every_rule_is_asked_of_hosts_or_of_all_of_them_but_those_on_tasks_and_on_one_program() -> None:
-    asked = {rule.__name__ for rule in (*HOST_RULES, *CLUSTER_RULES)}
-    assert {rule.__name__ for rule in RULES} - asked == {
+    asked = {one.name for one in RULES.values() if one.scope != "program"}
+    assert set(RULES) - asked == {
         "task_communication",
         "uneven_tasks",
         "outside_steps",
@@ -167,7 +166,6 @@ def test_every_rule_is_asked_of_hosts_or_of_all_of_them_but_those_on_tasks_and_o
         "shuffle_fill",
         "input_competes",
     }
-    assert not set(HOST_RULES) & set(CLUSTER_RULES)
 
 
 def test_hosts_that_do_not_train_have_no_say(both_of: Callable[[str], Both]) -> None:
@@ -200,7 +198,7 @@ def test_a_rule_that_fails_on_hosts_is_told(monkeypatch: pytest.MonkeyPatch) -> 
         raise ValueError("no")
 
     results = CAUSES["python"]()
-    monkeypatch.setattr(of_hosts, "HOST_RULES", (broken,))
+    monkeypatch.setattr(of_hosts, "RULES", {"broken": Rule(broken, "")})
     traces = copies(results.trace, ["a", "b"])
     reduced = merge_hosts([summarize_host(Analysis(one)) for one in traces])
     assert reduced.advice_notices == (

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+import numpy as np
 import pytest
 
 from tests.builders import Event, U, event, line, plane, session, space, trace
 from tests.unit.analysis.advice.gpu_drawings import Part, gpu_run
 from tfprof_widgets.analysis import (
-    GUIDE_CATEGORIES,
     STEP_CATEGORIES,
     Analysis,
     Overview,
@@ -189,7 +189,8 @@ def shares(**percent_of_step: float) -> dict[str, float]:
 def test_a_step_that_waits_for_the_host_tells_both_parts_of_it() -> None:
     said = judge(shares(dispatch=40, kernel_launch=38, device_compute=22), 100, has_device=True).sentence
     assert said == (
-        "Host-bound: the GPU waits 40.0 of 100 ms a step for Python and dispatch (40 %), and another 38 % for kernel launches."
+        "Host-bound: the GPU waits 78.0 of 100 ms a step for the host (78 %): 40.0 ms for Python and dispatch and 38.0 ms for "
+        "kernel launches."
     )
 
 
@@ -220,15 +221,33 @@ def test_a_device_that_only_copies_is_a_device(copy: str, host: list[Part], limi
 
 
 def test_on_a_machine_without_a_device_the_cpu_computes() -> None:
-    ms = dict.fromkeys(GUIDE_CATEGORIES, 0.0) | {"host_compute": 7.61, "other": 0.64}
-    assert (
-        judge(ms, 8.25, has_device=False, ops_ms=4.5).sentence
-        == "Compute-bound: ops on the CPU take 4.50 of 8.25 ms a step (55 %), with the runtime around them 7.61 ms (92 %)."
+    ms = dict.fromkeys(STEP_CATEGORIES, 0.0) | {"host_compute": 4.5, "dispatch": 3.75}
+    said = judge(ms, 8.25, has_device=False, most={"host_compute": "in dense"}).sentence
+    assert said == (
+        "Compute-bound: ops on the CPU compute in 4.50 of 8.25 ms a step (55 %), most of it in dense; another 45 % is lost to "
+        "Python and the runtime around ops."
     )
-    ms |= {"host_compute": 3.0, "other": 5.25}
-    verdict = judge(ms, 8.25, has_device=False)
-    assert verdict.sentence.startswith("Python-bound: no op runs in 5.25 of 8.25 ms")
+
+
+@pytest.mark.parametrize(("python_ms", "word"), [(5.0, "Python-bound"), (1.0, "Dispatch-bound")])
+def test_what_runs_around_ops_of_a_cpu_is_no_computing(python_ms: float, word: str) -> None:
+    ms = dict.fromkeys(STEP_CATEGORIES, 0.0) | {"host_compute": 1.0, "dispatch": 7.25}
+    verdict = judge(ms, 8.25, has_device=False, python_ms=python_ms)
+    assert verdict.sentence.startswith(word)
+    assert "7.25 of 8.25 ms a step (88 %)" in verdict.sentence
     assert verdict.limiter == "dispatch"
+
+
+@pytest.mark.parametrize("has_device", [True, False])
+def test_a_verdict_never_names_less_than_another_part_takes(has_device: bool) -> None:
+    random = np.random.default_rng(0)
+    for _ in range(200):
+        ms = dict(zip(STEP_CATEGORIES, random.dirichlet(np.full(len(STEP_CATEGORIES), 0.3)).tolist(), strict=True))
+        verdict = judge(ms, 1.0, has_device=has_device)
+        limiters = {"dispatch", "kernel_launch", *(() if has_device else ("other",))}
+        named = sum(ms[name] for name in limiters) if verdict.limiter in limiters else ms[verdict.limiter]
+        assert named >= max(part for name, part in ms.items() if name not in limiters) - 1e-12
+        assert named >= max(ms.values())
 
 
 OP, ELEMENT = "m/x:MatMul", "Iterator::Root::Map"

@@ -178,7 +178,7 @@ def test_what_traced_is_left_to_the_advice_on_it() -> None:
 def test_host_ops_are_no_concern_where_there_is_no_device_to_wait() -> None:
     assert said(device="", host_compute=0.4) == ()
     assert said(device="", other=0.14) == ()
-    assert said(device="", other=0.15)[0].startswith("No op runs (15 % of a step)")
+    assert said(device="", other=0.15)[0].startswith("No op computes (15 % of a step)")
 
 
 def test_a_step_that_computes_names_its_most_expensive_op() -> None:

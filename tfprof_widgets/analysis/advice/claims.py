@@ -1,0 +1,71 @@
+"""Claims: which rows of `attribution` each piece of advice speaks of; no two speak of the same time."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from ...trace.arrays import Float64, Int64
+from ..attribution import CATEGORIES
+from ..card import ANY_STEP, CAUSE, LAST, MEDIUM_GAIN, Advice, Claim, Rule, severity_of
+from ..common import PS_PER_MS, number
+
+if TYPE_CHECKING:
+    from .run import Run
+
+MUCH = 0.25
+"""An advice of whose time others hold all but this part is explained; one that only names a place, if they hold as much."""
+_SAID = 0.1
+"""Where others hold more of its time than this, an advice says so."""
+
+
+class Claims:
+    """The time of the averaged steps that no advice speaks of yet."""
+
+    def __init__(self, run: Run) -> None:
+        rows = run.facts.attribution
+        entry = np.full(run.steps.n_all + 1, -1, np.int64)
+        entry[run.steps.row] = np.arange(len(run.steps))
+        own = np.flatnonzero(entry[rows.step] >= 0)
+        self._entry, self._category, self._op = entry[rows.step[own]], rows.category[own], rows.op[own]
+        self._time_ms = rows.time_ps[own] / PS_PER_MS
+        self._free_ms = self._time_ms.copy()
+
+    @property
+    def taken_ms(self) -> Float64:
+        """For each averaged step what advice speaks of already."""
+        taken: Float64 = np.bincount(self._entry, self._time_ms - self._free_ms)
+        return taken
+
+    def settle(self, run: Run, rule: Rule, one: Advice) -> Advice | None:
+        """Give an advice the time that it speaks of, as far as it is free; None where others explain it."""
+        whole_ms, n_steps, ms = float(run.steps.time_ms.sum()), len(run.steps), one.claim.ms
+        done = replace(one, claim=Claim())
+        # What compiles is counted with steps that the averages leave out.
+        is_of_others = "compile" in rule.claims and run.with_compiling is not run
+        if not rule.claims or not whole_ms or is_of_others or (ms is not None and len(ms) != n_steps):
+            return done
+        rows = [self._rows(name, one.claim) for name in rule.claims]
+        every = np.concatenate(rows)
+        there, free = (np.bincount(self._entry[every], ms[every], n_steps) for ms in (self._time_ms, self._free_ms))
+        if rule.level == LAST and not one.gain_ratio:
+            return done if free.sum() > (1 - MUCH) * there.sum() else None
+        ms = ms if ms is not None else free if rule.level == ANY_STEP else there
+        wanted = np.minimum(ms * (one.gain_ratio * whole_ms / max(float(ms.sum()), 1e-9)), there)
+        got = np.minimum(wanted, free)
+        gain, lost_ms = float(got.sum()) / whole_ms, float((wanted - got).sum())
+        if got.sum() < MUCH * wanted.sum() or (lost_ms and gain < MEDIUM_GAIN and rule.level != CAUSE):
+            return None
+        for own in rows:
+            left = np.bincount(self._entry[own], self._free_ms[own], n_steps)
+            taken = np.minimum(got, left)
+            got = got - taken
+            self._free_ms[own] *= (1 - taken / np.maximum(left, 1e-12))[self._entry[own]]
+        more = f" {number(lost_ms / n_steps)} ms of that are in other cards." if lost_ms > _SAID * wanted.sum() else ""
+        return replace(done, title=one.title + more, gain_ratio=gain, severity=severity_of(gain))
+
+    def _rows(self, category: str, claim: Claim) -> Int64:
+        own = self._category == CATEGORIES.index(category)
+        return np.flatnonzero(own if claim.ops is None else own & np.append(claim.ops, False)[self._op])
