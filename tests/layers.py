@@ -31,7 +31,7 @@ package imports `lazy` and, for type checkers, its own modules."""
 
 TOP = {
     *("profiles", "profiled_run", "profile_views", "loading", "capturing", "watching", "watching_state", "comparing"),
-    *("several_runs", "sessions", "experiments", "measured_advice", "progress", "display"),
+    *("several_runs", "sessions", "experiments", "progress", "display"),
 }
 
 PACKAGES: dict[str, set[str]] = {

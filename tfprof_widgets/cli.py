@@ -125,7 +125,6 @@ def print_summary(options: argparse.Namespace) -> int:
 
 
 def write_page(options: argparse.Namespace) -> int:
-    """Write the dashboard as one page."""
     return _print_written(open_run(options.run).to_html(options.output), options)
 
 
@@ -153,7 +152,6 @@ def _print_written(path: Path, options: argparse.Namespace) -> int:
 
 
 def print_rows(options: argparse.Namespace) -> int:
-    """Print the rows that a query gives, or the tables that there are."""
     run = open_run(options.run)
     if options.query is None:
         tables = run.tables
@@ -298,25 +296,18 @@ def _is_beyond_noise(found: ProfileDiff) -> bool | None:
 
 def summary_document(profile: Profile) -> dict[str, Any]:
     """How long a step takes, what limits it and what to change."""
+    from .show.lists import fields_of
+
     overview = profile.overview
     return {
         "title": profile.title,
         "notices": list(profile.notices),
-        "verdict": overview.verdict,
-        "verdict_detail": overview.verdict_detail,
-        "limiter": overview.limiter,
-        "n_steps": overview.n_steps,
-        "n_steps_averaged": overview.n_steps_averaged,
-        "is_inferred": overview.is_inferred,
+        **fields_of(overview, "verdict", "verdict_detail", "limiter", "n_steps", "n_steps_averaged", "is_inferred"),
         "step_time_ms": {name: getattr(overview, f"step_time_{short}_ms") for name, short in _STEP_TIMES.items()}
         if overview.n_steps
         else None,
         "breakdown": _records(overview.breakdown),
-        "device_type": overview.environment.device_type,
-        "n_devices": overview.environment.n_devices,
-        "hosts": list(overview.environment.hosts),
-        "n_events": overview.environment.n_events,
-        "captured_ms": overview.environment.captured_ms,
+        **fields_of(overview.environment, "device_type", "n_devices", "hosts", "n_events", "captured_ms"),
         "advice": _records(profile.advice_table),
     }
 
@@ -406,15 +397,11 @@ class Parser(argparse.ArgumentParser):
     """A parser whose errors are one line that says what to do."""
 
     def error(self, message: str) -> NoReturn:
-        """Refuse the words."""
         raise WordsError(f"{message}; see {self.prog} --help")
 
 
 class MainParser(Parser):
-    """The parser of the first word."""
-
     def format_help(self) -> str:
-        """All commands on a screen."""
         return f"{_MAIN}\n"
 
 
@@ -477,7 +464,6 @@ def _ratio(text: str) -> float:
 
 
 def write_text(text: str) -> None:
-    """Print a text."""
     print(without_controls(text), flush=True)  # noqa: T201 -- this is the output
 
 
@@ -494,7 +480,6 @@ def write_error(text: object) -> None:
 
 
 def one_line(text: object) -> str:
-    """A text on one line."""
     return " ".join(without_controls(str(text)).split())
 
 

@@ -33,9 +33,7 @@ class MakesPage(Protocol):
 class Shown(Protocol):
     """What a cell shows: in a line by its `repr`."""
 
-    def dashboard(self) -> View:
-        """The widget to show."""
-        ...
+    def dashboard(self) -> View: ...
 
 
 @dataclass(frozen=True)

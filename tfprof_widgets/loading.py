@@ -136,7 +136,6 @@ def _watched(folder: str | Path) -> WatchedRun:
 
 
 def load_profile(path: str | Path, *, graph: str | Path | None = None, executor: Executor | None = None) -> Profile:
-    """Open a profile; see `load`."""
     from .read.opening import find
 
     found = find(path)

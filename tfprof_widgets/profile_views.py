@@ -2,19 +2,100 @@
 
 from __future__ import annotations
 
+import asyncio
+import concurrent.futures
+import contextlib
+import threading
 from collections.abc import Callable, Mapping
-from functools import cached_property
-from typing import Any, TypeVar
+from functools import cached_property, partial
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from .analysis.common import hosts_of
+from .errors import TfProfError
 from .export.chrome import chrome_trace_in_pieces
-from .measured_advice import MeasuredAdvice
 from .profiled_run import ProfiledRun
+from .show import widgets
 from .show.embedding import Amount, build_payload, embed
 from .show.library import limits_of, views_js
 from .show.link import LinkModel
 from .show.page import dashboard_page
 from .show.widgets import Compact, Dashboard, OverviewPanel, Timeline, TraceData, View, open_again
+
+if TYPE_CHECKING:
+    from .capture.program.calls import FitCall, Fitted
+
+
+PATIENCE_S = 20.0
+"""A page asks while a cell may run, which the measurement would disturb: so long it waits for the kernel to be free."""
+
+
+class MeasuredAdvice:
+    """Measures the `fit` profiled last in the thread of the cells, once it is free: after a cell, or while one awaits."""
+
+    def __init__(self, call: FitCall | None) -> None:
+        self._call = call
+        self._loop: asyncio.AbstractEventLoop | None = None
+        with contextlib.suppress(RuntimeError):
+            self._loop = asyncio.get_running_loop()
+
+    @property
+    def _fitted(self) -> Fitted | None:
+        return None if self._call is None else self._call.fitted()
+
+    def rules(self) -> dict[str, str]:
+        """Rules of which the advice can be measured here, and what its code has in it then; none without a kernel."""
+        if self._loop is None:
+            return {}
+        from .capture.experiments import measurable_rules
+
+        return measurable_rules(self._fitted)
+
+    def reply(self, message: Mapping[str, Any]) -> tuple[dict[str, Any], list[bytes]]:
+        """The answer to a page that asks for the measurement of a rule, once the thread of the cells is free."""
+        measure = partial(self._measure, str(message.get("rule")))
+        if self._loop is None or threading.current_thread() is threading.main_thread():
+            return measure(), []
+        done: concurrent.futures.Future[dict[str, Any]] = concurrent.futures.Future()
+        self._loop.call_soon_threadsafe(_run, done, measure)
+        try:
+            return done.result(PATIENCE_S), []
+        except concurrent.futures.TimeoutError:
+            if done.cancel():
+                raise TfProfError("A cell runs: measure when it has ended.") from None
+            return done.result(), []
+
+    def _measure(self, rule: str) -> dict[str, Any]:
+        from .analysis.experiments import rate_table, run_frame, saved_ratio, saving_sentence
+        from .capture.experiments import ADVISED, measurable_rules, measure_rule
+
+        fit = self._fitted
+        if fit is None or rule not in measurable_rules(fit):
+            raise TfProfError(
+                "The model or the data of this fit are gone: keep both in variables, and profile it again."
+            )
+        advised = ADVISED[rule]
+        try:
+            found = measure_rule(rule, fit)
+        except KeyboardInterrupt:
+            raise TfProfError("The measurement was interrupted; everything is as it was.") from None
+        except Exception as error:  # whatever TensorFlow says to a training that nobody has tried
+            reason = (str(error).strip() or type(error).__name__).splitlines()[0]
+            raise TfProfError(f"It does not train {advised.how}: {reason} Everything is as it was.") from error
+        table = rate_table(run_frame(found.runs), found.variants)
+        return {
+            "gain_ratio": saved_ratio(table),
+            "words": " ".join([saving_sentence(table, advised.how, advised.per), *found.notices]),
+        }
+
+
+def _run(done: concurrent.futures.Future[dict[str, Any]], measure: Callable[[], dict[str, Any]]) -> None:
+    if not done.set_running_or_notify_cancel():
+        return
+    try:
+        done.set_result(measure())
+    except BaseException as error:  # whatever it is, it ends the waiting
+        done.set_exception(error)
+
 
 V = TypeVar("V", bound=View)
 Reply = tuple[dict[str, Any], list[bytes]]
@@ -30,12 +111,10 @@ class ProfileViews:
 
     @cached_property
     def link(self) -> LinkModel:
-        """What all of them have selected."""
         return LinkModel(lambda: hosts_of(self._run.results.trace))
 
     @cached_property
     def data(self) -> TraceData:
-        """What all of them draw from."""
         views_js(self.link)  # which the page receives while the payload is made
         data = TraceData(build_payload(self._run.results, title=self._run.title))
         data.calls |= {
@@ -54,6 +133,11 @@ class ProfileViews:
         if view.comm is None:  # closed, as a cell that showed it was run again
             open_again(self.data)
         return view
+
+    def named(self, kind: str) -> V:  # type: ignore[type-var]
+        """The widget of the class of this name."""
+        made: type[V] = getattr(widgets, kind)
+        return self.view(made)
 
     def timeline(self) -> Timeline:
         """The timeline, whose bookmarks are the run's."""

@@ -69,7 +69,6 @@ class ProfiledRun:
 
     @cached_property
     def opened(self) -> Opened:
-        """What was read of the files."""
         if self._open_files is None:
             raise CaptureError("this profile is still being captured: its data is there after the `with` block ends")
         return self._open_files()
@@ -160,14 +159,12 @@ class ProfiledRun:
 
     @cached_property
     def hosts(self) -> pd.DataFrame:
-        """The hosts, as `Profile.hosts` has them."""
         from .analysis.many_hosts import with_paths
 
         frame = self.results.hosts
         return frame if self.reduced is not None else with_paths(frame, self.opened)
 
     def subject(self) -> Subject:
-        """What a report is about."""
         from .export.document import Subject
 
         return Subject(
@@ -183,7 +180,6 @@ class ProfiledRun:
 
     @property
     def capture(self) -> CaptureSummary | None:
-        """What the capture was and what it cost, as `Profile.capture` has it."""
         from .analysis.steps.steps import CaptureSummary
         from .trace.capture_facts import CaptureFacts
 
@@ -228,7 +224,6 @@ class ProfiledRun:
 
     @cached_property
     def system_findings(self) -> pd.DataFrame:
-        """What is odd in them, as `Profile.system_findings` has it."""
         from .analysis.machine import find_anomalies
 
         trace = self.results.trace

@@ -480,77 +480,53 @@ class Profile:
 
     def memory_timeline(self) -> MemoryTimeline:
         """Memory in use, free memory and fragmentation against time, and who held it at the peak of the selected range."""
-        from .show.widgets import MemoryTimeline
-
-        return self._views.view(MemoryTimeline)
+        return self._views.named("MemoryTimeline")
 
     def op_table(self) -> OpTable:
         """The ops by self time, on devices and on the CPU, as a table to sort, filter and copy."""
-        from .show.widgets import OpTable
-
-        return self._views.view(OpTable)
+        return self._views.named("OpTable")
 
     def input_graph(self) -> InputGraph:
         """The tf.data pipelines as graphs: what the training waits for is bold, the bottleneck is outlined with its
         remedy.
         """
-        from .show.widgets import InputGraph
-
-        return self._views.view(InputGraph)
+        return self._views.named("InputGraph")
 
     def step_chart(self) -> StepChart:
         """The time of every step as a bar, by what it went to; click a bar to select that step."""
-        from .show.widgets import StepChart
-
-        return self._views.view(StepChart)
+        return self._views.named("StepChart")
 
     def kernel_table(self) -> KernelTable:
         """The kernels of GPUs by time, by name, op, op type or unit, and whether they run on Tensor Cores."""
-        from .show.widgets import KernelTable
-
-        return self._views.view(KernelTable)
+        return self._views.named("KernelTable")
 
     def copy_table(self) -> CopyTable:
         """The copies between host and GPUs by what they cost: which tensor, which way, how fast. The table is `copies`."""
-        from .show.widgets import CopyTable
-
-        return self._views.view(CopyTable)
+        return self._views.named("CopyTable")
 
     def roofline_chart(self) -> RooflineChart:
         """The ops of GPUs by float operations a byte and a second, under what their device could do."""
-        from .show.widgets import RooflineChart
-
-        return self._views.view(RooflineChart)
+        return self._views.named("RooflineChart")
 
     def hlo_table(self) -> HloTable:
         """The ops of compiled XLA programs by self time, with the TensorFlow op that each was made from."""
-        from .show.widgets import HloTable
-
-        return self._views.view(HloTable)
+        return self._views.named("HloTable")
 
     def layer_table(self) -> LayerTable:
         """The Keras layers: forward, backward and optimizer time, parameters and memory of each."""
-        from .show.widgets import LayerTable
-
-        return self._views.view(LayerTable)
+        return self._views.named("LayerTable")
 
     def source_view(self) -> SourceView:
         """Your cells and files with the forward and backward time of each line beside it."""
-        from .show.widgets import SourceView
-
-        return self._views.view(SourceView)
+        return self._views.named("SourceView")
 
     def scope_icicle(self) -> ScopeIcicle:
         """The name scopes as an icicle, as wide as their time; click one to look into it."""
-        from .show.widgets import ScopeIcicle
-
-        return self._views.view(ScopeIcicle)
+        return self._views.named("ScopeIcicle")
 
     def worker_chart(self) -> WorkerChart:
         """The same step on every host, a stacked bar for each; above 32 hosts a heat map."""
-        from .show.widgets import WorkerChart
-
-        return self._views.view(WorkerChart)
+        return self._views.named("WorkerChart")
 
     def tree_view(self, view: Structure | Literal["hlo"] = "scope") -> TreeView:
         """The cost of the ops by structure: an icicle and a table, or the graph of ops drawn with its heat.

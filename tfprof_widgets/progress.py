@@ -219,7 +219,6 @@ class TerminalLine(StatusLine):
         """Whether the program is within a line, as progress bars are."""
 
     def begin(self, text: str) -> None:
-        """Have the line say this."""
         if not self._watched:
             for stream in {id(stream): stream for stream in (sys.stdout, sys.stderr)}.values():
                 with contextlib.suppress(AttributeError, TypeError, ValueError):  # a stream of the program's own

@@ -44,8 +44,6 @@ _NEARLY_ALL = 0.9
 
 @dataclass(frozen=True)
 class ScalingRun:
-    """One run of a training."""
-
     title: str
     facts: Facts
     n_missing: int = 0

@@ -149,7 +149,6 @@ class WatchOptions:
         CaptureOptions(detail=self.detail, logdir=self.logdir)
 
     def plan(self) -> WindowPlan:
-        """A new plan of windows."""
         return WindowPlan(
             every=self.every,
             every_seconds=self.every_seconds,
@@ -490,8 +489,6 @@ class WatchCallback(CapturingCallback[Watch]):
 
 @dataclass
 class WatchedWindow:
-    """One window, and how far its profile is."""
-
     index: int
     window: Window
     why: str
@@ -517,7 +514,6 @@ class WindowReader:
         self._thread = threading.Thread(target=self._run, name="tfprof-watch-windows", daemon=True)
 
     def start(self) -> None:
-        """Begin."""
         self._thread.start()
 
     def stop(self, patience_s: float) -> None:
@@ -526,7 +522,6 @@ class WindowReader:
         self._thread.join(patience_s)
 
     def take(self, window: Window, program: CapturedProgram, why: str) -> WatchedWindow:
-        """Take a window that has closed."""
         index = len(self.windows)
         found = WatchedWindow(index, window, why, Profile(title=_title(index, window)))
         found.profile.run.take(self._record(window, program))
@@ -587,7 +582,6 @@ def place_in(folder: Path, run_dir: Path) -> str:
 
 
 def window_head(found: WatchedWindow) -> dict[str, Any]:
-    """What the widget shows of a window."""
     window = found.window
     return {
         "index": found.index + 1,  # as its profile is called
@@ -600,8 +594,6 @@ def window_head(found: WatchedWindow) -> dict[str, Any]:
 
 
 class WatchLoop:
-    """The thread, and what it knows."""
-
     def __init__(
         self, feed: StepFeed, plan: WindowPlan, machine: MachineRows, writer: WatchWriter, *, finds_windows: bool
     ) -> None:

@@ -249,7 +249,6 @@ class Borders:
 
     @property
     def marks(self) -> list[dict[str, Any]]:
-        """As the head of `LiveView` has them."""
         return [mark for marks in self._marks.values() for mark in marks]
 
     def add_steps(self, rows: Steps) -> None:

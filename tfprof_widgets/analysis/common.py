@@ -23,7 +23,6 @@ US_PER_MS = 1e3
 
 
 def hosts_of(trace: Trace) -> tuple[str, ...]:
-    """The hosts of a trace, in its order."""
     return tuple(dict.fromkeys(plane.host for plane in trace.planes))
 
 
@@ -54,7 +53,6 @@ def table_of_arrays(columns: Mapping[str, npt.NDArray[Any]]) -> pd.DataFrame:
 
 
 def text_column(texts: Iterable[str]) -> pd.Series:
-    """Texts as a column of Python strings."""
     column: pd.Series = pd.Series(list(texts), dtype=object)
     return column
 

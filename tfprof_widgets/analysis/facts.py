@@ -48,7 +48,6 @@ from .tables import TABLES
 from .xla.units import HloExecutions, hlo_executions
 
 if TYPE_CHECKING:
-    from .attribution import Attribution
     from .hosts.workers import Workers
     from .input.pipeline import InputPipeline
     from .input.tf_data import TfData
@@ -63,6 +62,7 @@ if TYPE_CHECKING:
     from .roofline import Roofline
     from .source import SourceLines
     from .steps.of_hosts import MergedSteps
+    from .steps.owners import Attribution
     from .timeline import Counters, Flows
 
 _MANY_EVENTS = 1_000_000
@@ -584,11 +584,11 @@ class Facts:
     @cached_property
     def attribution(self) -> Attribution:
         """What had each instant of each step; raises TfProfError where the hosts are summed up."""
-        from .attribution import compute_attribution
+        from .steps.owners import compute_attribution
 
         if self.summed is not None:
             raise self.summed.no_events("attribution of time")
-        return compute_attribution(self)
+        return compute_attribution(self.trace, self.steps, event_unit=self.event_unit, event_op=self.event_op)
 
     @cached_property
     def kernel_launches(self) -> pd.DataFrame:

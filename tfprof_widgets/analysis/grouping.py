@@ -19,8 +19,6 @@ from .names import OpCategory, by_ends
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Grouping:
-    """What belongs to which group."""
-
     group_id: SmallInt
     """For each event a row of `groups`, -1 for none."""
     is_eager: Bool

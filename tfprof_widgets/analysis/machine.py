@@ -377,7 +377,6 @@ class MachineLoad:
 def machine_load(
     system: pd.DataFrame | None, start_ps: Int64, end_ps: Int64, *, quota: float = 0.0
 ) -> MachineLoad | None:
-    """Average the samples."""
     columns = ("cpu_pct", "process_cpu_pct", "children_cpu_pct")
     whole, own, children = (_mean_during(system, start_ps, end_ps, name) for name in columns)
     n_cores = 0 if system is None else sum(bool(_CORE.fullmatch(str(name))) for name in system.columns)

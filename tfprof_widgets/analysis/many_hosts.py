@@ -23,8 +23,7 @@ from ..errors import TfProfError, TraceError
 from ..read.opening import FailedHost, Found, Opened, failure_notice, find, open_host
 from ..read.places import SUFFIXES, host_of, known_size, place_of, url_of, without_secrets
 from ..read.saved import SIDECAR, read_sidecars
-from ..trace.building import with_host
-from ..trace.parts import host_names, of_host, other_times
+from ..trace.building import host_names, of_host, other_times, with_host
 from ..trace.source_map import SourceMap
 from .analysis import Analysis, merge_hosts
 from .common import PS_PER_NS
@@ -48,7 +47,6 @@ class HostPool:
     """Starts processes where files are large enough; spawned, as a fork breaks threads of a kernel and of TensorFlow."""
 
     def __init__(self, n_files: int, *, can_leave: bool = True) -> None:
-        """Say how many files there are."""
         self._n_files = n_files
         self.can_start = can_leave and _has_processes()
         """Whether there can be processes at all."""
@@ -265,7 +263,6 @@ class ReducedHosts:
 
 
 def open_host_file(file: HostFile) -> Opened:
-    """Open the whole trace of one host."""
     return open_host(place_of(file.url), file.sidecars)
 
 
@@ -296,7 +293,6 @@ def host_file_list(found: Found) -> list[HostFile]:
 def reduce_hosts(
     files: Sequence[HostFile], executor: Executor | None, on_done: Callable[[int], None] = lambda _: None
 ) -> ReducedHosts:
-    """Reduce all files and merge what comes of them."""
     notices: list[str] = []
     done = _reduced(files, executor, on_done, notices)
     failed = [one for one in done if isinstance(one, FailedHost)]
@@ -392,7 +388,6 @@ class HostProcess(SpawnProcess):
     """A process that imports this package and not the main module, and for which Ctrl-C is nothing."""
 
     def start(self) -> None:
-        """As `Process.start`."""
         with _no_main(), _no_interrupt():
             super().start()
 

@@ -49,7 +49,6 @@ class OpNames:
         return np.not_equal(self.category, OpCategory.UNKNOWN)
 
     def of(self, rows: npt.NDArray[np.integer]) -> OpNames:
-        """Those of some of the strings."""
         at = rows.tolist()
         return OpNames(
             self.category[rows], tuple(map(self.type.__getitem__, at)), tuple(map(self.name.__getitem__, at))

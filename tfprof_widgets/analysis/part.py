@@ -26,7 +26,6 @@ _FOREVER_PS = 2**62
 
 
 def _of_whole(name: str) -> Any:
-    """A table that a part has from the whole."""
     return property(lambda part: getattr(part.whole, name))
 
 
@@ -86,7 +85,6 @@ class Part(Facts):
 
     @cached_property
     def step_frame(self) -> pd.DataFrame:
-        """The steps that overlap the part."""
         steps, frame = self.whole.steps.frame, self.whole.step_frame
         start, end = steps["start_ps"], steps["start_ps"] + steps["duration_ps"]
         is_inside = ((start < self.high_ps) & (end > self.low_ps)).to_numpy()

@@ -148,7 +148,6 @@ _UNLIKE_OTHERS = re.compile(r"\bH20\b|\b5090 D\b|\bCMP\b")
 
 
 def peaks_of(stats: Mapping[str, object]) -> Peaks:
-    """The peaks of a device, of the stats of its plane."""
     n_bytes = _number(stats, "memory_bandwidth")
     rates = _ARCHITECTURES.get(_capability(stats))
     cycles = _number(stats, "clock_rate") * 1e3 * _number(stats, "core_count")
@@ -297,7 +296,6 @@ class Roofline:
 
     @cached_property
     def frame(self) -> pd.DataFrame:
-        """The table by op."""
         return self.by("op")
 
     def by(self, rows: RooflineRows) -> pd.DataFrame:

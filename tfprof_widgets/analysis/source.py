@@ -242,8 +242,6 @@ class Place:
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Charges:
-    """What each framework op is charged to."""
-
     places: tuple[Place, ...]
     place: Int32
     phase: UInt8
@@ -392,7 +390,6 @@ class _Charging:
         return 0, lone, self.of_lone_frame[path]
 
     def _by_name(self, i: int, *, is_backward: bool) -> tuple[Place, int]:
-        """What the name alone tells."""
         if self.scopes.is_optimizer[i]:
             return _bucket(KERAS_OPTIMIZER), OTHER
         if _OPTIONAL_TYPE.match(self.shares.type[i]):

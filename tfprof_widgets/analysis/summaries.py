@@ -117,7 +117,6 @@ class PackedFrame:
 
     @property
     def frame(self) -> pd.DataFrame:
-        """The DataFrame."""
         return _stacked([self])
 
 
@@ -269,7 +268,6 @@ class HostSums:
 
     @property
     def names(self) -> list[str]:
-        """The hosts."""
         return [one.host for one in self.summaries]
 
     def numbers(self, hosts: Sequence[str]) -> Int64:

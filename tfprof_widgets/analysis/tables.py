@@ -122,8 +122,6 @@ class Sent:
 
 @dataclass(frozen=True)
 class Table:
-    """One table, and all that is said of it."""
-
     name: str
     """As a user reaches it from a profile: `ops`, `memory.peak`."""
     row: str
@@ -144,7 +142,6 @@ class Table:
 
     @property
     def names(self) -> tuple[str, ...]:
-        """The columns' names, in order."""
         return tuple(column.name for column in self.columns)
 
     @property
@@ -349,7 +346,7 @@ class _Tables(Mapping[str, Table]):
 TABLES: Mapping[str, Table] = _Tables()
 
 
-class TableProperty(property):  # noqa: D101 - a docstring here would be that of each property
+class TableProperty(property):
     def __init__(self, name: str, read: Callable[[Any], pd.DataFrame]) -> None:
         super().__init__(read)
         self._name = name

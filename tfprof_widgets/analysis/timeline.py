@@ -109,7 +109,6 @@ def compute_flows(trace: Trace) -> Flows:
 
 
 def flow_table(trace: Trace, flows: Flows) -> pd.DataFrame:
-    """Flows as a table."""
     delay_ps = trace.start_ps[flows.to_event] - trace.ends(flows.from_event)
     return pd.DataFrame(
         {
@@ -209,7 +208,6 @@ def _element_flows(trace: Trace) -> Links:
 
 
 def _named(trace: Trace, events: Int64, names: Sequence[str]) -> Int64:
-    """Those of some events that have one of some names."""
     wanted = np.zeros(len(trace.strings), np.bool_)
     wanted[[trace.string_ids[name] for name in names if name in trace.string_ids]] = True
     return events[wanted[trace.name_id[events]]]

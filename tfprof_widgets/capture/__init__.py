@@ -15,22 +15,22 @@ if TYPE_CHECKING:
     from .control import LONGEST_SESSION_S, Standing
     from .checks import all_checks, facts
     from .checks.all_checks import (
-        DiskFacts, SamplingFacts, SessionFacts, cpu_memory_check, disk_check, front_end_check, front_end_checks,
-        gather_disk_facts, gather_sampling_facts, gpu_checks, machine_sampling_check, profiler_check,
+        DiskFacts, EXTENSIONS, FrontEndFacts, SamplingFacts, SessionFacts, cpu_memory_check, disk_check, front_end_check,
+        front_end_checks, gather_disk_facts, gather_sampling_facts, gpu_checks, machine_sampling_check,
+        missing_extensions, profiler_check, server_prefix,
     )
     from .checks.facts import (
         BuildFacts, Check, CuptiFacts, GpuFacts, PackageFacts, cupti_facts, is_older, loader_environment,
         lowest_versions, needed_packages, ok, package_check, parse_admin_only, parse_build_info, parse_is_admin,
         parse_model, python_check, unknown, version_checks, warning,
     )
-    from .checks.front_end import EXTENSIONS, FrontEndFacts, missing_extensions, server_prefix
     from .experiments import Batches, Bounds, Run, Variant, measure
     from .folders import without_profiler_lines
     from .keras import CapturingCallback, KerasPatch, OwnMarksPatch, batch_size_of, without_own_marks
     from .loop import step, trace_steps
     from .machine import (
         COLUMNS, Children, GpuReader, MachineReader, MachineRows, ProcCounters, PsutilCounters,
-        SystemSampler, cpu_quota, machine_facts, no_samples, on_trace_clock,
+        SystemSampler, cpu_quota, machine_facts, memory_limit, no_samples, on_trace_clock,
     )
     from . import step_rows
     from .program import calls, captured, frames, graphs

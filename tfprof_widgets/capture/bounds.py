@@ -206,7 +206,6 @@ class BoundWatch:
         return int(max(in_heap, known, 0.0))
 
     def start(self) -> None:
-        """Begin to watch."""
         self._thread.start()
 
     def cancel(self) -> None:

@@ -88,7 +88,6 @@ class WindowControl:
             self.keeper.notices.append(notice)
 
     def add(self, step: OpenStep) -> None:
-        """Note that a step has begun."""
         self.open_steps.add(step)
         for listener in self.listeners:
             listener.began(step)
@@ -232,16 +231,13 @@ class WindowControl:
                 self._file_rate = watch.learn(window.n_bytes)
             if window is None:
                 self.bound = ""
-            elif pending == "bytes" and self._is_small(self.keeper.n_bytes):
+            elif pending == "bytes" and self.keeper.n_bytes < WRONG_ESTIMATE_RATIO * self._options.bytes_bound:
                 # The program's own data had grown, not the profiler's: go on in a next window. Within a step too: its marker
                 # is lost, but it may be the one that fails.
                 if self.selection is None or any(step.is_selectable for step in self.open_steps):
                     self._open_or_tell()
             elif pending is not None or self.keeper.n_bytes >= self._options.bytes_bound:
                 self.bound = bound_text(pending or "bytes", self._options, self.keeper)
-
-    def _is_small(self, n_bytes: int) -> bool:
-        return n_bytes < WRONG_ESTIMATE_RATIO * self._options.bytes_bound
 
 
 @dataclass(frozen=True)

@@ -44,8 +44,6 @@ class Bounds:
 
 
 class Run(NamedTuple):
-    """One measured run of one variant."""
-
     variant: str
     repeat: int
     n_steps: int
@@ -422,7 +420,6 @@ class Variant:
         return Run(self.name, repeat, n_steps, n_samples, seconds)
 
     def _apply(self) -> None:
-        """Make the model that of this variant."""
         if self.model is not None:
             # Not by setattr: Keras would note the objects as parts of the model.
             vars(self.model).update(train_function=self._train_function, **self.fields)
@@ -501,7 +498,6 @@ def parts(model: Any, batches: Batches, names: Sequence[str]) -> list[Variant]:
 
 
 def with_sets(model: Any, batches: Batches, sets: Mapping[str, Sequence[Any]], kept: Kept) -> list[Variant]:
-    """Variants with these callbacks."""
     return [Variant(name, batches, model, callbacks=CallbackSet(some, kept.shared)) for name, some in sets.items()]
 
 

@@ -178,7 +178,6 @@ class StepMarks:
                     listener.note_logs(phase.base + batch, logs)
 
     def end_step(self) -> None:
-        """End the step in progress, if there is one."""
         step, self._step = self._step, None
         if step is None or not self._phases:
             return

@@ -12,10 +12,10 @@ import sys
 import threading
 import time
 from array import array
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from collections.abc import Set as AbstractSet
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -53,7 +53,6 @@ class GpuReader:
         return ("gpu_pct", "gpu_memory_bytes", *each)
 
     def read(self) -> list[float]:
-        """Return the values of `columns`."""
         if not self._handles:
             return []
         loads = [_number(self._nvml.nvmlDeviceGetUtilizationRates, gpu, "gpu") for gpu in self._handles]
@@ -169,36 +168,11 @@ _SECTOR_BYTES = 512
 _SLACK_BYTES = 4096
 
 
-class Counters(Protocol):
-    """What a system counts."""
-
-    cores: tuple[str, ...]
-    """`cpu0, cpu1, ...`"""
-
-    def cpu_times(self) -> tuple[list[float], list[float]]:
-        """Return the busy and the whole time of all cores together, then of each."""
-
-    def totals(self) -> list[float]:
-        """Return the bytes read from and written to disks, received from and sent to networks."""
-
-    def process(self) -> tuple[float, float]:
-        """Return the bytes of memory and the number of threads of this process."""
-
-    def children_s(self) -> float:
-        """Return the CPU time of the processes that this one started, and of those that they did."""
-
-    def available(self) -> float:
-        """Return the bytes of memory that are free to be taken."""
-
-    def close(self) -> None:
-        """Let go of what is open."""
-
-
 class MachineReader:
     """Reads a row of loads since the row before, and disk and network since the reader was made; `counters` are this
     machine's by default."""
 
-    def __init__(self, counters: Counters | None = None) -> None:
+    def __init__(self, counters: ProcCounters | PsutilCounters | None = None) -> None:
         self._counters = counters or (
             ProcCounters(cpus=os.sched_getaffinity(os.getpid())) if sys.platform == "linux" else PsutilCounters()
         )
@@ -208,7 +182,6 @@ class MachineReader:
         self._base = self._counters.totals()
 
     def read(self) -> list[float]:
-        """Return the values of `columns`."""
         all_cores, *cores = self._loads()
         own, children = self._own_loads()
         rss_bytes, n_threads = self._counters.process()
@@ -265,7 +238,6 @@ class ProcCounters:
         )
 
     def cpu_times(self) -> tuple[list[float], list[float]]:
-        """From /proc/stat."""
         busy, whole = [], []
         for line in self._allowed_lines(self._files["stat"].read()):
             times = [int(field) for field in line.split()[1 : 1 + _N_CPU_TIMES]]
@@ -274,7 +246,7 @@ class ProcCounters:
         return [sum(busy), *busy], [sum(whole), *whole]
 
     def _allowed_lines(self, content: bytes) -> list[bytes]:
-        lines = _cpu_lines(content)[1:]
+        lines = list(itertools.takewhile(lambda line: line.startswith(b"cpu"), content.splitlines()))[1:]
         return [line for line in lines if self._cpus is None or int(line.split()[0][3:]) in self._cpus]
 
     def totals(self) -> list[float]:
@@ -289,7 +261,6 @@ class ProcCounters:
         ]
 
     def process(self) -> tuple[float, float]:
-        """From /proc/self/stat."""
         # Behind the name, which may hold anything, even spaces and brackets.
         own = self._files["self/stat"].read().rpartition(b")")[2].split()
         return float(int(own[21]) * self._page_bytes), float(own[17])
@@ -299,7 +270,6 @@ class ProcCounters:
         return self._children.cpu_s()
 
     def available(self) -> float:
-        """From /proc/meminfo."""
         content = self._files["meminfo"].read()
         begin = content.find(b"MemAvailable:")
         return float(content[begin:].split(None, 2)[1]) * 1024 if begin >= 0 else float("nan")
@@ -308,11 +278,6 @@ class ProcCounters:
         """Close the files."""
         for file in self._files.values():
             file.close()
-
-
-def _cpu_lines(content: bytes) -> list[bytes]:
-    """Lines of /proc/stat of all cores together and of each, which come first."""
-    return list(itertools.takewhile(lambda line: line.startswith(b"cpu"), content.splitlines()))
 
 
 class _File:
@@ -611,21 +576,31 @@ def _threads() -> dict[str, str]:
 def cpu_quota(root: Path = Path("/sys/fs/cgroup"), own: Path = Path("/proc/self/cgroup")) -> float:
     """How many cores the control groups of this process leave it, as of a container; 0 where they do not limit it."""
     found = []
+    for group in _groups("cpu", root, own):
+        limit, period = (*_text(group / "cpu.max").split(), "", "")[:2]
+        limit = limit or _text(group / "cpu.cfs_quota_us").strip()
+        period = period or _text(group / "cpu.cfs_period_us").strip()
+        if limit.isdigit() and period.isdigit() and int(period):
+            found.append(int(limit) / int(period))
+    return min(found, default=0.0)
+
+
+def memory_limit(root: Path = Path("/sys/fs/cgroup"), own: Path = Path("/proc/self/cgroup")) -> int:
+    """How many bytes these groups leave it; 0 where they do not limit it."""
+    names = ("memory.max", "memory.limit_in_bytes")
+    told = [_text(group / name).strip() for group in _groups("memory", root, own) for name in names]
+    return min((int(text) for text in told if text.isdigit()), default=0)
+
+
+def _groups(controller: str, root: Path, own: Path) -> Iterator[Path]:
+    """The folders of the control groups of this process, each before those around it."""
     for line in _text(own).splitlines():
         _, controllers, path = (*line.split(":", 2), "", "")[:3]
-        if controllers and "cpu" not in controllers.split(","):
+        if controllers and controller not in controllers.split(","):
             continue
         # A container may see its own group as the root, or by a path that only its host has.
         folder = (root / controllers if controllers else root) / path.lstrip("/")
-        for group in (folder, *folder.parents):
-            if not group.is_relative_to(root):
-                break
-            limit, period = (*_text(group / "cpu.max").split(), "", "")[:2]
-            limit = limit or _text(group / "cpu.cfs_quota_us").strip()
-            period = period or _text(group / "cpu.cfs_period_us").strip()
-            if limit.isdigit() and period.isdigit() and int(period):
-                found.append(int(limit) / int(period))
-    return min(found, default=0.0)
+        yield from (group for group in (folder, *folder.parents) if group.is_relative_to(root))
 
 
 def _text(path: Path) -> str:
@@ -636,10 +611,12 @@ def _text(path: Path) -> str:
 
 
 def _memory_bytes() -> int:
+    """What the process can have: the machine's, or its container's."""
     import psutil
 
     try:
-        return int(psutil.virtual_memory().total)
+        machine = int(psutil.virtual_memory().total)
+        return min(memory_limit() or machine, machine)
     except (OSError, NotImplementedError, RuntimeError):  # a sandbox without /proc
         return 0
 
@@ -657,7 +634,6 @@ class MachineRows:
         self._tf_bytes = float("nan")
 
     def start(self) -> None:
-        """Begin."""
         self._sampler.start()
 
     def stop(self) -> None:

@@ -440,7 +440,6 @@ _start_ns = 0
 
 
 def import_tensorflow() -> Any:
-    """Return the `tensorflow` module."""
     try:
         import tensorflow
     except ImportError as error:

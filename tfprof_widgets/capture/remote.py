@@ -326,10 +326,6 @@ class RemoteOptions:
                 raise ValueError(f"{name}={value!r} cannot be asked for; give an int from {low} to {high}.")
         check_token(self.token)
 
-    def delay_for(self, n_workers: int) -> int:
-        """How many milliseconds ahead so many workers begin."""
-        return self.delay_ms if self.delay_ms is not None else DEFAULT_DELAY_MS * (n_workers > 1)
-
 
 def check_token(token: object) -> None:
     """Refuse what is no token; no message shows it."""
@@ -429,7 +425,7 @@ def _n_traces(answers: Sequence[Answer]) -> int:
 
 def _ask_once(addresses: Sequence[str], options: RemoteOptions, watch: Watch, *, attempt: int) -> list[Answer]:
     grpc = import_grpc()
-    delay_ms = options.delay_for(len(addresses))
+    delay_ms = options.delay_ms if options.delay_ms is not None else DEFAULT_DELAY_MS * (len(addresses) > 1)
     request = _request(options, start_ns=time.time_ns() + delay_ms * 1_000_000 if delay_ms else 0)
     timeout_s = (delay_ms + options.duration_ms) / 1e3 + ANSWER_S
     metadata = () if options.token is None else ((TOKEN_KEY, options.token.encode()),)

@@ -195,7 +195,6 @@ def _methods_of_user(kind: Any) -> tuple[types.FunctionType, ...]:
 
 
 def _attribute(thing: Any, name: str) -> Callable[[], object]:
-    """What gives an attribute the value that it has now."""
     return partial(setattr, thing, name, getattr(thing, name))
 
 
@@ -236,7 +235,6 @@ def _keras_globals() -> list[Any]:
 
 
 def _is_traced(value: Any) -> bool:
-    """Whether it is what `tf.function` returns."""
     kind = type(value)
     return kind.__name__ == "Function" and kind.__module__.startswith("tensorflow.") and hasattr(value, "_clone")
 

@@ -35,7 +35,6 @@ _active: weakref.ref[Capture] | None = None
 
 
 def active_capture() -> Capture | None:
-    """Return the running capture of this process, or None."""
     reference = _active
     return reference() if reference is not None else None
 
@@ -195,7 +194,6 @@ class Capture:
 
     @property
     def record(self) -> CaptureRecord:
-        """What `stop()` returned."""
         if self._record is None:
             raise CaptureError("The capture has not stopped yet: its record exists after `stop()`.")
         return self._record

@@ -55,8 +55,6 @@ class ElementSource(NamedTuple):
 
 
 class StepRow(NamedTuple):
-    """One step that has ended."""
-
     start_ns: int
     elapsed_ns: int
     number: int
@@ -75,8 +73,6 @@ class StepRow(NamedTuple):
 
 
 class EpochEnd(NamedTuple):
-    """The end of one epoch of Keras."""
-
     epoch: int
     """From 0 on in each call of `fit`."""
     at_ns: int
@@ -104,7 +100,6 @@ class StepRecorder:
         """Takes an iterator before it is gone, on the training thread."""
 
     def began(self, step: OpenStep) -> None:
-        """Note which step runs."""
         self._current = step
         step.traced_us = traced_us()
         if self._read_memory is not None and step.start_ns >= self._memory_due_ns:
@@ -392,8 +387,6 @@ REST_RATIO = 20.0
 
 @dataclass(frozen=True)
 class Wish:
-    """A window that is wanted."""
-
     n_steps: int
     why: str
     at: int | None = None

@@ -22,8 +22,6 @@ def _marker_class() -> Any:
 
 @dataclass
 class StepNumbers:
-    """Counts the steps of a program."""
-
     next: int = 0
     """The number of the next step without one by the user."""
 

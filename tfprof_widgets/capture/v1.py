@@ -119,7 +119,6 @@ class SessionCapture:
 
     @property
     def has_room(self) -> bool:
-        """Whether there is room for another run."""
         return len(self.runs) < self.options.max_steps and self.n_bytes < self.options.max_bytes
 
     @property
@@ -232,7 +231,6 @@ class SessionSteps:
         self._is_exact = True
 
     def before_run(self, read: Callable[[], int]) -> bool:
-        """Whether the run that begins is to be profiled."""
         self._is_profiling = False
         if self._capture.has_room and self._may_want():
             if self._number is not None:
@@ -313,7 +311,6 @@ class StepChoice:
         self._last: tuple[int, float] | None = None
 
     def wants(self, number: int) -> bool:
-        """Whether the step, or run, of this number is wanted."""
         options = self._options
         if options.save_steps is None and options.save_secs is None:
             return self._answers(number)

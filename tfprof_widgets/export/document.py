@@ -197,8 +197,6 @@ Row = dict[str, Any]
 
 @dataclass(frozen=True, kw_only=True)
 class Part:
-    """One table with its heading."""
-
     heading: str
     source: str
     columns: Sequence[str]
@@ -207,7 +205,6 @@ class Part:
     note: str = ""
 
     def without(self, columns: Collection[str]) -> Part:
-        """The same with fewer columns."""
         kept = [i for i, name in enumerate(self.columns) if name not in columns]
         rows = [[row[i] for i in kept] for row in self.rows]
         return replace(self, columns=[self.columns[i] for i in kept], rows=rows)
@@ -266,7 +263,6 @@ def share(ratio: float) -> str:
 
 
 def key_figures(subject: Subject, room: Room) -> str:
-    """The table at the top."""
     rows = [*_steps(subject), *_machine(subject, room), *_samples(subject)]
     return table(["figure", "value"], rows)
 
@@ -546,7 +542,6 @@ _OUTCOMES = {
 
 
 def capture_section(subject: Subject, room: Room) -> str:
-    """What the capture was and what it cost."""
     capture = subject.capture
     if capture is None:
         return (
@@ -750,7 +745,6 @@ def _by_line(tree: Tree) -> pd.DataFrame:
 
 
 def variables(results: Analysis, room: Room) -> Iterator[Part]:
-    """The largest variables first."""
     frame = results.variables
     if frame.empty:
         return

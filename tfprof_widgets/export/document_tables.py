@@ -209,7 +209,6 @@ def _remark(row: Row) -> str:
 
 
 def kernels(results: Analysis, room: Room) -> Iterator[Part]:
-    """The costliest kernels."""
     frame = results.kernels.frame
     total_us = max(float(frame["total_time_us"].sum()), 1e-9)
     launched_by = {"launched by": "op_name"} if (frame["op_name"] != "").any() else {}

@@ -322,7 +322,6 @@ def table_makers(results: Analysis) -> dict[str, Callable[[], pd.DataFrame]]:
 def write_tables(
     directory: Path, found: Mapping[str, pd.DataFrame], *, kind: str, on_rows: Callable[[int], object] = lambda _: None
 ) -> None:
-    """Write the tables."""
     write = _write_csv if kind == "csv" else _parquet_writer()
     for name, table in found.items():
         with replacing(directory / f"{name}.{kind}") as file:
@@ -468,7 +467,6 @@ class TableList:
 
 
 def list_tables(names: Iterable[str], system: pd.DataFrame) -> TableList:
-    """The list of these tables."""
     known = {name: columns_of(name) for name in names}
     if "system" in known:
         listed = {one.name for one in known["system"]}
@@ -506,7 +504,6 @@ _ALLOWED = ("SELECT", "EXPLAIN")
 
 
 def run_query(statement: str, tables: TableList, make: Mapping[str, Callable[[], pd.DataFrame]]) -> pd.DataFrame:
-    """The rows of one query."""
     duckdb = _duckdb()
     with duckdb.connect(":memory:", config=_CLOSED) as connection:
         for name in tables.names:

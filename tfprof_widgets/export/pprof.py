@@ -22,7 +22,6 @@ if TYPE_CHECKING:
     from ..analysis.analysis import Analysis
     from ..analysis.graph.options import TreeView
     from ..analysis.graph.tree import Tree
-    from ..trace.trace import Trace
 
 
 MESSAGES = Messages(
@@ -86,16 +85,6 @@ class Tables:
             self.profile.string_table.append(text.encode("utf-8", "backslashreplace").decode())
         return number
 
-    def map_program(self, name: str, *, has_lines: bool) -> None:
-        """Say that all places lie in one program and need no search for their names."""
-        self.profile.mapping.add(
-            id=_MAPPING,
-            filename=self.text(name),
-            has_functions=True,
-            has_filenames=has_lines,
-            has_line_numbers=has_lines,
-        )
-
     def place(self, name: str, *, system_name: str = "", file: str = "", line: int = 0, start_line: int = 0) -> int:
         """The id of a place: a line of a function, or what stands for one, such as a part of a name scope."""
         function = self._function(name, system_name or name, file, max(start_line, 0))
@@ -138,8 +127,6 @@ def own_values(tree: Tree, figure: str) -> NDArray[np.int64]:
 
 
 class Stacks:
-    """The stacks of the nodes of one tree."""
-
     def __init__(self, tables: Tables, tree: Tree, *, of_root: str = NOT_SHOWN) -> None:
         """Stacks of `tree`; their places go into `tables`. What the root alone counts is at the place `of_root`."""
         self._tables, self._view, self._names, self._of_root = tables, tree.view, tree.names, of_root
@@ -218,8 +205,16 @@ def _profile(results: Analysis, tree: Tree, *, of_root: str) -> Any:
     for name in types:
         unit = _UNITS.get(name, "microseconds" if name.endswith("micros") else "bytes")
         profile.sample_type.add(type=tables.text(name), unit=tables.text(unit))
-    profile.default_sample_type = tables.text(_default(tree.options, types))
-    tables.map_program("TensorFlow program", has_lines=tree.view == "code")
+    profile.default_sample_type = tables.text(
+        next((name for name in _selected(tree.options) if name in types), types[0])
+    )
+    tables.profile.mapping.add(
+        id=_MAPPING,
+        filename=tables.text("TensorFlow program"),
+        has_functions=True,
+        has_filenames=(tree.view == "code"),
+        has_line_numbers=(tree.view == "code"),
+    )
     values = np.column_stack([own_values(tree, name) for name in types])
     stacks = Stacks(tables, tree, of_root=of_root)
     labels = [(tables.text(name), _texts(tree, name)) for name in _LABELS if name in _selected(tree.options)]
@@ -231,7 +226,9 @@ def _profile(results: Analysis, tree: Tree, *, of_root: str) -> Any:
     for sentence in _comments(tree):
         profile.comment.append(tables.text(sentence))
     profile.time_nanos = max(int(results.trace.origin_ns), 0)
-    profile.duration_nanos = _duration_ns(results.trace)
+    profile.duration_nanos = (
+        int(results.trace.end_ps.max() - results.trace.start_ps.min()) // PS_PER_NS if results.trace.n_events else 0
+    )
     return profile
 
 
@@ -242,10 +239,6 @@ def _selected(options: TreeOptions) -> tuple[str, ...]:
 def _sample_types(options: TreeOptions) -> list[str]:
     known = (*FIGURES, "occurrence")
     return list(dict.fromkeys((*SAMPLE_TYPES, *(name for name in _selected(options) if name in known))))
-
-
-def _default(options: TreeOptions, types: list[str]) -> str:
-    return next((name for name in _selected(options) if name in types), types[0])
 
 
 def _texts(tree: Tree, name: str) -> list[str]:
@@ -265,7 +258,3 @@ def _comments(tree: Tree) -> list[str]:
     if tree.view == "code" and graph.counts_steps and (n_missing := int((graph.ops["frame"] < 0).sum())):
         found.append(f"{n_missing} of {len(graph.ops)} ops have no known call stack and are not counted, as in tfprof.")
     return found
-
-
-def _duration_ns(trace: Trace) -> int:
-    return int(trace.end_ps.max() - trace.start_ps.min()) // PS_PER_NS if trace.n_events else 0

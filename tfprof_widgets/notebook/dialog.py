@@ -37,7 +37,6 @@ class Option:
     meaning: str
 
     def control(self, value: Any) -> Any:
-        """The field, holding `value`."""
         if self.kind == "int":
             return ipywidgets.IntText(value, description=self.label)
         if self.kind == "lines":
@@ -131,7 +130,6 @@ class CaptureFields:
         """The addresses over their whole width, and a grid of the other fields."""
 
     def arguments(self) -> dict[str, Any]:
-        """The arguments of `capture_remote`."""
         found = {name: self._read(name) for name in self._controls}
         problems = [problem for _, problem in found.values() if problem]
         if problems:
@@ -166,8 +164,6 @@ _ORDER: tuple[State, ...] = ("failed", "asked", "dropped", "answered")
 
 @dataclass(frozen=True)
 class WorkerRow:
-    """One worker of a capture."""
-
     address: str
     state: State = "asked"
     n_bytes: int = 0
@@ -177,8 +173,6 @@ class WorkerRow:
 
 @dataclass(frozen=True, kw_only=True)
 class Moment:
-    """Where one attempt of a capture is."""
-
     attempt: int
     n_attempts: int
     delay_s: float
@@ -270,7 +264,6 @@ class CaptureRun(Watch):
 
     @property
     def moment(self) -> Moment:
-        """Where the attempt is."""
         return Moment(
             attempt=self._attempt,
             n_attempts=self._arguments["num_tracing_attempts"],
@@ -286,7 +279,6 @@ class CaptureRun(Watch):
         self._changed()
 
     def answered(self, answer: Any) -> None:
-        """One worker answered."""
         state: State = "failed" if answer.failure else "answered"
         self.rows[answer.address] = WorkerRow(answer.address, state, len(answer.xspace), answer.failure)
         self._changed()

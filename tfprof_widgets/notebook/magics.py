@@ -343,7 +343,6 @@ _OTHERS = ("steps", "max_seconds", "max_bytes", "no_system", "system", "view", "
 
 
 def watch_of(arguments: Namespace, logdir: str | None) -> Watch:
-    """The watch that the options ask for."""
     given = [f"--{name.replace('_', '-')}" for name in _OTHERS if getattr(arguments, name) not in (None, False)]
     if given:
         raise ValueError(f"--live watches the whole cell and shows its own widget: leave out {' and '.join(given)}.")

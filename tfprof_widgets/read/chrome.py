@@ -67,8 +67,6 @@ class Edge:
 
 @dataclass(slots=True)
 class FlowEnd:
-    """One end of an arrow."""
-
     flow: Hashable
     time_ps: int
     track: int
@@ -113,11 +111,9 @@ class Collected:
 
     @property
     def n_events(self) -> int:
-        """How many there are."""
         return len(self.track)
 
     def add_stats(self, row: int, stats: Sequence[StatRow]) -> None:
-        """Give stats to an event."""
         for key, kind, bits in stats:
             self.stat_row.append(row)
             self.stat_key.append(key)
@@ -474,8 +470,6 @@ _UNLINKED = (
 
 @dataclass(frozen=True)
 class ChromeTrace:
-    """What a file holds."""
-
     trace: Trace
     saved: SavedProfile | None
     """What `to_chrome_trace` put beside the events; None for files of other tools."""

@@ -272,8 +272,6 @@ class OddEventError(TraceError):
 
 @dataclass
 class LeftOut:
-    """Those of one file."""
-
     n_read: int = 0
     """Events read so far, those left out included."""
     is_of_xprof: bool = False
@@ -411,7 +409,6 @@ BYTES_MEMBER, DOUBLE_MEMBER = "$bytes", "$double"
 def stat_rows(
     args: dict[str, Any], strings: StringTable, unsigned: frozenset[str], *, is_own: bool = True
 ) -> list[StatRow]:
-    """The members of an `args` object as stats."""
     rows = []
     for name, value in args.items():
         kind = type(value)
@@ -493,7 +490,6 @@ class Marker:
     saved: SavedProfile
 
     def session_of(self, n_events: int) -> Int32:
-        """The session of each event in the order of the file."""
         first = np.array([min(max(0, run[0]), n_events) for run in self.session_runs] + [n_events], np.int64)
         if not n_events or first[0] > 0 or (np.diff(first) < 0).any():
             return np.zeros(n_events, np.int32)

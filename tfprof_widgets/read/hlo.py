@@ -307,12 +307,10 @@ class HloModules:
 
     @property
     def n_instructions(self) -> int:
-        """How many instructions there are in all modules."""
         return len(self.name)
 
     @cached_property
     def module(self) -> Int32:
-        """For each instruction its module."""
         return self.computation_module[self.computation]
 
     @cached_property
@@ -353,7 +351,6 @@ class HloModules:
         return tuple(np.split(order, np.flatnonzero(np.diff(level[order])) + 1))
 
     def rows_of(self, computations: Int64) -> Int64:
-        """The instructions of some computations."""
         first = self.instruction_offsets[computations]
         return ranges(first, self.instruction_offsets[computations + 1] - first)
 
@@ -413,7 +410,6 @@ class HloModules:
 
 
 def read_hlo_modules(trace: Trace, *, programs: Collection[int] | None = None) -> HloModules:
-    """Decode the modules that a trace carries."""
     found: list[OneModule] = []
     sources: list[tuple[str, int]] = []
     problems: list[str] = []
@@ -477,8 +473,6 @@ _ALLOC, _FREE, _SHARE = range(3)
 
 @dataclass(frozen=True)
 class LiveBuffer:
-    """A buffer of a program at its peak."""
-
     program_id: int
     instruction: str
     """"" where the file does not say."""

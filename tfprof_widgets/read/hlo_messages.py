@@ -138,7 +138,6 @@ def parse_module(data: bytes) -> Any:
 
 
 def no_module(data: bytes) -> TraceError:
-    """The error for a blob that is no module."""
     return TraceError(f"{len(data)} bytes that start with {data[:8].hex(' ')} hold no HLO module: capture it again.")
 
 
@@ -269,7 +268,6 @@ class Texts(Sequence[str]):
 
     @classmethod
     def of(cls, texts: Sequence[str]) -> Texts:
-        """Those of a sequence."""
         return cls.coded(np.arange(len(texts)), texts)
 
     @classmethod
@@ -304,7 +302,6 @@ class Texts(Sequence[str]):
         return list(map(self.distinct.__getitem__, code.tolist()))
 
     def is_in(self, texts: Collection[str]) -> Bool:
-        """For each row whether its text is one of some."""
         found: Bool = np.array([one in texts for one in self.distinct], np.bool_)[self.code]
         return found
 
@@ -338,7 +335,6 @@ class Distinct:
 
     @cached_property
     def raws(self) -> list[bytes]:
-        """The contents."""
         content = self._view.content
         return [content[low:high] for low, high in zip(self._begin.tolist(), self._end.tolist(), strict=True)]
 
@@ -347,7 +343,6 @@ class Distinct:
         return Texts.coded(self.code if code is None else self.code[code], all_decoded(self.raws))
 
     def fields(self, wanted: Collection[int]) -> FieldRows:
-        """The fields of the contents, which are messages."""
         return FieldRows(self._view, self._begin, self._end, wanted)
 
     def messages(self, kind: str, is_irregular: Bool) -> list[Any]:
@@ -433,7 +428,6 @@ class InstructionFields:
         return self._content[self._begin[row] : self._end[row]]
 
     def per_shape(self, function: Callable[[Any], Any], dtype: type) -> Any:
-        """What a function says of the shape of each instruction."""
         return np.array([function(shape) for shape in self.shapes], dtype)[self.shape.code]
 
     def sizes(

@@ -13,10 +13,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ..errors import EmptyTraceError, TraceError
-from ..trace.building import merge_traces, with_host, with_warnings
+from ..trace.building import merge_traces, other_times, with_host, with_warnings
 from ..trace.capture_facts import GZIP
 from ..trace.op_graph import OpGraph, merge_op_graphs
-from ..trace.parts import other_times
 from ..trace.source_map import SourceMap, empty_source_map, merge_source_maps
 from ..trace.trace import Trace
 from .places import (
@@ -73,7 +72,6 @@ class Steps:
 
     @property
     def files(self) -> tuple[Path, ...]:
-        """All of them."""
         return tuple(self.kinds)
 
 
@@ -85,14 +83,11 @@ class OneFile:
 
     @property
     def files(self) -> tuple[Path, ...]:
-        """It alone."""
         return (self.file,)
 
 
 @dataclass(frozen=True)
 class Found:
-    """What a path leads to."""
-
     place: Path
     parts: tuple[Hosts | Steps | OneFile, ...]
     """What is read, a run each; at least one."""
@@ -317,8 +312,6 @@ def _contents(directory: Path) -> str:
 
 @dataclass(frozen=True)
 class Opened:
-    """What a path led to."""
-
     trace: Trace
     paths: tuple[Path, ...]
     """The files that were read."""
@@ -569,7 +562,6 @@ def _names_of(files: Sequence[Path]) -> list[str]:
 
 
 def open_file(file: Path, graph: Path | None = None) -> Opened:
-    """Open one file of any kind."""
     if file.name.endswith(CHROME_SUFFIXES):
         return _open_chrome(file, graph)
     kind = kind_of_file(file)
@@ -626,7 +618,6 @@ def _looks_like_json(file: Path) -> bool:
 
 
 def open_traces(path: str | os.PathLike[str], *, graph: str | os.PathLike[str] | None = None) -> Opened:
-    """Find what `path` names, and open it."""
     return open_found(find(path), graph=graph)
 
 

@@ -104,7 +104,6 @@ class Looking:
 
 
 def checked_names(url: str, found: list[Any]) -> list[Any]:
-    """What a listing gave."""
     if len(found) > MAX_NAMES:
         raise TraceError(
             f"{shown_url(url)} lists {len(found):,} names; the limit is {MAX_NAMES:,}. "
@@ -180,7 +179,6 @@ _PROGRAMS = {"gs": "gcsfs", "gcs": "gcsfs", "s3": "s3fs", "s3a": "s3fs", "http":
 
 
 def file_system_of(url: str) -> Any:
-    """fsspec's file system for a URL."""
     scheme = url.partition("://")[0].rpartition("::")[2].lower()
     try:
         from fsspec.core import url_to_fs
@@ -240,7 +238,6 @@ class UrlStatus:
 
     @property
     def st_mtime(self) -> float:
-        """The same in seconds."""
         return self.st_mtime_ns / 1e9
 
 
@@ -326,7 +323,6 @@ class UrlPath:
         return UrlPath(url, self._fs, self._looking)
 
     def absolute(self) -> UrlPath:
-        """Itself: a URL is."""
         return self
 
     # ---- what is there ----------------------------------------------------------------------------------------------
@@ -399,11 +395,9 @@ class UrlPath:
         return self._kind == "directory"
 
     def is_file(self) -> bool:
-        """Whether it is a file."""
         return self._kind == "file"
 
     def exists(self) -> bool:
-        """Whether anything is there."""
         return bool(self._kind)
 
     def iterdir(self) -> Iterator[UrlPath]:
@@ -426,7 +420,6 @@ class UrlPath:
                 yield from entry.glob(rest)
 
     def matches(self) -> list[Path]:
-        """What it matches as a pattern, by name."""
         head, query = self._parts
         parts = head.split("/")
         n = next(i for i, part in enumerate(parts) if any(sign in part for sign in "*["))
@@ -434,7 +427,6 @@ class UrlPath:
         return [cast(Path, one) for one in sorted(dict.fromkeys(found))]
 
     def stat(self) -> UrlStatus:
-        """Its size and time."""
         info = self._info
         if info is None:
             raise TraceError(f"Nothing is at {self}. Check the address.")
@@ -450,11 +442,9 @@ class UrlPath:
         return self._local().open("rb", buffering=buffering)
 
     def read_bytes(self) -> bytes:
-        """All its bytes."""
         return self._local().read_bytes()
 
     def first_bytes(self, n_bytes: int) -> bytes:
-        """Its first bytes."""
         if self._copy is not None or self.name.endswith(_WHOLE_SUFFIXES):
             with self.open() as file:
                 return file.read(n_bytes)
@@ -465,7 +455,6 @@ class UrlPath:
             return cast(bytes, self._fs.cat_file(self.path, start=0, end=n_bytes))
 
     def samefile(self, other: object) -> bool:
-        """Whether another path is this one."""
         return self == other
 
     def _local(self) -> Path:
@@ -550,7 +539,6 @@ def first_bytes(place: Path, n_bytes: int) -> bytes:
 
 
 def matches_of(pattern: str | Path) -> list[Path]:
-    """What a pattern of paths or URLs matches, by name."""
     if isinstance(pattern, UrlPath):
         return pattern.matches()
     return sorted(Path(match) for match in glob.glob(str(pattern), recursive=True))  # noqa: PTH207 - absolute ones too

@@ -55,14 +55,11 @@ class Content(Protocol):
 
 
 class BytesContent:
-    """Bytes in memory."""
-
     def __init__(self, data: bytes) -> None:
         self._data = data
         self.size = len(data)
 
     def read(self, begin: int, end: int) -> bytes:
-        """As `Content.read`."""
         return self._data[begin:end]
 
 
@@ -85,7 +82,6 @@ class FileContent:
         self._file.close()
 
     def read(self, begin: int, end: int) -> bytes:
-        """As `Content.read`."""
         self._file.seek(begin)
         parts, n_left = [], end - begin
         while n_left > 0:
@@ -644,7 +640,6 @@ class MessageRows:
         return rows, begin, end
 
     def _walked(self, row: int, tag: int) -> _MessageRound:
-        """The fields of one message from where it was left, one by one."""
         content, at, end = self.view.content, int(self.at[row]), int(self.end[row])
         found: list[tuple[int, int]] = []
         while at < end and content[at] == tag:

@@ -261,7 +261,6 @@ def read_sidecars(files: Sequence[Path]) -> SourceMap:
 
 
 def sidecars_of(run: Path) -> list[Path]:
-    """The sidecars in a run directory, by name."""
     return sorted(file for file in run.glob(f"*{SIDECAR}") if is_sidecar(file.name)) if run.is_dir() else []
 
 
@@ -290,7 +289,6 @@ def parse_source_map(content: bytes) -> SourceMap:
 
 
 def sidecar_bytes(source_map: SourceMap) -> bytes:
-    """The bytes of a sidecar that holds the map of one capture."""
     tables = {
         name: {key: getattr(source_map, name)[key].tolist() for key in columns}
         for name, columns in SOURCE_TABLES.items()

@@ -78,7 +78,6 @@ def newest_watch(logdir: str | Path) -> Path | None:
 
 
 def read_watch_log(path: str | Path) -> WatchLog:
-    """Read the folder of a watched training."""
     folder = _folder_of(Path(path))
     header = _header_of(folder)
     if header is None:
@@ -262,7 +261,6 @@ class WatchWriter:
         self._append(STEPS, np.ascontiguousarray(rows, STEP).tobytes(), STEP.itemsize)
 
     def add_sample(self, row: Sequence[float]) -> None:
-        """Append one sample, as `SAMPLE_COLUMNS`."""
         content = np.asarray(row, "<f8").tobytes()
         self._append(SAMPLES, content, len(content))
 

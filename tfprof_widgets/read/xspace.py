@@ -89,8 +89,6 @@ class PlanePart:
 
 @dataclass
 class SpaceParts:
-    """What a file holds."""
-
     message: Any
     """The Space message without planes."""
     planes: list[PlanePart] = field(default_factory=list)
@@ -223,8 +221,6 @@ _LOOKS_ABSOLUTE_NS = 10**15
 
 @dataclass(frozen=True)
 class Clock:
-    """What times are relative to."""
-
     origin_ns: int
     """Unix time; 0 where the file does not say."""
     stop_ps: int | None
@@ -268,7 +264,6 @@ class IdMap:
             self._ids, self._table = ids, values
 
     def of(self, ids: Int64) -> Int32:
-        """The value of each id."""
         if not len(self._table):
             return np.full(len(ids), self._default, np.int32)
         if self._is_dense:

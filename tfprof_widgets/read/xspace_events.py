@@ -47,7 +47,6 @@ class EventBytes:
         return len(self.begin)
 
     def part(self, first: int, last: int) -> EventBytes:
-        """The events from `first` to before `last`."""
         low = int(self.begin[first])
         return EventBytes(
             self.raw[low : int(self.end[last - 1])], self.begin[first:last] - low, self.end[first:last] - low
@@ -55,7 +54,6 @@ class EventBytes:
 
 
 def joined_events(parts: list[bytes]) -> EventBytes:
-    """Events that are there one by one."""
     end = np.cumsum(np.fromiter(map(len, parts), np.int64, len(parts)))
     return EventBytes(b"".join(parts), np.append(0, end[:-1])[: len(parts)], end)
 
@@ -195,7 +193,6 @@ def message_class(name: str) -> Any:
 
 
 def parse_space(data: bytes) -> Any:
-    """The Space message of a file."""
     from google.protobuf.message import DecodeError
 
     try:
@@ -275,7 +272,6 @@ class RawStrings(StringTable):
         return self.text_id(text)
 
     def text_ids(self, view: ByteView, at: Int64, length: Int64) -> Int64:
-        """The index of each text `view.content[at:at + length]`."""
         found = np.zeros(len(at), np.int64)
         rows = np.flatnonzero(length)
         if len(rows):
@@ -358,7 +354,6 @@ class StatFields:
         self.is_regular = is_regular
 
     def owners(self) -> Int64:
-        """The event of each stat."""
         return np.repeat(np.arange(len(self.n_stats)), self.n_stats)
 
     def intern(self, strings: RawStrings) -> None:

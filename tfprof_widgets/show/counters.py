@@ -45,12 +45,10 @@ class Positions:
 
     @property
     def n_events(self) -> int:
-        """How many events travel."""
         return len(self.order)
 
     @property
     def n_rows(self) -> int:
-        """How many rows there are."""
         return len(self.row_line)
 
     def of_trace_rows(self, n_events: int) -> Int32:
@@ -432,7 +430,6 @@ PsSpan = tuple[float, float]
 
 
 def window_pack(sections: Iterable[TableSection], window_ps: PsSpan) -> bytes:
-    """Pack what lies in a window."""
     tables = {section.name: _cut(section, window_ps) for section in sections}
     return pack_bytes({"window": list(window_ps)}, tables)
 

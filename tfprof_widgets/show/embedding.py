@@ -60,8 +60,6 @@ _FEW_CHARACTERS = 100_000
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Contents:
-    """What there is to send."""
-
     results: Analysis
     meta: dict[str, Any]
     """Of the first pack, without lists that are sections and without names."""
@@ -286,7 +284,6 @@ class Payload:
 
     @property
     def n_events(self) -> int:
-        """Of the whole capture."""
         return self.contents.results.trace.n_events
 
     @cached_property
@@ -306,7 +303,6 @@ class Payload:
         return tuple(f"{name}:0" for name in late if name not in self.is_here)
 
     def part(self, key: str) -> bytes:
-        """One part."""
         name, _, number = key.partition(":")
         section = self.contents.all.get(name)
         if section is None or not number.isdecimal() or int(number) >= section.n_parts:
@@ -368,7 +364,6 @@ class Embedded:
 
 
 def embed(payload: Payload, amount: Amount) -> Embedded:
-    """Choose parts."""
     if amount != "steps":
         return _within(payload, None if amount == "full" else amount)
     if payload not in _of_steps:

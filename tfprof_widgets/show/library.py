@@ -32,7 +32,6 @@ class Reference(traitlets.Instance):  # type: ignore[misc]
 
 
 def names(widgets: Sequence[ipywidgets.Widget], _owner: object = None) -> list[str]:
-    """The same of each widget in a list."""
     return [f"anywidget:{widget.model_id}" for widget in widgets]
 
 
@@ -178,8 +177,6 @@ _models: WeakKeyDictionary[object, dict[str, Library]] = WeakKeyDictionary()
 
 
 class Script(NamedTuple):
-    """What a `Library` holds."""
-
     version: str
     source: str
     styles: str = ""
@@ -210,7 +207,6 @@ def views_js(owner: object) -> Library:
 
 
 def built(file_name: str) -> str:
-    """The text of a built file."""
     path = STATIC / file_name
     try:
         return path.read_text(encoding="utf-8")

@@ -109,7 +109,6 @@ class Bookmark:
 
 
 def bookmarks_to_json(bookmarks: Iterable[Bookmark], _widget: object = None) -> str:
-    """Serialise for the browser."""
     return json.dumps([asdict(bookmark) for bookmark in bookmarks])
 
 

@@ -70,6 +70,11 @@ def plain(value: Any) -> Any:
     return None if isinstance(value, float) and not math.isfinite(value) else value
 
 
+def fields_of(holder: object, *names: str) -> dict[str, Any]:
+    """Fields of an object under their names, JSON-safe."""
+    return {name: plain(getattr(holder, name)) for name in names}
+
+
 _MOST_OPS = 100
 """Of one advice that are selected: more than these nobody tells apart."""
 
@@ -78,19 +83,14 @@ def advice_list(advice: Sequence[Advice]) -> list[dict[str, Any]]:
     """One object an advice, those that win most first: what a card says, and what it selects in the other views."""
     return [
         {
-            "rule": one.rule,
-            "severity": one.severity,
-            "headline": one.headline,
-            "title": one.title,
+            **fields_of(one, "rule", "severity", "headline", "title"),
             "evidence": [[name, plain(value)] for name, value in one.evidence.items()],
-            "fix": {"words": one.fix.words, "code": one.fix.code},
-            "gain_ratio": one.gain_ratio,
-            "share_of": one.share_of,
+            "fix": fields_of(one.fix, "words", "code"),
+            **fields_of(one, "gain_ratio", "share_of"),
             "op_names": list(one.selection.op_names[:_MOST_OPS]),
             "time_range_ns": [int(t) for t in one.selection.time_range_ns],
             "step": -1 if one.selection.step is None else int(one.selection.step),
-            "view": one.selection.view,
-            "host": one.selection.host,
+            **fields_of(one.selection, "view", "host"),
         }
         for one in advice
     ]
@@ -175,7 +175,7 @@ def memory_failure_meta(failure: MemoryFailure | None) -> dict[str, Any] | None:
     if failure is None:
         return None
     return {
-        **{name: plain(getattr(failure, name)) for name in _NUMBERS},
+        **fields_of(failure, *_NUMBERS),
         "sentence": failure.sentence[: 4 * MAX_TEXT],
         "message": failure.message[:MAX_TEXT],
         "allocator": failure.allocator,
@@ -322,17 +322,14 @@ def _overview(results: Analysis) -> dict[str, Any]:
             "n": overview.n_steps,
             "n_averaged": overview.n_steps_averaged,
         },
-        "batches": overview.batches,
-        "verdict": overview.verdict,
-        "verdict_detail": overview.verdict_detail,
-        "limiter": overview.limiter,
+        **fields_of(overview, "batches", "verdict", "verdict_detail", "limiter"),
         "breakdown": records(overview.breakdown[BREAKDOWN.in_browser()]),
         "busy_ratio": overview.busy_ratio,
         "has_device": overview.environment.n_active_devices > 0,
         "environment": {key: plain(value) for key, value in dataclasses.asdict(overview.environment).items()},
         "findings": list(overview.findings),
         "left_out": overview.left_out,
-        **{name: plain(getattr(overview, name)) for name in _OVERVIEW_RATIOS},
+        **fields_of(overview, *_OVERVIEW_RATIOS),
     }
 
 
@@ -412,10 +409,7 @@ def _packed_structure(shown: ShownStructure, *, is_stored: bool) -> dict[str, An
             **{key: shown.frames[key].tolist() for key in ("line", "function", "text", "parent")},
         },
         "edges": {key: shown.edges[key].tolist() for key in ("source", "op", "n")},
-        "n_ops": shown.n_ops,
-        "n_named": shown.n_named,
-        "n_edges": shown.n_edges,
-        "n_steps": shown.n_steps,
+        **fields_of(shown, "n_ops", "n_named", "n_edges", "n_steps"),
         "of_framework_op": shown.of_framework_op.tolist(),
         "is_stored": is_stored,
         "is_per_step": shown.is_per_step,
@@ -475,9 +469,7 @@ def hlo_graph_list(results: Analysis) -> list[dict[str, Any]]:
         low, high = np.searchsorted(shares.unit, (unit_of[row], unit_of[row] + 1)).tolist()
         told = hlo_ops.frame.iloc[row]
         packed = {
-            "name": told["name"],
-            "module": told["module"],
-            "category": told["category"],
+            **{name: told[name] for name in ("name", "module", "category")},
             "self_us": round(self_us[row], 3),
             "ops": [shares.name[op] for op in shares.op[low:high].tolist()],
             "ratios": np.round(shares.ratio[low:high], 4).tolist(),

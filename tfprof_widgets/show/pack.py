@@ -263,7 +263,6 @@ class Segment:
 
     @property
     def row_bytes(self) -> int:
-        """Of one row before compression."""
         return sum(np.dtype(_DTYPES[column["dtype"]]).itemsize for column in self.columns.values())
 
     def header(self, offset: int) -> dict[str, Any]:
@@ -282,7 +281,6 @@ class Block(NamedTuple):
 
     @classmethod
     def of(cls, raw: bytes) -> Block:
-        """Deflate bytes."""
         compressor = zlib.compressobj(_LEVEL, wbits=-zlib.MAX_WBITS)
         return cls(compressor.compress(raw) + compressor.flush(zlib.Z_FULL_FLUSH), zlib.adler32(raw), len(raw))
 
@@ -298,7 +296,6 @@ class Block(NamedTuple):
 
 
 def json_text(value: object) -> str:
-    """A value as JSON without spaces."""
     return json.dumps(value, allow_nan=False, separators=(",", ":"))
 
 
@@ -376,9 +373,7 @@ class Section(Protocol):
         """How many parts it travels in, if not at once."""
         ...
 
-    def part(self, index: int) -> bytes:
-        """One part, a pack."""
-        ...
+    def part(self, index: int) -> bytes: ...
 
 
 @dataclass(frozen=True)
@@ -405,7 +400,6 @@ class TableSection:
 
     @cached_property
     def row_bytes(self) -> int:
-        """Of one row before compression."""
         whole: Segment | None = vars(self).get("whole")
         return (whole or Segment(self.build(slice(0, 0)))).row_bytes
 
@@ -421,7 +415,6 @@ class TableSection:
 
     @cached_property
     def whole(self) -> Segment:
-        """All rows, compressed."""
         return Segment(self.build(slice(0, self.n_rows)))
 
     def fits(self, n_bytes: float) -> bool:
@@ -441,7 +434,6 @@ class TableSection:
         return len(Segment(self.build(slice(middle, middle + _SAMPLE_ROWS))).block.data) / _SAMPLE_ROWS
 
     def part(self, index: int) -> bytes:
-        """One part, a pack."""
         if self.n_parts == 1:
             return pack_bytes({}, {self.name: self.whole})
         begin = index * self._rows_per_part
@@ -467,7 +459,6 @@ class ListSection:
 
     @cached_property
     def whole(self) -> list[Any]:
-        """All rows."""
         rows = self._build(0, self.n_rows)
         self.n_rows = len(rows)
         return rows

@@ -49,7 +49,6 @@ _PAGE = """<!doctype html>
 
 
 def html_page(title: str, root: str, models: Mapping[str, Any], *, script: str, notices: str) -> str:
-    """Assemble the page."""
     return _PAGE.format(
         policy=_POLICY,
         title=html.escape(title),
@@ -147,7 +146,6 @@ _HINT = (
 
 
 def fallback_html(plain: str, page: str, root: View, *, height_px: int) -> str:
-    """The output."""
     return (
         f"<div>{plain}{_HINT}</div>"
         f'<div class="{HIDDEN}" data-view="{root.entry} {root.data.model_id}" data-height-px="{height_px}" '

@@ -28,6 +28,7 @@ from ..trace.trace import Session, Trace
 from .counters import Positions, counter_intervals, counter_table, n_counter_rows
 from .lists import (
     advice_list,
+    fields_of,
     hlo_graph_list,
     hlo_list,
     kernel_list,
@@ -98,7 +99,6 @@ def late_sections(results: Analysis, names: Names) -> Iterator[LateSection | Lat
 
 
 def _has_copies(results: Analysis) -> bool:
-    """Whether a device copied anything."""
     if results.has_events:
         return bool(copy_events(results.trace, results.steps).any())
     return not results.copies.empty
@@ -303,7 +303,6 @@ def _span_of(facts: Facts, n_steps: int) -> Span | None:
 
 
 def _captured_ps(sessions: Sequence[Session], bounds: Span) -> float:
-    """Time within the bounds and in sessions."""
     ordered = sorted(sessions, key=lambda session: session.start_ps)
     between, reached = 0.0, ordered[0].stop_ps
     for session in ordered[1:]:
@@ -467,7 +466,7 @@ def _step_times(diff: RunDiff) -> dict[str, Any] | None:
     if not diff.is_per_step:
         return None
     times = diff.step_times
-    found = {name: plain(getattr(times, name)) for name in ("a_ms", "b_ms", "ratio", "noise_ms", "n_a", "n_b")}
+    found = fields_of(times, "a_ms", "b_ms", "ratio", "noise_ms", "n_a", "n_b")
     low, high = times.interval
     return found | {
         "interval": [plain(low), plain(high)],
@@ -541,7 +540,6 @@ def _ops_of(name: str, diff: RunDiff, rows: list[dict[Hashable, Any]], cut: tupl
 
 
 def _is_in_b(ops: Any) -> Any:
-    """Of a table of ops, or of one row."""
     return (ops["b_count"] > 0) | (ops["b_ms"] > 0)
 
 

@@ -58,12 +58,10 @@ class Names:
 
     @property
     def n_rows(self) -> int:
-        """How many names there are."""
         return len(self._strings)
 
     @property
     def n_characters(self) -> int:
-        """Of all names together."""
         return sum(map(len, self._strings))
 
     def ids(self, texts: Iterable[str]) -> Int64:
@@ -130,7 +128,6 @@ class Names:
 
     @property
     def member(self) -> Block:
-        """Those as a member of the meta object."""
         return self._first[1]
 
     @cached_property
@@ -195,7 +192,6 @@ class Cutter:
         return self._whole.get(text, text)
 
     def all(self, texts: Iterable[str]) -> list[str]:
-        """Each text, cut."""
         found = [*texts]
         if max(map(len, found), default=0) > MAX_CHARACTERS:
             found = [self(text) for text in found]
@@ -443,8 +439,6 @@ _MOST_COUNTED = 2**16 - 1
 
 
 class EventTables:
-    """The tables of events by position."""
-
     def __init__(self, results: Analysis, tiles: Tiles, names: Names) -> None:
         self._results, self._tiles, self._names = results, tiles, names
 
@@ -505,7 +499,6 @@ class EventTables:
         }
 
     def part(self, tile: int) -> bytes:
-        """The events of a tile, a pack."""
         return pack_bytes({}, self.tile(tile))
 
     def stats_part(self, tile: int) -> bytes:

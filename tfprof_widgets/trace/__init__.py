@@ -9,14 +9,13 @@ from ..lazy import first_use
 # fmt: off
 if TYPE_CHECKING:
     from .arrays import Bool, Float64, Int64, UInt8
-    from .building import merge_traces, with_host
+    from .building import MAX_DAYS, days_from_most, host_names, merge_traces, of_host, with_host
     from .capture_facts import (
         AFTER_WINDOW, COMPILED, CaptureCost, CaptureFacts, EPOCH_BEGIN, Failure, Interference, OTHER, PROFILED,
         SAMPLE_COLUMNS, STEP, Steps, TRAIN, VALIDATION, WatchLog, all_decoded, clean_text, decoded, document, of_keras,
         texts, unpacked, unrecorded_notice, whole,
     )
     from .op_graph import GRAPH_TABLES, MOST_FLOAT_OPS, OpGraph, make_op_graph, merge_op_graphs
-    from .parts import MAX_DAYS, days_from_most, host_names, of_host
     from .scratch import KEPT_BYTES, KEPT_S, Owner
     from .source_map import (
         SOURCE_TABLES, SourceMap, empty_source_map, files_in_part, lines_known, made_source_map, merge_source_maps,

@@ -280,5 +280,4 @@ def unrecorded_remedy(name: str) -> str:
 
 
 def unrecorded_notice(name: str) -> str:
-    """Both in one notice."""
     return f"{unrecorded_verdict(name)} {unrecorded_remedy(name)}".rstrip()

@@ -284,7 +284,6 @@ _FLAGS = os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0)
 
 
 def opened(file: Path, *, buffering: int = -1) -> BinaryIO:
-    """Open a file to read it."""
     if not isinstance(file, Path):  # behind a URL
         return file.open("rb", buffering=buffering)
     descriptor = os.open(file, _FLAGS)
@@ -300,7 +299,6 @@ def opened(file: Path, *, buffering: int = -1) -> BinaryIO:
 
 
 def content_of(file: Path, most: int) -> bytes:
-    """The bytes of a file."""
     with opened(file) as stream:
         content = stream.read(most + 1)
     if len(content) > most:

@@ -68,7 +68,6 @@ class ShapeIndex:
         return len(self._shapes)
 
     def numbers(self, key: Int32) -> Int32:
-        """The number of each key."""
         highest = int(key.max(initial=-1))
         if highest >= len(self._number_of):
             self._number_of = np.append(self._number_of, np.full(2 * highest + 1 - len(self._number_of), -1, np.int32))
@@ -166,7 +165,6 @@ class StatValues:
 
 
 def packed_values(key: AnyInt, bits: UInt64) -> StatValues:
-    """Pack the values of stats."""
     counts = np.bincount(key)
     keys = np.flatnonzero(counts)
     n = counts[keys]
@@ -204,8 +202,6 @@ class Stats:
 
 @dataclass(frozen=True)
 class KeyedStats:
-    """All stats of one key."""
-
     event: Int64
     """Row of each stat's event, ascending; repeated where an event has several of the key."""
     kind: UInt8
@@ -234,7 +230,6 @@ class StatTable:
 
     @cached_property
     def n_rows(self) -> int:
-        """How many stats there are."""
         return int(np.bincount(self.shape, minlength=len(self.shapes.n_stats)) @ self.shapes.n_stats)
 
     def parts(self) -> Iterator[Stats]:
@@ -279,7 +274,6 @@ class StatTable:
         return packed_stats(_of_plain(plain, np.cumsum(plain.n) - plain.n, order))
 
     def holds(self, key: int) -> npt.NDArray[np.bool_]:
-        """For each event whether it has a stat of this key."""
         number = self._number(key)
         if number < 0:
             return np.zeros(len(self.shape), np.bool_)
@@ -364,7 +358,6 @@ class StatTableBuilder:
         self._blocks.append(packed_values(number.astype(_number_dtype(len(index.keys))), stats.bits))
 
     def table(self) -> StatTable:
-        """The table of all events that were added."""
         lengths = [len(shape) for shape in self._shapes]
         return StatTable(
             shape=np.concatenate(self._shapes) if self._shapes else np.empty(0, np.uint8),
@@ -376,7 +369,6 @@ class StatTableBuilder:
 
 
 def packed_stats(plain: Stats) -> StatTable:
-    """The table of stats that are there as plain columns."""
     builder = StatTableBuilder()
     ends = np.append(0, np.cumsum(plain.n))
     for first in range(0, len(plain.n), _BLOCK_EVENTS):

@@ -588,8 +588,6 @@ class EventTable:
 
 
 class EventTableBuilder:
-    """Collects the blocks of a table."""
-
     def __init__(self) -> None:
         self._blocks: dict[str, list[Column]] = {name: [] for name in _COLUMNS}
         self._stats = StatTableBuilder()
@@ -681,16 +679,13 @@ class StringTable:
         self._blob_ids: dict[bytes, int] = {}
 
     def id_of(self, text: str) -> int:
-        """The index of a text."""
         known = self._numbers.get(text)
         return self._numbers[clean_text(text)] if known is None else known
 
     def ids_of(self, texts: Iterable[str]) -> Int64:
-        """The index of each text."""
         return np.array([self.id_of(text) for text in texts], np.int64)
 
     def blob_id(self, blob: bytes) -> int:
-        """The index of a blob."""
         known = self._blob_ids.setdefault(blob, len(self.blobs))
         if known == len(self.blobs):
             self.blobs.append(blob)
@@ -710,7 +705,6 @@ class StringTable:
         return key, StatKind.INT64, value % 2**64
 
     def value(self, kind: int, bits: int) -> StatValue:
-        """What a stat of this kind and these bits holds."""
         return stat_value(kind, bits, self.texts, self.blobs)
 
 

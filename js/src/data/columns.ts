@@ -100,6 +100,16 @@ export function numbers(table: Table, column: string): NumberArray {
   return values;
 }
 
+/** Visits the executions that a range has any of, with the time inside it and what part of the whole that is. */
+export function eachInside(runs: Table, range: RangePs, visit: (row: number, ps: number, part: number) => void): void {
+  const [start, duration] = columns(runs, "start_ps", "duration_ps");
+  for (let i = 0; i < runs.n; i++) {
+    if (!isInRange(start[i], duration[i], range)) continue;
+    const ps = overlapPs(start[i], duration[i], range);
+    visit(i, ps, duration[i] > 0 ? ps / duration[i] : 1);
+  }
+}
+
 export function columns<const N extends readonly string[]>(
   table: Table,
   ...names: N

@@ -114,6 +114,13 @@ function sorted<R>(rows: readonly R[], value: (row: R) => number | string, isDow
 
 type Head<R> = Pick<GridColumn<R>, "id" | "title"> & Partial<GridColumn<R>>;
 
+/** What a column shows of a row: a field of it, or what is made of it. */
+export type Field<R, V> = ((row: R) => V) | { [K in keyof R]: R[K] extends V ? K : never }[keyof R];
+
+export function reader<R, V>(field: Field<R, V>): (row: R) => V {
+  return typeof field === "function" ? field : (row) => row[field as keyof R] as V;
+}
+
 /** A text with another one on hover, such as a cut name with the whole. */
 export function titled(text: string, title: string, isQuiet = false): Node {
   return h("span", { title: title || undefined, class: isQuiet && "q" }, text);
@@ -138,10 +145,11 @@ export function barCell(text: string, parts: readonly BarPart[]): Node {
 /** Amounts as numbers with bars, the largest of which fills the column. */
 export function barColumn<R>(
   head: Head<R>,
-  amount: (row: R) => number,
+  field: Field<R, number>,
   text: (amount: number, look: CellLook) => string,
   color: (row: R) => string,
 ): GridColumn<R> {
+  const amount = reader(field);
   return {
     ...head,
     value: amount,
@@ -159,15 +167,17 @@ export function msBarColumn<R>(head: Head<R>, ps: (row: R) => number, color: (ro
 /** Names, cut where they do not fit; on hover the whole, or what `hover` gives. */
 export function nameColumn<R>(
   head: Head<R>,
-  name: (row: R) => string,
-  hover: (row: R) => string = name,
+  name: Field<R, string>,
+  hover: Field<R, string> = name,
   isQuiet: (row: R) => boolean = () => false,
 ): GridColumn<R> {
-  const cell: GridColumn<R>["cell"] = (row, { cut }) => titled(cut(name(row)), hover(row), isQuiet(row));
-  return { value: name, names: name, cell, ...head };
+  const [names, title] = [reader(name), reader(hover)];
+  const cell: GridColumn<R>["cell"] = (row, { cut }) => titled(cut(names(row)), title(row), isQuiet(row));
+  return { value: names, names, cell, ...head };
 }
 
-export function textColumn<R>(head: Head<R>, text: (row: R) => string): GridColumn<R> {
+export function textColumn<R>(head: Head<R>, field: Field<R, string>): GridColumn<R> {
+  const text = reader(field);
   return { value: text, cell: (row) => titled(text(row), text(row)), ...head };
 }
 
@@ -184,9 +194,10 @@ export function countColumn<R extends { readonly occurrences: number }>(tip: str
 /** A column of numbers, right-aligned, optional where the table is narrow unless told otherwise; without `text` all to as many decimals. */
 export function numberColumn<R>(
   head: Head<R>,
-  value: (row: R) => number,
+  field: Field<R, number>,
   text?: (value: number) => string,
 ): GridColumn<R> {
+  const value = reader(field);
   const cell: GridColumn<R>["cell"] = (row, { decimals }) => {
     const one = value(row);
     if (!Number.isFinite(one)) return "";

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from tfprof_widgets.capture import Children, MachineReader, ProcCounters, PsutilCounters, cpu_quota
+from tfprof_widgets.capture import Children, MachineReader, ProcCounters, PsutilCounters, cpu_quota, memory_limit
 
 BURN_S = "import time\nt = time.process_time()\nwhile time.process_time() - t < {0}: pass\n"
 NESTED = "import subprocess, sys\nsubprocess.run([sys.executable, '-c', sys.argv[1]])"
@@ -78,6 +78,8 @@ def test_only_cores_that_the_process_may_run_on_are_read(tmp_path: Path) -> None
         ("0::/on/the/host\n", {"cpu.max": "200000 100000"}, 2.0),
         ("5:cpu,io:/c\n0::/\n", {"cpu,io/c/cpu.cfs_quota_us": "50000", "cpu,io/c/cpu.cfs_period_us": "100000"}, 0.5),
         ("5:cpu:/\n", {"cpu/cpu.cfs_quota_us": "-1", "cpu/cpu.cfs_period_us": "100000"}, 0.0),
+        ("5:memory:/c\n", {"memory/c/memory.limit_in_bytes": "4096", "memory/memory.limit_in_bytes": "8192"}, 4096),
+        ("0::/a\n", {"memory.max": "2048\n", "a/memory.max": "max"}, 2048),
         ("nonsense", {}, 0.0),
         ("0::/\n", {"cpu.max": "x y z"}, 0.0),
     ],
@@ -89,4 +91,5 @@ def test_the_limit_of_a_container_is_the_smallest_of_its_groups(
     for name, text in files.items():
         (tmp_path / "root" / name).parent.mkdir(parents=True, exist_ok=True)
         (tmp_path / "root" / name).write_text(text)
-    assert cpu_quota(tmp_path / "root", tmp_path / "own") == expected
+    limit = memory_limit if any("memory" in name for name in files) else cpu_quota
+    assert limit(tmp_path / "root", tmp_path / "own") == expected

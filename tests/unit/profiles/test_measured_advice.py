@@ -11,10 +11,10 @@ from typing import Any
 import pytest
 
 from tests.unit.capture.experiments.programs import run_program
-from tfprof_widgets import measured_advice
+from tfprof_widgets import profile_views
 from tfprof_widgets.capture import experiments as advised
 from tfprof_widgets.errors import TfProfError
-from tfprof_widgets.measured_advice import MeasuredAdvice
+from tfprof_widgets.profile_views import MeasuredAdvice
 
 
 def asked_during_a_cell(monkeypatch: pytest.MonkeyPatch, *, cell_s: float, patience_s: float) -> list[Any]:
@@ -25,7 +25,7 @@ def asked_during_a_cell(monkeypatch: pytest.MonkeyPatch, *, cell_s: float, patie
         happened.append(threading.current_thread())
         return {"rule": rule}
 
-    monkeypatch.setattr(measured_advice, "PATIENCE_S", patience_s)
+    monkeypatch.setattr(profile_views, "PATIENCE_S", patience_s)
     monkeypatch.setattr(MeasuredAdvice, "_measure", measure)
 
     async def kernel() -> None:
@@ -72,7 +72,7 @@ def test_every_measurable_advice_is_measured_and_leaves_everything_as_it_was() -
     found = run_program("""
         from tfprof_widgets.capture import FitCall
         from tfprof_widgets.capture import experiments as advised
-        from tfprof_widgets.measured_advice import MeasuredAdvice
+        from tfprof_widgets.profile_views import MeasuredAdvice
 
         advised.measure_rule.__defaults__ = (advised.Bounds(3, 2.0, 2),)
         begin()

@@ -31,6 +31,7 @@ from ..out_of_memory.what_held import batch_size_of
 from ..steps.spans import MIN_STEPS, kinds_of
 from .facts import OP_OVERHEAD_MS, StepPart, usual_step
 from .input_rules import works_ahead
+from .loops import large_graph
 from .python_work import MIN_CALLS, CodeLine, top_line
 from .run import FIXED, QUICK, fewer_calls
 
@@ -262,7 +263,7 @@ def compilation(run: Run) -> Iterator[Advice]:
         return
     at = int(all_steps["compile_ms"].to_numpy().argmax())
     is_compiling = all_steps["compile_ms"] > 0.01 * all_steps["step_time_ms"]
-    told = _compiled_again(run.with_compiling) or _made_anew(run) or _compiled_once(run, at, gain)
+    told = _compiled_again(run.with_compiling) or _made_anew(run) or _compiled_once(run, at, gain, share)
     yield advise(
         "compilation",
         told.title,
@@ -271,6 +272,7 @@ def compilation(run: Run) -> Iterator[Advice]:
             "compile_ratio": share,
             "n_compiling_steps": int(is_compiling.sum()),
             "step_time_ms": steps.median_ms,
+            **({"line": told.place} if told.place else {}),
         },
         fix=told.fix,
         selection=step_highlight(all_steps, at, view="step_chart"),
@@ -283,7 +285,8 @@ def _tracing_own_ms(run: Run) -> tuple[float, float]:
     if not len(run.steps):
         return 0.0, 0.0
     compile_ms = run.steps.category_ms("compile")
-    return float(np.maximum(compile_ms, run.traced.cost_ms)[run.called_ms == 0].sum()), float(compile_ms.sum())
+    own_ms = np.minimum(np.maximum(compile_ms, run.traced.cost_ms), run.steps.time_ms)
+    return float(own_ms[run.called_ms == 0].sum()), float(compile_ms.sum())
 
 
 @dataclass(frozen=True)
@@ -293,6 +296,7 @@ class _Compiling:
     title: str
     fix: Fix
     gain_ratio: float
+    place: str = ""
 
 
 def _compiled_again(run: Run) -> _Compiling | None:
@@ -332,18 +336,21 @@ def _made_anew(run: Run) -> _Compiling | None:
     )
 
 
-def _compiled_once(run: Run, at: int, gain: float) -> _Compiling:
+_AFTERWARDS = Fix(
+    "Run two steps before the capture begins: it then holds what later steps take, and no tracing or compiling."
+)
+
+
+def _compiled_once(run: Run, at: int, gain: float, share: float) -> _Compiling:
     """Most of it is over after the first steps."""
-    frame = run.results.steps.frame
-    share = float(frame["compile_ms"].sum()) / float(frame["step_time_ms"].sum())
+    frame, (why, place, fix) = run.results.steps.frame, large_graph(run) or ("", "", _AFTERWARDS)
     row, n_steps = frame.iloc[at], int((frame["compile_ms"] > 0.01 * frame["step_time_ms"]).sum())
     return _Compiling(
         f"Tracing and compiling take {number(float(row['compile_ms']))} of the {number(float(row['step_time_ms']))} ms of "
-        f"step {at}, in {n_steps} of {plural(len(frame), 'step')}: {percent(share)} of the time of all steps.",
-        Fix(
-            "Run two steps before the capture begins: it then holds what later steps take, and no tracing or compiling."
-        ),
+        f"step {at}, in {n_steps} of {plural(len(frame), 'step')}: {percent(share)} of the time of all steps.{why}",
+        fix,
         gain if len(run.steps) >= MIN_STEPS else 0.0,  # of fewer nobody can tell whether the next ones do so, too
+        place,
     )
 
 
@@ -378,7 +385,7 @@ def argument_conversion(run: Run) -> Iterator[Advice]:
         f"Copying {f'{size(calls.converted_bytes)} a step from ' if calls.converted_bytes else ''}arrays of Python or NumPy "
         "into tensors"
         f"{f' ({line.place})' if line else ''} takes {part}.",
-        evidence=part.evidence | {"converted_bytes": calls.converted_bytes} | _told(line),
+        evidence=part.evidence | {"converted_bytes": calls.converted_bytes} | (line.evidence if line else {}),
         fix=Fix(
             "Make a tensor of an array that stays the same once, before the loop: tf.constant(array). Of batches "
             "that change, a pipeline (tf.data.Dataset.from_tensor_slices, with .prefetch) makes tensors ahead of "
@@ -401,7 +408,7 @@ def eager_ops(run: Run) -> Iterator[Advice]:
         return
     if not calls.n_functions or calls.n_ops < MIN_CALLS:
         return
-    python = _part(run, float(np.median(_outside_ms(run))) - eager.op_ms)
+    python = _part(run, float(np.median(outside_ms(run))) - eager.op_ms)
     if python.ratio < MEDIUM_GAIN:
         return
     line = _line_in(run, calls.ops)
@@ -410,7 +417,9 @@ def eager_ops(run: Run) -> Iterator[Advice]:
         "eager_ops",
         f"Beside its function a step{at} calls {amount(calls.n_ops)} ops one by one from Python: {python} are "
         "Python and calling them.",
-        evidence=python.evidence | {"eager_calls_per_step": calls.n_ops, "op_ms": eager.op_ms} | _told(line),
+        evidence=python.evidence
+        | {"eager_calls_per_step": calls.n_ops, "op_ms": eager.op_ms}
+        | (line.evidence if line else {}),
         fix=Fix(f"Call them in a tf.function, metrics too: the step's, or one of their own. {PYTHON_STAYS}"),
         selection=steps.usual(steps.time_ms, view="source_view" if line else "timeline"),
         gain_ratio=python.ratio,
@@ -431,7 +440,7 @@ def many_calls(run: Run) -> Iterator[Advice]:
         f"{f' ({line.place})' if line else ''}: {python} are these calls, not the {run.work.n_ops:,.0f} ops in them.",
         evidence=python.evidence
         | {"functions_per_step": calls.n_functions, "op_ms": _op_ms(run), "ops_per_step": run.work.n_ops}
-        | _told(line),
+        | (line.evidence if line else {}),
         fix=Fix(
             f"Put @tf.function around the whole step{f', {line.where}' if line else ''}: the functions that it calls "
             f"become part of its graph. {PYTHON_STAYS}"
@@ -455,14 +464,20 @@ def step_overhead(run: Run) -> Iterator[Advice]:
     python = _part(run, _eager_own_ms(run) - _running_ms(run))
     yield advise(
         "step_overhead",
-        f"Python around a step and calling its function take {python}, the same for any step: its "
-        f"{run.work.n_ops:,.0f} ops compute for {number(_op_ms(run))} ms.",
+        f"Python around a step{of_batches(run)}, calling its function and the runtime around ops take {python}, the same for "
+        f"any step: its {run.work.n_ops:,.0f} ops compute for {number(_op_ms(run))} ms.",
         evidence=python.evidence
         | {"function_ms": float(np.median(calls.function_ms)), "op_ms": _op_ms(run), "ops_per_step": run.work.n_ops},
         fix=fewer_calls(run),
         selection=steps.usual(steps.time_ms, view="timeline"),
         gain_ratio=python.ratio,
     )
+
+
+def of_batches(run: Run) -> str:
+    """What a step is, where a call takes several batches."""
+    n_batches = int(np.median(run.steps.waits["n_batches"]))
+    return f" of {n_batches:,} batches" if n_batches > 1 else ""
 
 
 def has_tiny_batch(run: Run) -> bool:
@@ -481,8 +496,8 @@ def _is_mostly_calls(run: Run) -> bool:
     least_ms = _running_ms(run) + FIXED * usual_step(steps.time_ms, _owned_ms(run)).step_ms
     # Of a busy machine the quick steps tell: in others, ops and Python alike wait to run.
     is_little = _running_ms(run) <= FIXED * float(np.quantile(own_ms, QUICK))
-    outside_ms = float(np.median(_outside_ms(run)))
-    return is_little and _eager_own_ms(run) >= least_ms and outside_ms >= OUTSIDE * _eager_own_ms(run)
+    is_outside = float(np.median(outside_ms(run))) >= OUTSIDE * _eager_own_ms(run)
+    return is_little and is_outside and _eager_own_ms(run) >= least_ms
 
 
 def _part(run: Run, ms: float) -> StepPart:
@@ -495,7 +510,7 @@ def _eager_own_ms(run: Run) -> float:
     return float(np.median(run.steps.time_ms - _owned_ms(run)))
 
 
-def _outside_ms(run: Run) -> Float64:
+def outside_ms(run: Run) -> Float64:
     """Of each step what of that lies outside of graphs and of long stretches of Python without any op; with a device no more than
     that waits for Python."""
     outside = run.steps.time_ms - _owned_ms(run) - run.calls.function_ms
@@ -526,7 +541,3 @@ def _line_in(run: Run, events: Int64) -> CodeLine | None:
     trace = run.trace
     pieces = pd.DataFrame({"start_ps": trace.start_ps[events], "duration_ps": trace.duration_ps[events]})
     return top_line(trace, run.results.source_map, pieces)
-
-
-def _told(line: CodeLine | None) -> dict[str, float | str]:
-    return {"line": line.place, "function": line.function, "code": line.code} if line else {}

@@ -3,17 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import TYPE_CHECKING
 
 import numpy as np
 
 from ...trace.arrays import Float64, Int64
-from ..attribution import CATEGORIES
 from ..card import ANY_STEP, CAUSE, LAST, MEDIUM_GAIN, Advice, Claim, Rule, severity_of
 from ..common import PS_PER_MS, number
-
-if TYPE_CHECKING:
-    from .run import Run
+from ..steps.owners import CATEGORIES, Attribution
+from .facts import StepFacts
 
 MUCH = 0.25
 """An advice of whose time others hold all but this part is explained; one that only names a place, if they hold as much."""
@@ -24,10 +21,10 @@ _SAID = 0.1
 class Claims:
     """The time of the averaged steps that no advice speaks of yet."""
 
-    def __init__(self, run: Run) -> None:
-        rows = run.facts.attribution
-        entry = np.full(run.steps.n_all + 1, -1, np.int64)
-        entry[run.steps.row] = np.arange(len(run.steps))
+    def __init__(self, rows: Attribution, steps: StepFacts) -> None:
+        self._steps = steps
+        entry = np.full(steps.n_all + 1, -1, np.int64)
+        entry[steps.row] = np.arange(len(steps))
         own = np.flatnonzero(entry[rows.step] >= 0)
         self._entry, self._category, self._op = entry[rows.step[own]], rows.category[own], rows.op[own]
         self._time_ms = rows.time_ps[own] / PS_PER_MS
@@ -35,27 +32,30 @@ class Claims:
 
     @property
     def taken_ms(self) -> Float64:
-        """For each averaged step what advice speaks of already."""
-        taken: Float64 = np.bincount(self._entry, self._time_ms - self._free_ms)
+        """For each averaged step what advice speaks of already, with all waiting for data, whether that is told or not."""
+        free = np.where(self._category == CATEGORIES.index("input"), 0.0, self._free_ms)
+        taken: Float64 = np.bincount(self._entry, self._time_ms - free, len(self._steps))
         return taken
 
-    def settle(self, run: Run, rule: Rule, one: Advice) -> Advice | None:
-        """Give an advice the time that it speaks of, as far as it is free; None where others explain it."""
-        whole_ms, n_steps, ms = float(run.steps.time_ms.sum()), len(run.steps), one.claim.ms
-        done = replace(one, claim=Claim())
-        # What compiles is counted with steps that the averages leave out.
-        is_of_others = "compile" in rule.claims and run.with_compiling is not run
-        if not rule.claims or not whole_ms or is_of_others or (ms is not None and len(ms) != n_steps):
+    def settle(self, rule: Rule, one: Advice, *, compiles_too: bool = False) -> Advice | None:
+        """Give an advice the time that it speaks of, as far as it is free; None where others explain it. With `compiles_too` what
+        compiles is counted with steps that are not among these."""
+        time_ms, n_steps, done = self._steps.time_ms, len(self._steps), replace(one, claim=Claim())
+        is_of_others = one.claim.ms is not None and len(one.claim.ms) != n_steps
+        if not rule.claims or not time_ms.sum() or is_of_others or ("compile" in rule.claims and compiles_too):
             return done
         rows = [self._rows(name, one.claim) for name in rule.claims]
         every = np.concatenate(rows)
-        there, free = (np.bincount(self._entry[every], ms[every], n_steps) for ms in (self._time_ms, self._free_ms))
+        there, free = (np.bincount(self._entry[every], of[every], n_steps) for of in (self._time_ms, self._free_ms))
         if rule.level == LAST and not one.gain_ratio:
             return done if free.sum() > (1 - MUCH) * there.sum() else None
-        ms = ms if ms is not None else free if rule.level == ANY_STEP else there
-        wanted = np.minimum(ms * (one.gain_ratio * whole_ms / max(float(ms.sum()), 1e-9)), there)
+        ms = one.claim.ms if one.claim.ms is not None else free if rule.level == ANY_STEP else there
+        wanted = np.minimum(ms * min(1.0, one.gain_ratio * time_ms.sum() / max(float(ms.sum()), 1e-9)), there)
         got = np.minimum(wanted, free)
-        gain, lost_ms = float(got.sum()) / whole_ms, float((wanted - got).sum())
+        # Of the mean step or of the usual one: no more than the rows hold of it.
+        most = max(float(there.sum() / time_ms.sum()), float(np.median(there / time_ms)))
+        gain = min(one.gain_ratio, most) * float(got.sum() / max(wanted.sum(), 1e-9))
+        lost_ms = float((wanted - got).sum())
         if got.sum() < MUCH * wanted.sum() or (lost_ms and gain < MEDIUM_GAIN and rule.level != CAUSE):
             return None
         for own in rows:

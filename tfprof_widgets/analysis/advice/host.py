@@ -33,12 +33,14 @@ from ..layers.scopes import VENDOR
 from ..memory.memory import NEARLY_FULL
 from ..steps.categories import GUIDE_CATEGORIES
 from ..steps.spans import MIN_STEPS
+from .calls import OUTSIDE, of_batches, outside_ms
 from .causes import PASSES_ON, TracedOps
 from .facts import OP_OVERHEAD_MS, usual_step
-from .input_rules import input_bound, works_ahead
+from .input_rules import works_ahead
 from .python_work import MOST_OF_STALL, CodeLine, top_line
 from .run import (
     FIXED,
+    LARGER_BATCH,
     QUICK,
     Run,
     SpentOps,
@@ -174,7 +176,7 @@ def straggler_step(run: Run) -> Iterator[Advice]:
     part = max(parts, key=parts.__getitem__)
     if part == "compile":  # `compilation` tells it
         return
-    if part == "input" and (run.shuffle_fill is not None or next(input_bound(run), None) is not None):
+    if part == "input" and (run.shuffle_fill is not None or run.wait.is_told):
         return
     others = run.load.others if run.load is not None and run.load.is_busy else 0.0
     at = int(np.where(slow, excess, -1.0).argmax())
@@ -221,10 +223,14 @@ def small_batch(run: Run) -> Iterator[Advice]:
     if run.work.growing_ms > (1 - FIXED) * quick_ms or gain < MEDIUM_GAIN:
         return
     average_us = 1e3 * float(run.work.ms[run.work.is_model | run.work.is_optimizer].sum()) / run.work.n_ops
+    layer, kind = _most_ops(run)
+    # More steps in one call save what is outside of it, not the ops in it.
+    fix = fewer_calls(run) if np.median(outside_ms(run)) >= OUTSIDE * usual.own_ms else Fix(LARGER_BATCH)
     yield advise(
         "small_batch",
-        f"{number(fixed_ms)} of the {number(usual.step_ms)} ms of a usual step ({percent(gain)}) are the same for any batch: "
-        f"{number(run.work.n_ops)} ops of {number(average_us)} µs on average, their scheduling, and Python around them.",
+        f"{number(fixed_ms)} of the {number(usual.step_ms)} ms of a usual step{of_batches(run)} ({percent(gain)}) are the same "
+        f"for any batch: {number(run.work.n_ops)} ops of {number(average_us)} µs on average"
+        f"{f', most of {layer}' if layer else ''}, their scheduling, and Python around them.",
         evidence={
             "fixed_ms": fixed_ms,
             "growing_ms": growing_ms,
@@ -233,11 +239,25 @@ def small_batch(run: Run) -> Iterator[Advice]:
             "ops_per_step": run.work.n_ops,
             "avg_op_time_us": average_us,
             "op_overhead_us": 1e3 * OP_OVERHEAD_MS,
+            **({"layer": layer} if layer else {}),
         },
-        fix=fewer_calls(run),
+        fix=fix.also(_NO_TIME_DISTRIBUTED) if kind == "TimeDistributed" else fix,
         selection=steps.usual(steps.time_ms, view="step_chart"),
         gain_ratio=gain,
     )
+
+
+_NO_TIME_DISTRIBUTED = "What works on the last axis, as Dense does, needs no TimeDistributed around it."
+
+
+def _most_ops(run: Run) -> tuple[str, str]:
+    """The layer that runs most of the ops, where one does, and its class."""
+    layers, work = run.results.layers, run.work
+    n = np.bincount(layers.op_entry[run.results.op_shares.dominant], work.per_step * work.is_model, len(layers.entries))
+    top = layers.entries.iloc[int(n.argmax())] if len(n) else None
+    if top is None or top["kind"] != "layer" or n.max() < FIXED * work.n_ops:
+        return "", ""
+    return str(top["layer"]), str(top["class_name"])
 
 
 def _at(line: CodeLine | None) -> str:

@@ -21,6 +21,8 @@ from ..card import (
     advise,
     is_of_model,
     only_call,
+    parsed,
+    place_of,
     remark,
     rewritten,
     rule,
@@ -133,33 +135,10 @@ _STATEFUL = re.compile(
     r"\w*Queue|\w*Lookup\w*(Insert|Import|Remove)"
 )
 """Ops that call Python, read what changes, or call functions that may."""
-_SAME_EACH_EPOCH = frozenset(
-    (
-        *(
-            "Range",
-            "TensorSlice",
-            "Tensor",
-            "FromTensor",
-            "TFRecord",
-            "TextLine",
-            "FixedLengthRecord",
-            "Zip",
-            "Concatenate",
-        ),
-        *(
-            "Map",
-            "ParallelMap",
-            "MapAndBatch",
-            "ParseExample",
-            "Batch",
-            "ParallelBatch",
-            "PaddedBatch",
-            "Rebatch",
-            "Unbatch",
-        ),
-        *("Prefetch", "Filter", "FlatMap", "Interleave", "Take", "FiniteTake", "Skip", "FiniteSkip", "Shard", "Window"),
-        *("Options", "Root", "Model", "AssertCardinality"),
-    )
+_SAME_EACH_EPOCH = re.compile(
+    r"(?:Range|TensorSlice|(?:From)?Tensor|TFRecord|TextLine|FixedLengthRecord|Zip|Concatenate|(?:Parallel)?Map|MapAndBatch|"
+    r"ParseExample|(?:Parallel|Padded|Re|Un)?[Bb]atch|Prefetch|Filter|FlatMap|Interleave|(?:Finite)?(?:Take|Skip)|Shard|Window|"
+    r"Options|Root|Model|AssertCardinality)\Z"
 )
 """What gives the same elements in the same order each time, of inputs that do."""
 
@@ -187,24 +166,16 @@ def names_of(run: Run, pipeline: pd.Series | None) -> list[str]:
     return [base_name(name) for name in iterators["name"][iterators["pipeline"] == pipeline["id"]].tolist()]
 
 
-def has_cache(names: list[str]) -> bool:
-    """Whether some iterators keep what they gave."""
-    return any("Cache" in name for name in names)
-
-
-def is_same_each_epoch(names: list[str]) -> bool:
-    """Whether some iterators give the same elements in the same order in each epoch, all of them."""
-    return set(names) <= _SAME_EACH_EPOCH
-
-
 N_WAITING = 16
 """Calls at a time of a function that waits; AUTOTUNE takes one a core at most. Sleeping ones fit on few cores."""
 _AUTOTUNE = "tf.data.AUTOTUNE"
 _THREADS = f"options.threading.private_threadpool_size = {N_WAITING}"
-_MANY_CALLS = (
-    f"It waits more than it computes: num_parallel_calls={N_WAITING}, more than there are cores, with a thread for "
-    f"each ({_THREADS}, of a tf.data.Options() for with_options)."
-)
+_IF_IDLE: dict[bool | None, str] = {
+    True: f" It waits more than it computes: num_parallel_calls={N_WAITING}, more than there are cores, with a thread for "
+    f"each ({_THREADS}, of a tf.data.Options() for with_options).",
+    None: f" Where it waits for a disk or a network: num_parallel_calls={N_WAITING}, and {_THREADS}.",
+    False: "",
+}
 
 
 def input_fix(run: Run, stage: str, short: str, pipeline: pd.Series | None) -> Fix:
@@ -270,10 +241,7 @@ def _parallel(run: Run) -> Fix:
         "stateful": " It calls Python or reads what changes: only where no call depends on those before it.",
         "unknown": " Only where no call depends on those before it.",
     }[kind]
-    if is_idle:
-        words += f" {_MANY_CALLS}"
-    elif is_idle is None:
-        words += f" Where it waits for a disk or a network: num_parallel_calls={N_WAITING}, and {_THREADS}."
+    words += _IF_IDLE[is_idle]
     if runs_python(run) and not is_idle:
         words += " Where it computes in Python, which runs one call at a time, write it in ops of TensorFlow instead."
     if call is None or kind not in ("pure", "random"):
@@ -340,11 +308,11 @@ def _on_keeping(run: Run, pipeline: pd.Series | None) -> tuple[str, UserCall | N
     """Whether to keep what a map gives, and the call of it where that is safe, whichever of its maps it is."""
     names, kind = names_of(run, pipeline), kind_of_input(run)
     maps = [k for k, name in enumerate(names) if name in MAPS]
-    if has_cache(names):
-        return _on_cache(names), None
+    if any("Cache" in name for name in names):
+        return _on_cache(run, pipeline), None
     if kind != "pure" or not maps:
         return _WORDS[kind if maps or kind == "random" else "unknown"], None
-    if not is_same_each_epoch(names[maps[0] + 1 :]):
+    if not all(map(_SAME_EACH_EPOCH.match, names[maps[0] + 1 :])):
         return (
             "Something before it is shuffled or repeated: map first, and keep that by .cache() before the shuffle.",
             None,
@@ -354,20 +322,36 @@ def _on_keeping(run: Run, pipeline: pd.Series | None) -> tuple[str, UserCall | N
     return _WORDS[kind], map_call(run)
 
 
-def _on_cache(names: list[str]) -> str:
-    at = next(k for k, name in enumerate(names) if "Cache" in name)
-    put = " Put take() before cache()." if any("Take" in name for name in names[:at]) else ""
+def _on_cache(run: Run, pipeline: pd.Series | None) -> str:
+    if throws_cache_away(run, pipeline):
+        return _TAKE_FIRST
     return (
         "There is a cache in this pipeline. What is before it runs in the first epoch alone, unless an epoch does not read "
-        f"all of it, which throws the cache away; what is behind it runs in each.{put}"
+        "all of it, which throws the cache away; what is behind it runs in each."
     )
+
+
+_TAKE_FIRST = (
+    "Put take() before cache(), .take(n).cache() in place of .cache().take(n): the cache is thrown away where an epoch ends "
+    "before it is full, and all that is before it runs again in the next."
+)
+
+
+def throws_cache_away(run: Run, pipeline: pd.Series | None) -> bool:
+    """Whether what a cache keeps was made again for a later iterator, as a take directly behind it ended the one before."""
+    if pipeline is None:
+        return False
+    iterators = run.results.tf_data.iterators
+    own = iterators[iterators["pipeline"] == pipeline["id"]]
+    names, n_made = names_of(run, pipeline), own["n_iterators"].tolist()
+    takes = [at for at, name in enumerate(names) if "Take" in name and "Cache" in "".join(names[at + 1 : at + 2])]
+    below = [next((at for at in range(take + 1, len(names)) if "Cache" not in names[at]), take) for take in takes]
+    return any(1 < n_made[at] <= n_made[0] and at > take for take, at in zip(takes, below, strict=True))
 
 
 def _generator(run: Run) -> Fix:
     is_idle = waits_idly(run)
-    how = f" {_MANY_CALLS}" if is_idle else ""
-    if is_idle is None:
-        how = f" Where it waits for a disk or a network: num_parallel_calls={N_WAITING}, and {_THREADS}."
+    how = _IF_IDLE[is_idle]
     if is_idle is False:
         how = " Where Python computes, one call runs at a time whatever is parallel: prepare the data before the training."
     return Fix(
@@ -437,21 +421,23 @@ def input_bound(run: Run) -> Iterator[Advice]:
     """The training waits for data; gain: the share of the step time spent waiting, without copies to a device (`h2d_bound`); with
     a filter, its part of that."""
     steps, wait = run.steps, run.wait
-    if not wait.is_told or _is_filling(run):
+    if not wait.is_long or _is_filling(run) or run.is_called_for_each_step:
         return
     part = steps.part("input", float(wait.ms.mean()))
     pipeline = run.results.tf_data.bottleneck_pipeline
+    if not wait.is_told and not throws_cache_away(run, pipeline):
+        yield _beside_others(run, part)
+        return
     stage = "generator" if pipeline is None else _stage(run, pipeline, part.ratio)
     name = "" if pipeline is None else str(pipeline["bottleneck_name"])
     short = "" if pipeline is None else str(_working(run, pipeline)["name"])
     by = f" in {short}" if short else ""
-    who = f"The {steps.device if steps.has_device else 'model'}"
+    stage, why, fix = _cause(run, stage, short, pipeline)
     yield advise(
         "input_bound",
-        f"{who} waits {number(part.ms)} of {number(steps.mean_ms)} ms a step for data ({percent(part.ratio)}){by}: "
-        f"{_SLOW[stage]}.",
+        f"{_waits(run, part)}{by}: {why}.",
         evidence=part.evidence | {"bottleneck": name} | _numbers(run, pipeline),
-        fix=input_fix(run, stage, short, pipeline),
+        fix=fix,
         selection=steps.stretch(
             wait.ms,
             "input",
@@ -460,6 +446,103 @@ def input_bound(run: Run) -> Iterator[Advice]:
         ),
         gain_ratio=part.ratio * (1 - kept_ratio(run) if stage == "filter_after" else 1.0),
         stage=stage,
+    )
+
+
+def _waits(run: Run, part: StepPart) -> str:
+    who = run.steps.device if run.steps.has_device else "model"
+    return f"The {who} waits {number(part.ms)} of {number(part.step_ms)} ms a step for data ({percent(part.ratio)})"
+
+
+def _cause(run: Run, stage: str, short: str, pipeline: pd.Series | None) -> tuple[str, str, Fix]:
+    """The stage that its headline is about, why it is slow, and what to write."""
+    debugging = only_call(run.results.source_map, "enable_debug_mode", lambda _: True)
+    if debugging and runs_python(run):
+        why = f"tf.data's debug mode ({debugging.place}) makes one element after another, in Python"
+        return "", why, Fix("Leave tf.data.experimental.enable_debug_mode() out.")
+    if "Cache" in ("" if pipeline is None else str(pipeline["bottleneck_name"])) and throws_cache_away(run, pipeline):
+        why = "a cache behind it is thrown away in each epoch, as take() ends that before the cache is full"
+        return "", why, Fix(_TAKE_FIRST)
+    made = py_dataset(run) if stage == "generator" else ""
+    if made:
+        return "", f"{made} makes batches more slowly than they are trained on", _more_workers(run, made)
+    if stage == "slow_map" and _cuts_arrays(run):
+        return "", "Keras cuts each batch out of the arrays", Fix("Of larger batches fewer are cut.")
+    return stage, f"{_SLOW[stage]}{_mostly_in_one(run, pipeline)}", input_fix(run, stage, short, pipeline)
+
+
+_OF_ARRAYS = ("Dataset_map_grab_batch", "Dataset_map_permutation", "Dataset_flat_map_slice_batch_indices")
+
+
+def _cuts_arrays(run: Run) -> bool:
+    """Whether all functions of datasets are those by which Keras makes batches of arrays."""
+    source_map = run.results.source_map
+    graphs = [] if source_map is None else [one for one in source_map.functions["graph"] if DATA_GRAPH.match(one)]
+    return _OF_ARRAYS[0] in graphs and set(graphs) <= {*_OF_ARRAYS}
+
+
+_OF_ONE = 0.5
+"""Of the work on all inputs of an interleave: one that takes more is slower than the others, of four and more."""
+
+
+def _mostly_in_one(run: Run, pipeline: pd.Series | None) -> str:
+    """That most of the work is on one of the inputs that an interleave reads at a time."""
+    calls = getattr(run.results.tf_data, "calls", None)
+    if pipeline is None or calls is None:
+        return ""
+    own = calls[calls["iterator"] == int(pipeline["bottleneck"])]
+    ms = own.groupby(run.trace.name_id[own["event"].to_numpy()])["self_ps"].sum()
+    share = float(ms.max() / max(ms.sum(), 1))
+    if len(ms) < 4 or share < _OF_ONE:
+        return ""
+    return f", {percent(share)} of it in one of the {len(ms)} inputs that are read at a time"
+
+
+def _beside_others(run: Run, part: StepPart) -> Advice:
+    """A wait that other programs may cause: it promises nothing."""
+    others = run.load.others if run.load is not None else 0.0
+    return advise(
+        "input_bound",
+        f"{_waits(run, part)}, while other programs took {number(others)} cores: without them it may wait less, or not at all.",
+        evidence=part.evidence | {"other_cores": others},
+        fix=Fix("Capture it on a machine that nothing else uses before you change the input."),
+        selection=run.steps.stretch(run.wait.ms, "input", view="timeline"),
+    )
+
+
+_OF_KERAS = ("PyDataset", "Sequence")
+FULL = 0.9
+"""Of all cores: where the program and its processes take so much, more of them win nothing."""
+
+
+def py_dataset(run: Run) -> str:
+    """Such as `Rows.__getitem__ (train.py:9)`, where a class of the user's and no generator makes the batches; "" where not."""
+    source_map = run.results.source_map
+    if source_map is None or not run.is_keras_loop:
+        return ""
+    files = source_map.files[source_map.files["is_user"].astype(bool)]
+    found = []
+    for path, text in zip(files["file"].tolist(), files["text"].tolist(), strict=True):
+        if "from_generator(" in text:
+            return ""
+        classes = [node for node in ast.walk(parsed(text) or ast.Module([], [])) if isinstance(node, ast.ClassDef)]
+        own = [one for one in classes if any(ast.unparse(base).rpartition(".")[2] in _OF_KERAS for base in one.bases)]
+        methods = [(one.name, part) for one in own for part in one.body if isinstance(part, ast.FunctionDef)]
+        found += [
+            f"{name}.{part.name} ({place_of(source_map, path, part.lineno)})"
+            for name, part in methods
+            if part.name == "__getitem__"
+        ]
+    return found[0] if len(found) == 1 else "__getitem__ of your PyDataset" if found else ""
+
+
+def _more_workers(run: Run, made: str) -> Fix:
+    load = run.load
+    is_full = load is not None and load.own + load.children >= FULL * load.n_cores
+    return Fix(
+        f"Make {made} cheaper, or let it make several batches at once: workers=4 of the PyDataset where it waits for a disk or "
+        "a network, with use_multiprocessing=True where it computes; max_queue_size is how many batches are ready at most."
+        + (" No core is free as it is, so only a cheaper one wins time." if is_full else "")
     )
 
 
@@ -475,6 +558,8 @@ def works_ahead(run: Run) -> bool:
     if pipeline is None:
         return False
     iterators = run.results.tf_data.iterators
+    if "Generator" in str(pipeline["bottleneck_name"]) and py_dataset(run):  # Keras calls it ahead
+        return True
     return bool(iterators["is_async"][iterators["pipeline"] == pipeline["id"]].any())
 
 

@@ -2,18 +2,22 @@
 
 from __future__ import annotations
 
+import ast
 import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from math import prod
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from ...trace.arrays import Bool, Float64, Int64
-from ..card import COMPUTE, HIGH_GAIN, Advice, Fix, advise, last_part, rule, title_of
-from ..common import PS_PER_MS, Stretches, number
+from ...trace.source_map import SourceMap, parse_shapes
+from ...trace.trace import ITEM_BYTES
+from ..card import COMPUTE, HIGH_GAIN, Advice, Fix, advise, last_part, line_text, parsed, rule, title_of
+from ..common import PS_PER_MS, Stretches, number, size
 from ..events import nearest_marked
 from ..names import CALL
 from ..steps.spans import MIN_STEPS
@@ -281,7 +285,7 @@ def graph_loop(run: Run) -> Iterator[Advice]:
     if part.ratio < (HIGH_GAIN if steps.has_device else FIXED):  # on a CPU, XLA makes loops of larger ops no faster
         return
     name, row, n_iterations = loops.name[top].removesuffix("/while"), loops.row[top], loops.n_iterations(top)
-    place = _place(traced, int(traced.source_map.ops["frame"].iloc[row])) if row >= 0 else ""
+    place, code = _place(traced.source_map, int(traced.source_map.ops["frame"].iloc[row])) if row >= 0 else ("", "")
     times = f" of at least {n_iterations:,} iterations" if n_iterations else ""
     told = f"{name}{f' ({place})' if place else ''}{times}"
     others = " and other loops" if len(chosen) > 1 else ""
@@ -295,22 +299,27 @@ def graph_loop(run: Run) -> Iterator[Advice]:
         | {"op_ms": op_ms, "loop": name}
         | ({"iterations": n_iterations} if n_iterations else {})
         | ({"line": place} if place else {}),
-        fix=_without_loop(run),
+        fix=_without_loop(run, code),
         selection=steps.usual(steps.time_ms, view="timeline"),
         gain_ratio=part.ratio,
     )
 
 
-def _without_loop(run: Run) -> Fix:
-    more = (
-        []
-        if run.has_layers
-        else ["Where an iteration needs nothing of those before, tf.vectorized_map in place of tf.map_fn has no loop."]
-    )
-    more.append(LARGER_BATCH)
+_JACOBIAN = re.compile(r"\.(?:batch_)?jacobian\(")
+
+
+def _without_loop(run: Run, code: str) -> Fix:
+    """What has no loop, by the text of its line."""
+    if _JACOBIAN.search(code):
+        return Fix("Compute all gradients at once: jacobian(..., experimental_use_pfor=True), which is the default.")
+    if "vectorized_map(" in code:
+        return Fix("vectorized_map runs in a loop what it cannot do for all at once: write that for a whole batch.")
+    more = LARGER_BATCH
+    if not run.has_layers:
+        more = f"Where an iteration needs nothing of those before, tf.vectorized_map in place of tf.map_fn has no loop. {more}"
     if run.can_be_compiled:
-        return compiled(run, "one program, the loop with it").also(" ".join(more))
-    return Fix(" ".join(more))
+        return compiled(run, "one program, the loop with it").also(more)
+    return Fix(more)
 
 
 def _launch_ms(loops: GraphLoops) -> Float64:
@@ -327,12 +336,98 @@ def _how_long(ms: float) -> str:
     return f"for {number(ms)} ms" if ms >= HARDLY_MS else "next to nothing"
 
 
-def _place(traced: TracedOps, frame: int) -> str:
-    """The user's innermost line in a traceback."""
-    frames, files = traced.source_map.frames, traced.source_map.files
+def _place(source_map: SourceMap, frame: int) -> tuple[str, str]:
+    """The user's innermost line in a traceback, and its text."""
+    for file, line in _user_frames(source_map, frame):
+        text = str(source_map.files["text"].iloc[file])
+        return f"{last_part(title_of(source_map, file))}:{line}", line_text(text, line)
+    return "", ""
+
+
+def _user_frames(source_map: SourceMap, frame: int, until: str = "") -> Iterator[tuple[int, int]]:
+    """File and line of the user's in a traceback, the innermost first, up to a function of some name."""
+    columns = (source_map.frames[name].to_numpy() for name in ("file", "line", "parent", "function"))
+    files, lines, parents, functions = columns
     while frame >= 0:  # a parent is always an earlier row
-        file = int(frames["file"].iloc[frame])
-        if file >= 0 and files["is_user"].iloc[file]:
-            return f"{last_part(title_of(traced.source_map, file))}:{frames['line'].iloc[frame]}"
-        frame = int(frames["parent"].iloc[frame])
-    return ""
+        name = functions[frame]
+        if files[frame] >= 0 and source_map.files["is_user"].iloc[files[frame]]:
+            yield int(files[frame]), int(lines[frame])
+        frame = parents[frame]
+        if name == until and (frame < 0 or functions[frame] != until):
+            return
+
+
+def large_graph(run: Run) -> tuple[str, str, Fix] | None:
+    """Why a graph takes long to trace, where, and what to do: a loop of Python that put its body into it again and again, or an
+    array that became a constant; None for neither."""
+    source_map = run.results.source_map
+    return None if source_map is None else _unrolled(source_map) or _large_constant(source_map)
+
+
+MIN_COPIES = 50
+"""So many ops of one type at one line were made by a loop of Python, rather than by layers in a row."""
+_MUCH = 0.1
+"""Of the ops of all graphs."""
+
+
+def _unrolled(source_map: SourceMap) -> tuple[str, str, Fix] | None:
+    ops, graphs = source_map.ops, source_map.functions["graph"]
+    copies = ops[ops["frame"] >= 0].groupby(["graph", "frame", "type"], as_index=False).size()
+    found: dict[str, list[int]] = {}
+    many = copies[copies["size"] >= MIN_COPIES]
+    for graph, frame, n in zip(
+        *(many[name].tolist() for name in ("graph", "frame", "size")), strict=True
+    ):  # one turn a line
+        inside = [*_user_frames(source_map, frame, str(graphs.iloc[graph]))]
+        places = [place for file, line in inside if (place := _range_loop(source_map, file, line))]
+        if places:
+            found.setdefault(places[-1], []).append(n)
+    place = max(found, key=lambda one: sum(found[one]), default="")
+    if not place or sum(found[place]) < _MUCH * len(ops):
+        return None
+    ((n_copies, _),) = Counter(found[place]).most_common(1)
+    return (
+        f" The loop at {place} is unrolled: the graph has its body {n_copies:,} times.",
+        place,
+        Fix(
+            "Loop over tf.range in place of range, what it collects in a tf.TensorArray, or make it a keras.layers.RNN: the "
+            "graph has the body once then."
+        ),
+    )
+
+
+def _range_loop(source_map: SourceMap, file: int, line: int) -> str:
+    """The place of the outermost loop over a range, in one function, in which a line is; "" for none."""
+    tree = parsed(str(source_map.files["text"].iloc[file]))
+    nodes = (one for one in (ast.walk(tree) if tree else ()) if isinstance(one, (ast.For, ast.FunctionDef, ast.Lambda)))
+    inside = [one for one in nodes if one.lineno <= line <= (one.end_lineno or 0)]
+    defined = max((one.lineno for one in inside if not isinstance(one, ast.For)), default=0)
+    loops = (one for one in inside if isinstance(one, ast.For) and ast.unparse(one.iter).startswith("range("))
+    first = min((one.lineno for one in loops if one.lineno > defined), default=0)
+    return f"{last_part(title_of(source_map, file))}:{first}" if first else ""
+
+
+LARGE_CONSTANT = 2**24
+"""Bytes of an array that a graph has from outside; what is written in a program is smaller."""
+
+
+def _large_constant(source_map: SourceMap) -> tuple[str, str, Fix] | None:
+    details = source_map.details
+    constants = details[(source_map.ops["type"].to_numpy() == "Const")[details["op"].to_numpy()]]
+    shapes = (next(iter(parse_shapes(text)), None) for text in constants["output_shapes"])
+    n_bytes = [
+        prod(shape or (0,)) * ITEM_BYTES.get(dtype, 0) for shape, dtype in zip(shapes, constants["dtype"], strict=True)
+    ]
+    largest = max(n_bytes, default=0)
+    if largest < LARGE_CONSTANT:
+        return None
+    row = int(constants["op"].iloc[n_bytes.index(largest)])
+    place, _ = _place(source_map, int(source_map.ops["frame"].iloc[row]))
+    return (
+        f" An array of {size(largest)}{f' ({place})' if place else ''} is a constant of the graph.",
+        place,
+        Fix(
+            "Give the array to the function as an argument, or keep it in a tf.Variable(array, trainable=False) made once: what "
+            "is a constant is copied whenever the graph is, and takes its memory several times."
+        ),
+    )

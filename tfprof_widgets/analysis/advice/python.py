@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
@@ -18,6 +19,7 @@ from ..card import (
     advise,
     ns_range,
     one_line,
+    only_call,
     rule,
     step_highlight,
 )
@@ -75,7 +77,7 @@ def host_callback(run: Run) -> Iterator[Advice]:
             "step_time_ms": steps.mean_ms,
             "gap_ratio": idle_ratio,
             "n_samples": gap.n_samples,
-            **({"line": line.place, "function": line.function, "code": line.code} if line else {}),
+            **(line.evidence if line else {}),
             **({"estimate": "half of what could run beside the rest of the step"} if is_needed else {}),
         },
         fix=_less_often(line) if line or _is_of_hooks(run) else _NOT_YOURS if gap.n_samples else _NOT_SAMPLED,
@@ -157,31 +159,10 @@ def is_usual(run: Run) -> bool:
 
 def _now_and_then(run: Run) -> Iterator[Advice]:
     """What samples tell of functions that run in some of the steps, or run ops themselves: an evaluation, a report."""
-    steps = run.steps
     for one in run.called:
-        gain = float(one.ms.sum() / steps.time_ms.sum())
-        if gain < MEDIUM_GAIN or _is_saving(run, one):
-            continue
-        each_ms, n = float(one.ms.sum()) / one.n_steps, one.n_steps
-        yield advise(
-            "host_callback",
-            f"{one.line.where} takes {number(each_ms)} ms in {n} of {plural(len(steps), 'step')}, which take "
-            f"{number(steps.median_ms)} ms as a rule: {percent(gain)} of their time.",
-            evidence={
-                "called_ms": each_ms,
-                "n_called_steps": n,
-                "n_steps": len(steps),
-                "step_time_ms": steps.median_ms,
-                "called_ratio": gain,
-                "line": one.line.place,
-                "function": one.line.function,
-                "code": one.line.code,
-            },
-            fix=_less_often(one.line),
-            selection=step_highlight(steps.frame, int(one.ms.argmax()), view="source_view"),
-            gain_ratio=gain,
-            claim=Claim(ms=one.ms),
-        )
+        gain = float(one.ms.sum() / run.steps.time_ms.sum())
+        if gain >= MEDIUM_GAIN and not _is_saving(run, one):
+            yield _of_called(run, one, float(one.ms.sum()) / one.n_steps, gain)
 
 
 def _once(run: Run) -> Iterator[Advice]:
@@ -191,24 +172,30 @@ def _once(run: Run) -> Iterator[Advice]:
         at = int(one.ms.argmax())
         excess_ms = float(steps.time_ms[at]) - steps.median_ms
         is_long = excess_ms >= (LONG_STEP - 1) * steps.median_ms and one.ms[at] >= MOST_OF_STALL * excess_ms
-        if one.n_steps > 1 or not is_long or run.traced.cost_ms[at] > 0 or run.saves.is_saving[at]:
-            continue
-        yield advise(
-            "host_callback",
-            f"{one.line.where} takes {number(float(one.ms[at]))} ms in one of {plural(len(steps), 'step')}, which take "
-            f"{number(steps.median_ms)} ms as a rule. Whether it comes again, this capture does not tell.",
-            evidence={
-                "called_ms": float(one.ms[at]),
-                "n_called_steps": 1,
-                "n_steps": len(steps),
-                "step_time_ms": steps.median_ms,
-                "line": one.line.place,
-                "function": one.line.function,
-                "code": one.line.code,
-            },
-            fix=_less_often(one.line),
-            selection=step_highlight(steps.frame, at, view="source_view"),
-        )
+        if one.n_steps == 1 and is_long and not run.traced.cost_ms[at] > 0 and not run.saves.is_saving[at]:
+            yield _of_called(run, one, float(one.ms[at]), 0.0)
+
+
+def _of_called(run: Run, one: CalledWork, ms: float, gain: float) -> Advice:
+    steps, times = run.steps, f"{one.n_steps:,}" if gain else "one"
+    rest = f": {percent(gain)} of their time." if gain else ". Whether it comes again, this capture does not tell."
+    return advise(
+        "host_callback",
+        f"{one.line.where} takes {number(ms)} ms in {times} of {plural(len(steps), 'step')}, which take "
+        f"{number(steps.median_ms)} ms as a rule{rest}",
+        evidence={
+            "called_ms": ms,
+            "n_called_steps": one.n_steps,
+            "n_steps": len(steps),
+            "step_time_ms": steps.median_ms,
+        }
+        | ({"called_ratio": gain} if gain else {})
+        | one.line.evidence,
+        fix=_less_often(one.line),
+        selection=step_highlight(steps.frame, int(one.ms.argmax()), view="source_view"),
+        gain_ratio=gain,
+        claim=Claim(ms=one.ms) if gain else Claim(),
+    )
 
 
 def _is_saving(run: Run, one: CalledWork) -> bool:
@@ -265,28 +252,28 @@ def _told(run: Run, rule: str, one: OutsideWork) -> Iterator[Advice]:
     if comes_again and one.ms >= MIN_MS and gain >= least:
         yield advise(
             rule,
-            f"{_what(one)} takes {milliseconds(one.ms)} of the {milliseconds(captured_ms)} captured ({percent(share)}), outside "
-            f"of training steps: {_made_of(one)}.",
+            f"{_what(run, one)} takes {milliseconds(one.ms)} of the {milliseconds(captured_ms)} captured ({percent(share)}), "
+            f"outside of training steps: {_made_of(one)}.",
             evidence={
                 "outside_ms": one.ms,
                 "captured_ms": captured_ms,
                 "outside_ratio": share,
                 "n_times": one.n_times,
                 "n_steps": one.n_steps,
-                "line": one.line.place,
-                "function": one.line.function,
-                "code": one.line.code,
+                **one.line.evidence,
             },
-            fix=_fix(one),
+            fix=_fix(run, one),
             selection=_longest(run),
             gain_ratio=gain,
         )
 
 
-def _what(one: OutsideWork) -> str:
+def _what(run: Run, one: OutsideWork) -> str:
     if not one.is_training_call:
         return one.line.where
-    return "Validation" if one.kind else f"What the call at {one.line.place} does between epochs"
+    if one.kind:
+        return "Validation"
+    return f"What the call at {one.line.place} does {'for each batch' if run.is_called_for_each_step else 'between epochs'}"
 
 
 def _made_of(one: OutsideWork) -> str:
@@ -306,25 +293,37 @@ def _longest(run: Run) -> Highlight:
     return Highlight(time_range_ns=ns_range(begin_ps, int(coverage.end_ps[at])), step=step, view="timeline")
 
 
-def _fix(one: OutsideWork) -> Fix:
+def _fix(run: Run, one: OutsideWork) -> Fix:
     where = f" ({one_line(f'{one.line.place}: {one.line.code}')})"
-    if one.is_training_call and one.kind:
+    is_validation = one.is_training_call and one.kind
+    if is_validation:
         return Fix(
             f"Validate every fifth epoch, validation_freq=5 of fit, and on larger batches{where}. Callbacks that "
             "watch val_loss then act every fifth epoch, too."
         )
+    kind = one.kind or (str(run.steps.frame["name"].iloc[0]) if run.is_called_for_each_step and len(run.steps) else "")
+    if "predict" in kind:
+        return Fix(
+            f"Each call of predict makes a pipeline of its own first{where}: predict all at once, in large batches "
+            "(batch_size=256), or call the model on one batch, model(x, training=False), in a tf.function."
+        )
+    if one.is_training_call and run.is_called_for_each_step:
+        return Fix(f"Each call makes a pipeline of its own first{where}: give one call all batches.")
     if one.is_training_call:
         return Fix(
-            f"Make fewer, longer epochs, as callbacks and metrics run at the end of each{where}: of a dataset that "
-            "is repeated steps_per_epoch says how long one is."
+            f"Make fewer, longer epochs, as callbacks{_callbacks(run)} and metrics run at the end of each{where}: of a dataset "
+            "that is repeated steps_per_epoch says how long one is."
         )
     if one.line.function.startswith("on_epoch_"):
         return Fix(f"Do it every tenth epoch instead of each, or in a thread of its own{where}.")
-    if "predict" in one.kind:
-        return Fix(
-            f"Each call makes a pipeline of its own first{where}: predict all at once, in large batches "
-            "(batch_size=256), or call the model itself on one batch, model(x, training=False)."
-        )
-    if one.kind:
+    if kind:
         return Fix(f"Do it less often, and in larger batches (batch_size=256){where}.")
     return Fix(f"Do it less often, or in a thread of its own{where}.")
+
+
+def _callbacks(run: Run) -> str:
+    """Those that the program's `fit` is given, by name; empty where they are not known."""
+    call = only_call(run.results.source_map, "fit", lambda call: any(one.arg == "callbacks" for one in call.keywords))
+    given = getattr(call.argument("callbacks") if call else None, "elts", ())
+    names = [ast.unparse(getattr(one, "func", one)).rpartition(".")[2] for one in given]
+    return f" ({one_line(', '.join(names))})" if names else ""

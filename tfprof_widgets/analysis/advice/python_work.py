@@ -68,6 +68,11 @@ class CodeLine:
         return f"{last_part(self.file)}:{self.line}"
 
     @property
+    def evidence(self) -> dict[str, float | str]:
+        """What cards have of it."""
+        return {"line": self.place, "function": self.function, "code": self.code}
+
+    @property
     def where(self) -> str:
         """`Report.on_epoch_end (train.py:12)`; of a line that is in no function the place alone."""
         if not self.function.isidentifier():

@@ -9,7 +9,7 @@ from dataclasses import replace
 
 import pandas as pd
 
-from ..card import LAST, RULES, Advice, Fix, FoundAdvice, Rule, ranked
+from ..card import COMPUTE, LAST, MEDIUM_GAIN, RULES, Advice, Fix, FoundAdvice, Rule, ranked
 from ..common import typed_table
 from ..events import Framework
 from ..facts import Facts
@@ -58,16 +58,23 @@ def find_advice(results: Facts, rules: Iterable[Rule] | None = None) -> FoundAdv
             except Exception as error:
                 logger.exception("the advice rule %s failed", one.name)
                 failed.setdefault(f"{type(error).__name__}: {error}", []).append(one.name)
-        most = max((one.gain_ratio for one in found), default=0.0) if level == LAST else 0.0
+        is_explained = level == LAST and any(map(_says_what_a_device_waits_for, found))
         for one, advice in sorted(of_level, key=lambda both: -both[1].gain_ratio):
-            settled = run.claims.settle(run, one, advice) if results.has_events else advice
-            # What tells no cause says nothing beside one that takes more.
-            if settled is not None and not 0 < settled.gain_ratio < most:
+            settled = (
+                run.claims.settle(one, advice, compiles_too=run.with_compiling is not run)
+                if results.has_events
+                else advice
+            )
+            if settled is not None and not (is_explained and advice.gain_ratio):
                 found.append(settled)
     said = fitting(without_explained(found), results.environment.framework)
     return FoundAdvice(
         ranked(said, covered=results.coverage.ratio), tuple(_failure(names, why) for why, names in failed.items())
     )
+
+
+def _says_what_a_device_waits_for(one: Advice) -> bool:
+    return one.gain_ratio >= MEDIUM_GAIN and bool(set(RULES[one.rule].claims) - set(COMPUTE))
 
 
 def without_explained(found: Sequence[Advice]) -> list[Advice]:

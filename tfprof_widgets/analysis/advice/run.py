@@ -14,7 +14,7 @@ from ...trace.source_map import SourceMap
 from ..card import Advice, Claim, Fix, advise, is_of_model, line_text, named, one_line, only_call, place_of, rewritten
 from ..layers.scopes import VENDOR
 from ..places import FrameTable, frame_places
-from ..steps.spans import SpanType, on_stream
+from ..steps.spans import MIN_STEPS, SpanType, on_stream
 from ..steps.steps import fetches_in_a_loop
 from .causes import (
     DeviceWaits,
@@ -67,7 +67,7 @@ class Run(RunFacts):
     @cached_property
     def claims(self) -> Claims:
         """What of the steps' time no advice speaks of yet."""
-        return Claims(self)
+        return Claims(self.facts.attribution, self.steps)
 
     @cached_property
     def eager(self) -> EagerWork:
@@ -98,6 +98,12 @@ class Run(RunFacts):
     def new_iterator_ms(self) -> Float64:
         """For each step what an iterator takes that it makes itself."""
         return new_iterator_ms(self)
+
+    @cached_property
+    def is_called_for_each_step(self) -> bool:
+        """Whether Keras makes a pipeline for most steps, as a call of `predict` for each batch does: they wait for that."""
+        n_steps = len(self.steps)
+        return self.is_keras_loop and n_steps >= MIN_STEPS and len(self.results.tf_data.pipelines) > n_steps / 2
 
     @cached_property
     def shuffle_fill(self) -> ShuffleFill | None:

@@ -121,7 +121,6 @@ class StepEffect:
 
 
 def common_change(time_a: Measured, time_b: Measured, is_counted: Bool, *, step_ms: float) -> CommonChange:
-    """Measure the common change."""
     if not (time_a.degrees and time_b.degrees):
         return CommonChange()
     larger = np.maximum(time_a.typical, time_b.typical)
@@ -337,7 +336,6 @@ class StepTimes:
 
     @property
     def is_known(self) -> bool:
-        """Whether there is an interval."""
         return math.isfinite(self.interval[0])
 
     @property
@@ -475,7 +473,6 @@ class Pace:
 
 
 def pace_of(facts: Facts) -> Pace:
-    """How fast a run was."""
     return Pace(step_ms(facts), samples_per_step(facts))
 
 

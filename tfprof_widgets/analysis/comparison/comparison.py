@@ -308,7 +308,6 @@ class RunDiff:
 
     @cached_property
     def cells(self) -> tuple[RunCells, RunCells]:
-        """What each run is divided into."""
         first, second = (
             run_cells(one, by_step=self.is_per_step, n_rows=len(one.occurrences.name)) for one in (self.a, self.b)
         )

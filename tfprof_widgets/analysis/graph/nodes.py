@@ -232,7 +232,6 @@ class _Stacks:
         self._made: dict[tuple[int, str], int] = {}
 
     def node(self, frame: int, suffix: str) -> int:
-        """The node of the stack whose innermost frame is `frame`."""
         missing = []
         while frame >= 0 and (frame, suffix) not in self._made:
             missing.append(frame)
@@ -243,7 +242,6 @@ class _Stacks:
         return node
 
     def child(self, parent: int, text: str, frame: int) -> int:
-        """The node of this text below `parent`."""
         found = self._children.get((parent, text))
         if found is None:
             found = self._children[parent, text] = len(self.names)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -151,7 +150,11 @@ def _add_graphs(naming: _Naming, source_map: SourceMap, own: Int64) -> list[tupl
     ran = Counter(graph[own[own >= 0]].tolist())
     if not ran:
         return []
-    of_data = _graphs_of_data(naming.name, graph, own)
+    of_data = {
+        int(graph[row])
+        for name, row in zip(naming.name, own.tolist(), strict=True)
+        if row >= 0 and name.startswith(f"{DATA_SCOPE}/")
+    }
     done = np.zeros(len(graph), np.bool_)
     done[own[own >= 0]] = True
     rank = np.full(len(source_map.functions) + 1, -1, np.int64)  # the last entry is what graph -1 finds
@@ -169,15 +172,6 @@ def _add_graphs(naming: _Naming, source_map: SourceMap, own: Int64) -> list[tupl
         if naming.add_new(name, types[i]):
             found.append((row, bool(scopes.is_backward[i])))
     return found
-
-
-def _graphs_of_data(names: Sequence[str], graph: Int64, own: Int64) -> set[int]:
-    """The graphs of which some op ran within tf.data."""
-    return {
-        int(graph[row])
-        for name, row in zip(names, own.tolist(), strict=True)
-        if row >= 0 and name.startswith(f"{DATA_SCOPE}/")
-    }
 
 
 GRADIENT = " (gradient)"

@@ -239,7 +239,6 @@ InputShapes = tuple[tuple[int, Shape | None], ...]
 
 
 def _ops_by_row(row_of_op: Int64, graph: OpGraph, n_rows: int) -> list[Int64]:
-    """The ops of each row, by name."""
     names = graph.ops["name"].tolist()
     by_name = np.array(sorted(range(len(names)), key=names.__getitem__), np.int64)
     order = by_name[np.argsort(row_of_op[by_name], kind="stable")]

@@ -203,7 +203,6 @@ class HostFacts:
 
 
 def host_facts(trace: Trace) -> tuple[HostFacts, ...]:
-    """The facts on hosts, in the order of the trace."""
     hosts, of_plane = hosts_of(trace), host_of_plane(trace)
     accelerated = {plane.host for plane in trace.planes if is_accelerator(plane)}
     n_events = np.bincount(of_plane[trace.plane_id], minlength=len(hosts))

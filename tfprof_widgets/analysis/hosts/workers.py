@@ -171,7 +171,6 @@ def _clocks(hosts: tuple[str, ...], rows: pd.DataFrame) -> ClockShifts:
 
 
 def _rows_by_code(code: Int64, n: int) -> list[Int64]:
-    """For each code its rows, ascending."""
     order = np.argsort(code, kind="stable")
     return np.split(order, np.cumsum(np.bincount(code, minlength=n))[:-1]) if n else []
 
@@ -423,7 +422,6 @@ def _exposed(trace: Trace, steps: TracedSteps, spans: dict[str, Int64], computin
 
 
 def _common(one: Stretches, other: Stretches) -> Stretches:
-    """Where both are."""
     first = np.searchsorted(other.end, one.start, side="right")
     n = np.maximum(np.searchsorted(other.start, one.end, side="left") - first, 0)
     mine, theirs = np.repeat(np.arange(len(n)), n), ranges(first, n)

@@ -244,7 +244,6 @@ class IteratorNodes:
 
     @property
     def n_pipelines(self) -> int:
-        """How many pipelines there are."""
         return len(self.is_device)
 
 

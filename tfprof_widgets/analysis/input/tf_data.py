@@ -150,6 +150,7 @@ class Place:
 
 
 HOST = Place()
+_BATCHES = ("Batch", "ParallelBatch")
 
 
 def suggest(name: str, params: Mapping[str, StatValue], place: Place = HOST) -> str:
@@ -157,6 +158,9 @@ def suggest(name: str, params: Mapping[str, StatValue], place: Place = HOST) -> 
     if place.is_device:
         return _DEVICE
     base = base_name(name)
+    nearest = base_name(next(iter(place.inputs), ""))
+    if (base in _BATCHES and nearest == "Unbatch") or (base == "Unbatch" and base_name(place.consumer) in _BATCHES):
+        return _REBATCH
     if base in _BY_NAME:
         return _BY_NAME[base]
     if base in _BY_PARAMS:
@@ -214,12 +218,6 @@ def _prefetch(params: Mapping[str, StatValue], place: Place) -> str:
     )
 
 
-def _batch(place: Place) -> str:
-    if place.inputs and base_name(place.inputs[0]) == "Unbatch":
-        return _REBATCH
-    return _LARGE_BATCH if place.element_us >= COPIES_US else _BATCH
-
-
 def _shuffle(params: Mapping[str, StatValue], place: Place) -> str:
     size = params.get("buffer_size")
     of = f" of {plural(size, 'element')}" if isinstance(size, int) else ""
@@ -242,9 +240,9 @@ _BY_PARAMS: dict[str, Callable[[Mapping[str, StatValue], Place], str]] = {
     "MapAndBatch": lambda params, place: _map("MapAndBatch", params, place),
     "ParseExample": lambda params, place: _map("ParseExample", params, place),
     "Prefetch": _prefetch,
-    "Batch": lambda _, place: _batch(place),
+    "Batch": lambda _, place: _LARGE_BATCH if place.element_us >= COPIES_US else _BATCH,
     "PaddedBatch": lambda _, __: _PADDED_BATCH,
-    "Unbatch": lambda _, place: _REBATCH if base_name(place.consumer) == "Batch" else _UNBATCH,
+    "Unbatch": lambda _, __: _UNBATCH,
     "Interleave": lambda _, place: _INTERLEAVE + _cache(place),
     "FlatMap": lambda _, place: _FLAT_MAP + _cache(place),
     "Filter": lambda _, place: _FILTER + _cache(place),
@@ -335,7 +333,6 @@ class _Latencies:
         return cls(n_calls, n_slow, total, np.where(n_calls, shortest, 0), longest, n_counted, of_counted)
 
     def columns(self) -> dict[str, Int64 | Float64]:
-        """Those of the table."""
         return {
             "n_calls": self.n_calls,
             "n_slow_calls": self.n_slow,

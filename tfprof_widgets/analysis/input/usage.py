@@ -405,7 +405,6 @@ def _below(parent: Int64, node: int) -> Bool:
 
 
 def _event_names(trace: Trace, usage: Usage) -> list[tuple[str, ...]]:
-    """For each node the distinct names of its events."""
     n_names = max(len(trace.strings), 1)
     pairs = np.unique(usage.node * n_names + trace.name_id[usage.calls.event])
     ends = np.searchsorted(pairs, np.arange(usage.n_nodes + 1) * n_names).tolist()

@@ -183,7 +183,7 @@ def _entry(
     if is_input:
         return DATA_SCOPE, "", "input"
     if is_optimizer:
-        name = next((part for part in scope if not _is_internal(part)), ANY_OPTIMIZER)
+        name = next((part for part in scope if without_number(part) not in FUNCTIONS), ANY_OPTIMIZER)
         name = name if name in known.optimizers else without_number(name)
         return name, known.optimizers.get(name, ""), "optimizer"
     root = without_number(scope[0]) if scope else ""
@@ -220,10 +220,6 @@ class _Inference:
             if is_op or is_twin or bare in FUNCTIONS:
                 return scope[:n]
         return scope[:MAX_DEPTH]
-
-
-def _is_internal(part: str) -> bool:
-    return without_number(part) in FUNCTIONS
 
 
 Scope = tuple[str, ...]
@@ -344,7 +340,7 @@ class GraphIndex:
         """The row of the op whose gradient an op in `scope` computes; `row` itself where there is none."""
         graph = self.graph[row] if row >= 0 else -1
         if scope and (exact := self._normal.get((scope[:-1], scope[-1], False))):
-            return self._nearest(exact, graph)
+            return next((row for row in reversed(exact) if self.graph[row] == graph), exact[-1])
         rows = self._in_scope.get(scope, [])
         typed = self._of_type(rows, kind)
         if typed:
@@ -383,9 +379,6 @@ class GraphIndex:
         frames = Counter(self._frame[row] for row in rows)
         frame = frames.most_common(1)[0][0]
         return next(row for row in rows if self._frame[row] == frame)
-
-    def _nearest(self, rows: list[int], graph: int) -> int:
-        return next((row for row in reversed(rows) if self.graph[row] == graph), rows[-1])
 
 
 def rewritten(leaf: str) -> list[str]:
@@ -557,7 +550,6 @@ def _phases(scopes: OpScopes, places: Places) -> UInt8:
 
 
 def _entry_of(places: Places, listed: Sequence[str], names: Sequence[str]) -> dict[str, int]:
-    """The entry of each of some names that are listed."""
     entry_of = dict(zip(listed, places.entry.tolist(), strict=True))
     return {name: entry_of[name] for name in names}
 

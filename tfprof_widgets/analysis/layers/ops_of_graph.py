@@ -181,8 +181,6 @@ class TapeOps:
 
 
 class _Lists:
-    """Values by a key."""
-
     def __init__(self, key: Int64, value: Int64) -> None:
         order = np.argsort(key, kind="stable")
         self._value: list[int] = value[order].tolist()
@@ -191,15 +189,12 @@ class _Lists:
         self._range = dict(zip(keys.tolist(), zip(first.tolist(), ends, strict=True), strict=True))
 
     def of(self, key: int) -> list[int]:
-        """Those of a key, in their order."""
         begin, end = self._range.get(key, (0, 0))
         return self._value[begin:end]
 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class OpMatch:
-    """The graph op of each framework op."""
-
     row: Int32
     """Row of `SourceMap.ops`, -1 for none; of a gradient op that of the forward op, as far as it is found."""
     is_backward: Bool

@@ -177,7 +177,6 @@ class OpScopes:
 
     @cached_property
     def scope(self) -> tuple[Scope, ...]:
-        """The innermost scope of each op."""
         return tuple(map(self.scopes.__getitem__, self.scope_id.tolist()))
 
     @cached_property
@@ -416,7 +415,6 @@ class _Path:
                 self.pop()
 
     def folds(self, part: str) -> bool:
-        """Whether `fold` changes anything."""
         half = len(self.parts) // 2
         return (
             half > 0
@@ -481,7 +479,6 @@ class _Tree:
 
     @classmethod
     def of(cls, scopes: Sequence[tuple[str, ...]]) -> tuple[_Tree, Int32]:
-        """The tree of some scopes, and the number of each."""
         tree = cls([""], [-1], [""])
         child: dict[tuple[int, str], int] = {}
         entry = [tree._add(scope[:MAX_SCOPE_DEPTH], child) for scope in scopes]
@@ -504,7 +501,6 @@ class _Tree:
         return at
 
     def entries(self) -> pd.DataFrame:
-        """The `entries` table."""
         depth = np.zeros(len(self.name), np.int32)
         for i, parent in enumerate(self.parent[1:], 1):  # parents come first; one turn per scope
             depth[i] = depth[parent] + 1

@@ -90,7 +90,6 @@ def _slopes(parts: list[tuple[Float64, Float64]]) -> _Slopes:
 
 
 def describe_growth(bytes_per_step: float, n_steps: int, unfreed: pd.DataFrame, free_bytes: int) -> str:
-    """The sentence of a significant growth."""
     said = f"Memory in use grows by {size(bytes_per_step)} a step over {plural(n_steps, 'step')}: a sign of a leak."
     # What is left of most steps is the leak; what is left of one step is a variable or a cache.
     leaking = unfreed[(unfreed["n_steps"] * 2 >= unfreed["n_steps"].max()) & (unfreed["held_bytes"] > 0)]
@@ -177,8 +176,6 @@ _FEWEST_FLAT = 3
 
 @dataclass
 class Growth:
-    """Memory that grows."""
-
     first_number: int
     """Of the step that ran when it began."""
     first_ordinal: float

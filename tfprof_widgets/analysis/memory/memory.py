@@ -408,7 +408,6 @@ def compute_memory(
     grouping: Grouping | None = None,
     machine_bytes: int | None = None,
 ) -> MemoryProfile:
-    """Read the memory events of a trace."""
     snapshots = read_snapshots(trace, grouping or group_events(trace))
     if machine_bytes is not None:
         snapshots = within_machine(snapshots, machine_bytes)

@@ -117,7 +117,6 @@ class Snapshots:
         return self.stack_bytes + self.heap_bytes
 
     def rows_of(self, allocator: str) -> slice:
-        """The rows of one allocator."""
         k = bisect_left(self.allocators, allocator)
         if k == len(self.allocators) or self.allocators[k] != allocator:
             raise no_allocator(allocator, self.allocators)
@@ -125,7 +124,6 @@ class Snapshots:
 
 
 def no_allocator(name: str, allocators: tuple[str, ...]) -> KeyError:
-    """The error for a name that no allocator has; it tells those there are."""
     known = ", ".join(allocators) or "none: the capture holds no memory events"
     return KeyError(f"no allocator {name!r}; there are: {known}")
 

@@ -156,7 +156,6 @@ class ReducedMemory(MemoryTables):
         return rows
 
     def _place(self, allocator: str) -> pd.Series[Any]:
-        """The host of an allocator, and its name there."""
         if allocator not in self.allocators:
             raise no_allocator(allocator, self.allocators)
         return self.place.iloc[self.allocators.index(allocator)]

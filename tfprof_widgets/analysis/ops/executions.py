@@ -324,11 +324,6 @@ def _any_call(trace: Trace) -> Bool:
     return np.asarray(is_any[trace.name_id])
 
 
-def op_type_of_call(name: str) -> str:
-    """`MatMul` of `EagerLocalExecute: MatMul`."""
-    return name.partition(": ")[2].strip()
-
-
 @dataclass(frozen=True, eq=False, repr=False)
 class Units:
     """The table of what was executed: ordinary ops first, hosts before devices; then HLO ops likewise."""
@@ -578,7 +573,6 @@ def _host_rows(trace: Trace, hlo: HloExecutions) -> _Rows:
 
 
 def _eager_calls(trace: Trace, ops: _Rows, hlo: HloExecutions) -> Int64:
-    """The eager calls that stand for an op."""
     is_recorded = np.zeros(trace.n_events, np.bool_)
     is_recorded[ops[0][0]] = True
     is_recorded[hlo.host_event] = True
@@ -590,7 +584,7 @@ def _with_calls(trace: Trace, ops: _Rows, rows: Int64, calls: Int64) -> _Rows:
     if not len(calls):
         return ops
     ids, called = unique_codes(trace.name_id[calls])
-    kinds = [op_type_of_call(trace.strings[i]) for i in ids.tolist()]
+    kinds = [trace.strings[i].partition(": ")[2].strip() for i in ids.tolist()]
     rows = np.concatenate([ops[0][0], rows])
     code = np.concatenate([ops[0][1], called + len(ops[1])])
     order = np.argsort(rows, kind="stable")
@@ -633,7 +627,6 @@ def _device_rows(trace: Trace, hlo: HloExecutions, enqueued: Launches, tried: In
 
 
 def _first_lines(trace: Trace) -> Int64:
-    """For each plane its first line."""
     first = np.full(len(trace.planes), -1, np.int64)
     for index in range(len(trace.lines) - 1, -1, -1):
         first[trace.lines[index].plane] = index

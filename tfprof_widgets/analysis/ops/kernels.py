@@ -346,7 +346,6 @@ def _is_einsum(trace: Trace, rows: Int64) -> Bool:
 
 
 def _texts(ids: npt.NDArray[np.integer], texts: Sequence[str] | Mapping[int, str]) -> Texts:
-    """A column of texts of which each is another one."""
     used, code = np.unique(ids, return_inverse=True)
     return Texts(code, tuple(map(texts.__getitem__, used.tolist())))
 
@@ -359,7 +358,6 @@ def _launch_ranks(launches: Sequence[Launch]) -> Int64:
 
 
 def _said(launches: Sequence[Launch]) -> dict[str, npt.NDArray[Any]]:
-    """What launches say, as columns."""
     return {
         "registers_per_thread": np.array([one.registers for one in launches], np.int64),
         "shared_memory_bytes": np.array([one.shared_memory_bytes for one in launches], np.int64),

@@ -134,8 +134,6 @@ CUT = "…"
 
 @dataclass(frozen=True, eq=False, repr=False)
 class MergedHlo:
-    """The HLO ops of all hosts."""
-
     frame: pd.DataFrame
     """One row per HLO op of a program and side, by appearance: `HLO_OPS_COLUMNS` without ranks and ratios, and times in ps."""
     row: Int64

@@ -89,7 +89,6 @@ class OpSums:
 
     @cached_property
     def self_us(self) -> Float64:
-        """Time of its own."""
         return np.asarray(self.self_ps / PS_PER_US, np.float64)
 
     @cached_property
@@ -137,7 +136,6 @@ def sums_of_units(units: OpSums, shares: OpShares) -> OpSums:
 
 
 def ops_table(ops: Occurrences | OpShares, sums: OpSums, idle_ps: Mapping[str, int] | None = None) -> pd.DataFrame:
-    """The table of `aggregate_ops` of sums that are known."""
     return _finish(_with_idle(_columns(ops, sums), idle_ps or {}))
 
 
@@ -315,7 +313,6 @@ class UnitSums:
     self_ps: Int64
 
     def of_host(self, host: int) -> UnitSums:
-        """The entries of one host."""
         rows = slice(*np.searchsorted(self.host, [host, host + 1]))
         return UnitSums(*(getattr(self, one.name)[rows] for one in fields(self)))
 

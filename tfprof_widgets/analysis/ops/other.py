@@ -153,7 +153,6 @@ def compute_copy_runs(trace: Trace, steps: TracedSteps, event_op: Int32, op_shar
 
 
 def copy_rows(copies: pd.DataFrame, runs: pd.DataFrame) -> Int64:
-    """For each of the copies its row in the table `copies`."""
     key = list(COPY_KEY)
     return pd.MultiIndex.from_frame(copies[key].astype(object)).get_indexer(pd.MultiIndex.from_frame(runs[key]))
 
@@ -225,8 +224,6 @@ def _returns(trace: Trace, steps: TracedSteps, rows: Int64, maker: list[str], re
 
 @dataclass(frozen=True, eq=False, repr=False)
 class HloOps:
-    """The `hlo_ops` table, and where each unit is in it."""
-
     frame: pd.DataFrame
     """The columns `HLO_OPS`; empty where no compiled program ran."""
     unit_row: Int32
@@ -355,7 +352,6 @@ _COMPILERS = ("", "xla", "other")
 
 
 def compute_tf_functions(trace: Trace) -> pd.DataFrame:
-    """What calls of functions cost."""
     rows = np.flatnonzero(on_host(trace) & (trace.string_stat("tf_function_call") >= 0))
     own = nest(trace.line_id[rows], trace.start_ps[rows], trace.duration_ps[rows]).self_ps
     texts, code = np.unique(trace.string_stat("tf_function_call")[rows], return_inverse=True)

@@ -108,7 +108,6 @@ def compute_op_shares(occurrences: Occurrences) -> OpShares:
 
 
 def dominant_ops(unit: Int64, op: Int64, ratio: Float64, n_units: int) -> Int32:
-    """`OpShares.dominant` of its rows."""
     order = np.lexsort((op, -ratio, unit))
     first = np.flatnonzero(np.diff(unit[order], prepend=-1))
     dominant = np.empty(n_units, np.int32)

@@ -90,7 +90,6 @@ def batch_size_of(facts: Facts, told: int) -> int | None:
 
 
 def progress_of(facts: Facts, step: int, until_ps: int, op: str) -> Progress:
-    """What had run of a step."""
     trace, layers = facts.trace, facts.layers
     is_training = step >= 0 and str(facts.step_frame["name"].iloc[step]).startswith("train")
     here = (facts.steps.event_step == step) & (trace.start_ps <= until_ps) & (facts.event_op >= 0)
@@ -138,7 +137,6 @@ def estimate_batch(
     batch_size: int | None,
     progress: Progress,
 ) -> Estimate:
-    """Estimate the batch size that fits."""
 
     def unknown(why: str) -> Estimate:
         return Estimate(batch_size=batch_size, fits=None, words=f"No batch size that fits is estimated: {why}.")

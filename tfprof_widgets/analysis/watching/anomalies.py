@@ -330,7 +330,6 @@ class AnomalyFinder:
                 memory.add(value, ns, ordinal, number)
 
     def _window_of(self, anomaly: Anomaly, steps: Sequence[int] | None) -> int | None:
-        """The last profile window that has steps of it."""
         begin, end = anomaly.first_step, anomaly.last_step if anomaly.last_step is not None else self._last_number
         for index, first, last in reversed(self._windows):
             if any(first <= step <= last for step in steps) if steps is not None else first <= end and begin <= last:

@@ -58,7 +58,6 @@ class Outcome:
 
 
 def outcome_of(log: WatchLog) -> Outcome:
-    """The figures of a log."""
     steps = log.steps
     ms = usual_ms(steps)
     latest = steps[-_LATEST:]
@@ -314,8 +313,6 @@ SLOW = 3.0
 
 
 class SlowTraced(NamedTuple):
-    """What they cost."""
-
     n: int
     first_number: int
     latest: list[tuple[int, float]]

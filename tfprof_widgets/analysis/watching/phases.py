@@ -92,7 +92,6 @@ class Phase:
 
     @property
     def rows(self) -> Rows:
-        """Its latest steps."""
         return self.level.rows.last(LOOKED_BACK)
 
 
@@ -275,8 +274,6 @@ _LITTLE_BY_LITTLE = (0.2, 0.8)
 
 @dataclass(frozen=True)
 class Stretch:
-    """Steps in a row."""
-
     first_number: int
     last_number: int
     first_ns: int

@@ -76,7 +76,6 @@ class LatestRows:
         return self._rows[begin : self._end]
 
     def drop_from(self, ordinal: int) -> None:
-        """Forget the rows from an ordinal on."""
         rows = self.last()
         self._end = self._begin + int(np.searchsorted(rows["ordinal"], ordinal))
 
@@ -249,7 +248,6 @@ class SlowStep(NamedTuple):
 
     @property
     def extra_ms(self) -> float:
-        """By how much it is longer."""
         return self.ms - self.usual_ms
 
 
@@ -284,7 +282,6 @@ class Series:
 
     @property
     def next_number(self) -> int:
-        """The number that the next one is expected to have."""
         last = self.steps[-1]
         return last.number + self.next_ordinal - last.ordinal
 
@@ -343,7 +340,6 @@ class SlowSteps:
             self._look_for_series()
 
     def _steps(self, rows: Rows, usual_ms: float, usual_parts: Mapping[str, float]) -> Iterator[SlowStep]:
-        """Rows, which are few, as slow steps."""
         parts = parts_of(rows)
         for i, is_so in enumerate(is_usual(rows).tolist()):
             ordinal, number, _, ms, *_ = rows[i].item()
@@ -496,8 +492,6 @@ _SLOWER = 1.5
 
 @dataclass
 class After:
-    """The steps after one event."""
-
     at_ns: int
     first_number: int = -1
     last_number: int = -1

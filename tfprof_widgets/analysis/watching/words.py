@@ -87,8 +87,6 @@ class BeforeAndSince:
 
 
 class Machine:
-    """The latest samples."""
-
     def __init__(self, n_cores: int) -> None:
         self.n_cores = n_cores
         self._rows = np.empty((0, len(SAMPLE_COLUMNS)))
@@ -259,7 +257,6 @@ def part_words(change: Change) -> str:
 
 
 def change_evidence(change: Change) -> str:
-    """What was measured."""
     middle = "Medians" if change.by == "median" else "Means without single slow steps"
     said = f"{middle} of the last {plural(change.now.n, 'step')} of it and of the {change.before.n:,} before."
     if not change.now.is_wait_known:
@@ -282,13 +279,11 @@ def machine_words(column: str, found: BeforeAndSince) -> str:
 
 
 def joined(sentences: Sequence[str]) -> str:
-    """Parts of sentences as one."""
     said = "; ".join(one for one in sentences if one)
     return f"{said[0].upper()}{said[1:]}." if said else ""
 
 
 def earlier_words(spans: Sequence[tuple[int, int]], n_more: int) -> str:
-    """Where the same was before."""
     if not spans:
         return ""
     listed = ", ".join(f"step {first:,} to {last:,}" for first, last in spans[-3:])
@@ -297,7 +292,6 @@ def earlier_words(spans: Sequence[tuple[int, int]], n_more: int) -> str:
 
 
 def drift_anomaly(drift: Drift) -> Anomaly | None:
-    """A drift in words; None where there is none."""
     before, latest = drift.before, drift.latest
     if before is None or latest is None:
         return None
@@ -320,7 +314,6 @@ def drift_anomaly(drift: Drift) -> Anomaly | None:
 def slow_steps_anomaly(
     single: Sequence[SlowStep], n_older: int, longest: SlowStep | None, places: Mapping[int, str]
 ) -> Anomaly | None:
-    """Single slow steps as one; None where there are none."""
     if not single:
         return None
     n = len(single) + n_older
@@ -386,7 +379,6 @@ def series_anomaly(series: Series, places: Mapping[int, str]) -> Anomaly:
 
 
 def traced_anomaly(traced: SlowTraced | None) -> Anomaly | None:
-    """Steps that traced a function as one; None where there are none."""
     if traced is None:
         return None
     ms = milliseconds(float(np.median([ms for _, ms in traced.latest])))

@@ -228,7 +228,6 @@ def _positions(side: WindowDimension) -> float:
 
 
 def _first_elements(modules: HloModules) -> Float64:
-    """Elements of the first operand of each instruction."""
     first = first_operand(modules, np.arange(modules.n_instructions))
     held = np.append(modules.n_elements, 0)
     return held[first].astype(np.float64)
@@ -318,8 +317,6 @@ class HloGraph:
 
 
 class HloGraphs:
-    """The graphs of the instructions of modules."""
-
     def __init__(self, modules: HloModules) -> None:
         self._modules = modules
 

@@ -153,8 +153,6 @@ for name in sys.argv[1:]:
 
 @dataclass(frozen=True)
 class CuptiFacts:
-    """What is known of CUPTI on this machine."""
-
     wanted: str = _PLAIN
     """The file that TensorFlow asks for first, such as `libcupti.so.12`."""
     loaded: str = ""
@@ -299,18 +297,11 @@ _MODULES = {"protobuf": "google.protobuf"}
 
 @dataclass(frozen=True)
 class PackageFacts:
-    """What is known of one package."""
-
     name: str
     installed: str = ""
     """Its version on disk; "" where it is not installed."""
     running: str = ""
     """Its version in this process; "" where it is not imported."""
-
-
-def python_facts() -> PackageFacts:
-    """Return the interpreter's version, as that of a package."""
-    return PackageFacts("python", running=platform.python_version())
 
 
 def package_facts(name: str) -> PackageFacts:
@@ -370,7 +361,7 @@ def _lowest(allowed: SpecifierSet) -> str:
 
 def version_checks() -> Iterator[Check]:
     """Check Python and each package that is needed."""
-    yield python_check(python_facts(), needed_python())
+    yield python_check(PackageFacts("python", running=platform.python_version()), needed_python())
     for name, at_least in needed_packages().items():
         yield package_check(package_facts(name), at_least)
 
@@ -385,14 +376,12 @@ def backend_check(backend: str) -> Check:
 
 
 def python_check(facts: PackageFacts, at_least: str) -> Check:
-    """Check the interpreter."""
     if is_older(facts.running, at_least):
         return warning("python", f"{facts.running}; {at_least} or later is needed", "conda create -n tf python=3.12")
     return ok("python", facts.running)
 
 
 def package_check(facts: PackageFacts, at_least: str) -> Check:
-    """Check one package."""
     wanted = f'pip install -U "{facts.name.replace("_", "-")}{">=" * bool(at_least)}{at_least}"'
     version = facts.running or facts.installed
     if not version:

@@ -171,8 +171,6 @@ _LOOPS = (ast.For, ast.AsyncFor, ast.While, ast.ListComp, ast.SetComp, ast.DictC
 
 @dataclass(frozen=True)
 class Call:
-    """One call of a class by its name."""
-
     file: str
     line: int
     positional: tuple[Any, ...]
@@ -218,7 +216,6 @@ def simple(value: Any) -> Any:
 
 
 def calls_of(text: str, file: str, wanted: Wanted) -> list[tuple[str, Call]]:
-    """Calls of what is wanted in one text, in the order of the text."""
     try:
         tree = ast.parse(text)
     except (SyntaxError, ValueError, RecursionError, MemoryError):

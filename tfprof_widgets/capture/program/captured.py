@@ -170,7 +170,6 @@ class ProgramReader:
         self._failures.append(f"Source lines are not whole: {type(error).__name__}: {error}.")
 
     def source_map(self, recorder: str, facts: pd.DataFrame, notices: list[str]) -> SourceMap:
-        """The map of what was added."""
         layers = self._layers()
         files, cut = self._files()
         details = self._graphs.details

@@ -146,7 +146,6 @@ class Columns(dict[str, list[Any]]):
 
     @property
     def n_rows(self) -> int:
-        """How many there are."""
         return len(next(iter(self.values())))
 
 

@@ -367,11 +367,6 @@ def definition_of(name: str | bytes) -> Any:
         return None
 
 
-def debug_info_of(name: str) -> Any:
-    """Where each op of a function of the runtime was made, as a GraphDebugInfo."""
-    return _context().get_graph_debug_info(name)
-
-
 def traced_name(name: str) -> str:
     """The name of the Python function, as its graph has it: `train_step` of `__inference_train_step_123`."""
     matched = _TRACED.fullmatch(name)
@@ -427,7 +422,6 @@ class RanGraph:
 def ran_graphs(
     objects: list[Any], held: frozenset[str] | None, mentioned: set[str], *, until_ns: int, last_number: int
 ) -> tuple[list[RanGraph], int]:
-    """The graphs of a captured program."""
     graph_class, function_class, atomic_class = graph_classes()
     of_functions = {id(one) for one in alive(objects, function_graph_class())}
     atomic = {_name(one): one for one in alive(objects, atomic_class)}
@@ -473,7 +467,7 @@ def _made_anew(name: str) -> tuple[Any, Mapping[str, Any]] | None:
         return None
     try:
         graph = function_def_to_graph.function_def_to_graph(definition)
-        return graph, tf_stack.LoadTracesFromDebugInfo(debug_info_of(name))
+        return graph, tf_stack.LoadTracesFromDebugInfo(_context().get_graph_debug_info(name))
     except Exception:  # functions that it calls may be gone; what is left is worth having
         _logger.info("the graph of %s is not known", name, exc_info=True)
         return None
@@ -534,7 +528,6 @@ class FrameTable:
         return row
 
     def file_row(self, filename: str) -> int:
-        """The row of a file."""
         return self.files.setdefault(filename, len(self.files))
 
 
@@ -553,7 +546,6 @@ class GraphTable:
         """Row of the innermost frame of each traceback; thousands of ops have some hundred."""
 
     def add(self, graphs: Sequence[RanGraph], *, of_handle: dict[int, int], batch_size: int) -> None:
-        """Note the ops of graphs."""
         try:
             self.details.begin([one.graph for one in graphs], of_handle)
             for one in graphs:

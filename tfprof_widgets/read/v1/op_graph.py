@@ -22,11 +22,6 @@ _PARTITION_SUFFIX = re.compile(r"(?:/_\d+|_S\d+)$")
 """The runtime's suffix of tensors that it passes between devices, and of copies of constants."""
 
 
-def is_accelerator_time(device: str) -> bool:
-    """Whether times of a device, in lower case, are those of kernels."""
-    return "stream:all" in device
-
-
 def is_canonical(device: str) -> bool:
     """Whether ops are placed on a device, in lower case, rather than that it is one of a GPU's streams."""
     return _CANONICAL.fullmatch(device) is not None
@@ -82,7 +77,7 @@ class _Builder:
         duration_us = one.end_rel_us or 1  # what is quicker than a microsecond counts as one
         run[1] = min(run[1], one.start_us) if run[1] > 0 else one.start_us
         run[2] = max(run[2], one.start_us + duration_us)
-        is_kernel = is_accelerator_time(device)
+        is_kernel = "stream:all" in device
         if is_kernel or is_canonical(device):
             self.times.append((one.name, one.step, device, is_kernel, one.start_us, duration_us))
             run[0] += not is_kernel

@@ -99,8 +99,6 @@ _DTYPE = re.compile(r"\btype: (DT_\w+)")
 
 @dataclass(frozen=True)
 class GraphNode:
-    """One node."""
-
     name: str
     type: str
     inputs: tuple[tuple[str, int], ...] = ()
@@ -275,8 +273,6 @@ RECEIVED = "RecvTensor"
 
 @dataclass(frozen=True, slots=True)
 class TensorLife:
-    """One tensor of one step."""
-
     step: int
     device: str
     name: str
@@ -290,8 +286,6 @@ class TensorLife:
 
 @dataclass(frozen=True, slots=True)
 class Tensor:
-    """One output of an execution."""
-
     slot: int
     dtype: int
     shape: tuple[int, ...] | None
@@ -305,8 +299,6 @@ class Tensor:
 
 @dataclass(frozen=True, slots=True)
 class AllocatorUse:
-    """What one execution did to one allocator."""
-
     name: str
     total_bytes: int
     peak_bytes: int
@@ -318,8 +310,6 @@ class AllocatorUse:
 
 @dataclass(frozen=True, slots=True)
 class Execution:
-    """One execution of an op on one device."""
-
     step: int
     device: str
     node: str
@@ -355,8 +345,6 @@ class AllocatorValue:
 
 @dataclass(frozen=True)
 class StepStats:
-    """All executions of some steps."""
-
     executions: list[Execution] = field(default_factory=list)
     """In the order of the steps, then of the file."""
     steps: list[int] = field(default_factory=list)
@@ -371,7 +359,6 @@ class StepStats:
 
 
 def read_step_stats(steps: Mapping[int, bytes], *, source: str = "") -> StepStats:
-    """Read the messages of some steps."""
     where = source or "The RunMetadata"
     found = StepStats()
     for step, content in steps.items():
@@ -440,7 +427,19 @@ def _execution(step: int, device: str, node: Any) -> Execution:
         temp_bytes=_sane(node.memory_stats.temp_memory_size),
         persistent_bytes=_sane(node.memory_stats.persistent_memory_size),
         outputs=tuple(_tensor(output) for output in node.output),
-        allocators=tuple(_allocator(one) for one in node.memory),
+        allocators=tuple(
+            AllocatorUse(
+                name=decoded(one.allocator_name),
+                total_bytes=_sane(one.total_bytes),
+                peak_bytes=_sane(one.peak_bytes),
+                live_bytes=_sane(one.live_bytes),
+                in_use_bytes=_sane(one.allocator_bytes_in_use),
+                records=tuple(
+                    (_sane(record.alloc_micros), _sane(record.alloc_bytes)) for record in one.allocation_records
+                ),
+            )
+            for one in node.memory
+        ),
     )
 
 
@@ -449,7 +448,7 @@ def _told(name: str, label: str, device: str) -> tuple[str, str, tuple[tuple[str
     if name == RECEIVED:
         transfer = _TRANSFER.search(label)
         return name, RECEIVED, (), transfer[2] if transfer else "elsewhere"
-    if is_kernel_device(device):
+    if "/stream:" in device or "/memcpy" in device:
         kernel = _KERNEL.search(label)
         full = kernel[1] if kernel and kernel[1] else name
         return full, full.partition(":")[2].partition(":")[0], (), ""
@@ -457,11 +456,6 @@ def _told(name: str, label: str, device: str) -> tuple[str, str, tuple[tuple[str
     if match is None:
         return name, "", (), ""
     return name, match[2], tuple(map(source_of, match[3].split(", "))) if match[3] else (), ""
-
-
-def is_kernel_device(device: str) -> bool:
-    """Whether a device stands for kernels or copies on an accelerator rather than for what schedules them."""
-    return "/stream:" in device or "/memcpy" in device
 
 
 def _tensor(output: Any) -> Tensor:
@@ -475,15 +469,4 @@ def _tensor(output: Any) -> Tensor:
         allocated_bytes=_sane(allocation.allocated_bytes),
         allocator=decoded(allocation.allocator_name),
         is_described=output.HasField("tensor_description") and tensor.HasField("allocation_description"),
-    )
-
-
-def _allocator(one: Any) -> AllocatorUse:
-    return AllocatorUse(
-        name=decoded(one.allocator_name),
-        total_bytes=_sane(one.total_bytes),
-        peak_bytes=_sane(one.peak_bytes),
-        live_bytes=_sane(one.live_bytes),
-        in_use_bytes=_sane(one.allocator_bytes_in_use),
-        records=tuple((_sane(record.alloc_micros), _sane(record.alloc_bytes)) for record in one.allocation_records),
     )

@@ -55,8 +55,6 @@ COMMUNICATION = "Received tensors"
 
 @dataclass(frozen=True)
 class Place:
-    """Where on the screen a device is."""
-
     host: str
     """The task; `localhost` for a session without any."""
     plane: str
@@ -66,7 +64,6 @@ class Place:
 
     @property
     def is_stream(self) -> bool:
-        """Whether it is a stream of an accelerator."""
         return self.plane.startswith("/device:")
 
 

@@ -43,8 +43,6 @@ class TimelineObject:
 
 @dataclass
 class TimelineFile:
-    """What is collected of one file."""
-
     processes: dict[Any, str] = field(default_factory=dict)
     ops: list[tuple[tuple[Any, Any], Execution]] = field(default_factory=list)
     """Process and thread, and the execution without step and device."""
@@ -59,7 +57,6 @@ class TimelineFile:
 
 
 def read_timeline(content: bytes) -> TimelineFile:
-    """Collect the events of one file."""
     document = Document(content)
     found = TimelineFile()
     for batch in document.events():
@@ -146,7 +143,6 @@ UNNAMED = "unnamed allocator"
 
 
 def read_timelines(files: Mapping[int, tuple[str, bytes]]) -> StepStats:
-    """Read timelines, each of one step."""
     found = StepStats()
     for step, (name, content) in files.items():
         if not content:

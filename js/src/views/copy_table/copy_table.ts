@@ -121,18 +121,13 @@ function gridColumns(rows: readonly CopyMeta[]): GridColumn<CopyRow>[] {
   const bytes = (value: number) => (value > 0 ? formatBytes(value) : "");
   return [
     rankColumn<CopyRow>("Rank by exposed time"),
-    textColumn({ id: "direction", title: "Direction", width: 110 }, (row) => row.direction),
-    textColumn(
-      { id: "memory", title: "Memory", tip: "Read → written", width: 128, isOptional: true },
-      (row) => row.memory,
+    textColumn({ id: "direction", title: "Direction", width: 110 }, "direction"),
+    textColumn({ id: "memory", title: "Memory", tip: "Read → written", width: 128, isOptional: true }, "memory"),
+    nameColumn({ id: "op", title: "Op", tip: "That made the tensor, else the one that copies it" }, "op", (row) =>
+      [row.op || "The trace names no op for it", row.tensor].filter(Boolean).join("\n"),
     ),
-    nameColumn(
-      { id: "op", title: "Op", tip: "That made the tensor, else the one that copies it" },
-      ({ op }) => op,
-      (row) => [row.op || "The trace names no op for it", row.tensor].filter(Boolean).join("\n"),
-    ),
-    nameColumn({ id: "reader", title: "Read by", shownFrom: 1240 }, ({ read_by }) => read_by),
-    numberColumn({ id: "count", title: "Count", width: 88, isOptional: false }, (row) => row.occurrences, formatAmount),
+    nameColumn({ id: "reader", title: "Read by", shownFrom: 1240 }, "read_by"),
+    numberColumn({ id: "count", title: "Count", width: 88, isOptional: false }, "occurrences", formatAmount),
     numberColumn(
       { id: "bytes", title: "Each", tip: "Bytes a copy, the mean", width: 76 },
       (row) => row.bytes_per_copy ?? Number.NaN,
@@ -144,11 +139,7 @@ function gridColumns(rows: readonly CopyMeta[]): GridColumn<CopyRow>[] {
       ms,
       color,
     ),
-    numberColumn(
-      { id: "total", title: "Total, ms", tip: total, width: 106, isOptional: false },
-      (row) => row.total_time_ms,
-      ms,
-    ),
+    numberColumn({ id: "total", title: "Total, ms", tip: total, width: 106, isOptional: false }, "total_time_ms", ms),
     numberColumn({ id: "rate", title: "GB/s", width: 62 }, (row) => row.gb_per_s ?? Number.NaN, rate),
     ...(rows.some((row) => row.round_trips > 0)
       ? [

@@ -141,15 +141,15 @@ function identity(words: TableWords, { hasWhere, hasPlace }: ColumnsShown): Grid
     value: (row) => row.state,
     cell: (row) => stateMark(row.state),
   };
-  const name = nameColumn<DiffRow>({ id: "name", title: words.name }, (row) => row.name);
+  const name = nameColumn<DiffRow>({ id: "name", title: words.name }, "name");
   const detail = { id: "detail", title: words.detail, width: 130, narrowWidth: 104, isOptional: true };
   const place = { id: "place", title: "Where", width: 190, narrowWidth: 152 };
   return [
     state,
     name,
-    ...(words.detail ? [nameColumn<DiffRow>(detail, (row) => row.detail)] : []),
-    ...(hasPlace ? [nameColumn<DiffRow>(place, (row) => row.place)] : []),
-    ...(hasWhere ? [textColumn<DiffRow>({ id: "where", title: "Side", width: 56 }, (row) => row.where)] : []),
+    ...(words.detail ? [nameColumn<DiffRow>(detail, "detail")] : []),
+    ...(hasPlace ? [nameColumn<DiffRow>(place, "place")] : []),
+    ...(hasWhere ? [textColumn<DiffRow>({ id: "where", title: "Side", width: 56 }, "where")] : []),
   ];
 }
 

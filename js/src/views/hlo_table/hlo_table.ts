@@ -1,6 +1,6 @@
 /** HLO ops in the linked time range: what XLA's programs are made of and what each part costs. */
 
-import { columns, groupBy, isInRange, numbers, overlapPs, type RangePs, type Scope, STEADY } from "../../data/columns";
+import { eachInside, groupBy, numbers, type RangePs, type Scope, STEADY } from "../../data/columns";
 import { FAMILIES, FAMILY_LABELS, type HloMeta, type TraceMeta } from "../../data/meta";
 import { EMPTY_TABLE, type Table } from "../../data/pack";
 import { dividedTotals, N_SHARES, type OpTotals, sumByEntry, unitTotals } from "../../model/ops";
@@ -76,11 +76,10 @@ export function hloTotals(
 /** Occurrences per unit, of each the part within the range. */
 function doneParts(occurrences: Table, nUnits: number, range: RangePs): Float64Array {
   const done = new Float64Array(nUnits);
-  const [op, start, duration] = columns(occurrences, "op", "start_ps", "duration_ps");
-  for (let i = 0; i < occurrences.n; i++) {
-    if (!isInRange(start[i], duration[i], range)) continue;
-    done[op[i]] += duration[i] > 0 ? overlapPs(start[i], duration[i], range) / duration[i] : 1;
-  }
+  const op = numbers(occurrences, "op");
+  eachInside(occurrences, range, (i, _, part) => {
+    done[op[i]] += part;
+  });
   return done;
 }
 

@@ -22,7 +22,15 @@ import { h, inFrame, svg, watchSize } from "../../ui/dom";
 import { createTip, watchPlot } from "../../ui/plot";
 import { swatch } from "../../ui/share_bar";
 import type { GridColumn } from "../../ui/sheet";
-import { type LedgerOptions, type LedgerRow, nameColumn, numberColumn, textColumn } from "../../ui/table";
+import {
+  type Field,
+  type LedgerOptions,
+  type LedgerRow,
+  nameColumn,
+  numberColumn,
+  reader,
+  textColumn,
+} from "../../ui/table";
 import { chooseRange, type TraceView } from "../../ui/view";
 
 export interface InputScene {
@@ -277,26 +285,28 @@ export type InputOpRow = InputOp & LedgerRow;
 
 type Head = { id: string; title: string; tip: string };
 
-const share = <R>(head: Head, value: (row: R) => number): GridColumn<R> =>
+const share = <R>(head: Head, value: Field<R, number>): GridColumn<R> =>
   numberColumn({ ...head, width: 72, narrowWidth: 60, isOptional: false }, value, formatPercent);
 
-const ms = <R>(head: Head, value: (row: R) => number): GridColumn<R> =>
-  numberColumn({ ...head, width: 124, narrowWidth: 116, isOptional: false }, (row) => value(row) / 1e9);
+const ms = <R>(head: Head, ps: Field<R, number>): GridColumn<R> => {
+  const value = reader(ps);
+  return numberColumn({ ...head, width: 124, narrowWidth: 116, isOptional: false }, (row) => value(row) / 1e9);
+};
 
 /** Of an iterator, in the graph as in the table. */
 const WORK = "Without the iterators that it takes elements from; what its function runs counts";
 
 const OP_COLUMNS: readonly GridColumn<InputOpRow>[] = [
-  nameColumn({ id: "name", title: "Input op" }, ({ name }) => name),
+  nameColumn({ id: "name", title: "Input op" }, "name"),
   numberColumn(
     { id: "count", title: "Count", tip: "Executions", width: 84, narrowWidth: 84, isOptional: false },
-    (row) => row.count,
+    "count",
     formatAmount,
   ),
-  ms({ id: "work", title: "Work, ms", tip: WORK }, (row) => row.workPs),
-  share({ id: "share", title: "Work", tip: "Of the work of all input ops" }, (row) => row.workRatio),
-  ms({ id: "waiting", title: "Waiting, ms", tip: "For the iterators that hand it elements" }, (row) => row.waitPs),
-  ms({ id: "total", title: "Total, ms", tip: "Work and waiting, over all threads" }, (row) => row.totalPs),
+  ms({ id: "work", title: "Work, ms", tip: WORK }, "workPs"),
+  share({ id: "share", title: "Work", tip: "Of the work of all input ops" }, "workRatio"),
+  ms({ id: "waiting", title: "Waiting, ms", tip: "For the iterators that hand it elements" }, "waitPs"),
+  ms({ id: "total", title: "Total, ms", tip: "Work and waiting, over all threads" }, "totalPs"),
   {
     ...{ id: "category", title: "Category", width: 124, narrowWidth: 112, value: (row) => row.category },
     cell: (row) => categoryWords(row.category).label,
@@ -340,30 +350,27 @@ export function pipelineRow(pipeline: PipelineMeta, index: number, latency: Late
   };
 }
 
-const time = (head: Head, value: (row: PipelineRow) => number): GridColumn<PipelineRow> => ({
+const time = (head: Head, field: "avg" | "min" | "max"): GridColumn<PipelineRow> => ({
   ...{ ...head, width: 84, narrowWidth: 70, isRight: true },
-  value: (row) => value(row) || 0,
-  cell: (row) => (Number.isFinite(value(row)) ? formatTime(value(row)) : "–"),
+  value: (row) => row[field] || 0,
+  cell: (row) => (Number.isFinite(row[field]) ? formatTime(row[field]) : "–"),
 });
 
-const count = (head: Head, value: (row: PipelineRow) => number): GridColumn<PipelineRow> =>
+const count = (head: Head, value: Field<PipelineRow, number>): GridColumn<PipelineRow> =>
   numberColumn({ ...head, width: 82, narrowWidth: 66, isOptional: false }, value, formatCount);
 
 const KIND = "A host pipeline runs the program's code; a device pipeline hands its elements to a device";
 
 const PIPELINE_COLUMNS: readonly GridColumn<PipelineRow>[] = [
-  nameColumn({ id: "name", title: "Pipeline" }, ({ name }) => name),
-  textColumn({ id: "host", title: "Host", width: 90, isOptional: true }, (row) => row.host),
-  textColumn({ id: "kind", title: "Kind", tip: KIND, width: 62, isOptional: true }, (row) => row.kind),
-  count({ id: "calls", title: "Calls", tip: "Of its outermost iterator, in this range" }, (row) => row.nCalls),
-  count(
-    { id: "slow", title: "> 50 µs", tip: "Calls longer than 50 µs: the training waits for those" },
-    (row) => row.nSlow,
-  ),
-  time({ id: "avg", title: "Average", tip: "Of a call" }, (row) => row.avg),
-  time({ id: "min", title: "Min", tip: "The shortest call" }, (row) => row.min),
-  time({ id: "max", title: "Max", tip: "The longest call" }, (row) => row.max),
-  textColumn({ id: "bottleneck", title: "Bottleneck", width: 120, narrowWidth: 96 }, (row) => row.bottleneck),
+  nameColumn({ id: "name", title: "Pipeline" }, "name"),
+  textColumn({ id: "host", title: "Host", width: 90, isOptional: true }, "host"),
+  textColumn({ id: "kind", title: "Kind", tip: KIND, width: 62, isOptional: true }, "kind"),
+  count({ id: "calls", title: "Calls", tip: "Of its outermost iterator, in this range" }, "nCalls"),
+  count({ id: "slow", title: "> 50 µs", tip: "Calls longer than 50 µs: the training waits for those" }, "nSlow"),
+  time({ id: "avg", title: "Average", tip: "Of a call" }, "avg"),
+  time({ id: "min", title: "Min", tip: "The shortest call" }, "min"),
+  time({ id: "max", title: "Max", tip: "The longest call" }, "max"),
+  textColumn({ id: "bottleneck", title: "Bottleneck", width: 120, narrowWidth: 96 }, "bottleneck"),
 ];
 
 export const PIPELINE_LEDGER: Parts<PipelineRow> = {

@@ -1,6 +1,6 @@
 /** Kernels in the linked time range: a bar of those that cost most, and a table by kernel, op, type or unit. */
 
-import { columns, groupBy, isInRange, overlapPs, type RangePs, type Scope, STEADY } from "../../data/columns";
+import { columns, eachInside, groupBy, numbers, type RangePs, type Scope, STEADY } from "../../data/columns";
 import { FAMILIES, type KernelMeta, type TraceMeta } from "../../data/meta";
 import { EMPTY_TABLE, type Table } from "../../data/pack";
 import { readableKernels, shortKernel } from "../../model/names";
@@ -65,12 +65,8 @@ function add({ total, count, longest, shortest }: Sums, k: number, n: number, ps
 }
 
 function addRuns(sums: Sums, runs: Table, range: RangePs): void {
-  const [kernel, start, duration] = columns(runs, "kernel", "start_ps", "duration_ps");
-  for (let i = 0; i < runs.n; i++) {
-    if (!isInRange(start[i], duration[i], range)) continue;
-    const ps = overlapPs(start[i], duration[i], range);
-    add(sums, kernel[i], 1, ps, ps, ps);
-  }
+  const kernel = numbers(runs, "kernel");
+  eachInside(runs, range, (i, ps) => add(sums, kernel[i], 1, ps, ps, ps));
 }
 
 function addTotals(sums: Sums, known: Table): void {
@@ -178,11 +174,7 @@ const ROOM_PX = { launch: 1200, times: 1340, dimensions: 1520 };
 function kernelColumns(hasOps: boolean, hasOccupancy: boolean, grouping: () => Grouping): GridColumn<KernelGroup>[] {
   const columns = [
     rankColumn<KernelGroup>("Rank by total time"),
-    nameColumn<KernelGroup>(
-      { id: "name", title: "Kernel" },
-      ({ readable }) => readable,
-      ({ name }) => name,
-    ),
+    nameColumn<KernelGroup>({ id: "name", title: "Kernel" }, "readable", "name"),
     ...(hasOps ? [opColumn(grouping)] : []),
     countColumn<KernelRow>("Executions in the range"),
     ...timeColumns(),
@@ -250,12 +242,12 @@ function launchColumns(): GridColumn<KernelRow>[] {
   return [
     numberColumn(
       { id: "registers", title: "Regs", tip: registers, width: 50, shownFrom },
-      (row) => row.registers_per_thread,
+      "registers_per_thread",
       formatCount,
     ),
     numberColumn(
       { id: "shared", title: "Shared", tip: shared, width: 74, shownFrom },
-      (row) => row.shared_memory_bytes,
+      "shared_memory_bytes",
       formatBytes,
     ),
     dimensions("block", "Block", "Threads per block: x, y, z", (row) => row.block_dim),

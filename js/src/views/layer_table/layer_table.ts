@@ -39,12 +39,7 @@ function layerColumns(
   const ops = { id: "ops", title: "Ops", tip: "Different ops of the layer that ran", width: 54, shownFrom: 1200 };
   return [
     rankColumn("Rank by self time"),
-    nameColumn(
-      { id: "layer", title: "Layer" },
-      ({ layer }) => layer,
-      ({ layer }) => layer,
-      ({ kind }) => kind !== "layer",
-    ),
+    nameColumn({ id: "layer", title: "Layer" }, "layer", "layer", ({ kind }) => kind !== "layer"),
     ...(hasClasses ? [classColumn()] : []),
     timeColumn(),
     numberColumn({ ...share, isOptional: false }, (row) => blankZero(row.ratio * 100)),

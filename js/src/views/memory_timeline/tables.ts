@@ -40,6 +40,7 @@ import { button, h, textFits } from "../../ui/dom";
 import type { GridColumn } from "../../ui/sheet";
 import {
   barColumn,
+  type Field,
   Ledger,
   type LedgerOptions,
   type LedgerRow,
@@ -70,12 +71,7 @@ function holderColumns(unit: () => ByteUnit): GridColumn<Holder>[] {
   const allocated = "Bytes taken from the allocator, summed over the allocations of the row";
   return [
     rankColumn(),
-    nameColumn(
-      { id: "name", title: "In memory" },
-      ({ name }) => name,
-      ({ name }) => name,
-      ({ op }) => op < 0,
-    ),
+    nameColumn({ id: "name", title: "In memory" }, "name", "name", ({ op }) => op < 0),
     barColumn(
       { id: "allocated", title: "Allocated", tip: allocated, width: 240, narrowWidth: 136 },
       (row) => row.allocatedBytes,
@@ -84,17 +80,17 @@ function holderColumns(unit: () => ByteUnit): GridColumn<Holder>[] {
     ),
     numberColumn(
       { id: "requested", title: "Requested", tip: "Bytes the op asked for", width: 102 },
-      (row) => row.requestedBytes,
+      "requestedBytes",
       size,
     ),
     numberColumn(
       { id: "count", title: "Count", tip: "Allocations", width: 56, isOptional: false },
-      (row) => row.count,
+      "count",
       formatCount,
     ),
-    textColumn({ id: "region", title: "Region", width: 76, narrowWidth: 60 }, (row) => row.regionName),
-    textColumn({ id: "dtype", title: "Type", width: 66, narrowWidth: 52 }, (row) => row.dtypeName),
-    textColumn({ id: "shape", title: "Shape", width: 124, narrowWidth: 96 }, (row) => row.shapeName),
+    textColumn({ id: "region", title: "Region", width: 76, narrowWidth: 60 }, "regionName"),
+    textColumn({ id: "dtype", title: "Type", width: 66, narrowWidth: 52 }, "dtypeName"),
+    textColumn({ id: "shape", title: "Shape", width: 124, narrowWidth: 96 }, "shapeName"),
   ];
 }
 
@@ -245,7 +241,7 @@ function unitOf(bytes: readonly number[]): ByteUnit {
 }
 
 type Unit = () => ByteUnit;
-type Value<R> = (row: R) => number;
+type Value<R> = Field<R, number>;
 
 /** Room in a heading for ", MiB" and the mark of the order, and for a letter of the title. */
 const UNIT_PX = 40;
@@ -276,11 +272,7 @@ function timesColumn<R>(id: string, title: string, tip: string, value: Value<R>)
 
 /** @param unknown what an allocation that names no op is called */
 const allocatedBy = (unknown: string) =>
-  nameColumn<LedgerRow>(
-    { id: "name", title: "Allocated by" },
-    ({ name }) => name || unknown,
-    ({ name }) => name,
-  );
+  nameColumn<LedgerRow>({ id: "name", title: "Allocated by" }, ({ name }) => name || unknown, "name");
 
 /** Steps: all, whatever the range, as one of many is only told to be high beside the others. */
 function stepsPane(view: TraceView): Pane<PaneScene> {
@@ -292,16 +284,16 @@ function stepsPane(view: TraceView): Pane<PaneScene> {
   const growth = (row: Row) => row.endBytes - row.startBytes;
   const columns: GridColumn<Row>[] = [
     { id: "name", title: "Step", value: (row) => row.step, cell: (row) => row.name },
-    byteBars("peak", "Peak", "Most in use during the step: stack and heap", (row) => row.peakBytes, unit),
+    byteBars("peak", "Peak", "Most in use during the step: stack and heap", "peakBytes", unit),
     momentColumn("When, after the begin of the step", (row) => row.peakAtPs - row.startPs),
-    bytesColumn("start", "Begin", "In use when the step begins", (row) => row.startBytes, unit),
-    bytesColumn("end", "End", "In use when the step ends", (row) => row.endBytes, unit),
+    bytesColumn("start", "Begin", "In use when the step begins", "startBytes", unit),
+    bytesColumn("end", "End", "In use when the step ends", "endBytes", unit),
     {
       ...bytesColumn("growth", "Change", "End less begin", growth, unit),
       value: growth,
       cell: (row) => signed(growth(row), unit()),
     },
-    timesColumn("allocations", "Allocations", "Made in the step", (row) => row.nAllocations),
+    timesColumn("allocations", "Allocations", "Made in the step", "nAllocations"),
     {
       ...bytesColumn("allocated", "Allocated", "Sum over its allocations", (row: Row) => row.allocatedBytes, unit),
       isOptional: true,
@@ -379,18 +371,12 @@ function lifetimesPane(view: TraceView, onMoment: (timePs: number) => void): Pan
         value: (row) => row.lifePs,
         cell: (row) => (Number.isFinite(row.lifePs) ? formatMsNumber(row.lifePs) : "not freed"),
       },
-      bytesColumn(
-        "bytes",
-        "Allocated",
-        "Bytes taken from the allocator",
-        (row) => row.bytes,
-        () => now,
-      ),
-      momentColumn("When it was allocated; a click shows what was held then", (row) => row.atPs),
+      bytesColumn("bytes", "Allocated", "Bytes taken from the allocator", "bytes", () => now),
+      momentColumn("When it was allocated; a click shows what was held then", "atPs"),
       { id: "step", title: "Step", width: 50, isRight: true, value: (row) => row.step, cell: (row) => row.stepName },
-      textColumn({ id: "region", title: "Region", width: 68, isOptional: true }, (row) => row.region),
-      textColumn({ id: "dtype", title: "Type", width: 60 }, (row) => row.dtype),
-      textColumn({ id: "shape", title: "Shape", width: 104 }, (row) => row.shape),
+      textColumn({ id: "region", title: "Region", width: 68, isOptional: true }, "region"),
+      textColumn({ id: "dtype", title: "Type", width: 60 }, "dtype"),
+      textColumn({ id: "shape", title: "Shape", width: 104 }, "shape"),
     ],
     sortBy: "life",
     placeholder: "Nothing was allocated in this range.",
@@ -444,10 +430,10 @@ function unfreedPane(view: TraceView): Pane<PaneScene> {
     label: "What is not given back",
     columns: [
       allocatedBy(opName(meta, -1)),
-      byteBars("held", "Not freed", "Bytes not given back until the capture ends", (row) => row.heldBytes, unit),
+      byteBars("held", "Not freed", "Bytes not given back until the capture ends", "heldBytes", unit),
       bytesColumn("late", "Freed late", late, (row) => row.allocatedBytes - row.heldBytes, unit),
-      bytesColumn("rate", "Growth a step", "Of both, per step", (row) => row.bytesPerStep, unit),
-      timesColumn("steps", "In steps", steps, (row) => row.nSteps),
+      bytesColumn("rate", "Growth a step", "Of both, per step", "bytesPerStep", unit),
+      timesColumn("steps", "In steps", steps, "nSteps"),
       { ...timesColumn("allocations", "Allocations", "How many", (row: Row) => row.nAllocations), isOptional: true },
     ],
     sortBy: "held",
@@ -502,25 +488,11 @@ function columns(unit: ByteUnit): GridColumn<SumRow>[] {
   const at = { id: "at", title: "at, ms", tip: "When, after the begin of the capture", width: 82, isOptional: false };
   const may = { id: "capacity", title: "Capacity", tip: "What the allocator may use", width: 92, isOptional: false };
   return [
-    nameColumn(
-      { id: "name", title: "Allocator" },
-      ({ name }) => name || "unnamed allocator",
-      ({ name }) => name,
-    ),
-    byteBars(
-      "peak",
-      "Peak",
-      "Most in use: stack and heap",
-      (row) => row.peak_bytes,
-      () => unit,
-    ),
+    nameColumn({ id: "name", title: "Allocator" }, ({ name }) => name || "unnamed allocator", "name"),
+    byteBars("peak", "Peak", "Most in use: stack and heap", "peak_bytes", () => unit),
     numberColumn(at, (row) => row.peak_at_ms * 1e9, formatMsNumber),
     numberColumn(may, (row) => row.capacity_bytes || Number.NaN, formatBytes),
-    numberColumn(
-      { id: "n", title: "Allocations", width: 92, isOptional: false },
-      (row) => row.n_allocations,
-      formatCount,
-    ),
+    numberColumn({ id: "n", title: "Allocations", width: 92, isOptional: false }, "n_allocations", formatCount),
   ];
 }
 

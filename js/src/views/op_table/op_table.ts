@@ -55,7 +55,7 @@ function opColumns(
   const upTo = "Self time of this and all larger ops of its side";
   return [
     rankColumn("Rank by self time"),
-    nameColumn({ id: "type", title: "Type", width: 152, narrowWidth: 132 }, (row) => row.type),
+    nameColumn({ id: "type", title: "Type", width: 152, narrowWidth: 132 }, "type"),
     opColumn(isByType),
     textColumn({ id: "where", title: "Where", width: 58, value: (row) => row.device }, whereOf),
     countColumn("Occurrences in the range"),

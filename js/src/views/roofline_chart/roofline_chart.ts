@@ -1,6 +1,6 @@
 /** The roofline of the linked time range: a circle for each op, to be pointed at and walked through. */
 
-import { columns, isInRange, numbers, overlapPs, type RangePs, rangeOf, type Scope, STEADY } from "../../data/columns";
+import { eachInside, numbers, type RangePs, rangeOf, type Scope, STEADY } from "../../data/columns";
 import type { RooflineMeta } from "../../data/meta";
 import { REDUCED } from "../../data/one_host";
 import { EMPTY_TABLE, type Table } from "../../data/pack";
@@ -61,15 +61,13 @@ function knownSums({ ops }: RooflineMeta, scope: Scope): Sums {
 function sumsOf({ ops }: RooflineMeta, occurrences: Table, range: RangePs): Sums {
   const rowOf = new Map(ops.unit.map((unit, row) => [unit, row]));
   const sums = { ps: new Float64Array(ops.unit.length), parts: new Float64Array(ops.unit.length) };
-  const [op, start, duration] = columns(occurrences, "op", "start_ps", "duration_ps");
-  for (let i = 0; i < occurrences.n; i++) {
-    if (!isInRange(start[i], duration[i], range)) continue;
+  const op = numbers(occurrences, "op");
+  eachInside(occurrences, range, (i, ps, part) => {
     const row = rowOf.get(op[i]);
-    if (row === undefined) continue;
-    const inside = overlapPs(start[i], duration[i], range);
-    sums.ps[row] += inside;
-    sums.parts[row] += duration[i] > 0 ? inside / duration[i] : 1;
-  }
+    if (row === undefined) return;
+    sums.ps[row] += ps;
+    sums.parts[row] += part;
+  });
   return sums;
 }
 

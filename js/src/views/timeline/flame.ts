@@ -32,7 +32,7 @@ import {
   watchSize,
 } from "../../ui/dom";
 import type { GridColumn } from "../../ui/sheet";
-import { LinkedTable, numberColumn } from "../../ui/table";
+import { type Field, LinkedTable, numberColumn } from "../../ui/table";
 import type { TraceView } from "../../ui/view";
 import { CanvasTip } from "./pointer";
 import type { TimelineState } from "./state";
@@ -172,7 +172,7 @@ export class SlicesPane {
 }
 
 function columns(state: TimelineState, label: (row: NameTotals) => string): GridColumn<NameTotals>[] {
-  const time = (id: string, title: string, tip: string, value: (row: NameTotals) => number, isOptional = false) =>
+  const time = (id: string, title: string, tip: string, value: Field<NameTotals, number>, isOptional = false) =>
     numberColumn({ id, title, tip, width: 76, narrowWidth: 66, isOptional }, value, formatTime);
   const counted = "Slices of which any part lies in the span";
   return [
@@ -191,14 +191,14 @@ function columns(state: TimelineState, label: (row: NameTotals) => string): Grid
     },
     numberColumn(
       { id: "count", title: "Count", tip: counted, width: 66, narrowWidth: 58, isOptional: false },
-      ({ count }) => count,
+      "count",
       formatCount,
     ),
-    time("total", "Total", "Time of the parts that lie in the span", ({ totalPs }) => totalPs),
-    time("self", "Self", "Of it, time in none of the slices inside", ({ selfPs }) => selfPs),
-    time("mean", "Mean", "Of the slices as a whole, though the span cuts some", ({ meanPs }) => meanPs),
-    time("min", "Min", "Of the shortest slice, as a whole", ({ minPs }) => minPs, true),
-    time("max", "Max", "Of the longest slice, as a whole", ({ maxPs }) => maxPs),
+    time("total", "Total", "Time of the parts that lie in the span", "totalPs"),
+    time("self", "Self", "Of it, time in none of the slices inside", "selfPs"),
+    time("mean", "Mean", "Of the slices as a whole, though the span cuts some", "meanPs"),
+    time("min", "Min", "Of the shortest slice, as a whole", "minPs", true),
+    time("max", "Max", "Of the longest slice, as a whole", "maxPs"),
   ];
 }
 

@@ -105,6 +105,23 @@ def test_the_loop_that_keras_runs_several_steps_in_is_none_of_the_models() -> No
     assert found(graph_run(loop, PRODUCT, python=events, graph="multi_step_on_iterator")) is None
 
 
+@pytest.mark.parametrize(
+    ("code", "words"),
+    [
+        ("y = tape.jacobian(y, x, experimental_use_pfor=False)", "experimental_use_pfor=True), which is the default"),
+        ("y = tf.vectorized_map(turned, x)", "vectorized_map runs in a loop what it cannot do for all at once"),
+        ("y = tf.map_fn(turned, x)", "jit_compile=True"),
+    ],
+)
+def test_the_fix_of_a_loop_is_that_of_what_made_it(code: str, words: str) -> None:
+    results = graph_run(WHILE, python=[*calling(9_900), *turns(10, 9_900)])
+    assert results.source_map is not None
+    results.source_map.files["text"] = f"def call():\n    {code}\n"
+    told = found(results)
+    assert told is not None
+    assert words in str(told.fix)
+
+
 def run_loops(directory: str) -> None:
     """A cheap loop beside products, and costly ones: of scalars, and recurrent within several steps in one call."""
     import keras

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from typing import Any
 
+import pandas as pd
 import pytest
 
 from tests.builders import EPOCH_NS, Event, event, line, plane, session, trace
@@ -283,6 +285,15 @@ def test_steps_of_short_ops_are_a_small_batch() -> None:
     assert "steps_per_execution" not in str(advice.fix)  # Keras does not call these steps
 
 
+def test_a_layer_that_runs_most_of_the_short_ops_is_named_and_fewer_calls_are_no_remedy_for_ops_of_one() -> None:
+    called = [("EagerLocalExecute: __inference_step_7", 0, 960), ("EagerKernelExecute", 1, 950)]
+    short = [(f"net/times/MatMul_{i}:MatMul", 20 * i + 5, 5.0) for i in range(45)]
+    advice = only(run(*called, *short, step_us=1_000, n_steps=40))
+    assert advice.rule == "small_batch"
+    assert "on average, most of net/times, their scheduling" in advice.title
+    assert "in one call" not in advice.fix.words
+
+
 def test_saves_leave_a_small_batch_its_share_of_all_the_time() -> None:
     short = [(f"net/l{i}/MatMul:MatMul", 20 * i, 5.0) for i in range(45)]
     saving = [("EagerLocalExecute: SaveV2", 1_000, 9_000)]
@@ -319,6 +330,52 @@ def test_tracing_in_the_first_step_alone_is_low() -> None:
     assert (advice.rule, advice.severity, advice.gain_ratio) == ("compilation", "low", 0)
     assert "model.fit" not in str(advice.fix)  # Keras does not call these steps
     assert advice.selection.step == 0
+
+
+LOOPED = "@tf.function\ndef step(x):\n    for t in range(80):\n        x = cell(x)\n"
+
+
+def in_graph(text: str, *ops: tuple[str, str], line: int = 4) -> SourceMap:
+    """A graph `step` with ops of these types and shapes, all of one line of a text."""
+    seen = sampled((0, line), text=text, function="step")
+    rows = pd.DataFrame([(0, f"op_{i}", kind, 0) for i, (kind, _) in enumerate(ops)], columns=list(seen.ops.columns))
+    told = [(i, "", 0, "", shape, -1, "float32") for i, (_, shape) in enumerate(ops)]
+    details = pd.DataFrame(told, columns=list(seen.details.columns))
+    functions = pd.DataFrame([("step", -1, 0, "")], columns=list(seen.functions.columns))
+    return replace(seen, ops=rows, details=details, functions=functions, samples=seen.samples.iloc[:0])
+
+
+@pytest.mark.parametrize(
+    ("source_map", "title", "fix"),
+    [
+        (
+            in_graph(LOOPED, *[("MatMul", "8x8")] * 80),
+            "at train.py:3 is unrolled: the graph has its body 80 times.",
+            "tf.range",
+        ),
+        (in_graph(LOOPED, *[("MatMul", "8x8")] * 20), "of the time of all steps.", "before the capture"),
+        (
+            in_graph(LOOPED.replace("range(80)", "layers"), *[("MatMul", "8x8")] * 80),
+            "of all steps.",
+            "before the capture",
+        ),
+        (
+            in_graph(LOOPED, ("Const", "100000x500")),
+            "191 MiB (train.py:4) is a constant of the graph.",
+            "as an argument",
+        ),
+    ],
+)
+def test_tracing_a_large_graph_is_told_by_what_makes_it_large(source_map: SourceMap, title: str, fix: str) -> None:
+    tracing = [("tf.function-graph_building", 100_000, 499_000)]
+    advice = next(
+        one
+        for one in run(WORK, only=lambda i: i == 0, longer=500_000, extra=tracing, source_map=source_map).advice
+        if one.rule == "compilation"
+    )
+    assert advice.title.endswith(title)
+    assert fix in advice.fix.words
+    assert f"{advice.evidence['compile_ratio']:.0%}".replace("%", " %") in advice.title
 
 
 def test_ops_called_one_by_one_are_an_eager_loop() -> None:

@@ -13,6 +13,7 @@ from tests.builders import event, line, plane, session, trace
 from tests.unit.analysis.input.iterator_drawings import ROOT, call
 from tfprof_widgets.analysis import HIDDEN_BY_PREFETCH, STAGES, Advice, Analysis
 from tfprof_widgets.read import read_xspace
+from tfprof_widgets.trace import empty_source_map
 
 STAGE_OF = {
     "slow_map": "no_parallel_map",
@@ -219,3 +220,82 @@ def test_one_thread_for_a_parallel_map_is_told_where_there_are_more_cores() -> N
     for cores, stage in ((8, "few_threads"), (1, "slow_map")):
         stats = {"Root": {"threadpool_size": 1, "cpu_budget": cores}}
         assert top(pipeline("ParallelMapV2", stats=stats)).stage == stage  # type: ignore[arg-type]
+
+
+def epochs(*stages: str, n_from_cache: int = 0) -> Analysis:
+    """Two epochs of three steps that wait for some stages; the last ones are not called in the second epoch."""
+    events = []
+    for i in range(6):
+        at, second = 10_000.0 * i, i // 3
+        events += [event("train", at, 10_000, _r=1, step_num=i), event("IteratorGetNext:IteratorGetNext", at, 8_000)]
+        events.append(call(ROOT, at, 8_000, 10 * second + 1))
+        for k in range(len(stages) - second * n_from_cache):
+            name = "::".join((ROOT, *stages[: k + 1]))
+            ids = 10 * second + k + 2, 10 * second + k + 1
+            events.append(call(name, at + 2 * k + 1, 7_998 - 4 * k, *ids))
+        events.append(event("net/conv/Conv2D:Conv2D", at + 8_000, 1_990))
+    return Analysis(trace(plane("/host:CPU", line("python", *events)), session(duration_us=60_000)))
+
+
+THROWN = "thrown away in each epoch"
+
+
+def test_a_cache_that_is_thrown_away_is_the_cause_where_all_before_it_runs_again() -> None:
+    advice = top(epochs("FiniteTake", "MemoryCache", "MemoryCacheImpl", "ParallelMapV2"))
+    assert THROWN in advice.title
+    assert ".take(n).cache() in place of .cache().take(n)" in advice.fix.words
+    assert THROWN not in top(epochs("FiniteTake", "MemoryCache", "ParallelMapV2", n_from_cache=1)).title
+    assert THROWN not in top(epochs("MemoryCache", "FiniteTake", "ParallelMapV2")).title
+
+
+KERAS = {"op": "EagerLocalExecute: __inference_multi_step_on_iterator_3", "op_us": 1.0}
+ROWS = """\
+class Rows(keras.utils.PyDataset):
+    def __len__(self): return 30
+    def __getitem__(self, i): return load(i)
+"""
+
+
+def written(results: Analysis, text: str, *graphs: str) -> Analysis:
+    """The same of a program with that text, whose datasets have functions of these names."""
+    empty = empty_source_map()
+    files = pd.DataFrame([("/me/net.py", "net.py", True, text)], columns=list(empty.files.columns))
+    functions = pd.DataFrame([(name, -1, 0, "") for name in graphs], columns=list(empty.functions.columns))
+    return Analysis(results.trace, dataclasses.replace(empty, files=files, functions=functions))
+
+
+def test_a_dataset_of_python_is_told_by_its_method_and_gets_workers() -> None:
+    made = pipeline("FlatMap[0]::Generator", **KERAS)  # type: ignore[arg-type]
+    advice = top(written(made, ROWS))
+    assert advice.title.endswith(
+        "Generator: Rows.__getitem__ (net.py:3) makes batches more slowly than they are trained on."
+    )
+    assert all(word in advice.fix.words for word in ("workers=4", "use_multiprocessing=True", "max_queue_size"))
+    for other in (written(made, f"{ROWS}tf.data.Dataset.from_generator(rows)"), written(made, "fit(rows)"), made):
+        assert top(other).stage == "generator"
+
+
+def test_debug_mode_is_the_cause_of_calls_one_after_another() -> None:
+    python = pipeline("BatchV2", "Map", op="EagerPyFunc:EagerPyFunc", op_us=7_000)
+    advice = top(written(python, "import tensorflow as tf\ntf.data.experimental.enable_debug_mode()\n"))
+    assert "tf.data's debug mode (net.py:2)" in advice.title
+    assert "num_parallel_calls" not in str(advice.fix)
+
+
+def test_arrays_have_no_function_of_the_users_to_make_cheaper() -> None:
+    arrays = written(pipeline("ParallelMapV2", **KERAS), "fit(x, y)", "Dataset_map_grab_batch")  # type: ignore[arg-type]
+    assert top(arrays).title.endswith("Keras cuts each batch out of the arrays.")
+
+
+@pytest.mark.parametrize(("each_us", "is_told"), [((500, 4_500, 500, 500), True), ((1_500,) * 4, False)])
+def test_one_slow_file_of_several_is_told(each_us: tuple[int, ...], *, is_told: bool) -> None:
+    events = []
+    for i in range(6):
+        at = 10_000.0 * i
+        events += [event("train", at, 10_000, _r=1, step_num=i), event("IteratorGetNext:IteratorGetNext", at, 8_000)]
+        events += [call(ROOT, at, 8_000, 1), call(f"{ROOT}::Interleave", at + 1, 7_000, 2, 1)]
+        for k, us in enumerate(each_us):
+            events.append(call(f"{ROOT}::Interleave[{k}]::Map", at + 10 + sum(each_us[:k]), us, 3 + k, 2))
+        events.append(event("net/conv/Conv2D:Conv2D", at + 8_000, 1_990))
+    advice = top(Analysis(trace(plane("/host:CPU", line("python", *events)), session(duration_us=60_000))))
+    assert (", 75 % of it in one of the 4 inputs that are read at a time" in advice.title) is is_told

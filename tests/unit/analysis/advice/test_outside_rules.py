@@ -7,9 +7,11 @@ from functools import partial
 
 import pytest
 
-from tests.unit.analysis.advice.outside_drawings import GAP_US, N_STEPS, STEP_US, epochs, validation
+from tests.builders import event, line, plane, session, trace
+from tests.unit.analysis.advice.outside_drawings import GAP_US, N_STEPS, STEP_US, epochs, source_map, validation
 from tests.unit.analysis.advice.test_host_rules import STEP_US as LONG_US
 from tests.unit.analysis.advice.test_host_rules import WORK, only, rules, run, sampled
+from tests.unit.analysis.input.iterator_drawings import ROOT, call
 from tfprof_widgets.analysis import Analysis
 
 SHARE = GAP_US / (GAP_US + N_STEPS * STEP_US)
@@ -115,6 +117,35 @@ def test_a_call_of_predict_between_fits_is_told_with_its_line() -> None:
     advice = only(epochs(7, others=validation))
     assert advice.rule == "outside_steps"
     assert advice.title.startswith("report (train.py:7) takes")
+
+
+def called_each(kind: str, *, n_pipelines: int) -> Analysis:
+    """Steps of a call that makes a pipeline for each, or one for all, and is at its line between them."""
+    events, moments = [event("multi_step_on_iterator", 0, 1)], []
+    for i in range(8):
+        at, of = i * 100_000.0, i % n_pipelines
+        events += [event(kind, at, 9_000, _r=1, step_num=i), event("IteratorGetNext:IteratorGetNext", at + 10, 5_000)]
+        events += [call(ROOT, at + 11, 4_900, 2 * of + 1, shapes=f"[{of}]")]
+        events += [
+            call(f"{ROOT}::Map", at + 12, 4_800, 2 * of + 2, 2 * of + 1),
+            event("net/MatMul:MatMul", at + 5_100, 3_000),
+        ]
+        moments += [(at + 5_000 * k + 500, 1) for k in range(20)]
+    return Analysis(
+        trace(plane("/host:CPU", line("python", *events)), session(duration_us=800_000)), source_map(moments)
+    )
+
+
+@pytest.mark.parametrize(
+    ("kind", "words"), [("predict", "Each call of predict makes"), ("test", "give one call all batches")]
+)
+def test_a_call_for_each_batch_is_told_and_no_pipeline_of_its_own_is_blamed(kind: str, words: str) -> None:
+    advice = only(called_each(kind, n_pipelines=8))
+    assert advice.title.startswith("What the call at train.py:1 does for each batch takes")
+    assert words in advice.fix.words
+    rest = called_each(kind, n_pipelines=1).advice
+    assert [one.rule for one in rest if one.gain_ratio >= 0.05] == ["outside_steps", "input_bound"]
+    assert "as callbacks (Plot) and metrics" in rest[0].fix.words
 
 
 def test_what_makes_a_single_step_long_is_told_and_promises_nothing() -> None:

@@ -496,7 +496,12 @@ def test_a_prefetch_that_tf_data_tunes_points_at_what_fills_it() -> None:
 
 
 @pytest.mark.parametrize(
-    ("name", "place"), [("BatchV2", Place(inputs=("Unbatch",))), ("Unbatch", Place(consumer="BatchV2"))]
+    ("name", "place"),
+    [
+        ("BatchV2", Place(inputs=("Unbatch",))),
+        ("ParallelBatch", Place(inputs=("Unbatch", "Map"))),
+        ("Unbatch", Place(consumer="BatchV2")),
+    ],
 )
 def test_batches_that_are_taken_apart_to_be_made_anew_are_to_be_rebatched(name: str, place: Place) -> None:
     assert ".rebatch(batch_size) in place of both" in suggest(name, {"batch_size": 8}, place)
