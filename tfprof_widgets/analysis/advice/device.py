@@ -349,12 +349,11 @@ def few_blocks(run: Run) -> Iterator[Advice]:
     """Most of the kernel time has fewer blocks than the GPU has multiprocessors; gain: the share of multiprocessors without a
     block in such kernels but those of the optimizer."""
     steps, kernels = run.steps, run.results.kernels.frame
-    counts = [plane.stats.get("core_count") for plane in run.trace.planes if plane.is_device]
-    n_sms = min((count for count in counts if isinstance(count, int)), default=0)
+    n_sms = multiprocessors(run)
     if not steps.has_device or n_sms <= 0 or kernels.empty:
         return
     us, all_us = kernels["total_time_us"].to_numpy(np.float64), float(kernels["total_time_us"].sum())
-    blocks = _blocks(kernels)
+    blocks = kernel_blocks(kernels)
     is_few = (blocks > 0) & (blocks < n_sms)
     grows = ~_of_optimizer(run)
     share = float(us[is_few].sum()) / all_us if all_us else 0.0
@@ -382,7 +381,13 @@ def few_blocks(run: Run) -> Iterator[Advice]:
     )
 
 
-def _blocks(kernels: pd.DataFrame) -> Int64:
+def multiprocessors(run: Run) -> int:
+    """Of the device that has fewest; 0 where no trace says."""
+    counts = [plane.stats.get("core_count") for plane in run.trace.planes if plane.is_device]
+    return min((count for count in counts if isinstance(count, int)), default=0)
+
+
+def kernel_blocks(kernels: pd.DataFrame) -> Int64:
     """Of each kernel how many blocks a launch has."""
     distinct = {
         text: int(np.prod([int(n) for n in text.split(",")])) if text else 0 for text in set(kernels["grid_dim"])

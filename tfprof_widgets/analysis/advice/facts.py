@@ -323,7 +323,9 @@ def side_ops(run: RunFacts) -> SideOps:
     return SideOps(us, counted, float(us[counted].sum()), ratio)
 
 
-_NOT_IN_XLA = re.compile(r"CudnnRNN|(Eager)?PyFunc|Lookup|HashTable|String|Regex|Nccl|Collective")
+_NOT_IN_XLA = re.compile(
+    r"CudnnRNN|(Eager)?PyFunc|Lookup|HashTable|String|Regex|Nccl|Collective|Where\Z|Unique|DynamicPartition"
+)
 _DECIMAL = re.compile(r"\d{1,6}(?:\.\d{1,6})?", re.ASCII)
 KERAS_STEPS = ("_step_on_iterator", "_step_on_data_distributed", "multi_step_on_data", "train_function")
 """Functions of `fit`, `evaluate` and `predict`, which take `steps_per_execution`; `train_on_batch` calls `one_step_on_data`."""
@@ -406,7 +408,8 @@ class RunFacts:
 
     @cached_property
     def can_be_compiled(self) -> bool:
-        """Whether XLA compiled little, and could: it has no program for cuDNN's recurrent networks, Python, text, exchanges."""
+        """Whether XLA compiled little, and could: it has no program for cuDNN's recurrent networks, Python, text,
+        exchanges, and may refuse sizes that the device alone knows."""
         scopes = self.results.op_scopes
         own = zip(scopes.type, scopes.is_input.tolist(), strict=True)
         return not self.is_compiled and not any(_NOT_IN_XLA.match(kind) for kind, is_input in own if not is_input)

@@ -260,7 +260,7 @@ LITTLE = 0.1
     claims=(*COMPUTE, "dispatch", "kernel_launch"),
     explains=(
         "few_blocks",
-        "largest_part",
+        "busy",
         "launch_bound",
         "memory_headroom",
         "small_batch",

@@ -176,7 +176,7 @@ SMALL = 4096
 def dense_update(run: Run) -> Iterator[Advice]:
     """A step updates all rows of a table of which it reads few; gain: the share of ops on its shape but reading rows."""
     steps, traced = run.steps, run.traced_ops
-    if traced is None or len(steps) < MIN_STEPS or steps.has_device:
+    if traced is None or len(steps) < MIN_STEPS:
         return
     ops = run.side
     own = traced.row.to_numpy()
@@ -195,9 +195,9 @@ def dense_update(run: Run) -> Iterator[Advice]:
             "dense_update",
             f"A step works on all {sizes[0]:,} rows of {name} ({shape}) {read}: {update.part}.",
             fix=Fix(
-                "Keras' Adam and its kin change their own state of each row, read or not. keras.optimizers.SGD "
-                "changes the rows that were read alone, and a table of fewer rows (keras.layers.Hashing) has less "
-                "to change: both train differently."
+                "Keras' Adam and its kin change their own state of each row, read or not. keras.optimizers.SGD, or a lazy "
+                "Adam of your own that gathers and scatters these rows, changes the rows that were read alone, and a table of "
+                "fewer rows (keras.layers.Hashing) has less to change: all train differently."
             ),
             gain_ratio=update.part.ratio,
             n_rows=sizes[0],

@@ -2,24 +2,40 @@
 
 from __future__ import annotations
 
+import ast
 import re
 from collections.abc import Iterator
 from functools import lru_cache
-from itertools import pairwise
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from ...trace.arrays import Int64
-from ..card import COMPUTE, MEDIUM_GAIN, Advice, Fix, advise, line_text, noted_place, one_line, rule
+from ..card import (
+    COMPUTE,
+    MEDIUM_GAIN,
+    Advice,
+    Claim,
+    Fix,
+    advise,
+    line_text,
+    noted_place,
+    one_line,
+    parsed,
+    place_of,
+    rule,
+)
 from ..common import PS_PER_MS, US_PER_MS, Stretches, amount, number, percent, plural
 from ..grouping import ComputeUnit
 from ..layers.scopes import FUNCTIONS, OPS, without_number
+from ..ops.kernels import is_eligible_type
 from .causes import PRODUCTS
+from .filters import filter_sizes
 from .run import SpentOps, compiled, costliest, op_line
 
 if TYPE_CHECKING:
     from ...trace.arrays import Bool, Int32
+    from ...trace.source_map import SourceMap
     from .causes import TracedOps
     from .run import Run
 
@@ -219,79 +235,8 @@ def _is_attention(scope: tuple[str, ...]) -> bool:
     return at < len(scope) and all(part in FUNCTIONS or part in OPS for part in inner)
 
 
-_GRADIENT = re.compile(r"Conv2DBackpropFilter(_\d+)?$|DepthwiseConv2dNativeBackpropFilter(_\d+)?$")
-_SHAPE = re.compile(r"\[(\d+),(\d+),\d+,\d+\]")
-_OPERANDS = re.compile(r"\b(?:convolution|custom-call)\(\w+\[[\d,]+\]\S* \S+ \w+\[(\d+),(\d+),(\d+),(\d+)\]")
-"""A compiled convolution of an image and a filter; the filter's shape."""
-_CALL = re.compile(r"\bConv2D\(\s*[^,()]+,\s*(?:kernel_size\s*=\s*)?(?:\(\s*(\d+)\s*,\s*(\d+)\s*\)|(\d+))")
-LARGEST = 63
-"""A gradient of an image's size is no filter's."""
-
-
-def filter_sizes(run: Run) -> dict[str, tuple[int, int]]:
-    """Height and width of the filter, by layer or, of convolutions outside of layers, by entry of the `layers` table."""
-    sizes = _of_lines(run)
-    sizes.update(_of_programs(run))
-    sizes.update(_of_gradients(run))
-    return {layer: size for layer, size in sizes.items() if max(size) <= LARGEST}
-
-
-def _entry_of(run: Run) -> dict[str, str]:
-    layers = run.results.layers
-    titles = layers.entries["layer"].tolist()
-    return {name: titles[row] for name, row in zip(run.results.op_shares.name, layers.op_entry.tolist(), strict=True)}
-
-
-def _of_gradients(run: Run) -> dict[str, tuple[int, int]]:
-    memory, entry = run.facts.memory, _entry_of(run)
-    table, strings = memory.snapshots, memory.strings
-    op = np.unique(table.op)
-    is_gradient = [k >= 0 and strings[k] in entry and _GRADIENT.search(strings[k]) is not None for k in op.tolist()]
-    rows = np.flatnonzero(np.isin(table.op, op[np.array(is_gradient, np.bool_)]) & (table.shape >= 0))
-    found: dict[str, tuple[int, int]] = {}
-    pairs = np.unique(np.stack([table.op[rows], table.shape[rows]]), axis=1)
-    for k, shape in zip(*pairs.tolist(), strict=True):  # one turn per op and shape
-        text = _SHAPE.fullmatch(strings[shape])
-        if text is not None:
-            found[entry[strings[k]]] = int(text[1]), int(text[2])
-    return found
-
-
-def _of_programs(run: Run) -> dict[str, tuple[int, int]]:
-    if not run.trace.blobs:
-        return {}
-    entry = _entry_of(run)
-    table = run.results.hlo_ops.frame
-    found: dict[str, tuple[int, int]] = {}
-    columns = (table[name].tolist() for name in ("expression", "op_name"))
-    for text, name in zip(*columns, strict=True):  # one turn per HLO op
-        operands = _OPERANDS.search(str(text))
-        # The gradient of a filter is a convolution too, of two images.
-        if operands is None or name not in entry or "gradient" in str(name):
-            continue
-        shape = [int(one) for one in operands.groups()]
-        # Height and width stand first on a CPU, in the middle or last for cuDNN; of a square filter they are neighbours.
-        square = [(a, b) for a, b in pairwise(shape) if a == b]
-        if square:
-            found[entry[name]] = square[0]
-    return found
-
-
-def _of_lines(run: Run) -> dict[str, tuple[int, int]]:
-    source_map = run.results.source_map
-    if source_map is None:
-        return {}
-    texts = source_map.files["text"].tolist()
-    found: dict[str, tuple[int, int]] = {}
-    layers = source_map.layers[(source_map.layers["class_name"] == "Conv2D") & (source_map.layers["file"] >= 0)]
-    for layer, file, line in zip(*(layers[name].tolist() for name in ("layer", "file", "line")), strict=True):
-        calls = _CALL.findall(line_text(texts[file], line))
-        if len(calls) == 1:  # of several on one line nobody knows which is this layer's
-            height, width, both = calls[0]
-            found[layer] = int(height or both), int(width or both)
-    return found
-
-
+FEWEST = 2
+"""Filters of 3 x 3 in place of a large one."""
 LARGE_FILTER = 5
 """Filters of 3 x 3 are the smallest that see a neighbourhood; from 5 x 5 on a stack of them sees as much and costs less."""
 OUTSIDE_SHARE = 0.20
@@ -315,7 +260,7 @@ def inefficient_op(run: Run) -> Iterator[Advice]:
 
 
 def _large_filters(run: Run) -> Iterator[Advice]:
-    """A filter of K x K costs K*K multiplications a point; (K-1)/2 filters of 3 x 3 on each other see as far with 9(K-1)/2."""
+    """A filter of K x K costs K*K multiplications a point; two of 3 x 3 cost 18, the (K-1)/2 that see as far 9(K-1)/2."""
     sizes = {layer: min(size) for layer, size in filter_sizes(run).items()}
     sizes = {layer: size for layer, size in sizes.items() if size >= LARGE_FILTER and size % 2}
     if not sizes:
@@ -326,19 +271,20 @@ def _large_filters(run: Run) -> Iterator[Advice]:
     for layer, size in sizes.items():  # one turn per convolution
         row = np.flatnonzero((layers.entries["layer"] == layer).to_numpy())
         chosen = np.isin(layers.op_entry, row) & is_conv
-        saved = 1 - 9 * ((size - 1) // 2) / (size * size)
+        saved = 1 - 9 * FEWEST / (size * size)
         candidates.append((ops.ratio(chosen) * saved, ops.ratio(chosen), layer, size, chosen))
     for gain, share, layer, size, chosen in sorted(candidates, key=lambda one: -one[0])[:3]:
         if gain < MEDIUM_GAIN:
             return
         n = (size - 1) // 2
+        farther = f", the {n} that see as far {percent(9 * n / size**2)}" if n > FEWEST else ", and see as far"
         place = noted_place(run.results.source_map, "layers", "layer", layer)
         where = f" ({place})" if place else ""
         part = run.steps.part("op", share * run.steps.mean_ms)
         yield advise(
             "inefficient_op",
-            f"The {size} x {size} convolution of {layer}{where} takes {part}: {n} of 3 x 3 see as far "
-            f"for {percent(9 * n / size**2)} of its work.",
+            f"The {size} x {size} convolution of {layer}{where} takes {part}: two of 3 x 3 need "
+            f"{percent(9 * FEWEST / size**2)} of its work{farther}.",
             evidence={
                 **part.evidence,
                 "filter_px": size,
@@ -347,11 +293,13 @@ def _large_filters(run: Run) -> Iterator[Advice]:
                 **({"line": place} if place else {}),
             },
             fix=Fix(
-                f'Put {n} convolutions of 3 x 3 with padding="same" and an activation each in place of {one_line(layer)}, or a '
-                f"SeparableConv2D of {size} x {size}: another model, which trains differently."
+                f'Put two {f"to {n} " if n > FEWEST else ""}convolutions of 3 x 3 with padding="same" and an activation each in '
+                f"place of {one_line(layer)}; or a SeparableConv2D of {size} x {size}; or have it after a "
+                "pooling or with strides=2, on a quarter of the points: another model, which trains differently."
             ),
             selection=run.steps.usual(run.steps.time_ms, view="op_table", op_names=costliest(run, chosen)),
             gain_ratio=gain,
+            claim=Claim(chosen),
         )
 
 
@@ -444,11 +392,7 @@ def host_fallback(run: Run) -> Iterator[Advice]:
             "op": name,
             "op_type": occurrences.type[top],
         },
-        fix=Fix(
-            f"It has no kernel of this type and dtype for the {steps.device}, or is placed by hand (tf.device). "
-            "float32 and int32 have kernels where float64, strings and int64 have none; "
-            "tf.debugging.set_log_device_placement(True), before anything runs, says where each op is placed."
-        ),
+        fix=_on_device(run, int(run.results.op_shares.dominant[top])),
         selection=steps.stretch(
             host_ms,
             "host_compute",
@@ -456,6 +400,50 @@ def host_fallback(run: Run) -> Iterator[Advice]:
             op_names=run.known(*(occurrences.name[i] for i in order)),
         ),
         gain_ratio=gain,
+    )
+
+
+def _on_device(run: Run, op: int) -> Fix:
+    """How a framework op comes off the CPU: by the line that put it there, where one did."""
+    traced, device = run.traced_ops, run.steps.device
+    row = int(traced.row[op]) if traced is not None else -1
+    details = traced.source_map.details if traced is not None else None
+    told = "" if details is None else "".join(details["device"][details["op"] == row].head(1).astype(str))
+    if "CPU" not in told or traced is None:
+        return Fix(
+            f"It has no kernel of this type and dtype for the {device}, or is placed by hand (tf.device). float32 and int32 have "
+            "kernels where float64, strings and int64 have none; tf.debugging.set_log_device_placement(True), before anything "
+            "runs, says where each op is placed."
+        )
+    place, code = _placing_line(traced.source_map, int(traced.source_map.ops["frame"].iloc[row]))
+    where = f"{one_line(code)} at {place} places it" if place else "tf.device places it"
+    return Fix(
+        f'{where} on the CPU: leave that out, or have "/{device}:0" there. Where the {device} has no kernel for an op, place '
+        "that op alone, and none beside it."
+    )
+
+
+def _placing_line(source_map: SourceMap, frame: int) -> tuple[str, str]:
+    """Place and text of the innermost `with tf.device(...)` of the user's around a frame or its callers; empty without one."""
+    frames, files = source_map.frames, source_map.files
+    while frame >= 0:  # a frame's caller is an earlier row
+        row = frames.iloc[frame]
+        text = str(files["text"].iloc[row["file"]]) if row["file"] >= 0 and files["is_user"].iloc[row["file"]] else ""
+        tree = parsed(text) if text else None
+        heads = [one for one in ast.walk(tree) if isinstance(one, ast.With) and _is_device(one)] if tree else []
+        around = [one.lineno for one in heads if one.lineno <= row["line"] <= (one.end_lineno or one.lineno)]
+        if around:
+            code = line_text(text, max(around)).partition("):")[0]
+            return place_of(source_map, str(files["file"].iloc[row["file"]]), max(around)), f"{code})"
+        frame = int(row["parent"]) if row["parent"] < frame else -1
+    return "", ""
+
+
+def _is_device(head: ast.With) -> bool:
+    calls = (one.context_expr for one in head.items)
+    return any(
+        isinstance(one, ast.Call) and "device" in (getattr(one.func, "attr", ""), getattr(one.func, "id", ""))
+        for one in calls
     )
 
 
@@ -477,6 +465,8 @@ def _in_host_compute(run: Run, rows: Int64) -> Int64:
 
 HALF = 0.5
 """Of the time of an op in 64 bits: numbers of half the size are half as much to move, and twice as many to a vector."""
+MOST_SPEEDUP = 8.0
+"""Of products in 32 bits over 64 bits at most: Tensor Cores do more than memory gives, and some cards next to nothing in 64."""
 _CHECKS = ("CheckNumerics", "DebugNumericSummary", "DebugIdentity")
 _SCHEDULED_MS = 0.002
 """What an op of next to no work costs a step beside its own time, measured: others run beside it."""
@@ -484,12 +474,15 @@ _SCHEDULED_MS = 0.002
 
 @rule("Compute in 32 bits", claims=COMPUTE)
 def double_precision(run: Run) -> Iterator[Advice]:
-    """Most of what is computed is in 64 bits; gain: half of the share of the step time of such ops."""
+    """Most of what is computed is in 64 bits; gain: half of the share of the step time of such ops, of a GPU's products more."""
     steps = run.steps
     if not steps.mean_ms or run.eager.is_hot:
         return
     ops = SpentOps(run, "double", _ops_of_type(run, "float64") | _ops_on(run, ComputeUnit.VECTOR_64))
-    if ops.part.ratio * HALF < MEDIUM_GAIN:
+    products = ops.chosen & np.array([*map(is_eligible_type, run.results.op_shares.type)], np.bool_)
+    faster = min(_faster_in_32_bits(run), MOST_SPEEDUP)
+    gain = ops.part.ratio * HALF + run.side.ratio(products) * (1 - 1 / faster - HALF)
+    if gain < MEDIUM_GAIN:
         return
     n_variables = len(_double_variables(run))
     held = f", as {plural(n_variables, 'weight')} {'is' if n_variables == 1 else 'are'}" if n_variables else ""
@@ -501,10 +494,20 @@ def double_precision(run: Run) -> Iterator[Advice]:
             "made, and data, "
             "constants and variables as float32 (astype(np.float32)), as NumPy makes float64 of what has no type."
         ),
-        gain_ratio=ops.part.ratio * HALF,
+        gain_ratio=gain,
         n_double_variables=n_variables,
-        estimate="in 32 bits half of their time",
+        estimate="in 32 bits half of their time"
+        + (f", products {number(faster)} times as fast" if faster > 1 / HALF else ""),
     )
+
+
+def _faster_in_32_bits(run: Run) -> float:
+    """How many times as many operations in 32 bits as in 64 the device can do, on Tensor Cores too; twice as many on others."""
+    if not run.steps.device_computes:
+        return 1 / HALF
+    peaks = np.fmax.reduce(run.results.roofline.peaks, axis=0, initial=0.0)
+    single = max(peaks[ComputeUnit.VECTOR_32], peaks[ComputeUnit.TENSOR_TF32])
+    return max(single / peaks[ComputeUnit.VECTOR_64], 1 / HALF) if peaks[ComputeUnit.VECTOR_64] > 0 else 1 / HALF
 
 
 @rule("Compute in float32 on a CPU", claims=COMPUTE)

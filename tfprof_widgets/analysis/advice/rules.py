@@ -14,7 +14,7 @@ from ..common import typed_table
 from ..events import Framework
 from ..facts import Facts
 from ..tables import table
-from . import calls, device, host, input_rules, loops, model, ops, python, workers  # noqa: F401 - these declare the rules
+from . import busy, calls, device, host, input_rules, loops, model, moved, ops, python, workers  # noqa: F401 - these declare the rules
 from .claims import MUCH
 from .run import Run
 
@@ -34,6 +34,8 @@ ADVICE = table(
     read=lambda results: advice_table(results.advice),
 )
 
+
+__all__ = ["RULES", "Rule", "advice_table", "find_advice", "fitting", "without_explained"]
 
 logger = logging.getLogger(__name__)
 

@@ -6,6 +6,7 @@ from collections.abc import Callable
 from dataclasses import replace
 
 from tests.cluster import Cluster
+from tests.unit.analysis.advice.busy_drawings import BUSY_CAUSES
 from tests.unit.analysis.advice.gpu_drawings import STEP_US as GPU_STEP_US
 from tests.unit.analysis.advice.gpu_drawings import gpu_run, memory_event
 from tests.unit.analysis.advice.graph_causes import BUSY, GRAPH_CAUSES
@@ -77,6 +78,7 @@ def _waiting_for(**slow: dict[int, float]) -> Callable[[], Analysis]:
 
 CAUSES: dict[str, Callable[[], Analysis]] = {
     **{cause: _on_device(cause) for cause in PLANTED},
+    **BUSY_CAUSES,
     **GRAPH_CAUSES,
     **{f"{stage}, {wait_us} us": _waiting(stage, wait_us) for stage in _STAGES for wait_us in (3_000, 8_000)},
     "launches in short gaps": lambda: gpu_run(

@@ -49,7 +49,6 @@ MORE_OF_THE_SAME = frozenset(
         *(f"{stage}, 8000 us" for stage in ("BatchV2", "Shuffle", "Interleave")),
         *("FlatMap[0]::Generator, 3000 us", "waiting for data", "launches in short gaps", "32 bits in short kernels"),
         *(
-            "copies back",
             "32 bits",
             "python",
             "a host with slow input",

@@ -1,0 +1,111 @@
+"""The rule `busy`: what computes for over a fifth of a step, and what bounds it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from ...trace.arrays import Bool
+from ..card import COMPUTE, HIGH_GAIN, LAST, Advice, Fix, advise, rule
+from ..common import PS_PER_US, number, percent
+from ..grouping import UNIT_TEXTS
+from .computing import Computing
+from .device import LAUNCH_US, MOST, kernel_blocks, multiprocessors
+
+if TYPE_CHECKING:
+    from .run import Run
+
+NO_FAULT = "That is a large part of a step, and need not be a fault."
+
+
+@rule("Where a large part of a step goes", level=LAST, claims=COMPUTE)
+def busy(run: Run) -> Iterator[Advice]:
+    """A layer, the optimizer, a line, an op or a kind of kernel computes for over a fifth of the steps' time, and no rule says
+    why; it has neither fix nor gain."""
+    if not run.steps.mean_ms or run.eager.is_hot:
+        return
+    computing = Computing(run)
+    every = (computing.op_ms > 0) & (run.traced_ops is not None)  # else nothing tells what they are of
+    for what, ops in computing.groups(every):
+        if computing.part(ops).ratio > HIGH_GAIN:
+            yield _told(computing, what, ops)
+            return
+    yield from _unnamed(computing)
+
+
+def _told(computing: Computing, what: str, ops: Bool) -> Advice:
+    """What takes the time and where, without a fix."""
+    name, evidence = computing.place(what, ops)
+    part, kind = computing.part(ops), computing.types[computing.top(ops)]
+    share = computing.part(ops & (computing.types == kind)).ms / part.ms
+    much = "all" if share > 0.995 else percent(share)
+    more = f", {much} of that in {kind}" if what in ("layer", "line") and share > HIGH_GAIN else ""
+    sizes = _sizes(computing.run, computing.top(ops)) if what == "op" else ""
+    bound = _bound(computing, np.isin(computing.op, np.flatnonzero(ops)))
+    return computing.advise(
+        "busy",
+        f"{name} takes {part}{computing.of_device}{f', on {sizes}' if sizes else ''}{more}{bound and f', {bound}'}. "
+        f"{NO_FAULT}",
+        ops,
+        Fix(),
+        gain_ms=0.0,
+        **evidence,
+    )
+
+
+def _unnamed(computing: Computing) -> Iterator[Advice]:
+    """A kind of kernel of which no op is known."""
+    run, own = computing.run, np.flatnonzero(computing.op < 0)
+    if not len(own) or not run.steps.device_computes:
+        return
+    names, code = np.unique(run.trace.name_id[computing.event[own]], return_inverse=True)
+    ms = np.bincount(code, computing.ms[own])
+    part, name = run.steps.part("kernel", float(ms.max())), run.trace.strings[int(names[ms.argmax()])]
+    if part.ratio > HIGH_GAIN:
+        bound = _bound(computing, np.isin(np.arange(len(computing.op)), own[code == ms.argmax()]))
+        yield advise(
+            "busy",
+            f"The kernel {name[:80]} takes {part}{computing.of_device}{bound and f', {bound}'}. {NO_FAULT}",
+            evidence=part.evidence | {"kernel": name},
+            fix=Fix(),
+            selection=run.steps.usual(run.steps.time_ms, view="timeline", op_names=(name,)),
+        )
+
+
+def _bound(computing: Computing, chosen: Bool) -> str:
+    """What bounds most of the time of some rows on a GPU, in words; "" where nothing tells."""
+    run, frame = computing.run, computing.run.results.kernels.frame
+    if not chosen.any() or frame.empty:
+        return ""
+    event, ms = computing.event[chosen], computing.ms[chosen]
+    kernel = np.full(run.trace.n_events, -1, np.int64)
+    kernel[run.results.kernels.run_event] = run.results.kernels.run_kernel
+    blocks = np.append(kernel_blocks(frame), 0)[kernel[event]]
+    average_us = float(run.trace.duration_ps[event].mean()) / PS_PER_US
+    roofline = run.results.roofline
+    bounds = dict(zip(roofline.units.tolist(), roofline.frame["bound"].tolist(), strict=True))
+    of_row = np.array([bounds.get(unit, "") for unit in run.facts.event_unit[event].tolist()], np.str_)
+
+    def is_most(rows: Bool) -> bool:
+        return float(ms[rows].sum()) > MOST * float(ms.sum())
+
+    unit = run.facts.kernel_units[event].astype(np.int64)
+    most = int(np.bincount(unit, ms).argmax())
+    on = f", most of it on {UNIT_TEXTS[most]} units" if UNIT_TEXTS.get(most) and is_most(unit == most) else ""
+    if average_us < LAUNCH_US:
+        return f"in kernels of {number(average_us)} µs on average, as short as a launch{on}"
+    if is_most((blocks > 0) & (blocks < multiprocessors(run))):
+        return f"most of it in fewer blocks than the {run.steps.device} has multiprocessors{on}"
+    bound = next((one for one in ("memory", "compute") if is_most(of_row == one)), "")
+    return f"bound by {bound}{on}" if bound else on.removeprefix(", ")
+
+
+def _sizes(run: Run, op: int) -> str:
+    """What an op reads, but for what is no more than a list of numbers."""
+    traced = run.traced_ops
+    row = int(traced.row[op]) if traced is not None else -1
+    sizes = [shape for shape in traced.input_shapes(row) if shape] if traced is not None and row >= 0 else []
+    known = ["x".join("?" if one < 0 else str(one) for one in shape) for shape in sizes[:2] if len(shape) > 1]
+    return " and ".join(known)

@@ -1,0 +1,149 @@
+"""`Computing`: what computes in a run's averaged steps, by op, layer and line, and cards on it."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING
+
+import numpy as np
+import numpy.typing as npt
+
+from ...trace.arrays import Bool, Float64, Int64
+from ..card import Advice, Claim, Fix, advise, noted_place
+from ..common import PS_PER_MS
+from ..layers.scopes import VENDOR
+from ..steps.owners import CATEGORIES
+from .host import NO_COMPUTE
+from .run import costliest, op_line
+
+if TYPE_CHECKING:
+    from .facts import StepPart
+    from .run import Run
+
+NAMED = {"layer": "The layer", "optimizer": "The optimizer", "loss": "The loss"}
+_WHOLE = 0.95
+"""A line with so much of what its layers take is where all of them are made or called, which tells nothing."""
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Computing:
+    """The rows of `attribution` in which the averaged steps compute, on devices where any does, else on the host."""
+
+    run: Run
+
+    @cached_property
+    def rows(self) -> Int64:
+        """Which rows, in order of time within a step."""
+        rows, steps = self.run.facts.attribution, self.run.steps
+        side = CATEGORIES.index("device_compute" if steps.device_computes else "host_compute")
+        return np.flatnonzero((rows.category == side) & np.isin(rows.step, steps.row))
+
+    @cached_property
+    def op(self) -> Int64:
+        """The framework op of each, -1 for none."""
+        return self.run.facts.attribution.op[self.rows]
+
+    @cached_property
+    def event(self) -> Int64:
+        """The row of the trace of each."""
+        return self.run.facts.attribution.event[self.rows]
+
+    @cached_property
+    def ms(self) -> Float64:
+        """What each has of the mean step."""
+        return self.run.facts.attribution.time_ps[self.rows] / PS_PER_MS / max(len(self.run.steps), 1)
+
+    @cached_property
+    def op_ms(self) -> Float64:
+        """What each framework op that computes has of the mean step; the input's are another matter."""
+        shares, is_input = self.run.results.op_shares, self.run.results.op_scopes.is_input
+        own = self.op >= 0
+        ms = np.bincount(self.op[own], self.ms[own], len(shares.name))
+        return np.where(is_input | np.isin(self.types, NO_COMPUTE), 0.0, ms)
+
+    @cached_property
+    def types(self) -> npt.NDArray[np.str_]:
+        """The type of each framework op, as TensorFlow calls it."""
+        return np.array([VENDOR.sub("", one) for one in self.run.results.op_shares.type], np.str_)
+
+    def part(self, ops: Bool) -> StepPart:
+        """What some framework ops have of the mean step."""
+        return self.run.steps.part("op", float(self.op_ms[ops].sum()))
+
+    def places(self, ops: Bool) -> Iterator[tuple[str, Bool]]:
+        """Of some framework ops those of the costliest layer, optimizer or loss, then those of the costliest line."""
+        layers, lines = self.run.results.layers, self.run.results.source_lines
+        of_layer = layers.entries["kind"].isin(NAMED).to_numpy()[layers.op_entry]
+        yield "layer", self._costliest(layers.op_entry, ops & of_layer)
+        if len(lines.entries):
+            yield "line", self._costliest(lines.op_entry, ops & self._is_at_line)
+
+    def of_type(self, pattern: re.Pattern[str]) -> Bool:
+        """Which framework ops compute and are of some types."""
+        known = {kind: pattern.fullmatch(kind) is not None for kind in set(self.types.tolist())}
+        return np.array([known[kind] for kind in self.types.tolist()], np.bool_) & (self.op_ms > 0)
+
+    def groups(self, every: Bool) -> Iterator[tuple[str, Bool]]:
+        """The costliest of each kind of group of some framework ops, with the kinds that say most first."""
+        layers, lines = self.run.results.layers, self.run.results.source_lines
+        for what, ops in self.places(every):
+            here = np.isin(layers.op_entry, layers.op_entry[ops & every])
+            if what == "layer" or self.op_ms[ops].sum() < _WHOLE * self.op_ms[here].sum():
+                yield what, ops
+        kind = np.unique(self.types, return_inverse=True)[1]
+        if len(lines.entries):
+            group = lines.op_entry.astype(np.int64) * (int(kind.max(initial=0)) + 1) + kind
+            yield "op", self._costliest(group, every & self._is_at_line)
+        yield "type", self._costliest(kind, every)
+
+    @property
+    def _is_at_line(self) -> Bool:
+        lines = self.run.results.source_lines
+        found: Bool = (lines.entries["bucket"] == "").to_numpy()[lines.op_entry]
+        return found
+
+    def _costliest(self, group: npt.NDArray[np.integer], ops: Bool) -> Bool:
+        """Those of some ops that are of the group that takes most."""
+        _, code = np.unique(group, return_inverse=True)
+        ms = np.bincount(code, np.where(ops, self.op_ms, 0.0))
+        return ops & (code == int(ms.argmax())) if len(ms) else ops
+
+    def top(self, ops: Bool) -> int:
+        """The costliest of some."""
+        return int(np.where(ops, self.op_ms, -1.0).argmax())
+
+    def place(self, what: str, ops: Bool) -> tuple[str, dict[str, float | str]]:
+        """What a title calls some ops, and what evidence does."""
+        run, top = self.run, self.top(ops)
+        entry = run.results.layers.entries.iloc[int(run.results.layers.op_entry[top])]
+        layer = str(entry["layer"]) if what == "layer" else ""
+        line = op_line(run, top) or noted_place(run.results.source_map, "layers", "layer", layer)
+        name = (
+            f"{NAMED[str(entry['kind'])]} {layer}" if layer else f"Line {line}" if what == "line" else self.types[top]
+        )
+        at = (f" ({line})" if layer else f" at {line}") if line and what in ("layer", "op") else ""
+        evidence = {"layer": layer, "line": line, "op_type": str(self.types[top])}
+        return f"{name}{at}", {key: text for key, text in evidence.items() if text}
+
+    def advise(
+        self, rule: str, title: str, ops: Bool, fix: Fix, gain_ms: float = 0.0, **evidence: float | str
+    ) -> Advice:
+        """A card on some ops."""
+        steps = self.run.steps
+        return advise(
+            rule,
+            title,
+            evidence=self.part(ops).evidence | evidence,
+            fix=fix,
+            selection=steps.usual(steps.time_ms, view="op_table", op_names=costliest(self.run, ops)),
+            gain_ratio=gain_ms / steps.mean_ms,
+            claim=Claim(ops),
+        )
+
+    @property
+    def of_device(self) -> str:
+        """Whose time it is, in a sentence."""
+        return f" of the {self.run.steps.device}" if self.run.steps.device_computes else ""
