@@ -99,6 +99,7 @@ def numbers(prof: tfprof.Profile) -> float:
             prof.steps,
             prof.step_guide,
             prof.idle,
+            prof.attribution,
             prof.kernel_launches,
             prof.ops,
             prof.kernels,

@@ -19,6 +19,7 @@ from .common import PS_PER_MS, milliseconds, number, percent, plural, table_of_a
 from .facts import Facts
 from .hosts.hosts import Environment
 from .input.pipeline import INPUT_HIGH
+from .layers.layers import KnownLayers, find_layers
 from .memory.memory import judge_memory
 from .ops.ops import ALL_HOSTS
 from .out_of_memory.failure import MemoryFailure
@@ -246,24 +247,25 @@ def _judged(facts: Facts, chosen: pd.DataFrame, breakdown: pd.DataFrame, step_ms
 
 
 def _most(facts: Facts) -> dict[str, str]:
-    """By category the layer, or else the op type, that has more than half of it; of waiting for data the stage."""
-    rows, layers, types = facts.attribution, facts.layers, facts.op_shares.type
+    """By category the op type, or the optimizer, that has more than half of it; of waiting for data the stage."""
+    # No layer: the first view waits for no source map.
+    rows, types = facts.attribution, facts.op_shares.type
+    places = find_layers(facts.named_scopes, KnownLayers({}, {}, {}))
+    is_optimizer = np.array(places.kind, np.str_)[places.entry] == "optimizer"
+    kinds, kind = np.unique(np.array(types, np.str_), return_inverse=True)
     averaged = np.append(facts.is_averaged, False)[rows.step]
     found = {}
     for name in ("device_compute", "host_compute"):
-        own = averaged & (rows.category == STEP_CATEGORIES.index(name)) & (rows.op >= 0)
-        time_ps = np.bincount(rows.op[own], rows.time_ps[own], minlength=len(types))
-        whole = float(rows.time_ps[averaged & (rows.category == STEP_CATEGORIES.index(name))].sum())
-        is_layer = layers.entries["kind"].isin(["layer", "optimizer", "loss"]).to_numpy()
-        by_layer = np.bincount(layers.op_entry, time_ps, minlength=len(is_layer)) * is_layer
-        kinds, place = np.unique(np.array(types, np.str_), return_inverse=True)
-        by_type = np.bincount(place, time_ps, minlength=len(kinds)) * ~np.isin(kinds, NO_COMPUTE)
-        for names, sums in ((layers.entries["layer"].tolist(), by_layer), (kinds.tolist(), by_type)):
-            if name not in found and len(sums) and sums.max() > MOST * whole > 0:
-                found[name] = f"in {names[int(sums.argmax())]}"
+        own = averaged & (rows.category == STEP_CATEGORIES.index(name))
+        whole, is_op = float(rows.time_ps[own].sum()), own & (rows.op >= 0)
+        time_ps = np.bincount(rows.op[is_op], rows.time_ps[is_op], len(types))
+        by_type = np.bincount(kind, time_ps, len(kinds)) * ~np.isin(kinds, NO_COMPUTE)
+        if time_ps[is_optimizer].sum() > MOST * whole > 0:
+            found[name] = "in the optimizer"
+        elif len(kinds) and by_type.max() > MOST * whole > 0:
+            found[name] = f"in {kinds[int(by_type.argmax())]}"
     pipeline = facts.tf_data.bottleneck_pipeline
-    stage = "" if pipeline is None else str(pipeline["bottleneck_name"])
-    return found | ({"input": f"for {stage}"} if stage else {})
+    return found if pipeline is None else found | {"input": f"for {pipeline['bottleneck_name']}"}
 
 
 def _outside(facts: Facts, chosen: pd.DataFrame) -> str:

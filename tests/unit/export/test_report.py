@@ -18,7 +18,7 @@ import pytest
 import tfprof_widgets as tfprof
 from tests.browser.full_run import HOSTILE, PLAIN, Words, write_run
 from tests.builders import event, line, plane, space
-from tfprof_widgets.analysis import RULES, Analysis, Fix, Highlight, advise
+from tfprof_widgets.analysis import RULES, STAGES, Analysis, Fix, Highlight, advise
 from tfprof_widgets.errors import TfProfError
 from tfprof_widgets.export import MOST_BYTES, Subject, code, fence, readable_kernel, render_report, sentence, table
 from tfprof_widgets.read import read_xspace
@@ -224,7 +224,7 @@ def test_of_each_advice_it_tells_gain_numbers_place_and_fix() -> None:
         selection=at,
         gain_ratio=0.43063,
     )
-    results.__dict__["advice"] = (replace(one, stage="slow_map"),)
+    results.__dict__["advice"] = (replace(one, stage="slow_map", headline=STAGES["slow_map"]),)
     told = render_report(Subject(results=results))
     assert (
         "### 1. Make the map function cheaper (`input_bound`, `slow_map`): severity high, gain at most 43.1 % of the step time"

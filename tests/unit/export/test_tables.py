@@ -20,7 +20,19 @@ from tfprof_widgets.errors import TfProfError
 from tfprof_widgets.export import INDEX, tables, write_tables
 
 NAMES = {
-    *("events", "flows", "steps", "step_guide", "idle", "kernel_launches", "ops", "kernels", "copies", "hlo_ops"),
+    *(
+        "events",
+        "flows",
+        "steps",
+        "step_guide",
+        "attribution",
+        "idle",
+        "kernel_launches",
+        "ops",
+        "kernels",
+        "copies",
+        "hlo_ops",
+    ),
     *("program_memory", "layers", "source_lines"),
     *("scopes", "workers", "memory_summary", "memory_timeline", "memory_peak", "counters", "system", "system_findings"),
     *("advice", "variables", "tree_scope", "tree_graph", "tree_op", "tree_code"),
