@@ -84,7 +84,7 @@ def host_callback(run: Run) -> Iterator[Advice]:
         selection=steps.stretch(gap.ms, "other", view="source_view" if line else "timeline"),
         # What each batch needs can run beside the rest of the step, which hides no more than it takes itself.
         gain_ratio=BESIDE * min(share, 1 - share) if is_needed else share,
-        claim=Claim(ms=gap.ms if share == idle_ratio else None),
+        claim=Claim(ms=gap.ms if share == idle_ratio else share * steps.time_ms),
     )
 
 
