@@ -94,6 +94,12 @@ def test_python_of_a_loop_of_one_s_own_is_not_between_batches_and_no_hook() -> N
     assert "callback" not in str(advice.fix)
 
 
+def test_functions_that_a_tracer_of_python_saw_compute_nothing() -> None:
+    """JAX has it on."""
+    results = run(LONG_OP, ("$train.py:7 load", 60_000, 39_000), ("$numpy sort", 61_000, 30_000))
+    assert only(results).title == "No op runs for 40.0 of 100 ms a step (40 %): Python, or waiting."
+
+
 def test_python_outside_of_the_calls_of_a_function_is_told_as_such() -> None:
     advice = only(run(("train_step", 0, 60_000), ("EagerExecute", 500, 59_000), LONG_OP, stats=CALLS))
     assert (
@@ -444,3 +450,8 @@ def test_a_loss_of_cheap_ops_is_no_fault() -> None:
         run(("StatefulPartitionedCall/net_1/conv_1/convolution:Conv2D", 0, 60_000), (softmax, 60_000, 39_000)).advice
         == ()
     )
+
+
+def test_the_header_calls_an_op_that_onednn_took_over_as_tensorflow_does() -> None:
+    results = run(("MatMul:_MklMatMul", 1_000, 95_000))
+    assert results.overview.verdict.endswith("most of it in MatMul.")
