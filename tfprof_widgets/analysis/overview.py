@@ -19,6 +19,7 @@ from .common import PS_PER_MS, milliseconds, number, percent, plural, table_of_a
 from .facts import Facts
 from .hosts.hosts import Environment
 from .input.pipeline import INPUT_HIGH
+from .layers.scopes import VENDOR
 from .memory.memory import judge_memory
 from .ops.ops import ALL_HOSTS
 from .out_of_memory.failure import MemoryFailure
@@ -256,7 +257,7 @@ def _most(facts: Facts) -> dict[str, str]:
         whole = float(rows.time_ps[averaged & (rows.category == STEP_CATEGORIES.index(name))].sum())
         is_layer = layers.entries["kind"].isin(["layer", "optimizer", "loss"]).to_numpy()
         by_layer = np.bincount(layers.op_entry, time_ps, minlength=len(is_layer)) * is_layer
-        kinds, place = np.unique(np.array(types, np.str_), return_inverse=True)
+        kinds, place = np.unique([VENDOR.sub("", one) for one in types], return_inverse=True)
         by_type = np.bincount(place, time_ps, minlength=len(kinds)) * ~np.isin(kinds, NO_COMPUTE)
         for names, sums in ((layers.entries["layer"].tolist(), by_layer), (kinds.tolist(), by_type)):
             if name not in found and len(sums) and sums.max() > MOST * whole > 0:
