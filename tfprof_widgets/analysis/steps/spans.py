@@ -80,7 +80,7 @@ def sessions_with_device(trace: Trace) -> Bool:
 
 def classify(trace: Trace, grouping: Grouping, units: UInt8) -> UInt8:
     """The `SpanType` of every event, `NONE` for wrappers and functions of Python. Differs from XProf: compilation is a type,
-    `MemcpyH2D` and kin are copies (D1), bfloat16 is 16-bit (D9), not the name alone decides (D13), exchanges are communication."""
+    `MemcpyH2D` and kin are copies (D1), bfloat16 is 16-bit (D9), not the name alone decides (D13), exchanges count."""
     host, stream = on_host(trace), on_stream(trace)
     types = np.full(trace.n_events, SpanType.NONE, np.uint8)
     types[host] = by_ends(trace, _host_types, np.uint8)[trace.name_id[host]]
