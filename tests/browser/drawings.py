@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import cache
+
 from tests.builders import Event, Line, event, line, plane, session, space
 
 N_STEPS = 8
@@ -36,6 +38,7 @@ def hostile_space() -> bytes:
     return space(session(duration_us=N_STEPS * STEP_US), plane("/host:CPU", *threads), hostnames=[MARKUP])
 
 
+@cache
 def large_space() -> bytes:
     """More events than a first pack holds; each needle is as short as can be, beside a long event."""
     events = []

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
+from filelock import FileLock
 from playwright.sync_api import Browser, Locator, Page
 
 import tfprof_widgets as tfprof
@@ -21,12 +22,19 @@ SLOWEST, SLOW = 7, 2
 
 
 def write_page(folder: Path, n_hosts: int, *, is_even: bool = False) -> Path:
-    """The page of a run of so many hosts, as a path."""
+    """The page of a run of so many hosts, as a path; written once in a folder."""
+    folder.mkdir(parents=True, exist_ok=True)
+    with FileLock(folder / f"hosts_{n_hosts}.lock"):
+        page = folder / f"hosts_{n_hosts}.html"
+        return page if page.exists() else _written(page, n_hosts, is_even=is_even)
+
+
+def _written(page: Path, n_hosts: int, *, is_even: bool) -> Path:
     late = {} if is_even else {"slow_input": {SLOWEST: 8.0}, "slow_compute": {SLOW: 1.5}}
-    run = Cluster(n_hosts, n_steps=N_STEPS, **late).draw(folder / f"hosts_{n_hosts}")  # type: ignore[arg-type]
+    run = Cluster(n_hosts, n_steps=N_STEPS, **late).draw(page.with_suffix(""))  # type: ignore[arg-type]
     with ThreadPoolExecutor(1) as pool:  # to start processes takes longer than to read these files
         prof = tfprof.load(run, executor=pool if n_hosts > 16 else None)
-    return prof.to_html(folder / f"hosts_{n_hosts}.html")
+    return prof.to_html(page)
 
 
 @contextlib.contextmanager

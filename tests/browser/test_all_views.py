@@ -20,6 +20,7 @@ CELLS = (
     PROBE,
 )
 LOAD, SHOW, PROBED = range(3)
+N_WIDGETS = "len(__import__('ipywidgets').widgets.widget._instances)"
 MARKS = {
     "op_table": '[data-op-name="{op}"][aria-selected="{is_marked}"]',
     "source_view": '.ln[data-line="{line}"][aria-pressed="{is_marked}"]',
@@ -88,20 +89,20 @@ def test_a_click_selects_the_op(notebook: Notebook, view: str) -> None:
     poll(lambda: marks(notebook, view, is_marked=False, **OF_OP).count() > 0, "the mark stays")
 
 
-def test_rerunning_the_cell_with_every_tab_drawn_leaks_no_listener(notebook: Notebook) -> None:
+def test_rerunning_the_cell_with_every_tab_drawn_leaks_no_listener_and_no_widget(notebook: Notebook) -> None:
     ids = notebook.value("{'link': prof.link.model_id, 'data': prof.timeline().data.model_id}")
     notebook.run_cell(SHOW)
     open_all(notebook)
-    before = notebook.page.evaluate(COUNT_LISTENERS, ids)
-    for _ in range(2):
-        notebook.run_cell(SHOW)
-        open_all(notebook)
+    before, n_widgets = notebook.page.evaluate(COUNT_LISTENERS, ids), notebook.value(N_WIDGETS)
+    notebook.run_cell(SHOW)
+    open_all(notebook)
     poll(
         lambda: notebook.page.evaluate(COUNT_LISTENERS, ids) == before,
         lambda: f"before {before}, after {notebook.page.evaluate(COUNT_LISTENERS, ids)}",
         timeout_s=10,
     )
     assert before["link"] >= len(TABS)
+    assert notebook.value(N_WIDGETS) == n_widgets
     assert notebook.page.locator('[data-tfprof="dashboard"]').count() == 1
 
 

@@ -40,7 +40,7 @@ def timeline(page: Page) -> Locator:
 
 
 @pytest.mark.parametrize("page", [900, pytest.param(1600, marks=pytest.mark.nightly)], indirect=True)
-def test_it_shows_step_time_steps_and_the_first_card_only(page: Page) -> None:
+def test_it_shows_step_time_steps_and_the_first_card_until_a_button_opens_all_views(page: Page) -> None:
     body = page.locator(".tfp-body")
     height = body.evaluate("body => body.offsetHeight")
     SCREENSHOTS.mkdir(parents=True, exist_ok=True)
@@ -50,9 +50,6 @@ def test_it_shows_step_time_steps_and_the_first_card_only(page: Page) -> None:
     expect(page.locator(".tfp-card:visible")).to_have_count(1)
     expect(page.get_by_role("tab")).to_have_count(0)
     assert timeline(page).count() == 0
-
-
-def test_a_button_opens_all_views_and_goes(page: Page) -> None:
     page.get_by_role("button", name="Show all views").click()
     timeline(page).locator("canvas").first.wait_for()
     expect(page.get_by_role("tab", selected=True)).to_contain_text("Ops")

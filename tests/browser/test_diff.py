@@ -276,7 +276,11 @@ def test_panning_asks_nothing_of_the_kernel_and_a_selection_reaches_it(host: Wid
 
 @pytest.mark.parametrize(
     "other",
-    [Run(n_steps=0), Run(seed=1, n_steps=2), pytest.param(Run(seed=1, has_steps=False), marks=pytest.mark.nightly)],
+    [
+        Run(n_steps=0),
+        pytest.param(Run(seed=1, n_steps=2), marks=pytest.mark.nightly),
+        pytest.param(Run(seed=1, has_steps=False), marks=pytest.mark.nightly),
+    ],
 )
 def test_what_cannot_be_compared_is_shown_with_the_reason(host: WidgetHost, tmp_path: Path, other: Run) -> None:
     found = tfprof.diff(Run(seed=1, n_steps=20).profile(tmp_path), other.profile(tmp_path))

@@ -11,10 +11,10 @@ import pytest
 from playwright.sync_api import Browser, Frame, Locator, Page, expect
 
 import tfprof_widgets as tfprof
-from tests.browser.full_run import OTHER, PLAIN, write_run
+from tests.browser.full_run import OTHER, PLAIN
 from tests.browser.harness import SCREENSHOTS
 from tests.browser.tabs import go_to, offered
-from tests.browser.widget_host import WidgetHost, saved_state
+from tests.browser.widget_host import KernelSide, WidgetHost, saved_state
 from tests.cluster import Cluster, host_name
 from tests.two_hosts import BARE, BARE_OP, FULL, write_two_hosts
 
@@ -24,7 +24,7 @@ NOTHING = {
     "kernel_table": "ran no kernel",
     "hlo_table": "has no HLO ops",
 }
-SLOW = host_name(3)
+SLOW, GONE = host_name(3), host_name(5)
 WIDTHS = pytest.mark.parametrize("page", [900, pytest.param(1600, marks=pytest.mark.nightly)], indirect=True)
 """For what depends on how much room there is; all else is asked in a narrow page."""
 
@@ -40,10 +40,11 @@ def many_hosts(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return cluster.draw(tmp_path_factory.mktemp("host_selector_many"))
 
 
-def reduced(run: Path) -> tfprof.Profile:
-    """In this process: to start others takes longer than to read so little."""
+@pytest.fixture(scope="module")
+def reduced(many_hosts: Path, kernel: KernelSide) -> tfprof.Profile:
+    """Read in this process: to start others takes longer than to read so little."""
     with ThreadPoolExecutor(1) as executor:
-        prof = tfprof.load(run, executor=executor)
+        prof = tfprof.load(many_hosts, executor=executor)
         assert not prof.has_events
         return prof
 
@@ -192,17 +193,6 @@ def test_the_list_is_told_to_a_screen_reader_and_worked_by_keys(page: Page) -> N
     expect(combobox).to_have_attribute("title", BARE)
 
 
-def test_a_trace_of_one_host_has_nothing_to_choose(browser: Browser, tmp_path_factory: pytest.TempPathFactory) -> None:
-    folder = tmp_path_factory.mktemp("host_selector_one")
-    path = tfprof.load(write_run(folder / "run", PLAIN)).to_html(folder / "page.html")
-    context = browser.new_context(offline=True)
-    page = context.new_page()
-    page.goto(path.as_uri())
-    page.locator('[data-tfprof="op_table"] [data-op-name]').first.wait_for()
-    assert box(page).count() == 0
-    context.close()
-
-
 # ---- with a kernel --------------------------------------------------------------------------------------------------
 
 
@@ -219,6 +209,7 @@ def test_a_single_view_has_the_box_and_follows_while_the_kernel_is_busy(host: Wi
     host.serve(lambda: ops(frame).count() == 6, "the view does not follow Python")
 
 
+@pytest.mark.nightly
 def test_each_view_alone_has_the_box(host: WidgetHost, two_hosts: Path) -> None:
     prof = tfprof.load(two_hosts)
     for view in ("step_chart", "memory_timeline", "input_graph", "overview_panel", "kernel_table"):
@@ -245,8 +236,10 @@ def test_a_saved_dashboard_keeps_the_host_and_lets_another_be_chosen(host: Widge
     assert host.asked == []
 
 
-def test_a_host_of_a_reduced_profile_opens_in_full_and_back(host: WidgetHost, many_hosts: Path) -> None:
-    prof = reduced(many_hosts)
+def test_a_host_of_a_reduced_profile_opens_in_full_and_back_and_one_that_cannot_be_read_says_so(
+    host: WidgetHost, reduced: tfprof.Profile, many_hosts: Path
+) -> None:
+    prof = reduced
     frame = host.show(prof.dashboard())
     host.serve(lambda: ops(frame).count() == 4, "no ops")
     box(frame).fill("000")
@@ -270,27 +263,21 @@ def test_a_host_of_a_reduced_profile_opens_in_full_and_back(host: WidgetHost, ma
     expect(box(frame)).to_be_visible()
     host.serve(lambda: prof.dashboard().opened is None, "Python still shows the host")
     expect(box(frame)).to_have_attribute("title", SLOW)
-
-
-def test_a_host_that_cannot_be_read_says_so_in_place(host: WidgetHost, tmp_path: Path) -> None:
-    run = Cluster(18, n_steps=4).draw(tmp_path)
-    prof = reduced(run)
-    frame = host.show(prof.dashboard())
-    host.serve(lambda: ops(frame).count() == 4, "no ops")
-    choose(frame, SLOW)
-    (run / f"{SLOW}.xplane.pb").unlink()
-    frame.get_by_role("button", name=f"Open {SLOW} in full").click()
+    choose(frame, GONE)
+    (many_hosts / f"{GONE}.xplane.pb").unlink()
+    frame.get_by_role("button", name=f"Open {GONE} in full").click()
     told = frame.get_by_role("alert")
     host.serve(lambda: told.count() == 1, "nothing is said")
-    expect(told).to_contain_text(f"{SLOW} could not be opened")
-    expect(frame.locator(".tfp-opening code")).to_have_text(f'prof.host("{SLOW}")')
+    expect(told).to_contain_text(f"{GONE} could not be opened")
+    expect(frame.locator(".tfp-opening code")).to_have_text(f'prof.host("{GONE}")')
     expect(ops(frame)).to_have_count(4)
+    prof.select(host="")
 
 
 def test_an_exported_page_of_a_reduced_profile_says_how_to_open_a_host(
-    browser: Browser, many_hosts: Path, tmp_path: Path
+    browser: Browser, reduced: tfprof.Profile, tmp_path: Path
 ) -> None:
-    path = reduced(many_hosts).to_html(tmp_path / "page.html")
+    path = reduced.to_html(tmp_path / "page.html")
     page = open_page(browser, path, 1200)
     choose(page, SLOW)
     expect(page.locator(".tfp-host-full code")).to_have_text(f'prof.host("{SLOW}")')

@@ -35,6 +35,7 @@ def test_a_hostile_trace_neither_runs_nor_freezes_nor_hides(browser: Browser, tm
     assert faults_of(browser, number, tmp_path) == []
 
 
+@pytest.mark.nightly
 def test_what_goes_wrong_is_noticed(browser: Browser, tmp_path: Path) -> None:
     path, faults = write_page(hostile_trace(CALM), tmp_path)
     harm = """<img src=x onerror=window.tfprofHacked=1><div role=alert>broken</div>

@@ -1,21 +1,18 @@
-"""A profile that a notebook keeps in the page of an output: views drawn again, and what shows it when that output is cleared."""
+"""A profile that a notebook keeps in the page of an output: its views are drawn again at once."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 
 import pytest
-from playwright.sync_api import Browser
 
 from tests.browser.conftest import Open
 from tests.browser.full_run import PLAIN, write_run
-from tests.browser.harness import Notebook, Server, opened, poll, write_notebook
-from tests.browser.linked_views import LinkedViews
+from tests.browser.harness import Notebook, Server, poll, write_notebook
 
-LOAD = "import ipywidgets\nimport tfprof_widgets as tfprof\nfirst, second = (tfprof.load('kept_run') for _ in range(2))"
+LOAD = "import tfprof_widgets as tfprof\nfirst, second = (tfprof.load('kept_run') for _ in range(2))"
 SHOWN = 1
 LIVE = (LOAD, "first", *("print('\\n' * 60)" for _ in range(12)))
-SAVED = (LOAD, "first", "second", "ipywidgets.VBox([first.dashboard()])", "second")
 N_LEFT_OUT = "len(__import__('sys').modules['tfprof_widgets.show.library']._left_out)"
 AT_ONCE_S = 6
 """Less than a view looks for what it lacks, with room for a slow machine."""
@@ -33,11 +30,11 @@ SCROLL = """([mode, index]) => {
 
 
 @pytest.fixture(scope="module")
-def live(browser: Browser, lab_server: Server) -> Iterator[Notebook]:
+def live(open_lab: Open, lab_server: Server) -> Iterator[Notebook]:
     """A notebook beside its kernel whose front end has the profile in the page of an output alone."""
     write_run(lab_server.root / "kept_run", PLAIN)
     write_notebook(lab_server.root / "live.ipynb", *LIVE)
-    with opened(browser, lab_server, "live.ipynb") as notebook:
+    with open_lab("live.ipynb") as notebook:
         notebook.run_all()
         notebook.view("timeline").locator("canvas").first.wait_for()
         notebook.wait_for_value(N_LEFT_OUT, 3)
@@ -70,25 +67,3 @@ def test_a_cell_that_is_scrolled_out_of_a_notebook_and_back_shows_its_views(live
         live.page.evaluate(SCROLL, ["full", index])
     poll(lambda: live.view("timeline").is_visible(), "the views did not come back", timeout_s=AT_ONCE_S)
     assert live.page.locator('[data-tfprof] [role="alert"]').all_inner_texts() == []
-
-
-@pytest.mark.nightly
-def test_nothing_is_lost_of_a_profile_that_another_cell_shows_too(
-    open_lab: Open, browser: Browser, lab_server: Server
-) -> None:
-    """One in a box, one in two cells; the first output of each is cleared before the notebook is saved."""
-    write_run(lab_server.root / "kept_run", PLAIN)
-    write_notebook(lab_server.root / "kept.ipynb", *SAVED)
-    with open_lab("kept.ipynb") as notebook:
-        notebook.run_all()
-        timelines = notebook.page.locator('[data-tfprof="timeline"]:has(canvas)')
-        poll(lambda: timelines.count() == len(SAVED) - 1, "not all are shown")
-        notebook.wait_for_value(N_LEFT_OUT, 1)
-        for index in (1, 2):
-            notebook.page.evaluate(ACT, [index, "notebook:clear-cell-output"])
-        notebook.save_with_widgets()
-    with opened(browser, lab_server, "kept.ipynb") as notebook:
-        timelines = notebook.page.locator('[data-tfprof="timeline"]:has(canvas)')
-        poll(lambda: timelines.count() == 2, lambda: notebook.page.locator('[role="alert"]').all_inner_texts())
-        LinkedViews(notebook.page, notebook.page).check()
-        assert notebook.page.locator('[role="alert"]').all_inner_texts() == []

@@ -75,8 +75,10 @@ def test_the_cards_come_after_the_overview_and_move_nothing(notebook: Notebook) 
 
 
 def test_the_saved_notebook_has_them(notebook: Notebook) -> None:
-    keys = notebook.value("[key for key, _ in prof.timeline().data.embedded]")
-    assert {"advice:0", "next_steps:0", "advice_notices:0"} <= set(keys)
+    def keys() -> set[str]:
+        return set(notebook.value("[key for key, _ in prof.timeline().data.embedded]"))
+
+    poll(lambda: {"advice:0", "next_steps:0", "advice_notices:0"} <= keys(), lambda: f"{keys()}")
 
 
 def test_nothing_failed(notebook: Notebook) -> None:

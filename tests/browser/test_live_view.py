@@ -41,10 +41,11 @@ def view(kernel: KernelSide) -> LiveView:
     return LiveView()
 
 
-@pytest.fixture
-def dashboards(kernel: KernelSide, tmp_path: Path) -> list[object]:
+@pytest.fixture(scope="module")
+def dashboards(kernel: KernelSide, tmp_path_factory: pytest.TempPathFactory) -> list[object]:
     """Of two windows."""
-    return [tfprof.load(write_run(tmp_path / f"window{i}", PLAIN)).dashboard() for i in (1, 2)]
+    folder = tmp_path_factory.mktemp("windows")
+    return [tfprof.load(write_run(folder / f"window{i}", PLAIN)).dashboard() for i in (1, 2)]
 
 
 def root(place: Page | Frame) -> Locator:

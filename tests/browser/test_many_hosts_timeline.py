@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 from playwright.sync_api import Browser, Locator, Page
@@ -16,8 +17,8 @@ STRIP_PX = 18
 
 
 @pytest.fixture(scope="module")
-def shown(browser: Browser, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Page]:
-    with opened_page(browser, write_page(tmp_path_factory.mktemp("many_hosts_timeline"), N_HOSTS)) as page:
+def shown(browser: Browser, shared_directory: Path) -> Iterator[Page]:
+    with opened_page(browser, write_page(shared_directory / "many_hosts", N_HOSTS)) as page:
         yield page
 
 

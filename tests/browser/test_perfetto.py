@@ -30,9 +30,9 @@ def plain_host(browser: Browser, kernel: KernelSide) -> Iterator[WidgetHost]:
         yield host
 
 
-@pytest.fixture
-def prof(kernel: KernelSide, tmp_path: Path) -> tfprof.Profile:
-    return tfprof.load(write_run(tmp_path / "full_run", PLAIN))
+@pytest.fixture(scope="module")
+def prof(kernel: KernelSide, tmp_path_factory: pytest.TempPathFactory) -> tfprof.Profile:
+    return tfprof.load(write_run(tmp_path_factory.mktemp("perfetto") / "full_run", PLAIN))
 
 
 def panel(frame: Frame) -> None:

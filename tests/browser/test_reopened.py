@@ -1,4 +1,4 @@
-"""A notebook reopened with and without the state of its widgets, trusted or not, in JupyterLab and as HTML.
+"""A notebook reopened with and without the state of its widgets, trusted or not, in JupyterLab and as HTML; an exported page.
 
 What does not trust a notebook runs nothing that is in it: JupyterLab by its signature, nbconvert with `sanitize_html`.
 """
@@ -12,8 +12,11 @@ import pytest
 from nbconvert import HTMLExporter
 from playwright.sync_api import Page
 
+import tfprof_widgets as tfprof
 from tests.browser.conftest import Open
+from tests.browser.full_run import PLAIN, write_run
 from tests.browser.harness import Server
+from tests.browser.linked_views import LinkedViews
 from tests.browser.reopening import STATES, Reopened, State, executed, in_state, write_in_state
 
 
@@ -46,3 +49,14 @@ def test_as_html_by_nbconvert(offline: Page, notebook: nbformat.NotebookNode, tm
         reopened.check(state)
     # nbconvert's page asks for its own scripts; ours must not need them.
     assert not [url for url in offline.refused if "widgets" not in url and "cdnjs" not in url]  # type: ignore[attr-defined]
+
+
+def test_an_exported_page_works_from_the_disk_and_asks_for_nothing(offline: Page, tmp_path: Path) -> None:
+    prof = tfprof.load(write_run(tmp_path / "run", PLAIN))
+    failures: list[str] = []
+    offline.on("pageerror", lambda error: failures.append(str(error)))
+    offline.goto(prof.to_html(tmp_path / "page.html").as_uri())
+    LinkedViews(offline, offline).check()
+    assert offline.get_by_role("combobox", name="Host", exact=True).count() == 0, "there is one host"
+    assert offline.refused == []
+    assert failures == []

@@ -7,7 +7,7 @@ import contextlib
 import os
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import pytest
@@ -22,7 +22,9 @@ from tests.captures.committed import unpack
 
 TRACES = ("h100_cnn_input", "h100_lstm", "h100_transformer_xla", "v100", "keras_fit")
 """Real captures, of which small pages hold a part: of GPUs with a pipeline that is waited for, with many kernels, with
-compiled programs, with many sessions; and one of a CPU, which is whole everywhere. The first is looked at in every run."""
+compiled programs, with many sessions; and one of a CPU, which is whole everywhere. Live and as a page the first is
+looked at in every run."""
+FORMS = ("live", "saved notebook", "page", "full page")
 MORE = [path for path in os.environ.get("TFPROF_TRACES", "").split(os.pathsep) if path]
 
 NUMBER = re.compile(r"\d[\d,.]*")
@@ -142,18 +144,31 @@ def is_note(place: str, text: str, is_telling: bool) -> bool:
     )
 
 
+@dataclass
+class Case:
+    """A profile and the forms in which it is looked at, the live one first."""
+
+    forms: FourForms
+    names: tuple[str, ...]
+
+
 @pytest.fixture(
-    params=[TRACES[0], *(pytest.param(name, marks=pytest.mark.nightly) for name in TRACES[1:]), *MORE],
-    ids=lambda path: Path(path).name,
+    params=[
+        (TRACES[0], ("live", "page")),
+        *(pytest.param((name, FORMS), marks=pytest.mark.nightly) for name in TRACES),
+        *((path, FORMS) for path in MORE),
+    ],
+    ids=lambda given: f"{Path(given[0]).name}-{len(given[1])}",
 )
-def forms(request: pytest.FixtureRequest, browser: Browser, kernel: KernelSide, tmp_path: Path) -> FourForms:
-    trace = unpack(request.param, tmp_path / "run") if request.param in TRACES else request.param
-    return FourForms(tfprof.load(trace), browser, kernel, tmp_path)
+def case(request: pytest.FixtureRequest, browser: Browser, kernel: KernelSide, tmp_path: Path) -> Case:
+    name, forms = request.param
+    trace = unpack(name, tmp_path / "run") if name in TRACES else name
+    return Case(FourForms(tfprof.load(trace), browser, kernel, tmp_path), forms)
 
 
-def test_every_number_on_screen_is_that_of_the_live_view_or_said_to_be_not_known(forms: FourForms) -> None:
+def test_every_number_on_screen_is_that_of_the_live_view_or_said_to_be_not_known(case: Case) -> None:
     with contextlib.ExitStack() as stack:
-        screens = {name: stack.enter_context(form()) for name, form in forms.all.items()}
+        screens = {name: stack.enter_context(case.forms.all[name]()) for name in case.names}
         shown = read_all(screens)
         unchosen = read_unchosen(screens["live"])
         limits = screens["live"].read_limits()

@@ -10,7 +10,7 @@ import pytest
 from playwright.sync_api import Browser, Locator, Page
 
 import tfprof_widgets as tfprof
-from tests.browser.drawings import FIRST, N_NEEDLES, SECOND_EVENT, large_space, linked_space
+from tests.browser.drawings import FIRST, N_LARGE, N_NEEDLES, SECOND_EVENT, large_space, linked_space
 from tests.browser.harness import LOCAL, poll
 from tests.builders import event, line, plane, session, space
 from tests.captures.committed import unpack
@@ -52,6 +52,18 @@ def capped(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("capped")
     (folder / "large.xplane.pb").write_bytes(large_space())
     return tfprof.load(folder / "large.xplane.pb").to_html(folder / "page.html", embed=300_000)
+
+
+def test_a_capped_page_says_what_it_lacks_and_how_to_keep_all(browser: Browser, capped: Path) -> None:
+    assert capped.stat().st_size < 4 * 2**20
+    with timeline(browser, capped, 1280) as view:
+        about = view.locator(".tl-about")
+        poll(lambda: f" of {N_LARGE:,} events" in about.inner_text(), lambda: about.inner_text())
+        limits = view.page.locator("details.note")
+        assert "in Timeline" in limits.inner_text()
+        limits.locator("summary").click()
+        assert 'embed="full"' in limits.inner_text()
+        assert view.page.locator('[role="alert"]').all_inner_texts() == []
 
 
 @pytest.mark.parametrize("width", [900, pytest.param(1120, marks=pytest.mark.nightly)])
@@ -153,19 +165,19 @@ def test_an_event_without_length_is_called_an_instant(browser: Browser, tmp_path
         assert page.locator('[role="alert"]').count() == 0
 
 
-def test_what_a_capped_page_cannot_add_up_it_offers_of_what_it_keeps(browser: Browser, tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    ("pane", "content"), [("Slices", ".tl-slices"), pytest.param("Flame", ".tl-flamebox", marks=pytest.mark.nightly)]
+)
+def test_what_a_capped_page_cannot_add_up_it_offers_of_what_it_keeps(
+    browser: Browser, tmp_path: Path, pane: str, content: str
+) -> None:
     path = tfprof.load(unpack("h100_transformer_loop", tmp_path / "run")).to_html(tmp_path / "page.html")
-    for pane, content in (("Flame", ".tl-flamebox"), ("Slices", ".tl-slices")):
-        with timeline(browser, path, 1280) as view:
-            whole_capture(view)
-            view.get_by_role("button", name=pane, exact=True).click()
-            note = view.locator(".tl-place .tfp-left-out")
-            poll(lambda note=note: "The figures of the whole capture are not known here." in note.inner_text(), pane)
-            assert view.locator(content).is_hidden()
-            note.get_by_role("button").click()
-            poll(
-                lambda view=view, note=note, content=content: (
-                    view.locator(content).is_visible() and note.inner_text() == ""
-                ),
-                f"{pane}: what is kept is not shown",
-            )
+    with timeline(browser, path, 1280) as view:
+        whole_capture(view)
+        view.get_by_role("button", name=pane, exact=True).click()
+        note = view.locator(".tl-place .tfp-left-out")
+        poll(lambda: "The figures of the whole capture are not known here." in note.inner_text(), pane)
+        assert view.locator(content).is_hidden()
+        note.get_by_role("button").click()
+        is_shown = view.locator(content).is_visible
+        poll(lambda: is_shown() and note.inner_text() == "", f"{pane}: what is kept is not shown")

@@ -198,6 +198,7 @@ def test_hostile_names_are_text_and_what_is_unknown_says_why(browser: Browser, t
     page.context.close()
 
 
+@pytest.mark.nightly
 def test_twenty_thousand_ops_are_shown_within_limits(browser: Browser, tmp_path: Path) -> None:
     failures = Failures()
     path = profile_of(drawn_graph(50, 50)).to_html(tmp_path / "large.html")

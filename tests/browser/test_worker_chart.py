@@ -17,26 +17,20 @@ FEW, SEVERAL, MANY = 4, 12, 40
 
 
 @pytest.fixture(scope="module")
-def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    folder: Path = tmp_path_factory.mktemp("worker_chart")
-    return folder
-
-
-@pytest.fixture(scope="module")
-def few(browser: Browser, folder: Path) -> Iterator[Page]:
-    with opened_page(browser, write_page(folder, FEW, is_even=True)) as page:
+def few(browser: Browser, shared_directory: Path) -> Iterator[Page]:
+    with opened_page(browser, write_page(shared_directory / "many_hosts", FEW, is_even=True)) as page:
         yield page
 
 
 @pytest.fixture(scope="module")
-def several(browser: Browser, folder: Path) -> Iterator[Page]:
-    with opened_page(browser, write_page(folder, SEVERAL)) as page:
+def several(browser: Browser, shared_directory: Path) -> Iterator[Page]:
+    with opened_page(browser, write_page(shared_directory / "many_hosts", SEVERAL)) as page:
         yield page
 
 
 @pytest.fixture(scope="module")
-def many(browser: Browser, folder: Path) -> Iterator[Page]:
-    with opened_page(browser, write_page(folder, MANY)) as page:
+def many(browser: Browser, shared_directory: Path) -> Iterator[Page]:
+    with opened_page(browser, write_page(shared_directory / "many_hosts", MANY)) as page:
         yield page
 
 

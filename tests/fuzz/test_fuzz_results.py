@@ -17,7 +17,7 @@ from tfprof_widgets.read import read_xspace
 from tfprof_widgets.show import build_payload, embed, embedding
 from tfprof_widgets.trace import Trace, merge_traces
 
-N_IN_EVERY_RUN = 30
+N_IN_EVERY_RUN = 12
 N_IN_ALL = 6_000
 _CHUNK = 500
 

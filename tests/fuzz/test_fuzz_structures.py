@@ -12,7 +12,7 @@ from tests.fuzz.message_trees import changed, content_of, json_text, tree_of_jso
 from tests.fuzz.open_structures import run_case
 from tests.fuzz.structures import steps_of_a_gpu, structure
 
-N_IN_EVERY_RUN = 60
+N_IN_EVERY_RUN = 24
 FOUND = ((3, 80155), (3, 94610))
 """Cases of long runs that broke the rule: frames in no file, times whose sums no whole number holds."""
 

@@ -16,7 +16,7 @@ pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="limits memory a
 
 ROOT = Path(__file__).parents[2]
 N_MUTANTS = 20_000
-N_IN_EVERY_RUN = 300
+N_IN_EVERY_RUN = 100
 _CHUNK = 2_000
 
 

@@ -52,13 +52,6 @@ def displayed(cell: nbformat.NotebookNode) -> list[dict[str, Any]]:
     return found
 
 
-def check_no_outputs(name: str) -> None:
-    """A notebook is committed without outputs."""
-    for cell in committed(name).cells:
-        assert cell.get("outputs", []) == []
-        assert cell.get("execution_count") is None
-
-
 def check_no_complaint(notebook: nbformat.NotebookNode) -> None:
     """No cell warned, and nothing failed beside the cells."""
     for cell in notebook.cells:

@@ -13,9 +13,11 @@ import pytest
 
 import tfprof_widgets as tfprof
 from tests import table_goldens
+from tests.builders import Event, event, line, plane, trace
 from tests.captures import committed
 from tests.table_goldens import DRAWN
 from tests.unit.analysis.advice.selected import why_nothing_is_seen
+from tfprof_widgets.analysis import RULES, Analysis
 
 COMPUTING = ("device_compute", "device_to_device", "device_collectives")
 """Categories of a step in which its device has work."""
@@ -85,6 +87,53 @@ def test_the_categories_of_a_step_add_up_to_it(prof: tfprof.Profile) -> None:
     assert overview.breakdown["ms"].sum() == pytest.approx(overview.step_time_avg_ms)
     assert overview.n_steps == len(prof.steps)
     assert overview.host_time_ratio + overview.device_time_ratio == pytest.approx(1 if len(prof.ops) else 0)
+
+
+def test_all_time_of_steps_has_an_owner_and_parts_verdict_and_cards_are_sums_of_the_same_rows(
+    whole: tfprof.Profile,
+) -> None:
+    rows, steps, overview = whole.attribution, whole.steps, whole.overview
+    assert (rows["time_ms"] >= 0).all()
+    own = rows[rows["step"] >= 0]
+    by_step = own.groupby("step")["time_ms"].sum().reindex(steps["step"], fill_value=0.0)
+    np.testing.assert_allclose(by_step, steps["step_time_ms"], rtol=1e-12)
+    parts = own.groupby(["step", "category"])["time_ms"].sum()
+    for category in overview.breakdown["category"]:
+        found = [parts.get((step, category), 0.0) for step in steps["step"]]
+        np.testing.assert_allclose(found, steps[f"{category}_ms"], atol=1e-9, err_msg=category)
+    if not overview.limiter:
+        return
+    ms = dict(zip(overview.breakdown["category"], overview.breakdown["ms"], strict=True))
+    host = ms["dispatch"] + ms["kernel_launch"]
+    largest = host if overview.limiter in ("dispatch", "kernel_launch") else ms[overview.limiter]
+    assert largest >= max((*ms.values(), host)) - ms["other"] * (overview.limiter == "dispatch") - 1e-9
+    claimed = [one.gain_ratio for one in whole.advice if one.share_of != "time captured" and RULES[one.rule].claims]
+    assert sum(claimed) <= 1 + 1e-9
+
+
+@pytest.mark.parametrize("number", range(200))
+def test_time_of_random_traces_has_an_owner(number: int) -> None:
+    rng = np.random.default_rng(number)
+
+    def some(names: list[str], end_us: float) -> Iterator[Event]:
+        for start in rng.uniform(0, end_us, int(rng.integers(0, 25))):
+            name = names[int(rng.integers(len(names)))]
+            stats = {"correlation_id": int(rng.integers(50))} if name == "k" else {}
+            yield event(name, float(start), float(rng.exponential(60)), **stats)
+
+    host = ["m/a:MatMul", "m/b:Conv2D", "Iterator::Root::Map", "EagerLocalExecute: SaveV2", "MemcpyH2D", "Cast:Cast"]
+    starts = np.cumsum(rng.uniform(50, 300, 6))
+    marks = [event("train", float(at), float(rng.uniform(20, 400)), _r=1, step_num=i) for i, at in enumerate(starts)]
+    planes = [plane("/host:CPU", line("main", *marks, *some(host, 2_000)), line("pool", *some(host[:2], 2_000)))]
+    if number % 2:
+        streams = [line(f"Stream #{i}", *some(["k", "MemcpyD2H"], 2_000)) for i in range(2)]
+        planes.append(plane("/device:GPU:0", *streams))
+    results = Analysis(trace(*planes))
+    rows, frame = results.attribution, results.steps.frame
+    total = np.bincount(rows.step[rows.step >= 0], rows.time_ps[rows.step >= 0], len(frame))
+    assert total.astype(np.int64).tolist() == frame["duration_ps"].tolist()
+    assert (rows.time_ps > 0).all()
+    assert (rows.time_ps <= rows.end_ps - rows.start_ps + 1).all()  # shares are whole picoseconds
 
 
 def test_layers_lines_and_scopes_hold_all_time_and_all_ops(prof: tfprof.Profile) -> None:

@@ -31,6 +31,7 @@ def test_a_loaded_run(open_notebook: Open, notebook_server: Server, capture_of: 
     cells = ("import tfprof_widgets as tfprof", "prof = tfprof.load('run.xplane.pb')\nprof")
     write_notebook(notebook_server.root / "loaded.ipynb", *cells)
     with open_notebook("loaded.ipynb") as notebook:
+        notebook.run_all()
         check(notebook)
         notebook.screenshot("loaded-notebook7", notebook.view("dashboard"))
 

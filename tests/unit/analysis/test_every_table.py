@@ -18,8 +18,7 @@ from tfprof_widgets.trace import Trace, merge_traces
 CPU, GPU = "/host:CPU", "/device:GPU:0"
 DETAILS = "regs:32 static_shared:16 dynamic_shared:8 grid:1,2,3 block:4,5,6 occ_pct:62.5"
 PROGRAM = module(
-    "mod",
-    computation("main", instruction("x", "parameter"), instruction("dot.2", "dot", reads="x x", op="m/d:MatMul")),
+    "mod", computation("main", instruction("x", "parameter"), instruction("dot.2", "dot", reads="x x", op="m/d:MatMul"))
 )
 
 

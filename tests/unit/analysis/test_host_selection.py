@@ -13,35 +13,10 @@ from tests.cluster import Cluster, host_name
 from tests.two_hosts import BARE, BARE_OP, FULL, write_two_hosts
 from tfprof_widgets.errors import TfProfError
 
-TIME_COLUMN = {
-    "ops": "total_self_time_us",
-    "layers": "self_time_us",
-    "source_lines": "self_time_us",
-    "scopes": "self_time_us",
-    "hlo_ops": "total_self_time_us",
-    "kernels": "total_time_us",
-}
-
 
 @pytest.fixture(scope="module")
 def prof(tmp_path_factory: pytest.TempPathFactory) -> tfprof.Profile:
     return tfprof.load(write_two_hosts(tmp_path_factory.mktemp("selected_host") / "run"))
-
-
-@pytest.mark.parametrize("table", TIME_COLUMN)
-def test_the_times_of_the_hosts_add_up_to_those_of_the_whole(prof: tfprof.Profile, table: str) -> None:
-    parts = [getattr(prof.select(host=host), table)[TIME_COLUMN[table]].sum() for host in (FULL, BARE)]
-    whole = getattr(prof.select(), table)[TIME_COLUMN[table]].sum()
-    assert sum(parts) == pytest.approx(whole)
-    assert parts[0] > 0
-
-
-@pytest.mark.parametrize("host", [FULL, BARE])
-def test_the_ops_of_a_host_are_those_of_its_own_file(prof: tfprof.Profile, host: str) -> None:
-    columns = ["name", "occurrences", "total_self_time_us"]
-    alone = prof.host(host).ops[columns].sort_values("name", ignore_index=True)
-    selected = prof.select(host=host).ops[columns].sort_values("name", ignore_index=True)
-    assert selected.to_dict("list") == alone.to_dict("list")
 
 
 def test_a_host_and_a_range_restrict_together(prof: tfprof.Profile) -> None:
@@ -53,15 +28,6 @@ def test_a_host_and_a_range_restrict_together(prof: tfprof.Profile) -> None:
     assert part.steps["step"].tolist() == [first]
     assert set(part.events["name"]) == {"train", f"{PLAIN.op}:MatMul", f"{BARE_OP}:Softmax"}
     assert repr(part).startswith(f"Selection({BARE}: ")
-
-
-def test_idle_time_is_that_of_the_threads_of_the_host(prof: tfprof.Profile) -> None:
-    idle = {
-        host: prof.select(host=host).op_statistics(idle=True).query("name == 'IDLE'")["total_self_time_us"].sum()
-        for host in (FULL, BARE, "")
-    }
-    assert idle[FULL] + idle[BARE] == pytest.approx(idle[""])
-    assert 0 < idle[BARE] < idle[FULL]
 
 
 def test_memory_is_that_of_the_host_that_recorded_it(prof: tfprof.Profile) -> None:
@@ -80,13 +46,6 @@ def test_an_unknown_host_is_refused_by_name(prof: tfprof.Profile) -> None:
     with pytest.raises(traitlets.TraitError, match=f"'worker-7', there are: {FULL}"):
         prof.link.host = "worker-7"
     assert prof.link.host == BARE
-
-
-def test_a_selection_of_all_hosts_is_that_of_none(prof: tfprof.Profile) -> None:
-    prof.select(host=BARE)
-    whole = prof.select()
-    assert (prof.link.host, whole.host) == ("", "")
-    assert whole.ops.equals(prof.ops)
 
 
 @pytest.fixture(scope="module")

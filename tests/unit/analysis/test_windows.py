@@ -43,39 +43,10 @@ def test_an_id_of_one_window_does_not_lead_into_another() -> None:
     assert by_group == {0: [0], 1: [0], 2: [1], 3: [1]}
 
 
-def test_a_window_without_markers_beside_marked_ones_has_inferred_steps() -> None:
-    steps = compute_steps(merge_traces([window(0), window(1, is_marked=False)])).frame
-    assert steps["source"].tolist() == ["marker", "marker", "inferred", "inferred"]
-    assert steps["name"].tolist()[2:] == ["train_batch 0", "train_batch 1"]
-
-
-def test_steps_of_two_hosts_keep_the_name_of_theirs() -> None:
-    steps = compute_steps(merge_traces([window(0, host="a"), window(0, host="b")])).frame
-    assert sorted(zip(steps["host"], steps["name"], strict=True)) == [
-        ("a", "train 0"),
-        ("a", "train 1"),
-        ("b", "train 0"),
-        ("b", "train 1"),
-    ]
-
-
 NAMES = (
-    "train",
-    "FunctionRun",
-    "EagerExecute",
-    "IteratorGetNext:IteratorGetNext",
-    "a:B",
-    "Iterator::Root",
-    "MemcpyH2D",
-    "cuLaunchKernel",
-    "EagerLocalExecute: IteratorGetNext",
-    "ReduceIterator::Root",
-    "ExecutorState::Process",
-    "IteratorGetNextOp::DoCompute",
-    "",
-    "MemoryAllocation",
-    "InstantiatedCapturedFunction::Run",
-    "TraceContext",
+    *("train", "FunctionRun", "EagerExecute", "IteratorGetNext:IteratorGetNext", "a:B", "Iterator::Root", "MemcpyH2D"),
+    *("cuLaunchKernel", "EagerLocalExecute: IteratorGetNext", "ReduceIterator::Root", "ExecutorState::Process"),
+    *("IteratorGetNextOp::DoCompute", "", "MemoryAllocation", "InstantiatedCapturedFunction::Run", "TraceContext"),
 )
 KEYS = (
     *("_r", "_p", "_pt", "_c", "_ct", "_a", "_pid", "id", "iter_num", "step_num", "group_id", "step_name", "tf_op"),
@@ -83,21 +54,8 @@ KEYS = (
     *("_ipl_stage_id", "_ipl_stage_cat", "_ipl_stage_name"),
 )
 VALUES: tuple[Any, ...] = (
-    0,
-    1,
-    2,
-    -1,
-    2**62,
-    -(2**63),
-    U(2**64 - 1),
-    U(3),
-    1.5,
-    float("nan"),
-    "x",
-    "a:B",
-    b"x",
-    Nothing(),
-    Ref("half"),
+    *(0, 1, 2, -1, 2**62, -(2**63), U(2**64 - 1), U(3), 1.5, float("nan")),
+    *("x", "a:B", b"x", Nothing(), Ref("half")),
 )
 
 

@@ -104,14 +104,21 @@ def test_a_call_that_traced_and_fills_the_heap_without_end_is_looked_at() -> Non
     watched.watch.cancel()
 
 
-@pytest.fixture(scope="module")
-def run() -> dict[str, Any]:
-    return run_scenario(
-        """
-        import contextlib, ctypes
+BUILDS = """
+        import contextlib
         import tfprof_widgets as tfprof
-        malloc = ctypes.CDLL(None).malloc
-        malloc.argtypes, malloc.restype = [ctypes.c_size_t], ctypes.c_void_p
+        from tfprof_widgets.capture import control
+
+        control.LONGEST_SESSION_S = 600.0  # a busy machine traces for longer than a session lasts otherwise
+        BOUNDS = {"max_seconds": 600, "system": False}
+
+        def told(profile, function):
+            record = profile.capture
+            return {"outcome": record.outcome, "windows": len(record.windows), "n_bytes": record.n_bytes,
+                    "notices": list(profile.notices), "n_tracing": function.experimental_get_tracing_count()}
+
+        def step(number):
+            return tfprof.step(number) if MARKED else contextlib.nullcontext()
 
         def long(x):
             y = x
@@ -119,35 +126,60 @@ def run() -> dict[str, Any]:
                 y = y * 1.001 + tf.reduce_mean(y)
             return x + 1  # the rest is traced, and never runs
 
-        for name, marked in (("marked", True), ("unmarked", False)):
-            function = tf.function(long, autograph=False)
-            with tfprof.profile(max_bytes=1_000_000, system=False) as profile:
-                if marked:
-                    with tfprof.step(0):
-                        function(tf.zeros([8]))
-                else:
-                    function(tf.zeros([8]))
-            out[name] = {"outcome": profile.capture.outcome, "windows": len(profile.capture.windows),
-                         "n_bytes": profile.capture.n_bytes, "notices": list(profile.notices),
-                         "n_tracing": function.experimental_get_tracing_count()}
+        function = tf.function(long, autograph=False)
+        with tfprof.profile(max_bytes=1_000_000, **BOUNDS) as profile, step(0):
+            function(tf.zeros([8]))
+        out["traced"] = told(profile, function)
 
         def compiled(x):
             for _ in range(8):
                 x = tf.tanh(x * 1.001) + tf.reduce_sum(x) * tf.sin(x)
             return x
 
-        for name, marked in (("marked", True), ("unmarked", False)):
-            function = tf.function(compiled, jit_compile=True, input_signature=[tf.TensorSpec([None])])
-            with tfprof.profile(max_bytes=800_000, system=False) as profile:
-                for i in range(6):
-                    with tfprof.step(i) if marked else contextlib.nullcontext():
-                        # within a step another shape is compiled anew, and not traced
-                        function(tf.zeros([10 if i == 4 and marked else 9]))
-                        time.sleep(0.2)
-            out["compiled " + name] = {"outcome": profile.capture.outcome, "windows": len(profile.capture.windows),
-                                       "n_bytes": profile.capture.n_bytes, "notices": list(profile.notices),
-                                       "n_tracing": function.experimental_get_tracing_count()}
+        function = tf.function(compiled, jit_compile=True, input_signature=[tf.TensorSpec([None])])
+        with tfprof.profile(max_bytes=800_000, **BOUNDS) as profile:
+            for i in range(6):
+                with step(i):
+                    # within a step another shape is compiled anew, and not traced
+                    function(tf.zeros([10 if i == 4 and MARKED else 9]))
+                    time.sleep(0.2)
+        out["compiled"] = told(profile, function)
+"""
 
+
+@pytest.fixture(
+    scope="module", params=[True, pytest.param(False, marks=pytest.mark.nightly)], ids=["marked", "unmarked"]
+)
+def built(request: pytest.FixtureRequest) -> dict[str, Any]:
+    """What became of captures within which functions were traced and compiled, in marked steps or without any."""
+    return run_scenario(BUILDS.replace("MARKED", str(request.param))) | {"is_marked": request.param}
+
+
+@pytest.mark.tensorflow
+def test_tracing_a_large_function_does_not_end_a_capture(built: dict[str, Any]) -> None:
+    traced = built["traced"]
+    assert traced["n_tracing"] == 1, "within the capture"
+    assert (traced["outcome"], traced["windows"]) == ("complete", 1), traced["notices"]
+    assert traced["n_bytes"] < 1_000_000, "the bound was not met indeed"
+
+
+@pytest.mark.tensorflow
+def test_compiling_by_xla_does_not_end_a_capture(built: dict[str, Any]) -> None:
+    compiled = built["compiled"]
+    assert compiled["n_tracing"] == 1
+    assert compiled["outcome"] == "complete", compiled
+    # In a program without steps a slow machine may take it for growth, write the file, and go on with a next one.
+    assert compiled["windows"] == 1 or (not built["is_marked"] and compiled["windows"] == 2), compiled
+
+
+@pytest.mark.tensorflow
+def test_a_bound_that_was_met_in_vain_lets_the_capture_go_on_up_to_its_failure() -> None:
+    out = run_scenario(
+        """
+        import ctypes
+        import tfprof_widgets as tfprof
+        malloc = ctypes.CDLL(None).malloc
+        malloc.argtypes, malloc.restype = [ctypes.c_size_t], ctypes.c_void_p
         try:
             with tfprof.profile(max_bytes=3_000_000, system=False) as profile:
                 kept = tf.zeros([1000, 1000]) + 1
@@ -161,38 +193,14 @@ def run() -> dict[str, Any]:
         except tf.errors.ResourceExhaustedError as error:
             out["error"] = type(error).__name__
         failure = profile.memory_failure
-        out["failure"] = {"windows": len(profile.capture.windows), "is_recorded": failure.is_recorded,
-                          "sentence": failure.sentence, "in_use": failure.in_use_bytes, "line": failure.line}
+        out.update(windows=len(profile.capture.windows), is_recorded=failure.is_recorded, in_use=failure.in_use_bytes,
+                   line=failure.line)
         """,
         TF_CPU_ALLOCATOR_USE_BFC="true",
         TF_CPU_BFC_MEM_LIMIT_IN_MB="128",
     )
-
-
-@pytest.mark.tensorflow
-@pytest.mark.parametrize("name", ["marked", "unmarked"])
-def test_tracing_a_large_function_does_not_end_a_capture(run: dict[str, Any], name: str) -> None:
-    traced = run[name]
-    assert traced["n_tracing"] == 1, "within the capture"
-    assert (traced["outcome"], traced["windows"]) == ("complete", 1), traced["notices"]
-    assert traced["n_bytes"] < 1_000_000, "the bound was not met indeed"
-
-
-@pytest.mark.tensorflow
-def test_a_bound_that_was_met_in_vain_lets_the_capture_go_on_up_to_its_failure(run: dict[str, Any]) -> None:
-    told = run["failure"]
-    assert run["error"] == "ResourceExhaustedError"
-    assert told["windows"] == 2
-    assert told["is_recorded"]
-    assert told["in_use"] >= 8_000_000, "what was made after the session had been opened again"
-    assert told["line"]
-
-
-@pytest.mark.tensorflow
-@pytest.mark.parametrize("name", ["compiled marked", "compiled unmarked"])
-def test_compiling_by_xla_does_not_end_a_capture(run: dict[str, Any], name: str) -> None:
-    compiled = run[name]
-    assert compiled["n_tracing"] == 1
-    assert compiled["outcome"] == "complete", compiled
-    # In a program without steps a slow machine may take it for growth, write the file, and go on with a next one.
-    assert compiled["windows"] == 1 or (name == "compiled unmarked" and compiled["windows"] == 2), compiled
+    assert out["error"] == "ResourceExhaustedError"
+    assert out["windows"] == 2
+    assert out["is_recorded"]
+    assert out["in_use"] >= 8_000_000, "what was made after the session had been opened again"
+    assert out["line"]

@@ -40,7 +40,7 @@ def run() -> dict[str, Any]:
         gc.collect()
         threads, kept = set(threading.enumerate()), files()
         sizes, alive = [], []
-        for _ in range(9):
+        for _ in range(6):
             alive += captured()
             gc.collect()
             trim(0)

@@ -11,8 +11,8 @@ from tests.unit.capture.scenario import run_scenario
 pytestmark = pytest.mark.tensorflow
 
 MIB = 2**20
-LIMIT_MIB = 128
-BATCH = 16384
+LIMIT_MIB = 32
+BATCH, UNITS = 8192, 256
 FIELDS = (
     "kind", "requested_bytes", "shape", "dtype", "op", "layer", "line", "code", "allocator", "device", "step",
     "in_use_bytes", "capacity_bytes", "largest_free_bytes", "fragmentation_ratio", "sentence", "batch_size",
@@ -30,7 +30,7 @@ TRAINING = f"""
             keras.utils.set_random_seed(0)
             model = keras.Sequential([keras.Input((64,))])
             for i in range(5):
-                model.add(keras.layers.Dense(512, activation="relu", name=f"hidden{{i}}"))
+                model.add(keras.layers.Dense({UNITS}, activation="relu", name=f"hidden{{i}}"))
             model.add(keras.layers.Dense(1, name="head"))
             model.compile("adam", "mse")
             return model
@@ -130,8 +130,8 @@ def test_the_error_of_tensorflow_reaches_the_user_as_it_is(run: dict[str, Any]) 
 
 def test_the_request_that_failed_is_told_with_its_layer(run: dict[str, Any]) -> None:
     told = run["fit"]
-    assert (told["kind"], told["dtype"], told["shape"]) == ("ResourceExhaustedError", "float", [BATCH, 512])
-    assert told["requested_bytes"] == BATCH * 512 * 4
+    assert (told["kind"], told["dtype"], told["shape"]) == ("ResourceExhaustedError", "float", [BATCH, UNITS])
+    assert told["requested_bytes"] == BATCH * UNITS * 4
     assert told["layer"].startswith("sequential/hidden")
     assert (told["device"], told["step"], told["allocator"]) == ("CPU:0", 0, "bfc_cpu_allocator_for_gpu")
     assert told["capacity_bytes"] == LIMIT_MIB * MIB
@@ -145,12 +145,12 @@ def test_what_lived_then_is_told_by_op_and_by_layer(run: dict[str, Any]) -> None
     for name in ("by_op", "by_layer", "by_line"):
         assert sum(told[name]["bytes"]) == told["in_use_bytes"]
     layers = dict(zip(told["by_layer"]["layer"], told["by_layer"]["bytes"], strict=True))
-    assert layers["sequential/hidden0"] >= BATCH * 512 * 4, "an activation waits for the backward pass"
+    assert layers["sequential/hidden0"] >= BATCH * UNITS * 4, "an activation waits for the backward pass"
 
 
 def test_the_profile_says_so_at_its_top_and_its_page_holds_it(run: dict[str, Any]) -> None:
     assert run["fit"]["notices"][0].startswith("Out of memory: ")
-    assert "asked for 32.0 MiB on CPU:0" in run["fit"]["sentence"]
+    assert "asked for 8.00 MiB on CPU:0" in run["fit"]["sentence"]
     assert "Held by layer" in run["fit"]["summary"]
     assert run["is_embedded"]
 

@@ -24,15 +24,25 @@ import tensorflow
 import tfprof_widgets as tfprof
 from tests.warm_process import fork_alone
 
-for records_all in ("false", "true"):
+for records_all in ("false", "true", None):
     if (child := fork_alone()) == 0:
-        os.environ["TF_CPU_ALLOCATOR_USE_BFC"] = records_all
+        if records_all is None:
+            os.environ.pop("TF_CPU_ALLOCATOR_USE_BFC", None)
+        else:
+            os.environ["TF_CPU_ALLOCATOR_USE_BFC"] = records_all
         break
     if os.waitpid(child, 0)[1]:
         sys.exit(1)
 else:
     sys.exit()
 
+if records_all is None:
+    tensorflow.constant([1.0] * 1000) + 1
+    from IPython.core.interactiveshell import InteractiveShell
+    InteractiveShell.instance().run_line_magic("load_ext", "tfprof_widgets")
+    (found,) = (check for check in tfprof.doctor().checks if check.name == "cpu_memory")
+    print(json.dumps({"doctor": [found.status, found.value, found.remedy]}), flush=True)
+    os._exit(0)
 x, y = np.zeros((2048, 64), "f4"), np.zeros((2048, 1), "f4")
 model = keras.Sequential([keras.Input((64,)), keras.layers.Dense(512, activation="relu"), keras.layers.Dense(1)])
 model.compile("adam", "mse")
@@ -51,7 +61,7 @@ os._exit(0)
 
 @pytest.fixture(scope="module")
 def runs(tmp_path_factory: pytest.TempPathFactory) -> list[dict[str, Any]]:
-    """What two trainings tell that are forked from one process of their own: TensorFlow asks for oneDNN when it is imported."""
+    """What two trainings and a `doctor()` tell, forked from one process: TensorFlow asks for oneDNN when it is imported."""
     variables = {
         "TF_ENABLE_ONEDNN_OPTS": "1",
         "TF_CPP_MIN_LOG_LEVEL": "3",
@@ -74,7 +84,7 @@ def runs(tmp_path_factory: pytest.TempPathFactory) -> list[dict[str, Any]]:
 @pytest.fixture(params=[False, True], ids=["some", "all"])
 def run(request: pytest.FixtureRequest, runs: list[dict[str, Any]]) -> dict[str, Any]:
     """The one in which the allocator records that much."""
-    (found,) = (run for run in runs if run["records_all"] is request.param)
+    (found,) = (run for run in runs if run.get("records_all") is request.param)
     return found
 
 
@@ -92,3 +102,12 @@ def test_the_memory_view_says_what_is_lacking(run: dict[str, Any]) -> None:
         assert run["allocators"] == ["mklcpu"]
         assert "256 KiB" in run["remedy"]
         assert min(run["tensors"]) >= SMALLEST_TOLD
+
+
+def test_doctor_tells_what_is_recorded_when_the_extension_comes_after_the_first_op(runs: list[dict[str, Any]]) -> None:
+    (told,) = (run["doctor"] for run in runs if "doctor" in run)
+    status, value, remedy = told
+    assert status == "warning"
+    assert value.startswith("recorded in part: ")
+    assert "set too late" in value
+    assert "%load_ext tfprof_widgets" in remedy

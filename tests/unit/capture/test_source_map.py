@@ -221,6 +221,7 @@ out.update(notices=one.warnings, n=len(one.ops))
     assert "graph ops" in notice
 
 
+@pytest.mark.nightly
 def test_a_stop_notes_a_model_of_many_layers_in_a_small_part_of_its_first_training() -> None:
     out = run_scenario(
         """

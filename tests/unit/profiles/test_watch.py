@@ -53,7 +53,7 @@ def scenario(body: str, **how: Any) -> dict[str, Any]:
     return run_scenario(WATCH + textwrap.dedent(body), **how)
 
 
-@pytest.mark.parametrize("n", [10, 60])
+@pytest.mark.parametrize("n", [10, pytest.param(60, marks=pytest.mark.nightly)])
 def test_the_waits_of_short_epochs_are_known_but_for_their_last_steps(n: int) -> None:
     out = scenario(f"""
         x, y = arrays({n})

@@ -12,7 +12,7 @@ import pytest
 
 import tfprof_widgets as tfprof
 from tests.builders import event, line, plane, session, space, trace
-from tests.unit.analysis.hosts.test_workers import gpu_host
+from tests.unit.analysis.parity.vector_traces import gpu_host
 from tfprof_widgets.analysis import LINE_PHASES, PHASES, STEP_CATEGORIES, Analysis, SourceLines
 from tfprof_widgets.read import open_traces, read_xspace
 from tfprof_widgets.show import (

@@ -28,14 +28,13 @@ class Claims:
         own = np.flatnonzero(entry[rows.step] >= 0)
         self._entry, self._category, self._op = entry[rows.step[own]], rows.category[own], rows.op[own]
         self._time_ms = rows.time_ps[own] / PS_PER_MS
-        self._free_ms = self._time_ms.copy()
+        self._free_ms: Float64 = self._time_ms.copy()
 
     @property
     def taken_ms(self) -> Float64:
         """For each averaged step what advice speaks of already, with all waiting for data, whether that is told or not."""
         free = np.where(self._category == CATEGORIES.index("input"), 0.0, self._free_ms)
-        taken: Float64 = np.bincount(self._entry, self._time_ms - free, len(self._steps))
-        return taken
+        return np.bincount(self._entry, self._time_ms - free, len(self._steps)).astype(np.float64)
 
     def settle(self, rule: Rule, one: Advice, *, compiles_too: bool = False) -> Advice | None:
         """Give an advice the time that it speaks of, as far as it is free; None where others explain it. With `compiles_too` what

@@ -10,13 +10,13 @@ from types import MappingProxyType
 import numpy as np
 
 from ...trace.arrays import Int64
-from ..card import MEDIUM_GAIN, Advice, Fix, FoundAdvice, Highlight, ranked, severity_of
+from ..card import MEDIUM_GAIN, RULES, Advice, Fix, FoundAdvice, Highlight, ranked, severity_of
 from ..common import PS_PER_NS, head, percent, plural
 from ..facts import Facts
 from ..hosts.hosts import not_training
 from ..names import parse_op_names
 from ..summaries import MOST
-from .rules import RULES, find_advice, without_explained
+from .rules import find_advice, without_explained
 
 MIN_SHARE = MEDIUM_GAIN
 """Of the step time of all hosts: by chance some of a thousand hosts have anything."""

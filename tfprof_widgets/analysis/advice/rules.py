@@ -35,6 +35,8 @@ ADVICE = table(
 )
 
 
+__all__ = ["RULES", "Rule", "advice_table", "find_advice", "fitting", "without_explained"]
+
 logger = logging.getLogger(__name__)
 
 _OF_TENSORFLOW = re.compile(r"\btf\b|keras|tensorflow|dataset|on_train_batch|model\.\w+\(|TF_", re.I)
@@ -74,7 +76,8 @@ def find_advice(results: Facts, rules: Iterable[Rule] | None = None) -> FoundAdv
 
 
 def _says_what_a_device_waits_for(one: Advice) -> bool:
-    return one.gain_ratio >= MEDIUM_GAIN and bool(set(RULES[one.rule].claims) - set(COMPUTE))
+    claims = RULES[one.rule].claims if one.rule in RULES else ()
+    return one.gain_ratio >= MEDIUM_GAIN and bool(set(claims) - set(COMPUTE))
 
 
 def without_explained(found: Sequence[Advice]) -> list[Advice]:

@@ -92,8 +92,9 @@ def compute_attribution(trace: Trace, steps: TracedSteps, *, event_unit: SmallIn
         np.concatenate([np.zeros(len(rows), np.bool_), awaited >= 0, np.zeros(len(none), np.bool_)]),
     )
     order = np.lexsort((columns[2], columns[1], columns[0]))
-    event = columns[5][order]
-    return Attribution(*(column[order] for column in columns), np.append(event_op.astype(np.int64), -1)[event])
+    step, category, start, end, time, event, is_wait = (column[order] for column in columns)
+    op = np.append(event_op.astype(np.int64), -1)[event]
+    return Attribution(step, category, start, end, time, event, is_wait, op)
 
 
 class _Pieces(NamedTuple):
@@ -108,7 +109,7 @@ class _Pieces(NamedTuple):
     def of(cls, steps: TracedSteps) -> _Pieces:
         pieces = steps.pieces
         start = pieces["start_ps"].to_numpy(np.int64)
-        codes = pieces["category"].cat.codes.to_numpy(np.int64)
+        codes = pieces["category"].cat.codes.to_numpy().astype(np.int64)
         return cls(pieces["step"].to_numpy(np.int64), codes, start, start + pieces["duration_ps"].to_numpy(np.int64))
 
     @property
@@ -191,7 +192,7 @@ def _whole(had: Float64, of_span: Int64, key: Int64, covered: Int64) -> Int64:
     """Shares as whole picoseconds that add up to what is covered of each step and category."""
     order = np.argsort(of_span, kind="stable")
     sums = np.rint(np.cumsum(np.maximum(had[order], 0.0))).astype(np.int64)
-    whole = np.diff(sums, prepend=0)
+    whole: Int64 = np.diff(sums, prepend=0)
     keys, first, place = np.unique(of_span[order], return_index=True, return_inverse=True)
     wanted = np.bincount(np.append(np.searchsorted(keys, key), 0)[:-1], covered, len(keys) + 1)[: len(keys)]
     if not len(keys):
@@ -200,7 +201,7 @@ def _whole(had: Float64, of_span: Int64, key: Int64, covered: Int64) -> Int64:
     # Rounding errors of the sums go to the longest span.
     most = np.lexsort((-whole, place))[first]
     whole[most] += missing
-    found = np.empty_like(whole)
+    found: Int64 = np.empty_like(whole)
     found[order] = whole
     return found
 

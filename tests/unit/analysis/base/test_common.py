@@ -21,31 +21,13 @@ def test_moments_are_ordered_by_owner_and_then_by_time_over_all_columns(latest: 
     assert len(set(numbers)) == len(set(pairs))
 
 
-def test_no_moment_has_no_number() -> None:
-    none = np.empty(0, np.int64)
-
-    assert [len(one) for one in moments_of((none, none), (none, none))] == [0, 0]
-
-
 NAME = "replica_0/" + "x" * 50 + "/MatMul"
-
-
-@pytest.mark.parametrize("cut", [head, tail_of_text, ends])
-@pytest.mark.parametrize("most", [2, 5, 20, len(NAME) - 1])
-def test_a_cut_text_is_as_long_as_may_be_and_says_that_it_is_cut(cut: object, most: int) -> None:
-    text = cut(NAME, most)  # type: ignore[operator]
-    assert (len(text), text.count("…")) == (most, 1)
 
 
 def test_each_keeps_its_part() -> None:
     assert head(NAME, 11) == "replica_0/…"
     assert tail_of_text(NAME, 8) == "…/MatMul"
     assert ends(NAME, 20) == "replic…xxxxxx/MatMul"
-
-
-@pytest.mark.parametrize("cut", [head, tail_of_text, ends])
-def test_a_text_that_fits_stays(cut: object) -> None:
-    assert cut(NAME, len(NAME)) == NAME  # type: ignore[operator]
 
 
 def test_times_have_the_unit_that_suits_them() -> None:

@@ -30,11 +30,6 @@ def test_what_a_root_encloses_is_its_group_and_what_lies_outside_is_not() -> Non
     assert group_names(group_events(whole)) == ["train 5"]
 
 
-def test_an_event_without_duration_at_the_end_of_a_root_is_inside() -> None:
-    whole = trace(host((train(0, 5, 0), event("inner", 2, 3), event("at the end", 5, 0), event("later", 6, 1))))
-    assert groups_by_name(whole) == {"train": 0, "inner": 0, "at the end": 0, "later": -1}
-
-
 def test_a_group_follows_producers_and_consumers_across_threads_as_often_as_it_takes() -> None:
     whole = trace(
         host(
@@ -114,19 +109,6 @@ def test_the_iterator_kernel_joins_the_executor_that_runs_it() -> None:
     other = event("IteratorGetNextOp::DoCompute", 7, 1, id=9, iter_num=1)
     grouping = group_events(trace(host((train(0, 4, 0), executor), (fetch, other))))
     assert grouping.group_id.tolist() == [0, 0, 0, -1]
-
-
-def test_an_op_is_eager_when_the_nearest_execute_is_no_function() -> None:
-    eager = (event("EagerExecute", 0, 9, is_func=0), event("x:MatMul", 1, 2))
-    function = (
-        event("EagerExecute", 20, 9, is_func=1),
-        event("y:MatMul", 21, 2),
-        event("EagerExecute", 25, 2),
-        event("z:Add", 26, 1),
-    )
-    whole = trace(host((*eager, *function)))
-    is_eager = group_events(whole).is_eager
-    assert [whole.strings[whole.name_id[i]] for i in is_eager.nonzero()[0]] == ["x:MatMul"]
 
 
 def test_a_file_that_came_grouped_keeps_its_groups() -> None:

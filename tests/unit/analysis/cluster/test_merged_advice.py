@@ -50,11 +50,6 @@ def test_a_fix_wins_a_share_of_the_time_of_all_hosts_each_counted_by_its_own() -
     assert found.gain_ratio == pytest.approx(0.5)
 
 
-def test_hosts_that_agree_are_all_hosts_and_the_first_of_them_speaks() -> None:
-    (found,) = merged(*(host(f"w{i}", said("x", 0.3)) for i in range(1200)))
-    assert found.title == "30% by x. On all 1,200 hosts (30 % of all step time); shown for w0, where it costs most."
-
-
 def test_what_costs_a_host_much_and_all_of_them_little_is_not_worth_a_word() -> None:
     others = [host(f"w{i}") for i in range(9)]
     assert merged(host("a", said("x", 0.45)), *others) == []
@@ -67,19 +62,9 @@ def test_what_is_not_about_time_is_told_however_few_hosts_have_it() -> None:
     assert (found.gain_ratio, found.severity) == (0.0, "low")
 
 
-def test_a_single_host_needs_no_word_on_hosts() -> None:
-    assert [one.title for one in merged(host("a", said("x", 0.4)))] == ["40% by x."]
-
-
 def test_each_rule_is_told_by_itself() -> None:
     found = merged(host("a", said("xa", 0.4), said("xb", 0.3)), host("b", said("xb", 0.3)))
     assert [(one.rule, one.evidence["n_found"]) for one in found] == [("xa", 1), ("xb", 2)]
-
-
-def test_each_layer_is_told_by_itself() -> None:
-    first, second = (said("slow", gain, layer=layer) for gain, layer in ((0.4, "conv"), (0.2, "conv_1")))
-    found = merged(host("a", first, second), host("b", second))
-    assert [(one.evidence["layer"], one.evidence["n_found"]) for one in found] == [("conv", 1), ("conv_1", 2)]
 
 
 def test_a_host_counts_once_whatever_it_has_to_say_of_a_rule() -> None:
@@ -95,11 +80,6 @@ def test_a_selection_has_the_times_the_steps_and_the_names_of_the_reduced_profil
     )
 
 
-def test_a_step_that_did_not_travel_is_not_selected() -> None:
-    (found,) = merged(host("a", said("x", 0.4, at=Highlight(step=2)), rows=[3, 7]))
-    assert found.selection.step is None
-
-
 def test_rules_that_failed_are_told_with_the_number_of_hosts() -> None:
     failed = [host("a", notices=["x failed."]), host("b", notices=["x failed."]), host("c")]
     assert merge_advice(failed, ()).notices == ("x failed. This is so on 2 of 3 hosts.",)
@@ -108,7 +88,3 @@ def test_rules_that_failed_are_told_with_the_number_of_hosts() -> None:
         "2 more of 5 such failures of rules are in the notices of single hosts."
     )
     assert len(merge_advice(many, ()).notices) == 4
-
-
-def test_without_hosts_there_is_nothing_to_say() -> None:
-    assert merge_advice((), ()) == FoundAdvice(())

@@ -3,30 +3,16 @@
 from __future__ import annotations
 
 import pickle
-from collections.abc import Callable
 from dataclasses import replace
 from functools import cache
-from pathlib import Path
 
 import pytest
 
 from tests.unit.analysis.advice.drawn_causes import CAUSES
-from tests.unit.analysis.advice.selected import why_nothing_is_seen
 from tests.unit.analysis.advice.test_input_rules import drawn as waiting
 from tests.unit.analysis.cluster.comparison import OF_ONE_HOST, Both, copies, gains
 from tests.unit.analysis.cluster.conftest import LATER_NS
-from tfprof_widgets.analysis import (
-    MOST,
-    RULES,
-    Advice,
-    Analysis,
-    Rule,
-    host_advice,
-    merge_hosts,
-    of_hosts,
-    summarize_host,
-)
-from tfprof_widgets.read import read_xspace
+from tfprof_widgets.analysis import MOST, RULES, Analysis, Rule, host_advice, merge_hosts, of_hosts, summarize_host
 from tfprof_widgets.trace import host_names, merge_traces, of_host
 
 OF_TASKS = ("tensors of other tasks", "one parameter server does it all")
@@ -48,13 +34,7 @@ MORE_OF_THE_SAME = frozenset(
         *(f"{stage}, 3000 us" for stage in ("BatchV2", "Map", "TFRecord", "ParallelMapV2", "Shuffle", "Interleave")),
         *(f"{stage}, 8000 us" for stage in ("BatchV2", "Shuffle", "Interleave")),
         *("FlatMap[0]::Generator, 3000 us", "waiting for data", "launches in short gaps", "32 bits in short kernels"),
-        *(
-            "32 bits",
-            "python",
-            "a host with slow input",
-            "short ops",
-            "python in the graph",
-        ),
+        *("32 bits", "python", "a host with slow input", "short ops", "python in the graph"),
     )
 )
 """Another cause leads to the same advice, of the same stage of the input: only `make nightly` asks these."""
@@ -97,22 +77,10 @@ def test_what_is_left_on_hosts_changes_no_advice(cause: str, monkeypatch: pytest
     assert gains(reduced.advice) == pytest.approx(gains(results.advice), abs=0.01)
 
 
-def test_what_a_host_finds_silences_what_all_of_them_tell(capture_of: Callable[[str], Path]) -> None:
-    both = Both.of_traces(copies(read_xspace(capture_of("h100_eager").read_bytes()), ["a", "b"]))
-    assert gains(both.reduced.advice) == pytest.approx(gains(both.whole.advice), abs=0.01)
-    assert set(gains(both.whole.advice)) == {"eager_hot_loop", "compilation"}
-
-
 def test_usual_causes_lead_to_every_rule() -> None:
     told = {one.rule for cause in USUAL for one in drawn(cause).reduced.advice}
     asked = {one.name for one in RULES.values() if one.scope != "program"}
     assert asked <= told
-
-
-@pytest.mark.nightly
-def test_causes_that_only_the_long_run_asks_lead_to_advice_that_others_lead_to() -> None:
-    usual = {(one.rule, one.stage) for cause in USUAL for one in drawn(cause).whole.advice}
-    assert {(one.rule, one.stage) for cause in MORE_OF_THE_SAME for one in drawn(cause).whole.advice} <= usual
 
 
 def test_hosts_count_by_the_time_of_their_steps() -> None:
@@ -125,36 +93,6 @@ def test_hosts_count_by_the_time_of_their_steps() -> None:
     )
 
 
-def test_stages_of_the_input_are_told() -> None:
-    reduced, whole = drawn("ParallelMapV2, 8000 us").reduced, drawn("ParallelMapV2, 8000 us").whole
-    assert [one.stage for one in reduced.advice] == [one.stage for one in whole.advice] == ["slow_map"]
-
-
-@every_cause
-def test_what_is_selected_is_in_the_reduced_profile(cause: str) -> None:
-    reduced = drawn(cause).reduced
-    for one in reduced.advice:
-        assert _why_nothing_is_seen(reduced, one) == "", one.rule
-        compile(one.fix.code, one.rule, "exec")
-
-
-def _why_nothing_is_seen(reduced: Analysis, one: Advice) -> str:
-    at, frame = one.selection, reduced.steps.frame
-    if at.step is not None:
-        step = frame.iloc[at.step]
-        low, high = step["start_ps"] // 1000, -(-(step["start_ps"] + step["duration_ps"]) // 1000)
-        if at.host and step["host"] != at.host:
-            return f"step {at.step} is of {step['host']}, not of {at.host}"
-        if at.time_range_ns and not low <= at.time_range_ns[0] < at.time_range_ns[1] <= high:
-            return f"{at.time_range_ns} is not in step {at.step}"
-    if at.view in ("op_table", "kernel_table"):  # tables of a reduced profile are of the whole capture
-        known = set(reduced.ops["name"] if at.view == "op_table" else reduced.kernels.frame["op_name"])
-        return "" if at.op_names and set(at.op_names) <= known else f"{at.op_names} have no rows"
-    if at.view in ("memory_timeline", "source_view"):
-        return f"a reduced profile has nothing in {at.view}"
-    return why_nothing_is_seen(reduced, one)
-
-
 def test_every_rule_is_asked_of_hosts_or_of_all_of_them_but_those_on_tasks_and_on_one_program() -> None:
     asked = {one.name for one in RULES.values() if one.scope != "program"}
     assert set(RULES) - asked == {
@@ -165,15 +103,6 @@ def test_every_rule_is_asked_of_hosts_or_of_all_of_them_but_those_on_tasks_and_o
         "shuffle_fill",
         "input_competes",
     }
-
-
-def test_hosts_that_do_not_train_have_no_say(both_of: Callable[[str], Both]) -> None:
-    reduced = both_of("servers").reduced
-    said = drawn("Map, 8000 us").reduced.of_hosts.summaries[0].advice
-    results = merge_hosts([replace(one, advice=said) for one in reduced.of_hosts.summaries])
-    (found,) = (one for one in results.advice if one.rule == "input_bound")
-    assert (found.evidence["n_hosts"], found.evidence["n_found"]) == (2, 2)
-    assert found.selection.host == "w0"
 
 
 def test_what_a_host_says_travels_in_few_bytes(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import pickle
-import tracemalloc
 from collections.abc import Callable
 from pathlib import Path
 
@@ -18,9 +16,7 @@ from tfprof_widgets.analysis import (
     OTHER_EXCHANGES,
     OTHER_KERNELS,
     OTHER_OPS,
-    STEP_CATEGORIES,
     Analysis,
-    HostSummary,
     PackedFrame,
     Stack,
     merge_hosts,
@@ -81,17 +77,6 @@ def test_a_notice_says_how_many_ops_of_how_many_are_listed(
     )
 
 
-def test_compiled_ops_beyond_the_most_leave_the_sides_with_their_time(
-    monkeypatch: pytest.MonkeyPatch, both_of: Callable[[str], Both]
-) -> None:
-    whole = both_of("xla_fit").whole
-    monkeypatch.setattr(MOST, "units", 20)
-    reduced = merge_hosts([summarize_host(whole)])
-    sums = [one.ops.groupby("device")["total_self_time_us"].sum() for one in (reduced, whole)]
-    np.testing.assert_allclose(*sums, rtol=1e-9)
-    assert 0 < len(reduced.hlo_ops.frame) < len(whole.hlo_ops.frame)
-
-
 def test_kernels_beyond_the_most_are_one_row(monkeypatch: pytest.MonkeyPatch, both_of: Callable[[str], Both]) -> None:
     whole = both_of("devices").whole
     monkeypatch.setattr(MOST, "kernels", 1)
@@ -137,20 +122,6 @@ def test_memory_of_ops_beyond_the_most_is_one_op(
     assert used["peak_bytes"].sum() == whole.memory_by_op.peak_bytes.sum()
 
 
-def test_a_notice_says_of_how_many_ops_the_memory_is_told(
-    monkeypatch: pytest.MonkeyPatch, both_of: Callable[[str], Both]
-) -> None:
-    whole = both_of("devices").whole
-    n = len(whole.memory_by_op.name)
-    assert n > 1
-    monkeypatch.setattr(MOST, "ops", 1)
-    (told,) = (one for one in merge_hosts([summarize_host(whole)]).notices if "memory" in one)
-    assert told.endswith(
-        f"allocated memory for more ops than a reduced profile has: the 1 of {n} that allocated most are told apart, the "
-        "bytes of the others are those of 'other ops'."
-    )
-
-
 def test_a_text_of_a_compiled_op_that_is_cut_shows_it(
     monkeypatch: pytest.MonkeyPatch, both_of: Callable[[str], Both]
 ) -> None:
@@ -180,36 +151,6 @@ def test_pipelines_that_took_most_time_travel(monkeypatch: pytest.MonkeyPatch, b
     assert set(found["iterators"]["pipeline"].tolist()) == {0}
 
 
-def test_files_of_one_host_keep_their_slowest_calls_apart(both_of: Callable[[str], Both]) -> None:
-    first, *_ = both_of("devices").reduced.of_hosts.summaries
-    (own,) = first.tables["pipelines"]["name"].tolist()
-    n_slow = len(first.tables["slowest_calls"])
-    slowest = merge_hosts([first, first]).tf_data.slowest_calls
-    assert n_slow > 0
-    assert sorted(slowest["pipeline"].tolist()) == sorted([own] * n_slow + ["Host:1"] * n_slow)
-    assert set(slowest["host"]) == {first.host}
-
-
-def test_the_name_of_one_host_does_not_make_those_of_others_long(both_of: Callable[[str], Both]) -> None:
-    one, length = both_of("devices").reduced.of_hosts.summaries[0], 1_000_000
-    results = merge_hosts([one.renamed(f"{i:02}") for i in range(40)] + [one.renamed("x" * length)])
-    tracemalloc.start()
-    try:
-        assert len(results.memory.allocators) == 41
-        assert tracemalloc.get_traced_memory()[1] < 12 * length
-    finally:
-        tracemalloc.stop()
-
-
-def test_the_first_steps_travel_where_a_host_has_too_many(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(MOST, "steps", 2)
-    found = both(host("a", *steps_with(2, n_steps=5)), host("b", *steps_with(2, n_steps=2)))
-    assert found.reduced.steps.frame["name"].tolist() == ["train 0", "train 0", "train 1", "train 1"]
-    assert [one.n_all["steps"] for one in found.reduced.of_hosts.summaries] == [5, 2]
-    monkeypatch.setattr(MOST, "steps", 2)
-    assert found.reduced.notices == ("1 of 2 hosts (a) ran more steps than a reduced profile has: the first 2 of 5.",)
-
-
 def test_the_pieces_of_a_step_are_few_and_fill_it() -> None:
     trace = host("a", *steps_with(3, n_pieces=30))
     whole = Analysis(trace).steps
@@ -224,17 +165,6 @@ def test_the_pieces_of_a_step_are_few_and_fill_it() -> None:
         assert (own["start_ps"].iloc[1:].to_numpy() == end[own.index].iloc[:-1].to_numpy()).all()
 
 
-def test_each_part_of_an_outlined_step_is_of_the_category_that_takes_most_of_it() -> None:
-    trace = host("a", *steps_with(3, n_pieces=30))
-    whole, reduced = Analysis(trace).steps, merge_hosts([summarize_host(Analysis(trace))]).steps
-    for piece in reduced.pieces.itertuples():
-        low, high = piece.start_ps, piece.start_ps + piece.duration_ps
-        own = whole.pieces[whole.pieces["step"] == piece.step]
-        inside = np.minimum(own["start_ps"] + own["duration_ps"], high) - np.maximum(own["start_ps"], low)
-        taken = inside.clip(lower=0).groupby(own["category"], observed=True).sum()
-        assert taken[piece.category] == taken.max()
-
-
 def test_steps_drawn_in_outline_are_told_with_how_many_of_how_many() -> None:
     found = both(host("a", *steps_with(3, n_pieces=30)), host("b", *steps_with(2, n_steps=2)))
     n_drawn, n_all = len(found.reduced.steps.pieces), len(found.whole.steps.pieces)
@@ -243,31 +173,6 @@ def test_steps_drawn_in_outline_are_told_with_how_many_of_how_many() -> None:
         f"steps, and draws all in {n_drawn:,} parts in place of {n_all:,}, at most 24 a step and 1,000 a host.",
     )
     assert both(host("a", *steps_with(2)), host("b", *steps_with(2))).reduced.notices == ()
-
-
-def test_steps_in_outline_as_a_host_has_so_many_are_told_too(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(MOST, "host_pieces", 6)
-    [notice] = merge_hosts([summarize_host(Analysis(host("a", *steps_with(3))))]).notices
-    assert "it outlines 3 of 3 steps" in notice
-
-
-def test_pieces_of_all_steps_of_a_host_are_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(MOST, "host_pieces", 6)
-    reduced = merge_hosts([summarize_host(Analysis(host("a", *steps_with(3))))]).steps
-    assert len(reduced.pieces) <= 6
-    assert set(reduced.pieces["category"]) <= set(STEP_CATEGORIES)
-
-
-def test_a_summary_comes_out_of_a_pickle_as_it_went_in(both_of: Callable[[str], Both]) -> None:
-    for one in both_of("devices").reduced.of_hosts.summaries:
-        again: HostSummary = pickle.loads(pickle.dumps(one))
-        assert repr(again) == repr(one)
-        assert pickle.dumps(again) == pickle.dumps(pickle.loads(pickle.dumps(again)))
-
-
-def test_texts_that_several_hosts_have_are_in_memory_once(both_of: Callable[[str], Both]) -> None:
-    first, second = (pickle.loads(pickle.dumps(one)) for one in both_of("devices").reduced.of_hosts.summaries[:2])
-    assert first.tables["ops"]["name"][0] is second.tables["ops"]["name"][0]
 
 
 def test_a_host_can_be_given_another_name(tmp_path: Path) -> None:
@@ -284,10 +189,3 @@ def test_what_one_host_has_as_whole_numbers_another_may_lack() -> None:
         stack = Stack([{"any": PackedFrame.of(one)} for one in tables], [1, 1], [0, 0])
         assert sorted(stack["any"]["calls"].dropna()) == [1, 2]
         assert stack["any"]["name"].isna().sum() == 1
-
-
-def test_hosts_without_rows_leave_the_types_of_the_others() -> None:
-    whole = pd.DataFrame({"calls": [1, 2]})
-    empty = pd.DataFrame({"calls": pd.Series([], dtype=object)})
-    stack = Stack([{"any": PackedFrame.of(one)} for one in (empty, whole, empty)], [1, 1, 1], [0, 0, 0])
-    assert stack["any"]["calls"].dtype == np.int64

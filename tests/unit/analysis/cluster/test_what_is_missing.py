@@ -43,11 +43,6 @@ def test_the_memory_view_says_why_it_is_empty_and_what_to_run(reduced: Analysis)
     assert remedy.splitlines()[-1].startswith("prof.host('a-worker').memory_timeline()")
 
 
-def test_a_run_without_memory_says_what_any_run_says(both_of: Callable[[str], Both]) -> None:
-    both = both_of("stragglers")
-    assert both.reduced.memory.remedy == both.whole.memory.remedy
-
-
 def test_single_calls_of_a_pipeline_are_on_the_host(reduced: Analysis) -> None:
     row = reduced.input_pipeline.pipelines["host"].tolist().index("worker-1")
     with pytest.raises(TfProfError, match=r"prof\.host\('worker-1'\)\.input_pipeline\.execution\(0, 2\)"):
@@ -63,8 +58,3 @@ def test_what_needs_single_executions_says_where_they_are(name: str, both_of: Ca
     with pytest.raises(TfProfError, match=r"no single executions: open one of its hosts in full, prof\.host\(name\)"):
         getattr(both_of("stragglers").reduced, name)
     assert hasattr(both_of("stragglers").whole, name)
-
-
-def test_results_say_whether_they_are_reduced(both_of: Callable[[str], Both]) -> None:
-    assert not both_of("stragglers").reduced.has_events
-    assert both_of("stragglers").whole.has_events

@@ -37,15 +37,10 @@ class Run:
     """The same between runs."""
     speed: float = 1.0
     """Every op takes so many times as long."""
-    drift: float = 0.0
-    """By which part steps get slower from the first to the last."""
-    first_step: float = 1.0
     rare: Mapping[str, float] = field(default_factory=dict)
     """Ops that run in one step of ten."""
     input_us: float = 0.0
     """A tf.data pipeline that makes elements while the step waits, of which its last stage takes so long."""
-    stages: tuple[str, ...] = ("Root", "Map")
-    """Those of the pipeline, each below the one before it."""
     wait_us: float = 0.0
     """How long a step waits for a batch that is prepared beside it."""
     busy: range = range(0)
@@ -68,18 +63,15 @@ class Run:
         stream: list[Event] = []
         at = 0.0
         for step in range(self.n_steps):
-            slow = (1 + self.drift * step / max(self.n_steps - 1, 1)) * (self.first_step if step == 0 else 1.0)
-            slow *= machine[step] * (1.6 if step in self.busy else 1.0)
+            slow = machine[step] * (1.6 if step in self.busy else 1.0)
             events: list[Event] = []
             now = at + 5
             work = dict(own) | ({name: us for name, us in self.rare.items() if step % 10 == 3})
             if self.input_us:
                 taken = self.input_us * np.exp(self.noise * rng.standard_normal())
-                for depth, last in enumerate(range(1, len(self.stages) + 1)):
-                    inner, parent = len(self.stages) - last, {"parent_id": depth} if depth else {}
-                    name = "::".join(("Iterator", *self.stages[:last]))
-                    events.append(event(name, now + depth, taken + 2 * inner, id=last, **parent))
-                now += taken + 2 * len(self.stages)
+                events.append(event("Iterator::Root", now, taken + 2, id=1))
+                events.append(event("Iterator::Root::Map", now + 1, taken, id=2, parent_id=1))
+                now += taken + 4
             if self.wait_us:
                 wait = self.busy_wait_us if step in self.busy else self.wait_us
                 taken = wait * np.exp(self.noise * rng.standard_normal())

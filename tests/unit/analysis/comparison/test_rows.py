@@ -6,17 +6,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from tests.unit.analysis.comparison.drawn_runs import Run, diff_of
-from tfprof_widgets.analysis import (
-    MAX_DEPTH,
-    MAX_SIBLINGS,
-    Quantities,
-    numbered,
-    pair_lines,
-    pair_names,
-    pair_stages,
-    without_counters,
-)
+from tfprof_widgets.analysis import MAX_DEPTH, MAX_SIBLINGS, Quantities, numbered, pair_lines, pair_names, pair_stages
 
 
 def paired(a: list[str], b: list[str], cost_a: list[float] | None = None, cost_b: list[float] | None = None) -> dict:
@@ -25,59 +15,15 @@ def paired(a: list[str], b: list[str], cost_a: list[float] | None = None, cost_b
     return {a[i]: b[k] for i, k in enumerate(pair_names(*paths, *costs).tolist()) if k >= 0}
 
 
-@pytest.mark.parametrize(
-    ("component", "bare", "numbers"),
-    [
-        ("dense", "dense", ()),
-        ("dense_12", "dense", (12,)),
-        ("dense_1_2", "dense", (1, 2)),
-        ("conv2d", "conv2d", ()),
-        ("_38", "", (38,)),
-        ("__inference_train_123", "__inference_train", (123,)),
-        (
-            "__inference_one_step_on_data_77__XlaNumResourceArgs",
-            "__inference_one_step_on_data__XlaNumResourceArgs",
-            (77,),
-        ),
-        ("block_1a", "block_1a", ()),
-        ("", "", ()),
-    ],
-)
-def test_counters_are_told_from_names(component: str, bare: str, numbers: tuple[int, ...]) -> None:
-    assert without_counters(component) == (bare, numbers)
-
-
-def test_equal_names_are_pairs() -> None:
-    names = ["m/dense/MatMul", "m/dense_1/MatMul"]
-    assert paired(names, names[::-1]) == {name: name for name in names}
-
-
 def test_a_model_built_again_has_the_same_ops_under_other_numbers() -> None:
     a = ["f/dense/MatMul", "f/dense_1/MatMul", "f/dense_1/MatMul_1", "f/dense_2/MatMul"]
     b = ["f_1/dense_3/MatMul", "f_1/dense_4/MatMul", "f_1/dense_4/MatMul_1", "f_1/dense_5/MatMul"]
     assert paired(a, b) == dict(zip(a, b, strict=True))
 
 
-def test_numbers_that_overlap_are_paired_in_order() -> None:
-    a, b = ["dense_1/M", "dense_2/M"], ["dense_2/M", "dense_3/M"]
-    assert paired(a, b) == {"dense_1/M": "dense_2/M", "dense_2/M": "dense_3/M"}
-
-
-def test_numbers_are_ordered_as_numbers() -> None:
-    a, b = ["dense_9/M", "dense_10/M"], ["dense_19/M", "dense_20/M"]
-    assert paired(a, b) == {"dense_9/M": "dense_19/M", "dense_10/M": "dense_20/M"}
-
-
 def test_functions_traced_again_are_the_same() -> None:
     a, b = ["__inference_train_12/x", "__inference_train_99/y"], ["__inference_train_30/x", "__inference_train_31/y"]
     assert paired(a, b) == dict(zip(a, b, strict=True))
-
-
-def test_a_removed_layer_leaves_the_others_as_they_are() -> None:
-    assert paired(["block_1/M", "block_2/M", "block_3/M"], ["block_1/M", "block_3/M"]) == {
-        "block_1/M": "block_1/M",
-        "block_3/M": "block_3/M",
-    }
 
 
 @pytest.mark.parametrize("is_swapped", [False, True])
@@ -89,12 +35,6 @@ def test_of_renumbered_layers_the_one_too_many_is_the_one_that_costs_otherwise(i
         assert paired(b, a, costs[1], costs[0]) == {there: here for here, there in expected.items()}
     else:
         assert paired(a, b, *costs) == expected
-
-
-def test_other_names_are_no_pairs() -> None:
-    assert paired(["dense/MatMul"], ["dense/Relu", "dense"]) == {}
-    assert paired([], ["x"]) == {}
-    assert paired(["x"], []) == {}
 
 
 def test_very_deep_and_very_many_names_are_paired() -> None:
@@ -114,16 +54,6 @@ def rows(*lines: Row) -> Quantities:
 
 def paired_of_lines(a: Quantities, b: Quantities) -> list[int]:
     return pair_lines(a, b).tolist()
-
-
-def test_unchanged_lines_and_buckets_are_pairs() -> None:
-    one = rows(("m.py", 3, "f", "x = a @ b", ""), ("", 0, "", "", "tf.data"))
-    other = rows(("", 0, "", "", "tf.data"), ("m.py", 3, "f", "x = a @ b", ""))
-    assert paired_of_lines(one, other) == [1, 0]
-
-
-def test_a_moved_line_is_found_by_its_text() -> None:
-    assert paired_of_lines(rows(("m.py", 3, "f", "x = a @ b", "")), rows(("m.py", 9, "f", "x = a @ b", ""))) == [0]
 
 
 def test_a_line_of_a_cell_that_ran_again_is_found() -> None:
@@ -175,22 +105,3 @@ def test_what_is_another_stage_or_of_another_kind_is_no_pair() -> None:
     ops = [pd.DataFrame({"name": names}) for names in (["model/Map"], ["other/Map"])]
     a, b = (Quantities.of(labels, [(labels["name"].iloc[0],)], np.ones((1, 4))) for labels in ops)
     assert pair_stages(a, b, "name").tolist() == [-1]
-
-
-def test_a_pipeline_that_both_runs_have_stays_itself_beside_one_that_changed() -> None:
-    other = ["Root", "Root::Zip", "Root::Zip[0]::Map", "Root::Zip[1]::Range"]
-    more = [name.replace("Root::Map", "Root::Prefetch::Map") for name in INPUT]
-    found = paired_of_stages([*other, *INPUT[2:]], [*more[2:], *other])
-    assert found == {**{name: name for name in other}, **dict(zip(INPUT[2:], more[2:], strict=True))}
-
-
-def test_what_a_run_with_a_prefetch_more_does_is_told_of_each_stage() -> None:
-    before = Run(seed=1, input_us=600)
-    after = Run(seed=2, input_us=1_500, stages=("Root", "Prefetch", "Map"))
-    diff = diff_of(before, after)
-    of_iterators = dict(zip(diff.iterators["long_name"], diff.iterators["state"], strict=True))
-    names = ("Iterator::Root", "Iterator::Root::Prefetch", "Iterator::Root::Prefetch::Map")
-    assert of_iterators == dict(zip(names, ("same", "added", "slower"), strict=True))
-    ops = diff.ops.set_index("name")
-    assert ops.loc[names[2], "state"] == "slower"
-    assert ops.loc[names[2], "a_name"] == "Iterator::Root::Map"

@@ -12,18 +12,10 @@ import pytest
 import tfprof_widgets as tfprof
 from tests.builders import Event, event
 from tests.cluster import Cluster
-from tests.unit.analysis.hosts.drawn_hosts import (
-    STEP_US,
-    chief,
-    host,
-    results_of,
-    results_of_cluster,
-    served_worker,
-    server,
-)
+from tests.unit.analysis.hosts.drawn_hosts import STEP_US, host, results_of
 from tfprof_widgets.capture import Answer
 from tfprof_widgets.capturing import _profile_of
-from tfprof_widgets.several_runs import ScalingRun, is_compared, scaling_frame, scaling_sentence
+from tfprof_widgets.several_runs import ScalingRun, scaling_frame, scaling_sentence
 
 
 def run(directory: Path, n_hosts: int, *, transfer_us: float) -> tfprof.Profile:
@@ -49,12 +41,6 @@ def test_workers_that_keep_their_batch_give_more_samples(runs: list[tfprof.Profi
     assert scaling.sentence == (
         "4 workers give 2.60 times the throughput of 1 (65 % efficiency); 37 % of step time is CollectiveReduceV2."
     )
-
-
-def test_workers_that_share_a_batch_win_by_shorter_steps(runs: list[tfprof.Profile]) -> None:
-    frame = tfprof.scaling(runs, global_batch="fixed").frame
-    assert frame["speedup"].tolist() == pytest.approx([1, 2.5 / 3, 2.5 / 3.85])
-    assert frame["efficiency_ratio"].iloc[-1] == pytest.approx(2.5 / 3.85 / 4)
 
 
 def test_a_page_shows_each_run_and_escapes_what_traces_say(runs: list[tfprof.Profile]) -> None:
@@ -94,18 +80,6 @@ def at_once(*ops: str) -> bytes:
     return host("a", main, *threads)
 
 
-def test_exchanges_at_the_same_time_are_no_larger_than_all_communication() -> None:
-    reduce, gather = "CollectiveReduceV2:CollectiveReduceV2", "CollectiveGatherV2:CollectiveGatherV2"
-    results = results_of(at_once(*(f"{name}/{op}" for name, op in (("x", reduce), ("y", reduce), ("z", gather)))))
-    assert results.communication["time_ratio"].tolist() == pytest.approx([0.5] * 3)
-    row = scaling_frame([ScalingRun("", results)]).iloc[0]
-    assert row["communication_ratio"] == pytest.approx(0.5)
-    assert row["largest_exchange"] == "CollectiveReduceV2"
-    assert row["largest_exchange_ratio"] == pytest.approx(0.5 * 2 / 3), (
-        "its share of all exchanges, overlapping ones too"
-    )
-
-
 def test_an_exchange_that_is_part_of_the_communication_is_not_called_all_of_it() -> None:
     both = "x/CollectiveReduceV2:CollectiveReduceV2", "z/CollectiveGatherV2:CollectiveGatherV2"
     frame = scaling_frame([ScalingRun("two", results_of(at_once(*both)))]).assign(n_workers=2)
@@ -137,45 +111,11 @@ def test_a_run_whose_workers_are_not_all_known_is_not_compared(tmp_path: Path, r
     assert "not known" in scaling._repr_mimebundle_()["text/html"]
 
 
-def test_without_the_number_of_workers_of_two_runs_there_is_no_factor(
-    tmp_path: Path, runs: list[tfprof.Profile]
-) -> None:
-    summary = tfprof.scaling([damaged(tmp_path, 4, n_damaged=2), runs[1]]).sentence
-    assert summary == "Fewer than two runs have steps and all their hosts: how it scales cannot be told."
-
-
-def test_one_host_of_hundreds_that_is_missing_is_told_and_changes_little() -> None:
-    results = results_of_cluster(Cluster(2, jitter_ratio=0.0))
-    frame = scaling_frame([ScalingRun("few", results), ScalingRun("most", results, n_missing=1)])
-    assert frame["speedup"].isna().tolist() == [False, True]
-    assert is_compared(frame.assign(n_workers=200)).all()
-
-
 def test_workers_that_sent_no_trace_are_missing(tmp_path: Path) -> None:
     content = dict(Cluster(2).files())["worker0000"]
     answers = [Answer("a:1", content), Answer("b:1", failure="it cannot be reached")]
     profile = _profile_of(answers, answers[1:], tmp_path)
     assert profile.run.n_missing_hosts == profile.aligned().run.n_missing_hosts == 1
-
-
-def test_only_hosts_that_train_are_counted(tmp_path: Path) -> None:
-    profiles = []
-    for n in (1, 2):
-        folder = tmp_path / str(n)
-        folder.mkdir()
-        files = {"chief": chief(), "ps": server(), **{f"w{i}": served_worker(i) for i in range(n)}}
-        for name, content in files.items():
-            (folder / f"{name}.xplane.pb").write_bytes(content)
-        profiles.append(tfprof.load(folder))
-    scaling = tfprof.scaling(profiles)
-    assert scaling.frame["n_workers"].tolist() == [1, 2]
-    assert scaling.frame["largest_exchange"].tolist() == ["_Recv", "_Recv"]
-    assert scaling.sentence.startswith("2 workers give 2.00 times the throughput of 1 (100 % efficiency); 37 %")
-
-
-def test_runs_of_as_many_workers_tell_nothing(tmp_path: Path) -> None:
-    same = [run(tmp_path / name, 2, transfer_us=100) for name in "ab"]
-    assert tfprof.scaling(same).sentence == "All runs have 2 workers: how it scales cannot be told."
 
 
 def test_what_cannot_be_compared_is_told(runs: list[tfprof.Profile]) -> None:

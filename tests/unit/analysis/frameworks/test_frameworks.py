@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Callable
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -13,16 +12,7 @@ import numpy as np
 import pytest
 
 from tests.builders import Event, event, line, plane, trace
-from tfprof_widgets.analysis import (
-    Analysis,
-    Fix,
-    compute_steps,
-    fitting,
-    framework_of,
-    pool_links,
-    program_calls,
-    unwrapped,
-)
+from tfprof_widgets.analysis import Analysis, compute_steps, pool_links, unwrapped
 from tfprof_widgets.loading import load_profile
 from tfprof_widgets.profiles import Profile
 from tfprof_widgets.trace import Trace
@@ -46,13 +36,6 @@ def drawn(calls: list[list[Event]], runs: list[list[Event]]) -> Trace:
     return trace(plane("/host:CPU", line("python", *sum(calls, [])), line("pool", *sum(runs, []))))
 
 
-def test_the_framework_of_a_trace() -> None:
-    assert framework_of(trace(plane("/host:CPU", line("a", event("MatMul:MatMul", 0, 1))))) == "TensorFlow"
-    assert framework_of(drawn([call(0)], [])) == "JAX"
-    assert framework_of(trace(plane("/host:metadata", jax_version="0.10.2"))) == "JAX"
-    assert framework_of(trace(plane("/host:CPU", line("a", event("SyncTensorsGraph", 0, 1))))) == "PyTorch/XLA"
-
-
 @pytest.mark.parametrize(
     ("found", "code"),
     [
@@ -65,11 +48,6 @@ def test_where_no_memory_was_recorded_the_code_is_of_the_framework(found: Trace,
     remedy = Analysis(found).memory.remedy
     assert remedy is not None
     assert remedy.splitlines()[-1].startswith(code)
-
-
-def test_only_the_outermost_call_counts() -> None:
-    found = drawn([call(0), call(10)], [])
-    assert found.start_ps[program_calls(found)].tolist() == [0, 10_000_000]
 
 
 def test_calls_far_ahead_of_their_runs_are_steps_from_run_to_run() -> None:
@@ -98,33 +76,6 @@ def test_functions_are_told_apart_by_their_programs() -> None:
     source, target = pool_links(found)
     linked = zip(found.start_ps[target].tolist(), found.start_ps[source].tolist(), strict=True)
     assert [call for _, call in sorted(linked)] == [0, 5_000_000, 10_000_000, 15_000_000]
-
-
-def test_the_function_that_computes_most_is_the_training() -> None:
-    calls = [call(0), call(5, "metric"), call(10), call(15, "metric"), call(20, "metric")]
-    runs = [run(1, 30), run(2, 60, "metric"), run(3, 90)]
-    steps = compute_steps(drawn(calls, runs))
-    assert steps.frame["name"].tolist() == ["train_step 0", "train_step 1"]
-
-
-def test_a_pause_between_steps_is_no_step() -> None:
-    starts = [0, 30, 60, 500, 530, 560]
-    found = drawn([call(start) for start in starts], [run(i, start + 5) for i, start in enumerate(starts)])
-    frame = compute_steps(found).frame
-    assert (frame["duration_ps"] / 1e6).tolist() == [30, 30, 18, 30, 30, 18]
-    assert frame["is_complete"].tolist() == [True, True, False, True, True, False]
-
-
-def test_a_call_that_happens_once_is_no_step() -> None:
-    found = Analysis(drawn([call(0)], [run(1, 10)]))
-    assert found.steps.frame.empty
-    assert 'with jax.profiler.StepTraceAnnotation("train", step_num=i)' in found.overview.verdict_detail
-    assert "tf" not in found.overview.verdict_detail
-
-
-def test_pools_of_tensorflow_are_left_alone() -> None:
-    found = trace(plane("/host:CPU", line("main", event("MatMul:MatMul", 0, 9)), line("pool", *run(-1, 20))))
-    assert [len(rows) for rows in pool_links(found)] == [0, 0]
 
 
 def test_a_marked_step_without_a_wait_lasts_until_its_work_has_run() -> None:
@@ -162,57 +113,12 @@ def opened(capture_of: CaptureOf, name: str) -> tuple[Profile, dict[str, Any]]:
     return load_profile(path), clock
 
 
-def test_steps_that_jax_marked_last_until_their_work_has_run(capture_of: CaptureOf) -> None:
-    prof, clock = opened(capture_of, "jax_marked")
-    steps = prof.steps
-    assert steps["name"].tolist() == [f"train {i}" for i in range(12)]
-    assert (steps["source"] == "marker").all()
-    assert steps["step_time_ms"].sum() == pytest.approx(clock["total_ms"], rel=0.02)
-    # The program never waits: its calls take a fiftieth of the time, and so do XProf's steps.
-    assert sum(clock["wall_ms"]) < 0.03 * clock["total_ms"]
-    assert (steps["start_ms"].diff().dropna() >= steps["step_time_ms"].iloc[:-1].to_numpy() - 1e-6).all()
-
-
-def test_each_run_of_a_program_belongs_to_its_call(capture_of: CaptureOf) -> None:
-    prof, _ = opened(capture_of, "jax_marked")
-    trace, steps = prof.trace, prof.run.results.steps
-    rows = np.flatnonzero(trace.has_stat("hlo_op"))
-    runs, run = np.unique(trace.int_stat("run_id")[rows], return_inverse=True)
-    assert len(runs) == 12
-    of_run = [set(steps.event_step[rows[run == i]].tolist()) for i in range(len(runs))]
-    assert sorted(map(len, of_run)) == [1] * 12
-    assert set.union(*of_run) == set(range(12))
-    assert steps.is_work[rows].all()
-
-
-def test_steps_that_nobody_marked_go_from_run_to_run_on_the_device(capture_of: CaptureOf) -> None:
-    prof, clock = opened(capture_of, "jax_h100_unmarked")
-    steps = prof.steps
-    assert steps["name"].tolist() == [f"train_step {i}" for i in range(12)]
-    assert (steps["source"] == "inferred").all()
-    # From the first kernel of one run to that of the next lies the next iteration of the program.
-    measured = np.array(clock["wall_ms"])
-    np.testing.assert_allclose(steps["step_time_ms"].iloc[1:11], measured[2:], atol=0.1)
-    assert not prof.overview.is_averaged[-1]  # nothing begins after it
-    assert prof.overview.step_time_avg_ms == pytest.approx(measured[1:].mean(), rel=0.03)
-    assert steps["device_compute_ms"].iloc[:-1].between(0.3, 0.4).all()
-
-
 def test_kernels_of_jax_are_those_that_xprof_has(capture_of: CaptureOf) -> None:
     prof, _ = opened(capture_of, "jax_h100_unmarked")
     # XProf 2.24.2: 23 rows of 4288.111 us in all; it has no step of this trace, and hlo_stats is empty.
     assert len(prof.kernels) == 23
     assert prof.kernels["total_time_us"].sum() == pytest.approx(4288.111, abs=1e-3)
     assert prof.hlo_ops["module"].tolist() == ["jit_train_step"]
-
-
-def test_steps_of_pytorch_go_from_sync_to_sync(capture_of: CaptureOf) -> None:
-    prof, clock = opened(capture_of, "torch_xla_unmarked")
-    steps, measured = prof.steps, np.array(clock["wall_ms"])
-    assert steps["name"].tolist() == [f"SyncTensorsGraph {i}" for i in range(12)]
-    assert (steps["source"] == "inferred").all()
-    assert steps["step_time_ms"].iloc[:11].sum() == pytest.approx(measured[:11].sum(), rel=0.03)
-    assert prof.ops["name"].str.startswith("dot").any()
 
 
 @pytest.mark.parametrize("name", NAMES)
@@ -223,18 +129,3 @@ def test_no_word_tells_to_change_what_only_tensorflow_has(capture_of: CaptureOf,
         told += [one.headline, one.title, str(one.fix)]
     told += [line for text in (prof.text(), prof.report()) for line in text.splitlines() if "a trace of" not in line]
     assert [text for text in told if OF_TENSORFLOW.search(text.replace("tfprof", ""))] == []
-
-
-def test_every_other_fix_is_of_its_framework(capture_of: CaptureOf) -> None:
-    prof, _ = opened(capture_of, "jax_h100_unmarked")
-    (known, *_) = prof.advice
-    made = [
-        replace(known, rule=rule, fix=Fix("tf.function"))
-        for rule in ("idle_border", "output_bound", "h2d_bound", "retracing")
-    ]
-    assert [one.rule for one in fitting(made, "JAX")] == ["idle_border", "output_bound", "h2d_bound"]
-    assert [one.rule for one in fitting(made, "PyTorch/XLA")] == ["idle_border", "output_bound"]
-    assert list(fitting(made, "TensorFlow")) == made
-    assert not OF_TENSORFLOW.search(
-        "".join(str(one.fix) for kind in ("JAX", "PyTorch/XLA") for one in fitting(made, kind))
-    )

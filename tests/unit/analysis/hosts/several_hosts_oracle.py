@@ -14,6 +14,29 @@ import pandas as pd
 
 from tfprof_widgets.analysis import GUIDE_CATEGORIES, Facts
 
+CATEGORIES = {
+    "1": ["device_compute"],
+    "2": ["device_to_device"],
+    "3": ["device_collectives"],
+    # XProf never fills compilation: what it shows as host compute is ours and compilation together.
+    "4": ["host_compute", "compile"],
+    "5": ["kernel_launch"],
+    "6": ["input"],
+    "7": ["output"],
+    "9": ["other"],
+}
+"""Our categories by the ids of the pod viewer."""
+NAMES = {
+    "device_compute": "Device compute",
+    "device_to_device": "Device to device",
+    "host_compute": "Host compute",
+    "device_collectives": "Device collective communication",
+    "compile": "Host compute",
+    "input": "Input",
+    "kernel_launch": "Kernel launch",
+    "output": "Output",
+    "other": "All others",
+}
 TOOLS = ("overview_page", "framework_op_stats", "kernel_stats", "input_pipeline_analyzer", "pod_viewer")
 _RUN = """
 import json, sys

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pandas as pd
 import pytest
 
-from tests.builders import EPOCH_NS, Event, U, event, line, plane, session, space
+from tests.builders import EPOCH_NS, U, event, line, plane, session, space
 from tests.unit.analysis.advice.task_drawings import worker_and_servers
 from tests.unit.analysis.hosts.drawn_hosts import (
     PS,
@@ -29,57 +29,6 @@ N = 4
 def only(frame: pd.DataFrame) -> dict[str, object]:
     (row,) = frame.to_dict("records")
     return row
-
-
-def test_a_collective_beside_no_op_is_exposed() -> None:
-    results = results_of(host("a", marked(N, ("net/MatMul:MatMul", 0, 400), (REDUCE, 400, 500))))
-    row = only(results.communication)
-    assert (row["host"], row["kind"], row["name"]) == ("a", "collective", "all/CollectiveReduceV2")
-    assert (row["type"], row["occurrences"], row["bytes"]) == ("CollectiveReduceV2", N, 0)
-    assert row["total_time_us"] == row["exposed_time_us"] == N * 500
-    assert row["overlap_ratio"] == 0
-    assert row["time_ratio"] == pytest.approx(500 / STEP_US)
-    assert results.steps.frame["device_collectives_ms"].tolist() == [0.5] * N
-    assert results.steps.frame["host_compute_ms"].tolist() == [0.4] * N
-
-
-def test_a_collective_beside_an_op_of_the_same_step_costs_only_the_rest() -> None:
-    """Both are of the marker's thread, the collective within the runtime's call."""
-    parts = ("net/MatMul:MatMul", 0, 600), (REDUCE, 600, 400), ("next/MatMul:MatMul", 700, 300)
-    row = only(results_of(host("a", marked(N, *parts))).communication)
-    assert row["total_time_us"] == N * 400
-    assert row["exposed_time_us"] == N * 100
-    assert row["overlap_ratio"] == pytest.approx(0.75)
-    assert row["time_ratio"] == pytest.approx(100 / STEP_US)
-
-
-def test_an_op_that_no_step_led_to_hides_no_collective() -> None:
-    computing = [event("net/MatMul:MatMul", 10 + 1010 * i, 700) for i in range(N)]
-    results = results_of(host("a", marked(N, (REDUCE, 400, 500)), computing))
-    row = only(results.communication)
-    assert row["total_time_us"] == row["exposed_time_us"] == N * 500
-    assert results.steps.frame["device_collectives_ms"].tolist() == [0.5] * N
-
-
-def unmarked(*parts: tuple[str, float, float]) -> list[Event]:
-    """The loop of a `tf.function` that nobody marked."""
-    events = []
-    for i in range(N):
-        at = 10 + 1010 * i
-        events += [
-            event("EagerLocalExecute: IteratorGetNext", at, 30),
-            event("train_step", at + 35, 960, tf_function_call="notTraced-nonXla"),
-            *(event(name, at + 40 + begin, us) for name, begin, us in parts),
-        ]
-    return events
-
-
-def test_data_read_ahead_hides_no_collective_of_a_loop_that_nobody_marked() -> None:
-    loop = unmarked(("net/MatMul:MatMul", 0, 300), (REDUCE, 300, 500))
-    alone, beside = results_of(host("a", loop)), results_of(host("a", loop, data_ahead(N * 1010)))
-    assert set(beside.steps.frame["source"]) == {"inferred"}
-    assert only(beside.communication)["exposed_time_us"] == N * 500
-    pd.testing.assert_frame_equal(alone.communication, beside.communication)
 
 
 def test_data_read_ahead_hides_nothing_of_what_a_served_worker_waits_for() -> None:
@@ -113,10 +62,7 @@ def linked(n_steps: int) -> list[list[object]]:
             event("hand over", at + 1, 2, _pt=2, _p=i + 1),
             event("net/MatMul:MatMul", at + 10, 690),
         ]
-        other += [
-            event("taken", at + 395, 510, _ct=2, _c=i + 1),
-            event(REDUCE, at + 400, 500),
-        ]
+        other += [event("taken", at + 395, 510, _ct=2, _c=i + 1), event(REDUCE, at + 400, 500)]
     return [main, other]
 
 
@@ -152,16 +98,6 @@ def test_what_workers_and_servers_exchange_is_told_by_tensor() -> None:
     assert found["exposed_time_us"][:4].is_monotonic_decreasing
     assert found["exposed_time_us"][4:].is_monotonic_decreasing
     assert found["exposed_time_us"][4] > found["exposed_time_us"][0]
-
-
-def test_a_step_of_a_served_worker_lasts_until_its_function_ended() -> None:
-    results = results_of(chief(), server(8), served_worker(0, 4, compute_us=300, wait_us=200))
-    own = results.steps.frame[results.steps.frame["host"] == "w0"]
-    assert own["step_time_ms"].tolist() == pytest.approx([0.590] * 4)
-    assert own["device_collectives_ms"].tolist() == pytest.approx([0.220] * 4)
-    assert own["name"].tolist() == [f"step_56 {i}" for i in range(4)]
-    assert set(own["source"]) == {"inferred"}
-    assert own["is_complete"].all()
 
 
 def test_a_tensor_between_the_devices_of_one_task_is_no_communication() -> None:
@@ -225,11 +161,3 @@ def test_the_advice_on_communication_leaves_stragglers_to_their_own() -> None:
     late = ("net/MatMul:MatMul", 0, 880), (REDUCE, 880, 20)
     held_up = results_of(host("a", marked(6, *parts)), host("b", marked(6, *late)))
     assert [one.rule for one in held_up.advice if one.rule in ("straggler", "host_communication")] == ["straggler"]
-
-
-def test_the_verdict_of_hosts_that_wait_for_each_other_names_them() -> None:
-    parts = ("net/MatMul:MatMul", 0, 300), (REDUCE, 300, 650)
-    results = results_of(host("a", marked(6, *parts)), host("b", marked(6, *parts)))
-    assert results.overview.verdict.startswith(
-        "Communication-bound: exchange between hosts takes 0.650 of 1.00 ms a step"
-    )

@@ -7,7 +7,7 @@ import pytest
 from tests.builders import U, event, line, plane
 from tests.unit.analysis.advice.task_drawings import worker_and_servers
 from tests.unit.analysis.hosts.drawn_hosts import chief, host, marked, results_of, served_worker, server
-from tfprof_widgets.analysis import Analysis, HostFacts, not_training, roles
+from tfprof_widgets.analysis import Analysis, HostFacts, roles
 
 
 def role_of(results: Analysis) -> dict[str, str]:
@@ -23,16 +23,6 @@ def test_chief_parameter_server_and_workers_are_told_by_what_they_do() -> None:
         "/job:worker/replica:0/task:0",
         "/job:worker/replica:0/task:1",
     ]
-
-
-def test_only_hosts_that_train_are_compared() -> None:
-    results = results_of(chief(), server(), served_worker(0), served_worker(1))
-    workers = results.workers
-    assert (workers.hosts, workers.coordinators, workers.servers) == (("w0", "w1"), ("chief",), ("ps",))
-    assert workers.n_steps == 4
-    assert "chief" in workers.note
-    assert "Parameter servers, not compared with workers: ps." in workers.note
-    assert set(results.steps.frame["host"][results.overview.is_averaged]) == {"w0", "w1"}
 
 
 def test_tasks_of_old_files_are_told_by_their_names() -> None:
@@ -51,13 +41,6 @@ def test_a_host_without_a_device_beside_one_with_a_device_coordinates() -> None:
     device = plane("/device:GPU:0", line("Stream #13(Compute)", *kernels, id=13))
     results = results_of(host("a", launch, devices=[device]), host("b", marked(3)))
     assert role_of(results) == {"a": "worker", "b": "coordinator"}
-
-
-def test_hosts_of_which_nothing_is_known_all_train() -> None:
-    results = results_of(host("a", marked(3)), host("b", marked(3)))
-    assert role_of(results) == {"a": "worker", "b": "worker"}
-    assert results.hosts["n_steps"].tolist() == [3, 3]
-    assert results.hosts["n_events"].tolist() == [3, 3]
 
 
 def test_a_host_alone_trains_whatever_it_does() -> None:
@@ -82,8 +65,3 @@ def test_a_host_alone_trains_whatever_it_does() -> None:
 def test_the_name_of_a_task_tells_its_role(task: str, role: str) -> None:
     facts = HostFacts("h", task, has_accelerator=False, is_served=False, serving_ratio=0.0, n_events=1)
     assert roles([facts]) == (role,)
-
-
-def test_nobody_is_left_out_where_nobody_trains() -> None:
-    facts = HostFacts("h", "/job:ps/task:0", has_accelerator=False, is_served=True, serving_ratio=1.0, n_events=1)
-    assert not_training([facts]) == frozenset()

@@ -14,8 +14,8 @@ import pandas as pd
 import pytest
 
 from tests.builders import Event, U, event, line, plane, session, space
-from tests.unit.analysis.hosts.several_hosts_oracle import in_guide, pod_steps, xprof_of_runs
-from tests.unit.analysis.hosts.test_workers import CATEGORIES, picoseconds
+from tests.unit.analysis.hosts.several_hosts_oracle import CATEGORIES, in_guide, pod_steps, xprof_of_runs
+from tests.unit.analysis.hosts.test_workers import picoseconds
 from tests.unit.analysis.xprof_oracle import rows
 from tfprof_widgets.analysis import Analysis, Selection
 from tfprof_widgets.read import read_xspace

@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping
 from dataclasses import replace
-from functools import cache
 
 import numpy as np
-import pandas as pd
 import pytest
 
 from tests.cluster import Cluster, host_name
@@ -21,16 +18,8 @@ from tests.unit.analysis.hosts.drawn_hosts import (
     served_worker,
     server,
 )
-from tfprof_widgets.analysis import (
-    STEP_CATEGORIES,
-    TABLES,
-    Analysis,
-    Workers,
-    compute_stragglers,
-    median_of_others,
-)
-from tfprof_widgets.show import straggler_meta, worker_meta
-from tfprof_widgets.trace import Float64
+from tfprof_widgets.analysis import TABLES, Analysis
+from tfprof_widgets.show import worker_meta
 
 SEEDS = range(3)
 
@@ -89,40 +78,6 @@ def test_hosts_that_only_jitter_hold_nobody_up(n_hosts: int, seed: int, jitter_r
     assert [one for one in results.advice if one.rule == "straggler"] == []
 
 
-def test_what_a_straggler_costs_is_what_the_others_would_win_without_it() -> None:
-    cluster = Cluster(8, slow_compute={3: 1.5}, jitter_ratio=0.01)
-    slow, even = (results_of_cluster(one).workers.frame for one in (cluster, replace(cluster, slow_compute={})))
-    (found,) = results_of_cluster(cluster).stragglers.to_dict("records")
-    won_ms = slow["step_time_ms"].mean() - even["step_time_ms"].mean()
-    assert found["cost_ms"] == pytest.approx(won_ms, rel=0.02)
-    assert found["cost_ratio"] == pytest.approx(won_ms / slow["step_time_ms"].mean(), rel=0.02)
-    assert found["excess_ms"] == pytest.approx(1.0, rel=0.05)
-
-
-def sometimes_slow(n_hosts: int, slow_steps: tuple[int, ...], *, n_steps: int = 12) -> Analysis:
-    """The last host computes twice as long in some steps."""
-    files = []
-    for index in range(n_hosts):
-        events = []
-        for step in range(n_steps):
-            is_late = step in slow_steps
-            compute_us = 600.0 if is_late and index == n_hosts - 1 else 300.0 + (7 * index + 3 * step) % 5
-            parts = ("net/MatMul:MatMul", 0.0, compute_us), ("sum:CollectiveReduceV2", compute_us, 990 - compute_us)
-            events += [replace(one, start_ps=one.start_ps + step * 1_010_000_000) for one in marked(1, *parts)]
-        files.append(host(f"h{index}", events))
-    return results_of(*files)
-
-
-def test_a_host_that_is_slow_in_some_steps_is_told_with_how_many() -> None:
-    (found,) = sometimes_slow(6, (2, 7, 9)).stragglers.to_dict("records")
-    assert (found["host"], found["category"]) == ("h5", "host_compute")
-    assert (found["n_steps"], found["n_aligned"]) == (3, 12)
-
-
-def test_a_single_slow_step_makes_no_straggler() -> None:
-    assert sometimes_slow(6, (4,)).stragglers.empty
-
-
 def test_hosts_that_exchange_nothing_hold_nobody_up_and_their_clocks_are_not_judged() -> None:
     files = []
     for index, compute_us in enumerate([300, 305, 302, 700, 301, 299]):
@@ -156,77 +111,10 @@ def test_workers_that_wait_for_a_parameter_server_do_not_hold_each_other_up() ->
     assert worker_meta(results.workers)["workers_wait"] is False
 
 
-def test_views_are_told_that_workers_wait_for_each_other() -> None:
-    assert worker_meta(results_of_cluster(Cluster(2)).workers)["workers_wait"] is True
-    assert worker_meta(results_of_cluster(Cluster(1)).workers)["workers_wait"] is False
-
-
-@pytest.mark.parametrize("n_steps", [1, 2])
-@pytest.mark.parametrize("n_hosts", [2, 8])
-def test_few_steps_say_nothing_of_who_holds_the_others_up(n_hosts: int, n_steps: int) -> None:
-    for seed in range(2):
-        drawn = Cluster(n_hosts, n_steps=n_steps, jitter_ratio=0.05, seed=seed)
-        assert results_of_cluster(drawn).stragglers.empty
-
-
 @pytest.mark.parametrize("n_hosts", [2, 4, 8])
 def test_three_steps_are_enough_to_find_a_straggler(n_hosts: int) -> None:
     found = results_of_cluster(Cluster(n_hosts, n_steps=3, slow_compute={1: 1.5})).stragglers
     assert found["host"].tolist() == [host_name(1)]
-
-
-@cache
-def two_workers() -> Workers:
-    return results_of_cluster(Cluster(2, n_steps=1)).workers
-
-
-def with_own_times(own_ms: Float64, *, exchange_ms: float = 0.5) -> Workers:
-    """Aligned steps of hosts that wait for the last of them in each; `own_ms` is of shape (steps, hosts)."""
-    n_steps, n_hosts = own_ms.shape
-    step_ms = np.repeat(own_ms.max(axis=1) + exchange_ms, n_hosts)
-    frame = pd.DataFrame({f"{category}_ms": 0.0 for category in STEP_CATEGORIES}, index=range(own_ms.size))
-    frame = frame.assign(
-        step_time_ms=step_ms, host_compute_ms=own_ms.reshape(-1), device_collectives_ms=step_ms - own_ms.reshape(-1)
-    )
-    return replace(two_workers(), frame=frame, hosts=tuple(host_name(i) for i in range(n_hosts)), n_steps=n_steps)
-
-
-@pytest.mark.parametrize("n_hosts", [4, 32, 128, 1000])
-def test_hiccups_that_strike_any_host_make_no_straggler(n_hosts: int) -> None:
-    found = 0
-    n_runs = 20 if n_hosts < 1000 else 5
-    for seed in range(n_runs):
-        random = np.random.default_rng(seed)
-        own = 10 * (1 + 0.01 * random.standard_normal((12, n_hosts)))
-        own *= np.where(random.random((12, n_hosts)) < 0.02, 1.3, 1.0)
-        found += not compute_stragglers(with_own_times(own)).empty
-    assert found <= 1
-
-
-def test_hiccups_of_all_hosts_do_not_hide_the_one_that_has_them_far_more_often() -> None:
-    random = np.random.default_rng(3)
-    own = 10 * (1 + 0.01 * random.standard_normal((40, 64)))
-    own *= np.where(random.random((40, 64)) < 0.01, 1.3, 1.0)
-    own[::3, 17] *= 1.5
-    assert compute_stragglers(with_own_times(own))["host"].tolist() == [host_name(17)]
-
-
-@pytest.mark.parametrize("n_hosts", [2, 3, 4, 5, 8])
-def test_the_median_of_the_others_leaves_a_host_itself_out(n_hosts: int) -> None:
-    values = np.random.default_rng(n_hosts).integers(0, 4, (20, n_hosts)).astype(np.float64)
-    expected = np.stack([np.median(np.delete(values, i, axis=1), axis=1) for i in range(n_hosts)], axis=1)
-    np.testing.assert_array_equal(median_of_others(values), expected)
-
-
-def test_the_advice_names_the_host_its_category_and_one_of_its_steps() -> None:
-    results = results_of_cluster(Cluster(8, slow_input={5: 4.0}))
-    (advice,) = [one for one in results.advice if one.rule == "straggler"]
-    assert advice.evidence["host"] == host_name(5)
-    assert advice.evidence["category"] == "input"
-    assert advice.gain_ratio == pytest.approx(results.stragglers["cost_ratio"].iloc[0])
-    assert advice.severity == "high"
-    assert "prefetch" in advice.fix.words
-    assert results.steps.frame["host"][advice.selection.step] == host_name(5)
 
 
 def test_stragglers_of_two_kinds_have_an_advice_each() -> None:
@@ -235,11 +123,3 @@ def test_stragglers_of_two_kinds_have_an_advice_each() -> None:
     assert set(found) == {"input", "host_compute"}
     assert found["host_compute"].evidence["n_stragglers"] == 2
     assert found["host_compute"].title.startswith("2 of 12 hosts hold the others up, worker0003 most")
-
-
-def test_views_get_the_costliest_stragglers_and_how_many_there_are() -> None:
-    results = results_of_cluster(Cluster(8, slow_input={5: 4.0}))
-    meta = straggler_meta(results.stragglers)
-    assert meta["n_stragglers"] == 1
-    assert tuple(meta["stragglers"][0]) == TABLES["stragglers"].names
-    assert json.loads(json.dumps(meta)) == meta

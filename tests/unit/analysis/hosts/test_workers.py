@@ -10,98 +10,12 @@ import pandas as pd
 import pytest
 
 import tfprof_widgets as tfprof
-from tests.builders import EPOCH_NS, U, event, line, plane, session, space
+from tests.builders import EPOCH_NS, event, line, plane, session, space
 from tests.cluster import Cluster, host_name
 from tests.unit.analysis.hosts.drawn_hosts import results_of
-from tests.unit.analysis.hosts.pod_oracle import CATEGORIES, NAMES, pod_records
-from tests.unit.analysis.hosts.several_hosts_oracle import in_guide, pod_steps
+from tests.unit.analysis.hosts.several_hosts_oracle import CATEGORIES, NAMES, in_guide, pod_steps
 from tests.unit.analysis.parity.parity_case import MARKED_KINDS, Case
-from tfprof_widgets.analysis import GUIDE_CATEGORIES, Analysis, Facts, Workers
-from tfprof_widgets.read import read_xspace
-from tfprof_widgets.trace import merge_traces
-
-
-def cpu_host(name: str, n_steps: int, start_us: float, op_us: float = 5) -> bytes:
-    """Steps of 9 us every 10 us: an op, and 1 us of waiting for data."""
-    events = []
-    for i in range(n_steps):
-        at = start_us + 10 * i
-        events += [
-            event("train", at, 9, _r=1, step_num=i),
-            event("a/x:MatMul", at + 1, op_us),
-            event("IteratorGetNext:IteratorGetNext", at + 7, 1),
-        ]
-    return space(session(), plane("/host:CPU", line("main", *events)), hostnames=[name])
-
-
-def gpu_host(name: str, n_steps: int, start_us: float, kernel_us: float = 5) -> bytes:
-    """TV11: a launch and a kernel a step."""
-    host, kernels = [], []
-    for i in range(n_steps):
-        at = start_us + 10 * i
-        host += [event("train", at, 9, _r=1, step_num=i), event("cuLaunchKernel", at + 1, 2, correlation_id=U(i + 1))]
-        kernels.append(event("kern", at + 3, kernel_us, correlation_id=U(i + 1), tf_op="m/foo:MatMul"))
-    stream = line("Stream #13(Compute)", *kernels, id=13)
-    return space(session(), plane("/host:CPU", line("main", *host)), plane("/device:GPU:0", stream), hostnames=[name])
-
-
-def facts_of(*files: bytes) -> Facts:
-    return Facts(merge_traces([read_xspace(content) for content in files]))
-
-
-def workers_of(*files: bytes) -> Workers:
-    return facts_of(*files).workers
-
-
-def rows(workers: Workers, *columns: str) -> list[tuple[object, ...]]:
-    return list(workers.frame[list(columns)].itertuples(index=False, name=None))
-
-
-def test_hosts_that_started_at_different_steps_are_aligned_by_time() -> None:
-    workers = workers_of(gpu_host("a", 4, 0), gpu_host("b", 5, 10))
-    assert (workers.hosts, workers.n_steps, workers.n_left_out) == (("a", "b"), 3, 3)
-    assert rows(workers, "step", "host", "start_ms") == [
-        (0, "a", 0.01),
-        (0, "b", 0.01),
-        (1, "a", 0.02),
-        (1, "b", 0.02),
-        (2, "a", 0.03),
-        (2, "b", 0.03),
-    ]
-    assert workers.note == "3 steps without a counterpart on every host left out."
-
-
-def test_a_step_keeps_the_number_it_has_in_the_table_of_steps() -> None:
-    files = cpu_host("a", 4, 0), cpu_host("b", 5, 10)
-    trace = merge_traces([read_xspace(content) for content in files])
-    steps, frame = Facts(trace).steps, Facts(trace).workers.frame
-    assert frame["own_step"].tolist() == [1, 2, 3, 4, 5, 6]
-    assert steps.frame.loc[frame["own_step"], "host"].tolist() == frame["host"].tolist()
-
-
-def test_a_host_without_a_device_beside_one_with_a_device_only_coordinates() -> None:
-    workers = workers_of(gpu_host("a", 4, 0), cpu_host("chief", 4, 0))
-    assert (workers.hosts, workers.coordinators, workers.n_steps) == (("a",), ("chief",), 4)
-    assert workers.note == "Without a device and therefore without steps here: chief."
-
-
-def test_steps_that_never_overlap_go_one_by_one() -> None:
-    workers = workers_of(cpu_host("a", 3, 0), cpu_host("b", 3, 100))
-    assert (workers.n_steps, workers.n_left_out) == (3, 0)
-
-
-@pytest.mark.parametrize(
-    "files",
-    [
-        {"a": cpu_host("a", 4, 0), "b": cpu_host("b", 5, 10, op_us=4)},
-        {"a": cpu_host("a", 3, 0), "b": cpu_host("b", 3, 100)},
-        {"a": cpu_host("a", 5, 0), "b": cpu_host("b", 4, 13), "c": cpu_host("c", 6, 0)},
-        {"a": cpu_host("a", 7, 0)},
-    ],
-    ids=["shifted", "apart", "three", "one"],
-)
-def test_the_pod_viewer_shows_the_same_on_hosts_without_devices(files: dict[str, bytes]) -> None:
-    assert_same_as_pod_viewer(in_guide(facts_of(*files.values())), pod_records(files))
+from tfprof_widgets.analysis import GUIDE_CATEGORIES, Analysis
 
 
 def assert_same_as_pod_viewer(frame: pd.DataFrame, theirs: list[dict[str, dict[str, object]]]) -> None:
@@ -119,23 +33,6 @@ def assert_same_as_pod_viewer(frame: pd.DataFrame, theirs: list[dict[str, dict[s
 
 def picoseconds(row: pd.Series, names: list[str]) -> int:
     return round(sum(row[f"{name}_ms"] for name in names) * 1e9)
-
-
-def test_the_pod_viewer_aligns_hosts_with_devices_alike_after_undoing_d1() -> None:
-    files = {"a": gpu_host("a", 4, 0), "b": gpu_host("b", 5, 10, kernel_us=4)}
-    frame = workers_of(*files.values()).frame
-    theirs = pod_records(files)
-    assert [set(step) for step in theirs] == [{"a", "b"}] * frame["step"].nunique()
-    for _, ours in frame.iterrows():
-        record = theirs[ours["step"]][ours["host"]]
-        # Its step is the device's work alone (D1): of ours the part in which the device computes.
-        assert picoseconds(ours, ["device_compute"]) == round(record["totalDurationUs"] * 1e6)
-        assert NAMES[ours["bottleneck"]] == record["bottleneck"] == "Device compute"
-
-
-def test_the_pod_viewer_leaves_a_coordinator_out_as_well() -> None:
-    files = {"a": gpu_host("a", 4, 0), "chief": cpu_host("chief", 4, 0)}
-    assert [set(step) for step in pod_records(files)] == [{"a"}] * workers_of(*files.values()).n_steps
 
 
 @pytest.mark.parametrize("kind", MARKED_KINDS)
@@ -178,34 +75,9 @@ def test_the_same_steps_are_compared_whatever_the_clocks_say(clock_us: float) ->
     assert [numbers(results, name) for name in "abc"] == [steps] * 3
 
 
-@pytest.mark.parametrize("clock_us", [0.0, 300.0])
-def test_hosts_that_count_differently_are_aligned_by_time(clock_us: float) -> None:
-    results = results_of(host("a", range(5, 20)), host("b", range(7, 22), clock_us=clock_us, counted_from=-7))
-    assert numbers(results, "a") == [f"train {i}" for i in range(7, 20)]
-    assert numbers(results, "b") == [f"train {i}" for i in range(13)]
-
-
 def test_hosts_that_count_differently_and_never_meet_go_by_their_numbers() -> None:
     results = results_of(host("a", range(5, 12)), host("b", range(20, 30), counted_from=-13))
     assert numbers(results, "a") == numbers(results, "b") == [f"train {i}" for i in range(7, 12)]
-
-
-def test_steps_without_a_name_in_common_go_one_by_one_where_they_never_meet() -> None:
-    results = results_of(host("a", range(5)), host("b", range(10, 15), mark="test"))
-    assert results.workers.n_steps == 5
-
-
-def test_a_thousand_hosts_keep_their_order_and_all_their_steps() -> None:
-    results = results_of(*(host(f"h{i:04d}", range(3), clock_us=i % 7) for i in range(300)))
-    assert results.workers.hosts == tuple(f"h{i:04d}" for i in range(300))
-    assert results.workers.n_steps == 3
-    assert len(results.workers.frame) == 900
-
-
-def test_clocks_that_agree_are_not_told_of() -> None:
-    clocks = results_of(host("a", range(9)), host("b", range(9), clock_us=200.0), host("c", range(9))).workers.clocks
-    assert clocks.shift_ps == {"a": 0, "b": -200_000_000, "c": 0}
-    assert clocks.notice == ""
 
 
 def test_a_clock_that_is_off_by_steps_is_told_of_and_moved(tmp_path: Path) -> None:
@@ -230,18 +102,6 @@ def notice_of(clock_us: dict[str, float]) -> str:
     return results_of(*(host(name, range(9), clock_us=us) for name, us in clock_us.items())).workers.clocks.notice
 
 
-def test_of_two_hosts_the_notice_says_how_far_their_clocks_are_apart() -> None:
-    assert notice_of({"a": 0.0, "b": 4_500.0}).startswith(
-        "The clocks of the 2 hosts are off by much of a step: that of a is 4.50 ms behind that of b."
-    )
-
-
-@pytest.mark.parametrize("names", ["ab", "abc"])
-def test_two_hosts_are_told_of_what_three_are(names: str) -> None:
-    notice = notice_of({name: 700.0 if name == "b" else 0.0 for name in names})
-    assert "0.700 ms" in notice
-
-
 def test_clocks_that_fall_into_two_halves_are_told_of() -> None:
     assert notice_of({"a": 0.0, "b": 0.0, "c": 2_500.0, "d": 2_500.0}).startswith(
         "The clocks of the 4 hosts disagree by much of a step: that of a is 2.50 ms behind the others'."
@@ -249,8 +109,7 @@ def test_clocks_that_fall_into_two_halves_are_told_of() -> None:
 
 
 @pytest.mark.parametrize(
-    ("clock_us", "words"),
-    [(5 * 86_400e6, "5.00 days behind"), (7_200e6, "2.00 hours behind"), (90e6, "90.0 s behind")],
+    ("clock_us", "words"), [(5 * 86_400e6, "5.00 days behind"), (7_200e6, "2.00 hours behind"), (90e6, "90.0 s behind")]
 )
 def test_clocks_far_apart_are_told_of_in_a_unit_that_fits(clock_us: float, words: str) -> None:
     assert words in notice_of({"a": 0.0, "b": -clock_us, "c": 0.0})
@@ -270,36 +129,15 @@ def test_a_host_with_hardly_any_steps_is_left_out_and_named_and_cuts_nobody() ->
     assert workers.note == "With too few of the others' steps and therefore not compared: short."
 
 
-def test_a_host_whose_steps_are_of_another_time_is_left_out_and_named() -> None:
-    workers = short_beside(4, 12, late=range(10, 22)).workers
-    assert (workers.n_steps, workers.left_out) == (12, ("late",))
-
-
 def test_who_has_half_of_the_steps_is_kept() -> None:
     workers = short_beside(4, 12, half=range(3, 9)).workers
     assert (workers.n_steps, workers.left_out) == (6, ())
     assert workers.hosts[-1] == "half"
 
 
-def test_two_hosts_are_compared_by_what_they_share_however_little() -> None:
-    workers = short_beside(1, 12, short=range(4, 5)).workers
-    assert (workers.n_steps, workers.left_out) == (1, ())
-
-
-def test_what_most_hosts_lack_is_left_out_not_the_hosts() -> None:
-    workers = short_beside(2, 12, x=range(4, 6), y=range(4, 6), z=range(3, 6)).workers
-    assert (workers.n_steps, workers.left_out) == (2, ())
-
-
 def ends_of(prof: tfprof.Profile) -> pd.DataFrame:
     steps = prof.workers.assign(end_ms=prof.workers["start_ms"] + prof.workers["step_time_ms"])
     return steps.pivot(index="step", columns="host", values="end_ms")
-
-
-def test_one_host_is_aligned_as_it_is(tmp_path: Path) -> None:
-    (tmp_path / "a.xplane.pb").write_bytes(host("a", range(4)))
-    prof = tfprof.load(tmp_path)
-    pd.testing.assert_frame_equal(prof.aligned().steps, prof.steps)
 
 
 def test_a_reduced_profile_is_aligned_too(tmp_path: Path) -> None:

@@ -65,14 +65,6 @@ def slow_map_parallel() -> None:
     _train(dataset.prefetch(4), seconds=0.025)
 
 
-def two_epochs() -> None:
-    import tensorflow as tf
-
-    dataset = tf.data.Dataset.range(4 * N_BATCHES).map(_slow).batch(4).prefetch(1)
-    _train(dataset)
-    _train(dataset)
-
-
 def interleave() -> None:
     import tensorflow as tf
 
@@ -101,23 +93,6 @@ def zip_concatenate() -> None:
     second = tf.data.Dataset.range(2 * N_BATCHES)
     pairs = tf.data.Dataset.zip((first.concatenate(first), second.concatenate(second)))
     _train(pairs.map(lambda a, b: a + b).batch(4))
-
-
-def two_pipelines() -> None:
-    """Two datasets of one shape in use at the same time, several fetches in one step."""
-    import tensorflow as tf
-
-    a = iter(tf.data.Dataset.range(4 * N_BATCHES).batch(4))
-    b = iter(tf.data.Dataset.range(4 * N_BATCHES).batch(4))
-    for _ in range(N_BATCHES):
-        next(a)
-        next(b)
-
-
-def parallel_batch() -> None:
-    import tensorflow as tf
-
-    _train(tf.data.Dataset.range(4 * N_BATCHES).map(_slow).batch(4, num_parallel_calls=2).prefetch(2))
 
 
 def flat_map() -> None:
@@ -187,21 +162,8 @@ def slow_generator() -> None:
 KINDS: dict[str, Callable[[], None]] = {
     run.__name__: run
     for run in (
-        slow_map,
-        slow_map_parallel,
-        two_epochs,
-        interleave,
-        interleave_parallel,
-        zip_concatenate,
-        two_pipelines,
-        parallel_batch,
-        flat_map,
-        slow_read,
-        slow_map_after_parallel,
-        slow_batch,
-        slow_filter,
-        slow_shuffle_fill,
-        slow_generator,
+        *(slow_map, slow_map_parallel, interleave, interleave_parallel, zip_concatenate, flat_map, slow_read),
+        *(slow_map_after_parallel, slow_batch, slow_filter, slow_shuffle_fill, slow_generator),
     )
 }
 

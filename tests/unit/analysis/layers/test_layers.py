@@ -11,18 +11,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tests.builders import Event, event, line, plane, trace
 from tests.unit.analysis.layers.totals import totals_of
-from tfprof_widgets.analysis import (
-    ENTRY_COLUMNS,
-    PHASES,
-    TABLES,
-    UNATTRIBUTED,
-    Analysis,
-    Layers,
-    compute_layers,
-    op_scopes,
-)
+from tfprof_widgets.analysis import PHASES, UNATTRIBUTED, Analysis, Layers, compute_layers, op_scopes
 from tfprof_widgets.read import open_traces
 from tfprof_widgets.trace import SourceMap, empty_source_map
 
@@ -58,12 +48,6 @@ def phases(found: Layers) -> list[str]:
     return [PHASES[code] for code in found.op_phase]
 
 
-def test_eager_ops_without_a_name_are_in_no_layer() -> None:
-    found = layers_of("eager/MatMul", f"{CALL}/eager_1/dense_1/MatMul")
-    assert entry_names(found) == [UNATTRIBUTED, "eager_1/dense_1"]
-    assert phases(found) == ["other", "forward"]
-
-
 # --- known layers ---
 
 NET = known(
@@ -75,52 +59,11 @@ NET = known(
 )
 
 
-def test_ops_are_charged_to_the_innermost_layer_under_the_names_of_the_user() -> None:
-    found = layers_of(
-        f"{CALL}/net_1/dense_1/MatMul",
-        f"{CALL}/net_1/dense_1_2/MatMul",
-        f"{CALL}/net_1/block_1/dense_2_1/BiasAdd",
-        f"{CALL}/net_1/block_1/moments/mean",
-        f"{CALL}/net_1/Add",
-        source_map=NET,
-    )
-    assert entry_names(found) == ["net/dense", "net/dense_1", "net/block/dense_2", "net/block", "net"]
-    assert dict(zip(found.frame["layer"], found.frame["class_name"], strict=True))["net/block"] == "Block"
-
-
-def test_a_layer_that_is_called_twice_is_one_entry() -> None:
-    found = layers_of("net_1/dense_1/MatMul", "net_1/dense_3/MatMul", source_map=NET)
-    assert entry_names(found) == ["net/dense"] * 2
-    assert found.frame["self_time_us"].tolist() == [2.0]
-
-
-def test_a_gradient_is_charged_to_the_layer_of_its_forward_op() -> None:
-    found = layers_of("net_1/dense_1/MatMul", "gradient_tape/net_1/dense_1/MatMul/MatMul_1", source_map=NET)
-    (row,) = found.frame.to_dict("records")
-    assert (row["layer"], row["forward_time_us"], row["backward_time_us"], row["n_ops"]) == ("net/dense", 1.0, 1.0, 2)
-
-
-def test_the_training_step_and_its_evaluation_are_one_layer() -> None:
-    found = layers_of("net_1/dense_1/MatMul", f"{CALL}/net_1/dense_1/MatMul", source_map=NET)
-    assert entry_names(found) == ["net/dense"] * 2
-
-
 def test_a_layer_called_where_it_is_no_part_is_found_by_its_name() -> None:
     source_map = known(("net", "Net"), ("head", "Dense"))
     found = layers_of("net_1/my_scope/head_1/MatMul", "net_1/head/MatMul", source_map=source_map)
     assert entry_names(found) == ["net/head", "net"]
     assert found.frame["class_name"].tolist() == ["Net", "Dense"]
-
-
-def test_an_op_within_a_layer_is_not_another_layer_of_its_name() -> None:
-    source_map = known(("net", "Net"), ("net/add", "Add"), ("net/dropout", "Dropout"), ("net/norm", "Norm"))
-    found = layers_of(
-        "gradient_tape/net_1/norm_1/add_1/Sum",
-        "net_1/add_1/add",
-        "net_1/dropout_1/dropout_1/Mul",
-        source_map=source_map,
-    )
-    assert entry_names(found) == ["net/norm", "net/add", "net/dropout"]
 
 
 def test_optimizers_keep_their_names() -> None:
@@ -194,23 +137,6 @@ def test_a_sum_of_losses_is_no_sum_of_gradients() -> None:
     assert entry_names(found)[1:] == ["loss", "gradient sums"]
 
 
-def test_the_loss_scaling_around_the_only_optimizer_is_its() -> None:
-    found = layers_of("cond/adam/Mul", "cond/truediv", "cond/cond/Add")
-    assert entry_names(found) == ["adam"] * 3
-
-
-def test_rows_are_sorted_by_time_within_devices_then_host() -> None:
-    scopes = op_scopes(["a/x/Op", "a/y/Op", "a/z/Op"], ["Op"] * 3)
-    found = compute_layers(scopes, totals_of([1.0, 3.0, 2.0], is_device=[True, False, False]))
-    assert tuple(found.frame.columns) == TABLES["layers"].names
-    assert tuple(found.entries.columns) == ENTRY_COLUMNS
-    assert found.frame[["device", "layer", "self_time_ratio"]].to_numpy().tolist() == [
-        ["Device", "a/x", 1.0],
-        ["Host", "a/y", 0.6],
-        ["Host", "a/z", 0.4],
-    ]
-
-
 @given(st.lists(st.lists(PART, min_size=1, max_size=5).map("/".join), unique=True), st.booleans())
 def test_phases_add_up_to_all_time_whatever_the_names(names: list[str], has_layers: bool) -> None:
     found = layers_of(*names, source_map=NET if has_layers else None)
@@ -220,66 +146,6 @@ def test_phases_add_up_to_all_time_whatever_the_names(names: list[str], has_laye
 
 
 # --- memory ---
-
-
-def test_memory_is_charged_to_layers_and_adds_up_to_the_peak() -> None:
-    def memory(name: str, at: int, size: int, address: int, op: str, *, in_use: int) -> object:
-        stats = {"allocator_name": "GPU_0_bfc", "bytes_reserved": 0, "bytes_allocated": in_use, "bytes_available": 0}
-        more = {"peak_bytes": in_use, "requested_bytes": size, "allocation_bytes": size, "addr": address, "tf_op": op}
-        return event(name, at, 0, **stats, **more)
-
-    found = trace(
-        plane(
-            "/host:CPU",
-            line(
-                "main",
-                event("net/dense/MatMul:MatMul", 0, 9),
-                memory("MemoryAllocation", 1, 10, 1, "net/dense/MatMul", in_use=110),
-                memory("MemoryAllocation", 2, 20, 2, "net/quiet/Add", in_use=130),
-                memory("MemoryDeallocation", 3, 20, 2, "net/quiet/Add", in_use=110),
-                memory("MemoryAllocation", 4, 40, 3, "net/dense/MatMul", in_use=150),
-            ),
-        )
-    )
-    layers = Analysis(found).layers
-    bytes_of = layers.frame.set_index("layer")[["allocated_bytes", "peak_bytes"]].to_numpy().tolist()
-    rows = dict(zip(layers.frame["layer"], bytes_of, strict=True))
-    assert rows["net/dense"] == [50, 50]
-    assert rows["net/quiet"] == [20, 0]  # allocated by an op that did not run as an event
-    assert rows["allocated before the capture"] == [0, 100]
-    names = layers.entries["layer"].tolist()
-    told = {op: names[row] for op, row in layers.allocating.items()}
-    assert told == {"net/dense/MatMul": "net/dense", "net/quiet/Add": "net/quiet"}
-
-
-def test_memory_of_a_layer_on_both_sides_stands_on_one_row() -> None:
-    scopes = op_scopes(["a/x/Op", "a/x/Run"], ["Op"] * 2)
-    memory = Analysis(trace(plane("/host:CPU", line("main", event("Op:Op", 0, 1))))).memory
-    found = compute_layers(scopes, totals_of([1.0, 3.0], is_device=[True, False]), memory=memory)
-    assert found.frame["allocated_bytes"].sum() == 0
-    assert found.frame["device"].tolist() == ["Device", "Host"]
-
-
-def test_what_averaged_steps_allocate_is_told_a_step() -> None:
-    def made(at: int, size: int, address: int) -> Event:
-        stats = {"allocator_name": "a", "allocation_bytes": size, "address": address, "bytes_allocated": 1}
-        return event("MemoryAllocation", at, 0, tf_op="net/dense/MatMul", **stats)
-
-    first = [event("train", 0, 90, _r=1, step_num=0), event("tf.function-graph_building", 1, 60), made(70, 1000, 1)]
-    usual = [
-        one
-        for i in (1, 2)
-        for one in (event("train", 80 + 20 * i, 20, _r=1, step_num=i), made(81 + 20 * i, 10 * i, 1 + i))
-    ]
-    results = Analysis(trace(plane("/host:CPU", line("python", *first, *usual))))
-    assert results.is_averaged.tolist() == [False, True, True]
-    entries = results.layers.entries.set_index("layer")
-    assert entries.at["net/dense", "allocated_bytes"] == 1030
-    assert entries.at["net/dense", "step_bytes"] == 15
-
-
-LIVE = [pytest.param(kind, marks=pytest.mark.tensorflow) for kind in ("nested_fit", "two_optimizers")]
-"""Captured here and now, with what this package notes of the layers."""
 
 
 def opened(path: Path) -> Analysis:
@@ -315,12 +181,6 @@ def test_a_nested_model_is_told_by_the_names_of_its_layers(capture_of: Callable[
     assert (trained["forward_time_us"] > 0).all() and (trained["backward_time_us"] > 0).all()
 
 
-@pytest.mark.parametrize("kind", LIVE)
-def test_hardly_any_time_of_a_keras_model_is_in_no_layer(kind: str, capture_of: Callable[[str], Path]) -> None:
-    frame = opened(capture_of(kind)).layers.frame
-    assert frame["self_time_us"][frame["layer"] == UNATTRIBUTED].sum() < 0.15 * frame["self_time_us"].sum()
-
-
 @pytest.mark.tensorflow
 def test_two_optimizers_are_two_rows(capture_of: Callable[[str], Path]) -> None:
     frame = opened(capture_of("two_optimizers")).layers.frame
@@ -328,11 +188,3 @@ def test_two_optimizers_are_two_rows(capture_of: Callable[[str], Path]) -> None:
     # The counters of their iterations are outside any scope: tracebacks tell that they are some optimizer's, not whose.
     assert optimizers["class_name"].to_dict() == {"maker_sgd": "SGD", "judge_sgd": "SGD", "optimizer": ""}
     assert (optimizers["optimizer_time_us"] == optimizers["self_time_us"]).all()
-
-
-@pytest.mark.tensorflow
-def test_metrics_that_keras_keeps_outside_any_scope_are_told_by_their_traceback(
-    capture_of: Callable[[str], Path],
-) -> None:
-    frame = opened(capture_of("nested_fit")).layers.frame
-    assert frame["self_time_us"][frame["kind"] == "metrics"].sum() > 0

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tfprof_widgets.analysis import match_ops, op_scopes, ops_of_graph
+from tfprof_widgets.analysis import match_ops, op_scopes
 from tfprof_widgets.trace import SourceMap, empty_source_map, table_frame
 
 Graphs = dict[str, dict[str, str]]
@@ -84,11 +84,6 @@ def test_a_gradient_is_charged_to_the_op_that_it_is_of(name: str, op: str) -> No
     assert matched(STEP, name) == [f"step.{op}"]
 
 
-def test_a_name_without_a_graph_is_none() -> None:
-    assert matched(STEP, "elsewhere:Cos", "Iterator::Root", "", "/", ":") == [None] * 5
-    assert matched({}, "mul:Mul") == [None]
-
-
 def test_of_equal_names_the_graph_that_ran_under_the_prefix_is_taken() -> None:
     graphs = {
         "step": {**{f"x{i}": "Add" for i in range(20)}, "mul": "Mul"},
@@ -97,11 +92,6 @@ def test_of_equal_names_the_graph_that_ran_under_the_prefix_is_taken() -> None:
     ran = [f"StatefulPartitionedCall/x{i}:Add" for i in range(20)]
     found = matched(graphs, *ran, "StatefulPartitionedCall/mul:Mul", "mul:Mul", "sub:Sub")
     assert found[-3:] == ["step.mul", "Dataset_map_f.mul", "Dataset_map_f.sub"]
-
-
-def test_of_equal_names_the_type_decides_first() -> None:
-    graphs: Graphs = {"a": {"x": "Mul"}, "b": {"x": "Add", "y": "Sub"}}
-    assert matched(graphs, "x:Mul", "y:Sub") == ["a.x", "b.y"]
 
 
 def test_the_forward_op_of_another_graph_is_found() -> None:
@@ -136,14 +126,6 @@ def test_any_names_are_matched_to_a_row_or_none(
 def test_a_name_as_long_as_a_file_is_matched_like_any_other() -> None:
     names = ("a/" * 50_000 + "b:Mul", "/_1" * 50_000 + "x:Mul", "gradient_tape/" * 20_000 + "Relu:ReluGrad")
     assert len(matched(STEP, *names)) == len(names)
-
-
-def test_without_a_traceback_no_graph_is_searched(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(ops_of_graph, "GraphIndex", None)
-    one = replace(empty_source_map(), ops=drawn(STEP).ops.assign(frame=-1))
-    names, types = ["gradient_tape/a/Mul", "a/Mul"], ["Mul", "Mul"]
-    match = match_ops(names, types, op_scopes(names, types), one)
-    assert (match.row.tolist(), match.is_backward.tolist()) == ([-1, -1], [True, False])
 
 
 FORWARD, TAPE, OTHER = range(3)
@@ -193,34 +175,6 @@ def test_a_sum_of_gradients_of_two_layers_is_of_the_layer_that_made_what_both_re
     assert forward_of(drawn_by_tape(BRANCHES, "stem", "left", "right")) == {"AddN": "net/stem/Relu"}
 
 
-def test_a_sum_of_gradients_of_one_layer_is_of_that_layer() -> None:
-    graph: Graph = {
-        "net/dense/MatMul": ("MatMul", [], FORWARD),
-        "net/norm/mean": ("Mean", ["net/dense/MatMul"], FORWARD),
-        "net/norm/sub": ("Sub", ["net/dense/MatMul", "net/norm/mean"], FORWARD),
-        "gradient_tape/net/norm/sub/Neg": ("Neg", [], TAPE),
-        "gradient_tape/net/norm/mean/truediv": ("RealDiv", [], TAPE),
-        "AddN_3": ("AddN", ["gradient_tape/net/norm/sub/Neg", "gradient_tape/net/norm/mean/truediv"], TAPE),
-        "gradient_tape/net/dense/MatMul/MatMul": ("MatMul", ["AddN_3"], TAPE),
-    }
-    found = forward_of(drawn_by_tape(graph, "dense", "norm"))["AddN_3"]
-    assert found is not None
-    assert found.startswith("net/norm/")
-
-
-def test_a_sum_around_a_residual_connection_is_of_the_value_that_branches() -> None:
-    graph: Graph = {
-        "net/a/Relu": ("Relu", [], FORWARD),
-        "net/b/MatMul": ("MatMul", ["net/a/Relu"], FORWARD),
-        "net/add/add": ("AddV2", ["net/a/Relu", "net/b/MatMul"], FORWARD),
-        "net/c/Tanh": ("Tanh", ["net/add/add"], FORWARD),
-        "gradient_tape/net/c/TanhGrad": ("TanhGrad", [], TAPE),
-        "gradient_tape/net/b/MatMul/MatMul": ("MatMul", ["gradient_tape/net/c/TanhGrad"], TAPE),
-        "AddN": ("AddN", ["gradient_tape/net/c/TanhGrad", "gradient_tape/net/b/MatMul/MatMul"], TAPE),
-    }
-    assert forward_of(drawn_by_tape(graph, "a", "b", "add", "c")) == {"AddN": "net/a/Relu"}
-
-
 def test_the_sum_of_a_weights_gradients_and_of_its_penalty_is_of_the_layer() -> None:
     graph: Graph = {
         "net/dense/MatMul": ("MatMul", [], FORWARD),
@@ -247,16 +201,6 @@ def test_a_gradient_that_a_function_brings_is_of_the_layer_between_its_neighbour
     assert forward_of(drawn_by_tape(graph, "norm", "act", "dense")) == dict.fromkeys(
         ("Sigmoid", "mul"), "net/act/IdentityN"
     )
-
-
-def test_what_is_done_with_gradients_on_the_line_of_the_tape_is_no_gradient() -> None:
-    graph: Graph = {
-        "net/dense/MatMul": ("MatMul", [], FORWARD),
-        "gradient_tape/net/dense/MatMul/MatMul": ("MatMul", [], TAPE),
-        "mul": ("Mul", ["gradient_tape/net/dense/MatMul/MatMul"], TAPE),
-        "AssignSub": ("AssignSubVariableOp", ["mul"], TAPE),
-    }
-    assert forward_of(drawn_by_tape(graph, "dense")) == {"mul": None, "AssignSub": None}
 
 
 def test_a_sum_that_no_tape_made_is_no_gradient() -> None:

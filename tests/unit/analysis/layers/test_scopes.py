@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import numpy as np
-import pandas as pd
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -12,7 +11,6 @@ from tests.builders import event, line, plane, trace
 from tests.unit.analysis.layers.totals import totals_of
 from tfprof_widgets.analysis import (
     MAX_SCOPE_DEPTH,
-    TABLES,
     OpScopes,
     Scopes,
     compute_scopes,
@@ -20,12 +18,10 @@ from tfprof_widgets.analysis import (
     op_occurrences,
     op_scopes,
 )
-from tfprof_widgets.analysis import scopes as op_scopes_module
 from tfprof_widgets.analysis import scopes as scopes_module
 
 CALL = "StatefulPartitionedCall"
 LOOP = "gradient_tape/net_1/lstm_1/while"
-NAME = st.lists(st.sampled_from(["net", "dense_1", "MatMul", "while", "block", "a.b"]), min_size=1, max_size=6)
 
 
 def one(name: str, kind: str = "Mul") -> OpScopes:
@@ -111,11 +107,6 @@ def test_the_condition_around_an_optimizer_belongs_to_it() -> None:
     assert found.is_optimizer.tolist() == [True, True, True, False, False]
 
 
-def test_the_gradient_of_an_op_that_looks_like_an_optimizers_is_a_gradient() -> None:
-    found = one("gradient_tape/adam/mul/Mul")
-    assert found.is_backward[0] and not found.is_optimizer[0]
-
-
 def test_iterators_lie_below_one_scope() -> None:
     found = one("Iterator::Root::Prefetch::ParallelMapV2/Zip[0]", "Dataset")
     assert found.scope[0] == ("tf.data", "Root", "Prefetch", "ParallelMapV2/Zip[0]")
@@ -136,18 +127,6 @@ def test_ops_that_ran_only_within_the_input_are_told_by_thread_and_by_nesting() 
     assert {name for name, within in work.items() if within} == {"mul", "crop/Slice", "Iterator::Map"}
 
 
-@given(NAME)
-def test_the_call_of_a_function_changes_nothing(parts: list[str]) -> None:
-    name = "/".join(parts)
-    assert one(f"{CALL}/{name}").scope == one(name).scope
-
-
-@given(NAME.filter(lambda parts: "while" not in parts))
-def test_a_gradient_has_the_scope_of_the_same_name_without_the_tape(parts: list[str]) -> None:
-    name = "/".join(parts)
-    assert one(f"gradient_tape/{name}").scope == one(name).scope
-
-
 @given(st.lists(st.tuples(st.text(max_size=40), st.text(max_size=5))))
 def test_any_text_has_a_scope(named: list[tuple[str, str]]) -> None:
     found = op_scopes([name for name, _ in named], [kind for _, kind in named])
@@ -161,21 +140,6 @@ def test_any_text_has_a_scope(named: list[tuple[str, str]]) -> None:
 def test_a_name_of_a_million_letters_is_read_in_one_go(part: str) -> None:
     name = "gradient_tape/" + part * (1_000_000 // len(part)) + "MatMul"
     assert len(one(name)) == 1  # a pattern that goes back and forth would not come to an end
-
-
-def test_the_scope_of_many_ops_is_walked_through_once() -> None:
-    before = op_scopes_module._walk.cache_info().misses
-    scopes = op_scopes([f"gradient_tape/unrolled/step_7/mul_{i}" for i in range(50)], ["Mul"] * 50)
-    assert set(scopes.scope) == {("unrolled", "step_7")}
-    assert op_scopes_module._walk.cache_info().misses - before == 1
-
-
-def test_a_scope_is_there_once_where_its_first_op_comes() -> None:
-    found = op_scopes(["b/x", "a/y", "b/z", "Iterator::Map", "a/y/_1"], ["Mul"] * 5)
-    assert found.scopes == (("b",), ("a",), ("tf.data", "Map"))
-    assert found.scope_id.tolist() == [0, 1, 0, 2, 1]
-    within = op_scopes(["a/x", "a/y"], ["Mul"] * 2, is_input=np.array([True, True]))
-    assert within.scopes == (("tf.data", "a"),)
 
 
 PART = st.sampled_from(["a", "b", "c_1", "gradient_tape", "while"])
@@ -192,35 +156,6 @@ def tree(*ops: tuple[str, float], on_device: bool = False) -> Scopes:
     return compute_scopes(scopes, totals_of([us for _, us in ops], is_device=[on_device] * len(ops)))
 
 
-def row(frame: pd.DataFrame, scope: str) -> pd.Series:
-    (found,) = frame[frame["scope"] == scope].to_dict("records")
-    return pd.Series(found)
-
-
-def test_a_scope_holds_its_ops_and_those_below() -> None:
-    found = tree(
-        ("net/dense/MatMul", 5), ("net/dense/BiasAdd", 1), ("net/Add", 2), ("NoOp", 1), ("gradient_tape/net/Add/Sum", 4)
-    )
-    assert tuple(found.frame.columns) == TABLES["scopes"].names
-    root, net, dense = (row(found.frame, scope) for scope in ("", "net", "net/dense"))
-    assert (root.total_time_us, root.self_time_us, root.n_ops, root.depth) == (13, 1, 5, 0)
-    assert (net.total_time_us, net.self_time_us, net.parent, net["name"], net.depth) == (12, 2, "", "net", 1)
-    assert (net.backward_time_us, net.total_time_ratio) == (4, 12 / 13)
-    assert (dense.total_time_us, dense.self_time_us, dense.parent, dense["name"]) == (6, 6, "net", "dense")
-
-
-def test_devices_and_hosts_have_trees_of_their_own() -> None:
-    scopes = op_scopes(["net/MatMul", "net/conv/Conv2D"], ["MatMul", "Conv2D"])
-    found = compute_scopes(scopes, totals_of([3, 7], is_device=[True, False]))
-    assert found.frame[["device", "scope", "total_time_us", "total_time_ratio"]].to_numpy().tolist() == [
-        ["Device", "", 3.0, 1.0],
-        ["Device", "net", 3.0, 1.0],
-        ["Host", "", 7.0, 1.0],
-        ["Host", "net", 7.0, 1.0],
-        ["Host", "net/conv", 7.0, 1.0],
-    ]
-
-
 @given(OPS)
 def test_self_times_add_up_and_a_total_is_that_of_its_children(ops: list[tuple[list[str], int, bool]]) -> None:
     names = ["/".join([*parts, "Op"]) for parts, _, _ in ops]
@@ -234,15 +169,6 @@ def test_self_times_add_up_and_a_total_is_that_of_its_children(ops: list[tuple[l
         assert expected.sort_index().tolist() == side.set_index("scope")["total_time_us"].sort_index().tolist()
     parent = found.entries["parent"].to_numpy()
     assert (parent < np.arange(len(parent))).all()
-
-
-def test_a_thousand_levels_and_thousands_of_scopes_are_one_tree() -> None:
-    deep = "/".join(f"level{i}" for i in range(1000))
-    ops = [(f"{deep}/MatMul", 1.0), *((f"wide{i}/{i % 7}/x{i}/MatMul", 1.0) for i in range(20_000))]
-    found = tree(*ops)
-    assert found.entries["depth"].max() == 1000
-    assert row(found.frame, "level0/level1").total_time_us == 1
-    assert found.n_folded_ops == 0
 
 
 def test_ops_deeper_than_the_bound_are_charged_to_the_deepest_scope_and_counted() -> None:

@@ -2,19 +2,16 @@
 
 from __future__ import annotations
 
-import time
 from dataclasses import replace
 from typing import Any
 
-import numpy as np
 import pandas as pd
 import pytest
 
 from tests.builders import EPOCH_NS, Event, U, event, line, plane, session, trace
 from tests.unit.analysis.failure.failure_drawings import failure
-from tests.unit.views.repeated import repeated
-from tfprof_widgets.analysis import MOST_BYTES, Analysis, MemoryProfile, compute_memory, is_of_host, memory_by_op
-from tfprof_widgets.trace import Failure, Trace, dtype_name, empty_source_map, merge_traces
+from tfprof_widgets.analysis import MOST_BYTES, Analysis, MemoryProfile, compute_memory, memory_by_op
+from tfprof_widgets.trace import Failure, Trace, empty_source_map, merge_traces
 
 CPU = "cpu_allocator"
 FREE = 10_000
@@ -57,29 +54,6 @@ def live_ops(profile: MemoryProfile, at_ms: float) -> dict[str, int]:
     return dict(zip(table["op"], table["total_bytes"], strict=True))
 
 
-def test_summary_tells_counts_and_the_state_at_the_peak() -> None:
-    profile = memory(take(1, 1, 100, 100), take(2, 2, 300, 400), give(3, 1, 100, 300), give(4, 2, 300, 0))
-    row = profile.summary.iloc[0].to_dict()
-    assert row == {
-        "allocator": CPU,
-        "n_allocations": 2,
-        "n_deallocations": 2,
-        "capacity_bytes": FREE,
-        "peak_heap_bytes": 400,
-        "peak_bytes": 400,
-        "peak_at_ms": 0.002,
-        "stack_bytes": 0,
-        "heap_bytes": 400,
-        "free_bytes": FREE - 400,
-        "fragmentation_ratio": 0.25,
-    }
-
-
-def test_lifetime_peak_is_the_largest_mark_not_the_last() -> None:
-    profile = memory(take(1, 1, 9, 9, peak_bytes_in_use=700), take(2, 2, 9, 18, peak_bytes_in_use=500))
-    assert profile.summary["peak_heap_bytes"].tolist() == [700]  # D6: XProf says 500
-
-
 def test_of_equal_maxima_the_peak_is_the_last_in_line_order() -> None:
     first = line("a", take(5, 1, 10, 50), give(6, 1, 10, 40))
     second = line("b", take(2, 2, 10, 50))
@@ -87,39 +61,10 @@ def test_of_equal_maxima_the_peak_is_the_last_in_line_order() -> None:
     assert profile.summary["peak_at_ms"].tolist() == [0.002]
 
 
-def test_a_deallocation_bears_the_description_of_its_allocation() -> None:
-    table = memory(take(1, 7, 64, 64, tf_op="a/MatMul", data_type=19), give(2, 7, 64, 0, tf_op="b/Other")).timeline(CPU)
-    assert table["op"].tolist() == ["a/MatMul", "a/MatMul"]
-    assert table["dtype"].tolist() == ["half", "half"]
-    assert table["shape"].tolist() == ["[2]", "[2]"]
-    assert table["freed_at"].tolist() == [1, -1]
-    assert table["event"].tolist() == ["allocation", "deallocation"]
-
-
-def test_an_address_can_be_used_many_times() -> None:
-    profile = memory(
-        take(1, 7, 64, 64, tf_op="first"),
-        give(2, 7, 64, 0),
-        take(3, 7, 32, 32, tf_op="second"),
-        give(4, 7, 32, 0),
-        give(5, 7, 32, 0, tf_op="unknown owner"),
-    )
-    table = profile.timeline(CPU)
-    assert table["op"].tolist() == ["first", "first", "second", "second", "unknown owner"]
-    assert table["freed_at"].tolist() == [1, -1, 3, -1, -1]
-
-
 def test_a_second_allocation_of_a_live_address_keeps_the_first_description_and_counts_once() -> None:
     profile = memory(take(1, 7, 64, 64, tf_op="lost"), take(2, 7, 64, 64, tf_op="again"), give(3, 7, 64, 0))
     assert profile.timeline(CPU)["op"].tolist() == ["lost", "again", "lost"]
     assert live_ops(profile, 0.0025) == {"again": 64}
-
-
-def test_the_same_address_in_another_allocator_is_another_address() -> None:
-    profile = memory(take(1, 7, 64, 64), give(2, 7, 64, 0, allocator_name="gpu"), give(3, 7, 64, 0))
-    assert profile.allocators == (CPU, "gpu")
-    assert profile.timeline(CPU)["freed_at"].tolist() == [1, -1]
-    assert profile.timeline("gpu")["op"].tolist() == [""]
 
 
 def test_two_capture_windows_do_not_pair_across_each_other() -> None:
@@ -173,63 +118,10 @@ def test_live_set_follows_time_and_adds_up_to_the_bytes_in_use() -> None:
     assert live_ops(profile, 9.0) == old | {"op2": 50}
 
 
-def test_live_set_before_a_first_deallocation_holds_what_it_frees() -> None:
-    assert live_ops(memory(give(5, 1, 100, 0)), 0.001) == {"allocated before the capture": 100}
-    assert live_ops(memory(give(5, 1, 100, 0)), 0.006) == {}
-
-
-def test_peak_counts_only_the_step_of_the_peak() -> None:
-    def step(n: int, *inner: Event) -> tuple[Event, ...]:
-        return (event("train", 100 * n, 90, _r=1, step_num=n), *inner)
-
-    profile = memory(
-        *step(0, take(1, 1, 100, 100)),
-        *step(1, take(101, 2, 50, 150), take(102, 3, 50, 200), take(103, 4, 30, 230), give(104, 4, 30, 200)),
-    )
-    table = profile.peak(CPU)
-    assert table[["op", "allocation_bytes", "occurrences"]].values.tolist() == [
-        ["allocated in other steps or before the capture", 100, 1],
-        ["op2", 50, 1],
-        ["op3", 50, 1],
-        ["op4", 30, 1],
-    ]
-    assert profile.live(CPU, 0.103)["op"].tolist() == ["op1", "op2", "op3", "op4"]
-    assert profile.timeline(CPU)["step"].tolist() == [0, 1, 1, 1, 1]
-
-
-def test_equal_allocations_are_one_row() -> None:
-    table = memory(*(take(i, i, 16, 16 * i, tf_op="same") for i in (1, 2, 3))).peak(CPU)
-    assert table[["op", "occurrences", "total_bytes"]].values.tolist() == [["same", 3, 48]]
-
-
 def test_snapshots_without_group_belong_to_the_step_after_the_last() -> None:
     step = event("train", 10, 5, _r=1, step_num=0)
     profile = memory(take(1, 1, 1, 1), step, take(11, 2, 1, 2), take(20, 3, 1, 3), take(30, 4, 1, 4))
     assert profile.timeline(CPU)["step"].tolist() == [0, 0, 1, 1]
-
-
-def test_timeline_takes_the_rows_of_the_steps_table_when_given() -> None:
-    drawn = host(take(1, 1, 1, 1), take(2, 2, 1, 2))
-    profile = compute_memory(drawn, event_step=np.array([4, -1], np.int32))
-    assert profile.timeline(CPU)["step"].tolist() == [4, -1]
-
-
-def test_sampling_vector_keeps_every_event() -> None:
-    """TV4, whose peak and special row XProf was asked for."""
-    heap = [(37 * i) % 1000 for i in range(2503)]
-    profile = memory(
-        *(
-            take(i, i, 16, heap[i], tf_op="op", bytes_reserved=7, bytes_available=5000)  # 2503 addresses
-            for i in range(2503)
-        )
-    )
-    row = profile.summary.iloc[0]
-    assert (row["peak_bytes"], row["peak_at_ms"], row["capacity_bytes"]) == (1006, 2.027, 6006)
-    assert len(profile.timeline(CPU)) == 2503
-    assert profile.peak(CPU)[["op", "allocation_bytes", "occurrences"]].values.tolist() == [
-        ["op", 16, 2028],
-        ["stack", 7, 1],
-    ]
 
 
 def test_an_unsigned_size_reads_as_zero_as_in_xprof() -> None:
@@ -246,78 +138,9 @@ def test_memory_events_elsewhere_than_on_the_host_do_not_count() -> None:
     assert compute_memory(drawn).is_empty
 
 
-def test_who_held_the_memory_at_the_peak_needs_no_name_of_an_allocator() -> None:
-    other = {"allocator_name": "GPU_0_bfc"}
-    profile = memory(take(0, 1, 100, 100), take(1, 2, 900, 900, **other), take(2, 3, 50, 150))
-    assert profile.main_allocator == "GPU_0_bfc"
-    pd.testing.assert_frame_equal(profile.peak(), profile.peak("GPU_0_bfc"))
-    pd.testing.assert_frame_equal(profile.held_at_peak(), profile.held_at_peak("GPU_0_bfc"))
-    nothing = memory(event("foo:MatMul", 0, 1))
-    for table in (nothing.peak(), nothing.held_at_peak()):
-        assert table.empty
-        assert table.columns.tolist() == profile.peak().columns.tolist()
-    assert "TF_CPU_ALLOCATOR_USE_BFC" in str(nothing.remedy)
-    with pytest.raises(KeyError, match="none: the capture holds no memory events"):
-        nothing.peak("cpu")
-
-
-def test_no_memory_events_give_the_remedy_and_empty_frames() -> None:
-    profile = memory(event("foo:MatMul", 0, 1))
-    assert profile.is_empty
-    assert profile.summary.empty
-    assert "peak_bytes" in profile.summary
-    assert profile.remedy is not None
-    assert profile.remedy.splitlines()[-1] == 'import os; os.environ["TF_CPU_ALLOCATOR_USE_BFC"] = "true"'
-    with pytest.raises(KeyError, match="no memory events"):
-        profile.timeline("x")
-
-
-def test_the_memory_of_a_device_matters_more_than_the_larger_one_of_its_host() -> None:
-    host_op, device_op = take(1, 1, 900, 900, allocator_name="mklcpu"), take(2, 2, 40, 40, allocator_name="GPU_0_bfc")
-    profile = memory(host_op, device_op)
-    assert profile.main_allocator == "GPU_0_bfc"
-    used = memory_by_op(profile)
-    assert used.allocator == "GPU_0_bfc"
-    assert dict(zip(used.name, used.allocated_bytes.tolist(), strict=True)) == {"op1": 0, "op2": 40}
-    assert dict(zip(used.name, used.peak_bytes.tolist(), strict=True)) == {"op1": 0, "op2": 40}
-    of_host = memory_by_op(memory(host_op))
-    assert (of_host.allocator, of_host.allocated_bytes.tolist()) == ("mklcpu", [900])
-    assert memory(event("foo:MatMul", 0, 1)).main_allocator == ""
-
-
-def test_the_memory_of_onednn_alone_gives_the_remedy_too() -> None:
-    assert "(`mklcpu`) reports" in str(memory(take(1, 1, 1, 1, allocator_name="mklcpu")).remedy)
-    assert memory(take(1, 1, 1, 1)).remedy is None
-
-
-def test_a_gpu_trace_without_memory_events_is_not_told_to_change_the_cpu_allocator() -> None:
-    drawn = trace(
-        plane("/host:CPU", line("main", event("x", 0, 1))), plane("/device:GPU:0", line("s", event("k", 0, 1)))
-    )
-    assert "TF_CPU_ALLOCATOR_USE_BFC" not in str(compute_memory(drawn).remedy)
-
-
 def test_an_unknown_allocator_is_answered_with_those_there_are() -> None:
     with pytest.raises(KeyError, match=CPU):
         memory(take(1, 1, 1, 1)).peak("gpu")
-
-
-def test_dtype_names_are_those_tensorflow_prints() -> None:
-    names = {0: "INVALID", 1: "float", 10: "bool", 14: "bfloat16", 19: "half", 101: "float_ref", 23: "uint64", -1: ""}
-    assert {code: dtype_name(code) for code in names} == names
-    assert "999" in dtype_name(999)
-
-
-def test_hundred_thousand_allocations_answer_at_once() -> None:
-    n = 100_000
-    drawn = host(*(take(i, i, 16, 16 * 5000, tf_op=f"op{i % 300}") for i in range(5000)))
-    profile = compute_memory(repeated(drawn, n // 5000))
-    begin = time.process_time()  # a busy machine must not decide about this test
-    table = profile.timeline(CPU)
-    live = profile.live(CPU, 0.09 * n / 100)
-    assert time.process_time() - begin < 2.0  # about 0.1 s
-    assert len(table) == n
-    assert live["total_bytes"].sum() == 16 * 5000
 
 
 def test_sizes_that_no_memory_has_are_cut_so_that_sums_stay_whole() -> None:
@@ -371,13 +194,6 @@ def test_a_leak_lasts_as_long_as_the_memory_of_the_machine() -> None:
     assert "What is free, 63.9 GiB" in results_of("GPU_0_bfc", MACHINE).memory.growth("GPU_0_bfc").sentence
 
 
-def test_what_a_host_may_use_is_not_said_where_its_machine_is_not_known() -> None:
-    row = results_of("cpu", 0).memory.summary.iloc[0]
-    assert (row["capacity_bytes"], row["free_bytes"]) == (0, 0)
-    assert np.isnan(row["fragmentation_ratio"])
-    assert row["peak_bytes"] > 0
-
-
 @pytest.mark.parametrize(
     ("name", "claimed"), [("GPU_0_bfc", CLAIMED), ("worker-cpu1: GPU_0_bfc", CLAIMED), ("cpu", GIB)]
 )
@@ -385,10 +201,6 @@ def test_a_limit_below_that_and_the_memory_of_a_device_stay(name: str, claimed: 
     row = results_of(name, MACHINE, claimed=claimed).memory.summary.iloc[0]
     assert row["capacity_bytes"] == claimed
     assert row["fragmentation_ratio"] == 0.5
-
-
-def test_the_names_of_hosts_tell_nothing_of_their_allocators() -> None:
-    assert [is_of_host(name) for name in ("cpu-7: GPU_0_bfc", "GPU_0_bfc", "a: gpu_host_bfc")] == [False, False, True]
 
 
 def failed_on_cpu(machine: int) -> str:

@@ -46,40 +46,6 @@ def leak(n_steps: int, *, lost: int, base: int = 1000, until: int | None = None)
     return drawn(*events, n_steps=n_steps)
 
 
-def test_a_step_has_its_peak_its_levels_and_its_allocations() -> None:
-    table = drawn(
-        take(10, 1, 100, 100),
-        give(20, 1, 100, 0),
-        take(90, 2, 40, 40),
-        take(110, 3, 60, 100),
-        give(120, 2, 40, 60),
-        n_steps=3,
-    ).steps(CPU)
-    assert table.to_dict("list") == {
-        "step": [0, 1, 2],
-        "peak_bytes": [100, 100, 60],
-        "peak_at_ms": [0.010, 0.110, 0.200],
-        "start_bytes": [0, 40, 60],
-        "end_bytes": [40, 60, 60],
-        "growth_bytes": [40, 20, 0],
-        "n_allocations": [2, 1, 0],
-        "allocated_bytes": [140, 60, 0],
-    }
-
-
-def test_a_step_that_only_frees_peaks_when_it_begins() -> None:
-    table = drawn(take(10, 1, 100, 130), give(150, 1, 100, 30), n_steps=2).steps(CPU)
-    assert table["peak_bytes"].tolist() == [130, 130]
-    assert table["peak_at_ms"].tolist() == [0.010, 0.100]
-    assert table["start_bytes"].tolist() == [30, 130]
-
-
-def test_an_event_at_the_border_belongs_to_the_later_step() -> None:
-    table = drawn(take(10, 1, 10, 10), take(100, 2, 20, 30), n_steps=2).steps(CPU)
-    assert table["n_allocations"].tolist() == [1, 1]
-    assert table["end_bytes"].tolist() == [10, 30]
-
-
 def test_levels_of_one_session_say_nothing_about_the_next() -> None:
     windows = [
         trace(
@@ -93,20 +59,6 @@ def test_levels_of_one_session_say_nothing_about_the_next() -> None:
     table = profile_of(merged, steps).steps(CPU)
     assert table["start_bytes"].tolist() == [0, 600]
     assert table["end_bytes"].tolist() == [100, 700]
-
-
-def test_a_session_without_memory_events_has_no_rows() -> None:
-    steps = pd.concat([spans(1), spans(1, session_id=7, start_us=1000)], ignore_index=True)
-    assert profile_of(host(take(10, 1, 1, 1)), steps).steps(CPU)["step"].tolist() == [0]
-
-
-def test_without_steps_the_tables_by_step_are_empty() -> None:
-    profile = compute_memory(host(take(10, 1, 1, 1)))
-    assert profile.steps(CPU).empty
-    assert profile.unfreed(CPU).empty
-    growth = profile.growth(CPU)
-    assert (growth.n_steps, growth.is_significant, growth.sentence) == (0, False, "")
-    assert np.isnan(growth.bytes_per_step)
 
 
 @given(st.lists(st.tuples(st.integers(0, 40), st.integers(1, 50), st.booleans()), min_size=1, max_size=60))
@@ -131,38 +83,6 @@ def test_step_tables_agree_with_a_walk_over_the_timeline(moves: list[tuple[int, 
         assert row["end_bytes"] == [row["start_bytes"], *inside["in_use_bytes"]][-1]
         assert row["n_allocations"] == (inside["event"] == "allocation").sum()
     assert (table["start_bytes"].to_numpy()[1:] == table["end_bytes"].to_numpy()[:-1]).all()
-
-
-def test_a_lifetime_lasts_from_its_allocation_to_its_end() -> None:
-    table = drawn(take(10, 1, 100, 100), take(20, 2, 50, 150), give(130, 1, 100, 50), n_steps=2).lifetimes(CPU)
-    assert table["op"].tolist() == ["op1", "op2"]
-    assert table["step"].tolist() == [0, 0]
-    assert table["allocation_bytes"].tolist() == [100, 50]
-    assert table["allocated_at_ms"].tolist() == [0.010, 0.020]
-    assert table["lifetime_ms"].tolist()[0] == pytest.approx(0.120, abs=1e-12)
-    assert table["freed_at_ms"].isna().tolist() == [False, True]
-    assert table["lifetime_ms"].isna().tolist() == [False, True]
-
-
-def test_what_is_not_given_back_is_charged_to_its_op() -> None:
-    table = leak(12, lost=100).unfreed(CPU)
-    assert table.to_dict("records") == [
-        {
-            "op": "lost",
-            "n_allocations": 10,  # those of the last two steps are not due yet
-            "n_steps": 10,
-            "allocated_bytes": 1000,
-            "bytes_per_step": 100.0,
-            "held_bytes": 1000,
-        }
-    ]
-
-
-def test_what_is_given_back_late_counts_as_not_freed_but_not_as_held() -> None:
-    events = [take(10, 1, 100, 100), give(350, 1, 100, 0), take(360, 2, 8, 8), give(370, 2, 8, 0)]
-    table = drawn(*events, n_steps=5).unfreed(CPU, 1)
-    assert table[["op", "allocated_bytes", "held_bytes"]].values.tolist() == [["op1", 100, 0]]
-    assert drawn(*events, n_steps=5).unfreed(CPU, 3).empty
 
 
 def test_a_negative_number_of_steps_is_refused() -> None:
@@ -202,14 +122,6 @@ def test_what_is_no_leak_is_not_called_one(profile: MemoryProfile, why: str) -> 
     growth = profile.growth(CPU)
     assert not growth.is_significant, why
     assert growth.sentence == ""
-
-
-def test_noise_around_a_level_is_no_leak() -> None:
-    random = np.random.default_rng(8)
-    for _ in range(20):
-        level = 10_000 + random.integers(-500, 500, 60)
-        events = [take(k * STEP_US + 5, k, 1, int(heap)) for k, heap in enumerate(level)]
-        assert not drawn(*events, n_steps=60).growth(CPU).is_significant
 
 
 def test_a_leak_shows_through_noise_and_in_thousands_of_steps() -> None:

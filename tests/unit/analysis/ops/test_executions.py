@@ -8,7 +8,7 @@ import pandas as pd
 import pytest
 
 from tests.builders import EPOCH_NS, Event, U, event, line, plane, session, space, trace
-from tfprof_widgets.analysis import Analysis, aggregate_ops, op_occurrences
+from tfprof_widgets.analysis import Analysis
 from tfprof_widgets.read import read_xspace
 from tfprof_widgets.trace import Trace, empty_source_map
 
@@ -46,14 +46,6 @@ def test_without_numbers_of_annotations_an_execution_ends_where_another_op_is_en
     assert device_ops(Analysis(whole))["occurrences"].to_dict() == {"a": 2, "b": 1}
 
 
-def test_a_range_counts_an_execution_of_which_it_has_a_part() -> None:
-    stream = [event("k", at, 4, tf_op="a:MatMul", scope_range_id=at // 20) for at in (0, 10, 20, 30)]
-    occurrences = op_occurrences(drawn(*stream))
-    windows = [(0, 12), (12, 22), (0, 40)]
-    counts = [aggregate_ops(occurrences.within(a * 10**6, b * 10**6))["occurrences"].sum() for a, b in windows]
-    assert counts == [1, 2, 2]
-
-
 @pytest.mark.parametrize("compiling", ["XlaCompile:", "XlaAutotunerMeasurement:", "cudnn_autotuning"])
 def test_kernels_that_a_compiler_tries_are_no_executions(compiling: str) -> None:
     host = (
@@ -88,12 +80,6 @@ def test_a_kernel_of_an_eager_op_is_charged_to_the_line_that_calls_it() -> None:
 
 def results_of(*events: Event) -> Analysis:
     return Analysis(read_xspace(space(plane("/host:CPU", line("python", *events)))))
-
-
-def test_a_call_of_an_op_that_left_no_event_is_an_eager_op_in_a_scope_of_its_own() -> None:
-    results = results_of(event("EagerExecute", 0, 40, is_func=0), event("EagerLocalExecute: MatMul", 5, 30))
-    (row,) = results.ops.to_dict("records")
-    assert (row["name"], row["type"], row["eager"], row["total_time_us"]) == ("eager/MatMul", "MatMul", True, 30)
 
 
 def test_a_call_of_a_function_of_a_data_set_or_around_a_recorded_op_is_none() -> None:

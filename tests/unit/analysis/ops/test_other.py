@@ -27,10 +27,7 @@ def drawn(*streams: tuple[Event, ...], n_devices: int = 1) -> pd.DataFrame:
 
 def test_a_copy_is_hidden_while_a_kernel_runs_on_its_device_and_not_behind_copies_and_memsets() -> None:
     kernels = (event("gemm", 12, 3, correlation_id=U(8)), event("gemm", 13, 4, correlation_id=U(9)))
-    others = (
-        event("Memset", 20, 5, correlation_id=U(7), Memset_details="kind:device"),
-        copy("MemcpyD2H", 10, 10, 2),
-    )
+    others = (event("Memset", 20, 5, correlation_id=U(7), Memset_details="kind:device"), copy("MemcpyD2H", 10, 10, 2))
     copies = drawn((copy("MemcpyH2D", 10, 10, 1), copy("MemcpyH2D", 20, 5, 3)), kernels, others, n_devices=2)
     found = copies.set_index("direction")[["occurrences", "bytes", "hidden_time_ms", "exposed_time_ms", "gb_per_s"]]
     assert found.loc[TO_DEVICE].tolist() == pytest.approx([4, 16_000, 0.010, 0.020, 16_000 / 30e3])
@@ -80,25 +77,3 @@ def test_calls_are_counted_by_how_they_ran() -> None:
     assert row["compiler"] == "other"
     assert row["self_time_ms"] == pytest.approx(0.08)
     assert row["expensive_ratio"] == 60 / 80
-
-
-def test_a_function_called_inside_another_has_its_own_time() -> None:
-    outer, inner = calls(call("outer", 0, 100, "traced-xla", 3), call("inner", 10, 30, "traced-nonXla", 2))
-    assert (outer["function"], outer["tracing_count"], outer["compiler"]) == ("outer", 3, "xla")
-    assert outer["self_time_ms"] == pytest.approx(0.07)
-    assert (inner["function"], inner["self_time_ms"]) == ("inner", pytest.approx(0.03))
-
-
-def test_other_events_between_two_calls_take_nothing_from_them() -> None:
-    (row,) = calls(event("EagerExecute", 0, 50), call("f", 5, 40, "concrete"), event("a:MatMul", 10, 20))
-    assert row["self_time_ms"] == pytest.approx(0.04)
-    assert (row["compiler"], row["expensive_ratio"]) == ("", 0)
-
-
-def test_a_function_compiled_in_two_ways_is_mixed() -> None:
-    (row,) = calls(call("f", 0, 1, "traced-xla", 1), call("f", 2, 1, "traced-nonXla", 2))
-    assert (row["compiler"], row["tracing_count"]) == ("mixed", 2)
-
-
-def test_a_mode_nobody_knows_counts_as_eager() -> None:
-    assert calls(call("f", 0, 1, "<b>"))[0]["eager_calls"] == 1

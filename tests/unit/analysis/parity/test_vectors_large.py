@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from tests.unit.analysis.hosts.pod_oracle import pod_records
+from tests.unit.analysis.hosts.several_hosts_oracle import pod_steps, xprof_of_runs
 from tests.unit.analysis.parity import vector_traces as drawn
 from tests.unit.analysis.xprof_oracle import rows, xprof
 from tfprof_widgets.analysis import IDLE, Analysis, aggregate_ops, idle_of, idle_times
@@ -59,7 +59,8 @@ def test_tv10_idle_share_and_duty_cycle_of_a_tpu_equal_xprof(theirs: dict[str, A
 
 def test_tv11_steps_of_two_hosts_are_aligned_by_time() -> None:
     files = {"a": drawn.gpu_host("a", 4, 0), "b": drawn.gpu_host("b", 5, 10)}
-    assert [sorted(step) for step in pod_records(files)] == [["a", "b"]] * 3
+    steps = pod_steps(xprof_of_runs({"TV11": files})["TV11"])
+    assert [sorted(step) for step in steps] == [["a", "b"]] * 3
     workers = Analysis(merge_traces([read_xspace(content) for content in files.values()])).workers
     assert workers.n_steps == 3
     assert workers.frame["host"].tolist() == ["a", "b"] * 3

@@ -150,12 +150,13 @@ def tpu_steps() -> bytes:
     return space(host(event("x", 0, 1)), core)
 
 
-def gpu_host(name: str, n_steps: int, start_us: float) -> bytes:
+def gpu_host(name: str, n_steps: int, start_us: float, kernel_us: float = 5) -> bytes:
     """TV11: one of two hosts: a launch and a kernel every 10 us."""
     times = [start_us + 10 * i for i in range(n_steps)]
     launches = [event("cuLaunchKernel", at + 1, 2, correlation_id=U(i + 1)) for i, at in enumerate(times)]
     markers = [event("train", at, 9, _r=1, step_num=i) for i, at in enumerate(times)]
-    kernels = [event("kern", at + 3, 5, correlation_id=U(i + 1), tf_op="m/foo:MatMul") for i, at in enumerate(times)]
+    shown = [{"correlation_id": U(i + 1), "tf_op": "m/foo:MatMul"} for i in range(n_steps)]
+    kernels = [event("kern", at + 3, kernel_us, **told) for at, told in zip(times, shown, strict=True)]
     stream = line("Stream #13(Compute)", *kernels, id=13)
     both = (one for pair in zip(markers, launches, strict=True) for one in pair)
     return space(session(), host(*both), plane("/device:GPU:0", stream), hostnames=[name])

@@ -1,17 +1,6 @@
 """Trainings of the kinds of models that people bring, each as one would write it: programs for `source_programs`."""
 
 MODELS = {
-    "resnet": """
-from keras.src.applications import resnet
-def stacks(x):
-    return resnet.stack_residual_blocks_v1(x, 8, 2, stride1=1, name="conv2")
-model = resnet.ResNet(stacks, preact=False, use_bias=True, weights=None, input_shape=(32, 32, 3), classes=10)
-model.compile("adam", "sparse_categorical_crossentropy", metrics=["accuracy"])
-x, y = np.random.rand(16, 32, 32, 3).astype("f4"), np.random.randint(0, 10, 16)
-model.fit(x, y, batch_size=8, verbose=0)
-with captured():
-    model.fit(x, y, batch_size=8, verbose=0)
-""",
     "transformer": """
 class TransformerBlock(L.Layer):
     def __init__(self, embed_dim, num_heads, ff_dim, rate=0.1):
@@ -41,18 +30,6 @@ x, y = np.random.randint(0, 100, (64, 20)), np.random.randint(0, 2, 64)
 model.fit(x, y, verbose=0)
 with captured():
     model.fit(x, y, verbose=0)
-""",
-    "efficientnet": """
-from keras.src.applications import efficientnet
-blocks = [dict(efficientnet.DEFAULT_BLOCKS_ARGS[1], filters_in=32)]
-model = efficientnet.EfficientNet(
-    0.5, 1.0, 32, blocks_args=blocks, weights=None, input_shape=(32, 32, 3), classes=10, weights_name="")
-model.compile(keras.optimizers.SGD(0.1, momentum=0.9), "sparse_categorical_crossentropy", metrics=["accuracy"])
-data = tf.data.Dataset.from_tensor_slices((np.random.rand(16, 32, 32, 3).astype("f4"), np.random.randint(0, 10, 16)))
-data = data.map(lambda a, b: (tf.image.random_flip_left_right(a) * 255.0, b)).batch(8).prefetch(tf.data.AUTOTUNE)
-model.fit(data, verbose=0)
-with captured():
-    model.fit(data, verbose=0)
 """,
     "custom_step": """
 class VAE(keras.Model):

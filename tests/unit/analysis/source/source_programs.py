@@ -123,26 +123,6 @@ with captured():
             total = forward(x)
         tape.gradient(total, w)
 """,
-    "eager": """
-w = tf.Variable(tf.random.normal((512, 512)))
-with captured():
-    for i in range(60):
-        y = tf.matmul(w, w)
-        y = tf.linalg.matrix_transpose(y)
-        y = tf.exp(y)
-""",
-    "recurrent": """
-model = keras.Sequential([
-    L.Embedding(1000, 32),
-    L.LSTM(32, return_sequences=True),
-    L.Bidirectional(L.LSTM(16)),
-    L.BatchNormalization(),
-    L.Dense(1),
-])
-model.compile("rmsprop", "mse", metrics=["mae"])
-with captured():
-    model.fit(np.random.randint(0, 1000, (320, 20)), np.random.rand(320, 1), epochs=2, verbose=0)
-""",
     "compiled": """
 model = keras.Sequential([
     L.Conv2D(8, 3, activation="relu"),

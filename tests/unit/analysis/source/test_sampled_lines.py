@@ -8,7 +8,7 @@ import pandas as pd
 import pytest
 
 from tests.builders import EPOCH_NS, Event, event, line, plane, session, trace
-from tfprof_widgets.analysis import SEVERAL_LINES, Analysis, sampled_frames, sampled_lines, source
+from tfprof_widgets.analysis import SEVERAL_LINES, sampled_frames, sampled_lines
 from tfprof_widgets.trace import SourceMap, Trace, empty_source_map
 
 
@@ -51,17 +51,6 @@ def test_times_of_lines_add_up_from_the_first_sample_to_the_last() -> None:
     assert lines["time_ratio"].sum() == pytest.approx(1)
 
 
-def test_samples_outside_the_sessions_do_not_count() -> None:
-    far = mapped((-5, 0), (10, 0), (20, 0), (2000, 1), (2**62 / 1e3 - EPOCH_NS / 1e3, 1))
-    assert sampled_lines(drawn(event("x", 0, 1000)), far)["line"].tolist() == [1]
-
-
-def test_without_samples_the_table_has_its_columns() -> None:
-    lines = sampled_lines(drawn(event("x", 0, 1000)), empty_source_map())
-    assert list(lines.columns) == ["file", "line", "function", "n_samples", "time_ms", "time_ratio"]
-    assert not len(lines)
-
-
 def called(*calls: tuple[float, float, int]) -> SourceMap:
     """A map without samples, with calls of Keras from (us) to (us), each of a frame."""
     rows = [(EPOCH_NS + int(begin * 1e3), EPOCH_NS + int(end * 1e3), frame) for begin, end, frame in calls]
@@ -80,15 +69,3 @@ def test_an_op_type_that_also_ran_elsewhere_is_at_no_line() -> None:
     assert sampled_frames(one, called((10, 100, 0), (200, 300, 0))) == {}
     assert sampled_frames(one, called((10, 100, 0), (140, 300, 1))) == {}
     assert sampled_frames(one, called((10, 100, 0), (140, 155, 0))) == {}
-
-
-def test_ops_of_which_the_same_is_known_are_charged_once(monkeypatch: pytest.MonkeyPatch) -> None:
-    names = [f"net/step_{i}/mul:Mul" for i in range(50)] + ["adam/update_1/x:ResourceApplyAdam", "net/y:AddV2"]
-    results = Analysis(trace(plane("/host:CPU", line("main", *(event(one, i, 1) for i, one in enumerate(names))))))
-    asked: list[int] = []
-    charge = source._Charging._charge
-    monkeypatch.setattr(source._Charging, "_charge", lambda self, i: asked.append(i) or charge(self, i))
-    entries = results.source_lines.entries
-    assert len(results.source_lines.op_entry) == len(names)
-    assert set(entries["bucket"]) == {source.NOT_TRACED, "Keras optimizer"}
-    assert len(asked) == 3

@@ -19,9 +19,7 @@ def kept(whole: Trace, keep: Bool) -> Trace:
     """The trace without some of its events, as if they had never been recorded."""
     columns = ("start_ps", "duration_ps", "name_id", "line_id", "metadata_id", "session_id", "n_occurrences")
     return replace(
-        whole,
-        **{name: getattr(whole, name)[keep] for name in columns},
-        stats=whole.stats.taken(np.flatnonzero(keep)),
+        whole, **{name: getattr(whole, name)[keep] for name in columns}, stats=whole.stats.taken(np.flatnonzero(keep))
     )
 
 
@@ -66,21 +64,6 @@ def times_us(steps: Steps) -> list[tuple[float, float]]:
     return list(zip(steps.frame["start_ps"] / 1e6, steps.frame["duration_ps"] / 1e6, strict=True))
 
 
-def test_a_step_begins_with_the_fetch_before_the_call() -> None:
-    steps = compute_steps(host(fetch(0), call(3, 6), fetch(10), call(13, 6), fetch(20), call(23, 6)))
-    assert times_us(steps) == [(0, 10), (10, 10), (20, 9)]
-
-
-def test_where_the_function_fetches_itself_a_step_begins_with_its_call() -> None:
-    steps = compute_steps(host(call(0, 8), call(10, 8), call(20, 8)))
-    assert times_us(steps) == [(0, 10), (10, 10), (20, 8)]
-
-
-def test_the_last_fetch_of_an_epoch_that_finds_nothing_is_no_step() -> None:
-    steps = compute_steps(host(fetch(0), call(3, 6), fetch(10), call(13, 6), fetch(20)))
-    assert len(steps) == 2
-
-
 def test_the_last_step_ends_before_the_fetch_that_finds_nothing_and_what_follows_it() -> None:
     def leave(start_us: float, duration_us: float = 0.5) -> Event:
         return event("TFE_DeleteTensorHandle", start_us, duration_us)
@@ -102,21 +85,6 @@ def test_a_pause_between_epochs_is_not_part_of_a_step() -> None:
     assert steps.frame["duration_ps"].max() == 10e6
 
 
-def test_a_slow_step_keeps_its_whole_time() -> None:
-    slow = [fetch(0), call(3, 6), fetch(10), call(13, 6), fetch(20), call(23, 900), fetch(930), call(933, 6)]
-    steps = compute_steps(host(*slow))
-    assert times_us(steps)[2] == (20, 910)
-
-
-def test_an_eager_loop_has_one_step_per_fetch_that_is_followed_by_work() -> None:
-    def work(start_us: float) -> Event:
-        return event("EagerExecute", start_us, 1, is_func=0)
-
-    events = [one for t in (0, 10, 20) for one in (fetch(t), work(t + 3), work(t + 5))]
-    steps = compute_steps(host(*events, fetch(30)))
-    assert [start for start, _ in times_us(steps)] == [0, 10, 20]
-
-
 @pytest.mark.parametrize(("captured_us", "n_steps"), [(1000, 4), (100_000, 0)])
 def test_what_repeats_for_next_to_none_of_the_capture_is_no_loop(captured_us: float, n_steps: int) -> None:
     building = event("tf.function-graph_building", 100, captured_us - 100)
@@ -127,10 +95,6 @@ def test_what_repeats_for_next_to_none_of_the_capture_is_no_loop(captured_us: fl
 def test_one_long_repetition_does_not_make_steps_of_short_ones() -> None:
     calls = [call(10 * i, 8) for i in range(10)]
     assert len(compute_steps(host(*calls, call(100, 50_000)))) == 0
-
-
-def test_a_call_that_happens_once_is_no_loop() -> None:
-    assert len(compute_steps(host(call(0, 5)))) == 0
 
 
 def test_a_while_loop_inside_a_marked_step_does_not_take_its_group() -> None:
@@ -150,13 +114,6 @@ def test_a_while_loop_inside_a_marked_step_does_not_take_its_group() -> None:
     assert (steps["guide_host_compute_ms"] == 0.010).all()
 
 
-def test_windows_of_a_capture_that_are_not_marked_are_inferred_on_their_own() -> None:
-    loop = host(fetch(0), call(3, 6), fetch(10), call(13, 6))
-    assert loop.sessions
-    steps = compute_steps(loop)
-    assert steps.event_step.tolist() == [0, 0, 1, 1]
-
-
 def test_an_annotation_around_every_batch_that_is_no_root_is_where_its_step_begins() -> None:
     """Keras 3 marks its batches without `_r`, so that XProf sees no step."""
     batches = [
@@ -174,18 +131,6 @@ def test_an_annotation_around_the_whole_loop_is_looked_through() -> None:
     steps = compute_steps(host(*loop))
     assert times_us(steps) == [(10, 20), (30, 20), (50, 11)]
     assert steps.event_step.tolist() == [-1, 0, 0, 1, 1, 2, 2]
-
-
-def test_a_loop_over_a_data_set_inside_a_function_has_a_step_per_element() -> None:
-    fetches = [event("ReduceIterator::Root", t, 8 if t < 31 else 1) for t in (1, 11, 21, 31)]
-    ops = [event("x:MatMul", t + 3, 3) for t in (1, 11, 21)]
-    both = sorted([*fetches, *ops], key=lambda one: one.start_ps)
-    reduction = line("tf_data_reduce_dataset/1", event("ReduceDatasetOp::DoCompute", 0, 38), *both)
-    steps = compute_steps(trace(plane("/host:CPU", line("python", call(0, 40, "train_epoch")), reduction)))
-    assert steps.frame["name"].tolist() == ["step 0", "step 1", "step 2"]
-    assert times_us(steps) == [(1, 10), (11, 10), (21, 10)]
-    assert steps.frame["host_compute_ms"].tolist() == [0.003] * 3
-    assert steps.frame["dispatch_ms"].tolist() == [0.007] * 3
 
 
 def test_calls_that_end_behind_the_last_time_of_a_trace_break_no_search() -> None:

@@ -15,14 +15,11 @@ from tests.builders import Event, Plane, U, event, line, plane, trace
 from tests.unit.analysis.steps.step_oracle import time_by_priority
 from tfprof_widgets.analysis import (
     PS_PER_MS,
-    STEP_CATEGORIES,
     Analysis,
     CaptureSummary,
     choose_steps,
     compute_steps,
     distinct_names,
-    fetches_in_a_loop,
-    kinds_of,
     measure_interference,
     resolve,
     step_sentence,
@@ -72,29 +69,6 @@ def gpu(*events: Event, index: int = 0) -> Plane:
     return plane(f"/device:GPU:{index}", line("Stream #1", *events))
 
 
-def test_waiting_for_input_rules_over_host_compute_within_it_and_around_it() -> None:
-    whole = trace(
-        host(
-            train(0, 10), event("IteratorGetNext:IteratorGetNext", 1, 4), event("inside", 2, 1), event("x:MatMul", 6, 3)
-        )
-    )
-    frame = compute_steps(whole).frame
-    assert frame[["input_ms", "host_compute_ms", "dispatch_ms"]].to_numpy().tolist() == [[0.004, 0.003, 0.003]]
-
-
-def test_tracing_and_compiling_are_compilation() -> None:
-    whole = trace(
-        host(
-            train(0, 10),
-            event("tf.function-graph_building", 1, 4),
-            event("CpuCompiler::RunBackend", 6, 2),
-            event("x:Add", 8, 1),
-        )
-    )
-    frame = compute_steps(whole).frame
-    assert frame[["compile_ms", "host_compute_ms"]].to_numpy().tolist() == [[0.006, 0.001]]
-
-
 def test_kernels_that_run_behind_make_steps_last_until_they_end_without_counting_time_twice() -> None:
     marked = [one for i in range(3) for one in (train(10 * i, 4, i), launch(10 * i + 1, 1, i))]
     kernels = [kernel(5 + 12 * i, 12, i) for i in range(3)]
@@ -104,68 +78,10 @@ def test_kernels_that_run_behind_make_steps_last_until_they_end_without_counting
     assert frame["device_compute_ms"].tolist() == [0.012] * 3
 
 
-def test_what_runs_after_the_last_step_without_a_marker_does_not_make_it_longer() -> None:
-    marked = [one for i in range(3) for one in (train(10 * i, 9, i), launch(10 * i + 1, 1, i))]
-    evaluation = [kernel(100, 50, 99), kernel(160, 50, 98)]
-    frame = compute_steps(trace(host(*marked), gpu(*(kernel(10 * i + 3, 5, i) for i in range(3)), *evaluation))).frame
-    assert (frame["duration_ps"] / 1e6).tolist() == [9, 9, 9]
-
-
-def test_an_unmarked_loop_on_a_device_shows_the_device_busy_in_the_step_in_which_it_is() -> None:
-    calls = [
-        one
-        for i in range(3)
-        for one in (
-            event("train_step", 10 * i, 4, tf_function_call="notTraced-nonXla"),
-            event("FunctionRun", 10 * i + 0.5, 3, _r=1, id=5),
-            launch(10 * i + 1, 1, i),
-        )
-    ]
-    steps = compute_steps(trace(host(*calls), gpu(*(kernel(10 * i + 6, 8, i) for i in range(3)))))
-    frame = steps.frame
-    assert frame["name"].tolist() == ["train_step 0", "train_step 1", "train_step 2"]
-    assert (frame["start_ps"] / 1e6).tolist() == [0, 10, 20]
-    assert frame["device_compute_ms"].tolist()[:2] == [0.004, 0.008]
-    assert (
-        frame["kernel_launch_ms"].tolist()[0] == 0.005
-    )  # until the kernel starts: the device has nothing to do before
-    assert steps.event_step.tolist()[-3:] == [0, 1, -1]
-
-
-def test_functions_on_a_device_that_are_no_loop_are_the_steps_xprof_shows() -> None:
-    run = event("FunctionRun", 0, 4, _r=1, id=5)
-    frame = compute_steps(trace(host(run, launch(1, 1, 7)), gpu(kernel(3, 5, 7)))).frame
-    assert frame[["name", "source", "step_time_ms", "device_compute_ms"]].to_numpy().tolist() == [
-        ["0", "inferred", 0.005, 0.005]
-    ]
-
-
 def test_a_step_whose_device_work_was_not_recorded_is_kept_and_marked_incomplete() -> None:
     marked = [one for i in range(4) for one in (train(10 * i, 9, i), launch(10 * i + 1, 1, i))]
     frame = compute_steps(trace(host(*marked), gpu(*(kernel(10 * i + 3, 5, i) for i in range(3))))).frame
     assert frame["is_complete"].tolist() == [True, True, True, False]
-
-
-@pytest.mark.parametrize(
-    ("name", "category"),
-    [
-        ("MemcpyH2D", "copy_to_device"),
-        ("MemcpyD2H", "output"),
-        ("MemcpyD2D", "device_to_device"),
-        ("MemcpyP2P", "device_to_device"),
-        ("ncclAllReduceRingKernel", "device_collectives"),
-        ("Memset", "device_compute"),
-        ("volta_sgemm", "device_compute"),
-    ],
-)
-def test_what_runs_on_a_stream_counts_as_what_it_is(name: str, category: str) -> None:
-    frame = compute_steps(trace(host(train(0, 10), launch(1, 1, 7)), gpu(kernel(3, 5, 7, name)))).frame
-    assert frame[f"{category}_ms"].iloc[0] == 0.005
-
-
-def test_an_explicit_marker_may_have_any_name() -> None:
-    whole = trace(host(event("my epoch", 0, 9, _r=1, step_num=4), event("x:MatMul", 1, 2)))
-    assert compute_steps(whole).frame["name"].tolist() == ["my epoch 4"]
 
 
 def test_an_event_belongs_to_its_group_and_else_to_the_step_during_which_it_starts() -> None:
@@ -174,12 +90,6 @@ def test_an_event_belongs_to_its_group_and_else_to_the_step_during_which_it_star
     whole = trace(plane("/host:CPU", main, other))
     steps = dict(zip([whole.strings[i] for i in whole.name_id], compute_steps(whole).event_step.tolist(), strict=True))
     assert steps == {"train": 1, "send": 0, "after": -1, "background": 0, "late work of step 0": 0}
-
-
-def test_the_categories_are_in_stacking_order() -> None:
-    pieces = compute_steps(trace(host(train(0, 9)))).pieces
-    assert tuple(pieces["category"].cat.categories) == STEP_CATEGORIES
-    assert pieces["category"].tolist() == ["dispatch"]
 
 
 def names(*marks: str, hosts: str = "") -> list[str]:
@@ -195,25 +105,6 @@ def test_numbers_that_start_again_are_of_another_epoch() -> None:
         "train 2·0",
         "train 2·1",
     ]
-
-
-def test_steps_of_one_number_are_counted() -> None:
-    assert names("train 7", "train 7", "train 7") == ["train 0", "train 1", "train 2"]
-    assert names("batch", "batch") == ["batch 0", "batch 1"]
-
-
-def test_names_that_differ_stay_and_so_do_those_that_hosts_share() -> None:
-    assert names("train 8", "train 0", "train 1") == ["train 8", "train 0", "train 1"]
-    assert names("train 0", "train 0", "train 1", "train 1", hosts="abab") == [
-        "train 0",
-        "train 0",
-        "train 1",
-        "train 1",
-    ]
-
-
-def test_the_kind_of_a_step_is_its_name_without_epoch_and_number() -> None:
-    assert kinds_of(pd.Series(["train 2·31", "train 4", "17", "batch"])).tolist() == ["train", "train", "", "batch"]
 
 
 NEXT = "IteratorGetNextAsOptionalOp::DoCompute"
@@ -241,13 +132,6 @@ def test_markers_say_how_many_batches_a_call_takes() -> None:
     assert step_words(results).startswith("0.990 ± 0 ms a step   (5 batches in one call, 198 µs a batch; 4 of 4 steps;")
 
 
-def test_where_calls_differ_the_most_is_told_and_the_mean_time_of_a_batch() -> None:
-    """A number of batches that Keras tunes itself."""
-    results = run([0, 1, 3, 11], [0, 0, 0, 0], marks=[1, 2, 8, 8])
-    assert batches(results) == [1, 2, 8, 8]
-    assert results.overview.batches == "up to 8 batches in one call, 208 µs a batch"
-
-
 def test_the_last_call_of_an_epoch_takes_what_is_left() -> None:
     """Of data of unknown length Keras announces five batches; the fourth fetch finds none."""
     assert batches(run([0, 5, 10, 15], [5, 5, 4, 5], marks=[5, 5, 5, 5])) == [5, 5, 3, 5]
@@ -272,20 +156,6 @@ def test_where_numbers_and_fetches_do_not_agree_nothing_is_told(numbers: list[in
     assert batches(results) == [1] * len(numbers)
     assert results.overview.batches == ""
     assert "batch" not in results.overview.verdict + step_words(results)
-
-
-def test_numbers_of_validation_and_training_are_apart() -> None:
-    train = [event("train", 2000 * i, 990, _r=1, step_num=5 * i) for i in range(4)]
-    test = [event("test", 2000 * i + 1000, 990, _r=1, step_num=i) for i in range(4)]
-    fetches = [event(NEXT, 1000 * i + k, 0.5) for i in range(8) for k in range(5)]
-    results = Analysis(trace(plane("/host:CPU", line("main", *train, *test, *fetches))))
-    assert batches(results) == [5, 1] * 4
-
-
-@pytest.mark.parametrize(("iterations", "is_loop"), [(4, True), (1, False)])
-def test_a_loop_over_batches_in_a_graph_is_seen_without_markers_that_tell(iterations: int, is_loop: bool) -> None:
-    results = run([0, 1, 2], [iterations] * 3)
-    assert fetches_in_a_loop(results.trace, results.steps.event_step, np.arange(3)) == is_loop
 
 
 def test_fabulous_numbers_of_batches_are_bounded() -> None:
@@ -427,34 +297,6 @@ def test_the_ratio_is_that_of_the_medians_without_the_first_step_and_those_cut()
     found = measure_interference(frame)
     assert (found.overhead_ratio, found.n_steps_inside, found.n_steps_outside) == (pytest.approx(0.2), 20, 20)
     assert found.overhead_interval == (pytest.approx(0.2), pytest.approx(0.2))
-
-
-def test_the_interval_holds_the_truth_and_is_the_same_each_time() -> None:
-    frame = times(("before", 60, 10), ("during", 40, 10.5), ("after", 60, 10))
-    found = measure_interference(frame)
-    low, high = found.overhead_interval
-    assert low < 0.05 < high < 0.15
-    assert measure_interference(frame) == found
-    assert not found.is_distorting
-
-
-def test_the_interval_covers_the_truth_about_as_often_as_it_says() -> None:
-    held = 0
-    for seed in range(40):
-        low, high = measure_interference(times(("before", 41, 10), ("during", 40, 11), seed=seed)).overhead_interval
-        held += low <= 0.1 <= high
-    assert held >= 34
-
-
-def test_steps_that_drift_have_a_wider_interval_than_the_same_steps_shuffled() -> None:
-    frame = times(("before", 100, 10), ("during", 100, 10), noise=0.0)
-    swing = frame.assign(duration_ns=(frame["duration_ns"] * (1 + 0.3 * np.sin(np.arange(200) / 6))).astype(np.int64))
-    shuffled = swing.copy()
-    for phase in ("before", "during"):
-        rows = shuffled.index[(shuffled["phase"] == phase) & (shuffled.index > 0)]
-        shuffled.loc[rows, "duration_ns"] = np.random.default_rng(1).permutation(swing.loc[rows, "duration_ns"])
-    width, narrow = (np.ptp(measure_interference(one).overhead_interval) for one in (swing, shuffled))
-    assert width > 1.3 * narrow
 
 
 def test_training_is_compared_with_training_and_not_with_validation() -> None:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import numpy as np
 import pandas as pd
-import pytest
 
 from tests.builders import Event, Plane, U, event, line, plane, session, trace
 from tfprof_widgets.analysis import KINDS, Analysis, Flows, compute_flows
@@ -25,40 +24,6 @@ def _iterator(at: float, name: str, *, id: int, **stats: object) -> object:
 
 def _results(*events: object, system: pd.DataFrame | None = None, planes: tuple[object, ...] = ()) -> Analysis:
     return Analysis(trace(plane("/host:CPU", line("main", *events)), *planes), None, system)
-
-
-def test_memory_in_use_is_told_after_every_event_and_before_the_first() -> None:
-    results = _results(
-        _memory(1, "MemoryAllocation", 100, 60),
-        _memory(2, "MemoryAllocation", 150, 50),
-        _memory(3, "MemoryDeallocation", 90, 60),
-    )
-    (counter,) = results.counters.counters
-    assert (counter.name, counter.unit, counter.before) == ("GPU_0_bfc", "bytes", 40)
-    assert counter.value.tolist() == [100, 150, 90]
-    frame = results.counters.frame
-    assert list(frame.columns) == ["counter", "unit", "time_ms", "value"]
-    assert np.diff(frame["time_ms"]).tolist() == pytest.approx([1e-3, 1e-3])
-
-
-def test_a_buffer_that_never_fills_is_shown_and_a_setting_that_never_changes_is_not() -> None:
-    calls = [
-        _iterator(10.0 * k, "::Prefetch", id=2, parent_id=1, buffered_elements=0, buffer_limit=2, parallelism=k)
-        for k in range(3)
-    ]
-    counters = {counter.name: counter.value.tolist() for counter in _results(*calls).counters.counters}
-    assert counters == {"Prefetch buffer": [0, 0, 0], "Prefetch parallel calls": [0, 1, 2]}
-
-
-def test_two_stages_of_one_kind_are_told_apart() -> None:
-    calls = [
-        _iterator(0, "", id=1),
-        _iterator(0.1, "::Prefetch", id=2, parent_id=1, buffered_elements=1),
-        _iterator(0.2, "::Prefetch::Map::Prefetch", id=3, parent_id=2, buffered_elements=2),
-    ]
-    names = [counter.name for counter in _results(*calls).counters.counters]
-    assert len(names) == len(set(names)) == 2
-    assert any("Root::Prefetch" in name for name in names)
 
 
 def test_counters_of_a_device_are_found_by_their_value() -> None:
@@ -108,12 +73,6 @@ def test_cores_and_gpus_of_their_own_follow_the_sums_of_the_machine() -> None:
     assert counters[-1].value.tolist() == [90]
 
 
-def test_one_gpu_has_no_counter_beside_the_sum() -> None:
-    system = _machine(gpu_pct=50, gpu_memory_bytes=3e9, gpu0_pct=50, gpu0_memory_bytes=3e9)
-    counters = _results(event("train", 0, 9), system=system).counters.counters
-    assert [counter.name for counter in counters] == ["GPU load", "GPU memory in use"]
-
-
 def test_of_many_cores_the_busiest_are_shown_and_their_names_say_of_how_many() -> None:
     loads = [float(i % 7) for i in range(64)]
     loads[40] = 99
@@ -137,16 +96,6 @@ def test_the_outline_keeps_the_extremes_of_every_bin_and_both_ends() -> None:
         of_bin, kept = np.flatnonzero(bins == k), rows[bins[rows] == k]
         assert value[of_bin].min() == value[kept].min()
         assert value[of_bin].max() == value[kept].max()
-
-
-def test_every_value_reaches_the_browser() -> None:
-    results = _results(event("train", 0, 99), *[_memory(k, "MemoryAllocation", k * 10, 10) for k in range(1, 9)])
-    payload = build_payload(results)
-    meta, tables = unpack(payload.overview)
-    assert [counter["name"] for counter in meta["counters"]] == ["GPU_0_bfc"]
-    assert meta["sections"]["counters"]["is_here"]
-    assert tables["counters"]["value"].tolist() == [10.0 * k for k in range(1, 9)]
-    assert tables["counters"]["counter"].tolist() == [0] * 8
 
 
 def test_a_memory_beyond_any_number_is_no_value_and_the_page_still_opens() -> None:
@@ -197,27 +146,12 @@ def test_work_handed_on_and_work_given_to_a_pool_are_told_apart() -> None:
     assert named(whole) == [("producer", "run", "process"), ("pool", "record", "region")]
 
 
-def test_an_event_that_consumes_its_own_context_makes_nothing_start() -> None:
-    assert named(trace(host((event("both", 1, 1, _pt=2, _p=7, _ct=2, _c=7),)))) == []
-
-
 def test_where_an_id_is_used_again_each_consumer_belongs_to_the_producer_before_it() -> None:
     made = tuple(event("made", 4 * i, 0.5, _pt=2, _p=7) for i in range(3))
     used = tuple(event("used", 4 * i + k, 0.5, _ct=2, _c=7) for i in range(3) for k in (1, 2))
     flows = compute_flows(trace(host(made, used)))
     assert flows.from_event.tolist() == [0, 0, 1, 1, 2, 2]
     assert flows.to_event.tolist() == [3, 4, 5, 6, 7, 8]
-
-
-def test_of_many_that_lead_to_one_all_count_and_of_one_that_leads_to_many() -> None:
-    many_to_one = host(
-        tuple(event("made", i, 0.5, _pt=2, _p=7) for i in range(70)), (event("used", 99, 1, _ct=2, _c=7),)
-    )
-    one_to_many = host(
-        (event("made", 0, 1, _pt=2, _p=7),), tuple(event("used", i + 1, 0.5, _ct=2, _c=7) for i in range(70))
-    )
-    assert len(compute_flows(trace(many_to_one)).kind) == 70
-    assert len(compute_flows(trace(one_to_many)).kind) == 70
 
 
 def fetched(element: int, at_us: float, *, stage: int = 9) -> tuple[tuple[Event, ...], tuple[Event, ...]]:
@@ -230,15 +164,6 @@ def fetched(element: int, at_us: float, *, stage: int = 9) -> tuple[tuple[Event,
         event("PrefetchConsume", at_us + 7, 1, element_id=element),
     )
     return background, consumer
-
-
-def test_an_element_of_tf_data_flows_from_where_it_was_made_to_where_it_was_taken() -> None:
-    (made, used), (made_next, used_next) = fetched(1, 0), fetched(2, 20)
-    whole = trace(host(made + made_next, used + used_next))
-    flows = compute_flows(whole)
-    assert named(whole, flows) == [("tf_data", "PrefetchProduce", "PrefetchConsume")] * 2
-    assert whole.int_stat("element_id")[flows.from_event].tolist() == [1, 2]
-    assert whole.int_stat("element_id")[flows.to_event].tolist() == [1, 2]
 
 
 def test_elements_of_another_stage_do_not_mix() -> None:

@@ -25,7 +25,12 @@ def fitted(model, x, y, **options):
 rows = np.random.default_rng(0).random((8 * 5 + 3, 16), np.float32)
 images = np.random.default_rng(0).random((8 * 5, 12, 12, 1), np.float32)
 """
-CONV = """
+PROGRAMS = {
+    "dense": """
+model = keras.Sequential([L.Input((16,)), L.Dense(8, activation="relu", name="hidden"), L.Dense(1, name="out")], name="net")
+fitted(model, rows, rows[:, :1])
+""",
+    "conv": """
 model = keras.Sequential([
     L.Input((12, 12, 1)),
     L.Conv2D(4, 3, activation="relu", name="conv"),
@@ -34,23 +39,7 @@ model = keras.Sequential([
     L.Dropout(0.5),
     L.Dense(3, name="out"),
 ], name="net")
-"""
-PROGRAMS = {
-    "dense": """
-model = keras.Sequential([L.Input((16,)), L.Dense(8, activation="relu", name="hidden"), L.Dense(1, name="out")], name="net")
-fitted(model, rows, rows[:, :1])
-""",
-    "conv": CONV
-    + """
 fitted(model, images, np.zeros(len(images)), loss=keras.losses.SparseCategoricalCrossentropy(True))
-""",
-    "xla": CONV
-    + """
-fitted(model, images, np.zeros(len(images)), loss=keras.losses.SparseCategoricalCrossentropy(True), jit_compile=True)
-""",
-    "lstm": """
-model = keras.Sequential([L.Input((6, 4)), L.LSTM(5, name="memory"), L.Dense(1, name="out")], name="net")
-fitted(model, images[:, :6, :4, 0], images[:, 0, 0])
 """,
     "loop": """
 w = tf.Variable(tf.ones((16, 4)), name="weight")

@@ -14,11 +14,11 @@ import pytest
 
 from tests.builders import event, line, plane, session, trace
 from tests.unit.analysis.memory.test_memory import give, take
-from tfprof_widgets.analysis import GRADIENT, TRAINABLE, Analysis, by_type, name_ops
+from tfprof_widgets.analysis import GRADIENT, Analysis, by_type, name_ops
 from tfprof_widgets.read import parse_source_map
 from tfprof_widgets.trace import GRAPH_TABLES, OpGraph, make_op_graph
 
-from .captured_programs import PROGRAMS, run_program
+from .captured_programs import run_program
 
 Ran = Callable[[str], tuple[Analysis, dict[str, Any]]]
 CALL = "StatefulPartitionedCall"
@@ -99,25 +99,6 @@ def test_an_op_is_named_as_in_its_graph_and_knows_its_inputs_and_shapes(ran: Ran
 
 
 @pytest.mark.tensorflow
-def test_float_ops_are_those_of_a_batch_also_where_the_graph_leaves_its_size_open(ran: Ran) -> None:
-    graph = ran("dense")[0].op_graph
-    matmul = graph.ops.set_index("name")["float_ops"]
-    assert matmul["net_1/hidden_1/MatMul"] == 2 * 8 * 16 * 8
-    assert matmul["gradient_tape/net_1/hidden_1/MatMul/MatMul"] == 2 * 8 * 16 * 8
-    conv = ran("conv")[0].op_graph.ops.set_index("name")["float_ops"]
-    assert conv["net_1/conv_1/convolution"] == 2 * 8 * 10 * 10 * 4 * 3 * 3
-
-
-@pytest.mark.tensorflow
-@pytest.mark.parametrize("program", PROGRAMS)
-def test_parameters_are_counted_once_however_often_a_variable_is_read(program: str, ran: Ran) -> None:
-    results, known = ran(program)
-    ops = results.op_graph.ops
-    trained = ops[ops["op_types"].map(lambda types: TRAINABLE in types)]
-    assert sum(int(np.prod(shape)) for shape in trained["shape"]) == known["n_trainable"]
-
-
-@pytest.mark.tensorflow
 def test_a_gradient_is_at_the_line_of_what_it_is_of_and_marked(ran: Ran) -> None:
     graph = ran("loop")[0].op_graph
     forward, backward = "loss = tf.reduce_sum(tf.matmul(x, w)) * scale", "gradient_tape/MatMul/MatMul_1"
@@ -126,25 +107,6 @@ def test_a_gradient_is_at_the_line_of_what_it_is_of_and_marked(ran: Ran) -> None
     assert stack_of(graph, name)[0] == forward + GRADIENT, backward
     assert all(text.endswith(GRADIENT) for text in stack_of(graph, name))
     assert not any(text.endswith(GRADIENT) for text in stack_of(graph, "MatMul"))
-
-
-@pytest.mark.tensorflow
-def test_the_body_of_a_loop_is_in_the_scope_that_made_it(ran: Ran) -> None:
-    names = set(ran("lstm")[0].op_graph.ops["name"])
-    assert any(name.startswith("net_1/memory_1/while/lstm_cell_1/MatMul") for name in names)
-    assert not any("/body/" in name for name in names)
-
-
-@pytest.mark.tensorflow
-def test_memory_is_what_the_ops_asked_for(ran: Ran) -> None:
-    results, _ = ran("conv")
-    table = results.op_graph.memory
-    snapshots = results.memory.snapshots
-    asked = snapshots.requested_bytes[~snapshots.is_free].sum()
-    assert 0.9 * asked < table["requested_bytes"].sum() <= asked
-    assert (table["residual_bytes"] <= table["requested_bytes"]).all()
-    assert (table["peak_bytes"] <= table["requested_bytes"]).all()
-    assert not table["output_bytes"].any()
 
 
 # ---- drawn traces ---------------------------------------------------------------------------------------------------
@@ -157,12 +119,6 @@ def drawn(*events: Any, device: tuple[Any, ...] = ()) -> Analysis:
     return Analysis(trace(session(), *planes))
 
 
-def test_an_empty_trace_has_an_empty_graph() -> None:
-    graph = drawn().op_graph
-    assert graph.is_empty
-    assert_sound(graph)
-
-
 def test_steps_are_rows_of_the_table_of_steps_and_outside_of_any_it_is_minus_one() -> None:
     def step(number: int, at_us: float) -> list[Any]:
         return [event("train", at_us, 10, _r=1, step_num=number), event("a/Mul:Mul", at_us + 1, 4)]
@@ -173,29 +129,6 @@ def test_steps_are_rows_of_the_table_of_steps_and_outside_of_any_it_is_minus_one
     assert times.to_dict() == {-1: 2.0, 0: 4.0, 1: 4.0}
     assert results.op_graph.runs.set_index("step")["n_runs"].to_dict() == {-1: 1, 0: 1, 1: 1}
     assert results.op_graph.steps == [0, 1]
-    assert_totals(results)
-
-
-def test_the_time_of_an_op_within_another_counts_once() -> None:
-    results = drawn(event("a/If:If", 0, 10), event("a/Mul:Mul", 2, 3))
-    times, names = results.op_graph.times, results.op_graph.ops["name"].tolist()
-    own = {names[op]: us for op, us in zip(times["op"].tolist(), times["duration_us"].tolist(), strict=True)}
-    assert own == {"a/If": 7.0, "a/Mul": 3.0}
-
-
-def test_an_op_and_its_kernels_are_one_op_on_two_devices() -> None:
-    kernel = event("volta_sgemm", 5, 20, tf_op="a/MatMul:MatMul", kernel_details="regs:32 grid:1,1,1 block:4,1,1")
-    results = drawn(event("a/MatMul:MatMul", 0, 2), device=(kernel,))
-    (op,) = results.op_graph.ops.to_dict("records")
-    assert (op["device"], op["host_device"]) == ("/device:GPU:0", "/host:CPU")
-    assert results.op_graph.times.set_index("is_accelerator")["duration_us"].to_dict() == {False: 2.0, True: 20.0}
-    assert_totals(results)
-
-
-def test_ops_that_would_share_a_name_keep_those_of_the_trace() -> None:
-    names = ["a/Mul", f"{CALL}/a/Mul", f"{CALL}_1/a/Mul", "a/Mul/_12"]
-    results = drawn(*(event(f"{name}:Mul", 10 * i, 5) for i, name in enumerate(names)))
-    assert results.op_graph.ops["name"].tolist() == names
     assert_totals(results)
 
 
@@ -221,23 +154,6 @@ def test_what_an_op_gives_back_while_it_runs_is_not_left_over() -> None:
     (row,) = results.op_graph.memory.to_dict("records")
     assert (row["requested_bytes"], row["peak_bytes"], row["residual_bytes"]) == (450, 400, 350)
     assert (row["in_use_bytes"], row["time_us"]) == (402, 1)
-
-
-def test_the_peak_of_a_step_is_that_of_one_execution() -> None:
-    results = drawn(
-        *(event("a/Mul:Mul", at, 10) for at in (0, 20)),
-        *(take(at, address, 101, 101, tf_op="a/Mul") for address, at in ((1, 1), (2, 21), (3, 22))),
-        give(8, 1, 101, 0),
-    )
-    (row,) = results.op_graph.memory.to_dict("records")
-    assert (row["requested_bytes"], row["peak_bytes"], row["residual_bytes"]) == (300, 200, 200)
-
-
-@pytest.mark.tensorflow
-def test_a_source_map_of_another_program_changes_no_total(ran: Ran) -> None:
-    results, _ = ran("conv")
-    other, _ = ran("lstm")
-    assert_totals(Analysis(results.trace, other.source_map))
 
 
 def test_a_sidecar_without_details_still_gives_names_and_stacks() -> None:
@@ -278,19 +194,6 @@ def test_parameters_of_a_model_add_up_to_its_own_count(tmp_path: Path) -> None:
     assert kernel["bytes"] == 4 * 36
     assert "CPU:0" in kernel["device"]
     assert table["layer"].tolist() == ["net/conv"] * 2 + ["net/norm"] * 4 + ["net/out"] * 2
-
-
-@pytest.mark.tensorflow
-def test_a_loop_of_the_users_has_its_own_variables(tmp_path: Path) -> None:
-    results, _ = run_program("loop", tmp_path)
-    table = results.variables
-    assert table[["name", "n_params", "layer", "trainable"]].to_dict("list") == {
-        "name": ["weight", "scale"],
-        "n_params": [64, 1],
-        "layer": ["", ""],
-        "trainable": [True, False],
-    }
-    assert table["shape"].tolist() == [(16, 4), ()]
 
 
 def test_what_is_not_known_counts_as_nothing() -> None:

@@ -13,8 +13,6 @@ from tfprof_widgets.analysis import Anomaly, AnomalyFinder
 from tfprof_widgets.capture import MEMORY_NS
 from tfprof_widgets.trace import EPOCH_BEGIN, SAMPLE_COLUMNS, STEP
 
-MB = 2.0**20
-
 
 @dataclass
 class Run:

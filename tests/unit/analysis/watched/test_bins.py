@@ -56,15 +56,6 @@ def test_bins_say_what_their_steps_say(n: int, at_once: int) -> None:
         np.testing.assert_allclose(columns[name], expected[name], rtol=1e-6, err_msg=name)
 
 
-def test_without_a_way_to_read_again_percentiles_of_merged_bins_are_not_known() -> None:
-    bins = StepBins(8)
-    bins.add(steps(np.arange(1.0, 9.0)))
-    assert bins.columns()["p95_ms"].tolist() == [1, 2, 3, 4, 5, 6, 7, 8]
-    bins.add(steps([9.0, 10.0]))
-    assert np.isnan(bins.columns()["p95_ms"][:4]).all()
-    assert bins.columns()["p95_ms"][4] == pytest.approx(9.95)
-
-
 def test_rows_that_cannot_be_read_again_leave_the_percentile_unknown() -> None:
     bins = StepBins(4, reread=lambda first, last: np.empty(0, STEP))
     bins.add(steps(np.ones(9)))
@@ -86,9 +77,3 @@ def test_one_call_reads_a_bounded_number_of_rows_again() -> None:
         assert len(read) - n_before <= 1
     assert max(read) <= REREAD_ROWS * 1.2  # a tenth of the rows are of validation
     assert not np.isnan(bins.columns()["p95_ms"]).any()
-
-
-def test_no_steps_are_no_bins() -> None:
-    bins = StepBins()
-    bins.add(np.empty(0, STEP))
-    assert all(len(values) == 0 for values in bins.columns().values())

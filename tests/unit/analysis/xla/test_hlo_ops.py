@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-import json
 from typing import Any
 
 import numpy as np
 import pytest
 
-from tests.builders import U, aggregated, event, line, plane, trace
+from tests.builders import U, event, line, plane, trace
 from tests.hlo_drawings import F32, Instruction, computation, instruction, metadata_plane, module
-from tfprof_widgets.analysis import TABLES, Analysis, estimate_costs
+from tfprof_widgets.analysis import Analysis, estimate_costs
 from tfprof_widgets.read import MESSAGES, HloModules, read_hlo_modules
 
 PROGRAM = module(
@@ -44,63 +43,12 @@ def results_of(*host: object, device: tuple[object, ...] = ()) -> Analysis:
     return Analysis(trace(metadata_plane({1: PROGRAM}), *planes))
 
 
-def test_a_row_tells_all_of_an_op() -> None:
-    (row,) = results_of(run("d", 0, 4), run("d", 10, 6)).hlo_ops.frame.to_dict("records")
-    assert list(row) == list(TABLES["hlo_ops"].names)
-    assert row | {"flop_rate_gflops": 0, "memory_bandwidth_gibps": 0} == {
-        "rank": 1,
-        "program_id": 1,
-        "module": "mod",
-        "category": "dot",
-        "name": "d",
-        "expression": "%d = f32[4,5]{1,0} dot(f32[4,6]{1,0} %x, f32[6,5]{1,0} %y)",
-        "op_name": "net/MatMul",
-        "op_type": "MatMul",
-        "device": "Host",
-        "occurrences": 2,
-        "total_time_us": 10.0,
-        "avg_time_us": 5.0,
-        "total_self_time_us": 10.0,
-        "avg_self_time_us": 5.0,
-        "self_time_ratio": 1.0,
-        "cumulative_ratio": 1.0,
-        "flops": 240.0,
-        "bytes_accessed": 296.0,
-        "flop_rate_gflops": 0,
-        "memory_bandwidth_gibps": 0,
-        "source": "train.py:8",
-    }
-    assert row["flop_rate_gflops"] == pytest.approx(480 / 10e-6 / 1e9)
-    assert row["memory_bandwidth_gibps"] == pytest.approx(592 / 10e-6 / 2**30)
-
-
 def test_figures_in_the_trace_go_before_estimates() -> None:
     results = results_of(run("d", 0, 4, flops=U(100), bytes_accessed=50.0), run("d", 10, 6, flops=200))
     (row,) = results.hlo_ops.frame.to_dict("records")
     assert (row["flops"], row["bytes_accessed"]) == (150.0, 50.0)
     (op,) = results.ops.to_dict("records")
     assert op["flop_rate_gflops"] == pytest.approx(300 / 10e-6 / 1e9)
-
-
-def test_nothing_is_made_up_for_an_op_that_no_module_describes() -> None:
-    (row,) = results_of(run("custom-call.7", 0, 4)).hlo_ops.frame.to_dict("records")
-    assert (row["category"], row["expression"], row["op_name"], row["source"]) == (
-        "custom-call",
-        "custom-call.7",
-        "",
-        "",
-    )
-    assert np.isnan(row["flops"])
-    assert np.isnan(row["flop_rate_gflops"])
-
-
-def test_sides_have_their_own_rows_ratios_and_units() -> None:
-    results = results_of(run("d", 0, 4), device=(run("d", 0, 1), run("a", 2, 3)))
-    hlo = results.hlo_ops
-    shown = hlo.frame[["rank", "device", "name", "self_time_ratio", "cumulative_ratio"]].to_numpy().tolist()
-    assert shown == [[1, "Device", "a", 0.75, 0.75], [2, "Device", "d", 0.25, 1.0], [3, "Host", "d", 1.0, 1.0]]
-    names = [results.occurrences.name[unit] for unit in np.argsort(hlo.unit_row)[-3:]]
-    assert names == ["a", "d", "d"]
 
 
 def test_programs_are_told_apart_by_id_and_found_by_module_name_without_one() -> None:
@@ -155,10 +103,6 @@ def test_a_tpu_counts_by_its_own_clock_from_where_its_first_op_is_drawn() -> Non
     assert (occurrences.self_ps // us).tolist() == [30, 10]
 
 
-def test_aggregated_events_of_a_tpu_are_no_executions() -> None:
-    assert len(tpu(aggregated("%sum", 5, 7), event("%a", 0, 1)).occurrences) == 1
-
-
 def costs(*instructions: Instruction, inner: tuple[Instruction, ...] = ()) -> tuple[float, float]:
     """Flops and bytes of the last instruction."""
     drawn = module("m", computation("inner", *inner), computation("main", *instructions))
@@ -186,19 +130,6 @@ ADD = (instruction("p", "parameter", ()), instruction("s", "add", (), reads="p p
 )
 def test_costs_are_estimated_by_the_stated_rules(last: Instruction, want: tuple[float, float]) -> None:
     assert costs(X, last, inner=ADD) == want
-
-
-def test_a_convolution_counts_only_where_its_window_meets_data() -> None:
-    window = MESSAGES["Window"](
-        dimensions=[MESSAGES["WindowDimension"](size=3, stride=1, padding_low=1, padding_high=1)]
-    )
-    numbers = MESSAGES["ConvolutionDimensions"](
-        input_batch=0, input_feature=2, input_spatial=[1], output_batch=0, output_feature=2, output_spatial=[1]
-    )
-    base, kernel = instruction("b", "parameter", (2, 5, 4)), instruction("k", "parameter", (3, 4, 7))
-    last = instruction("c", "convolution", (2, 5, 7), reads="b k", window=window, convolution_dimensions=numbers)
-    # 5 places of a window of 3 over 5 values and a border: 13 meetings rather than 15.
-    assert costs(base, kernel, last)[0] == 2 * 4 * 7 * 2 * 13
 
 
 PARTS = (
@@ -259,16 +190,6 @@ def library_call(name: str, target: str, product: tuple[int, ...], reads: str, *
     return instruction(name, "custom-call", reads=reads, custom_call_target=target.encode(), shape=shape, **more)
 
 
-GEMM = {"dot_dimension_numbers": {"lhs_contracting_dimensions": ["2"], "lhs_batch_dimensions": ["0"]}}
-
-
-@pytest.mark.parametrize("config", [GEMM, {"operation_queue_id": "0", "gemm_backend_config": GEMM}])
-def test_a_call_of_cublas_costs_what_its_product_costs(config: dict[str, Any]) -> None:
-    left, right = instruction("l", "parameter", (3, 4, 5)), instruction("r", "parameter", (3, 5, 6))
-    call = library_call("c", "__cublas$gemm", (3, 4, 6), "l r", backend_config=json.dumps(config).encode())
-    assert costs(left, right, call) == (2 * 3 * 4 * 5 * 6, 4 * (3 * 4 * 5 + 3 * 5 * 6 + 3 * 4 * 6))
-
-
 ENDLESS = b'{"dot_dimension_numbers": {"lhs_contracting_dimensions": [1e999]}}'
 
 
@@ -276,58 +197,6 @@ ENDLESS = b'{"dot_dimension_numbers": {"lhs_contracting_dimensions": [1e999]}}'
 def test_a_call_that_does_not_say_what_it_sums_over_has_no_figure(config: bytes) -> None:
     flops, _ = costs(X, library_call("c", "__cublas$gemm", (10, 10), "x x", backend_config=config))
     assert np.isnan(flops)
-
-
-def test_a_call_that_nobody_knows_has_no_figure_and_its_fusion_neither() -> None:
-    call = library_call("c", "flash_attention", (10, 20), "x x")
-    assert np.isnan(costs(X, call)[0])
-    assert np.isnan(costs(X, instruction("f", "fusion", (10, 20), reads="x", calls="inner"), inner=(X, call))[0])
-
-
-WINDOW = MESSAGES["Window"](dimensions=[MESSAGES["WindowDimension"](size=1, stride=2)])
-PLACES = MESSAGES["ConvolutionDimensions"](
-    input_batch=0, input_feature=2, input_spatial=[1], output_batch=0, output_feature=2, output_spatial=[1]
-)
-
-
-@pytest.mark.parametrize(
-    ("kind", "dims", "reads", "floats_moved"),
-    [
-        ("Forward", {"a": (2, 8, 3), "b": (1, 3, 5), "result": (2, 4, 5)}, "a b", 24 + 15 + 40),
-        ("BackwardInput", {"a": (2, 4, 5), "b": (1, 3, 5), "result": (2, 8, 3)}, "a b", 40 + 15 + 48),
-        ("BackwardFilter", {"a": (2, 8, 3), "b": (2, 4, 5), "result": (1, 3, 5)}, "a b", 24 + 40 + 15),
-    ],
-)
-def test_a_convolution_by_cudnn_and_both_its_gradients_cost_the_same(
-    kind: str, dims: dict[str, tuple[int, ...]], reads: str, floats_moved: int
-) -> None:
-    """Of eight values a window of one meets every second: half of the input is never read, all of its gradient is written."""
-    a, b = (instruction(name, "parameter", dims[name]) for name in ("a", "b"))
-    more = {"window": WINDOW, "convolution_dimensions": PLACES}
-    call = library_call("c", f"__cudnn$conv{kind}", dims["result"], reads, **more)
-    assert costs(a, b, call) == (2 * 2 * 4 * 3 * 5, 4 * floats_moved)
-
-
-def test_cudnn_multiplies_padding_as_well() -> None:
-    """The product by hand, 2 x result x filter / features out: what a library does, and what its rate is told by."""
-    size = {"size": 3, "stride": 1, "padding_low": 1, "padding_high": 1}
-    more = {
-        "window": MESSAGES["Window"](dimensions=[MESSAGES["WindowDimension"](**size)]),
-        "convolution_dimensions": PLACES,
-    }
-    data, kernel = instruction("a", "parameter", (2, 5, 4)), instruction("b", "parameter", (3, 4, 7))
-    call = library_call("c", "__cudnn$convForward", (2, 5, 7), "a b", **more)
-    assert costs(data, kernel, call)[0] == 2 * (2 * 5 * 7) * (3 * 4 * 7) / 7
-
-
-def test_a_window_over_several_arrays_is_reduced_once() -> None:
-    """As a pooling that keeps where its maxima were: flops by element of one result, not of all."""
-    shape = MESSAGES["Shape"](
-        element_type=13, tuple_shapes=[MESSAGES["Shape"](element_type=F32, dimensions=[10]) for _ in range(2)]
-    )
-    window = MESSAGES["Window"](dimensions=[MESSAGES["WindowDimension"](size=3, stride=1)])
-    last = instruction("o", "reduce-window", reads="x x x x", calls="inner", shape=shape, window=window)
-    assert costs(X, last, inner=ADD)[0] == 2 * 10
 
 
 def test_figures_of_a_tpu_that_cannot_be_are_left_out() -> None:

@@ -2,21 +2,16 @@
 
 from __future__ import annotations
 
-import json
-
 import numpy as np
 import pytest
 
 from tests.builders import event, line, plane, trace
 from tests.hlo_drawings import Computation, computation, instruction, metadata_plane, module
 from tests.structure_drawings import drawn_graph, profile_of
-from tests.unit.analysis.cluster.comparison import Both
 from tfprof_widgets.analysis import Analysis, HloGraph, HloGraphs, graphs_switched_off, hlo_op_graph
 from tfprof_widgets.errors import TfProfError
 from tfprof_widgets.read import read_hlo_modules
 from tfprof_widgets.show import build_payload, hlo_graph_list, unpack
-from tfprof_widgets.show import lists as packing
-from tfprof_widgets.trace import with_host
 
 FUSED = computation(
     "fused",
@@ -68,10 +63,6 @@ def test_a_fusion_is_what_it_is_made_of_with_the_operands_outside_as_parameters(
     assert (graph.n_nodes, graph.centre) == (5, -1)
 
 
-def test_its_instructions_share_its_work() -> None:
-    assert graph_of("f", FUSED, MAIN).work_ratio.tolist() == [0, 0, 4 / 16, 0, 12 / 16]
-
-
 def test_a_call_that_holds_only_a_fusion_is_looked_through() -> None:
     call = computation(
         "parallel",
@@ -118,38 +109,13 @@ def test_of_ops_of_one_name_the_costliest_whose_program_is_known_is_meant() -> N
         hlo_op_graph(results.hlo_ops, results.units.hlo, "lost")
 
 
-def test_what_ran_travels_costliest_first_with_what_it_stands_for() -> None:
-    fusion, root = hlo_graph_list(results_of(FUSED, MAIN, ran={"s": 3, "f": 5, "lost": 9}))
-    assert {key: fusion[key] for key in ("name", "module", "category", "self_us", "ops", "ratios", "centre")} == {
-        "name": "f",
-        "module": "mod",
-        "category": fusion["category"],
-        "self_us": 5,
-        "ops": ["net/Mul", "net/Add"],
-        "ratios": [0.25, 0.75],
-        "centre": -1,
-    }
-    assert fusion["values"] == [0, 0, 0.25, 0, 0.75]
-    assert list(zip(fusion["from"], fusion["to"], strict=True)) == [(0, 2), (1, 2), (2, 3), (3, 4)]
-    assert (root["names"][root["centre"]], root["values"]) == ("s", [0, 0, 5, 3, 0, 0])
-
-
-def test_as_many_travel_as_fit(monkeypatch: pytest.MonkeyPatch) -> None:
-    results = results_of(FUSED, MAIN, ran={"f": 5, "s": 3, "t": 2})
-    assert [row["name"] for row in hlo_graph_list(results)] == ["f", "s", "t"]
-    monkeypatch.setattr(packing, "_MOST_GRAPHS", 2)
-    assert [row["name"] for row in hlo_graph_list(results)] == ["f", "s"]
-    monkeypatch.setattr(packing, "_MOST_CHARACTERS", len(json.dumps(hlo_graph_list(results)[0])))
-    assert [row["name"] for row in hlo_graph_list(results)] == ["f"]
+OFF = "WARNING: CommandBuffer disabled when profiling"
 
 
 def test_a_capture_without_programs_has_none() -> None:
     results = profile_of(drawn_graph(2)).run.results
     assert hlo_graph_list(results) == []
     assert unpack(build_payload(results).part("hlo_graphs:0"))[0]["hlo_graphs"] == []
-
-
-OFF = "WARNING: CommandBuffer disabled when profiling"
 
 
 def test_calls_inside_a_graph_that_was_switched_off_are_counted_apart() -> None:
@@ -160,14 +126,3 @@ def test_calls_inside_a_graph_that_was_switched_off_are_counted_apart() -> None:
     (notice,) = Analysis(drawn).notices
     assert "2 of 3 calls" in notice
     assert "XLA_FLAGS=--xla_enable_command_buffers_during_profiling=true" in notice
-
-
-def test_a_run_of_many_hosts_is_told_the_sum_of_them() -> None:
-    launches = [event("cuLaunchKernel", at, 1, correlation_id=at) for at in (2, 5, 20)]
-    drawn = trace(plane("/host:CPU", line("t", event(OFF, 0, 10), *launches)))
-    reduced = Both.of_traces([with_host(drawn, host) for host in ("a", "b")]).reduced
-    assert [notice for notice in reduced.notices if "2 CUDA graphs kernel by kernel: 4 of 6 calls" in notice]
-
-
-def test_a_run_whose_graphs_stayed_is_told_nothing() -> None:
-    assert Analysis(trace(plane("/host:CPU", line("t", event("cuGraphLaunch", 0, 1, correlation_id=1))))).notices == ()

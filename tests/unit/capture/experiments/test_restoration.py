@@ -209,6 +209,7 @@ def test_callbacks_run_on_copies_and_write_elsewhere() -> None:
     ]
 
 
+@pytest.mark.nightly
 def test_every_replica_and_a_scaled_loss_are_put_back_and_can_be_saved() -> None:
     out = run_program("""
         import tempfile

@@ -240,6 +240,7 @@ def test_where_no_worker_answers_the_reasons_are_told(made: list[CaptureDialog])
 
 
 @pytest.mark.tensorflow
+@pytest.mark.nightly
 def test_a_worker_that_is_busy_is_asked_again(
     workers: tuple[TrainingProcess, TrainingProcess], made: list[CaptureDialog]
 ) -> None:

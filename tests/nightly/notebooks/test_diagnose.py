@@ -11,7 +11,9 @@ from typing import Any
 import nbformat
 import pytest
 
-from tests.notebook.committed import VIEW, check_no_complaint, check_no_outputs, displayed, executed, text_of
+from tests.notebook.committed import VIEW, check_no_complaint, displayed, executed, text_of
+
+pytestmark = pytest.mark.tensorflow
 
 NOTEBOOK = "diagnose"
 MOST_BYTES = 8_000_000
@@ -54,24 +56,14 @@ def cells_with(notebook: nbformat.NotebookNode, text: str) -> list[nbformat.Note
     return [cell for cell in notebook.cells if cell.cell_type == "code" and text in cell.source]
 
 
-def test_committed_notebook_has_no_outputs() -> None:
-    check_no_outputs(NOTEBOOK)
-
-
-@pytest.mark.nightly
-@pytest.mark.tensorflow
 def test_its_eight_profiles_are_small_when_saved(notebook: nbformat.NotebookNode) -> None:
     assert len(nbformat.writes(notebook)) <= MOST_BYTES
 
 
-@pytest.mark.nightly
-@pytest.mark.tensorflow
 def test_there_is_a_case_for_each_cause(facts: dict[str, Any]) -> None:
     assert list(facts["table"]) == list(PLANTED)
 
 
-@pytest.mark.nightly
-@pytest.mark.tensorflow
 @pytest.mark.parametrize("case", PLANTED)
 def test_the_planted_cause_is_the_first_advice(case: str, facts: dict[str, Any]) -> None:
     rule, words = PLANTED[case]
@@ -80,15 +72,11 @@ def test_the_planted_cause_is_the_first_advice(case: str, facts: dict[str, Any])
     assert words in fix
 
 
-@pytest.mark.nightly
-@pytest.mark.tensorflow
 @pytest.mark.parametrize("case", PLANTED)
 def test_a_sample_takes_less_time_after_the_fix(case: str, facts: dict[str, Any]) -> None:
     assert facts["table"][case]["measured_gain"] > 0
 
 
-@pytest.mark.nightly
-@pytest.mark.tensorflow
 def test_the_experiments_tell_what_they_found(notebook: nbformat.NotebookNode) -> None:
     cells = cells_with(notebook, "tfprof.experiments.")
     assert len(cells) == 4
@@ -96,8 +84,6 @@ def test_the_experiments_tell_what_they_found(notebook: nbformat.NotebookNode) -
         assert "samples/s" in shown(cell)
 
 
-@pytest.mark.nightly
-@pytest.mark.tensorflow
 def test_dashboards_and_comparisons_are_widgets_with_a_text_beside(notebook: nbformat.NotebookNode) -> None:
     last_lines = (
         *("small_batch", "slow_map", "slow_callback"),
@@ -111,7 +97,5 @@ def test_dashboards_and_comparisons_are_widgets_with_a_text_beside(notebook: nbf
         assert " ms" in data["text/plain"]
 
 
-@pytest.mark.nightly
-@pytest.mark.tensorflow
 def test_no_cell_complains(notebook: nbformat.NotebookNode) -> None:
     check_no_complaint(notebook)

@@ -13,7 +13,9 @@ import nbformat
 import pytest
 from nbclient.exceptions import CellExecutionError
 
-from tests.notebook.committed import VIEW, check_no_complaint, check_no_outputs, executed, text_of
+from tests.notebook.committed import VIEW, check_no_complaint, executed, text_of
+
+pytestmark = pytest.mark.tensorflow
 
 NOTEBOOK = "many_workers"
 RUNS = 6
@@ -57,11 +59,6 @@ def facts(notebook: nbformat.NotebookNode) -> dict[str, Any]:
     return facts_of(notebook)
 
 
-def test_committed_notebook_has_no_outputs() -> None:
-    check_no_outputs(NOTEBOOK)
-
-
-@pytest.mark.tensorflow
 def test_both_workers_are_one_profile_with_aligned_steps(facts: dict[str, Any]) -> None:
     assert facts["hosts"] == sorted(facts["addresses"])
     assert facts["roles"] == ["worker", "worker"]
@@ -69,7 +66,6 @@ def test_both_workers_are_one_profile_with_aligned_steps(facts: dict[str, Any]) 
     assert facts["exchanged_us"] > 0
 
 
-@pytest.mark.tensorflow
 def test_the_worker_with_the_slow_disk_holds_the_other_up(facts: dict[str, Any]) -> None:
     slow, other = facts["addresses"][-1], facts["addresses"][0]
     assert min(facts["own_ms"][slow]) > max(facts["own_ms"][other])
@@ -77,13 +73,11 @@ def test_the_worker_with_the_slow_disk_holds_the_other_up(facts: dict[str, Any])
     assert facts["stragglers"] in ([[slow, "input"]], []), facts["own_ms"]
 
 
-@pytest.mark.tensorflow
 def test_runs_are_compared_by_workers_and_a_reduced_run_has_the_steps_of_the_whole(facts: dict[str, Any]) -> None:
     assert facts["n_workers"] == [1, 2]
     assert facts["reduced_ms"] == pytest.approx(facts["whole_ms"], rel=1e-9)
 
 
-@pytest.mark.tensorflow
 def test_the_chart_is_a_widget_and_no_cell_complains(notebook: nbformat.NotebookNode) -> None:
     (cell,) = [cell for cell in notebook.cells if cell.source == "prof.worker_chart()"]
     assert any(VIEW in output.get("data", {}) for output in cell.outputs)

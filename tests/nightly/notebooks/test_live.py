@@ -11,7 +11,9 @@ from typing import Any
 import nbformat
 import pytest
 
-from tests.notebook.committed import VIEW, check_no_complaint, check_no_outputs, displayed, executed, text_of
+from tests.notebook.committed import VIEW, check_no_complaint, displayed, executed, text_of
+
+pytestmark = pytest.mark.tensorflow
 
 NOTEBOOK = "live"
 N_STEPS, SLOW_FROM = 1700, 1200
@@ -39,41 +41,27 @@ def facts(notebook: nbformat.NotebookNode) -> dict[str, Any]:
     return json.loads(text_of(notebook.cells[-1], "stdout"))
 
 
-def test_committed_notebook_has_no_outputs() -> None:
-    check_no_outputs(NOTEBOOK)
-
-
-@pytest.mark.nightly
-@pytest.mark.tensorflow
 def test_each_step_of_both_runs_is_there(facts: dict[str, Any]) -> None:
     assert facts["n_steps"] == [N_STEPS, N_STEPS]
     assert f"{N_STEPS:,}" in facts["report"]
 
 
-@pytest.mark.nightly
-@pytest.mark.tensorflow
 def test_the_slow_steps_are_named_with_what_they_wait_for(facts: dict[str, Any]) -> None:
     # On a machine that others use, steps may be slow some time before.
     titles = [title for title, first in facts["anomalies"] if SLOW_FROM - 100 < first <= SLOW_FROM + 20]
     assert any("wait for data" in title for title in titles), facts["anomalies"]
 
 
-@pytest.mark.nightly
-@pytest.mark.tensorflow
 def test_a_window_of_them_shows_the_cause(facts: dict[str, Any]) -> None:
     assert min(facts["windows"][-1]) >= SLOW_FROM - 10
     assert "Python makes one element after another" in facts["advice"][0]
 
 
-@pytest.mark.nightly
-@pytest.mark.tensorflow
 def test_the_fix_takes_the_wait_away(facts: dict[str, Any]) -> None:
     before, after = facts["waits"].values()
     assert after < before / 5
 
 
-@pytest.mark.nightly
-@pytest.mark.tensorflow
 def test_what_is_watched_is_a_widget_with_a_text_beside(notebook: nbformat.NotebookNode) -> None:
     cells = [cell for cell in notebook.cells if "--live" in cell.source or "tfprof.watch(" in cell.source]
     code = [cell for cell in cells if cell.cell_type == "code"]
@@ -84,13 +72,9 @@ def test_what_is_watched_is_a_widget_with_a_text_beside(notebook: nbformat.Noteb
         assert "data-page=" in data["text/html"]
 
 
-@pytest.mark.nightly
-@pytest.mark.tensorflow
 def test_it_is_small_when_saved(notebook: nbformat.NotebookNode) -> None:
     assert len(nbformat.writes(notebook)) <= MOST_BYTES
 
 
-@pytest.mark.nightly
-@pytest.mark.tensorflow
 def test_no_cell_complains(notebook: nbformat.NotebookNode) -> None:
     check_no_complaint(notebook)

@@ -1,7 +1,11 @@
-"""A small training that waits for its input -> its advice as a card, which selects the evidence in every view."""
+"""Profiled trainings in JupyterLab: a line that counts gives way to the dashboard, whose cards select their evidence.
+
+What a kernel sends of the line, of other cells and to other front ends: `tests/notebook/test_status_line.py`.
+"""
 
 from __future__ import annotations
 
+import json
 import os
 import re
 import signal
@@ -18,7 +22,8 @@ from tests.browser.test_accessibility import AUDIT, AXE
 
 pytestmark = pytest.mark.tensorflow
 
-MODEL, FIT = range(2)
+MODEL, FIT, MAGIC, FAILING, IN_OUTPUT = range(5)
+LONG_FIT = "small.fit(x, y, batch_size=8, epochs=1000, verbose=0, callbacks=[stop_after(1.2)])"
 CELLS = (
     """
 import keras, tensorflow as tf
@@ -39,8 +44,22 @@ model = keras.Sequential([keras.layers.Input((16,)), keras.layers.Dense(4, activ
 model.compile("sgd", keras.losses.SparseCategoricalCrossentropy(True))
 dataset = data()
 _ = model.fit(dataset.take(2), verbose=0)
+
+import time, numpy as np, ipywidgets
+x, y = np.ones((320, 4), "f4"), np.ones((320, 1), "f4")
+small = keras.Sequential([keras.Input((4,)), keras.layers.Dense(1)])
+small.compile("sgd", "mse")
+def stop_after(seconds):
+    end = time.monotonic() + seconds
+    def check(epoch, logs):
+        small.stop_training = time.monotonic() > end
+    return keras.callbacks.LambdaCallback(on_epoch_end=check)
+_ = small.fit(x, y, batch_size=8, verbose=0)
 """,
     "%%tfprofile -o prof\n_ = model.fit(dataset, verbose=0)",
+    f"%%tfprofile -o long\n{LONG_FIT}\nprint('written by the cell')",
+    f"%%tfprofile\n{LONG_FIT}\n1 / 0",
+    f"shown = ipywidgets.Output()\ndisplay(shown)\nwith shown:\n    %tfprofile {LONG_FIT};",
 )
 TOP = "prof.advice[0]"
 CLIPPED = """panel => [...panel.querySelectorAll(".tfp-card")].filter((card) => !card.hidden)
@@ -68,8 +87,8 @@ def notebook(shown: Notebook) -> Notebook:
     return shown
 
 
-@pytest.fixture
-def exported(browser: Browser, shown: Notebook) -> Iterator[Page]:
+@pytest.fixture(scope="module")
+def page(browser: Browser, shown: Notebook) -> Iterator[Page]:
     """The exported page of the profile, read from the disk."""
     path = shown.value("str(prof.to_html('advice.html').resolve())")
     context = browser.new_context(viewport={"width": 1300, "height": 1000})
@@ -78,6 +97,15 @@ def exported(browser: Browser, shown: Notebook) -> Iterator[Page]:
     page.locator('[data-tfprof="timeline"] canvas').first.wait_for()
     yield page
     context.close()
+
+
+@pytest.fixture
+def exported(page: Page) -> Page:
+    """The same with nothing selected."""
+    evidence = first_card(LinkedViews(page, page)).get_by_role("button", name="Show evidence")
+    if evidence.get_attribute("aria-pressed") == "true":
+        evidence.click()
+    return page
 
 
 def first_card(place: Notebook | LinkedViews) -> Locator:
@@ -169,6 +197,7 @@ def test_the_fix_can_be_read_selected_and_copied(notebook: Notebook, exported: P
     assert exported.evaluate("navigator.clipboard.readText()") == code
 
 
+@pytest.mark.nightly
 def test_what_an_advice_saves_is_measured_when_asked_for_and_everything_put_back(notebook: Notebook) -> None:
     weights = "[float(one.sum()) for one in model.get_weights()]"
     before = notebook.value(weights)
@@ -185,7 +214,7 @@ def test_what_an_advice_saves_is_measured_when_asked_for_and_everything_put_back
     notebook.screenshot("advice-measured", notebook.view("dashboard"))
 
 
-@pytest.mark.parametrize(("theme", "width_px"), [("light", 900), ("dark", 1600)])
+@pytest.mark.parametrize(("theme", "width_px"), [("light", 900), pytest.param("dark", 1600, marks=pytest.mark.nightly)])
 def test_cards_are_whole_and_accessible(exported: Page, width_px: int, theme: str) -> None:
     if not AXE.exists() and not os.environ.get("CI"):
         pytest.skip("`make test` installs axe-core with the other npm packages.")
@@ -203,6 +232,68 @@ def test_cards_are_whole_and_accessible(exported: Page, width_px: int, theme: st
     assert views.view("overview_panel").evaluate(CLIPPED) == []
     SCREENSHOTS.mkdir(parents=True, exist_ok=True)
     exported.screenshot(path=str(SCREENSHOTS / f"advice-open-{theme}-{width_px}.png"))
+
+
+# ---- the line while a cell runs -------------------------------------------------------------------------------------
+
+
+def cell(shown: Notebook, index: int) -> Locator:
+    return shown.page.locator(".jp-Notebook .jp-Cell").nth(index)
+
+
+def outputs(shown: Notebook, index: int) -> list[str]:
+    """What a reader sees of each output of a cell, without those that have nothing to see."""
+    texts = cell(shown, index).locator(".jp-OutputArea-output").all_inner_texts()
+    return [text.strip() for text in texts if text.strip()]
+
+
+def wait_for_output(shown: Notebook, index: int, begin: str) -> str:
+    """Wait for an output of a cell that begins so."""
+
+    def found() -> list[str]:
+        return [text for text in outputs(shown, index) if text.startswith(begin)]
+
+    poll(found, lambda: f"no {begin!r} in {outputs(shown, index)}")
+    return found()[0]
+
+
+def check_dashboard(shown: Notebook, index: int) -> None:
+    """A cell shows a dashboard, and of the line nothing."""
+    cell(shown, index).locator('[data-tfprof="timeline"] canvas').first.wait_for()
+    assert "tfprof: " not in "\n".join(outputs(shown, index))
+
+
+def test_the_line_counts_and_the_dashboard_takes_its_place(shown: Notebook) -> None:
+    shown.start_cell(MAGIC)
+    first = wait_for_output(shown, MAGIC, "tfprof: recording, step")
+    poll(lambda: outputs(shown, MAGIC)[:1] not in ([], [first]), lambda: f"the line stays {first!r}")
+    shown.screenshot("status-line", cell(shown, MAGIC))
+    shown.wait_for_cell(MAGIC)
+    check_dashboard(shown, MAGIC)
+    _, written = outputs(shown, MAGIC)
+    assert "written by the cell" in written, "the dashboard stands where the line stood"
+    assert shown.errors == []
+
+
+def test_the_saved_notebook_has_the_dashboard_and_not_the_line(shown: Notebook, lab_server: Server) -> None:
+    shown.save_with_widgets()
+    cells = json.loads((lab_server.root / shown.name).read_text())["cells"]
+    texts = [output.get("data", {}).get("text/plain", "") for output in cells[MAGIC]["outputs"]]
+    assert ["".join(text)[:12] for text in texts if "".join(text)] == ["<Profile lon", "tfprof long\n"]
+    written = json.dumps(cells[MAGIC]["outputs"])
+    assert "tfprof: rec" not in written and "tfprof: read" not in written
+
+
+def test_what_was_captured_takes_the_place_when_the_cell_fails(shown: Notebook) -> None:
+    shown.run_cell(FAILING)
+    check_dashboard(shown, FAILING)
+    assert "Traceback" in outputs(shown, FAILING)[-1]
+
+
+@pytest.mark.nightly
+def test_an_output_widget_gets_the_dashboard_and_no_line(shown: Notebook) -> None:
+    shown.run_cell(IN_OUTPUT)
+    check_dashboard(shown, IN_OUTPUT)
 
 
 def test_nothing_failed_and_nobody_was_asked(shown: Notebook) -> None:

@@ -11,7 +11,9 @@ from typing import Any
 import nbformat
 import pytest
 
-from tests.notebook.committed import VIEW, check_no_complaint, check_no_outputs, executed, text_of
+from tests.notebook.committed import VIEW, check_no_complaint, executed, text_of
+
+pytestmark = pytest.mark.tensorflow
 
 NOTEBOOK = "structure"
 N_PARAMS = 784 * 64 + 64 + 64 * 32 + 32 + 32 * 10 + 784 * 10
@@ -55,23 +57,16 @@ def cell_with(notebook: nbformat.NotebookNode, text: str) -> nbformat.NotebookNo
     return found
 
 
-def test_committed_notebook_has_no_outputs() -> None:
-    check_no_outputs(NOTEBOOK)
-
-
-@pytest.mark.tensorflow
 def test_all_views_of_the_keras_capture_have_the_total_of_its_ops(facts: dict[str, Any]) -> None:
     whole, *views = facts["keras_us"]
     assert views == pytest.approx([whole] * 4)
     assert facts["keras_params"][0] == facts["keras_params"][1] > 0
 
 
-@pytest.mark.tensorflow
 def test_pprof_files_read_by_tensorflow_have_the_totals_of_the_trees(facts: dict[str, Any]) -> None:
     assert facts["pprof_us"] == [round(facts["keras_us"][0]), facts["session_us"]]
 
 
-@pytest.mark.tensorflow
 def test_the_chosen_steps_are_there(facts: dict[str, Any]) -> None:
     # TensorFlow's hook reads the global step beside the op that adds to it: it may save the step before the fifth.
     assert [facts["n_steps"][i] for i in (0, 1, 3)] == [20, 10, 4]
@@ -79,7 +74,6 @@ def test_the_chosen_steps_are_there(facts: dict[str, Any]) -> None:
     assert facts["step_names"] == [f"step {number}" for number in facts["files"]]
 
 
-@pytest.mark.tensorflow
 def test_trainable_parameters_of_the_session_are_counted(
     facts: dict[str, Any], notebook: nbformat.NotebookNode
 ) -> None:
@@ -89,7 +83,6 @@ def test_trainable_parameters_of_the_session_are_counted(
     assert "linear/weights (784x10, 7.84k/7.84k params" in text
 
 
-@pytest.mark.tensorflow
 def test_lines_of_the_notebook_are_in_the_code_view_of_the_session(notebook: nbformat.NotebookNode) -> None:
     text = text_of(cell_with(notebook, '".*:build.*"'), "stdout")
     assert ":build" in text
@@ -97,12 +90,10 @@ def test_lines_of_the_notebook_are_in_the_code_view_of_the_session(notebook: nbf
     assert "(gradient)" in text
 
 
-@pytest.mark.tensorflow
 def test_the_views_are_widgets(notebook: nbformat.NotebookNode) -> None:
     for source in ("prof.tree_view()", "timelines.timeline()"):
         assert any(VIEW in output.get("data", {}) for output in cell_with(notebook, source).outputs), source
 
 
-@pytest.mark.tensorflow
 def test_no_cell_complains(notebook: nbformat.NotebookNode) -> None:
     check_no_complaint(notebook)

@@ -11,7 +11,9 @@ from typing import Any
 import nbformat
 import pytest
 
-from tests.notebook.committed import check_no_complaint, check_no_outputs, executed, text_of
+from tests.notebook.committed import check_no_complaint, executed, text_of
+
+pytestmark = pytest.mark.tensorflow
 
 NOTEBOOK = "gpu"
 N_STEPS = 10
@@ -37,24 +39,14 @@ def facts(notebook: nbformat.NotebookNode) -> dict[str, Any]:
     return found
 
 
-def test_committed_notebook_has_no_outputs() -> None:
-    check_no_outputs(NOTEBOOK)
-
-
-@pytest.mark.nightly
-@pytest.mark.tensorflow
 def test_no_cell_complains(notebook: nbformat.NotebookNode) -> None:
     check_no_complaint(notebook)
 
 
-@pytest.mark.nightly
-@pytest.mark.tensorflow
 def test_both_runs_have_their_steps_and_only_the_second_is_compiled(facts: dict[str, Any]) -> None:
     assert facts["n_steps"] == [N_STEPS, N_STEPS]
     assert facts["n_hlo"][0] == 0 < facts["n_hlo"][1]
 
 
-@pytest.mark.nightly
-@pytest.mark.tensorflow
 def test_tables_about_a_gpu_have_rows_where_one_is(facts: dict[str, Any]) -> None:
     assert [n > 0 for n in facts["n_rows"].values()] == [facts["has_gpu"]] * 4
