@@ -144,7 +144,7 @@ def checkpoint_stall(run: Run) -> Iterator[Advice]:
 def _reads_for_others(run: Run) -> bool:
     """Whether a function of the user's that saves nothing read the variables, such as one that evaluates or logs norms."""
     saving = run.saves.is_saving
-    return not run.saves.op_types and any(one.ms[saving].any() and not one.line.writes for one in run.called)
+    return not run.saves.op_types and any(one.ms[saving].any() and not one.line.writes for one in run.called_at_all)
 
 
 @rule("Find what happened in the slow steps", is_chance=True)

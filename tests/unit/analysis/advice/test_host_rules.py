@@ -253,6 +253,17 @@ def test_reading_every_variable_in_every_step_is_no_save() -> None:
     assert "checkpoint_stall" not in rules(run(WORK, *reads))
 
 
+def test_variables_that_an_evaluation_reads_in_a_single_step_are_not_saved() -> None:
+    reads = [("EagerLocalExecute: ReadVariableOp", 100_000 + 100 * i, 50) for i in range(8)]
+    starts = [i * STEP_US + (200_000 if i > 4 else 0) for i in range(10)]
+    evaluating = [(starts[4] + 102_000 + 5_000 * i, 3) for i in range(39)]
+    seen = sampled(*((start + 50_000, 1) for start in starts), *evaluating)
+    functions = seen.frames["function"].where(seen.frames["line"] != 1, "loop")
+    seen = replace(seen, frames=seen.frames.assign(function=functions))
+    told = rules(run(WORK, only=lambda i: i == 4, longer=200_000, extra=reads, source_map=seen))
+    assert "checkpoint_stall" not in told
+
+
 def test_slow_steps_of_unknown_cause_are_named() -> None:
     slow = run(WORK, n_steps=20, only=lambda i: i in (6, 13), longer=300_000, extra=[("y:MatMul", 100_000, 299_000)])
     advice = only(slow)
