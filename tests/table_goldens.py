@@ -40,12 +40,24 @@ DRAWN = ("drawn_hosts", "drawn_hosts_reduced", "drawn_cluster", "drawn_cluster_r
 Snapshot = dict[str, Any]
 
 ATTRIBUTES = (
-    *("events", "flows", "steps", "step_guide", "idle", "kernel_launches", "ops", "kernels", "copies", "hlo_ops"),
+    *(
+        "events",
+        "flows",
+        "steps",
+        "step_guide",
+        "attribution",
+        "idle",
+        "kernel_launches",
+        "ops",
+        "kernels",
+        "copies",
+        "hlo_ops",
+    ),
     *("program_memory", "layers", "source_lines", "scopes", "variables", "workers", "counters", "system"),
     *("system_findings", "hosts", "stragglers", "communication", "roofline"),
 )
 """Tables that a profile has under their own names."""
-ONLY_WHOLE = ("program_memory", "roofline")
+ONLY_WHOLE = ("attribution", "program_memory", "roofline")
 """Those that a reduced profile refuses."""
 OF_INPUT = ("categories", "ops", "steps", "hosts", "pipelines", "iterators")
 OF_PART = ("ops", "kernels", "layers", "source_lines", "scopes", "hlo_ops", "steps", "events")

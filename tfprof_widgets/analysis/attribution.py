@@ -43,6 +43,7 @@ ATTRIBUTION = table(
     several ops compute at once they share the time. All else that is said of a step's time is a sum of these rows.
     Empty in a reduced profile (not `has_events`): `prof.host(name).attribution` has that of one host.
     """,
+    file="attribution",
     read=lambda facts: attribution_table(facts),
     of_executions="attribution",
 )

@@ -157,7 +157,7 @@ def test_a_reduced_profile_says_so(run: Path, reduced: tfprof.Profile) -> None:
     assert repr(prof).startswith("<Profile ")
 
 
-@pytest.mark.parametrize("member", ["roofline", "program_memory", "hlo_graph"])
+@pytest.mark.parametrize("member", ["attribution", "roofline", "program_memory", "hlo_graph"])
 def test_what_needs_single_executions_says_which_profile_has_it(member: str, reduced: tfprof.Profile) -> None:
     with pytest.raises(tfprof.TfProfError, match=r"open one of its hosts in full, prof\.host\(name\)"):
         found = getattr(reduced, member)
