@@ -292,15 +292,19 @@ def rule(headline: str, **said: Any) -> Callable[[_Asked], _Asked]:
 
 
 def ranked(found: Iterable[Advice], *, covered: float = 1.0) -> tuple[Advice, ...]:
-    """The largest gain first, then the more severe, then by name; what came in few steps and may be chance comes behind each
-    cause in every step."""
+    """The largest gain first, then the more severe, then causes before what only says where time goes, then by name; what came in
+    few steps and may be chance comes behind each cause in every step."""
 
     def weight(one: Advice) -> float:
         is_chance = one.rule in RULES and RULES[one.rule].is_chance
         gain = min(one.gain_ratio, MEDIUM_GAIN) if is_chance else one.gain_ratio
         return gain if one.share_of == "time captured" else gain * covered
 
-    return tuple(sorted(found, key=lambda one: (-weight(one), SEVERITIES.index(one.severity), one.rule, one.title)))
+    def order(one: Advice) -> tuple[float, int, bool, str, str]:
+        names_a_place = one.rule in RULES and RULES[one.rule].level == LAST
+        return -weight(one), SEVERITIES.index(one.severity), names_a_place, one.rule, one.title
+
+    return tuple(sorted(found, key=order))
 
 
 _MOST_CHARACTERS = 300

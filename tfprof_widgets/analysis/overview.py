@@ -20,6 +20,7 @@ from .facts import Facts
 from .hosts.hosts import Environment
 from .input.pipeline import INPUT_HIGH
 from .layers.layers import KnownLayers, find_layers
+from .layers.scopes import VENDOR
 from .memory.memory import judge_memory
 from .ops.ops import ALL_HOSTS
 from .out_of_memory.failure import MemoryFailure
@@ -252,7 +253,7 @@ def _most(facts: Facts) -> dict[str, str]:
     rows, types = facts.attribution, facts.op_shares.type
     places = find_layers(facts.named_scopes, KnownLayers({}, {}, {}))
     is_optimizer = np.array(places.kind, np.str_)[places.entry] == "optimizer"
-    kinds, kind = np.unique(np.array(types, np.str_), return_inverse=True)
+    kinds, kind = np.unique(np.array([VENDOR.sub("", one) for one in types], np.str_), return_inverse=True)
     averaged = np.append(facts.is_averaged, False)[rows.step]
     found = {}
     for name in ("device_compute", "host_compute"):

@@ -147,16 +147,17 @@ def judge(
         "device": device,
         "who": device if has_device else "model",
     }
+    waits_long = waits and share.get("input", 0.0) >= INPUT_MODERATE
+    waited = f"; {'it' if has_device else 'the model'} waits for data for another {percent(share.get('input', 0.0))}."
     if limiter != compute:
-        text = _SENTENCES[limiter]
-        if limiter in _HOST and not has_device:
-            text = _PYTHON if python_ms >= groups[limiter] / 2 else _RUNTIME
-        return Verdict("dispatch" if limiter in _HOST and not has_device else limiter, text.format(**words))
+        if limiter not in _HOST or has_device:
+            return Verdict(limiter, _SENTENCES[limiter].format(**words))
+        text = (_PYTHON if python_ms >= groups[limiter] / 2 else _RUNTIME).format(**words)
+        return Verdict("dispatch", f"{text[:-1]}{waited}" if waits_long else text)
     text = (_COMPUTE if share[compute] >= _MOST else _LESS)[has_device].format(**words)
     lost = max(groups, key=lambda name: groups[name] if name != compute else -1.0)
     if lost == "input":
-        is_much = share[lost] >= INPUT_MODERATE and waits
-        more = f"; {'it' if has_device else 'the model'} waits for data for another {percent(share[lost])}."
+        is_much, more = waits_long, waited
     else:
         is_much = share[lost] >= OTHER_HIGH
         what = _LOST_TO[lost] if has_device or lost not in _HOST else "Python and the runtime around ops"

@@ -57,10 +57,12 @@ class Claims:
         lost_ms = float((wanted - got).sum())
         if got.sum() < MUCH * wanted.sum() or (lost_ms and gain < MEDIUM_GAIN and rule.level != CAUSE):
             return None
+        # What it is known to be about is no other's, though its fix may win only part of that.
+        spoken = got if one.claim.ms is None else np.minimum(np.maximum(ms, wanted), free)
         for own in rows:
             left = np.bincount(self._entry[own], self._free_ms[own], n_steps)
-            taken = np.minimum(got, left)
-            got = got - taken
+            taken = np.minimum(spoken, left)
+            spoken = spoken - taken
             self._free_ms[own] *= (1 - taken / np.maximum(left, 1e-12))[self._entry[own]]
         more = f" {number(lost_ms / n_steps)} ms of that are in other cards." if lost_ms > _SAID * wanted.sum() else ""
         return replace(done, title=one.title + more, gain_ratio=gain, severity=severity_of(gain))

@@ -32,6 +32,7 @@ from .calls import OUTSIDE, of_batches, outside_ms
 from .causes import PASSES_ON, TracedOps
 from .facts import OP_OVERHEAD_MS, usual_step
 from .input_rules import works_ahead
+from .python import python_makes_batches
 from .python_work import MOST_OF_STALL, CodeLine, top_line
 from .run import (
     FIXED,
@@ -143,7 +144,7 @@ def checkpoint_stall(run: Run) -> Iterator[Advice]:
 def _reads_for_others(run: Run) -> bool:
     """Whether a function of the user's that saves nothing read the variables, such as one that evaluates or logs norms."""
     saving = run.saves.is_saving
-    return not run.saves.op_types and any(one.ms[saving].any() and not one.line.writes for one in run.called)
+    return not run.saves.op_types and any(one.ms[saving].any() and not one.line.writes for one in run.called_at_all)
 
 
 @rule("Find what happened in the slow steps", is_chance=True)
@@ -206,7 +207,7 @@ def small_batch(run: Run) -> Iterator[Advice]:
     steps = run.steps
     if len(steps) < MIN_STEPS or steps.has_device or run.eager.is_hot or not run.work.is_told:
         return
-    if run.wait.sets_the_pace and works_ahead(run):
+    if (run.wait.sets_the_pace and works_ahead(run)) or python_makes_batches(run):  # which a larger batch needs more of
         return
     owned_ms = np.minimum(run.claims.taken_ms, steps.time_ms)
     quick_ms = float(np.quantile(steps.time_ms - owned_ms, QUICK))

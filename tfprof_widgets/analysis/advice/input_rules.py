@@ -418,8 +418,8 @@ _SLOW = {
 
 @rule("Speed up the input", claims=("input",), explains=("memory_headroom",))
 def input_bound(run: Run) -> Iterator[Advice]:
-    """The training waits for data; gain: the share of the step time spent waiting, without copies to a device (`h2d_bound`); with
-    a filter, its part of that."""
+    """The training waits for data; gain: the share of the step time spent waiting, without copies to a device (`h2d_bound`), as
+    far as filters and cores let a fix win it."""
     steps, wait = run.steps, run.wait
     if not wait.is_long or _is_filling(run) or run.is_called_for_each_step:
         return
@@ -444,9 +444,24 @@ def input_bound(run: Run) -> Iterator[Advice]:
             view="timeline" if pipeline is None else "input_graph",
             op_names=_names(run, pipeline),
         ),
-        gain_ratio=part.ratio * (1 - kept_ratio(run) if stage == "filter_after" else 1.0),
+        gain_ratio=_won(run, stage, part.ratio),
         stage=stage,
     )
+
+
+_NEEDS_CORES = ("no_parallel_map", "few_threads")
+
+
+def _won(run: Run, stage: str, ratio: float) -> float:
+    """What a fix of a stage could win of a wait: with a filter its part, by more calls at once what the cores can take of it."""
+    if stage == "filter_after":
+        return ratio * (1 - kept_ratio(run))
+    load, steps_ms = run.load, float(run.results.steps.frame["step_time_ms"].sum())
+    if stage not in _NEEDS_CORES or load is None or not steps_ms:
+        return ratio
+    own_us, _ = input_ops(run)
+    computing = float(own_us.sum()) / US_PER_MS / steps_ms + run.steps.ratio("host_compute")
+    return min(ratio, 1 - min(computing, load.own) / min(load.quota or load.n_cores, load.n_cores))
 
 
 def _waits(run: Run, part: StepPart) -> str:

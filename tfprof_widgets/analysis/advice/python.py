@@ -27,6 +27,7 @@ from ..common import PS_PER_MS, milliseconds, number, percent, plural
 from ..steps.spans import MIN_STEPS
 from .facts import StepPart
 from .python_work import MIN_LINE_SAMPLES, MOST_OF_STALL, CodeLine, top_line
+from .run import FIXED
 
 if TYPE_CHECKING:
     from .causes import OutsideWork
@@ -58,9 +59,7 @@ def host_callback(run: Run) -> Iterator[Advice]:
         yield from _now_and_then(run.with_compiling)  # what they call may trace
         yield from _once(run)
         return
-    line = gap.lines[0] if gap.is_named else None
-    if line is None and not run.is_keras_loop and _is_between_calls(run):
-        line = top_line(run.trace, run.results.source_map, gap.pieces)
+    line = _line_of(run)
     idle_ratio = float(gap.ms.mean()) / steps.mean_ms
     share = max(idle_ratio, 0.0 if steps.has_device or line is None else gap.sampled_ratio)
     is_needed = line is not None and line.is_needed
@@ -84,8 +83,26 @@ def host_callback(run: Run) -> Iterator[Advice]:
         selection=steps.stretch(gap.ms, "other", view="source_view" if line else "timeline"),
         # What each batch needs can run beside the rest of the step, which hides no more than it takes itself.
         gain_ratio=BESIDE * min(share, 1 - share) if is_needed else share,
-        claim=Claim(ms=gap.ms if share == idle_ratio else None),
+        claim=Claim(ms=gap.ms if share == idle_ratio else share * steps.time_ms),
     )
+
+
+def _line_of(run: Run) -> CodeLine | None:
+    """Where the user's Python between the computations is; None where it is not known."""
+    gap = run.gap
+    if gap.is_named:
+        return gap.lines[0]
+    if run.is_keras_loop or not _is_between_calls(run):
+        return None
+    return top_line(run.trace, run.results.source_map, gap.pieces)
+
+
+def python_makes_batches(run: Run) -> bool:
+    """Whether Python that each batch needs takes most of the steps."""
+    if not _is_judged(run) or not is_usual(run) or float(run.gap.ms.mean()) <= FIXED * run.steps.mean_ms:
+        return False
+    line = _line_of(run)
+    return line is not None and line.is_needed
 
 
 @rule(

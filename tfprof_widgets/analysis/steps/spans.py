@@ -40,7 +40,8 @@ class SpanType(IntEnum):
     """The event says nothing about step time."""
 
 
-_NOT_COMPUTE = ("EagerExecute", "EagerLocalExecute", "EagerKernelExecute", "FunctionRun")
+_NOT_COMPUTE = ("EagerExecute", "EagerLocalExecute", "EagerKernelExecute", "FunctionRun", "$")
+"""The last begins the name of a function that Python's own tracer saw, `$train.py:7 load`."""
 _TRACE = "tf.function-graph_building"
 _MARKERS = ("train", "test", "TraceContext")
 _COPIES = {
@@ -78,8 +79,8 @@ def sessions_with_device(trace: Trace) -> Bool:
 
 
 def classify(trace: Trace, grouping: Grouping, units: UInt8) -> UInt8:
-    """The `SpanType` of every event, `NONE` for wrappers. Differs from XProf: compilation is a type, `MemcpyH2D` and kin are
-    copies (D1), bfloat16 is 16-bit (D9), not the name alone decides (D13), exchanges are communication."""
+    """The `SpanType` of every event, `NONE` for wrappers and functions of Python. Differs from XProf: compilation is a type,
+    `MemcpyH2D` and kin are copies (D1), bfloat16 is 16-bit (D9), not the name alone decides (D13), exchanges count."""
     host, stream = on_host(trace), on_stream(trace)
     types = np.full(trace.n_events, SpanType.NONE, np.uint8)
     types[host] = by_ends(trace, _host_types, np.uint8)[trace.name_id[host]]

@@ -580,7 +580,7 @@ class CaptureSummary(CaptureFacts):
         told = (
             step_sentence(self, self.detail)
             if self.n_steps
-            else "What the capture cost a step is not known: no step was marked."
+            else "What the capture cost a step is not known: no step was marked by Keras or tfprof."
         )
         spent = f"Starting took {number(self.start_s * 1e3)} ms, stopping {number(self.stop_s * 1e3)} ms"
         spent += f", for {plural(self.n_events, 'event')} in {size(self.n_bytes)}."

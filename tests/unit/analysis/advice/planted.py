@@ -14,7 +14,12 @@ PLANTED = {
         "for data",
         "mapped = data.map(blur, num_parallel_calls=tf.data.AUTOTUNE).cache()",
     ),
-    "inefficient_graph": ("inefficient_op", "", "11 x 11 convolution of sequential", "Put 5 convolutions of 3 x 3"),
+    "inefficient_graph": (
+        "inefficient_op",
+        "",
+        "11 x 11 convolution of sequential",
+        "Put two to 5 convolutions of 3 x 3",
+    ),
     "heavy_callback": ("host_callback", "", "on_train_batch_end (trainings.py:", "every hundredth batch"),
     "retracing": ("retracing", "", "train_step (trainings.py:", "tf.constant(i)"),
     "eager_loop": ("eager_hot_loop", "", "one by one from Python", "@tf.function"),

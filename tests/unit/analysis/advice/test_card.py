@@ -66,6 +66,11 @@ def test_the_largest_gain_comes_first_and_names_decide_among_equals() -> None:
     assert [advice.rule for advice in found] == ["c", "a", "b"]
 
 
+def test_what_only_says_where_the_time_goes_comes_behind_a_cause_of_as_much() -> None:
+    found = ranked(iter([one("busy", 0.0), one("memory_growth", 0.0)]))
+    assert [advice.rule for advice in found] == ["memory_growth", "busy"]
+
+
 def test_what_may_be_chance_comes_behind_each_cause_in_every_step_that_is_worth_a_word() -> None:
     found = ranked(iter([one("straggler_step", 0.49), one("a", 0.3), one("b", 0.06), one("c", 0.04), one("d", 0.0)]))
     assert [advice.rule for advice in found] == ["a", "b", "straggler_step", "c", "d"]

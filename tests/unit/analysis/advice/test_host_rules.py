@@ -94,6 +94,12 @@ def test_python_of_a_loop_of_one_s_own_is_not_between_batches_and_no_hook() -> N
     assert "callback" not in str(advice.fix)
 
 
+def test_functions_that_a_tracer_of_python_saw_compute_nothing() -> None:
+    """JAX has it on."""
+    results = run(LONG_OP, ("$train.py:7 load", 60_000, 39_000), ("$numpy sort", 61_000, 30_000))
+    assert only(results).title == "No op runs for 40.0 of 100 ms a step (40 %): Python, or waiting."
+
+
 def test_python_outside_of_the_calls_of_a_function_is_told_as_such() -> None:
     advice = only(run(("train_step", 0, 60_000), ("EagerExecute", 500, 59_000), LONG_OP, stats=CALLS))
     assert (
@@ -247,6 +253,17 @@ def test_reading_every_variable_in_every_step_is_no_save() -> None:
     assert "checkpoint_stall" not in rules(run(WORK, *reads))
 
 
+def test_variables_that_an_evaluation_reads_in_a_single_step_are_not_saved() -> None:
+    reads = [("EagerLocalExecute: ReadVariableOp", 100_000 + 100 * i, 50) for i in range(8)]
+    starts = [i * STEP_US + (200_000 if i > 4 else 0) for i in range(10)]
+    evaluating = [(starts[4] + 102_000 + 5_000 * i, 3) for i in range(39)]
+    seen = sampled(*((start + 50_000, 1) for start in starts), *evaluating)
+    functions = seen.frames["function"].where(seen.frames["line"] != 1, "loop")
+    seen = replace(seen, frames=seen.frames.assign(function=functions))
+    told = rules(run(WORK, only=lambda i: i == 4, longer=200_000, extra=reads, source_map=seen))
+    assert "checkpoint_stall" not in told
+
+
 def test_slow_steps_of_unknown_cause_are_named() -> None:
     slow = run(WORK, n_steps=20, only=lambda i: i in (6, 13), longer=300_000, extra=[("y:MatMul", 100_000, 299_000)])
     advice = only(slow)
@@ -267,6 +284,18 @@ def test_the_longest_stall_promises_no_more_than_a_usual_one() -> None:
     advice = only(Analysis(trace(plane("/host:CPU", line("python", *events)), session(duration_us=at))))
     assert advice.rule == "straggler_step"
     assert advice.gain_ratio == pytest.approx(600 / 2600)
+
+
+def test_python_that_each_batch_needs_is_not_the_same_for_any_batch() -> None:
+    """Though moving it to a thread wins only what the rest of a step can hide."""
+    text = "for x in data: train(prepare(x))\n\ndef prepare(x):\n    return draw(x)\n"
+    short = [(f"net/l{i}/MatMul:MatMul", 20 * i, 5.0) for i in range(45)]
+    moments = [(i * 10_000 + at, 1 if at < 1_000 else 4) for i in range(40) for at in (500, 4_000, 8_000)]
+    seen = sampled(*moments, text=text, function="prepare")
+    found = {one.rule: one for one in run(*short, step_us=10_000, n_steps=40, source_map=seen).advice}
+    assert found["host_callback"].title.startswith("Python in prepare (train.py:4) takes 9.12 of 10.0 ms a step (91 %)")
+    assert found["host_callback"].gain_ratio < 0.05
+    assert "small_batch" not in found
 
 
 def test_one_slow_step_is_no_straggler() -> None:
@@ -433,3 +462,8 @@ def test_a_loss_of_cheap_ops_is_no_fault() -> None:
         run(("StatefulPartitionedCall/net_1/conv_1/convolution:Conv2D", 0, 60_000), (softmax, 60_000, 39_000)).advice
         == ()
     )
+
+
+def test_the_header_calls_an_op_that_onednn_took_over_as_tensorflow_does() -> None:
+    results = run(("MatMul:_MklMatMul", 1_000, 95_000))
+    assert results.overview.verdict.endswith("most of it in MatMul.")

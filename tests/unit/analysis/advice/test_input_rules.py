@@ -216,6 +216,15 @@ def test_calls_in_parallel_are_no_remedy_for_python_that_computes(cpu_pct: float
     assert ("Where it computes in Python" in advice.fix.words) == (cpu_pct is None)
 
 
+def test_calls_in_parallel_win_no_more_than_the_cores_can_take_of_the_work() -> None:
+    """Of 8 ms of waiting in steps of 10 ms two cores leave half of what the map computes."""
+    drawn = pipeline("BatchV2", "Map", op="adjust:AdjustHue", op_us=7_000)
+    alone, waits = top(sampled(drawn, 100)), top(sampled(drawn, 25))
+    assert (alone.stage, waits.stage) == ("no_parallel_map", "no_parallel_map")
+    assert alone.gain_ratio == pytest.approx(1 - 0.9 / 2, abs=0.06)
+    assert waits.gain_ratio == pytest.approx(0.8, abs=0.03)
+
+
 def test_one_thread_for_a_parallel_map_is_told_where_there_are_more_cores() -> None:
     for cores, stage in ((8, "few_threads"), (1, "slow_map")):
         stats = {"Root": {"threadpool_size": 1, "cpu_budget": cores}}

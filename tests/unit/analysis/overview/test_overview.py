@@ -229,6 +229,16 @@ def test_on_a_machine_without_a_device_the_cpu_computes() -> None:
     )
 
 
+def test_what_a_step_waits_for_data_is_named_beside_python_that_takes_hardly_more() -> None:
+    ms = dict.fromkeys(STEP_CATEGORIES, 0.0) | {"host_compute": 0.5, "dispatch": 4.9, "input": 4.6}
+    said = judge(ms, 10.0, has_device=False).sentence
+    assert said == (
+        "Dispatch-bound: Python and the runtime around ops take 4.90 of 10.0 ms a step (49 %), the ops themselves 5 %; the "
+        "model waits for data for another 46 %."
+    )
+    assert "another" not in judge(ms, 10.0, has_device=False, waits=False).sentence
+
+
 @pytest.mark.parametrize(("python_ms", "word"), [(5.0, "Python-bound"), (1.0, "Dispatch-bound")])
 def test_what_runs_around_ops_of_a_cpu_is_no_computing(python_ms: float, word: str) -> None:
     ms = dict.fromkeys(STEP_CATEGORIES, 0.0) | {"host_compute": 1.0, "dispatch": 7.25}
