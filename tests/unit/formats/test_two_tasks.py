@@ -44,7 +44,7 @@ def test_time_in_which_a_tensor_arrives_is_communication_of_the_task_that_waits(
     assert steps.loc[PS, ["device_collectives_ms", "host_compute_ms"]].tolist() == [0.0, 0.05]
     assert set(prof.workers["host"]) == {WORKER}
     assert dict(zip(prof.hosts["host"], prof.hosts["role"], strict=True)) == {WORKER: "worker", PS: "parameter server"}
-    assert prof.overview.limiter == "device_collectives"
+    assert prof.overview.limiter == "host_compute"
     assert prof.overview.verdict.endswith("is lost to exchange between hosts.")
 
 

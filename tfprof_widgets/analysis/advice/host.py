@@ -309,7 +309,8 @@ def batch_words(results: Facts, advice: Sequence[Advice]) -> tuple[str, ...]:
         return "A larger batch fits", used
     if run.wait.sets_the_pace:
         return f"{larger}, but the input sets the pace", used
-    if room.waited_ratio >= WAITS and not any("memory_headroom" in RULES[one.rule].explains for one in advice):
+    explained = any("memory_headroom" in RULES[one.rule].explains for one in advice if one.rule in RULES)
+    if room.waited_ratio >= WAITS and not explained:
         why = f"{used}, and the {run.steps.device} waits for the CPU as long for any batch"
         return "A larger batch fits and may help", why
     return larger, used

@@ -324,7 +324,7 @@ def _on_keeping(run: Run, pipeline: pd.Series | None) -> tuple[str, UserCall | N
 
 def _on_cache(run: Run, pipeline: pd.Series | None) -> str:
     if throws_cache_away(run, pipeline):
-        return _TAKE_FIRST
+        return f"There is a cache in this pipeline. {_TAKE_FIRST}"
     return (
         "There is a cache in this pipeline. What is before it runs in the first epoch alone, unless an epoch does not read "
         "all of it, which throws the cache away; what is behind it runs in each."
