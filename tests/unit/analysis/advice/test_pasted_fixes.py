@@ -144,5 +144,5 @@ def test_where_there_is_a_cache_none_is_proposed_and_what_is_known_of_it_is_said
     fixes: dict[str, dict[str, Fix]],
 ) -> None:
     words = [fix.words for fix in fixes["cached"].values()]
-    assert any("There is a cache in this pipeline." in one and "Put take() before cache()" in one for one in words)
+    assert any("There is a cache in this pipeline." in one and "which throws the cache away" in one for one in words)
     assert not any("by .cache()" in one or "put .cache()" in one for one in words)
