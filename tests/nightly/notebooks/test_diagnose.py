@@ -22,7 +22,7 @@ PLANTED = {
     "small batch": ("small_batch", "8 times as many samples"),
     "slow read": ("input_bound generator", "num_parallel_calls"),
     "overloaded preprocessing": ("input_bound slow_map", "Make blur (Cell "),
-    "inefficient graph": ("inefficient_op", "Put 5 convolutions of 3 x 3"),
+    "inefficient graph": ("inefficient_op", "convolutions of 3 x 3"),
     "heavy callback": ("host_callback", "every hundredth batch"),
     "retracing": ("retracing", "tf.constant(i)"),
     "eager loop": ("eager_hot_loop", "@tf.function"),
