@@ -10,7 +10,7 @@ from ..trace.arrays import Int64
 from ..trace.source_map import SourceMap
 from ..trace.trace import Trace
 from .card import last_part, title_of
-from .common import PS_PER_MS, text_column
+from .common import PS_PER_MS, label_column, text_column
 from .facts import Facts
 from .grouping import UNIT_TEXTS
 from .layers.layers import PHASES, Layers
@@ -70,11 +70,11 @@ def attribution_table(facts: Facts) -> pd.DataFrame:
             "duration_ms": (rows.end_ps - rows.start_ps) / PS_PER_MS,
             "time_ms": rows.time_ps / PS_PER_MS,
             "is_wait": rows.is_wait,
-            "event": _texts(trace.strings, _at(trace.name_id, rows.event)),
-            "op": _texts(facts.op_shares.name, rows.op),
-            "type": _texts(facts.op_shares.type, rows.op),
-            "layer": _texts(layers.entries["layer"].tolist(), _at(layers.op_entry, rows.op)),
-            "phase": _texts((*PHASES, "input", "border", "copy"), phase_of(rows, layers)),
+            "event": label_column(trace.strings, _at(trace.name_id, rows.event)),
+            "op": label_column(facts.op_shares.name, rows.op),
+            "type": label_column(facts.op_shares.type, rows.op),
+            "layer": label_column(layers.entries["layer"].tolist(), _at(layers.op_entry, rows.op)),
+            "phase": label_column((*PHASES, "input", "border", "copy"), phase_of(rows, layers)),
             "line": _lines(facts, rows),
             "unit": text_column([UNIT_TEXTS.get(one, "") for one in kernel_unit.tolist()]),
             "bound": text_column([bound.get(one, "") for one in unit.tolist()]),
@@ -106,7 +106,7 @@ def _lines(facts: Facts, rows: Attribution) -> pd.Series:
         "" if bucket else f"{last_part(file)}:{line}"
         for file, line, bucket in zip(*(lines.entries[name] for name in ("file", "line", "bucket")), strict=True)
     ]
-    text = _texts(entries, _at(lines.op_entry, rows.op)).to_numpy(np.object_, copy=True)
+    text = label_column(entries, _at(lines.op_entry, rows.op)).to_numpy(np.object_, copy=True)
     source_map = facts.source_map
     if source_map is not None and len(source_map.samples):
         seen, place = _seen(facts.trace, source_map, rows)
@@ -132,9 +132,3 @@ def _at(values: npt.NDArray[np.integer], rows: Int64) -> Int64:
     """Some of the values, -1 where the row is."""
     found: Int64 = np.append(values.astype(np.int64), -1)[rows]
     return found
-
-
-def _texts(labels: list[str] | tuple[str, ...], codes: Int64) -> pd.Series:
-    used, place = np.unique(codes, return_inverse=True)
-    texts = np.array([labels[code] if code >= 0 else "" for code in used.tolist()], dtype=object)
-    return text_column(texts[place])

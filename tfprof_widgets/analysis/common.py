@@ -57,6 +57,13 @@ def text_column(texts: Iterable[str]) -> pd.Series:
     return column
 
 
+def label_column(labels: Sequence[str], codes: Int64) -> pd.Series:
+    """A column of some labels, "" for the code -1."""
+    used, place = np.unique(codes, return_inverse=True)
+    texts = np.array([labels[code] if code >= 0 else "" for code in used.tolist()], dtype=object)
+    return text_column(texts[place])
+
+
 @cache
 def _without_rows(types: tuple[tuple[str, type], ...]) -> pd.DataFrame:
     """Made once: of many small traces the tables that stay empty would take longest."""

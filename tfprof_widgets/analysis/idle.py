@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -11,7 +11,7 @@ import pandas as pd
 
 from ..trace.arrays import Bool, Float64, Int32, Int64, UInt8
 from ..trace.trace import Trace
-from .common import PS_PER_MS, PS_PER_US, Stretches, dense_codes, first_of, sum_by, text_column, typed_table
+from .common import PS_PER_MS, PS_PER_US, Stretches, dense_codes, first_of, label_column, sum_by, typed_table
 from .events import compute_launches
 from .hosts.hosts import is_accelerator
 from .layers.layers import PHASES, Layers
@@ -398,17 +398,17 @@ def compute_idle(
     return pd.DataFrame(
         {
             "gap": gaps.gap,
-            "device": _texts(devices, gaps.plane),
+            "device": label_column(devices, gaps.plane),
             "step": gaps.step,
-            "position": _texts(POSITIONS, gaps.position),
+            "position": label_column(POSITIONS, gaps.position),
             "start_ms": gaps.start_ps / PS_PER_MS,
             "duration_us": gaps.duration_ps / PS_PER_US,
-            "cause": _texts(STEP_CATEGORIES, gaps.cause),
+            "cause": label_column(STEP_CATEGORIES, gaps.cause),
             "gap_us": gaps.gap_ps / PS_PER_US,
-            "kernel": _texts(trace.strings, np.append(trace.name_id, -1)[gaps.kernel]),
-            "op": _texts(op_shares.name, op),
-            "layer": _texts(layers.entries["layer"].tolist(), np.append(layers.op_entry, -1)[op]),
-            "phase": _texts(*_phases(gaps, layers, op)),
+            "kernel": label_column(trace.strings, np.append(trace.name_id, -1)[gaps.kernel]),
+            "op": label_column(op_shares.name, op),
+            "layer": label_column(layers.entries["layer"].tolist(), np.append(layers.op_entry, -1)[op]),
+            "phase": label_column(*_phases(gaps, layers, op)),
             "launch_us": launch_us,
             "queue_depth": depth,
         }
@@ -430,13 +430,6 @@ def _launch(trace: Trace, kernel: Int64) -> tuple[Float64, Float64]:
     call_ps, queued = launch_calls(trace, np.maximum(kernel, 0))
     is_known = (kernel >= 0) & (call_ps >= 0)
     return np.where(is_known, call_ps / PS_PER_US, np.nan), np.where(is_known & (queued >= 0), queued, np.nan)
-
-
-def _texts(labels: Sequence[str], codes: Int64) -> pd.Series:
-    """A column of some labels, "" for the code -1."""
-    used, place = np.unique(codes, return_inverse=True)
-    texts = np.array([labels[code] if code >= 0 else "" for code in used.tolist()], dtype=object)
-    return text_column(texts[place])
 
 
 def idle_times(trace: Trace, occurrences: Occurrences) -> dict[str, int]:

@@ -95,7 +95,6 @@ _LESS = {
 }
 """The same of less than half of a step: no single group is most of it."""
 _LOST_TO = {
-    "input": "waiting for data",
     "compile": "tracing and compilation",
     "copy_to_device": "copies from the host",
     "dispatch": "Python, dispatch and launches",
@@ -155,14 +154,12 @@ def judge(
         text = (_PYTHON if python_ms >= groups[limiter] / 2 else _RUNTIME).format(**words)
         return Verdict("dispatch", f"{text[:-1]}{waited}" if waits_long else text)
     text = (_COMPUTE if share[compute] >= _MOST else _LESS)[has_device].format(**words)
-    lost = max(groups, key=lambda name: groups[name] if name != compute else -1.0)
-    if lost == "input":
-        is_much, more = waits_long, waited
-    else:
-        is_much = share[lost] >= OTHER_HIGH
-        what = _LOST_TO[lost] if has_device or lost not in _HOST else "Python and the runtime around ops"
-        more = f"; another {percent(share[lost])} is lost to {what.format(**words)}."
-    return Verdict(compute, f"{text[:-1]}{more}" if is_much else text)
+    lost = max((name for name in groups if name not in (compute, "input")), key=groups.__getitem__)
+    what = _LOST_TO[lost] if has_device or lost not in _HOST else "Python and the runtime around ops"
+    is_much = share[lost] >= OTHER_HIGH
+    more = f"; another {percent(share[lost])} is lost to {what.format(**words)}." if is_much else text[-1]
+    text = f"{text[:-1]}{more}"
+    return Verdict(compute, f"{text[:-1]}{waited}" if waits_long else text)
 
 
 _OF_HOST = {"dispatch": "for Python and dispatch", "kernel_launch": "for kernel launches"}

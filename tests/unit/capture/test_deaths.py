@@ -190,12 +190,7 @@ assert steps(capture.stop()) == [[0]]
     assert found["rows"] == [], "Python ended in peace, and its profiles with it"
 
 
-@pytest.fixture(scope="module")
-def survived(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
-    """Faults that the process outlives."""
-    place = tmp_path_factory.mktemp("survived")
-    return scenario(
-        """
+FAULTS = """
         import resource
         press = lambda: [(os.kill(os.getpid(), signal.SIGINT), time.sleep(0.01)) for _ in range(30)]
         really_stop = tf.profiler.experimental.stop
@@ -254,7 +249,15 @@ def survived(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
         del prof
         gc.collect()
         out["nothing_stays"] = list(map(str, roomy.iterdir()))
-        """,
+        """
+
+
+@pytest.fixture(scope="module")
+def survived(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
+    """Faults that the process outlives."""
+    place = tmp_path_factory.mktemp("survived")
+    return scenario(
+        FAULTS,
         cwd=place,
         TMPDIR=str(place),
     )

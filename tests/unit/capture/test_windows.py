@@ -12,9 +12,7 @@ from tests.unit.capture.scenario import run_scenario
 pytestmark = pytest.mark.tensorflow
 
 
-@pytest.fixture(scope="module")
-def run() -> dict[str, Any]:
-    return run_scenario("""
+PROGRAM = """
         x, y = arrays(20)
         trained = model()
 
@@ -81,7 +79,12 @@ def run() -> dict[str, Any]:
             time.sleep(0.05)
         record = capture.stop()
         out["own_list"] = {"outcome": record.outcome, "kept": n_kept(record), "windows": len(record.windows)}
-    """)
+    """
+
+
+@pytest.fixture(scope="module")
+def run() -> dict[str, Any]:
+    return run_scenario(PROGRAM)
 
 
 def test_a_range_opens_one_window_over_the_border_of_epochs(run: dict[str, Any]) -> None:

@@ -16,12 +16,7 @@ from tfprof_widgets.analysis import compute_steps
 pytestmark = pytest.mark.tensorflow
 
 
-@pytest.fixture(scope="module")
-def run(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
-    logdir = str(tmp_path_factory.mktemp("marked"))
-    # Data that takes 40 ms to come sets the pace: both programs then take the same time on any machine.
-    return run_scenario(
-        """
+PROGRAM = """
         import tfprof_widgets as tfprof
 
         def batches():
@@ -105,8 +100,14 @@ def run(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
             for x, y in tfprof.trace_steps(memory):
                 train_step(x, y)
         out["marked"] = LOGDIR
-    """.replace("LOGDIR", repr(logdir))
-    )
+    """
+
+
+@pytest.fixture(scope="module")
+def run(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
+    logdir = str(tmp_path_factory.mktemp("marked"))
+    # Data that takes 40 ms to come sets the pace: both programs then take the same time on any machine.
+    return run_scenario(PROGRAM.replace("LOGDIR", repr(logdir)))
 
 
 def test_a_first_step_that_ends_its_window_by_tracing_is_in_no_average(run: dict[str, Any]) -> None:

@@ -19,14 +19,13 @@ from ..common import PS_PER_MS, number, percent, plural, size
 from ..layers.layers import BACKWARD
 from ..out_of_memory.what_held import batch_size_of
 from .computing import NAMED, Computing
+from .device import MOST
 from .run import compiled
 
 if TYPE_CHECKING:
     from .causes import TracedOps
     from .run import Run
 
-MOST = 0.5
-"""From this share on something is most of a whole."""
 _ELEMENTWISE = re.compile(
     r"Abs|AddN|Add(V2)?|Sub|Mul(NoNan)?|(Real|Xlog|X|Floor)?[Dd]iv(NoNan)?|Neg|Exp|Expm1|Log|Log1p|R?[Ss]qrt(Grad)?|Square(dDifference)?"
     r"|Pow|Sign|Sigmoid(Grad)?|Tanh(Grad)?|Soft(plus|sign)(Grad)?|S?[Ee]lu(Grad)?|(Leaky)?Relu6?(Grad)?|Relu6?Grad|Erfc?|Sin|Cos"
