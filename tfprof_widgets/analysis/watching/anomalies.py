@@ -287,12 +287,11 @@ class AnomalyFinder:
             yield single.kind, single, [step.number for step in slow.single]
 
     def _take(self, rows: Any) -> None:
-        usual_rows = rows[is_usual(rows)]
         self._traced.add(rows)
         self._slow.add(rows, self._phases.level)
         phases, known = self._phases, self._phases.open[-1:]
-        self._after.add(usual_rows, phases.level.usual)
-        phases.add(usual_rows)
+        self._after.add(rows[is_usual(rows)], phases.level.usual)
+        phases.add(rows)
         for phase in (*phases.open, *phases.ending):
             if phase not in known:
                 self._slow.take_back(phase.first_ordinal)

@@ -16,9 +16,11 @@ from .slow_steps import (
     MIN_RISE_MS,
     SHORT,
     Floats,
+    LatestRows,
     Level,
     Rows,
     Usual,
+    is_usual,
     known_or_usual,
     parts_of,
 )
@@ -108,6 +110,8 @@ class Phases:
         self.closed: list[Phase] = []
         """Those that ended since somebody took them."""
         self._recent = np.empty((0, len(COLUMNS)))
+        self._unusual = LatestRows(LOOKED_BACK)
+        """Steps that are long for a reason of their own: they show no change of pace, but one may begin among them."""
 
     @property
     def level(self) -> Level:
@@ -115,7 +119,9 @@ class Phases:
         return self.open[-1].level if self.open else self.base
 
     def add(self, rows: Rows) -> None:
-        """Take the next steps that tell what is usual."""
+        """Take the next steps of training."""
+        self._unusual.append(rows[~is_usual(rows)])
+        rows = rows[is_usual(rows)]
         while len(rows):
             rows = rows[self._take(rows[: self.level.until_look()]) :]
 
@@ -182,6 +188,8 @@ class Phases:
         assert usual is not None  # without it nothing is slow
         rows = level.rows.last(LOOKED_BACK)
         is_short = n_seen == SHORT
+        if is_short:
+            rows = self._with_unusual(rows)
         values = known_or_usual(rows[column])
         if is_short:
             low, high = _low_and_high(level.rows.last(), column)
@@ -194,14 +202,15 @@ class Phases:
             low, high = usual.mean, float(values[-n_seen:].mean())
         middle = (low + high) / 2
         own = rows[_turn(values - middle) :].copy()
-        level.rows.drop_from(int(own["ordinal"][0]))
+        first, own = own[0], own[is_usual(own)]
+        level.rows.drop_from(int(first["ordinal"]))
         before = level.rows.last()
         if len(before) < BLOCK:  # what was usual was so for too short a time
             level.rows.append(own)
             level.find_usual()
             return
         phase = Phase(
-            *(Level(own), int(own["ordinal"][0]), int(own["number"][0]), int(own["start_ns"][0])),
+            *(Level(own), int(first["ordinal"]), int(first["number"]), int(first["start_ns"])),
             *(pace_of(before), pace_of(before[before["ms"] <= usual.cut], np.mean), usual.cut),
             *(column, is_short, middle),
         )
@@ -210,6 +219,13 @@ class Phases:
             for name in ("first_ordinal", "first_number", "began_ns", "before", "mean_before", "notes"):
                 setattr(phase, name, getattr(former, name))
         self.open.append(phase)
+
+    def _with_unusual(self, rows: Rows) -> Rows:
+        """Rows of a level with the steps among them that show no change of pace."""
+        unusual = self._unusual.last()
+        is_among = (unusual["ordinal"] > rows["ordinal"][0]) & (unusual["ordinal"] < rows["ordinal"][-1])
+        found: Rows = np.sort(np.concatenate([rows, unusual[is_among]]), order="ordinal")
+        return found
 
     def _end_all(self, has_ended: Callable[[Phase], Any]) -> None:
         """End the stretches that have, from the innermost on."""

@@ -46,6 +46,17 @@ def test_a_phase_that_is_much_slower_than_one_just_before_begins_where_it_begins
     assert found.first_step == 2000
 
 
+@pytest.mark.parametrize("window", [(1950, 1960), (1980, 2010)])
+def test_a_phase_that_begins_while_a_window_holds_steps_up_begins_where_it_begins(window: tuple[int, int]) -> None:
+    run = healthy(1, N)
+    begin, end = window
+    run.flags[begin:end], run.flags[end : end + 70] = PROFILED, AFTER_WINDOW
+    run.compute[begin - 1 : end] *= 3
+    run.wait[2000:] += 40
+    found = show(run, call_s=CALL_S).named["wait_grows"][1]
+    assert found.first_step == 2000
+
+
 @pytest.mark.parametrize("at", [700, 3000])
 def test_slow_computing_is_named_and_no_other_cause(at: int) -> None:
     run = healthy(1, N)
