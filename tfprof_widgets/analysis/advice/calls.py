@@ -206,9 +206,10 @@ def eager_hot_loop(run: Run) -> Iterator[Advice]:
     steps, eager = run.steps, run.eager
     if len(steps) < MIN_STEPS or not eager.is_hot or (run.calls.n_functions and not steps.has_device):
         return
-    own_ms = steps.usual_ms(steps.category_ms("input") + run.traced.cost_ms)
-    python = steps.part("python", max(own_ms - eager.op_ms, 0.0))
-    if python.ratio < MEDIUM_GAIN:
+    owned_ms = steps.category_ms("input") + run.traced.cost_ms
+    python = steps.part("python", max(float((steps.time_ms - owned_ms).mean()) - eager.op_ms, 0.0))
+    gain = steps.usual_ratio(max(steps.usual_ms(owned_ms) - eager.op_ms, 0.0), owned_ms)
+    if gain < MEDIUM_GAIN:
         return
     line = top_line(run.trace, run.results.source_map, steps.pieces)
     in_fit = run.is_keras_loop or (line is not None and ".train_on_batch(" in line.code)
@@ -229,7 +230,7 @@ def eager_hot_loop(run: Run) -> Iterator[Advice]:
         },
         fix=_as_graph(in_fit=in_fit, has_function=has_function, line=line),
         selection=steps.usual(steps.time_ms, view="op_table", op_names=run.known(*top)),
-        gain_ratio=python.ratio,
+        gain_ratio=gain,
     )
 
 
@@ -422,7 +423,7 @@ def eager_ops(run: Run) -> Iterator[Advice]:
         | (line.evidence if line else {}),
         fix=Fix(f"Call them in a tf.function, metrics too: the step's, or one of their own. {PYTHON_STAYS}"),
         selection=steps.usual(steps.time_ms, view="source_view" if line else "timeline"),
-        gain_ratio=python.ratio,
+        gain_ratio=steps.usual_ratio(python.ms, _owned_ms(run)),
     )
 
 
@@ -446,7 +447,7 @@ def many_calls(run: Run) -> Iterator[Advice]:
             f"become part of its graph. {PYTHON_STAYS}"
         ),
         selection=steps.usual(steps.time_ms, view="source_view" if line else "timeline"),
-        gain_ratio=python.ratio,
+        gain_ratio=steps.usual_ratio(python.ms, _owned_ms(run)),
     )
 
 
@@ -470,7 +471,7 @@ def step_overhead(run: Run) -> Iterator[Advice]:
         | {"function_ms": float(np.median(calls.function_ms)), "op_ms": _op_ms(run), "ops_per_step": run.work.n_ops},
         fix=fewer_calls(run),
         selection=steps.usual(steps.time_ms, view="timeline"),
-        gain_ratio=python.ratio,
+        gain_ratio=steps.usual_ratio(python.ms, _owned_ms(run)),
     )
 
 

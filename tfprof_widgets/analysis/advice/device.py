@@ -234,11 +234,10 @@ def idle_border(run: Run) -> Iterator[Advice]:
         return
     owned_ms = _owned_ms(run)
     graph_ms = np.maximum(run.calls.function_ms - steps.wait_ms("device_compute"), 0.0)
-    won_ms = np.minimum(waits.border_ms, steps.time_ms - graph_ms) - owned_ms
+    won_ms = float(np.median(np.minimum(waits.border_ms, steps.time_ms - graph_ms) - owned_ms))
     idle = steps.part("border", float(waits.border_ms.mean()))
-    # A stall may never come again: no more than a usual step could win.
-    won = steps.part("won", min(float(np.median(won_ms / steps.time_ms)) * steps.mean_ms, float(won_ms.mean())))
-    if won.ratio < MEDIUM_GAIN or won.ms < float(owned_ms.mean()):
+    gain = steps.usual_ratio(won_ms, owned_ms)
+    if gain < MEDIUM_GAIN or won_ms < float(owned_ms.mean()):
         return
     lock_ms = float(np.median(input_python_ms(run)))
     waits_for_lock = lock_ms >= MOST * idle.ms
@@ -256,11 +255,11 @@ def idle_border(run: Run) -> Iterator[Advice]:
             else "for Python, the runtime and waiting for results."
         ),
         evidence=idle.evidence
-        | {"won_ms": won.ms, "estimate": "a step keeps what the host needs to run its graph"}
+        | {"won_ms": won_ms, "estimate": "a step keeps what the host needs to run its graph"}
         | ({"input_python_ms": lock_ms} if waits_for_lock else {}),
         fix=fix,
         selection=steps.usual(waits.border_ms, view="timeline"),
-        gain_ratio=won.ratio,
+        gain_ratio=gain,
         stage=python_stage(run) if waits_for_lock else "",
     )
 

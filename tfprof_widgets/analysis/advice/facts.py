@@ -117,6 +117,11 @@ class StepFacts:
         """What a step that no stall lengthens takes beside what others own of each."""
         return float(np.median(self.time_ms - owned_ms)) if len(self) else 0.0
 
+    def usual_ratio(self, ms: float, owned_ms: Float64) -> float:
+        """The share of such a step, with what others own on average, that some time of it has: what a fix would win of it."""
+        step_ms = self.usual_ms(owned_ms) + (float(owned_ms.mean()) if len(self) else 0.0)
+        return ms / step_ms if step_ms else 0.0
+
     def usual(self, values: Float64, *, view: str, op_names: tuple[str, ...] = ()) -> Highlight:
         """Select the typical step by some values, and ops."""
         return step_highlight(self.frame, self.typical(values), view=view, op_names=op_names)

@@ -213,7 +213,8 @@ def small_batch(run: Run) -> Iterator[Advice]:
     own_ms = steps.usual_ms(owned_ms)
     growing_ms = min(run.work.growing_ms, own_ms)
     fixed = steps.part("fixed", own_ms - growing_ms)
-    if run.work.growing_ms > (1 - FIXED) * quick_ms or fixed.ratio < MEDIUM_GAIN:
+    gain = steps.usual_ratio(fixed.ms, owned_ms)
+    if run.work.growing_ms > (1 - FIXED) * quick_ms or gain < MEDIUM_GAIN:
         return
     average_us = 1e3 * float(run.work.ms[run.work.is_model | run.work.is_optimizer].sum()) / run.work.n_ops
     layer, kind = _most_ops(run)
@@ -233,7 +234,7 @@ def small_batch(run: Run) -> Iterator[Advice]:
         },
         fix=fix.also(_NO_TIME_DISTRIBUTED) if kind == "TimeDistributed" else fix,
         selection=steps.usual(steps.time_ms, view="step_chart"),
-        gain_ratio=fixed.ratio,
+        gain_ratio=gain,
     )
 
 

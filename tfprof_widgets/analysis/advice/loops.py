@@ -282,7 +282,8 @@ def graph_loop(run: Run) -> Iterator[Advice]:
     top = int(each_ms.argmax())
     ms, op_ms = (float(each_ms[chosen].sum()), 0.0) if steps.has_device else loops.time(chosen)
     part = steps.part("loop", ms - op_ms)
-    if part.ratio < (HIGH_GAIN if steps.has_device else FIXED):  # on a CPU, XLA makes loops of larger ops no faster
+    gain = steps.usual_ratio(part.ms, steps.category_ms("input"))
+    if gain < (HIGH_GAIN if steps.has_device else FIXED):  # on a CPU, XLA makes loops of larger ops no faster
         return
     name, row, n_iterations = loops.name[top].removesuffix("/while"), loops.row[top], loops.n_iterations(top)
     place, code = _place(traced.source_map, int(traced.source_map.ops["frame"].iloc[row])) if row >= 0 else ("", "")
@@ -301,7 +302,7 @@ def graph_loop(run: Run) -> Iterator[Advice]:
         | ({"line": place} if place else {}),
         fix=_without_loop(run, code, _classes(run, loops, top)),
         selection=steps.usual(steps.time_ms, view="timeline"),
-        gain_ratio=part.ratio,
+        gain_ratio=gain,
     )
 
 

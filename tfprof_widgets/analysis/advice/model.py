@@ -240,9 +240,10 @@ def many_variables(run: Run) -> Iterator[Advice]:
     n_updates = float(work.per_step[work.is_optimizer].sum())
     if len(sizes) < MANY or float(np.median(sizes)) > SMALL or n_updates < FIXED * work.n_ops:
         return
-    own_ms = steps.usual_ms(steps.category_ms("input") + run.traced.cost_ms)
-    part = steps.part("update", (own_ms - work.growing_ms) * n_updates / work.n_ops)
-    if part.ratio < FIXED or float(work.ms[work.is_optimizer].max(initial=0.0)) > part.ms / 4:
+    owned_ms = steps.category_ms("input") + run.traced.cost_ms
+    part = steps.part("update", (steps.usual_ms(owned_ms) - work.growing_ms) * n_updates / work.n_ops)
+    gain = steps.usual_ratio(part.ms, owned_ms)
+    if gain < FIXED or float(work.ms[work.is_optimizer].max(initial=0.0)) > part.ms / 4:
         return
     yield advise(
         "many_variables",
@@ -264,7 +265,7 @@ def many_variables(run: Run) -> Iterator[Advice]:
         selection=steps.usual(
             steps.time_ms, view="op_table", op_names=costliest(run, run.results.op_scopes.is_optimizer)
         ),
-        gain_ratio=part.ratio,
+        gain_ratio=gain,
     )
 
 

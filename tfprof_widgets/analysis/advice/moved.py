@@ -14,7 +14,7 @@ import pandas as pd
 
 from ...trace.arrays import Bool, Float64, Int64
 from ...trace.trace import ITEM_BYTES
-from ..card import GENERAL, HIGH_GAIN, IDLE, MEDIUM_GAIN, Advice, Fix, rule
+from ..card import HIGH_GAIN, IDLE, MEDIUM_GAIN, Advice, Fix, rule
 from ..common import PS_PER_MS, number, percent, plural, size
 from ..layers.layers import BACKWARD
 from ..out_of_memory.what_held import batch_size_of
@@ -32,7 +32,7 @@ _ELEMENTWISE = re.compile(
     r"|Maximum|Minimum|Select(V2)?|(Greater|Less)(Equal)?|(Not)?Equal|Logical\w+|Cast|ClipByValue|BiasAdd|Reciprocal(Grad)?"
     r"|Inv(Grad)?|Assign(Add|Sub)VariableOp"
 )
-_REDUCTION = re.compile(r"BiasAddGrad|Sum|Mean|Max|Min|Prod|All|Any|L2Loss|ArgM(ax|in)|(Unsorted)?SegmentSum(V2)?")
+_REDUCTION = re.compile(r"BiasAddGrad|Sum|Mean|Max|Min|Prod|All|Any|L2Loss|ArgM(ax|in)")
 ROOF = 0.4
 """From this part of the speed of memory on it is memory that ops wait for."""
 SLOW = 0.25
@@ -108,7 +108,7 @@ class Moved:
         return float(prod((self.batch or 0) if one < 0 else one for one in shape) * ITEM_BYTES.get(dtype, 4))
 
 
-@rule("Fuse elementwise ops", level=GENERAL, claims=("device_compute",))
+@rule("Fuse elementwise ops", claims=("device_compute",))
 def many_passes(run: Run) -> Iterator[Advice]:
     """Elementwise ops move the same numbers again and again, at the speed of memory; gain: of their share the bytes that one
     kernel for all would not move."""
@@ -131,7 +131,9 @@ def many_passes(run: Run) -> Iterator[Advice]:
     if not is_told or not part.ratio * (1 - left) >= MEDIUM_GAIN:  # nan: sizes that nobody knows
         return
     name, evidence = computing.place(place[0] or "op", place[1])
-    at = f", {number(computing.part(place[1]).ms)} ms of that in {name[0].lower()}{name[1:]}" if place[0] else ""
+    here_ms = computing.part(place[1]).ms
+    much = "all" if here_ms > 0.995 * part.ms else f"{number(here_ms)} ms"
+    at = f", {much} of that in {name[0].lower()}{name[1:]}" if place[0] else ""
     a_step = n_bytes / max(run.steps.n_all, 1)
     title = (
         f"{plural(int(ops.sum()), 'elementwise op')} take {part}{computing.of_device}{at}, at "
