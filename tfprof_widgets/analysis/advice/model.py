@@ -165,61 +165,104 @@ SMALL = 4096
 """Numbers that a variable has at most where its update is all overhead: some us of work for a dozen ops."""
 
 
-@rule(
-    "Update fewer rows of a table",
-    claims=COMPUTE,
-    explains=(
-        "small_batch",
-        "step_overhead",
+_WRITES = re.compile(r"Assign\w*VariableOp|Resource\w*(?:Apply|Scatter)\w+")
+_ON_ROWS = {
+    "reading": (
+        ", as a variable that rows were written to is copied when it is read",
+        "Gather from the variable itself, which copies the rows that are read alone: tf.gather(variable, ids); of a "
+        "keras.layers.Embedding in a subclass of it whose call(self, inputs) returns tf.gather(self.embeddings.value, inputs).",
     ),
-)
+    "computing": (
+        ", as {} computes with them",
+        "Compute with the rows that a step reads, behind the lookup: a layer's regularizer as activity_regularizer, not as "
+        "embeddings_regularizer. Else all rows have a gradient, and are updated. It trains differently.",
+    ),
+    "updating": (
+        " to update them",
+        "An optimizer with a state of its own for each row, as Keras' Adam and its kin have, or a gradient that was made dense "
+        "changes all rows, read or not. keras.optimizers.SGD, or a lazy Adam of your own that gathers and scatters these rows, "
+        "changes the rows that were read alone, and a table of fewer rows (keras.layers.Hashing) has less to change: all train "
+        "differently.",
+    ),
+}
+"""Why a step works on all rows, and what to do."""
+
+
+@rule("Work on fewer rows of a table", claims=COMPUTE, explains=("small_batch", "step_overhead"))
 def dense_update(run: Run) -> Iterator[Advice]:
-    """A step updates all rows of a table of which it reads few; gain: the share of ops on its shape but reading rows."""
-    steps, traced = run.steps, run.traced_ops
-    if traced is None or len(steps) < MIN_STEPS:
+    """A step copies, computes with or updates all rows of tables of which it reads few; gain: the share of what takes most."""
+    traced = run.traced_ops
+    if traced is None or len(run.steps) < MIN_STEPS:
         return
-    own = traced.row.to_numpy()
-    picks = np.isin(own, traced.ran(*_GATHERS))
-    for table, n_read in _tables(run, traced).items():  # one turn a table
-        name, shape = (str(traced.source_map.variables[key].iloc[table]) for key in ("name", "shape"))
-        sizes = parse_shapes(shape)[0] or (0,)
-        rows = np.flatnonzero((own >= 0) & ~picks & run.computing.matter)
-        is_of_table = np.zeros(len(own), np.bool_)
-        is_of_table[rows] = [traced.has_shape(int(own[op]), sizes) for op in rows.tolist()]
-        update = SpentOps(run, "update", is_of_table)
-        if update.part.ratio < HIGH_GAIN or (n_read and n_read > FEW_ROWS * sizes[0]):
-            continue
-        read = f"to update them, and reads {n_read:,} at most" if n_read else "to update them, and reads some"
-        yield update.advise(
-            "dense_update",
-            f"A step works on all {sizes[0]:,} rows of {name} ({shape}) {read}: {update.part}.",
-            fix=Fix(
-                "Keras' Adam and its kin change their own state of each row, read or not. keras.optimizers.SGD, or a lazy "
-                "Adam of your own that gathers and scatters these rows, changes the rows that were read alone, and a table of "
-                "fewer rows (keras.layers.Hashing) has less to change: all train differently."
-            ),
-            gain_ratio=update.part.ratio,
-            n_rows=sizes[0],
-            n_rows_read=n_read,
-            variable=name,
-        )
+    tables = _tables(run, traced)
+    works = {table: _on_all_rows(run, traced, table) for table in tables}
+    ms = {(table, why): run.computing.part(ops).ms for table, found in works.items() for why, ops in found.items()}
+    why = max(_ON_ROWS, key=lambda one: sum(spent for (_, kind), spent in ms.items() if kind == one))
+    own = sorted((table for table, kind in ms if kind == why and ms[table, why]), key=lambda one: -ms[one, why])
+    work = SpentOps(
+        run, "rows", np.any([np.zeros(len(traced.row), np.bool_), *(works[one][why] for one in own)], axis=0)
+    )
+    if work.part.ratio < HIGH_GAIN:
+        return
+    name, shape = (str(traced.source_map.variables[key].iloc[own[0]]) for key in ("name", "shape"))
+    n_rows, n_read = (parse_shapes(shape)[0] or (0,))[0], tables[own[0]]
+    others = f" and of {plural(len(own) - 1, 'other table')}" if len(own) > 1 else ""
+    by, words = _ON_ROWS[why]
+    forward = SpentOps(run, "rows", work.own & _is_forward(run))
+    reads = f"{n_read:,} at most" if n_read else "some"
+    yield work.advise(
+        "dense_update",
+        f"A step works on all {n_rows:,} rows of {name} ({shape}){others}{by.format(f'{forward.type}{forward.where}')}, "
+        f"and reads {reads}: {work.part}.",
+        fix=Fix(words),
+        gain_ratio=work.part.ratio,
+        n_rows=n_rows,
+        n_rows_read=n_read,
+        variable=name,
+    )
+
+
+def _on_all_rows(run: Run, traced: TracedOps, table: int) -> dict[str, Bool]:
+    """By why they work on all rows of a table the framework ops that do; none where products need all rows."""
+    shapes = [parse_shapes(text)[0] for text in traced.source_map.variables["shape"].tolist()]
+    shape, own = shapes[table] or (), traced.row.to_numpy()
+    details = traced.source_map.details
+    reads = details["op"][details["variable"] == table]
+    behind = _working_on(traced, [row for row in reads.tolist() if traced.type[row] not in _GATHERS], shape)
+    if PRODUCTS & {*traced.type.iloc[traced.readers([row for row in behind if traced.type[row] not in _GATHERS])]}:
+        return {}
+    every = np.zeros(len(own), np.bool_)
+    ops = np.flatnonzero((own >= 0) & run.computing.matter & ~np.isin(own, traced.ran(*_GATHERS)))
+    every[ops] = [traced.has_shape(row, shape) for row in own[ops].tolist()]
+    copies = every & np.isin(own, traced.ran("ReadVariableOp"))
+    writes = every & run.computing.of_type(_WRITES)
+    updates = writes | every & run.results.op_scopes.is_optimizer
+    has_state = len(np.unique(own[writes])) > shapes.count(shape)
+    found = {"reading": copies}
+    if (every & _is_forward(run) & ~copies & ~updates & np.isin(own, behind)).any():
+        found["computing"] = every & ~copies & ~(updates & has_state)
+        return found | ({"updating": updates} if has_state else {})
+    return found | ({"updating": every & ~copies} if writes.any() else {})
+
+
+def _is_forward(run: Run) -> Bool:
+    scopes = run.results.op_scopes
+    return np.asarray(~scopes.is_backward & ~scopes.is_optimizer, np.bool_)
 
 
 def _tables(run: Run, traced: TracedOps) -> dict[int, int]:
-    """The trainable variables that steps gather rows of, and how many at most; 0 where that is not known."""
+    """The trainable variables of which steps gather few rows, and how many at most; 0 where that is not known."""
     variables, batch = traced.source_map.variables, batch_size_of(run.facts, 0)
     found: dict[int, int] = {}
+    shapes = [parse_shapes(text)[0] or (1,) for text in variables["shape"].tolist()]
     for row in traced.ran(*_GATHERS):
-        table = traced.variable(row)
-        source = traced.behind(row, 0)
-        table = traced.variable(source) if table < 0 and source >= 0 else table
+        table = max(traced.variable(row), traced.variable(traced.behind(row, 0)))
         if table < 0 or not variables["trainable"].iloc[table]:
             continue
         made = next(iter(traced.output_shapes(row)), None)
-        width = int(np.prod((parse_shapes(str(variables["shape"].iloc[table]))[0] or (1,))[1:]))
         sizes = [batch or 0 if size < 0 else size for size in made or (0,)]
-        found[table] = found.get(table, 0) + int(np.prod(sizes)) // max(width, 1)
-    return found
+        found[table] = found.get(table, 0) + prod(sizes) // max(prod(shapes[table][1:]), 1)
+    return {table: n_read for table, n_read in found.items() if n_read <= FEW_ROWS * shapes[table][0]}
 
 
 @rule(

@@ -137,6 +137,41 @@ def test_a_table_that_a_step_reads_most_of_is_updated_for_good() -> None:
     assert "dense_update" not in rules(graph_run(*ops, variables=[("items/embeddings", "100000x16", "float32")]))
 
 
+ITEMS = ("items/embeddings", "100000x16", "float32")
+DECAYED = Op("decay/Square", "Square", 5_000, ["items/ReadVariableOp"], "100000x16", "100000x16")
+"""A regularizer of the whole table."""
+CHANGED = Op("sgd/AssignSubVariableOp", "AssignSubVariableOp", 3_000, [2, 3], "();100000x16", "")
+
+
+def test_what_computes_with_all_rows_of_a_table_is_named_before_its_updates() -> None:
+    sums = Op("decay/Sum", "Sum", 1_000, ["decay/Square"], "100000x16;2", "()")
+    told = graph_run(*TABLE[:3], DECAYED, sums, CHANGED, variables=[ITEMS]).advice[0]
+    assert told.rule == "dense_update"
+    assert "as Square (net.py:2) computes with them" in told.title
+    assert told.fix.words.startswith("Compute with the rows that a step reads")
+    assert told.gain_ratio == pytest.approx(0.9, abs=0.02)
+
+
+def test_a_table_that_is_copied_when_it_is_read_is_to_be_gathered_from_itself() -> None:
+    told = graph_run(TABLE[0], replace(TABLE[1], us=8_000), TABLE[2], variables=[ITEMS]).advice[0]
+    assert "is copied when it is read" in told.title
+    assert "tf.gather(variable, ids)" in told.fix.words
+
+
+@pytest.mark.parametrize("between", [(), (DECAYED,)])
+def test_all_rows_are_needed_where_a_product_reads_them(between: tuple[Op, ...]) -> None:
+    """As of the weights of a language model's last layer that are those of its first."""
+    rows = between[-1].name if between else "items/ReadVariableOp"
+    turned = Op("turn", "Transpose", 2_000, [rows], "100000x16;2", "16x100000")
+    logits = Op("logits", "MatMul", 2_000, [0, "turn"], "32x16;16x100000", "32x100000")
+    assert "dense_update" not in rules(graph_run(*TABLE[:3], *between, turned, logits, CHANGED, variables=[ITEMS]))
+
+
+def test_a_table_that_nothing_writes_to_has_no_update() -> None:
+    other = Op("other/Mul", "Mul", 8_000, [0], "100000x16;()", "100000x16")
+    assert "dense_update" not in rules(graph_run(*TABLE[:3], other, variables=[ITEMS]))
+
+
 def test_a_loop_whose_ops_compute_is_no_fault() -> None:
     ops = [LOOP[0], replace(LOOP[1], us=90)]
     assert rules(graph_run(*ops, processes=600, python=calling(9_000))) == []
