@@ -449,8 +449,8 @@ FEW_USED = 0.5
 MANY_TIMES = 8
 """An op makes at least so many times the numbers that it reads, where they are called all pairs."""
 _MOST_STEPS = 16
-HALF = 0.5
-"""Of the time of ops on all pairs: a product that makes the same takes less than that, seen."""
+_OF_PAIRS = frozenset(("Sub", "Mul", "SquaredDifference", "Square", "Pow", "Cast"))
+"""Types of ops of which a sum over pairs is one of products."""
 
 
 @rule("Compute what is used only", claims=COMPUTE)
@@ -516,35 +516,53 @@ def _made_for(traced: TracedOps, row: int, readers: dict[int, int]) -> list[int]
 
 @rule("Make no tensor of all pairs", claims=COMPUTE)
 def all_pairs(run: Run) -> Iterator[Advice]:
-    """An op makes all pairs of two tensors' numbers for what follows to sum up; gain: half of the share of ops on that shape."""
+    """An op makes all pairs of two tensors' numbers for a sum over an axis that both have; gain: the share of both."""
     traced = run.traced_ops
     if traced is None or not run.steps.mean_ms or run.eager.is_hot or run.is_compiled or run.compiles_functions:
         return
     batch = batch_size_of(run.facts, 0)
     own = traced.row.to_numpy()
     rows = np.unique(own[(own >= 0) & run.computing.matter]).tolist()
-    shapes = {row: traced.output_shapes(row)[0] or () for row in rows if _makes_pairs(traced, row, batch)}
+    summed = {row: _up_to_sum(traced, row) for row in rows if _makes_pairs(traced, row, batch)}
+    shapes = {row: traced.output_shapes(row)[0] or () for row, ops in summed.items() if ops}
     for shape in set(shapes.values()):
         makers = [row for row in shapes if shapes[row] == shape]
-        on_pairs = _working_on(traced, makers, shape)
-        ops = SpentOps(run, "pairs", traced.runs(makers) | np.isin(own, on_pairs))
+        ops = SpentOps(run, "pairs", traced.runs([*makers, *(op for row in makers for op in summed[row])]))
         if ops.part.ratio < HIGH_GAIN:
             continue
         first = SpentOps(run, "pairs", traced.runs(makers))
         n_made, n_read = _n_numbers(shape, batch), _n_read(traced, makers[0], batch)
         yield ops.advise(
             "all_pairs",
-            f"{traced.type[makers[0]]}{first.where} makes {amount(n_made)} numbers of all pairs of {amount(n_read)}: "
-            f"{ops.part} with what works on them.",
+            f"{traced.type[makers[0]]}{first.where} makes {amount(n_made)} numbers of all pairs of {amount(n_read)} for a sum: "
+            f"{ops.part}.",
             fix=Fix(
                 "Make squared distances of all pairs by a product, |a - b|^2 = |a|^2 - 2 a.b + |b|^2 (tf.matmul "
-                "with transpose_b=True); what is no distance by tf.einsum, or sum up before the broadcast."
+                "with transpose_b=True), sums of products by tf.einsum."
             ),
-            gain_ratio=ops.part.ratio * HALF,
+            gain_ratio=ops.part.ratio,
             numbers_made=n_made,
             numbers_read=n_read,
-            estimate="half of their time",
         )
+
+
+def _up_to_sum(traced: TracedOps, maker: int) -> list[int]:
+    """What reads all pairs up to a sum that products of matrices make as well: over an axis that both of what makes the pairs
+    have, and of nothing but squares and products; none where that is not known."""
+    shape = traced.output_shapes(maker)[0] or ()
+    padded = [(1,) * (len(shape) - len(one or ())) + (one or ()) for one in traced.input_shapes(maker)]
+    shared = [axis for axis, sizes in enumerate(zip(*padded, strict=True)) if 1 not in sizes]
+    results = [shape[:axis] + ends + shape[axis + 1 :] for axis in shared for ends in ((), (1,))]
+    found, newest, is_summed = {maker}, [maker] if traced.type[maker] in _OF_PAIRS else [], False
+    while newest:  # one turn per op along the longest path
+        readers = [row for row in traced.readers(newest) if row not in found and shape in traced.input_shapes(row)]
+        sums = [
+            row for row in readers if traced.type[row] in ("Sum", "Mean") and traced.output_shapes(row)[0] in results
+        ]
+        newest = [row for row in readers if traced.type[row] in _OF_PAIRS]
+        is_summed |= bool(sums)
+        found.update(newest, sums)
+    return [*found] if is_summed else []
 
 
 def _working_on(traced: TracedOps, makers: list[int], shape: tuple[int, ...]) -> list[int]:

@@ -46,7 +46,7 @@ SAYS = {
     "double_precision": ("float64", "np.float32", 0.45),
     "half_precision": ("float16", 'set_global_policy("float32")', 0.45),
     "unused_results": ("A slice keeps 2 % of what BatchMatMulV2", "dense(x[:, -1])", 0.83),
-    "all_pairs": ("2,560,000 numbers of all pairs of 12,800", "transpose_b=True", 0.42),
+    "all_pairs": ("2,560,000 numbers of all pairs of 12,800 for a sum", "transpose_b=True", 0.85),
     "flattened_features": ("dense/kernel has 1.64 of the 1.64 million weights", "GlobalAveragePooling2D", 0.88),
     "frozen_layers": (
         "1 frozen layer of net/base takes 6.20 of 10.0 ms",
@@ -207,6 +207,19 @@ def test_a_product_or_a_few_pairs_are_no_pairs_by_broadcasting() -> None:
     product = Op("sub", "MatMul", 8_000, [0, 1], "512x1;512x1", "512x512")
     few = [replace(op, us=op.us / 20) for op in PAIRS]
     assert "all_pairs" not in rules(graph_run(product)) + rules(graph_run(*few))
+
+
+@pytest.mark.parametrize(
+    "ops",
+    [
+        (*PAIRS[:3], replace(PAIRS[3], type="Tanh"), PAIRS[4]),  # no product gives that
+        PAIRS[:4],
+        (*PAIRS[:4], replace(PAIRS[4], outputs="200x64")),  # a sum over the others, not over what both have
+        (replace(PAIRS[2], type="Mul", reads=[0, 1], inputs="200x200x1;64"), *PAIRS[3:]),  # a normalisation's scale
+    ],
+)
+def test_a_broadcast_that_no_sum_of_products_follows_makes_no_pairs(ops: tuple[Op, ...]) -> None:
+    assert "all_pairs" not in rules(graph_run(*ops))
 
 
 def test_what_has_the_shape_of_pairs_by_chance_is_not_counted() -> None:
