@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import re
 from collections.abc import Iterator
+from dataclasses import dataclass
 from functools import lru_cache
 from typing import TYPE_CHECKING
 
@@ -238,6 +239,8 @@ def _is_attention(scope: tuple[str, ...]) -> bool:
 
 FEWEST = 2
 """Filters of 3 x 3 in place of a large one."""
+LEAST_SAVED, CHANGES_MODEL = 1 / 6, 0.1
+"""Of a convolution's work, and of a step: another model that wins less is no advice."""
 LARGE_FILTER = 5
 """Filters of 3 x 3 are the smallest that see a neighbourhood; from 5 x 5 on a stack of them sees as much and costs less."""
 OUTSIDE_SHARE = 0.20
@@ -261,54 +264,87 @@ def inefficient_op(run: Run) -> Iterator[Advice]:
 
 
 def _large_filters(run: Run) -> Iterator[Advice]:
-    """A filter of K x K costs K*K multiplications a point; two of 3 x 3 cost 18, the (K-1)/2 that see as far 9(K-1)/2."""
+    """A filter of K x K needs K*K times channels in times channels out a point; two of 3 x 3 nine times those of each."""
     layers, computing = run.results.layers, run.computing
     is_conv = np.array(["conv" in kind.lower() for kind in computing.types.tolist()], np.bool_)
-    of_size: dict[int, list[str]] = {}
+    of_size: dict[int, dict[str, _Filter]] = {}
     for layer, sides in filter_sizes(run).items():
         if min(sides) >= LARGE_FILTER and min(sides) % 2:
-            of_size.setdefault(min(sides), []).append(layer)
-    for size, names in of_size.items():  # a handful
-        chosen = layers.entries["layer"].isin(names).to_numpy()[layers.op_entry] & is_conv
+            one = _filter(run, is_conv & (layers.entries["layer"] == layer).to_numpy()[layers.op_entry], min(sides))
+            if one is not None and one.left_ratio <= 1 - LEAST_SAVED:
+                of_size.setdefault(min(sides), {})[layer] = one
+    for size, filters in of_size.items():  # a handful
+        chosen = np.any([one.ops for one in filters.values()], axis=0)
         part, top = computing.part(chosen), computing.top(chosen)
-        gain = part.ratio * (1 - 9 * FEWEST / (size * size))
-        if gain < MEDIUM_GAIN:
+        saved_ms = sum(computing.part(one.ops).ms * (1 - one.left_ratio) for one in filters.values())
+        if saved_ms < CHANGES_MODEL * run.steps.mean_ms:
             continue
-        n = (size - 1) // 2
-        farther = f", the {n} that see as far {percent(9 * n / size**2)}" if n > FEWEST else ", and see as far"
         layer = str(layers.entries["layer"].iloc[layers.op_entry[top]])
+        n, one = (size - 1) // 2, filters[layer]
+        farther = f", the {n} that see as far {percent(one.left(n))}" if n > FEWEST else ", and see as far"
         place = noted_place(run.results.source_map, "layers", "layer", layer)
         where = f" ({place})" if place else ""
-        is_one = len(names) == 1
-        each = f" of {layer}{where} takes" if is_one else f"s of {len(names)} layers, {layer}{where} above all, take"
+        is_one = len(filters) == 1
+        each = f" of {layer}{where} takes" if is_one else f"s of {len(filters)} layers, {layer}{where} above all, take"
         yield computing.advise(
             "inefficient_op",
-            f"The {size} x {size} convolution{each} {part}: two of 3 x 3 need {percent(9 * FEWEST / size**2)} of the "
-            f"work{farther}.",
+            f"The {size} x {size} convolution{each} {part}: two of 3 x 3 need {percent(one.left_ratio)} of the work{farther}.",
             chosen,
-            _smaller_filters(one_line(layer), size, is_depthwise="Depthwise" in computing.types[top]),
-            part.ms * (1 - 9 * FEWEST / (size * size)),
+            _smaller_filters(one_line(layer), one, is_depthwise="Depthwise" in computing.types[top]),
+            saved_ms,
             filter_px=size,
-            saved_ratio=1 - 9 * FEWEST / (size * size),
+            saved_ratio=1 - one.left_ratio,
             layer=layer,
             **({"line": place} if place else {}),
         )
 
 
-def _smaller_filters(layer: str, size: int, *, is_depthwise: bool) -> Fix:
-    n = (size - 1) // 2
+@dataclass(frozen=True)
+class _Filter:
+    """A layer's convolution with a large filter."""
+
+    ops: Bool
+    size: int
+    more_out: float
+    """How many times as many channels go out as come in; 1 where the graph does not tell."""
+    is_strided: bool
+
+    def left(self, n: int) -> float:
+        """The share of its work that several of 3 x 3 need, the first with its strides and all its channels out."""
+        return 9 * (1 + (n - 1) * self.more_out) / self.size**2
+
+    @property
+    def left_ratio(self) -> float:
+        return self.left(FEWEST)
+
+
+def _filter(run: Run, ops: Bool, size: int) -> _Filter | None:
+    """What is known of the convolution that some ops and gradients are of; None of one that upsamples."""
+    traced = run.traced_ops
+    rows = [] if traced is None else np.unique(traced.of_row[ops & (traced.of_row >= 0)]).tolist()
+    for row in rows if traced is not None else ():
+        read, made = traced.input_shapes(row), traced.output_shapes(row)
+        if traced.type[row] == "Conv2DBackpropInput" and len(read) > 2:
+            return None
+        if traced.type[row] != "Conv2D" or len(read) < 2 or not read[0] or not read[1] or not made[0]:
+            continue
+        width, of_made, (n_in, n_out) = read[0][2], made[0][2], read[1][2:4]  # or heights, of channels first
+        return _Filter(ops, size, n_out / n_in, width >= 2 * of_made > 0)
+    return _Filter(ops, size, 1.0, False)
+
+
+def _smaller_filters(layer: str, one: _Filter, *, is_depthwise: bool) -> Fix:
+    size, n = one.size, (one.size - 1) // 2
     several = f"two {f'to {n} ' if n > FEWEST else ''}"
     if is_depthwise:
         words = f'Put {several}DepthwiseConv2D of 3 x 3 with padding="same" in place of {layer}'
     else:
         words = (
-            f'Put {several}convolutions of 3 x 3 with padding="same" and an activation each in place of {layer}; or a '
-            f"SeparableConv2D of {size} x {size}"
+            f'Put {several}convolutions of 3 x 3 with padding="same" and an activation each in place of {layer}'
+            f"{', the first with its strides' if one.is_strided else ''}; or a SeparableConv2D of {size} x {size}"
         )
-    return Fix(
-        f"{words}; or have it after a pooling or with strides=2, on a quarter of the points: another model, which trains "
-        "differently."
-    )
+    fewer = "" if one.is_strided else "; or have it after a pooling or with strides=2, on a quarter of the points"
+    return Fix(f"{words}{fewer}: another model, which trains differently.")
 
 
 def _python_ops(run: Run) -> Iterator[Advice]:
