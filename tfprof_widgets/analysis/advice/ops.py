@@ -514,6 +514,8 @@ HALF = 0.5
 """Of the time of an op in 64 bits: numbers of half the size are half as much to move, and twice as many to a vector."""
 MOST_SPEEDUP = 8.0
 """Of products in 32 bits over 64 bits at most: Tensor Cores do more than memory gives, and some cards next to nothing in 64."""
+CPU_SPEEDUP = 4.0
+"""Of products on a CPU: oneDNN has none in 64 bits, and 3.5 to 8 times were measured, 2 on another machine."""
 _CHECKS = ("CheckNumerics", "DebugNumericSummary", "DebugIdentity")
 _SCHEDULED_MS = 0.002
 """What an op of next to no work costs a step beside its own time, measured: others run beside it."""
@@ -521,7 +523,7 @@ _SCHEDULED_MS = 0.002
 
 @rule("Compute in 32 bits", claims=COMPUTE)
 def double_precision(run: Run) -> Iterator[Advice]:
-    """Most of what is computed is in 64 bits; gain: half of the share of the step time of such ops, of a GPU's products more."""
+    """Most of what is computed is in 64 bits; gain: half of the share of the step time of such ops, of products more."""
     steps = run.steps
     if not steps.mean_ms or run.eager.is_hot:
         return
@@ -549,9 +551,9 @@ def double_precision(run: Run) -> Iterator[Advice]:
 
 
 def _faster_in_32_bits(run: Run) -> float:
-    """How many times as many operations in 32 bits as in 64 the device can do, on Tensor Cores too; twice as many on others."""
+    """How many times as many operations of products in 32 bits as in 64 the device can do, on Tensor Cores too, or a CPU does."""
     if not run.steps.device_computes:
-        return 1 / HALF
+        return CPU_SPEEDUP
     peaks = np.fmax.reduce(run.results.roofline.peaks, axis=0, initial=0.0)
     single = max(peaks[ComputeUnit.VECTOR_32], peaks[ComputeUnit.TENSOR_TF32])
     return max(single / peaks[ComputeUnit.VECTOR_64], 1 / HALF) if peaks[ComputeUnit.VECTOR_64] > 0 else 1 / HALF

@@ -43,7 +43,7 @@ SAYS = {
     "dense_update": ("all 100,000 rows of items/embeddings", "Hashing", 0.80),
     "graph_loop": ("rnn (net.py:2) of at least 100 iterations", "jit_compile=True", 0.99),
     "many_variables": ("64 variables of 24 numbers each", "one layer in place of many", 1.0),
-    "double_precision": ("float64", "np.float32", 0.45),
+    "double_precision": ("float64", "np.float32", 0.675),
     "half_precision": ("float16", 'set_global_policy("float32")', 0.45),
     "unused_results": ("A slice keeps 2 % of what BatchMatMulV2", "dense(x[:, -1])", 0.83),
     "all_pairs": ("2,560,000 numbers of all pairs of 12,800 for a sum", "transpose_b=True", 0.85),
