@@ -444,6 +444,8 @@ def tensor_core_unused(run: Run) -> Iterator[Advice]:
 
 _PICKS = ("StridedSlice", "Slice", "GatherV2")
 """Ops that give on a part of what they read."""
+_REDUCES = ("ArgMax", "ArgMin", "Max", "Min", "Sum", "Mean")
+"""Ops of which a slice is the same op of a slice, whatever they reduce."""
 FEW_USED = 0.5
 """Of the numbers that are made: where more are used, little is left to save."""
 MANY_TIMES = 8
@@ -470,7 +472,7 @@ def unused_results(run: Run) -> Iterator[Advice]:
     ops = found[row]
     yield ops.advise(
         "unused_results",
-        f"A slice keeps {percent(kept[row])} of what {ops.type}{ops.where} makes: with its gradient that takes {ops.part}.",
+        f"A slice keeps {percent(kept[row])} of what {ops.type}{ops.where} makes, which takes {ops.part}.",
         fix=Fix(
             "Slice first, and compute for what is used alone, such as the last position: dense(x[:, -1]), not dense(x)[:, -1]."
         ),
@@ -509,7 +511,7 @@ def _made_for(traced: TracedOps, row: int, readers: dict[int, int]) -> list[int]
         if traced.type[row] in PRODUCTS:
             return found if traced.variable(traced.behind(row, 1)) >= 0 else []
         made, read = (next(iter(shapes), None) for shapes in (traced.output_shapes(row), traced.input_shapes(row)))
-        if made is None or read is None or abs(prod(made)) != abs(prod(read)):
+        if made is None or read is None or (abs(prod(made)) != abs(prod(read)) and traced.type[row] not in _REDUCES):
             break
     return []
 

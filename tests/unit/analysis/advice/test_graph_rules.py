@@ -203,6 +203,15 @@ def test_a_slice_of_what_is_used_or_made_of_all_positions_is_no_fault(ops: tuple
     assert rules(graph_run(*ops, variables=[("words/kernel", "64x9000", "float32")])) == []
 
 
+def test_what_is_not_used_is_found_behind_the_largest_of_each_position() -> None:
+    """As where a text is generated: of the best word of each position the last one is used."""
+    best = Op("best", "ArgMax", 100, ["words/Add"], "-1x48x9000;()", "-1x48", dtype="int64")
+    last = Op("last", "StridedSlice", 10, ["best"], "-1x48;2;2;2", "-1", dtype="int64")
+    told = graph_run(*SLICED[:4], best, last, variables=[("words/kernel", "64x9000", "float32")]).advice[0]
+    assert told.title.startswith("A slice keeps 2 % of what BatchMatMulV2")
+    assert told.gain_ratio == pytest.approx(0.84, abs=0.02)
+
+
 def test_a_product_or_a_few_pairs_are_no_pairs_by_broadcasting() -> None:
     product = Op("sub", "MatMul", 8_000, [0, 1], "512x1;512x1", "512x512")
     few = [replace(op, us=op.us / 20) for op in PAIRS]
