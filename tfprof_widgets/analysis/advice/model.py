@@ -165,6 +165,7 @@ SMALL = 4096
 """Numbers that a variable has at most where its update is all overhead: some us of work for a dozen ops."""
 
 
+_READ = re.compile("ReadVariableOp")
 _WRITES = re.compile(r"Assign\w*VariableOp|Resource\w*(?:Apply|Scatter)\w+")
 _ON_ROWS = {
     "reading": (
@@ -194,60 +195,62 @@ def dense_update(run: Run) -> Iterator[Advice]:
     traced = run.traced_ops
     if traced is None or len(run.steps) < MIN_STEPS:
         return
-    tables = _tables(run, traced)
-    works = {table: _on_all_rows(run, traced, table) for table in tables}
-    ms = {(table, why): run.computing.part(ops).ms for table, found in works.items() for why, ops in found.items()}
-    why = max(_ON_ROWS, key=lambda one: sum(spent for (_, kind), spent in ms.items() if kind == one))
-    own = sorted((table for table, kind in ms if kind == why and ms[table, why]), key=lambda one: -ms[one, why])
-    work = SpentOps(
-        run, "rows", np.any([np.zeros(len(traced.row), np.bool_), *(works[one][why] for one in own)], axis=0)
-    )
-    if work.part.ratio < HIGH_GAIN:
+    tables, found = _tables(run, traced), dict[str, list[tuple[float, int, Bool, Bool]]]()
+    for table in tables:
+        for why, (ops, first) in _on_all_rows(run, traced, table).items():
+            found.setdefault(why, []).append((run.computing.part(ops).ms, table, ops, first))
+    why, own = max(found.items(), key=lambda one: sum(ms for ms, *_ in one[1]), default=("", []))
+    if not own or (work := SpentOps(run, "rows", np.any([ops for _, _, ops, _ in own], axis=0))).part.ratio < HIGH_GAIN:
         return
-    name, shape = (str(traced.source_map.variables[key].iloc[own[0]]) for key in ("name", "shape"))
-    n_rows, n_read = (parse_shapes(shape)[0] or (0,))[0], tables[own[0]]
+    _, table, _, first = max(own, key=lambda one: one[0])
+    name, shape = (str(traced.source_map.variables[key].iloc[table]) for key in ("name", "shape"))
+    n_rows, reads = (parse_shapes(shape)[0] or (0,))[0], f"{tables[table]:,} at most" if tables[table] else "some"
     others = f" and of {plural(len(own) - 1, 'other table')}" if len(own) > 1 else ""
-    by, words = _ON_ROWS[why]
-    forward = SpentOps(run, "rows", work.own & _is_forward(run))
-    reads = f"{n_read:,} at most" if n_read else "some"
+    (by, words), top = _ON_ROWS[why], SpentOps(run, "rows", first)
     yield work.advise(
         "dense_update",
-        f"A step works on all {n_rows:,} rows of {name} ({shape}){others}{by.format(f'{forward.type}{forward.where}')}, "
-        f"and reads {reads}: {work.part}.",
+        f"A step works on all {n_rows:,} rows of {name} ({shape}){others}{by.format(f'{top.type}{top.where}')}, and reads "
+        f"{reads}: {work.part}.",
         fix=Fix(words),
         gain_ratio=work.part.ratio,
         n_rows=n_rows,
-        n_rows_read=n_read,
+        n_rows_read=tables[table],
         variable=name,
     )
 
 
-def _on_all_rows(run: Run, traced: TracedOps, table: int) -> dict[str, Bool]:
-    """By why they work on all rows of a table the framework ops that do; none where products need all rows."""
-    shapes = [parse_shapes(text)[0] for text in traced.source_map.variables["shape"].tolist()]
-    shape, own = shapes[table] or (), traced.row.to_numpy()
-    details = traced.source_map.details
+def _on_all_rows(run: Run, traced: TracedOps, table: int) -> dict[str, tuple[Bool, Bool]]:
+    """By why they work on all rows of a table the framework ops that do, and which do first; none where products need all."""
+    shapes, details = (
+        [parse_shapes(text)[0] for text in traced.source_map.variables["shape"]],
+        traced.source_map.details,
+    )
+    shape, own, scopes, gathers = (
+        shapes[table] or (),
+        traced.row.to_numpy(),
+        run.results.op_scopes,
+        traced.ran(*_GATHERS),
+    )
     reads = details["op"][details["variable"] == table]
-    behind = _working_on(traced, [row for row in reads.tolist() if traced.type[row] not in _GATHERS], shape)
-    if PRODUCTS & {*traced.type.iloc[traced.readers([row for row in behind if traced.type[row] not in _GATHERS])]}:
+    behind = {*_working_on(traced, [row for row in reads.tolist() if row not in gathers], shape)}.difference(gathers)
+    if PRODUCTS & {*traced.type.iloc[traced.readers([*behind])]}:
         return {}
-    every = np.zeros(len(own), np.bool_)
-    ops = np.flatnonzero((own >= 0) & run.computing.matter & ~np.isin(own, traced.ran(*_GATHERS)))
+    every, first = np.zeros((2, len(own)), np.bool_)
+    ops = np.flatnonzero((own >= 0) & run.computing.matter & ~np.isin(own, gathers))
     every[ops] = [traced.has_shape(row, shape) for row in own[ops].tolist()]
-    copies = every & np.isin(own, traced.ran("ReadVariableOp"))
-    writes = every & run.computing.of_type(_WRITES)
-    updates = writes | every & run.results.op_scopes.is_optimizer
+    copies, writes = every & run.computing.of_type(_READ), every & run.computing.of_type(_WRITES)
+    updates, changes = writes | every & scopes.is_optimizer, every & ~copies
+    ops = np.flatnonzero(changes & ~updates & ~scopes.is_backward)
+    first[ops] = [
+        any(traced.variable(traced.behind(row, slot)) == table for slot in (0, 1)) for row in own[ops].tolist()
+    ]
     has_state = len(np.unique(own[writes])) > shapes.count(shape)
     found = {"reading": copies}
-    if (every & _is_forward(run) & ~copies & ~updates & np.isin(own, behind)).any():
-        found["computing"] = every & ~copies & ~(updates & has_state)
-        return found | ({"updating": updates} if has_state else {})
-    return found | ({"updating": every & ~copies} if writes.any() else {})
-
-
-def _is_forward(run: Run) -> Bool:
-    scopes = run.results.op_scopes
-    return np.asarray(~scopes.is_backward & ~scopes.is_optimizer, np.bool_)
+    if first.any():
+        found |= {"computing": changes & ~(updates & has_state)} | ({"updating": updates} if has_state else {})
+    elif writes.any():
+        found["updating"] = changes
+    return {why: (chosen, first) for why, chosen in found.items() if chosen.any()}
 
 
 def _tables(run: Run, traced: TracedOps) -> dict[int, int]:
@@ -268,10 +271,7 @@ def _tables(run: Run, traced: TracedOps) -> dict[int, int]:
 @rule(
     "Make fewer, larger variables",
     claims=("dispatch", "kernel_launch", *COMPUTE),
-    explains=(
-        "small_batch",
-        "step_overhead",
-    ),
+    explains=("small_batch", "step_overhead"),
 )
 def many_variables(run: Run) -> Iterator[Advice]:
     """Most ops of a step update variables, many and small ones; gain: of the step's fixed share that of the optimizer's ops."""
@@ -451,7 +451,7 @@ FEW_USED = 0.5
 MANY_TIMES = 8
 """An op makes at least so many times the numbers that it reads, where they are called all pairs."""
 _MOST_STEPS = 16
-_OF_PAIRS = frozenset(("Sub", "Mul", "SquaredDifference", "Square", "Pow", "Cast"))
+_SUMS, _OF_PAIRS = ("Sum", "Mean"), ("Sub", "Mul", "SquaredDifference", "Square", "Pow", "Cast")
 """Types of ops of which a sum over pairs is one of products."""
 
 
@@ -522,14 +522,13 @@ def all_pairs(run: Run) -> Iterator[Advice]:
     traced = run.traced_ops
     if traced is None or not run.steps.mean_ms or run.eager.is_hot or run.is_compiled or run.compiles_functions:
         return
-    batch = batch_size_of(run.facts, 0)
-    own = traced.row.to_numpy()
+    batch, own = batch_size_of(run.facts, 0), traced.row.to_numpy()
     rows = np.unique(own[(own >= 0) & run.computing.matter]).tolist()
     summed = {row: _up_to_sum(traced, row) for row in rows if _makes_pairs(traced, row, batch)}
     shapes = {row: traced.output_shapes(row)[0] or () for row, ops in summed.items() if ops}
     for shape in set(shapes.values()):
         makers = [row for row in shapes if shapes[row] == shape]
-        ops = SpentOps(run, "pairs", traced.runs([*makers, *(op for row in makers for op in summed[row])]))
+        ops = SpentOps(run, "pairs", traced.runs([op for row in makers for op in summed[row]]))
         if ops.part.ratio < HIGH_GAIN:
             continue
         first = SpentOps(run, "pairs", traced.runs(makers))
@@ -555,12 +554,10 @@ def _up_to_sum(traced: TracedOps, maker: int) -> list[int]:
     padded = [(1,) * (len(shape) - len(one or ())) + (one or ()) for one in traced.input_shapes(maker)]
     shared = [axis for axis, sizes in enumerate(zip(*padded, strict=True)) if 1 not in sizes]
     results = [shape[:axis] + ends + shape[axis + 1 :] for axis in shared for ends in ((), (1,))]
-    found, newest, is_summed = {maker}, [maker] if traced.type[maker] in _OF_PAIRS else [], False
+    found, newest, is_summed = {maker}, [maker], False
     while newest:  # one turn per op along the longest path
         readers = [row for row in traced.readers(newest) if row not in found and shape in traced.input_shapes(row)]
-        sums = [
-            row for row in readers if traced.type[row] in ("Sum", "Mean") and traced.output_shapes(row)[0] in results
-        ]
+        sums = [row for row in readers if traced.type[row] in _SUMS and traced.output_shapes(row)[0] in results]
         newest = [row for row in readers if traced.type[row] in _OF_PAIRS]
         is_summed |= bool(sums)
         found.update(newest, sums)
@@ -579,10 +576,9 @@ def _working_on(traced: TracedOps, makers: list[int], shape: tuple[int, ...]) ->
 def _makes_pairs(traced: TracedOps, row: int, batch: int | None) -> bool:
     """Whether an op broadcasts what it reads to many times as many numbers."""
     read, made = traced.input_shapes(row), traced.output_shapes(row)
-    if traced.type[row] in PRODUCTS or len(read) != 2 or len(made) != 1 or None in (*read, *made):
+    if traced.type[row] not in _OF_PAIRS or len(read) != 2 or len(made) != 1 or None in (*read, *made):
         return False
-    n_read = _n_read(traced, row, batch)
-    return 0 < MANY_TIMES * n_read <= _n_numbers(made[0], batch) and _are_broadcast(read, made[0] or ())
+    return 0 < MANY_TIMES * _n_read(traced, row, batch) <= _n_numbers(made[0], batch)
 
 
 def _n_read(traced: TracedOps, row: int, batch: int | None) -> int:
@@ -593,12 +589,6 @@ def _n_read(traced: TracedOps, row: int, batch: int | None) -> int:
 def _n_numbers(shape: tuple[int, ...] | None, batch: int | None) -> int:
     """How many numbers such a tensor has, taking what is not known of it for the batch; 0 where that is not known either."""
     return prod((batch or 0) if size < 0 else size for size in shape or (0,))
-
-
-def _are_broadcast(shapes: list[tuple[int, ...] | None], made: tuple[int, ...]) -> bool:
-    padded = [(1,) * (len(made) - len(shape or ())) + (shape or ()) for shape in shapes]
-    sizes = list(zip(*padded, made, strict=True)) if all(len(one) == len(made) for one in padded) else [(2, 2, 1)]
-    return all({*read} <= {1, size} for *read, size in sizes)
 
 
 FULL_USE = 0.5

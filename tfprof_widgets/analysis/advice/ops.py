@@ -533,7 +533,7 @@ def double_precision(run: Run) -> Iterator[Advice]:
     gain = ops.part.ratio * HALF + run.computing.part(products).ratio * (1 - 1 / faster - HALF)
     if gain < MEDIUM_GAIN:
         return
-    n_variables = len(_double_variables(run))
+    n_variables = _weight_types(run).count("float64")
     held = f", as {plural(n_variables, 'weight')} {'is' if n_variables == 1 else 'are'}" if n_variables else ""
     yield ops.advise(
         "double_precision",
@@ -587,10 +587,16 @@ def _ops_of_type(run: Run, dtype: str) -> Bool:
     if traced is None:
         return np.zeros(len(run.results.op_shares.name), np.bool_)
     told = traced.dtype.reindex(traced.row).fillna("").to_numpy(object)
-    variables = traced.source_map.variables
-    weights = variables["dtype"][variables["trainable"].astype(bool)]
-    found: Bool = (told == dtype) | (told == "") & bool(len(weights) and (weights == dtype).all())
+    found: Bool = (told == dtype) | (told == "") & ({*_weight_types(run)} == {dtype})
     return found & ~run.results.op_scopes.is_input
+
+
+def _weight_types(run: Run) -> list[str]:
+    """The type of numbers of each trained variable."""
+    source_map = run.results.source_map
+    if source_map is None:
+        return []
+    return [*source_map.variables["dtype"][source_map.variables["trainable"].astype(bool)]]
 
 
 def _ops_on(run: Run, unit: ComputeUnit) -> Bool:
@@ -598,17 +604,6 @@ def _ops_on(run: Run, unit: ComputeUnit) -> Bool:
     unit_ns = run.results.op_sums.unit_ns
     found: Bool = 2 * unit_ns[:, unit] > unit_ns.sum(axis=1)
     return found & ~run.results.op_scopes.is_input
-
-
-def _double_variables(run: Run) -> list[str]:
-    source_map = run.results.source_map
-    if source_map is None:
-        return []
-    variables = source_map.variables
-    found: list[str] = variables["name"][
-        variables["trainable"].astype(bool) & (variables["dtype"] == "float64")
-    ].tolist()
-    return found
 
 
 @rule("Pick rows in place of one-hot products", claims=COMPUTE)
@@ -652,15 +647,7 @@ def _one_hot_products(traced: TracedOps) -> tuple[list[int], list[int]]:
     return products, rows
 
 
-@rule(
-    "Print less, or less often",
-    claims=COMPUTE,
-    explains=(
-        "host_fallback",
-        "small_batch",
-        "step_overhead",
-    ),
-)
+@rule("Print less, or less often", claims=COMPUTE, explains=("host_fallback", "small_batch", "step_overhead"))
 def text_of_numbers(run: Run) -> Iterator[Advice]:
     """Each step makes text of numbers, as printing within a graph does; gain: the share of making and writing it, on the host."""
     traced, steps = run.traced_ops, run.steps
@@ -690,14 +677,7 @@ def text_of_numbers(run: Run) -> Iterator[Advice]:
     )
 
 
-@rule(
-    "Stop checking each op's result",
-    claims=COMPUTE,
-    explains=(
-        "small_batch",
-        "step_overhead",
-    ),
-)
+@rule("Stop checking each op's result", claims=COMPUTE, explains=("small_batch", "step_overhead"))
 def number_checks(run: Run) -> Iterator[Advice]:
     """Each op's result is checked for what is no number; gain: the share of the checks, and of running so many more ops."""
     steps = run.steps
