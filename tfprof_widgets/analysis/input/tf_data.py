@@ -206,7 +206,11 @@ def _cache(place: Place) -> str:
 
 def _prefetch(params: Mapping[str, StatValue], place: Place) -> str:
     # What only hands elements on, such as a repeat, is passed over.
-    known = [k for k, name in enumerate(place.inputs) if base_name(name) in (*_BY_NAME, *_BY_PARAMS)]
+    known = [
+        k
+        for k, name in enumerate(place.inputs)
+        if base_name(name) in (*_BY_NAME, *_BY_PARAMS) and base_name(name) != "Prefetch"
+    ]
     if str(params.get("autotune")).lower() != "true" or not known:
         return _PREFETCH
     at = known[0]
