@@ -22,7 +22,6 @@ from .errors import CaptureError, TfProfError, without_controls
 if TYPE_CHECKING:
     import pandas as pd
 
-    from .analysis.graph.options import TreeView
     from .comparing import ProfileDiff
     from .loading import WatchedRun
     from .profiles import Profile
@@ -133,16 +132,11 @@ def write_files(options: argparse.Namespace) -> int:
     run, target = open_run(options.run), options.output or OUTPUTS[options.to]
     write = {
         "chrome": run.to_chrome_trace,
-        "pprof": lambda path: run.to_pprof(path, _stacks(run)),
+        "pprof": lambda path: run.to_pprof(path, "code" if len(run.tree("code")) > _WITHOUT_STACKS else "scope"),
         "parquet": run.to_parquet,
         "csv": run.to_csv,
     }[options.to]
     return _print_written(write(target), options)
-
-
-def _stacks(run: Profile) -> TreeView:
-    """By Python's call stacks, or by name scopes where none was recorded."""
-    return "code" if len(run.tree("code")) > _WITHOUT_STACKS else "scope"
 
 
 def _print_written(path: Path, options: argparse.Namespace) -> int:

@@ -523,7 +523,8 @@ class WindowReader:
 
     def take(self, window: Window, program: CapturedProgram, why: str) -> WatchedWindow:
         index = len(self.windows)
-        found = WatchedWindow(index, window, why, Profile(title=_title(index, window)))
+        steps = "" if window.first_step is None else f": steps {window.first_step:,} to {window.last_step:,}"
+        found = WatchedWindow(index, window, why, Profile(title=f"window {index + 1}{steps}"))
         found.profile.run.take(self._record(window, program))
         self.windows.append(found)
         self._waiting.put((found, program))
@@ -535,7 +536,8 @@ class WindowReader:
             try:
                 with self._feed.disturbing():
                     program.write()
-                    found.words = _first_words(found.profile)
+                    advice = next((one for one in found.profile.advice if one.severity in ("medium", "high")), None)
+                    found.words = found.profile.overview.verdict if advice is None else advice.title
                     if self._makes_dashboards:
                         found.dashboard = found.profile.dashboard()
                 found.state = "ready"
@@ -563,17 +565,6 @@ class WindowReader:
             pauses_ns=(window.pause_ns,),
             program=program,
         )
-
-
-def _title(index: int, window: Window) -> str:
-    steps = "" if window.first_step is None else f": steps {window.first_step:,} to {window.last_step:,}"
-    return f"window {index + 1}{steps}"
-
-
-def _first_words(profile: Profile) -> str:
-    """A window's first advice, where it is of weight, else its limit."""
-    advice = next((one for one in profile.advice if one.severity in ("medium", "high")), None)
-    return profile.overview.verdict if advice is None else advice.title
 
 
 def place_in(folder: Path, run_dir: Path) -> str:
@@ -746,14 +737,9 @@ def _nothing(**_: object) -> None:
     """The default of `on_tick`."""
 
 
-def folder_name(started_ns: int) -> str:
-    """`tfprof-watch-20261126-074512`, of local time."""
-    return time.strftime(f"{FOLDER}%Y%m%d-%H%M%S", time.localtime(started_ns / 1e9))
-
-
 def free_folder(logdir: Path, started_ns: int) -> Path:
     """A folder below `logdir` that is not there yet."""
-    first = logdir / folder_name(started_ns)
+    first = logdir / time.strftime(f"{FOLDER}%Y%m%d-%H%M%S", time.localtime(started_ns / 1e9))
     return next(
         place
         for place in (first, *(first.with_name(f"{first.name}-{i}") for i in range(2, 10_000)))

@@ -135,7 +135,9 @@ _ONE_GPU = re.compile(r"gpu\d+_pct")
 
 def dips(samples: Samples) -> Iterator[Finding]:
     """Where the load of all cores, of this process or of a GPU fell below half of its median, and rose again."""
-    for metric in _metrics(samples):
+    # All cores, this process, and each GPU; their mean where there is only one or they are not separate
+    gpus = [column for column in samples.frame.columns if _ONE_GPU.fullmatch(str(column))]
+    for metric in ["cpu_pct", "process_cpu_pct", *(gpus if len(gpus) > 1 else ["gpu_pct"])]:
         seconds, load = samples.known(metric)
         level = float(np.median(load)) if len(load) else 0.0
         if level < MIN_LEVEL_PCT:
@@ -177,12 +179,6 @@ def late_start(samples: Samples) -> Iterator[Finding]:
         f"{_named(metric)} stayed low for the first {number(delay_s)} s; {number(later)} % are usual later. That is a model "
         "that is traced and compiled, or a first batch that takes long: capture later steps to see the others.",
     )
-
-
-def _metrics(samples: Samples) -> list[str]:
-    """All cores, this process, and each GPU; their mean where there is only one or they are not separate."""
-    gpus = [column for column in samples.frame.columns if _ONE_GPU.fullmatch(str(column))]
-    return ["cpu_pct", "process_cpu_pct", *(gpus if len(gpus) > 1 else ["gpu_pct"])]
 
 
 def _named(metric: str) -> str:

@@ -172,10 +172,13 @@ def compute_overview(
     times = _step_times(chosen)
     breakdown = _breakdown(chosen, times["step_time_avg_ms"], STEP_CATEGORIES)
     judged = _judged(facts, chosen, breakdown, times["step_time_avg_ms"])
+    # Eager share of the op time of host and device; what runs eagerly before the averaged steps runs once
+    shares, sums = facts.op_shares, facts.step_sums if facts.is_averaged.any() else facts.host_sums
+    op_time = op_time_of(shares, shares.spread(sums.by_unit(len(shares.dominant))[2]))
     findings = Findings(
         ratio=judged.ratio,
         device=judged.device,
-        eager=_eager_in_steps(facts),
+        eager={"host": op_time.host_eager_ratio, "device": op_time.device_eager_ratio},
         tf_functions=facts.tf_functions,
         top_ops=_top_ops(facts),
         memory=judge_memory(facts.memory.summary),
@@ -324,13 +327,6 @@ def _top_ops(facts: Facts) -> pd.DataFrame:
             **{name: top[name].to_numpy()[rows] for name in top.columns if name not in ("host", "op")},
         }
     )
-
-
-def _eager_in_steps(facts: Facts) -> dict[str, float]:
-    """Eager share of the op time of host and device; what runs eagerly before the averaged steps runs once."""
-    shares, sums = facts.op_shares, facts.step_sums if facts.is_averaged.any() else facts.host_sums
-    op_time = op_time_of(shares, shares.spread(sums.by_unit(len(shares.dominant))[2]))
-    return {"host": op_time.host_eager_ratio, "device": op_time.device_eager_ratio}
 
 
 def _breakdown(chosen: pd.DataFrame, average: float, categories: Sequence[str], *, prefix: str = "") -> pd.DataFrame:

@@ -115,7 +115,8 @@ def sampled_lines(trace: Trace, source_map: SourceMap) -> pd.DataFrame:
         return typed_table([], _LINE_TYPES)
     frame = source_map.samples["frame"].to_numpy()[inside]
     own_ps = np.append(np.diff(time_ps), 0)
-    session = _session_of(trace, time_ps)
+    starts = np.sort(np.array([session.start_ps for session in trace.sessions], np.int64))
+    session = np.searchsorted(starts, time_ps, side="right")
     own_ps[np.flatnonzero(np.diff(session))] = 0
     table = source_map.frames.join(source_map.files[["file"]].rename(columns={"file": "path"}), on="file")
     table["path"] = table["path"].astype(object).fillna("")
@@ -198,11 +199,6 @@ def _after_origin(trace: Trace, time_ns: Int64) -> Int64:
     origin_ns = np.int64(min(trace.origin_ns, 2**63 - 1))  # a damaged file may say anything
     far = np.abs(time_ns - origin_ns) > 2**53  # 104 days; no overflow below
     return np.where(far, -1, time_ns - origin_ns) * 1000
-
-
-def _session_of(trace: Trace, time_ps: Int64) -> Int64:
-    starts = np.sort(np.array([session.start_ps for session in trace.sessions], np.int64))
-    return np.searchsorted(starts, time_ps, side="right")
 
 
 def _one_per_line(source_map: SourceMap) -> Int64:

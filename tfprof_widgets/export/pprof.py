@@ -201,7 +201,8 @@ def write_pprof(results: Analysis, path: str | Path, view: TreeView, options: Ma
 def _profile(results: Analysis, tree: Tree, *, of_root: str) -> Any:
     tables = Tables()
     profile = tables.profile
-    types = _sample_types(tree.options)
+    known = (*FIGURES, "occurrence")
+    types = list(dict.fromkeys((*SAMPLE_TYPES, *(name for name in _selected(tree.options) if name in known))))
     for name in types:
         unit = _UNITS.get(name, "microseconds" if name.endswith("micros") else "bytes")
         profile.sample_type.add(type=tables.text(name), unit=tables.text(unit))
@@ -234,11 +235,6 @@ def _profile(results: Analysis, tree: Tree, *, of_root: str) -> Any:
 
 def _selected(options: TreeOptions) -> tuple[str, ...]:
     return options.select or ()
-
-
-def _sample_types(options: TreeOptions) -> list[str]:
-    known = (*FIGURES, "occurrence")
-    return list(dict.fromkeys((*SAMPLE_TYPES, *(name for name in _selected(options) if name in known))))
 
 
 def _texts(tree: Tree, name: str) -> list[str]:

@@ -162,7 +162,8 @@ class TfprofMagics(Magics):  # type: ignore[misc]
     def _compile(self, line: str, cell: str | None, statement: str) -> CellCode:
         try:
             if cell is None:
-                return compile_statement(self.shell, statement)
+                code = self.shell.transform_cell(statement)
+                return _compiled(self.shell, code, "<tfprofile>", displays=not _is_quiet(statement))
             magic_line = f"%%tfprofile {line}".rstrip()
             manager = self.shell.history_manager
             history = manager.input_hist_raw if manager is not None else [""]
@@ -386,12 +387,6 @@ def compile_cell(shell: InteractiveShell, source: str, *, magic_line: str, raw_c
     # Not `execution_count`: IPython 9 has raised it by the time the cell runs.
     name = shell.compile.cache(code, shell.displayhook.prompt_count, raw_code=raw_cell)
     return _compiled(shell, code, name, displays=shell.ast_node_interactivity != "none" and not _is_quiet(source))
-
-
-def compile_statement(shell: InteractiveShell, source: str) -> CellCode:
-    """Compile what stands behind a line magic."""
-    code = shell.transform_cell(source)
-    return _compiled(shell, code, "<tfprofile>", displays=not _is_quiet(source))
 
 
 def _compiled(shell: InteractiveShell, code: str, name: str, *, displays: bool) -> CellCode:

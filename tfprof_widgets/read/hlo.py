@@ -73,6 +73,7 @@ def hlo_columns(modules: list[OneModule]) -> dict[str, Any]:
     called_offsets, called = _called(_Ids(owner, read.id), owner, computation, fields)
     frames, first_frame = _frames(modules)
     n_elements, n_bytes = fields.sizes(size_of)
+    number = np.clip(fields.parameter_number, 0, 2**31 - 1)
     return {
         "program_id": np.array([module.program_id for module in modules], np.int64),
         "module_name": tuple(decoded(module.message.name) for module in modules),
@@ -85,7 +86,7 @@ def hlo_columns(modules: list[OneModule]) -> dict[str, Any]:
         "name": fields.name,
         "opcode": fields.opcode,
         "detail": fields.detail,
-        "parameter": _parameters(fields),
+        "parameter": np.where(fields.opcode.is_in(("parameter",)), number, -1).astype(np.int32),
         **_origins(fields.origins, frames, first_frame, module),
         "dtype": fields.per_shape(lambda shape: shape.element_type, np.int32),
         "dim_offsets": dim_offsets,
@@ -180,11 +181,6 @@ def _called(ids: _Ids, owner: Int64, computation: Int64, fields: InstructionFiel
     row, called = row[called >= 0], called[called >= 0]
     n_called = np.bincount(row, minlength=len(computation))
     return np.append(0, np.cumsum(n_called)), called.astype(np.int32)
-
-
-def _parameters(fields: InstructionFields) -> Any:
-    number = np.clip(fields.parameter_number, 0, 2**31 - 1)
-    return np.where(fields.opcode.is_in(("parameter",)), number, -1).astype(np.int32)
 
 
 def _origins(told: Origins, frames: Frames, first_frame: Int64, module: Int64) -> dict[str, Any]:

@@ -202,7 +202,10 @@ def measured_pair(a: Quantities, b: Quantities, partner: Int64) -> tuple[Measure
 def row_changes(a: Quantities, b: Quantities, partner: Int64, scale: Scale, *, name: str = "") -> pd.DataFrame:
     """Compare the rows of two runs: one is slower or faster if it changed beyond its noise and more than nearly all rows."""
     time_a, time_b, _ = measured_pair(a, b, partner)
-    rows_a, rows_b = _side_by_side(partner, len(b))
+    n_b = len(b)
+    only_b = np.setdiff1d(np.arange(n_b), partner)
+    none = np.full(len(only_b), -1)
+    rows_a, rows_b = np.concatenate([np.arange(len(partner)), none]), np.concatenate([partner, only_b])
     values, errors, seen, count = (
         tuple(_side(one, rows) for one, rows in zip(columns, (rows_a, rows_b), strict=True))
         for columns in (
@@ -243,13 +246,6 @@ def row_changes(a: Quantities, b: Quantities, partner: Int64, scale: Scale, *, n
         change = change[(seen[0] > 0) | (seen[1] > 0)]
     order = np.argsort(-np.abs(change), kind="stable")
     return frame.iloc[order].reset_index(drop=True)
-
-
-def _side_by_side(partner: Int64, n_b: int) -> tuple[Int64, Int64]:
-    """Rows of both runs: first those of `a`, each with its partner, then what only `b` has; -1 for none."""
-    only_b = np.setdiff1d(np.arange(n_b), partner)
-    none = np.full(len(only_b), -1)
-    return np.concatenate([np.arange(len(partner)), none]), np.concatenate([partner, only_b])
 
 
 def _side(column: Float64 | Bool, rows: Int64) -> Float64:

@@ -538,7 +538,9 @@ def summarize(diff: RunDiff, scale: Scale) -> pd.DataFrame:
     sums_a, sums_b = diff.op_sums
     for metric, is_device in (("host_op_time", False), ("device_op_time", True)):
         rows += _whole(diff, metric, f"ms{per_step}", is_device, scale)
-    rows += _input(diff.categories)
+    frame = diff.categories[diff.categories["category"] == "input"]
+    frame = frame.rename(columns={"a_ms": "a", "b_ms": "b", "noise_ms": "noise"})
+    rows += _rows(frame, "input_time", "ms a step")
     n_a, n_b = float(sums_a.count.sum()), float(sums_b.count.sum())
     rows.append(_row("op_executions", f"executions{per_step}", n_a, n_b, np.nan, is_beyond=False))
     rows += _peak(diff.memory)
@@ -589,12 +591,6 @@ def _rows(frame: pd.DataFrame, metric: str, unit: str) -> list[tuple[object, ...
         _row(metric, unit, a, b, noise, is_beyond=state not in UNCHANGED)
         for a, b, noise, state in zip(*(frame[key].tolist() for key in ("a", "b", "noise", "state")), strict=True)
     ]
-
-
-def _input(categories: pd.DataFrame) -> list[tuple[object, ...]]:
-    frame = categories[categories["category"] == "input"]
-    frame = frame.rename(columns={"a_ms": "a", "b_ms": "b", "noise_ms": "noise"})
-    return _rows(frame, "input_time", "ms a step")
 
 
 def _peak(memory: pd.DataFrame) -> list[tuple[object, ...]]:

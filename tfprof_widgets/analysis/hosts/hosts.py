@@ -94,6 +94,9 @@ def compute_environment(trace: Trace, facts: Mapping[str, str] | None = None) ->
     used = np.flatnonzero(np.diff(trace.line_offsets))
     threads = sum(trace.planes[trace.lines[i].plane].is_host for i in used.tolist())
     n_active = int(np.count_nonzero(np.bincount(trace.plane_id[on_stream(trace)])))
+    # Hosts capture at the same time, which counts once
+    spans = np.array([(session.start_ps, session.stop_ps) for session in trace.sessions], np.int64).reshape(-1, 2)
+    open_ = Stretches.of(spans[:, 0], spans[:, 1])
     return Environment(
         hosts=tuple(dict.fromkeys(plane.host for plane in trace.planes if plane.is_host)),
         n_tasks_per_host=_tasks_per_host(trace),
@@ -104,7 +107,7 @@ def compute_environment(trace: Trace, facts: Mapping[str, str] | None = None) ->
         n_sessions=len(trace.sessions),
         n_threads=int(threads),
         n_events=trace.n_events,
-        captured_ms=_captured_ps(trace) / PS_PER_MS,
+        captured_ms=int((open_.end - open_.start).sum()) / PS_PER_MS,
         framework=framework_of(trace),
         jax_version=next((str(found) for plane in trace.planes if (found := plane.stats.get("jax_version"))), ""),
         tensorflow_version=known.get("tensorflow", ""),
@@ -119,13 +122,6 @@ def compute_environment(trace: Trace, facts: Mapping[str, str] | None = None) ->
 
 def _whole(text: str) -> int:
     return int(text) if text.isascii() and text.isdigit() else 0
-
-
-def _captured_ps(trace: Trace) -> int:
-    """Hosts capture at the same time, which counts once."""
-    spans = np.array([(session.start_ps, session.stop_ps) for session in trace.sessions], np.int64).reshape(-1, 2)
-    open_ = Stretches.of(spans[:, 0], spans[:, 1])
-    return int((open_.end - open_.start).sum())
 
 
 def _most(devices: list[Plane], stat: str) -> int:

@@ -290,7 +290,9 @@ def _stragglers(own: Float64, excess: Float64, step_ms: float) -> Bool:
     usual = np.median(excess, axis=0)
     limit = max(least, _MEAN_SPREADS * spread * np.sqrt(np.pi / 2 / n_steps))
     if own.shape[1] >= _FEW_HOSTS:
-        limit = max(limit, _HOST_SPREADS * _spread_of_hosts(usual))
+        # How much hosts differ that hold nobody up: of the faster half, which no straggler is among
+        below = np.median(usual) - usual
+        limit = max(limit, _HOST_SPREADS * float(_NORMAL_MAD * np.median(below[below >= 0])))
     is_usual: Bool = usual > limit
     n_late = (excess > max(least, _STEP_SPREADS * spread)).sum(axis=0)
     found = is_usual | _is_often(n_late, n_steps, is_usual)
@@ -328,12 +330,6 @@ def _spread(own: Float64) -> float:
         return float(deviation / np.sqrt(2) * (1 + _FEW_VALUES / n_values))
     apart = apart - np.median(apart, axis=0)
     return float(_NORMAL_MAD * np.median(np.abs(apart)) / np.sqrt(2) * (1 + _FEW_MEDIANS / n_values))
-
-
-def _spread_of_hosts(usual: Float64) -> float:
-    """How much hosts differ that hold nobody up: of the faster half, which no straggler is among."""
-    below = np.median(usual) - usual
-    return float(_NORMAL_MAD * np.median(below[below >= 0]))
 
 
 def _cost(own: Float64, late: Bool) -> Float64:
@@ -382,15 +378,10 @@ def _spans(trace: Trace, steps: TracedSteps) -> dict[str, Int64]:
         "start": np.append(own.start_ps, trace.start_ps[device]),
         "end": np.append(own.end_ps, trace.ends(device)),
     }
-    computing = computes_on_host(trace, types) & _is_of_training(trace, steps)
+    # For each event whether an exchange may hide behind it: work of a step, or where no step runs all but what tf.data does
+    computing = computes_on_host(trace, types) & (steps.is_work | ((steps.event_step < 0) & ~within_data(trace)))
     computing |= stream & ((types == SpanType.COMPUTE_32) | (types == SpanType.COMPUTE_16))
     return spans | _exposed(trace, steps, spans, computing)
-
-
-def _is_of_training(trace: Trace, steps: TracedSteps) -> Bool:
-    """For each event whether an exchange may hide behind it: work of a step, or where no step runs all but what tf.data does."""
-    found: Bool = steps.is_work | ((steps.event_step < 0) & ~within_data(trace))
-    return found
 
 
 def _exposed(trace: Trace, steps: TracedSteps, spans: dict[str, Int64], computing: Bool) -> dict[str, Int64]:

@@ -262,6 +262,8 @@ def iterator_table(trace: Trace, usage: Usage) -> pd.DataFrame:
     params = [{k: v for k, v in stats.items() if k not in _NOT_PARAMS} for stats in trace.stats_of_each(last_call)]
     long_names = [names[0] if len(names) == 1 else merged_name(names[0]) for names in event_names]
     short = [short_name(text) for text in long_names]
+    n_objects = int(usage.calls.iterator.max()) + 1
+    pairs = np.unique(usage.node * n_objects + usage.calls.iterator)
     columns = {
         "id": np.arange(n),
         "parent_id": usage.nodes.parent,
@@ -277,7 +279,7 @@ def iterator_table(trace: Trace, usage: Usage) -> pd.DataFrame:
         "params": params,
         "pipeline": usage.nodes.pipeline,
         "wait_time_ms": wait / PS_PER_MS,
-        "n_iterators": _n_iterators(usage),
+        "n_iterators": np.bincount(pairs // n_objects, minlength=usage.n_nodes),
         "event_names": event_names,
         "fill_time_ms": usage.fill_ps / PS_PER_MS,
         "parallelism": [_first_number(one, _PARALLELISM) for one in params],
@@ -310,13 +312,6 @@ def chain_below(slowest_input: Int64, row: int) -> list[int]:
     while (row := int(slowest_input[row])) >= 0:  # one turn per level of the graph
         rows.append(row)
     return rows
-
-
-def _n_iterators(usage: Usage) -> Int64:
-    """For each node how many iterator objects it stands for."""
-    n_objects = int(usage.calls.iterator.max()) + 1
-    pairs = np.unique(usage.node * n_objects + usage.calls.iterator)
-    return np.bincount(pairs // n_objects, minlength=usage.n_nodes)
 
 
 def _critical(usage: Usage) -> Bool:

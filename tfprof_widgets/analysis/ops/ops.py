@@ -337,7 +337,9 @@ class UnitSums:
 def unit_sums(trace: Trace, occurrences: Occurrences, rows: Int64 | slice = slice(None)) -> UnitSums:
     """Add up executions, all or some, on each host; of an execution that has some of its rows among them, those."""
     n_units = max(len(occurrences.name), 1)
-    key = host_and_unit(trace, occurrences)[rows]
+    of_plane = host_of_plane(trace)
+    of_line = np.array([of_plane[line.plane] for line in trace.lines], np.int64)
+    key = (of_line[occurrences.line] * len(occurrences.name) + occurrences.op)[rows]
     n = int(key.max(initial=-1)) + 1  # an entry per host and unit, ran or not: few beside executions
     of_execution = np.full(int(occurrences.execution.max(initial=-1)) + 1, -1, np.int64)
     of_execution[occurrences.execution[rows]] = key
@@ -345,13 +347,6 @@ def unit_sums(trace: Trace, occurrences: Occurrences, rows: Int64 | slice = slic
     found = np.flatnonzero(count)
     total, own = (sum_by(key, ps[rows], n)[found] for ps in (occurrences.duration_ps, occurrences.self_ps))
     return UnitSums(found // n_units, found % n_units, count[found], total, own)
-
-
-def host_and_unit(trace: Trace, occurrences: Occurrences) -> Int64:
-    """For each execution its host times the number of units, plus its unit."""
-    of_plane = host_of_plane(trace)
-    of_line = np.array([of_plane[line.plane] for line in trace.lines], np.int64)
-    return of_line[occurrences.line] * len(occurrences.name) + occurrences.op
 
 
 def step_ops(shares: OpShares, inside: UnitSums, n_steps: int) -> pd.DataFrame:

@@ -153,16 +153,11 @@ def launch_pieces(trace: Trace, types: UInt8, member: SmallInt) -> tuple[Int64, 
     if not launches.any():
         none = np.empty(0, np.int64)
         return none, none, none
-    on_cpu = (types == SpanType.HOST_COMPUTE) & (member >= 0) & _is_op(trace) & ~launches_below(trace)
+    is_op = by_ends(trace, lambda _, parsed: parsed.category == OpCategory.TENSORFLOW, np.bool_)
+    on_cpu = (types == SpanType.HOST_COMPUTE) & (member >= 0) & is_op[trace.name_id] & ~launches_below(trace)
     event, start, end = innermost(trace, launches | on_cpu)
     kept = launches[event]
     return event[kept], start[kept], end[kept]
-
-
-def _is_op(trace: Trace) -> Bool:
-    is_op = by_ends(trace, lambda _, parsed: parsed.category == OpCategory.TENSORFLOW, np.bool_)
-    found: Bool = is_op[trace.name_id]
-    return found
 
 
 def launches_below(trace: Trace) -> Bool:

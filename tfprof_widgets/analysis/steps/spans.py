@@ -95,7 +95,9 @@ def classify(trace: Trace, grouping: Grouping, units: UInt8) -> UInt8:
         types[launches & np.isin(types, (SpanType.HOST_COMPUTE, SpanType.WAIT_INPUT))] = SpanType.KERNEL_LAUNCH
         kinds = by_ends(trace, _device_types, np.uint8)[trace.name_id]
         other = np.flatnonzero(stream & trace.names_matching(("MemcpyOther",)))
-        kinds[other] = _other_copies(trace, other)
+        texts, place = np.unique(trace.string_stat("memcpy_details")[other], return_inverse=True)
+        ends = ("".join(_OF_HOST.findall(trace.strings[text] if text >= 0 else "")) for text in texts.tolist())
+        kinds[other] = np.array([_OTHER_COPIES.get(one, SpanType.DEVICE_TO_DEVICE) for one in ends], np.uint8)[place]
         kinds[(kinds == SpanType.COMPUTE_32) & in_16_bits(units)] = SpanType.COMPUTE_16
         ran = stream & (has_correlation | trace.has_stat("kernel_details") | trace.has_stat("memcpy_details"))
         types[ran] = kinds[ran]
@@ -137,13 +139,6 @@ def _device_type(name: str, category: int) -> SpanType:
 
 def _device_types(names: list[str], parsed: OpNames) -> list[SpanType]:
     return [_device_type(name, category) for name, category in zip(names, parsed.category.tolist(), strict=True)]
-
-
-def _other_copies(trace: Trace, rows: Int64) -> UInt8:
-    """Which way copies go whose name does not tell, by the memory of their ends: within devices where that does not, either."""
-    texts, place = np.unique(trace.string_stat("memcpy_details")[rows], return_inverse=True)
-    ends = ("".join(_OF_HOST.findall(trace.strings[text] if text >= 0 else "")) for text in texts.tolist())
-    return np.array([_OTHER_COPIES.get(one, SpanType.DEVICE_TO_DEVICE) for one in ends], np.uint8)[place]
 
 
 def _root_stages(trace: Trace, host: Bool) -> Bool:
@@ -385,7 +380,8 @@ def choose_steps(
         for kind, count in Counter(kinds[averaged & (kinds != main)].tolist()).items():
             reasons.append(plural(count, f"{kind} step" if kind else "unnamed step"))
         averaged &= kinds == main
-    compiles = _compiles(frame)
+    compile_ms = frame["compile_ms"].to_numpy()
+    compiles = (compile_ms > 0) & (compile_ms >= _COMPILING * frame["step_time_ms"].to_numpy())
     again = np.zeros(len(frame), np.bool_)
     for host in sorted(set(frame["host"][averaged])):  # bounded by the number of hosts
         own = np.flatnonzero(averaged & (frame["host"] == host).to_numpy())
@@ -421,12 +417,6 @@ def _still_compiling(n: int, n_averaged: int) -> str:
     if n < n_averaged:
         return f"{n} of the {n_averaged} averaged steps compile."
     return "All averaged steps compile." if n > 1 else "The only averaged step compiles."
-
-
-def _compiles(frame: pd.DataFrame) -> Bool:
-    compile_ms = frame["compile_ms"].to_numpy()
-    found: Bool = (compile_ms > 0) & (compile_ms >= _COMPILING * frame["step_time_ms"].to_numpy())
-    return found
 
 
 def _leave_out_unusual(frame: pd.DataFrame, own: Int64, compiles: Bool, averaged: Bool, again: Bool) -> Iterator[str]:

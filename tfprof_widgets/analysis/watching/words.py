@@ -327,18 +327,14 @@ def slow_steps_anomaly(
             f"{n:,} steps took over 3 times the usual {milliseconds(last.usual_ms)}; the longest "
             f"{milliseconds(worst.ms)}, step {worst.number:,}"
         )
-    title += _single_cause(worst)
+    cause = worst.cause
+    title += f": {milliseconds(worst.extra[cause])} more than usual {_PLACES[cause]}" if cause else ""
     where = place_words(places[one.number] for one in single if one.number in places)
     latest = ", ".join(f"{one.number:,} ({milliseconds(one.ms)})" for one in list(single)[-5:])
     evidence = f"The latest: step {latest}." if n > 1 else "No other step did so far."
     return Anomaly(
         *("slow_step", title, f"{evidence}{where}", single[0].number, last.number),
     )
-
-
-def _single_cause(step: SlowStep) -> str:
-    cause = step.cause
-    return f": {milliseconds(step.extra[cause])} more than usual {_PLACES[cause]}" if cause else ""
 
 
 def place_words(places: Iterable[str]) -> str:

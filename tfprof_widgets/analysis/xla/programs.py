@@ -189,10 +189,13 @@ def estimate_costs(modules: HloModules) -> HloCosts:
     unknown[dots.instruction] = False
     unknown[[one.instruction for one in modules.convolutions]] = False
     flops[unknown] = np.nan
-    in_elements = _first_elements(modules)
+    first = first_operand(modules, np.arange(modules.n_instructions))
+    held = np.append(modules.n_elements, 0)
+    in_elements = held[first].astype(np.float64)
     _add_called(modules, flops, in_elements)
     np.clip(flops, 0.0, _MOST, out=flops)  # a damaged module must not make a share of infinity
-    work = _work(modules, np.nan_to_num(flops), in_elements)
+    elements = np.where(modules.opcode.is_in(("reduce", "reduce-window")), in_elements, modules.n_elements)
+    work = np.where(modules.opcode.is_in(_WORKLESS), 0.0, np.maximum(np.nan_to_num(flops), elements))
     return HloCosts(flops=flops, bytes_accessed=estimate_bytes(modules), work=work)
 
 
@@ -225,12 +228,6 @@ def _positions(side: WindowDimension) -> float:
     at = place - side.padding_low
     on_data = (at >= 0) & (at % side.base_dilation == 0) & (at // side.base_dilation < side.input_size)
     return float(np.count_nonzero(on_data))
-
-
-def _first_elements(modules: HloModules) -> Float64:
-    first = first_operand(modules, np.arange(modules.n_instructions))
-    held = np.append(modules.n_elements, 0)
-    return held[first].astype(np.float64)
 
 
 def _add_called(modules: HloModules, flops: Float64, in_elements: Float64) -> None:
@@ -266,12 +263,6 @@ def _with_called(modules: HloModules, rows: Int64, inner: Float64, own: Float64,
         is_it = modules.opcode.is_in(opcodes)[rows]
         found[is_it] = (inner * factor)[is_it]
     return found
-
-
-def _work(modules: HloModules, flops: Float64, in_elements: Float64) -> Float64:
-    elements = np.where(modules.opcode.is_in(("reduce", "reduce-window")), in_elements, modules.n_elements)
-    work: Float64 = np.where(modules.opcode.is_in(_WORKLESS), 0.0, np.maximum(flops, elements))
-    return work
 
 
 MOST_NODES = 60

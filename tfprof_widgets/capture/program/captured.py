@@ -79,11 +79,6 @@ class NotedModels:
                 self._seen.append(weakref.ref(model))
             self._note_model(model)
 
-    def note_seen(self) -> None:
-        """Note those of the models taken that are alive as they are now."""
-        for model in self._alive():
-            self._note_model(model)
-
     def _alive(self) -> list[Any]:
         models = [reference() for reference in (*self._expected, *self._seen)]
         # By id: the hash of a reference is that of its model, which may be gone, or be of a class that has none.
@@ -330,7 +325,8 @@ class CapturedProgram:
         """The capture is over: hold what there is."""
         self.hold()
         try:
-            self._models.note_seen()
+            for model in self._models._alive():
+                self._models._note_model(model)
         except Exception as error:
             self._fail("Layers are not known in full", error)
         self._ended_ns = time.time_ns()
