@@ -177,7 +177,10 @@ def _run_links(trace: Trace) -> Links:
     session[of_run] = trace.session_id[numbered]
     call_of_run = _called(trace, calls, start, program, session)
     known = call_of_run[of_run] >= 0
-    top, first = np.unique(_outermost(trace, numbered[known]), return_index=True)
+    at = numbered[known].copy()
+    while (inner := trace.nesting.parent[at] >= 0).any():  # bounded by the depth of nesting
+        at[inner] = trace.nesting.parent[at[inner]]
+    top, first = np.unique(at, return_index=True)
     return call_of_run[of_run[known]][first], top
 
 
@@ -229,13 +232,6 @@ def _program_of(call: str) -> str:
 
 def _sanitized(name: str) -> str:
     return re.sub(r"[^\w.-]", "_", name).rstrip("_")
-
-
-def _outermost(trace: Trace, rows: Int64) -> Int64:
-    at = rows.copy()
-    while (inner := trace.nesting.parent[at] >= 0).any():  # bounded by the depth of nesting
-        at[inner] = trace.nesting.parent[at[inner]]
-    return at
 
 
 Integers = TypeVar("Integers", Int32, Int64)

@@ -441,9 +441,12 @@ def idle_times(trace: Trace, occurrences: Occurrences) -> dict[str, int]:
     modules = on_core_line(trace, "XLA Modules")
     on_tpu = trace.on_planes([plane.name.startswith("/device:TPU") for plane in trace.planes])
     kernels = stream & ~on_tpu
+    chosen = ~occurrences.lane_is_device
+    window = (occurrences.lane_last_ps - occurrences.lane_first_ps)[chosen]
+    busy = sum_by(occurrences.lane, occurrences.self_ps, len(chosen))[chosen]
     found = {
         "device": _busy_and_window(trace, kernels | ops, kernels | ops | steps),
-        "host": _host_busy_and_window(occurrences),
+        "host": (int(busy.sum()), int(np.maximum(window, busy).sum())),
         "duty": _busy_and_window(trace, on_duty(trace), ops | modules),
     }
     parts = ("busy", "window")
@@ -462,13 +465,6 @@ def _busy_and_window(trace: Trace, busy: Bool, window: Bool) -> tuple[int, int]:
     inside = busy[rows]
     covered = _covered(owner[inside], trace.start_ps[rows[inside]], trace.ends(rows[inside]), first)
     return covered, int((last - first).sum())
-
-
-def _host_busy_and_window(occurrences: Occurrences) -> tuple[int, int]:
-    chosen = ~occurrences.lane_is_device
-    window = (occurrences.lane_last_ps - occurrences.lane_first_ps)[chosen]
-    busy = sum_by(occurrences.lane, occurrences.self_ps, len(chosen))[chosen]
-    return int(busy.sum()), int(np.maximum(window, busy).sum())
 
 
 def _covered(owner: Int64, start: Int64, end: Int64, first: Int64) -> int:

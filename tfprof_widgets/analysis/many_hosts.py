@@ -165,7 +165,10 @@ class HostRuns(Generic[File, Outcome]):
         while left := self.left:
             error = self._send(left, pool.executor(), is_own=True)
             if isinstance(error, OSError) and not n_again:
-                return self._without_processes(error)
+                n_left = len(self.left)
+                self.here()
+                return f"No process could be started to read hosts ({error}): "
+            f"{n_left:,} of {len(self._files):,} hosts were read in this one."
             if error is not None:
                 # They take files in order, so it was at one of the first that are not done; one more was on its way.
                 again = self.left[: pool.n_processes + 1]
@@ -189,14 +192,6 @@ class HostRuns(Generic[File, Outcome]):
                     [number], _ENDED if isinstance(error, BrokenExecutor) else f"{type(error).__name__}: {error}"
                 )
                 executor = None
-
-    def _without_processes(self, error: OSError) -> str:
-        n_left = len(self.left)
-        self.here()
-        return (
-            f"No process could be started to read hosts ({error}): "
-            f"{n_left:,} of {len(self._files):,} hosts were read in this one."
-        )
 
     def _send(self, numbers: Sequence[int], executor: Executor, *, is_own: bool) -> BrokenExecutor | OSError | None:
         """Run files, so many at a time; returns what the executor broke with. An `OSError` is that no process can start."""
@@ -330,7 +325,12 @@ def _reduced(
             runs.here()
     if told:
         notices.append(without_secrets(told))
-    return _of_one_time(files, runs.outcomes)
+    # Hosts of one file share a clock.
+    origins = [0 if isinstance(one, FailedHost) else one[0].trace.origin_ns for one in runs.outcomes]
+    kept = list(runs.outcomes)
+    for number, reason in other_times(origins).items():
+        kept[number] = _failed(files[number], reason)
+    return kept
 
 
 def _is_shared(file: HostFile) -> bool:
@@ -340,18 +340,6 @@ def _is_shared(file: HostFile) -> bool:
 def _failed(file: HostFile, reason: str) -> FailedHost:
 
     return FailedHost(_name_of(file), without_secrets(reason, file.url))
-
-
-def _of_one_time(
-    files: Sequence[HostFile], done: Sequence[tuple[HostSummary, ...] | FailedHost]
-) -> list[tuple[HostSummary, ...] | FailedHost]:
-    """The same without files of another time than most, which cannot be shown beside them."""
-    # Hosts of one file share a clock.
-    origins = [0 if isinstance(one, FailedHost) else one[0].trace.origin_ns for one in done]
-    kept = list(done)
-    for number, reason in other_times(origins).items():
-        kept[number] = _failed(files[number], reason)
-    return kept
 
 
 def _name_of(file: HostFile) -> str:

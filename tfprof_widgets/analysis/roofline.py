@@ -403,6 +403,9 @@ def _table(sums: pd.DataFrame, *, name: object, op_name: object = "", layer: obj
     units = sums[UNIT_PS].to_numpy()
     unit = np.where(units.any(axis=1), units.argmax(axis=1), ComputeUnit.UNKNOWN)
     texts = pd.DataFrame({"name": name, "op_name": op_name, "layer": layer}, index=sums.index, dtype=object)
+    bound = np.where(sums["computing_ps"] > sums["least_ps"] / 2, "compute", "memory").astype(object)
+    bound[sums["cached_ps"].to_numpy() > sums["judged_ps"].to_numpy()] = "cache"
+    bound[(sums["least_ps"] + sums["cached_ps"]).to_numpy() == 0] = ""
     numbers = pd.DataFrame(
         {
             "unit": [UNIT_TEXTS[one] for one in unit.tolist()],
@@ -417,15 +420,8 @@ def _table(sums: pd.DataFrame, *, name: object, op_name: object = "", layer: obj
             "intensity": intensity,
             "mfu_ratio": known("peak_ps", "peaked_ps") / sums["peaked_ps"],
             "roof_ratio": known("least_ps", "judged_ps") / sums["judged_ps"],
-            "bound": _bound(sums),
+            "bound": bound,
         },
         index=sums.index,
     )
     return pd.concat([texts, numbers], axis=1)[list(ROOFLINE.names)].reset_index(drop=True)
-
-
-def _bound(sums: pd.DataFrame) -> np.ndarray:
-    bound = np.where(sums["computing_ps"] > sums["least_ps"] / 2, "compute", "memory").astype(object)
-    bound[sums["cached_ps"].to_numpy() > sums["judged_ps"].to_numpy()] = "cache"
-    bound[(sums["least_ps"] + sums["cached_ps"]).to_numpy() == 0] = ""
-    return bound

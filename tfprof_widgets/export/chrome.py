@@ -5,7 +5,7 @@ from __future__ import annotations
 import base64
 import gzip
 import io
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator
 from itertools import chain, repeat
 from pathlib import Path
 from typing import Any, BinaryIO, cast
@@ -246,6 +246,10 @@ def _step_texts(results: Analysis) -> list[str]:
 def _marker(trace: Trace, saved: SavedProfile) -> dict[str, Any]:
     """What viewers have no word for and `load` needs to give the same trace."""
     change = np.flatnonzero(np.append(True, trace.session_id[1:] != trace.session_id[:-1]))[: trace.n_events]
+    stats = trace.stats
+    keys = np.concatenate([stats.keys[stats.shapes.key], trace.metadata_stat_key])
+    kinds = np.concatenate([stats.shapes.kind, trace.metadata_stat_kind])
+    unsigned, signed = (np.unique(keys[kinds == kind]) for kind in (StatKind.UINT64, StatKind.INT64))
     return {
         "version": VERSION,
         "origin_ns": trace.origin_ns,
@@ -256,20 +260,11 @@ def _marker(trace: Trace, saved: SavedProfile) -> dict[str, Any]:
         "lines": [[line.plane, line.id, line.name, line.display_name] for line in trace.lines],
         "sessions": [[one.host, one.start_ps, one.stop_ps] for one in trace.sessions],
         "session_runs": np.column_stack([change, trace.session_id[change]]).tolist(),
-        "unsigned": [trace.strings[key] for key in _unsigned_keys(trace)],
+        "unsigned": [trace.strings[key] for key in np.setdiff1d(unsigned, signed).tolist()],
         "metadata": list(_metadata(trace)),
         "warnings": list(trace.warnings),
         "profile": saved.document(),
     }
-
-
-def _unsigned_keys(trace: Trace) -> Iterable[int]:
-    stats = trace.stats
-    keys = np.concatenate([stats.keys[stats.shapes.key], trace.metadata_stat_key])
-    kinds = np.concatenate([stats.shapes.kind, trace.metadata_stat_kind])
-    unsigned, signed = (np.unique(keys[kinds == kind]) for kind in (StatKind.UINT64, StatKind.INT64))
-    found: list[int] = np.setdiff1d(unsigned, signed).tolist()
-    return found
 
 
 def _metadata(trace: Trace) -> Iterator[list[Any]]:

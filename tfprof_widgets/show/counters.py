@@ -13,7 +13,7 @@ import numpy.typing as npt
 
 from ..analysis.analysis import Analysis
 from ..analysis.timeline import Counters
-from ..trace.arrays import Bool, Float64, Int32, Int64, UInt8
+from ..trace.arrays import Float64, Int32, Int64, UInt8
 from ..trace.stats import ranges
 from ..trace.trace import Trace
 from .pack import Rows, Table, TableSection, pack_bytes
@@ -149,21 +149,16 @@ def _order_block(trace: Trace, lines: Int32, n_depths: Int64, limit: int) -> _Bl
     if not travels.all():
         order = order[travels[row[order]]]
     is_last = row_depth == np.minimum(np.repeat(n_depths, n_depths), limit) - 1
-    is_filled = _filled(row, depth, span, n_rows) & ~is_last
+    covered = np.bincount(row, weights=span, minlength=n_rows + 1)
+    # A child follows its parent in the order of the trace, and a line begins at depth 0.
+    has_child = np.append(depth[1:] > depth[:-1], np.zeros(min(1, len(depth)), np.bool_))
+    parents = np.bincount(row[has_child], weights=span[has_child], minlength=n_rows)
+    is_filled = np.asarray(covered[1 : n_rows + 1] >= _FILLED_RATIO * parents, np.bool_) & ~is_last
     return _Block(
         order=(order + low if chosen is None else chosen[order]).astype(np.int32),
         count=np.bincount(row, minlength=n_rows).astype(np.int64)[travels],
         is_filled=is_filled[travels].astype(np.uint8),
     )
-
-
-def _filled(row: npt.NDArray[np.integer], depth: npt.NDArray[np.integer], span_ps: Int64, n_rows: int) -> Bool:
-    """For each row whether the events of the next one fill those that have any inside."""
-    covered = np.bincount(row, weights=span_ps, minlength=n_rows + 1)
-    # A child follows its parent in the order of the trace, and a line begins at depth 0.
-    has_child = np.append(depth[1:] > depth[:-1], np.zeros(min(1, len(depth)), np.bool_))
-    parents = np.bincount(row[has_child], weights=span_ps[has_child], minlength=n_rows)
-    return np.asarray(covered[1 : n_rows + 1] >= _FILLED_RATIO * parents, np.bool_)
 
 
 def even_share(wanted: Int64, most: int, *, at_most: int) -> int:

@@ -157,18 +157,6 @@ _FEWEST_MORE, _LEAST_MORE = 0.9, 0.1
 """Executions a step, and a part of them, that one program has more than the other: less is steps that were cut."""
 
 
-def program_changes(a: Facts, b: Facts, ops: tuple[OpSums, OpSums]) -> tuple[str, ...]:
-    """What is known to differ in both, the most telling first, such as `520,362 parameters, 173,930 in a (...)`."""
-    runs = Run(a), Run(b)
-    compiled = [run.compiles_functions or run.is_compiled for run in runs]
-    found = [*_variables(*runs), *_layers(*runs), *_batches(a, b), *_numbers(*runs)]
-    if compiled[0] != compiled[1]:
-        found.append("XLA compiles it, not so in a" if compiled[1] else "XLA does not compile it, but does in a")
-    elif not (compiled[0] or found):  # what XLA fuses has no executions, and what was found explains other ops
-        found += _ops(a, b, ops)
-    return tuple(found)
-
-
 def _variables(a: Run, b: Run) -> Iterator[str]:
     """How many numbers the weights of what ran hold, and which have another shape or type."""
     first, second = _weights(a), _weights(b)
@@ -385,7 +373,14 @@ class RunDiff:
     @cached_property
     def program(self) -> tuple[str, ...]:
         """What of the programs differs, in words with figures; empty where nothing is known to."""
-        return program_changes(self.a, self.b, self.op_sums)
+        runs = Run(self.a), Run(self.b)
+        compiled = [run.compiles_functions or run.is_compiled for run in runs]
+        found = [*_variables(*runs), *_layers(*runs), *_batches(self.a, self.b), *_numbers(*runs)]
+        if compiled[0] != compiled[1]:
+            found.append("XLA compiles it, not so in a" if compiled[1] else "XLA does not compile it, but does in a")
+        elif not (compiled[0] or found):  # what XLA fuses has no executions, and what was found explains other ops
+            found += _ops(self.a, self.b, self.op_sums)
+        return tuple(found)
 
     @cached_property
     def loads(self) -> tuple[MachineLoad | None, MachineLoad | None]:

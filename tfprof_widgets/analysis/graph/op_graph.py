@@ -551,14 +551,10 @@ def compute_variables(facts: Facts) -> pd.DataFrame:
     then others with a shape."""
     if facts.stored_graph is not None:
         return _of_graph(facts.stored_graph)
-    return _of_map(facts.source_map)
-
-
-def _of_map(source_map: SourceMap | None) -> pd.DataFrame:
     rows = []
-    if source_map is not None:
+    if facts.source_map is not None:
         names = ("name", "shape", "dtype", "layer", "trainable", "device")
-        columns = (source_map.variables[key].tolist() for key in names)
+        columns = (facts.source_map.variables[key].tolist() for key in names)
         for name, text, dtype, layer, trainable, device in zip(*columns, strict=True):  # 20,000, a bound of the capture
             shape = next(iter(parse_shapes(text)), None)
             rows.append(_row(name, shape, dtype, layer=layer, trainable=trainable, device=device))

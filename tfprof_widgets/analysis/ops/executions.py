@@ -142,7 +142,9 @@ def kernel_units(trace: Trace, hlo: HloExecutions) -> UInt8:
     found = by_stem(trace, lambda names: [unit_of_name(name) for name in names], np.uint8, among=rows)[
         trace.name_id[rows]
     ]
-    instruction = _instructions(trace, rows, hlo)
+    unit = np.full(trace.n_events, -1, np.int64)
+    unit[hlo.stream_event] = hlo.stream_unit
+    instruction = np.append(hlo.units.instruction, -1)[unit[rows]]
     of_hlo = np.flatnonzero(instruction >= 0)
     product = instruction.copy()
     product[of_hlo[_named(trace, rows[of_hlo], _NO_TENSOR_CORE)]] = -1
@@ -170,14 +172,6 @@ def _named(trace: Trace, rows: Int64, pattern: re.Pattern[str]) -> Bool:
 def _by_plane(trace: Trace, vendors: tuple[str, ...]) -> Bool:
     """For each event whether a device of these vendors ran it; one that names none, as in old traces, is of Nvidia."""
     return trace.on_planes([plane.stats.get("device_vendor", _NVIDIA) in vendors for plane in trace.planes])
-
-
-def _instructions(trace: Trace, rows: Int64, hlo: HloExecutions) -> Int64:
-    """The HLO instruction that each of the events runs, -1 for none."""
-    unit = np.full(trace.n_events, -1, np.int64)
-    unit[hlo.stream_event] = hlo.stream_unit
-    found: Int64 = np.append(hlo.units.instruction, -1)[unit[rows]]
-    return found
 
 
 def _products(trace: Trace, rows: Int64, modules: HloModules, instruction: Int64) -> UInt8:

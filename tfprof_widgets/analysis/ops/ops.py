@@ -100,10 +100,13 @@ class OpSums:
 def op_sums(occurrences: Occurrences, shares: OpShares | None = None) -> OpSums:
     """What `aggregate_ops` makes its table of, in the order of the framework ops, without shares in that of the units."""
     n_units = len(occurrences.name)
+    op, ran = _executions(occurrences)
+    whole_ps = occurrences.duration_ps if occurrences.whole_ps is None else occurrences.whole_ps
+    inside, whole = (_sums(occurrences.execution, ps, len(op)) for ps in (occurrences.duration_ps, whole_ps))
     units = OpSums(
         is_device=occurrences.is_device,
         count=counts_of(occurrences),
-        n_done=n_done_of(occurrences),
+        n_done=_sums(op, np.divide(inside, whole, out=ran.astype(np.float64), where=whole > 0), len(occurrences.name)),
         total_ps=sum_by(occurrences.op, occurrences.duration_ps, n_units),
         self_ps=sum_by(occurrences.op, occurrences.self_ps, n_units),
         # Of each kernel in whole nanoseconds, as in XProf (semantics 6.2).
@@ -183,14 +186,6 @@ def rates_of(totals: OpSums) -> dict[str, Float64]:
         "tensor_core_ratio": totals.unit_ns[:, on_tensor_cores(np.arange(N_UNITS))].sum(axis=1)
         / np.where(totals.unit_ns.any(axis=1), totals.unit_ns.sum(axis=1), np.nan),
     }
-
-
-def n_done_of(occurrences: Occurrences) -> Float64:
-    """Executions per unit; of one that a range cut the part of its time within it."""
-    op, ran = _executions(occurrences)
-    whole_ps = occurrences.duration_ps if occurrences.whole_ps is None else occurrences.whole_ps
-    inside, whole = (_sums(occurrences.execution, ps, len(op)) for ps in (occurrences.duration_ps, whole_ps))
-    return _sums(op, np.divide(inside, whole, out=ran.astype(np.float64), where=whole > 0), len(occurrences.name))
 
 
 def _sums(row: Int32, value: Int64 | Float64, n: int) -> Float64:
