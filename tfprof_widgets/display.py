@@ -51,10 +51,7 @@ class WithoutWidgets:
         from .show.page import fallback_html
 
         page = self.page("steps")
-        return {
-            "text/plain": self.text(),
-            "text/html": fallback_html(self.plain(), page, root, height_px=_FRAME_PX),
-        }
+        return {"text/plain": self.text(), "text/html": fallback_html(self.plain(), page, root, height_px=_FRAME_PX)}
 
 
 def output_of(shown: Shown, instead: WithoutWidgets, *, name: str) -> dict[str, Any]:

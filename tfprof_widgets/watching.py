@@ -150,10 +150,7 @@ class WatchOptions:
 
     def plan(self) -> WindowPlan:
         return WindowPlan(
-            every=self.every,
-            every_seconds=self.every_seconds,
-            n_steps=self.window_steps,
-            max_windows=self.max_windows,
+            every=self.every, every_seconds=self.every_seconds, n_steps=self.window_steps, max_windows=self.max_windows
         )
 
 

@@ -53,8 +53,7 @@ def table_of_arrays(columns: Mapping[str, npt.NDArray[Any]]) -> pd.DataFrame:
 
 
 def text_column(texts: Iterable[str]) -> pd.Series:
-    column: pd.Series = pd.Series(list(texts), dtype=object)
-    return column
+    return pd.Series(list(texts), dtype=object)
 
 
 def label_column(labels: Sequence[str], codes: Int64) -> pd.Series:
@@ -153,15 +152,13 @@ class Stretches:
 
     def within(self, low: Int64, high: Int64) -> Int64:
         """How much of them lies in each span of time."""
-        covered: Int64 = self._before(high) - self._before(low)
-        return covered
+        return self._before(high) - self._before(low)
 
     def _before(self, at: Int64) -> Int64:
         total = np.append(0, np.cumsum(self.end - self.start))
         k = np.searchsorted(self.start, at, side="right")
         inside = np.where(k > 0, np.maximum(np.append(self.end, 0)[k - 1] - at, 0), 0)
-        before: Int64 = total[k] - inside
-        return before
+        return total[k] - inside
 
 
 _Integer = TypeVar("_Integer", bound=np.integer)
@@ -278,8 +275,7 @@ def children_of(parent: Int64) -> tuple[Int64, Int64]:
 
 def rows_below(order: Int64, offsets: Int64, rows: Int64) -> Int64:
     """The children of some rows, given what `children_of` returned."""
-    below: Int64 = order[ranges(offsets[rows], offsets[rows + 1] - offsets[rows])]
-    return below
+    return order[ranges(offsets[rows], offsets[rows + 1] - offsets[rows])]
 
 
 def all_matches(wanted: npt.NDArray[np.integer], offered: npt.NDArray[np.integer]) -> tuple[Int64, Int64]:

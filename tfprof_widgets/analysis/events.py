@@ -265,8 +265,7 @@ class EventGraph:
         label = np.full(n_nodes + 1, -1, np.int32)
         label[seeds] = labels
         _spread(label, seeds, source[known], target[known], nearest=nearest)
-        reached: Int32 = label[anchor]
-        return reached
+        return label[anchor]
 
 
 def _spread(label: Int32, seeds: Int64, source: Int64, target: Int64, *, nearest: bool) -> None:

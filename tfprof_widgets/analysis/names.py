@@ -238,8 +238,7 @@ def _table(trace: Trace, used: Int64, values: _Values, dtype: type) -> npt.NDArr
 def named_like(trace: Trace, rows: Int64, pattern: re.Pattern[str]) -> Bool:
     """For some events whether their name holds the pattern, to which no number at its end means anything."""
     held = by_stem(trace, lambda names: [bool(pattern.search(name)) for name in names], np.bool_, among=rows)
-    found: Bool = held[trace.name_id[rows]]
-    return found
+    return held[trace.name_id[rows]]
 
 
 _WRAPPERS = re.compile(r"\A(?:(?:p?jit|xla_call|pmap)\([^()/]*\)/|(?:__|a_)?inference_[^/]*/|cluster_\d+(?:_\d+)*/)+")

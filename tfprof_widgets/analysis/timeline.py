@@ -246,9 +246,7 @@ def _tensor_flows(trace: Trace) -> Links:
     has_ends = (start >= 0) & (end >= 0)
     name = by_name(trace, _tensor_codes, np.int64, among=both)[trace.name_id[both]]
     key, n = dense_codes(
-        trace.session_id[both].astype(np.int64),
-        np.where(has_ends, start, name),
-        np.where(has_ends, end, -1),
+        trace.session_id[both].astype(np.int64), np.where(has_ends, start, name), np.where(has_ends, end, -1)
     )
     return _in_turn(trace, sent, received, key, n)
 
@@ -284,17 +282,13 @@ def _in_turn(trace: Trace, sent: Int64, received: Int64, key: Int64, n_keys: int
         prefers_later=False,
     )
     matched = found >= 0
-    return (
-        np.append(left, sent[odd_sent[found[matched]]]),
-        np.append(right, received[odd_received[matched]]),
-    )
+    return (np.append(left, sent[odd_sent[found[matched]]]), np.append(right, received[odd_received[matched]]))
 
 
 def _by_key_and_time(trace: Trace, rows: Int64, key: Int64, is_kept: npt.NDArray[np.bool_]) -> Int64:
     kept = is_kept[key]
     rows, key = rows[kept], key[kept]
-    ordered: Int64 = rows[np.lexsort((trace.start_ps[rows], key))]
-    return ordered
+    return rows[np.lexsort((trace.start_ps[rows], key))]
 
 
 _BUFFERS = {

@@ -124,11 +124,7 @@ _FLOW_END = '{"ph":"f","bp":"e","cat":"%s","id":%d,%s,"ts":%s,"name":"%s"}'
 
 
 def write_chrome_trace(
-    path: Path,
-    results: Analysis,
-    *,
-    saved: SavedProfile,
-    on_events: Callable[[int], object] = lambda _: None,
+    path: Path, results: Analysis, *, saved: SavedProfile, on_events: Callable[[int], object] = lambda _: None
 ) -> None:
     """Write the file; gzip where its name ends in `.gz`. It stands there whole or not at all."""
     with replacing(path) as file:
@@ -136,11 +132,7 @@ def write_chrome_trace(
 
 
 def stream_chrome_trace(
-    file: BinaryIO,
-    results: Analysis,
-    *,
-    saved: SavedProfile,
-    on_events: Callable[[int], object] = lambda _: None,
+    file: BinaryIO, results: Analysis, *, saved: SavedProfile, on_events: Callable[[int], object] = lambda _: None
 ) -> None:
     """The same into an open file, piece by piece: memory does not grow with the trace."""
     trace = results.trace

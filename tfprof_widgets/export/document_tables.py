@@ -283,12 +283,7 @@ def _failed(failure: MemoryFailure, room: Room) -> Iterator[Part]:
             f"By {name}, when it ran out",
             f"prof.memory_failure.by_{name}",
             shown,
-            {
-                name: name,
-                "held": "bytes",
-                "of what is in use (%)": "ratio",
-                "allocations (count)": "occurrences",
-            },
+            {name: name, "held": "bytes", "of what is in use (%)": "ratio", "allocations (count)": "occurrences"},
             room=room,
         )
 

@@ -348,10 +348,7 @@ def watch_of(arguments: Namespace, logdir: str | None) -> Watch:
     if given:
         raise ValueError(f"--live watches the whole cell and shows its own widget: leave out {' and '.join(given)}.")
     options = WatchOptions(
-        every=arguments.every,
-        every_seconds=arguments.every_seconds,
-        logdir=logdir,
-        detail=arguments.detail or "normal",
+        every=arguments.every, every_seconds=arguments.every_seconds, logdir=logdir, detail=arguments.detail or "normal"
     )
     return Watch(options, title=arguments.out or "")
 
@@ -397,8 +394,7 @@ def _compiled(shell: InteractiveShell, code: str, name: str, *, displays: bool) 
             last = ast.Expression(tree.body.pop().value)
         compiler: Callable[..., CodeType] = shell.compile
         return CellCode(
-            body=compiler(tree, name, "exec"),
-            last=compiler(last, name, "eval") if last is not None else None,
+            body=compiler(tree, name, "exec"), last=compiler(last, name, "eval") if last is not None else None
         )
     except SyntaxError as error:
         if error.msg and "outside" in error.msg and ("await" in error.msg or "async" in error.msg):

@@ -160,8 +160,7 @@ class _Ids:
         self._place = np.sort(self._key(module, ids) * self._n + np.arange(len(ids)))
 
     def _key(self, module: Int64, ids: Int64) -> Int64:
-        key: Int64 = module * len(self._values) + np.searchsorted(self._values, ids)
-        return key
+        return module * len(self._values) + np.searchsorted(self._values, ids)
 
     def before(self, module: Int64, ids: Int64, row: Int64) -> Int64:
         """The last row of an id among those before one, -1 for none."""

@@ -302,8 +302,7 @@ class Texts(Sequence[str]):
         return list(map(self.distinct.__getitem__, code.tolist()))
 
     def is_in(self, texts: Collection[str]) -> Bool:
-        found: Bool = np.array([one in texts for one in self.distinct], np.bool_)[self.code]
-        return found
+        return np.array([one in texts for one in self.distinct], np.bool_)[self.code]
 
     def code_of(self, text: str) -> int:
         """The code of a text, -1 where no row has it."""
@@ -512,8 +511,7 @@ def dots_of(fields: InstructionFields) -> Dots:
 def _calls(fields: InstructionFields, library: bytes) -> Bool:
     target = fields.custom_call_target
     is_of_it = np.array([raw.startswith(library) for raw in target.raws], np.bool_)
-    found: Bool = fields.opcode.is_in(("custom-call",)) & is_of_it[target.code]
-    return found
+    return fields.opcode.is_in(("custom-call",)) & is_of_it[target.code]
 
 
 def _contracted_by_cublas(config: bytes) -> tuple[int, ...] | None:

@@ -185,11 +185,7 @@ _u = np.uint64
 _LOW_BITS = _u(0x7F7F7F7F7F7F7F7F)
 _MANY = 0.7
 """From this share of varints of several bytes on it is not worth telling them from the others."""
-_GAPS = (
-    (_u(0x7F007F007F007F00), _u(1)),
-    (_u(0x3FFF00003FFF0000), _u(2)),
-    (_u(0x0FFFFFFF00000000), _u(4)),
-)
+_GAPS = ((_u(0x7F007F007F007F00), _u(1)), (_u(0x3FFF00003FFF0000), _u(2)), (_u(0x0FFFFFFF00000000), _u(4)))
 """Step by step: which bits have a gap below them, and how wide it is."""
 _SIZE_OF_STOP = _u(1 | sum(size << (61 - 8 * size) for size in range(1, 8)))
 """Times the top bit of byte `size` of a window gives `size` in the highest four bits."""

@@ -417,9 +417,7 @@ def _both(name: str) -> tuple[str, str]:
 
 _KINDS: Mapping[str, _Kind] = {
     "ops": _Kind(
-        lambda row: row["name"],
-        "type",
-        selects=lambda row: (row["a_name"], row["name"] if _is_in_b(row) else ""),
+        lambda row: row["name"], "type", selects=lambda row: (row["a_name"], row["name"] if _is_in_b(row) else "")
     ),
     "layers": _Kind(lambda row: row["layer"], "class_name", key=("layer", "class_name", "kind", "device")),
     "source_lines": _Kind(

@@ -473,11 +473,7 @@ class EventTables:
         low, high = self._tiles.bounds(tile)
         rows = np.flatnonzero(high > low)
         runs = {"row": (rows, "u4"), "first": (low[rows], "u4"), "n": ((high - low)[rows], "u4")}
-        return {
-            "events": Table(self.at(ranges(low, high - low))),
-            "runs": Table(runs),
-            **self._flows.tables(tile),
-        }
+        return {"events": Table(self.at(ranges(low, high - low))), "runs": Table(runs), **self._flows.tables(tile)}
 
     def stats(self, tile: int, *, most: int | None = None) -> dict[str, Table]:
         """`stats` of a tile's events in order (bytes as their length) and `stat_counts`; above a limit each event has its

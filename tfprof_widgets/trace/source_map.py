@@ -40,14 +40,7 @@ SOURCE_TABLES: dict[str, dict[str, str]] = {
         "dtype": TEXT,
     },
     "edges": {"op": INT, "slot": INT, "source": INT, "source_output": INT},
-    "variables": {
-        "name": TEXT,
-        "shape": TEXT,
-        "dtype": TEXT,
-        "trainable": FLAG,
-        "layer": TEXT,
-        "device": TEXT,
-    },
+    "variables": {"name": TEXT, "shape": TEXT, "dtype": TEXT, "trainable": FLAG, "layer": TEXT, "device": TEXT},
 }
 """Tables and columns of the sidecar and of `SourceMap`."""
 REFERENCES = {

@@ -250,8 +250,7 @@ def row_changes(a: Quantities, b: Quantities, partner: Int64, scale: Scale, *, n
 
 def _side(column: Float64 | Bool, rows: Int64) -> Float64:
     """A column by row, 0 for row -1."""
-    found: Float64 = np.append(column, 0)[rows].astype(np.float64)
-    return found
+    return np.append(column, 0)[rows].astype(np.float64)
 
 
 def _noise(

@@ -503,12 +503,7 @@ class RunDiff:
         return replace(scale, waiting=(times.a_ms * math.expm1(rise), -times.a_ms * math.expm1(-fall)))
 
     def _changes(
-        self,
-        rows: tuple[Quantities, ...],
-        partner: Int64 | None = None,
-        *,
-        name: str = "",
-        scale: Scale | None = None,
+        self, rows: tuple[Quantities, ...], partner: Int64 | None = None, *, name: str = "", scale: Scale | None = None
     ) -> pd.DataFrame:
         first, second = rows
         partner = pair_rows(first, second) if partner is None else partner

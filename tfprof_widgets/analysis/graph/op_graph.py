@@ -291,8 +291,7 @@ def _op_of(facts: Facts, table: Snapshots, of_framework_op: Int32, made: Int64, 
     parsed = parse_op_names([facts.memory.strings[i] if i >= 0 else "" for i in ids.tolist()])
     named = np.array([number.get(name, -1) for name in parsed.name], np.int32)[code.reshape(-1)]
     dominant = np.append(of_framework_op, np.int32(-1))[facts.event_op[np.maximum(run, 0)]]
-    found: Int32 = np.where(named >= 0, named, np.where(run >= 0, dominant, -1)).astype(np.int32)
-    return found
+    return np.where(named >= 0, named, np.where(run >= 0, dominant, -1)).astype(np.int32)
 
 
 def _held(run: Int64, time_ps: Int64, freed_ps: Int64, n_bytes: Int64, is_kept: Any) -> tuple[Int64, Int64]:
@@ -505,8 +504,7 @@ def _details(source_map: SourceMap, ops: CapturedOps) -> dict[str, Any]:
 
 
 def _op_of_row(ops: CapturedOps, rows: Int64) -> Int64:
-    found: Int64 = np.append(ops.op_of_source, np.int32(-1))[rows].astype(np.int64)
-    return found
+    return np.append(ops.op_of_source, np.int32(-1))[rows].astype(np.int64)
 
 
 def _inputs(source_map: SourceMap, ops: CapturedOps) -> dict[str, Any]:

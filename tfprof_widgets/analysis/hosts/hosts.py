@@ -312,8 +312,7 @@ def median_of_others(values: Float64) -> Float64:
     rank = np.argsort(np.argsort(values, axis=1, kind="stable"), axis=1)
     low, high = (n - 2) // 2, (n - 1) // 2
     at_low, at_high = np.where(rank <= low, low + 1, low), np.where(rank <= high, high + 1, high)
-    middle: Float64 = (np.take_along_axis(ordered, at_low, 1) + np.take_along_axis(ordered, at_high, 1)) / 2
-    return middle
+    return (np.take_along_axis(ordered, at_low, 1) + np.take_along_axis(ordered, at_high, 1)) / 2
 
 
 def merge_host_facts(every: pd.DataFrame) -> tuple[HostFacts, ...]:

@@ -376,8 +376,7 @@ def executions(calls: pd.DataFrame, iterators: pd.DataFrame, pipeline: int) -> p
 
 def _works(iterators: pd.DataFrame) -> Bool:
     """Of each iterator whether it may hold up who waits for it."""
-    works: Bool = ~iterators["name"].isin(WRAPPERS).to_numpy(np.bool_)
-    return works
+    return ~iterators["name"].isin(WRAPPERS).to_numpy(np.bool_)
 
 
 def _bottlenecks(calls: pd.DataFrame, roots: Int64, works: Bool) -> tuple[Int64, Int64]:

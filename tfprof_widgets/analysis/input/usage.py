@@ -322,8 +322,7 @@ def _critical(usage: Usage) -> Bool:
     waited = sum_by(pairs // n_calls, usage.duration_ps[pairs % n_calls], n)
     roots = usage.is_root & usage.is_counted
     root_time = sum_by(usage.pipeline[roots], usage.duration_ps[roots], usage.nodes.n_pipelines)
-    critical: Bool = (waited > 0) & (waited >= _CRITICAL_SHARE * root_time[usage.nodes.pipeline])
-    return critical
+    return (waited > 0) & (waited >= _CRITICAL_SHARE * root_time[usage.nodes.pipeline])
 
 
 def _bottlenecks(usage: Usage, critical: Bool, wait: Int64, kinds: list[str]) -> Bool:

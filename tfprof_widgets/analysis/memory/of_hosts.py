@@ -152,8 +152,7 @@ class ReducedMemory(MemoryTables):
         own = frame[:0]
         if allocator is not None or self.allocators:
             own = frame[frame["allocator"] == self._place(allocator or self.main_allocator)["stack"]]
-        rows: pd.DataFrame = own[list(PEAK_TYPES)].reset_index(drop=True)
-        return rows
+        return own[list(PEAK_TYPES)].reset_index(drop=True)
 
     def _place(self, allocator: str) -> pd.Series[Any]:
         if allocator not in self.allocators:

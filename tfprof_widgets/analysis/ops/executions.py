@@ -165,8 +165,7 @@ def kernel_units(trace: Trace, hlo: HloExecutions) -> UInt8:
 def _named(trace: Trace, rows: Int64, pattern: re.Pattern[str]) -> Bool:
     """For some events whether their name, in small letters, holds the pattern."""
     held = by_stem(trace, lambda names: [bool(pattern.search(name.lower())) for name in names], np.bool_, among=rows)
-    found: Bool = held[trace.name_id[rows]]
-    return found
+    return held[trace.name_id[rows]]
 
 
 def _by_plane(trace: Trace, vendors: tuple[str, ...]) -> Bool:
@@ -429,8 +428,7 @@ def _renumbered(values: Int32 | Int64, rows: Int64, n: int) -> Int64:
     """The place of each row among some of `n`; -1 stays, as does what is not among them."""
     place: Int64 = np.full(n + 1, -1, np.int64)
     place[rows] = np.arange(len(rows))
-    renumbered: Int64 = place[values]
-    return renumbered
+    return place[values]
 
 
 def op_occurrences(

@@ -333,16 +333,14 @@ def _is_annotation_eligible(trace: Trace, rows: Int64, uses: Bool) -> Bool:
     strings = [trace.strings[text] if text >= 0 else "" for text in texts.tolist()]
     is_named = np.array([text != "" for text in strings], np.bool_)[place.reshape(-1)]
     known = np.array([is_eligible_op(name) for name in parse_op_names(strings).name], np.bool_)[place.reshape(-1)]
-    found: Bool = is_named & (known | _is_einsum(trace, rows) | uses)
-    return found
+    return is_named & (known | _is_einsum(trace, rows) | uses)
 
 
 def _is_einsum(trace: Trace, rows: Int64) -> Bool:
     """Whether each execution is for an einsum of two operands."""
     texts, equation = np.unique(trace.string_stat("equation")[rows], return_inverse=True)
     known = [text >= 0 and is_eligible_einsum(trace.strings[text]) for text in texts.tolist()]
-    found: Bool = np.array(known, np.bool_)[equation.reshape(-1)]
-    return found
+    return np.array(known, np.bool_)[equation.reshape(-1)]
 
 
 def _texts(ids: npt.NDArray[np.integer], texts: Sequence[str] | Mapping[int, str]) -> Texts:
@@ -353,8 +351,7 @@ def _texts(ids: npt.NDArray[np.integer], texts: Sequence[str] | Mapping[int, str
 def _launch_ranks(launches: Sequence[Launch]) -> Int64:
     """The place of each launch among those that differ in more than their occupancy."""
     numbers = np.array([(*one.grid, *one.block, *one[2:5]) for one in launches], np.int64).reshape(-1, 9)
-    rank: Int64 = np.unique(numbers, axis=0, return_inverse=True)[1].reshape(-1)
-    return rank
+    return np.unique(numbers, axis=0, return_inverse=True)[1].reshape(-1)
 
 
 def _said(launches: Sequence[Launch]) -> dict[str, npt.NDArray[Any]]:
@@ -398,8 +395,7 @@ def _ranks(texts: Texts) -> Int64:
     """The place of each text among the distinct ones."""
     rank = np.empty(len(texts.distinct), np.int64)
     rank[sorted(range(len(rank)), key=texts.distinct.__getitem__)] = np.arange(len(rank))
-    found: Int64 = rank[texts.code]
-    return found
+    return rank[texts.code]
 
 
 OTHER_KERNELS = "other kernels"

@@ -14,14 +14,7 @@ import pandas as pd
 
 from ...trace.arrays import Bool, Float64, Int32, Int64, UInt8
 from ...trace.trace import Trace
-from ..common import (
-    PS_PER_MS,
-    PS_PER_NS,
-    PS_PER_US,
-    host_of_plane,
-    sum_by,
-    table_of_arrays,
-)
+from ..common import PS_PER_MS, PS_PER_NS, PS_PER_US, host_of_plane, sum_by, table_of_arrays
 from ..grouping import N_UNITS, on_tensor_cores, time_by_unit, unit_ratios
 from ..tables import table
 from .executions import Occurrences, op_occurrences

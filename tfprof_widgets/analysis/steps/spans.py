@@ -306,8 +306,7 @@ _NUMBER = r"(?:\d+·)?\d+\Z"
 
 def kinds_of(names: pd.Series[str]) -> npt.NDArray[np.object_]:
     """For each step its name without its number: `train`, `test`."""
-    kinds: npt.NDArray[np.object_] = names.str.replace(rf"\s*{_NUMBER}", "", regex=True).to_numpy(np.object_)
-    return kinds
+    return names.str.replace(rf"\s*{_NUMBER}", "", regex=True).to_numpy(np.object_)
 
 
 def distinct_names(names: Sequence[str], hosts: npt.NDArray[np.object_]) -> npt.NDArray[np.object_]:
@@ -573,8 +572,7 @@ class StepTable:
 
     def is_tiling_of(self, step: SmallInt) -> Bool:
         """`is_tiling` of each of the given steps, False for -1."""
-        flags: Bool = np.append(self.is_tiling, False)[step]
-        return flags
+        return np.append(self.is_tiling, False)[step]
 
     def joined(self, other: StepTable) -> StepTable:
         """The steps of both; an event of both stays with the first."""

@@ -332,9 +332,7 @@ def slow_steps_anomaly(
     where = place_words(places[one.number] for one in single if one.number in places)
     latest = ", ".join(f"{one.number:,} ({milliseconds(one.ms)})" for one in list(single)[-5:])
     evidence = f"The latest: step {latest}." if n > 1 else "No other step did so far."
-    return Anomaly(
-        *("slow_step", title, f"{evidence}{where}", single[0].number, last.number),
-    )
+    return Anomaly(*("slow_step", title, f"{evidence}{where}", single[0].number, last.number))
 
 
 def place_words(places: Iterable[str]) -> str:

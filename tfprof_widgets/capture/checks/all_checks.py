@@ -544,16 +544,8 @@ _WITH_PAGE = {
     "jupyterhub-singleuser": "JupyterLab or Notebook 7",
     "voila": "Voila",
 }
-_WITHOUT_PAGE = {
-    "jupyter-nbconvert": "nbconvert",
-    "jupyter-execute": "jupyter execute",
-    "papermill": "papermill",
-}
-_WITHOUT_WIDGETS = {
-    "jupyter-console": "a Jupyter console",
-    "jupyter-qtconsole": "a Qt console",
-    "spyder": "Spyder",
-}
+_WITHOUT_PAGE = {"jupyter-nbconvert": "nbconvert", "jupyter-execute": "jupyter execute", "papermill": "papermill"}
+_WITHOUT_WIDGETS = {"jupyter-console": "a Jupyter console", "jupyter-qtconsole": "a Qt console", "spyder": "Spyder"}
 _UNTESTED = {"KAGGLE_KERNEL_RUN_TYPE": "Kaggle", "DATABRICKS_RUNTIME_VERSION": "Databricks"}
 _TRY_PAGE = 'prof.to_html("run.html")  # shows everything where widgets do not work'
 

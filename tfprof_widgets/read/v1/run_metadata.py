@@ -29,11 +29,7 @@ CALL_STACK: Schema = {
 _SCHEMA: Schema = {
     "Dim": (("size", 1, "int64"),),
     "Shape": (("dim", 2, "Dim repeated"), ("unknown_rank", 3, "bool")),
-    "Allocation": (
-        ("requested_bytes", 1, "int64"),
-        ("allocated_bytes", 2, "int64"),
-        ("allocator_name", 3, "bytes"),
-    ),
+    "Allocation": (("requested_bytes", 1, "int64"), ("allocated_bytes", 2, "int64"), ("allocator_name", 3, "bytes")),
     "Tensor": (("dtype", 1, "int32"), ("shape", 2, "Shape"), ("allocation_description", 4, "Allocation")),
     "Output": (("slot", 1, "int32"), ("tensor_description", 3, "Tensor")),
     "AllocationRecord": (("alloc_micros", 1, "int64"), ("alloc_bytes", 2, "int64")),
