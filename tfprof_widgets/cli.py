@@ -45,8 +45,7 @@ _WITHOUT_STACKS = 2
 
 
 def main(words: Sequence[str] | None = None) -> int:
-    """Run the command of these words, by default the process', and return its status; a failure is a line on standard
-    error, and with `--json` `{"error": that line}` on standard output."""
+    """Run the command of these words, by default the process', and return its status; `--json` writes a failure as JSON too."""
     try:
         return _run(sys.argv[1:] if words is None else words)
     except BrokenPipeError:
@@ -479,8 +478,7 @@ def one_line(text: object) -> str:
 
 @contextlib.contextmanager
 def plain_streams() -> Iterator[None]:
-    """In the block no character fails to be written, a warning is a line, and there are no bars where the output is no
-    terminal."""
+    """In the block no character fails to be written, a warning is a line, and bars need a terminal."""
     from .progress import without_bars
 
     for stream in (sys.stdout, sys.stderr):

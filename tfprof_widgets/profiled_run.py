@@ -36,8 +36,7 @@ _MOST_WARNINGS = 5
 
 
 class ProfiledRun:
-    """One profiled run for `Profile` and its views; its data raises `CaptureError` during the capture, `EmptyTraceError`
-    without any, and `TraceError` where a file cannot be read."""
+    """One profiled run for `Profile` and its views; its data raises `CaptureError` during the capture."""
 
     def __init__(
         self,

@@ -139,8 +139,7 @@ def status_line() -> StatusLine:
 
 
 class CellLine(StatusLine):
-    """A line in a cell's output, updated and at last replaced by its display id; without `takes_all` the result stands
-    below it."""
+    """A line in a cell's output, updated and at last replaced by its display id; without `takes_all` the result is below it."""
 
     is_seen = True
 
@@ -201,8 +200,7 @@ class CellLine(StatusLine):
 
 
 class TerminalLine(StatusLine):
-    """A line on the terminal with the cursor at its begin, so that TensorFlow's output overwrites it; it is erased before
-    the program writes, and waits for the end of a line."""
+    """A line on the terminal that is erased before the program writes, with the cursor at its begin."""
 
     is_seen = True
 
@@ -280,8 +278,7 @@ class TerminalLine(StatusLine):
 
 @contextlib.contextmanager
 def following(capture: Capture, line: StatusLine) -> Iterator[None]:
-    """Show in the line, from a thread of its own, how far the running capture is while the block runs, and then that it
-    is read."""
+    """Show in the line how far the running capture is while the block runs, and then that it is read."""
     if not line.is_seen:
         yield
         return

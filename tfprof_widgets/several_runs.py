@@ -91,8 +91,7 @@ def _row(run: ScalingRun) -> dict[str, Any]:
 
 
 def _largest(communication: pd.DataFrame, training: Sequence[str]) -> tuple[str, float]:
-    """The type of exchange with the most exposed time on training hosts, and its part of all types', as concurrent ones
-    each count."""
+    """The type of exchange with the most exposed time on training hosts, and its part of all types'."""
     own = communication[communication["host"].isin(list(training))]
     if own.empty:
         return "", 0.0

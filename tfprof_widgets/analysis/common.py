@@ -248,8 +248,7 @@ def match_in_time(
 
 
 def moments_of(*moments: tuple[Int64, Int64]) -> list[Int64]:
-    """Columns of owners and times -> a number a row in the order of owner, then time, over all columns, so that one search finds
-    what is next."""
+    """Columns of owners and times -> a number a row in the order of owner, then time, over all columns."""
     some = [(owner, time) for owner, time in moments if len(time)]
     if not some:
         return [time.astype(np.int64) for _, time in moments]
@@ -347,8 +346,7 @@ def block_middles(
     n_blocks: int,
     n_resamples: int,
 ) -> Float64:
-    """The middle (`np.median` or `np.mean`) of each resample of as many values in circular blocks. Source: D. Politis and J.
-    Romano, A circular block-resampling procedure for stationary data (1992)."""
+    """The middle of each resample in circular blocks. Source: D. Politis, J. Romano, Circular block-resampling (1992)."""
     n, found = len(values), []
     at_once = max(1, _DRAWN_AT_ONCE // (n_blocks * length))
     for first in range(0, n_resamples, at_once):
@@ -363,8 +361,7 @@ _OF_MEDIAN = math.sqrt(math.pi / 2)
 
 
 def median_and_interval(values: Sequence[float]) -> tuple[float, float, float]:
-    """The median of positive values and its 95 % interval: Student's t on logarithms, widened by `sqrt(pi / 2)`, as a bootstrap
-    of three repeats is far too sure."""
+    """The median of positive values and its 95 % interval: Student's t on logarithms, widened by `sqrt(pi / 2)`."""
     if not len(values):
         return math.nan, math.nan, math.nan
     logs = np.log(np.asarray(values, np.float64))

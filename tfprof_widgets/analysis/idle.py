@@ -433,8 +433,7 @@ def _launch(trace: Trace, kernel: Int64) -> tuple[Float64, Float64]:
 
 
 def idle_times(trace: Trace, occurrences: Occurrences) -> dict[str, int]:
-    """For how many ps something ran, and could have run, on devices, host threads and on duty, as `device_busy` and
-    `device_window`; see `Idle`."""
+    """For how many ps something ran, and could have run, on devices, host threads and on duty; see `Idle`."""
     devices = trace.on_planes([is_accelerator(plane) for plane in trace.planes])
     stream = devices & on_stream(trace)
     ops, steps = on_core_line(trace, "XLA Ops"), on_core_line(trace, "Steps")

@@ -25,8 +25,7 @@ _LINES = ((DERIVED_LINE_BASE, STEPS), (DERIVED_LINE_BASE + 1, STEP_TIME), (1, LO
 
 
 def low_detail(trace: Trace, steps: Steps, occurrences: Occurrences, pieces: pd.DataFrame) -> Trace:
-    """The trace of one host that travels: each plane's longest events, with steps and `pieces`; `n_occurrences` is 1 and the row
-    of its step, 0 for none."""
+    """The longest events of each plane, with steps and `pieces`; `n_occurrences` is 1 and the row of its step, 0 for none."""
     frame = steps.frame.iloc[: MOST.steps]
     strings = StringTable()
     planes = _home_planes(trace.planes)

@@ -76,8 +76,7 @@ _MEMCPY = {
 
 
 def parse_op_names(strings: Sequence[str]) -> OpNames:
-    """Parse each unique name once. Differs from XProf: `EagerService` and compiling are no ops (D15), and CUPTI's `MemcpyH2D` and
-    kin get their meaning in `steps/` (D1)."""
+    """Parse each unique name once. Differs from XProf: compiling is no op (D15), `MemcpyH2D` is of `steps/` (D1)."""
     # More names than are kept would push each other out before any of them is asked for again.
     parse = parse_op_name if len(strings) <= _MOST_KNOWN else parse_op_name.__wrapped__
     # Column by column: a tuple a name, all there at once, would have Python search them for cycles again and again.
@@ -180,8 +179,7 @@ def by_op_name(
 
 
 def by_ends(trace: Trace, function: Callable[[list[str], OpNames], _Values], dtype: type) -> npt.NDArray[Any]:
-    """As `by_op_name` of a function that ignores numbers at the end of what is in front of the first slash and behind the last
-    colon: `lstm/step_12/mul_3:Mul` and `lstm/step_7/mul_1:Mul` are one."""
+    """As `by_op_name` of a function that ignores the numbers in `lstm/step_12/mul_3:Mul`."""
     first, number = _ends(trace)
     values: npt.NDArray[Any] = np.zeros(len(first) + 1, dtype)
     values[:-1] = function([trace.strings[i] for i in trace.used_names[first].tolist()], parsed_names(trace).of(first))
@@ -257,8 +255,7 @@ def without_calls(op_name: str) -> str:
 
 @lru_cache(maxsize=65536)
 def framework_op(op_name: str, op_type: str) -> tuple[str, str]:
-    """Name (with scopes, behind that of a calling op) and type of a framework op; of several joined by `;` the first, without a
-    type as in semantics 1.7."""
+    """Name and type of a framework op; of several joined by `;` the first, without a type as in semantics 1.7."""
     name = op_name.partition(";")[0].strip().rstrip(":")
     name = _WRAPPERS.sub("", name) or name
     _, kind, _ = parse_op_name.__wrapped__(f"{name}:{op_type}")  # kept here, and asked for nowhere else

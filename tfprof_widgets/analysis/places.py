@@ -152,8 +152,7 @@ def bucket_of_file(path: str) -> str:
 
 
 def frame_places(table: FrameTable) -> FramePlaces:
-    """What each frame stands for, library code being of the user's line that called it; `fit` and its kin are looked into for
-    optimizer, losses and metrics (buckets) and layers, models for their layers."""
+    """What each frame stands for: library code is of the user's line that called it; `fit` and its kin are looked into."""
     n = len(table.parent)
     user, bucket, is_of_layer, flags = [-1] * n, [""] * n, [False] * n, [(False,) * 6] * n
     of_file = {path: _of_file(path) for path in dict.fromkeys(table.path)}

@@ -67,8 +67,7 @@ _WIDE = (12, 18)
 
 
 def of_other_width(trace: Trace, occurrences: Occurrences, rows: Int64) -> tuple[Bool, Bool]:
-    """For some executions whether the kernel's name is of a product of 8 bits or fewer, and whether the op computes in such a
-    width or on 64 bits."""
+    """For some executions whether the kernel's name is of a product of 8 bits or fewer, and whether the op's width is another."""
     event = occurrences.event[rows]
     narrow, wide = (named_like(trace, event, pattern) for pattern in (_EIGHT_BITS, SIXTY_FOUR))
     unit = occurrences.op[rows] - occurrences.n_ops
@@ -137,8 +136,7 @@ _TENSOR_CLOCKS: dict[tuple[object, object], tuple[tuple[re.Pattern[str], float],
     (9, 0): ((re.compile(r"\bNVL\b"), 1545 / 1785), (re.compile(""), 1830 / 1980)),
     (10, 0): ((re.compile(r"\bB200\b"), 1855 / 1965),),
 }
-"""At which part of the highest clock the data sheet has Tensor Cores work, by the first pattern in the card's name; unknown
-without one; other architectures work at all of it."""
+"""The part of the highest clock at which Tensor Cores work, by the first pattern in the card's name; all of it for others."""
 _HALF_RATE = re.compile(r"GeForce|\bA10G\b|\bL[24]0\b")
 """Cards that add up products of 16 bits in 32 bits at half the rate of others of their architecture."""
 _WITHOUT_TENSOR_CORES = re.compile(r"\bGTX 16\d\d\b|\bMX\d{3}\b|\bT(?:4|5|6|10|12|20)[05]0\b")

@@ -132,8 +132,7 @@ def sampled_lines(trace: Trace, source_map: SourceMap) -> pd.DataFrame:
 
 
 def sampled_frames(trace: Trace, source_map: SourceMap) -> dict[str, int]:
-    """For each type of eager op a frame, `UNKNOWN_LINE` or `SEVERAL_LINES`: by samples within its executions, as the nearest ones
-    would favour long lines, else by the call of `fit` and its kin."""
+    """For each type of eager op a frame, `UNKNOWN_LINE` or `SEVERAL_LINES`, by samples, else by the call of `fit` and its kin."""
     if source_map.samples.empty and source_map.calls.empty:
         return {}
     time_ps, inside = _times(trace, source_map)
@@ -434,8 +433,7 @@ class SourceLines:
     """One row per side and entry, `SOURCE_LINES`, devices first, by self time falling; three times add up to `self_time_us`;
     `file` is a path, or a cell as the notebook shows it if unambiguous."""
     entries: pd.DataFrame
-    """`file, line, function, code, bucket`: a line of code (`bucket` "") or a bucket (`line` 0, `file` ""), most costly first;
-    `file` is the path."""
+    """`file, line, function, code, bucket`: a line of code (`bucket` "") or a bucket (`line` 0, `file` ""), most costly first."""
     op_entry: Int32
     """For each framework op its row in `entries`."""
     op_phase: UInt8
@@ -460,8 +458,7 @@ def compute_source_lines(
     scopes: OpScopes | None = None,
     match: OpMatch | None = None,
 ) -> SourceLines:
-    """Charge every framework op to a line of the user's code or a named bucket, by the first rule of semantics 14 that applies;
-    graphs of a dataset's functions are charged to the line of the lambda."""
+    """Charge every framework op to a line of the user's code or a named bucket, by the first rule of semantics 14."""
     source_map = source_map or empty_source_map()
     charges = charge_ops(trace, shares, source_map, scopes=scopes, match=match)
     order, charges = _costly_first(charges, sums.self_us)

@@ -147,8 +147,7 @@ def _column(frames: Sequence[PackedFrame], name: str) -> pd.Series[Any]:
 
 
 class Stack(dict[str, pd.DataFrame]):
-    """The tables of all hosts by name, one below the other, made when asked for; rows that are referred to are of the stack,
-    times after the common origin."""
+    """The tables of all hosts by name, one below the other; references are to rows of the stack, times after one origin."""
 
     def __init__(
         self, hosts: Sequence[Mapping[str, PackedFrame]], n_sessions: Sequence[int], shift_ps: Sequence[int]

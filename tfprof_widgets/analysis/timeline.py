@@ -183,8 +183,7 @@ def _pairs(trace: Trace, made: Int64, used: Int64, key: Int64) -> Links:
 
 
 def _element_flows(trace: Trace) -> Links:
-    """From where a tf.data stage made an element (`...Produce`) to where it was taken (`...Consume`), by (session, stage,
-    element). Source: semantics 8.2."""
+    """From where a tf.data stage made an element to where it was taken, by (session, stage, element). Source: semantics 8.2."""
     none = np.empty(0, np.int64)
     if "element_id" not in trace.string_ids:
         return none, none
@@ -233,8 +232,7 @@ def _producing_stages(trace: Trace, made: Int64) -> Links:
 
 
 def _tensor_flows(trace: Trace) -> Links:
-    """From the op that sent a tensor to the one that received it: by ops at both ends, or by name but for a prefix, in order of
-    equal counts or next in time."""
+    """From the op that sent a tensor to the one that received it: by ops at both ends, or by name but for a prefix."""
     is_send = _ends_with(trace, ("Send", "HostSend"))
     is_receive = _ends_with(trace, ("Recv", "HostRecv"))
     sent, received = np.flatnonzero(is_send[trace.name_id]), np.flatnonzero(is_receive[trace.name_id])

@@ -29,8 +29,7 @@ usual on a busy GPU. Source: nvml.h, nvmlClocksThrottleReason*."""
 
 
 class GpuReader:
-    """Reads every GPU, numbered as by `nvidia-smi`: `pct` is the share of time with a kernel, over NVML's last 0.2 to 1
-    s, `memory_bytes` what all processes hold; NaN where unknown."""
+    """Reads every GPU, numbered as by `nvidia-smi`: `pct` is the share of time with a kernel, `memory_bytes` of all processes."""
 
     def __init__(self) -> None:
         self._nvml: Any = None
@@ -104,8 +103,7 @@ _MOST = 1_000
 
 
 class Children:
-    """Running processes below this one; those of the main thread are looked up each time, of all threads (15 us each)
-    once a second."""
+    """Running processes below this one; those of other threads than the main one are looked up once a second (15 us each)."""
 
     def __init__(self, root: Path = Path("/proc")) -> None:
         self._root = root
@@ -169,8 +167,7 @@ _SLACK_BYTES = 4096
 
 
 class MachineReader:
-    """Reads a row of loads since the row before, and disk and network since the reader was made; `counters` are this
-    machine's by default."""
+    """Reads a row of loads since the row before, and disk and network since the reader was made."""
 
     def __init__(self, counters: ProcCounters | PsutilCounters | None = None) -> None:
         self._counters = counters or (
@@ -221,8 +218,7 @@ class MachineReader:
 
 
 class ProcCounters:
-    """Five files below `root`, /proc by default, held open: 0.1 to 0.4 ms of CPU a row for these `cpus` (None: all), a
-    third of psutil's."""
+    """Five files below `root` (/proc), held open: 0.1 to 0.4 ms of CPU a row for these `cpus`, a third of psutil's."""
 
     def __init__(self, root: Path = Path("/proc"), cpus: AbstractSet[int] | None = None) -> None:
         self._children = Children(root)
@@ -657,8 +653,7 @@ class MachineRows:
         return [float(row.get(name, "nan")) for name in SAMPLE_COLUMNS]
 
     def memory(self) -> dict[str, float]:
-        """`rss_bytes` and `tf_bytes` now, in some 30 us; only once the program has used its devices, as asking TensorFlow
-        begins their use and fixes their memory limits."""
+        """`rss_bytes` and `tf_bytes` now; only once the program has used its devices, as asking TensorFlow begins their use."""
         self._tf_bytes = _allocated_bytes()
         return {"rss_bytes": self._sampler.rss_bytes(), "tf_bytes": self._tf_bytes}
 

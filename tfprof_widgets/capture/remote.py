@@ -403,8 +403,7 @@ def _nearest_existing(place: Path) -> Path:
 
 
 def ask_workers(addresses: Sequence[str], options: RemoteOptions, watch: Watch | None = None) -> list[Answer]:
-    """Have all workers capture the same seconds, all anew where one has no events or is busy; the attempt with the most
-    answers counts, of equals the last."""
+    """Have all workers capture the same seconds, all anew where one has no events; the attempt with the most answers counts."""
     best: list[Answer] = []
     watch = watch or Watch()
     for number in range(options.num_tracing_attempts):

@@ -393,8 +393,7 @@ class Wish:
 
 
 class WindowPlan:
-    """The rule of a capture (`steps=plan`) that decides step by step and takes wishes from any thread; `max_windows` (0
-    or more) does not bound those by `ask`."""
+    """The rule of a capture (`steps=plan`), which takes wishes from any thread; `max_windows` does not bound those by `ask`."""
 
     def __init__(
         self,

@@ -27,8 +27,7 @@ class StepNumbers:
 
 
 class OpenStep:
-    """A step between its begin and its end on one thread; its work is in few functions, as a call by cold code costs 2
-    us, not 0.1."""
+    """A step between its begin and its end on one thread, in few functions, as a call by cold code costs 2 us."""
 
     __slots__ = (
         *(

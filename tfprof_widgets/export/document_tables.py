@@ -337,8 +337,7 @@ MOST_BYTES = 20_000
 
 
 def render_report(subject: Subject) -> str:
-    """Write the report: every number with unit and three significant digits, text of the trace as text (see
-    `report_markdown`)."""
+    """Write the report: every number with unit and three significant digits, text of the trace as text."""
     for room in ROOMS:
         text = _text(subject, room, report_tables(subject.results, room), [])
         if len(text.encode()) <= MOST_BYTES:

@@ -114,8 +114,7 @@ NOT_SHOWN = "<not shown>"
 
 
 def own_values(tree: Tree, figure: str) -> NDArray[np.int64]:
-    """What each node counts less the nodes below it, in whole numbers that sum to the root's; rounding is carried from
-    node to node, so that small ops are not lost and each subtree is less than 1 off."""
+    """What each node counts less the nodes below it, in whole numbers that sum to the root's, by carrying what is rounded."""
     total = tree.column(figure, is_total=True)
     below = np.zeros_like(total)
     np.add.at(below, tree.parent[1:], total[1:])

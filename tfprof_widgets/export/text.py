@@ -215,8 +215,7 @@ def graph_text(graph: OpGraph, view: TreeView, options: Mapping[str, Any]) -> st
 
 
 def tree_text(tree: Tree, options: TreeOptions) -> str:
-    """The text of a tree, as tfprof printed it. Differs from tfprof: the graph view has its own explanation; fractions of
-    microseconds have two decimals; a share of nothing is 0 %."""
+    """The text of a tree, as tfprof printed it; fractions of microseconds have two decimals, a share of nothing is 0 %."""
     chosen = ("micros",) if options.select is None else options.select
     help_texts = [f"{tree.view}: {_VIEW_HELP[tree.view]}", *(_OF[name].meaning for name in sorted(set(chosen)))]
     if len(help_texts) == 1:

@@ -237,8 +237,7 @@ def _system(arguments: Namespace) -> bool | float:
 
 
 def show(profile: Profile, view: str, line: StatusLine) -> None:
-    """Display a profile, or one view of it, in the line's place (in a terminal its text); never raises, as the user's
-    cell has run."""
+    """Display a profile, or one view of it, in the line's place (in a terminal its text); never raises."""
     views: dict[str, Callable[[], Any]] = {
         "compact": lambda: profile.dashboard(compact=True),
         "timeline": profile.timeline,
@@ -255,8 +254,7 @@ def show(profile: Profile, view: str, line: StatusLine) -> None:
 
 
 def show_changes(before: Profile, profile: Profile, line: StatusLine) -> None:
-    """Display what changed, or the profile where they cannot be compared, in the line's place; never raises, as the
-    user's cell has run."""
+    """Display what changed, or the profile where they cannot be compared, in the line's place; never raises."""
     line.begin(READING)
     try:
         changes = diff(before, profile)
@@ -430,8 +428,7 @@ class LastRuns:
         self._paces: dict[str, Pace] = {}
 
     def take(self, cell: str, profile: Profile) -> None:
-        """Give a profile the comparison with the last run of its cell, and remember its own pace; a run without steps or
-        data changes nothing."""
+        """Give a profile the comparison with the last run of its cell, and remember its own pace."""
         from ..analysis.comparison.changes import pace_of
         from ..analysis.comparison.words import since_last
 

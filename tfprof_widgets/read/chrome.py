@@ -526,8 +526,7 @@ class _Reader:
         return read_marker(self._document.find_marker(), self._strings)
 
     def _is_unlinked(self) -> bool:
-        """Whether nothing links other threads' work to steps: no event has a run's or group's number, nor has XProf's
-        viewer merged runs."""
+        """Whether nothing links other threads' work to steps: no event has a run's or group's number."""
         texts = set(self._strings.texts)
         return "ThreadpoolListener::Region" in texts or not texts & {"run_id", "group_id"}
 

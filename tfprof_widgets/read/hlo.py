@@ -233,8 +233,7 @@ _PROGRAM = re.compile(r"\((\d+)\)\s*\Z")
 
 @dataclass(frozen=True, eq=False, repr=False)
 class HloModules:
-    """Modules, computations and instructions as tables in the file's order (operands and called computations first); rows
-    of one owner are contiguous."""
+    """Modules, computations and instructions as tables in the file's order; rows of one owner are contiguous."""
 
     program_id: Int64
     """One per module, as the events of the program name it."""

@@ -234,8 +234,7 @@ def _matched(pattern: Path) -> tuple[Hosts | Steps, ...]:
 
 
 def _steps_in(directory: Path) -> dict[Path, FileKind]:
-    """The files of steps directly in a directory, by name, with their kinds by first bytes; only reading shows whether
-    `timeline*.json*` is one."""
+    """The files of steps directly in a directory, by name, with their kinds by first bytes."""
     found: dict[Path, FileKind] = {}
     for file in sorted(directory.iterdir()):
         # Where there is a trace that is called so it is read, and this is not.
@@ -251,8 +250,7 @@ def _steps_in(directory: Path) -> dict[Path, FileKind]:
 
 
 def _steps_among(matches: Iterable[Path]) -> dict[Path, FileKind]:
-    """Files of steps among matches of a pattern and in matched directories; JSON that is called a timeline counts where
-    one file is one."""
+    """Files of steps among matches of a pattern and in matched directories; `timeline*.json*` counts where one file is one."""
     found: dict[Path, FileKind] = {}
     called: list[Path] = []
     has_timelines = False

@@ -212,8 +212,7 @@ class ByteView:
         return value, size
 
     def _windowed(self, at: Int64) -> tuple[UInt64, Int64]:
-        """As `varints`, all at the price of long ones: the lowest clear top bit of an 8-byte window ends the value, whose
-        7-bit groups three shifts join; ninth and tenth bytes (negative int64) are read apart."""
+        """As `varints`, all at the price of long ones: the lowest clear top bit of an 8-byte window ends the value."""
         window = self.windows[at]
         filled = window | _LOW_BITS
         stop = filled + _u(1)  # carries into the lowest clear top bit
@@ -355,8 +354,7 @@ class FieldRows:
 
 
 Schema = Mapping[str, tuple[tuple[str, int, str], ...]]
-"""Message -> fields: name, number, and a scalar type or a message of the schema, then perhaps `repeated` or `oneof`;
-undeclared fields are skipped."""
+"""Message -> fields: name, number, a scalar type or a message, then perhaps `repeated` or `oneof`; others are skipped."""
 
 
 class Messages:
@@ -420,8 +418,7 @@ _FIRST_BYTES = np.array([*(256**n - 1 for n in range(8)), 2**64 - 1], np.uint64)
 
 
 def alike(view: ByteView, begin: Int64, end: Int64) -> tuple[Int64, Int64]:
-    """Number of each piece's content, as they occur, and first piece of each number; by 64 bits mixed with random
-    numbers, drawn anew so that no file can make two collide."""
+    """Number of each piece's content, and first piece of each number; by random sums, so that none collide on purpose."""
     odd = np.random.default_rng().integers(2**63, size=2, dtype=np.uint64) * np.uint64(2) + np.uint64(1)
     parts = (slice(low, low + _AT_ONCE) for low in range(0, len(begin), _AT_ONCE))
     mixed = [_mixed(view, begin[part], end[part], odd) for part in parts]

@@ -172,8 +172,7 @@ def _line_pieces(content: Content, begin: int, end: int) -> Iterator[tuple[int, 
 
 
 def _cut(raw: bytes) -> tuple[int, Any]:
-    """A place near the end of a line's beginning between two fields, 0 for none, and the message up to it, whose parsing
-    proves it, as a walk that starts wrong soon falls in step."""
+    """A place near the end of a line's beginning between two fields, 0 for none, and the message up to it."""
     from google.protobuf.message import DecodeError
 
     for attempt in range(1, _N_TRIES + 1):

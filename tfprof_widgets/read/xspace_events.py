@@ -65,8 +65,7 @@ def padded(parts: list[bytes]) -> EventBytes:
 
 
 def follow_events(raw: bytes, first: int) -> tuple[EventBytes, int] | None:
-    """The events in a row from `first` on, and its end: chains of which each ends where the next begins, as is then
-    proved from the first on."""
+    """The events in a row from `first` on, and its end: chains of which each ends where the next begins."""
     if len(raw) - first < _MIN_BYTES:
         return None
     octets = np.frombuffer(raw, np.uint8)
@@ -319,8 +318,7 @@ class EventFields(MessageRows):
 
 
 class StatFields:
-    """Key, kind and value of each stat by event; a kind is a `StatKind`, or 7 for bits that are a stat metadata id until
-    the plane's table gives its text."""
+    """Key, kind and value of each stat by event; a kind is a `StatKind`, or 7 for a stat metadata id not yet looked up."""
 
     def __init__(self, view: ByteView, n_stats: Int64, begin: Int64, end: Int64) -> None:
         self.view, self.n_stats = view, n_stats

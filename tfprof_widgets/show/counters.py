@@ -30,8 +30,7 @@ _FILLED_RATIO = 0.95
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Positions:
-    """The order of the events that are sent: position `p` is event `order[p]`. Row `r`, of one line and depth by start,
-    has positions `row_offsets[r]` to before `row_offsets[r + 1]`; one event may outlive the start of the next."""
+    """The order of the events that are sent: row `r`, of one line and depth by start, has positions from `row_offsets[r]` on."""
 
     lines: Int32
     """The lines that are sent, as rows of `Trace.lines`, ascending."""
@@ -277,8 +276,7 @@ _HOME_SHARE = 0.5
 
 
 def sample_events(tiles: Tiles, home_ps: tuple[float, float], *, n_wanted: int) -> Int64:
-    """Choose some `n_wanted` positions, ascending: the longest event of each row and bin of time, in finer bins where the
-    view starts, and those that cross an edge of a tile, which the tile with their end lacks."""
+    """Choose some `n_wanted` positions: the longest event of each row and bin of time, and those across a tile's edge."""
     trace, positions = tiles.trace, tiles.positions
     if positions.n_events <= n_wanted:
         return np.arange(positions.n_events)

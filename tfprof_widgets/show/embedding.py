@@ -476,8 +476,7 @@ class _Chooser:
         return False
 
     def add_tiles(self, span_ps: PsSpan) -> bool:
-        """Put in the tile in the middle of a span, and as many next to it as fit, with stats if the first one's fit and
-        large sections' rows; False for none."""
+        """Put in the tile in the middle of a span, and as many next to it as fit, with stats; False for none."""
         low, high = self._tiles.overlapping(span_ps)
         middle = range((low + high) // 2, (low + high) // 2 + 1)
         for kinds in self._kinds():

@@ -97,8 +97,7 @@ def advice_list(advice: Sequence[Advice]) -> list[dict[str, Any]]:
 
 
 def layer_list(layers: Layers, variables: pd.DataFrame, rows: slice) -> list[dict[str, Any]]:
-    """An object per layer, loss, optimizer or input with ops; bytes or null, `allocating` names of ops, `n_params`
-    numbers in its own variables, null if unknown."""
+    """An object per layer, loss, optimizer or input with ops; bytes or null, `allocating` names of ops, `n_params`."""
     n_params = variables.groupby("layer")["n_params"].sum().to_dict()
     entries = layers.entries[[*LAYERS.in_browser(), "step_bytes"]].iloc[rows]
     names: dict[int, list[str]] = defaultdict(list)
@@ -116,8 +115,7 @@ def scope_list(scopes: Scopes, rows: slice) -> list[dict[str, Any]]:
 
 
 def kernel_list(kernels: Kernels, rows: slice) -> list[dict[str, Any]]:
-    """An object per kernel: `could_use_tensor_core` says whether Tensor Cores serve its op by name or type and no kernel
-    of it; totals are the whole capture's where no execution is known."""
+    """An object per kernel: `could_use_tensor_core` says whether Tensor Cores serve its op and no kernel of it."""
     adds_up = len(kernels.run_event) > 0  # the browser does, from `kernel_runs`
     frame = kernels.frame[KERNELS.in_browser(is_full=not adds_up)].iloc[rows]
     is_beside = beside_products(kernels.frame)[rows]
@@ -339,8 +337,7 @@ def _device_memory(results: Analysis) -> dict[str, Any] | None:
 
 
 def _input(results: Analysis) -> dict[str, Any]:
-    """The verdict on the input, and each input op with its category and work, in all and in averaged steps; only
-    iterators have these."""
+    """The verdict on the input, and each input op with its category and work, in all and in averaged steps."""
     pipeline = results.input_pipeline
     iterators = {op for names in pipeline.iterators["event_names"] for op in parse_op_names(names).name}
     in_steps = results.step_work_ms
@@ -505,8 +502,7 @@ _KINDS = [UNIT_TEXTS[kind] for kind in range(N_UNITS)]
 
 
 def roofline_list(results: Analysis) -> list[dict[str, Any]]:
-    """Peaks, what each step computed, and columns of ops, most time first; None without compiled programs, as only their
-    bytes are known."""
+    """Peaks, what each step computed, and columns of ops, most time first; None without compiled programs."""
     if results.op_shares.is_identity:
         return []
     roofline = results.roofline

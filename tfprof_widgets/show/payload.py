@@ -146,8 +146,7 @@ def table_sections(results: Analysis, names: Names, lines: Int32) -> Iterator[Ta
 
 
 def _tables_of_ops(results: Analysis, names: Names) -> Iterator[TableSection]:
-    """Tables of ops and steps: `top_ops` are averaged over steps if there are any; `unit_totals` and `host_totals` count the
-    capture, `step_totals` its averaged steps; `op_shares` maps units to framework ops, `hlo_units` to `hlo_ops` (-1 for none)."""
+    """Tables of ops and steps: `top_ops` are of averaged steps if there are any; `op_shares` maps units to framework ops."""
     whole, shares, rates, hlo_ops = results.host_sums, results.op_shares, op_rates(results), results.hlo_ops
     n_ops, pieces = len(shares), results.steps.pieces
     sums = "occurrences:count total_ps self_ps"
@@ -272,8 +271,7 @@ def bounds_of(facts: Facts, duration_ps: int) -> Span:
 
 
 def first_view(facts: Facts, bounds: Span) -> Span:
-    """A few typical steps; the whole capture where it is little more or has none; its first session where sessions are
-    far apart."""
+    """A few typical steps; the whole capture where it is little more or has none; one session where they are far apart."""
     few = _span_of(facts, N_STEPS)
     if few is not None:
         is_most = bounds[1] - bounds[0] < 3 * (few[1] - few[0])
@@ -334,8 +332,7 @@ def _fitted(span: Span, bounds: Span) -> Span:
 
 
 def activity(trace: Trace, positions: Positions, bounds: Span) -> dict[str, list[float]]:
-    """Busy share of each of 512 bins of the capture, 0 to 1: by `host` the mean over its lines, by `device` of any
-    stream, over active devices; no derived lines."""
+    """Busy share of each of 512 bins of the capture, 0 to 1: by `host` the mean over its lines, by `device` of any stream."""
     first_rows = np.flatnonzero(positions.row_depth == 0)
     lines = positions.lines[positions.row_line[first_rows]].tolist()
     hosts: list[Int64] = []

@@ -1,5 +1,4 @@
-"""`View` and every view of a profile. A cell that shows a profile again closes the widgets of its last run, as ipywidgets
-keeps each until it is closed, unless others show them; closed ones open again on demand."""
+"""`View` and every view of a profile; a cell that shows a profile again closes the widgets of its last run."""
 
 from __future__ import annotations
 
@@ -250,8 +249,7 @@ def open_again(data: Data) -> None:
 
 
 def family(data: Data) -> list[ipywidgets.Widget]:
-    """All widgets of one profile but the shared libraries, each behind those that it refers to; a comparison is without
-    the compared profiles' views."""
+    """All widgets of one profile but the shared libraries, each behind those that it refers to."""
     found: dict[int, ipywidgets.Widget] = {}
 
     def visit(widget: ipywidgets.Widget) -> None:

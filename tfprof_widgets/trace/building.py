@@ -90,8 +90,7 @@ def _small(ids: Int32, n: int) -> Int32 | npt.NDArray[np.uint16]:
 
 
 def merge_traces(traces: Sequence[Trace]) -> Trace:
-    """One trace with the events of all, from the earliest origin; planes and lines of equal host and name unite, sessions
-    stay apart."""
+    """One trace with the events of all, from the earliest origin; planes and lines of equal host and name unite."""
     if not traces:
         raise TraceError("There is no trace to merge (0 given): give at least one.")
     if len(traces) == 1:

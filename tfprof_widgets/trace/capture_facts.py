@@ -211,8 +211,7 @@ SAMPLE_COLUMNS: tuple[str, ...] = (
     "gpu_clock_mhz",
     "gpu_throttled",
 )
-"""Of samples: rows of float64, about one a second, NaN where unknown. `tf_bytes`: in use by TensorFlow's GPU allocators;
-`gpu_throttled`: 1 for a clock that heat or power lowers."""
+"""Of samples, one a second, NaN where unknown. `tf_bytes`: in use on GPUs; `gpu_throttled`: 1 where heat lowers the clock."""
 
 Steps = npt.NDArray[np.void]
 Event = Mapping[str, Any]

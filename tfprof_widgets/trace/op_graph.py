@@ -134,8 +134,7 @@ def _frame(name: str, columns: Mapping[str, Any]) -> pd.DataFrame:
 
 
 def merge_op_graphs(graphs: Sequence[OpGraph]) -> OpGraph:
-    """One graph with the executions of all; the first graph that names an op defines it, and steps of equal number count
-    together."""
+    """One graph with the executions of all; the first graph that names an op defines it, steps of equal number count together."""
     if len(graphs) == 1:
         return graphs[0]
     names = pd.Index(pd.unique(np.concatenate([graph.ops["name"].to_numpy(object) for graph in graphs])), dtype=object)

@@ -103,11 +103,9 @@ class SourceMap:
     `variable` (row of `variables`, of the one that it reads or makes; -1 for none), `dtype` (of what it makes first, such as
     `float32`; "" where unknown)."""
     edges: pd.DataFrame = field(default_factory=lambda: _no_rows("edges"))
-    """One row per edge: output `source_output` of op `source` (-1: that argument of the function) is input `slot` of
-    `op`; -1 as output for a control edge; those from variables are left out."""
+    """One row per edge: output `source_output` of op `source` (-1: an argument) is input `slot` of `op`."""
     variables: pd.DataFrame = field(default_factory=lambda: _no_rows("variables"))
-    """Live variables: `name` (path), `shape` (see `parse_shapes`), `dtype`, `trainable`, `layer` (path as in `layers`, ""
-    for none), `device`."""
+    """Live variables: `name`, `shape` (see `parse_shapes`), `dtype`, `trainable`, `layer` (path as in `layers`), `device`."""
     roots: pd.DataFrame = field(default_factory=lambda: _no_rows("roots"))
     """`root`: folders and modules of libraries where the program ran; no rows where the capture did not record them."""
     calls: pd.DataFrame = field(default_factory=lambda: _no_rows("calls"))
@@ -154,8 +152,7 @@ def empty_source_map(*, warnings: tuple[str, ...] = ()) -> SourceMap:
 
 
 def merge_source_maps(maps: Sequence[SourceMap]) -> SourceMap:
-    """Of windows of one capture the fullest map; of different captures or hosts all rows, as a path may name another file
-    on each."""
+    """Of windows of one capture the fullest map; of different captures or hosts all rows."""
     fullest: dict[tuple[str, ...], SourceMap] = {}
     for one in maps:
         known = fullest.get(one.recorders)

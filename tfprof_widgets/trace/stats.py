@@ -49,8 +49,7 @@ def ranges(first: Int64, n: Int64) -> Int64:
 
 
 class ShapeIndex:
-    """Numbers shapes, found by 64-bit sums of random numbers per key, kind and place, drawn anew so that no file can make
-    two collide."""
+    """Numbers shapes, found by 64-bit sums of random numbers, drawn anew so that no file can make two collide."""
 
     def __init__(self) -> None:
         self.keys: list[int] = []

@@ -126,8 +126,7 @@ def _outlived(start: Int64, end: Int64) -> tuple[Int64, Int64]:
 
 
 def _first_larger(values: Int64, n_levels: int) -> Int64:
-    """For each value the place of the first larger one among the next `2**n_levels`, else one beyond; passes blocks by
-    their maxima."""
+    """For each value the place of the first larger one among the next `2**n_levels`, else one beyond."""
     largest = [np.append(values, _NEVER)]
     for _ in range(n_levels):
         below = largest[-1] if len(largest[-1]) % 2 == 0 else np.append(largest[-1], _NEVER)
@@ -162,8 +161,7 @@ def _line_time_keys(line_id: Int32, start_ps: Int64, end_ps: Int64) -> tuple[Int
 
 
 def _latest_one_level_up(depth: Int32, can_enclose: npt.NDArray[np.bool_]) -> Int32:
-    """Per event the last row before it one level up with a duration, or -1: the parent, or an event that the first one
-    that breaks nesting outlives."""
+    """Per event the last row before it one level up with a duration, or -1: the parent, or an event that it outlives."""
     n = len(depth)
     parent = np.full(n, -1, np.int32)
     enclosing = np.flatnonzero(can_enclose)
@@ -376,8 +374,7 @@ class Trace:
 
     @cached_property
     def nesting(self) -> Nesting:
-        """Depth, parent and self time of every event within its line; an aggregated event encloses nothing and has no
-        self time."""
+        """Depth, parent and self time of every event within its line; an aggregated event encloses nothing."""
         aggregated = self.n_occurrences > 0
         duration_ps = np.where(aggregated, 0, self.duration_ps) if aggregated.any() else self.duration_ps
         return nest(self.line_id, self.start_ps, duration_ps)
@@ -429,8 +426,7 @@ class Trace:
         return column
 
     def float_stat(self, key: str, *, default: float = np.nan) -> Float64:
-        """The number that events carry as a stat of the name `key`, as an array; `default` where there is none, or
-        another type."""
+        """The number that events carry as a stat of the name `key`; `default` where there is none, or another type."""
         column = np.full(self.n_events, default, np.float64)
         found = self.keyed_stats(key)
         real = found.kind == StatKind.DOUBLE
@@ -543,8 +539,7 @@ MISSING = -1
 
 
 def dtype_name(code: int) -> str:
-    """Name of a `DataType` as `DataTypeString` prints it, "" for `MISSING`; from 101 on references. Source:
-    tensorflow/core/framework/types.proto."""
+    """Name of a `DataType` as `DataTypeString` prints it, "" for `MISSING`. Source: tensorflow/core/framework/types.proto."""
     if code == MISSING:
         return ""
     is_ref = code > _FIRST_REF

@@ -309,8 +309,7 @@ _CONFIDENCE = 95.0
 _N_STRETCHES = 5
 _LEAST_MS = 1e-9
 BUSY_MACHINE = 1.4
-"""By up to this factor longer or shorter steps, of nearly all ops, are put down to a busy machine: of 154 pairs of runs of one
-program a quarter differed so, and 3 by more."""
+"""By up to this factor steps, of nearly all ops, are put down to a busy machine: of 154 pairs of runs a quarter differed so."""
 
 
 @dataclass(frozen=True)

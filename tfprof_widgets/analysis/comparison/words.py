@@ -240,8 +240,7 @@ def _told(step_ms: Float64) -> str:
 
 
 def since_last(before: Pace, now: Pace) -> str:
-    """How a run compares with the last, by sample where batches differ: `3.9 times faster than the last run (95 % interval 3.7 to
-    4.1).`; "" with too few steps."""
+    """How a run compares with the last: `3.9 times faster than the last run (95 % interval 3.7 to 4.1).`; else ""."""
     samples = compare_samples(before, now)
     if samples.is_known and before.samples != now.samples:
         per, ratio, interval, figures = " per sample", samples.ratio, samples.interval, ""

@@ -234,8 +234,7 @@ _PS_PER_US = 1_000_000
 
 
 def captured_memory(facts: Facts, of_framework_op: Int32) -> dict[str, Any]:
-    """One row per op and step in which it allocated: bytes requested, residual after the execution, the peak of an execution, and
-    in use of the allocator."""
+    """One row per op and step in which it allocated: bytes requested, residual, at the peak, and in use of the allocator."""
     table, memory = facts.memory.snapshots, facts.memory
     made = np.flatnonzero(~table.is_free)
     if not len(made):
@@ -391,8 +390,7 @@ Costs = dict[str, dict[str, Any]]
 
 
 def compute_op_graph(facts: Facts) -> OpGraph:
-    """The ops that ran and the others of their graphs, with costs in self time by step (a row of `Profile.steps`, -1 outside);
-    `float_ops` are TensorFlow's, of one execution."""
+    """The ops that ran and the others of their graphs, with costs in self time by step, -1 outside of steps."""
     source_map = facts.source_map or empty_source_map()
     ops = name_ops(facts)
     frames, frame = captured_frames(source_map, ops)
@@ -430,8 +428,7 @@ _HOST, _DEVICE = "/host:CPU", "/device"
 
 
 def _total_costs(facts: Facts, of_framework_op: Int32) -> Costs:
-    """What ops of summed hosts cost, a row a side outside of any step (-1); memory is what an op asked for, as residual and peak
-    bytes are not known."""
+    """What ops of summed hosts cost, a row a side outside of any step (-1), with the memory that an op asked for."""
     shares, sums = facts.op_shares, facts.op_sums
     device = next((plane.name for plane in facts.trace.planes if plane.is_device), _DEVICE)
     every = pd.DataFrame(
@@ -545,8 +542,7 @@ _HOLDERS = frozenset(("VarHandleOp", "VariableV2", "Variable", "AutoReloadVariab
 
 
 def compute_variables(facts: Facts) -> pd.DataFrame:
-    """One row per variable: weights of Keras models in order of layers, without what optimizers, metrics and generators have,
-    then others with a shape."""
+    """One row per variable: weights of Keras models in order of layers, then others with a shape."""
     if facts.stored_graph is not None:
         return _of_graph(facts.stored_graph)
     rows = []

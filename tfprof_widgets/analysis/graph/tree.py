@@ -110,8 +110,7 @@ def account(
 
 
 def totals(own: Figures, ends: Int64) -> Figures:
-    """The figures of each row with all below it, of rows that are down first; sums are of whole picoseconds or larger units, so
-    that nothing is rounded."""
+    """The figures of each row with all below it, of rows that are down first, in whole picoseconds or larger units."""
     unit = np.ones(own.shape[1])
     if own.dtype != np.int64:
         unit[[name in TIMES for name in NUMBERS]] = 10**6
@@ -422,8 +421,7 @@ class Tree:
 
     @cached_property
     def frame(self) -> pd.DataFrame:
-        """One row per node: `name`, `depth` (0 of the root), `parent` (row, -1 of the root), `op` (row of `graph.ops` or -1),
-        then what `select` says, own and `total_...`, times in us."""
+        """One row per node: `name`, `depth`, `parent`, `op` (-1 for none), then what `select` says, own and `total_...`."""
         chosen = [name for name in FIGURES if self.options.has(name)]
         if self.options.has("occurrence"):
             chosen += ["occurrence", "run_count"]

@@ -96,8 +96,7 @@ class Workers:
     """Steps of each host that trains, side by side."""
 
     frame: pd.DataFrame
-    """One row per aligned step and host, by step, then host: columns of `steps` (`step` is the aligned number), `own_step` (row
-    of `steps`) and `bottleneck`, the longest category."""
+    """One row per aligned step and host: columns of `steps`, `own_step` (row of `steps`) and `bottleneck`."""
     hosts: tuple[str, ...]
     """Hosts with at least one row, in the order of the trace."""
     n_steps: int
@@ -233,16 +232,14 @@ _CHANCE = 0.01
 _FEW_STEPS = 6
 """Of fewer steps outliers look like what is usual."""
 _FEW_VALUES, _FEW_MEDIANS = 4.0, 8.0
-"""By how much over the number of its values a standard deviation, and one from a median, counts as larger: else even hosts of
-three steps would be stragglers."""
+"""By how much a standard deviation of few values counts as larger: else even hosts of three steps would be stragglers."""
 _NORMAL_MAD = 1.4826
 """The standard deviation of a normal distribution over its median absolute deviation."""
 _ROUNDS = 10
 
 
 def compute_stragglers(workers: Workers) -> pd.DataFrame:
-    """Find the hosts whose own time (without waiting for others) exceeds the median of the others by more than chance in most
-    steps, or a tenth, and costs 1 % of step time."""
+    """Find the hosts whose own time exceeds the median of the others by more than chance, and costs 1 % of step time."""
     n_hosts, n_steps = len(workers.hosts), workers.n_steps
     if n_hosts < 2 or n_steps < MIN_STEPS or not workers.wait_for_each_other:
         return typed_table([], STRAGGLERS.types)

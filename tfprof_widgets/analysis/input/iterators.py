@@ -183,8 +183,7 @@ def _link(trace: Trace, calls: _Columns) -> tuple[Int64, Bool]:
 
 
 def _consumers_of_calls(trace: Trace, calls: _Columns, call_of_event: Int64, made: Int64, produce: Int64) -> Int64:
-    """For each call made ahead the call that consumed its element, by (session, stage, element); the first after the production,
-    else the last, -1 for none."""
+    """For each call made ahead the call that consumed its element: the first after the production, else the last, -1 for none."""
     element = trace.int_stat("element_id")
     consume = np.flatnonzero(trace.names_matching(CONSUME) & trace.has_stat("element_id"))
     taker = call_of_event[trace.nesting.parent[consume]]

@@ -434,8 +434,7 @@ def time_text(microseconds: float) -> str:
 
 
 def slowest_calls(trace: Trace, usage: Usage) -> pd.DataFrame:
-    """The bottleneck of each host pipeline's slowest call, if of any time, by XProf's links and sums. Source: semantics 8.4,
-    8.5."""
+    """The bottleneck of each host pipeline's slowest call, by XProf's links and sums. Source: semantics 8.4, 8.5."""
     names, root_calls, rows = _names(usage), _root_calls(usage), []
     waits, duration = usage.waits, usage.duration_ps
     waited = np.flatnonzero((waits.root_call >= 0) & waits.is_exact & waits.is_blocking)

@@ -326,8 +326,7 @@ def _critical(usage: Usage) -> Bool:
 
 
 def _bottlenecks(usage: Usage, critical: Bool, wait: Int64, kinds: list[str]) -> Bool:
-    """The node of each pipeline that works, is critical and was waited for longest, or what a busy prefetch was busy with; a
-    shuffle that takes most of the time to fill its buffer comes first."""
+    """The critical node of each pipeline that was waited for longest; first a shuffle that mostly fills its buffer."""
     pipeline, found = usage.nodes.pipeline, np.zeros(len(wait), np.bool_)
     root_time = sum_by(usage.pipeline[usage.is_root], usage.duration_ps[usage.is_root], usage.nodes.n_pipelines)
     fills = usage.fill_ps > FILL_SHARE * root_time[pipeline]

@@ -117,8 +117,7 @@ class KnownLayers:
         return cls(class_of, path_of, optimizers)
 
     def find(self, scope: tuple[str, ...]) -> tuple[str, str]:
-        """The path and class of the innermost layer whose scope this is or lies in, "" for none; a number at the end is taken
-        away first, as Keras 3 enters a scope twice per call, to build and to call."""
+        """The path and class of the innermost layer whose scope this is or lies in, "" for none; without a number at the end."""
         called = path = around = ""
         if not self.class_of:
             return "", ""
@@ -136,8 +135,7 @@ class KnownLayers:
 
 
 def find_layers(scopes: OpScopes, known: KnownLayers, *, roles: UInt8 | None = None) -> Places:
-    """Attribute each op to exactly one entry: input, optimizer or the innermost known layer, else a scope that is no op's and no
-    TensorFlow function's, as it stands in the trace."""
+    """Attribute each op to exactly one entry: input, optimizer or the innermost known layer, else a scope of the trace."""
     inferred = _Inference(scopes)
     number: dict[_Entry, int] = {}
     of_role = roles if roles is not None else np.zeros(len(scopes), np.uint8)
@@ -469,8 +467,7 @@ class Layers:
 
     @cached_property
     def frame(self) -> pd.DataFrame:
-        """One row per side and entry, `LAYERS`, devices first, by self time falling; phases add up to `self_time_us`, and memory
-        of an entry stands on its first row only."""
+        """One row per side and entry, `LAYERS`, devices first, by self time falling; memory is on an entry's first row."""
         return _frame(self.entries, self.op_entry, self.op_phase, self.sums)
 
     def __repr__(self) -> str:
@@ -486,8 +483,7 @@ def compute_layers(
     source_map: SourceMap | None = None,
     memory: MemoryProfile | OpMemory | None = None,
 ) -> Layers:
-    """Attribute every framework op to one entry and a phase: `backward` for a gradient tape's (charged to the layer of what it is
-    of), `optimizer`, `forward`, else `other`."""
+    """Attribute every framework op to one entry and a phase: `backward` (a tape's), `optimizer`, `forward`, else `other`."""
     used = memory_by_op(memory) if isinstance(memory, MemoryProfile) else memory
     listed = scopes if used is None else _with_others(scopes, used.name, used.type)
     places = _places(listed, shares, source_map)

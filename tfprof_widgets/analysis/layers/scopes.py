@@ -1,5 +1,4 @@
-"""Ops -> the tree of name scopes with the time spent in each, without what calls, inlining, gradient tapes, Grappler and the
-partitioner add to names (semantics 13.1)."""
+"""Ops -> the tree of name scopes with their time, without what calls, inlining and Grappler add to names (semantics 13.1)."""
 
 from __future__ import annotations
 
@@ -159,8 +158,7 @@ class OpScopes:
     name: tuple[str, ...]
     type: tuple[str, ...]
     scopes: tuple[Scope, ...]
-    """The scopes that ops are in, once each in order of first ops, as components, outermost first; empty for outside,
-    `DATA_SCOPE` and below for tf.data."""
+    """The scopes that ops are in, once each, as components, outermost first; `DATA_SCOPE` and below for tf.data."""
     scope_id: Int32
     """The innermost scope, a row of `scopes`; of a gradient op that of the forward op."""
     leaf: tuple[str, ...]

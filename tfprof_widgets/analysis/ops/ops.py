@@ -202,8 +202,7 @@ def _executions(occurrences: Occurrences) -> tuple[Int32, Bool]:
 
 
 def idle_by_side(occurrences: Occurrences) -> dict[str, int]:
-    """For how long threads (`Host`) and devices (`Device`) ran no op between their first and last event; at least 0, a side
-    unobserved is left out."""
+    """For how long threads (`Host`) and devices (`Device`) ran no op between their first and last event."""
     first, last = occurrences.lane_first_ps, occurrences.lane_last_ps
     idle = np.maximum(last - first - sum_by(occurrences.lane, occurrences.self_ps, len(first)), 0)
     sides = {side: (occurrences.lane_is_device == (side == "Device")) & (first <= last) for side in ("Device", "Host")}
@@ -362,8 +361,7 @@ ALL_HOSTS = -1
 
 
 def compute_top_ops(shares: OpShares, inside: UnitSums, whole: UnitSums, *, n_averaged: Int64) -> pd.DataFrame:
-    """The `N_TOP_OPS` ops of each side with most self time `inside` the averaged steps but waiting ones; a host without averaged
-    steps counts its `whole` capture."""
+    """The `N_TOP_OPS` ops of each side with most self time `inside` the averaged steps, else in the `whole` capture of a host."""
     n = int(n_averaged.sum())
     tops = [_top_of(shares, inside if n else whole, ALL_HOSTS, n)]
     if len(n_averaged) > 1:

@@ -203,8 +203,7 @@ def _hidden_ps(trace: Trace, rows: Int64, is_copy: Bool) -> Int64:
 
 
 def _returns(trace: Trace, steps: TracedSteps, rows: Int64, maker: list[str], reader: list[str]) -> Int64:
-    """For each copy to a device 1 where it brings back, in one step, what was copied to the host or made there of that: by an op
-    that read a tensor of the device and made this one, or that made both."""
+    """For each copy to a device 1 where it brings back, in one step, what was copied to the host or made there of that."""
     kind, step = steps.span_type[rows], steps.event_step[rows].astype(np.int64)
     numbers: dict[str, int] = {"": 0}
     made, read = (

@@ -27,8 +27,7 @@ Values = TypeVar("Values", Bool, Int64, Float64)
 
 @dataclass(frozen=True, eq=False, repr=False)
 class OpShares:
-    """The table of framework ops and who stands for them: unit `i` is framework op `i` as long as that is an ordinary one, then
-    follow those that only compiled programs ran."""
+    """The table of framework ops and who stands for them: ordinary units are their own op, others follow."""
 
     name: tuple[str, ...]
     """As in the traced graph; an HLO op that belongs to no framework op is one of its own, under its HLO name."""

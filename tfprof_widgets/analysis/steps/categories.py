@@ -33,8 +33,7 @@ STEP_CATEGORIES = (
     "checkpoint",
     "other",
 )
-"""What step time is made of, a category's code being its place here; a stack has input at the bottom, as only the lowest layer
-has a common baseline."""
+"""What step time is made of, a category's code being its place; a stack has input at the bottom, on the common baseline."""
 CATEGORY_LABELS = (
     "Input",
     "Copy to device",
@@ -147,8 +146,7 @@ PART_OF_TYPE[SpanType.COLLECTIVES] = Part.COLLECTIVES
 
 
 def launch_pieces(trace: Trace, types: UInt8, member: SmallInt) -> tuple[Int64, Int64, Int64]:
-    """Stretches of kernel launching of a step, with holes in the executor where ops compute on the CPU. Differs from XProf: there
-    that is kernel launch (semantics 3.4)."""
+    """Stretches of kernel launching, with holes where ops compute on the CPU. Differs from XProf: no holes (semantics 3.4)."""
     launches = (types == SpanType.KERNEL_LAUNCH) & (member >= 0) & (trace.duration_ps > 0)
     if not launches.any():
         none = np.empty(0, np.int64)
@@ -187,8 +185,7 @@ _CPU_WORK = ("ParallelFor", "ThunkExecutor::Execute", "CpuExecutable::ExecuteAsy
 
 
 def host_parts(trace: Trace, types: UInt8) -> UInt8:
-    """The `Part` of each host event, `NONE` if unknown: an op around a driver call launches, others compute; without a device the
-    kernel's run stands for an eager op, which leaves no event."""
+    """The `Part` of each host event, `NONE` if unknown: an op around a driver call launches, others compute."""
     parts = np.full(trace.n_events, NONE, np.uint8)
     host = on_host(trace)
     parts[host] = by_ends(trace, _parts, np.uint8)[trace.name_id[host]]
@@ -302,8 +299,7 @@ class Waits:
 def waits_of(
     trace: Trace, launches: DeviceWork, following: Int64, *, step: Int64, start_ps: Int64, end_ps: Int64
 ) -> Waits:
-    """What counts in stretches of idle time: until the launching call returned what its thread did, after it that the call came
-    too late; work launched before blames nothing on the host."""
+    """What counts in idle time: until the launching call returned what its thread did, after it that the call came too late."""
     call = np.append(launches.call, -1)[following]
     known = np.flatnonzero(call >= 0)
     called, line, part = start_ps.copy(), np.full(len(call), -1, np.int64), np.full(len(call), Part.OTHER, np.uint8)
@@ -354,8 +350,7 @@ def overlaps(
 
 
 def exchange_pieces(trace: Trace, types: UInt8, table: StepTable) -> tuple[Int64, Int64, Int64, UInt8]:
-    """The waiting of each step for other hosts: its exchanges without the time in which an op of it computed on the host, calls
-    of the runtime being none."""
+    """The waiting of each step for other hosts: its exchanges without the time in which an op of it computed on the host."""
     exchanges = find_exchanges(trace)
     kept = (table.member[exchanges.event] >= 0) & (exchanges.end_ps > exchanges.start_ps)
     if not kept.any():
@@ -415,8 +410,7 @@ def on_core_line(trace: Trace, name: str) -> Bool:
 
 
 def tpu_span_types(trace: Trace) -> UInt8:
-    """The `SpanType` of each TensorCore op. Differs from XProf: collectives are a category of their own, and `host send` and
-    `host recv` are output and input."""
+    """The `SpanType` of each TensorCore op. Differs from XProf: collectives are a category, `host send` is output."""
     types = np.full(trace.n_events, SpanType.NONE, np.uint8)
     ops = on_core_line(trace, "XLA Ops")
     if ops.any():

@@ -106,8 +106,7 @@ def marked_steps(trace: Trace, grouping: Grouping, *, sessions: Bool, counts_lef
 
 
 def device_steps(trace: Trace, grouping: Grouping, *, sessions: Bool) -> StepTable:
-    """Inferred steps of `sessions` (flags) of groups that used a device, by the longest stretch on one device and with the
-    group's number, as XProf's without markers."""
+    """Inferred steps of `sessions` (flags) of groups that used a device, by the longest stretch on one device."""
     session = grouping.groups["session"].to_numpy(np.int64)
     start, duration = longest_device_marker(trace, grouping)
     chosen = np.flatnonzero((duration >= 0) & sessions[session])
@@ -319,8 +318,7 @@ def with_fair_share(trace: Trace, table: StepTable) -> StepTable:
 
 
 def _outermost(trace: Trace, loop: Loop, session: int) -> tuple[Int64, Int64]:
-    """The outermost events of the loop's thread within one repetition, events around several looked through, and which starts
-    each repetition, -1 for none."""
+    """The outermost events of the loop's thread within one repetition, and which starts each repetition, -1 for none."""
     low, high = trace.line_offsets[loop.line : loop.line + 2].tolist()
     rows: Int64 = np.arange(low, high, dtype=np.int64)
     begun = trace.start_ps[loop.rows]

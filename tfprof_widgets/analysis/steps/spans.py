@@ -162,8 +162,7 @@ def _root_stages(trace: Trace, host: Bool) -> Bool:
 
 
 def _is_named_marker(trace: Trace) -> Bool:
-    """Names that mark a step by convention, here as in XProf also a `tf.function` called `train_step`, around whose ops time
-    counts as Python."""
+    """Names that mark a step by convention, here as in XProf also a `tf.function` called `train_step`."""
     named = by_ends(trace, lambda names, _: [n.startswith(_MARKERS) and "/" not in n for n in names], np.bool_)
     return np.asarray(named[trace.name_id])
 
@@ -185,8 +184,7 @@ def longest_host_marker(trace: Trace, grouping: Grouping) -> Int64:
 
 
 def longest_device_marker(trace: Trace, grouping: Grouping) -> tuple[Int64, Int64]:
-    """Start and duration of each group's longest stretch on one device, -1 without one: by a line `Steps` of the file, else of
-    consecutive events as in XProf (semantics 1.8.2)."""
+    """Start and duration of each group's longest stretch on one device, -1 without one, as in XProf (semantics 1.8.2)."""
     is_derived = np.array([line.is_derived for line in trace.lines], np.bool_)
     is_steps = np.array([line.is_derived and line.name == "Steps" for line in trace.lines], np.bool_)
     has_correlation = trace.has_stat("correlation_id")
@@ -419,8 +417,7 @@ def _still_compiling(n: int, n_averaged: int) -> str:
 
 
 def _leave_out_unusual(frame: pd.DataFrame, own: Int64, compiles: Bool, averaged: Bool, again: Bool) -> Iterator[str]:
-    """Take steps of one host that compile, unless most do, and long first ones out of `averaged`, say why, and set `again` for
-    those that compile without a loop beginning."""
+    """Take steps that compile, unless most do, and long first ones out of `averaged`, say why, and set `again`."""
     session = frame["session"].to_numpy()[own]
     parts = [own[session == one].tolist() for one in sorted(set(session.tolist()))]
     begins = {part[0] for at, part in enumerate(parts) if len(part) > 1 or not at}

@@ -346,8 +346,7 @@ _NUMBERS = ("first_step", "last_step", "window", "next_at", "number")
 
 
 def anomalies_of(log: WatchLog) -> list[Anomaly]:
-    """The anomalies of a log, in the order found; behind its end a watch repeats those that are some still, and events that are
-    none are left out."""
+    """The anomalies of a log, in the order found; behind its end a watch repeats those that are some still."""
     found: dict[int, Anomaly] = {}
     for event in log.events:
         if event["kind"] == "end":

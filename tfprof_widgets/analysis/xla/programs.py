@@ -168,8 +168,7 @@ class HloCosts:
     """NaN where a call is made of which nobody knows what it computes."""
     bytes_accessed: Float64
     work: Float64
-    """A fused instruction's cost beside others: its flops, at least one per element of its result (a reduction's operand), 0 if
-    it only renames or repeats."""
+    """A fused instruction's cost beside others: its flops, at least one per element of its result, 0 if it only renames."""
 
 
 def estimate_costs(modules: HloModules) -> HloCosts:
@@ -332,8 +331,7 @@ class HloGraphs:
         return graph
 
     def _inside(self, row: int) -> tuple[int, dict[int, str]]:
-        """The computation that an instruction is made of, -1 for none, and the operand that each of its parameters is; wrappers
-        of a single one are looked through."""
+        """The computation that an instruction is made of, -1 for none, and the operand that each of its parameters is."""
         modules = self._modules
         computation, outside = -1, dict[int, str]()
         while row >= 0 and modules.opcode[row] in _INLINE and (called := modules.callees(row)):

@@ -107,8 +107,7 @@ class NotedModels:
 
 
 def without_later(objects: list[Any], last_number: int) -> list[Any]:
-    """The objects but for variables made after a number, whose names a model made again repeats, and the layers that hold
-    such."""
+    """The objects but for variables made after a number, whose names a model made again repeats, and their layers."""
     later = {id(one) for one in alive(objects, variable_classes()[0]) if serial_number(one) > last_number}
     if not later or not last_number:  # 0: a TensorFlow that does not count
         return objects
@@ -250,8 +249,7 @@ _waiting: list[CapturedProgram] = []
 
 
 class CapturedProgram:
-    """The program of one capture: functions by name, and texts and numbers of models, until it is read; never raises, as
-    the user's cell and trace must survive."""
+    """The program of one capture until it is read: functions by name, and texts and numbers of models; never raises."""
 
     def __init__(self) -> None:
         self.batch_size = 0
@@ -356,8 +354,7 @@ class CapturedProgram:
         return tuple(dict.fromkeys((*known, *self._notices)))
 
     def read(self) -> SourceMap:
-        """Read it once and let go of what was held, without what is gone since the capture: variables, and layers that no
-        Keras call of it trained."""
+        """Read it once and let go of what was held, without what is gone since the capture."""
         if (
             self._map is None and os.getpid() != self._pid
         ):  # before the lock, held maybe by a thread that the fork lacks

@@ -80,8 +80,7 @@ class StaticShapes:
         return text
 
     def whole(self, tensor: Any, batch_size: int, depth: int = 0) -> Shape:
-        """The shape for batches of `batch_size`, or None: an unknown dimension is the input's, what a reshape leaves, or
-        the batch for a function's first dimension."""
+        """The shape for batches of `batch_size`, or None: an unknown dimension is the input's, a reshape's, or the batch."""
         key, shape = id(tensor), self.of(tensor)
         if shape is None or shape.count(-1) > 1 or (-1 in shape and (depth > _MAX_DEPTH or not batch_size)):
             return None
