@@ -30,7 +30,6 @@ if TYPE_CHECKING:
 TOKEN = "TFPROF_TOKEN"
 """The token's variable, as every user of the machine can read a command line."""
 OUTPUTS = {"chrome": "trace.json.gz", "pprof": "costs.pb.gz", "parquet": "tables", "csv": "tables"}
-"""Formats of `export` -> default file names."""
 WITHIN, ABOVE, CANNOT_TELL = 0, 1, 3
 FEWEST = 6
 """With fewer steps in a run a comparison has no interval."""

@@ -64,7 +64,6 @@ _PATIENCE_S = 2.0
 LOOK_S = 0.1
 """How often a long step and an iterator's gaps are checked for."""
 TAKE_S = 0.25
-"""How often steps are taken, written and shown."""
 MAX_TAKE_S = 0.4
 """A widget that moves twice a second."""
 MAX_UNREAD = 60
@@ -594,7 +593,6 @@ class WatchLoop:
         self.borders = Borders()
         self.last: Steps | None = None
         self.on_tick: Callable[..., None] = _nothing
-        """Called after each take, on this thread."""
         self._finds_windows = finds_windows
         self.anomalies: list[Anomaly] = []
         """As of the last look."""

@@ -127,7 +127,6 @@ class Facts:
 
     @cached_property
     def hosts(self) -> pd.DataFrame:
-        """The `hosts` table."""
         path = {} if self.summed is None else self.summed.paths
         return host_table(self.host_facts, self.steps.frame, [path.get(one.host, "") for one in self.host_facts])
 
@@ -541,7 +540,6 @@ class Facts:
 
     @cached_property
     def copies(self) -> pd.DataFrame:
-        """The `copies` table."""
         from .ops.other import copy_table
 
         return copy_table(self.copy_runs)
@@ -642,7 +640,6 @@ class Facts:
 
     @cached_property
     def input_pipeline(self) -> InputPipeline:
-        """The verdict on the input."""
         from .input.pipeline import compute_input_pipeline
 
         steps = guide_of(self.steps.frame).assign(is_averaged=self.is_averaged)

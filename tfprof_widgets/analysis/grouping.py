@@ -244,7 +244,6 @@ UNIT_TEXTS: dict[int, str] = {
     ComputeUnit.UNKNOWN: "",
 }
 N_UNITS = 6
-"""How many are known."""
 UNIT_RATIOS = {
     "tensor_16bit_ratio": (ComputeUnit.TENSOR_16,),
     "tensor_tf32_ratio": (ComputeUnit.TENSOR_TF32,),
@@ -255,7 +254,6 @@ UNIT_RATIOS = {
 
 
 def on_tensor_cores(unit: npt.NDArray[np.integer]) -> Bool:
-    """Which of some `ComputeUnit`s are Tensor Cores."""
     return (unit >= ComputeUnit.TENSOR_TF32) & (unit <= ComputeUnit.TENSOR_OTHER)
 
 

@@ -93,7 +93,6 @@ class Causes(NamedTuple):
     """For how long it did."""
 
     def joined(self, other: Causes) -> Causes:
-        """These, then those."""
         return Causes(*(np.concatenate(both) for both in zip(self, other, strict=True)))
 
     def of(self, wait: Int64) -> Causes:
@@ -166,7 +165,6 @@ def _by_steps(work: Pieces, *, part: UInt8, step: Int64, start_ps: Int64, end_ps
 
 
 def _of_pieces(pieces: Pieces) -> Causes:
-    """The cause of each piece."""
     cause = CATEGORY_CODE[pieces.span_type].astype(np.int64)
     return Causes(np.arange(len(cause)), cause, pieces.start_ps, pieces.end_ps - pieces.start_ps)
 
@@ -253,7 +251,6 @@ class Gaps:
     """Gaps of devices, by device, then time, in a row for each cause; columns of equal length."""
 
     gap: Int64
-    """Number of the gap."""
     plane: Int64
     step: Int64
     """Row of the steps table, -1 between steps."""
@@ -266,7 +263,6 @@ class Gaps:
     duration_ps: Int64
     """For how long it waited for that, within the gap."""
     gap_ps: Int64
-    """How long the whole gap is."""
     kernel: Int64
     """What ends the gap, a row of the trace; -1 for nothing."""
 

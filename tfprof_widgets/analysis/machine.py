@@ -105,14 +105,12 @@ class Finding:
 
     kind: str
     metric: str
-    """The column of the samples."""
     start_ms: float
     end_ms: float
     """After the trace origin, as the samples' `time_ms`."""
     value: float
     unit: str
     text: str
-    """A sentence or two: what was seen, and where to look."""
 
 
 MIN_LEVEL_PCT = 20.0
@@ -328,7 +326,6 @@ class MachineLoad:
     """Means over the samples from the first step to the last, in cores."""
 
     n_cores: int
-    """Cores that the program may run on."""
     own: float
     """Of the process that was profiled."""
     others: float

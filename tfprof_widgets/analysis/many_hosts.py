@@ -49,9 +49,7 @@ class HostPool:
     def __init__(self, n_files: int, *, can_leave: bool = True) -> None:
         self._n_files = n_files
         self.can_start = can_leave and _has_processes()
-        """Whether there can be processes at all."""
         self.n_processes = min(n_cpus(), n_files, _MOST_PROCESSES) if self.can_start else 1
-        """How many read at a time."""
         self._pool: Executor | None = None
 
     def is_worth_it(self, sizes: Iterable[int | None]) -> bool:
@@ -126,13 +124,11 @@ class HostRuns(Generic[File, Outcome]):
         failed: Callable[[File, str], Outcome],
         on_done: Callable[[int], None],
     ) -> None:
-        """Say what to run; nothing runs yet."""
         self._function, self._files, self._failed, self._on_done = function, files, failed, on_done
         self._done: dict[int, Outcome] = {}
 
     @property
     def left(self) -> list[int]:
-        """The numbers of the files that are not done."""
         return [number for number in range(len(self._files)) if number not in self._done]
 
     @property
@@ -254,7 +250,6 @@ class ReducedHosts:
     notices: tuple[str, ...]
     """What could not be read, and other things to know; one sentence each."""
     n_failed: int = 0
-    """How many files could not be read."""
 
 
 def open_host_file(file: HostFile) -> Opened:

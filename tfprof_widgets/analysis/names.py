@@ -45,7 +45,6 @@ class OpNames:
 
     @property
     def is_op(self) -> npt.NDArray[np.bool_]:
-        """Whether each string names an op, that is any category but unknown."""
         return np.not_equal(self.category, OpCategory.UNKNOWN)
 
     def of(self, rows: npt.NDArray[np.integer]) -> OpNames:
@@ -89,7 +88,6 @@ def parse_op_names(strings: Sequence[str]) -> OpNames:
 
 @lru_cache(_MOST_KNOWN)
 def parse_op_name(full: str) -> tuple[OpCategory, str, str]:
-    """Category, op type and op name of one full name."""
     if op := _TF_OP.fullmatch(full):  # as nearly all are
         return OpCategory.TENSORFLOW, intern(op[2]), op[1]
     name, colon, op_type = full.partition(":")

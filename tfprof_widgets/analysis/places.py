@@ -138,7 +138,6 @@ class FramePlaces:
     is_optimizer: Bool
     is_metric: Bool
     is_loss: Bool
-    """Whether a loss or a metric makes it."""
 
 
 def bucket_of_file(path: str) -> str:

@@ -197,7 +197,6 @@ def _number(stats: Mapping[str, object], name: str) -> float:
 
 _PS_PER_S = 1e12
 UNIT_PS = [f"unit_{unit}_ps" for unit in range(N_UNITS)]
-"""Columns: the time on each `ComputeUnit`."""
 
 
 def work_of(trace: Trace, occurrences: Occurrences, flops: Float64, n_bytes: Float64, span_type: UInt8) -> pd.DataFrame:

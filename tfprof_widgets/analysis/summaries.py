@@ -178,7 +178,6 @@ class Stack(dict[str, pd.DataFrame]):
 
 
 def united(frame: pd.DataFrame, keys: Sequence[str], rules: Mapping[str, str]) -> tuple[pd.DataFrame, Int64]:
-    """Rows with the same keys as one."""
     firsts = [name for name, rule in rules.items() if rule == "first" and frame[name].dtype == np.object_]
     known = frame.assign(**{name: frame[name].where(frame[name] != "", None) for name in firsts})
     groups = known.groupby(list(keys), sort=False)
@@ -217,7 +216,6 @@ class HostSummary:
     n_all: Mapping[str, int]
     """How many rows a table has on the host, for those that are cut."""
     sums: Mapping[str, int]
-    """What is added up over all hosts."""
     facts: Mapping[str, str]
     """What the capture recorded of the machine, see `compute_environment`."""
     framework: Framework
@@ -293,7 +291,6 @@ class HostSums:
 
     @property
     def framework(self) -> Framework:
-        """That of the first host on which it is not TensorFlow."""
         return next((one.framework for one in self.summaries if one.framework != "TensorFlow"), "TensorFlow")
 
     def no_events(self, what: str) -> TfProfError:

@@ -262,14 +262,12 @@ class _Phase:
         self.first_batch = 0
         self.last_batch = -1
         self.is_watched = False
-        """Whether `computed` is called after each computation."""
         self.n_batches = n_batches
         """Of an epoch; None where Keras does not know."""
         self._model: Any = None
         self.iterator: weakref.ref[Any] | None = None
         """The iterator of the latest batches, where tf.data can be asked how long it was waited for."""
         self.n_elements = 0
-        """Number of elements that it has given."""
         self._kept: Any = None
         """The iterator itself, as Keras releases it before the last batches of an epoch are asked about."""
 

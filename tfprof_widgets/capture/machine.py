@@ -156,9 +156,7 @@ BASE_COLUMNS = (
     "net_recv_bytes",
     "net_sent_bytes",
 )
-"""Columns before those of the cores."""
 LAST_COLUMNS = ("memory_available_bytes", "n_threads", "children_cpu_pct")
-"""Columns behind those of the cores."""
 _N_CPU_TIMES = 8
 """user, nice, system, idle, iowait, irq, softirq, steal; the guests' time behind them is in user already."""
 _SECTOR_BYTES = 512
@@ -271,7 +269,6 @@ class ProcCounters:
         return float(content[begin:].split(None, 2)[1]) * 1024 if begin >= 0 else float("nan")
 
     def close(self) -> None:
-        """Close the files."""
         for file in self._files.values():
             file.close()
 
@@ -485,7 +482,6 @@ class SystemSampler:
 
 
 def is_core(column: str) -> bool:
-    """Whether a column is the load of one core: `cpu3_pct`."""
     return column.startswith("cpu") and column.endswith("_pct") and column[3:-4].isdigit()
 
 

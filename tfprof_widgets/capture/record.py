@@ -339,12 +339,10 @@ class CaptureOptions:
 
     @property
     def seconds_bound(self) -> float:
-        """`max_seconds`, or its default."""
         return DEFAULT_MAX_SECONDS if self.max_seconds is None else float(self.max_seconds)
 
     @property
     def bytes_bound(self) -> int:
-        """`max_bytes`, or its default."""
         return DEFAULT_MAX_BYTES if self.max_bytes is None else int(self.max_bytes)
 
 

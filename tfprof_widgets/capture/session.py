@@ -111,7 +111,6 @@ def record_of(
 
 
 def record_in_fork(control: WindowControl) -> CaptureRecord:
-    """The record of a capture in a fork of the process whose capture it is: of nothing."""
     return CaptureRecord(
         run_dirs=(),
         windows=(),

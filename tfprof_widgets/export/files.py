@@ -80,7 +80,6 @@ def _umask() -> int:
 
 
 Texts = npt.NDArray[np.object_]
-"""One string per row."""
 
 _PS_PER_US = 1_000_000
 _PS_PER_NS = 1_000

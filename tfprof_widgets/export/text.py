@@ -227,7 +227,6 @@ def tree_text(tree: Tree, options: TreeOptions) -> str:
 
 
 def format_number(count: int) -> str:
-    """A count, such as `1.50k`."""
     for limit, unit, letter in ((10**6, 1e3, "k"), (10**9, 1e6, "m")):
         if 1000 <= count < limit:
             return f"{count / unit:.2f}{letter}"

@@ -102,7 +102,6 @@ class Collected:
     names: dict[tuple[str, Hashable, Hashable], Any] = field(default_factory=dict)
     """Value of metadata events by their name, process and thread."""
     ignored: Counter[str] = field(default_factory=Counter)
-    """Number of ignored events by phase."""
     left_out: LeftOut = field(default_factory=LeftOut)
     n_negative: int = 0
     """Durations below 0, which became 0."""

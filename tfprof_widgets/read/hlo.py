@@ -239,10 +239,8 @@ class HloModules:
     """One per module, as the events of the program name it."""
     module_name: tuple[str, ...]
     host: tuple[str, ...]
-    """The host whose profiler recorded the module."""
 
     computation_module: Int32
-    """Module of each computation."""
     computation_name: tuple[str, ...]
     root: Int64
     """The instruction with the computation's result, -1 where the file names none."""
@@ -250,7 +248,6 @@ class HloModules:
     """The instructions of computation `c` are rows `instruction_offsets[c]:instruction_offsets[c + 1]`."""
 
     computation: Int32
-    """Computation of each instruction."""
     name: Texts
     opcode: Texts
     """Such as `fusion`, `dot`, `convolution`, `reduce`."""

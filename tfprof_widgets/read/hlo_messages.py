@@ -118,7 +118,6 @@ _SCHEMA: dict[str, tuple[tuple[str, int, str], ...]] = {
 }
 MESSAGES = Messages("tfprof_widgets.hlo", _SCHEMA)
 FIELDS = {kind: {name: number for name, number, _ in fields} for kind, fields in _SCHEMA.items()}
-"""Numbers of the fields of each message."""
 
 
 def parse_module(data: bytes) -> Any:
@@ -298,7 +297,6 @@ class Texts(Sequence[str]):
         return tuple(self.at(self.code[row])) if isinstance(row, slice) else self.distinct[int(self.code[row])]
 
     def at(self, code: Int64) -> list[str]:
-        """The texts of some codes."""
         return list(map(self.distinct.__getitem__, code.tolist()))
 
     def is_in(self, texts: Collection[str]) -> Bool:
@@ -362,7 +360,6 @@ class Origins:
     """What the metadata of instructions says of the framework op that each was made for, one entry per instruction."""
 
     def __init__(self, metadata: Distinct, is_irregular: Bool) -> None:
-        """Decode distinct metadata, and record the instructions without any."""
         code, number = metadata.code, FIELDS["OpMetadata"]
         fields = metadata.fields(number.values())
         self.op_name, self.op_type, self.source_file = (

@@ -312,7 +312,6 @@ def _contents(directory: Path) -> str:
 class Opened:
     trace: Trace
     paths: tuple[Path, ...]
-    """The files that were read."""
     others: tuple[Path, ...] = ()
     """Other run directories of the same logdir, the newest first."""
     source_map: SourceMap = field(default_factory=empty_source_map)
@@ -336,7 +335,6 @@ def stamp_of(file: Path) -> tuple[int, int]:
 
 
 MOST_FILES = 2000
-"""Files that are read at once."""
 _N_SHOWN = 3
 _RUN = FileKind.RUN_METADATA.value
 
@@ -672,7 +670,6 @@ def merge_opened(opened: Sequence[Opened]) -> Opened:
 
 
 def open_host(file: Path, sidecars: Sequence[str] = ()) -> Opened:
-    """Open the file of one host of a run."""
     try:
         opened = open_file(file)
         source_map: SourceMap = read_sidecars([file.parent / name for name in sidecars])

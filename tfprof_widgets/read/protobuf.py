@@ -67,7 +67,6 @@ class FileContent:
     """A file, read where it is asked for. It is not mapped: if it shrinks meanwhile that is an error, not a crash."""
 
     def __init__(self, path: Path) -> None:
-        """Open the file; leave a `with` block to close it."""
         self._path = path
         self._file = opened(path, buffering=0)
         self.size = os.fstat(self._file.fileno()).st_size

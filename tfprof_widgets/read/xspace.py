@@ -54,7 +54,6 @@ _N_TRIES = 8
 _EVENT_METADATA = 0x22
 """The tag of an entry of a plane's table of event metadata."""
 _PLANES, _LINES, _EVENTS = 1, 3, 4
-"""Numbers of the fields."""
 
 
 @dataclass

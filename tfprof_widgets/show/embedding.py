@@ -66,7 +66,6 @@ class Contents:
     positions: Positions
     tiles: Tiles
     home_ps: Span
-    """The span that is shown first."""
     kept_ps: Span
     """The span of which a page has every event."""
     sample: np.ndarray

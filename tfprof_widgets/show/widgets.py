@@ -535,9 +535,7 @@ class ChartView(View):
     """Makes the figure, as JSON that is deflated."""
 
     figure = traitlets.Unicode().tag(sync=True)
-    """The figure that the browser fills with data."""
     bokeh = Reference()
-    """The script that draws it."""
 
     @traitlets.default("figure")  # type: ignore[untyped-decorator]
     def _default_figure(self) -> str:

@@ -63,9 +63,7 @@ class Interference:
     overhead_interval: tuple[float, float] = UNKNOWN
     """Lower and upper end of its 95 % interval; both NaN with fewer than 5 steps inside or outside."""
     n_steps_inside: int = 0
-    """Number of compared steps inside of windows."""
     n_steps_outside: int = 0
-    """Number of compared steps outside of windows."""
 
     @property
     def is_distorting(self) -> bool:

@@ -120,7 +120,6 @@ class SourceMap:
         return not (len(self.ops) or len(self.layers) or len(self.samples) or len(self.variables))
 
     def read(self) -> SourceMap:
-        """Itself: it is a `Sources` that was read."""
         return self
 
     def __repr__(self) -> str:
@@ -197,7 +196,6 @@ def table_frame(name: str, columns: dict[str, Any]) -> pd.DataFrame:
 
 
 def lines_known(n: int, n_all: int) -> str:
-    """That the source lines of some graph ops were not recorded."""
     return (
         f"Source lines were read of the first {n:,} of {n_all:,} graph ops: the view of lines says for how much of the time "
         "they are known."

@@ -116,7 +116,6 @@ class ShapeIndex:
         return np.append(numbers, self._random.integers(2**64, size=2 * n - len(numbers), dtype=np.uint64))
 
     def shapes(self) -> Shapes:
-        """All shapes so far."""
         return Shapes(
             offsets=np.cumsum([0, *(len(key) for key, _ in self._shapes)]).astype(np.int64),
             key=np.concatenate([np.empty(0, np.int32), *(key for key, _ in self._shapes)]),
@@ -136,7 +135,6 @@ class StatValues:
     key: Int64
     """Ascending."""
     n: Int64
-    """Number of values of each key."""
     smallest: UInt64
     rest: tuple[AnyUInt, ...]
     """For each key its values minus the smallest, in the order of the events; empty where all are equal."""
@@ -193,7 +191,6 @@ class Stats:
     """The stats of some events as plain columns, event after event."""
 
     n: Int64
-    """Number of stats of each event."""
     key: Int32
     kind: UInt8
     bits: UInt64

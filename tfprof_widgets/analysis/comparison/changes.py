@@ -461,7 +461,6 @@ class Pace:
     """The averaged steps of one run, as the next run is compared with them."""
 
     step_ms: Float64
-    """How long each took, in time order."""
     samples: float
     """How many a typical one takes; NaN where tf.data does not tell."""
 

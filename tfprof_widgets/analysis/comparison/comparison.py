@@ -367,7 +367,6 @@ class RunDiff:
 
     @cached_property
     def summary(self) -> pd.DataFrame:
-        """The runs as wholes; see `summarize`."""
         return summarize(self, self._scale)
 
     @cached_property

@@ -101,8 +101,6 @@ def name_ops(facts: Facts) -> CapturedOps:
 
 
 class _Naming:
-    """Names given so far."""
-
     def __init__(self) -> None:
         self.name: list[str] = []
         self.type: list[str] = []

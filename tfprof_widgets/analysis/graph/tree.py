@@ -163,7 +163,6 @@ def passes_limits(figures_of: dict[str, Figures], options: TreeOptions) -> NDArr
 
 
 def passes_names(names: list[str], options: TreeOptions) -> NDArray[np.bool_]:
-    """Which rows `show_name_regexes` and `hide_name_regexes` let through."""
     return lets_through(names, options.show_name_regexes) & ~matches(names, options.hide_name_regexes)
 
 
@@ -370,7 +369,6 @@ class Tree:
     stack_frame: Int64
     """In the code view the row of `graph.frames` that the line is, the first of those alike; else -1."""
     own: Figures
-    """The node's own figures, columns `NUMBERS`."""
     total: Figures
     """With all below it that is counted, shown or not."""
     op_figures: Figures

@@ -153,7 +153,6 @@ class ClockShifts:
 
 
 NO_SHIFTS = ClockShifts(MappingProxyType({}), "")
-"""Of hosts that tell nothing of their clocks."""
 
 
 def clock_shifts(hosts: tuple[str, ...], end_ps: Int64, step_ps: float) -> ClockShifts:

@@ -185,8 +185,6 @@ _TRAINING_JOBS: dict[str, Role] = {"ps": "parameter server", "chief": "chief", "
 
 @dataclass(frozen=True)
 class HostFacts:
-    """What tells of one host what it is for."""
-
     host: str
     task: str
     """Such as `/job:worker/replica:0/task:1`; "" where nothing names it."""

@@ -466,7 +466,6 @@ def training_first(frame: pd.DataFrame, others: Collection[str] = ()) -> pd.Data
 
 
 OTHER_EXCHANGES = "other exchanges"
-"""The name of such a row."""
 
 
 def summarize_communication(frame: pd.DataFrame) -> PackedFrame:

@@ -67,7 +67,6 @@ MAKES_ITERATOR = ("MakeIterator::RootDataset", "EagerLocalExecute: MakeIterator"
 PRODUCE = tuple(stage + "Produce" for stage in ASYNC_STAGES)
 """Events in which an asynchronous stage makes an element ahead."""
 CONSUME = tuple(stage + "Consume" for stage in ASYNC_STAGES)
-"""Events in which its consumer takes it."""
 FILE_READERS = ("TFRecord", "TextLine", "FixedLengthRecord", "SSTable", "RecordIO", "ArrayRecord")
 
 
@@ -278,7 +277,6 @@ def merged_name(long_name: str) -> str:
 
 
 def _pipelines(trace: Trace, calls: IteratorCalls, grouping: Grouping, top: Int64, path: Int64) -> Int64:
-    """For each topmost call its pipeline."""
     _, sample, object_of_call = np.unique(calls.iterator[top], return_index=True, return_inverse=True)
     object_of_call = object_of_call.reshape(-1)
     event = calls.event[top]

@@ -253,7 +253,6 @@ _BY_PARAMS: dict[str, Callable[[Mapping[str, StatValue], Place], str]] = {
 
 _NEEDED = ["name", "long_name", "params", "wait_time_ms", "fill_time_ms", "parent_id", "self_time_ms", "calls"]
 _Row = dict[Hashable, Any]
-"""A row of a table by its columns."""
 PIPELINE_TYPES: Types = PIPELINES.types
 SLOWEST_TYPES: Types = {
     "host": object,
@@ -353,7 +352,6 @@ class _HeldUp:
     """The rows of the table, as far as they are needed here."""
     slowest_input: Int64
     with_cache: frozenset[int]
-    """Pipelines that have a cache."""
     most_ms: Float64
     """For each pipeline the longest `wait_time_ms` of what works on its critical path."""
 

@@ -77,7 +77,6 @@ ROLES = ("", "optimizer", "metrics", "loss", *_PARTS)
 ANY_OPTIMIZER = "optimizer"
 """The entry of ops of an optimizer whose name they do not tell."""
 _Entry = tuple[str, str, str]
-"""Name, class and kind."""
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -100,7 +99,6 @@ class KnownLayers:
     path_of: dict[str, str]
     """By a layer's own name the first of its paths."""
     optimizers: dict[str, str]
-    """Class of each optimizer by its name."""
 
     @classmethod
     def read(cls, layers: pd.DataFrame) -> KnownLayers:
@@ -156,7 +154,6 @@ def find_layers(scopes: OpScopes, known: KnownLayers, *, roles: UInt8 | None = N
 
 
 def _with_one_optimizer(found: tuple[_Entry, ...]) -> tuple[_Entry, ...]:
-    """Give what belongs to some optimizer to the only one there is."""
     named = [row for row in found if row[2] == "optimizer" and row[0] != ANY_OPTIMIZER]
     if len(named) != 1:
         return found
@@ -461,7 +458,6 @@ class Layers:
     op_phase: UInt8
     """For each op an index into `PHASES`."""
     sums: OpSums
-    """Time and executions of each op."""
     allocating: dict[str, int] = field(default_factory=dict)
     """By name the row in `entries` of what allocated memory; "" for what names no op."""
 

@@ -50,7 +50,6 @@ OPTIMIZERS = _words(
     rm_sprop schedule_free_adam_w sgd gradient_descent adamweightdecay adam_weight_decay
     """
 )
-"""Scopes of optimizers by default, in lower case."""
 REWRITERS = _words(
     """
     ArithmeticOptimizer ConstantFolding LayoutOptimizer Remapper DependencyOptimizer LoopOptimizer MemoryOptimizer
@@ -162,9 +161,7 @@ class OpScopes:
     scope_id: Int32
     """The innermost scope, a row of `scopes`; of a gradient op that of the forward op."""
     leaf: tuple[str, ...]
-    """The op's own name within its scope."""
     is_backward: Bool
-    """Whether it computes a gradient."""
     is_optimizer: Bool
     """Whether it belongs to the optimizer: by its outermost scope, or because it applies gradients to a variable."""
     is_input: Bool
@@ -434,7 +431,6 @@ def _is_optimizer(scope: Scope, known: frozenset[str]) -> bool:
 
 
 MAX_SCOPE_DEPTH = 1_000
-"""How deeply scopes may be nested."""
 MAX_PATH_CHARS = 32 * 2**20
 """How long all paths together may be: hostile names would fill the memory with the beginnings of themselves."""
 

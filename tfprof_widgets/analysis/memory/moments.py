@@ -392,7 +392,6 @@ def _largest_first(row: tuple[Any, ...]) -> tuple[Any, ...]:
 
 
 def texts(ids: npt.NDArray[np.integer], strings: tuple[str, ...]) -> npt.NDArray[np.object_]:
-    """Strings for string ids, empty for -1."""
     unique, code = unique_codes(ids)
     return np.array([strings[i] if i >= 0 else "" for i in unique.tolist()], np.object_)[code]
 

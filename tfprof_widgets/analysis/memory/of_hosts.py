@@ -91,11 +91,8 @@ class ReducedMemory(MemoryTables):
     place: pd.DataFrame
     """For each row of `summary` the host, and the name of the allocator there."""
     peaks: pd.DataFrame
-    """The rows of `peak` of all allocators."""
     held: pd.DataFrame
-    """The rows of `held_at_peak` of all allocators."""
     by_op: OpMemory
-    """Bytes by op, of all hosts."""
 
     def __repr__(self) -> str:
         n_hosts = self.place["host"].nunique()

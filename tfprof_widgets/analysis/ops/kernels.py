@@ -162,7 +162,6 @@ class Kernels:
     run_event: Int64
     """For each execution its event of the trace, ascending."""
     launch: tuple[Launch, ...] = ()
-    """How each row of `frame` was launched."""
 
     def within(self, trace: Trace, low_ps: int, high_ps: int, is_own: Bool | None = None) -> Kernels:
         """The kernels that ran in a time range, on some lines of the trace; of an execution it cuts the part inside counts."""
@@ -272,7 +271,6 @@ def kernel_sums(trace: Trace, kernels: Kernels, counted: Bool | None = None) -> 
 
 
 def kernel_table(kinds: KernelKinds) -> tuple[pd.DataFrame, Int64]:
-    """The table `Kernels.frame`, and for each row of it the kernel."""
     if not len(kinds.name):  # as of every host without a GPU, of which there can be a thousand
         return typed_table([], KERNELS.types), np.empty(0, np.int64)
     unit = _texts(kinds.unit, UNIT_TEXTS)

@@ -112,9 +112,7 @@ _SIZE = re.compile(r"\bsize:([0-9]{1,15})\b")
 _NO_TENSOR = "copy"
 """What TensorFlow calls the edge of a copy that Python asked for."""
 COPY_SUMS = ("occurrences", "bytes", "total_time_ms", "hidden_time_ms", "exposed_time_ms", "round_trips")
-"""Columns that add up."""
 COPY_KEY = ("direction", "source", "destination", "op", "read_by", "tensor")
-"""Columns that tell rows apart."""
 
 
 class _Details(NamedTuple):
@@ -158,7 +156,6 @@ def copy_rows(copies: pd.DataFrame, runs: pd.DataFrame) -> Int64:
 
 
 def copy_events(trace: Trace, steps: TracedSteps) -> Bool:
-    """Which events are copies on streams of devices."""
     return np.isin(steps.span_type, list(_DIRECTIONS)) & on_stream(trace)
 
 
@@ -249,7 +246,6 @@ def compute_hlo_ops(occurrences: Occurrences, shares: OpShares) -> HloOps:
 
 
 def hlo_table(frame: pd.DataFrame, n_ops: int) -> HloOps:
-    """The `hlo_ops` table of HLO ops in any order."""
     total, own = (frame[name].to_numpy(np.int64) for name in ("total_ps", "self_ps"))
     n_done, executed = frame["n_done"].to_numpy(), np.maximum(frame["occurrences"].to_numpy(np.int64), 1)
     seconds = np.where(total > 0, total / 1e12, np.nan)

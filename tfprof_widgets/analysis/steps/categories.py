@@ -252,7 +252,6 @@ class DeviceWork:
         return cls(owner[order].astype(np.int64), event, compute_launches(trace).call_of(event))
 
     def where(self, chosen: Bool) -> DeviceWork:
-        """Some of them."""
         return DeviceWork(self.owner[chosen], self.event[chosen], self.call[chosen])
 
     def after(self, trace: Trace, owner: Int64, end_ps: Int64) -> Int64:

@@ -537,7 +537,6 @@ class StepTable:
 
     @classmethod
     def empty(cls, n_events: int) -> StepTable:
-        """No steps, for a trace of `n_events` events."""
         none, no = np.empty(0, np.int64), np.empty(0, np.bool_)
         return cls(none, none, none, (), no, no, no, np.broadcast_to(np.int32(-1), n_events))
 
@@ -588,7 +587,6 @@ class StepTable:
         return self.at(order[self.end_ps[order] > self.start_ps[order]])
 
     def at(self, order: Int64) -> StepTable:
-        """Only these steps, in this order."""
         place = np.full(len(self.start_ps) + 1, -1, small_int(len(order)))
         place[order] = np.arange(len(order))
         columns = {key: getattr(self, key)[order] for key in _ARRAYS}

@@ -295,8 +295,6 @@ _PIECE_EVENTS = 2**18
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Steps:
-    """The steps of a trace."""
-
     frame: pd.DataFrame
     """One row per step, by start: its columns, `<category>_ms` and `guide_<category>_ms`, and `unit_ratios`."""
     pieces: pd.DataFrame
@@ -423,7 +421,6 @@ def _precision(trace: Trace, types: UInt8, group: SmallInt) -> tuple[int, int]:
 
 
 def _frame(trace: Trace, table: StepTable, pieces: Pieces, guide: Pieces, by_unit: Float64) -> pd.DataFrame:
-    """The table `Steps.frame`."""
     hosts, n = [session.host for session in trace.sessions] or [""], len(table.start_ps)
     host = np.array(hosts, np.object_)[table.session]
     duration_ps = table.end_ps - table.start_ps
@@ -539,7 +536,6 @@ def _compared(inside: Float64, outside: Float64) -> Interference:
 
 
 def _medians(durations: Float64, rng: np.random.Generator) -> Float64:
-    """Medians of resamples."""
     if len(durations) > _MOST_STEPS:
         durations = durations[np.linspace(0, len(durations) - 1, _MOST_STEPS).astype(np.int64)]
     length = max(1, round(len(durations) ** (1 / 3)))

@@ -58,8 +58,6 @@ _NEAR_STEPS = 5
 
 @dataclass
 class _Kind:
-    """What ended of one kind."""
-
     latest: Anomaly
     spans: deque[tuple[int, int]] = field(default_factory=lambda: deque(maxlen=4))
     """First and last step of those before the latest."""
@@ -183,7 +181,6 @@ class AnomalyFinder:
     """Looks at a training while it runs, or at its log, in memory that does not grow."""
 
     def __init__(self, n_cores: int) -> None:
-        """Begin without steps, on a machine of so many cores."""
         self._machine = Machine(n_cores)
         self._phases, self._drift, self._slow = Phases(), Drift(), SlowSteps()
         self._after, self._traced = AfterEvents(), TracedSteps()

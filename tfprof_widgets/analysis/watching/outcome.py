@@ -166,7 +166,6 @@ class StepBins:
     """The bins of one training; steps of validation and prediction are in none."""
 
     def __init__(self, max_bins: int = 600, *, started_ns: int | None = None, reread: Reread | None = None) -> None:
-        """Begin without steps."""
         self.started_ns = started_ns
         self.n_steps = 0
         """Of training."""

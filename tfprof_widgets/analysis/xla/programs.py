@@ -275,7 +275,6 @@ class HloGraph:
     """Instructions and what reads what; every column has one entry per node, what is read before what reads it."""
 
     row: tuple[int, ...]
-    """The instructions, rows of the modules."""
     name: tuple[str, ...]
     """Of a fusion's parameter the operand outside that it stands for."""
     opcode: tuple[str, ...]

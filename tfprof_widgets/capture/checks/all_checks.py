@@ -57,11 +57,9 @@ class FrontEndFacts:
     variables: frozenset[str] = frozenset()
     """Environment variables of front ends that are set and not empty."""
     is_colab: bool = False
-    """Whether Colab's own module is loaded."""
     is_vscode_notebook: bool = False
     """Whether the kernel knows the notebook's path from VS Code."""
     is_lite: bool = False
-    """Whether Python runs in the browser."""
     parent: tuple[str, ...] = ()
     """The command line of the server that started the kernel; empty where unknown."""
     missing: tuple[str, ...] | None = None

@@ -137,7 +137,6 @@ class ProgramReader:
         self._n_lost = self._n_gone = self._n_graphs = 0
 
     def add_samples(self, sampler: LineSampler, calls: KerasCalls) -> None:
-        """Add the samples of the user's lines, and those that called Keras."""
         self._samples, self._calls = sampler.columns(self._frames), calls.columns(self._frames)
 
     def add_program(

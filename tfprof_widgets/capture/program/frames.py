@@ -237,8 +237,6 @@ _LATER_REPLICA = re.compile(r"/replica_[1-9]\d*(:0)?$")
 
 
 class VariableTable:
-    """The table of variables so far."""
-
     def __init__(self) -> None:
         self.variables = Columns("name", "shape", "dtype", "trainable", "layer", "device")
         self.n_missed = 0
@@ -412,7 +410,6 @@ def plain_function(function: Any) -> FunctionType | None:
 MAX_FILE_BYTES = 256 * 2**10
 """Of one file; a cell or module of a user is far smaller."""
 MAX_READ_BYTES = 16 * 2**20
-"""Larger files are not read."""
 MAX_TEXT_BYTES = 4 * 2**20
 """Of all files together."""
 

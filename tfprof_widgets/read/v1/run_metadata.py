@@ -345,11 +345,9 @@ class StepStats:
     """In the order of the steps, then of the file."""
     steps: list[int] = field(default_factory=list)
     thread_names: dict[tuple[str, int], str] = field(default_factory=dict)
-    """Of the threads of each device that have one."""
     partitions: list[Any] = field(default_factory=list)
     """GraphDef messages of what each device ran; empty unless the session was asked for them."""
     tensors: list[TensorLife] = field(default_factory=list)
-    """Lives of tensors, where a file has them."""
     counters: list[AllocatorValue] = field(default_factory=list)
     warnings: list[str] = field(default_factory=list)
 
