@@ -495,7 +495,7 @@ class _Reader:
         self.warnings: list[str] = []
 
     def read(self) -> ChromeTrace:
-        marker = self._marker()
+        marker = read_marker(self._document.find_marker(), self._strings)
         unsigned = marker.unsigned if marker else frozenset()
         collector = Collector(self._strings, unsigned=unsigned, is_own=marker is not None)
         for batch in self._document.events():
@@ -520,9 +520,6 @@ class _Reader:
             self.warnings.append("The file ends inside its list of events: the program that wrote it was stopped.")
         tracks = own_tracks(found, marker) if marker else foreign_tracks(found)
         return ChromeTrace(self._trace(found, tracks, marker), marker.saved if marker else None)
-
-    def _marker(self) -> Marker | None:
-        return read_marker(self._document.find_marker(), self._strings)
 
     def _is_unlinked(self) -> bool:
         """Whether nothing links other threads' work to steps: no event has a run's or group's number."""

@@ -8,7 +8,6 @@ import re
 from dataclasses import dataclass
 
 import numpy as np
-import numpy.typing as npt
 import pandas as pd
 
 from ...trace.arrays import Bool, Int64
@@ -249,7 +248,10 @@ def merge_iterators(trace: Trace, calls: IteratorCalls, grouping: Grouping) -> I
     """The pipelines and each call's place; roots not in use at once with equal name, dataset, type, consumer and host are one.
     Differs from XProf: there each root iterator is a pipeline."""
     name = trace.name_id[calls.event]
-    path = _paths(trace, name)
+    unique, inverse = np.unique(name, return_inverse=True)
+    texts = [merged_name(trace.strings[i]) for i in unique.tolist()]
+    places = {text: k for k, text in enumerate(dict.fromkeys(texts))}
+    path = np.array([places[text] for text in texts], np.int64)[inverse.reshape(-1)]
     relative = calls.relative.copy()
     while True:
         top = np.flatnonzero(relative < 0)
@@ -261,14 +263,6 @@ def merge_iterators(trace: Trace, calls: IteratorCalls, grouping: Grouping) -> I
     is_device = np.zeros(int(pipeline.max(initial=-1)) + 1, np.bool_)
     is_device[of_pipeline[node[name == trace.string_ids.get(GENERATOR, -1)]]] = True
     return IteratorNodes(node_of_call=node, parent=parent, pipeline=of_pipeline, is_device=is_device)
-
-
-def _paths(trace: Trace, name: npt.NDArray[np.int32]) -> Int64:
-    """For each call a number for its long name without the indices of alike inputs."""
-    unique, inverse = np.unique(name, return_inverse=True)
-    texts = [merged_name(trace.strings[i]) for i in unique.tolist()]
-    places = {text: k for k, text in enumerate(dict.fromkeys(texts))}
-    return np.array([places[text] for text in texts], np.int64)[inverse.reshape(-1)]
 
 
 def merged_name(long_name: str) -> str:

@@ -181,7 +181,9 @@ class Kernels:
 def compute_kernels(trace: Trace, occurrences: Occurrences, op_shares: OpShares, units: UInt8) -> Kernels:
     """Add up kernels of all devices, equal in name, launch, op and unit, in whole nanoseconds. Differs from XProf: all rows stay
     (D7), hosts add up, Tensor Core use is more than names (D13), and `op_name` has the largest share."""
-    rows = _kernel_events(trace)
+    details = trace.string_stat("kernel_details")
+    says_nothing = details == trace.string_ids.get("", -2)
+    rows = np.flatnonzero(on_stream(trace) & (details >= 0) & ~says_nothing & (trace.duration_ps > 0))
     details, launch_of = np.unique(trace.string_stat("kernel_details")[rows], return_inverse=True)
     launches = [parse_launch(trace.strings[i]) for i in details.tolist()]  # one a distinct text
     ops = _ops_of(trace, occurrences, op_shares, rows)
@@ -292,12 +294,6 @@ def beside_products(kernels: pd.DataFrame) -> Bool:
     uses = list(zip(kernels["op_name"].tolist(), kernels["uses_tensor_core"].tolist(), strict=True))
     served = {op for op, does in uses if does} - {""}
     return np.array([op in served and not does for op, does in uses], np.bool_)
-
-
-def _kernel_events(trace: Trace) -> Int64:
-    details = trace.string_stat("kernel_details")
-    says_nothing = details == trace.string_ids.get("", -2)
-    return np.flatnonzero(on_stream(trace) & (details >= 0) & ~says_nothing & (trace.duration_ps > 0))
 
 
 @dataclass(frozen=True)

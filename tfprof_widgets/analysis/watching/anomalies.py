@@ -76,7 +76,9 @@ class Episodes:
     def go_on(self) -> None:
         """Take the stretches that ended."""
         for phase in (*self._phases.open, *self._phases.ending, *self._phases.closed):
-            self._note_event(phase)
+            if "after" not in phase.notes:
+                near_ns = round(_NEAR_STEPS * phase.before.ms * 1e6)
+                phase.notes["after"] = self._after.last_before(phase.began_ns, near_ns)
         self._ending += self._phases.closed
         self._phases.closed.clear()
         is_sampled = self._machine.last_ns > 0
@@ -116,11 +118,6 @@ class Episodes:
         is_worse = SEVERITIES.index(anomaly.severity) >= SEVERITIES.index(known.latest.severity)
         known.spans.append(_span(known.latest if is_worse else anomaly))
         known.latest = anomaly if is_worse else known.latest
-
-    def _note_event(self, phase: Phase) -> None:
-        if "after" not in phase.notes:
-            near_ns = round(_NEAR_STEPS * phase.before.ms * 1e6)
-            phase.notes["after"] = self._after.last_before(phase.began_ns, near_ns)
 
     def _told(self, phase: Phase, within: Sequence[Phase] = ()) -> Anomaly:
         """A stretch in words, as far as it is known."""
