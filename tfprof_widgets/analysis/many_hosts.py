@@ -477,16 +477,11 @@ def on_one_clock(
     """The same with the times of each host moved."""
     if reduced is None:
         return replace(opened, trace=with_clocks_shifted(opened.trace, shift_ps)), None
-    moved = replace(reduced, results=_with_origins_moved(reduced, shift_ps))
-    return replace(opened, trace=moved.results.trace), moved
-
-
-def _with_origins_moved(reduced: ReducedHosts, shift_ps: Mapping[str, int]) -> Analysis:
-    """The results of the hosts whose summaries begin earlier or later."""
     moved = []
     for one in reduced.results.of_hosts.summaries:
         origin_ns = one.trace.origin_ns
         if origin_ns:
             origin_ns += round(shift_ps.get(one.host, 0) / PS_PER_NS)
         moved.append(replace(one, trace=replace(one.trace, origin_ns=origin_ns)))
-    return merge_hosts(moved, source_map=reduced.results.source_map)
+    results = merge_hosts(moved, source_map=reduced.results.source_map)
+    return replace(opened, trace=results.trace), replace(reduced, results=results)

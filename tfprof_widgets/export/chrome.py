@@ -63,7 +63,11 @@ class _Writer:
 
     def texts(self, rows: slice) -> list[str]:
         trace = self._trace
-        args = self._args(rows)
+        stats = last_of_each_name(whole_stats(self._trace, np.arange(rows.start, rows.stop)))
+        members = self._stats.members(stats.key, stats.kind, stats.bits)
+        stop = np.cumsum(stats.n)
+        spans = zip((stop - stats.n).tolist(), stop.tolist(), strict=True)
+        args = [f',"args":{{{",".join(members[low:high])}}}' if high > low else "" for low, high in spans]
         places = self._places[trace.line_id[rows]].tolist()
         names = self._stats.strings(trace.name_id[rows]).tolist()
         starts = microseconds(trace.start_ps[rows])
@@ -83,14 +87,6 @@ class _Writer:
             begin = _BEGIN % (number, places[i], starts[i], names[i], args[i])
             texts[i] = f"{begin},\n{_END % (number, places[i], end, names[i])}"
         return texts
-
-    def _args(self, rows: slice) -> list[str]:
-        """The member `args` of each event with the comma before it, "" where an event has no stats."""
-        stats = last_of_each_name(whole_stats(self._trace, np.arange(rows.start, rows.stop)))
-        members = self._stats.members(stats.key, stats.kind, stats.bits)
-        ends = np.cumsum(stats.n)
-        spans = zip((ends - stats.n).tolist(), ends.tolist(), strict=True)
-        return [f',"args":{{{",".join(members[low:high])}}}' if high > low else "" for low, high in spans]
 
 
 def outliving(trace: Trace) -> Bool:

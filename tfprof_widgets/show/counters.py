@@ -69,7 +69,13 @@ def line_numbers(trace: Trace, lines: Int32) -> Int32:
 def compute_positions(trace: Trace) -> Positions:
     """Order the events of the busiest lines; some lines at a time, so that nothing is as long as the trace but the result."""
     lines = _busiest_lines(trace)
-    n_depths = _depths(trace, lines)
+    # Depths of each line; 0 for one without events
+    offsets = trace.line_offsets
+    found = np.zeros(len(trace.lines), np.int64)
+    filled = np.flatnonzero(np.diff(offsets))
+    if len(filled):
+        found[filled] = np.maximum.reduceat(trace.nesting.depth, offsets[filled]).astype(np.int64) + 1
+    n_depths = found[lines]
     limit = max(even_share(n_depths, MAX_ROWS, at_most=int(n_depths.max(initial=0))), min(1, len(n_depths)))
     blocks = [_order_block(trace, lines[rows], n_depths[rows], limit) for rows in _blocks(trace, lines)]
     kept = np.minimum(n_depths, limit)
@@ -85,16 +91,6 @@ def compute_positions(trace: Trace) -> Positions:
 
 def _joined(parts: list[npt.NDArray[Any]], dtype: type) -> npt.NDArray[Any]:
     return np.concatenate([np.empty(0, dtype), *parts])
-
-
-def _depths(trace: Trace, lines: Int32) -> Int64:
-    """Depths of each line; 0 for one without events."""
-    offsets = trace.line_offsets
-    found = np.zeros(len(trace.lines), np.int64)
-    filled = np.flatnonzero(np.diff(offsets))
-    if len(filled):
-        found[filled] = np.maximum.reduceat(trace.nesting.depth, offsets[filled]).astype(np.int64) + 1
-    return found[lines]
 
 
 def _blocks(trace: Trace, lines: Int32) -> list[slice]:

@@ -98,7 +98,11 @@ def _nest_lines(line_id: Int32, start_ps: Int64, duration_ps: Int64) -> tuple[In
     does_overlap[stretch[outlives]] = True
     rows = np.flatnonzero(does_overlap[stretch])
     own_start, own_end, span_ps = start[rows], end[rows], duration_ps.copy()
-    outlived, by = _outlived(own_start, own_end)
+    n = len(own_start)
+    n_inside = np.searchsorted(own_start, own_end) - np.arange(n)
+    by = _first_larger(own_end, int(n_inside.max()).bit_length())
+    outlived = np.flatnonzero(np.append(own_start, _NEVER)[by] < own_end)
+    by = by[outlived]
     span_ps[rows[outlived]] = start_ps[rows[by]] - start_ps[rows[outlived]]
     own_end[outlived] = own_start[by]
     depth[rows], own_parent = _nested(own_start, own_end, duration_ps[rows] > 0)
@@ -114,15 +118,6 @@ def _nested(start: Int64, end: Int64, can_enclose: npt.NDArray[np.bool_]) -> tup
     n_ended = np.searchsorted(np.sort(end[can_enclose], kind="stable"), start, side="right")
     depth = (n_started - n_ended).astype(np.int32)
     return depth, _latest_one_level_up(depth, can_enclose)
-
-
-def _outlived(start: Int64, end: Int64) -> tuple[Int64, Int64]:
-    """The events that a later one inside them outlives, and the first such one of each."""
-    n = len(start)
-    n_inside = np.searchsorted(start, end) - np.arange(n)
-    by = _first_larger(end, int(n_inside.max()).bit_length())
-    outlived = np.flatnonzero(np.append(start, _NEVER)[by] < end)
-    return outlived, by[outlived]
 
 
 def _first_larger(values: Int64, n_levels: int) -> Int64:

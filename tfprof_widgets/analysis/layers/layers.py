@@ -485,7 +485,12 @@ def compute_layers(
     places = _places(listed, shares, source_map)
     entries = _entries(places, used, listed.name)
     n_ops = len(scopes)
-    op_entry, phase = places.entry[:n_ops], _phases(listed, places)[:n_ops]
+    kind = np.array(places.kind, np.object_)[places.entry]
+    phase = np.where(np.isin(kind, ("layer", "loss")), FORWARD, OTHER)
+    phase[kind == "optimizer"] = OPTIMIZER
+    phase[listed.is_backward | (listed.is_sum & (kind == "other"))] = BACKWARD  # losses are added up, too
+    phase[listed.is_input] = OTHER
+    op_entry, phase = places.entry[:n_ops], phase.astype(np.uint8)[:n_ops]
     allocating = {} if used is None else _entry_of(places, listed.name, used.name)
     return Layers(entries, op_entry, phase, sums, allocating)
 
@@ -530,15 +535,6 @@ def _beside_input(scopes: OpScopes, names: Sequence[str]) -> Bool:
     for name, is_input in zip(scopes.name, scopes.is_input.tolist(), strict=True):
         roots[is_input].add(name.partition("/")[0])
     return np.array([name.partition("/")[0] in roots[1] - roots[0] for name in names], np.bool_)
-
-
-def _phases(scopes: OpScopes, places: Places) -> UInt8:
-    kind = np.array(places.kind, np.object_)[places.entry]
-    phase = np.where(np.isin(kind, ("layer", "loss")), FORWARD, OTHER)
-    phase[kind == "optimizer"] = OPTIMIZER
-    phase[scopes.is_backward | (scopes.is_sum & (kind == "other"))] = BACKWARD  # losses are added up, too
-    phase[scopes.is_input] = OTHER
-    return phase.astype(np.uint8)
 
 
 def _entry_of(places: Places, listed: Sequence[str], names: Sequence[str]) -> dict[str, int]:
