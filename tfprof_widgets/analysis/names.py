@@ -166,18 +166,8 @@ def _stem(name: str) -> str:
     return name[: begin + 1] if end and begin >= 0 else name
 
 
-def by_op_name(
-    trace: Trace, function: Callable[[list[str], OpNames], _Values], dtype: type, *, among: Bool | Int64 | None = None
-) -> npt.NDArray[Any]:
-    """The same of a function that is given what the names mean, too."""
-    used, parsed = _used(trace, among), parsed_names(trace)
-    if len(used) < len(trace.used_names):
-        parsed = parsed.of(np.searchsorted(trace.used_names, used))
-    return _table(trace, used, function([trace.strings[i] for i in used.tolist()], parsed), dtype)
-
-
 def by_ends(trace: Trace, function: Callable[[list[str], OpNames], _Values], dtype: type) -> npt.NDArray[Any]:
-    """As `by_op_name` of a function that ignores the numbers in `lstm/step_12/mul_3:Mul`."""
+    """As `by_name`, of a function of what names mean, too, that ignores the numbers in `lstm/step_12/mul_3:Mul`."""
     first, number = _ends(trace)
     values: npt.NDArray[Any] = np.zeros(len(first) + 1, dtype)
     values[:-1] = function([trace.strings[i] for i in trace.used_names[first].tolist()], parsed_names(trace).of(first))

@@ -161,7 +161,7 @@ def compute_overview(
     averaged, left_out, _ = facts.averaged_steps
     chosen = steps.frame[averaged]
     times = _step_times(chosen)
-    breakdown = _breakdown(chosen, times["step_time_avg_ms"], STEP_CATEGORIES)
+    breakdown = _breakdown(chosen, times["step_time_avg_ms"])
     judged = _judged(facts, chosen, breakdown, times["step_time_avg_ms"])
     # Eager share of the op time of host and device; what runs eagerly before the averaged steps runs once
     shares, sums = facts.op_shares, facts.step_sums if facts.is_averaged.any() else facts.host_sums
@@ -320,12 +320,12 @@ def _top_ops(facts: Facts) -> pd.DataFrame:
     )
 
 
-def _breakdown(chosen: pd.DataFrame, average: float, categories: Sequence[str], *, prefix: str = "") -> pd.DataFrame:
-    columns = chosen[[f"{prefix}{category}_ms" for category in categories]]
-    ms = columns.mean().to_numpy() if len(columns) else np.zeros(len(categories))
-    std = columns.std(ddof=1).to_numpy() if len(columns) > 1 else np.zeros(len(categories))
-    ratio = ms / average if average else np.zeros(len(categories))
-    return pd.DataFrame({"category": list(categories), "ms": ms, "std_ms": std, "ratio": ratio})
+def _breakdown(chosen: pd.DataFrame, average: float) -> pd.DataFrame:
+    columns, nothing = chosen[[f"{category}_ms" for category in STEP_CATEGORIES]], np.zeros(len(STEP_CATEGORIES))
+    ms = columns.mean().to_numpy() if len(columns) else nothing
+    std = columns.std(ddof=1).to_numpy() if len(columns) > 1 else nothing
+    ratio = ms / average if average else nothing
+    return pd.DataFrame({"category": list(STEP_CATEGORIES), "ms": ms, "std_ms": std, "ratio": ratio})
 
 
 def _detail(frame: pd.DataFrame, breakdown: pd.DataFrame, limiter: str, left_out: str) -> str:

@@ -20,7 +20,7 @@ from ..analysis.out_of_memory.failure import MemoryFailure
 from ..analysis.steps.categories import CATEGORY_LABELS, STEP_CATEGORIES
 from ..analysis.steps.steps import CATEGORIES
 from ..analysis.watching.anomalies import anomalies_of, unrecorded_of
-from ..analysis.watching.outcome import Outcome, compared, outcome_of, usual_ms
+from ..analysis.watching.outcome import Outcome, outcome_of
 from ..analysis.watching.slow_steps import FEWEST
 from ..analysis.watching.words import Anomaly
 from ..errors import without_controls
@@ -592,16 +592,14 @@ NO_STEPS = (
 _LOST = "How it ended is not written: it runs still, or its process was killed."
 
 
-def watch_report(log: WatchLog, last: WatchLog | None = None) -> str:
-    """Everything that came out, as Markdown; compared with the last run where that is given."""
+def watch_report(log: WatchLog) -> str:
+    """Everything that came out, as Markdown."""
     outcome = outcome_of(log)
     blocks = [
         f"# {sentence(outcome.title, 120)}",
         _STATES.get(outcome.state, _LOST),
         table(("figure", "value"), [(name, sentence(value)) for name, value in _figures(outcome)]),
     ]
-    if words := _since(log, last):
-        blocks.append(sentence(f"{words[0].upper()}{words[1:]}."))
     blocks += map(sentence, unrecorded_of(log))
     if outcome.n_steps or not unrecorded_of(log):
         blocks += ["## What is odd", *_odd(anomalies_of(log), outcome.n_steps)]
@@ -615,7 +613,7 @@ def watch_report(log: WatchLog, last: WatchLog | None = None) -> str:
     return "\n\n".join(blocks) + "\n"
 
 
-def watch_summary(log: WatchLog, last: WatchLog | None = None) -> str:
+def watch_summary(log: WatchLog) -> str:
     """The same in a few lines of plain text, the first of which says the most."""
     outcome = outcome_of(log)
     figures = dict(_figures(outcome))
@@ -626,15 +624,9 @@ def watch_summary(log: WatchLog, last: WatchLog | None = None) -> str:
     anomalies = anomalies_of(log)
     told = [*unrecorded_of(log), *log.notices]
     lines = [first, *(f"  {one.severity}: {one.title}" for one in anomalies), *(f"  {one}" for one in told)]
-    if words := _since(log, last):
-        lines.insert(1, f"  {words}")
     if not outcome.n_steps and not unrecorded_of(log):
         lines.append(f"  {NO_STEPS}")
     return without_controls("\n".join(" ".join(line.split("\n")) for line in lines))
-
-
-def _since(log: WatchLog, last: WatchLog | None) -> str:
-    return "" if last is None else compared(usual_ms(last.steps), usual_ms(log.steps))
 
 
 def _figures(outcome: Outcome) -> Iterator[tuple[str, str]]:

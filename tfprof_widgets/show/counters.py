@@ -354,9 +354,9 @@ def counter_meta(results: Analysis) -> dict[str, Any]:
     }
 
 
-def counter_table(results: Analysis, rows: Rows = slice(None)) -> Table:
+def counter_table(results: Analysis) -> Table:
     """Every value: `counter` (index into the meta object's `counters`), `time_ps`, `value`; by counter, then time."""
-    return _table(results.counters, rows)
+    return _table(results.counters, slice(None))
 
 
 def counter_intervals(results: Analysis) -> tuple[Int64, Int64]:

@@ -15,7 +15,7 @@ from ...trace.capture_facts import known_name
 from ...trace.trace import Plane, StatKind, Trace
 from ..common import PS_PER_MS, Stretches, host_of_plane, hosts_of, typed_table
 from ..events import Framework, framework_of
-from ..names import OpCategory, OpNames, by_ends, by_op_name
+from ..names import OpCategory, OpNames, by_ends
 from ..steps.spans import on_stream
 from ..summaries import united
 from ..tables import table
@@ -252,7 +252,7 @@ def _serving_ratio(trace: Trace, of_plane: Int64, n_hosts: int) -> Float64:
     """Of the op time of each host the part of ops on variables."""
     if SERVED_CALL not in trace.string_ids:
         return np.zeros(n_hosts, np.float64)
-    kind = by_op_name(trace, _serving_kinds, np.uint8)[trace.name_id]
+    kind = by_ends(trace, _serving_kinds, np.uint8)[trace.name_id]
     rows = np.flatnonzero((kind > 0) & trace.on_planes([plane.is_host for plane in trace.planes]))
     host, time = of_plane[trace.plane_id[rows]], trace.nesting.self_ps[rows].astype(np.float64)
     every = np.bincount(host, weights=time, minlength=n_hosts)
