@@ -148,12 +148,7 @@ class Children:
 
 
 BASE_COLUMNS = (
-    "cpu_pct",
-    "process_cpu_pct",
-    "rss_bytes",
-    "disk_read_bytes",
-    "disk_write_bytes",
-    "net_recv_bytes",
+    *("cpu_pct", "process_cpu_pct", "rss_bytes", "disk_read_bytes", "disk_write_bytes", "net_recv_bytes"),
     "net_sent_bytes",
 )
 LAST_COLUMNS = ("memory_available_bytes", "n_threads", "children_cpu_pct")

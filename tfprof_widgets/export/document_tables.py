@@ -60,19 +60,8 @@ def report_tables(results: Analysis, room: Room) -> list[Part]:
     if failure is not None:
         return [part for part in _failed(failure, room) if part.rows]
     makers: tuple[Callable[[Analysis, Room], Iterator[Part]], ...] = (
-        breakdown,
-        ops,
-        costly_types,
-        _lines,
-        costly_stacks,
-        _layers,
-        variables,
-        _iterators,
-        kernels,
-        _programs,
-        _memory,
-        _holders,
-        _python,
+        *(breakdown, ops, costly_types, _lines, costly_stacks, _layers, variables, _iterators, kernels),
+        *(_programs, _memory, _holders, _python),
     )
     return [part for make in makers for part in make(results, room) if part.rows]
 

@@ -221,15 +221,8 @@ VERSION = 2
 MAX_PLANES = 4096
 """With more only those with a sent line."""
 _OVERVIEW_RATIOS = (
-    "compute_16bit_ratio",
-    "compute_32bit_ratio",
-    "host_time_ratio",
-    "device_time_ratio",
-    "host_eager_ratio",
-    "device_eager_ratio",
-    "host_idle_ratio",
-    "device_idle_ratio",
-    "device_duty_cycle_ratio",
+    *("compute_16bit_ratio", "compute_32bit_ratio", "host_time_ratio", "device_time_ratio", "host_eager_ratio"),
+    *("device_eager_ratio", "host_idle_ratio", "device_idle_ratio", "device_duty_cycle_ratio"),
 )
 _MOST_STRAGGLERS = 100
 """The costliest; the meta says of how many."""

@@ -199,15 +199,8 @@ COMPILED = 8
 """TensorFlow traced a function in the step."""
 
 SAMPLE_COLUMNS: tuple[str, ...] = (
-    "time_ns",
-    "cpu_pct",
-    "process_cpu_pct",
-    "rss_bytes",
-    "tf_bytes",
-    "gpu_pct",
-    "gpu_memory_bytes",
-    "gpu_clock_mhz",
-    "gpu_throttled",
+    *("time_ns", "cpu_pct", "process_cpu_pct", "rss_bytes", "tf_bytes", "gpu_pct", "gpu_memory_bytes"),
+    *("gpu_clock_mhz", "gpu_throttled"),
 )
 """Of samples, one a second, NaN where unknown. `tf_bytes`: in use on GPUs; `gpu_throttled`: 1 where heat lowers the clock."""
 

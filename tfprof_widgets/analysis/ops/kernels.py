@@ -61,18 +61,9 @@ _UINT32_MAX = 2**32 - 1
 _INTEGER = re.compile(r"[ \t\n\v\f\r]*\+?([0-9]+)[ \t\n\v\f\r]*", re.ASCII)
 
 _ELIGIBLE_ENDS = (
-    "Conv2D",
-    "Conv2DBackpropFilter",
-    "Conv2DBackpropInput",
-    "Conv3D",
-    "DepthwiseConv2dNative",
-    "DepthwiseConv2dNativeBackpropFilter",
-    "DepthwiseConv2dNativeBackpropInput",
-    "/MatMul",
-    "FusedMatMul",
-    "/CudnnRNN",
-    "XlaDot",
-    "XlaDotV2",
+    *("Conv2D", "Conv2DBackpropFilter", "Conv2DBackpropInput", "Conv3D", "DepthwiseConv2dNative"),
+    *("DepthwiseConv2dNativeBackpropFilter", "DepthwiseConv2dNativeBackpropInput", "/MatMul", "FusedMatMul"),
+    *("/CudnnRNN", "XlaDot", "XlaDotV2"),
 )
 _ELIGIBLE_PARTS = ("BatchMatMul", "CudnnRNNV", "CudnnRNNForward", "CudnnRNNBackprop")
 

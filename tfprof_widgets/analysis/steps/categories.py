@@ -19,47 +19,18 @@ from ..names import OpCategory, OpNames, by_ends
 from .spans import Pieces, SpanType, StepTable, on_host, resolve, sessions_with_device
 
 STEP_CATEGORIES = (
-    "input",
-    "copy_to_device",
-    "host_compute",
-    "dispatch",
-    "kernel_launch",
-    "sync",
-    "device_compute",
-    "device_to_device",
-    "device_collectives",
-    "output",
-    "compile",
-    "checkpoint",
-    "other",
+    *("input", "copy_to_device", "host_compute", "dispatch", "kernel_launch", "sync", "device_compute"),
+    *("device_to_device", "device_collectives", "output", "compile", "checkpoint", "other"),
 )
 """What step time is made of, a category's code being its place; a stack has input at the bottom, on the common baseline."""
 CATEGORY_LABELS = (
-    "Input",
-    "Copy to device",
-    "Host compute",
-    "Python, dispatch",
-    "Kernel launch",
-    "Synchronising",
-    "Device compute",
-    "Device to device",
-    "Communication",
-    "Output",
-    "Compilation",
-    "Checkpoint",
-    "Other",
+    *("Input", "Copy to device", "Host compute", "Python, dispatch", "Kernel launch", "Synchronising"),
+    *("Device compute", "Device to device", "Communication", "Output", "Compilation", "Checkpoint", "Other"),
 )
 """What a screen calls the categories; the same as in `js/src/data/meta.ts`."""
 GUIDE_CATEGORIES = (
-    "input",
-    "host_compute",
-    "kernel_launch",
-    "device_compute",
-    "device_to_device",
-    "device_collectives",
-    "output",
-    "compile",
-    "other",
+    *("input", "host_compute", "kernel_launch", "device_compute", "device_to_device", "device_collectives"),
+    *("output", "compile", "other"),
 )
 """The categories of TensorFlow's guide to its profiler, as XProf charges them."""
 GUIDE_PREFIX = "guide_"

@@ -36,14 +36,8 @@ EXTENSIONS = ("@jupyter-widgets/jupyterlab-manager", "anywidget")
 """What JupyterLab and Notebook 7 need in `share/jupyter/labextensions` to draw our widgets."""
 
 _ENVIRONMENT = (
-    "COLAB_RELEASE_TAG",
-    "KAGGLE_KERNEL_RUN_TYPE",
-    "DATABRICKS_RUNTIME_VERSION",
-    "VOILA_KERNEL_ID",
-    "VOILA_BASE_URL",
-    "JPY_SESSION_NAME",
-    "VSCODE_PID",
-    "VSCODE_CWD",
+    *("COLAB_RELEASE_TAG", "KAGGLE_KERNEL_RUN_TYPE", "DATABRICKS_RUNTIME_VERSION", "VOILA_KERNEL_ID"),
+    *("VOILA_BASE_URL", "JPY_SESSION_NAME", "VSCODE_PID", "VSCODE_CWD"),
 )
 
 
