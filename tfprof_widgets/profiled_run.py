@@ -57,7 +57,6 @@ class ProfiledRun:
         self._open_files = open_files
 
     def take(self, record: CaptureRecord) -> None:
-        """Fill it from a capture that ended."""
         self.record = record
         self._open_files = lambda: _open_captured(record)
 

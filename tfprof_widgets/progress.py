@@ -184,7 +184,6 @@ class CellLine(StatusLine):
         self._publisher.unregister_hook(self._see)
 
     def display(self, thing: object, **options: Any) -> None:
-        """Display something in the place of the line."""
         if self._display_id and self._takes_all:
             super().display(thing, display_id=self._display_id, update=True, **options)
             self._leave()
@@ -264,7 +263,6 @@ class TerminalLine(StatusLine):
         self.end()
 
     def end(self) -> None:
-        """Take the line away."""
         with self._lock:
             self._erase()
             for stream, write, write_alone in self._watched:

@@ -733,7 +733,6 @@ def _nothing(**_: object) -> None:
 
 
 def free_folder(logdir: Path, started_ns: int) -> Path:
-    """A folder below `logdir` that is not there yet."""
     first = logdir / time.strftime(f"{FOLDER}%Y%m%d-%H%M%S", time.localtime(started_ns / 1e9))
     return next(
         place

@@ -301,7 +301,6 @@ class SampleBins:
         self._width = 1
 
     def add(self, row: Sequence[float] | npt.NDArray[np.float64]) -> None:
-        """Take the next sample."""
         self._waiting.append(np.asarray(row, np.float64))
         if len(self._waiting) < self._width:
             return

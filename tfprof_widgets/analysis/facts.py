@@ -181,7 +181,6 @@ class Facts:
 
     @cached_property
     def step_guide(self) -> pd.DataFrame:
-        """The steps in the categories of TensorFlow's guide."""
         return guide_of(self.steps.frame)[list(TABLES["step_guide"].names)]
 
     @property
@@ -453,7 +452,6 @@ class Facts:
 
     @cached_property
     def op_match(self) -> OpMatch:
-        """The graph op of each framework op."""
         from .layers.ops_of_graph import match_ops
 
         named = self.named_scopes
@@ -479,7 +477,6 @@ class Facts:
 
     @cached_property
     def source_lines(self) -> SourceLines:
-        """Time by line of source code."""
         from .source import compute_source_lines
 
         return compute_source_lines(
@@ -493,14 +490,12 @@ class Facts:
 
     @cached_property
     def scopes(self) -> Scopes:
-        """Time by name scope."""
         from .layers.scopes import compute_scopes
 
         return compute_scopes(self.op_scopes, self.op_sums)
 
     @cached_property
     def tf_functions(self) -> pd.DataFrame:
-        """What calls of `tf.function`s cost."""
         from .ops.other import compute_tf_functions, merge_tf_functions
 
         if self.summed is not None:
@@ -509,7 +504,6 @@ class Facts:
 
     @cached_property
     def hlo_ops(self) -> HloOps:
-        """Ops of XLA programs."""
         from .ops.other import compute_hlo_ops
 
         if not self.has_events:
@@ -618,7 +612,6 @@ class Facts:
 
     @cached_property
     def memory_by_op(self) -> OpMemory:
-        """Bytes by the op that allocated them."""
         from .memory.memory import memory_by_op
 
         if self.summed is not None:

@@ -207,7 +207,6 @@ def kernel_events(trace: Trace) -> Int64:
 
 
 def launch_calls(trace: Trace, event: Int64) -> tuple[Int64, Int64]:
-    """How some events of devices were launched."""
     call = compute_launches(trace).call_of(event)
     kernels = kernel_events(trace)
     both = np.concatenate([kernels, event])
@@ -328,7 +327,6 @@ def _is_kernel(parts: UInt8) -> Bool:
 def _gaps(
     trace: Trace, pieces: Pieces, windows: _Gaps, launches: DeviceWork, kernels: DeviceWork, work: HostWork
 ) -> Gaps:
-    """Put pieces of windows together to gaps."""
     window = pieces.step
     is_busy = _is_kernel(pieces.span_type)
     begins = ~is_busy & (np.append(True, is_busy[:-1]) | (window != np.append(-1, window[:-1])))[: len(window)]

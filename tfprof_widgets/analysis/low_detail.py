@@ -79,7 +79,6 @@ def _with_steps_on(trace: Trace, home: Mapping[str, Plane]) -> Trace:
 
 
 def _assembled(whole: Trace, events: pd.DataFrame, strings: StringTable) -> Trace:
-    """The trace of these events, with the planes and sessions of the whole one."""
     columns = {str(name): events[name].to_numpy(np.int64) for name in events}
     keys, line = np.unique(columns["plane"] * len(_LINES) + columns["line"], return_inverse=True)
     metadata = event_metadata(columns["name"], columns["plane"].astype(np.int32))

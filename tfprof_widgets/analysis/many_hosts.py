@@ -89,7 +89,6 @@ class HostPool:
 
 
 def n_cpus() -> int:
-    """The CPUs that this process may use."""
     if hasattr(os, "sched_getaffinity"):
         return len(os.sched_getaffinity(0))
     return os.cpu_count() or 1
@@ -137,7 +136,6 @@ class HostRuns(Generic[File, Outcome]):
         return [self._done[number] for number in range(len(self._files))]
 
     def here(self) -> None:
-        """Run what is left in this process."""
         for number in self.left:
             self._keep(number, self._function(self._files[number]))
 
@@ -308,7 +306,6 @@ def _source_map(files: Sequence[HostFile]) -> SourceMap | None:
 def _reduced(
     files: Sequence[HostFile], executor: Executor | None, on_done: Callable[[int], None], notices: list[str]
 ) -> list[tuple[HostSummary, ...] | FailedHost]:
-    """What comes of each file, in their order."""
     runs = HostRuns(reduce_file, files, failed=_failed, on_done=on_done)
     told = ""
     with HostPool(len(files), can_leave=all(map(_is_shared, files))) as pool:
@@ -474,7 +471,6 @@ def _unknown(name: str, hosts: tuple[str, ...]) -> str:
 def on_one_clock(
     opened: Opened, reduced: ReducedHosts | None, shift_ps: Mapping[str, int]
 ) -> tuple[Opened, ReducedHosts | None]:
-    """The same with the times of each host moved."""
     if reduced is None:
         return replace(opened, trace=with_clocks_shifted(opened.trace, shift_ps)), None
     moved = []

@@ -220,7 +220,6 @@ class _Judged(NamedTuple):
 
 
 def _judged(facts: Facts, chosen: pd.DataFrame, breakdown: pd.DataFrame, step_ms: float) -> _Judged:
-    """What limits the averaged steps."""
     kind = "TPU" if "TPU" in facts.environment.device_type else "GPU"
     has_device = ran_on_device(chosen)
     run = Run(facts)

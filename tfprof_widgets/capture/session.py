@@ -168,7 +168,6 @@ class Capture:
 
     @property
     def next_number(self) -> int:
-        """The number of the next step that is not given one by the user."""
         return self._numbers.next
 
     @property
@@ -396,7 +395,6 @@ class StepNotes:
 
     @property
     def next_number(self) -> int:
-        """The number of the next step that is not given one by the user."""
         return self.numbers.next
 
     def begin_step(

@@ -407,7 +407,6 @@ class SessionObserver(LateBase, Generic[Result], SessionRunHook):  # type: ignor
         return v1.train.SessionRunArgs(self._step_name, options=options)
 
     def after_run(self, run_context: Any, run_values: Any) -> None:
-        """Add the run's metadata."""
         with self._now.telling("A step is not in the profile"):
             self._steps.after_run(
                 lambda: self._read(run_context.session),

@@ -230,7 +230,6 @@ def bound_text(kind: BoundKind, options: CaptureOptions, keeper: WindowKeeper) -
 
 
 def closing_notices(options: CaptureOptions, keeper: WindowKeeper, bound: str | None, n_steps: int) -> list[str]:
-    """Return what is to be said when all is over."""
     notices = []
     if bound:
         kept = f"{keeper.n_steps} of {n_steps} steps kept" if n_steps else "what came later is not in it"

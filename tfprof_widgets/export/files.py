@@ -143,7 +143,6 @@ class StatTexts:
         return texts
 
     def members(self, key: npt.NDArray[np.integer[Any]], kind: UInt8, bits: UInt64) -> list[str]:
-        """Name and value of each stat."""
         values: Texts = np.empty(len(key), object)
         for one in np.unique(kind).tolist():
             rows = np.flatnonzero(kind == one)

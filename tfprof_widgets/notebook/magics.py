@@ -293,7 +293,6 @@ def register(shell: InteractiveShell) -> None:
 
 
 def unregister(shell: InteractiveShell) -> None:
-    """Take the magics out of a shell."""
     for kind in ("line", "cell"):
         shell.magics_manager.magics[kind].pop("tfprofile", None)
     if lone_help in shell.input_transformers_cleanup:

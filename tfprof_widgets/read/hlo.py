@@ -358,7 +358,6 @@ class HloModules:
         return found
 
     def callees(self, row: int) -> list[int]:
-        """The computations that an instruction calls."""
         found: list[int] = self.called[self.called_offsets[row] : self.called_offsets[row + 1]].tolist()
         return found
 

@@ -312,8 +312,6 @@ class Texts(Sequence[str]):
 
 
 class DamagedInstructionsError(Exception):
-    """Instructions that protobuf refuses."""
-
     def __init__(self, rows: list[int]) -> None:
         super().__init__(f"{len(rows)} instructions are damaged")
         self.rows = rows
@@ -417,7 +415,6 @@ class InstructionFields:
         return odd
 
     def message(self, row: int) -> Any:
-        """One instruction as protobuf reads it."""
         return MESSAGES["Instruction"].FromString(self._raw(row))
 
     def _raw(self, row: int) -> bytes:

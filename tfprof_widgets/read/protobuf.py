@@ -111,7 +111,6 @@ class FramingError(Exception):
 
 
 def varint(raw: bytes, at: int) -> tuple[int, int]:
-    """The varint at a place and where it ends."""
     if at < len(raw) and raw[at] < 0x80:  # most are
         return raw[at], at + 1
     value = 0
@@ -367,7 +366,6 @@ class Messages:
         self._classes: dict[str, Any] = {}
 
     def __getitem__(self, name: str) -> Any:
-        """The protobuf class of one message."""
         if name not in self._classes:
             self._classes[name] = self._class(name)
         return self._classes[name]

@@ -277,7 +277,6 @@ def _read_sidecar(file: Path) -> SourceMap:
 
 
 def parse_source_map(content: bytes) -> SourceMap:
-    """Read the bytes of a sidecar."""
     found = document(unpacked(content, MAX_SIDECAR_BYTES), VERSION, most_brackets=MAX_BRACKETS)
     try:
         tables = {name: _table(found, name) for name in SOURCE_TABLES}

@@ -255,11 +255,9 @@ class RawStrings(StringTable):
         self._n_unpacked = 0
 
     def text_id(self, raw: bytes) -> int:
-        """The index of a text given as UTF-8."""
         return self._numbers[decoded(raw)]
 
     def compressed_text_id(self, raw: bytes) -> int:
-        """The index of a text given as gzip."""
         try:
             text = unpacked(raw, MAX_COMPRESSED_TEXT_BYTES - self._n_unpacked)
         except TraceError as error:

@@ -192,7 +192,6 @@ class Tiles:
         return self._row_bounds(tile), self._row_bounds(tile + 1)
 
     def positions_in(self, tile: int) -> Int64:
-        """The positions of the events of a tile, ascending."""
         low, high = self.bounds(tile)
         return ranges(low, high - low)
 

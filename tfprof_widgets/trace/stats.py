@@ -25,11 +25,9 @@ class Shapes:
 
     @cached_property
     def n_stats(self) -> Int64:
-        """How many stats an event of each shape has."""
         return np.diff(self.offsets)
 
     def count_of(self, key: int) -> Int64:
-        """How often each shape holds a key."""
         return np.bincount(self._owner[self.key == key], minlength=len(self.offsets) - 1)
 
     @cached_property

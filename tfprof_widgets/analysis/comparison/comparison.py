@@ -517,7 +517,6 @@ COLUMNS = SUMMARY.names
 
 
 def summarize(diff: RunDiff, scale: Scale) -> pd.DataFrame:
-    """Compare the runs as wholes."""
     steps = diff.step_times
     rows: list[tuple[object, ...]] = [_row("n_steps", "steps", steps.n_a, steps.n_b, np.nan, is_beyond=False)]
     if diff.is_per_step:

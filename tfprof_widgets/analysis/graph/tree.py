@@ -521,7 +521,6 @@ class ShownStructure:
 
 
 def compute_shown_structure(graph: OpGraph, of_framework_op: np.ndarray, *, most_ops: int = MOST_OPS) -> ShownStructure:
-    """Lay the ops of a graph out for the views by structure."""
     details = ("occurrence", "input_shapes", "device", "op_types")
     options = make_tree_options(select=(*FIGURES, *details))
     tree = build_tree(graph, "scope", options).frame

@@ -440,7 +440,6 @@ def input_category(op_type: str, name: str) -> str | None:
 
 
 def input_ops(ops: pd.DataFrame) -> pd.DataFrame:
-    """Pick the input ops out of the `ops` table."""
     sides, kinds, names = (ops[name].tolist() for name in ("device", "type", "name"))
     asked = {kind for kind in set(kinds) if input_category(kind, "") is not None}
     rows = [row for row, kind in enumerate(kinds) if kind in asked and sides[row].lower() == "host"]

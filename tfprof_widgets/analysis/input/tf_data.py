@@ -135,8 +135,6 @@ _BY_NAME = {
 
 @dataclass(frozen=True)
 class Place:
-    """Where an iterator stands."""
-
     is_device: bool = False
     """Whether it belongs to a device's pipeline, which only hands on what a host pipeline made."""
     inputs: tuple[str, ...] = ()

@@ -241,7 +241,6 @@ class KernelSums:
 
 
 def kernel_sums(trace: Trace, kernels: Kernels, counted: Bool | None = None) -> KernelSums:
-    """Add up the executions of each kernel."""
     rows = np.arange(len(kernels.run_event)) if counted is None else np.flatnonzero(counted[kernels.run_event])
     event = kernels.run_event[rows]
     of_plane = host_of_plane(trace)

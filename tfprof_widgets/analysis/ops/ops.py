@@ -251,7 +251,6 @@ def _ranks(on_device: Bool, own: Int64 | Float64) -> _Columns:
 
 
 def by_type(ops: pd.DataFrame) -> pd.DataFrame:
-    """Add the ops of one type and side up."""
     sums = {name: (name, "sum") for name in ("occurrences", "total_time_us", "total_self_time_us", "self_time_ratio")}
     frame = ops.groupby(["device", "type"], as_index=False, sort=False).agg(n_ops=("name", "size"), **sums)
     frame = frame.sort_values(

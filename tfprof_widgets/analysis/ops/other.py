@@ -122,7 +122,6 @@ class _Details(NamedTuple):
 
 
 def compute_copy_runs(trace: Trace, steps: TracedSteps, event_op: Int32, op_shares: OpShares) -> pd.DataFrame:
-    """Find the copies of all devices."""
     is_copy = copy_events(trace, steps)
     rows = np.flatnonzero(is_copy)
     details = _texts(trace, "memcpy_details", rows)

@@ -377,8 +377,6 @@ _GPU = re.compile(r"GPU:(\d+)")
 
 @dataclass(frozen=True, kw_only=True)
 class Moment:
-    """When and where an allocation failed."""
-
     allocator: str
     """The one that the message names; where it names none the one with the largest peak."""
     row: int
