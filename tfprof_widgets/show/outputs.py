@@ -106,8 +106,6 @@ def publish_fallback(root: ipywidgets.Widget, make: Callable[[], dict[str, Any]]
 class DiffPanel(View):
     """Verdict, step times, tables of what changed, and both timelines, linked: what `ProfileDiff.dashboard()` gives."""
 
-    entry = "diff_panel"
-
     timeline_a = Reference()
     """None where it recorded nothing."""
     timeline_b = Reference()
