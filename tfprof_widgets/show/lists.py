@@ -285,31 +285,25 @@ def _planes(trace: Trace, lines: list[int]) -> list[int]:
 
 
 def _lines(trace: Trace, chosen: list[int], plane_numbers: dict[int, int]) -> list[dict[str, Any]]:
-    offsets = trace.line_offsets
-    found = []
-    for i in chosen:
-        line, rows = trace.lines[i], slice(int(offsets[i]), int(offsets[i + 1]))
-        found.append(
-            {
-                "plane": plane_numbers[line.plane],
-                "name": line.display_name or line.name or f"line {line.id}",
-                "n_events": rows.stop - rows.start,
-                # Self times add up to the time that the outermost events cover.
-                "busy_ps": int(trace.nesting.self_ps[rows].sum()),
-                "is_derived": line.is_derived,
-            }
-        )
-    return found
+    offsets = trace.line_offsets.tolist()
+    return [
+        {
+            "plane": plane_numbers[line.plane],
+            "name": line.display_name or line.name or f"line {line.id}",
+            "n_events": end - begin,
+            # Self times add up to the time that the outermost events cover.
+            "busy_ps": int(trace.nesting.self_ps[begin:end].sum()),
+            "is_derived": line.is_derived,
+        }
+        for line, begin, end in ((trace.lines[i], *offsets[i : i + 2]) for i in chosen)
+    ]
 
 
 def _overview(results: Analysis) -> dict[str, Any]:
     overview = results.overview
     return {
         "step_time": {
-            "avg": overview.step_time_avg_ms,
-            "std": overview.step_time_std_ms,
-            "min": overview.step_time_min_ms,
-            "max": overview.step_time_max_ms,
+            **{name: getattr(overview, f"step_time_{name}_ms") for name in ("avg", "std", "min", "max")},
             "n": overview.n_steps,
             "n_averaged": overview.n_steps_averaged,
         },
@@ -344,10 +338,8 @@ def _input(results: Analysis) -> dict[str, Any]:
 
 def scope_note(scopes: Scopes) -> str:
     """Which ops are charged to a scope around their own; "" where none are."""
-    if not scopes.n_folded_ops:
-        return ""
     n, m = scopes.n_folded_ops, len(scopes.op_entry)
-    return f"{n:,} of {m:,} ops lie too deep and are shown in a scope around their own"
+    return f"{n:,} of {m:,} ops lie too deep and are shown in a scope around their own" if n else ""
 
 
 def worker_meta(workers: Workers) -> dict[str, Any]:
@@ -403,25 +395,20 @@ def _packed_structure(shown: ShownStructure, *, is_stored: bool) -> dict[str, An
         "of_framework_op": shown.of_framework_op.tolist(),
         "is_stored": is_stored,
         "is_per_step": shown.is_per_step,
-        "no_code": "" if len(shown.frames) > 1 else _why_no_code(is_stored=is_stored),
-        "no_edges": "" if shown.n_edges else _why_no_edges(is_stored=is_stored),
+        "no_code": "" if len(shown.frames) > 1 else _NO_CODE[is_stored],
+        "no_edges": "" if shown.n_edges else _NO_EDGES[is_stored],
     }
 
 
-def _why_no_code(*, is_stored: bool) -> str:
-    if is_stored:
-        return (
-            "no call stacks were stored in the file. tfprof writes them with its op log, from a graph built in Python."
-        )
-    return "no call stacks were noted during the capture. They are noted where the profiled code builds its graphs:"
-
-
-def _why_no_edges(*, is_stored: bool) -> str:
-    if is_stored:
-        return "the file names ops and what they cost, not what feeds them. A graph beside it says more:"
-    return (
-        "no graph of the program was noted during the capture. It is noted where the profiled code builds its graphs:"
-    )
+_NO_CODE = (
+    "no call stacks were noted during the capture. They are noted where the profiled code builds its graphs:",
+    "no call stacks were stored in the file. tfprof writes them with its op log, from a graph built in Python.",
+)
+"""Of a capture, and of a file."""
+_NO_EDGES = (
+    "no graph of the program was noted during the capture. It is noted where the profiled code builds its graphs:",
+    "the file names ops and what they cost, not what feeds them. A graph beside it says more:",
+)
 
 
 def coded(texts: pd.Series | Sequence[str]) -> dict[str, Any]:
