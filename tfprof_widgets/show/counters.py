@@ -353,9 +353,9 @@ def counter_meta(results: Analysis) -> dict[str, Any]:
     }
 
 
-def counter_table(results: Analysis) -> Table:
+def counter_table(results: Analysis, rows: Rows = slice(None)) -> Table:
     """Every value: `counter` (index into the meta object's `counters`), `time_ps`, `value`; by counter, then time."""
-    return _table(results.counters, slice(None))
+    return _table(results.counters, rows)
 
 
 def counter_intervals(results: Analysis) -> tuple[Int64, Int64]:
