@@ -215,9 +215,7 @@ def print_diff(options: argparse.Namespace) -> int:
 
 def _status(found: ProfileDiff, limit: float) -> int:
     low, high = found.step_time_interval
-    if low > limit:
-        return ABOVE
-    return WITHIN if high <= limit and not found.busy_machine else CANNOT_TELL
+    return ABOVE if low > limit else WITHIN if high <= limit and not found.busy_machine else CANNOT_TELL
 
 
 def names(a: str, b: str) -> tuple[str, str]:

@@ -298,13 +298,8 @@ def find_anomalies(system: pd.DataFrame | None, *, pauses_ms: Sequence[tuple[flo
     samples = Samples.of(system, pauses_ms)
     if samples is None or len(samples.seconds) < MIN_SAMPLES or np.ptp(samples.seconds) < MIN_SECONDS:
         return _frame([])
-    parts: tuple[Callable[[Samples], Iterator[Finding]], ...] = (
-        dips,
-        late_start,
-        choppy_network_in,
-        saturated_network_in,
-        growing_network_out,
-    )
+    parts: tuple[Callable[[Samples], Iterator[Finding]], ...]
+    parts = (dips, late_start, choppy_network_in, saturated_network_in, growing_network_out)
     return _frame([finding for part in parts for finding in part(samples)])
 
 

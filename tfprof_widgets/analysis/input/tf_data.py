@@ -253,12 +253,8 @@ _NEEDED = ["name", "long_name", "params", "wait_time_ms", "fill_time_ms", "paren
 _Row = dict[Hashable, Any]
 PIPELINE_TYPES: Types = PIPELINES.types
 SLOWEST_TYPES: Types = {
-    "host": object,
-    "pipeline": object,
-    "max_latency_us": float,
-    "bottleneck": object,
-    "long_name": object,
-    "self_time_us": float,
+    name: float if name.endswith("_us") else object
+    for name in ("host", "pipeline", "max_latency_us", "bottleneck", "long_name", "self_time_us")
 }
 
 
@@ -364,14 +360,13 @@ class _HeldUp:
 
     def by(self, row: int, pipeline: _Row, n_counted: int, counted_ps: int) -> dict[str, object]:
         """The columns about the bottleneck of one pipeline, given its other columns and the calls that count."""
-        if row < 0:
-            told = (
-                "no iterator of it was waited for."
-                if pipeline["n_calls"]
-                else "no call of its outermost iterator ended during the capture; capture more steps."
+        advice, name, wait_ms = "", "", 0.0
+        if row < 0 and pipeline["n_calls"]:
+            summary = f"{pipeline['name']}: no iterator of it was waited for."
+        elif row < 0:
+            summary = (
+                f"{pipeline['name']}: no call of its outermost iterator ended during the capture; capture more steps."
             )
-            summary = f"{pipeline['name']}: {told}"
-            advice, name, wait_ms = "", "", 0.0
         else:
             entry = self.iterators[row]
             name = str(entry["long_name"])
@@ -419,12 +414,8 @@ class _HeldUp:
 
 def time_text(microseconds: float) -> str:
     """A time with three significant digits and its unit."""
-    if microseconds < 999.5:
-        value, unit = microseconds, "µs"
-    elif microseconds < 999.5e3:
-        value, unit = microseconds / 1e3, "ms"
-    else:
-        value, unit = microseconds / 1e6, "s"
+    step = (microseconds >= 999.5) + (microseconds >= 999.5e3)
+    value, unit = microseconds / 1e3**step, ("µs", "ms", "s")[step]
     digits = 2 if value < 9.995 else (1 if value < 99.95 else 0)
     return f"{value:.{digits}f} {unit}"
 
@@ -462,12 +453,7 @@ def slowest_calls(trace: Trace, usage: Usage) -> pd.DataFrame:
 
 
 CALL_TYPES: Types = {
-    "pipeline": int,
-    "iterator": int,
-    "event": int,
-    "start_ps": int,
-    "duration_ps": int,
-    "self_ps": int,
+    **dict.fromkeys(("pipeline", "iterator", "event", "start_ps", "duration_ps", "self_ps"), int),
     "is_blocking": bool,
     "root_call": int,
     "wait_ps": int,

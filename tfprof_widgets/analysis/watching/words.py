@@ -249,11 +249,8 @@ def part_words(change: Change) -> str:
     if not part:
         return ""
     now, before = (milliseconds(pace.parts[part]) for pace in (change.now, change.before))
-    if part == "wait":
-        return f"they wait for data {now} of it, {before} before"
-    if part == "outside":
-        return f"{now} of it are outside of the training function, {before} before"
-    return f"{now} of it are inside the training function, {before} before"
+    said = f"they wait for data {now} of it" if part == "wait" else f"{now} of it are {_PLACES[part]}"
+    return f"{said}, {before} before"
 
 
 def change_evidence(change: Change) -> str:
