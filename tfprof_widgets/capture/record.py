@@ -395,17 +395,13 @@ class CaptureRecord(CaptureFacts):
 _PLANE, _START, _STOP = b"Task Environment", b"profile_start_time", b"profile_stop_time"
 _MESSAGES = Messages(
     "tfprof_widgets.session_times",
-    {
-        "Stat": (("metadata_id", 1, "int64"), ("uint64_value", 3, "uint64")),
-        "StatMetadata": (("id", 1, "int64"), ("name", 2, "bytes")),
-        "StatMetadataEntry": (("key", 1, "int64"), ("value", 2, "StatMetadata")),
-        "Plane": (
-            ("name", 2, "bytes"),
-            ("stat_metadata", 5, "StatMetadataEntry repeated"),
-            ("stats", 6, "Stat repeated"),
-        ),
-        "Space": (("planes", 1, "Plane repeated"),),
-    },
+    """
+Stat: metadata_id 1 int64, uint64_value 3 uint64
+StatMetadata: id 1 int64, name 2 bytes
+StatMetadataEntry: key 1 int64, value 2 StatMetadata
+Plane: name 2 bytes, stat_metadata 5 StatMetadataEntry repeated, stats 6 Stat repeated
+Space: planes 1 Plane repeated
+""",
 )
 """The part of an XSpace with its start. Source: semantics 1.1 and 1.3."""
 

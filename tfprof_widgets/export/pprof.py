@@ -26,43 +26,18 @@ if TYPE_CHECKING:
 
 MESSAGES = Messages(
     "tfprof_widgets.pprof",
-    {
-        "ValueType": (("type", 1, "int64"), ("unit", 2, "int64")),
-        "Label": (("key", 1, "int64"), ("str", 2, "int64")),
-        "Sample": (
-            ("location_id", 1, "uint64 repeated"),
-            ("value", 2, "int64 repeated"),
-            ("label", 3, "Label repeated"),
-        ),
-        "Mapping": (
-            ("id", 1, "uint64"),
-            ("filename", 5, "int64"),
-            ("has_functions", 7, "bool"),
-            ("has_filenames", 8, "bool"),
-            ("has_line_numbers", 9, "bool"),
-        ),
-        "Line": (("function_id", 1, "uint64"), ("line", 2, "int64")),
-        "Location": (("id", 1, "uint64"), ("mapping_id", 2, "uint64"), ("line", 4, "Line repeated")),
-        "Function": (
-            ("id", 1, "uint64"),
-            ("name", 2, "int64"),
-            ("system_name", 3, "int64"),
-            ("filename", 4, "int64"),
-            ("start_line", 5, "int64"),
-        ),
-        "Profile": (
-            ("sample_type", 1, "ValueType repeated"),
-            ("sample", 2, "Sample repeated"),
-            ("mapping", 3, "Mapping repeated"),
-            ("location", 4, "Location repeated"),
-            ("function", 5, "Function repeated"),
-            ("string_table", 6, "string repeated"),
-            ("time_nanos", 9, "int64"),
-            ("duration_nanos", 10, "int64"),
-            ("comment", 13, "int64 repeated"),
-            ("default_sample_type", 14, "int64"),
-        ),
-    },
+    """
+ValueType: type 1 int64, unit 2 int64
+Label: key 1 int64, str 2 int64
+Sample: location_id 1 uint64 repeated, value 2 int64 repeated, label 3 Label repeated
+Mapping: id 1 uint64, filename 5 int64, has_functions 7 bool, has_filenames 8 bool, has_line_numbers 9 bool
+Line: function_id 1 uint64, line 2 int64
+Location: id 1 uint64, mapping_id 2 uint64, line 4 Line repeated
+Function: id 1 uint64, name 2 int64, system_name 3 int64, filename 4 int64, start_line 5 int64
+Profile: sample_type 1 ValueType repeated, sample 2 Sample repeated, mapping 3 Mapping repeated,
+    location 4 Location repeated, function 5 Function repeated, string_table 6 string repeated,
+    time_nanos 9 int64, duration_nanos 10 int64, comment 13 int64 repeated, default_sample_type 14 int64
+""",
 )
 _MAPPING = 1
 

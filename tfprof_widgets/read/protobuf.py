@@ -351,17 +351,25 @@ class FieldRows:
         return n, value.view(np.int64)
 
 
-Schema = Mapping[str, tuple[tuple[str, int, str], ...]]
-"""Message -> fields: name, number, a scalar type or a message, then perhaps `repeated` or `oneof`; others are skipped."""
+Fields = tuple[tuple[str, int, str], ...]
+"""Of a message: name, number, a scalar type or a message, then perhaps `repeated` or `oneof`; others are skipped."""
 
 
 class Messages:
     """The classes of one schema; made when first asked for."""
 
-    def __init__(self, package: str, schema: Schema) -> None:
-        """Declare the messages of `schema` in `package`, a name that no other schema has."""
+    def __init__(self, package: str, text: str) -> None:
+        """Declare messages in `package`, a name that no other schema has, as `Message: field 1 int64, other 2 bytes repeated`;
+        an indented line has more fields of the one above."""
         self._package = package
-        self._schema = schema
+        self.schema: dict[str, Fields] = {}
+        name = ""
+        for line in filter(None, text.split("\n")):
+            head, is_new, fields = line.partition(": ")
+            name = head if is_new else name
+            told = (one.split(maxsplit=2) for one in (fields if is_new else line).rstrip(",").split(", "))
+            own = tuple((field, int(number), kind) for field, number, kind in told)
+            self.schema[name] = (*self.schema.get(name, ()), *own)
         self._pool: Any = None
         self._classes: dict[str, Any] = {}
 
@@ -386,7 +394,7 @@ class Messages:
         file = descriptor_pb2.FileDescriptorProto(
             name=f"{self._package.replace('.', '_')}.proto", package=self._package, syntax="proto3"
         )
-        for name, fields in self._schema.items():
+        for name, fields in self.schema.items():
             message = file.message_type.add(name=name)
             for field, number, kind in fields:
                 self._add_field(message, field, number, kind)
@@ -398,7 +406,7 @@ class Messages:
         type_name, _, modifier = kind.partition(" ")
         field = message.field.add(name=name, number=number)
         field.label = field.LABEL_REPEATED if modifier == "repeated" else field.LABEL_OPTIONAL
-        if type_name in self._schema:
+        if type_name in self.schema:
             field.type, field.type_name = field.TYPE_MESSAGE, f".{self._package}.{type_name}"
         else:
             field.type = getattr(field, f"TYPE_{type_name.upper()}")

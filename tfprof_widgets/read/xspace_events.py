@@ -137,53 +137,25 @@ MAX_PLANES = 10_000
 MAX_LINES = 250_000
 """A line is a thread or a stream, and costs a Python object."""
 
-_SCHEMA: dict[str, tuple[tuple[str, int, str], ...]] = {
-    "Stat": (
-        ("metadata_id", 1, "int64"),
-        ("double_value", 2, "double oneof"),
-        ("uint64_value", 3, "uint64 oneof"),
-        ("int64_value", 4, "int64 oneof"),
-        ("str_value", 5, "bytes oneof"),
-        ("bytes_value", 6, "bytes oneof"),
-        ("ref_value", 7, "uint64 oneof"),
-        ("compressed_str_value", 8, "bytes oneof"),
-    ),
-    "Event": (
-        ("metadata_id", 1, "int64"),
-        ("offset_ps", 2, "int64 oneof"),
-        ("duration_ps", 3, "int64"),
-        ("stats", 4, "Stat repeated"),
-        ("num_occurrences", 5, "int64 oneof"),
-    ),
-    "EventMetadata": (("name", 2, "bytes"), ("display_name", 4, "bytes"), ("stats", 5, "Stat repeated")),
-    "StatMetadata": (("name", 2, "bytes"),),
-    # A map is on the wire a repeated pair. Those of a plane stay bytes, and so do its stats: they may be as many as events.
-    "EventMetadataEntry": (("key", 1, "int64"), ("value", 2, "EventMetadata")),
-    "StatMetadataEntry": (("key", 1, "int64"), ("value", 2, "StatMetadata")),
-    "Line": (
-        ("id", 1, "int64"),
-        ("name", 2, "bytes"),
-        ("timestamp_ns", 3, "int64"),
-        ("events", 4, "bytes repeated"),
-        ("display_name", 11, "bytes"),
-    ),
-    "Plane": (
-        ("name", 2, "bytes"),
-        ("lines", 3, "Line repeated"),
-        ("event_metadata", 4, "bytes repeated"),
-        ("stat_metadata", 5, "bytes repeated"),
-        ("stats", 6, "bytes repeated"),
-    ),
-    "Space": (
-        ("planes", 1, "Plane repeated"),
-        ("errors", 2, "bytes repeated"),
-        ("warnings", 3, "bytes repeated"),
-        ("hostnames", 4, "bytes repeated"),
-    ),
-}
-
-
-_MESSAGES = Messages("tfprof_widgets.columns", _SCHEMA)
+_MESSAGES = Messages(
+    "tfprof_widgets.columns",
+    """
+Stat: metadata_id 1 int64, double_value 2 double oneof, uint64_value 3 uint64 oneof, int64_value 4 int64 oneof,
+    str_value 5 bytes oneof, bytes_value 6 bytes oneof, ref_value 7 uint64 oneof,
+    compressed_str_value 8 bytes oneof
+Event: metadata_id 1 int64, offset_ps 2 int64 oneof, duration_ps 3 int64, stats 4 Stat repeated,
+    num_occurrences 5 int64 oneof
+EventMetadata: name 2 bytes, display_name 4 bytes, stats 5 Stat repeated
+StatMetadata: name 2 bytes
+EventMetadataEntry: key 1 int64, value 2 EventMetadata
+StatMetadataEntry: key 1 int64, value 2 StatMetadata
+Line: id 1 int64, name 2 bytes, timestamp_ns 3 int64, events 4 bytes repeated, display_name 11 bytes
+Plane: name 2 bytes, lines 3 Line repeated, event_metadata 4 bytes repeated, stat_metadata 5 bytes repeated,
+    stats 6 bytes repeated
+Space: planes 1 Plane repeated, errors 2 bytes repeated, warnings 3 bytes repeated, hostnames 4 bytes repeated
+""",
+)
+"""A map is on the wire a repeated pair. Those of a plane stay bytes, and so do its stats: they may be as many as events."""
 
 
 def message_class(name: str) -> Any:
