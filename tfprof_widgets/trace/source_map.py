@@ -20,43 +20,31 @@ _OF_SOURCE_MAP = re.compile(
 _DIMENSION = re.compile(r"-1|[0-9]{1,18}", re.ASCII)
 
 INT, TEXT, FLAG = "int64", "text", "bool"
-SOURCE_TABLES: dict[str, dict[str, str]] = {
-    "ops": {"graph": INT, "op": TEXT, "type": TEXT, "frame": INT},
-    "frames": {"parent": INT, "file": INT, "line": INT, "function": TEXT},
-    "files": {"file": TEXT, "title": TEXT, "is_user": FLAG, "text": TEXT},
-    "roots": {"root": TEXT},
-    "layers": {"layer": TEXT, "name": TEXT, "class_name": TEXT, "model": TEXT, "file": INT, "line": INT},
-    "functions": {"graph": TEXT, "file": INT, "line": INT, "function": TEXT},
-    "samples": {"time_ns": INT, "frame": INT},
-    "calls": {"begin_ns": INT, "end_ns": INT, "frame": INT},
-    "facts": {"name": TEXT, "value": TEXT},
-    "details": {
-        "op": INT,
-        "device": TEXT,
-        "float_ops": INT,
-        "input_shapes": TEXT,
-        "output_shapes": TEXT,
-        "variable": INT,
-        "dtype": TEXT,
-    },
-    "edges": {"op": INT, "slot": INT, "source": INT, "source_output": INT},
-    "variables": {"name": TEXT, "shape": TEXT, "dtype": TEXT, "trainable": FLAG, "layer": TEXT, "device": TEXT},
-}
+
+
+def declared(text: str) -> dict[str, dict[str, list[str]]]:
+    """`table: column kind, ...`, a line a table -> by table and column the kind, and what else is said of it."""
+    lines = (line.partition(": ")[::2] for line in text.strip().split("\n"))
+    return {table: {(words := one.split())[0]: words[1:] for one in columns.split(", ")} for table, columns in lines}
+
+
+_DECLARED = declared("""
+ops: graph int64 functions, op text, type text, frame int64 frames
+frames: parent int64 frames, file int64 files, line int64, function text
+files: file text, title text, is_user bool, text text
+roots: root text
+layers: layer text, name text, class_name text, model text, file int64 files, line int64
+functions: graph text, file int64 files, line int64, function text
+samples: time_ns int64, frame int64 frames
+calls: begin_ns int64, end_ns int64, frame int64 frames
+facts: name text, value text
+details: op int64 ops, device text, float_ops int64, input_shapes text, output_shapes text, variable int64 variables, dtype text
+edges: op int64 ops, slot int64, source int64 ops, source_output int64
+variables: name text, shape text, dtype text, trainable bool, layer text, device text
+""")
+SOURCE_TABLES = {name: {column: kind for column, (kind, *_) in own.items()} for name, own in _DECLARED.items()}
 """Tables and columns of the sidecar and of `SourceMap`."""
-REFERENCES = {
-    ("ops", "graph"): "functions",
-    ("ops", "frame"): "frames",
-    ("frames", "parent"): "frames",
-    ("frames", "file"): "files",
-    ("layers", "file"): "files",
-    ("functions", "file"): "files",
-    ("samples", "frame"): "frames",
-    ("calls", "frame"): "frames",
-    ("details", "op"): "ops",
-    ("details", "variable"): "variables",
-    ("edges", "op"): "ops",
-    ("edges", "source"): "ops",
-}
+REFERENCES = {(name, column): of[1] for name, own in _DECLARED.items() for column, of in own.items() if of[1:]}
 """Columns that are rows of another table; -1 for none."""
 
 
