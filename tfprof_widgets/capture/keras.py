@@ -239,9 +239,7 @@ class StepMarks:
         if self._listeners:  # nobody else asks an iterator, nor is it to live longer for anybody else
             if phase.iterator is None or phase.iterator() is not iterator:
                 self._let_go()
-                is_known = hasattr(iterator, "_iterator_resource")
-                phase._kept, phase.iterator = (iterator, weakref.ref(iterator)) if is_known else (None, None)
-                phase.n_elements = 0
+                phase.begin_iterator(iterator)
             step.iterator, step.first_element = phase.iterator, phase.n_elements
             phase.n_elements += step.n_batches
         # Where nobody knows, as in validation, each may be the last.
@@ -285,6 +283,12 @@ class _Phase:
         if callable(function) and not isinstance(function, _WatchedFunction):
             self.is_watched = True
             setattr(model, self._function_name, _WatchedFunction(function, computed, failed))
+
+    def begin_iterator(self, iterator: Any) -> None:
+        """The model takes its batches from another iterator, which can be asked or not."""
+        is_known = hasattr(iterator, "_iterator_resource")
+        self._kept, self.iterator = (iterator, weakref.ref(iterator)) if is_known else (None, None)
+        self.n_elements = 0
 
     def take_iterator(self) -> Any:
         kept, self._kept = self._kept, None

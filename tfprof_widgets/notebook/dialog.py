@@ -136,6 +136,11 @@ class CaptureFields:
             raise ValueError(" ".join(problems))
         return self._without_field | {name: value for name, (value, _) in found.items()}
 
+    def show_problems(self) -> None:
+        """Say beside each field what is wrong with it."""
+        for name in self._controls:
+            self._show_problem(name)
+
     def _show_problem(self, name: str) -> None:
         _, problem = self._read(name)
         self._hints[name].value = f'<span role="alert">{escape(problem)}</span>' if problem else _MEANINGS[name]
@@ -382,8 +387,7 @@ class CaptureDialog(ipywidgets.VBox):  # type: ignore[misc]
             raise CaptureError("This dialog was closed; make another with tfprof.capture_dialog().")
         if self.is_capturing:
             raise CaptureError("A capture is running: wait until it has ended, or cancel it.")
-        for name in self._fields._controls:
-            self._fields._show_problem(name)
+        self._fields.show_problems()
         arguments = self._fields.arguments()
         close_unseen(self._replaced)
         self._replaced = []

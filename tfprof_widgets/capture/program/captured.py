@@ -84,6 +84,11 @@ class NotedModels:
         # By id: the hash of a reference is that of its model, which may be gone, or be of a class that has none.
         return list({id(model): model for model in models if model is not None}.values())
 
+    def note_seen(self) -> None:
+        """Note those of the models taken that are alive as they are now."""
+        for model in self._alive():
+            self._note_model(model)
+
     def _note_model(self, model: Any) -> None:
         own = own_values(model)
         self.note([*(layer for layer, _ in below(model)), own.get("_optimizer") or own.get("optimizer")])
@@ -322,8 +327,7 @@ class CapturedProgram:
         """The capture is over: hold what there is."""
         self.hold()
         try:
-            for model in self._models._alive():
-                self._models._note_model(model)
+            self._models.note_seen()
         except Exception as error:
             self._fail("Layers are not known in full", error)
         self._ended_ns = time.time_ns()
