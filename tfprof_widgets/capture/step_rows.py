@@ -171,6 +171,12 @@ class StepRecorder:
         ]
 
     @property
+    def latest_iterator(self) -> weakref.ref[Any] | None:
+        """Of the latest step that waits to be taken; None where there is none, or its iterator cannot be asked."""
+        latest = self._ended[-1:]
+        return latest[0][0].iterator if latest else None
+
+    @property
     def n_waiting(self) -> int:
         """How many steps have ended since the last take."""
         return len(self._ended)
@@ -324,8 +330,7 @@ class StepFeed:
 
     def ask(self) -> None:
         """Ask the iterator of the latest step for the waits that it remembers, for the next `take`; 0.2 ms."""
-        latest = self.recorder._ended[-1:]
-        reference = latest[0][0].iterator if latest else None
+        reference = self.recorder.latest_iterator
         iterator = None if reference is None else reference()
         if iterator is not None:
             self._waits.read(iterator)
