@@ -287,9 +287,8 @@ class VariableTable:
 
 def variable_classes() -> tuple[type | None, type | None]:
     """The class of TensorFlow's variables, and Keras' own around them; None for what the program has not loaded."""
-    base = getattr(sys.modules.get("tensorflow.python.ops.resource_variable_ops"), "BaseResourceVariable", None)
-    keras_base = getattr(sys.modules.get("keras"), "Variable", None)
-    return (base if isinstance(base, type) else None), (keras_base if isinstance(keras_base, type) else None)
+    tensorflow = _loaded("tensorflow.python.ops.resource_variable_ops", "BaseResourceVariable")
+    return tensorflow, _loaded("keras", "Variable")
 
 
 def holders(objects: list[Any]) -> list[Any]:
