@@ -368,7 +368,7 @@ def failure_alone(failure: Failure, *, remedy: str = "") -> MemoryFailure:
     """What the message alone tells, where no trace is about that moment."""
     request = parse_failure(failure.text)
     bare = _bare(failure, request, no_holders())
-    return _without_moment(bare, Setting(is_vague=request.is_vague), remedy, failure.batch_size)
+    return _without_moment(bare, Setting(is_vague=request.is_vague, machine=""), remedy, failure.batch_size)
 
 
 def _unrecorded(facts: Facts, failure: Failure, request: FailedRequest) -> MemoryFailure:
