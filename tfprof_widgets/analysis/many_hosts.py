@@ -161,8 +161,10 @@ class HostRuns(Generic[File, Outcome]):
             if isinstance(error, OSError) and not n_again:
                 n_left = len(self.left)
                 self.here()
-                return f"No process could be started to read hosts ({error}): "
-            f"{n_left:,} of {len(self._files):,} hosts were read in this one."
+                return (
+                    f"No process could be started to read hosts ({error}): "
+                    f"{n_left:,} of {len(self._files):,} hosts were read in this one."
+                )
             if error is not None:
                 # They take files in order, so it was at one of the first that are not done; one more was on its way.
                 again = self.left[: pool.n_processes + 1]

@@ -533,7 +533,6 @@ def _objects(values: list[Any]) -> Any:
     return column
 
 
-"""Columns of the table of variables, and their types."""
 _SHORT_NAMES = {"float": "float32", "double": "float64", "half": "float16"}
 _HOLDERS = frozenset(("VarHandleOp", "VariableV2", "Variable", "AutoReloadVariable"))
 """Types of ops that hold a variable in a graph of TensorFlow 1."""
