@@ -63,7 +63,9 @@ class Interference:
     overhead_interval: tuple[float, float] = UNKNOWN
     """Lower and upper end of its 95 % interval; both NaN with fewer than 5 steps inside or outside."""
     n_steps_inside: int = 0
+    """Number of compared steps inside of windows."""
     n_steps_outside: int = 0
+    """Number of compared steps outside of windows."""
 
     @property
     def is_distorting(self) -> bool:
@@ -202,7 +204,8 @@ SAMPLE_COLUMNS: tuple[str, ...] = (
     *("time_ns", "cpu_pct", "process_cpu_pct", "rss_bytes", "tf_bytes", "gpu_pct", "gpu_memory_bytes"),
     *("gpu_clock_mhz", "gpu_throttled"),
 )
-"""Of samples, one a second, NaN where unknown. `tf_bytes`: in use on GPUs; `gpu_throttled`: 1 where heat lowers the clock."""
+"""Of samples: rows of float64, about one a second, NaN where unknown. `tf_bytes`: in use by TensorFlow's GPU allocators;
+`gpu_throttled`: 1 for a clock that heat or power lowers."""
 
 Steps = npt.NDArray[np.void]
 Event = Mapping[str, Any]
