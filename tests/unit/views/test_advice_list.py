@@ -9,10 +9,11 @@ import numpy as np
 import pytest
 
 from tests.browser.full_run import PLAIN, write_run
+from tests.packs import unpack
 from tests.unit.analysis.advice.gpu_drawings import gpu_run
 from tests.unit.analysis.advice.test_device_rules import PLANTED
 from tfprof_widgets.analysis import Fix, Highlight, advise
-from tfprof_widgets.show import advice_list, build_payload, embed, embedding, unpack
+from tfprof_widgets.show import advice_list, build_payload, embed, embedding
 
 
 def test_an_advice_becomes_json_with_null_for_what_is_no_number() -> None:

@@ -8,8 +8,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
+from tests.packs import unpack
 from tests.vector_drawings import coded_tables
-from tfprof_widgets.show import Segment, Table, TableCoder, pack_bytes, unpack
+from tfprof_widgets.show import Segment, Table, TableCoder, pack_bytes
 
 N = 200
 _WHOLE = st.integers(-(2**53), 2**53)

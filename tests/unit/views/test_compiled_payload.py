@@ -9,8 +9,9 @@ import pytest
 
 from tests.builders import event, line, plane, trace
 from tests.hlo_drawings import computation, instruction, metadata_plane, module
+from tests.packs import unpack
 from tfprof_widgets.analysis import FAMILIES, Analysis, UserFiles, aggregate_ops
-from tfprof_widgets.show import build_payload, hlo_list, unpack
+from tfprof_widgets.show import build_payload, hlo_list
 
 PROGRAM = module(
     "mod",

@@ -11,6 +11,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from tests.packs import unpack
 from tests.unit.views.repeated import repeated
 from tfprof_widgets.analysis import Analysis
 from tfprof_widgets.read import read_xspace
@@ -28,7 +29,6 @@ from tfprof_widgets.show import (
     embed,
     embedding,
     rows_within,
-    unpack,
     window_pack,
 )
 from tfprof_widgets.show import embedding as first_pack_module

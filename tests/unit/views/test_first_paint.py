@@ -9,8 +9,9 @@ import pytest
 
 import tfprof_widgets as tfprof
 from tests.fake_shell import FakeShell
+from tests.packs import unpack
 from tfprof_widgets.analysis import Analysis
-from tfprof_widgets.show import build_payload, unpack
+from tfprof_widgets.show import build_payload
 from tfprof_widgets.trace import SourceMap, empty_source_map
 
 WIDGET = "application/vnd.jupyter.widget-view+json"

@@ -6,9 +6,10 @@ import numpy as np
 import pytest
 
 from tests.builders import Event, event, line, plane, session, space, trace
+from tests.packs import unpack
 from tfprof_widgets.analysis import Analysis
 from tfprof_widgets.read import read_xspace
-from tfprof_widgets.show import activity, bounds_of, build_payload, compute_positions, first_view, typical_steps, unpack
+from tfprof_widgets.show import activity, bounds_of, build_payload, compute_positions, first_view, typical_steps
 from tfprof_widgets.trace import merge_traces
 
 CPU = "/host:CPU"

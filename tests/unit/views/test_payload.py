@@ -12,11 +12,12 @@ import numpy as np
 import pytest
 
 from tests.builders import Event, Plane, event, line, plane, trace
+from tests.packs import unpack
 from tests.unit.views.received import receive
 from tests.unit.views.repeated import repeated
 from tfprof_widgets.analysis import Analysis
 from tfprof_widgets.read import read_xspace
-from tfprof_widgets.show import PART_BYTES, as_text, build_payload, unpack
+from tfprof_widgets.show import PART_BYTES, as_text, build_payload
 from tfprof_widgets.show import tables as event_tables
 from tfprof_widgets.show import tables as names_module
 from tfprof_widgets.trace import Trace

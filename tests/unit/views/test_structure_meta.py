@@ -8,10 +8,11 @@ import pytest
 
 import tfprof_widgets as tfprof
 from tests.browser.drawings import large_space, linked_space
+from tests.packs import unpack
 from tests.structure_drawings import KINDS, drawn_graph, profile_of
 from tfprof_widgets.analysis import Analysis
 from tfprof_widgets.read import read_xspace
-from tfprof_widgets.show import TreeView, build_payload, lists, structure_list, unpack
+from tfprof_widgets.show import TreeView, build_payload, lists, structure_list
 
 from .received import receive
 

@@ -8,7 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
-from tfprof_widgets.show import Table, pack_bytes, unpack
+from tests.packs import unpack
+from tfprof_widgets.show import Table, pack_bytes
 
 
 @given(

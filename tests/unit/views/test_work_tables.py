@@ -11,9 +11,10 @@ import pytest
 
 from tests.builders import Event, event, line, plane, trace
 from tests.hlo_drawings import computation, instruction, metadata_plane, module
+from tests.packs import unpack
 from tfprof_widgets.analysis import FAMILIES, PHASES, Analysis
 from tfprof_widgets.read import read_xspace
-from tfprof_widgets.show import build_payload, unpack
+from tfprof_widgets.show import build_payload
 
 from .received import receive
 

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.builders import event, line, plane, trace
-from tfprof_widgets.analysis import OpCategory, by_op_name, by_stem, framework_op, once, parse_op_names, parsed_names
+from tfprof_widgets.analysis import OpCategory, by_stem, framework_op, once, parse_op_names, parsed_names
 from tfprof_widgets.trace import Trace
 
 _PARTS = (
@@ -22,15 +22,6 @@ def drawn() -> Trace:
         plane("/host:CPU", line("main", event("a/MatMul:MatMul", 0, 9, s="told"), event("Run", 1, 2))),
         plane("/device:GPU:0", line("stream", event("kernel", 2, 2), event("kernel", 5, 2))),
     )
-
-
-def test_among_some_events_only_their_names_are_asked() -> None:
-    one, asked = drawn(), list[str]()
-    found = by_op_name(
-        one, lambda names, parsed: asked.extend(names) or list(map(len, parsed.type)), np.int64, among=np.array([0, 2])
-    )
-    assert sorted(asked) == ["a/MatMul:MatMul", "kernel"]
-    assert found[one.name_id].tolist() == [6, 0, 0, 0]
 
 
 def test_what_is_kept_of_a_trace_is_found_once_for_each_trace() -> None:

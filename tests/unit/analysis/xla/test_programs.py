@@ -7,11 +7,12 @@ import pytest
 
 from tests.builders import event, line, plane, trace
 from tests.hlo_drawings import Computation, computation, instruction, metadata_plane, module
+from tests.packs import unpack
 from tests.structure_drawings import drawn_graph, profile_of
 from tfprof_widgets.analysis import Analysis, HloGraph, HloGraphs, graphs_switched_off, hlo_op_graph
 from tfprof_widgets.errors import TfProfError
 from tfprof_widgets.read import read_hlo_modules
-from tfprof_widgets.show import build_payload, hlo_graph_list, unpack
+from tfprof_widgets.show import build_payload, hlo_graph_list
 
 FUSED = computation(
     "fused",
