@@ -271,12 +271,12 @@ def _large_filters(run: Run) -> Iterator[Advice]:
     for layer, sides in filter_sizes(run).items():
         if min(sides) >= LARGE_FILTER and min(sides) % 2:
             one = _filter(run, is_conv & (layers.entries["layer"] == layer).to_numpy()[layers.op_entry], min(sides))
-            if one is not None and one.left_ratio <= 1 - LEAST_SAVED:
+            if one is not None and one.left() <= 1 - LEAST_SAVED:
                 of_size.setdefault(min(sides), {})[layer] = one
     for size, filters in of_size.items():  # a handful
         chosen = np.any([one.ops for one in filters.values()], axis=0)
         part, top = computing.part(chosen), computing.top(chosen)
-        saved_ms = sum(computing.part(one.ops).ms * (1 - one.left_ratio) for one in filters.values())
+        saved_ms = sum(computing.part(one.ops).ms * (1 - one.left()) for one in filters.values())
         if saved_ms < CHANGES_MODEL * run.steps.mean_ms:
             continue
         layer = str(layers.entries["layer"].iloc[layers.op_entry[top]])
@@ -288,12 +288,12 @@ def _large_filters(run: Run) -> Iterator[Advice]:
         each = f" of {layer}{where} takes" if is_one else f"s of {len(filters)} layers, {layer}{where} above all, take"
         yield computing.advise(
             "inefficient_op",
-            f"The {size} x {size} convolution{each} {part}: two of 3 x 3 need {percent(one.left_ratio)} of the work{farther}.",
+            f"The {size} x {size} convolution{each} {part}: two of 3 x 3 need {percent(one.left())} of the work{farther}.",
             chosen,
             _smaller_filters(one_line(layer), one, is_depthwise="Depthwise" in computing.types[top]),
             saved_ms,
             filter_px=size,
-            saved_ratio=1 - one.left_ratio,
+            saved_ratio=1 - one.left(),
             layer=layer,
             **({"line": place} if place else {}),
         )
@@ -305,46 +305,41 @@ class _Filter:
 
     ops: Bool
     size: int
-    more_out: float
-    """How many times as many channels go out as come in; 1 where the graph does not tell."""
-    is_strided: bool
+    more_out: float = 1.0
+    """How many times as many channels go out as come in, where the graph tells."""
+    is_strided: bool = False
 
-    def left(self, n: int) -> float:
+    def left(self, n: int = FEWEST) -> float:
         """The share of its work that several of 3 x 3 need, the first with its strides and all its channels out."""
         return 9 * (1 + (n - 1) * self.more_out) / self.size**2
-
-    @property
-    def left_ratio(self) -> float:
-        return self.left(FEWEST)
 
 
 def _filter(run: Run, ops: Bool, size: int) -> _Filter | None:
     """What is known of the convolution that some ops and gradients are of; None of one that upsamples."""
     traced = run.traced_ops
-    rows = [] if traced is None else np.unique(traced.of_row[ops & (traced.of_row >= 0)]).tolist()
-    for row in rows if traced is not None else ():
-        read, made = traced.input_shapes(row), traced.output_shapes(row)
-        if traced.type[row] == "Conv2DBackpropInput" and len(read) > 2:
+    if traced is None:
+        return _Filter(ops, size)
+    for row in np.unique(traced.of_row[ops & (traced.of_row >= 0)]).tolist():
+        if traced.type[row] == "Conv2DBackpropInput":  # its own gradient is a Conv2D, which comes later
             return None
-        if traced.type[row] != "Conv2D" or len(read) < 2 or not read[0] or not read[1] or not made[0]:
-            continue
-        width, of_made, (n_in, n_out) = read[0][2], made[0][2], read[1][2:4]  # or heights, of channels first
-        return _Filter(ops, size, n_out / n_in, width >= 2 * of_made > 0)
-    return _Filter(ops, size, 1.0, False)
+        shapes = [*traced.input_shapes(row), *traced.output_shapes(row)] if traced.type[row] == "Conv2D" else []
+        if len(shapes) == 3 and all(shape and len(shape) == 4 for shape in shapes):
+            read, (_, _, n_in, n_out), made = (shape or () for shape in shapes)
+            return _Filter(ops, size, n_out / n_in, read[2] >= 2 * made[2] > 0)  # widths, or heights of channels first
+    return _Filter(ops, size)
 
 
 def _smaller_filters(layer: str, one: _Filter, *, is_depthwise: bool) -> Fix:
     size, n = one.size, (one.size - 1) // 2
     several = f"two {f'to {n} ' if n > FEWEST else ''}"
-    if is_depthwise:
-        words = f'Put {several}DepthwiseConv2D of 3 x 3 with padding="same" in place of {layer}'
-    else:
-        words = (
-            f'Put {several}convolutions of 3 x 3 with padding="same" and an activation each in place of {layer}'
-            f"{', the first with its strides' if one.is_strided else ''}; or a SeparableConv2D of {size} x {size}"
-        )
+    kind = "DepthwiseConv2D of 3 x 3" if is_depthwise else "convolutions of 3 x 3 with an activation each"
+    strides = ", the first with its strides" if one.is_strided else ""
+    separable = "" if is_depthwise else f"; or a SeparableConv2D of {size} x {size}"
     fewer = "" if one.is_strided else "; or have it after a pooling or with strides=2, on a quarter of the points"
-    return Fix(f"{words}{fewer}: another model, which trains differently.")
+    return Fix(
+        f'Put {several}{kind}, with padding="same"{strides}, in place of {layer}{separable}{fewer}: another model, which trains '
+        "differently."
+    )
 
 
 def _python_ops(run: Run) -> Iterator[Advice]:
