@@ -681,9 +681,7 @@ def memory_growth(run: Run) -> Iterator[Advice]:
                 "numbers instead, float(loss) and not loss."
             ),
             selection=Highlight(
-                op_names=run.known(op, f"eager/{op}"),
-                time_range_ns=ns_range(start, end),
-                view="memory_timeline",
+                op_names=run.known(op, f"eager/{op}"), time_range_ns=ns_range(start, end), view="memory_timeline"
             ),
         )
 

@@ -436,10 +436,7 @@ def host_fallback(run: Run) -> Iterator[Advice]:
         },
         fix=_on_device(run, int(run.results.op_shares.dominant[top])),
         selection=steps.stretch(
-            host_ms,
-            "host_compute",
-            view="timeline",
-            op_names=run.known(*(occurrences.name[i] for i in order)),
+            host_ms, "host_compute", view="timeline", op_names=run.known(*(occurrences.name[i] for i in order))
         ),
         gain_ratio=gain,
     )
