@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import builtins
 import json
-import re
 import sys
 from pathlib import Path
 from typing import Any
@@ -17,7 +16,6 @@ import tfprof_widgets as tfprof
 from tests.browser.full_run import PLAIN, write_run
 from tests.builders import plane, space
 from tests.unit.export.duckdb_needed import needs_duckdb
-from tfprof_widgets.analysis import TABLES
 from tfprof_widgets.errors import TfProfError
 from tfprof_widgets.export import INDEX, table_makers, tables, write_tables
 from tfprof_widgets.loading import load_profile
@@ -85,18 +83,6 @@ def test_the_index_names_rows_columns_types_and_units(prof: tfprof.Profile, tmp_
     units = {column["name"]: column["unit"] for column in index["ops"]["columns"]}
     assert units["self_time_ratio"].startswith("ratio")
     assert units["flop_rate_gflops"] == "GFLOP/s"
-
-
-def test_the_index_explains_every_column_but_those_of_single_cores_and_gpus(
-    prof: tfprof.Profile, tmp_path: Path
-) -> None:
-    index = index_of(prof.to_csv(tmp_path))
-    unexplained = {
-        (name, one["name"]) for name, table in index.items() for one in table["columns"] if not one["meaning"]
-    }
-    assert all(name == "system" and re.match("[cg]pu", column) for name, column in unexplained), unexplained
-    heads = {column["name"] for column in index["memory_timeline"]["columns"]}
-    assert heads == {"allocator", *TABLES["memory.timeline"].names}
 
 
 def test_hostile_names_stay_in_their_cell(tmp_path: Path) -> None:

@@ -153,16 +153,6 @@ def test_a_capture_without_gpu_and_compiler_sends_no_such_table() -> None:
     assert not {"kernel_runs", "hlo_units", "op_rates"} & set(tables)
 
 
-def test_kernels_of_a_real_trace_travel_whole(v100_xplane: Path) -> None:
-    results = Analysis(read_xspace(v100_xplane.read_bytes()))
-    payload = build_payload(results)
-    meta, tables = unpack(payload.overview)
-    if "kernel_runs" not in payload.is_here:
-        tables |= unpack(payload.part("kernel_runs:0"))[1]
-    assert len(meta["kernels"]) == len(results.kernels.frame) == 15
-    assert len(tables["kernel_runs"]["kernel"]) == results.kernels.frame["occurrences"].sum()
-
-
 FUSIONS = module(
     "mod",
     computation(
@@ -241,12 +231,6 @@ def test_an_event_points_to_the_framework_op_it_is_most_of(compiled_results: Ana
         ("copy.9", "net/MatMul"),
         ("f", "net/Mul"),
     ]
-
-
-def test_slices_of_hlo_ops_have_the_colour_of_what_they_do(compiled_results: Analysis) -> None:
-    meta, tables = unpack(build_payload(compiled_results).overview)
-    family = {name: FAMILIES[code] for name, code in zip(meta["names"], tables["names"]["family"], strict=True)}
-    assert (family["d"], family["copy.9"], family["f"]) == ("conv", "move", "elem")
 
 
 def test_fusions_have_the_colour_of_what_leads_in_them_whatever_their_result_is_named_after() -> None:

@@ -57,6 +57,12 @@ MORE_OF_THE_SAME = frozenset(
 )
 """Another cause leads to the same advice, of the same stage of the input: only `make nightly` asks these."""
 USUAL = [cause for cause in CAUSES if cause not in {*OF_TASKS, *OF_ONE_PROGRAM, *MORE_OF_THE_SAME}]
+ON_ONE_HOST = [
+    pytest.param(cause, marks=[pytest.mark.nightly] * (i % 3 > 0))
+    for i, cause in enumerate(USUAL)
+    if cause != "a host with slow ops"
+]
+"""Every third in each run: what they differ in is asked of two hosts."""
 every_cause = pytest.mark.parametrize(
     "cause", [*USUAL, *(pytest.param(cause, marks=pytest.mark.nightly) for cause in sorted(MORE_OF_THE_SAME))]
 )
@@ -86,7 +92,7 @@ def test_rules_find_on_hosts_what_they_find_in_all_files_read_whole(cause: str) 
         assert len(of_all) == len(both.whole.advice)
 
 
-@pytest.mark.parametrize("cause", [cause for cause in USUAL if len(host_names(CAUSES[cause]().trace)) < 2])
+@pytest.mark.parametrize("cause", ON_ONE_HOST)
 def test_what_is_left_on_hosts_changes_no_advice(cause: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(MOST, "units", 1)
     monkeypatch.setattr(MOST, "kernels", 1)
