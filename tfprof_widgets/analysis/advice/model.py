@@ -553,11 +553,11 @@ def _up_to_sum(traced: TracedOps, maker: int) -> list[int]:
     shape = traced.output_shapes(maker)[0] or ()
     padded = [(1,) * (len(shape) - len(one or ())) + (one or ()) for one in traced.input_shapes(maker)]
     shared = [axis for axis, sizes in enumerate(zip(*padded, strict=True)) if 1 not in sizes]
-    results = [shape[:axis] + ends + shape[axis + 1 :] for axis in shared for ends in ((), (1,))]
+    results = {shape[:axis] + ends + shape[axis + 1 :] for axis in shared for ends in ((), (1,))}
     found, newest, is_summed = {maker}, [maker], False
     while newest:  # one turn per op along the longest path
         readers = [row for row in traced.readers(newest) if row not in found and shape in traced.input_shapes(row)]
-        sums = [row for row in readers if traced.type[row] in _SUMS and traced.output_shapes(row)[0] in results]
+        sums = [row for row in readers if traced.type[row] in _SUMS and {*traced.output_shapes(row)} & results]
         newest = [row for row in readers if traced.type[row] in _OF_PAIRS]
         is_summed |= bool(sums)
         found.update(newest, sums)

@@ -323,7 +323,7 @@ def _filter(run: Run, ops: Bool, size: int) -> _Filter | None:
         if traced.type[row] == "Conv2DBackpropInput":  # its own gradient is a Conv2D, which comes later
             return None
         shapes = [*traced.input_shapes(row), *traced.output_shapes(row)] if traced.type[row] == "Conv2D" else []
-        if len(shapes) == 3 and all(shape and len(shape) == 4 for shape in shapes):
+        if len(shapes) == 3 and all(shape and len(shape) == 4 for shape in shapes) and min(shapes[1] or (0,)) > 0:
             read, (_, _, n_in, n_out), made = (shape or () for shape in shapes)
             return _Filter(ops, size, n_out / n_in, read[2] >= 2 * made[2] > 0)  # widths, or heights of channels first
     return _Filter(ops, size)
