@@ -1,6 +1,6 @@
 /** Pages without a kernel, by nbconvert (whose manager comes from a network: no view may depend on it) or exported. */
 
-import { atEnd, loader, makeHost, notePage, type SavedModels } from "./widget";
+import { atEnd, loader, makeHost, notePage, reasonOf, type SavedModels } from "./widget";
 
 interface Drawn {
   readonly view: string;
@@ -56,7 +56,7 @@ export async function drawSavedWidgets(page: Document, models: SavedModels): Pro
       await (await host.getWidget(id)).render({ el });
     } catch (error) {
       el.setAttribute("role", "alert");
-      el.textContent = `This view could not be drawn: ${error instanceof Error ? error.message : String(error)}`;
+      el.textContent = `This view could not be drawn: ${reasonOf(error)}`;
     }
   };
   await Promise.all([...page.querySelectorAll(VIEW)].map(draw));

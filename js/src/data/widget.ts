@@ -73,6 +73,11 @@ export function guarded<A extends unknown[]>(fn: (...args: A) => unknown, signal
   };
 }
 
+/** What an error says. */
+export function reasonOf(error: unknown): string {
+  return error instanceof Error ? error.message : String(error);
+}
+
 type Traits = (name: string) => unknown;
 
 type State = Readonly<Record<string, unknown>>;
@@ -317,7 +322,7 @@ export const loader: WidgetModule = {
     } catch (error) {
       if (signal.aborted) return;
       el.setAttribute("role", "alert");
-      el.textContent = `This view cannot be drawn: ${error instanceof Error ? error.message : String(error)}`;
+      el.textContent = `This view cannot be drawn: ${reasonOf(error)}`;
     }
     return () => end.abort();
   },

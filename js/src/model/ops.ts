@@ -7,6 +7,7 @@
 import { columns, isInRange, numbers, overlapPs, type RangePs, type Scope, STEADY } from "../data/columns";
 import type { LayerMeta, TraceMeta } from "../data/meta";
 import { EMPTY_TABLE, type Table } from "../data/pack";
+import { reasonOf } from "../data/widget";
 import { stepsOfScope } from "./range";
 
 /** What the meta object says of ops, by op. */
@@ -213,7 +214,7 @@ export function textFilter(text: string): { readonly test: (value: string) => bo
       const regex = new RegExp(pattern[1], pattern[2]);
       return { test: (value) => regex.test(value), error: "" };
     } catch (error) {
-      return { test: () => true, error: error instanceof Error ? error.message : String(error) };
+      return { test: () => true, error: reasonOf(error) };
     }
   }
   const words = trimmed.toLowerCase().split(/\s+/);

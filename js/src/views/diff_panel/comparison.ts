@@ -15,7 +15,6 @@ export interface StepTimes {
   readonly interval: readonly [Known, Known];
   readonly n_a: number;
   readonly n_b: number;
-  readonly is_known: boolean;
   readonly is_beyond_noise: boolean;
 }
 
@@ -267,10 +266,6 @@ export class SharedSelection {
 
   of(run: 0 | 1): readonly string[] {
     return this.links[run]?.selection ?? [];
-  }
-
-  get isEmpty(): boolean {
-    return this.of(0).length === 0 && this.of(1).length === 0;
   }
 
   toggle(names: readonly [readonly string[], readonly string[]]): void {

@@ -357,7 +357,7 @@ export class FlamePane {
       this.#model.setWidth(this.#width);
       this.state.invalidate();
     };
-    watchSize(this.#box, resize, signal);
+    watchSize(this.#box, signal, resize);
     on(this.#box, signal, {
       scroll: () => this.state.invalidate(),
       pointermove: (event) => this.#point(event),

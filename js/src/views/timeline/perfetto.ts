@@ -7,6 +7,7 @@
 
 import { fromBase64 } from "../../data/pack";
 import type { Reply, TraceData } from "../../data/store";
+import { reasonOf } from "../../data/widget";
 import { button, h } from "../../ui/dom";
 
 /** The one address in all of the bundles; tests/test_bundle.py knows it. */
@@ -69,7 +70,7 @@ export class PerfettoLink {
       this.#say("The trace is in the other tab.");
     } catch (error) {
       closeSurely(target);
-      this.#say(`${error instanceof Error ? error.message : String(error)} Instead, ${BY_HAND}`);
+      this.#say(`${reasonOf(error)} Instead, ${BY_HAND}`);
     } finally {
       this.#isBusy = false;
       this.#tell();

@@ -276,7 +276,7 @@ class Timeline {
     const { signal, link, data } = this.#view;
     const state = this.#state;
     this.#listenToInput();
-    watchSize(this.#area, (width, height) => this.#resize(width, height), signal);
+    watchSize(this.#area, signal, (width, height) => this.#resize(width, height));
     this.#view.onTheme(() => {
       this.#painter.forgetColors();
       this.#panes.forgetColors();

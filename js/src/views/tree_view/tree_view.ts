@@ -18,12 +18,25 @@ import { CAPTURE_CODE, COMPILE_CODE, frameworkOf } from "../../model/overview";
 import type { Cell } from "../../model/scopes";
 import { around, findNodes, nodeOfOp, opOfNode, Structure } from "../../model/structure";
 import { formatCount, formatPercent, formatTime, plural } from "../../model/text";
-import { type Choice, emptyState, h, inFrame, noOps, on, onKeys, segmented, setAria, textFits } from "../../ui/dom";
+import {
+  type Choice,
+  emptyState,
+  h,
+  inFrame,
+  noOps,
+  on,
+  onKeys,
+  say,
+  segmented,
+  selectBox,
+  setAria,
+  textFits,
+} from "../../ui/dom";
 import { IciclePlace, type IcicleSource } from "../../ui/icicle";
 import type { Tip } from "../../ui/plot";
 import { categorySwatch, legendEntry } from "../../ui/share_bar";
 import { follow, type TraceBuilder, type TraceView, toggleSelection } from "../../ui/view";
-import { type BoxWords, boxElement, GraphCanvas, GraphPane, heatLegend } from "./graph";
+import { type BoxWords, boxElement, type CanvasListeners, GraphCanvas, GraphPane, heatLegend } from "./graph";
 import {
   amount,
   cellLook,
@@ -41,7 +54,7 @@ const PS_PER_US = 1e6;
 
 class HloPane {
   readonly element: HTMLElement;
-  readonly #select = h("select", { "aria-label": "HLO op" });
+  readonly #select: HTMLSelectElement;
   readonly #say = h("span.tfp-say.q", { role: "status" });
   readonly #legend = h("span.tfp-heat-legend");
   readonly #canvas: GraphCanvas;
@@ -59,17 +72,15 @@ class HloPane {
     const { signal, link } = view;
     const { meta } = view.data;
     this.#known = new Set(meta.op_name.map((name) => meta.names[name]));
-    this.#canvas = new GraphCanvas(
-      {
-        onClick: (box) => this.#pick(box),
-        onDoubleClick: (box) => this.#goTo(box),
-        onKey: (key, box) => this.#act(key, box),
-        onHover: (box) => link.setHover(box === null ? "" : this.#opOf(box)),
-        tip: (box) => this.#tip(box),
-      },
-      signal,
-    );
-    on(this.#select, signal, { change: () => this.#show(Number(this.#select.value)) });
+    const listeners: CanvasListeners = {
+      onClick: (box) => this.#pick(box),
+      onDoubleClick: (box) => this.#goTo(box),
+      onKey: (key, box) => this.#act(key, box),
+      onHover: (box) => link.setHover(box === null ? "" : this.#opOf(box)),
+      tip: (box) => this.#tip(box),
+    };
+    this.#canvas = new GraphCanvas(listeners, signal);
+    this.#select = selectBox("HLO op", signal, (at) => this.#show(Number(at)));
     const bar = h("div.tfp-tree-line", this.#select, this.#say, h("span.sp"), this.#legend, this.#canvas.zooms);
     this.element = h("div.tfp-tree-graph.tfp-hlo-graph", bar, this.#canvas.element);
   }
@@ -142,9 +153,7 @@ class HloPane {
   #tip(box: GraphBox): Tip {
     const { name, opcode, shape, op, value } = this.#node(box);
     const isPart = isInside(this.#graph);
-    const amount = isPart
-      ? `${this.#amount(value)} of the fusion's estimated work`
-      : `${this.#amount(value)} self time`;
+    const amount = `${this.#amount(value)} ${isPart ? "of the fusion's estimated work" : "self time"}`;
     const what = isPart && opcode === "parameter" ? "read from outside the fusion" : opcode;
     const can = [this.#opOf(box) && "click selects its op", this.#graphOf(box) >= 0 && "double click draws it"];
     const words = can.filter(Boolean).join(", ");
@@ -159,13 +168,12 @@ class HloPane {
       return h("option", { value: i, selected: i === this.#at }, text);
     });
     const isMeant = this.graphs.map(({ ops }) => ops.some((op) => this.#selected.has(op)));
-    const meant = options.filter((_, i) => isMeant[i]);
-    if (meant.length === 0) this.#select.replaceChildren(...options);
-    else
-      this.#select.replaceChildren(
-        h("optgroup", { label: "Of the selected ops" }, ...meant),
-        h("optgroup", { label: "Others" }, ...options.filter((_, i) => !isMeant[i])),
-      );
+    const [others, own] = [options.filter((_, i) => !isMeant[i]), options.filter((_, i) => isMeant[i])];
+    const groups = [
+      h("optgroup", { label: "Of the selected ops" }, ...own),
+      h("optgroup", { label: "Others" }, ...others),
+    ];
+    this.#select.replaceChildren(...(own.length === 0 ? options : groups));
     this.#select.value = String(this.#at);
   }
 
@@ -180,8 +188,7 @@ class HloPane {
     const nOps = this.view.data.nRows("hlo_ops");
     if (this.graphs.length < nOps)
       words.push(`${formatCount(this.graphs.length)} of ${formatCount(nOps)} HLO ops, those that cost most`);
-    this.#say.textContent = words.filter(Boolean).join(" · ");
-    this.#say.title = this.#say.textContent;
+    say(this.#say, words.filter(Boolean).join(" · "));
     const keys =
       "arrow keys move between boxes, Space selects, Enter draws what is around, plus and minus zoom, 0 fits";
     this.#canvas.describe(`Graph of HLO instructions, data flows to the right: ${keys}`);
@@ -301,9 +308,8 @@ class IciclePane implements IcicleSource {
   constructor(
     readonly model: TreeModel,
     readonly listeners: NodeListeners,
-    signal: AbortSignal,
   ) {
-    this.#place = new IciclePlace(this, MOST_CRUMBS, signal);
+    this.#place = new IciclePlace(this, MOST_CRUMBS, model.view);
     const { crumbs, say, element, legend } = this.#place;
     this.element = h("div.tfp-tree-icicle", h("div.tfp-tree-line", crumbs, say), element, legend);
   }
@@ -326,11 +332,9 @@ class IciclePane implements IcicleSource {
     const { own, total } = model.figures();
     const n = model.nEntries;
     const hits = model.hits === null ? null : new Set(model.hits);
-    return {
-      times: { ownPs: own.subarray(0, n), totalPs: total.subarray(0, n), wholePs: model.whole },
-      psOf: (op: number) => values[op],
-      lookOf: (cell: Cell) => cellLook(model, cell, hits),
-    };
+    const lookOf = (cell: Cell) => cellLook(model, cell, hits);
+    const times = { ownPs: own.subarray(0, n), totalPs: total.subarray(0, n), wholePs: model.whole };
+    return { times, psOf: (op: number) => values[op], lookOf };
   }
 
   reveal(node: number): void {
@@ -367,14 +371,6 @@ class IciclePane implements IcicleSource {
     else this.listeners.onPick(row);
   }
 
-  hasSelection(): boolean {
-    return this.model.selected.size > 0;
-  }
-
-  onClear(): void {
-    this.listeners.onClear();
-  }
-
   onHover(cell: Cell | null): Tip | null {
     const { model } = this;
     this.listeners.onHover(cell === null || cell.kind === "rest" ? null : nodeOfCell(model, cell));
@@ -402,7 +398,7 @@ class TreeWidget {
   readonly #search: SearchBox;
   readonly #place = h("div.tfp-tree-place");
   readonly #count = h("span.q");
-  readonly #figures = h("select", { "aria-label": "Figure" });
+  readonly #figures: HTMLSelectElement;
   readonly #sides = sidesLegend();
   #graph: GraphPane | null = null;
   #hlo: HloPane | null = null;
@@ -419,45 +415,32 @@ class TreeWidget {
       onHover: (node) => view.link.setHover(this.#model.hoverName(node)),
       onClear: () => view.link.setSelection([]),
     };
-    this.#icicle = new IciclePane(this.#model, this.#listeners, signal);
+    this.#icicle = new IciclePane(this.#model, this.#listeners);
     this.#table = new TablePane(this.#model, this.#listeners, signal);
-    this.#search = new SearchBox(
-      this.#model,
-      { onFound: () => this.#draw(), onGoTo: (node: number) => this.#goTo(node) },
-      signal,
-    );
+    const searching = { onFound: () => this.#draw(), onGoTo: (node: number) => this.#goTo(node) };
+    this.#search = new SearchBox(this.#model, searching, signal);
+    const options = structure.figures.map(({ key, text }) => h("option", { value: key }, text));
+    this.#figures = selectBox("Figure", signal, (key) => this.#chooseFigure(key as FigureKey), ...options);
     view.root.append(h("div.tfp-fill", this.#toolbar(), this.#place));
-    this.#listen();
+    const compute = () => {
+      this.#model.compute();
+      this.#search.search();
+    };
+    follow(view, { compute, select: () => this.#follow(), hover: () => this.#showHover() });
     this.#choose(asked);
   }
 
   #toolbar(): HTMLElement {
     const { signal } = this.view;
     const { structure } = this.#model;
-    const select = this.#figures;
-    for (const { key, text } of structure.figures) select.append(h("option", { value: key }, text));
-    on(select, signal, { change: () => this.#chooseFigure(select.value as FigureKey) });
     const { n_ops, n_named } = structure.meta;
     const named = n_named < n_ops ? `${n_named.toLocaleString("en-US")} of ` : "";
     this.#count.textContent = `${named}${n_ops.toLocaleString("en-US")} ${n_ops === 1 ? "op" : "ops"}`;
     this.#count.title = named ? "The others cost least; they are summed by scope." : "";
-    const kinds = segmented(
-      "By what the cost is cut",
-      KINDS,
-      this.#model.kind,
-      (kind: ViewKind) => this.#choose(kind),
-      signal,
-    );
-    const space = h("span.sp");
-    return h("div.bar", kinds, select, ...this.#search.elements, space, this.#sides, this.#count);
-  }
-
-  #listen(): void {
-    const compute = () => {
-      this.#model.compute();
-      this.#search.search();
-    };
-    follow(this.view, { compute, select: () => this.#follow(), hover: () => this.#showHover() });
+    const choose = (kind: ViewKind) => this.#choose(kind);
+    const kinds = segmented("By what the cost is cut", KINDS, this.#model.kind, choose, signal);
+    const search = this.#search.elements;
+    return h("div.bar", kinds, this.#figures, ...search, h("span.sp"), this.#sides, this.#count);
   }
 
   #choose(kind: ViewKind): void {
