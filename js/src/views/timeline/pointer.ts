@@ -97,9 +97,8 @@ export function placeOf(state: TimelineState, painter: Painter, event: number): 
   if (t1 < t0 || events.start[event] > view.t1) return null;
   const xOf = (time: number) => painter.labelWidth + xAt(view, painter.plotWidth, time);
   // Its children may be drawn over it: its ends are what shows of it then.
-  const free = [xOf((t0 + t1) / 2), xOf(t0) + 0.5, xOf(t1) - 0.5].find(
-    (x) => eventUnder(state, painter, x, y) === event,
-  );
+  const isMet = (x: number) => eventUnder(state, painter, x, y) === event;
+  const free = [xOf((t0 + t1) / 2), xOf(t0) + 0.5, xOf(t1) - 0.5].find(isMet);
   return free === undefined ? null : { x: free, y };
 }
 
@@ -173,15 +172,10 @@ function chooseStep(state: TimelineState, step: number, isExtending: boolean) {
   const { steps, range, link } = state;
   if (step < 0) return;
   const own = { t0: steps.start[step], t1: steps.end[step] };
-  if (isExtending && range) {
-    state.setRange({ t0: Math.min(range.t0, own.t0), t1: Math.max(range.t1, own.t1) });
-  } else if (link.step === step && range) {
-    link.setStep(-1);
-    state.setRange(null);
-  } else {
-    link.setStep(step);
-    state.setRange(own);
-  }
+  const isChosen = link.step === step && range !== null;
+  if (isExtending && range) return state.setRange({ t0: Math.min(range.t0, own.t0), t1: Math.max(range.t1, own.t1) });
+  link.setStep(isChosen ? -1 : step);
+  state.setRange(isChosen ? null : own);
 }
 
 const OFFSET_PX = 12;
@@ -288,8 +282,9 @@ interface PointerPlaces {
 /** What a press became: called with the pointer's place until it is released. */
 type Drag = (x: number, y: number) => void;
 
-export function listenToPointer(state: TimelineState, painter: Painter, places: PointerPlaces, signal: AbortSignal) {
+export function listenToPointer(state: TimelineState, painter: Painter, places: PointerPlaces) {
   const { area } = places;
+  const { signal } = state;
   let drag: Drag | null = null;
   let press = { x: 0, y: 0, hasMoved: false };
   const at = (event: MouseEvent) => placeOn(places.canvas, event);
@@ -303,10 +298,7 @@ export function listenToPointer(state: TimelineState, painter: Painter, places: 
   };
   const onMove = (event: PointerEvent) => {
     const { x, y } = at(event);
-    if (!drag) {
-      hover(state, painter, places, x, y, event.target as Element);
-      return;
-    }
+    if (!drag) return hover(state, painter, places, x, y, event.target as Element);
     if (!press.hasMoved && Math.hypot(x - press.x, y - press.y) < CLICK_PX) return;
     if (!press.hasMoved) places.onHover(-1, null);
     press.hasMoved = true;
@@ -318,10 +310,7 @@ export function listenToPointer(state: TimelineState, painter: Painter, places: 
     if (!press.hasMoved && event.type === "pointerup") click(state, painter, places, press.x, press.y, event.shiftKey);
   };
   on(area, signal, {
-    pointerdown: onDown,
-    pointermove: onMove,
-    pointerup: onUp,
-    pointercancel: onUp,
+    ...{ pointerdown: onDown, pointermove: onMove, pointerup: onUp, pointercancel: onUp },
     pointerleave: () => places.onHover(-1, null),
   });
   const wheel = (event: WheelEvent) => onWheel(state, painter, places, event, at(event));
@@ -426,13 +415,7 @@ function click(
   }
 }
 
-const CURSORS: Readonly<Record<Zone, string>> = {
-  overview: "grab",
-  ruler: "text",
-  steps: "pointer",
-  tracks: "default",
-  counter: "default",
-};
+const CURSORS = { overview: "grab", ruler: "text", steps: "pointer", tracks: "default", counter: "default" } as const;
 
 function hover(state: TimelineState, painter: Painter, places: PointerPlaces, x: number, y: number, target: Element) {
   const zone = zoneAt(painter, y);
@@ -465,11 +448,7 @@ function onWheel(
   if (!isZoom && !isPan && scroller.contains(event.target as Node)) return;
   event.preventDefault();
   const window = state.view.t1 - state.view.t0;
-  if (isPan) {
-    const delta = ((dx || dy) / painter.plotWidth) * window;
-    state.setView(panBy(state.view, delta, state.reach));
-    return;
-  }
+  if (isPan) return state.setView(panBy(state.view, ((dx || dy) / painter.plotWidth) * window, state.reach));
   if (!isZoom) {
     scroller.scrollTop += dy;
     return;
@@ -593,10 +572,8 @@ export class Cursor {
     // The words of the range and of bookmarks are not to be covered.
     const taken = painter.rangeLabel ? [painter.rangeLabel, ...painter.flags] : painter.flags;
     const from = isLeft ? x - LABEL_PX : x;
-    label.classList.toggle(
-      "low",
-      taken.some(({ t0, t1 }) => from < t1 && from + LABEL_PX > t0),
-    );
+    const isTaken = taken.some(({ t0, t1 }) => from < t1 && from + LABEL_PX > t0);
+    label.classList.toggle("low", isTaken);
   }
 }
 
