@@ -404,11 +404,8 @@ const EVENT_TABLES = ["events", "runs", "flows_out", "flows_in"];
 
 type Change = "tables" | "progress" | "tiles" | "names" | "problem";
 
-export interface EventsState {
+export interface EventsState extends Readonly<Record<"isOffline" | "isFull" | "hasKernel", boolean>> {
   readonly problem: string;
-  readonly isOffline: boolean;
-  readonly isFull: boolean;
-  readonly hasKernel: boolean;
 }
 
 /** So long a kernel may take to send what a page has only a window of. */

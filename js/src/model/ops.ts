@@ -13,7 +13,7 @@ import { stepsOfScope } from "./range";
 /** What the meta object says of ops, by op. */
 export type OpNames = Pick<TraceMeta, "names" | "op_name" | "op_type" | "op_device" | "op_eager">;
 
-export interface OpRow {
+export interface OpRow extends Readonly<Record<"occurrences" | "totalPs" | "selfPs", number>> {
   /** Unique and stable over ranges, so that a table keeps its place. */
   readonly key: string;
   /** Op id; of a row by type its first op; -1 for an IDLE row. */
@@ -25,19 +25,13 @@ export interface OpRow {
   readonly isIdle: boolean;
   /** How many ops the row stands for: 1, or the ops of a type. */
   readonly nOps: number;
-  readonly occurrences: number;
-  readonly totalPs: number;
-  readonly selfPs: number;
   /** Self time over the self time of all rows; of one side (host or device) where only that side is asked for. */
   readonly selfRatio: number;
   /** Running sum of `selfRatio`, largest self time first. */
   readonly cumulativeRatio: number;
 }
 
-export interface OpTotals {
-  readonly totalPs: Float64Array;
-  readonly selfPs: Float64Array;
-  readonly occurrences: Float64Array;
+export interface OpTotals extends Readonly<Record<"totalPs" | "selfPs" | "occurrences", Float64Array>> {
   /** Idle time of host lines and of device lines. */
   readonly idlePs: readonly [number, number];
 }
@@ -392,14 +386,10 @@ export function selfByPhase(
   return sums;
 }
 
-export interface LayerRow extends LayerMeta {
-  readonly rank: number;
-  readonly entry: number;
+export interface LayerRow
+  extends LayerMeta,
+    Readonly<Record<"rank" | "entry" | "selfPs" | "ratio" | "nOps" | "occurrences", number>> {
   readonly phasePs: readonly number[];
-  readonly selfPs: number;
-  readonly ratio: number;
-  readonly nOps: number;
-  readonly occurrences: number;
 }
 
 /** What ran in the layers on one side, most time first, every op in one row; last what only holds memory, if it is that side's. */

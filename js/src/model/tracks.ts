@@ -70,20 +70,16 @@ export interface TrackSource {
   readonly hosts?: HostSource | null;
 }
 
-export interface TrackLayout {
+export interface TrackLayout
+  extends Readonly<Record<"height" | "pinnedHeight" | "nTracks" | "nHidden" | "nHosts", number>> {
   /** In the order of y, without gaps; the pinned ones first. */
   readonly tracks: readonly Track[];
-  readonly height: number;
-  readonly pinnedHeight: number;
   /** Pinned counters, drawn below the tracks; y from the top of the first. */
   readonly dock: readonly CounterTrack[];
   /** Lines and counters that pass the filter and are not hidden, of all that the capture has. */
   readonly nShown: number;
-  readonly nTracks: number;
-  readonly nHidden: number;
   /** Hosts that pass the filter and are not hidden, of several; 0 for a capture of one. */
   readonly nHostsShown: number;
-  readonly nHosts: number;
   readonly ofLine: ReadonlyMap<number, LineTrack>;
   /** Of the dock too. */
   readonly byKey: ReadonlyMap<TrackKey, Track>;

@@ -25,10 +25,7 @@ const MIN_LABEL_PX = 34;
 /** A name cut to less says nothing. */
 const MIN_LABEL = 5;
 
-export interface CellLook {
-  readonly label: string;
-  readonly figure: string;
-  readonly spoken: string;
+export interface CellLook extends Readonly<Record<"label" | "figure" | "spoken", string>> {
   /** Slice family, or "" for what is no slice. */
   readonly family: string;
   /** Of its time. */

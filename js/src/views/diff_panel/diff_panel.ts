@@ -111,12 +111,9 @@ function entry(one: Category): HTMLElement {
   return labelled(name, values, { class: isChanged(one.state) ? "cat top" : "cat", title });
 }
 
-interface ColumnsShown {
-  readonly hasWhere: boolean;
-  readonly hasPlace: boolean;
+interface ColumnsShown extends Readonly<Record<"hasWhere" | "hasPlace" | "isNoiseKnown", boolean>> {
   /** What the numbers are in: "ms a step", "ms", "" where each row has a unit of its own. */
   readonly unit: string;
-  readonly isNoiseKnown: boolean;
 }
 
 function identity(words: TableWords, { hasWhere, hasPlace }: ColumnsShown): GridColumn<DiffRow>[] {

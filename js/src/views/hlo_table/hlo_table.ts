@@ -33,20 +33,15 @@ interface HloOp extends HloMeta {
   readonly program: string;
 }
 
-interface HloRow {
+interface HloRow extends Readonly<Record<"rank" | "occurrences" | "totalPs" | "selfPs" | "gibps", number>> {
   readonly key: string;
-  readonly rank: number;
   /** Rows of the meta object's `hlo_ops`: one, or those of a group. */
   readonly hlos: readonly number[];
   readonly meta: HloOp;
-  readonly occurrences: number;
-  readonly totalPs: number;
-  readonly selfPs: number;
   /** Of the self time of all HLO ops. */
   readonly ratio: number;
   /** Over total time; NaN where nothing is known of the op. */
   readonly gflops: number;
-  readonly gibps: number;
 }
 
 type Tables = (name: string) => Table | undefined;

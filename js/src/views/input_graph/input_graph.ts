@@ -59,15 +59,11 @@ function shareOfWait({ pipeline, range, rank, slow, stats }: InputScene): number
   return sum > 0 ? waits[slow] / sum : 0;
 }
 
-interface IteratorCost {
+interface IteratorCost extends Readonly<Record<"total" | "calls" | "nBatches" | "scale", number>> {
   /** Sums in ps and calls. */
   readonly self: number;
-  readonly total: number;
-  readonly calls: number;
   /** When the first call of one execution began (Infinity where it has none); null for an average of many. */
   readonly startPs: number | null;
-  readonly nBatches: number;
-  readonly scale: number;
 }
 
 /** Boxes narrower than this have no room for the calls beside the work. */

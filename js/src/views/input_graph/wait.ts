@@ -314,11 +314,8 @@ export const OP_LEDGER: Parts<InputOpRow> = {
   },
 };
 
-export interface PipelineRow extends LedgerRow, Latency {
+export interface PipelineRow extends LedgerRow, Latency, Readonly<Record<"host" | "kind" | "bottleneck", string>> {
   readonly index: number;
-  readonly host: string;
-  readonly kind: string;
-  readonly bottleneck: string;
 }
 
 export function pipelineRow(pipeline: PipelineMeta, index: number, latency: Latency): PipelineRow {

@@ -37,20 +37,17 @@ type Box = Readonly<Record<"top" | "height", number>>;
 
 type StripRow = Box & { readonly strip: Strip };
 
-interface Layout {
+interface Layout extends Readonly<Record<"top" | "timesY" | "height", number>> {
   readonly axis: StepAxis;
   readonly run: Run;
-  readonly top: number;
   readonly levels: readonly Tick[];
   readonly events: Box;
   readonly times: Box;
   /** Middle of the labels of step numbers, and of times. */
   readonly numbersY: number;
-  readonly timesY: number;
   readonly strips: readonly StripRow[];
   /** From the step times to the last chart: lines through all of it. */
   readonly body: Box;
-  readonly height: number;
 }
 
 function layOut(state: LiveState, strips: readonly Strip[], axis: StepAxis, top: number): Layout {

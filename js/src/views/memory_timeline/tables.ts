@@ -341,16 +341,10 @@ function select({ link }: TraceView, { name }: LedgerRow): void {
   if (name !== "") toggleSelection(link, [name]);
 }
 
-interface LifeRow extends LedgerRow {
-  readonly bytes: number;
-  readonly lifePs: number;
-  readonly atPs: number;
-  readonly stepName: string;
-  readonly step: number;
-  readonly region: string;
-  readonly dtype: string;
-  readonly shape: string;
-}
+interface LifeRow
+  extends LedgerRow,
+    Readonly<Record<"bytes" | "lifePs" | "atPs" | "step", number>>,
+    Readonly<Record<"stepName" | "region" | "dtype" | "shape", string>> {}
 
 function lifetimesPane(view: TraceView, onMoment: (timePs: number) => void): Pane<PaneScene> {
   const { meta } = view.data;

@@ -52,12 +52,9 @@ const N_CARDS = 3;
 /** Filled bars of the mark beside the word. */
 const BARS = { high: 3, medium: 2, low: 1 } as const;
 
-interface Card {
-  readonly element: HTMLElement;
+interface Card extends Readonly<Record<"element" | "body" | "facts", HTMLElement>> {
   readonly title: HTMLButtonElement;
-  readonly body: HTMLElement;
   readonly evidence: HTMLButtonElement;
-  readonly facts: HTMLElement;
 }
 
 class AdviceCards {

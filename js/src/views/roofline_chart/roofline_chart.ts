@@ -15,13 +15,9 @@ import { follow, type TraceBuilder, type TraceView, toggleSelection } from "../.
 /** What an op is held up by; "cache" where it moved more than the memory could, "" where that is not known. */
 type Bound = "compute" | "memory" | "cache" | "";
 
-export interface Work {
-  readonly row: number;
-  readonly ps: number;
-  readonly occurrences: number;
+export interface Work extends Readonly<Record<"row" | "ps" | "occurrences" | "byteRate", number>> {
   /** A second; NaN where not known. */
   readonly flopRate: number;
-  readonly byteRate: number;
   /** Float operations a byte. */
   readonly intensity: number;
   readonly bound: Bound;
@@ -102,12 +98,8 @@ interface Roof {
 }
 
 /** A circle: an op, or several that are at one place, such as those of layers of one size. */
-export interface Place {
+export interface Place extends Readonly<Record<"ps" | "x" | "y" | "radius", number>> {
   readonly works: readonly Work[];
-  readonly ps: number;
-  readonly x: number;
-  readonly y: number;
-  readonly radius: number;
 }
 
 class Axis {

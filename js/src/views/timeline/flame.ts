@@ -634,12 +634,9 @@ const FILL_MIN_PX = 3;
 const PADDING_PX = 4;
 const DIM_ALPHA = 0.4;
 
-interface FlamePicture {
+interface FlamePicture extends Readonly<Record<"width" | "height" | "scrollTop" | "cursor", number>> {
   readonly ctx: CanvasRenderingContext2D;
   readonly palette: Palette;
-  readonly width: number;
-  readonly height: number;
-  readonly scrollTop: number;
   readonly rects: readonly FlameRect[];
   readonly fills: readonly string[];
   readonly edges: readonly string[];
@@ -651,7 +648,6 @@ interface FlamePicture {
   readonly isDim: (rect: FlameRect) => boolean;
   /** Rectangles under the pointer and of the keyboard; -1 for none. */
   readonly hover: number;
-  readonly cursor: number;
 }
 
 function drawFlame(picture: FlamePicture) {

@@ -14,14 +14,11 @@ import type { TimelineState } from "./state";
 const kbd = (name: string) => h("kbd", name);
 
 /** What is on screen, in words. */
-interface OnScreen {
-  readonly from: string;
-  readonly to: string;
+interface OnScreen extends Readonly<Record<"from" | "to" | "count", string>> {
   /** Length of the capture. */
   readonly whole: string;
   /** Of these times. */
   readonly unit: string;
-  readonly count: string;
   /** What happens to the others: " in this page". */
   readonly state: string;
   /** At length; "" where there is nothing to explain. */

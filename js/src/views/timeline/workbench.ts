@@ -13,11 +13,7 @@ import { Cursor } from "./pointer";
 import type { TimelineState } from "./state";
 import { actionsOf, hide, pin, TrackLabels } from "./tracks";
 
-interface WorkbenchPlaces {
-  readonly section: HTMLElement;
-  readonly area: HTMLElement;
-  readonly scroller: HTMLElement;
-  readonly live: HTMLElement;
+interface WorkbenchPlaces extends Readonly<Record<"section" | "area" | "scroller" | "live", HTMLElement>> {
   readonly help: () => void;
 }
 

@@ -31,11 +31,7 @@ interface BoxLook extends BoxWords {
   readonly fits: (text: string) => boolean;
 }
 
-export interface BoxWords {
-  readonly name: string;
-  readonly figure: string;
-  readonly note: string;
-  readonly spoken: string;
+export interface BoxWords extends Readonly<Record<"name" | "figure" | "note" | "spoken", string>> {
   readonly marked: "all" | "some" | "none";
   readonly found?: "hit" | "dim" | undefined;
   /** The whole name, by which tests and style sheets find it. */

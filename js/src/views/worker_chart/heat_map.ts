@@ -359,10 +359,7 @@ function colorRamp(root: HTMLElement, of: string): Ramp {
   return { css, rgba: ctx.getImageData(0, 0, N_COLORS, 1).data };
 }
 
-interface CellPlace {
-  readonly left: number;
-  readonly width: number;
-  readonly height: number;
+interface CellPlace extends Readonly<Record<"left" | "width" | "height", number>> {
   readonly total: { readonly width: number; readonly height: number };
 }
 
