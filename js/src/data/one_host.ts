@@ -66,11 +66,7 @@ const PARTS: Readonly<
   kernel_step_totals: { by: "host", of: "hosts" },
   top_ops: { by: "host", of: "hosts" },
   iterator_calls: { by: "pipeline", of: "pipelines", counts: { pipeline: "pipelines", root: "rows" } },
-  memory: {
-    by: "allocator",
-    of: "allocators",
-    counts: { allocator: "allocators", freed_at: "rows", step: "steps" },
-  },
+  memory: { by: "allocator", of: "allocators", counts: { allocator: "allocators", freed_at: "rows", step: "steps" } },
 };
 
 /** The part of a trace that one host recorded. Each table is made when it is first asked for, and again when it grew. */

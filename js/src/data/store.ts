@@ -9,7 +9,16 @@
 import { GrowingTable, numbers, type Span } from "./columns";
 import { BYTES_PER_EVENT, Events } from "./events";
 import type { TraceMeta } from "./meta";
-import { EMPTY_TABLE, fromBase64, type Inflater, newInflater, type Pack, parsePack, type Table } from "./pack";
+import {
+  EMPTY_TABLE,
+  fromBase64,
+  type Inflater,
+  newInflater,
+  type Pack,
+  parsePack,
+  type Table,
+  type TypedArray,
+} from "./pack";
 import { type AnyModel, atEnd, guarded, type Host, wholeTraits } from "./widget";
 
 export interface Reply {
@@ -202,16 +211,8 @@ class Sections {
   ) {
     for (const [name, { n_rows, n_parts, is_here }] of Object.entries(meta.sections ?? {})) {
       if (BY_TILE.includes(name)) continue;
-      const isWhole = is_here || n_parts === 0;
-      this.#sections.set(name, {
-        nRows: n_rows,
-        nParts: n_parts,
-        parts: new Map(),
-        nPlaced: 0,
-        columns: null,
-        list: null,
-        isWhole,
-      });
+      const section = { nRows: n_rows, nParts: n_parts, parts: new Map(), nPlaced: 0, columns: null, list: null };
+      this.#sections.set(name, { ...section, isWhole: is_here || n_parts === 0 });
     }
   }
 
@@ -326,10 +327,8 @@ class TileStats {
     const tile = events.tileOf(position);
     const { stats, offset } = await this.#opened(tile);
     const k = events.ordinalOf(tile, position);
-    const columns = Object.entries(stats.columns).map(([name, values]) => [
-      name,
-      values.subarray(offset[k], offset[k + 1]),
-    ]);
+    const own = (values: TypedArray) => values.subarray(offset[k], offset[k + 1]);
+    const columns = Object.entries(stats.columns).map(([name, values]) => [name, own(values)]);
     return { n: k < 0 ? 0 : offset[k + 1] - offset[k], columns: Object.fromEntries(columns) };
   }
 
@@ -651,25 +650,16 @@ export class TraceData {
     if (!this.meta) return "";
     const isFree = (key: string) =>
       !this.#refused.has(key) && !this.#decoding.has(key) && !this.#transport.isAsked(key);
-    const ofSection = (name: string) => this.#sections.missing(name).find(isFree) ?? "";
+    const firstOf = (names: Iterable<string>) =>
+      [...names].flatMap((name) => this.#sections.missing(name)).find(isFree) ?? "";
     const tile = this.#nextTile(isFree, true);
     if (tile !== "" && this.#nOnScreen <= FEW_TILES) return tile;
     for (const stats of this.#wantedStats) if (isFree(`stats:${stats}`)) return `stats:${stats}`;
-    for (const name of this.#needed) {
-      const key = ofSection(name);
-      if (key !== "") return key;
-    }
-    if (tile !== "") return tile;
-    const names = ofSection("names");
-    if (names !== "") return names;
-    if (this.#isOverBudget) return "";
-    const outward = this.#nextTile(isFree, false);
-    if (outward !== "") return outward;
-    for (const name of this.#sections.names) {
-      const key = ofSection(name);
-      if (key !== "") return key;
-    }
-    return this.#nextStats(isFree);
+    const needed = firstOf(this.#needed);
+    if (needed !== "") return needed;
+    const shown = tile || firstOf(["names"]);
+    if (shown !== "" || this.#isOverBudget) return shown;
+    return this.#nextTile(isFree, false) || firstOf(this.#sections.names) || this.#nextStats(isFree);
   }
 
   get #nOnScreen(): number {

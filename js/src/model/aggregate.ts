@@ -45,14 +45,10 @@ interface Sums extends Readonly<Record<"count" | "total" | "self" | "whole" | "l
 type TileTotals = Sums & { readonly names: Int32Array };
 
 function newSums(n: number): Sums {
-  return {
-    count: new Float64Array(n),
-    total: new Float64Array(n),
-    self: new Float64Array(n),
-    whole: new Float64Array(n),
-    least: new Float64Array(n).fill(Number.POSITIVE_INFINITY),
-    longest: new Int32Array(n).fill(-1),
-  };
+  const [count, total, self, whole, least] = [0, 0, 0, 0, Number.POSITIVE_INFINITY].map((value) =>
+    new Float64Array(n).fill(value),
+  );
+  return { count, total, self, whole, least, longest: new Int32Array(n).fill(-1) };
 }
 
 class Accumulator {
@@ -265,8 +261,7 @@ export class Aggregate extends Stepwise {
   }
 
   rows(): NameTotals[] {
-    const { names } = this.#sum;
-    return names.map((name) => this.#row(name));
+    return this.#sum.names.map((name) => this.#row(name));
   }
 
   /** Totals of one name in the span, null where it does not occur. */

@@ -239,14 +239,8 @@ export function inputOps(meta: TraceMeta, table: Tables, scope: Scope): InputOp[
     const workMs = inRange ? inRange(name) / 1e9 : scope === null ? whole : (steady ?? Number.NaN);
     // What is no iterator has no other one to wait for.
     const workPs = whole === undefined ? Math.max(0, totals.selfPs[op]) : ((workMs ?? 0) * 1e9) / (totals.nSteps ?? 1);
-    rows.push({
-      name,
-      category,
-      count,
-      totalPs,
-      workPs,
-      waitPs: whole === undefined ? 0 : Math.max(0, totalPs - workPs),
-    });
+    const waitPs = whole === undefined ? 0 : Math.max(0, totalPs - workPs);
+    rows.push({ name, category, count, totalPs, workPs, waitPs });
   });
   const sum = rows.reduce((all, row) => all + (row.workPs || 0), 0) || 1;
   return rows

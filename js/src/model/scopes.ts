@@ -153,12 +153,7 @@ export function layoutScopes(
       draft.children.length > 0 ? draft.gapPs : draft.cell.ps,
     ),
   );
-  return laid.descendants().map((node) => ({
-    cell: node.data.cell,
-    level: node.depth,
-    x0: node.x0,
-    x1: node.x1,
-  }));
+  return laid.descendants().map((node) => ({ cell: node.data.cell, level: node.depth, x0: node.x0, x1: node.x1 }));
 }
 
 /** Levels below the top; deeper ones appear as one zooms in. */

@@ -9,7 +9,7 @@ export function labelList(className: string, label: string, ...rows: HTMLElement
 /** A row; a value alone takes the columns of all. */
 export function labelled(label: Child, values: readonly Child[], attributes: Attributes = {}): HTMLElement {
   const cells = values.map((value) => h("span.value", value));
-  return h("div", { ...attributes, role: "listitem" }, h("span.label", label), ...cells);
+  return h("div", { ...attributes, role: "listitem" }, h("span.label.q", label), ...cells);
 }
 
 /** At most `most` entries, the first and the last ones; a joint of its own says that some between are not named. */
@@ -25,7 +25,7 @@ export function crumbButtons(
     if (i > 0 && i <= skipped) return;
     if (i > 0) {
       const joint = i === skipped + 1 && skipped > 0 ? "› … ›" : "›";
-      parts.push(unspoken("span.sep", joint));
+      parts.push(unspoken("span.sep.q.fix", joint));
     }
     const attributes = { title: text, "aria-current": i === path.length - 1 ? "true" : undefined };
     parts.push(button(text, () => open(row), signal, attributes));

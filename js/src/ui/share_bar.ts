@@ -99,7 +99,7 @@ export class ShareBar {
     readonly onPick: (key: string) => void,
     signal: AbortSignal,
   ) {
-    this.element = h("div.tfp-share", { role: "img" }, h("span.q.tfp-share-title", title), this.#track);
+    this.element = h("div.tfp-share", { role: "img" }, h("span.q.fix.tfp-share-title", title), this.#track);
     on(this.#track, signal, { click: (event) => this.#click(event) });
     watchSize(this.#track, signal, (width) => {
       this.#width = width;

@@ -352,7 +352,7 @@ const PATIENCE_MS = 1000;
 class Chip {
   /** What it says is of the linked host, where there is one. */
   readonly #one: OneHost;
-  readonly element = h("span.tfp-chip", h("span.q.lead", "Showing"));
+  readonly element = h("span.tfp-chip", h("span.q.opt", "Showing"));
   readonly #words = h("span.cut", { role: "status" });
   readonly #box: HTMLElement;
   readonly #clear: HTMLButtonElement;
@@ -365,7 +365,7 @@ class Chip {
 
   constructor(readonly view: TraceView) {
     const clearHost = button("×", () => view.link.setHost(""), view.signal, titledAlike("Show all hosts"));
-    this.#hostBox = h("span.of-host", { role: "status" }, this.#host, clearHost);
+    this.#hostBox = h("span.of-host.fix", { role: "status" }, this.#host, clearHost);
     this.#clear = button("×", () => chooseRange(view.link, null), view.signal, titledAlike("Clear the range"));
     this.#box = h("span.c", this.#words, this.#clear);
     const set = (isWhole: boolean) => () => view.link.setWholeCapture(isWhole);

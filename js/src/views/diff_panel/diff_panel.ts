@@ -176,7 +176,7 @@ function changeCell(row: DiffRow, largest: number): Node {
   }
   axis.append(span("zero", 50));
   const figure = signed(change, (value) => valueText(row, value));
-  return h("div.tfp-change", h("span.figure", figure), axis);
+  return h("div.tfp-change", h("span.figure.v", figure), axis);
 }
 
 function span(kind: string, left: number, width?: number): HTMLElement {

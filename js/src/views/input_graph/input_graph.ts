@@ -167,7 +167,7 @@ function legend(): HTMLElement {
     const line = svg("path", { class: `tfp-arrow${kind}`, d: "M0 4H22" });
     return h("span", svg("svg", { width: 26, height: 8, "aria-hidden": "true" }, line), text);
   };
-  return h("span.tfp-keys", key("critical path", " critical"), key("not critical", ""));
+  return h("span.tfp-keys.opt", key("critical path", " critical"), key("not critical", ""));
 }
 
 const SIZE: Omit<GraphSize, "width"> = { nodeHeight: 84, gap: 22, rowGap: 8, minNodeWidth: 92, maxNodeWidth: 168 };

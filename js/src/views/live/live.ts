@@ -98,7 +98,7 @@ class Head {
   /** What lines and areas mean, with what they are now. */
   readonly legend = h("div.keys");
   readonly #title = h("b.cut");
-  readonly #state = h("span.state", { role: "status" });
+  readonly #state = h("span.state.fix", { role: "status" });
   readonly #figures = h("div.figures");
   readonly #verdict = h("p", { role: "status" });
 

@@ -196,7 +196,7 @@ interface Shown {
 export class MemoryChart {
   readonly element = h("div.tfp-plot", { tabindex: 0, role: "img" });
   /** What is drawn beyond what the figures beside the chart explain. */
-  readonly legend = h("span.tfp-mem-keys");
+  readonly legend = h("span.tfp-mem-keys.opt");
   /** How many of the events the chart draws, where those are not all. */
   readonly drawn = h("p.q.tfp-mem-drawn");
   isFreeDrawn = false;

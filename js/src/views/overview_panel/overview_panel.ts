@@ -311,7 +311,7 @@ class Details {
     this.#box = h("div.tfp-facts", { id, role: "region", "aria-label": "Details", hidden: true });
     for (const { title, facts, notes } of overviewFacts(view.data.meta)) {
       const rows = facts.map(({ name, value, hint }) => labelled(name, [value], { title: hint }));
-      const said = notes.map((note) => h("p", note));
+      const said = notes.map((note) => h("p.q", note));
       const list = rows.length > 0 && labelList("tfp-fact-list", title, ...rows);
       this.#box.append(h("section", h("h3", title), list, ...said));
     }
@@ -573,7 +573,7 @@ function breakdown(view: TraceView): HTMLElement {
       category === "compile" && ms === 0 && compiling >= 0
         ? [`in ${stepWords(data.meta.step_names, compiling)}`]
         : [formatPart(ms, decimals), formatShare(ratio)];
-    const emphasis = ms === 0 ? " z" : category === emphasized ? " top" : "";
+    const emphasis = ms === 0 ? " q" : category === emphasized ? " top" : "";
     const title = `${CATEGORY_LABELS[category] ?? category}: ${formatMs(ms)} a step, ${formatPercent(ratio)}`;
     const name = h("span", categorySwatch(category), CATEGORY_LABELS[category] ?? category);
     list.append(labelled(name, values, { class: `tfp-cat${emphasis}`, title }));

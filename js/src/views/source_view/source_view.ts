@@ -380,7 +380,7 @@ class Details {
     const title = `${name}\n${plural(occurrences, "run")}${each} on the ${sideOf(op)}, ${formatTime(ps)}${each}`;
     const pressed = String(selection.length === 1 && selection[0] === name);
     const attributes = { title, "data-op-name": name, "aria-pressed": pressed, class: "bare" };
-    const count = h("span.q.n", `× ${formatAmount(occurrences)}`);
+    const count = h("span.q.n.opt", `× ${formatAmount(occurrences)}`);
     const cells = [h("span.name.cut", text), count, h("span.bx", bar), h("span.v", formatTime(ps))];
     const pick = () => toggleSelection(this.link, [name]);
     const element = button("", pick, this.signal, attributes, ...cells);

@@ -39,7 +39,7 @@ export class Toolbar {
   readonly #state = h("span", " ");
   readonly #about = h(
     "span.q.tl-about",
-    h("span.tl-window", this.#window, this.#whole, this.#unit),
+    h("span.tl-window.fix", this.#window, this.#whole, this.#unit),
     h("span.tl-counts", this.#count, this.#state),
   );
   readonly #more: (() => Child)[] = [];
@@ -65,7 +65,7 @@ export class Toolbar {
     const about = { class: "tl-key", "aria-label": "All keys", title: "All keys (?)" };
     const help = button("?", actions.help, signal, about);
     const buttons = [fit, this.tracksButton, this.bookmarksButton, this.#moreButton, help];
-    this.element = h("div.bar", h("b", "Timeline"), this.mode, this.#about, this.find, ...buttons);
+    this.element = h("div.bar", h("b.opt", "Timeline"), this.mode, this.#about, this.find, ...buttons);
   }
 
   /** Adds something to the panel "More": a switch, a button. It is built each time that the panel opens. */
@@ -103,7 +103,7 @@ function setText(element: HTMLElement, text: string) {
 export function keyHint(): HTMLElement {
   const optional = h("span.opt");
   optional.append(kbd("F"), " fit selection ", kbd("R"), " measure ", kbd("B"), " bookmark ");
-  const keys = h("span.keys");
+  const keys = h("span.keys.opt.fix");
   keys.append(kbd("W"), " ", kbd("S"), " zoom ", kbd("A"), " ", kbd("D"), " pan ", optional, kbd("?"), " all keys");
   return keys;
 }

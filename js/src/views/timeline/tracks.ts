@@ -583,7 +583,7 @@ function counterLabel(state: TimelineState, track: CounterTrack): HTMLElement {
 /** Cut at its end, but never its number: two visible names stay two. */
 function nameText(name: string): HTMLElement {
   const [, base, number] = /^(.*?)( \d+)?$/s.exec(name) ?? ["", name, ""];
-  return h("span", h("span.base.cut", base), number ? h("span.nr", number) : null);
+  return h("span", h("span.base.cut", base), number ? h("span.nr.fix", number) : null);
 }
 
 /** Names what holds labels; without any it is no tree, which would be an error to a screen reader. */

@@ -604,7 +604,7 @@ export class GraphPane {
     this.#canvas.show(this.#cut.boxes.find((box) => box.id === id));
   }
 
-  reveal(node: number): void {
+  goTo(node: number): void {
     const { tree, structure } = this.model;
     const op = opOfNode(tree, node);
     const place = op >= 0 ? structure.meta.scope[op] : tree.parent[node];

@@ -428,6 +428,11 @@ export class TablePane {
     this.#sheet.update();
   }
 
+  goTo(node: number): void {
+    this.update();
+    this.reveal(node);
+  }
+
   /** Scrolls to a row unless it is in sight, and leaves the keys there. */
   reveal(node: number): void {
     const { model } = this;

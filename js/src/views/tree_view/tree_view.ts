@@ -52,7 +52,16 @@ const TEXT_PX = 150 - 14;
 const LETTER_PX = 6.5;
 const PS_PER_US = 1e6;
 
-class HloPane {
+/** A way to show the model; `update` after a change of the selection alone. */
+interface TreePane {
+  readonly element: HTMLElement;
+  draw(): void;
+  update(): void;
+  goTo(node: number): void;
+  setHover(name: string): void;
+}
+
+class HloPane implements TreePane {
   readonly element: HTMLElement;
   readonly #select: HTMLSelectElement;
   readonly #say = h("span.tfp-say.q", { role: "status" });
@@ -68,13 +77,14 @@ class HloPane {
   constructor(
     readonly view: TraceView,
     readonly graphs: readonly HloGraphMeta[],
+    readonly goTo: (node: number) => void,
   ) {
     const { signal, link } = view;
     const { meta } = view.data;
     this.#known = new Set(meta.op_name.map((name) => meta.names[name]));
     const listeners: CanvasListeners = {
       onClick: (box) => this.#pick(box),
-      onDoubleClick: (box) => this.#goTo(box),
+      onDoubleClick: (box) => this.#drawAround(box),
       onKey: (key, box) => this.#act(key, box),
       onHover: (box) => link.setHover(box === null ? "" : this.#opOf(box)),
       tip: (box) => this.#tip(box),
@@ -100,8 +110,7 @@ class HloPane {
     return isInside(this.#graph) ? formatPercent(value) : formatTime(value * PS_PER_US);
   }
 
-  /** After a change of the selection, and when it is first shown. */
-  follow(): void {
+  draw(): void {
     const { selection } = this.view.link;
     this.#selected = new Set(selection);
     const isOwn = selection.length === 0 || (selection.length === 1 && selection[0] === this.#picked);
@@ -110,6 +119,10 @@ class HloPane {
     const next = Math.max(0, found < 0 ? this.#at : found);
     if (next === this.#at) this.#paint();
     else this.#show(next);
+  }
+
+  update(): void {
+    this.draw();
   }
 
   #show(at: number): void {
@@ -206,7 +219,7 @@ class HloPane {
     return at === this.#at ? -1 : at;
   }
 
-  #goTo(box: GraphBox): void {
+  #drawAround(box: GraphBox): void {
     const at = this.#graphOf(box);
     if (at >= 0) this.#show(at);
   }
@@ -216,7 +229,7 @@ class HloPane {
   }
 
   #act(key: string, box: GraphBox): boolean {
-    if (key === "Enter" && this.#graphOf(box) >= 0) this.#goTo(box);
+    if (key === "Enter" && this.#graphOf(box) >= 0) this.#drawAround(box);
     else if (key === "Enter" || key === " ") this.#pick(box);
     else if (key === "Escape" && this.#selected.size > 0) this.view.link.setSelection([]);
     else return false;
@@ -299,7 +312,7 @@ const MOST_CRUMBS = 5;
 /** So wide a node is seen in the whole. */
 const WIDE_PX = 16;
 
-class IciclePane implements IcicleSource {
+class IciclePane implements IcicleSource, TreePane {
   readonly element: HTMLElement;
   readonly top = 0;
   readonly spoken = { parts: "Inside", shown: "what is shown" };
@@ -326,6 +339,10 @@ class IciclePane implements IcicleSource {
     this.#place.draw();
   }
 
+  update(): void {
+    this.draw();
+  }
+
   scene() {
     const { model } = this;
     const values = model.values(model.figure.key);
@@ -337,15 +354,17 @@ class IciclePane implements IcicleSource {
     return { times, psOf: (op: number) => values[op], lookOf };
   }
 
-  reveal(node: number): void {
+  goTo(node: number): void {
     const { tree } = this.model;
     const { zoom, width } = this.#place;
     const op = opOfNode(tree, node);
     const place = op >= 0 ? this.model.places[op] : tree.parent[node];
-    if (around(tree, place).includes(zoom) || zoom === node) return;
-    // Where it is wide enough in all, nothing needs to be left.
-    const isWide = this.model.share(node) * width >= WIDE_PX;
-    this.#place.zoomTo(isWide ? 0 : Math.max(0, place));
+    if (!around(tree, place).includes(zoom) && zoom !== node) {
+      // Where it is wide enough in all, nothing needs to be left.
+      const isWide = this.model.share(node) * width >= WIDE_PX;
+      this.#place.zoomTo(isWide ? 0 : Math.max(0, place));
+    }
+    this.draw();
   }
 
   setHover(name: string): void {
@@ -400,8 +419,9 @@ class TreeWidget {
   readonly #count = h("span.q");
   readonly #figures: HTMLSelectElement;
   readonly #sides = sidesLegend();
-  #graph: GraphPane | null = null;
-  #hlo: HloPane | null = null;
+  readonly #made = new Map<ViewKind, readonly TreePane[]>();
+  /** What is shown. */
+  #panes: readonly TreePane[] = [];
 
   constructor(
     readonly view: TraceView,
@@ -446,21 +466,21 @@ class TreeWidget {
   #choose(kind: ViewKind): void {
     this.#model.kind = kind;
     const why = this.#whyEmpty(kind);
-    if (why !== null) this.#place.replaceChildren(why);
-    else if (kind === "graph") {
-      this.#graph ??= new GraphPane(this.#model, this.#listeners, this.view.signal);
-      this.#place.replaceChildren(this.#graph.element);
-    } else if (kind === "hlo") {
-      this.#hlo ??= new HloPane(this.view, this.#hlos);
-      this.#place.replaceChildren(this.#hlo.element);
-    } else {
-      const panes = kind === "op" ? [this.#table.element] : [this.#icicle.element, this.#table.element];
-      this.#place.replaceChildren(...panes);
-    }
+    this.#panes = why === null ? (this.#made.get(kind) ?? this.#make(kind)) : [];
+    if (why === null) this.#made.set(kind, this.#panes);
+    this.#place.replaceChildren(...(why === null ? this.#panes.map(({ element }) => element) : [why]));
     this.#place.dataset.kind = kind;
     this.#figures.hidden = kind === "hlo";
     this.#showSides();
     this.#search.search();
+  }
+
+  #make(kind: ViewKind): TreePane[] {
+    const { view } = this;
+    if (kind === "graph") return [new GraphPane(this.#model, this.#listeners, view.signal)];
+    const select = (node: number) => view.link.setSelection(this.#model.opsToSelect(node));
+    if (kind === "hlo") return [new HloPane(view, this.#hlos, select)];
+    return kind === "op" ? [this.#table] : [this.#icicle, this.#table];
   }
 
   get #hlos(): readonly HloGraphMeta[] {
@@ -470,16 +490,14 @@ class TreeWidget {
   #whyEmpty(kind: ViewKind): HTMLElement | null {
     const { meta } = this.#model.structure;
     const { signal } = this.view;
-    const isStored = meta.is_stored;
     const framework = frameworkOf(this.view.data.meta);
-    const capture = isStored || framework !== "TensorFlow" ? "" : CAPTURE_CODE[framework];
+    const capture = meta.is_stored || framework !== "TensorFlow" ? "" : CAPTURE_CODE[framework];
     if (kind === "code" && meta.no_code) {
-      const reason = `Lines are unknown because ${meta.no_code}`;
-      return emptyState("No call stacks in this profile", reason, capture, signal);
+      return emptyState("No call stacks in this profile", `Lines are unknown because ${meta.no_code}`, capture, signal);
     }
     if (kind === "graph" && meta.no_edges) {
       const reason = `What feeds what is unknown because ${meta.no_edges}`;
-      return emptyState("No graph of ops in this profile", reason, isStored ? WITH_GRAPH : capture, signal);
+      return emptyState("No graph of ops in this profile", reason, meta.is_stored ? WITH_GRAPH : capture, signal);
     }
     if (kind === "hlo" && this.#hlos.length === 0) {
       if (this.view.data.nRows("hlo_ops") === 0) {
@@ -510,14 +528,7 @@ class TreeWidget {
   }
 
   #draw(): void {
-    const { kind } = this.#model;
-    if (this.#whyEmpty(kind) !== null) return;
-    if (kind === "graph") this.#graph?.draw();
-    else if (kind === "hlo") this.#hlo?.follow();
-    else {
-      if (kind !== "op") this.#icicle.draw();
-      this.#table.draw();
-    }
+    for (const pane of this.#panes) pane.draw();
   }
 
   /** Selects the ops of a node, or none where exactly they are selected. */
@@ -530,14 +541,8 @@ class TreeWidget {
   #follow(): void {
     const { link } = this.view;
     if (!this.#model.select(link.selection)) return;
-    const { kind } = this.#model;
-    if (this.#whyEmpty(kind) !== null) return;
-    if (kind === "graph") this.#graph?.update();
-    if (kind === "hlo") this.#hlo?.follow();
-    if (kind === "graph" || kind === "hlo") return;
-    if (kind !== "op") this.#icicle.draw();
-    this.#table.update();
-    this.#revealSelected();
+    for (const pane of this.#panes) pane.update();
+    if (this.#panes.includes(this.#table)) this.#revealSelected();
   }
 
   /** What was selected elsewhere is brought into sight, unless some of it is. */
@@ -550,27 +555,11 @@ class TreeWidget {
   }
 
   #goTo(node: number): void {
-    if (this.#model.kind === "graph") this.#graph?.reveal(node);
-    else if (this.#model.kind === "hlo") this.view.link.setSelection(this.#model.opsToSelect(node));
-    else {
-      if (this.#model.kind !== "op") {
-        this.#icicle.reveal(node);
-        this.#icicle.draw();
-      }
-      this.#table.update();
-      this.#table.reveal(node);
-    }
+    for (const pane of this.#panes) pane.goTo(node);
   }
 
   #showHover(): void {
-    const { hover } = this.view.link;
-    const { kind } = this.#model;
-    if (kind === "graph") this.#graph?.setHover(hover);
-    else if (kind === "hlo") this.#hlo?.setHover(hover);
-    else {
-      this.#icicle.setHover(hover);
-      this.#table.setHover(hover);
-    }
+    for (const pane of this.#panes) pane.setHover(this.view.link.hover);
   }
 }
 

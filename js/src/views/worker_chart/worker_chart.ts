@@ -229,7 +229,7 @@ class HostTable {
     const name = model.hosts[row.host] || "unnamed host";
     const role = model.roles[row.host];
     const cells = stack.map((c) => {
-      const look = row.parts[c] === 0 ? "td.z" : c === row.bottleneck ? "td.top" : "td";
+      const look = row.parts[c] === 0 ? "td.q" : c === row.bottleneck ? "td.top" : "td";
       return h(look, formatPart(row.parts[c], decimals));
     });
     const isChosen = view.link.host !== "" && view.link.host === name;
