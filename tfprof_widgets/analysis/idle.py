@@ -388,7 +388,8 @@ def compute_idle(
 ) -> pd.DataFrame:
     """The gaps of each device, by device, then time; empty where nothing ran on one."""
     table, types = table_of(steps), steps.span_type
-    gaps = find_gaps(trace, types, table, host_work(trace, types, table, exchange_pieces(trace, types, table)))
+    work = host_work(trace, steps.host_part, table, exchange_pieces(trace, types, table))
+    gaps = find_gaps(trace, types, table, work)
     if not len(gaps):
         return typed_table([], IDLE.types)
     op = np.append(event_op, -1)[gaps.kernel]

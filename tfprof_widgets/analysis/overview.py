@@ -12,7 +12,7 @@ import pandas as pd
 
 from ..trace.arrays import Bool
 from ..trace.capture_facts import unrecorded_remedy, unrecorded_verdict
-from .advice.host import NO_COMPUTE
+from .advice.computing import NO_COMPUTE
 from .advice.run import Run
 from .card import Advice
 from .common import PS_PER_MS, milliseconds, number, percent, plural, table_of_arrays

@@ -10,7 +10,7 @@ import pandas as pd
 
 from ..trace.arrays import Float64, Int64
 from ..trace.capture_facts import unrecorded_notice
-from .advice.host import NO_COMPUTE
+from .advice.computing import NO_COMPUTE
 from .card import MEDIUM_GAIN, Advice
 from .common import number, percent, tail_of_text
 from .events import Framework

@@ -11,10 +11,11 @@ from ...trace.arrays import Bool
 from ..card import COMPUTE, HIGH_GAIN, LAST, Advice, Fix, advise, rule
 from ..common import PS_PER_US, number, percent
 from ..grouping import UNIT_TEXTS
-from .computing import Computing
+from .computing import input_sizes
 from .device import LAUNCH_US, MOST, kernel_blocks, multiprocessors
 
 if TYPE_CHECKING:
+    from .computing import Computing
     from .run import Run
 
 NO_FAULT = "That is a large part of a step, and need not be a fault."
@@ -26,7 +27,7 @@ def busy(run: Run) -> Iterator[Advice]:
     why; it has neither fix nor gain."""
     if not run.steps.mean_ms or run.eager.is_hot:
         return
-    computing = Computing(run)
+    computing = run.computing
     every = (computing.op_ms > 0) & (run.traced_ops is not None)  # else nothing tells what they are of
     for what, ops in computing.groups(every):
         if computing.part(ops).ratio > HIGH_GAIN:
@@ -42,7 +43,7 @@ def _told(computing: Computing, what: str, ops: Bool) -> Advice:
     share = computing.part(ops & (computing.types == kind)).ms / part.ms
     much = "all" if share > 0.995 else percent(share)
     more = f", {much} of that in {kind}" if what in ("layer", "line") and share > HIGH_GAIN else ""
-    sizes = _sizes(computing.run, computing.top(ops)) if what == "op" else ""
+    sizes = input_sizes(computing.run, computing.top(ops)) if what == "op" else ""
     bound = _bound(computing, np.isin(computing.op, np.flatnonzero(ops)))
     return computing.advise(
         "busy",
@@ -100,12 +101,3 @@ def _bound(computing: Computing, chosen: Bool) -> str:
         return f"most of it in fewer blocks than the {run.steps.device} has multiprocessors{on}"
     bound = next((one for one in ("memory", "compute") if is_most(of_row == one)), "")
     return f"bound by {bound}{on}" if bound else on.removeprefix(", ")
-
-
-def _sizes(run: Run, op: int) -> str:
-    """What an op reads, but for what is no more than a list of numbers."""
-    traced = run.traced_ops
-    row = int(traced.row[op]) if traced is not None else -1
-    sizes = [shape for shape in traced.input_shapes(row) if shape] if traced is not None and row >= 0 else []
-    known = ["x".join("?" if one < 0 else str(one) for one in shape) for shape in sizes[:2] if len(shape) > 1]
-    return " and ".join(known)

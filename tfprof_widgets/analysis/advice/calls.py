@@ -29,7 +29,7 @@ from ..card import (
 from ..common import amount, number, percent, plural, size
 from ..out_of_memory.what_held import batch_size_of
 from ..steps.spans import MIN_STEPS, kinds_of
-from .facts import OP_OVERHEAD_MS, StepPart, usual_step
+from .facts import OP_OVERHEAD_MS, StepPart
 from .input_rules import works_ahead
 from .loops import large_graph
 from .python_work import MIN_CALLS, CodeLine, top_line
@@ -206,9 +206,10 @@ def eager_hot_loop(run: Run) -> Iterator[Advice]:
     steps, eager = run.steps, run.eager
     if len(steps) < MIN_STEPS or not eager.is_hot or (run.calls.n_functions and not steps.has_device):
         return
-    usual = usual_step(steps.time_ms, steps.category_ms("input") + run.traced.cost_ms)
-    python = StepPart("python", max(usual.own_ms - eager.op_ms, 0.0), usual.step_ms)
-    if python.ratio < MEDIUM_GAIN:
+    owned_ms = steps.category_ms("input") + run.traced.cost_ms
+    python = steps.part("python", max(float((steps.time_ms - owned_ms).mean()) - eager.op_ms, 0.0))
+    gain = steps.usual_ratio(max(steps.usual_ms(owned_ms) - eager.op_ms, 0.0), owned_ms)
+    if gain < MEDIUM_GAIN:
         return
     line = top_line(run.trace, run.results.source_map, steps.pieces)
     in_fit = run.is_keras_loop or (line is not None and ".train_on_batch(" in line.code)
@@ -217,19 +218,19 @@ def eager_hot_loop(run: Run) -> Iterator[Advice]:
     top = run.results.ops[run.results.ops["eager"]]["name"].head(5).tolist()
     yield advise(
         "eager_hot_loop",
-        f"The steps{where} call {amount(eager.calls_per_step)} ops one by one from Python: of a usual step "
-        f"({number(usual.step_ms)} ms, the median) {number(python.ms)} ms ({percent(python.ratio)}) are not spent in ops.",
+        f"The steps{where} call {amount(eager.calls_per_step)} ops one by one from Python: {python} are not "
+        "spent in ops.",
         evidence={
             "eager_calls_per_step": eager.calls_per_step,
             "op_ms": eager.op_ms,
-            "step_time_ms": usual.step_ms,
+            "step_time_ms": steps.mean_ms,
             "python_ratio": python.ratio,
             "eager_ratio": eager.share,
             **({"line": line.place, "function": line.function} if line is not None else {}),
         },
         fix=_as_graph(in_fit=in_fit, has_function=has_function, line=line),
         selection=steps.usual(steps.time_ms, view="op_table", op_names=run.known(*top)),
-        gain_ratio=python.ratio,
+        gain_ratio=gain,
     )
 
 
@@ -408,7 +409,7 @@ def eager_ops(run: Run) -> Iterator[Advice]:
         return
     if not calls.n_functions or calls.n_ops < MIN_CALLS:
         return
-    python = _part(run, float(np.median(outside_ms(run))) - eager.op_ms)
+    python = run.steps.part("python", float(np.median(outside_ms(run))) - eager.op_ms)
     if python.ratio < MEDIUM_GAIN:
         return
     line = _line_in(run, calls.ops)
@@ -422,7 +423,7 @@ def eager_ops(run: Run) -> Iterator[Advice]:
         | (line.evidence if line else {}),
         fix=Fix(f"Call them in a tf.function, metrics too: the step's, or one of their own. {PYTHON_STAYS}"),
         selection=steps.usual(steps.time_ms, view="source_view" if line else "timeline"),
-        gain_ratio=python.ratio,
+        gain_ratio=steps.usual_ratio(python.ms, _owned_ms(run)),
     )
 
 
@@ -432,7 +433,7 @@ def many_calls(run: Run) -> Iterator[Advice]:
     steps, calls = run.steps, run.calls
     if not _is_mostly_calls(run) or calls.n_functions < MANY_FUNCTIONS:
         return
-    python = _part(run, _eager_own_ms(run) - _running_ms(run))
+    python = run.steps.part("python", _eager_own_ms(run) - _running_ms(run))
     line = _line_in(run, calls.functions)
     yield advise(
         "many_calls",
@@ -446,7 +447,7 @@ def many_calls(run: Run) -> Iterator[Advice]:
             f"become part of its graph. {PYTHON_STAYS}"
         ),
         selection=steps.usual(steps.time_ms, view="source_view" if line else "timeline"),
-        gain_ratio=python.ratio,
+        gain_ratio=steps.usual_ratio(python.ms, _owned_ms(run)),
     )
 
 
@@ -461,7 +462,7 @@ def step_overhead(run: Run) -> Iterator[Advice]:
     steps, calls = run.steps, run.calls
     if not 0 < calls.n_functions < MANY_FUNCTIONS or not _is_mostly_calls(run) or has_tiny_batch(run):
         return
-    python = _part(run, _eager_own_ms(run) - _running_ms(run))
+    python = run.steps.part("python", _eager_own_ms(run) - _running_ms(run))
     yield advise(
         "step_overhead",
         f"Python around a step{of_batches(run)}, calling its function and the runtime around ops take {python}, the same for "
@@ -470,7 +471,7 @@ def step_overhead(run: Run) -> Iterator[Advice]:
         | {"function_ms": float(np.median(calls.function_ms)), "op_ms": _op_ms(run), "ops_per_step": run.work.n_ops},
         fix=fewer_calls(run),
         selection=steps.usual(steps.time_ms, view="timeline"),
-        gain_ratio=python.ratio,
+        gain_ratio=steps.usual_ratio(python.ms, _owned_ms(run)),
     )
 
 
@@ -493,21 +494,16 @@ def _is_mostly_calls(run: Run) -> bool:
     if run.eager.calls_per_step >= MIN_CALLS or (run.wait.sets_the_pace and works_ahead(run)):
         return False
     own_ms = steps.time_ms - _owned_ms(run)
-    least_ms = _running_ms(run) + FIXED * usual_step(steps.time_ms, _owned_ms(run)).step_ms
+    least_ms = _running_ms(run) + FIXED * steps.mean_ms
     # Of a busy machine the quick steps tell: in others, ops and Python alike wait to run.
     is_little = _running_ms(run) <= FIXED * float(np.quantile(own_ms, QUICK))
     is_outside = float(np.median(outside_ms(run))) >= OUTSIDE * _eager_own_ms(run)
     return is_little and is_outside and _eager_own_ms(run) >= least_ms
 
 
-def _part(run: Run, ms: float) -> StepPart:
-    """So much of Python in a usual step, which no stall lengthens."""
-    return StepPart("python", ms, usual_step(run.steps.time_ms, _owned_ms(run)).step_ms)
-
-
 def _eager_own_ms(run: Run) -> float:
     """Of a usual step what is neither waiting for data, tracing, compiling nor converting."""
-    return float(np.median(run.steps.time_ms - _owned_ms(run)))
+    return run.steps.usual_ms(_owned_ms(run))
 
 
 def outside_ms(run: Run) -> Float64:

@@ -12,18 +12,20 @@ import numpy as np
 import numpy.typing as npt
 
 from ...trace.arrays import Bool, Float64, Int64
-from ..card import Advice, Claim, Fix, advise, noted_place
+from ..card import Advice, Claim, Fix, advise, noted_place, place_of
 from ..common import PS_PER_MS
 from ..layers.scopes import VENDOR
 from ..steps.owners import CATEGORIES
-from .host import NO_COMPUTE
-from .run import costliest, op_line
 
 if TYPE_CHECKING:
     from .facts import StepPart
     from .run import Run
 
 NAMED = {"layer": "The layer", "optimizer": "The optimizer", "loss": "The loss"}
+NO_COMPUTE = ("Dataset", "_Send", "_Recv", "_HostSend", "_HostRecv", "_Arg", "_Retval", "XLA_Args", "XLA_Retvals")
+"""Types of ops that compute nothing: they wait for data, or copy it."""
+TINY = 1e-3
+"""Of the time of all ops: what takes less is not looked at."""
 _WHOLE = 0.95
 """A line with so much of what its layers take is where all of them are made or called, which tells nothing."""
 
@@ -69,9 +71,36 @@ class Computing:
         """The type of each framework op, as TensorFlow calls it."""
         return np.array([VENDOR.sub("", one) for one in self.run.results.op_shares.type], np.str_)
 
-    def part(self, ops: Bool) -> StepPart:
+    @property
+    def matter(self) -> Bool:
+        """Which framework ops take more than next to nothing."""
+        found: Bool = self.op_ms > TINY * self.op_ms.sum()
+        return found
+
+    def part(self, ops: Bool, name: str = "op") -> StepPart:
         """What some framework ops have of the mean step."""
-        return self.run.steps.part("op", float(self.op_ms[ops].sum()))
+        return self.run.steps.part(name, float(self.op_ms[ops].sum()))
+
+    @cached_property
+    def _waits(self) -> tuple[Int64, Int64, Float64]:
+        """Of each stretch in which a device idles between two of its ops the one before it, the one after it, and its time."""
+        rows, steps = self.run.facts.attribution, self.run.steps
+        is_run = np.zeros(len(rows), np.bool_)
+        is_run[self.rows] = self.op >= 0
+        own = np.flatnonzero((is_run | rows.is_wait) & np.isin(rows.step, steps.row))
+        own = own[np.lexsort((rows.start_ps[own], rows.step[own]))]
+        ran = is_run[own]
+        last = np.maximum.accumulate(np.where(ran, np.arange(len(own)), -1)) if len(own) else own
+        is_between = ~ran & (last >= 0) & (rows.step[own[last]] == rows.step[own])
+        wait = own[is_between]
+        ms = rows.time_ps[wait] / PS_PER_MS / max(len(steps), 1)
+        return rows.op[own[last[is_between]]], rows.op[wait], ms
+
+    def amid_ms(self, ops: Bool) -> float:
+        """What of the mean step a device idles between runs of some ops."""
+        before, after, ms = self._waits
+        own = np.append(ops, False)
+        return float(ms[own[before] & own[after]].sum())
 
     def places(self, ops: Bool) -> Iterator[tuple[str, Bool]]:
         """Of some framework ops those of the costliest layer, optimizer or loss, then those of the costliest line."""
@@ -147,3 +176,90 @@ class Computing:
     def of_device(self) -> str:
         """Whose time it is, in a sentence."""
         return f" of the {self.run.steps.device}" if self.run.steps.device_computes else ""
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class SpentOps:
+    """Some framework ops, of which those of the side that computes count."""
+
+    run: Run
+    name: str
+    """What their time is called among the evidence."""
+    chosen: Bool
+    """For each framework op whether it is one of them."""
+    with_waits: bool = False
+
+    @cached_property
+    def own(self) -> Bool:
+        """Those that count."""
+        own: Bool = self.chosen & (self.run.computing.op_ms > 0)
+        return own
+
+    @cached_property
+    def part(self) -> StepPart:
+        """Of the mean step what they take, with what the device idles between them where the rule claims such time."""
+        computing = self.run.computing
+        ms = computing.part(self.own).ms + (computing.amid_ms(self.own) if self.with_waits else 0.0)
+        return self.run.steps.part(self.name, ms)
+
+    @cached_property
+    def top(self) -> int:
+        """The costliest."""
+        return int(np.where(self.own, self.run.computing.op_ms, -1.0).argmax())
+
+    @property
+    def type(self) -> str:
+        """The type of the costliest, as TensorFlow calls it."""
+        return VENDOR.sub("", self.run.results.op_shares.type[self.top])
+
+    @cached_property
+    def place(self) -> str:
+        """`file:line` of the user's that the costliest is charged to, empty where it is charged to none."""
+        return op_line(self.run, self.top)
+
+    @property
+    def where(self) -> str:
+        """The same behind a name in a sentence: ` (train.py:3)`."""
+        return f" ({self.place})" if self.place else ""
+
+    @property
+    def n_per_step(self) -> float:
+        """How many of them run a step; those of a host that takes samples."""
+        return float(self.run.work.per_step[self.own[self.run.results.op_shares.dominant]].sum())
+
+    def advise(self, rule: str, title: str, *, fix: Fix, gain_ratio: float, **evidence: float | str) -> Advice:
+        """Advice on them: it shows them in the step that takes as long as most do."""
+        steps = self.run.steps
+        return advise(
+            rule,
+            title,
+            evidence=self.part.evidence | evidence | ({"line": self.place} if self.place else {}),
+            fix=fix,
+            selection=steps.usual(steps.time_ms, view="op_table", op_names=costliest(self.run, self.own)),
+            gain_ratio=gain_ratio,
+            claim=Claim(self.own),
+        )
+
+
+def costliest(run: Run, chosen: Bool) -> tuple[str, ...]:
+    """Names of the five costliest of some framework ops."""
+    us = np.where(chosen, run.results.op_sums.self_us, 0.0)
+    order = np.argsort(-us, kind="stable")[:5]
+    least = float(us.max(initial=0.0)) / 100
+    return run.known(*(run.results.op_shares.name[i] for i in order.tolist() if us[i] > least))
+
+
+def op_line(run: Run, op: int) -> str:
+    """`file:line` of the user's that a framework op is charged to, empty where it is charged to none."""
+    lines = run.results.source_lines
+    row = lines.entries.iloc[int(lines.op_entry[op])]
+    return "" if row["bucket"] else place_of(run.results.source_map, str(row["file"]), int(row["line"]))
+
+
+def input_sizes(run: Run, op: int) -> str:
+    """What an op reads, but for what is no more than a list of numbers: `8192x2047 and 2047x2047`."""
+    traced = run.traced_ops
+    row = int(traced.row[op]) if traced is not None else -1
+    sizes = [shape for shape in traced.input_shapes(row) if shape] if traced is not None and row >= 0 else []
+    known = ["x".join("?" if one < 0 else str(one) for one in shape) for shape in sizes[:2] if len(shape) > 1]
+    return " and ".join(known)

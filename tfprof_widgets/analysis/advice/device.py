@@ -15,7 +15,7 @@ from ..layers.layers import OPTIMIZER
 from ..steps.spans import MIN_STEPS, SpanType
 from ..xla.programs import graphs_switched_off
 from .causes import input_python_ms, python_stage
-from .facts import StepPart, usual_step
+from .facts import StepPart
 from .input_rules import without_python
 from .python import host_callback, is_usual, slow_call
 from .run import LARGER_BATCH, compiled, copy_events, event_names, several_in_one_call
@@ -71,15 +71,22 @@ def h2d_bound(run: Run) -> Iterator[Advice]:
         "h2d_bound",
         f"The {steps.device} waits {part} for copies from the host{what}.",
         evidence=part.evidence | evidence,
-        fix=Fix(
-            f'Copy ahead: tf.data.experimental.prefetch_to_device("/{steps.device}:0") as the last step of the '
-            f"dataset. Send less: uint8 "
-            "images and indices instead of one-hot masks, converted in the model, not in the map."
-        ),
+        fix=_copied_ahead(run),
         selection=steps.stretch(
             copies, "copy_to_device", view="timeline", op_names=event_names(run, copy_events(run, "h2d"))
         ),
         gain_ratio=part.ratio,
+    )
+
+
+def _copied_ahead(run: Run) -> Fix:
+    less = "Send less: uint8 images and indices instead of one-hot masks, converted in the model, not in the map."
+    if len(run.results.tf_data.pipelines):
+        ahead = f'Copy ahead: tf.data.experimental.prefetch_to_device("/{run.steps.device}:0")'
+        return Fix(f"{ahead} as the last step of the dataset. {less}")
+    return Fix(
+        f"Keep on the {run.steps.device} what steps read again: a tf.Variable made there once. Tensors of int32 that are made "
+        "outside of a function stay in the host's memory, those of int64 do not."
     )
 
 
@@ -227,10 +234,10 @@ def idle_border(run: Run) -> Iterator[Advice]:
         return
     owned_ms = _owned_ms(run)
     graph_ms = np.maximum(run.calls.function_ms - steps.wait_ms("device_compute"), 0.0)
-    won_ms = np.minimum(waits.border_ms, steps.time_ms - graph_ms) - owned_ms
-    idle = StepPart("border", float(np.median(waits.border_ms)), steps.median_ms)
-    won = StepPart("won", float(np.median(won_ms)), usual_step(steps.time_ms, owned_ms).step_ms)
-    if won.ratio < MEDIUM_GAIN or won.ms < float(owned_ms.mean()):
+    won_ms = float(np.median(np.minimum(waits.border_ms, steps.time_ms - graph_ms) - owned_ms))
+    idle = steps.part("border", float(waits.border_ms.mean()))
+    gain = steps.usual_ratio(won_ms, owned_ms)
+    if gain < MEDIUM_GAIN or won_ms < float(owned_ms.mean()):
         return
     lock_ms = float(np.median(input_python_ms(run)))
     waits_for_lock = lock_ms >= MOST * idle.ms
@@ -248,11 +255,11 @@ def idle_border(run: Run) -> Iterator[Advice]:
             else "for Python, the runtime and waiting for results."
         ),
         evidence=idle.evidence
-        | {"won_ms": won.ms, "estimate": "a step keeps what the host needs to run its graph"}
+        | {"won_ms": won_ms, "estimate": "a step keeps what the host needs to run its graph"}
         | ({"input_python_ms": lock_ms} if waits_for_lock else {}),
         fix=fix,
         selection=steps.usual(waits.border_ms, view="timeline"),
-        gain_ratio=won.ratio,
+        gain_ratio=gain,
         stage=python_stage(run) if waits_for_lock else "",
     )
 

@@ -113,6 +113,15 @@ class StepFacts:
         """The entry whose value is the median of the values, or next to it."""
         return int(np.argsort(values, kind="stable")[(len(values) - 1) // 2])
 
+    def usual_ms(self, owned_ms: Float64) -> float:
+        """What a step that no stall lengthens takes beside what others own of each."""
+        return float(np.median(self.time_ms - owned_ms)) if len(self) else 0.0
+
+    def usual_ratio(self, ms: float, owned_ms: Float64) -> float:
+        """The share of such a step, with what others own on average, that some time of it has: what a fix would win of it."""
+        step_ms = self.usual_ms(owned_ms) + (float(owned_ms.mean()) if len(self) else 0.0)
+        return ms / step_ms if step_ms else 0.0
+
     def usual(self, values: Float64, *, view: str, op_names: tuple[str, ...] = ()) -> Highlight:
         """Select the typical step by some values, and ops."""
         return step_highlight(self.frame, self.typical(values), view=view, op_names=op_names)
@@ -150,24 +159,6 @@ class StepPart:
 
     def __str__(self) -> str:
         return f"{number(self.ms)} of {number(self.step_ms)} ms a step ({percent(self.ratio)})"
-
-
-@dataclass(frozen=True)
-class UsualStep:
-    """A step that no stall lengthens, but with its share of what comes now and then."""
-
-    own_ms: float
-    """Median of what is a rule's own."""
-    step_ms: float
-    """With what others own, on average."""
-
-
-def usual_step(time_ms: Float64, owned_ms: Float64) -> UsualStep:
-    """The usual step, of which `owned_ms` is for each step what is not the rule's own."""
-    if not len(time_ms):
-        return UsualStep(0.0, 0.0)
-    own_ms = float(np.median(time_ms - owned_ms))
-    return UsualStep(own_ms, own_ms + float(owned_ms.mean()))
 
 
 SERVERS = "ps"
@@ -281,48 +272,6 @@ def op_work(results: Facts, entry: Int32, n_steps: int) -> OpWork:
     )
 
 
-TINY = 1e-3
-"""Of the time of all ops: what takes less is not looked at."""
-
-
-@dataclass(frozen=True, eq=False)
-class SideOps:
-    """What ops of one side cost, each an entry per framework op of the trace."""
-
-    us: Float64
-    side: Bool
-    whole_us: float
-    compute_ratio: float
-    """Share of the step time in which this side computes."""
-
-    def ratio(self, chosen: Bool) -> float:
-        """Share of the step time that some ops account for."""
-        part = float(self.us[chosen & self.side].sum())
-        return self.compute_ratio * part / self.whole_us if self.whole_us else 0.0
-
-    @property
-    def matter(self) -> Bool:
-        """Those that take more than next to nothing."""
-        found: Bool = self.side & (self.us >= TINY * self.whole_us)
-        return found
-
-
-def side_ops(run: RunFacts) -> SideOps:
-    """Those of the device where one computes, else of the host; without those of the input."""
-    shares, steps = run.results.op_shares, run.steps
-    side = shares.is_device == steps.device_computes
-    counted = side & ~run.results.op_scopes.is_input
-    is_kernel = run.results.op_sums.unit_ns.any(axis=1)
-    if steps.device_computes and is_kernel.any():  # what only copies computes nothing
-        counted &= is_kernel
-    us = run.results.op_sums.self_us
-    ratio = steps.ratio("host_compute")
-    if steps.device_computes:  # kernels may run in the step after that which launched them: the mean is over all steps
-        every = run.results.steps.frame
-        ratio = float(every["device_compute_ms"][every["is_complete"]].mean()) / steps.mean_ms if steps.mean_ms else 0.0
-    return SideOps(us, counted, float(us[counted].sum()), ratio)
-
-
 _NOT_IN_XLA = re.compile(
     r"CudnnRNN|(Eager)?PyFunc|Lookup|HashTable|String|Regex|Nccl|Collective|Where\Z|Unique|DynamicPartition"
 )
@@ -373,11 +322,6 @@ class RunFacts:
     def work(self) -> OpWork:
         """What the ops of a usual step take."""
         return op_work(self.facts, self.entry, len(self.steps))
-
-    @cached_property
-    def side(self) -> SideOps:
-        """What the ops of the side that computes cost."""
-        return side_ops(self)
 
     @cached_property
     def load(self) -> MachineLoad | None:

@@ -30,7 +30,8 @@ from ..memory.memory import NEARLY_FULL
 from ..steps.spans import MIN_STEPS
 from .calls import OUTSIDE, of_batches, outside_ms
 from .causes import PASSES_ON, TracedOps
-from .facts import OP_OVERHEAD_MS, usual_step
+from .computing import SpentOps, op_line
+from .facts import OP_OVERHEAD_MS
 from .input_rules import works_ahead
 from .python import python_makes_batches
 from .python_work import MOST_OF_STALL, CodeLine, top_line
@@ -39,11 +40,9 @@ from .run import (
     LARGER_BATCH,
     QUICK,
     Run,
-    SpentOps,
     copy_events,
     event_names,
     fewer_calls,
-    op_line,
     several_in_one_call,
 )
 
@@ -211,26 +210,23 @@ def small_batch(run: Run) -> Iterator[Advice]:
         return
     owned_ms = np.minimum(run.claims.taken_ms, steps.time_ms)
     quick_ms = float(np.quantile(steps.time_ms - owned_ms, QUICK))
-    usual = usual_step(steps.time_ms, owned_ms)
-    growing_ms = min(run.work.growing_ms, usual.own_ms)
-    fixed_ms = usual.own_ms - growing_ms
-    gain = fixed_ms / usual.step_ms if usual.step_ms else 0.0
+    own_ms = steps.usual_ms(owned_ms)
+    growing_ms = min(run.work.growing_ms, own_ms)
+    fixed = steps.part("fixed", own_ms - growing_ms)
+    gain = steps.usual_ratio(fixed.ms, owned_ms)
     if run.work.growing_ms > (1 - FIXED) * quick_ms or gain < MEDIUM_GAIN:
         return
     average_us = 1e3 * float(run.work.ms[run.work.is_model | run.work.is_optimizer].sum()) / run.work.n_ops
     layer, kind = _most_ops(run)
     # More steps in one call save what is outside of it, not the ops in it.
-    fix = fewer_calls(run) if np.median(outside_ms(run)) >= OUTSIDE * usual.own_ms else Fix(LARGER_BATCH)
+    fix = fewer_calls(run) if np.median(outside_ms(run)) >= OUTSIDE * own_ms else Fix(LARGER_BATCH)
     yield advise(
         "small_batch",
-        f"{number(fixed_ms)} of the {number(usual.step_ms)} ms of a usual step{of_batches(run)} ({percent(gain)}) are the same "
-        f"for any batch: {number(run.work.n_ops)} ops of {number(average_us)} µs on average"
+        f"{fixed}{of_batches(run)} are the same for any batch: {number(run.work.n_ops)} ops of {number(average_us)} µs on average"
         f"{f', most of {layer}' if layer else ''}, their scheduling, and Python around them.",
         evidence={
-            "fixed_ms": fixed_ms,
+            **fixed.evidence,
             "growing_ms": growing_ms,
-            "step_time_ms": usual.step_ms,
-            "fixed_ratio": gain,
             "ops_per_step": run.work.n_ops,
             "avg_op_time_us": average_us,
             "op_overhead_us": 1e3 * OP_OVERHEAD_MS,
@@ -316,8 +312,6 @@ def batch_words(results: Facts, advice: Sequence[Advice]) -> tuple[str, ...]:
     return larger, used
 
 
-NO_COMPUTE = ("Dataset", "_Send", "_Recv", "_HostSend", "_HostRecv", "_Arg", "_Retval", "XLA_Args", "XLA_Retvals")
-"""Types of ops that compute nothing: they wait for data, or copy it."""
 _MOST_OPS = 100_000
 """Graphs of more ops in all are not compared: it takes a second."""
 

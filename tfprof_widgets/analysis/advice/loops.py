@@ -21,7 +21,7 @@ from ..common import PS_PER_MS, Stretches, number, size
 from ..events import nearest_marked
 from ..names import CALL
 from ..steps.spans import MIN_STEPS
-from .facts import KERAS_STEPS, OP_OVERHEAD_MS, StepPart, usual_step
+from .facts import KERAS_STEPS, OP_OVERHEAD_MS
 from .run import FIXED, LARGER_BATCH, Run, compiled
 
 if TYPE_CHECKING:
@@ -281,8 +281,9 @@ def graph_loop(run: Run) -> Iterator[Advice]:
         return
     top = int(each_ms.argmax())
     ms, op_ms = (float(each_ms[chosen].sum()), 0.0) if steps.has_device else loops.time(chosen)
-    part = StepPart("loop", ms - op_ms, usual_step(steps.time_ms, steps.category_ms("input")).step_ms)
-    if part.ratio < (HIGH_GAIN if steps.has_device else FIXED):  # on a CPU, XLA makes loops of larger ops no faster
+    part = steps.part("loop", ms - op_ms)
+    gain = steps.usual_ratio(part.ms, steps.category_ms("input"))
+    if gain < (HIGH_GAIN if steps.has_device else FIXED):  # on a CPU, XLA makes loops of larger ops no faster
         return
     name, row, n_iterations = loops.name[top].removesuffix("/while"), loops.row[top], loops.n_iterations(top)
     place, code = _place(traced.source_map, int(traced.source_map.ops["frame"].iloc[row])) if row >= 0 else ("", "")
@@ -299,17 +300,30 @@ def graph_loop(run: Run) -> Iterator[Advice]:
         | {"op_ms": op_ms, "loop": name}
         | ({"iterations": n_iterations} if n_iterations else {})
         | ({"line": place} if place else {}),
-        fix=_without_loop(run, code),
+        fix=_without_loop(run, code, _classes(run, loops, top)),
         selection=steps.usual(steps.time_ms, view="timeline"),
-        gain_ratio=part.ratio,
+        gain_ratio=gain,
     )
 
 
 _JACOBIAN = re.compile(r"\.(?:batch_)?jacobian\(")
 
 
-def _without_loop(run: Run, code: str) -> Fix:
-    """What has no loop, by the text of its line."""
+def _classes(run: Run, loops: GraphLoops, loop: int) -> frozenset[str]:
+    """The classes of the layers whose ops a loop runs."""
+    layers, ops = run.results.layers, run.results.op_shares.dominant[loops.of_unit == loop]
+    return frozenset(layers.entries["class_name"].iloc[np.unique(layers.op_entry[ops])].tolist())
+
+
+def _without_loop(run: Run, code: str, classes: frozenset[str]) -> Fix:
+    """What has no loop, by the text of its line and its layer."""
+    own = next((one for one in ("LSTM", "GRU") if one in classes), "")
+    if own and run.steps.has_device:
+        words = (
+            f"Keras has cuDNN compute a whole {own} in one kernel, unless recurrent_dropout, unroll, another activation or a "
+            "mask of sequences not padded at their end keep it from that: leave these out, which may train differently."
+        )
+        return Fix(f"{words} Or: {compiled(run).words}" if run.can_be_compiled else words)
     if _JACOBIAN.search(code):
         return Fix("Compute all gradients at once: jacobian(..., experimental_use_pfor=True), which is the default.")
     if "vectorized_map(" in code:

@@ -33,10 +33,10 @@ from ..ops.kernels import beside_products
 from ..out_of_memory.what_held import batch_size_of
 from ..steps.spans import MIN_STEPS
 from .causes import PRODUCTS
-from .facts import StepPart, usual_step
+from .computing import SpentOps, costliest, input_sizes
 from .host import WAITS, batch_room
 from .ops import FEW_16BIT, double_precision, unfused_norm
-from .run import FIXED, LARGER_BATCH, SpentOps, costliest
+from .run import FIXED, LARGER_BATCH
 
 if TYPE_CHECKING:
     from .causes import TracedOps
@@ -64,7 +64,7 @@ def flattened_features(run: Run) -> Iterator[Advice]:
         if n_weights < MOST * n_all or n_points < 2:
             continue
         own = traced.row.to_numpy()
-        rows = np.unique(own[(own >= 0) & run.side.matter])
+        rows = np.unique(own[(own >= 0) & run.computing.matter])
         of_weights = [row for row in rows.tolist() if traced.has_shape(row, shapes[weights])]
         ops = SpentOps(run, "features", traced.runs([product]) | np.isin(own, of_weights))
         if ops.part.ratio < MOST:
@@ -178,13 +178,12 @@ def dense_update(run: Run) -> Iterator[Advice]:
     steps, traced = run.steps, run.traced_ops
     if traced is None or len(steps) < MIN_STEPS:
         return
-    ops = run.side
     own = traced.row.to_numpy()
     picks = np.isin(own, traced.ran(*_GATHERS))
     for table, n_read in _tables(run, traced).items():  # one turn a table
         name, shape = (str(traced.source_map.variables[key].iloc[table]) for key in ("name", "shape"))
         sizes = parse_shapes(shape)[0] or (0,)
-        rows = np.flatnonzero((own >= 0) & ~picks & ops.matter)
+        rows = np.flatnonzero((own >= 0) & ~picks & run.computing.matter)
         is_of_table = np.zeros(len(own), np.bool_)
         is_of_table[rows] = [traced.has_shape(int(own[op]), sizes) for op in rows.tolist()]
         update = SpentOps(run, "update", is_of_table)
@@ -241,9 +240,10 @@ def many_variables(run: Run) -> Iterator[Advice]:
     n_updates = float(work.per_step[work.is_optimizer].sum())
     if len(sizes) < MANY or float(np.median(sizes)) > SMALL or n_updates < FIXED * work.n_ops:
         return
-    usual = usual_step(steps.time_ms, steps.category_ms("input") + run.traced.cost_ms)
-    part = StepPart("update", (usual.own_ms - work.growing_ms) * n_updates / work.n_ops, usual.step_ms)
-    if part.ratio < FIXED or float(work.ms[work.is_optimizer].max(initial=0.0)) > part.ms / 4:
+    owned_ms = steps.category_ms("input") + run.traced.cost_ms
+    part = steps.part("update", (steps.usual_ms(owned_ms) - work.growing_ms) * n_updates / work.n_ops)
+    gain = steps.usual_ratio(part.ms, owned_ms)
+    if gain < FIXED or float(work.ms[work.is_optimizer].max(initial=0.0)) > part.ms / 4:
         return
     yield advise(
         "many_variables",
@@ -265,7 +265,7 @@ def many_variables(run: Run) -> Iterator[Advice]:
         selection=steps.usual(
             steps.time_ms, view="op_table", op_names=costliest(run, run.results.op_scopes.is_optimizer)
         ),
-        gain_ratio=part.ratio,
+        gain_ratio=gain,
     )
 
 
@@ -356,36 +356,46 @@ def time_ratio(part: pd.DataFrame, kernels: pd.DataFrame) -> float:
     return float(part["total_time_us"].sum()) / whole if whole else 0.0
 
 
+_UNALIGNED = re.compile(r"align[124](?!\d)")
+"""Of 16 bits: Tensor Cores are fed fewer numbers at a time than they take."""
+UNALIGNED_SPEEDUP = 2.0
+"""Of a product whose sides are multiples of 8 at least; two to four were measured on an H200."""
+
+
 @rule("Make sizes fit the Tensor Cores", claims=COMPUTE)
 def tensor_core_unused(run: Run) -> Iterator[Advice]:
-    """With mixed precision, products that suit Tensor Cores run without them; gain: 7/8 of those kernels' share of computing."""
-    steps, kernels = run.steps, run.results.kernels.frame
-    if not steps.has_device or kernels.empty or not run.results.steps.compute_16bit_ratio >= FEW_16BIT or run.starves:
+    """With mixed precision, products that suit Tensor Cores run without them, or with sides that do not suit them; gain: 7/8 of
+    the share of computing of the former, half of that of the latter."""
+    kernels, computing = run.results.kernels.frame, run.computing
+    if kernels.empty or not run.results.steps.compute_16bit_ratio >= FEW_16BIT or run.starves:
         return
-    unused = kernels[_without_tensor_cores(kernels)]
-    part = time_ratio(unused, kernels)
-    gain = steps.ratio("device_compute") * part * (1 - 1 / TENSOR_CORE_SPEEDUP)
-    if gain < MEDIUM_GAIN:
+    is_unused = _without_tensor_cores(kernels)
+    is_unaligned = (kernels["unit"] == _TENSOR_16).to_numpy() & kernels["name"].str.contains(_UNALIGNED).to_numpy(bool)
+    unused, unaligned = (
+        np.isin(np.array(run.results.op_shares.name, np.object_), kernels["op_name"][own].unique())
+        for own in (is_unused, is_unaligned & ~is_unused)
+    )
+    saved_ms = computing.part(unused).ms * (1 - 1 / TENSOR_CORE_SPEEDUP)
+    saved_ms += computing.part(unaligned & ~unused).ms * (1 - 1 / UNALIGNED_SPEEDUP)
+    ops = (unused | unaligned) & (computing.op_ms > 0)
+    if saved_ms < MEDIUM_GAIN * run.steps.mean_ms:
         return
-    name = str(unused["op_name"].iloc[0])
-    yield advise(
+    name, evidence = computing.place("op", ops)
+    sizes = input_sizes(run, computing.top(ops))
+    is_most = computing.op_ms[unused].sum() > computing.op_ms[unaligned].sum()
+    how = "without them" if is_most else "with sides that are no multiples of 8"
+    yield computing.advise(
         "tensor_core_unused",
-        f"Kernels that Tensor Cores could serve, such as those of {name or unused['name'].iloc[0]}, take "
-        f"{percent(part)} of the kernel time without them.",
-        evidence={
-            "kernel_ratio": part,
-            "unused_us": float(unused["total_time_us"].sum()),
-            "step_time_ms": steps.mean_ms,
-            "op": name,
-            "estimate": f"these products {number(TENSOR_CORE_SPEEDUP)} times as fast",
-        },
-        fix=Fix(
+        f"Products that Tensor Cores could serve take {computing.part(ops)} {how}: {name}{f', on {sizes},' if sizes else ''} "
+        "above all.",
+        ops,
+        Fix(
             "Make sizes multiples of 8 (of 64 even better): batch, channels, units, vocabulary. It is another model then."
         ),
-        selection=steps.usual(
-            steps.category_ms("device_compute"), view="kernel_table", op_names=run.of_kernels(unused)
-        ),
-        gain_ratio=gain,
+        saved_ms,
+        estimate=f"these products {number(TENSOR_CORE_SPEEDUP)} times as fast, those on Tensor Cores "
+        f"{number(UNALIGNED_SPEEDUP)} times",
+        **evidence,
     )
 
 
@@ -469,7 +479,7 @@ def all_pairs(run: Run) -> Iterator[Advice]:
         return
     batch = batch_size_of(run.facts, 0)
     own = traced.row.to_numpy()
-    rows = np.unique(own[(own >= 0) & run.side.matter]).tolist()
+    rows = np.unique(own[(own >= 0) & run.computing.matter]).tolist()
     shapes = {row: traced.output_shapes(row)[0] or () for row in rows if _makes_pairs(traced, row, batch)}
     for shape in set(shapes.values()):
         makers = [row for row in shapes if shapes[row] == shape]

@@ -18,7 +18,7 @@ from ..card import HIGH_GAIN, IDLE, MEDIUM_GAIN, Advice, Fix, rule
 from ..common import PS_PER_MS, number, percent, plural, size
 from ..layers.layers import BACKWARD
 from ..out_of_memory.what_held import batch_size_of
-from .computing import NAMED, Computing
+from .computing import NAMED
 from .device import MOST
 from .run import compiled
 
@@ -32,7 +32,7 @@ _ELEMENTWISE = re.compile(
     r"|Maximum|Minimum|Select(V2)?|(Greater|Less)(Equal)?|(Not)?Equal|Logical\w+|Cast|ClipByValue|BiasAdd|Reciprocal(Grad)?"
     r"|Inv(Grad)?|Assign(Add|Sub)VariableOp"
 )
-_REDUCTION = re.compile(r"BiasAddGrad|Sum|Mean|Max|Min|Prod|All|Any|L2Loss|ArgM(ax|in)|(Unsorted)?SegmentSum(V2)?")
+_REDUCTION = re.compile(r"BiasAddGrad|Sum|Mean|Max|Min|Prod|All|Any|L2Loss|ArgM(ax|in)")
 ROOF = 0.4
 """From this part of the speed of memory on it is memory that ops wait for."""
 SLOW = 0.25
@@ -110,34 +110,40 @@ class Moved:
 
 @rule("Fuse elementwise ops", claims=("device_compute",))
 def many_passes(run: Run) -> Iterator[Advice]:
-    """Elementwise ops of a layer, the optimizer or a line move the same numbers again and again, at the speed of memory; gain: of
-    their share the bytes that one kernel for all would not move."""
-    computing, per_us, traced = Computing(run), _per_us(run), run.traced_ops
+    """Elementwise ops move the same numbers again and again, at the speed of memory; gain: of their share the bytes that one
+    kernel for all would not move."""
+    computing, per_us, traced = run.computing, _per_us(run), run.traced_ops
     if traced is None or run.is_compiled or not per_us:
         return
     row, sums = traced.row.to_numpy(np.int64), run.results.op_sums
-    for what, ops in computing.places(computing.of_type(_ELEMENTWISE)):
-        known, part = np.flatnonzero(ops & (row >= 0)), computing.part(ops)
-        if part.ratio <= HIGH_GAIN or len(known) < MIN_PASSES:
-            continue
-        moved = Moved(traced, row[known], batch_size_of(run.facts, 0))
-        us, n_bytes = float(sums.self_us[known].sum()), float((moved.all * sums.count[known]).sum())
-        is_told = us >= MOST * float(sums.self_us[ops].sum()) and n_bytes >= ROOF * per_us * us
-        left = moved.fused(run.results.layers.op_phase[known] == BACKWARD) / float(moved.all.sum())
-        if not is_told or not part.ratio * (1 - left) >= MEDIUM_GAIN:  # nan: sizes that nobody knows
-            continue
-        name, evidence = computing.place(what, ops)
-        a_step = n_bytes / max(run.steps.n_all, 1)
-        title = (
-            f"{name} takes {part}{computing.of_device} in {plural(int(ops.sum()), 'elementwise op')} at "
-            f"{percent(n_bytes / us / per_us)} of the speed of memory: they move {size(a_step)} a step, up to "
-            f"{size(float(moved.all.max()))} each, of which fused ones would move {size(a_step * left)}."
-        )
-        evidence |= {"moved_bytes": a_step, "fused_bytes": a_step * left}
-        fix = _fewer_passes(run, is_optimizer=name.startswith(NAMED["optimizer"]))
-        told = "the bytes that kernels of several ops do not move"
-        yield computing.advise("many_passes", title, ops, fix, part.ms * (1 - left), estimate=told, **evidence)
+    every = computing.of_type(_ELEMENTWISE)
+    place = next((one for one in computing.places(every) if computing.part(one[1]).ratio > HIGH_GAIN), ("", every))
+    # Whatever can be compiled is fused with the rest of the step; else one place is changed by hand.
+    ops = every if run.can_be_compiled else place[1]
+    known, part = np.flatnonzero(ops & (row >= 0)), computing.part(ops)
+    if part.ratio <= HIGH_GAIN or len(known) < MIN_PASSES:
         return
+    moved = Moved(traced, row[known], batch_size_of(run.facts, 0))
+    us, count = float(sums.self_us[known].sum()), sums.count[known]
+    n_bytes = float((moved.all * count).sum())
+    is_told = us >= MOST * float(sums.self_us[ops].sum()) and n_bytes >= ROOF * per_us * us
+    left = moved.fused(run.results.layers.op_phase[known] == BACKWARD) / float(moved.all.sum())
+    if not is_told or not part.ratio * (1 - left) >= MEDIUM_GAIN:  # nan: sizes that nobody knows
+        return
+    name, evidence = computing.place(place[0] or "op", place[1])
+    here_ms = computing.part(place[1]).ms
+    much = "all" if here_ms > 0.995 * part.ms else f"{number(here_ms)} ms"
+    at = f", {much} of that in {name[0].lower()}{name[1:]}" if place[0] else ""
+    a_step = n_bytes / max(run.steps.n_all, 1)
+    title = (
+        f"{plural(int(ops.sum()), 'elementwise op')} take {part}{computing.of_device}{at}, at "
+        f"{percent(n_bytes / us / per_us)} of the speed of memory: they move {size(a_step)} a step, up to "
+        f"{size(float(moved.all.max()))} each, of which fused ones would move {size(a_step * left)}."
+    )
+    evidence |= {"moved_bytes": a_step, "fused_bytes": a_step * left}
+    fix = _fewer_passes(run, is_optimizer=name.startswith(NAMED["optimizer"]))
+    told = "the bytes that kernels of several ops do not move"
+    yield computing.advise("many_passes", title, ops, fix, part.ms * (1 - left), estimate=told, **evidence)
 
 
 def _fewer_passes(run: Run, *, is_optimizer: bool) -> Fix:
@@ -154,7 +160,7 @@ def _fewer_passes(run: Run, *, is_optimizer: bool) -> Fix:
 def slow_sum(run: Run) -> Iterator[Advice]:
     """Sums over a large axis, such as gradients of biases, are far slower than memory gives what they read; gain: what they take
     beyond a quarter of its speed."""
-    computing, per_us, traced = Computing(run), _per_us(run), run.traced_ops
+    computing, per_us, traced = run.computing, _per_us(run), run.traced_ops
     own = computing.of_type(_REDUCTION)
     if traced is None or run.is_compiled or not per_us or computing.part(own).ratio <= HIGH_GAIN:
         return
@@ -191,7 +197,7 @@ _UNKNOWN_SIZE = re.compile(r"Where|Unique(WithCounts)?(V2)?|NonMaxSuppressionV\d
 def unknown_size(run: Run) -> Iterator[Advice]:
     """The host waits for the size of a result, which the device alone knows, and the device for the host; gain: the share of the
     step in which it does."""
-    computing, rows = Computing(run), run.facts.attribution
+    computing, rows = run.computing, run.facts.attribution
     own, at = computing.of_type(_UNKNOWN_SIZE), computing.rows
     if run.is_compiled or not run.steps.device_computes or not own.any():
         return

@@ -13,9 +13,9 @@ import numpy as np
 from ...trace.arrays import Int64
 from ..card import (
     COMPUTE,
+    IDLE,
     MEDIUM_GAIN,
     Advice,
-    Claim,
     Fix,
     advise,
     line_text,
@@ -30,8 +30,9 @@ from ..grouping import ComputeUnit
 from ..layers.scopes import FUNCTIONS, OPS, without_number
 from ..ops.kernels import is_eligible_type
 from .causes import PRODUCTS
+from .computing import SpentOps, costliest, op_line
 from .filters import filter_sizes
-from .run import SpentOps, compiled, costliest, op_line
+from .run import compiled
 
 if TYPE_CHECKING:
     from ...trace.arrays import Bool, Int32
@@ -200,7 +201,7 @@ def unfused_attention(run: Run) -> Iterator[Advice]:
     if not (chosen & (types == "Softmax")).any():
         return
     ops = SpentOps(run, "attention", chosen)
-    gain = run.side.ratio(chosen & ~np.isin(types, [*PRODUCTS]))
+    gain = run.computing.part(chosen & ~np.isin(types, [*PRODUCTS])).ratio
     # Last, as there may be hundreds of thousands of names.
     if gain < MEDIUM_GAIN or any(map(_FUSED_ATTENTION.search, set(results.kernels.frame["name"]))):
         return
@@ -248,7 +249,7 @@ _HEAVY = re.compile(
 _PYTHON = re.compile(r"(Eager)?PyFunc(Stateless)?")
 
 
-@rule("Replace a costly op", claims=COMPUTE)
+@rule("Replace a costly op", claims=(*COMPUTE, *IDLE, "copy_to_device", "output"))
 def inefficient_op(run: Run) -> Iterator[Advice]:
     """Ops for which something cheaper is known: large filters, Python in the graph, heavy work in loss or metrics; gain: their
     share of the step time times what the alternative saves."""
@@ -261,46 +262,53 @@ def inefficient_op(run: Run) -> Iterator[Advice]:
 
 def _large_filters(run: Run) -> Iterator[Advice]:
     """A filter of K x K costs K*K multiplications a point; two of 3 x 3 cost 18, the (K-1)/2 that see as far 9(K-1)/2."""
-    sizes = {layer: min(size) for layer, size in filter_sizes(run).items()}
-    sizes = {layer: size for layer, size in sizes.items() if size >= LARGE_FILTER and size % 2}
-    if not sizes:
-        return
-    ops, layers = run.side, run.results.layers
-    is_conv = np.array(["conv" in kind.lower() for kind in run.results.op_shares.type], np.bool_)
-    candidates = []
-    for layer, size in sizes.items():  # one turn per convolution
-        row = np.flatnonzero((layers.entries["layer"] == layer).to_numpy())
-        chosen = np.isin(layers.op_entry, row) & is_conv
-        saved = 1 - 9 * FEWEST / (size * size)
-        candidates.append((ops.ratio(chosen) * saved, ops.ratio(chosen), layer, size, chosen))
-    for gain, share, layer, size, chosen in sorted(candidates, key=lambda one: -one[0])[:3]:
+    layers, computing = run.results.layers, run.computing
+    is_conv = np.array(["conv" in kind.lower() for kind in computing.types.tolist()], np.bool_)
+    of_size: dict[int, list[str]] = {}
+    for layer, sides in filter_sizes(run).items():
+        if min(sides) >= LARGE_FILTER and min(sides) % 2:
+            of_size.setdefault(min(sides), []).append(layer)
+    for size, names in of_size.items():  # a handful
+        chosen = layers.entries["layer"].isin(names).to_numpy()[layers.op_entry] & is_conv
+        part, top = computing.part(chosen), computing.top(chosen)
+        gain = part.ratio * (1 - 9 * FEWEST / (size * size))
         if gain < MEDIUM_GAIN:
-            return
+            continue
         n = (size - 1) // 2
         farther = f", the {n} that see as far {percent(9 * n / size**2)}" if n > FEWEST else ", and see as far"
+        layer = str(layers.entries["layer"].iloc[layers.op_entry[top]])
         place = noted_place(run.results.source_map, "layers", "layer", layer)
         where = f" ({place})" if place else ""
-        part = run.steps.part("op", share * run.steps.mean_ms)
-        yield advise(
+        is_one = len(names) == 1
+        each = f" of {layer}{where} takes" if is_one else f"s of {len(names)} layers, {layer}{where} above all, take"
+        yield computing.advise(
             "inefficient_op",
-            f"The {size} x {size} convolution of {layer}{where} takes {part}: two of 3 x 3 need "
-            f"{percent(9 * FEWEST / size**2)} of its work{farther}.",
-            evidence={
-                **part.evidence,
-                "filter_px": size,
-                "saved_ratio": gain / share,
-                "layer": layer,
-                **({"line": place} if place else {}),
-            },
-            fix=Fix(
-                f'Put two {f"to {n} " if n > FEWEST else ""}convolutions of 3 x 3 with padding="same" and an activation each in '
-                f"place of {one_line(layer)}; or a SeparableConv2D of {size} x {size}; or have it after a "
-                "pooling or with strides=2, on a quarter of the points: another model, which trains differently."
-            ),
-            selection=run.steps.usual(run.steps.time_ms, view="op_table", op_names=costliest(run, chosen)),
-            gain_ratio=gain,
-            claim=Claim(chosen),
+            f"The {size} x {size} convolution{each} {part}: two of 3 x 3 need {percent(9 * FEWEST / size**2)} of the "
+            f"work{farther}.",
+            chosen,
+            _smaller_filters(one_line(layer), size, is_depthwise="Depthwise" in computing.types[top]),
+            part.ms * (1 - 9 * FEWEST / (size * size)),
+            filter_px=size,
+            saved_ratio=1 - 9 * FEWEST / (size * size),
+            layer=layer,
+            **({"line": place} if place else {}),
         )
+
+
+def _smaller_filters(layer: str, size: int, *, is_depthwise: bool) -> Fix:
+    n = (size - 1) // 2
+    several = f"two {f'to {n} ' if n > FEWEST else ''}"
+    if is_depthwise:
+        words = f'Put {several}DepthwiseConv2D of 3 x 3 with padding="same" in place of {layer}'
+    else:
+        words = (
+            f'Put {several}convolutions of 3 x 3 with padding="same" and an activation each in place of {layer}; or a '
+            f"SeparableConv2D of {size} x {size}"
+        )
+    return Fix(
+        f"{words}; or have it after a pooling or with strides=2, on a quarter of the points: another model, which trains "
+        "differently."
+    )
 
 
 def _python_ops(run: Run) -> Iterator[Advice]:
@@ -334,10 +342,13 @@ def _outside_layers(run: Run) -> Iterator[Advice]:
     layers, types = run.results.layers, run.results.op_scopes.type
     kind = layers.entries["kind"].to_numpy()[layers.op_entry]
     is_heavy = np.array([_HEAVY.fullmatch(one) is not None for one in types], np.bool_)
-    chosen = ((kind == "loss") & is_heavy) | (kind == "metrics")
+    in_loss = (kind == "loss") & is_heavy
+    # A regulariser's gradient may stand in no scope.
+    twins = (kind == "other") & np.isin(types, np.array(types, np.str_)[in_loss])
+    chosen = in_loss | twins | (kind == "metrics")
     if not chosen.any():
         return
-    ops = SpentOps(run, "op", chosen)
+    ops = SpentOps(run, "op", chosen, with_waits=True)
     if ops.part.ratio < OUTSIDE_SHARE:
         return
     where = "metrics" if kind[ops.top] == "metrics" else "loss"
@@ -481,7 +492,7 @@ def double_precision(run: Run) -> Iterator[Advice]:
     ops = SpentOps(run, "double", _ops_of_type(run, "float64") | _ops_on(run, ComputeUnit.VECTOR_64))
     products = ops.chosen & np.array([*map(is_eligible_type, run.results.op_shares.type)], np.bool_)
     faster = min(_faster_in_32_bits(run), MOST_SPEEDUP)
-    gain = ops.part.ratio * HALF + run.side.ratio(products) * (1 - 1 / faster - HALF)
+    gain = ops.part.ratio * HALF + run.computing.part(products).ratio * (1 - 1 / faster - HALF)
     if gain < MEDIUM_GAIN:
         return
     n_variables = len(_double_variables(run))

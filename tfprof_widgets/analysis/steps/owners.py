@@ -18,7 +18,6 @@ from .categories import (
     STEP_CATEGORIES,
     DeviceWork,
     Part,
-    host_parts,
     tpu_span_types,
 )
 from .spans import SpanType, StepTable, device_events, sessions_with_device
@@ -121,7 +120,7 @@ class _Pieces(NamedTuple):
 def _spans(trace: Trace, steps: TracedSteps, table: StepTable, event_unit: SmallInt) -> _Spans:
     """What ran in steps: events of hosts that a step led to, with their ops, and the work of devices."""
     up, n = trace.nesting.parent, trace.n_events
-    parts, on_core = host_parts(trace, steps.span_type), tpu_span_types(trace)
+    parts, on_core = steps.host_part.copy(), tpu_span_types(trace)
     is_core = on_core != SpanType.NONE
     parts[is_core] = tpu_parts(on_core[is_core])
     chosen = steps.is_work & (is_core | np.isin(parts, _NAMED)) & (trace.duration_ps > 0)

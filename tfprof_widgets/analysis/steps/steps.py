@@ -137,7 +137,7 @@ Spans = tuple[Int64, Int64, Int64, UInt8]
 """Step, start, end and `SpanType` of each."""
 
 
-def compose_steps(trace: Trace, types: UInt8, table: StepTable, *, tpu: Spans, waits: Spans) -> Pieces:
+def compose_steps(trace: Trace, types: UInt8, parts: UInt8, table: StepTable, *, tpu: Spans, waits: Spans) -> Pieces:
     """Break steps down into pieces whose `span_type` is a `Part`: work of a device first, its copies last, then idle time by
     `charge`, and Python where nothing explains it."""
     spans = device_spans(trace, types, table)
@@ -155,7 +155,7 @@ def compose_steps(trace: Trace, types: UInt8, table: StepTable, *, tpu: Spans, w
     step, start, end = working.step[idle], working.start_ps[idle], working.end_ps[idle]
     following = launches.after(trace, table.session[step], end)
     stretches = waits_of(trace, launches, following, step=step, start_ps=start, end_ps=end)
-    charged = charge(host_work(trace, types, table, waits), stretches)
+    charged = charge(host_work(trace, parts, table, waits), stretches)
     own = stretches.stretch[charged.step]
     charged = merged(own, charged.start_ps, charged.end_ps, charged.span_type)
     every = (
@@ -168,9 +168,8 @@ def compose_steps(trace: Trace, types: UInt8, table: StepTable, *, tpu: Spans, w
     return Pieces(*(column[order] for column in every))
 
 
-def host_work(trace: Trace, types: UInt8, table: StepTable, waits: Spans) -> HostWork:
+def host_work(trace: Trace, parts: UInt8, table: StepTable, waits: Spans) -> HostWork:
     """What hosts did on each thread and for each step; where a step tells nothing else, Python and dispatch."""
-    parts = host_parts(trace, types)
     rows = outermost_spans(trace, parts, table.member)
     # Compilers have threads of their own, which no step leads to.
     compiling = np.flatnonzero((parts == Part.COMPILE) & (table.member < 0) & (trace.duration_ps > 0))
@@ -336,6 +335,8 @@ class TracedSteps(Steps):
     """For each event whether a step led to it: it counts for that one, and not only ran meanwhile."""
     span_type: UInt8
     """For each event the kind of step time that it stands for, a `SpanType`."""
+    host_part: UInt8
+    """The `Part` of each host event."""
     grouping: Grouping
 
 
@@ -354,7 +355,8 @@ def compute_steps(
     units = np.full(trace.n_events, ComputeUnit.UNKNOWN, np.uint8) if units is None else units
     types = classify(trace, grouping, units)
     spans = {"tpu": tpu_pieces(trace, table, types), "waits": exchange_pieces(trace, types, table)}
-    pieces = compose_steps(trace, types, table, **spans)
+    parts = host_parts(trace, types)
+    pieces = compose_steps(trace, types, parts, table, **spans)
     guide = guide_pieces(trace, types, table, **spans)
     group = np.where(grouping.group_id >= 0, grouping.group_id, table.member)
     precision = _precision(trace, np.where(units < N_UNITS, types, SpanType.NONE).astype(np.uint8), group)
@@ -368,6 +370,7 @@ def compute_steps(
         event_step=event_step,
         is_work=np.asarray(table.member >= 0),
         span_type=types,
+        host_part=parts,
         grouping=grouping,
         compute_16bit_ps=precision[0],
         compute_32bit_ps=precision[1],
