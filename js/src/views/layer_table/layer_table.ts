@@ -188,7 +188,7 @@ class LayerTable {
     const legend = PHASES.map((phase, i) => legendEntry(swatch(PHASE_COLORS[i]), phase));
     if (this.#layers.some(({ kind }) => kind === "input")) legend.push(legendEntry(swatch(INPUT_COLOR), "input"));
     const sides = this.#hasBothSides ? [segmented("Where", SIDES, this.#side, setSide, this.view.signal)] : [];
-    return [...sides, h("span.tfp-keys.q", ...legend)];
+    return [...sides, h("span.tfp-keys", ...legend)];
   }
 
   #rowsOf(scope: Scope): readonly LayerRow[] {
