@@ -395,4 +395,7 @@ class Live {
   }
 }
 
-export const live: ViewBuilder = { name: "live", build: (view) => void new Live(view) };
+export const live: ViewBuilder = {
+  name: "live",
+  build: (view) => void new Live(view),
+};

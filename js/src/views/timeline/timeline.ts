@@ -442,7 +442,11 @@ function shareWindow(root: HTMLElement, state: TimelineState, signal: AbortSigna
   tell();
 }
 
-export const timeline: TraceBuilder = { name: "timeline", isOfAll: true, build: (view) => void new Timeline(view) };
+export const timeline: TraceBuilder = {
+  name: "timeline",
+  isOfAll: true,
+  build: (view) => void new Timeline(view),
+};
 
 const LEAST_TALL_PX = 160;
 const MOST_TALL_PX = 1600;
