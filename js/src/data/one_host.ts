@@ -10,7 +10,7 @@ import type { Link } from "./link";
 import type { MemoryFailureMeta, OverviewMeta, TraceMeta } from "./meta";
 import { EMPTY_TABLE, type Table, type TypedArray } from "./pack";
 import type { TraceData } from "./store";
-import { atEnd, guarded } from "./widget";
+import { Listeners } from "./widget";
 
 const NONE = -1;
 
@@ -227,7 +227,7 @@ export class OneHost {
   readonly data: TraceData;
   #tables: HostTables | null = null;
   #meta: TraceMeta;
-  readonly #listeners = new Set<() => void>();
+  readonly #listeners = new Listeners();
 
   constructor(
     readonly wholeLink: Link,
@@ -259,7 +259,7 @@ export class OneHost {
   }
 
   tell(): void {
-    for (const listener of [...this.#listeners]) listener();
+    this.#listeners.tell();
   }
 
   #linkOf(ignoresRange: boolean): Link {
@@ -300,10 +300,7 @@ export class OneHost {
           listener();
         };
         whole.onTables(renewed, signal, names);
-        if (signal.aborted) return;
-        const told = guarded(listener, signal);
-        this.#listeners.add(told);
-        atEnd(signal, () => this.#listeners.delete(told));
+        this.#listeners.add(listener, signal);
       },
     });
   }

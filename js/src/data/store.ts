@@ -19,7 +19,7 @@ import {
   type Table,
   type TypedArray,
 } from "./pack";
-import { type AnyModel, atEnd, guarded, type Host, wholeTraits } from "./widget";
+import { type AnyModel, atEnd, type Host, Listeners, ofPage, wholeTraits } from "./widget";
 
 export interface Reply {
   readonly message: Readonly<Record<string, unknown>>;
@@ -417,7 +417,7 @@ export class TraceData {
   problem = "";
   /** There is no kernel, and never will be, as in an exported page. */
   readonly isOffline: boolean;
-  readonly #listeners = new Set<(change: Change, name: string) => void>();
+  readonly #listeners = new Listeners<[change: Change, name: string]>();
   readonly #transport: Transport;
   readonly #inflater: Inflater = newInflater();
   readonly #stats = new TileStats(this.#inflater);
@@ -485,20 +485,14 @@ export class TraceData {
   }
 
   onChange(listener: () => void, signal: AbortSignal) {
-    this.#listen(() => listener(), signal);
+    this.#listeners.add(() => listener(), signal);
   }
   /** Calls `listener` when a table or list (of those named, if any are) became whole that was not before. */
   onTables(listener: () => void, signal: AbortSignal, names: readonly string[] = []) {
-    this.#listen((change, name) => {
+    this.#listeners.add((change, name) => {
       const isMeant = names.length === 0 || name === "window" || names.includes(name);
       if (change === "tables" && isMeant) listener();
     }, signal);
-  }
-  #listen(listener: (change: Change, name: string) => void, signal: AbortSignal) {
-    if (signal.aborted) return;
-    const told = guarded(listener, signal);
-    this.#listeners.add(told);
-    atEnd(signal, () => this.#listeners.delete(told));
   }
 
   /** Resolves when the tables and lists are whole, or when a capped page holds no more of them than their window. */
@@ -517,12 +511,13 @@ export class TraceData {
 
   #when(isSo: () => boolean): Promise<void> {
     return new Promise((resolve) => {
-      const listener = () => {
+      const end = new AbortController();
+      const look = () => {
         if (!isSo()) return;
-        this.#listeners.delete(listener);
+        end.abort();
         resolve();
       };
-      this.#listeners.add(listener);
+      this.#listeners.add(look, end.signal);
       this.#transport.pump();
     });
   }
@@ -637,7 +632,7 @@ export class TraceData {
   }
 
   #notify(change: Change, name = "") {
-    for (const listener of [...this.#listeners]) listener(change, name);
+    this.#listeners.tell(change, name);
   }
 
   #lacks(key: string): boolean {
@@ -730,14 +725,6 @@ function readOps(meta: TraceMeta, table: Table | undefined) {
   });
 }
 
-const STORES_KEY = Symbol.for("tfprof_widgets.data");
-
-function stores(): Map<string, TraceData> {
-  const page = globalThis as unknown as Record<symbol, Map<string, TraceData> | undefined>;
-  page[STORES_KEY] ??= new Map();
-  return page[STORES_KEY];
-}
-
 export async function connectData(host: Host, ref: string, signal: AbortSignal): Promise<TraceData> {
   const model = await host.getModel(ref, { signal });
   signal.throwIfAborted();
@@ -749,7 +736,7 @@ export async function connectData(host: Host, ref: string, signal: AbortSignal):
 }
 
 function acquire(id: string, model: AnyModel, ref: string, signal: AbortSignal): TraceData {
-  const all = stores();
+  const all = ofPage("data", () => new Map<string, TraceData>());
   const store = all.get(id) ?? new TraceData(model, ref);
   all.set(id, store);
   store.nViews += 1;

@@ -73,6 +73,34 @@ export function guarded<A extends unknown[]>(fn: (...args: A) => unknown, signal
   };
 }
 
+/** Who is told of changes, each until a signal, with errors shown. */
+export class Listeners<A extends unknown[] = []> {
+  readonly #all = new Set<(...args: A) => void>();
+
+  add(listener: (...args: A) => void, signal: AbortSignal): void {
+    if (signal.aborted) return;
+    const told = guarded(listener, signal);
+    this.#all.add(told);
+    atEnd(signal, () => this.#all.delete(told));
+  }
+
+  tell(...args: A): void {
+    for (const listener of [...this.#all]) listener(...args);
+  }
+
+  clear(): void {
+    this.#all.clear();
+  }
+}
+
+/** What a page has once, though each script in it has its own copy of this module. */
+export function ofPage<T>(name: string, make: () => T): T {
+  const page = globalThis as unknown as Record<symbol, T | undefined>;
+  const key = Symbol.for(`tfprof_widgets.${name}`);
+  page[key] ??= make();
+  return page[key];
+}
+
 /** What an error says. */
 export function reasonOf(error: unknown): string {
   return error instanceof Error ? error.message : String(error);
@@ -85,14 +113,9 @@ type Find = (id: string) => State | undefined;
 
 /** In a page, whose JSON has no "<". */
 const STATE = /widget-state\+json">([^<]*)/;
-const PAGES = Symbol.for("tfprof_widgets.pages");
 
-/** What finds a model in the page of an output, one for each. On globalThis, as each script has its own copy of this module. */
-function pages(): Set<Find> {
-  const all = globalThis as unknown as Record<symbol, Set<Find> | undefined>;
-  all[PAGES] ??= new Set();
-  return all[PAGES];
-}
+/** What finds a model in the page of an output, one for each. */
+const pages = () => ofPage("pages", () => new Set<Find>());
 
 /** Lets views find what is in the page that an output holds, in sight or not, for as long as the front end has that output. */
 export function notePage(holder: HTMLElement): void {
@@ -128,7 +151,7 @@ function ask(model: AnyModel): void {
 
 /** The traits of a model; where `large` is empty, once the page that has it or the kernel gave it. */
 export async function wholeTraits(model: AnyModel, ref: string, large: string): Promise<Traits> {
-  const id = ref.replace(/^(anywidget:|IPY_MODEL_)/, "");
+  const id = modelId(ref);
   for (let waited = 0; isEmpty(model.get(large)) && waited < WAIT_MS; waited += LOOK_MS) {
     const kept = keptState(id);
     if (kept) return (name) => (isEmpty(model.get(name)) ? kept[name] : model.get(name));
@@ -274,7 +297,7 @@ export function makeModel(state: Record<string, unknown>): AnyModel {
 }
 
 /** "anywidget:<id>" and "IPY_MODEL_<id>" both name a model. */
-function modelId(ref: string): string {
+export function modelId(ref: string): string {
   return ref.replace(/^(anywidget:|IPY_MODEL_)/, "");
 }
 

@@ -287,7 +287,9 @@ class Timeline {
 
   #listenToInput() {
     const state = this.#state;
-    listenToPointer(state, this.#painter, {
+    listenToPointer({
+      state,
+      painter: this.#painter,
       area: this.#area,
       canvas: this.#canvas,
       scroller: this.#scroller,
