@@ -30,7 +30,7 @@ _ELEMENTWISE = re.compile(
     r"Abs|AddN|Add(V2)?|Sub|Mul(NoNan)?|(Real|Xlog|X|Floor)?[Dd]iv(NoNan)?|Neg|Exp|Expm1|Log|Log1p|R?[Ss]qrt(Grad)?|Square(dDifference)?"
     r"|Pow|Sign|Sigmoid(Grad)?|Tanh(Grad)?|Soft(plus|sign)(Grad)?|S?[Ee]lu(Grad)?|(Leaky)?Relu6?(Grad)?|Relu6?Grad|Erfc?|Sin|Cos"
     r"|Maximum|Minimum|Select(V2)?|(Greater|Less)(Equal)?|(Not)?Equal|Logical\w+|Cast|ClipByValue|BiasAdd|Reciprocal(Grad)?"
-    r"|Inv(Grad)?|Assign(Add|Sub)VariableOp"
+    r"|Inv(Grad)?|Assign(Add|Sub)VariableOp|(Log)?Softmax|OneHot|Tile|BroadcastTo|Fill|(Zeros|Ones)Like"
 )
 _REDUCTION = re.compile(r"BiasAddGrad|Sum|Mean|Max|Min|Prod|All|Any|L2Loss|ArgM(ax|in)")
 ROOF = 0.4
@@ -79,16 +79,20 @@ class Moved:
         return np.array([sum(sizes) for sizes in self.reads]) + self.writes * np.where(self._changes, 2, 1)
 
     def fused(self, is_backward: Bool) -> float:
-        """Of elementwise ops what a kernel for all has to read and write; one for gradients reads again what the others read."""
+        """Of elementwise ops, and sums of what they make, what a kernel for all has to read and write; one for gradients reads
+        again what the others read."""
         edges = self._edges
-        inner = self.traced.type.map(lambda kind: _ELEMENTWISE.fullmatch(kind) is not None).to_numpy(np.bool_)
+        inner, sums = (
+            self.traced.type.map(lambda kind, of=of: of.fullmatch(kind) is not None).to_numpy(np.bool_)
+            for of in (_ELEMENTWISE, _REDUCTION)
+        )
         entry = {row: at for at, row in enumerate(self.rows.tolist())}
         read: dict[tuple[bool, int, int], float] = {}
         for op, slot, source, output in edges[["op", "slot", "source", "source_output"]].itertuples(index=False):
             if (source < 0 or not inner[source]) and slot < len(self.reads[entry[op]]):
                 read[bool(is_backward[entry[op]]), source, output] = self.reads[entry[op]][slot]
         every = self.traced.source_map.edges
-        source, is_inner = every["source"].to_numpy(np.int64), inner[every["op"].to_numpy(np.int64)]
+        source, is_inner = every["source"].to_numpy(np.int64), (inner | sums)[every["op"].to_numpy(np.int64)]
         is_given = np.isin(self.rows, source[~is_inner]) | ~np.isin(self.rows, source)
         again = 2 if is_backward.any() else 1
         return float(self.writes[is_given].sum()) + sum(size * (1 if key[0] else again) for key, size in read.items())
@@ -115,35 +119,42 @@ def many_passes(run: Run) -> Iterator[Advice]:
     computing, per_us, traced = run.computing, _per_us(run), run.traced_ops
     if traced is None or run.is_compiled or not per_us:
         return
-    row, sums = traced.row.to_numpy(np.int64), run.results.op_sums
-    every = computing.of_type(_ELEMENTWISE)
-    place = next((one for one in computing.places(every) if computing.part(one[1]).ratio > HIGH_GAIN), ("", every))
-    # Whatever can be compiled is fused with the rest of the step; else one place is changed by hand.
-    ops = every if run.can_be_compiled else place[1]
-    known, part = np.flatnonzero(ops & (row >= 0)), computing.part(ops)
-    if part.ratio <= HIGH_GAIN or len(known) < MIN_PASSES:
+    row, spent = traced.row.to_numpy(np.int64), run.results.op_sums
+    passes = computing.of_type(_ELEMENTWISE)
+    what, here = next(
+        (one for one in computing.places(passes) if computing.part(one[1]).ratio > HIGH_GAIN), ("", passes)
+    )
+    # What is compiled is fused with the sums of it, wherever it is; by hand one place is changed.
+    passes = passes if run.can_be_compiled else here
+    ops = passes | computing.of_type(_REDUCTION) if run.can_be_compiled else passes
+    known, part = np.flatnonzero(ops & (row >= 0)), computing.part(passes)
+    if part.ratio <= HIGH_GAIN or int(passes[known].sum()) < MIN_PASSES:
         return
-    moved = Moved(traced, row[known], batch_size_of(run.facts, 0))
-    us, count = float(sums.self_us[known].sum()), sums.count[known]
-    n_bytes = float((moved.all * count).sum())
-    is_told = us >= MOST * float(sums.self_us[ops].sum()) and n_bytes >= ROOF * per_us * us
+    moved, count = Moved(traced, row[known], batch_size_of(run.facts, 0)), spent.count[known]
+    us, n_bytes = float(spent.self_us[known][passes[known]].sum()), moved.all * count
+    pass_bytes = float(n_bytes[passes[known]].sum())
+    is_told = us >= MOST * float(spent.self_us[passes].sum()) and pass_bytes >= ROOF * per_us * us
     left = moved.fused(run.results.layers.op_phase[known] == BACKWARD) / float(moved.all.sum())
-    if not is_told or not part.ratio * (1 - left) >= MEDIUM_GAIN:  # nan: sizes that nobody knows
+    won_ms = min(
+        part.ms * (1 - left) * float(n_bytes.sum()) / max(pass_bytes, 1.0), computing.part(ops).ms * (1 - left)
+    )
+    if not is_told or not won_ms >= MEDIUM_GAIN * run.steps.mean_ms:  # nan: sizes that nobody knows
         return
-    name, evidence = computing.place(place[0] or "op", place[1])
-    here_ms = computing.part(place[1]).ms
+    name, evidence = computing.place(what or "op", here)
+    here_ms = computing.part(here).ms
     much = "all" if here_ms > 0.995 * part.ms else f"{number(here_ms)} ms"
-    at = f", {much} of that in {name[0].lower()}{name[1:]}" if place[0] else ""
-    a_step = n_bytes / max(run.steps.n_all, 1)
+    a_step = float(n_bytes.sum()) / max(run.steps.n_all, 1)
+    with_sums = f" with {plural(int((ops & ~passes).sum()), 'sum')}" if (ops & ~passes).any() else ""
+    at = f", {much} of that in {name[0].lower()}{name[1:]}" if what else ""
     title = (
-        f"{plural(int(ops.sum()), 'elementwise op')} take {part}{computing.of_device}{at}, at "
-        f"{percent(n_bytes / us / per_us)} of the speed of memory: they move {size(a_step)} a step, up to "
+        f"{plural(int(passes.sum()), 'elementwise op')} take {part}{computing.of_device}{at}, at "
+        f"{percent(pass_bytes / us / per_us)} of the speed of memory:{with_sums} they move {size(a_step)} a step, up to "
         f"{size(float(moved.all.max()))} each, of which fused ones would move {size(a_step * left)}."
     )
     evidence |= {"moved_bytes": a_step, "fused_bytes": a_step * left}
     fix = _fewer_passes(run, is_optimizer=name.startswith(NAMED["optimizer"]))
     told = "the bytes that kernels of several ops do not move"
-    yield computing.advise("many_passes", title, ops, fix, part.ms * (1 - left), estimate=told, **evidence)
+    yield computing.advise("many_passes", title, ops, fix, won_ms, estimate=told, **evidence)
 
 
 def _fewer_passes(run: Run, *, is_optimizer: bool) -> Fix:

@@ -60,6 +60,16 @@ def test_sizes_that_the_device_alone_knows_stop_the_host() -> None:
     assert told(busy_run(PLACES), "unknown_size") == []
 
 
+def test_what_a_gpu_waits_between_the_kernels_of_an_op_is_the_ops() -> None:
+    svd = Op("compile_loss/own/Svd", "Svd", 20, [0], "512x512", "512", times=10)
+    (one,) = told(
+        busy_run(Op("net/MatMul", "MatMul", 100, [0, 1], "64x64;64x64", "64x64"), svd, gap_us=50), "inefficient_op"
+    )
+    # Ten kernels, and nine times 50 us between them.
+    assert one.title.startswith("Svd in the loss (net.py:2) takes, with its gradient, 0.650 of 0.990 ms a step (66 %)")
+    assert one.gain_ratio == pytest.approx(0.650 / 0.990, rel=0.01)
+
+
 def test_what_has_no_mechanism_has_no_fix() -> None:
     (one,) = told(busy_run(replace(PRODUCT, name="net/Svd", type="Svd"), memory_bandwidth=0, core_count=2), "busy")
     assert (one.severity, one.gain_ratio, str(one.fix)) == ("low", 0.0, "")

@@ -91,7 +91,7 @@ def test_what_a_busy_gpu_loses_most_to_comes_first(
 
 
 def test_elementwise_ops_tell_what_they_move(fault: Callable[[str], Path]) -> None:
-    """Most are on 64 MiB each; of a layer's activation one pass reads and writes it forward, one reads two and writes one back."""
+    """Most on 64 MiB each; of a layer's activation one pass reads and writes it forward, one reads two and writes one back."""
     first = tfprof.load(fault("g24_elementwise")).advice[0]
     assert first.evidence["moved_bytes"] == pytest.approx(44.2 * 2**30, rel=0.01)
     assert 6 * 5 * 2**26 * 0.5 < float(first.evidence["fused_bytes"]) < 6 * 5 * 2**26 * 1.05
