@@ -93,11 +93,11 @@ export class Listeners<A extends unknown[] = []> {
   }
 }
 
-/** What a page has once, though each script in it has its own copy of this module. */
-export function ofPage<T>(name: string, make: () => T): T {
+/** What a page has once, though each script in it has its own copy of this module; forgotten, it is made again. */
+export function ofPage<T>(name: string, make: (forget: () => void) => T): T {
   const page = globalThis as unknown as Record<symbol, T | undefined>;
   const key = Symbol.for(`tfprof_widgets.${name}`);
-  page[key] ??= make();
+  page[key] ??= make(() => void delete page[key]);
   return page[key];
 }
 
@@ -131,11 +131,7 @@ export function notePage(holder: HTMLElement): void {
 }
 
 function keptState(id: string): State | undefined {
-  for (const find of pages()) {
-    const found = find(id);
-    if (found) return found;
-  }
-  return undefined;
+  return [...pages()].map((find) => find(id)).find(Boolean);
 }
 
 const isEmpty = (value: unknown) => value === "" || (Array.isArray(value) && value.length === 0);
@@ -174,13 +170,12 @@ type Run<T> = (script: Script, traits: Traits) => T | Promise<T>;
  */
 export function runOnce<T>(model: AnyModel, ref: string, run: Run<T>): Promise<T> {
   const name = `${String(model.get("name"))} ${String(model.get("version"))}`;
-  const page = globalThis as unknown as Record<symbol, Promise<T> | undefined>;
-  const key = Symbol.for(`tfprof_widgets.${name}`);
-  page[key] ??= start(model, ref, name, run).catch((error: unknown) => {
-    page[key] = undefined;
-    throw error;
-  });
-  return page[key];
+  return ofPage(name, (forget) =>
+    start(model, ref, name, run).catch((error: unknown) => {
+      forget();
+      throw error;
+    }),
+  );
 }
 
 async function start<T>(model: AnyModel, ref: string, name: string, run: Run<T>): Promise<T> {
@@ -297,9 +292,7 @@ export function makeModel(state: Record<string, unknown>): AnyModel {
 }
 
 /** "anywidget:<id>" and "IPY_MODEL_<id>" both name a model. */
-export function modelId(ref: string): string {
-  return ref.replace(/^(anywidget:|IPY_MODEL_)/, "");
-}
+export const modelId = (ref: string) => ref.replace(/^(anywidget:|IPY_MODEL_)/, "");
 
 /** Resolves references among saved models; `widget` draws those that have a view. */
 export function makeHost(saved: SavedModels, widget: WidgetModule): Host {
