@@ -33,10 +33,10 @@ from ..ops.kernels import beside_products
 from ..out_of_memory.what_held import batch_size_of
 from ..steps.spans import MIN_STEPS
 from .causes import PRODUCTS
-from .computing import SpentOps, costliest, input_sizes
+from .computing import SpentOps, costliest
 from .host import WAITS, batch_room
 from .ops import FEW_16BIT, double_precision, unfused_norm
-from .run import FIXED, LARGER_BATCH
+from .run import FIXED, LARGER_BATCH, input_sizes
 
 if TYPE_CHECKING:
     from .causes import TracedOps
@@ -66,7 +66,7 @@ def flattened_features(run: Run) -> Iterator[Advice]:
         own = traced.row.to_numpy()
         rows = np.unique(own[(own >= 0) & run.computing.matter])
         of_weights = [row for row in rows.tolist() if traced.has_shape(row, shapes[weights])]
-        ops = SpentOps(run, "features", traced.runs([product]) | np.isin(own, of_weights))
+        ops = SpentOps(run.computing, "features", traced.runs([product]) | np.isin(own, of_weights))
         if ops.part.ratio < MOST:
             continue
         name, size = variables["name"].iloc[weights], "x".join(map(str, image[1:]))
@@ -112,7 +112,7 @@ def frozen_layers(run: Run) -> Iterator[Advice]:
     is_frozen = layers.entries["layer"].isin(own).to_numpy()[layers.op_entry]
     rows = traced.row.to_numpy()
     before = traced.before(rows[is_frozen & (rows >= 0)].tolist())
-    ops = SpentOps(run, "frozen", is_frozen | forward_only[layers.op_entry] & np.isin(rows, before))
+    ops = SpentOps(run.computing, "frozen", is_frozen | forward_only[layers.op_entry] & np.isin(rows, before))
     if not own or ops.part.ratio < HIGH_GAIN or _draws(run, traced, before):
         return
     base = _scope(own)
@@ -200,13 +200,17 @@ def dense_update(run: Run) -> Iterator[Advice]:
         for why, (ops, first) in _on_all_rows(run, traced, table).items():
             found.setdefault(why, []).append((run.computing.part(ops).ms, table, ops, first))
     why, own = max(found.items(), key=lambda one: sum(ms for ms, *_ in one[1]), default=("", []))
-    if not own or (work := SpentOps(run, "rows", np.any([ops for _, _, ops, _ in own], axis=0))).part.ratio < HIGH_GAIN:
+    if (
+        not own
+        or (work := SpentOps(run.computing, "rows", np.any([ops for _, _, ops, _ in own], axis=0))).part.ratio
+        < HIGH_GAIN
+    ):
         return
     _, table, _, first = max(own, key=lambda one: one[0])
     name, shape = (str(traced.source_map.variables[key].iloc[table]) for key in ("name", "shape"))
     n_rows, reads = (parse_shapes(shape)[0] or (0,))[0], f"{tables[table]:,} at most" if tables[table] else "some"
     others = f" and of {plural(len(own) - 1, 'other table')}" if len(own) > 1 else ""
-    (by, words), top = _ON_ROWS[why], SpentOps(run, "rows", first)
+    (by, words), top = _ON_ROWS[why], SpentOps(run.computing, "rows", first)
     yield work.advise(
         "dense_update",
         f"A step works on all {n_rows:,} rows of {name} ({shape}){others}{by.format(f'{top.type}{top.where}')}, and reads "
@@ -465,7 +469,7 @@ def unused_results(run: Run) -> Iterator[Advice]:
     kept = {row: _kept_ratio(traced, row) for row in traced.ran(*_PICKS)}
     kept = {row: ratio for row, ratio in kept.items() if 0 < ratio <= FEW_USED}
     made = {row: _made_for(traced, row, readers) for row in kept}
-    found = {row: SpentOps(run, "unused", traced.runs([row, *rows])) for row, rows in made.items() if rows}
+    found = {row: SpentOps(run.computing, "unused", traced.runs([row, *rows])) for row, rows in made.items() if rows}
     row = max(found, key=lambda one: found[one].part.ratio * (1 - kept[one]), default=-1)
     if row < 0 or found[row].part.ratio * (1 - kept[row]) < MEDIUM_GAIN:
         return
@@ -528,10 +532,10 @@ def all_pairs(run: Run) -> Iterator[Advice]:
     shapes = {row: traced.output_shapes(row)[0] or () for row, ops in summed.items() if ops}
     for shape in set(shapes.values()):
         makers = [row for row in shapes if shapes[row] == shape]
-        ops = SpentOps(run, "pairs", traced.runs([op for row in makers for op in summed[row]]))
+        ops = SpentOps(run.computing, "pairs", traced.runs([op for row in makers for op in summed[row]]))
         if ops.part.ratio < HIGH_GAIN:
             continue
-        first = SpentOps(run, "pairs", traced.runs(makers))
+        first = SpentOps(run.computing, "pairs", traced.runs(makers))
         n_made, n_read = _n_numbers(shape, batch), _n_read(traced, makers[0], batch)
         yield ops.advise(
             "all_pairs",

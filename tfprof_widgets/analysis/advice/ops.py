@@ -97,7 +97,7 @@ def unfused_norm(run: Run) -> Iterator[Advice]:
     steps, results = run.steps, run.results
     if not steps.mean_ms or not (steps.device_computes or results.stored_graph is not None) or run.starves:
         return
-    ops = SpentOps(run, "norm", _separate_norms(run))
+    ops = SpentOps(run.computing, "norm", _separate_norms(run))
     gain = ops.part.ratio * (1 - FUSED_PASSES / SEPARATE_PASSES)
     if gain < MEDIUM_GAIN:
         return
@@ -157,7 +157,7 @@ def useless_bias(run: Run) -> Iterator[Advice]:
     is_layer = (results.layers.entries["kind"] == "layer").to_numpy()
     biased = biased[is_layer[biased]]
     chosen = np.isin(entry, biased) & np.isin(types, ("BiasAdd", "BiasAddGrad"))
-    ops = SpentOps(run, "bias", chosen)
+    ops = SpentOps(run.computing, "bias", chosen)
     if ops.part.ratio < MEDIUM_GAIN:
         return
     yield ops.advise(
@@ -201,7 +201,7 @@ def unfused_attention(run: Run) -> Iterator[Advice]:
     types = np.array(results.op_shares.type, np.object_)
     if not (chosen & (types == "Softmax")).any():
         return
-    ops = SpentOps(run, "attention", chosen)
+    ops = SpentOps(run.computing, "attention", chosen)
     gain = run.computing.part(chosen & ~np.isin(types, [*PRODUCTS])).ratio
     # Last, as there may be hundreds of thousands of names.
     if gain < MEDIUM_GAIN or any(map(_FUSED_ATTENTION.search, set(results.kernels.frame["name"]))):
@@ -379,7 +379,7 @@ def _outside_layers(run: Run) -> Iterator[Advice]:
     chosen = in_loss | twins | (kind == "metrics")
     if not chosen.any():
         return
-    ops = SpentOps(run, "op", chosen, with_waits=True)
+    ops = SpentOps(run.computing, "op", chosen, with_waits=True)
     if ops.part.ratio < OUTSIDE_SHARE:
         return
     where = "metrics" if kind[ops.top] == "metrics" else "loss"
@@ -519,7 +519,7 @@ def double_precision(run: Run) -> Iterator[Advice]:
     steps = run.steps
     if not steps.mean_ms or run.eager.is_hot:
         return
-    ops = SpentOps(run, "double", _ops_of_type(run, "float64") | _ops_on(run, ComputeUnit.VECTOR_64))
+    ops = SpentOps(run.computing, "double", _ops_of_type(run, "float64") | _ops_on(run, ComputeUnit.VECTOR_64))
     products = ops.chosen & np.array([*map(is_eligible_type, run.results.op_shares.type)], np.bool_)
     faster = min(_faster_in_32_bits(run), MOST_SPEEDUP)
     gain = ops.part.ratio * HALF + run.computing.part(products).ratio * (1 - 1 / faster - HALF)
@@ -557,7 +557,7 @@ def half_precision(run: Run) -> Iterator[Advice]:
     steps = run.steps
     if not steps.mean_ms or steps.has_device or run.eager.is_hot:
         return
-    ops = SpentOps(run, "half", _ops_of_type(run, "float16"))
+    ops = SpentOps(run.computing, "half", _ops_of_type(run, "float16"))
     if ops.part.ratio * HALF < MEDIUM_GAIN:
         return
     yield ops.advise(
@@ -607,11 +607,11 @@ def one_hot_product(run: Run) -> Iterator[Advice]:
     products, rows = _one_hot_products(traced)
     if not products:
         return
-    ops = SpentOps(run, "product", traced.runs([*products, *rows]))
+    ops = SpentOps(run.computing, "product", traced.runs([*products, *rows]))
     if ops.part.ratio < MEDIUM_GAIN:
         return
     depth = ((traced.output_shapes(rows[0]) or [None])[0] or (0,))[-1]
-    where = SpentOps(run, "product", traced.runs(products)).where
+    where = SpentOps(run.computing, "product", traced.runs(products)).where
     yield ops.advise(
         "one_hot_product",
         f"The product of one-hot rows{f' of {depth:,}' if depth > 0 else ''} with weights{where} takes, with its gradient, "
@@ -677,7 +677,7 @@ def number_checks(run: Run) -> Iterator[Advice]:
     chosen = np.array([kind.startswith(_CHECKS) for kind in kinds], np.bool_)
     if not steps.mean_ms or not chosen.any():
         return
-    ops = SpentOps(run, "check", chosen)
+    ops = SpentOps(run.computing, "check", chosen)
     n = ops.n_per_step
     part = steps.part("check", min(ops.part.ms + n * _SCHEDULED_MS, steps.mean_ms))
     if part.ratio < MEDIUM_GAIN:
@@ -711,7 +711,7 @@ def turned_images(run: Run) -> Iterator[Advice]:
     turning = [row for row in traced.ran("Transpose") if _moves_channels(traced, row)]
     if len(turning) < 2 or not _meets_convolution(traced, set(turning)):
         return
-    ops = SpentOps(run, "transpose", traced.runs(turning))
+    ops = SpentOps(run.computing, "transpose", traced.runs(turning))
     if ops.part.ratio < MEDIUM_GAIN:
         return
     yield ops.advise(
