@@ -17,7 +17,7 @@ from ...trace.arrays import Bool, Float64, Int64
 from ...trace.source_map import SourceMap, parse_shapes
 from ...trace.trace import Session, Trace
 from ..card import HIGH_GAIN, MEDIUM_GAIN
-from ..common import PS_PER_MS, Stretches
+from ..common import PS_PER_MS, US_PER_MS, Stretches
 from ..events import int_stat_at
 from ..grouping import within_data
 from ..input.iterators import MAKES_ITERATOR
@@ -27,7 +27,6 @@ from ..source import sample_times
 from ..steps.spans import MIN_STEPS, Coverage, kinds_of
 from ..xla.programs import graphs_switched_off
 from .facts import job_of, trained
-from .input_work import input_work
 from .python_work import CodeLine, code_line, covered, step_call
 
 if TYPE_CHECKING:
@@ -72,6 +71,38 @@ class InputWait:
     """Whether it is long, and more than chance: not only beside other programs that take the cores."""
     sets_the_pace: bool
     """Whether it is so long in so many steps that nothing else could make the training faster, whoever slows the input."""
+
+
+_PY_FUNCS = ("PyFunc", "EagerPyFunc", "PyFuncStateless")
+
+
+def input_ops(run: RunFacts) -> tuple[Float64, list[str]]:
+    """Time of their own of the ops that mapped functions run, in us, and their types."""
+    results = run.results
+    own_us = np.where(results.op_scopes.is_input, results.op_sums.self_us, 0.0)
+    rows = [k for k in np.flatnonzero(own_us > 0).tolist() if results.op_shares.type[k] != "Dataset"]
+    return own_us[rows], [results.op_shares.type[k] for k in rows]
+
+
+def runs_python(run: RunFacts) -> bool:
+    """Whether the costliest op of mapped functions is one that runs Python."""
+    own_us, kinds = input_ops(run)
+    return bool(len(own_us)) and kinds[int(own_us.argmax())] in _PY_FUNCS
+
+
+def input_work(run: RunFacts) -> float:
+    """How long the input works for all steps, of their time: its slowest stage, or functions on all cores, Python on one. Beside
+    other programs both take longer, and an input that works longer than the model computes keeps up with it nowhere."""
+    data, whole_ms = run.results.tf_data, float(run.results.steps.frame["step_time_ms"].sum())
+    if data.bottleneck_pipeline is None or not whole_ms or run.load is None:
+        return 0.0
+    own_us, kinds = input_ops(run)
+    in_python = np.isin(np.array(kinds, np.str_), _PY_FUNCS)
+    n_cores = min(run.load.quota or run.load.n_cores, run.load.n_cores)
+    functions_ms = max(float(own_us[in_python].sum()), float(own_us.sum()) / n_cores) / US_PER_MS
+    stage = data.iterators.iloc[int(data.bottleneck_pipeline["bottleneck"])]
+    stage_ms = 0.0 if stage["is_async"] else float(stage["self_time_ms"])
+    return float(max(functions_ms, stage_ms) / whole_ms)
 
 
 def input_wait(run: RunFacts) -> InputWait:

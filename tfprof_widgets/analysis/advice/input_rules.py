@@ -35,8 +35,9 @@ from ..input.usage import slowest_below
 from ..machine import FREE
 from ..names import base_name, parse_op_names
 from ..steps.spans import MIN_STEPS
+from .causes import input_ops, runs_python
 from .facts import StepPart
-from .input_work import MAPS, input_ops, kept_ratio, late_cut, opens_many_files, runs_python
+from .input_waste import MAPS, kept_ratio, late_cut, opens_many_files
 from .run import DATA_GRAPH, mapped_function
 
 if TYPE_CHECKING:

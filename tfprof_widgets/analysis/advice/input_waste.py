@@ -1,4 +1,4 @@
-"""What the input pipeline works: the ops of its functions, what of their results is thrown away, and files of few records."""
+"""What the input works in vain: results that are filtered or cut away, and files that are opened for few records."""
 
 from __future__ import annotations
 
@@ -9,8 +9,6 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from ...trace.arrays import Float64
-from ..common import US_PER_MS
 from ..input.iterators import FILE_READERS
 from ..input.usage import slowest_below
 from ..names import base_name
@@ -21,36 +19,6 @@ if TYPE_CHECKING:
     from .run import Run
 
 MAPS = frozenset(("Map", "ParallelMap", "MapAndBatch"))
-_PY_FUNCS = ("PyFunc", "EagerPyFunc", "PyFuncStateless")
-
-
-def input_ops(run: RunFacts) -> tuple[Float64, list[str]]:
-    """Time of their own of the ops that mapped functions run, in us, and their types."""
-    results = run.results
-    own_us = np.where(results.op_scopes.is_input, results.op_sums.self_us, 0.0)
-    rows = [k for k in np.flatnonzero(own_us > 0).tolist() if results.op_shares.type[k] != "Dataset"]
-    return own_us[rows], [results.op_shares.type[k] for k in rows]
-
-
-def runs_python(run: RunFacts) -> bool:
-    """Whether the costliest op of mapped functions is one that runs Python."""
-    own_us, kinds = input_ops(run)
-    return bool(len(own_us)) and kinds[int(own_us.argmax())] in _PY_FUNCS
-
-
-def input_work(run: RunFacts) -> float:
-    """How long the input works for all steps, of their time: its slowest stage, or functions on all cores, Python on one. Beside
-    other programs both take longer, and an input that works longer than the model computes keeps up with it nowhere."""
-    data, whole_ms = run.results.tf_data, float(run.results.steps.frame["step_time_ms"].sum())
-    if data.bottleneck_pipeline is None or not whole_ms or run.load is None:
-        return 0.0
-    own_us, kinds = input_ops(run)
-    in_python = np.isin(np.array(kinds, np.str_), _PY_FUNCS)
-    n_cores = min(run.load.quota or run.load.n_cores, run.load.n_cores)
-    functions_ms = max(float(own_us[in_python].sum()), float(own_us.sum()) / n_cores) / US_PER_MS
-    stage = data.iterators.iloc[int(data.bottleneck_pipeline["bottleneck"])]
-    stage_ms = 0.0 if stage["is_async"] else float(stage["self_time_ms"])
-    return float(max(functions_ms, stage_ms) / whole_ms)
 
 
 def kept_ratio(run: RunFacts) -> float:
