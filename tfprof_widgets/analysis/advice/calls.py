@@ -89,6 +89,10 @@ MIN_TRACES = 3
 """A function is traced once, and once more for a last, smaller batch; what comes after that is once too often."""
 MIN_MADE = 2
 """A function of the same name that is another object, traced by steps of the same kind, was made for the second loop anew."""
+ONE_BATCH = (
+    "Each call of predict or evaluate makes a pipeline of its own first, whatever the batch: model(x, training=False) "
+    "in a tf.function makes none."
+)
 PYTHON_STAYS = (
     "Python in it then runs while it is traced alone: what draws numbers with NumPy, counts, writes or needs values "
     "(float(), .numpy()) stays outside."

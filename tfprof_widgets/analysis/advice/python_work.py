@@ -126,7 +126,8 @@ def python_gap(trace: Trace, source_map: SourceMap | None, steps: StepFacts) -> 
     time_ps, frame = sample_times(trace, source_map)
     in_gap = covered(time_ps, long)
     in_work = covered(time_ps, steps.pieces[steps.pieces["category"].isin(["host_compute", "device_compute"])])
-    lines = _lines(source_map, frame[in_gap], _main_line(source_map, frame[in_work]))
+    main = keras_call(trace, source_map, steps) or _main_line(source_map, frame[in_work])
+    lines = _lines(source_map, frame[in_gap], main[:2] if main else None)
     ratio = _sampled_ratio(source_map, frame, in_gap, steps.pieces, time_ps, lines)
     return replace(gap, lines=lines, n_samples=int(in_gap.sum()), sampled_ratio=ratio)
 
@@ -177,11 +178,27 @@ def step_call(source_map: SourceMap, frame: Int64, step: Int64) -> tuple[int, in
     return int(file), int(line), str(function)
 
 
+def keras_call(trace: Trace, source_map: SourceMap, steps: StepFacts) -> tuple[int, int, str] | None:
+    """The same of steps that Keras runs, whatever its hooks compute: where the outermost call around most of them is, of `fit` or
+    its kin; None where none was recorded."""
+    calls = source_map.calls.sort_values("begin_ns", kind="stable")
+    end_ns = calls["end_ns"].cummax()
+    calls = calls[(calls["end_ns"] > end_ns.shift(fill_value=-1)) & (calls["frame"] >= 0)]
+    at_ns = steps.start_ps // 1000 + trace.origin_ns
+    at = np.searchsorted(calls["begin_ns"].to_numpy(np.int64), at_ns, side="right") - 1
+    at = at[(at >= 0) & (at_ns < np.append(calls["end_ns"].to_numpy(np.int64), 0)[at])]
+    if 2 * len(at) <= len(steps):
+        return None
+    frame = source_map.frames.iloc[calls["frame"].iloc[at]]
+    file, line, function = frame[["file", "line", "function"]].value_counts().index[0]
+    return int(file), int(line), str(function)
+
+
 def _place(source_map: SourceMap, frame: Int64) -> pd.DataFrame:
     return source_map.frames.iloc[frame][["file", "line"]]
 
 
-def _main_line(source_map: SourceMap, frame: Int64) -> tuple[int, int] | None:
+def _main_line(source_map: SourceMap, frame: Int64) -> tuple[int, ...] | None:
     """File and line at which the thread is most often while ops run: the call of the step."""
     if not len(frame):
         return None
@@ -277,7 +294,8 @@ def called_work(
     waits = covered(time_ps, steps.pieces[steps.pieces["category"] == "input"])
     if not computes.any():
         return ()
-    main = step_call(source_map, frame[inside][computes], entry[computes])
+    main = keras_call(trace, source_map, steps) if calls_only_hooks else None
+    main = main or step_call(source_map, frame[inside][computes], entry[computes])
     count = np.bincount(entry, minlength=len(steps))
     each_ms = (steps.time_ms / np.maximum(count, 1))[entry]
     is_main: Bool = ((samples["file"] == main[0]) & (samples["function"] == main[2])).to_numpy()

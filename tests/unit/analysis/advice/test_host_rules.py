@@ -224,6 +224,29 @@ def test_a_callback_that_calls_ops_itself_takes_what_samples_say() -> None:
     assert "mostly while no op runs" in advice.title
 
 
+def in_fit(seen: SourceMap, line: int = 1) -> SourceMap:
+    """The same where `fit` is called at a line, and hooks call `predict` within it."""
+    fit = next(iter(seen.frames.index[seen.frames["line"] == line]))
+    functions = seen.frames["function"].where(seen.frames["line"] != line, "<module>")
+    calls = [(EPOCH_NS, EPOCH_NS + 2_000_000_000, fit)]
+    calls += [(EPOCH_NS + at * 100_000_000, EPOCH_NS + at * 100_000_000 + 80_000_000, 1 - fit) for at in range(10)]
+    frame = pd.DataFrame(calls, columns=["begin_ns", "end_ns", "frame"])
+    return replace(seen, frames=seen.frames.assign(function=functions), calls=frame)
+
+
+HOOKED = [(i * STEP_US + at, 1 if at < 15_000 else 3) for i in range(10) for at in range(2_500, 100_000, 5_000)]
+
+
+def test_a_hook_that_computes_more_than_the_training_is_not_what_runs_the_steps() -> None:
+    """Such as one that predicts after each batch."""
+    parts = [("net/dense/MatMul:MatMul", 0, 10_000), ("predict/MatMul:MatMul", 20_000, 75_000)]
+    text = "model.fit(dataset)\ndef look(self):\n    self.model.predict(probe)\n"
+    advice = only(run(*parts, source_map=in_fit(sampled(*HOOKED, text=text, function="look"))))
+    assert advice.title == "look (train.py:3) takes 85.0 of 100 ms a step (85 %), in 10 of 10 steps."
+    assert advice.gain_ratio == pytest.approx(0.85, abs=0.01)
+    assert "makes a pipeline of its own first" in advice.fix.words
+
+
 def test_a_short_pause_of_the_framework_is_no_callback() -> None:
     assert "host_callback" not in rules(run(("net/dense/MatMul:MatMul", 0, 8_500), step_us=10_000))
 

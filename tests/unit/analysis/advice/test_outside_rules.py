@@ -137,7 +137,7 @@ def called_each(kind: str, *, n_pipelines: int) -> Analysis:
 
 
 @pytest.mark.parametrize(
-    ("kind", "words"), [("predict", "Each call of predict makes"), ("test", "give one call all batches")]
+    ("kind", "words"), [("predict", "Each call of predict or evaluate makes"), ("test", "give one call all batches")]
 )
 def test_a_call_for_each_batch_is_told_and_no_pipeline_of_its_own_is_blamed(kind: str, words: str) -> None:
     advice = only(called_each(kind, n_pipelines=8))
