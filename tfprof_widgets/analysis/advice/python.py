@@ -288,6 +288,7 @@ def _told(run: Run, rule: str, one: OutsideWork) -> Iterator[Advice]:
                 "n_times": one.n_times,
                 "n_steps": one.n_steps,
                 **one.line.evidence,
+                "estimate": "each time taken as the usual one",
             },
             fix=_fix(run, one),
             selection=_longest(run),

@@ -143,6 +143,7 @@ def test_a_call_for_each_batch_is_told_and_no_pipeline_of_its_own_is_blamed(kind
     advice = only(called_each(kind, n_pipelines=8))
     assert advice.title.startswith("What the call at train.py:1 does for each batch takes")
     assert words in advice.fix.words
+    assert advice.bound == "about"
     rest = called_each(kind, n_pipelines=1).advice
     assert [one.rule for one in rest if one.gain_ratio >= 0.05] == ["outside_steps", "input_bound"]
     assert "as callbacks (Plot) and metrics" in rest[0].fix.words
