@@ -268,7 +268,8 @@ def compilation(run: Run) -> Iterator[Advice]:
         return
     at = int(all_steps["compile_ms"].to_numpy().argmax())
     is_compiling = all_steps["compile_ms"] > 0.01 * all_steps["step_time_ms"]
-    told = _compiled_again(run.with_compiling) or _made_anew(run) or _compiled_once(run, at, gain, share)
+    again = run.with_compiling
+    told = _compiled_again(again) or _made_anew(run) or _in_most(again) or _compiled_once(run, at, gain, share)
     yield advise(
         "compilation",
         told.title,
@@ -341,6 +342,28 @@ def _made_anew(run: Run) -> _Compiling | None:
     )
 
 
+def _in_most(run: Run) -> _Compiling | None:
+    """Most steps trace or compile, the last ones too: no run before the capture spares them that."""
+    steps = run.steps
+    again = np.flatnonzero(steps.category_ms("compile") > 0.01 * steps.time_ms)
+    part = steps.part("compile", _tracing_own_ms(run)[0] / max(len(steps), 1))
+    if np.count_nonzero(again >= len(steps) / 2) <= len(steps) / 4 or part.ratio < MEDIUM_GAIN:
+        return None
+    calls_keras = run.is_called_for_each_step
+    return _Compiling(
+        f"{len(again)} of {plural(len(steps), 'step')} trace or compile anew: {part}{_counting(run)}"
+        f"{', as Keras makes a pipeline in most' if calls_keras else ''}.",
+        Fix(f"predict or evaluate is called for each batch, by a callback or the loop. {ONE_BATCH}")
+        if calls_keras
+        else _NOTHING_ANEW,
+        part.ratio,
+    )
+
+
+_NOTHING_ANEW = Fix(
+    "Something in each step makes a graph anew: make functions, datasets and models once, before the loop, and pass "
+    "what changes as tensors of one shape."
+)
 _AFTERWARDS = Fix(
     "Run two steps before the capture begins: it then holds what later steps take, and no tracing or compiling."
 )

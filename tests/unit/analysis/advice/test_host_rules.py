@@ -247,6 +247,13 @@ def test_a_hook_that_computes_more_than_the_training_is_not_what_runs_the_steps(
     assert "makes a pipeline of its own first" in advice.fix.words
 
 
+def test_what_most_steps_trace_or_compile_is_not_over_after_two_steps() -> None:
+    advice = only(run(("tf.function-graph_building", 0, 30_000), ("net/dense/MatMul:MatMul", 30_000, 68_000)))
+    assert advice.title == "9 of 9 steps trace or compile anew: 30.0 of 100 ms a step (30 %)."
+    assert advice.gain_ratio == pytest.approx(0.3)
+    assert "before the capture" not in advice.fix.words
+
+
 def test_a_short_pause_of_the_framework_is_no_callback() -> None:
     assert "host_callback" not in rules(run(("net/dense/MatMul:MatMul", 0, 8_500), step_us=10_000))
 
