@@ -119,7 +119,7 @@ def retracing(run: Run) -> Iterator[Advice]:
     if not functions or not steps.mean_ms or max(functions.values()) < MIN_TRACES:
         return
     name, n = functions.most_common(1)[0]
-    tracing = steps.part("tracing", float(np.minimum(traced.cost_ms, steps.time_ms).mean()))
+    tracing = steps.part("tracing", float(traced.cost_ms.mean()))
     if tracing.ratio < MEDIUM_GAIN:
         return
     table = run.results.tf_functions
@@ -290,9 +290,8 @@ def _tracing_own_ms(run: Run) -> tuple[float, float]:
     """How long the steps trace and compile themselves, and with the functions of the user's that some of them call."""
     if not len(run.steps):
         return 0.0, 0.0
-    compile_ms = run.steps.category_ms("compile")
-    own_ms = np.minimum(np.maximum(compile_ms, run.traced.cost_ms), run.steps.time_ms)
-    return float(own_ms[run.called_ms == 0].sum()), float(compile_ms.sum())
+    compile_ms = run.steps.wait_ms("compile")
+    return float(compile_ms[run.called_ms == 0].sum()), float(compile_ms.sum())
 
 
 @dataclass(frozen=True)
@@ -308,7 +307,7 @@ class _Compiling:
 def _compiled_again(run: Run) -> _Compiling | None:
     """XLA compiles in many steps, and still does in the later half of them."""
     steps = run.steps
-    again = np.flatnonzero(steps.category_ms("compile") > 0.01 * steps.time_ms)
+    again = np.flatnonzero(steps.wait_ms("compile") > 0.01 * steps.time_ms)
     if not run.compiles_functions or len(again) < MIN_TRACES or len(run.traced.event) or again[-1] < len(steps) / 2:
         return None
     part = steps.part("compile", _tracing_own_ms(run)[0] / len(steps))
@@ -345,7 +344,7 @@ def _made_anew(run: Run) -> _Compiling | None:
 def _in_most(run: Run) -> _Compiling | None:
     """Most steps trace or compile, the last ones too: no run before the capture spares them that."""
     steps = run.steps
-    again = np.flatnonzero(steps.category_ms("compile") > 0.01 * steps.time_ms)
+    again = np.flatnonzero(steps.wait_ms("compile") > 0.01 * steps.time_ms)
     part = steps.part("compile", _tracing_own_ms(run)[0] / max(len(steps), 1))
     if np.count_nonzero(again >= len(steps) / 2) <= len(steps) / 4 or part.ratio < MEDIUM_GAIN:
         return None
@@ -544,8 +543,7 @@ def outside_ms(run: Run) -> Float64:
 
 def _owned_ms(run: Run) -> Float64:
     steps = run.steps
-    traced = np.maximum(run.traced.cost_ms, steps.category_ms("compile"))
-    owned: Float64 = steps.category_ms("input") + traced + run.calls.converted_ms
+    owned: Float64 = steps.category_ms("input") + steps.wait_ms("compile") + run.calls.converted_ms
     return owned
 
 

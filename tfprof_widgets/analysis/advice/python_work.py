@@ -21,13 +21,13 @@ from ..card import (
     title_of,
 )
 from ..common import PS_PER_MS, Stretches, sum_by
-from ..events import int_stat_at, nearest_marked
+from ..events import int_stat_at
 from ..facts import Facts
 from ..grouping import within_data
 from ..names import by_ends
 from ..ops.executions import eager_launches
 from ..source import sample_times
-from ..steps.spans import on_host
+from ..steps.categories import tracing
 from .facts import OpWork, StepFacts
 
 MIN_GAP_MS = 3.0
@@ -323,8 +323,6 @@ CALL_MS = 0.020
 _EAGER = "EagerLocalExecute: "
 _NOT_OPS = ("Iterator", "Optional", "Dataset", "__")
 """Ops that read the data set, and functions, which are named `__inference_...`."""
-_EXECUTES = "EagerKernelExecute"
-"""Within the call of a function: its graph runs. What comes before is tracing, optimizing and instantiating it."""
 _SAVE_OPS = ("SaveV2", "MergeV2Checkpoints", "SaveSlices")
 _ENDS_IN_SAVE = tuple(f":{op}" for op in _SAVE_OPS)
 _SAVES = frozenset(f"EagerLocalExecute: {op}" for op in _SAVE_OPS)
@@ -391,39 +389,20 @@ class TracedCalls:
     entry: Int32
     """Of each its step."""
     cost_ms: Float64
-    """For each step what its tracing calls took, less the running of the graph; with what XLA compiled of it."""
+    """For each step what it compiles in these calls, by its categories."""
 
 
 def traced_calls(trace: Trace, entry: Int32, steps: StepFacts) -> TracedCalls:
     """The calls that traced; `entry` is for each event its step among `steps`, -1 for none."""
-    mode = trace.string_stat("tf_function_call")
-    texts = {text: trace.strings[text].startswith("traced") for text in np.unique(mode[mode >= 0]).tolist()}
-    is_traced = on_host(trace) & np.isin(mode, [text for text, traced in texts.items() if traced])
-    rows = np.flatnonzero(is_traced & (entry >= 0))
-    if not len(rows):
-        return TracedCalls(rows, (), entry[rows], np.zeros(len(steps)))
-    around = np.append(nearest_marked(trace.nesting.parent, is_traced), -1)
-    rows = rows[around[trace.nesting.parent[rows]] < 0]
-    runs = np.flatnonzero(trace.names_matching([_EXECUTES]))
-    call = np.append(nearest_marked(trace.nesting.parent, is_traced), -1)[runs]
-    runs, call = runs[call >= 0], call[call >= 0]
-    outer = np.full(trace.n_events, -1, np.int64)
-    outer[rows] = np.arange(len(rows))
-    # Runs of functions within a function that is being traced belong to an inner call and are left as they are.
-    inside = outer[call] >= 0
-    runs = runs[inside]
-    ran = trace.duration_ps[runs] - _compiled(steps).within(trace.start_ps[runs], trace.end_ps[runs])
-    spent = trace.duration_ps[rows] - sum_by(outer[call[inside]], ran, len(rows))
-    cost = sum_by(entry[rows], np.maximum(spent, 0), len(steps)) / PS_PER_MS
+    rows = np.flatnonzero(tracing(trace).calls & (entry >= 0))
     names = tuple(trace.strings[i] for i in trace.name_id[rows].tolist())
-    return TracedCalls(rows, names, entry[rows], cost)
-
-
-def _compiled(steps: StepFacts) -> Stretches:
-    """When steps compiled: XLA does it in the first run of a graph."""
-    pieces = steps.pieces[steps.pieces["category"] == "compile"]
-    start = pieces["start_ps"].to_numpy(np.int64)
-    return Stretches.of(start, start + pieces["duration_ps"].to_numpy(np.int64))
+    pieces = steps.wait_pieces[steps.wait_pieces["category"] == "compile"]
+    start, place = pieces["start_ps"].to_numpy(np.int64), np.full(steps.n_all, -1, np.int64)
+    place[steps.row] = np.arange(len(steps))
+    own = place[pieces["step"].to_numpy(np.int64)]
+    calls = Stretches.of(trace.start_ps[rows], trace.ends(rows))
+    within = calls.within(start, start + pieces["duration_ps"].to_numpy(np.int64)) * np.isin(own, entry[rows])
+    return TracedCalls(rows, names, entry[rows], sum_by(own, within, len(steps)) / PS_PER_MS)
 
 
 @dataclass(frozen=True, eq=False, repr=False)

@@ -380,6 +380,8 @@ def test_a_function_traced_in_each_step_is_named() -> None:
     assert advice.rule == "retracing"
     assert advice.gain_ratio == pytest.approx(0.73, abs=0.01)
     assert advice.evidence["function"] == "make_step"
+    assert advice.title.endswith("73.0 of 100 ms a step (73 %).")
+    assert results.overview.verdict == "Compile-bound: tracing and compilation take 73.0 of 100 ms a step (73 %)."
     assert advice.selection.op_names == ("make_step",)
 
 
