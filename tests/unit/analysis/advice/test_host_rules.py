@@ -353,6 +353,18 @@ def test_a_layer_that_runs_most_of_the_short_ops_is_named_and_fewer_calls_are_no
     assert "in one call" not in advice.fix.words
 
 
+def test_what_other_programs_took_is_not_the_same_for_any_batch() -> None:
+    """Of 45 ops a step, in one call of a function, the runtime needs 0.45 ms; who else had the cores, the trace does not tell."""
+    called = [("EagerLocalExecute: __inference_step_7", 0, 1_960), ("EagerKernelExecute", 1, 1_950)]
+    short = [(f"net/l{i}/MatMul:MatMul", 40 * i + 5, 5.0) for i in range(45)]
+    alone = run(*called, *short, step_us=2_000, n_steps=40)
+    system = pd.DataFrame({"time_ms": [10.0 * i for i in range(8)], "process_cpu_pct": 50.0})
+    cores = dict.fromkeys(("cpu_pct", "cpu0_pct", "cpu1_pct"), 100.0)
+    crowded = replace(alone, system=system.assign(**cores))
+    gains = [one.gain_ratio for results in (alone, crowded) for one in results.advice if one.rule == "small_batch"]
+    assert gains == pytest.approx([1.0, 0.25], abs=0.01)
+
+
 def test_saves_leave_a_small_batch_its_share_of_all_the_time() -> None:
     short = [(f"net/l{i}/MatMul:MatMul", 20 * i, 5.0) for i in range(45)]
     saving = [("EagerLocalExecute: SaveV2", 1_000, 9_000)]
